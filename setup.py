@@ -27,7 +27,7 @@ def flags():
     compile_flags += ["-fwrapv", "-ffp-contract=off"]  # integers wrap, floats round after each operation
     link_flags = []
     if not any(os.environ.get(f"CINDUCTOR_BUILD_{name}") for name in ("DEBUG", "COVERAGE", "SANITIZE")):
-        compile_flags += ["-g0"]  # Python's own flags contain -g: two thirds of a wheel
+        compile_flags += ["-g0"]  # Python's own flags contain -g, which is two thirds of a wheel
         link_flags += ["-Wl,--strip-all"] if sys.platform == "linux" else []
     if os.environ.get("CINDUCTOR_BUILD_DEBUG") == "1":
         compile_flags += ["-O0", "-g", "-UNDEBUG"]
@@ -43,7 +43,7 @@ def flags():
 
 
 def in_parallel(compile_objects):
-    """A compile_objects that compiles one source on each CPU at a time."""
+    """A compile_objects that compiles as many sources at a time as there are CPUs."""
 
     def compile_each(sources, **options):
         with ThreadPoolExecutor(min(os.cpu_count() or 1, 8)) as workers:
@@ -68,7 +68,7 @@ class BuildCore(build_clib):
                 "(12 or newer), or name one in CC. Wheels need none."
             )
         self.compiler.compile = in_parallel(self.compiler.compile)
-        for name, _ in libraries:  # an old archive keeps the objects of sources that are gone
+        for name, _ in libraries:  # an old archive would keep objects of deleted sources
             archive = self.compiler.library_filename(name, output_dir=self.build_clib)
             Path(archive).unlink(missing_ok=True)
         super().build_libraries(libraries)
@@ -77,7 +77,7 @@ class BuildCore(build_clib):
 class BuildPackage(build_py):
     def run(self):
         super().run()
-        if not self.editable_mode:  # for devices of other packages: cinductor.get_include()
+        if not self.editable_mode:  # sources for devices of other packages: cinductor.get_include()
             for header in HEADERS:
                 to = Path(self.build_lib, "cinductor", "include", *Path(header).parts[1:])
                 self.mkpath(str(to.parent))
@@ -91,12 +91,12 @@ class BuildExtension(build_ext):
 
 
 def version():
-    """The one version: it is part of every key of the disk cache."""
+    """The version, which is written in one place. It is part of every key of the disk cache."""
     return re.search(r'CI_VERSION "([^"]+)"', Path("csrc/base/version.h").read_text(encoding="utf-8"))[1]
 
 
 def readme(url):
-    """README with links that work outside the repository: absolute ones, or the names of the files."""
+    """README with links that work outside of the repository: absolute links, or only the names of files."""
     text = Path("README.md").read_text(encoding="utf-8")
 
     def link(match):

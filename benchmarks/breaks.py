@@ -1,7 +1,8 @@
-"""Calls with a break, compiled beside NumPy: what users have most between their array work.
+"""Times functions that contain breaks, compiled and in NumPy: array work with prints, logs and other calls in
+between.
 
-Run as a program it prints a Markdown table. Both ways take turns in one process, and the least of many
-calls counts, so that what else the machine does meets both.
+Run as a program it prints a Markdown table. Compiled and NumPy calls alternate in one process, and the minimum of
+many calls counts, so that other load on the machine affects both equally.
 """
 
 import argparse
@@ -56,7 +57,7 @@ def unknown(x, w):
 
 
 def steps(x, w):
-    """A loop that reports now and then."""
+    """A loop that prints in some iterations."""
     for k in range(20):
         x = x + 0.1 * (np.roll(x, 1, 0) - 2 * x + np.roll(x, -1, 0)) * w
         if k % 5 == 0:
@@ -65,7 +66,7 @@ def steps(x, w):
 
 
 def converged(x, w):
-    """A loop that keeps its errors, and ends by them."""
+    """A loop that appends its errors to a list and stops by them."""
     errors = []
     for _ in range(30):
         new = 0.5 * (x + w / (x * x + 1))
@@ -78,7 +79,7 @@ def converged(x, w):
 
 
 def aligned(a, b, gap=-2):
-    """Global alignment: a table, then the way back through it, which says where it goes."""
+    """Global alignment: a table, then the path back through it, whose steps depend on the table."""
     n, m = len(a), len(b)
     table = np.zeros((n + 1, m + 1), dtype=np.int32)
     table[:, 0] = gap * np.arange(n + 1)
@@ -123,13 +124,13 @@ def timed(fn, arguments):
 
 
 def compare(fn, n, seconds=1.0):
-    """Microseconds of a later call, compiled and in NumPy: in turns, the least of each."""
+    """Microseconds of a later call, compiled and in NumPy: alternating calls, the minimum of each."""
     import cinductor
 
     arguments = inputs(fn.__name__, n)
     compiled = cinductor.compile(fn)
     first = timed(compiled, arguments)[0]
-    for _ in range(100):  # how each piece is quicker is found out meanwhile
+    for _ in range(100):  # meanwhile each piece is timed against NumPy
         got = timed(compiled, arguments)[1]
     best, until = [math.inf, math.inf], time.perf_counter() + seconds
     turns = 0
@@ -148,7 +149,7 @@ def compare(fn, n, seconds=1.0):
 
 
 def check(got, want):
-    """Raises where a result is not NumPy's."""
+    """Raise if a result differs from NumPy's."""
     if isinstance(want, tuple | list):
         assert len(got) == len(want)
         for ours, theirs in zip(got, want, strict=True):

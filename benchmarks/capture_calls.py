@@ -1,9 +1,9 @@
-"""What a capture passes through: Python calls and files of the package in the first call of a small loop.
+"""Counts the Python calls and the files of the package that the first call of a small loop passes through.
 
     python benchmarks/capture_calls.py
 
-Another loop has been captured before, so that what is done once in a process is done; nothing is read from
-the disk cache. Steps of generators count as calls, and so do comprehensions where Python makes functions of
+Another loop is captured before, so that work done once per process is not counted. Nothing is read from the disk
+cache. Steps of generators count as calls, and so do comprehensions in versions of Python that make functions of
 them (before 3.12).
 """
 

@@ -1,11 +1,10 @@
-"""What reports, logs, traces and profiles cost while nobody listens, in instructions, counted by callgrind.
+"""Counts the instructions that reports, logs, traces and profiles cost when they are off, with callgrind.
 
-    python benchmarks/costs_off.py
-
-One process under callgrind makes the same calls several times, and has the count written down between
-(`callgrind_control`, whose own instructions are taken off). Warm calls: before any of it is loaded, and after a
-report has been made and all logs, a trace and a profile have been on and are off again. Captures, by the
-interpreter, which starts no compiler: as they are, and with what tells listeners of one replaced by nothing.
+One process under callgrind makes the same calls several times and writes the counter to a file between them
+(`callgrind_control`, whose own instructions are subtracted). It measures warm calls twice: before any of these
+modules is loaded, and after a report has been made and all logs, a trace and a profile have been on and off again.
+It measures captures on the interpreter, which starts no compiler: as they are, and with the functions that notify
+listeners replaced by empty ones.
 """
 
 import os
@@ -87,7 +86,7 @@ for _ in range(2):
 
 
 def counts(folder: str) -> dict[str, int]:
-    """Instructions between two marks, by the name of the second; the least of those of one name."""
+    """Instructions between two marks, by the name of the second mark; the minimum over marks of one name."""
     with open(os.path.join(folder, "program.py"), "w", encoding="utf-8") as out:
         out.write(PROGRAM)
     written = os.path.join(folder, "callgrind.out")

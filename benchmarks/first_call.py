@@ -1,9 +1,10 @@
-"""What the second process pays: import and first call of a one-kernel program, beyond NumPy's import.
+"""Times import and first call of a one-kernel program in a process that finds a filled disk cache, beyond NumPy's
+import.
 
     python benchmarks/first_call.py [processes]
 
-Each process has the disk cache of the one before. Processor time, least of all processes, for a machine
-that does other things; the columns add up to the last one.
+Each process uses the disk cache of the previous one. Times are CPU time, the minimum over all processes, so that
+other load does not matter. The columns add up to the last one.
 """
 
 import os

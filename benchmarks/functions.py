@@ -1,11 +1,12 @@
-"""NumPy's loops of functions beside our own: which of them take twice as long (pyext/operation/slow.def).
+"""Times NumPy's loops of elementary functions and cinductor's own, to fill the table pyext/operation/slow.def.
 
     python benchmarks/functions.py [--arch x86-64-v3] [--size 20000]
     python benchmarks/functions.py --errors [--device cuda] [--size 1000000]
 
-One thread, the fastest of several runs of each in turn, nanoseconds an element. What NumPy does without its vector library
-is seen with NPY_DISABLE_CPU_FEATURES="X86_V4 AVX512_ICL AVX512_SPR" and --arch x86-64-v3. With --errors: how many ULP our
-own functions are off at most, half of them random numbers of moderate size, half random bits, against long doubles.
+Runs on one thread; prints the minimum of alternating runs in nanoseconds per element. To see NumPy without its
+vector library, set NPY_DISABLE_CPU_FEATURES="X86_V4 AVX512_ICL AVX512_SPR" and pass --arch x86-64-v3. With
+--errors, prints the largest error of cinductor's functions in ULP, compared with long doubles. Half of the
+operands are random numbers of moderate size, half are random bits.
 """
 
 import argparse
@@ -21,7 +22,7 @@ RUNS, SECONDS = 9, 0.003
 
 
 def once(fn, args):
-    """Seconds of one call, over calls of a few milliseconds."""
+    """Seconds per call, averaged over a few milliseconds."""
     start, calls = time.perf_counter(), 0
     while (passed := time.perf_counter() - start) < SECONDS:
         fn(*args)
@@ -38,7 +39,7 @@ def operands(ufunc, dtype, size):
 
 
 def error(ours, ufunc, dtype, size):
-    """The greatest distance from the value, in ULP of it, where that is finite and normal."""
+    """The largest error in ULP, over finite and normal values."""
     rng = np.random.default_rng(1)
     bits = f"u{np.dtype(dtype).itemsize}"
     args = []

@@ -1,10 +1,10 @@
-"""The anchor programs on arrays of a GPU: cinductor beside torch.compile and the card's own copy bandwidth.
+"""Times the anchor programs on GPU arrays with cinductor and torch.compile, and the copy bandwidth of the GPU.
 
     python benchmarks/gpu.py [--out FOLDER] [PROGRAM ...]
 
-Each program runs in a process of its own under each framework, from the same NumPy source. A figure is the
-median of batches of calls between two waits for the device. GB/s counts each input read once and each result
-written once. Writes gpu.md and gpu.json beside this file (or into --out).
+Each program runs in a process of its own under each framework, from the same NumPy source. A figure is the median
+of batches of calls between two waits for the device. GB/s counts each input read once and each result written
+once. Writes gpu.md and gpu.json beside this file (or into --out).
 """
 
 import argparse
@@ -62,7 +62,9 @@ def measure(call, wait, least_s=0.02, batches=9):
 
 
 def open_peer(peer, fn):
-    """(the compiled function, array of the host to the device, back again, wait for the device)"""
+    """Returns the compiled function, and functions that copy an array to the device, copy it back, and wait for the
+    device.
+    """
     if peer == "cinductor":
         import cinductor
         from cinductor import synchronize
@@ -83,7 +85,7 @@ def is_right(got, want):
 
 
 def check_values(name, arrays):
-    """What the program should give, in double precision where that is cheap."""
+    """The expected result, in double precision if that is cheap."""
     if name in ("sum_sq",):
         return np.asarray(programs.function(name)(*[a.astype(np.float64) for a in arrays]))
     return programs.function(name)(*arrays)
@@ -106,8 +108,8 @@ def run_one(peer, name, checks):
 
 
 def card():
-    """The card's name where torch can tell it, and GB/s of a copy within its memory, bytes read and
-    written together.
+    """The name of the GPU, if torch is installed, and the GB/s of a copy within its memory, counting bytes read and
+    written.
     """
     try:
         import torch
@@ -126,7 +128,7 @@ def card():
 
 
 def child(arguments, timeout):
-    """This file in a process of its own: its JSON, or the reason it gave none."""
+    """Run this file in a separate process. Return its JSON, or the reason why there is none."""
     with tempfile.TemporaryDirectory() as cache:
         env = {**os.environ, "CINDUCTOR_CACHE_DIR": cache, "TORCHINDUCTOR_CACHE_DIR": cache + "/t"}
         command = [sys.executable, __file__, *arguments]

@@ -1,10 +1,11 @@
-"""What a call costs on a GPU beyond its kernel: a one-kernel program of ours, CuPy's and torch's where they are
-installed, and the driver's calls from C, all in one run; then import and first result in fresh processes.
+"""Times the overhead of a call on a GPU, beyond the kernel itself.
 
     python benchmarks/gpu_dispatch.py [--calls N] [--processes N]
 
-Microseconds from call to call, the device not waited for between them, medians of batches. First results are seconds of
-wall time from the start of the process, least and median of all, with an empty disk cache and with a filled one.
+One run measures a one-kernel program of cinductor, of CuPy and torch where they are installed, and the driver's
+calls made from C. Figures are microseconds per call, without waiting for the device between calls, medians of
+batches. Then fresh processes measure import and first result, in seconds of wall time from the start of the
+process, minimum and median, with an empty and with a filled disk cache.
 """
 
 import argparse
@@ -117,7 +118,7 @@ def measure(call, wait, calls, batches=9):
 
 
 def from_c(calls):
-    """The driver's calls in loops of C, the machine's own compiler's."""
+    """The driver's calls made in a C loop, built by the machine's compiler."""
     with tempfile.TemporaryDirectory() as folder:
         source, library = Path(folder) / "raw.c", Path(folder) / "raw.so"
         source.write_text(C)
@@ -141,14 +142,16 @@ def from_c(calls):
 
 
 def chain(x, w):
-    """Kernels that cannot be one: each needs all of what the one before has made."""
+    """Kernels that cannot be fused: each needs all elements that the previous one computes."""
     for _ in range(8):
         x = np.tanh(x @ w)
     return x
 
 
 def recordings(calls):
-    """A program of many small launches with the option `graphs` and without: the host alone, and until the device is done."""
+    """A program of many small launches with and without the option `graphs`: host time alone, and time until the
+    device is done.
+    """
     import cinductor
 
     x, w = (cinductor.to_device(np.full((32, 32), 1 / 32, np.float32)) for _ in range(2))
@@ -181,7 +184,7 @@ def from_python(calls):
 
         a, b = cupy.ones(8, "f4"), cupy.ones(8, "f4")
 
-        @cupy.fuse()  # of a function with a name, which its kernel has
+        @cupy.fuse()  # the kernel gets the function's name
         def fused(a, b):
             return a * 2 + b
 
@@ -204,7 +207,7 @@ def first_results(processes):
             found = []
             for number in range(processes):
                 where = str(Path(folder) / (f"{name}{number}" if name == "empty" else "empty0"))
-                # As Python is installed: what it has compiled of modules is kept.
+                # As Python is usually installed: compiled bytecode is cached.
                 env = {**os.environ, "CINDUCTOR_CACHE_DIR": where, "PYTHONDONTWRITEBYTECODE": ""}
                 done = subprocess.run([sys.executable, "-c", FIRST], env=env, capture_output=True, text=True, check=True)
                 found.append([float(word) for word in done.stdout.split()])

@@ -1,10 +1,11 @@
-"""Scans, packs, histograms, gathers, transposes and questions on arrays of a GPU, beside torch.compile and CuPy.
+"""Times scans, compressions, histograms, gathers, transposes and reductions to a bool on GPU arrays, with
+torch.compile and CuPy.
 
     python benchmarks/gpu_kernels.py [--out FOLDER] [NAME ...]
 
-Each program runs in a process of its own under each framework, from the same NumPy source (CuPy: as it is, over
-arrays of CuPy). A figure is the median of batches of calls between two waits for the device; the last column is the
-better peer's over cinductor's. Writes gpu_kernels.md and gpu_kernels.json into --out.
+Each program runs in a process of its own under each framework, from the same NumPy source (CuPy: uncompiled, over
+CuPy arrays). A figure is the median of batches of calls between two waits for the device; the last column is the
+time of the faster peer divided by cinductor's. Writes gpu_kernels.md and gpu_kernels.json into --out.
 """
 
 import argparse
@@ -91,7 +92,7 @@ PEERS = ("cinductor", "torch", "cupy")
 
 
 def open_framework(peer, fn):
-    """As open_peer; CuPy runs the function itself, whose NumPy functions its arrays take."""
+    """Like open_peer; for CuPy it returns the plain function, because CuPy arrays override NumPy's functions."""
     if peer != "cupy":
         return open_peer(peer, fn)
     import cupy

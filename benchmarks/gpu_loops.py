@@ -1,10 +1,11 @@
-"""Loops, branches and sizes that vary on a GPU: what a launch, a turn and a condition cost, and programs beside the CPU.
+"""Times loops, branches and varying sizes on a GPU: the cost of a launch, an iteration and a condition, and programs
+on GPU and CPU.
 
     python benchmarks/gpu_loops.py [--out FOLDER] [NAME ...]
 
-Each figure is made in a process of its own. `loops`: programs of loops.py on arrays of the device, beside backend
-"c" on one thread, and how many kernels a call launches. `costs`: microseconds. `sizes`: kernels of symbolic sizes
-beside those of constant sizes. Writes gpu_loops.md and gpu_loops.json into --out.
+Each figure is measured in a process of its own. `loops`: programs of loops.py on device arrays, compared with
+backend "c" on one thread, and how many kernels a call launches. `costs`: microseconds. `sizes`: kernels of
+symbolic sizes and of constant sizes. Writes gpu_loops.md and gpu_loops.json into --out.
 """
 
 import argparse
@@ -25,7 +26,7 @@ HERE = Path(__file__).resolve().parent
 
 
 def rows(a, b):
-    """Trips that do not depend on each other, with a serial loop in each."""
+    """Independent iterations, each with a serial loop."""
     for i in range(a.shape[0]):
         s = a[i, 0] * b[0]
         for k in range(1, b.shape[0]):
@@ -47,14 +48,14 @@ def pixels(counts, across, down, limit):
 
 
 def relax(x, trips):
-    """Kernels in a loop of the wrapper."""
+    """A loop of the wrapper around kernels."""
     for _ in range(trips):
         x[1:-1] = (x[:-2] + x[2:]) / 2
     return x
 
 
 def until(x, trips):
-    """A condition that the card computes and the host reads."""
+    """A condition that the GPU computes and the host reads."""
     k = 0
     while x.max() > 0 and k < trips:
         x = x * 0.999
@@ -94,7 +95,7 @@ def back(value):
 
 
 def run_loop(name):
-    """Seconds of a call on the card and with backend "c", and whether they agree."""
+    """Seconds of a call on the GPU and with backend "c", and whether the results agree."""
     import cinductor
     from cinductor import synchronize
 
@@ -123,7 +124,7 @@ def run_loop(name):
 
 
 def run_costs():
-    """Microseconds: a small call, a launch in a loop, a turn of a while."""
+    """Microseconds of a small call, of a launch in a loop, and of an iteration of a while loop."""
     import cinductor
     from cinductor import synchronize
 
@@ -215,7 +216,7 @@ def cell(figure):
 
 
 def table(found):
-    lines = ["| program | card ms | CPU ms | first call s |", "|---|---|---|---|"]
+    lines = ["| program | GPU ms | CPU ms | first call s |", "|---|---|---|---|"]
     lines += [f"| {name} | {cell(row)} |" for name, row in found["loops"].items()]
     for part, unit in (("costs", "µs"), ("sizes", "ms, constant and symbolic")):
         lines += ["", f"| {part} | {unit} |", "|---|---|"]

@@ -1,9 +1,9 @@
-"""Forty-seven short NumPy programs on arrays of a GPU, beside CuPy, which runs the same source.
+"""Times forty-seven short NumPy programs on GPU arrays with cinductor and CuPy, from the same source.
 
     python benchmarks/gpu_surface.py [NAME ...]
 
-A figure is the median of batches of calls between two waits for the device; the last column is CuPy's over
-cinductor's. Results are compared with NumPy's: `ties` where equal elements come in another order.
+A figure is the median of batches of calls between two waits for the device; the last column is CuPy's time divided
+by cinductor's. Results are compared with NumPy's: `ties` if equal elements come in another order.
 """
 
 import sys
@@ -28,7 +28,7 @@ def below(n, *shape):
 
 
 def program(make):
-    """Enters a function with what makes its arguments."""
+    """Registers a function with the function that makes its arguments."""
 
     def enter(fn):
         PROGRAMS[fn.__name__] = fn, make
@@ -366,7 +366,7 @@ def main():
         ms, right = own(fn, arrays)
         try:
             other = peer(fn, arrays)
-        except (TypeError, NotImplementedError) as error:  # CuPy has no such call
+        except (TypeError, NotImplementedError) as error:  # CuPy does not support this call
             print(f"| {name} | {ms:.3f} | {type(error).__name__} | |", flush=True)
             continue
         ratios.append(other / ms)

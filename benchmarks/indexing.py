@@ -1,9 +1,10 @@
-"""Reading and writing at places that data decide: NumPy and cinductor on a million elements.
+"""Times reads and writes at data-dependent indices on a million elements, in NumPy and compiled.
 
     python benchmarks/indexing.py [--threads 1] [--cases scatter,take] [--size 1000000] [--out DIRECTORY]
 
-Calls of both take turns, so that what else the machine does meets both; every figure is a median. Arguments that a case
-writes to are the same arrays in every call: each case gives the same result however often it has run.
+NumPy and compiled calls alternate, so that other load on the machine affects both; every figure is a median.
+Arguments that a case writes to are not copied between calls, so each case is written to give the same result
+however often it has run.
 """
 
 import argparse
@@ -121,7 +122,7 @@ CASES = [
 
 
 def arguments_of(case, values, n):
-    """A case's own arguments: positions in a matrix and in rows are made to fit."""
+    """The arguments of a case, with indices limited to the sizes of its matrix and rows."""
     side = values["m"].shape[0]
     names = case.__code__.co_varnames[: case.__code__.co_argcount]
     own = {name: values[name] for name in names}
@@ -135,7 +136,7 @@ def arguments_of(case, values, n):
 
 
 def measure(case, n, least=0.6):
-    """Medians of NumPy's and cinductor's time, and whether both give the same."""
+    """Median times of NumPy and of cinductor, and whether both give the same result."""
     import cinductor
 
     values = make(n)

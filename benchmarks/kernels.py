@@ -1,11 +1,12 @@
-"""Kernels of scans, packs, scatters, transposes and products on the CPU, beside NumPy and, where it is installed, Numba.
+"""Times kernels of scans, compressions, scatters, transposes and products on the CPU, with NumPy and, if installed,
+Numba.
 
     python benchmarks/kernels.py [--only scan,product] [--seconds 1.0] [--scale 1.0] [--options templates=always]
 
-All are called in turns in one process; the median of each counts. A table of NumPy / ours, and Numba / ours where there is
-Numba; `asked` is what the kernel is meant to reach on two threads. --scale makes arrays smaller. Products are measured with
-numerics="close", where they may be kernels of our own. --work counts what processors were busy, for a machine that does
-other things too: two threads that share work evenly then need half of it by the clock.
+The calls alternate in one process, and medians are compared. Prints a table of NumPy / cinductor, and Numba /
+cinductor; `asked` is the target for two threads. --scale makes arrays smaller. Products are measured with
+numerics="close", where cinductor may use its own kernels. --work counts CPU time instead of wall time, for a
+machine under load: two threads that share work evenly then take twice the wall time.
 """
 
 import argparse
@@ -28,7 +29,7 @@ def add_at(counts, where, what):
 
 
 def loops():
-    """What Numba is given instead, where NumPy's form is none of its own."""
+    """Loops for Numba, where it does not compile NumPy's expression."""
 
     @numba.njit(parallel=True)
     def row_scan(x):
@@ -85,7 +86,7 @@ def loops():
 
 
 def cases(scale):
-    """Name -> (asked of NumPy's time, function, arguments, numerics)."""
+    """Name -> (target as a fraction of NumPy's time, function, arguments, numerics)."""
     rng = np.random.default_rng(0)
     side, long = int(4096 * scale), int((1 << 24) * scale)
     f64, half = rng.standard_normal((side, side)), rng.standard_normal((side // 2, side // 2))
@@ -115,7 +116,7 @@ def layer(x, w, b):
 
 
 def products(rng):
-    """Shapes of which a library's call is a large part, or that it is not made for."""
+    """Shapes for which the overhead of a library call is large, or for which the library is not optimised."""
     shapes = {"small": ((32, 32), (32, 32)), "thin": ((4096, 64), (64, 8)), "wide": ((8, 512), (512, 64))}
     shapes |= {"stacked": ((1000, 16, 16), (1000, 16, 16)), "middle": ((256, 256), (256, 256))}
     made = {}
@@ -127,7 +128,7 @@ def products(rng):
 
 
 def medians(functions, arguments, seconds, clock):
-    """Of each the median of its calls, called in turns."""
+    """The median time of each function, called in alternation."""
     times, until = [[] for _ in functions], time.perf_counter() + seconds
     while len(times[0]) < 5 or time.perf_counter() < until:
         for taken, fn in zip(times, functions, strict=True):

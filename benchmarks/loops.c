@@ -1,5 +1,5 @@
-/* The element programs of tests/programs as one would write them in C: what a compiled loop is measured
- * against. Arrays are C-ordered; nothing is tuned beyond what the compiler does at -O3. */
+/* The element programs of tests/programs in straightforward C, as a reference for compiled
+ * loops. Arrays are C-ordered. Nothing is tuned beyond what the compiler does at -O3. */
 #include <math.h>
 #include <stdint.h>
 

@@ -1,13 +1,15 @@
-"""Programs of loops: NumPy, cinductor, Numba, and the same algorithm written in C (loops.c at -O3).
+"""Times programs of loops in NumPy, cinductor, Numba and C (loops.c at -O3).
 
     python benchmarks/loops.py [--threads 1,2] [--programs cholesky,lu] [--rounds 3] [--out DIRECTORY]
 
-A process's figure is the best of several calls on fresh copies of the arguments (making them is not timed): neighbours
-on the machine make calls longer, never shorter. Peers take turns, and the median of a peer's processes is given, for one
-process may lie badly in memory throughout. Nodes and compile time are given for few trips and for many of the same
-loops, and for those of tests/programs at two sizes: neither may grow. Compile time is what processors worked for it,
-the compiler's processes included. What falls short of the project's aims is listed at the end. `--beside-numba 4` gives
-the programs of tests/programs instead, four times as large as in tests.
+The figure of a process is the minimum of several calls on fresh copies of the arguments, which are not timed,
+because other load only makes calls longer. Processes of the peers alternate, and the median over the processes of
+a peer is printed, because memory layout may slow down a whole process.
+
+Node counts and compile times are printed for few and for many iterations of the same loops, and for the programs
+of tests/programs at two sizes: neither may grow. Compile time is CPU time, including the compiler's processes.
+Missed targets are listed at the end. `--beside-numba 4` instead compares the programs of tests/programs with
+Numba, at four times the size.
 """
 
 import argparse
@@ -53,13 +55,14 @@ def crc_inputs(n, rng):
     return bytes_of(n, rng), hashing.crc32_table()
 
 
-UNROLLED = 8  # as many trips are unrolled
-REPEATS = 15  # of each compilation
-NOISE = 1.05  # ratios up to this are no difference
+UNROLLED = 8  # iterations that are unrolled
+REPEATS = 15  # repetitions of each compilation
+NOISE = 1.05  # ratios up to this count as equal
 
-# name: (module, the full size and trips, few and many trips for compilation, maker of arguments, written by elements).
-# Where steps are an argument they alone vary; else both sizes lie on one side of what is worth threads, and of the
-# 65536 trips from which a loop asks now and then whether to go on.
+# name: (module, arguments of the full size, arguments for few and for many iterations, maker of arguments, written by
+# elements). For the compile times only the number of steps varies, if it is an argument. Otherwise both sizes are on
+# the same side of two thresholds: the one from which threads are used, and the 65536 iterations from which a loop polls
+# for cancellation.
 PROGRAMS = {
     "cholesky": ("linear_algebra", (400,), ((100,), (400,)), lambda n, rng: (positive(n, rng),), True),
     "lu": ("linear_algebra", (300,), ((100,), (300,)), lambda n, rng: (positive(n, rng),), True),
@@ -92,7 +95,7 @@ def fresh(arguments):
 
 
 def measure(call, arguments, *, seconds=1.0, least=1, most=30):
-    """Least seconds of a call on fresh copies of its arguments."""
+    """The minimum time of a call on fresh copies of its arguments, in seconds."""
     times, until = [], time.perf_counter() + seconds
     while len(times) < least or (time.perf_counter() < until and len(times) < most):
         operands = fresh(arguments)
@@ -103,14 +106,14 @@ def measure(call, arguments, *, seconds=1.0, least=1, most=30):
 
 
 def library():
-    """loops.c, built and loaded."""
+    """Builds and loads loops.c."""
     where = Path(tempfile.mkdtemp()) / "loops.so"
     subprocess.run([os.environ.get("CC", "gcc"), *C_FLAGS, "-shared", "-fPIC", str(HERE / "loops.c"), "-o", str(where), "-lm"], check=True)
     return ctypes.CDLL(str(where))
 
 
 def in_c(name):
-    """A caller of the C function with NumPy arguments."""
+    """A function that calls the C function with NumPy arguments."""
     lib, size = library(), ctypes.c_int64
     call = getattr(lib, name)
     call.restype = {"crc32": ctypes.c_uint32, "crc16": size, "edit_distance": size}.get(name)
@@ -156,7 +159,7 @@ def compiled(peer, function, name):
 
 
 def run_one(peer, name, is_checked):
-    """Figures of one program under one peer, in this process; checked, it is compared with NumPy."""
+    """Figures of one program under one peer, in this process. With `checked` it is compared with NumPy."""
     function, arguments = program(name)
     call = compiled(peer, function, name)
     operands = fresh(arguments)
@@ -171,7 +174,7 @@ def run_one(peer, name, is_checked):
 
 
 def compile_figures(function, arguments):
-    """Nodes of the graph, kernels, lines of C, and milliseconds that processors worked to capture and compile."""
+    """Nodes of the graph, kernels, lines of C, and CPU milliseconds to capture and compile."""
     import cinductor
 
     compilers = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -183,29 +186,31 @@ def compile_figures(function, arguments):
 
 
 def counts(report):
-    """What of a compilation no clock says."""
+    """The figures of a compilation that are not times."""
     nodes = sum(" = " in line for line in (report.graph or "").splitlines())
     return {"nodes": nodes, "kernels": report.kernels_count or 0, "lines": (report.source or "").count("\n")}
 
 
 def compile_program(name, which):
-    """compile_figures for few trips (0) or many (1) of a program of this file."""
+    """compile_figures for few iterations (0) or many (1) of a program of this file."""
     module, _, trips, make, _ = PROGRAMS[name]
     warm_up()
     return compile_figures(getattr(importlib.import_module(module), name), make(*trips[which], np.random.default_rng(1)))
 
 
 def programs_of(module):
-    """Its programs: name, function, maker of arguments for a size, the largest size that tests have."""
+    """The programs of a module: name, function, maker of arguments for a size, and the largest size that tests use.
+    """
     return [(function.__name__, function, make, sizes[-1]) for function, make, sizes, _ in importlib.import_module(module).PROGRAMS]
 
 
 def choose_sizes(module):
-    """Two sizes for each program of a module of tests/programs, one half as large again as the other.
+    r"""Two sizes for each program of a module of tests/programs, one 1.5 times the other. Both are odd, because the
+    compiler emits no remainder loop for a multiple of the vector length, and shifts for a power of two.
 
-    Both are odd: for a multiple of a vector the compiler makes no remainder, and for a power of two shifts. They are
-    about the largest size that tests have, or a multiple: one at which no loop of either is short enough to be unrolled. Where the graphs differ at all of them, there is
-    none that is one graph, or the program raises, there are no sizes, but the nodes of both.
+    The sizes are near the largest size of the tests, or a multiple of it, such that no loop is short enough to be
+    unrolled. If the graphs differ at every such pair, or the program raises, there are no sizes, but the numbers of
+    nodes of both.
     """
     import cinductor
 
@@ -226,7 +231,7 @@ def choose_sizes(module):
 
 
 def compile_module(module, which, chosen):
-    """compile_figures of the programs of a module at the smaller (0) or the larger (1) of the chosen sizes."""
+    """compile_figures for the programs of a module, at the smaller (0) or the larger (1) of the chosen sizes."""
     warm_up()
     return {
         name: compile_figures(function, make(chosen[name]["sizes"][which], np.random.default_rng(1)))
@@ -236,20 +241,22 @@ def compile_module(module, which, chosen):
 
 
 def least_of(figures):
-    """The figures of several compilations of one program as one: whatever else the machine does adds time, never takes any."""
+    """The minima over several compilations of one program, because other load only adds time."""
     if any("error" in f for f in figures):
         return next(f for f in figures if "error" in f)
     return {**figures[0], "ms": min(f["ours"] for f in figures) + min(f["theirs"] for f in figures)}
 
 
 def compiled_twice(name):
-    """The figures for few and for many trips, of processes that take turns."""
+    """The figures for few and for many iterations, from processes that alternate."""
     found = [child(["--compile", name, str(k % 2)], 1) for k in range(2 * REPEATS)]
     return [least_of(found[k::2]) for k in range(2)]
 
 
 def module_twice(module):
-    """The same for each program of a module, and the programs whose graphs differ at any two sizes: their nodes."""
+    """Like compiled_twice, for each program of a module; and the node counts of programs whose graphs differ at any
+    two sizes.
+    """
     chosen = child(["--choose-sizes", module], 1)
     if "error" in chosen:
         return {module: [chosen, chosen]}, {}
@@ -262,7 +269,7 @@ def module_twice(module):
 
 
 def beside_numba(module, name, factor):
-    """Seconds of a program of tests/programs under both, or why Numba does not take it."""
+    """Seconds of a program of tests/programs under both, or why Numba does not compile it."""
     import numba
 
     import cinductor
@@ -272,7 +279,7 @@ def beside_numba(module, name, factor):
     for peer, call in (("cinductor", cinductor.compile(function, options={"threads": 1})), ("numba", numba.njit(function))):
         try:
             with np.errstate(all="ignore"):
-                for _ in range(2):  # the second call may be compiled otherwise
+                for _ in range(2):  # the second call may be compiled differently
                     call(*copy.deepcopy(arguments))
                 found[peer] = measure(lambda *given, call=call: call(*given), copy.deepcopy(arguments))
         except Exception as why:
@@ -281,7 +288,7 @@ def beside_numba(module, name, factor):
 
 
 def beside_numba_table(factor):
-    """All of them, and how many take no longer than Numba's."""
+    """A table of all programs, and how many are at least as fast as Numba."""
     lines, ratios = ["| program | cinductor, µs | numba, µs | numba / cinductor |", "|---|---|---|---|"], []
     for module in program_modules():
         for name, *_ in programs_of(module):
@@ -297,7 +304,7 @@ def beside_numba_table(factor):
 
 
 def raises(function, arguments):
-    """Whether the plain function raises."""
+    """True if the plain function raises."""
     with np.errstate(all="ignore"):
         try:
             function(*copy.deepcopy(arguments))
@@ -307,14 +314,14 @@ def raises(function, arguments):
 
 
 def warm_up():
-    """Modules and the compiler's files are read once."""
+    """Read all modules and the compiler's files once."""
     import cinductor
 
     cinductor.compile(lambda x: x + 1)(np.ones(3))
 
 
 def while_trip():
-    """Nanoseconds a trip of a while loop over 16 elements costs beyond its arithmetic."""
+    """The overhead of an iteration of a while loop over 16 elements, in nanoseconds."""
     import cinductor
 
     def decay(x, trips):
@@ -330,7 +337,7 @@ def while_trip():
 
 
 def in_turns(name, peers, rounds):
-    """What each of the peers, (name, threads), found in the median of its processes, which take turns."""
+    """For each peer (name, threads) the median of its processes, which alternate with those of others."""
     found = {peer: [] for peer in peers}
     for k in range(rounds):
         for peer, threads in peers:
@@ -339,7 +346,7 @@ def in_turns(name, peers, rounds):
 
 
 def median_of(figures):
-    """The figure whose time is the median; one that failed, or is wrong, speaks for all."""
+    """The result whose time is the median. If one failed or is wrong, that one is returned."""
     for figure in figures:
         if "error" in figure or not figure.get("right", True):
             return figure
@@ -347,7 +354,8 @@ def median_of(figures):
 
 
 def child(arguments, threads):
-    """Runs this file in a process of its own with that many threads; its JSON, or why there is none."""
+    """Run this file in a separate process with that many threads. Return its JSON, or the reason why there is none.
+    """
     with tempfile.TemporaryDirectory() as cache:
         env = {**os.environ, "CINDUCTOR_CACHE_DIR": cache, "CINDUCTOR_THREADS": str(threads), "NUMBA_NUM_THREADS": str(threads)}
         try:
@@ -378,7 +386,7 @@ def table(results, threads):
 
 
 def compile_table(pairs):
-    """Nodes, kernels, lines of C and compile time for few and for many trips."""
+    """Nodes, kernels, lines of C and compile time for few and for many iterations."""
     lines = ["| program | graph nodes | kernels | lines of C | compile, ms | many / few |", "|---|---|---|---|---|---|"]
     for name, (few, many) in pairs.items():
         if "error" in few or "error" in many:
@@ -390,7 +398,7 @@ def compile_table(pairs):
 
 
 def compile_summary(pairs):
-    """How many programs compile as long for many trips as for few, and all of them together."""
+    """How many programs compile as fast for many iterations as for few, and the sums over all."""
     pairs = [pair for pair in pairs.values() if not any("error" in side for side in pair)]
     if not pairs:
         return "none compiled."
@@ -399,12 +407,12 @@ def compile_summary(pairs):
     within = sum(0.9 < r < 1.1 for r in ratios)
     return (
         f"{within} of {len(ratios)} programs lie within 10 %; the least ratio is {ratios[0]:.2f}, the median {ratios[len(ratios) // 2]:.2f}, "
-        f"the most {ratios[-1]:.2f}; all together {few / 1e3:.2f} s for few trips and {many / 1e3:.2f} s for many."
+        f"the most {ratios[-1]:.2f}; all together {few / 1e3:.2f} s for few iterations and {many / 1e3:.2f} s for many."
     )
 
 
 def missed(results, pairs, threads, trip):
-    """The figures that were not reached, in words."""
+    """The targets that were missed, in words."""
     found = []
     for name, row in results.items():
         ours, in_c = row[f"cinductor {threads[0]}"].get("steady"), row.get("c", {}).get("steady")
@@ -421,23 +429,23 @@ def missed(results, pairs, threads, trip):
         if "error" in few or "error" in many:
             found.append(f"{name} does not compile")
         elif few["nodes"] != many["nodes"]:
-            found.append(f"{name} has {few['nodes']} nodes for few trips and {many['nodes']} for many")
+            found.append(f"{name} has {few['nodes']} nodes for few iterations and {many['nodes']} for many")
         elif not 0.9 < many["ms"] / few["ms"] < 1.1:
-            found.append(f"{name} compiles {many['ms'] / few['ms']:.2f} times as long for many trips")
+            found.append(f"{name} compiles {many['ms'] / few['ms']:.2f} times as long for many iterations")
     if trip > 1000:
-        found.append(f"a trip of a while loop takes {trip:.0f} ns")
+        found.append(f"an iteration of a while loop takes {trip:.0f} ns")
     return found
 
 
 def compile_report(pairs, modules, others):
-    """All that is said of compilation."""
+    """The part of the report about compilation."""
     return "\n\n".join([
-        "Compilation for few and for many trips of the same loops, in processor time: the least of several processes that take turns.",
+        "Compilation for few and for many iterations of the same loops, in CPU time: the minimum over several alternating processes.",
         compile_table(pairs),
         "The programs of tests/programs, at two sizes one of which is half as large again as the other: " + compile_summary(modules),
         compile_table(modules),
-        "Not measured, for their graphs have another number of nodes at each size (recursion, or loops that are unrolled, for they fill lists "
-        "or have arrays of another size in each trip): " + ", ".join(f"{name} {nodes[0]} / {nodes[1]}" if nodes else f"{name} (raises)" for name, nodes in others.items()),
+        "Not measured, because the number of nodes depends on the size (recursion, or loops that are unrolled because they fill lists "
+        "or have arrays of another size in each iteration): " + ", ".join(f"{name} {nodes[0]} / {nodes[1]}" if nodes else f"{name} (raises)" for name, nodes in others.items()),
     ])  # fmt: skip
 
 
@@ -446,7 +454,7 @@ def program_modules():
 
 
 def compile_modules(jobs):
-    """module_twice of all modules of tests/programs, so many side by side."""
+    """Run module_twice for all modules of tests/programs, `jobs` at a time."""
     modules = program_modules()
     pairs, others = {}, {}
     with ThreadPoolExecutor(jobs) as workers:
@@ -522,8 +530,8 @@ def main():
         f"{os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}; NumPy {np.__version__}. × is speed relative to NumPy.",
         table(results, threads),
         compile_report(pairs, modules, others),
-        f"A trip of a while loop over 16 elements: {trip:.0f} ns.",
-        "Every figure is reached." if not misses else "Not reached:\n" + "\n".join(f"- {miss}" for miss in misses),
+        f"An iteration of a while loop over 16 elements: {trip:.0f} ns.",
+        "Every target is met." if not misses else "Missed targets:\n" + "\n".join(f"- {miss}" for miss in misses),
     ])  # fmt: skip
     options.out.mkdir(parents=True, exist_ok=True)
     (options.out / "loops.md").write_text(text + "\n")

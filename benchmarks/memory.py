@@ -1,9 +1,10 @@
-"""Peak memory of every program of tests/programs, beside NumPy's: what one call holds at most on top of its arguments.
+"""Compares the peak memory of every program of tests/programs with NumPy's: the bytes allocated by one call.
 
-NumPy's is what `tracemalloc` sees of a call: arrays, their temporaries, and Python's numbers and lists. Ours is what a run
-with `track_memory` has measured, results among it, beside the estimate of the program's first line and what the same program
-holds without `reuse`, and how many allocations its text has without `pools` and with them. A library call's own temporaries are counted for NumPy alone. Prints a table, those that hold more
-than NumPy first; with --check it fails where more of them are above than --above says.
+NumPy's peak is measured by `tracemalloc`: arrays, temporaries, and Python's numbers and lists. cinductor's is
+measured by `track_memory` and includes results. Other columns are the estimate in the first line of the program,
+the peak without `reuse`, and the number of allocations in the program's text with and without `pools`. Temporaries
+of library calls are only counted for NumPy. Prints a table, programs above NumPy first. With --check it fails if
+more programs are above NumPy than --above says.
 """
 
 import argparse
@@ -23,17 +24,17 @@ import programs
 
 import cinductor
 
-# Why a program may hold more than NumPy does.
+# Reasons why a program may allocate more than NumPy does.
 CAUSES = {
-    "linear_algebra.bareiss": "a copy of its argument: whoever fails in the middle leaves the caller's as it was",
-    "fractals.mandelbrot_by_shrinking": "arrays that data shorten have room for what they began with, twice: they exchange their memory",
-    "sorting.quick_select": "arrays that data shorten have room for what they began with",
-    "signals.run_lengths": "lists that grow have room for the most that may be in them",
+    "linear_algebra.bareiss": "a copy of its argument, so that a failure in the middle leaves the caller's array unchanged",
+    "fractals.mandelbrot_by_shrinking": "arrays that data shorten keep the capacity of their first size, twice, because two buffers alternate",
+    "sorting.quick_select": "arrays that data shorten keep the capacity of their first size",
+    "signals.run_lengths": "lists that grow have capacity for the largest possible number of items",
 }
 
 
 def quietly(fn, arguments):
-    """Calls it; what it raises and warns of is no matter here. Whether it returned."""
+    """Call the function and ignore its exceptions and warnings. True if it returned."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         try:
@@ -44,7 +45,7 @@ def quietly(fn, arguments):
 
 
 def peak_of_numpy(row, arguments):
-    """Bytes at most, of a call that is not the first; None: it raises."""
+    """The peak in bytes of a later call; None if it raises."""
     peaks = []
 
     def traced(*given):
@@ -63,7 +64,7 @@ def peak_of_numpy(row, arguments):
 
 
 def printed(call):
-    """What the call writes to standard error, that of C included."""
+    """The text that the call writes to standard error, including that of C code."""
     sys.stderr.flush()
     kept = os.dup(2)
     with tempfile.TemporaryFile() as file:
@@ -78,7 +79,8 @@ def printed(call):
 
 
 def peak_of_ours(row, arguments, backend, **options):
-    """(bytes at most, what the plan says: bytes and whether sizes leave them open, allocations in the text)."""
+    """The peak in bytes; the estimated peak and whether sizes leave it open; the number of allocations in the text.
+    """
     compiled = cinductor.compile(row.function, backend=backend, options={"track_memory": "log", **options})
     reports = []
 
@@ -93,7 +95,9 @@ def peak_of_ours(row, arguments, backend, **options):
 
 
 def measured(names, backend):
-    """A row for each program that returns: name, NumPy's bytes, ours, estimate, ours without reuse, without pools, allocations."""
+    """A row for each program that returns: name, NumPy's bytes, cinductor's bytes, the estimate, bytes without reuse,
+    bytes without pools, allocations.
+    """
     for name, row in programs.load().items():
         if names and name not in names:
             continue

@@ -1,10 +1,11 @@
-"""How compile time grows with the nodes of a program: a ladder of sizes that double, up to 20,000 nodes and more.
+"""Shows how compile time grows with the number of nodes, for sizes that double up to 20,000 nodes and more.
 
     python benchmarks/nodes.py [--most 20000] [--kinds adds,sorts] [--backend c]
 
-Each kind of program is straight code of so many operations. Given for each: milliseconds of the graph's passes, of lowering, of
-the scheduler (fusion, order, memory) and of the program's lines, the scheduler's share of all but capture, and milliseconds for
-each thousand nodes, which should stay the same down the ladder. With `--backend c` the total has the C compiler's time, too.
+Each kind of program is straight-line code with the given number of operations. Columns are the milliseconds of
+graph passes, of lowering, of scheduling (fusion, order, memory) and of the wrapper. Then come the scheduler's
+share of everything except capture, and milliseconds per thousand nodes, which should not grow. With `--backend c`
+the total includes the C compiler.
 """
 
 import argparse
@@ -19,7 +20,7 @@ import numpy as np
 
 import cinductor
 
-# name: the line at position k of so many.
+# name: a function that returns line k of the program.
 KINDS = {
     "adds": lambda k: f"x = x + y * {k % 7}.5",
     "sorts": lambda k: "y = np.sort(x)" if k % 8 == 7 else f"x = np.minimum(x, y * {k % 7}.5)",
@@ -34,7 +35,9 @@ LEVELS = ("passes", "lower", "schedule", "wrap")
 
 
 def program(kind, count, folder):
-    """A function of so many lines, in parts of PART: Python finds the number of a line by counting from the first."""
+    """A function of that many lines, in chunks of PART lines, because Python finds the number of a line by counting
+    from the first.
+    """
     parts = range(0, count, PART)
     source = ["import numpy as np", ""]
     for first in parts:
@@ -51,7 +54,7 @@ def program(kind, count, folder):
 
 
 def times_of(fn, backend="interp"):
-    """Milliseconds by level, and of the whole call, of a first call."""
+    """Milliseconds of each level, and of the whole first call."""
     rng, said = np.random.default_rng(0), list[str]()
     args = rng.random(64), rng.random(64)
     handler = logging.Handler()

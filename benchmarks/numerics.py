@@ -1,9 +1,10 @@
-"""What NumPy's bits cost: the levels of `numerics` beside each other and NumPy, in turns in one process.
+"""Times the levels of the option `numerics` and NumPy, in alternation in one process.
 
     python benchmarks/numerics.py [--threads 1,2] [--programs softmax,sum] [--seconds 1] [--scale 1]
 
-The eleven programs of programs.py, and row reductions and programs that memory bounds. For each the median seconds of
-"close", and as ratios of medians how many times as fast as "close" are "numpy" (the default), "exact" and NumPy itself.
+Runs the eleven programs of programs.py, row reductions, and programs limited by memory bandwidth. Prints the
+median seconds of "close" for each, and how many times as fast "close" is as "numpy" (the default), "exact" and
+NumPy itself.
 """
 
 import argparse
@@ -47,7 +48,7 @@ def cases(scale):
 
 
 def turns(calls, seconds, most=60):
-    """Median seconds of each call, of as many rounds as fit."""
+    """Median seconds of each function, called in alternation for the given time."""
     times = [[] for _ in calls]
     until = time.perf_counter() + seconds * len(calls)
     while len(times[0]) < 5 or (time.perf_counter() < until and len(times[0]) < most):

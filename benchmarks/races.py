@@ -1,12 +1,12 @@
-"""Races of plans over tests/programs: what max_autotune finds, beside the default plan.
+"""Compares the plans found by max_autotune with the default plan, for the programs of tests/programs.
 
     python benchmarks/races.py [--times 4] [--seconds 2] [--bits] [names]
 
-Each program is compiled as usual and with mode="max-autotune-no-cudagraphs", so many times as large as in tests. Calls are
-made until its races are decided, or for so many seconds; then calls of both take turns, on copies of the arguments that
-are not timed, and medians are compared. Prints a table of those where an alternative won, the geometric mean and the worst
-of all. --bits times nothing: each alternative of each program is built by itself, and its results, exceptions and written
-arguments are compared with those of the default plan, byte for byte.
+Each program is compiled as usual and with mode="max-autotune-no-cudagraphs", with arguments --times as large as in
+tests. It is called until its trials are decided, or for --seconds. Then calls of both versions alternate, on
+copies of the arguments that are not timed, and medians are compared. Prints a table of the programs where an
+alternative won, the geometric mean and the worst of all. --bits times nothing: it builds each alternative
+separately and compares results, exceptions and written arguments with those of the default plan, byte for byte.
 """
 
 import argparse
@@ -30,11 +30,11 @@ import cinductor
 from cinductor import racing
 
 MODE = "max-autotune-no-cudagraphs"
-PAIRS, FEW_PAIRS, LONG = 31, 5, 0.05  # calls of each; of those that take more seconds
+PAIRS, FEW_PAIRS, LONG = 31, 5, 0.05  # pairs of calls; pairs for programs that take longer than LONG seconds
 
 
 def outcome(fn, arguments):
-    """What a call returns or raises, and what becomes of its arguments, as bytes."""
+    """The result or exception of a call, and its arguments afterwards, as bytes."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         try:
@@ -62,7 +62,7 @@ def seconds_of(fn, arguments):
         began = time.perf_counter()
         try:
             fn(*given)
-        except Exception:  # as many programs do, some of the time
+        except Exception:  # many programs raise for some arguments
             pass
         return time.perf_counter() - began
 
@@ -77,8 +77,9 @@ def is_decided(compiled):
 
 
 def race(compiled, arguments, seconds):
-    """Calls until all races are decided, or for so long behind the builds. Whether there is one."""
-    for _ in range(40):  # NumPy may be tried first, and be quicker
+    """Call until all trials are decided, or for the given time after the builds are done. True if there was a trial.
+    """
+    for _ in range(40):  # NumPy may be timed first, and may be faster
         seconds_of(compiled, arguments)
         racing.beside.wait()
         if races_of(compiled):
@@ -90,13 +91,13 @@ def race(compiled, arguments, seconds):
 
 
 def timed(row, times, seconds):
-    """Default's seconds, max-autotune's, and the winners; None where nothing is raced."""
+    """Seconds of the default and of max-autotune, and the winners; None if there are no alternatives."""
     arguments = row.make(times * row.sizes[-1], np.random.default_rng(0))
     default, raced = cinductor.compile(row.function), cinductor.compile(row.function, mode=MODE)
     if not race(raced, arguments, seconds):
         return None
     is_long = seconds_of(default, arguments) + seconds_of(raced, arguments) > 2 * LONG
-    for _ in range(2 if is_long else 30):  # NumPy is tried here, too
+    for _ in range(2 if is_long else 30):  # NumPy is timed here, too
         seconds_of(default, arguments)
     pairs = []
     for k in range(FEW_PAIRS if is_long else PAIRS):
@@ -109,7 +110,7 @@ def timed(row, times, seconds):
 
 
 def compare_bits(name, row, options):
-    """How many alternatives there are, and a line for each that differs."""
+    """The number of alternatives, and a line for each that differs."""
     def made():
         return row.make(row.sizes[-1], np.random.default_rng(0))
 

@@ -1,10 +1,11 @@
-"""Folds over rows whose length is a symbol, beside those whose length is known.
+"""Times reductions over rows of symbolic length and of constant length.
 
     python benchmarks/rows.py [--lengths 2,3,4] [--functions max,softmax] [--elements 1000000] [--seconds 0.3]
 
-Both are called in turns in one process on one thread, on float32 of so many elements; of each the least counts, for
-neighbours on the machine make calls longer, never shorter. A table of symbolic / static; with --times also what the
-symbolic one takes in ns an element. With --compile what the compiler's processes take for each program instead, on rows of 10.
+Calls of both alternate in one process on one thread, with --elements of float32. The minimum of each counts,
+because other load only makes calls longer. Prints a table of symbolic / constant; --times adds the time of the
+symbolic version in ns per element. --compile instead prints the CPU time of the compiler's processes for each
+program, on rows of 10.
 """
 
 import argparse
@@ -43,7 +44,7 @@ FUNCTIONS = {
 
 
 def arguments(name, length, elements):
-    """Rows of one array; of two for distances, each of which has its own number."""
+    """Rows of one array. For distances, rows of two arrays with different numbers of rows."""
     rng = np.random.default_rng(length)
     if name != "distance":
         return (rng.standard_normal((max(1, elements // length), length), dtype=np.float32),)
@@ -52,7 +53,7 @@ def arguments(name, length, elements):
 
 
 def least(functions, operands, seconds):
-    """Of each function the least time of a call, called in turns."""
+    """The minimum time of each function, called in alternation."""
     best, until, turns = [float("inf")] * len(functions), time.perf_counter() + seconds, 0
     while turns < 7 or time.perf_counter() < until:
         for k, fn in enumerate(functions):
@@ -64,7 +65,7 @@ def least(functions, operands, seconds):
 
 
 def compare(name, length, options):
-    """Symbolic and static, in seconds."""
+    """Seconds with symbolic and with constant length."""
     operands = arguments(name, length, options.elements)
     functions = [
         cinductor.compile(FUNCTIONS[name], backend="c", dynamic=dynamic, options={"threads": 1})
@@ -76,7 +77,7 @@ def compare(name, length, options):
 
 
 def compile_time(name, dynamic):
-    """Milliseconds that the compiler's processes work for the first call of a program."""
+    """CPU milliseconds of the compiler's processes in the first call of a program."""
     fn = cinductor.compile(FUNCTIONS[name], backend="c", dynamic=dynamic, options={"cache": False})
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     cinductor.explain(fn, *arguments(name, 10, 1000))
@@ -85,7 +86,7 @@ def compile_time(name, dynamic):
 
 
 def compile_times(names, runs=7):
-    """A table of the least of several first calls, each in a process of its own."""
+    """A table of the minima over several first calls, each in a separate process."""
     print("| | symbolic, ms | static, ms |\n|---|---|---|")
     with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
         for name in names:

@@ -1,7 +1,7 @@
-"""`make bench`: NumPy, cinductor and whichever of Numba, JAX and torch.compile are installed, side by side.
+"""`make bench`: compares NumPy, cinductor and those of Numba, JAX and torch.compile that are installed.
 
-Every figure is a median of several and a ratio to NumPy in the same run on the same machine. Writes
-results.md, results.json and results.png into out/ beside this file (or into --out).
+Every figure is a median of several and a ratio to NumPy in the same run on the same machine. Writes results.md,
+results.json and results.png into out/ beside this file (or into --out).
 """
 
 import argparse
@@ -62,7 +62,7 @@ def compiled(peer, name):
 
 
 def is_close(got, want):
-    """Whether a peer's answer is the same to float32 accuracy."""
+    """True if a peer's result is equal to float32 accuracy."""
     got = np.asarray(got)
     return got.shape == np.shape(want) and bool(np.allclose(got, want, rtol=2e-3, atol=1e-4))
 
@@ -86,13 +86,13 @@ def run_one(peer, name, scale):
 
 
 def timer_of(fn, operands):
-    """A timer of calls of fn with these operands, named one by one as a user names them."""
+    """A timer of calls of fn with these operands as named variables, like a user's."""
     names = [f"a{k}" for k in range(len(operands))]
     return timeit.Timer(f"fn({', '.join(names)})", globals={"fn": fn, **dict(zip(names, operands, strict=True))})
 
 
 def per_call(fn, operands, loops=20000):
-    """Median seconds of a call too short to time alone, loop cost taken off."""
+    """Median seconds of a call that is too short to be timed alone; the overhead of the loop is subtracted."""
 
     def empty(*arguments):
         return None
@@ -103,7 +103,7 @@ def per_call(fn, operands, loops=20000):
 
 
 def child(arguments, cache, timeout=300):
-    """Runs this file in a process of its own; returns its JSON, or the reason it gave none."""
+    """Run this file in a separate process. Return its JSON, or the reason why there is none."""
     env = {**os.environ, "CINDUCTOR_CACHE_DIR": cache, "TORCHINDUCTOR_CACHE_DIR": cache + "-torch", "NUMBA_CACHE_DIR": cache + "-numba"}
     try:
         done = subprocess.run([sys.executable, __file__, *arguments], capture_output=True, text=True, env=env, timeout=timeout)
@@ -116,7 +116,7 @@ def child(arguments, cache, timeout=300):
 
 
 def figures():
-    """The figures that are not programs: import, dispatch, first calls, capture, chains."""
+    """Figures other than the programs: import, dispatch, first calls, capture, chains."""
     import cinductor
 
     found = {}
@@ -140,7 +140,9 @@ SUMS = {
 
 
 def dispatch_figures(cinductor):
-    """What a small call costs by the number of its arrays, and its guards alone: in turns, the best of many."""
+    """The cost of a small call by its number of arrays, and of its guards alone: the minimum of many alternating
+    runs.
+    """
     found, calls = {}, {}
     for kind, dynamic in (("symbolic", True), ("static", False)):
         for count, total in SUMS.items():
@@ -162,9 +164,8 @@ def dispatch_figures(cinductor):
 
 
 def compare_sizes(name, scale, seconds=4.0):
-    """One program with static and with symbolic sizes, in turns, so that what else the machine does meets both.
-
-    The ratio is the median over the turns; times are the least.
+    """One program with constant and with symbolic sizes, called in alternation so that other load affects both. The
+    ratio is the median over the pairs; times are minima.
     """
     import cinductor
 
@@ -192,7 +193,7 @@ def sizes_table(found):
 
 
 def five_kernels(x, w):
-    """Five loop nests that cannot be one kernel, and a library call."""
+    """Five loop nests that cannot be fused, and a library call."""
     e = np.exp(x) - np.mean(x, axis=0)
     s = np.cumsum(e, axis=1)
     m = np.matmul(s, w)
@@ -212,7 +213,7 @@ def first_call(kernels):
 
 
 def first_call_figures():
-    """First calls in fresh processes: nothing cached, then with the cache the first one left."""
+    """First calls in fresh processes: with an empty cache, then with the cache of the first process."""
     found = {}
     for kernels in ("one", "five"):
         runs = []
@@ -226,7 +227,7 @@ def first_call_figures():
 
 
 def make_chain(length, directory):
-    """A function of `length` element-wise operations, one line after another in a file of its own."""
+    """A function of `length` element-wise operations, one per line, in a file of its own."""
     path = Path(directory) / f"chain_{length}.py"
     path.write_text("def chain(x):\n" + "    x = x * 0.999 + 0.001\n" * (length // 2) + "    return x\n")
     spec = importlib.util.spec_from_file_location(path.stem, path)
@@ -236,14 +237,14 @@ def make_chain(length, directory):
 
 
 def turns(x):
-    """10,000 operations, traced one by one where nobody finds the source: then no loop is captured."""
+    """10,000 operations, traced one by one: the source cannot be found, so the loop is not captured."""
     for _ in range(5000):
         x = x * 0.999 + 0.001
     return x
 
 
 def chain_figures(cinductor):
-    """First calls of long functions, and what capture takes for a line of source and for an operation."""
+    """First calls of long functions, and the capture time per source line and per operation."""
     x, times, found = np.linspace(0, 1, 1000), {}, {}
     with tempfile.TemporaryDirectory() as directory:
         for length in (1000, 10000):
@@ -297,7 +298,7 @@ def first_call_table(results, names, peers):
 
 
 def plot(results, names, peers, path):
-    """Bars of speed relative to NumPy, one group a program."""
+    """Bars of speed relative to NumPy, one group per program."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -318,13 +319,15 @@ def plot(results, names, peers, path):
 
 
 def run_all(names, peers, scale):
-    """Every program under every peer, each in its own process: cold, then again with the cache it left."""
+    """Run every program under every peer, each in a separate process: with an empty cache, then with the cache that
+    this leaves.
+    """
     results = {name: {} for name in names}
     if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
-        os.environ["PYTHONPYCACHEPREFIX"] = tempfile.mkdtemp()  # as a user has it: modules are not parsed again by each process
+        os.environ["PYTHONPYCACHEPREFIX"] = tempfile.mkdtemp()  # as for a user: later processes reuse the bytecode
     with tempfile.TemporaryDirectory() as cache:
         for peer in peers:
-            child(["--one", peer, "tiny"], cache + "-unused")  # bytecode is written, files are read once
+            child(["--one", peer, "tiny"], cache + "-unused")  # writes bytecode, and reads files into the page cache
         for name in names:
             for peer in ("numpy", *peers):
                 results[name][peer] = child(["--one", peer, name, "--scale", str(scale)], cache)

@@ -1,8 +1,10 @@
-"""Models of tests/torch/models.py under eager, Inductor and cinductor: seconds to compile, medians of a step.
+"""Times the models of tests/torch/models.py under eager, Inductor and cinductor: seconds to compile, medians of a
+step.
 
     python benchmarks/torch_models.py [--models mlp,lstm] [--backends eager,cinductor] [--history FILE]
 
-Each pair of model and backend runs in a process of its own with empty caches. `own` is the time in cinductor itself.
+Each pair of model and backend runs in a process of its own with empty caches. `own` is the time spent in cinductor
+itself.
 """
 
 from __future__ import annotations
@@ -18,11 +20,13 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-SECONDS = 1.0  # of a steady measurement
+SECONDS = 1.0  # duration of a steady measurement
 
 
 def measure(name: str, backend: str) -> dict[str, float]:
-    """Seconds of the first call and in cinductor itself, and microseconds of a later one: inference and a training step."""
+    """Seconds of the first call, seconds in cinductor itself, and microseconds of a later call, for inference and for
+    a training step.
+    """
     sys.path.insert(0, str(ROOT / "tests" / "torch"))
     import torch
     from models import MODELS

@@ -1,4 +1,4 @@
-"""Trains a classifier of scikit-learn's digits, in eager and by cinductor: the losses agree within rounding.
+"""Trains a classifier for scikit-learn's digits, in eager mode and with cinductor: the losses agree within rounding.
 
     pip install 'cinductor[torch]' scikit-learn
     python examples/digits_torch.py [cuda]
@@ -36,7 +36,7 @@ def train(model, step, images, labels, epochs=20, batch=128):
 
 
 def main(device="cpu"):
-    torch.set_num_threads(1)  # of a model this small more threads only wait for each other
+    torch.set_num_threads(1)  # for a model this small, more threads only wait for each other
     digits = load_digits()
     images = torch.tensor(digits.data, dtype=torch.float32, device=device) / 16
     labels = torch.tensor(digits.target, device=device)

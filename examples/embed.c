@@ -35,7 +35,7 @@ print_level(void *wanted, const char *level, const char *level_text)
         printf("%s\n", level_text);
 }
 
-/* A result's memory is the caller's: here one array that every call fills again. */
+/* Returns memory for a result: here one array that every call overwrites. */
 static void *
 give_result(void *arg, int number, const CiResultBuffer *result)
 {

@@ -26,11 +26,11 @@ def kmeans_step(pixels, centres):
     return total / np.maximum(count, 1)[:, None], label
 
 
-fast_step = cinductor.compile(kmeans_step)  # the one line
+fast_step = cinductor.compile(kmeans_step)  # the only line that differs
 
 
 def timed(call, *args):
-    """Seconds that call(*args) took, and what it returned."""
+    """Seconds of call(*args), and its result."""
     start = time.perf_counter()
     result = call(*args)
     return time.perf_counter() - start, result

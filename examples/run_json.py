@@ -1,9 +1,10 @@
-"""Runs a program of cinductor from its JSON alone: an interpreter of its lines.
+"""Runs an exported program of cinductor from its JSON: an interpreter of the program's lines.
 
     python examples/run_json.py PROGRAM.json A.npy B.npy ...
 
-`cinductor.export(fn, *args, form="json")` gives such a text: buffers, lines (csrc/wrapper/lines.def says what each does), and
-the kernels as C with the flags they are compiled with. Needs NumPy and a C compiler ($CC, or cc), nothing of cinductor.
+`cinductor.export(fn, *args, form="json")` writes such a file. It contains buffers, lines (csrc/wrapper/lines.def
+says what each does), and the kernels as C with their compiler flags. Needs NumPy and a C compiler ($CC, or cc),
+but not cinductor.
 """
 
 import ast
@@ -30,7 +31,7 @@ class Run(ctypes.Structure):
 
 
 def value(expr, symbols):
-    """The value of an expression of sizes; names are symbols, calls are min and max."""
+    """The value of a size expression. Names are symbols, calls are min and max."""
 
     def of(node):
         match node:
@@ -50,7 +51,7 @@ def value(expr, symbols):
 
 
 def aligned(size, dtype="u1"):
-    """A number of bytes, aligned as kernels expect: at a multiple of 64."""
+    """A number of bytes, rounded up to a multiple of 64, the alignment that kernels expect."""
     block = np.empty(size + 64, np.uint8)
     start = -block.ctypes.data % 64
     return block[start : start + size].view(dtype)
@@ -73,7 +74,7 @@ class Program:
         self.made = json.loads(text)
         if "asks_numpy" in self.made:
             raise NotImplementedError("its kernels call loops of NumPy's functions: numerics='close' has functions of its own")
-        self.lines, self.around, blocks = self.made["lines"], [], []  # around: per line, who opened the block it is in or closes
+        self.lines, self.around, blocks = self.made["lines"], [], []  # around: for each line, the line that opened its block
         for at, line in enumerate(self.lines):
             self.around.append(blocks[-1] if blocks else -1)
             if line["line"] in ("else", "end"):
@@ -91,7 +92,9 @@ class Program:
             self.library = ctypes.CDLL(str(library))
 
     def launch(self, line, memory, symbols, scalars):
-        """Runs all units of a kernel in order, and the finishing function of a split one. Units of a chained scan need not wait."""
+        """Run all work units of a kernel in order, and the finishing function of a split kernel. Units of a chained
+        scan need not wait.
+        """
         name, sizes = f"k{line['kernel']}", [value(e, symbols) for e in line["sizes"]]
         units, finish, scratch = (value(line.get(key, 0), symbols) for key in ("units", "finish_units", "scratch_bytes"))
         each = ctypes.c_int64.in_dll(self.library, f"{name}_partial_bytes").value if "finish_units" in line or "chained" in line else 0
@@ -118,7 +121,7 @@ class Program:
         return [np.asarray(View(memory[r["buffer"]], r, symbols)) for r in self.made["results"]]
 
     def step(self, at, memory, symbols, scalars, turns):
-        """Runs one line; returns the number of the line after which the program continues."""
+        """Run one line. Return the index of the line after which the program continues."""
         line, around = self.lines[at], self.around[at]
         kind, name, of = line["line"], line.get("buffer"), line.get("from")
         if kind == "symbol":

@@ -1,4 +1,6 @@
-"""Functions with a break after one of their statements, so that each part is compiled as a piece."""
+"""Makes variants of a function that have a break after one of their statements, so that each part is compiled as a
+piece.
+"""
 
 from __future__ import annotations
 

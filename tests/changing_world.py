@@ -1,7 +1,8 @@
-"""Places that a function can reach, and changes of them, for tests/test_changing_world.py.
+"""Finds the places that a function can reach, and changes them, for tests/test_changing_world.py.
 
-A place is a name of a module, an attribute of an object, class or function, defaults, constants of code, a cell, or an item of a
-list or dict. The class of an object, its bases, and names that a class does not have yet are places, too.
+A place is a name of a module, an attribute of an object, class or function, defaults, constants of code, a cell,
+or an item of a list or dict. The class of an object, its bases, and names that a class does not have yet are
+places, too.
 """
 
 import copy
@@ -14,8 +15,8 @@ import numpy as np
 
 MISSING = object()
 IN_PYTHON = 1 << 9  # the flag of classes that are written in Python
-MOST = 400  # values that one search looks into
-# Names that Python itself keeps in classes and modules, and what it does not let anybody set.
+MOST = 400  # values inspected by one search
+# Names that Python keeps in classes and modules, and names that cannot be set.
 UNTOUCHED = frozenset(
     """__dict__ __weakref__ __module__ __slots__ __annotations__ __orig_bases__ __parameters__ __static_attributes__ __firstlineno__
     __abstractmethods__ _abc_impl __dataclass_fields__ __dataclass_params__ _member_map_ _member_names_ _value2member_map_ __new__
@@ -26,8 +27,9 @@ UNTOUCHED = frozenset(
 
 
 class Place:
-    """A name for the place, its value, and a function that puts another one there: None where nothing can. like: what a value that
-    is missing should be like.
+    r"""A name of the place, its value, and a function that sets another value (None if it cannot be set).
+
+    like: a value of the type that a missing value should have.
     """
 
     def __init__(self, name, value, put=None, like=1.0, can_miss=False):
@@ -73,7 +75,7 @@ def is_users(cls):
 
 
 def names_in(code):
-    """The names that code, and code inside of it, asks a namespace for."""
+    """The names that code, and the code inside it, looks up in a namespace."""
     inner = [c for c in code.co_consts if isinstance(c, types.CodeType)]
     return dict.fromkeys([*code.co_names, *(name for c in inner for name in names_in(c))])
 
@@ -113,7 +115,7 @@ def of_class(name, cls):
             yield attribute(name, cls, key, value)
     for key in ("__name__", "__qualname__"):
         yield attribute(name, cls, key, getattr(cls, key))
-    for base in cls.__mro__[1:]:  # what it may come to have of its own
+    for base in cls.__mro__[1:]:  # attributes that it inherits and may define itself
         for key, value in vars(base).items() if is_users(base) and not is_enum else ():
             if key not in UNTOUCHED and key not in vars(cls):
                 yield attribute(name, cls, key, MISSING, value)
@@ -138,7 +140,7 @@ def of_object(name, value):
 
 
 def of_module(name, module):
-    """Of modules of the program's own. Those of Python and NumPy are both worlds', and capture's."""
+    """Only modules of the program. Modules of Python and NumPy are shared by both worlds and by capture."""
     if module.__name__ in sys.modules:
         return
     for key in [*vars(module)]:
@@ -157,7 +159,7 @@ PARTS = {
 
 
 def inside(name, value):
-    """The places in a value, and what only leads to others."""
+    """The places in a value, and values that only lead to other places."""
     cls = type(value)
     for part in PARTS.get(cls, ()):
         yield Place(f"{name}.{part}", getattr(value, part))
@@ -195,12 +197,12 @@ def places(fn, given):
 
 
 def more(result):
-    """Another result, where it is a number or an array."""
+    """Another value of the result, if it is a number or an array."""
     return result + 1 if type(result) in (int, float) or isinstance(result, np.ndarray | np.floating) else result
 
 
 def changed_function(fn):
-    """A function that gives something else, or leaves something else behind."""
+    """A function that returns something else, or has another effect."""
 
     def changed(*args, **kwargs):
         return more(fn(*args, **kwargs))
@@ -214,7 +216,7 @@ def changed_function(fn):
 
 
 def changed_class(cls, random):
-    """A subclass of which one attribute is another."""
+    """A subclass that overrides one attribute."""
     found = {key: value for base in reversed(cls.__mro__) if is_users(base) for key, value in vars(base).items()}
     names = sorted(key for key in found if key not in UNTOUCHED and not key.startswith("__"))
     if not names or isinstance(cls, enum.EnumMeta):
@@ -231,7 +233,7 @@ def changed_code(code, random):
 
 
 def changed_object(value, random):
-    """A copy of an object with another attribute; the object itself if its class makes no copies."""
+    """A copy of the object with one attribute changed; the object itself if its class has no copies."""
     try:
         made = copy.copy(value)
     except Exception:
@@ -268,7 +270,7 @@ OTHERS = {
 
 
 def other(value, random):
-    """Another value of the like; one of which there is none is itself."""
+    """A different value of the same kind, or the value itself if there is none."""
     found = OTHERS.get(type(value))
     if found is not None:
         return found(value, random)

@@ -1,8 +1,8 @@
 """Shared fixtures: a separate disk cache, and the C core built for tests.
 
-The core is compiled once per session, with AddressSanitizer and UBSan if the compiler has them.
-Objects are kept in a private temporary directory under names derived from their inputs, so a
-second run compiles only what has changed.
+The core is compiled once per session, with AddressSanitizer and UBSan if the compiler has them. Objects are kept
+in a private temporary directory under names derived from their inputs, so a second run compiles only the files
+that changed.
 """
 
 import atexit
@@ -28,11 +28,11 @@ LIBRARIES = ["-ldl", "-lm", "-lpthread"]
 BASE_FLAGS = ["-std=gnu11", "-I" + str(ROOT / "csrc"), "-I" + str(ROOT / "tests" / "core")]
 SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-g1", "-Og"]
 
-# What a capture may take is no matter of how busy a machine is: tests of that set a limit themselves.
+# Captures must not depend on how busy the machine is. Tests of the limit set it themselves.
 os.environ.setdefault("CINDUCTOR_CAPTURE_LIMIT", "inf")
-# Nor what a call has to have cost before: it is captured and built at once, but where a test is of that.
+# Captures and builds must not depend on what calls took before. Tests of that set the mode themselves.
 os.environ.setdefault("CINDUCTOR_MODE", "now")
-# Nor does a test find what another one has captured: those of saved calls switch them on.
+# Tests must not reuse captures of other tests. Tests of saved calls switch saving on.
 os.environ.setdefault("CINDUCTOR_SAVED_CALLS", "0")
 if "CINDUCTOR_CACHE_DIR" not in os.environ:
     # Set before cinductor is imported: tests neither use nor fill the user's cache.
@@ -45,7 +45,9 @@ if "CINDUCTOR_CACHE_DIR" not in os.environ:
 
 
 def pytest_configure(config):
-    """The package's bytecode is there, even where Python writes none: or each process of a test would compile it anew."""
+    """Write the bytecode of the package even if Python is told not to, so that test processes need not compile it
+    again.
+    """
     config.addinivalue_line("markers", "ways(*names): the ways of ways.py in which the test runs, instead of all")
     compileall.compile_dir(ROOT / "python", quiet=1)
 
@@ -65,11 +67,13 @@ def pytest_generate_tests(metafunc):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Ways that take a sample of the tests leave out the others; in a process of other ways all tests without one are left out."""
-    if any("::" in argument for argument in config.args):  # those tests are asked for by name
+    """Deselect tests that are not in the sample of their way. A process that runs other ways deselects all tests
+    without a way.
+    """
+    if any("::" in argument for argument in config.args):  # tests selected by name always run
         return
     given = [item.callspec.params.get("way") if hasattr(item, "callspec") else None for item in items]
-    ways = [way if hasattr(way, "takes") else None for way in given]  # no way at all is left of some on this machine
+    ways = [way if hasattr(way, "takes") else None for way in given]  # empty if this machine supports none of a test's ways
     is_other = "CINDUCTOR_TEST_WAYS" in os.environ
     kept = [way.takes(item.name) if way else not is_other for item, way in zip(items, ways, strict=True)]
     config.hook.pytest_deselected(items=[item for item, keep in zip(items, kept, strict=True) if not keep])
@@ -78,7 +82,7 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.fixture
 def way(request):
-    """A way of ways.py, for a test that is run once in each."""
+    """One way of ways.py; the test runs once for each."""
     if request.param.has_break:
         request.getfixturevalue("pieces_are_compiled")
     return request.param
@@ -86,19 +90,20 @@ def way(request):
 
 @pytest.fixture
 def pieces_are_compiled(monkeypatch):
-    """However little work is in them, and be NumPy faster or not."""
+    """Compile pieces however little they compute, without timing them against NumPy."""
     from cinductor import budget
     from cinductor.capture.pieces import driver
 
-    monkeypatch.delattr(driver.PieceJob, "keep")  # which has NumPy tried
+    monkeypatch.delattr(driver.PieceJob, "keep")  # times pieces against NumPy
     monkeypatch.setattr("cinductor.budget.LITTLE_WORK", 0)
     monkeypatch.setattr(budget, "PIECES", 1 << 30)
 
 
 @pytest.fixture(scope="module", autouse=True)
 def only_new_objects_are_collected():
-    """Tables of cases are a million objects; no gc.collect() in a test need walk over them again. Nor need all objects be
-    walked over every now and then: between modules is enough, and young ones are as often as ever."""
+    """Tables of test cases are a million objects, which are frozen so that gc.collect() in a test does not traverse
+    them. Full collections happen between modules only; young generations are collected as usual.
+    """
     gc.set_threshold(*gc.get_threshold()[:2], 1 << 20)
     gc.collect()
     gc.freeze()
@@ -116,14 +121,14 @@ def run(command, **options):
 
 @functools.cache
 def included_by(path):
-    """The project's files that a C file includes itself."""
+    """The files of the project that a C file includes directly."""
     names = re.findall(rb'^\s*#\s*include\s*"([^"]+)"', path.read_bytes(), re.MULTILINE)
     places = [folder / os.fsdecode(name) for name in names for folder in (path.parent, ROOT / "csrc", ROOT / "tests" / "core")]
     return [place for place in places if place.is_file()]
 
 
 def reached_from(source):
-    """A file of C and all that it includes."""
+    """A C file and all files that it includes, directly or not."""
     found, todo = set(), [source]
     while todo:
         path = todo.pop()
@@ -190,7 +195,7 @@ class CoreBuild:
         return out
 
     def forget_old(self, keep=600, hours=6):
-        """Removes all but the files used last; other runs may be using theirs, and removing them."""
+        """Remove all but the most recently used files. Other runs may use or remove files at the same time."""
         ages = []
         for path in self.directory.iterdir():
             with contextlib.suppress(FileNotFoundError):
@@ -201,7 +206,7 @@ class CoreBuild:
 
 
 def can_build(flags):
-    """The compiler takes the flags, and what it makes of them runs."""
+    """True if the compiler accepts the flags and the compiled program runs."""
     with tempfile.TemporaryDirectory() as directory:
         source = Path(directory) / "probe.c"
         source.write_text("int main(void) { return 0; }\n")
@@ -213,7 +218,7 @@ def can_build(flags):
 
 @pytest.fixture(scope="session")
 def core():
-    """The core for tests: core.link(source) gives a program."""
+    """The core for tests; core.link(source) returns a program."""
     build = CoreBuild(SANITIZERS if can_build(SANITIZERS) else ["-g", "-O1"])
     build.compile_core()
     yield build
@@ -222,7 +227,9 @@ def core():
 
 @pytest.fixture(scope="session")
 def plain_core():
-    """The core as the package is built: optimised, nothing added; the package's own, unless a source is newer."""
+    """The core as the package is built: optimised, without sanitizers. It is the package's own build unless a source
+    is newer.
+    """
     build = CoreBuild(["-O2", "-fvisibility=hidden", "-fPIC", "-DNDEBUG"])
     folder = ROOT / "build" / f"core-{sys.implementation.cache_tag}"
     archive = folder / "libcinductor_core.a"
@@ -236,7 +243,7 @@ def plain_core():
 
 @pytest.fixture(scope="session")
 def threads_core():
-    """The parts of the core that threads share, under ThreadSanitizer."""
+    """The parts of the core that run on several threads, under ThreadSanitizer."""
     flags = ["-fsanitize=thread", "-g1", "-Og"]
     if not can_build(flags):
         pytest.skip("the compiler has no ThreadSanitizer that runs here")

@@ -1,7 +1,7 @@
-"""Random functions of nested control flow, as source: what rewriting has to keep.
+"""Generates the source of random functions with nested control flow, to test the rewriter.
 
-Each prints what it does, jumps everywhere, reads names that may be unbound, deletes some, and now
-and then raises. All loops are short.
+Each function prints a trace of what it executes. It contains jumps at any depth, reads names that may be unbound,
+deletes some names, and sometimes raises. All loops are short.
 """
 
 import random

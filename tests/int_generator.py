@@ -1,11 +1,10 @@
-"""Random functions of Python's ints, as source: hashes, generators of bits and checksums that mask
-what they keep, or do not, so that ints leave 63 bits, wrap in the graph, or are what only Python
-has.
+"""Generates the source of random functions on Python ints: hashes, bit generators and checksums.
 
-A program is `def program(a, n, data, wide, whole, out)` over an int, a number of iterations, and
-vectors of bytes, of words of 64 bits, of signed ones and of floats. Its loops carry three ints
-through sums, products, shifts, masks and branches; what is looked at in the end is a result, an
-element or a float. It may raise: Python's exception is the expected one. All of it is exact.
+Some mask their intermediate values and some do not, so that ints exceed 63 bits, wrap around in the graph, or can
+only be computed by Python. A program is `def program(a, n, data, wide, whole, out)` over an int, a number of
+iterations, and vectors of bytes, 64-bit words, signed words and floats. Its loops carry three ints through sums,
+products, shifts, masks and branches, and end in a result, an element or a float. A program may raise; the expected
+exception is Python's. All results are exact.
 """
 
 import random
@@ -148,7 +147,7 @@ class Generator:
         ]
 
     def fill(self, form, depth=2):
-        """A form with its letters replaced."""
+        """A template with its letters replaced."""
         pick = self.random.choice
         while "{" in form:
             at = form.index("{")
@@ -194,7 +193,7 @@ class Generator:
             self.lines.append(f"{pad}{name} = {self.fill('{e}')}")
 
     def masked(self, indent):
-        """Names that are kept small, so that Python's ints do not fill the memory."""
+        """Names that are kept small, so that Python's ints do not use up the memory."""
         for name in "uvw":
             mask = self.random.choice(["M", "M", "0xFFFFFFFF", "M >> 1", "0xFFFF"])
             self.lines.append(f"{' ' * indent}{name} &= {mask}")

@@ -1,9 +1,10 @@
-"""Random functions of loops, branches and jumps over NumPy data, as source: what regions have to keep.
+"""Generates the source of random functions with loops, branches and jumps over NumPy data, to test regions.
 
-A program is `def program(x, y, A, q, k, t, flag)` over two vectors, a matrix, a vector of indices (some out of range), a
-Python int, float and bool. It reads and writes elements, slices, rows and masks by loop variables and by data, holds views
-across writes, swaps, jumps and calls a helper that returns early. It may raise: NumPy's exception is the expected one. What
-it computes is exact in any order of evaluation (no sums of floats), so results are compared bit by bit.
+A program is `def program(x, y, A, q, k, t, flag)` over two vectors, a matrix, a vector of indices (some out of
+range), and a Python int, float and bool. It reads and writes elements, slices, rows and masks by loop variables
+and by data, keeps views across writes, swaps names, jumps, and calls a helper that returns early. It may raise;
+the expected exception is NumPy's. Results do not depend on the order of evaluation (no sums of floats), so they
+are compared bit by bit.
 """
 
 import random
@@ -258,7 +259,7 @@ class Generator:
         self.loop_body(depth, [trips])
 
     def relay(self, depth):
-        """Arrays of equal type that change places, each written whole or in part while it is first."""
+        """Arrays of equal type that are swapped; each is written whole or in part while it is the first."""
         names = [self.name("v") for _ in range(self.pick(2, 2, 3))]
         for name in names:
             self.line(depth, f"{name} = {self.pick('x.copy()', 'x * 2', 'np.zeros_like(x)', 'x[::-1].copy()')}")
@@ -337,7 +338,7 @@ class Generator:
         self.line(depth, self.fill(*self.CALLS, depth=2))
 
     def comprehension(self, depth):
-        """Of what it is made may hold no walrus: Python refuses that."""
+        """Python refuses a walrus in the iterable of a comprehension."""
         while not is_python(line := self.fill(*self.COMPREHENSIONS)):
             pass
         self.line(depth, line)
@@ -445,7 +446,9 @@ def outer(v, limit):
 
 
 class Wide(Generator):
-    """Programs with more of the language: recursion, helpers in helpers, match, lists that grow, math, numbers of both classes."""
+    """Programs with more of the language: recursion, nested helpers, match, lists that grow, math, both kinds of
+    numbers.
+    """
 
     HEAD = f"import math\n\n{Generator.HEAD}\n{WIDE_HELPERS}"
     CALLS = [
@@ -479,11 +482,11 @@ class Wide(Generator):
         return [*super().compound(), self.choice, self.choice, self.grow, self.stack, self.cleanup]
 
     def note(self, depth):
-        """A list that the program has; recomputed where nobody made one yet on every path."""
+        """Statements on a list that earlier statements may have made; it is made first if some path has not."""
         self.line(depth, self.fill("out.append({r})", "out.append(({r}, {w}))", "out[-1:] = [{r}]", "c = len(out)", "out.append({v}[{i}])", "out = out[:4]", "d = bool(out)", "out += [{r}, {w}]", depth=1))
 
     def choice(self, depth):
-        """A match of numbers."""
+        """A `match` on numbers."""
         self.line(depth, self.fill("match {w}:", "match {r}:", "match {w} % 3:", "match {c}:", "match (k, {w} % 2):"))
         is_pair = "match (k" in self.lines[-1]
         for _ in range(self.pick(1, 2, 3)):
@@ -495,7 +498,7 @@ class Wide(Generator):
             self.block(depth + 2, 1)
 
     def grow(self, depth):
-        """A list made in a loop, and what becomes of it."""
+        """A list made in a loop, and uses of it."""
         name, i = self.name("l"), self.name("i")
         self.line(depth, f"{name} = []")
         self.line(depth, f"for {i} in range({self.fill(*EXTENTS)}):")
@@ -504,7 +507,7 @@ class Wide(Generator):
         self.line(depth, self.fill(f"c = len({name})", f"s = {name}[-1] if {name} else {{r}}", f"s = sum({name})", f"s = max({name}, default={{r}})", f"y[:len({name})] = {name}[:len(y)]", f"d = {{r}} in {name}"))
 
     def stack(self, depth):
-        """A list that a loop pops from first, and pushes to."""
+        """A list that a loop pops from first, and pushes to later."""
         name, count, item = self.name("l"), self.name("c"), self.name("i")
         is_pair = self.chance(0.4)
         push = "({w}, {w})" if is_pair else self.pick("{w}", "{w}", "{r}", "{i}")
@@ -520,7 +523,7 @@ class Wide(Generator):
         self.line(depth, self.fill(f"c = len({name})", f"out.append({name})", f"d = bool({name})", f"s = {name}[-1] if {name} else {{r}}", depth=1))
 
     def cleanup(self, depth):
-        """A try with all its parts."""
+        """A `try` with all its clauses."""
         self.line(depth, "try:")
         self.block(depth + 1, 2)
         if self.chance(0.7):

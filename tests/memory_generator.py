@@ -1,13 +1,13 @@
-"""Random functions about memory, classes of numbers and Python's containers, as source: what `loop_generator` does
-not ask.
+"""Generates the source of random functions about memory, kinds of numbers and Python's containers.
 
 A program is `def program(a, b, M, u, w, k, t, flag, rng)` over two vectors and a matrix of floats, two vectors of
-narrow integers or bools, a Python int (now and then near the end of 64 bits), float and bool, and a Generator.
-Arguments may be one array twice, overlap, run backwards, be columns or have no or one element. A program holds
-views across iterations and branches, hands arrays to functions that write, return or swap them, keeps them in
-lists, dicts and objects, writes with `out=` and `where=`, casts in place, draws in branches, returns early from
-nests, and may raise after it has written. What it computes is exact in any order of evaluation, so results are
-compared bit by bit.
+narrow integers or bools, a Python int (sometimes near the end of 64 bits), a float, a bool, and a Generator. Two
+arguments may be one array or overlap; others have negative strides, are columns, or have no or one element.
+
+A program keeps views across iterations and branches, and passes arrays to functions that write, return or swap
+them. It stores them in lists, dicts and objects, writes with `out=` and `where=`, casts in place, draws in
+branches, and returns early from nests. It may raise after it has written. Results do not depend on the order of
+evaluation, so they are compared bit by bit.
 """
 
 import random
@@ -848,7 +848,7 @@ class Generator:
         self.vectors = kept
 
     def branch(self, depth):
-        if self.chance(0.3):  # a name that is one of several arrays after the branch
+        if self.chance(0.3):  # a name that refers to one of several arrays after the branch
             name = self.new("v")
             self.line(depth, f"if {self.fill('C')}:")
             self.line(depth + 1, f"{name} = {self.fill(self.pick(*VIEWS))}")
@@ -922,7 +922,7 @@ class Generator:
         self.body(depth, [trips])
 
     def held(self, depth):
-        """A view that is held from one iteration to the next, and is written or read there."""
+        """A view that is kept from one iteration to the next, and is written or read there."""
         name, i = self.new("h"), self.new("i")
         self.line(depth, f"{name} = {self.fill(self.pick(*VIEWS, *FRESH))}")
         self.line(depth, f"for {i} in range({self.pick('len(a)', '10', 'M.shape[0]', '3')}):")
@@ -958,7 +958,7 @@ class Generator:
     # --- arguments --------------------------------------------------------------------------------
 
     def arguments(self, number, numpy):
-        """The arguments of one call: numbers 0 to 5. Layout, aliases and now and then dtypes differ."""
+        """The arguments of call 0 to 5. Layout and aliasing differ between calls, and sometimes dtypes."""
         r = random.Random(f"{self.seed} {number}")
         n, m = r.choice(SIZES)
         rng = numpy.random.default_rng([self.seed, number])

@@ -1,9 +1,11 @@
-"""Random programs over numbers of many kinds, as source: signed and unsigned integers of all widths, bools, floats, Python's own.
+"""Generates the source of random programs over numbers of many kinds: integers of all widths, bools, floats and
+Python numbers.
 
-A program is `def program(u, s, b, h, f, us, bs, n, t)` over arrays of uint64, int64, a narrow and a middle width of either sign
-and a float, NumPy scalars of uint64 and a narrower type, an int and a float. It compares them, takes extremes, chooses, sorts
-by keys, searches, stores, and runs loops over elements. What it computes is exact, so results are NumPy's to the last bit.
-It may raise, as NumPy does for an int that a dtype cannot hold: the exception is the expected one.
+A program is `def program(u, s, b, h, f, us, bs, n, t)` over arrays of uint64, int64, a narrow and a middle width
+of either sign and a float, NumPy scalars of uint64 and a narrower type, an int and a float. It compares them,
+takes minima and maxima, selects, sorts by keys, searches, stores, and runs loops over elements. All results are
+exact, so they must equal NumPy's to the last bit. A program may raise, for example for an int that a dtype cannot
+hold; the expected exception is NumPy's.
 """
 
 import random
@@ -16,8 +18,9 @@ MIDDLE = ["int32", "uint32", "int64", "uint64", "bool"]
 REAL = ["float64", "float64", "float32", "float16"]
 COMPARISONS = ["<", "<=", ">", ">=", "==", "!="]
 UFUNCS = ["less", "less_equal", "greater", "greater_equal", "equal", "not_equal"]
-# {e}: an array, {i}: an array of integers, {g}: of signed ones, {w}: of unsigned ones, {q}: of bools, {v}: a number, {k}: an
-# integer, {c}: a condition, {o}: a comparison's sign, {u}: its ufunc, {d}: a constant, {z}: a dtype of integers.
+# {e}: an array, {i}: an array of integers, {g}: of signed integers, {w}: of unsigned integers, {q}: of bools. {v}: a
+# number, {k}: an integer, {c}: a condition, {o}: a comparison operator, {u}: its ufunc, {d}: a constant, {z}: an
+# integer dtype.
 FORMS = {
     "e": [
         "u", "s", "b", "h", "f", "x", "y", "u", "s", "x", "{i}", "({e} + {e})", "({e} - {e})", "({e} * {e})", "({i} / {i})", "({i} + {v})", "({v} - {e})",
@@ -73,7 +76,7 @@ class Generator:
         self.lines = []
 
     def fill(self, form, depth=2):
-        """A form with its letters replaced."""
+        """A template with its letters replaced."""
         pick = self.random.choice
         while "{" in form:
             at = form.index("{")

@@ -1,17 +1,16 @@
-"""Random functions whose operands share values, as source: what arms of one condition may not see
-of each other.
+"""Generates the source of random functions that repeat the same subexpressions in operands that may not be evaluated.
 
-A program has a small pool of array expressions, and writes them again and again: before a
-conditional expression, an `and`, an `or` or a chained comparison, in its operands, and after it;
-in tests, arms and bodies; in functions inside that read and set names of the program. Two names
-may be views of one buffer, arrays change places, names are bound on one path only, and returns
-leave from everywhere. Sums are of integers, so results are compared bit by bit.
+Values computed in one arm of a condition must not be used in the other. A program has a small pool of array
+expressions and repeats them before, in and after the operands of conditional expressions, `and`, `or` and chained
+comparisons. They also occur in tests, branches, bodies, and inner functions that read and set names of the
+program. Two names may be views of one buffer, arrays are swapped, names are bound on one path only, and any place
+may return. Sums are of integers, so results are compared bit by bit.
 """
 
 import loop_generator
 from loop_generator import EXTENTS
 
-# {j}: a position that data decide. What is of one length in all programs comes first.
+# {j}: an index that comes from data. Expressions whose length is the same in all programs come first.
 POOL = [
     "x[{j}:]",
     "y[{j}:]",
@@ -133,7 +132,7 @@ class Generator(loop_generator.Wide):
         )
 
     def parts(self, depth):
-        """{g} an array and {h} one of integers, mostly written before; {j} a position."""
+        """{g}: an array, {h}: an integer array, mostly expressions written before; {j}: an index."""
         return super().parts(depth) | {
             "g": self.shared,
             "h": self.shared_integers,
@@ -152,7 +151,7 @@ class Generator(loop_generator.Wide):
         return self.again(self.counts, COUNTS)
 
     def block(self, depth, most=3):
-        """Expressions of names that are first bound here are mostly forgotten after it."""
+        """Names first bound in a block are mostly not used after it."""
         kept = list(self.pool), list(self.counts), list(self.functions)
         super().block(depth, most)
         if self.chance(0.8):
@@ -207,7 +206,7 @@ class Generator(loop_generator.Wide):
         )
 
     def choose(self, depth):
-        """A number by operands that share."""
+        """A number from operands that share expressions."""
         name = self.pick("s", "c", "d", "j", self.random.choice(self.floats))
         value = self.fill(
             "{r} if {c} else {r}",
@@ -223,7 +222,7 @@ class Generator(loop_generator.Wide):
         self.line(depth, f"{name} = {f'int({value}) % 7' if name in 'cj' else value}")
 
     def arrays(self, depth):
-        """An array by operands that share; bound here."""
+        """An array from operands that share expressions; it is bound to a name."""
         name = self.pick(*self.vectors) if self.chance(0.2) else self.name("v")
         self.line(
             depth,
@@ -233,7 +232,7 @@ class Generator(loop_generator.Wide):
             self.vectors.append(name)
 
     def around(self, depth):
-        """One expression before a choice, in its operands, and after it."""
+        """An expression that is written before a choice, in its operands, and after it."""
         one, other = self.shared(), self.shared()
         use = self.pick("{}.max(initial=t)", "len({})", "int(({} > t).sum())", "{}.any()")
         if self.chance(0.5):
@@ -269,7 +268,7 @@ class Generator(loop_generator.Wide):
         self.vectors += [one, other]
 
     def places(self, depth):
-        """Values that change places."""
+        """Names that are swapped."""
         v, w = self.vector(), self.vector()
         self.line(
             depth,
@@ -285,7 +284,7 @@ class Generator(loop_generator.Wide):
         )
 
     def leave(self, depth):
-        """A return from here, on a condition."""
+        """A conditional return."""
         self.line(depth, f"if {self.condition()}:")
         self.line(
             depth + 1,
@@ -329,7 +328,7 @@ class Generator(loop_generator.Wide):
         self.block(depth + 1, 1)
 
     def function(self, depth):
-        """A function inside that reads and may set names of the program, and a call."""
+        """An inner function that reads and may set names of the program, and a call of it."""
         name = self.name("g")
         self.line(depth, f"def {name}(u, i):")
         if self.chance(0.4):
@@ -367,7 +366,7 @@ class Generator(loop_generator.Wide):
         )
 
     def counted(self, depth):
-        """A loop; now and then its last iteration's choice is read after it."""
+        """A loop; sometimes the choice of its last iteration is read after it."""
         i = self.name("i")
         self.line(depth, f"for {i} in range({self.fill(*EXTENTS)}):")
         if self.chance(0.5):

@@ -1,10 +1,10 @@
-"""Bugs planted in the doors, the guards and the undo of capture, one at a time.
+"""Plants one bug at a time in the mutation hooks, the guards and the rollback of capture, and checks that a test
+finds it.
 
-The generated programs of tests/state_generator.py have to find them, or changes of the worlds of tests/worlds.py.
+    python tests/planted.py [PROGRAMS]     # most programs tried per bug (default: 1,500)
 
-    python tests/planted.py [PROGRAMS]     # per bug, at most; 1,500 unless told
-
-Prints which program found which bug; ends with 1 where more than one was not found.
+The programs of tests/state_generator.py, or changes of the worlds of tests/worlds.py, have to find each bug.
+Prints which program found which bug. The exit status is 1 if more than one bug was not found.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 BUGS: dict[str, Any] = {}
-OF_WORLDS: set[str] = set()  # those that changes of the world have to show
-MISSED = 1  # that may be
+OF_WORLDS: set[str] = set()  # bugs that changes of the world have to find
+MISSED = 1  # bugs that may stay unfound
 
 
 def bug(plant: Any) -> Any:
@@ -34,7 +34,7 @@ def bug_of_worlds(plant: Any) -> Any:
 
 
 def without(cls: Any, name: str, is_meant: Any) -> None:
-    """The method does nothing for the calls meant."""
+    """Make the method do nothing for the calls that match."""
     method = getattr(cls, name)
     setattr(cls, name, lambda self, *args: None if is_meant(*args) else method(self, *args))
 
@@ -54,25 +54,25 @@ def unguarded(*kinds: str) -> None:
 
 @bug
 def lists() -> None:
-    """A list changes unseen."""
+    """Changes of lists are not reported."""
     not_noted(list)
 
 
 @bug
 def dicts() -> None:
-    """A dict changes unseen."""
+    """Changes of dicts are not reported."""
     not_noted(dict)
 
 
 @bug
 def sets() -> None:
-    """A set changes unseen."""
+    """Changes of sets are not reported."""
     not_noted(set)
 
 
 @bug
 def cells() -> None:
-    """Cells change unseen."""
+    """Changes of cells are not reported."""
     from cinductor.capture.control.state import Snapshot, State
 
     Snapshot.begin = lambda self: (self.before.clear(), self.born.clear())
@@ -90,7 +90,7 @@ def others() -> None:
 
 @bug
 def steps() -> None:
-    """An iterator's step passes no door."""
+    """Advancing an iterator is not reported."""
     from cinductor.capture.hooks import subscripts as iteration
 
     def step(self: Any, value: Any) -> Any:
@@ -105,7 +105,7 @@ def steps() -> None:
 
 @bug
 def nothing_back() -> None:
-    """Nothing is put back."""
+    """Rollback restores nothing."""
     from cinductor.capture.control.state import Snapshot
 
     Snapshot.swap = lambda self: []
@@ -113,7 +113,7 @@ def nothing_back() -> None:
 
 @bug
 def born_too_early() -> None:
-    """What a run makes counts as made after every mark."""
+    """Objects made by a run count as made after every snapshot."""
     from cinductor.capture.control.state import State
 
     def before_change(self: Any, value: Any, real: Any = State.before_change) -> None:
@@ -125,7 +125,7 @@ def born_too_early() -> None:
 
 @bug
 def items_stay() -> None:
-    """An iterator that another one has moved along is where it was."""
+    """The position of an iterator that another iterator advances is not tracked."""
     from cinductor.capture.iterators import Items
 
     Items.move = lambda self, position: setattr(self, "position", position)
@@ -160,7 +160,7 @@ def who() -> None:
 
 @bug
 def bodies() -> None:
-    """Codes and defaults of functions are not guarded."""
+    """Code and defaults of functions are not guarded."""
     unguarded("body")
 
 
@@ -200,7 +200,7 @@ def kinds() -> None:
 
 @bug
 def looked_at() -> None:
-    """A list that was looked at grows again."""
+    """A list that was read may still grow in a buffer."""
     from cinductor.capture.control.state import Snapshot
 
     def end(self: Any, real: Any = Snapshot.end) -> None:
@@ -246,7 +246,7 @@ def dtypes() -> None:
 
 @bug_of_worlds
 def keys() -> None:
-    """A number leaves the program without a guard."""
+    """A traced number becomes a Python number without a guard."""
     from cinductor.capture.effects import Materialiser
 
     def of(self: Any, value: Any, real: Any = Materialiser.of) -> Any:
@@ -262,7 +262,7 @@ def keys() -> None:
 
 @bug
 def reach() -> None:
-    """Functions hold nothing but their closures."""
+    """Only closures count as references of functions."""
     from cinductor.capture.control import region, state
 
     def reached(roots: Any, *rest: Any, real: Any = state.reached) -> Any:
@@ -275,7 +275,7 @@ def reach() -> None:
 
 @bug
 def gone_over() -> None:
-    """The iterable of a loop is not visible."""
+    """The iterable of a loop is not counted as reachable."""
     from cinductor.capture.control.loop import Loop
 
     Loop.operands = property(lambda self: (), lambda self, values: None)
@@ -283,7 +283,7 @@ def gone_over() -> None:
 
 @bug
 def bound() -> None:
-    """A bound method of an array does not hold it."""
+    """A bound method of an array does not count as a reference to it."""
     from cinductor.capture.control import state
     from cinductor.capture.objects import BOUND
 
@@ -292,7 +292,7 @@ def bound() -> None:
 
 
 def find(name: str, programs: int) -> int | None:
-    """The first program that shows the bug."""
+    """The first program that exposes the bug."""
     os.environ["CINDUCTOR_CAPTURE_LIMIT"] = "5"
     import test_changing_world as changes_of
     import test_hidden_state as programs_of

@@ -1,7 +1,8 @@
-"""Random NumPy programs as source text, for differential tests: every statement is legal NumPy for the shapes at hand.
+"""Generates the source of random NumPy programs without control flow, for differential tests.
 
-A program is `def program(x0, x1, ...)` over float and integer arrays of a few broadcastable shapes. It may slice, transpose,
-reduce, write through views and into its arguments. Sizes are small; what matters is how statements combine.
+A program is `def program(x0, x1, ...)` over float and integer arrays of a few broadcastable shapes. Every
+statement is legal for the shapes at hand. It may slice, transpose, reduce, and write through views and into its
+arguments. Sizes are small: the aim is to combine statements.
 """
 
 import random

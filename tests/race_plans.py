@@ -1,4 +1,4 @@
-"""The alternatives of a program, for tests and benchmarks of races."""
+"""Lists the alternatives of a program, for tests and benchmarks of autotuning."""
 
 from cinductor import _core, racing
 

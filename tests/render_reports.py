@@ -1,10 +1,10 @@
-"""Reports of all programs of tests/programs, opened in headless Chromium: `make reports`.
+"""Opens the reports of all programs of tests/programs in headless Chromium: `make reports`.
 
     python tests/render_reports.py [FOLDER [PROGRAM ...]]
 
-Writes each report into the folder, has a page of the browser load one after another and press all there
-is to press, and says which raise a script error, are wider than the window, or have a kernel without a
-line of source. Exits with 1 then; without Chromium says so and renders nothing.
+Writes each report into the folder. A page in the browser loads the reports one by one and clicks every control.
+Prints which reports raise a script error, are wider than the window, or have a kernel without a source line; the
+exit status is then 1. Without Chromium, nothing is rendered and a line says so.
 """
 
 import html
@@ -29,7 +29,7 @@ import cinductor
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 MOST_SECONDS = 300
-# Each report is loaded into a frame of this page's origin, its errors caught before its own scripts run.
+# Each report is loaded into a frame of this page's origin; errors are caught before the report's own scripts run.
 DRIVER = """<!doctype html><meta charset="utf-8"><iframe id="frame" width="1100" height="900"></iframe><script>
 const names = %s, found = {};
 const catcher = '<script>onerror = (m, s, l) => parent.failed(m + " at line " + l);' +
@@ -59,7 +59,7 @@ all().catch(error => { failed(String(error)); fetch("/done", {method: "POST", bo
 
 
 def write_reports(folder, chosen):
-    """A page for each program; gives what is wrong with reports themselves, by name."""
+    """Write a page for each program. Return the faults of the reports themselves, by name."""
     wrong = {}
     for name, program in chosen.items():
         arguments = program.make(program.sizes[0], np.random.default_rng(0))
@@ -74,7 +74,7 @@ def write_reports(folder, chosen):
 
 
 def serve(folder):
-    """A server of the folder, and the event and list by which the page's answer comes."""
+    """Serve the folder. Return the server, an event that the page's answer sets, and the list of answers."""
     answered, answers = threading.Event(), []
 
     class Handler(SimpleHTTPRequestHandler):
@@ -96,7 +96,7 @@ def serve(folder):
 
 
 def render(browser, folder, names):
-    """What the pages did wrong, by name."""
+    """Load all pages in the browser. Return the faults of the pages, by name."""
     (folder / "all.html").write_text(DRIVER % json.dumps(names))
     server, answered, answers = serve(folder)
     url = f"http://127.0.0.1:{server.server_address[1]}/all.html"

@@ -1,4 +1,4 @@
-"""Rewritten functions run without a stage, and a scope that shows what liveness gets wrong."""
+"""Helpers that run rewritten functions without a tracer, and a scope that finds mistakes of the liveness analysis."""
 
 import types
 
@@ -8,7 +8,7 @@ from cinductor.capture.syntax.rewrite import rewrite
 
 
 def plain(fn, cls=PlainScope):
-    """The rewritten function with the scope that only does the plain thing."""
+    """The rewritten function in a scope whose constructs only do what Python does."""
     scope = object.__new__(cls)
     scope.stage = None
     scope.fn_globals = fn.__globals__
@@ -21,7 +21,7 @@ def plain(fn, cls=PlainScope):
 
 
 class Forgetful:
-    """A construct that runs plainly but restores names, and only those that its site calls live."""
+    """A construct that does what Python does, but only keeps the names that its site declares live."""
 
     restores = True
 
@@ -70,7 +70,7 @@ class Forgetful:
 
 
 class ForgetfulScope(PlainScope):
-    """Its constructs forget what is not live."""
+    """A scope whose constructs drop all names that are not live."""
 
     __slots__ = ()
 

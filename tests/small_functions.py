@@ -112,7 +112,7 @@ GATHERS = {
     "apart": lambda m, v, i, b, a: a[i[0] % 3, :, i[1]],
     "slice in front": lambda m, v, i, b, a: a[1:, i, np.arange(m.shape[1])],
     "three and a range": lambda m, v, i, b, a: a[i % 3, i, np.arange(m.shape[1])],
-    "range in front of three": lambda m, v, i, b, a: a[np.arange(3)[:, None, None], i, np.arange(m.shape[1])],
+    "range before three": lambda m, v, i, b, a: a[np.arange(3)[:, None, None], i, np.arange(m.shape[1])],
     "ix": lambda m, v, i, b, a: m[np.ix_(i[0], i[1])],
     "new axis": lambda m, v, i, b, a: m[None, i[0], None],
     "ellipsis": lambda m, v, i, b, a: a[..., i[0]],

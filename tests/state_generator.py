@@ -1,9 +1,10 @@
-"""Random functions whose bodies use objects with hidden state, as source: iterators, containers of the standard library, objects
-whose classes have hooks, and everything that changes them by another name than a statement.
+"""Generates the source of random functions that use objects with hidden state: iterators, containers of the standard
+library, objects whose classes have hooks, and every way to change them other than a plain statement.
 
-A program makes objects or takes them from an argument, a global, a default or a cell, or has them where they have no name: in a
-default, an attribute of a function, an exception, a view, what a loop goes over; a construct uses them: a loop, a branch, an
-operand, a comprehension, a `try`; and what is left of them is part of the result. Hooks note in a log that they ran.
+A program takes such an object from an argument, a global, a default or a cell, or makes it. It may also be
+reachable only without a name: through a default, an attribute of a function, an exception, a view, or the iterable
+of a loop. A loop, a branch, an operand, a comprehension or a `try` uses the object, and its final state is part of
+the result. Hooks record in a log that they ran.
 """
 
 import functools
@@ -314,7 +315,7 @@ def left(it):
     return list(itertools.islice(it, 6))
 '''
 
-# How an iterator of floats is made.
+# Expressions that make an iterator over floats.
 ITERATORS = [
     "iter([1., 2., 3., 4., 5., 6., 7., 8., 9.])",
     "iter((1., 2., 3., 4., 5., 6., 7., 8.))",
@@ -355,7 +356,8 @@ ITERATORS = [
     "iter(Sized([1., 2., 3., 4., 5.]))",
     "iter(lambda c=Counter(): next(c), 9.)",
 ]
-# Those that never end, and what asks an iterator for all it has: C code that no signal can stop.
+# Iterators that never end, and expressions that exhaust an iterator in C code, which no signal can stop. These are not
+# combined.
 ENDLESS = frozenset(f"itertools.{m}" for m in (
     "count(1.5)", "cycle([1., 2., 3.])", "repeat(2.5)", "dropwhile(lambda v: v < 3, itertools.count(2.))",
     "filterfalse(lambda v: v < 3, itertools.count(2.))",
@@ -365,7 +367,7 @@ DRAINS = frozenset((
     "len(list(it))", "len(tuple(it))", "sorted(it)[0]", "min(it)", "float(any(v > 2 for v in it))",
     "float(all(map(lambda v: v < 3, it)))", "for v in it:\n    s += v\n    if v > 3:\n        break",
 ))
-# How one of tuples is.
+# Expressions that make an iterator over tuples.
 PAIRS = [
     "enumerate([1., 2., 3., 4., 5.])",
     "enumerate(x)",
@@ -425,7 +427,8 @@ STATEMENTS_ITERATOR = [
     "for v, w in zip(it, x):\n    s += v * w",
     "for w, v in zip(x, it):\n    s += v * w",
 ]
-# Objects that change: how they are made, what changes them and gives a number, and what is left of them.
+# Objects that change: expressions that make them, expressions that change them and give a number, and their final
+# state.
 OBJECTS = [
     ("[3., 1., 2.]", [
         "o.append(s) or s", "o.pop() if o else 0.", "o.insert(0, 2.) or 1.", "o.extend([1., 2.]) or 1.", "o.reverse() or o[0]",
@@ -528,7 +531,7 @@ OBJECTS = [
      ["o[0] = s", "o += 1", "o.shape = (-1, 1)", "o.shape = (1, -1)", "o[:] = s", "o.flat[0] = s", "o.real = 2.", "o = o[::-1]", "o.dtype = np.int64",
       "o.strides = o.strides", "v = o[1:]\nv.shape = (-1, 1)", "o.T.shape = (o.size,)"], "o"),
 ]
-# Objects whose hooks note that they ran.
+# Objects whose hooks write to a log.
 HOOKS = [
     ("Index(1)", ["range(10)[o]", "[1., 2., 3.][o]", "x[o]", "(4., 5., 6.)[o]", "x[o:].sum()", "[1., 2., 3.][o:][0]", "operator.index(o)", "np.zeros(3)[o]",
                   "range(o)[0]", "np.arange(o)[0]", "round(1.234, o)", "hex(o) and 1.", "bin(o) and 1.", "chr(o) and 1.", "x.reshape(-1, o).sum()",
@@ -610,7 +613,7 @@ BLOCKS = [
     ("nested", "for i in range(n):\n    for j in range(3):\n        s += x[i]\n{s2}\n"),
     ("try", "try:\n    for i in range(n):\n        s += x[i]\n{s2}\nexcept (StopIteration, IndexError, KeyError, ValueError):\n    s -= 1\n"),
 ]
-# What a later call finds changed: how it is set up, expressions that use it, and what is done between calls.
+# Changes between calls: the setup, expressions that use the object, and what is done between calls.
 FUNCTION = "def helper(v, k=2.0, *, w=1.0):\n    return v * k + w\n\n\ndef other(v, k=4.0, *, w=1.0):\n    return v - k - w"
 CLASS = """
 class Thing:
@@ -717,7 +720,7 @@ USE_PAIRS = ["next(it)[1]", "next(it, (1., 2.))[1]", "len([*it])", "sum(v for _,
 STATEMENTS_PAIRS = ["for a, b in it:\n    s += b", "for a, b in it:\n    s += b\n    break", "a, b = next(it)\ns += b", "for k, (a, b) in enumerate(it):\n    s += k * b"]
 
 
-# What holds an object that has no name: how it is made, and how the object is read.
+# References to an object without a name: a statement that stores it, and an expression that reads it.
 UNNAMED = [
     ("def h(o={made}):\n    return o\n", "h()"),
     ("def h(*, o={made}):\n    return o\n", "h()"),
@@ -751,7 +754,7 @@ UNNAMED = [
     ("def h(v: {made}):\n    return v\n", "h.__annotations__['v']"),
     ("h = (({made},),)\n", "h[0][0]"),
 ]
-# Constructs that alone have what they go over; {m}: how the object is made.
+# Constructs that hold the only reference to their iterable; {m}: the expression that makes it.
 ITERATED = [
     "for o in itertools.repeat({m}, 6):\n    s += {e}\n",
     "for o in [{m}] * n:\n    s += {e}\n",
@@ -793,7 +796,7 @@ class Generator:
         return self.random.choice(items)
 
     def family(self):
-        """What makes the object, expressions that use it, statements that do, and what is left of it."""
+        """How the object is made, expressions that use it, statements that use it, and its final state."""
         kind = self.random.random()
         if self.seed % 5 == 3:
             if kind < 0.25:
@@ -816,7 +819,7 @@ class Generator:
         return made, uses, [f"s += {u}" for u in uses], "len(LOG)", "o"
 
     def changing(self):
-        """A program, and what is done between its calls."""
+        """A program, and the changes between its calls."""
         setup, uses, changes = self.pick(CHANGING)
         body = []
         for _ in range(self.random.choice([1, 2, 3])):
@@ -828,7 +831,7 @@ class Generator:
         return "\n\n".join([PRELUDE, setup, f"def program(x):\n{indented(text, 1)}\n", *between, step])
 
     def unnamed(self):
-        """A program whose object has no name: what holds it, or what is gone over, alone has it."""
+        """A program whose object has no name: only a container or the iterable of a loop refers to it."""
         made, uses, statements, rest = self.pick(self.pick([OBJECTS, OBJECTS, FOCUSED, OF_FUNCTIONS]))
         holder, read = self.pick(UNNAMED)
         is_place = read.endswith((".o", ".v", "]"))
@@ -837,7 +840,7 @@ class Generator:
         body = []
         for _ in range(self.random.choice([1, 1, 2])):
             kind = self.random.random()
-            if kind < 0.25:  # functions do not see what it calls `s` change
+            if kind < 0.25:  # functions do not see the program's `s`
                 text = self.pick(ITERATED).replace("{m}", made).replace("{e}", self.pick(uses))
                 body.append(text.replace("{f}", self.pick(uses)))
             elif kind < 0.75 or not statements:
@@ -847,7 +850,7 @@ class Generator:
                 text, s = self.pick(BLOCKS)[1], held(self.pick(statements))
                 body.append(text.replace("{s2}", indented(s, 2)).replace("{s1}", indented(s, 1)).replace("{s}", s))
         setup = holder.replace("{made}", made)
-        if self.random.random() < 0.25:  # in a function of its own, after which nothing but the result is left
+        if self.random.random() < 0.25:  # in a function of its own, after which only the result is left
             inner = f"def inner(s):\n{indented(setup + ''.join(body), 1)}\n    return s\n"
             text = f"n, s = len(x), 0.0\n{inner}s = inner(inner(s))\nreturn s"
         else:
@@ -871,7 +874,7 @@ class Generator:
             else:
                 construct, s = self.pick(BLOCKS)[1], self.pick(statements)
                 body.append(construct.replace("{s2}", indented(s, 2)).replace("{s1}", indented(s, 1)).replace("{s}", s))
-        if self.seed % 5 == 3 and self.random.random() < 0.4:  # recomputed in each iteration, and changed further in
+        if self.seed % 5 == 3 and self.random.random() < 0.4:  # made in each iteration, and changed further in it
             place, inside = "inside", f"{name} = {made}\n" + "".join(body) + f"s += len(repr({rest}))\n"
             body, rest = [f"for j in range({self.pick(['2', 'n'])}):\n{indented(inside, 1)}\n"], "n"
         lines = [PRELUDE, ""]

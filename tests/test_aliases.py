@@ -1,6 +1,7 @@
-"""Names that may be one of several arrays: what loops and branches hand on by value is right, or is no region.
+"""Tests names that may refer to one of several arrays in loops and branches.
 
-Each function is run on data that takes either way; results, arguments and what shares memory with what are NumPy's.
+If a loop or branch passes such an array on by value, the result must be right; otherwise it must not become a
+region. Each function runs on data that takes either path. Results, arguments and shared memory must be NumPy's.
 """
 
 import copy
@@ -324,7 +325,7 @@ def arguments(seed, n=9):
 
 
 def shared(results, given):
-    """Which arrays are one, and which share memory."""
+    """Which arrays are the same object, and which share memory."""
     arrays = [*flat(results), *(a for a in given if isinstance(a, np.ndarray))]
     return [(a is b, np.shares_memory(a, b)) for a in arrays for b in arrays]
 
@@ -412,7 +413,7 @@ WRITES = {
 @pytest.mark.parametrize("ways", ["over", "same", "apart", ("apart", "over", "same")], ids=str)
 @pytest.mark.parametrize("is_all", [True, False])
 def test_whatever_writes_may_write_into_what_overlaps(name, ways, is_all):
-    """is_all: nothing else of the program writes."""
+    """is_all: no other statement of the program writes."""
     write = WRITES[name]
 
     def program(a, b, rng):

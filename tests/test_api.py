@@ -1,4 +1,4 @@
-"""The user's API: every form of compile, what is guarded, what breaks, what runs in NumPy."""
+"""Tests the user's API: every way to call compile, what is guarded, what breaks, and what runs in NumPy."""
 
 import collections
 import concurrent.futures
@@ -400,7 +400,7 @@ def test_a_stance_holds_for_the_process_or_inside_a_statement():
             return pool.submit(is_eager, X).result()
 
     fresh = is_eager.clear
-    kept = cinductor.set_stance("force_eager")  # as a prompt keeps what it shows
+    kept = cinductor.set_stance("force_eager")  # kept as a prompt keeps the last value
     assert is_eager(X) is True and elsewhere() is True
     cinductor.set_stance("default")
     assert elsewhere() is False and is_eager(X) is False
@@ -420,7 +420,7 @@ def test_a_stance_holds_for_the_process_or_inside_a_statement():
 
 
 def test_stances_of_many_threads():
-    """Each sees its own, whatever others enter and leave meanwhile; after them the process's is as it was."""
+    """Each thread sees its own stance, whatever others set. After them the stance of the process is unchanged."""
     known, fresh = compile(lambda x: cinductor.is_compiling()), compile(lambda x: cinductor.is_compiling())
     assert known(X) is True
     wants = {None: (True, None), "force_eager": (False, False), "eager_on_recompile": (True, False), "fail_on_recompile": (True, RuntimeError)}
@@ -1086,7 +1086,7 @@ WEIGHTS = np.ones(2_000_000)
 
 
 def test_a_global_that_another_thread_binds_again():
-    """The array is held while a program reads it without the interpreter's lock."""
+    """The program holds a reference to the array while it runs without the GIL."""
 
     def fn(x):
         for _ in range(40):
@@ -1100,7 +1100,7 @@ def test_a_global_that_another_thread_binds_again():
         with concurrent.futures.ThreadPoolExecutor() as pool:
             result = pool.submit(compiled, x)
             time.sleep(0.01)
-            WEIGHTS = None  # what was the array's memory is given to the others
+            WEIGHTS = None  # the array's memory is reused by these arrays
             others = [np.full(x.size, np.nan) for _ in range(4)]
         WEIGHTS = np.ones(others[0].size)
         np.testing.assert_array_equal(result.result(), x)

@@ -1,4 +1,4 @@
-"""Functions and methods of Python's numbers on what only the running program knows: exact, or a break with a reason."""
+"""Tests functions and methods of Python's numbers on values known only at run time: exact, or a break with a reason."""
 
 import cmath
 import math
@@ -111,7 +111,7 @@ def test_floats(name):
 
 @pytest.mark.parametrize("name", ["erf", "erfc"])
 def test_error_functions_have_the_librarys_bits(name):
-    """In compiled loops, too."""
+    """Also in compiled loops."""
     fn = getattr(math, name)
 
     def f(a, out):
@@ -143,7 +143,7 @@ COMPARISONS = [operator.lt, operator.le, operator.gt, operator.ge, operator.eq, 
 @pytest.mark.parametrize("op", [*COMPARISONS, operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod, divmod])
 @pytest.mark.parametrize("left", [np.float64(1.5), np.float32(1.5), np.int64(3), np.uint8(3), np.bool_(True), np.float16(2)])
 def test_numpys_numbers_at_the_left(op, left):
-    """Of numbers of both kinds, and of arrays."""
+    """The right operand is a number of either kind, or an array."""
 
     def f(x, i, a):
         return op(left, x), op(left, i), op(left, a[0]), op(left, a), op(a[1], left), op(x, left)
@@ -170,7 +170,7 @@ def test_a_break_says_why():
 
 @pytest.mark.parametrize("dtype", "f8 f4 i8 u1 c16 ?".split())
 def test_numbers_of_arrays_repeat_sequences_or_refuse(dtype):
-    """`[1, 2] * x.sum()` is no product of arrays."""
+    """`[1, 2] * x.sum()` repeats the list; it is not a product of arrays."""
     programs = [
         lambda a: (1, 2) * a[1],
         lambda a: a[1] * [1, 2],
@@ -219,7 +219,9 @@ def cut_one_by_one(x):
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
 @pytest.mark.parametrize("whole", ["i2", "i4", "i8", "u4"])
 def test_a_float_that_was_cut_to_an_int(dtype, whole):
-    """It has no sign of zero, and what is too large for the int is the int's least: gcc would round the float."""
+    """The int has no signed zero, and floats out of range become the smallest int. gcc may fold the two casts into a
+    rounding of the float, which differs in both.
+    """
     values = np.array([-0.5, 0.5, -0.0, 0.9, 3.7, 100.2, -0.1], dtype)
     if whole in ("i4", "i8"):
         values = np.concatenate([values, np.array([np.nan, np.inf, -np.inf, 6e4, -7.5], dtype)])

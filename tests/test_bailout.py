@@ -1,8 +1,8 @@
-"""Internal errors lose nothing: after a side effect, NumPy continues the call from the step that
+"""Tests that an internal error does not change a call: after a side effect, NumPy continues from the step that
 failed.
 
-One warning reports the error, and every effect happens once and in its place. Errors are
-planted: a function of each layer raises, once, after the first effect.
+A function of each layer is patched to raise once, after the first effect. There must be one warning, and every
+effect must happen once and in order.
 """
 
 import linecache
@@ -24,7 +24,7 @@ seen = []
 
 
 def note(value):
-    """An effect of Python's."""
+    """A side effect of Python."""
     seen.append(value)
 
 
@@ -118,7 +118,7 @@ PLACES = {
 
 
 def plant(monkeypatch, place, error, nth):
-    """Has the function raise at its nth call after the first effect; tells how often it has."""
+    """Make the function raise at its nth call after the first effect. Return a list that counts the failures."""
     owner, name = PLACES[place]
     original, planted = getattr(owner, name), []
     count = 0
@@ -201,7 +201,7 @@ def handled(x, y):
     ],
 )
 def test_no_handler_of_the_users_sees_a_mistake(owner, name, error, monkeypatch):
-    """Before any effect: the function itself answers."""
+    """The error is raised before any effect, so the original function runs from the start."""
     space = {"error": error}
     code = compile("def raising(*args):\n    raise error('planted')", loop.__file__, "exec")
     exec(code, space)
@@ -247,7 +247,7 @@ def test_a_mistake_before_the_function_runs(error, monkeypatch):
     "statement", ["d[2]", "[0, 1][i]", "x @ np.ones(7)", "int('x')", "x.nothing"]
 )
 def test_what_raises_in_numpy_is_the_users(statement):
-    """The user's own exceptions are no mistakes, and nothing of the rest is given up."""
+    """An exception of the user's own code is not an internal error: nothing is abandoned."""
     source = f"""
 def f(x, i):
     note("a")
@@ -313,7 +313,7 @@ CAUGHT = (
 @pytest.mark.parametrize("effect", [False, True])
 @pytest.mark.parametrize("statement", CAUGHT)
 def test_a_handler_is_told_what_numpy_says(statement, effect):
-    """Of this call's sizes and data, and where the statement stands."""
+    """The message has this call's sizes and data, and the traceback names the statement."""
     source = f"""
 def f(x):
     {"note('a')" if effect else "pass"}

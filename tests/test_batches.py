@@ -1,5 +1,5 @@
-"""Products of stacks and what is done between them, problem by problem: a loop whose iterations run
-side by side.
+"""Tests batched matrix products and the operations between them: they become a parallel loop over the matrices of the
+batch.
 """
 
 import os
@@ -93,7 +93,7 @@ CASES = {
 }
 
 
-OWN = {attention, heads_behind}  # exp is our own: the bits are those that we make of the whole stack
+OWN = {attention, heads_behind}  # exp is cinductor's own here: the bits must be those of the whole batch
 
 
 def assert_same(got, want):
@@ -132,7 +132,7 @@ def test_what_one_problem_needs_is_all_that_is_held():
     assert_same(compile(attention, options=watched)(*args), compile(attention, options=WHOLE)(*args))
     memory = str(cinductor.explain(compile(attention, options=SMALL), *args).memory)
     most = max(int(line.split()[0].replace(",", "")) for line in memory.splitlines())
-    assert most == args[0].nbytes + 64 * 64 * 4  # the scores become the weights where they are
+    assert most == args[0].nbytes + 64 * 64 * 4  # the softmax is computed in place
 
 
 def test_printed_programs_take_slices():
@@ -168,7 +168,9 @@ print("loop t0" in cinductor.explain(fn, q, k, v).kernels)
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_numpys_library_is_asked_for_its_threads(threads):
-    """With threads of its own its calls would wait for each other: they are made one after another then."""
+    """If NumPy's BLAS has several threads, concurrent calls would wait for each other. Then the products run in
+    sequence.
+    """
     if os.cpu_count() < 2 and threads > 1:
         pytest.skip("OpenBLAS takes no more threads than there are processors")
     env = {**os.environ, "OPENBLAS_NUM_THREADS": str(threads)}

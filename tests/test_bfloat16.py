@@ -1,6 +1,8 @@
-"""bfloat16 of ml_dtypes through the op matrix: every ufunc, reductions and casts, against NumPy with the package's loops.
+"""Runs bfloat16 of ml_dtypes through the op matrix: every ufunc, reduction and cast, against NumPy with the package's
+loops.
 
-Bits are the same but for transcendental functions, which are as near in float32 as they are there: they may round to a neighbour.
+Bits must be equal except for transcendental functions. These are computed in float32 within the same error bound
+as the package's, and may round to a neighbour.
 """
 
 import subprocess
@@ -32,7 +34,7 @@ def values_of(dtype, count=41):
 
 
 def groups(arity):
-    """Operands of each layout; beside bfloat16 whatever NumPy promotes it with."""
+    """Operands of each layout: bfloat16 with every dtype that NumPy promotes it with."""
     others = [np.dtype(c) for c in "?bBhilLefdF"]
     combinations = [(BFLOAT,)] if arity == 1 else [(BFLOAT, BFLOAT), *((BFLOAT, o) for o in others), *((o, BFLOAT) for o in others)]
     for dtypes in combinations:
@@ -45,14 +47,14 @@ def groups(arity):
 
 
 def ordered(values):
-    """Numbers in the order of what they stand for, a step for each value."""
+    """Maps numbers to integers, so that adjacent values differ by one."""
     bits = np.asarray(values).view(np.uint16).astype(np.int32)
     return np.where(bits >= 0x8000, 0x8000 - bits, bits)
 
 
 def assert_same(got, want, what, steps=0):
     assert type(got) is type(want) and got.dtype == want.dtype and got.shape == want.shape, f"{what}: {got!r} for {want!r}"
-    if isinstance(want, np.ndarray) and want.size and want.dtype.kind != "c":  # complex extremes are library calls
+    if isinstance(want, np.ndarray) and want.size and want.dtype.kind != "c":  # extrema of complex numbers are library calls
         assert got.strides == want.strides, what
     if want.dtype == BFLOAT and steps == 0:
         same = (np.asarray(got).view(np.uint16) == np.asarray(want).view(np.uint16)) | (np.isnan(got) & np.isnan(want))
@@ -82,7 +84,7 @@ def test_ufunc(ufunc, backend):
         return [ufunc(*group) for group in groups]
 
     compiled = cinductor.compile(apply, backend=backend)
-    legal = legal if backend == "interp" else legal[::2]  # a compiler takes its time for each of them
+    legal = legal if backend == "interp" else legal[::2]  # compiling takes long, so every second one
     for start in range(0, len(legal), 30):
         part = legal[start : start + 30]
         got = quiet(compiled, [group for group, _ in part])
@@ -116,7 +118,7 @@ def test_reduction(name, backend):
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_every_cast(backend):
     chars = "?bhilBHILefdFD"
-    everything = np.arange(65536, dtype=np.uint16).view(BFLOAT)  # of which integers hold some: what others give C does not say
+    everything = np.arange(65536, dtype=np.uint16).view(BFLOAT)  # only values that the target dtype can hold; others are undefined in C
     ties = np.array([1 + 2**-8, 1 + 2**-8 + 2**-40, 1 + 3 * 2**-8, 2.0**24 + 2**16 + 1, 1e-40, 3.4e38, 1e39], np.float64)
 
     def there(x):

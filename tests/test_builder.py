@@ -1,4 +1,4 @@
-"""The Builder of graphs: what it makes prints, compiles and refuses as a graph's text does."""
+"""Tests the graph Builder: the graphs it makes print, compile and are refused like those read from text."""
 
 import numpy as np
 import pytest

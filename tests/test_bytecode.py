@@ -1,4 +1,4 @@
-"""Functions that have no source: their bytecode is read back, and compiles to itself."""
+"""Tests functions without source: their bytecode is decompiled, and the result compiles to the same bytecode."""
 
 import ast
 import sys
@@ -18,7 +18,7 @@ PROGRAMS = sorted((ROOT / "tests" / "programs").glob("*.py"))
 
 
 def functions_in(code):
-    """The functions of a module, and those inside of them."""
+    """The functions of a module, and the functions inside them."""
     for const in code.co_consts:
         if isinstance(const, types.CodeType) and not const.co_name.startswith("<"):
             yield const
@@ -31,7 +31,7 @@ def is_read(code):
 
 
 def test_most_functions_are_read_back():
-    """All but those with handlers, managers and stars among others."""
+    """All except those with handlers, managers or starred expressions."""
     codes = [c for path in PROGRAMS for c in functions_in(compile(path.read_text(), str(path), "exec"))]
     codes = [c for c in codes if not c.co_flags & 0x2A0 and not getattr(c, "co_exceptiontable", b"")]
     read = [c.co_name for c in codes if is_read(c)]
@@ -55,12 +55,12 @@ SOURCES = {
     "comprehensions_of_calls": "return {k: x[k] for k in range(n)}, {k + n for k in range(n)}, [v for v in range(n)]",
     "branches": "if x[0] > 0.5:\n    y = x + 1\nelif x[1] > 0.5:\n    return x * 2, n\nelse:\n    y = x - 1\nreturn y, n",
 }
-if sys.version_info >= (3, 12):  # they have handlers, with which nothing is read
+if sys.version_info >= (3, 12):  # their handlers make them unreadable
     del SOURCES["comprehensions"], SOURCES["comprehensions_of_calls"]
 
 
 def made(body):
-    """The function with that body, which no file has."""
+    """The function with this body, which is in no file."""
     space = {"np": np}
     text = body.replace("; ", "\n").replace("\n", "\n    ")
     exec(f"def f(x, n=3):\n    {text}\n", space)

@@ -1,6 +1,6 @@
-"""The disk cache among processes: which process compiles, stale entries, leftovers, and full disks.
+"""Tests the disk cache between processes: which process compiles, stale entries, leftover files, and full disks.
 
-Each case runs in processes of its own with a cache directory of its own.
+Each case runs in its own processes with its own cache directory.
 """
 
 import os
@@ -18,7 +18,7 @@ print("children", resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
 
 
 def test_a_second_process_starts_no_child(tmp_path):
-    """The compiler itself, unlike a wrapper, is known by its file."""
+    """The real compiler, unlike a wrapper script, is identified by its file alone."""
     assert run(tmp_path, program=PROGRAM + CHILDREN, CC="gcc")[-1] != "children 0"
     assert run(tmp_path, program=PROGRAM + CHILDREN, CC="gcc")[-1] == "children 0"
 
@@ -36,7 +36,7 @@ def test_a_compiler_behind_a_wrapper_is_not_stale(tmp_path, how):
     env = {"CC": wrapper, "PATH": f"{folder}:{os.environ['PATH']}"}
     for text, compiles in [(real[0], 1), (real[0], 1), (real[1], 2), (real[1], 2)]:
         script(folder / "real-cc", f'{text} "$@"\n')
-        os.utime(folder / "real-cc", (1, 1))  # its time says nothing
+        os.utime(folder / "real-cc", (1, 1))  # its time must not matter
         run(tmp_path / "cache", **env)
         assert log.read_text().splitlines() == ["called"] * compiles
 
@@ -98,7 +98,7 @@ MOUNT = 'mkdir -p "$1" && mount -t tmpfs -o mode=700,size=$2 tmpfs "$1" && shift
 
 
 def run_mounted(folder, size, command, **env):
-    """Runs a command that sees a file system of `size` in the folder; skips where nobody may mount."""
+    """Run a command that sees a file system of `size` in the folder. Skip if this process may not mount one."""
     full = {**os.environ, "CINDUCTOR_CACHE_DIR": str(folder), **env}
     inside = ["unshare", "-m", "sh", "-c", MOUNT, "sh", str(folder), size]
     try:
@@ -117,7 +117,7 @@ def run_mounted(folder, size, command, **env):
     ids=["nothing", "nothing, in pieces", "a source", "no file", "read only"],
 )
 def test_a_full_cache_folder_does_not_take_the_compiler_away(tmp_path, size, program):
-    """Kernels are built elsewhere; the one warning names the folder and what is wrong with it."""
+    """Kernels are built elsewhere. The one warning names the folder and its problem."""
     lines = run_mounted(tmp_path / "full", size, [sys.executable, "-c", WORDS.format(program + BACKEND)])
     (text,) = warnings_in(lines)
     assert str(tmp_path / "full") in text and "interpreter" not in text and "CC" not in text
@@ -126,8 +126,7 @@ def test_a_full_cache_folder_does_not_take_the_compiler_away(tmp_path, size, pro
 
 
 def test_the_folder_for_what_is_temporary(tmp_path):
-    """Where others could rename what is in it, nothing is put; nothing is left elsewhere
-    either."""
+    """If other users could rename files in the folder, it is not used; nothing is left elsewhere either."""
     for mode in (0o777, 0o1777):
         place = tmp_path / oct(mode)
         place.mkdir()

@@ -1,5 +1,5 @@
-"""Whatever is passed to a compiled function, and however it is used, comes out as NumPy and Python
-have it: arrays of every kind, containers, signatures, decorators, debuggers, threads.
+"""Tests that arguments and callers of every kind work as with NumPy and Python: arrays, containers, signatures,
+decorators, debuggers and threads.
 """
 
 import asyncio
@@ -251,7 +251,7 @@ def in_containers(a):
 
 
 def test_objects_in_containers_are_made_by_a_program():
-    """Each call makes its own, of arrays that are shared as Python shares them."""
+    """Each call makes its own objects, and their arrays are shared as in Python."""
     compiled = cinductor.compile(in_containers)
     results = [compiled(X.copy()) for _ in range(3)]
     assert len(compiled.specializations) == 1 and not compiled._cinductor_job.last.breaks
@@ -502,7 +502,7 @@ def test_generators_and_coroutines():
 
 
 def made(source, name="<ipython-input-1-abc>"):
-    """The function f of a source in no file; a cell that is run again takes its name again."""
+    """The function f of a source that is in no file. A cell that runs again gets its name again."""
     linecache.cache[name] = (len(source), None, source.splitlines(True), name)
     space = {"np": np, "__name__": "__main__"}
     exec(__builtins__["compile"](source, name, "exec"), space)
@@ -522,7 +522,7 @@ def test_code_without_source():
     exec("def f(a): return np.sqrt(a) * 2\ng = lambda a: a + 1", space)
     np.testing.assert_array_equal(compile(space["f"])(V), np.sqrt(V) * 2)
     np.testing.assert_array_equal(compile(space["g"])(V), V + 1)
-    both = [lambda a: a + 1, lambda a: a * 2]  # two on a line
+    both = [lambda a: a + 1, lambda a: a * 2]  # two lambdas on one line
     np.testing.assert_array_equal(compile(both[0])(V), V + 1)
     np.testing.assert_array_equal(compile(both[1])(V), V * 2)
 
@@ -639,7 +639,7 @@ lines = {number - fn.co_firstlineno for number in tool.get_data().lines(__file__
 @pytest.mark.parametrize("known", [False, True])
 @pytest.mark.parametrize("tool", TOOLS)
 def test_lines_that_are_reported_have_run(tool, known, tmp_path):
-    """In each process, whatever the disk cache has; calls without the tool are compiled again."""
+    """In each process, whatever the disk cache contains. Calls without the tool are compiled again."""
     if tool == "monitoring" and sys.version_info < (3, 12):
         pytest.skip("sys.monitoring is of 3.12")
     if tool == "coverage":
@@ -673,7 +673,7 @@ def test_debuggers_stop_in_the_function_itself(stop, tmp_path):
     )
     commands = "p b\nc\n" * 2
     done = subprocess.run([sys.executable, str(program)], input=commands, capture_output=True, text=True)
-    line = 4 if sys.version_info >= (3, 13) else 5  # where the breakpoint stands, or after it
+    line = 4 if sys.version_info >= (3, 13) else 5  # the line of the breakpoint, or the next
     assert done.stdout.count(f"program.py({line})f()") == 2, done.stdout + done.stderr
     assert done.stdout.count("array([0., 2., 4.])") == 2 and "6.0 6.0" in done.stdout
 
@@ -785,7 +785,7 @@ def test_long_double_scalars_are_numpys(dtype):
 
 
 def test_numpys_own_functions_compiled_in_their_places(monkeypatch):
-    """What the library calls by a name of NumPy's may be a compiled function: it is asked with values."""
+    """A function that NumPy's own code calls may be replaced by a compiled one: it gets real values."""
 
     def called(value):
         return lambda *args, **kwargs: value(*args, **kwargs)
@@ -811,7 +811,7 @@ RING["ring"] = [RING, RING]
 
 @pytest.mark.parametrize("value", [LOOP, RING, [LOOP] * 2], ids=["a list", "a dict", "twice"])
 def test_containers_that_hold_themselves(value):
-    assert cinductor.Array  # its module, once loaded, looks for arrays of devices in the arguments
+    assert cinductor.Array  # its module, once imported, checks arguments for device arrays
 
     def stop(*_):
         raise Endless

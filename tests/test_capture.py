@@ -1,7 +1,7 @@
-"""Programs that try capture: each runs plain and captured, several times, with the same results.
+"""Runs programs plain and captured, several times, and compares the results.
 
-Most use something that Python can do unseen: containers that outlive the call, classes with
-operators, iterators, closures, generators. Scenarios change what was read between two calls.
+Most use a feature through which Python can act unseen: containers that outlive the call, classes with operators,
+iterators, closures, generators. Scenarios change a value between two calls that the first call has read.
 """
 
 import collections
@@ -629,7 +629,7 @@ WHOLE = (
 @pytest.mark.parametrize("segments", [True, False], ids=["segments", "as decided"])
 def test_programs(fn, segments, monkeypatch):
 
-    if segments:  # also where there is too little work to be worth it
+    if segments:  # compiled even if there is little work
         monkeypatch.setattr("cinductor.budget.LITTLE_WORK", 0)
     compiled = check(fn, X.copy(), backend="interp", calls=3)
     if fn.__name__ in WHOLE:
@@ -643,7 +643,7 @@ def test_a_few_programs_by_the_c_backend():
 
 
 def same_after(fn, steps):
-    """fn plain and compiled give the same after each step, which returns the arguments."""
+    """fn gives the same plain and compiled after each step; a step returns the arguments."""
     compiled = cinductor.compile(fn, backend="interp")
     for step in steps:
         args = step()
@@ -656,7 +656,7 @@ def same_after(fn, steps):
 
 
 def changes(names, *statements):
-    """Steps that run a statement each and then call with X."""
+    """Steps that each run a statement and then call with X."""
 
     def step(statement):
         def run():
@@ -812,7 +812,7 @@ print(cinductor.explain(compiled, *row.make(5, np.random.default_rng(5))).graph)
 
 
 def test_a_capture_is_the_same_in_every_process():
-    """Nothing in it follows the order of a set of names."""
+    """The capture does not depend on the order of a set of names."""
     texts = set()
     for seed in "1234":
         env = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(Path(__file__).parent)}
@@ -823,7 +823,7 @@ def test_a_capture_is_the_same_in_every_process():
 
 
 def test_a_recipe_says_how_results_are_made():
-    """A line for each piece: what shares memory is a view, what was returned twice is made once."""
+    """One line per piece: shared memory is a view, and a result returned twice is made once."""
     compiled = cinductor.compile(lambda x, y: (y, [x.T, y], {"n": 3}, x + 1), backend="interp")
     x, y = np.ones((2, 3)), np.ones(4)
     compiled(x, y)

@@ -1,9 +1,10 @@
-"""A function is called, one thing that it can reach is changed, and it is called again beside Python; then that is undone, and it is
-called once more.
+"""Calls a function, changes one thing that it can reach, and calls it again next to Python; then undoes the change
+and calls once more.
 
-The module of a function is loaded twice: capture runs in one world, Python in the other. A walk finds the same places in both
-(changing_world.py), and both are changed alike. The functions are those of tests/worlds.py, which read attributes of every kind,
-the programs of tests/programs, the reproducers, and what the generator of state makes.
+The module of a function is loaded twice: capture runs in one copy, Python in the other. changing_world.py finds
+the same places in both, and both are changed in the same way. The functions are those of tests/worlds.py, which
+read attributes of every kind, the programs of tests/programs, the reproducers, and programs of
+tests/state_generator.py.
 """
 
 import functools
@@ -29,14 +30,14 @@ HERE = Path(__file__).parent
 MORE = int(os.environ.get("CINDUCTOR_FUZZ", "0"))
 BATCH = 20
 SEEDS = [*range(100), *(int.from_bytes(os.urandom(4), "little") for _ in range(MORE))]
-TIMES = 8  # changes of one compiled function
-SECONDS = 20  # of one call
+TIMES = 8  # changes per compiled function
+SECONDS = 20  # seconds per call
 ADDRESS = re.compile(r"0x[0-9a-f]+")
-UNFIT = (TypeError, AttributeError, ValueError, LookupError)  # of changes that cannot be made
+UNFIT = (TypeError, AttributeError, ValueError, LookupError)  # raised by changes that cannot be made
 
 
 class World:
-    """A module that is loaded anew, a function in it, and what the function is given."""
+    """A freshly loaded module, a function in it, and the arguments of the function."""
 
     def __init__(self, module, fn, given):
         self.module, self.fn, self.given, self.called = module, fn, [*given], fn
@@ -44,7 +45,7 @@ class World:
             module.LOG = []
 
     def run(self):
-        """All that a call does."""
+        """Call the function; return everything that it did."""
         given = [v.copy() if type(v) is np.ndarray else v for v in self.given]
         with np.errstate(all="ignore"):
             return ADDRESS.sub("0x", repr(outcome(self.called, self.module, given, SECONDS)))
@@ -60,7 +61,7 @@ def load(path):
     spec = importlib.util.spec_from_file_location(f"world_of_{path.stem}", path)
     spec.loader.get_code = lambda name: code_of(path)
     module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # which dataclasses ask for
+    sys.modules[spec.name] = module  # dataclasses look it up
     try:
         spec.loader.exec_module(module)
     finally:
@@ -88,7 +89,7 @@ def of_programs(name):
 
 
 def of_reproducers():
-    """The functions that the reproducers compare with NumPy, with their arguments."""
+    """The functions that the reproducers compare with NumPy, and their arguments."""
     module, found = load(HERE / "test_reproducers.py"), []
 
     def note(fn, *arguments, **settings):
@@ -100,7 +101,7 @@ def of_reproducers():
         if name.startswith("test_") and not hasattr(test, "pytestmark") and not test.__code__.co_argcount:
             try:
                 test()
-            except Exception:  # of tests that look at more than results
+            except Exception:  # tests that check more than results
                 continue
     return found
 
@@ -119,7 +120,8 @@ def of_generator(seed, folder):
 
 
 def change(both, key, seed):
-    """Changes a place in both worlds alike; how it is undone, or None where that cannot be."""
+    """Change a place in both worlds in the same way. Return a function that undoes it, or None if that is impossible.
+    """
     undone = []
     for found in both:
         place = found[key]
@@ -135,14 +137,14 @@ def change(both, key, seed):
 
 
 def compare(worlds, what):
-    """A call in each."""
+    """Call both and compare."""
     want, got = (world.run() for world in reversed(worlds))
     assert got == want, f"{what}\n{got}\ninstead of\n{want}"
     return "endless" not in want
 
 
 def explore(made, seed, count, name=""):
-    """A function in two worlds, in which so many things are changed; how many were."""
+    """Make up to TIMES changes for a function in two worlds; return their number."""
     rng, done = random.Random(seed), 0
     while count > 0:
         pair = made(), made()
@@ -172,7 +174,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::cinductor.CinductorWarning")
 
 @pytest.fixture(autouse=True)
 def in_full(pieces_are_compiled):
-    """Pieces are compiled, too; functions in them that reach a limit of specialisations warn."""
+    """Pieces are compiled, too. Functions that reach a limit of specialisations warn."""
 
 
 @pytest.mark.parametrize("name", [fn.__name__ for fn in worlds.PROGRAMS])
@@ -181,7 +183,7 @@ def test_attributes(name):
 
 
 def test_programs():
-    """A sample of them: each call of most is captured anew."""
+    """A sample of the programs, because most changes need a new capture."""
     names = [*programs.load()]
     for seed, name in enumerate(names if MORE else names[::4]):
         explore(of_programs(name), seed, 2, name)

@@ -1,4 +1,4 @@
-"""Thresholds of the compiler: rows of csrc/ir/choices.def, which a user may set."""
+"""Tests the thresholds of the compiler (csrc/ir/choices.def), which a user may override."""
 
 import os
 import subprocess
@@ -65,7 +65,7 @@ def test_the_environment_is_checked(monkeypatch):
 
 
 def test_the_environment_holds_from_the_import_on():
-    """Every option's variable, as the package is imported: choices' too, whose names the compiler knows."""
+    """Environment variables of all options and choices are read at import."""
     values = {
         o.environment: str(o.default)
         for o in cinductor.list_options()
@@ -92,7 +92,9 @@ def nobody_decides():
 
 
 def test_heuristics_decide_by_facts(nobody_decides):
-    """By what is captured; the option goes first; results keep their bits, and programs that there are stay."""
+    """A heuristic gets facts about the captured program. An explicit option overrides it, results keep their bits,
+    and existing programs are unchanged.
+    """
     told = []
 
     def decide(name, facts):
@@ -117,7 +119,7 @@ def test_heuristics_decide_by_facts(nobody_decides):
     for got, expected in zip(compile(spread)(X), spread(X)):
         np.testing.assert_array_equal(got, expected)
     before(X)
-    assert len(told) == len(cinductor.list_choices())  # of the new program alone
+    assert len(told) == len(cinductor.list_choices())  # of the new program only
     assert kernels(options={"choices": "split_elements=65536, least_subtree=16384"}) == plain
     cinductor.register_heuristics("cpu", None)
     assert kernels() == plain

@@ -1,6 +1,7 @@
-"""Classes of the user's in captured functions: what their __new__, __init__, __setattr__ and the hooks
-of their containers do is done as often and in the order that Python does it, in every call; and what
-is put in the place of one of them is used by the next call.
+"""Tests the user's classes in captured functions.
+
+Their `__new__`, `__init__`, `__setattr__` and the hooks of their containers must run as often and in the same
+order as in Python, in every call. If one of them is replaced, the next call must use the replacement.
 """
 
 from __future__ import annotations
@@ -587,7 +588,7 @@ def made_od(x):
 
 
 def shown(value: Any) -> Any:
-    """A value with its classes, read without its hooks."""
+    """A value with its classes, read without calling its hooks."""
     cls = type(value).__name__
     if isinstance(value, np.ndarray):
         return cls, value.dtype.str, value.tolist()
@@ -672,13 +673,13 @@ MET = []
 
 
 class Operators:
-    """Notes of which class the other operands are."""
+    """Records the classes of the other operands."""
 
     __hash__ = None
 
 
 def noting(result):
-    """An operator that gives this, or the object itself where it is None."""
+    """An operator that returns this value, or the object itself if it is None."""
 
     def operator(self, other):
         MET.append(type(other))
@@ -771,7 +772,7 @@ EXCEPTED = [
 
 @pytest.mark.parametrize("f", EXCEPTED)
 def test_what_an_exception_holds_is_guarded(f):
-    """It can be set, so it is no function of the object."""
+    """`args` and `__cause__` can be assigned, so they are not constants of the object."""
     compiled = cinductor.compile(f, backend="interp")
     kept = ValueError("a")
     for k in (0, 0, 1, 1, 0):
@@ -794,7 +795,7 @@ def test_values_of_subclasses_inside_of_containers():
 
 
 class Property:
-    """Says that it is of another class, by a property."""
+    """Reports another class through a property `__class__`."""
 
     def __init__(self, cls):
         self.cls = cls
@@ -806,7 +807,7 @@ class Property:
 
 
 class Getter(Property):
-    """The same, by its way to look attributes up."""
+    """Reports another class through `__getattribute__`."""
 
     def __getattribute__(self, name):
         log.append(name)
@@ -859,7 +860,7 @@ def test_an_object_says_of_which_class_it_is_from_another_call_on():
 
 
 class Key:
-    """Hashed and compared by methods of its own."""
+    """A key with its own `__hash__` and `__eq__`."""
 
     def __init__(self, k):
         self.k = k
@@ -907,7 +908,9 @@ KEYED = [
 @pytest.mark.parametrize("made", [dict, Holder], ids=["argument", "attribute"])
 @pytest.mark.parametrize("f", KEYED)
 def test_guards_ask_no_key_of_the_users(f, made):
-    """What a guard runs, Python would not: between it and the use an array could become another."""
+    """A guard must not call the user's methods, which Python would not call at that point and which could change
+    arrays.
+    """
     compiled = cinductor.compile(f if made is dict else lambda x, p: f(x, p.d), backend="interp")
     for keys in ((Key(1), "b"), (Key(1), Key(2), "b"), (Name("b"),), ((Key(3), 2), "b")) * 2:
         d = {key: float(k) for k, key in enumerate(keys)}

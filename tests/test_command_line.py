@@ -1,4 +1,4 @@
-"""python -m cinductor, as its users call it."""
+"""Tests the command line: python -m cinductor."""
 
 import os
 import subprocess
@@ -42,13 +42,21 @@ def test_doctor():
     rows = {line.split()[0]: line for line in done.stdout.splitlines() if not line.startswith(" ")}
     assert {"versions", "processor", "compiler", "cache", "c", "interp", "cuda"} <= set(rows)
     assert "can be used" in rows["c"] and done.stdout.rstrip().endswith("right")
-    for name, _ in _core.own_functions():
-        assert f"{name} (" in done.stdout
+    for name, char, way, _ in _core.functions():
+        (line,) = [line for line in done.stdout.splitlines() if line.split()[:1] == [name] or line.split()[1:2] == [name]]
+        assert f"{np.dtype(char).name} {'OWN' if way == 'own' else way}" in line
+
+
+def test_doctor_proves_bits(capsys):
+    assert main(["doctor", "--prove-bits", "12"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == sum(way == "vectors" for _, _, way, _ in _core.functions())
+    assert all("no blocks differ" in line for line in lines)
 
 
 def test_doctor_of_a_machine_without_a_compiler(monkeypatch, capsys):
     monkeypatch.setenv("CC", "no-such-compiler -m64")
-    assert main(["doctor"]) == 0 and "compiler    /" in capsys.readouterr().out  # another one is used
+    assert main(["doctor"]) == 0 and "compiler    /" in capsys.readouterr().out  # falls back to another compiler
     monkeypatch.setenv("PATH", "/nonexistent")
     cinductor.reset()
     assert main(["doctor"]) == 1
@@ -75,7 +83,8 @@ def test_bench(file, capsys):
 
 
 def test_a_cache_is_taken_elsewhere(tmp_path, capsys, monkeypatch):
-    """Another folder, without a compiler: what was saved serves, and what is no cache is refused."""
+    """A saved cache is loaded in another folder and used without a compiler. A file that is not a cache is refused.
+    """
     before = cinductor.cache.info()["directory"]
     (tmp_path / "wrong.zip").write_bytes(b"nothing")
     with zipfile.ZipFile(tmp_path / "other.zip", "w") as archive:

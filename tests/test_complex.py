@@ -1,4 +1,4 @@
-"""Functions of complex numbers, and library calls on matrices, against NumPy."""
+"""Tests functions of complex numbers, and library calls on complex matrices, against NumPy."""
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ def test_exp(dtype, way):
 @pytest.mark.parametrize("reduce", [np.sum, np.prod, np.mean])
 @pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
 def test_points_and_reductions_in_vectors(dtype, reduce):
-    """Lanes of a function are added up in NumPy's order, which shuffles them."""
+    """Vector lanes are summed in NumPy's order, which shuffles them."""
     z = numbers(dtype, 0.1)
     for x, axis in ((z[:8], None), (z[:40], None), (z[:297].reshape(9, 33), 0), (z.reshape(-1, 60), 1)):
         values, got = compiled(lambda z, axis=axis: (np.exp(z), reduce(np.exp(z), axis=axis)), ways.BY_NAME["c"])(x)
@@ -40,7 +40,7 @@ def test_points_and_reductions_in_vectors(dtype, reduce):
 
 
 def assert_same(got, want):
-    """Both parts to the last bit; a NaN equals any NaN."""
+    """Both parts are equal to the last bit; a NaN equals any NaN."""
     got, want = np.asarray(got), np.asarray(want)
     assert (got.dtype, got.shape) == (want.dtype, want.shape)
     for part in ("real", "imag"):
@@ -55,7 +55,7 @@ REALS = [*EXPONENTS, -0.0, 0.5, -0.5, 1.5, 2.0000001, np.inf, -np.inf, np.nan]
 
 
 def corners(dtype):
-    """Every pair of parts, and numbers."""
+    """All pairs of special parts, and some numbers."""
     with np.errstate(all="ignore"):
         z = np.empty((PARTS.size, PARTS.size), dtype)
         z.real, z.imag = PARTS[:, None], PARTS
@@ -65,7 +65,8 @@ def corners(dtype):
 @pytest.mark.ways(*ways.CPU)
 @pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
 def test_powers(dtype, way):
-    """NumPy's products for small whole exponents, its answers for zero, and else the C library's."""
+    """NumPy multiplies for small integer exponents, has special cases for zero, and calls the C library for the rest.
+    """
     real = np.array(REALS)
     exponents = np.concatenate([real, real + 0.5j, 1j * real, numbers(np.complex128, 2)[:40]]).astype(dtype)
     z = corners(dtype)
@@ -79,7 +80,7 @@ def test_powers(dtype, way):
 @pytest.mark.parametrize("exponent", [*EXPONENTS, 2.0, -1.0, 1.5, 2j])
 @pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
 def test_constant_powers(dtype, exponent):
-    """Of arrays, whose square is a ufunc of its own, and of numbers."""
+    """Of arrays, for which NumPy computes the square by another ufunc, and of numbers."""
     z = corners(dtype)
 
     def of_numbers(z):
@@ -93,7 +94,7 @@ def test_constant_powers(dtype, exponent):
 
 
 def special(dtype):
-    """Every pair of what limits, zeros, infinities and angles can show."""
+    """All pairs of parts that show limits, zeros, infinities and angles."""
     info = np.finfo(dtype)
     root, log = np.sqrt(info.max), np.log(info.max)
     rest = [0.5, -2.5, 3.0, info.tiny, -info.smallest_subnormal, info.max, -info.max, root, -1.5 * root, log, 1.2 * log, -1.2 * log, 1e-5]
@@ -104,7 +105,7 @@ def special(dtype):
 
 
 def assert_near(got, want):
-    """Within 4 ULP of what is finite; zeros, infinities and their signs are the same, and so is no number."""
+    """Finite values are within 4 ULP. Zeros and infinities have the same sign, and NaN is at the same positions."""
     assert (got.dtype, got.shape) == (want.dtype, want.shape)
     for part in ("real", "imag") if want.dtype.kind == "c" else ("real",):
         a, b = getattr(got, part), getattr(want, part)
@@ -113,10 +114,13 @@ def assert_near(got, want):
         assert right.all(), (got[~right][:4], want[~right][:4])
 
 
+OWN = {row for row in _core.functions() if row[2] == "own"}
+
+
 def is_own(name, dtype):
-    """On this machine the function is our own by default."""
+    """True if the function is cinductor's own by default on this machine."""
     name, char = ("arctan2", np.dtype(dtype).char.lower()) if name == "angle" else (name, np.dtype(dtype).char)
-    return char in dict(_core.own_functions()).get(name, "")
+    return (name, char, "own", "") in OWN
 
 
 OF_ONE = """
@@ -130,7 +134,7 @@ PAIRS = "add subtract multiply divide equal not_equal less less_equal greater gr
 @pytest.mark.ways(*ways.CPU)
 @pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
 def test_special_values(dtype, way):
-    """Every function at every pair of parts, and every pair of such numbers."""
+    """Every function at every pair of special parts; functions of two arguments at all pairs of these."""
     z, x, y = special(dtype), numbers(dtype, 1), numbers(dtype, 20)[::-1].copy()
     one = compiled(lambda z: [getattr(np, name)(z) for name in OF_ONE], way)
     two = compiled(lambda a, b: [getattr(np, name)(a, b) for name in PAIRS], way)
@@ -146,7 +150,7 @@ def test_special_values(dtype, way):
 @pytest.mark.ways(*ways.CPU)
 @pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
 def test_products(dtype, way):
-    """Those of arrays round a part once where NumPy's do, those of numbers never."""
+    """Products of arrays use an FMA (one rounding of a part) where NumPy's loops do; products of scalars never do."""
 
     def of_arrays(a, b):
         c = a.copy()

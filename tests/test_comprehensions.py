@@ -1,4 +1,4 @@
-"""Comprehensions are the loops that they are short for, and `sum`, `any` and `all` of them end as Python's do."""
+"""Tests comprehensions: they behave as loops, and `sum`, `any` and `all` over them stop where Python's do."""
 
 import copy
 import math
@@ -77,7 +77,7 @@ def test_as_many_nodes_for_any_number_of_trips(fn):
     assert compiled._cinductor_job.captures <= 4
     is_added = (
         fn in (multiples, products, pairs) and sum([0.1] * 10) == 1.0
-    )  # with errors kept, a list at a time
+    )  # a list at a time, with the errors
     assert is_added or nodes(fn, X, 12) == nodes(fn, X, 36)
     assert not cinductor.explain(compiled, X, 30).breaks
 
@@ -118,7 +118,7 @@ def test_lists_of_lists(fn):
 
 
 class Noted:
-    """A number whose truth and sum are noted."""
+    """A number that records calls of its truth value and addition."""
 
     def __init__(self, log, value):
         self.log, self.value = log, value
@@ -306,7 +306,7 @@ def lambda_that_stays(x):
 
 
 def test_comprehensions_in_lambdas():
-    """A lambda that is nothing but a comprehension is the user's code like any other."""
+    """A lambda whose body is a comprehension is captured like other code of the user."""
     x = np.arange(5.0)
     assert not cinductor.explain(in_lambdas, x).breaks
     compiled = cinductor.compile(in_lambdas, backend="interp")
@@ -358,7 +358,7 @@ def extreme_of_ints(x):
      (extremes_or_a_float, 0), (extreme_or_an_int, 1), (extreme_or_none, 1), (extreme_of_ints, 0)],
 )  # fmt: skip
 def test_what_passes_a_test_of_data(fn, breaks, dtype):
-    """The loop is captured; where only the type of the result depends on the data, the use breaks."""
+    """The loop is captured. If only the type of the result depends on data, the use of the result breaks."""
     x = np.array([0.5, 1.5, 2.5, -3.0, 2.5, 1.0]).astype(dtype)
     calls = [(x,), (x * 0,), (x * 3,), (x[:0],), (x[:1] + 2,), (np.append(x, x),)]
     agree(fn, *calls)
@@ -377,7 +377,7 @@ def test_a_nan_among_what_passes():
 
 
 def test_a_conditional_expression_of_two_types_is_pythons():
-    """The whole call was captured without loops."""
+    """The whole call had once been captured without loops."""
 
     def program(x):
         total, count = 0.0, 0

@@ -1,5 +1,5 @@
-"""The operands of a conditional expression are arms of their own: one sees nothing that the other
-made, though both begin with the same names.
+"""Tests that the operands of a conditional expression are separate branches. Neither sees a value that the other
+computed, although both start with the same names.
 """
 
 import numpy as np

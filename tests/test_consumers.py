@@ -27,7 +27,8 @@ def told(v):
 
 
 def values(n, dtype):
-    """Several arrays of that length: any order, equal items, NaN first, within and last, zeros of both signs."""
+    """Arrays of that length: random, with equal items, with NaN first, inside and last, and with zeros of both signs.
+    """
     rng = np.random.default_rng(n)
     x = rng.integers(-9, 9, n).astype(dtype) if dtype != "?" else rng.random(n) > 0.5
     yield x
@@ -42,7 +43,7 @@ def values(n, dtype):
 
 
 def said(fn, *args):
-    """The result of a function, types included, or its exception; and its log."""
+    """The result of a function with types, or its exception; and its log."""
     seen.clear()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -113,7 +114,7 @@ def of_an_iterator(a):
 
 
 def written(a):
-    """The array changes while it is gone over."""
+    """The array changes while it is iterated."""
     made = []
     for v in (w * 2 for w in a):
         a[-1] = len(made)
@@ -127,7 +128,7 @@ def stepped(a):
 
 
 def named(fn):
-    """A function of its own that is compiled: a builtin is no function, and the lambdas above are many in a dict."""
+    """A Python function that calls the builtin, which itself has no code that could be compiled."""
     return fn if fn.__class__ is type(named) else lambda a: fn(a)
 
 
@@ -153,7 +154,7 @@ def under_a_sort(a):
 
 @pytest.mark.parametrize("fn", [sorted, min, max, sum, list, set, any, under_a_sort, *map(FUNCTIONS.get, ["order", "place of max", "zip", "map", "star"])])
 def test_many_elements_are_few_nodes(fn):
-    """What a call records does not grow with the array; it breaks a few times at most."""
+    """The number of nodes does not grow with the array, and there are at most two breaks."""
     compiled = cinductor.compile(lambda a: fn(a), backend="interp")
     x = np.random.default_rng(0).normal(size=5000)
     seen.clear()
@@ -230,7 +231,7 @@ def test_effects_of_a_key_come_once_and_in_order(fn):
 
 
 def test_a_capture_ends_with_fullgraph(monkeypatch):
-    """By a clear error, where nothing but the limit would end it."""
+    """With a clear error, where only the limit would end it."""
     now = itertools.count()
     monkeypatch.setattr(Stage, "clock", staticmethod(lambda: next(now) * 1e-3))
 

@@ -1,4 +1,6 @@
-"""Lists, dicts and attributes that loops and branches change: carried like names, as long as their structure stays."""
+"""Tests lists, dicts and attributes that loops and branches change. They are carried like names if their structure
+stays the same.
+"""
 
 import collections
 import ctypes
@@ -253,7 +255,7 @@ def helper_in_place(x):
 
 
 def test_a_caller_sees_what_is_written():
-    """The first iteration writes to the caller's array; it had been a copy's."""
+    """The first iteration writes to the caller's array; it once wrote to a copy."""
 
     def caller(a):
         x = a * 2
@@ -329,7 +331,7 @@ def test_what_changes_its_structure_is_run_by_python():
 
 
 class Heavy:
-    """An object of the user's that holds many others."""
+    """A user's object that refers to many others."""
 
     def __init__(self):
         self.rows = [[k, {"k": [k]}] for k in range(50000)]
@@ -351,11 +353,11 @@ def called_inside(heavy, x):
 
 
 def test_what_outlives_the_call_is_not_looked_through(monkeypatch):
-    """Nor what is the library's own: a branch asks for containers that were made in the call."""
+    """Nor are the library's own objects: a branch only searches for containers made in the call."""
     answers, core_reached = [], state._core.reached
 
     def noted(roots, wanted, *rest):
-        answers.append(core_reached(roots, [[]], *rest))  # all of them where there are too many objects
+        answers.append(core_reached(roots, [[]], *rest))  # all objects if there are too many
         return core_reached(roots, wanted, *rest)
 
     monkeypatch.setattr(state._core, "reached", noted)
@@ -382,7 +384,9 @@ class Member(ctypes.Structure):
 
 
 def class_of_c(is_collected):
-    """A class of C whose objects have an attribute `held`, which its tp_traverse, if it has one, does not visit."""
+    """A class made in C whose objects have an attribute `held`. Its tp_traverse, if any, does not visit the
+    attribute.
+    """
     size, object_member, members_slot, traverse_slot = object.__basicsize__, 16, 72, 71
     members = (Member * 2)(Member(b"held", object_member, size))
     visits_nothing = ctypes.cast(ctypes.pythonapi.PyObject_GC_IsFinalized, ctypes.c_void_p).value  # returns 0
@@ -391,7 +395,7 @@ def class_of_c(is_collected):
     spec = Spec(b"elsewhere.Hiding", size + ctypes.sizeof(ctypes.c_void_p), 0, flags, ctypes.addressof(parts))
     make = ctypes.pythonapi.PyType_FromSpec
     make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p]
-    return make(ctypes.addressof(spec)), (members, parts, spec)  # which the class refers to
+    return make(ctypes.addressof(spec)), (members, parts, spec)  # kept alive, because the class refers to them
 
 
 @pytest.mark.parametrize("is_collected", [False, True])
@@ -421,7 +425,8 @@ class Asked(BaseException):
 
 
 def asking(meta=type):
-    """A class whose objects may be asked for nothing, nor may it, where its own class says so."""
+    """A class whose objects fail the test if any method is called; so does the class itself if its metaclass says so.
+    """
 
     def ask(*_):
         raise Asked
@@ -433,7 +438,7 @@ def asking(meta=type):
 
 
 class Changing:
-    """Changes whenever it is looked at."""
+    """Changes at each access."""
 
     def __init__(self):
         object.__setattr__(self, "looks", [])
@@ -462,7 +467,7 @@ OTHERS = {
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_objects_that_are_not_to_be_looked_at(name):
-    """What else a default holds is neither asked nor looked through for long, whatever it is."""
+    """Other objects in a default are neither called nor searched for long, whatever they are."""
     make = OTHERS[name]
 
     def f(x, other):

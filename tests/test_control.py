@@ -1,4 +1,4 @@
-"""fori_loop, while_loop, cond and scan: in NumPy what the statements do, compiled the same."""
+"""Tests fori_loop, while_loop, cond and scan: they equal the statements that they stand for, in NumPy and compiled."""
 
 import numpy as np
 import pytest

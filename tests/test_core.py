@@ -1,4 +1,4 @@
-"""Each TEST of tests/core/*.c as one pytest item."""
+"""Runs each TEST of tests/core/*.c as one pytest item."""
 
 import functools
 import os
@@ -9,7 +9,7 @@ import pytest
 from conftest import BASE_FLAGS, ROOT
 
 SOURCES = sorted((ROOT / "tests" / "core").glob("test_*.c"))
-# Leaks are looked for too: a test program frees what it takes.
+# Leaks are detected too: a test program must free what it allocates.
 ENVIRONMENT = {
     "ASAN_OPTIONS": "allocator_may_return_null=1:detect_leaks=1",
     "UBSAN_OPTIONS": "print_stacktrace=1",
@@ -31,12 +31,12 @@ ITEMS = [
 ]
 
 
-# Each of their tests takes its time, and shows it.
+# Files whose tests take long; each test is one item.
 LONG = ("device", "region_random", "api", "ir")
 
 
 def start(program, *arguments):
-    # A preloaded sanitizer runtime of another build would meet the one that is linked in.
+    # A preloaded sanitizer runtime of another build would conflict with the one that is linked in.
     clean = {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}
     return subprocess.run(
         [program, *arguments],
@@ -51,7 +51,7 @@ def start(program, *arguments):
 
 
 def run(program, *arguments):
-    """Runs a test program; what it printed is the failure."""
+    """Run a test program. A failure shows its output."""
     done = start(program, *arguments)
     if done.returncode:
         pytest.fail(done.stdout[-8000:] or f"exit status {done.returncode}", pytrace=False)
@@ -59,8 +59,8 @@ def run(program, *arguments):
 
 @pytest.fixture(scope="module")
 def pass_together(request):
-    """True if all tests of a program pass in one process: asked once, and of none that few are
-    wanted of."""
+    """True if all tests of a program pass in one process. Computed once, and only if many of its tests are selected.
+    """
     wanted = [item.callspec.params["source"] for item in request.session.items if item.name.startswith("test_core[")]
 
     @functools.cache
@@ -72,7 +72,7 @@ def pass_together(request):
 
 @pytest.mark.parametrize("source, name", ITEMS)
 def test_core(request, pass_together, source, name):
-    """Under sanitizers, but for files named *_plain.c, which say why not."""
+    """Under sanitizers, except for files named *_plain.c, whose heads give the reason."""
     build = request.getfixturevalue("plain_core" if source.stem.endswith("_plain") else "core")
     program = build.link(source)
     if not pass_together(program, source):
@@ -80,7 +80,7 @@ def test_core(request, pass_together, source, name):
 
 
 def test_a_compiler_behind_a_script(core, tmp_path, monkeypatch):
-    """What it answers is kept as long as the runtime, and freed with it."""
+    """The runtime keeps the output of the compiler script, and frees it at the end."""
     program, script = core.link(ROOT / "tests" / "core" / "test_api.c"), tmp_path / "compiler"
     script.write_text('#!/bin/sh\nexec cc "$@"\n')
     script.chmod(0o755)
@@ -101,7 +101,7 @@ def test_every_registered_test_is_an_item(core):
 
 
 def test_harness_is_small_and_fails():
-    """The header stays under 100 lines, and an unknown name is no success."""
+    """The header is shorter than 100 lines, and an unknown test name is a failure."""
     assert len((ROOT / "tests" / "core" / "ci_test.h").read_text().splitlines()) <= 100
 
 

@@ -1,4 +1,6 @@
-"""Rows of cinductor.coverage() against what really becomes of a call."""
+"""Tests the rows of cinductor.coverage(): a sample call of each function must be compiled in the way that its row
+says.
+"""
 
 import os
 import warnings
@@ -13,9 +15,9 @@ V = np.array([0.25, 0.5, 0.125, 0.75])
 M = np.array([[4.0, 1.0, 0.5], [1.0, 3.0, 0.25], [0.5, 0.25, 2.0]])
 N = np.array([3, 1, 2, 0])
 B = np.array([True, False, True, True])
-# The first that NumPy takes is the sample.
+# The first call that NumPy accepts is the sample.
 ARGUMENTS = [(M,), (V,), (4,), (V, 2), (V, 1), (M, 0), (V, V), (M, M), (N,), (N, N), (V, N), (B, V), (2, 4), (V, B, V), (V, V, V)]
-OWN = {  # of functions for which none of those say much
+OWN = {  # for functions that accept none of those in a meaningful way
     "choose": (np.array([0, 1, 1]), [V[:3], V[1:]]),
     "compress": (B, V),
     "einsum": ("ij,jk->ik", M, M),
@@ -37,7 +39,7 @@ ROWS = cinductor.coverage()
 
 
 def sample(row):
-    """A function of arrays with such a call, and arguments that NumPy takes; None: there is none."""
+    """A function of arrays that makes such a call, and arguments that NumPy accepts; None if there is none."""
     first, _, name = row.name.rpartition(".")
     if first == "ndarray":
         given = METHODS.get(name)
@@ -66,8 +68,7 @@ def sample(row):
 
 
 def outcome(call, args):
-    """The treatment of a function: "break", "called" if the program has library calls, else
-    "whole"."""
+    """How a function is run: "break", "called" if the program has library calls, else "whole"."""
     compiled = cinductor.compile(call, backend="interp", fullgraph=True)
     try:
         compiled(*(a.copy() if isinstance(a, np.ndarray) else a for a in args))
@@ -77,7 +78,7 @@ def outcome(call, args):
     return "called" if any(p.externs for p in found) else "whole"
 
 
-# What is answered at capture is no work of a program; what is no function of arrays is not sampled.
+# Functions evaluated during capture have no program, and functions without array arguments are not sampled.
 OF_ARRAYS = ("ndarray.", "linalg.", "fft.")
 LISTED = [
     r.name
@@ -87,7 +88,7 @@ LISTED = [
     or (r.how == "break" and r.name.startswith(OF_ARRAYS))
     or r.name in ("array2string", "base_repr", "may_share_memory", "polymul", "roots", "unique_values", "trim_zeros", "fromiter")
 ]
-if os.environ.get("CINDUCTOR_COVERAGE") != "all":  # they take 10 seconds
+if os.environ.get("CINDUCTOR_COVERAGE") != "all":  # the rest takes 10 seconds
     LISTED = LISTED[::3]
 
 

@@ -1,5 +1,7 @@
-"""The CUDA backend. Graphs compile to cubins through NVRTC, which needs no GPU; Python programs run on an emulated
-card. With CINDUCTOR_TEST_CUDA=1 and a GPU all of it runs there, beside backend `interp` and NumPy.
+"""Tests the CUDA backend. Graphs compile to cubins through NVRTC, which needs no GPU; Python programs run on an
+emulated GPU.
+
+With CINDUCTOR_TEST_CUDA=1 and a GPU, all of it runs there and is compared with backend `interp` and NumPy.
 """
 
 import os
@@ -17,9 +19,11 @@ import graphs
 
 RUNS = os.environ.get("CINDUCTOR_TEST_CUDA") == "1"
 GROUPS = graphs.groups(everything=RUNS)
-# How threads meet depends on how wide an element is, and on nothing else of its dtype: two widths will do.
+# How threads share work depends on the width of an element, not on other properties of the dtype: two widths are
+# enough.
 WALKED = [name for name in GROUPS if name[:5] != "fold_" or name in ("fold_f32", "fold_c64")]
-# Programs of folder ir are texts that need not compile; those named error_ fail on purpose. Others may start from loops or kernels.
+# Programs of folder ir are texts that need not compile; those named error_ fail on purpose. Others may start from loops
+# or kernels.
 GOLDEN = sorted(
     path
     for path in (ROOT / "tests" / "golden").rglob("*.ci")
@@ -38,7 +42,9 @@ def nvrtc_folder():
 
 @pytest.fixture(scope="session")
 def check(plain_core):
-    """Runs tests/cuda/check on files; returns its verdicts. Not sanitized: the driver is no guest of theirs."""
+    """Run tests/cuda/check on files; return its verdicts. Built without sanitizers, which the CUDA driver does not
+    support.
+    """
     program = plain_core.link(ROOT / "tests" / "cuda" / "check.c")
     env = {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}
     if folder := nvrtc_folder():
@@ -81,15 +87,15 @@ def write(folder, texts):
 
 @pytest.mark.parametrize("group", GROUPS)
 def test_graphs(check, group, tmp_path):
-    # A sum of bfloat16 is rounded to eight bits at each step: one in parts is another number.
+    # A sum of bfloat16 is rounded to eight bits at each step, so a split sum differs.
     mode = "run" if RUNS and group != "fold_bf16" else "build"
     verdicts = check(mode, write(tmp_path, GROUPS[group]))
     assert all(line.startswith("ok") for line in verdicts), verdicts
 
 
 def test_golden_programs(check):
-    """Every golden program but those with library calls and regions, which say why they are left out."""
-    # Casts out of range are the device's own, and fold_leaves has two. A machine may have one card.
+    """Every golden program, except those with library calls and regions; these say why they are left out."""
+    # Casts out of range depend on the device, and fold_leaves has two of them. A machine may have only one GPU.
     files = [path for path in GOLDEN if not (RUNS and path.name in ("fold_leaves.ci", "several_devices.ci"))]
     verdicts = check("run" if RUNS else "build", files)
     assert sum(line.startswith("ok") for line in verdicts) > len(GOLDEN) // 2
@@ -97,7 +103,7 @@ def test_golden_programs(check):
 
 @pytest.mark.parametrize("group", WALKED)
 def test_walked_graphs(check, group, tmp_path):
-    """What blocks and threads do, on the processor: a race, or an access outside, is an error."""
+    """Interpret the GPU kernels on the CPU. A data race, or an access out of bounds, is an error."""
     check("walk", write(tmp_path, GROUPS[group]))
 
 
@@ -111,7 +117,7 @@ def test_sizes_beyond_32_bits(check, tmp_path):
     assert all(line.startswith("ok") for line in verdicts), verdicts
 
 
-# --- arrays of a device, on a driver without a card: everything but the numbers -------------------
+# --- device arrays on the fake driver: everything but the numbers ------------------------------------
 
 FLOW = """
 import ctypes, gc
@@ -244,7 +250,7 @@ print("child", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 
 def fake_libraries(folder):
-    """Builds the driver without a card and the NVRTC of the emulator into a folder."""
+    """Build the fake driver and the emulator's NVRTC into a folder."""
     where = ROOT / "tests" / "cuda"
     compiler = [*os.environ.get("CC", "cc").split(), "-O1", "-shared", "-fPIC", "-o"]
     sources = [where / name for name in ("fake_driver.c", "fake_graph.c", "fake_share.c", "emulator.c")]
@@ -256,7 +262,7 @@ def fake_libraries(folder):
 
 @pytest.fixture(scope="session")
 def fake_driver(tmp_path_factory):
-    """Run Python with a driver that has no GPU; returns the output."""
+    """Run Python with the fake driver; return the output."""
     if nvrtc_folder() is None:
         pytest.skip("no NVRTC (the extra cinductor[cuda] brings it)")
     folder = fake_libraries(tmp_path_factory.mktemp("driver"))
@@ -279,7 +285,7 @@ def test_device_arrays(fake_driver):
 
 
 def test_a_dispatch_is_one_call_of_the_driver(fake_driver):
-    """Beyond the launch the driver is only asked whose context is current."""
+    """Besides the launch, the driver is only asked for the current context."""
     assert "dispatch ok" in fake_driver(DISPATCH, FAKE_CUDA_COUNT="2")
 
 
@@ -293,7 +299,7 @@ static void late(void) { deleter(kept); puts("late ok"); }
 void keep(void *managed)
 {
     kept = managed;
-    deleter = *(void (**)(void *))((char *)managed + 56); /* behind the tensor and what it belongs to */
+    deleter = *(void (**)(void *))((char *)managed + 56); /* follows the DLTensor and manager_ctx */
     atexit(late);
 }
 """
@@ -314,7 +320,7 @@ def test_memory_that_another_library_frees_when_python_has_ended(fake_driver, tm
     assert "late ok" in fake_driver(GIVEN, LATE=str(tmp_path / "late.so"))
 
 
-# Each defines everything(), what it returns, and settle(): what is left when nothing is in use.
+# Each program defines everything(), its expected result, and settle(): the objects that exist when nothing is in use.
 OF_TWO_DEVICES = """
 def program(a, b):
     return np.tanh(b), np.linalg.eigvalsh(a), np.exp(b).sum(axis=0) @ b.T, b[1:]
@@ -371,7 +377,7 @@ fake = ctypes.CDLL("libcuda.so.1")
 fake.fake_failed.restype = ctypes.c_char_p
 import numpy as np, cinductor
 PROGRAM
-gc.freeze()  # what is imported need not be walked over each time
+gc.freeze()  # so that collections do not traverse imported modules
 assert everything() == answer, everything()
 before, count = settle(), fake.fake_count(b"")
 everything()
@@ -388,7 +394,7 @@ for number in range(count):
     failed.add(fake.fake_failed().decode())
     fake.fake_fail_after(-1)
     now = settle()
-    if b"Ctx" not in fake.fake_failed():  # without a context nothing can be given back
+    if b"Ctx" not in fake.fake_failed():  # without a context nothing can be freed
         assert now == before, (number, fake.fake_failed(), now, before)
     before = now
 assert everything() == answer
@@ -414,7 +420,9 @@ print("in turn ok", *sorted(WHICH))
     ids=["two devices", "recordings"],
 )
 def test_each_call_of_the_driver_fails_in_turn(fake_driver, program, which, names):
-    """A DeviceError or MemoryError each, or launches where a recording fails; the process lives, what was taken is given back."""
+    """Each failure is a DeviceError or MemoryError, or launches instead of a recording. The process survives, and
+    everything allocated is freed.
+    """
     text = IN_TURN.replace("PROGRAM", program).replace("WHICH", which)
     said = fake_driver(text, FAKE_CUDA_COUNT="2").splitlines()[-1].split()
     assert said[:3] == ["in", "turn", "ok"] and not set(names.split()) - set(said), said
@@ -460,7 +468,9 @@ print("long ok", before)
 
 
 def test_calls_for_long_do_not_grow(fake_driver):
-    """Memory of the card and of the host, pinned memory, streams, events, modules; `make soak` makes 100 000 calls."""
+    """Device and host memory, pinned memory, streams, events and modules do not grow; `make soak` makes 100 000
+    calls.
+    """
     calls = os.environ.get("CINDUCTOR_SOAK_CALLS", "1000")
     assert "long ok" in fake_driver(LONG.replace("CALLS", calls), FAKE_CUDA_COUNT="2")
 
@@ -483,7 +493,7 @@ def test_device_failures(fake_driver, function, said):
 
 
 def test_the_context_is_made_beside_the_capture(fake_driver, tmp_path):
-    """Once, by another thread than the one that captures; NVRTC compiles meanwhile."""
+    """A second thread creates the context, once, while capture runs and NVRTC compiles."""
     assert "contexts 1 1 1" in fake_driver(BESIDE, FAKE_CUDA_SLOW="1", CINDUCTOR_CACHE_DIR=str(tmp_path))
 
 
@@ -493,7 +503,8 @@ def test_fork(fake_driver):
 
 # --- programs, on the GPU or on an emulated one ------------------------------------------------------
 
-# Without a GPU: loops in one thread, in warps, over a grid, around kernels; checks, sizes made by data, library calls.
+# Programs for the emulator: loops in one thread, in warps, over a grid, around kernels; checks, data-dependent sizes,
+# library calls.
 SOME = """
 automata.majority clustering.k_means dynamic_programming.edit_distance failures.index_out_of_range
 failures.singular fractals.mandelbrot_by_pixels graphs.dijkstra graphs.floyd_by_elements hashing.crc32
@@ -503,7 +514,7 @@ signals.histogram signals.run_lengths_by_edges sorting.radix_sort sorting.shuffl
 stencils.relax_until_still stencils.seidel_2d
 """.split()
 
-# Statements of one kernel that read what other threads of a group have stored before.
+# Statements of one kernel that read elements which other threads of a group have stored before.
 AFTER_BARRIERS = (
     "nets.batch_norm sorting.odd_even_network stencils.red_black stencils.fdtd_2d".split()
 )
@@ -541,7 +552,9 @@ def card(tmp_path_factory):
 
 @pytest.mark.parametrize("order", ["first"] if RUNS else ["first", "last", "any"])
 def test_programs(card, order):
-    """NumPy's results. `order`: which of the emulator's threads run first, so that a barrier that lacks is seen."""
+    """NumPy's results. `order`: which of the emulator's threads run first, so that a missing barrier changes a
+    result.
+    """
     some = SOME + AFTER_BARRIERS if order == "any" else SOME
     lines = card("programs.py", *([] if RUNS else some), EMULATOR_ORDER=order)
     failed = [line for line in lines if not line.startswith("ok")]
@@ -550,21 +563,23 @@ def test_programs(card, order):
 
 @pytest.mark.parametrize("name", ["test_ways", "test_indexing", "test_indirect", "test_op_matrix"])
 def test_what_runs_in_other_ways(card, name):
-    """A sample of the tests that take a way (ways.py), or all of them on a card."""
+    """Run a sample of the tests that take a way (ways.py), or all of them on a GPU."""
     everything = {"CINDUCTOR_FUZZ": "0"} if RUNS else {}
     lines = card("pytest", ROOT / "tests" / f"{name}.py", CINDUCTOR_TEST_WAYS="card", **everything)
     assert " passed" in lines[-1], lines[-1]
 
 
 def test_sizes_that_vary(card):
-    """One program for all sizes, 0 and 1 among them."""
+    """One program for all sizes, including 0 and 1."""
     lines = card("sizes.py", *([] if not RUNS else ["all"]))
     failed = [line for line in lines if not line.startswith("ok")]
     assert lines and not failed, "\n".join(failed)
 
 
 def test_kernels_for_classes_of_sizes(card):
-    """They run as the ones for all sizes do, a bounded number is kept, and each is made once."""
+    """Variants for size classes give the same results as the general kernel. Their number is bounded, and each is
+    built once.
+    """
     lines = card("variants.py", *([] if RUNS else ["emulated"]))
     assert len(lines) > 40 and not [line for line in lines if not line.startswith("ok")], "\n".join(lines)
 
@@ -577,12 +592,12 @@ def test_kernels_of_ones_own(card):
 def test_recordings(card, tmp_path):
     """The option graphs: bits, arguments that change, results that stay, streams, threads."""
     emulated = {}
-    if not RUNS:  # a card has its own
+    if not RUNS:  # a machine with a GPU has its own
         build_shared(tmp_path / "libcublas.so.13", "fake_cublas.c")
         emulated["CINDUCTOR_CUBLAS"] = str(tmp_path)
     lines = card("recordings.py", *([] if RUNS else ["emulated"]), **emulated)
     assert not [line for line in lines if not line.startswith("ok")], "\n".join(lines)
-    assert len(lines) == (14 if RUNS else 24)  # the rest are what the emulator counts
+    assert len(lines) == (14 if RUNS else 24)  # the rest are checks of the emulator's counters
 
 
 def test_arrays_of_two_processes(card):
@@ -634,7 +649,7 @@ x = np.linspace(0, 1, 400)
 said = whereabouts(prefix, x.copy(), x)
 assert "sequential" in said.why_host and "runs on the CPU" in str(said)
 assert whereabouts(prefix, x.copy(), x, offload="always").why_host is None
-assert whereabouts(few, x.copy()).why_host is None  # few trips
+assert whereabouts(few, x.copy()).why_host is None  # few iterations
 assert whereabouts(lambda x: x + 1, x).why_host is None
 check(lambda f, x, y: f(x, y), 400, device="cuda")
 few_trips, many = check(on_device, 400), check(on_device, 3000)
@@ -646,7 +661,7 @@ print("offload", [len(f._cinductor_job.quicker_on_host) for f in (few_trips, man
 
 
 def test_loops_that_the_cpu_is_quicker_at(card, tmp_path):
-    """They run there and say why; arrays of the device are copied when that pays."""
+    """Loops that are faster on the CPU run there, with the reason; device arrays are copied if that pays."""
     (tmp_path / "offload.py").write_text(OFFLOAD)
     assert "offload [0, 1]" in card(tmp_path / "offload.py")
 
@@ -670,7 +685,7 @@ print("ok", *parts, recalled)
 
 
 def test_neither_the_compiler_nor_capture_is_loaded_where_the_cache_serves(card, tmp_path):
-    """In the first process NVRTC is there; in the next ones it is not, until its file is another."""
+    """The first process loads NVRTC. Later ones do not, until the file of the library changes."""
     if RUNS:
         pytest.skip("a card's machine has one NVRTC, which stays as it is")
     (tmp_path / "warm.py").write_text(WARM)
@@ -736,11 +751,12 @@ print("ok" if np.array_equal(cinductor.to_device(there, "cuda:1").numpy(), big) 
 
 @pytest.mark.parametrize("peers", [2, 0])
 def test_two_cards(card, tmp_path, peers):
-    """Kernels run where the data are, never with memory of the other card; copies go from card to card. The driver
-    without a card refuses memory, functions and streams of another context."""
+    """Kernels run on the GPU that has the data, never with memory of the other GPU, and copies go directly between
+    GPUs. The fake driver refuses memory, functions and streams of another context.
+    """
     (tmp_path / "two.py").write_text(f"FAKE, PEERS = {not RUNS}, {peers}\n" + TWO)
     if RUNS and (card_count() < 2 or not peers):
-        pytest.skip("one card" if peers else "cards are what they are")
+        pytest.skip("needs two GPUs" if peers else "peer access cannot be switched off on real GPUs")
     where = {"FAKE_CUDA_COUNT": "2", "CINDUCTOR_SAVED_CALLS": "1", "CINDUCTOR_CACHE_DIR": str(tmp_path / "cache")}
     lines = card(tmp_path / "two.py", **where, **({} if peers else {"FAKE_CUDA_NO_PEERS": "1"}))
     failed = [line for line in lines if not line.startswith("ok")]
@@ -748,7 +764,7 @@ def test_two_cards(card, tmp_path, peers):
 
 
 def build_shared(path, source, *flags):
-    """A library of the host from a file of tests/cuda; skips where its compiler cannot."""
+    """Build a library for the host from a file of tests/cuda. Skip if the compiler cannot."""
     compiler = [*os.environ.get("CC", "cc").split(), "-O1", "-shared", "-fPIC", "-o"]
     if subprocess.run([*compiler, path, ROOT / "tests" / "cuda" / source, *flags], capture_output=True).returncode:
         pytest.skip(f"the C compiler has not what {source} needs")
@@ -756,9 +772,9 @@ def build_shared(path, source, *flags):
 
 @pytest.mark.parametrize("library", ["cublas", "own"])
 def test_products(card, library, tmp_path):
-    """By cuBLAS and by a kernel of our own."""
+    """By cuBLAS and by cinductor's own kernel."""
     if RUNS and library == "own":
-        pytest.skip("a card's machine has cuBLAS where the loader finds it")
+        pytest.skip("a machine with a GPU has cuBLAS where the loader finds it")
     if library == "cublas" and not RUNS:
         build_shared(tmp_path / "libcublas.so.13", "fake_cublas.c")
     lines = card(
@@ -772,7 +788,7 @@ def test_products(card, library, tmp_path):
 
 
 def test_library_calls(card, tmp_path):
-    """Sorts, searches, sums of products, transforms: what a card does without the host."""
+    """Sorts, searches, sums of products, transforms: the GPU backend computes them without the host."""
     if not RUNS:
         build_shared(tmp_path / "libcufft.so.12", "fake_cufft.c", "-lm")
     lines = card("library.py", *([] if RUNS else ["few"]), CINDUCTOR_CUFFT=str(tmp_path))
@@ -781,7 +797,7 @@ def test_library_calls(card, tmp_path):
 
 
 def test_too_old_a_driver(fake_driver, tmp_path):
-    """One that lacks a function says so, and which."""
+    """A driver that lacks a function is named, and the function, too."""
     (tmp_path / "old.c").write_text("int cuInit(unsigned flags) { return (int)flags; }")
     compiler = [*os.environ.get("CC", "cc").split(), "-shared", "-fPIC", "-o"]
     subprocess.run([*compiler, tmp_path / "libcuda.so.1", tmp_path / "old.c"], check=True)
@@ -791,7 +807,7 @@ def test_too_old_a_driver(fake_driver, tmp_path):
 
 @pytest.mark.parametrize("nvrtc", [{}, {"CINDUCTOR_NVRTC": "/nonexistent"}], ids=["", "no NVRTC"])
 def test_without_a_driver(nvrtc, tmp_path):
-    """The package says what is missing, and runs everything else."""
+    """The package says what is missing, and everything else works."""
     code = """
 import os, warnings, numpy as np, cinductor
 try:
@@ -817,7 +833,7 @@ print("told", *(w.message for w in caught))
     assert "[2. 2. 2.]" in done.stdout, done.stderr
     assert (
         "said no CUDA" in done.stdout or "said" not in done.stdout
-    )  # a driver that is found all the same
+    )  # a driver is found in spite of this
     raised = [line for line in done.stdout.splitlines() if line.startswith("raised")]
     assert "said" not in done.stdout or len(raised) == 2
     for line in raised:

@@ -1,4 +1,6 @@
-"""Checks of Python's ints that intervals make needless: which stay, and that results are Python's either way."""
+"""Tests overflow checks of Python ints that interval analysis removes: which checks remain, and that results equal
+Python's.
+"""
 
 import numpy as np
 import pytest
@@ -92,7 +94,7 @@ def negated(data):
 
 BYTES = np.random.default_rng(0).integers(0, 256, 300, dtype=np.uint8)
 LONGS = np.array([2**62, 2**62 - 1, 1, 0, -(2**63)], np.int64)
-# the function, arguments, does a check stay
+# the function, its arguments, and whether a check remains
 CASES = [
     (crc16, BYTES, False),
     (crc16, BYTES[:0], False),

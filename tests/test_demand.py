@@ -1,4 +1,6 @@
-"""Masks that change no bit anyone looks at: programs of random operations on integers of every type, with masks at most steps."""
+"""Tests the demanded-bits pass, which removes masks of bits that no later operation reads. Programs are random
+operations on integers of every type, with a mask after most steps.
+"""
 
 import random
 
@@ -11,7 +13,7 @@ TYPES = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64
 
 
 def random_program(seed, dtype):
-    """Source of f(a, b), whose last results are masked and shifted."""
+    """Source of f(a, b), whose final results are masked and shifted."""
     rng, bits = random.Random(seed), np.iinfo(dtype).bits
     most = (1 << (bits - 1)) - 1
     lines, names = ["def f(a, b):"], ["a", "b"]

@@ -1,4 +1,4 @@
-"""Lists whose length data decide: buffers and a count while the call is captured, lists for whoever sees them."""
+"""Tests lists whose length depends on data. In the call they are a buffer and a count; other code sees a Python list."""
 
 import copy
 
@@ -460,7 +460,7 @@ def test_arguments_are_untouched():
     same(given, expected)
 
 
-# --- what buffers cannot: the list gets its items, once, after a break ---------------------------
+# --- operations that a buffer does not support: the list gets its items once, after a break -----------
 
 
 def positive(x):
@@ -602,7 +602,7 @@ def test_a_list_is_looked_at(look):
 
 
 def test_buffers_that_cannot_be_made(monkeypatch):
-    """Between two runs of a loop there is no attempt to undo."""
+    """A loop is not captured if a run of its body cannot be rolled back."""
 
     def fails(loop):
         raise MemoryError

@@ -1,4 +1,4 @@
-"""Devices from outside the tree, and several of one machine."""
+"""Tests devices registered from outside of the tree, and several devices of one machine."""
 
 import os
 import subprocess
@@ -13,7 +13,7 @@ import cinductor
 
 @pytest.mark.parametrize("name", ["dummy", "scratchpad"])
 def test_devices_from_outside(name, tmp_path):
-    """A folder of examples is built as another package would be, and passes its files of tests/devices."""
+    """A folder of examples is built as a separate package and runs its files of tests/devices."""
     package = tmp_path / f"cinductor_{name}"
     package.mkdir()
     source = ROOT / "examples" / f"{name}_device" / package.name

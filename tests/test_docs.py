@@ -1,5 +1,6 @@
-"""The Python blocks of README and of the pages for users run as they are, and print what their comments say;
-the site has every page, and everything that the tables have."""
+"""Runs the Python blocks of the README and of the user pages and compares the output with their comments. Checks that
+the site has every page and every row of the tables.
+"""
 
 import importlib.util
 import os
@@ -24,7 +25,7 @@ def blocks_of(document):
 
 
 def expected_of(source):
-    """Comments after print, unless they name two results. "…" stands for text that is left out at an end."""
+    """Comments after print, except those that name two results. "…" stands for omitted text at the end."""
     comments = re.findall(r"^ *print\(.*\) +# (.*)$", source, re.MULTILINE)
     return [
         c.removeprefix("…/").removesuffix(" …")
@@ -51,7 +52,7 @@ def test_documents_run(document, tmp_path):
 
 
 def test_counts_of_programs():
-    """README says how many programs are captured whole."""
+    """The number of programs that README says are captured whole."""
     import programs
     import test_programs
 
@@ -61,7 +62,7 @@ def test_counts_of_programs():
 
 
 def test_readme_is_short():
-    """One screen after another, with links that a code host follows."""
+    """At most 120 lines, with links that a code host follows."""
     text = (ROOT / "README.md").read_text()
     assert len(text.splitlines()) <= 120
     for target in re.findall(r"\]\(([^)#\s]+)", text):
@@ -79,7 +80,7 @@ def test_options_of_the_guide():
 
 @pytest.fixture(scope="module")
 def site():
-    """The site's configuration, which writes pages from tables."""
+    """The site's configuration, which generates pages from tables."""
     spec = importlib.util.spec_from_file_location("site_of_docs", DOCS / "conf.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

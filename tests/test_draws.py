@@ -1,4 +1,6 @@
-"""Draws are made without Python where one C routine makes them: the same numbers, and the same state afterwards."""
+"""Tests random draws that run inside the program because one C routine makes them: same numbers, same generator
+state.
+"""
 
 import _thread
 import signal
@@ -103,7 +105,7 @@ def test_generators_that_share_their_bits(backend):
 
 
 class Half(np.random.PCG64):
-    """Bits of somebody else's class."""
+    """A bit generator of a class that is not NumPy's."""
 
 
 def test_other_classes_draw_through_python():
@@ -215,7 +217,7 @@ def test_an_interrupt_gives_the_lock_back():
 
 
 def test_a_lock_that_another_thread_holds():
-    """Such a draw waits for it, as NumPy's own does."""
+    """The draw waits for the lock, as NumPy does."""
     compiled = cinductor.compile(estimate, backend="c", fullgraph=True)
     rng, theirs = np.random.default_rng(1), np.random.default_rng(1)
     assert compiled(rng, 50) == estimate(theirs, 50)
@@ -231,7 +233,7 @@ def test_a_lock_that_another_thread_holds():
 
 
 def test_threads_that_share_a_generator():
-    """Every number is drawn once, by any of the threads."""
+    """Each number is drawn by exactly one thread."""
 
     def fn(rng, n):
         s = 0
@@ -253,7 +255,7 @@ def test_threads_that_share_a_generator():
 
 
 def names_called(function, *args):
-    """Of Python functions, as a profiler is told."""
+    """Names of the Python functions that a profiler sees."""
     names = []
 
     def note(frame, event, _):
@@ -285,7 +287,7 @@ def test_no_python_is_called(backend):
     compiled = cinductor.compile(numbers, backend=backend, fullgraph=True)
     rng = np.random.default_rng(3)
     compiled(rng, 30)
-    if type(rng.bit_generator.lock) is not type(threading.Lock()):  # as before NumPy 2.4
+    if type(rng.bit_generator.lock) is not type(threading.Lock()):  # with NumPy before 2.4
         assert names_called(compiled, rng, 30) == []
     other = np.random.Generator(Half(3))
     assert names_called(compiled, other, 30).count("generator_at") == 7 * 30
@@ -321,7 +323,7 @@ def test_permutation_of_nothing():
 
 @pytest.mark.parametrize("low, high", [(0, 1), (0, 7), (-5, 2**20), (3, 2**32 + 3), (0, 2**40), (-(2**62), 2**62)])
 def test_randint_draws_without_python(low, high):
-    """One number at a time and many: np.random's own bits, and its state is left as NumPy leaves it."""
+    """Single numbers and arrays have np.random's own bits, and its state is what NumPy leaves."""
 
     def fn(n, low, high):
         s = 0
@@ -364,7 +366,7 @@ def test_what_only_the_legacy_generator_draws(fn, backend):
     compiled = cinductor.compile(fn, backend=backend)
     for n in (5, 0, 1, 4, 5):
         np.random.seed(n)
-        np.random.randn(n)  # a number waits, or none
+        np.random.randn(n)  # leaves a cached normal number, or none
         start = np.random.get_state()
         want, then = fn(n), np.random.get_state(legacy=False)
         np.random.set_state(start)

@@ -1,4 +1,4 @@
-"""Symbolic sizes: programs that serve many sizes, the guards before them, and when a size becomes a symbol."""
+"""Tests symbolic sizes: programs that accept many sizes, their guards, and when a size becomes a symbol."""
 
 import copy
 import enum
@@ -48,7 +48,7 @@ def rows(x, w):
 
 
 def same(got, want):
-    """Equal in everything that a user sees."""
+    """Equal in everything that a user can see."""
     assert len(got) == len(want)
     for g, w in zip(got, want, strict=True):
         assert type(g) is type(w) and g.dtype == w.dtype and g.shape == w.shape, (g, w)
@@ -129,7 +129,7 @@ def compile(fn, **settings):
 
 
 def captures(compiled):
-    """How many calls were captured."""
+    """The number of calls that were captured."""
     return compiled._cinductor_job.captures
 
 
@@ -140,7 +140,7 @@ def agree(compiled, *args, **kwargs):
 
 
 def norms(x, y):
-    """A few kinds of results: folds, a view of an argument, of a result, a size."""
+    """Several kinds of results: reductions, a view of an argument, a view of a result, a size."""
     z = x * x + y
     return z.sum(axis=0), z.sum(), x.T, z.T, x[..., None] * 2, x.shape[0], ({"n": x.size},)
 
@@ -314,7 +314,7 @@ def test_one_compile_for_all_floats():
 
 
 def why_not(fn, first, then, **settings):
-    """The guard that a second call fails, in words."""
+    """The text of the guard that fails in a second call."""
     f = compile(fn, **settings)
     f(*first)
     return f.specializations[0].why_not(then)
@@ -351,7 +351,7 @@ class Layer:
 
 
 def use(x, what):
-    """By the kind of what is given."""
+    """Depends on the type of the argument."""
     if what is Mode.ADD:
         return x + 1
     if isinstance(what, dict):
@@ -410,7 +410,7 @@ def test_guards_of_two_arrays_and_of_a_callable_object():
 def decided(x, n):
     if x.shape[0] > 4:
         return x * n
-    return (x + n)[None]  # of another rank: no region gives both
+    return (x + n)[None]  # of another rank, so a region cannot return both
 
 
 def test_a_decision_names_its_line():
@@ -447,7 +447,7 @@ def test_relations_that_say_less_are_left_out():
     assert sum("x.shape[0]" in text for text in g.specializations[0].guards) == 1
     agree(g, np.arange(6.0))
     agree(g, np.arange(2.0))
-    assert captures(g) == 1 and g.failed_checks == 1  # too few for x[:5]: NumPy answers
+    assert captures(g) == 1 and g.failed_checks == 1  # too few elements for x[:5]: NumPy runs
 
 
 def test_unusual_sizes_are_answered_by_numpy_at_first():
@@ -502,7 +502,7 @@ def test_a_recompile_is_logged(capfd):
 
 
 def traced(shapes, given, symbols):
-    """A specialisation of arrays whose shapes are given as texts of these symbols."""
+    """A specialisation for arrays whose shapes are given as texts of symbols."""
     tracer = _core.Tracer("f", options={}, backend="interp")
     arrays = [np.ones(shape) for shape in shapes]
     for name, hint in symbols.items():
@@ -556,7 +556,7 @@ def test_mark_dynamic():
 def only_four(x):
     if x.shape[0] == 4:
         return x * 2
-    return x[None]  # of another rank: no region gives both
+    return x[None]  # of another rank, so a region cannot return both
 
 
 def test_a_violated_mark_names_the_line():
@@ -570,7 +570,7 @@ def test_a_violated_mark_names_the_line():
     assert_same(compile(only_four)(x), x * 2)
     y = np.ones(9)
     cinductor.mark_dynamic(y, 0)
-    f = compile(only_four)  # another size is right for all but one
+    f = compile(only_four)  # every other size is right, only one is not
     assert_same(f(y), y[None])
     agree(f, np.ones(11))
     assert captures(f) == 1
@@ -767,8 +767,9 @@ def test_stats():
 
 
 def test_stats_count_every_call_once():
-    """Those that NumPy answers by a stance, those of functions that are no more, and of code that is set; `reset`
-    restarts."""
+    """Counts include calls that a stance gives to NumPy, calls of deleted functions and of replaced code. `reset`
+    starts counting at 0.
+    """
     names = ("calls", "captures", "recompiles", "eager")
 
     def counted(before=None):
@@ -888,7 +889,7 @@ def test_a_break_that_symbols_make_is_captured_with_numbers():
 
 @pytest.mark.parametrize("is_split", [True, False])
 def test_pieces_between_breaks_are_compiled_for_any_size(monkeypatch, is_split):
-    """Three pieces, the last of which reads what Python made of the first, and a size."""
+    """Three pieces; the last reads a size, and a value that Python computed from the first."""
     said = []
 
     def f(x, y):
@@ -946,7 +947,7 @@ def test_bincount_of_nothing_gives_ints():
 
 
 def test_arrays_that_change_places_in_any_number_of_trips():
-    """Two iterations are one of the region's: whether the number is even is guarded."""
+    """The region runs two iterations at a time, so whether their number is even is guarded."""
 
     def relax(u, n):
         v = np.empty_like(u)
@@ -966,8 +967,9 @@ def test_arrays_that_change_places_in_any_number_of_trips():
 
 
 def test_long_sums_and_many_facts_cost_little():
-    """Where an axis is cut in even parts are long sums, and each cut is a fact: trying all facts in all proofs took
-    minutes."""
+    """An axis cut into equal parts has long sums as sizes, and each cut adds a fact. Trying all facts in all proofs
+    took minutes.
+    """
 
     def centres(x):
         parts = np.array_split(x[1:-1], 24)
@@ -982,7 +984,7 @@ def test_long_sums_and_many_facts_cost_little():
 
 
 def test_a_profile_is_of_one_function():
-    """Functions that differ in nothing but the names that they call know nothing of each other's sizes."""
+    """Functions that only differ in the names that they call do not share recorded sizes."""
     from cinductor.dynamic import profile_path
 
     functions = [lambda x: x.mean(), lambda x: x.sum(), lambda y: y.mean(), lambda x: x.mean()]

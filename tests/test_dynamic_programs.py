@@ -1,10 +1,10 @@
-"""Every program of tests/programs and the eleven of benchmarks/programs.py under dynamic=True at six sizes: compiled
-once, at a size of no meaning, equal to NumPy at all of them.
+"""Runs every program of tests/programs and the eleven of benchmarks/programs.py under dynamic=True at six sizes.
 
-A size is the program's own parameter: a length, the side of a grid, a number of steps. Where NumPy raises, the same is
-raised, and nothing has to be compiled for it. Sizes from 7 on are answered by the program that was compiled and not by
-NumPy; 0, 1 and 2 may be too few for what was compiled, as x[:3] is (`Tracer.usual…`): then NumPy answers.
-MORE names the programs of which one compile is not enough, and why. Strides are equal where there are elements.
+The first call compiles at a size that has no special meaning; all results must equal NumPy's. A size is the
+program's own parameter: a length, the side of a grid, a number of steps. If NumPy raises, the same exception must
+be raised, and nothing has to be compiled. Sizes of 7 and more must be run by the compiled program. For 0, 1 and 2
+NumPy may run instead, because the program may need more elements (`x[:3]`, see `Tracer.usual…`). MORE names the
+programs that need more than one compile, with reasons. Strides are compared unless an array is empty.
 """
 
 import copy
@@ -22,8 +22,8 @@ import cinductor
 
 FIRST, SIZES = 7, (0, 1, 2, 64, 1000)
 
-# The largest size where 1000 is too many: for NumPy (element by element, cubic, a side of three), for the interpreter
-# backend, or for the values, where what one bit of a cosine makes grows with each step.
+# The largest size for programs that cannot run at 1000. Some are too slow: in NumPy (element by element, cubic, or
+# three axes) or in the interpreter. The values of others grow, so that the last bit of a cosine is amplified.
 LARGEST = {
     300: """dynamic_programming.edit_distance dynamic_programming.edit_distance_by_masks dynamic_programming.knapsack
         dynamic_programming.longest_common_subsequence dynamic_programming.time_warping automata.life
@@ -44,7 +44,7 @@ LARGEST = {
 # Arrays of 2**n elements, or n rounds of doubling.
 EXPONENTS = """hashing.gray_code linear_algebra.cyclic_reduction monte_carlo.brownian_bridge roots.romberg
     signals.fft_recursive signals.fft_in_place signals.stockham signals.haar sorting.bitonic_network""".split()
-# Programs that mean something at 7: they raise there, or another of their sizes is 7, or 3.
+# Programs for which 7 has a meaning: they raise there, or another of their sizes is 7 or 3.
 ELSEWHERE = {
     "failures.index_out_of_range": 5,
     "failures.pivot_of_zero": 3,
@@ -59,7 +59,7 @@ MORE = {
 
 
 def load():
-    """The programs by name, those of the benchmarks as programs with a maker."""
+    """The programs by name, including those of the benchmarks."""
     path = pathlib.Path(__file__).parents[1] / "benchmarks" / "programs.py"
     spec = importlib.util.spec_from_file_location("benchmark_programs", path)
     module = importlib.util.module_from_spec(spec)
@@ -96,7 +96,7 @@ LARGEST_OF = {name: n for n, names in LARGEST.items() for name in names.split()}
 
 @pytest.fixture(autouse=True)
 def alone(monkeypatch, tmp_path):
-    """Pieces are compiled however small, and nothing is known of sizes from before."""
+    """Compile pieces however small, without sizes recorded before."""
     monkeypatch.setattr("cinductor.budget.LITTLE_WORK", 0)
     before = cinductor.cache.info()["directory"]
     cinductor.cache.set_directory(tmp_path / "cache")
@@ -105,7 +105,7 @@ def alone(monkeypatch, tmp_path):
 
 
 def sizes_of(name):
-    """The size to capture at, then the others."""
+    """The size to capture with, then the others."""
     if name in EXPONENTS:
         return [FIRST, 0, 1, 2, 9, 10] if name not in REASONS else [4, 0, 1, 2, 5]
     largest = LARGEST_OF.get(name, SIZES[-1] if name not in REASONS else 9)
@@ -117,11 +117,11 @@ def strides(value):
 
 
 def check(program, compiled, n):
-    """One call at size n. How many compiles it took, and whether NumPy answered though it did not raise."""
+    """Make one call at size n. Return the number of compiles, and whether NumPy ran although it did not raise."""
     try:
         made = program.make(n, np.random.default_rng(n))
     except (ValueError, IndexError):
-        return 0, False  # there are no arguments of that size
+        return 0, False  # the program has no arguments of that size
     job, before = (
         compiled._cinductor_job,
         (compiled._cinductor_job.captures, compiled.failed_checks),
@@ -152,7 +152,7 @@ def test_one_compile(name):
             assert n < FIRST or not is_answered_by_numpy, f"size {n}"
     if name in REASONS:
         assert compiles > 1 or are_numpys, "one compile is enough"
-    else:  # which may have been at a size that raises
+    else:  # the first may have been a size that raises
         assert len(compiled.specializations) == 1, compiles
 
 

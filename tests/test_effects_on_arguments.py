@@ -1,5 +1,5 @@
-"""What a function does to its arguments beside writing into them: shape, size, `__dict__`; which results are the very argument, and
-which share memory. Compared with NumPy in the first call and in later ones.
+"""Tests effects on arguments other than writes of elements: shape, size, `__dict__`; also which results are the
+argument itself or share memory with it. The first call and later ones are compared with NumPy.
 """
 
 import copy
@@ -202,8 +202,9 @@ def arrays_of_flat(a):
 
 
 def outcome(fn, arguments):
-    """What is returned or raised, the arguments after it, and which results they are or share
-    memory with."""
+    """The result or exception, the arguments after the call, and which results are arguments or share memory with
+    them.
+    """
     try:
         result = fn(*arguments)
     except Exception as error:
@@ -294,7 +295,7 @@ def folds_under_a_mask(x, s):
     ],
 )
 def test_a_library_call_that_raises_has_written_nothing(fn):
-    """Then the function itself answers, which writes once."""
+    """The original function runs then, and writes once."""
     compiled = cinductor.compile(fn, backend="interp")
     for s in (0.5, 0.5, 0.25, -2.0, 0.5, 9.0, -2.0):
         with np.errstate(all="ignore"):
@@ -340,7 +341,7 @@ def test_which_numbers_are_copied_into_an_array(dtype, value):
 
 @pytest.mark.parametrize("call", ["sum(axis=k)", "max(k)", "reshape(k, -1)", "reshape((k, 2))", "cumsum(k)", "squeeze(k)", "argmax(k)"])
 def test_what_numpy_takes_for_an_axis_or_a_size(call):
-    """No bools, and no lists of axes."""
+    """NumPy refuses bools, and lists of axes."""
     space = {}
     line = f"def fn(x, k):\n    return x.{call}\n"
     linecache.cache[call] = (len(line), None, [line], call)

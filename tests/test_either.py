@@ -1,4 +1,4 @@
-"""Functions that return values of several types: which one, the program says."""
+"""Tests functions that return values of one of several types: the program says which."""
 
 import collections
 

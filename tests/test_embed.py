@@ -1,4 +1,4 @@
-"""The example of a C program that embeds the core."""
+"""Builds and runs the example of a C program that embeds the core."""
 
 import subprocess
 

@@ -1,5 +1,5 @@
-"""How a call ends: captures of it have an end, what is private stays inside, an exception from outside
-ends it and nothing of it is left.
+"""Tests how calls end: capture always terminates, internal objects stay inside, and an exception from outside ends a
+call without leaving anything behind.
 """
 
 import functools
@@ -47,7 +47,7 @@ def alike(got, want):
 
 
 def test_no_assumption_is_given_up_twice():
-    """So captures of a call have an end, whatever goes wrong in them."""
+    """Every restart of a capture drops an assumption, so capture terminates."""
     failures = [
         Replan("dynamic", "it breaks"),
         Replan("leaves_open", "it breaks"),
@@ -67,7 +67,7 @@ def test_no_assumption_is_given_up_twice():
 
 
 def test_explain_says_what_was_assumed_in_vain():
-    """The capture that is shown assumes less than the one before it, for that one's reason."""
+    """The capture that is shown makes fewer assumptions than the first; the reason for the restart is shown, too."""
 
     def program(x, c):
         v = x if c[0] > 0 else 3
@@ -126,7 +126,7 @@ class Countdown:
         return iter(range(self.n))
 
 
-MADE = {  # made of traced values in one piece, used in others
+MADE = {  # values that one piece makes of traced values, and others use
     "slice": "slice(n.sum(), n.max() + 3)",
     "frozenset": "frozenset([n[0], n[1]])",
     "range": "range(int(n[0]), int(n[1]) + 4)",
@@ -153,7 +153,7 @@ USES = {
 
 
 def used(value, x):
-    """What is in a value, whatever it is."""
+    """Everything that a value contains."""
     if isinstance(value, slice):
         return (value.start, value.stop), x[value]
     if isinstance(value, frozenset):
@@ -291,11 +291,11 @@ def flushes(x, y):
 
 
 class Ended(Exception):
-    """As a time limit of a test is raised."""
+    """Raised like the time limit of a test."""
 
 
 class Left(BaseException):
-    """None that `except Exception` sees."""
+    """An exception that `except Exception` does not catch."""
 
 
 FNS = [a_loop, a_branch, nested_calls, breaks, containers, a_while, flushes]
@@ -304,7 +304,7 @@ POINTS = 12  # for each function and exception: 504
 
 
 def states_of(fn, args):
-    """What its arguments are at each of its lines."""
+    """The arguments at each line of the function."""
     args = [a.copy() for a in args]
     states = [[a.copy() for a in args]]
 
@@ -321,7 +321,7 @@ def states_of(fn, args):
 
 
 def with_signal_at(point, fn, *args):
-    """A call in which a signal comes at one of its events; the number of events."""
+    """Make a call in which a signal arrives at one of its events. Return the number of events."""
     count = 0
 
     def look(frame, event, arg):
@@ -341,7 +341,7 @@ def with_signal_at(point, fn, *args):
 
 @pytest.fixture
 def handler():
-    """Sets what a signal raises."""
+    """Installs a signal handler that raises."""
     before = signal.getsignal(signal.SIGUSR1)
 
     def install(error):
@@ -367,7 +367,7 @@ def test_an_exception_from_a_handler_ends_the_call(fn, error, handler, monkeypat
     with_signal_at(0, compiled(), *[a.copy() for a in args])
     events = with_signal_at(0, compiled(), *[a.copy() for a in args])
     handler(error)
-    lost = []  # in a generator that is closed as it dies: Python itself drops what comes there
+    lost = []  # raised while a generator is closed by its destructor, where Python itself drops exceptions
     monkeypatch.setattr(sys, "unraisablehook", lambda hooked: lost.append(hooked.exc_type))
     for number in range(POINTS):
         at = 1 + (events - 1) * (2 * number + 1) // (2 * POINTS)
@@ -392,7 +392,8 @@ def test_an_exception_from_a_handler_ends_the_call(fn, error, handler, monkeypat
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, Left, Ended])
 def test_what_a_function_raises_itself(error):
-    """In an arm that is not taken it is nothing that happens; in one that is, all until then has."""
+    """A `raise` in a branch that is not taken has no effect. In one that is taken, everything before it has happened.
+    """
 
     def give_up():
         raise error("enough")
@@ -520,7 +521,7 @@ def no_collector():
 @pytest.mark.parametrize("dynamic", [None, True])
 @pytest.mark.parametrize("fn", LEFT, ids=lambda f: f.__name__)
 def test_arguments_die_when_pythons_would(fn, dynamic, no_collector):
-    """By the default backend where sizes are learnt; where they are symbols at once nothing but the kernels differs."""
+    """With the default backend if sizes are recorded; with symbolic sizes only the kernels would differ."""
     compiled = cinductor.compile(fn, dynamic=dynamic, backend="interp" if dynamic else None)
     for size in (10, 10, 12, 12, 14, 10):
         args = [np.arange(float(size)) - 3, np.arange(float(size))]
@@ -534,7 +535,7 @@ def test_arguments_die_when_pythons_would(fn, dynamic, no_collector):
 
 
 def test_the_last_call_keeps_nothing(no_collector):
-    """Not even one that has broken, raised, and been given to NumPy."""
+    """Not even if it broke, raised, or was run by NumPy."""
     x = np.arange(1000.0)
     seen, compiled = weakref.ref(x), cinductor.compile(lambda x: raises(x, x))
     for _ in range(9):
@@ -545,7 +546,7 @@ def test_the_last_call_keeps_nothing(no_collector):
 
 
 def test_what_capture_makes_dies_with_it(no_collector):
-    """Stages, regions and traced values: nothing waits for the collector."""
+    """Tracers, regions and traced values are freed by reference counts, without the garbage collector."""
     for fn in LEFT:
         compiled = cinductor.compile(fn)
         for _ in range(2):
@@ -561,7 +562,7 @@ def test_what_capture_makes_dies_with_it(no_collector):
 
 
 def fails_to_compile(monkeypatch):
-    """Every call has something to be told of."""
+    """Every call has a warning to give."""
 
     def failing(*args):
         raise session.Retry(_core.InternalError("planted"))
@@ -589,7 +590,7 @@ def test_a_function_that_looks_at_warnings_sees_none_of_ours(outer, monkeypatch)
     with pytest.warns(cinductor.CinductorWarning) as told:
         y, count = whole(X, inner)
     alike(y, X + 1)
-    assert count == 0 and len(told) == 2  # one for each function, once
+    assert count == 0 and len(told) == 2  # one for each function
     whole(X, inner)
 
 
@@ -606,7 +607,7 @@ def test_what_forbids_all_warnings_forbids_none_of_ours(monkeypatch, capsys):
 
 
 def test_filters_that_stay_changed(monkeypatch):
-    """The notice is none of theirs."""
+    """The change is not attributed to the library."""
     fails_to_compile(monkeypatch)
 
     def changing(x):
@@ -713,7 +714,7 @@ def outcome(fn, x, action):
 @pytest.mark.parametrize("size", [30, 30000])
 @pytest.mark.parametrize("fn", FLOATS, ids=lambda f: f.__name__)
 def test_numpys_warnings_come_in_every_call(fn, size):
-    """Given, or raised where they are errors: by the first call, by pieces and by programs."""
+    """They are given, or raised if they are errors, by the first call, by pieces and by programs."""
     for action in ("always", "error"):
         compiled = cinductor.compile(fn)
         for _ in range(5):
@@ -730,7 +731,7 @@ def changed_most(x, w):
 
 @pytest.mark.parametrize("left", [np.nan, np.inf])
 def test_what_memory_held_before_raises_no_flag(left):
-    """In lanes of a strip that hold no element steps compute with something: with nothing that warns."""
+    """Vector lanes of a strip without an element compute with arbitrary contents, which must not set float flags."""
     rng = np.random.default_rng(0)
     for dtype in (np.float32, np.float64):
         compiled = cinductor.compile(changed_most, backend="interp")
@@ -738,7 +739,7 @@ def test_what_memory_held_before_raises_no_flag(left):
             x, w = rng.random((n, n)).astype(dtype), rng.random((n, n)).astype(dtype)
             for _ in range(3):
                 for size in (2, 8, 20, 60, 200, 600, 2000, 5000, 20000):
-                    [np.full(size, left) for _ in range(20)]  # freed memory holds it
+                    [np.full(size, left) for _ in range(20)]  # freed memory contains it
                 alike(compiled(x, w), changed_most(x, w))
         assert compiled._cinductor_job.flags == 0
 
@@ -769,7 +770,7 @@ def a_region_of_calls(x, log):
 
 @pytest.fixture
 def slow_clock(monkeypatch):
-    """Each look at the clock takes a hundredth of a second."""
+    """A clock that advances by 10 ms at each reading."""
     count = itertools.count()
     monkeypatch.setattr(Stage, "clock", staticmethod(lambda: next(count) / 100))
 
@@ -777,7 +778,7 @@ def slow_clock(monkeypatch):
 @pytest.mark.parametrize("limit", [0, 0.05, 0.2, 0.5])
 @pytest.mark.parametrize("fn", [many_calls, a_region_of_calls], ids=lambda f: f.__name__)
 def test_numpy_goes_on_behind_the_limit(fn, limit, slow_clock, monkeypatch):
-    """With every effect once and in order, and the user is told once."""
+    """NumPy runs the rest. Every effect happens once and in order, and the user is warned once."""
     monkeypatch.setattr(session, "plan_of", lambda job, compiled: None)
     compiled = cinductor.compile(fn, options={"capture_limit": limit})
     with warnings.catch_warnings(record=True) as told:
@@ -832,7 +833,7 @@ def test_limits_that_are_none(value):
 
 
 def test_a_warning_that_is_given_once_is_asked_for_once():
-    """By the default filter NumPy answers one call for it; the others are compiled."""
+    """With the default filter, NumPy runs one call so that the warning is given; other calls are compiled."""
     compiled = cinductor.compile(warns_before_a_break)
     x = np.full(30000, -1.0)
     with warnings.catch_warnings(record=True) as caught:
@@ -920,7 +921,7 @@ def behind(x, log):
 
 @pytest.mark.parametrize("name", ["within", "over", "behind"])
 def test_warnings_of_a_module_whose_functions_have_all_ended(name, tmp_path, monkeypatch):
-    """What an errstate has kept quiet stays so, after it too."""
+    """A floating-point error ignored by an errstate gives no warning later either."""
     (tmp_path / "elsewhere_that_warns.py").write_text(ELSEWHERE)
     monkeypatch.syspath_prepend(str(tmp_path))
     fn = getattr(importlib.import_module("elsewhere_that_warns"), name)

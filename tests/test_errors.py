@@ -1,4 +1,4 @@
-"""Each exception of the package: what raises it, what it says, and what its traceback shows."""
+"""Tests each exception of the package: what raises it, its message, and its traceback."""
 
 import json
 import linecache
@@ -22,7 +22,7 @@ X = np.ones((3, 4), "f4")
 
 
 def made(source, name="f"):
-    """A function of a file that can be shown."""
+    """A function in a file, so that tracebacks can show its lines."""
     file = f"<errors {abs(hash(source))}>"
     linecache.cache[file] = (len(source), None, source.splitlines(True), file)
     space = {"np": np, "cinductor": cinductor}
@@ -58,7 +58,7 @@ def no_folder():
 
 
 GRAPH = "graph f(in0: f64[4]) {\n  %0: f64[4] = add(in0, in0)\n  return %0\n}\n"
-# In a process of its own: which compiler there is may be asked once.
+# In a separate process, because a process looks for its compiler only once.
 OTHER = f"""
 import json, sys
 import numpy as np
@@ -70,7 +70,7 @@ except _core.Error as error:
 """
 
 
-# Nothing can be written to where kernels might be built.
+# Every folder in which kernels could be built is read-only.
 READ_ONLY = """
 for place in /tmp /var/tmp /dev/shm; do
     if [ -d $place ]; then mount --bind $place $place && mount -o remount,ro,bind $place || exit 1; fi
@@ -80,7 +80,7 @@ exec "$@"
 
 
 def raise_again(name, inside=(), **env):
-    """The exception of another process; inside: a command that runs it."""
+    """Raise the exception of another process. inside: a command that runs it."""
     command = [*inside, sys.executable, "-c", OTHER]
     done = subprocess.run(command, env={**os.environ, **env}, capture_output=True, text=True)
     found, text, parts = json.loads(done.stdout)
@@ -144,9 +144,10 @@ RAISED = {
     "BackendCompilerFailed": backend,
     "AccuracyError": accuracy,
 }
-# Never raised themselves; an index that no graph has (tests/core/test_ir.c); test_watch.py; a pass that fails.
+# Classes that are never raised directly; an index that no graph has (tests/core/test_ir.c); tested in test_watch.py; a
+# pass that fails.
 ELSEWHERE = {"Error", "CinductorError", "LoweringError", "PromiseBroken", "PassFailed"}
-BEFORE = {  # what such things have always raised
+BEFORE = {  # the built-in classes that such errors have always been
     "RecompileError": RuntimeError,
     "RecompileLimitExceeded": RuntimeError,
     "ConstraintViolation": ValueError,
@@ -220,7 +221,8 @@ print(len(caught))
 
 
 def test_a_compile_that_fails_is_an_error_of_fullgraph(tmp_path):
-    """A compiler and a pass; else the interpreter or NumPy answers, with a warning."""
+    """A failing compiler or pass raises with fullgraph=True. Otherwise the interpreter or NumPy runs, with a warning.
+    """
     compiler = script(tmp_path / "cc", "exit 1\n")
     (tmp_path / "program.py").write_text(FAILS)
     for more, want in (([], "answered answered 2"), (["fullgraph"], "CompileError PassFailed 0")):

@@ -1,4 +1,4 @@
-"""What reaches the user is what NumPy and Python give: their classes, their objects, their messages."""
+"""Tests that users only see NumPy's and Python's classes, objects and messages."""
 
 import json
 
@@ -12,7 +12,7 @@ KEPT = []
 
 
 def foreign(value, seen=None):
-    """The class of something of ours that can be reached from a value, or None."""
+    """The class of an internal object of cinductor that is reachable from a value, or None."""
     seen = set() if seen is None else seen
     if id(value) in seen:
         return None
@@ -230,7 +230,7 @@ def flags_9(x):
 
 
 def flags_outcome(f):
-    """What is returned, what became of the argument, both with whether they can be written."""
+    """The result, the argument after the call, and whether each can be written."""
     flags_log.clear()
     x = np.arange(4.0)
     try:

@@ -1,4 +1,4 @@
-"""numerics="exact": each bit is NumPy's, of functions too."""
+"""Tests numerics="exact": results have NumPy's bits, also those of elementary functions."""
 
 import copy
 import warnings
@@ -9,6 +9,7 @@ import pytest
 from test_orders import assert_same_bits
 
 import cinductor
+from cinductor import _core
 
 PROGRAMS = programs.load()
 UFUNCS = sorted(
@@ -71,7 +72,9 @@ def of_a_half(x):
 @pytest.mark.parametrize("backend", ["c", "interp"])
 @pytest.mark.parametrize("numerics", ["numpy", "exact"])
 def test_functions_of_float16(backend, numerics):
-    """All operands, by NumPy's loops first and then by tables; in a row and, by a table, with gaps and backwards."""
+    """All operands, first by NumPy's loops and then by tables. Tables are also read with strides, positive and
+    negative.
+    """
     every = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
     compiled = cinductor.compile(of_a_half, backend=backend, options={"numerics": numerics})
     for x in (every, np.tile(every, 2), every, every[::3], every[::-1]):
@@ -80,20 +83,63 @@ def test_functions_of_float16(backend, numerics):
     assert not cinductor.explain(compiled, every).approximate
 
 
+VECTORS = [(name, char) for name, char, way, _ in _core.functions() if way == "vectors"]
+
+
+@pytest.mark.parametrize(("name", "char"), VECTORS)
+def test_vectors_have_numpys_bits(name, char):
+    """A sample of what `python -m cinductor doctor --prove-bits` compares."""
+    assert _core.check_function(name, char, 5, 0, 64)[0] == 0
+    if char == "f":
+        assert _core.check_function(name, char, 77, 131101, 64)[0] == 0
+    with pytest.raises(ValueError, match="no vectors"):
+        _core.check_function(name, "D", 0, 1, 1)
+
+
+def test_this_machine_has_vectors():
+    """Without NumPy's vector library, whose loops are as fast, they are for most functions of float32 and float64."""
+    features = np._core._multiarray_umath.__cpu_features__
+    if features.get("AVX2") and features.get("FMA3") and not features.get("AVX512_SKX"):
+        assert len(VECTORS) > 40
+
+
+@pytest.mark.parametrize("backend", ["c", "interp"])
+@pytest.mark.parametrize(("name", "char"), VECTORS)
+def test_layouts_of_operands_of_vectors(backend, name, char):
+    """Lengths around those of vectors and blocks, gaps, one operand for all, and in place."""
+    ufunc = getattr(np, name)
+    x = some(np.random.default_rng(3), char, 1301)
+    y = x[::-1].copy()
+    f = cinductor.compile(lambda *args: ufunc(*args), backend=backend)
+    into = cinductor.compile(lambda out, *args: ufunc(out, *args, out=out), backend=backend)
+    for n in (3, 4, 5, 8, 31, 512, 513, 1027):
+        for args in ((x[:n], y[:n]), (x[1 : n + 1][::2], y[:n][::2]), (x[:n], y[3]), (x[3], y[:n])):
+            args = args[: ufunc.nin]
+            assert_same_bits(f(*args), ufunc(*args))
+        got, want = x[:n].copy(), x[:n].copy()
+        into(got, *(y[:n],) * (ufunc.nin - 1))
+        assert_same_bits(got, ufunc(want, *(y[:n],) * (ufunc.nin - 1)))
+
+
+OF_ONE = [("e", f.__name__) for f in OF_A_HALF] + [(c, n) for n, c in VECTORS if getattr(np, n).nin == 1]
+
+
 @pytest.mark.filterwarnings("always")
-@pytest.mark.parametrize("function", OF_A_HALF, ids=lambda f: f.__name__)
-def test_float_flags_of_float16(function):
-    """Tables raise NumPy's flags, of each operand alone."""
+@pytest.mark.parametrize(("char", "name"), OF_ONE)
+def test_float_flags_of_functions(char, name):
+    """Tables and vectors set NumPy's float flags, for each operand separately."""
+    function = getattr(np, name)
     compiled = cinductor.compile(lambda x: function(x), backend="interp")
-    points = np.array([*SPECIAL, 1e-7, 6e4, -6e4, 9, -9, 12, -12, -17, 20], np.float16)
+    large = [6e4, -6e4, 9, -9, 12, -12, -17, 20, 90, -90, -104, 128, -150, 720, -750, 1e300, 1e-300]
     with np.errstate(all="ignore"):
+        points = np.array([*SPECIAL, 1e-7, *large], char)
         compiled(np.tile(points, (1 << 17) // len(points) + 1))
     for point in points:
         said = []
         for call in (function, compiled):
             with np.errstate(all="warn"), warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
-                call(np.full(3, point))
+                call(np.full(9, point))
             said.append({str(w.message) for w in caught})
         assert said[0] == said[1], point
 

@@ -1,4 +1,4 @@
-"""Loops that print when they are left: what they print stands after them, and they are captured."""
+"""Tests loops that print just before they are left: the print moves after the loop, and the loop is captured."""
 
 import ast
 

@@ -1,4 +1,4 @@
-"""Programs without Python: as one C file that is built and called, and as JSON that an interpreter runs."""
+"""Tests exported programs: one C file that is built and called without Python, and JSON that an interpreter runs."""
 
 import ctypes
 import importlib.util
@@ -15,7 +15,7 @@ RANK = 32
 
 
 class Array(ctypes.Structure):
-    """ci_array of the exported C."""
+    """The struct ci_array of the exported C."""
 
     _fields_ = [
         ("data", ctypes.c_void_p),
@@ -91,7 +91,7 @@ def run_json():
 
 
 def build(text, folder):
-    """The library that the first line of the file says how to make."""
+    """Build the library with the command in the first line of the file."""
     source, library = folder / "FILE.c", folder / "FILE.so"
     source.write_text(text)
     words = text.split("\n", 1)[0].removeprefix("/* ").removesuffix(" */").split()
@@ -101,7 +101,7 @@ def build(text, folder):
 
 
 def as_array(value):
-    """An argument; what it points to lives as long as the second of the pair."""
+    """An argument; the second item of the pair owns the memory it points to."""
     kept = value if isinstance(value, np.ndarray) else np.array(value)
     made = Array(kept.ctypes.data)
     for axis in range(kept.ndim):
@@ -110,7 +110,7 @@ def as_array(value):
 
 
 def call_c(library, arguments, wanted):
-    """Results of `call`, in arrays like those wanted."""
+    """Call `call`; return results in arrays like those expected."""
     pairs = [as_array(a) for a in arguments]
     given, out, reason = (Array * 8)(*(a for a, _ in pairs)), (Array * 8)(), ctypes.c_char_p()
     status = library.call(given, out, ctypes.byref(reason))
@@ -152,7 +152,7 @@ def same(got, want):
 @pytest.mark.parametrize("dynamic", [False, True])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_c_and_json(name, dynamic, tmp_path, run_json):
-    """Both have the very bits of the compiled function, in results and written arguments."""
+    """Both give the same bits as the compiled function, in results and written arguments."""
     fn, arguments = PROGRAMS[name]
     ours, first, second = (copies(arguments) for _ in range(3))
     want = answer(fn, ours, dynamic)
@@ -216,7 +216,7 @@ def test_kernels_that_ask_numpy_are_refused(run_json):
 
 
 def test_a_backend_of_ones_own(monkeypatch):
-    """It gets objects that know each other, and what it does not take is named."""
+    """A wrapper backend gets connected objects. An unsupported line is named in the error."""
     monkeypatch.setattr("cinductor.exporting.BACKENDS", {})
     seen = []
 

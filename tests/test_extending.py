@@ -1,5 +1,6 @@
-"""Graph passes by name, those of one's own, and the search for the part of the compiler that changes a result."""
+"""Tests graph passes by name, passes of the user, and the search for the part of the compiler that changes a result."""
 
+import contextlib
 import gc
 import re
 import sys
@@ -73,29 +74,31 @@ def test_dumps_before_and_behind(capfd):
 def columns(x):
     for i in range(1, len(x)):
         x[i] = np.minimum(np.maximum(x[i - 1], x[i]), 3.5)
-    return x, np.cumsum(x, axis=1), (x.T + x[:3, :3].sum()).any(axis=0)
+    return x, -x.T, np.cumsum(x, axis=1), (x.T + x[:3, :3].sum()).any(axis=0)
 
 
 @pytest.mark.parametrize("device, backend", [("cpu", "c"), ("cpu", "interp"), ("cuda", "interp")])
-def test_passes_over_procs_are_observed_and_left_out(device, backend, capfd):
-    rows, seen = cinductor.list_passes("procs"), []
+@pytest.mark.parametrize("level, dumped, needed", [("loops", "order_axes", "drop_empty"), ("procs", "vector", "reduce")])
+def test_passes_of_lower_levels_are_observed_and_left_out(level, dumped, needed, device, backend, capfd):
+    rows, seen = cinductor.list_passes(level), []
     names, optional = [row.name for row in rows], [row.name for row in rows if not row.is_needed]
-    assert not set(names) & {row.name for row in cinductor.list_passes()}
+    others = [row.name for other in {"graph", "loops", "procs"} - {level} for row in cinductor.list_passes(other)]
+    assert not set(names) & set(others) and needed in names
     settings = {"device": device, "backend": backend}
 
     def compiled(**options):
         return cinductor.compile(columns, options={"offload": "always", "verify": True, **options}, **settings)
 
-    with cinductor.observe_passes(seen.append, "procs"):
-        same(compiled(dump="before_vector, vector")(X.copy()), columns(X.copy()))
-    assert re.findall(r"^--- (.*)$", capfd.readouterr().err, re.MULTILINE) == ["before_vector", "vector"]
+    with cinductor.observe_passes(seen.append, level):
+        same(compiled(dump=f"before_{dumped}, {dumped}")(X.copy()), columns(X.copy()))
+    assert re.findall(r"^--- (.*)$", capfd.readouterr().err, re.MULTILINE) == [f"before_{dumped}", dumped]
     order = [event.name for event in seen]
-    assert order == sorted(order, key=names.index) and {event.level for event in seen} == {"procs"}
-    changed = [event.name for event in seen if event.has_changed]
-    assert "reduce" in changed and all(event.after.startswith("procs ") for event in seen)
+    assert order == sorted(order, key=names.index) and {event.level for event in seen} == {level}
+    assert any(event.has_changed for event in seen)
+    assert all(re.search(rf"^{level} ", event.after, re.MULTILINE) for event in seen)
     same(compiled(skip_passes=",".join(optional))(X.copy()), columns(X.copy()))
-    with pytest.raises(ValueError, match="option 'skip_passes' is 'reduce'"):
-        compiled(skip_passes="reduce")
+    with pytest.raises(ValueError, match=f"option 'skip_passes' is '{needed}'"):
+        compiled(skip_passes=needed)
 
 
 def test_observers_see_each_pass_once():
@@ -111,7 +114,7 @@ def test_observers_see_each_pass_once():
     assert cse.has_changed and cse.before.count("subtract") == 2 and cse.after.count("subtract") == 1
     assert all(event.seconds >= 0 for event in seen)
     cinductor.compile(lambda x: x * 5)(X)
-    assert len(seen) == len(cinductor.list_passes())  # nobody looks any more
+    assert len(seen) == len(cinductor.list_passes())  # the observer is gone
 
 
 def test_an_observer_that_raises_hears_no_more():
@@ -126,7 +129,7 @@ def test_an_observer_that_raises_hears_no_more():
 
 @pytest.mark.parametrize("name", ["automata.majority", "graphs.floyd_by_elements"])
 def test_each_pass_is_checked(name):
-    """A value that nobody has written is no difference; loops, symbols and checks are nothing special."""
+    """Values that are never written do not count as differences. Covers loops, symbols and checks."""
     fn, make, sizes, _ = programs.load()[name]
     args = make(sizes[0], np.random.default_rng(0))
     options = {"check_passes": True}
@@ -164,7 +167,7 @@ def test_the_check_leaves_arguments_alone():
 
 
 def texts_of_golden_files():
-    """The graphs that golden files expect: regions, library calls with keys, symbols, writes."""
+    """Graphs of golden files: regions, library calls with keys, symbols, writes."""
     for path in sorted((ROOT / "tests" / "golden").rglob("*.ci")):
         for section in path.read_text().split("\n--- expected ")[1:]:
             name, _, text = section.partition("\n")
@@ -204,11 +207,11 @@ def test_a_graph_is_walked_and_changed():
     assert "  %4: f64[s0,4] = add(%1, %3)  @net.py:8\n" in graph.text()
 
 
-# --- passes of one's own --------------------------------------------------------------------------
+# --- passes of the user -----------------------------------------------------------------------------
 
 
 def squares(graph):
-    """x * x is a square."""
+    """Replaces x * x by a square."""
     for node in graph.nodes:
         if node.op == "multiply" and node.args[0] is node.args[1]:
             node.op = "square"
@@ -229,12 +232,12 @@ def test_a_pass_of_ones_own():
         without(X)
         assert "square" not in without.specializations[0].program.text("dce")
         assert repr(row) == "<pass 'squares', version 1>"
-    compiled(X)  # it is forgotten, and what was compiled with it
+    compiled(X)  # removing the pass drops the programs compiled with it
     assert "square" not in compiled.specializations[0].program.text("dce")
 
 
 def test_what_is_found_again_was_made_by_the_same_passes():
-    """The name and the version, or the hash of the code, are part of the key."""
+    """The cache key contains the name and the version of each pass, or the hash of its code."""
 
     def f(x):
         return x * x + 2
@@ -294,7 +297,7 @@ BREAKS = {
 
 @pytest.mark.parametrize("fn", BREAKS, ids=lambda fn: fn.__name__)
 def test_a_pass_that_breaks_the_graph(fn):
-    """One clear error with the remedy, NumPy's answer, nothing left."""
+    """One clear error with a remedy; NumPy runs the call, and nothing is left."""
     with cinductor.register_pass("bad", fn, version="1"):
         f = cinductor.compile(lambda x: x * 13 + 1)
         result, texts = messages(f, X)
@@ -308,7 +311,7 @@ def test_a_pass_that_breaks_the_graph(fn):
 
 
 def test_a_pass_that_fails_behind_python():
-    """What has happened has happened: the rest is compiled without it, and told of once."""
+    """Effects that have happened stay. The rest is compiled without the pass, with one warning."""
     lines = []
 
     def f(x):
@@ -368,13 +371,71 @@ def test_what_cannot_be_registered():
 # --- patterns and lowerings -----------------------------------------------------------------------
 
 
-def test_a_pattern():
+OPS = {row[0]: row for row in _core.ops()}
+NUMERICS = ("exact", "numpy", "close", "fast")
+UFUNCS = sorted(
+    {u for u in vars(np).values() if isinstance(u, np.ufunc) and OPS.get(u.__name__, [""])[-1] is None},
+    key=lambda u: u.__name__,
+)
+
+
+@pytest.mark.parametrize("numerics", NUMERICS)
+def test_an_operation_has_one_name_whatever_computes_it(numerics):
+    """Of every ufunc whose name is accepted a template is asked, under all numerics and on any CPU."""
+    asked = set()
+
+    def everything(x, n):
+        found = []
+        for u in UFUNCS:
+            has_floats = any(t.startswith("d" * u.nin + "->") for t in u.types)
+            found.append(u(*((x if has_floats else n) for _ in range(u.nin))))
+        return found
+
+    def ask(node):
+        asked.add(node.op)
+
+    with contextlib.ExitStack() as registered:
+        for u in UFUNCS:
+            registered.enter_context(cinductor.register_template(f"t_{u.__name__}", u.__name__, ask, after="wrap", version="1"))
+        compiled = cinductor.compile(everything, options={"numerics": numerics}, backend="interp")
+        compiled(np.full(4, 0.5), np.full(4, 3))
+    assert {u.__name__ for u in UFUNCS} - asked == set()
+
+
+@pytest.mark.parametrize("name", sorted(name for name, row in OPS.items() if row[-1] is not None))
+def test_names_that_no_graph_has_are_refused(name):
+    with pytest.raises(ValueError, match=name):
+        cinductor.register_template("never", name, lambda node: None)
+    with pytest.raises(ValueError, match=f"{name} is in no pattern"):
+        cinductor.register_pattern("never", f"({name} x)", "x")
+
+
+@pytest.mark.parametrize("numerics", NUMERICS)
+def test_a_pattern(numerics):
+    """It matches functions whatever computes them, and its own functions are computed as those were."""
+
     def f(x):
         return np.exp(np.log(x)) + 1
 
-    with cinductor.register_pattern("undone", "(exp (log x))", "x"):
-        compiled = cinductor.compile(f, options={"numerics": "close"})
-        same(compiled(X), X + 1)
+    with cinductor.register_pattern("undone", "(exp (log x))", "(expm1 x)"):
+        report = cinductor.explain(cinductor.compile(f, options={"numerics": numerics}), X + 1)
+    np.testing.assert_allclose(report.result, np.expm1(X + 1) + 1, rtol=1e-14)
+    assert "exp(" in report.graph and "expm1(" in report.optimized and "log(" not in report.optimized
+    if numerics == "exact":
+        same(report.result, np.expm1(X + 1) + 1)
+
+
+def test_an_exact_program_has_no_function_of_a_pass_with_other_bits():
+    def add_sine(graph, **attributes):
+        for node in graph.nodes:
+            if node.op == "negative":
+                graph.replace(node, graph.add("sinh", node.args[0], before=node, attributes=attributes))
+
+    compiled = cinductor.compile(np.negative, options={"numerics": "exact"}, fullgraph=True)
+    with cinductor.register_pass("sine", add_sine), pytest.raises(_core.PassFailed, match="adds sinh, but numerics is 'exact'"):
+        compiled(X)
+    with cinductor.register_pass("sine", lambda graph: add_sine(graph, by="numpy"), version="2"):
+        same(compiled(X), np.sinh(X))
 
 
 @pytest.mark.parametrize(
@@ -386,6 +447,12 @@ def test_a_pattern():
         ("(add x y)", "z", "z stands for nothing"),
         ("x", "x", "a pattern is an operation"),
         ("(add x y) 3", "x", "text behind it"),
+        ("(add x:float63 y)", "x", "there is no type float63"),
+        ("(matmul a (matmul b c))", "(matmul (matmul a b) c)", "matmul is no element-wise operation"),
+        ("(add x y)", "(sum x)", "sum is no element-wise operation"),
+        ("(add x y)", "(cast x)", "cast needs a dtype"),
+        ("(add x y)", "(cast:float x)", "cast needs a dtype"),
+        ("(divide x c)", "(multiply x (inverse c))", "no operation is called inverse"),
     ],
 )
 def test_patterns_that_cannot_be_read(pattern, replacement, why):
@@ -401,7 +468,7 @@ def test_a_pattern_without_an_end_is_found():
 
 
 def halved_square(x):
-    return np.square(x) * 0.5  # a mistake: itself inside of itself is NumPy's
+    return np.square(x) * 0.5  # the lowering is wrong on purpose; recursive use is left to NumPy
 
 
 def test_a_lowering():
@@ -462,14 +529,13 @@ def test_bisect_finds_a_lowering():
 
 
 def test_bisect_finds_a_fusion_and_a_kernel(monkeypatch):
-    """Planted where options are read, because no fusion and no kernel of ours is known to be wrong.
-    """
+    """The fault is planted where options are read, because no fusion or kernel is known to be wrong."""
     real = bisecting.Trials.difference
     wrong = {"fusion_limit": 2}
     line = plain.__code__.co_firstlineno + 1
 
     def planted(self, backend=None, **options):
-        if not self.texts:  # the others only differ in what is planted
+        if not self.texts:  # the other trials differ only in the planted fault
             real(self, backend, **options)
         ((name, number),) = wrong.items()
         given = options.get(name, bisecting.MOST if name == "fusion_limit" else 0)

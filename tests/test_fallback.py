@@ -1,4 +1,4 @@
-"""Calls that go on in NumPy after many breaks: what was compiled until then is kept."""
+"""Tests calls that continue in NumPy after many breaks: the pieces compiled until then are kept."""
 
 import functools
 import itertools
@@ -14,7 +14,7 @@ from cinductor.capture import stage as fallback
 
 
 def needleman(a, b, gap=-2):
-    """Alignment by a table, then the way back through it: steps that data decide, kept in a list."""
+    """Alignment by a table, then the path back through it: its steps depend on data and are kept in a list."""
     n, m = len(a), len(b)
     table = np.zeros((n + 1, m + 1), dtype=np.int32)
     table[:, 0] = gap * np.arange(n + 1)
@@ -25,7 +25,7 @@ def needleman(a, b, gap=-2):
             table[i, j] = max(table[i - 1, j - 1] + s, table[i - 1, j] + gap, table[i, j - 1] + gap)
     i, j, out = n, m, []
     while i > 0 or j > 0:
-        print(end="")  # a step that Python runs
+        print(end="")  # a statement that Python runs
         s = 1 if i > 0 and j > 0 and a[i - 1] == b[j - 1] else -1
         if i > 0 and j > 0 and table[i, j] == table[i - 1, j - 1] + s:
             out.append((i - 1, j - 1))
@@ -44,8 +44,8 @@ def sequences(n, seed=0):
 
 @pytest.fixture
 def fallen(monkeypatch):
-    """How often a call went on in NumPy. Functions are not split at their breaks, which would
-    leave the first call alone to do so.
+    """How often a call continued in NumPy. Functions are not split at their breaks; otherwise only the first call
+    would continue in NumPy.
     """
     times = []
     monkeypatch.setattr(session, "plan_of", lambda job, compiled: None)
@@ -78,7 +78,7 @@ def test_the_table_is_compiled_and_the_way_back_is_numpys(fallen):
     for _ in range(3):
         same(fn(*sequences(60)), needleman(*sequences(60)))
     assert len(fallen) == 3
-    assert fallen[0] >= budget.MANY_RUNS and fallen[1] < 5  # the next calls know
+    assert fallen[0] >= budget.MANY_RUNS and fallen[1] < 5  # later calls start with the decision
     assert fn._cinductor_job.last.flushes < 5
 
 
@@ -103,7 +103,7 @@ def test_nothing_worth_while_was_compiled(fallen):
 
 
 def body(x, n, act):
-    """Work for a compiler, then many little steps."""
+    """Work worth compiling, then many small steps."""
     for i in range(1, len(x)):
         x[i] = x[i] + x[i - 1]
     y, held, pairs = x * 2, x[1:4], []
@@ -179,7 +179,7 @@ def test_loops_that_python_runs_from_the_start(fallen, monkeypatch):
 
 
 def test_an_exception_in_the_rest(fallen):
-    """Effects until then stay, as they do in Python."""
+    """Effects before it stay, as in Python."""
 
     def failing(x, log):
         for i in range(1, len(x)):
@@ -256,15 +256,15 @@ def test_explain_says_so():
 
 
 def test_a_race_decides(monkeypatch):
-    """Calls of this kind are timed against NumPy: pieces with an end in NumPy may be slower."""
+    """Calls of this kind are timed against NumPy, because compiled pieces followed by NumPy may be slower."""
     fn = cinductor.compile(needleman)
     now = itertools.count()
     monkeypatch.setattr(session.Race, "clock", lambda: next(now))
-    for _ in range(100):  # the pieces themselves are tried first
+    for _ in range(100):  # the pieces are timed first
         same(fn(*sequences(30)), needleman(*sequences(30)))
     assert any(
         race.why for race in fn._cinductor_job.budget.races.values()
-    )  # as long as NumPy takes: NumPy
+    )  # takes as long as NumPy: NumPy wins
 
 
 def first_above(v, limit):
@@ -283,12 +283,11 @@ def looks_again(v):
 
 
 def test_symbols_of_data_have_no_names_of_their_own(monkeypatch):
-    """Each iteration's piece counts its iterations by a new symbol: all the same they are one
-    program."""
+    """The piece of each iteration uses a new symbol for its count, but all are one program."""
     monkeypatch.setattr("cinductor.budget.LITTLE_WORK", 0)
     v = np.arange(1 << 18) / 4
     with warnings.catch_warnings():
-        warnings.simplefilter("error", cinductor.CinductorWarning)  # many different pieces are warned of
+        warnings.simplefilter("error", cinductor.CinductorWarning)  # many different pieces give a warning
         fn = cinductor.compile(looks_again, backend="c", options={"recompile_limit": 1})
         assert fn(v) == fn(v) == looks_again(v)
     assert "the rest of the call" not in fn._cinductor_job.last.breaks[-1].reason
@@ -296,7 +295,7 @@ def test_symbols_of_data_have_no_names_of_their_own(monkeypatch):
 
 @pytest.mark.parametrize("dynamic", [False, True])
 def test_little_loops_are_little_work(fallen, dynamic, monkeypatch):
-    """Of a few iterations, whether their number is a constant or a size: a break is more work."""
+    """A loop of few iterations costs less than a break, whether their number is a constant or a size."""
 
     def program(v):
         for i in range(1, len(v)):
@@ -329,7 +328,7 @@ def behind_it(x):
 
 
 def one_in_the_other(x):
-    """What calls the second function has been read before the first one has fallen the call."""
+    """The global `behind_it` is read before the inner call makes the rest of the outer call run in NumPy."""
     return behind_it(in_a_generator(x) + 1)
 
 

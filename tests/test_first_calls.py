@@ -1,5 +1,6 @@
-"""First calls: by many threads at once, of many kinds, with and without a compiler."""
+"""Tests first calls: from many threads at once, of many kinds, with and without a compiler."""
 
+import random
 import sys
 import threading
 
@@ -8,14 +9,16 @@ import pytest
 from test_robustness import PROGRAM, run, warnings_in
 
 import cinductor
-from cinductor import job
+from cinductor import budget, job, saved
+from cinductor.capture import session
+from cinductor.capture.pieces import driver
 from cinductor.user_frame import PACKAGE
 
 X = np.arange(100.0)
 
 
 def all_at_once(calls):
-    """What each of them returns, begun together."""
+    """Call all functions at the same time, on threads; return their results."""
     results, gate = [None] * len(calls), threading.Barrier(len(calls))
 
     def run(k, fn):
@@ -52,7 +55,9 @@ def test_threads_whose_calls_differ_compile_each_kind_once():
 
 
 def test_nobody_waits_where_python_runs_in_a_capture(monkeypatch):
-    """Both calls wait for the other one: threads that waited for the capture would never meet."""
+    """Each call waits for the other one in Python code. If a thread waited for the other's capture, this would
+    deadlock.
+    """
     monkeypatch.setattr(job, "MOST_WAIT", 60)
     gate = threading.Barrier(2)
 
@@ -82,7 +87,7 @@ def test_a_capture_that_takes_too_long_is_not_waited_for(monkeypatch):
 def test_a_turn_is_free_in_a_new_process(monkeypatch):
     own = job.Turn()
     assert own.take()
-    own.process = -1  # as if this were the child of the process that has it
+    own.process = -1  # as if this were a fork of the process that captured
     assert all_at_once([own.take]) == [True]
 
 
@@ -180,7 +185,7 @@ def test_a_program_for_any_size_is_tried_against_numpy_in_each_class_of_sizes():
     f = cinductor.compile(fn, dynamic=True, backend="c")
     f(X)
     (made,) = f.specializations
-    assert not made.is_trying  # nothing of that size has been replayed
+    assert not made.is_trying  # no call of that size has been replayed
     for x in (X, np.arange(5000.0)):
         f(x)
         assert made.is_trying
@@ -191,7 +196,7 @@ def test_a_program_for_any_size_is_tried_against_numpy_in_each_class_of_sizes():
 
 
 def calls_in(fn, *args):
-    """How many Python functions of the package a first call runs."""
+    """The number of Python functions of the package that a first call runs."""
     compiled, count = cinductor.compile(fn, backend="interp"), 0
 
     def note(frame, event, arg):
@@ -222,8 +227,107 @@ def test_what_a_capture_runs_does_not_depend_on_trips_and_grows_with_statements(
     def empty(x):
         return x.sum()
 
-    calls_in(lambda x: x + 1, X)  # what is done once in a process
+    calls_in(lambda x: x + 1, X)  # work done once per process
     few = calls_in(once, X)
-    assert abs(calls_in(once, X) - calls_in(once, np.arange(1000.0))) < 20  # it is rewritten already
+    assert abs(calls_in(once, X) - calls_in(once, np.arange(1000.0))) < 20  # the function is rewritten already
     assert calls_in(twice, X) - few < 1.3 * (few - calls_in(empty, X))
     assert few < 1300
+
+
+class Driver:
+    def __init__(self, call, code):
+        self.call, self.__code__ = call, code
+
+    def __call__(self, *args, **kwargs):
+        return self.call(*args, **kwargs)
+
+
+class Between:
+    """Calls `act` between two bytecodes of the code that manages compiled functions, as another thread might."""
+
+    FILES = {module.__file__ for module in (job, budget, saved, session, driver)}
+
+    def __init__(self, monkeypatch):
+        self.count, self.at, self.act = 0, None, None
+        for cls, name in ((job.Job, "answer"), (driver.PieceJob, "answer"), (driver.SplitPlan, "run")):
+            monkeypatch.setattr(cls, name, self.traced(getattr(cls, name), self.enter))
+        function = driver.SplitPlan.function
+
+        def untraced(plan, node, cells):  # pieces are not captured while a tool looks at lines
+            made = function(plan, node, cells)
+            return made if made is None or len(cells) == 1 else Driver(self.traced(made, None), made.__code__)
+
+        monkeypatch.setattr(driver.SplitPlan, "function", untraced)
+
+    def traced(self, fn, tracer):
+        def call(*args, **kwargs):
+            before = sys.gettrace()
+            sys.settrace(tracer)
+            try:
+                return fn(*args, **kwargs)
+            finally:
+                sys.settrace(before)
+
+        return call
+
+    def enter(self, frame, event, arg):
+        frame.f_trace_opcodes = frame.f_code.co_filename in self.FILES
+        return self.step if frame.f_trace_opcodes else None
+
+    def step(self, frame, event, arg):
+        self.count += event == "opcode"
+        if self.count == self.at and event == "opcode":
+            sys.settrace(None)
+            self.act()
+            sys.settrace(self.enter)
+        return self.step
+
+
+def whole(x, k):
+    return np.sqrt(x * x + k).sum(axis=0)
+
+
+def inner(x):
+    print(end="")
+    return np.sin(x) * 2 + np.sqrt(x)
+
+
+def broken(x, k):
+    y = inner(x)
+    print(end="")
+    return np.cos(y) * np.exp(-y * y) + k * inner(x)
+
+
+@pytest.mark.parametrize("act", ["reset", "call"])
+@pytest.mark.parametrize("fn", [whole, broken])
+def test_another_thread_acts_between_any_two_steps(monkeypatch, fn, act):
+    """Resets all compiled functions, or calls this one with other sizes, in the middle of its calls."""
+    monkeypatch.setattr(job, "MOST_WAIT", 0.0)
+    between, draw, errors = Between(monkeypatch), random.Random(0), []
+
+    def calls(f, sizes):
+        for k, n in sizes:
+            x = np.arange(2.0, 2 + n) + np.zeros((200, 1))
+            np.testing.assert_allclose(f(x, k), fn(x, k), rtol=1e-14)
+
+    def others():
+        def other():
+            try:
+                calls(f, [(2, 2), (7, 7), (9, 9)])
+            except Exception as error:
+                errors.append(error)
+
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join()
+
+    between.act = cinductor.reset if act == "reset" else others
+    sizes = [(0, 3), (1, 3), (1, 4), (2, 5), (0, 1), (0, 3), (0, 3), (0, 3)] * 2
+    total = None
+    for _ in range(24 if act == "reset" else 6):
+        between.count = 0
+        f = cinductor.compile(fn, backend="interp", options={"cache": False})
+        calls(f, sizes)
+        total = total or between.count
+        between.at = draw.randrange(1, total)
+    assert total > 3000 and not errors

@@ -1,5 +1,5 @@
-"""Numbers that are Python's where a loop begins and NumPy's after an iteration; a first iteration
-that may end the loop.
+"""Tests loops whose first iteration differs: a number is Python's before the loop and NumPy's after an iteration, or
+the first iteration may end the loop.
 """
 
 import numpy as np
@@ -116,7 +116,9 @@ def test_what_a_loop_begins_with(function):
 
 
 def test_a_loop_inside_whose_trips_are_known_in_the_first_trip_alone():
-    """It was peeled in the first iteration; in the others nobody knows whether it makes one."""
+    """The inner loop's iterations are known in the peeled first iteration only. In the others it may or may not
+    create the number.
+    """
 
     def chosen(x):
         o = []

@@ -1,6 +1,7 @@
-"""Folds over rows of any length: the bits of the interpreter, whatever the level, whether the length is known or not.
+"""Tests reductions over rows of any length: the bits of the interpreter, for every vector level, with known and
+symbolic length.
 
-Lengths stand around what accumulators take at once: a chunk (64 of float32, 32 of float64) and a block of 32 chunks.
+The lengths are around the sizes of accumulators: a chunk (64 of float32, 32 of float64) and a block of 32 chunks.
 """
 
 import numpy as np
@@ -18,7 +19,7 @@ def sums(x, y):
 
 
 def sum_and_extremes(x, y):
-    """Folds of several kinds in one loop."""
+    """Reductions of several kinds in one loop."""
     return (
         np.sum(x, axis=-1),
         np.max(x, axis=-1, initial=-np.inf),
@@ -27,7 +28,7 @@ def sum_and_extremes(x, y):
 
 
 def through_mathematics(x, y):
-    """Values that are in an array before they are folded."""
+    """The values are in an array before they are reduced."""
     e = np.exp(x * y)
     return (
         np.sum(e, axis=-1),
@@ -37,18 +38,18 @@ def through_mathematics(x, y):
 
 
 def of_pairs(x, y):
-    """Mathematics on what rows come to: points of a kernel run in batches."""
+    """Functions of the results of rows: points of a kernel run in batches."""
     d = x[:, None, :] - y[None, :, :]
     return (np.exp(-np.sum(d * d, axis=-1) / (1 + x.shape[-1])),)
 
 
 def alone(x, y):
-    """Nothing but one fold of each row."""
+    """Only one reduction of each row."""
     return (np.sum(x, axis=-1),)
 
 
 def of_both(x, y):
-    """A fold over two axes takes values in pieces of any length."""
+    """A reduction over two axes gets values in pieces of any length."""
     return np.sum(x * y), np.sum(np.exp(x))
 
 
@@ -59,7 +60,7 @@ def complex_product(x, y):
 def rows(length, dtype):
     rng = np.random.default_rng(length)
     x = rng.standard_normal((3, length))
-    x[2:] = -0.0  # a sum of these is -0, and of nothing +0
+    x[2:] = -0.0  # a sum of these is -0; a sum of no elements is +0
     return x.astype(dtype), rng.standard_normal((3, length)).astype(dtype)
 
 
@@ -76,7 +77,7 @@ def assert_same_bits(got, want, what):
     [sums, sum_and_extremes, through_mathematics, of_both, of_pairs, alone, complex_product],
 )
 def test_bits(function, dtype):
-    """Symbolic kernels of every level against the interpreter, which walks the definition."""
+    """Symbolic kernels of every vector level against the interpreter, which evaluates the definition."""
     oracle = cinductor.compile(function, backend="interp", dynamic=True)
     exact = cinductor.compile(
         function, backend="interp", dynamic=True, options={"numerics": "exact"}
@@ -92,14 +93,14 @@ def test_bits(function, dtype):
         for level, fn in compiled.items():
             if (
                 function not in (through_mathematics, of_both, of_pairs) or level == LEVELS[-1]
-            ):  # exp is a level's own
+            ):  # exp depends on the level
                 assert_same_bits(fn(*operands), want, (level, length))
 
 
 @pytest.mark.parametrize("length", [9, 12, 16, 33, 63, 64, 65, 100, 2048, 4100])
 @pytest.mark.parametrize("function", [sums, sum_and_extremes, through_mathematics, of_pairs, alone])
 def test_known_lengths(function, length):
-    """A static kernel has the bits of the symbolic one."""
+    """A kernel for a constant length has the bits of the symbolic one."""
     operands = rows(length, "f4")
     symbolic = cinductor.compile(function, backend="c", dynamic=True)(*operands)
     assert_same_bits(
@@ -125,7 +126,7 @@ def test_argmax_finds_the_first(length):
 @pytest.mark.parametrize("length", [65536, 65537, 262144 + 100])
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 def test_few_long_rows_in_chunks(length, dtype):
-    """Folds that threads share out."""
+    """Reductions that are split between threads."""
     x = np.random.default_rng(1).standard_normal((2, length)).astype(dtype)
     for function in (
         lambda x: (np.sum(x * x, axis=-1), np.max(x, axis=-1)),
@@ -140,8 +141,7 @@ def test_few_long_rows_in_chunks(length, dtype):
 
 @pytest.mark.parametrize("n", [4097, 200_001])
 def test_any_and_all_stop_early(n):
-    """Where the first that decides lies makes no difference, nor does what would have warned after
-    it."""
+    """The result does not depend on the position of the deciding element. Elements after it give no warnings."""
     loud = cinductor.compile(lambda x: (np.log(x) < 0).any())
     found = cinductor.compile(lambda x: ((x > 1).any(), np.all(x <= 1), np.any(x[::-1] != 1)))
     for at in (0, 4095, 4096, n - 1, None):

@@ -1,8 +1,7 @@
-"""Objects that only Python or NumPy knows how to read: what they hold is looked up in every call.
+"""Tests objects whose contents only Python or NumPy can read: the contents are looked up in every call.
 
-Each object is reached as an argument, as an attribute and as an item, and holds something else in
-each of three calls; a compiled function that kept what it saw in the first one would be wrong in
-the second.
+Each object is passed as an argument, an attribute and an item. Its contents differ in each of three calls, so a
+compiled function that kept the contents of the first call would be wrong in the second.
 """
 
 import array
@@ -61,7 +60,7 @@ class Numbered:
 
 
 def made_with(**methods):
-    """A class of numbered objects with these methods."""
+    """A class whose objects have a number, with these methods."""
     return type("Made", (Numbered,), methods)
 
 
@@ -96,7 +95,7 @@ class Interface:
 
 
 class Series(ArrayLike):
-    """In the manner of pandas."""
+    """Similar to pandas.Series."""
 
     def __len__(self):
         return len(self.values)
@@ -150,7 +149,7 @@ class DictLike(dict):
         return key * 2
 
 
-OBJECTS = {  # of n, which is 1, 2, 3
+OBJECTS = {  # objects for n, which is 1, 2, 3
     "repr": Numbered,
     "str": made_with(__str__=lambda self: f"<{self.n}>"),
     "len": made_with(__len__=lambda self: self.n),

@@ -1,4 +1,4 @@
-"""Writes to a box within an array: what the new version keeps of the old one is a frame, the rest is overwritten."""
+"""Tests writes to a box within an array. The new version copies only the border outside of the box from the old one."""
 
 import numpy as np
 import pytest
@@ -65,7 +65,7 @@ PROGRAMS = (a_copy, made, zeros, of_itself, read_behind, an_argument, in_trips, 
 BOXES = (
     ((12,), np.s_[1:-1]),
     ((12,), np.s_[:-2]),
-    ((30,), np.s_[9:]),  # thicker than a frame may be
+    ((30,), np.s_[9:]),  # wider than the limit for borders
     ((12,), np.s_[1:-1:2]),
     ((9, 7), np.s_[1:-1, 2:-3]),
     ((9, 7), np.s_[1:-1]),
@@ -89,7 +89,7 @@ def test_what_is_around_a_box_stays(fn, dynamic):
 
 
 def test_a_thin_frame_is_all_that_is_copied():
-    """Bytes that the kernels of the copy move: two rows and two columns."""
+    """The copy's kernels move two rows and two columns of bytes."""
     x = np.ones((64, 64))
     loops = str(
         cinductor.explain(compile(lambda x: a_copy(x, np.s_[1:-1, 1:-1], 3.0), **WAYS), x).loops

@@ -1,8 +1,8 @@
-"""NumPy's public functions, a line for each way of calling them, against NumPy.
+"""Tests NumPy's public functions against NumPy, with one line for each way to call a function.
 
-Each line is captured whole, from a file as a user's would be, and gives NumPy's dtypes, shapes and
-values, leaves arguments as NumPy does, and shares memory where NumPy does. With sizes that vary it
-is compiled once more, for two sets of sizes.
+Each line is captured whole, from a file as a user's would be. It must give NumPy's dtypes, shapes and values,
+change arguments as NumPy does, and share memory as NumPy does. Then it is compiled with symbolic sizes and called
+with two sets of sizes.
 """
 
 import ast
@@ -18,7 +18,7 @@ from cinductor.testing import assert_same, outcome
 
 
 def arguments(rows, columns, length):
-    """What the lines may use, for some sizes."""
+    """The arrays that the lines may use, for given sizes."""
     rng = np.random.default_rng(3)
     normal = rng.normal
     square = normal(size=(rows, rows)) + 4 * np.eye(rows)
@@ -841,7 +841,7 @@ np.nan_to_num(x / 0.0)
 np.ascontiguousarray(v)
 np.require(v)
 """
-NOT_WHOLE = {"np.fix(v)"} if np.lib.NumpyVersion(np.__version__) >= "2.5.0" else set()  # it warns in each call
+NOT_WHOLE = {"np.fix(v)"} if np.lib.NumpyVersion(np.__version__) >= "2.5.0" else set()  # it gives a warning in each call
 SINCE = {"cumulative_sum": "2.1.0", "unstack": "2.1.0", "matvec": "2.2.0", "vecmat": "2.2.0"}
 NOT_YET = tuple(f"np.{n}(" for n, v in SINCE.items() if np.lib.NumpyVersion(np.__version__) < v)
 LEFT_OUT = ("#", *NOT_YET)
@@ -850,7 +850,7 @@ ROWS = [line for line in LINES.strip().splitlines() if line and not line.startsw
 
 @pytest.fixture(scope="module")
 def functions(tmp_path_factory):
-    """A function for each line, in a module of their own."""
+    """A function for each line, in a separate module."""
     source = ["import numpy as np", "from numpy.lib.stride_tricks import sliding_window_view"]
     for number, row in enumerate(ROWS):
         *before, last = row.split(" ; ")

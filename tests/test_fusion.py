@@ -1,4 +1,6 @@
-"""How many kernels programs become, and what these move: golden counts, beside the least that could be."""
+"""Compares the number of kernels of programs, and the bytes that these move, with golden counts and with the lower
+bound.
+"""
 
 import re
 
@@ -136,8 +138,8 @@ def in_place(x, y):
 
 LISTS = [[r(100 + k) for k in range(50)] for _ in range(4)]
 HEADS = [r(4, 64, 32) for _ in range(3)]
-# name: arguments, launches, library calls, bytes by which the least is exceeded. What exceeds it: a second reading of what
-# a first pass makes known; what library calls leave in memory.
+# name: arguments, launches, library calls, bytes above the lower bound. They come from a second read of values that a
+# first pass makes available, and from buffers written by library calls.
 PROGRAMS = {
     softmax: ((X,), 1, 0, 1.0),
     layer_norm_gelu: ((X, r(512), r(512)), 1, 0, 1.0),
@@ -167,7 +169,9 @@ PROGRAMS = {
 
 
 def bytes_of(kernels):
-    """What launches and library calls touch, each buffer once each; and inputs and results, once."""
+    """The bytes that launches and library calls access, counting each buffer once per call; and the lower bound,
+    inputs and results once each.
+    """
     size = {}
     for name, dtype, extents in re.findall(r"(\w+): (?:python )?(\w+)\[([\d,]*)\]", kernels):
         size[name] = SIZES[dtype] * int(np.prod([int(e) for e in extents.split(",") if e] or [1]))
@@ -220,7 +224,8 @@ def several_margins(x, y):
 @pytest.mark.parametrize("shape", [(2, 513), (103, 777), (515, 4096)])
 @pytest.mark.parametrize("dtype", ["f4", "f8", "c16"])
 def test_rows_and_columns_in_one_walk(shape, dtype):
-    """NumPy's orders of both, in every part of the columns, with rows that are no multiple of those walked together."""
+    """One pass reduces rows and columns in NumPy's order of each, for every chunk of columns and any number of rows.
+    """
     x, y = (r(*shape) + (1j * r(*shape) if dtype == "c16" else 0) for _ in range(2))
     x, y = x.astype(dtype), y.astype(dtype)
     compiled = compile(several_margins)
@@ -232,12 +237,12 @@ def test_rows_and_columns_in_one_walk(shape, dtype):
 
 def ends_before_it_begins(x, y):
     t = np.sort(y, axis=0)
-    s = (t[::-1] * x).sum()  # where t ends; nothing can be stored in it meanwhile
-    return np.sin(s), x * 2.5 + np.float64(1)  # and a result begins
+    s = (t[::-1] * x).sum()  # t is dead from here on, but the sum cannot be stored in its buffer
+    return np.sin(s), x * 2.5 + np.float64(1)  # and a result is allocated
 
 
 def test_what_would_be_held_at_once_stays_apart():
-    """Both read x, which is less than what the one is done with before the other begins."""
+    """Two kernels that read x are not fused if this would increase the peak memory."""
     x, y = r(64, 64).astype(np.float32), r(64, 64)
     kernels = cinductor.explain(compile(ends_before_it_begins, backend="interp"), x, y).kernels
     assert len([k for k in re.findall(r"takes (.*)", kernels) if "in1" in k]) == 2, kernels
@@ -252,7 +257,9 @@ def peak_of(fn, *args):
 
 
 def test_rows_that_are_too_short_are_walked_alone():
-    """Of few columns a walk could not be shared out, and what gives a loop of NumPy's is no plain element."""
+    """With few columns one pass could not be split between threads; and operands computed by NumPy's loops are not
+    plain elements.
+    """
     for fn, x in ((both_sums, r(20000, 200)), (lambda x: both_sums(np.arctan2(x, 2)), r(64, 1024))):
         kernels = cinductor.explain(compile(fn, backend="interp"), x).kernels
         assert "margins" not in kernels

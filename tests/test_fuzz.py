@@ -1,7 +1,8 @@
-"""Random programs, compiled and in NumPy: same values, dtypes, shapes, writes into arguments and shared memory.
+"""Compares random programs, compiled and in NumPy: values, dtypes, shapes, writes into arguments, and shared memory.
 
-Straight programs of array operations, programs of loops and branches, which raise now and then, programs whose operands
-share values, and programs over numbers of many kinds. `make test` runs a fixed set of each and a few new straight ones; `make fuzz` runs CINDUCTOR_FUZZ more of each.
+There are programs of array operations, programs of loops and branches that sometimes raise, programs that repeat
+operands, and programs over numbers of many kinds. `make test` runs a fixed set of each and a few new ones; `make
+fuzz` runs CINDUCTOR_FUZZ more of each.
 """
 
 import copy
@@ -29,7 +30,7 @@ EXACT = {"numerics": "exact"}
 
 
 def load(source, path):
-    """Imports a program from a file of its own, as a user's module would be."""
+    """Import a program from a file of its own, like a user's module."""
     path.write_text(source)
     spec = importlib.util.spec_from_file_location(path.stem, path)
     module = importlib.util.module_from_spec(spec)
@@ -38,7 +39,7 @@ def load(source, path):
 
 
 def run(fn, arrays):
-    """What fn returns, or the type and text of what it raises."""
+    """The result of fn, or the type and text of its exception."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         try:
@@ -48,7 +49,7 @@ def run(fn, arrays):
 
 
 def assert_same(got, want):
-    """Same kind, dtype, shape and bits; any NaN is as good as another."""
+    """Same kind, dtype, shape and bits; all NaN are equal."""
     assert type(got) is type(want)
     assert got.dtype == want.dtype and got.shape == want.shape
     np.testing.assert_array_equal(got, want)
@@ -57,7 +58,7 @@ def assert_same(got, want):
 
 
 def assert_same_bits(program, made, seed, got):
-    """Other ways give the very bits that the compiled function gave."""
+    """Other ways give exactly the bits of the compiled function."""
     wrapper = ways.Way("python", {"options": {"wrapper": "python"}})
     for other in [wrapper, *ways.of_program(seed, "c, unfused", "interp", "broken")]:
         arrays = generator.make_arguments(made.arguments, seed, np)
@@ -112,20 +113,20 @@ def test_new_programs(number, tmp_path, pieces_are_compiled):
 
 # --- loops and branches ---------------------------------------------------------------------------
 
-# The last three: the rest of a call is NumPy's while names hold values of closed blocks; an int
-# that a trip may keep is no float; an inner loop of no iterations leaves Python's int as it is.
+# The last four are regression tests. The rest of a call runs in NumPy while names hold values of closed blocks; an int
+# that an iteration may keep does not become a float. An inner loop of no iterations leaves a Python int unchanged.
 LOOPS = [*range(60), 2964097208, 70067, 70093, 70178]
 WIDE_LOOPS = range(40)
-# The last: what a function inside returns; a `finally` that returns; what a value may be, many
-# branches later; a name that pieces alone bind; a view of data's size; the order of an empty array;
-# a name of a closed iteration where the rest is NumPy's; the truth of an int known after a break.
+# The last nine are regression tests. The result of an inner function; a `finally` that returns; the possible types of a
+# value after many branches; a name that only pieces bind. A view whose size depends on data; the stride order of an
+# empty array; a name of a finished iteration when the rest runs in NumPy. The truth of an int known after a break.
 OPERANDS = [*range(60), 132, 152, 288, 672, 802, 1061, 2149, 2514, 2545]
 NUMBERS = range(200)
 NEW_LOOPS = [int.from_bytes(os.urandom(4), "little") for _ in range(MORE)]
 
 
 class Endless(BaseException):
-    """A program takes too long; no exception that it could catch."""
+    """Raised when a program takes too long; the program cannot catch it."""
 
 
 def stop(*_):
@@ -133,7 +134,7 @@ def stop(*_):
 
 
 def ends(program, calls):
-    """True if NumPy is done with every call before long; arguments are used up."""
+    """True if NumPy finishes every call in time. The arguments are modified."""
     for arguments in calls:
         signal.alarm(5)
         try:
@@ -147,14 +148,14 @@ def ends(program, calls):
 
 
 def identities(result, arguments):
-    """Which values returned are arguments, and which share their memory."""
+    """Which returned values are arguments, and which share memory with them."""
     arrays = [a for a in arguments if isinstance(a, np.ndarray)]
     values = result if isinstance(result, tuple) else ()
     return [(v is a, isinstance(v, np.ndarray) and np.shares_memory(v, a)) for v in values for a in arrays]
 
 
 def check_call(program, compiled, arguments):
-    """One call does what NumPy does, to the last bit: results, arguments afterwards, exception."""
+    """One call equals NumPy's to the last bit: results, arguments after it, exception."""
     ours, theirs = copy.deepcopy(arguments), copy.deepcopy(arguments)
     with np.errstate(all="ignore"):
         want, expected = testing.outcome(program, theirs)
@@ -166,7 +167,7 @@ def check_call(program, compiled, arguments):
 
 
 def check_loops(seed, folder, always, generator=loop_generator.Generator):
-    """One program at three sizes, twice each: from the second call on what is captured is replayed."""
+    """One program at three sizes, twice each: from the second call on, captured programs are replayed."""
     made = generator(seed)
     source = made.source()
     program = load(source, folder / f"loops_{seed}.py")
@@ -175,7 +176,7 @@ def check_loops(seed, folder, always, generator=loop_generator.Generator):
         return
     leaves_unbound = any(type(testing.outcome(program, copy.deepcopy(c))[1]) is UnboundLocalError for c in calls)
     for way in ways.of_program(seed, *always):
-        if way.has_break and leaves_unbound:  # pieces of a loop raise a NameError there: docs/limits.md
+        if way.has_break and leaves_unbound:  # pieces of a loop then raise a NameError: docs/limits.md
             continue
         compiled = way.compile(way.version(program, seed))
         for number, arguments in enumerate([calls[k // 2] for k in range(6)]):
@@ -190,7 +191,7 @@ def check_loops(seed, folder, always, generator=loop_generator.Generator):
 
 @pytest.fixture
 def everything_is_compiled(pieces_are_compiled):
-    """A program without end fails."""
+    """Compile everything. A program that does not end is a failure."""
     before = signal.signal(signal.SIGALRM, stop)
     yield
     signal.signal(signal.SIGALRM, before)

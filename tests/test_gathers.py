@@ -1,8 +1,7 @@
-"""Lists that a loop fills and that only calls see, and whoever called: with any number of
-iterations they are one program.
+"""Tests lists that a loop fills and that only calls such as np.stack, or the caller, read: one program for any number
+of iterations.
 
-Where somebody looks at such a list in another way, or writes to what is in it, the number of
-iterations is guarded.
+If such a list is read in another way, or its items are written, the number of iterations is guarded.
 """
 
 import ast
@@ -181,7 +180,7 @@ def test_a_list_that_is_returned(fn, first):
         lists = f(rows(n))
         for item in lists if type(lists) is list else lists[0]:
             assert not isinstance(item, np.ndarray) or item.base is None
-    # A program first made for a size of 0 or 1 is for that size alone: such an array shows no order.
+    # A program first made for size 0 or 1 only serves that size, because such an array has no stride order.
     assert captures(f) <= (3 if first == 0 else 1) and f.failed_checks == 0
 
 
@@ -195,12 +194,12 @@ def test_the_last_item_is_what_else_is_returned():
 
 
 def test_less_memory_than_all_rows_could_take():
-    """Where there is no space for the most that rows could hold, the function itself is called."""
+    """If the largest possible buffer cannot be allocated, the original function runs."""
     code = """if 1:
         import resource, numpy as np, cinductor, test_gathers
         f, x = cinductor.compile(test_gathers.as_they_are, backend="interp", dynamic=True), np.arange(12e3)
         taken = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
-        most, needed = 8 * x.size**2, 4 * x.size**2  # of all rows there is room for, and what they take
+        most, needed = 8 * x.size**2, 4 * x.size**2  # the buffer's capacity, and the bytes that are used
         resource.setrlimit(resource.RLIMIT_AS, (taken + (most + needed) // 2, resource.RLIM_INFINITY))
         if {first}:
             f(x[:9])
@@ -481,7 +480,7 @@ def test_right_where_a_list_is_looked_at(fn, dynamic):
 
 
 def test_an_item_that_was_written_to_is_not_the_row_of_the_buffer():
-    """Of a list of known length too."""
+    """Also for a list of known length."""
     for fn in (last_is_written, by_an_item):
         f = cinductor.compile(fn, backend="interp", dynamic=False)
         agree(f, rows(20))

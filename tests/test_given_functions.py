@@ -1,5 +1,6 @@
-"""Functions given as arguments: another function of the same line needs no compile, and what such a function reads is
-read anew in each call."""
+"""Tests functions passed as arguments. Another function made by the same line needs no compile, and the values that
+the function reads are read in each call.
+"""
 
 import copy
 import functools
@@ -144,7 +145,7 @@ def test_a_function_made_for_each_call(make):
 
 @pytest.mark.parametrize("make", [of_a_number, of_a_partial_of_a_lambda], ids=lambda m: m.__name__)
 def test_a_function_of_ints_made_for_each_call(make):
-    """As for ints that are arguments: they are numbers, then symbols."""
+    """Ints that such a function reads are treated like int arguments: constants first, then symbols."""
     f = compile()
     for k in (3, 4, 7, 100, 8, 5):
         agree(f, X, make(k))
@@ -242,7 +243,7 @@ def test_functions_of_different_lines_and_globals():
             agree(f, np.abs(X), act)
     assert captures(f) == 7
     f = compile()
-    for gain in (2.0, 3.0, 4.0):  # other globals, and nothing of a function but its code
+    for gain in (2.0, 3.0, 4.0):  # other globals, the same code
         agree(f, X, types.FunctionType(amplified.__code__, {"GAIN": gain, "__name__": "m"}))
     assert captures(f) == 3
 

@@ -1,7 +1,7 @@
-"""Golden files: each `.ci` holds a graph (or loops) and what the levels below make of it.
+"""Golden files: each `.ci` file holds a graph (or loops) and the expected texts of the levels below.
 
-`pytest --accept` or `CINDUCTOR_ACCEPT=1` rewrites what is expected; the diff is what one
-reviews. The form of a file is in golden/golden.c, the texts themselves in docs/ir.md.
+`pytest --accept` or `CINDUCTOR_ACCEPT=1` rewrites the expected texts; review the diff. golden/golden.c describes
+the format of a file, docs/ir.md the texts.
 """
 
 import os
@@ -29,7 +29,7 @@ def start(program, *paths):
 
 
 def run(program, path):
-    """The text of each level for the program in the file."""
+    """The texts of all levels for the program in the file."""
     done = start(program, path)
     if done.returncode:
         pytest.fail(f"{path}: {done.returncode}\n{done.stdout}{done.stderr}", pytrace=False)
@@ -38,8 +38,9 @@ def run(program, path):
 
 @pytest.fixture(scope="session")
 def texts(golden, request):
-    """What run() says of each file that is wanted, by one process; {} where that fails, because
-    each alone says why."""
+    """The output of run() for all selected files, made by one process; {} if it fails, because the single runs then
+    give the reasons.
+    """
     wanted = [item.callspec.params["path"] for item in request.session.items if item.name.startswith("test_golden[")]
     done = start(golden, *wanted)
     parts = re.split(r"^=== (.+)\n", done.stdout, flags=re.MULTILINE)[1:]
@@ -47,7 +48,7 @@ def texts(golden, request):
 
 
 def split(text):
-    """A file's program and its expected sections."""
+    """The program of a file, and its expected sections."""
     start = text.find("\n---") + 1
     return (text[:start], text[start:]) if start else (text, "")
 
@@ -68,22 +69,43 @@ def test_golden(golden, texts, path, request):
 
 
 def test_variants_forget_nothing(golden):
-    """Kernels for the GPU: a kernel's own text, of symbolic sizes, makes its procs; of sizes of a class it is verified."""
+    """GPU kernels: the text of a kernel with symbolic sizes is lowered to procs, and its variant for a size class is
+    verified.
+    """
     paths = [path for path in FILES if path.parent.name != "ir" and not path.stem.startswith("error_")]
     done = start(golden, "variants", *paths)
     assert done.returncode == 0 and "--- expected error" not in done.stdout, done.stdout + done.stderr
     assert sum(map(int, re.findall(r"^variants: (\d+)$", done.stdout, re.MULTILINE))) > 60
 
 
+def test_costs_of_gpu_kernels(golden, request):
+    """The accesses, operations and barriers in the statements of each GPU kernel of 60 programs: a regression of
+    the generated code shows here without a GPU. A lower number is an improvement; --accept writes the table."""
+    table = GOLDEN / "gpu_costs.txt"
+    paths = [path for path in FILES if path.parent.name in ("codegen", "schedule") and is_graph(path)][:60]
+    assert len(paths) == 60
+    done = start(golden, "costs", *paths)
+    assert done.returncode == 0, done.stderr
+    rows = done.stdout.replace(f"{GOLDEN}/", "")
+    if request.config.getoption("--accept") or os.environ.get("CINDUCTOR_ACCEPT") == "1":
+        table.write_text(rows)
+    assert rows == table.read_text()
+
+
+def is_graph(path):
+    """True if a file starts from a graph and its program does not fail."""
+    return bool(re.search(r"^graph ", split(path.read_text())[0], re.MULTILINE)) and not path.stem.startswith("error_")
+
+
 @pytest.mark.parametrize("path", [p for p in FILES if p.parent.name == "schedule"][:4], ids=name_of)
 def test_same_text_in_every_process(golden, path):
-    """Addresses differ from run to run; no text may depend on them."""
+    """Addresses differ from run to run; texts must not depend on them."""
     assert len({run(golden, path) for _ in range(3)}) == 1
 
 
 @pytest.mark.parametrize("path", FILES, ids=name_of)
 def test_errors_are_meant(path):
-    """A file whose program fails says so in its name."""
+    """A file whose program fails has a name that begins with error_."""
     failed = "--- expected error" in path.read_text()
     assert failed == path.stem.startswith("error_")
 
@@ -96,7 +118,8 @@ def test_every_rule_has_a_golden_file(table):
     assert names and not [name for name in names if f"{table}_{name}" not in files]
 
 
-def test_every_pass_has_a_golden_file():
-    rows = (ROOT / "csrc" / "passes" / "passes.def").read_text()
+@pytest.mark.parametrize("level", ["passes", "loops"])
+def test_every_pass_has_a_golden_file(level):
+    rows = (ROOT / "csrc" / level / f"{level}.def").read_text()
     for name in re.findall(r"^PASS\((\w+),", rows, re.MULTILINE):
-        assert any(path.stem.startswith(name) for path in FILES), name
+        assert any(path.stem.startswith(name) and path.parent.name == level for path in FILES), name

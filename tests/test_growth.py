@@ -1,4 +1,4 @@
-"""Lists to which loops append: the loop is one region, the list holds what the iterations left in a buffer."""
+"""Tests lists to which loops append: the loop is one region, and the appended items are in a buffer."""
 
 import copy
 
@@ -223,7 +223,9 @@ def test_as_large_for_many_trips():
 
 @pytest.mark.parametrize("kind", ["data", "reads", "length", "pops", "iterates", "adds"])
 def test_what_is_run_by_python(kind):
-    """Whoever looks at a list that grows, or lets data decide, has the loop run iteration by iteration."""
+    """If other code reads the growing list, or data decide what is appended, Python runs the loop iteration by
+    iteration.
+    """
 
     def program(x):
         seen = [0.5]
@@ -477,7 +479,7 @@ def test_right_however_it_is_run(fn):
 
 
 def shared(values):
-    """Which of the arrays are one, and which share memory."""
+    """Which arrays are the same object, and which share memory."""
     arrays = flat(values)
     return [(a is b, np.shares_memory(a, b)) for a in arrays for b in arrays]
 
@@ -649,7 +651,7 @@ def test_a_list_whose_length_data_decide_is_used_as_a_list(fn, dynamic):
 
 
 def test_many_items_are_returned_in_time_that_grows_as_they_do():
-    """This took a minute: each item was compared with all before it."""
+    """Time is linear in the number of items. It took a minute when each item was compared with all others."""
     z = [1.0] * 20_000
 
     def f(x):
@@ -669,7 +671,7 @@ def extends_itself(x):
 
 
 def test_a_list_of_thousands_is_pythons_where_it_grows():
-    """Its items would be a node each, time after time: an effect stands before, so that nothing could restart."""
+    """Each item would be a node in every iteration. An effect comes first, so the call cannot be restarted."""
     x = np.array([1.5, 2.5, 0.5, 4.0, 3.0])
     compiled = cinductor.compile(extends_itself, backend="interp", options={"node_limit": 40000, "capture_limit": 1000})
     for _ in range(2):

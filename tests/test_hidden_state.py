@@ -1,5 +1,7 @@
-"""Bodies that use objects with hidden state: iterators, containers of the standard library, classes with hooks; and what a call
-has found and a later call has to find again. Compared with Python in values, kinds, arguments, logs, warnings, exceptions, output.
+"""Tests bodies that use objects with hidden state (iterators, containers of the standard library, classes with
+hooks), and that later calls see the changes of earlier ones.
+
+Values, kinds, arguments, logs, warnings, exceptions and output are compared with Python.
 """
 
 import builtins
@@ -27,7 +29,7 @@ import state_generator
 import cinductor
 from cinductor import testing
 
-SIZES = [4, 5, 3, 5]  # with what lists begin with fewer than 8: sums have NumPy's bits
+SIZES = [4, 5, 3, 5]  # lists start with fewer than 8 items: then sums have NumPy's bits
 BATCH = 25
 MORE = int(os.environ.get("CINDUCTOR_FUZZ", "0"))
 SEEDS = [*range(1000), *(int.from_bytes(os.urandom(4), "little") for _ in range(4 * MORE))]
@@ -42,7 +44,7 @@ def load(source, path):
 
 
 def described(value):
-    """A value with its kinds, all the way down, to be compared with `==`."""
+    """A value with the kinds of everything in it, to be compared with `==`."""
     if isinstance(value, np.ndarray | np.generic):
         items = np.asarray(value)
         if items.dtype.kind in "fc":  # a NaN equals any other
@@ -60,7 +62,7 @@ def described(value):
 
 
 class Endless(BaseException):
-    """A program takes too long; no exception that it could catch."""
+    """Raised when a program takes too long; the program cannot catch it."""
 
 
 def stop(*_):
@@ -68,7 +70,7 @@ def stop(*_):
 
 
 def outcome(fn, module, arguments, seconds):
-    """All that a call does; a program that takes too long may take long to end, too."""
+    """All effects of a call; the limit for a program that takes long is longer."""
     try:
         return done_by(fn, module, arguments, seconds)
     except Endless:
@@ -77,13 +79,13 @@ def outcome(fn, module, arguments, seconds):
 
 
 def done_by(fn, module, arguments, seconds):
-    """The same, of a program that ends when it is told to."""
+    """All effects of a call that is interrupted after `seconds`."""
     out = io.StringIO()
     module.LOG.clear()
     signal.signal(signal.SIGALRM, stop)
     with warnings.catch_warnings(record=True) as seen, contextlib.redirect_stdout(out):
         warnings.simplefilter("always")
-        signal.setitimer(signal.ITIMER_REAL, seconds, 1)  # again, should something swallow it
+        signal.setitimer(signal.ITIMER_REAL, seconds, 1)  # repeated, in case the program swallows it
         try:
             result = described(fn(*arguments))
         except Endless:
@@ -97,7 +99,7 @@ def done_by(fn, module, arguments, seconds):
 
 
 def check(seed, folder, seconds=60):
-    """One program, plain and compiled, each with objects of its own."""
+    """One program, plain and compiled, each with its own objects."""
     source = state_generator.Generator(seed).source()
     plain, compiled = (load(source, folder / f"program_{seed}_{k}.py") for k in range(2))
     fast = cinductor.compile(compiled.program, backend="interp")
@@ -121,7 +123,7 @@ def test_programs(first, tmp_path):
         check(seed, tmp_path)
 
 
-# --- what a later call finds changed --------------------------------------------------------------
+# --- changes between calls ------------------------------------------------------------------------
 
 X = np.arange(3.0)
 
@@ -157,7 +159,7 @@ class Owner:
 
 
 class Plain:
-    """Has no method for `==`."""
+    """Has no `__eq__`."""
 
 
 class Root:
@@ -205,7 +207,7 @@ def changed_init(self, v):
     self.v = v * 10
 
 
-# A function, what is done to what it uses, and how that is undone.
+# A function, a change of something that it uses, and the reverse change.
 CHANGES = {
     "defaults of a named tuple": (
         lambda x: Pair(x).b + x,
@@ -257,8 +259,8 @@ CHANGES = {
         lambda: delattr(Plain, "__eq__"),
     ),
     "keywords of a partial": (lambda x: PARTIAL(x), lambda: PARTIAL.keywords.update(k=9), lambda: PARTIAL.keywords.update(k=3)),
-    "a method behind super()": (lambda x: x * LEAF.get(), lambda: setattr(Root, "get", lambda self: 6.0), lambda f=Root.get: setattr(Root, "get", f)),
-    "an attribute behind super()": (lambda x: x * LEAF.get(), lambda: setattr(Root, "z", 6.0), lambda: setattr(Root, "z", 2.0)),
+    "a method reached by super()": (lambda x: x * LEAF.get(), lambda: setattr(Root, "get", lambda self: 6.0), lambda f=Root.get: setattr(Root, "get", f)),
+    "an attribute reached by super()": (lambda x: x * LEAF.get(), lambda: setattr(Root, "z", 6.0), lambda: setattr(Root, "z", 2.0)),
     "a class between": (lambda x: x * LEAF.get(), lambda: setattr(Middle, "z", 6.0), lambda: delattr(Middle, "z")),
     "bases": (
         lambda x: x * LEAF.get(),
@@ -764,7 +766,9 @@ def a_chain_of_holders(x):
 
 @pytest.mark.parametrize("fn", UNNAMED, ids=lambda fn: fn.__name__)
 def test_what_changes_without_a_name_is_carried(fn):
-    """It lives in a default, an attribute, an exception, a view, a frame, or in what is gone over alone."""
+    """The object is only reachable through a default, an attribute, an exception, a view, a frame, or the iterable of
+    a loop.
+    """
     compiled = cinductor.compile(fn, backend="interp")
     for x in VALUES + VALUES:
         y = x.copy()

@@ -1,4 +1,6 @@
-"""Which object an array is, how it is in memory, and in which order NumPy complains: what values alone do not say."""
+"""Tests properties that values alone do not show: the identity of arrays, their layout, and the order of NumPy's
+exceptions.
+"""
 
 import numpy as np
 import pytest
@@ -16,8 +18,9 @@ def numbers(n):
 
 
 def alike(program, *calls):
-    """Compiled and plain do the same in all these calls, given as functions that make the arguments: values, exceptions,
-    which objects are one, which share memory and how they lie."""
+    """Compiled and plain functions do the same in all these calls: values, exceptions, identity of objects, shared
+    memory, layout. Each call is a function that makes the arguments.
+    """
     for way in WAYS:
         compiled = cinductor.compile(program, backend="interp", **way)
         for make in calls:
@@ -232,7 +235,7 @@ def test_another_view_is_another_object(program):
 
 @pytest.mark.parametrize("program", [rebound, of_a_new_array, in_a_dict], ids=lambda f: f.__name__)
 def test_a_loop_that_takes_views_is_captured(program):
-    """After an iteration that is peeled off nobody can tell one of its views from another."""
+    """After the peeled first iteration, views of different iterations cannot be distinguished."""
     told = cinductor.explain(cinductor.compile(program, backend="interp"), numbers(5), numbers(12))
     assert any("captured" in line for line in told.regions), told.regions
 
@@ -248,7 +251,7 @@ def test_what_numpy_returns_as_it_is():
 
 
 def test_a_new_axis_of_a_number():
-    """The result was a view of memory that a number does not have."""
+    """The result was once a view of memory that a number does not have."""
 
     def program(a):
         return a[0][None], (a[0] + 1)[None], a.sum()[..., None], a[0][...]
@@ -257,7 +260,7 @@ def test_a_new_axis_of_a_number():
 
 
 def test_a_view_from_where_data_say():
-    """A length that data decide had been taken for a negative one in the first call."""
+    """A length from data was once taken for negative in the first call."""
 
     def program(b, u):
         v = b[int(u[0]) % 3 :]
@@ -268,7 +271,7 @@ def test_a_view_from_where_data_say():
 
 
 def test_which_object_an_argument_is_may_be_asked():
-    """What is not one object in one call may be in the next."""
+    """Two arguments that are different objects in one call may be the same in the next."""
 
     def program(a, b):
         held = [a, b]
@@ -281,7 +284,7 @@ def test_which_object_an_argument_is_may_be_asked():
     alike(program, lambda: (one, one), lambda: (numbers(3), numbers(3)))
 
 
-# --- what a loop hands on is the array itself in one iteration, and another in the next ------------------
+# --- a name that is the argument itself in one iteration, and another array in the next -----------------
 
 
 def itself_at_first(a, b):
@@ -366,7 +369,7 @@ ITSELF = [
 
 @pytest.mark.parametrize("program", ITSELF, ids=lambda f: f.__name__)
 def test_is_asked_of_what_a_loop_hands_on(program):
-    """The identity was computed once for all iterations."""
+    """The identity was once computed a single time for all iterations."""
     alike(program, *(lambda n=n: (numbers(n), numbers(n) + 1) for n in (5, 5, 7, 3)))
 
 
@@ -426,7 +429,7 @@ def behind_an_effect(M, v):
 
 
 def negative_powers(M, v):
-    """NumPy has written what comes before the exponent that it refuses."""
+    """NumPy has written the elements before the exponent that it refuses."""
     i = M[0].astype(int) - 1
     try:
         i **= i
@@ -445,7 +448,7 @@ def test_exceptions_of_library_calls(program, order):
     alike(program, *(lambda k=k: (np.eye(3) * k, numbers(3)) for k in order))
 
 
-# --- an array that is handed on lies where NumPy has it -------------------------------------------
+# --- arrays carried by loops have NumPy's layout -----------------------------------------------------
 
 
 def backwards(a, b):
@@ -495,7 +498,7 @@ def test_strides_of_what_is_handed_on(program):
     alike(program, *(lambda n=n: (numbers(6), numbers(n)) for n in (5, 5, 1, 2, 12)))
 
 
-# --- one element is in order however it is reached ----------------------------------------------
+# --- an array of one element is contiguous, whatever its strides ----------------------------------------
 
 
 def change(v):
@@ -529,7 +532,7 @@ def test_one_element_is_in_order(name, row, sizes):
     alike(IN_ORDER[name], *(lambda n=n: (ROWS[row](n),) for n in sizes))
 
 
-# --- the order of complaints ----------------------------------------------------------------------
+# --- the order of exceptions ---------------------------------------------------------------------------
 
 READ_ONLY = (
     """
@@ -546,7 +549,9 @@ np.outer(v, v, out=d)|np.modf(v, d, d)|np.add.at(d, [9], 1)|np.put(d, [9], 1)|np
 @pytest.mark.parametrize("line", READ_ONLY)
 @pytest.mark.parametrize("view", ["M.diagonal()", "np.broadcast_to(v, (2, 5))"])
 def test_nothing_is_asked_of_what_is_read_only(line, view, tmp_path):
-    """NumPy looks whether it may write before it looks at indices, shapes and casts; a handler sees which it was."""
+    """NumPy checks whether an array is writable before indices, shapes and casts; the exception shows which check
+    failed.
+    """
     source = f"""import numpy as np
 
 def program(M, v):
@@ -577,7 +582,7 @@ np.concatenate([a[:2], a[:1]], out=h)|np.round(a[:3], 1, out=h)|np.compress([Tru
 
 @pytest.mark.parametrize("line", OUTS)
 def test_casts_into_out(line, tmp_path):
-    """Which casts out= takes is each function's own."""
+    """Which casts out= accepts depends on the function."""
     source = f"import numpy as np\n\ndef program(a, u, h):\n    r = {line}\n    return r, r is h\n"
     program = test_memory.test_fuzz.load(source, tmp_path / "program.py")
     for dtype in "fdiL":
@@ -593,7 +598,7 @@ def test_casts_into_out(line, tmp_path):
 
 
 def test_a_take_in_a_loop_meets_another_dtype():
-    """The second iteration's out= is of a dtype that cannot be cast to that of the array."""
+    """In the second iteration, the array cannot be cast to the dtype of out=."""
 
     def program(a, b, u):
         h = b
@@ -609,7 +614,7 @@ def test_a_take_in_a_loop_meets_another_dtype():
 @pytest.mark.parametrize("ufunc", ["add", "multiply", "maximum"])
 @pytest.mark.parametrize("dtype", "BQqfd")
 def test_numbers_of_at_are_arrays(ufunc, dtype, tmp_path):
-    """`at` makes an array of a Python number, whose dtype decides the loop: float64 for uint64 with int64."""
+    """`at` converts a Python number to an array, whose dtype decides the loop: float64 for uint64 with int64."""
     for value in ("3", "200", "k", "2**53 + 1", "int(u[0])", "16777217", "0.1"):
         source = f"""import numpy as np
 
@@ -625,7 +630,7 @@ def program(x, u, k):
 
 
 def test_a_bool_to_the_second_power():
-    """Arrays go by square, whose loop for bools is that of int8; numbers do not."""
+    """Arrays use np.square, whose loop for bools is that of int8; scalars do not."""
 
     def program(o):
         return o**2, o[0] ** 2, o**3, np.power(o, 2), o**1
@@ -652,7 +657,9 @@ def test_products_in_place(line, tmp_path):
 
 
 def copies_of_one(a, s):
-    """Some are written, some returned, some only read: the latter may be one array inside, and nobody can tell."""
+    """Some copies are written, some returned, some only read. Copies that are only read may share one buffer, because
+    this cannot be observed.
+    """
     u, v = a.copy(), a.copy()
     w = u + v
     u[:] = s
@@ -678,7 +685,7 @@ def test_copies_of_one_array(n, backend):
 
 @pytest.mark.parametrize("whole", [True, False])
 def test_a_part_of_what_a_loop_may_have_left_alone(whole):
-    """The result was returned as separate memory, because it is shorter than the argument."""
+    """The result was once separate memory, because it is shorter than the argument."""
 
     def halved(a, b):
         h = a
@@ -692,7 +699,7 @@ def test_a_part_of_what_a_loop_may_have_left_alone(whole):
 
 
 def test_the_base_of_what_a_loop_hands_on():
-    """What NumPy copies had been a view of memory of ours."""
+    """An array that NumPy copies was once a view of a buffer of the program."""
 
     def program(a, b):
         h, n = a[: len(a) // 2], 0
@@ -717,7 +724,7 @@ def test_the_flags_of_what_a_loop_hands_on():
 
 
 def test_two_names_of_a_loop_that_may_be_one_are_asked_of_a_tuple():
-    """What is asked of one was asked of the other, and again of that one, without end."""
+    """The identity test of each name once referred to the other's, without end."""
 
     def program(a, b, k):
         kept = (a, b)

@@ -1,4 +1,4 @@
-"""Everyday NumPy, one feature a case: compiled whole, and the same as NumPy."""
+"""Tests everyday NumPy idioms, one feature per case: captured whole, with NumPy's results."""
 
 import copy
 import dataclasses
@@ -19,7 +19,7 @@ ROWS = RNG(2).integers(0, 3, (30, 2))
 
 
 def case(*inputs):
-    """Enters a function, and the arguments of several calls."""
+    """Registers a function with the arguments of several calls."""
 
     def enter(fn):
         CASES.append((fn, inputs))
@@ -28,7 +28,7 @@ def case(*inputs):
     return enter
 
 
-# --- an array's elements by one number ---------------------------------------------------------
+# --- an array's elements, converted to single numbers ------------------------------------------
 
 LAYOUTS = [(A,), (A.T,), (RNG(1).random((8, 10))[::2, ::-2],), (np.arange(20).reshape(4, 5),)]
 
@@ -82,7 +82,7 @@ def few_numbers(x):
     return a * b - sum(rest), (x > 0.5).tolist(), x.reshape(1, 5).tolist(), x.sum().tolist()
 
 
-# --- generators made inside -------------------------------------------------------------------
+# --- generators made inside of the function -------------------------------------------------------
 
 
 @case((X,))
@@ -212,7 +212,7 @@ def derived_attributes(x):
     return d.total, d.b, dataclasses.replace(Frozen(x), b=4.0)
 
 
-# --- what is raised ---------------------------------------------------------------------------
+# --- exceptions -------------------------------------------------------------------------------
 
 
 @case((X,), (-X,), (X[:2],), (X,))
@@ -260,7 +260,7 @@ def raised_and_caught(x):
 
 
 def outcome(fn, args):
-    """The result or the exception, and the arguments afterwards."""
+    """The result or the exception, and the arguments after the call."""
     args = copy.deepcopy(args)
     try:
         result = fn(*args)

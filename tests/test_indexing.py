@@ -1,4 +1,4 @@
-"""Indexing by arrays and masks, and the functions that stand on it, compiled, against NumPy."""
+"""Tests indexing by arrays and masks, and the functions built on it, against NumPy."""
 
 import warnings
 
@@ -21,7 +21,7 @@ def whole(way, fn, *calls):
 
 
 def data(seed=0):
-    """Arrays that most cases index: a 3-d one, one of two axes, one axis. Their sums are exact in any order."""
+    """Arrays that most cases index: one of three axes, one of two, one of one. Their sums are exact in any order."""
     rng = np.random.default_rng(seed)
     return tuple(rng.integers(-99, 99, shape) / 32 for shape in [(5, 6, N), (6, N), (N,)])
 
@@ -75,7 +75,7 @@ def test_reads(name, way):
 
 
 def written(fn):
-    """A case that writes, and returns what it wrote to as well."""
+    """A case that writes, and also returns the array it wrote to."""
 
     def case(a, m, v, i, j):
         fn(a, m, v, i, j)
@@ -262,7 +262,7 @@ def test_errors_are_numpys(name, way):
 
 
 def test_a_later_call_out_of_range(way):
-    """The first call compiled; in the second NumPy says what is wrong, and nothing is written."""
+    """The first call is compiled. In the second, NumPy raises the exception, and nothing is written."""
 
     def fn(v, w, i):
         w += 1
@@ -341,7 +341,7 @@ def test_random_keys(seed, way):
 
 
 def test_views_of_results_of_any_size(way):
-    """A replay would not know where they lie."""
+    """A replay could not know their position in the result."""
 
     def fn(m):
         rows, columns = np.nonzero(m > 0)
@@ -377,7 +377,7 @@ def a_part_of_one(a, v):
     "fn", [an_element, an_element_of_a_matrix, elements_in_a_loop, every_element, a_part_of_one]
 )
 def test_an_array_of_one_element_is_one_where_numpy_says_so(fn, size):
-    """NumPy 2.4 no longer takes it."""
+    """NumPy 2.4 no longer accepts it as an index."""
     compiled = cinductor.compile(fn, backend="interp")
     for _ in range(2):
         ours, theirs = np.zeros(3), np.zeros(3)

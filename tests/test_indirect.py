@@ -1,4 +1,4 @@
-"""gather, scatter and compress as graphs, in every way, against NumPy."""
+"""Tests the graph operations gather, scatter and compress in every way of running, against NumPy."""
 
 import numpy as np
 import pytest
@@ -71,15 +71,15 @@ def test_gather_along_several_axes(way):
     same(got[3], a[i, :, k])
 
 
-@pytest.mark.ways(*ways.CPU, "gpu")  # a card cannot call NumPy's loops
+@pytest.mark.ways(*ways.CPU, "gpu")  # the GPU cannot call NumPy's loops
 def test_gather_in_a_body(way):
-    """Of what is computed, through views, twice, and folded."""
+    """Gather from computed arrays, through views, twice, and reduced."""
     rng = np.random.default_rng(3)
     a, i = rng.standard_normal((40, 30)), rng.integers(0, 28, 500)
     text = """graph f(in0: f64[40,30], in1: i64[500]) {
       %0: f64[30,40] order [1,0] = permute(in0, axes=[1, 0])
       %1: f64[28,40] order [1,0] = slice(%0, starts=[1, 0], steps=[1, 1])
-      %2: f64[28,40] order [1,0] = numpy_exp(%1)
+      %2: f64[28,40] order [1,0] = exp(%1, by=numpy)
       %3: f64[500,40] = gather(%2, in1, axes=[0])
       %4: f64[500] = sum(%3, axes=[1], pairwise=[1], inner=1)
       %5: f64[500] = gather(%4, in1, axes=[0])
@@ -94,7 +94,7 @@ def test_gather_in_a_body(way):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_scatter(way, dtype):
-    """The last of several values for one element stays."""
+    """Of several values for one element, the last one stays."""
     rng = np.random.default_rng(4)
     a = values(rng, dtype, (20, 6))
     index = rng.integers(0, 20, 50)
@@ -112,7 +112,7 @@ def test_scatter(way, dtype):
     (d, op)
     for d in DTYPES
     for op in ("add", "subtract", "multiply", "maximum")
-    if d != "bool" and not (d.startswith("c") and op == "maximum")  # which is not defined
+    if d != "bool" and not (d.startswith("c") and op == "maximum")  # these are not defined
 ])
 @pytest.mark.parametrize("n", [1, 1000])
 def test_scatter_combines(way, dtype, op, n):
@@ -195,17 +195,17 @@ def test_compress(way, dtype, n):
     same(got[2], a[mask])
 
 
-@pytest.mark.ways(*ways.CPU, "gpu")  # a card cannot call NumPy's loops
+@pytest.mark.ways(*ways.CPU, "gpu")  # the GPU cannot call NumPy's loops
 def test_compress_of_mathematics(way):
-    """The values come from arrays between two segments."""
+    """The values come from arrays that are computed between two segments."""
     rng = np.random.default_rng(8)
     a = rng.standard_normal(2000)
     mask = np.sin(a) > 0
     text = f"""graph f(in0: f64[2000]) {{
-      %0: f64[2000] = numpy_sin(in0)
+      %0: f64[2000] = sin(in0, by=numpy)
       %1: f64[] = const 0.0
       %2: bool[2000] = greater(%0, %1)
-      %3: f64[2000] = numpy_exp(%0)
+      %3: f64[2000] = exp(%0, by=numpy)
       %4: f64[{int(mask.sum())}] = compress(%3, %2)
       return %4
     }}"""
@@ -213,7 +213,7 @@ def test_compress_of_mathematics(way):
 
 
 def test_position_of_the_largest_gathered(way):
-    """Data give an index a symbol, a fold gives a position: both are names in one loop."""
+    """An index from data is a symbol, and a reduction gives a position: both have names in one loop."""
     rng = np.random.default_rng(3)
     a, index = rng.standard_normal(50), rng.integers(0, 50, 300)
     text = """graph f(in0: f64[50], in1: i64[300]) {

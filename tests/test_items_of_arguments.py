@@ -1,5 +1,5 @@
-"""Items of lists, tuples and dicts that are arguments, at a place or under a key that is an argument, too; and other values of
-arguments that Python's objects keep: calls with other values are not answered by what was compiled for these.
+"""Tests values read from arguments that are Python objects: items of lists, tuples and dicts, also by an index or key
+that is itself an argument. A call with other values must not reuse the code compiled for the first ones.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Iterators made before a loop or branch that are stepped in it: how far one is is a value like any other."""
+"""Tests iterators made before a loop or branch and advanced in it: their position is carried like any other value."""
 
 import itertools
 import operator
@@ -46,7 +46,7 @@ def left_in_the_middle(x):
     it, s = iter(range(90)), 0.0
     for i in range(len(x)):
         if x[i] > 0.5:
-            for k in it:  # a Python int, wherever it goes on
+            for k in it:  # a Python int, also where it is used later
                 s += k
                 if k % 4 == 3:
                     break
@@ -239,7 +239,7 @@ def behind_its_enumerate(x, y):
     "fn", [ends_in_a_trip, handled, asked_until_there_is_none, defaults, behind_its_enumerate]
 )
 def test_an_iterator_that_may_end(fn):
-    """It raises in the iteration in which it ends, and is answered as Python would."""
+    """StopIteration is raised in the iteration in which the iterator ends, as in Python."""
     compiled = cinductor.compile(fn, backend="interp")
     for n, m in ((24, 24), (24, 9), (24, 0), (12, 24), (24, 9)):
         args = (np.arange(n) / n, np.arange(float(m)))
@@ -264,7 +264,9 @@ def asked_by_its_method(x):
 
 
 def test_what_an_iterator_is_made_of_is_carried_apart():
-    """A zip's range and its array, which nobody else has, stand wherever arms have left them."""
+    """The range and the array of a zip, to which there is no other reference, have the position that the branches
+    have left.
+    """
     compiled = cinductor.compile(asked_by_its_method, backend="interp")
     for x in ([0.6, 0.2, 0.9, 0.1], [0.6, 0.2, 0.9, 0.1, 0.7], [0.3, 0.8, 0.2]):
         same(outcome(compiled, (np.array(x),)), outcome(asked_by_its_method, (np.array(x),)))
@@ -287,8 +289,8 @@ def given_to_python(x):
 
 
 def test_an_iterator_that_python_reads_stands_where_it_is_known():
-    """What others are given is looked at before the break counts as an effect: the call can
-    restart."""
+    """Arguments of uncaptured code are converted before the break counts as an effect, so the call can still restart.
+    """
     compiled = cinductor.compile(given_to_python, backend="interp")
     for call, n in enumerate((4, 5, 3, 5)):
         x = np.random.default_rng(6647310670 + call).random(n)
@@ -312,7 +314,9 @@ def at_their_ends(x):
 
 
 def test_an_iterator_at_its_end_is_of_its_kind():
-    """What code that is not captured is given; warnings of Python 3.12 about copies hang on it, too."""
+    """Uncaptured code gets an exhausted iterator of the right class. Warnings of Python 3.12 about copies depend on
+    it, too.
+    """
     compiled = cinductor.compile(at_their_ends, backend="interp")
     for n in (4, 5, 3, 2, 5):
         x = np.arange(n) / n

@@ -1,5 +1,7 @@
-"""Iterators made in a captured call that leave it: returned, kept in an object, handed from piece to
-piece. Whoever has them finds Python's own, where they stood, and nothing traced in them.
+"""Tests iterators made in a captured call that leave it: returned, stored in an object, or passed from piece to
+piece.
+
+Other code must get Python's own iterator at the right position, with nothing traced inside.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ def case(f: Any) -> Any:
 
 
 class Numbers:
-    """An iterable that cannot be inspected."""
+    """An iterable whose contents capture cannot read."""
 
     def __iter__(self) -> Any:
         return iter(range(20))
@@ -265,7 +267,7 @@ def kept_views(G, x):
 
 
 def shown(value: Any) -> Any:
-    """A value with its classes; iterators with what is still in them."""
+    """A value with its classes; for iterators also the items that are left."""
     cls = type(value).__name__
     if isinstance(value, np.ndarray):
         return cls, np.round(value, 9).tolist()
@@ -299,7 +301,7 @@ def test_as_in_python(f: Any) -> None:
 
 
 def test_pieces_hand_iterators_on() -> None:
-    """Arrays that are large enough for pieces."""
+    """The arrays are large enough to compile pieces."""
 
     def f(G: Any, x: Any) -> Any:
         return list(zip(G, map(float, (x @ x)[0])))
@@ -385,7 +387,7 @@ class Counter:
 
 
 def test_data_decide_where_an_iterator_ends() -> None:
-    """Not captured as an iterator that never does: `tuple` would ask it for ever."""
+    """Not captured: for an iterator without an end, `tuple` would never return."""
 
     def f(x: Any) -> Any:
         it = Counter()

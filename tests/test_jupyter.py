@@ -1,4 +1,4 @@
-"""Notebooks: the examples run, compiled functions and reports are shown, magics do what they say."""
+"""Tests notebooks: the examples run, compiled functions and reports are displayed, and magics work as documented."""
 
 import re
 import sys
@@ -21,7 +21,7 @@ NOTEBOOKS = Path(__file__).resolve().parent.parent / "examples" / "notebooks"
 
 @pytest.fixture(scope="module")
 def kernel():
-    """One process for all notebooks, whose names are forgotten between them."""
+    """One process for all notebooks; its names are deleted between them."""
     manager = KernelManager(kernel_name="python3")
     manager.kernel_spec.argv[0] = sys.executable
     manager.start_kernel()
@@ -30,7 +30,7 @@ def kernel():
 
 
 def kinds_of(cell):
-    """Formats of a cell's outputs, without the cleared line of progress."""
+    """The formats of a cell's outputs, except for the cleared progress line."""
     outputs = [out for out in cell.get("outputs", []) if out.output_type != "display_data" or any(out.data.values())]
     return {kind for out in outputs for kind in out.get("data", {out.get("name"): ""})}
 
@@ -38,7 +38,7 @@ def kinds_of(cell):
 @pytest.mark.parametrize("path", sorted(NOTEBOOKS.glob("*.ipynb")), ids=lambda path: path.stem)
 def test_notebooks_run(path, kernel):
     notebook = nbformat.read(path, as_version=4)
-    stored = [kinds_of(cell) for cell in notebook.cells]  # as tools/run_notebooks.py has written them
+    stored = [kinds_of(cell) for cell in notebook.cells]  # as written by tools/run_notebooks.py
     notebook.cells.insert(0, nbformat.v4.new_code_cell("%reset -f\nimport cinductor; cinductor.reset()"))
     NotebookClient(notebook, km=kernel, timeout=60).execute()
     assert [kinds_of(cell) for cell in notebook.cells[1:]] == stored
@@ -92,13 +92,13 @@ def test_a_cell_is_compiled_and_its_report_shown(shell):
     np.testing.assert_array_equal(shell.user_ns["y"], np.linspace(0, 1, 50) * 2 + 1)
     report, card = (out.data["text/html"] for out in shown.outputs)
     assert 'class="listing"' in report and "not called yet" in card
-    # As the user counts the cell's lines, with the magic's own.
+    # Lines are counted as the user sees them, including the line of the magic.
     assert re.search(r'<span class="number">5</span><code><span class="key">    return</span> x', report)
     assert "__cinductor_of_the_cell__" not in shell.user_ns
 
 
 def test_a_function_of_a_cell_with_imports_is_captured(shell):
-    """Whose statements are compiled one by one, without those imports."""
+    """Python compiles the statements of such a cell one by one, without the future imports."""
     run(shell, "import numpy as np\nimport cinductor\n\ndef f(x):\n    return np.exp(x) * np.sqrt(x)\n\nz = 1")
     assert cinductor.explain(shell.user_ns["f"], np.ones(5)).plain is None
 

@@ -1,4 +1,4 @@
-"""Items of lists and dicts that outlive the call are set by the program."""
+"""Tests items of lists and dicts that outlive the call: the program sets them."""
 
 import numpy as np
 import pytest
@@ -124,7 +124,7 @@ def outcome(fn, args):
 @pytest.mark.parametrize("backend", ["interp", "c"])
 @pytest.mark.parametrize("fn", CALLS, ids=lambda f: f.__name__)
 def test_items_that_are_kept(fn, backend):
-    """Each call finds what the one before has left."""
+    """Each call sees the items that the previous one has set."""
     compiled = cinductor.compile(fn, backend=backend)
     for make in CALLS[fn]:
         mine, theirs = make(), make()

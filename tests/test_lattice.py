@@ -1,4 +1,4 @@
-"""The join of two values: its table, and that what it refuses keeps its class."""
+"""Tests the join of two values: its table, and that values it refuses to join keep their classes."""
 
 import numpy as np
 import pytest
@@ -10,11 +10,11 @@ from cinductor.capture.control.lattice import LARGE, OTHER, Joined, join
 F8, F4, I8, U8, C16, BOOL = map(np.dtype, ("f8", "f4", "i8", "u8", "c16", "?"))
 BIG = 1 << 63
 
-# a, b, what they are at a loop's head (a before, b after an iteration), what where two arms meet
+# a, b, their join at a loop's head (a before, b after an iteration), their join after two branches
 TABLE = [
     (1, 2, Joined("python", I8), Joined("python", I8)),
     (1.0, 2.0, Joined("python", F8), Joined("python", F8)),
-    (1, 2.0, OTHER, OTHER),  # nothing is promoted: the class can be seen
+    (1, 2.0, OTHER, OTHER),  # nothing is promoted, because the class can be observed
     (True, 1, OTHER, OTHER),
     (1, BIG, Joined("python", U8), Joined("python", U8)),
     (-1, BIG, OTHER, OTHER),
@@ -28,7 +28,7 @@ TABLE = [
     (1, np.int64(2), Joined("scalar", I8), Joined("scalar", I8, True)),
     (1j, np.complex128(2), Joined("scalar", C16), Joined("scalar", C16, True)),
     (True, np.True_, Joined("scalar", BOOL), Joined("scalar", BOOL, True)),
-    (1, np.float64(2), Joined("scalar", F8), OTHER),  # `0` is no float, but after an iteration it is not visible
+    (1, np.float64(2), Joined("scalar", F8), OTHER),  # `0` is not a float, but after an iteration it cannot be observed
     (1, np.int8(2), Joined("scalar", np.dtype("i1")), OTHER),  # Python has no such numbers
     (1.0, "a", OTHER, OTHER),
     (None, 1.0, OTHER, OTHER),
@@ -40,11 +40,11 @@ def test_what_two_numbers_become(a, b, at_head, of_arms):
     tracer = _core.Tracer("f", options={}, backend="interp")
     assert join(tracer, a, b, True, True) == at_head
     assert join(tracer, a, b, False, True) == of_arms
-    assert join(tracer, b, a, False, True) == of_arms  # arms have no order
+    assert join(tracer, b, a, False, True) == of_arms  # the order of branches does not matter
 
 
 def test_what_is_not_known_is_checked_or_refused():
-    """A traced int may be of [0, 2**64) only where the program may ask."""
+    """A traced int may only be in [0, 2**64) where the program can check this."""
     tracer = _core.Tracer("f", options={}, backend="interp")
     number = tracer.lift(5)
     assert join(tracer, number, BIG, False, True) == Joined("python", U8)
@@ -52,7 +52,7 @@ def test_what_is_not_known_is_checked_or_refused():
 
 
 def test_what_two_arrays_become():
-    """One of their dtype; sizes are their user's to compare. A number is no array."""
+    """An array of their common dtype; the caller compares sizes. A number never joins an array."""
     tracer = _core.Tracer("f", options={}, backend="interp")
     a, b, c = (tracer.array(v) for v in (np.zeros(3), np.zeros(5), np.zeros(3, "f4")))
     for at_head in (True, False):
@@ -81,7 +81,7 @@ def largest(x, c, d):
 
 @pytest.mark.parametrize("program", [choice, loop, largest])
 def test_a_tagged_number_meets_no_scalar_of_another_dtype(program):
-    """np.float32(1) equals one of float64 exactly, and is none."""
+    """np.float32(1) equals a float64 exactly, but has another class."""
     compiled = cinductor.compile(program, backend="interp")
     for c in (1.0, -1.0):
         for d in (1.0, -1.0):
@@ -116,7 +116,7 @@ def scaled(x, c):
 
 @pytest.mark.parametrize("program", [of_an_arm, added, of_no_trip, scaled])
 def test_a_float_that_float32_rounds_is_none(program):
-    """0.1 stays Python's where the other number is float32."""
+    """0.1 stays a Python float if the other number is float32."""
     compiled = cinductor.compile(program, backend="interp")
     for sign in (1.0, -1.0):
         args = np.full(12, 2.5, np.float32), np.full(12, sign)
@@ -138,7 +138,7 @@ def returned_ints(x, c):
 
 @pytest.mark.parametrize("program, dtype", [(returned_floats, "f4"), (returned_ints, "i1")])
 def test_numbers_that_cannot_meet_are_returned_each_for_itself(program, dtype):
-    """A result need not be one value: the program says which of two it is."""
+    """A result may be one of two values: the program says which."""
     compiled = cinductor.compile(program, backend="interp", fullgraph=True)
     for sign in (1.0, -1.0):
         args = np.full(2, 2, dtype), np.full(2, sign)

@@ -1,5 +1,6 @@
-"""Where a result's elements lie, and whether it is a view, is NumPy's for every layout of the argument: by one program
-for many sizes as by one for each, one after another in the same function.
+"""Tests that the layout of a result, and whether it is a view, is NumPy's for every layout of the argument.
+
+One program for many sizes and one for each size are tested, by calls of one function in sequence.
 """
 
 import random
@@ -69,7 +70,7 @@ MADE = {
 
 
 def steps(x):
-    """Strides of the axes along which there is a step."""
+    """Strides of the axes that have more than one element."""
     return [s for s, n in zip(x.strides, x.shape, strict=True) if n > 1]
 
 
@@ -115,7 +116,9 @@ def test_no_size_for_the_rest_of_nothing():
 
 
 def test_a_call_is_told_of_the_axis_that_has_one_element():
-    """By its stride such an axis has no place among the others: the guard that refuses it names it."""
+    """The stride of such an axis does not define its place in the stride order, so the guard that fails names the
+    axis.
+    """
     compiled = cinductor.compile(lambda x: x * 2 + x.T.sum(), backend="interp", dynamic=True)
     for shape in ((6, 7), (5, 9), (8, 1)):
         compiled(np.ones(shape, order="F"))
@@ -151,7 +154,7 @@ KEPT = {
 
 
 def an_array(rng, shape, order, kind):
-    """Of axes in that order of memory: dense, every other element of a larger one, or backwards."""
+    """An array whose axes have this order in memory: dense, every other element of a larger array, or reversed."""
     n = 1 + (kind == "part")
     inside = [shape[k] * n for k in order]
     a = np.arange(float(np.prod(inside))).reshape(inside)
@@ -160,15 +163,16 @@ def an_array(rng, shape, order, kind):
 
 
 def looks(a, is_strict):
-    """What can be seen of an array but its values. Where strides are no dense ones, those of axes with one
-    element are no one's promise."""
+    """Everything that can be seen of an array except its values. Strides of axes with one element are only compared
+    if is_strict.
+    """
     f = a.flags
     strides = a.strides if is_strict else steps(a) if a.size else None
     return a.dtype, a.shape, strides, f.c_contiguous, f.f_contiguous, f.writeable
 
 
 def some_calls(seed):
-    """Shapes and orders of one function's calls: mostly of one order and alike along all axes."""
+    """Shapes and orders for the calls of one function, mostly with one stride order."""
     rng = random.Random(seed)
     rank, is_square = rng.randint(1, 3), rng.random() < 0.5
     usual, kind = rng.sample(range(rank), rank), rng.choice(["dense", "dense", "part", "backwards"])
@@ -183,8 +187,9 @@ def some_calls(seed):
 @pytest.mark.parametrize("dynamic", [True, None], ids=["any sizes", "sizes that differ"])
 @pytest.mark.parametrize("name", KEPT)
 def test_an_array_without_elements_has_no_order(name, dynamic):
-    """Its strides, and those along an axis of one element, say nothing of the arrays of later calls, nor in
-    later processes, which know what has differed."""
+    """The strides of an empty array, and of axes with one element, must not be recorded for later calls and
+    processes.
+    """
     for seed in range(4):
         compiled = cinductor.compile(KEPT[name], backend="interp", dynamic=dynamic, options=MANY)
         for x, is_strict in some_calls(f"{name} {seed}"):

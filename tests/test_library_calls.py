@@ -1,4 +1,4 @@
-"""Calls of NumPy's functions from inside a program: what they are given, and what becomes of what they return."""
+"""Tests calls of NumPy's functions from inside a program: their arguments, and how their results are used."""
 
 import numpy as np
 import pytest
@@ -10,8 +10,7 @@ X, V = np.arange(400_000.0) % 17, np.array([0.25, 0.5, 0.25])
 
 @pytest.fixture
 def seen(monkeypatch):
-    """Of each call of the function that implements np.convolve: where its first operand is, and its result.
-    """
+    """For each call of the function that implements np.convolve: the address of its first operand, and its result."""
     calls, correlate = [], np._core.multiarray.correlate
 
     def recording(a, v, mode):
@@ -25,7 +24,7 @@ def seen(monkeypatch):
 
 @pytest.mark.parametrize("size", [50, 400_000])
 def test_a_returned_array_is_the_result(seen, size):
-    """Neither what a function of NumPy's is given nor what it returns is copied."""
+    """Neither arguments nor results of NumPy's functions are copied."""
     x = X[:size].copy()
     compiled = cinductor.compile(lambda x, v: np.convolve(x, v), fullgraph=True)
     compiled(x, V)
@@ -36,7 +35,7 @@ def test_a_returned_array_is_the_result(seen, size):
 
 
 def test_where_it_is_not_the_result(seen):
-    """In the middle of a program, beside others, in another shape, as one number."""
+    """In the middle of a program, next to other results, in another shape, as a single number."""
 
     def several(x, v):
         smooth = np.convolve(x, v)

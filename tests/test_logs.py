@@ -1,4 +1,4 @@
-"""Logs, traces and profiles: what is said, once, and nothing while nobody listens."""
+"""Tests logs, traces and profiles: what is reported, that it is reported once, and not at all without a listener."""
 
 import contextlib
 import io
@@ -158,7 +158,7 @@ def test_a_trace_has_every_artefact_and_an_index(tmp_path):
 
 
 def alone(script, *words):
-    """The output of a trace's script."""
+    """The output of a trace's stand-alone script."""
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()) as said:
         patch.setattr(sys, "argv", [str(script), *words])
         try:
@@ -206,7 +206,9 @@ def test_each_artefact_of_a_trace_runs_alone_and_computes_what_numpy_does(tmp_pa
 
 
 def test_a_changed_artefact_is_what_runs(tmp_path):
-    """Each level is read from its file, and not made of the graph again; one of another graph is refused."""
+    """Each level is read from its edited file instead of being lowered from the graph. A file for another graph is
+    refused.
+    """
     events.listeners.append(trace := Trace(str(tmp_path)))
     try:
         cinductor.compile(lambda x: x * 3.0 + 1)(np.ones(5))
@@ -240,13 +242,13 @@ def test_a_program_of_a_trace_is_compiled_without_python(tmp_path):
     subprocess.run([os.environ.get("CC", command[0]).split()[-1], *command[1:]], cwd=folder, check=True)
     said = subprocess.run([folder / "main"], capture_output=True, text=True, check=True).stdout
     assert "status 0" in said and "result 0: size 3" in said
-    # Of the array's 4 elements a step the last lies first: what main fills in there, times its number, 0.5.
+    # Of each step's 4 elements the last comes first: main fills the array with that index times 0.5.
     first = np.array((0.5 + 3 % 7 / 8) * 0.5 + 1).view(np.uint64)
     assert f"result 0: size 3, first eight bytes {int(first):016x}" in said
 
 
 def test_nobody_hears_of_captures_of_our_own(tmp_path):
-    """A measurement of the machine for a report is not reported as a capture of the user's."""
+    """A measurement that a report makes is not reported as a capture of the user's."""
     from cinductor.report.measure import add
 
     events.listeners.append(trace := Trace(str(tmp_path)))
@@ -414,7 +416,7 @@ def test_what_takes_long_has_a_line_that_goes(monkeypatch):
     with cinductor.config.patch(progress=False):
         compiled(slow)(V)
     assert terminal.text == ""
-    monkeypatch.setattr(progress, "PATIENCE", 30.0)  # of a machine that does much else
+    monkeypatch.setattr(progress, "PATIENCE", 30.0)  # a busy machine must not exceed it
     compiled(lambda x: x + 2)(V)
     assert terminal.text == ""
 

@@ -1,4 +1,4 @@
-"""Lists of numbers that are as long as a size: buffers of one program, which calls and results see as lists."""
+"""Tests lists of numbers whose length is a size: a buffer inside the program, a list for calls and results."""
 
 import numpy as np
 import pytest
@@ -121,7 +121,7 @@ def test_right_whatever_is_done_with_them(fn, dynamic):
 
 
 def behind_a_break(x):
-    """The list of each iteration is an array's; in a loop nobody can look at what is in it."""
+    """The list of each iteration is converted to an array, which a loop can only do without reading the list."""
     x[[0, -1]] += 1
     print(end="")
     made = None
@@ -131,7 +131,7 @@ def behind_a_break(x):
 
 
 def settled_in_between(x):
-    """Python begins an `or` that was to be captured."""
+    """Python evaluates the first operand of an `or` that would otherwise be captured."""
     n = 0
     kept = [x]
     while n < len(x) and kept[0] is x:

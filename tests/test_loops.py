@@ -1,4 +1,4 @@
-"""Loops that cannot be captured, that never end, and what user code around them sees."""
+"""Tests loops that cannot be captured, loops that never end, and what user code around them observes."""
 
 import os
 import signal
@@ -12,7 +12,7 @@ from cinductor.testing import assert_same
 
 
 def interrupted(call, after=0.5):
-    """The call is interrupted by Ctrl-C, and ends soon."""
+    """Interrupt the call by Ctrl-C; it must end soon."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's job ignores it
     timer = threading.Timer(after, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
@@ -55,7 +55,7 @@ def test_a_loop_without_end_is_interrupted(fn, x, backend):
     given = x.copy()
     interrupted(lambda: compiled(given))
     ended = x - 1 if fn is endless_in_a_kernel else x[:0]
-    if fn is not endless_around_kernels:  # it is as usable as before
+    if fn is not endless_around_kernels:  # the compiled function still works
         np.testing.assert_array_equal(compiled(ended.copy()), fn(ended.copy()))
 
 
@@ -79,7 +79,7 @@ def test_a_graph_that_is_too_large_names_the_loop():
 
 
 def test_a_list_that_is_too_long():
-    """The loop is captured, what it leaves is more than a graph may have."""
+    """The loop is captured, but its result has more items than a graph may have."""
 
     def fills(x):
         kept = []
@@ -251,8 +251,7 @@ def test_arrays_that_change_places(fn, dynamic):
         assert_same(given, expected)
 
 
-# --- names that iterations hand on as they are
-# ------------------------------------------------------------
+# --- names that iterations pass on unchanged ------------------------------------------------------------
 
 
 def swapped_then_written(x, y, n):
@@ -340,8 +339,9 @@ def memory(results, arguments):
 @pytest.mark.parametrize("dynamic", [False, True])
 @pytest.mark.parametrize("fn", HANDED_ON, ids=lambda fn: fn.__name__)
 def test_arrays_that_are_handed_on_stay_themselves(fn, dynamic):
-    """After few iterations, or any number, a name may be an argument itself: then it is that, and
-    writes go there."""
+    """After any number of iterations, a name may be an argument itself. Then it is the same object, and writes go to
+    it.
+    """
     compiled = cinductor.compile(fn, backend="interp", dynamic=dynamic)
     count = fn.__code__.co_argcount - 1
     for n in (9, 10, 0, 1, 2, 3, 20):
@@ -353,8 +353,7 @@ def test_arrays_that_are_handed_on_stay_themselves(fn, dynamic):
         assert memory(got, given) == memory(want, expected)
 
 
-# --- as many iterations as data decide, around what only Python does
-# --------------------------------------
+# --- data-dependent iterations around statements that only Python can run ---------------------------------
 
 
 def counted_by_a_mask(y, t):

@@ -1,4 +1,4 @@
-"""`match` statements are captured as the `if` that asks the same: values, sequences, mappings, classes."""
+"""Tests that `match` statements are captured like the equivalent `if`: values, sequences, mappings, classes."""
 
 import array
 import ast
@@ -97,7 +97,7 @@ def nested(x, y):
 
 
 def bound_by_a_guard(x):
-    """A name that a failed guard leaves is looked at."""
+    """A name bound by a pattern whose guard failed is read."""
     match x[0]:
         case v if v > 2:
             return v, x
@@ -210,7 +210,7 @@ class Wrong:
 
 
 class Asked:
-    """Counts the reads of each part."""
+    """Counts the reads of each attribute and item."""
 
     def __init__(self):
         self.reads = []

@@ -1,4 +1,4 @@
-"""Functions of numbers on traced ones: Python's values, types and exceptions."""
+"""Tests functions of Python's math module on traced numbers: Python's values, types and exceptions."""
 
 import math
 
@@ -59,7 +59,7 @@ def agree(found, expected):
 @pytest.mark.parametrize("fn", UNARY, ids=lambda f: f.__name__)
 @pytest.mark.parametrize("kind", ["argument", "element", "small element", "integer"])
 def test_one_number(fn, kind):
-    """As an argument, and as an element of an array, which only the running program knows."""
+    """As an argument, and as an element of an array, which is only known at run time."""
 
     def of_argument(x):
         return fn(x)

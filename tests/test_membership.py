@@ -1,4 +1,4 @@
-"""`in` and `not in` where something is traced: Python's meaning, identity and NaN included."""
+"""Tests `in` and `not in` with traced operands: Python's meaning, with identity and NaN."""
 
 import math
 
@@ -44,7 +44,7 @@ def test_numbers_of_python(members):
 @pytest.mark.parametrize("dtype", ["i8", "f8", "f4", "u1", "?", "c16"])
 @pytest.mark.parametrize("members", MEMBERS, ids=repr)
 def test_elements(members, dtype):
-    """Elements that only the running program knows."""
+    """Elements that are only known at run time."""
 
     def f(x, out):
         for i in range(len(x)):
@@ -164,7 +164,7 @@ SETS = [
 
 @pytest.mark.parametrize("f", SETS)
 def test_sets_give_their_items_in_the_order_that_pythons_do(f):
-    """Which of two items that collide comes first is decided when they are added, and stays."""
+    """The order of two items that collide depends on the order in which they were added."""
     compiled = cinductor.compile(f, backend="interp")
     for n in (4, 3, 7, 4, 12):
         assert repr(compiled(np.arange(float(n)))) == repr(f(np.arange(float(n))))

@@ -1,5 +1,7 @@
-"""Random programs about memory, narrow numbers and containers: values, writes, exceptions, draws, and which results are which
-arrays, share memory and lie how. `make fuzz` runs CINDUCTOR_FUZZ new ones.
+"""Runs random programs about memory, narrow numbers and containers.
+
+Values, writes, exceptions, draws, layouts, and which results are which arrays or share memory must be NumPy's.
+`make fuzz` runs CINDUCTOR_FUZZ new ones.
 """
 
 import copy
@@ -15,7 +17,7 @@ import ways
 from cinductor import testing
 
 everything_is_compiled = test_fuzz.everything_is_compiled  # the fixture
-CALLS = [0, 0, 1, 0, 2, 3, 3, 1, 4]  # a size, aliases and dtypes that were there before, and new ones
+CALLS = [0, 0, 1, 0, 2, 3, 3, 1, 4]  # calls repeat sizes, aliasing and dtypes of earlier calls, and add new ones
 PROGRAMS = range(120)
 
 
@@ -26,7 +28,7 @@ def owner(array):
 
 
 def copied(arguments):
-    """Arrays that overlap as the arguments do."""
+    """Copies of the arguments that overlap in the same way."""
     memo, made = {}, []
     for value in arguments:
         if not isinstance(value, np.ndarray):
@@ -43,14 +45,14 @@ def copied(arguments):
 
 
 def objects(value):
-    """The objects of a result: arrays and containers, outermost first."""
+    """The objects of a result, arrays and containers, outermost first."""
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
     own = [value] if isinstance(value, np.ndarray | list | dict) else []
     return [*own, *itertools.chain.from_iterable(map(objects, inner))]
 
 
 def memory_of(result, arguments):
-    """Which of these are one object, which share memory, and how they lie."""
+    """Which objects are identical, which share memory, and their layouts."""
     found = [*objects(result), *objects(arguments)]
     arrays = [x for x in found if isinstance(x, np.ndarray)]
     return (

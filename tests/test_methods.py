@@ -1,4 +1,6 @@
-"""Attributes of objects that outlive the call, set by it: they wait for its end, and are then what Python would have set."""
+"""Tests attributes of objects that outlive the call. They are set at the end of the call to what Python would have
+set.
+"""
 
 import copy
 
@@ -213,7 +215,7 @@ def shown(value):
 
 
 def outcome(fn, simulation):
-    """Result, exception and attributes."""
+    """The result, the exception and the attributes."""
     try:
         result = fn(simulation)
     except ValueError as error:

@@ -1,4 +1,6 @@
-"""Numbers that are Python's on one path and NumPy's on another: each operator gives what its path's operand would."""
+"""Tests numbers that are Python's on one path and NumPy's on another: each operator follows the rules of the kind at
+run time.
+"""
 
 import numpy as np
 import pytest
@@ -42,7 +44,7 @@ OPERATORS = {
 @pytest.mark.parametrize("backend", ("c", "interp"))
 @pytest.mark.parametrize("name", OPERATORS)
 def test_ints(name, backend):
-    """Beyond 64 bits the function itself answers: Python's int grows, NumPy's wraps around."""
+    """If a value exceeds 64 bits, the original function runs: Python's int grows, NumPy's wraps around."""
 
     def f(x):
         return OPERATORS[name](summed(x))
@@ -56,7 +58,7 @@ def test_ints(name, backend):
 
 
 def test_in_the_loop():
-    """The perceptron: a bias that Python begins and NumPy goes on with."""
+    """The perceptron: its bias starts as a Python number and becomes NumPy's."""
 
     def train(rows, labels, epochs):
         weights, bias, mistakes = np.zeros(rows.shape[1]), 0, 0
@@ -80,11 +82,11 @@ def test_in_the_loop():
             assert type(got) is type(want) and np.array_equal(got, want)
 
 
-# --- bools, results, and what only one of the two could be -----------------------------------------
+# --- bools, results, and operations that only one of the two kinds has ----------------------------------
 
 
 def operands_of_words(x, flag):
-    """Python's `and` and `or` give an operand, whatever its class."""
+    """`and` and `or` return one of their operands, whatever its class."""
     b, c = x[0] < x[1], float(x[0]) < float(x[2])
     return b and flag, b or flag, flag and b, flag or b, b and c, b or c, c and b, c or b
 
@@ -133,8 +135,9 @@ def divided_behind_a_loop(x, n, d):
 @pytest.mark.parametrize("x", [[1.0, 2, 3], [-1.0, -2, -3]])
 @pytest.mark.parametrize("n", [3, 0, 2.5])
 def test_divided_behind_a_loop(x, n):
-    """A divisor that data decide is checked; what neither class of number has in common is after a
-    break, where it is known which of the two there is."""
+    """A data-dependent divisor is checked. An operation that the two kinds of numbers do not share runs after a
+    break, where the kind is known.
+    """
     testing.check(divided_behind_a_loop, np.array(x), n, 3, backend="interp")
 
 
@@ -152,12 +155,12 @@ def divided_behind_a_break(x, k):
 @pytest.mark.parametrize("dtype", ["int64", "float64", "float32"])
 @pytest.mark.parametrize("x", [[1, 2, 3], [-1, -2, -3]])
 def test_divided_behind_a_break(x, dtype):
-    """Nothing can be restarted, and no check could fail: the number is settled."""
+    """The call cannot be restarted, so no check may fail: the number is computed first."""
     testing.check(divided_behind_a_break, np.array(x, dtype), 2, backend="interp")
 
 
 def set_in_an_inner_loop(x, n):
-    """n: where the number of inner iterations comes from: the argument, or what is in it."""
+    """n: the number of inner iterations is the argument, or an element of it."""
     total, trips = 0, int(n[0]) if isinstance(n, np.ndarray) else n - 2
     for i in range(len(x)):
         for _ in range(trips):
@@ -219,8 +222,8 @@ def is_reset_in_an_inner_loop(x, n):
 )
 @pytest.mark.parametrize("first", (0, 3))
 def test_inner_loops_of_no_trips(fn, first):
-    """They leave an int of before the outer loop Python's, whatever later iterations of that begin
-    with."""
+    """Such a loop leaves an int from before the outer loop a Python int, whatever later outer iterations start with.
+    """
     compiled = cinductor.compile(fn, backend="interp")
     data = [np.array(n) for n in ((first, 2), (0, 0), (2, 0), (0, 2), (3, 1))]
     for n in (*data, *data):
@@ -239,7 +242,7 @@ def test_inner_loops_of_no_trips_of_an_argument(dynamic):
 
 @pytest.mark.parametrize("dynamic", (False, True))
 def test_a_number_of_either_class_is_stored_where_it_fits(dynamic):
-    """Python's int raises where NumPy's wraps."""
+    """Python's int raises, NumPy's wraps around."""
 
     def f(u, s):
         u[s > 2] = min((s > 1).sum(), int(s[0]))

@@ -1,5 +1,6 @@
-"""Loops that are turned around, and elements that live in variables: the results of Python, where that is done and where
-it must not be."""
+"""Tests interchanged loops and elements promoted to scalars. Results must equal Python's where this is done and where
+it must not be done.
+"""
 
 from pathlib import Path
 
@@ -43,7 +44,7 @@ def product(a):
 
 
 def product_of_itself(a):
-    """Rows read what other columns of the same row become."""
+    """A row is computed from other columns of the same row."""
     n = a.shape[0]
     for i in range(n):
         for j in range(n):
@@ -52,7 +53,7 @@ def product_of_itself(a):
 
 
 def with_itself(a):
-    """The last iteration of k meets the element that is stored."""
+    """The last iteration of k reads the element that is being stored."""
     n = a.shape[0]
     for i in range(n):
         for j in range(n):
@@ -79,7 +80,7 @@ def running_two_back(a):
 
 
 def running_overwritten(a):
-    """Another store comes between the two."""
+    """Another store to the array comes between two stores of the promoted element."""
     for i in range(a.shape[0]):
         for j in range(1, a.shape[1]):
             a[i, j] = a[i, j - 1] + 1
@@ -88,7 +89,7 @@ def running_overwritten(a):
 
 
 def where_positive(a):
-    """The held element is stored in some iterations."""
+    """The promoted element is only stored in some iterations."""
     for i in range(a.shape[0]):
         for j in range(1, a.shape[1]):
             if a[i, j] > 0:
@@ -96,7 +97,7 @@ def where_positive(a):
 
 
 def into_the_next_row(a):
-    """No iteration, and no element, in the last row."""
+    """The last row has no iteration, and no element is promoted."""
     n = a.shape[0]
     for i in range(n):
         for j in range(n - 1 - i):
@@ -104,14 +105,14 @@ def into_the_next_row(a):
 
 
 def column_sums(a):
-    """The row of sums is one of those added up: not to be turned around."""
+    """The row of sums is itself an operand, so the loops must not be interchanged."""
     for j in range(a.shape[1]):
         for i in range(a.shape[0]):
             a[0, j] += a[i, j]
 
 
 def shifted_columns(a):
-    """A column reads what the one before it stored."""
+    """A column reads what the previous column has stored."""
     for r in range(2):
         for j in range(1, a.shape[1]):
             for i in range(a.shape[0]):
@@ -126,7 +127,7 @@ def diagonal_neighbours(a):
 
 
 def alternating(a):
-    """Two elements in turn, held side by side."""
+    """Two elements are promoted at the same time."""
     for i in range(a.shape[0]):
         for j in range(2, a.shape[1]):
             a[i, 0], a[i, 1] = a[i, 1] + a[i, j], a[i, 0] * 0.5
@@ -222,7 +223,7 @@ def test_what_is_held(fn, is_held):
 
 def make_blocks(width):
     def sweep(a, blocks):
-        """Down the rows, block of columns after block of columns."""
+        """Goes down the rows, one block of columns after the other."""
         for t in range(blocks):
             for k in range(a.shape[0] - 1):
                 a[k + 1, 8 * t : 8 * t + width] += a[k, 8 * t : 8 * t + width]
@@ -231,7 +232,7 @@ def make_blocks(width):
 
 
 def from_neighbours(a, blocks):
-    """Blocks that read a column of the next one."""
+    """Blocks that read a column of the next block."""
     for t in range(blocks):
         for k in range(a.shape[0] - 1):
             a[k + 1, 8 * t : 8 * t + 8] += a[k, 8 * t + 1 : 8 * t + 9]
@@ -272,7 +273,7 @@ def test_folds_in_order_at_each_level(arch):
 
 
 def test_bits_of_a_second_byte():
-    """Masks that are tested, and masks whose bits are used."""
+    """Masks that are compared with 0, and masks whose value is used."""
 
     def mixed(data):
         crc, count = 0x1D0F, 0

@@ -1,4 +1,4 @@
-"""Medians of few elements are arithmetic: equal to NumPy's, without a library call."""
+"""Tests medians of few elements, which are computed by a sorting network without a library call."""
 
 import itertools
 
@@ -13,7 +13,7 @@ RNG = np.random.default_rng(5)
 
 @pytest.mark.parametrize("n", range(15))
 def test_exchanges_order_every_sequence(n):
-    """By the zero-one principle: what orders all sequences of bits orders everything."""
+    """The zero-one principle: a network that sorts all sequences of bits sorts all sequences."""
     bits = np.array(list(itertools.product((0, 1), repeat=n)), int).reshape(2**n, n)
     line = [bits[:, k] for k in range(n)]
     for i, j in exchanges(n):
@@ -97,7 +97,7 @@ def test_a_filter_is_one_kernel():
 
 
 def test_sizes_that_vary_are_numpys():
-    """A network is made for one number of elements."""
+    """A network is built for a constant number of elements."""
     fn = cinductor.compile(lambda x: np.median(x, axis=0), dynamic=True, fullgraph=True)
     for n in (5, 6, 9):
         x = RNG.random((n, 4))

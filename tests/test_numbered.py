@@ -1,5 +1,9 @@
-"""What goes over items by number: iter, zip, map and itertools over arrays, ranges, lists and views, in loops that are captured,
-and wherever Python may see what they keep, how far they are or what they call."""
+"""Tests iteration over indexable items (iter, zip, map and itertools over arrays, ranges, lists and views) in
+captured loops.
+
+Also tests every place where Python can observe the iterators: the items they hold, their position, the functions
+they call.
+"""
 
 import itertools
 import operator
@@ -262,7 +266,7 @@ def test_one_program_for_any_length(fn):
     assert compiled._cinductor_job.captures == 1
 
 
-# --- what Python may see ---
+# --- where Python can observe the iterators ---
 
 
 @other

@@ -1,4 +1,6 @@
-"""Numbers whose kinds meet: unsigned beside signed integers, zeros of both signs, powers; NumPy's and Python's own results."""
+"""Tests operations on two kinds of numbers: unsigned with signed integers, zeros of both signs, powers. Results must
+be NumPy's and Python's.
+"""
 
 import functools
 import itertools
@@ -27,12 +29,12 @@ def six(u, s):
     return u > s, u < s, u >= s, u <= s, u == s, u != s, s > u, s < u, s >= u, s <= u, s == u, s != u
 
 
-# --- unsigned beside signed integers ------------------------------------------------------------
+# --- unsigned with signed integers --------------------------------------------------------------
 
 
 @pytest.mark.ways(*ways.CPU)
 def test_signs_compare_by_value(way):
-    """Arrays and NumPy's numbers of any width, in both orders."""
+    """Arrays and NumPy scalars of all widths, in both orders."""
     u, s = EVERY
     compiled = whole(six, way)
     for other in (s, s[2], s[3], s.astype(np.int32), s.astype(np.int8), s > 0, s.astype(float), np.float32(2**63)):
@@ -45,7 +47,7 @@ def test_signs_compare_by_value(way):
 
 @pytest.mark.parametrize("kind", [np.uint64, np.int64, np.uint8, np.int8])
 def test_any_int_of_pythons_compares(kind):
-    """Constant and varying; one that the dtype cannot hold is greater or less than every element."""
+    """Constant and varying ints. One that the dtype cannot hold is greater or less than every element."""
     values = (EVERY[0] if kind is np.uint64 else EVERY[1]).astype(kind)
     for operand in (values, values[5]):
         for number in INTS:
@@ -76,7 +78,7 @@ def chosen(u, s):
 
 def searched(u, s):
     found = np.isin(u, s), np.isin(s, u), np.isin(s, [2**63, 5]), np.searchsorted(u, s), np.setdiff1d(u, s), np.array_equal(u, s)
-    rounded = np.isin([2**53, 2**53 + 1, s[0]], np.arange(40) / 2)  # two that are one float
+    rounded = np.isin([2**53, 2**53 + 1, s[0]], np.arange(40) / 2)  # two ints that become one float
     return found, rounded, s[1] in u, u[3] in s, s[2] in u, -1 in u, 2**63 in s, 2**64 - 1 in u, np.digitize(u, np.sort(s))
 
 
@@ -110,7 +112,7 @@ def test_where_signs_meet(function, way):
 
 @pytest.mark.parametrize("name", ["logical_and", "logical_xor", "ldexp"])
 def test_an_int_that_no_c_long_holds(name):
-    """NumPy makes a long of it where its loop is of bools."""
+    """NumPy converts it to a C long if its loop is for bools."""
     function = getattr(np, name)
     compiled = cinductor.compile(lambda x, n: function(x, n), backend="interp")
     for number in (3, 2**31, 2**63 - 1, 2**63, -(2**63) - 1, 2**64):
@@ -134,7 +136,9 @@ def clipped(x, y, z):
 @pytest.mark.ways(*ways.CPU)
 @pytest.mark.parametrize("dtype", ["e", "f", "d"])
 def test_zeros_of_extremes(dtype, way):
-    """Which of a 0 and a -0 is taken. (NumPy's fmax and fmin of whole vectors and of the rest of an array differ.)"""
+    """Which of 0 and -0 is returned. (NumPy's fmax and fmin differ between whole vectors and the remainder of an
+    array.)
+    """
     x, y, z = (v.astype(dtype) for v in ZEROS)
     for function in (extremes, clipped):
         got, want = whole(function, way)(x, y, z), function(x, y, z)
@@ -166,8 +170,9 @@ def of_pythons(x, e):
 @pytest.mark.ways(*ways.CPU)
 @pytest.mark.parametrize("dtype", ["e", "f", "d"])
 def test_powers_of_numbers(dtype, way):
-    """They are the C library's, for NumPy's numbers and Python's: in loops, as constants, in the first call and later; but
-    squares in loops are products."""
+    """Powers of scalars are the C library's, in loops, as constants, in the first call and later; but squares in
+    loops are products.
+    """
     rng = np.random.default_rng(4)
     x = np.concatenate([rng.uniform(0.01, 9, 500), rng.normal(size=300), 10 ** rng.uniform(-30, 30, 200)])
     special = [0.0, -0.0, 1.0, -1.0, -8.0, np.inf, -np.inf, np.nan, 5e-324, 1e308, 2.0**-537, 2.0**500]
@@ -195,7 +200,7 @@ def test_a_power_is_the_same_in_every_call(kind):
 
 
 def test_lists_of_large_ints():
-    """Their array's dtype depends on all of them, however long the list is."""
+    """The dtype of the list's array depends on all of them, however long the list is."""
 
     def appended(u):
         kept = []
@@ -213,7 +218,9 @@ def test_lists_of_large_ints():
 
 @pytest.mark.parametrize("dtype", ["e", "f", "d"])
 def test_powers_of_arrays_by_one_number(dtype):
-    """What NumPy has a shorter way for, given as constants, numbers and arrays of one, to the bit; -inf and -0 tell them apart."""
+    """Exponents for which NumPy has a faster way, as constants, numbers and arrays of one element, to the bit. -inf
+    and -0 distinguish these ways.
+    """
     x = np.array([2.25, 3.3, 0.7, -0.0, 0.0, np.inf, -np.inf, np.nan, 1e-5]).astype(dtype)
     with np.errstate(all="ignore"):
         for e in (2, 0.5, -1, 1, 0, 2.0, -1.0):
@@ -224,12 +231,12 @@ def test_powers_of_arrays_by_one_number(dtype):
                 testing.check(lambda x, e: form(x, e), x, strong, backend="interp")  # noqa: B023
 
 
-# --- layouts and sources ------------------------------------------------------------------------
+# --- layouts and sources of arrays --------------------------------------------------------------
 
 
 @pytest.mark.parametrize("dynamic", [False, True])
 def test_strides_of_what_overlaps(dynamic):
-    """New arrays lie as NumPy's do, whatever the strides of an argument have in common with its sizes."""
+    """New arrays have NumPy's layout, even if strides of an argument have common factors with its sizes."""
     base = np.arange(100.0)[50:]
     shapes = [((2, 2, 3), (8, 24, 16)), ((2, 3, 2), (8, 16, 24)), ((0, 3), (8, 8)), ((4, 3), (8, 8)), ((3, 0), (8, 8)), ((0, 3), (24, 8)), ((3, 3), (16, 8)), ((2, 3), (0, 8))]
     for (shape, strides), function in itertools.product(shapes, (lambda v: v + 1, np.empty_like, lambda v: v.astype("f4"), lambda v: v.T * 2)):
@@ -280,7 +287,7 @@ ONE_INT = {
 @pytest.mark.parametrize("dynamic", [None, True])
 @pytest.mark.parametrize("name", ONE_INT)
 def test_functions_of_one_int_give_what_numpy_gives(name, dynamic):
-    """Also once the int is a symbol."""
+    """Also when the int has become a symbol."""
     compiled = cinductor.compile(ONE_INT[name], backend="interp", dynamic=dynamic)
     for value in (-30, -20, 7, 5):
         want, got = ONE_INT[name](value), compiled(value)
@@ -289,7 +296,7 @@ def test_functions_of_one_int_give_what_numpy_gives(name, dynamic):
 
 @pytest.mark.parametrize("backend", ["c", "interp"])
 def test_a_sum_of_minus_zero_is_zero(backend):
-    """Of a number and over no axes, too: NumPy's sum starts from 0."""
+    """NumPy's sum starts from 0, also for a number and over no axes."""
     zeros = (-0.0, np.array(-0.0), np.float32(-0.0), np.array([[-0.0]]), np.array(complex(-0.0, -0.0)))
     for f in (np.sum, np.mean, np.add.reduce, np.nansum, np.nanmean, lambda x: np.sum(x, axis=()), lambda x: np.sum(x, keepdims=True)):
         compiled = cinductor.compile(lambda x, f=f: f(x), backend=backend)
@@ -300,7 +307,7 @@ def test_a_sum_of_minus_zero_is_zero(backend):
 
 @pytest.mark.parametrize("dtype", ["F", "D"])
 def test_the_magnitude_of_numpys_complex_numbers(dtype):
-    """Is the C library's hypot, not the loop of np.absolute."""
+    """abs() of a NumPy complex scalar is the C library's hypot, not the loop of np.absolute."""
 
     def each(z):
         sizes = np.zeros(len(z), z.real.dtype)

@@ -1,6 +1,6 @@
-"""Rows that are walked once for two reductions, the second of which is of what the first is taken from.
+"""Tests online reductions: two reductions of a row in one pass, where the second depends on the result of the first.
 
-Longer than memory is near, says `online_bytes`; here every row is.
+The threshold `online_bytes` is set so that every row is long enough.
 """
 
 import warnings
@@ -12,9 +12,9 @@ import cinductor
 
 ALWAYS = {"numerics": "fast", "choices": "online_bytes=1,online_exp_bytes=1"}
 NEVER = {"numerics": "fast", "choices": f"online_bytes={1 << 40}"}
-# Around a block of accumulators, of float32 and of float64; the last ones are split.
+# Lengths around the size of a block of accumulators, for float32 and float64; the last ones are split.
 LENGTHS = [1, 9, 1025, 70001]
-# Of the largest; what NumPy itself stays below here is 1.5.
+# Allowed error relative to the largest value. NumPy's own stays below 1.5 here.
 CLOSE = 4
 
 
@@ -55,7 +55,7 @@ def exact(fn, x):
 
 
 def errors(got, wanted, dtype):
-    """In units of the last place of the largest."""
+    """Errors in units of the last place of the largest value."""
     scale = float(np.abs(wanted).max()) * np.finfo(dtype).eps
     return float(np.abs(got.astype(np.longdouble) - wanted).max()) / (scale or 1)
 
@@ -128,7 +128,7 @@ def test_exponentials_that_leave_are_made():
 
 
 def special_rows(dtype):
-    """Infinities, NaN and ties at the places where parts of a row meet."""
+    """Infinities, NaN and ties at the boundaries between chunks of a row."""
     rng = np.random.default_rng(4)
     rows = rng.standard_normal((12, 5000)).astype(dtype)
     rows[0, ::3] = -np.inf
@@ -164,7 +164,7 @@ def test_masked_rows_raise_no_flag_that_numpy_does_not():
 
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 def test_far_from_zero(dtype):
-    """What a sum of squares less a square of sums would lose altogether."""
+    """The formula "mean of squares minus square of the mean" would lose all digits here."""
     noise = np.random.default_rng(5).standard_normal((2, 200000))
     x = (noise + (1e9 if dtype == "f8" else 1e4)).astype(dtype)
     wanted = exact(deviations, x)
@@ -190,7 +190,7 @@ def test_lengths_that_are_not_known():
 
 
 def test_threads_and_the_interpreter_agree():
-    """The order is the kernel's own: nobody's share of the work is seen."""
+    """The order of operations belongs to the kernel: the number of threads does not change the result."""
     x = np.random.default_rng(6).standard_normal((2, 300000))
     one, two = (cinductor.compile(all_of, options=ALWAYS | {"threads": k})(x) for k in (1, 2))
     interp = cinductor.compile(all_of, backend="interp", options=ALWAYS)(x)

@@ -1,10 +1,11 @@
-"""Every element-wise ufunc and every reduction: loop dtypes × layouts × special values × ways, against NumPy.
+"""Tests every element-wise ufunc and every reduction: loop dtypes × layouts × special values × ways to run, against
+NumPy.
 
-By the interpreter, each dtype in each layout. In other ways, each dtype contiguous and in one of three of the other layouts,
-which differ from ufunc to ufunc: how elements are found and what is done with them are independent; all with
-CINDUCTOR_FUZZ. One compile per operation and way: a function over a list of operands returns a list of results.
-What IEEE rounds exactly must have NumPy's bits (a NaN equals any NaN); transcendental functions are within 4 ULP of a
-long-double reference.
+The interpreter runs each dtype in each layout. Other ways run each dtype contiguous and in one of three of the
+other layouts, a different one for each ufunc, because addressing and computing are independent; CINDUCTOR_FUZZ
+runs all. There is one compile per operation and way: a function over a list of operands returns a list of results.
+Operations that IEEE 754 rounds exactly must have NumPy's bits (a NaN equals any NaN). Transcendental functions
+must be within 4 ULP of a long-double reference.
 """
 
 import os
@@ -19,8 +20,8 @@ TRANSCENDENTAL = {
     "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "arcsin", "arccos", "arctan", "sinh", "cosh", "tanh",
     "arcsinh", "arccosh", "arctanh", "cbrt", "power", "float_power", "arctan2", "hypot", "logaddexp", "logaddexp2",
 }
-# The sign of a zero among equal zeros, but of halves: NumPy's own vector and scalar loops differ within one array, and its
-# nextafter of halves between versions.
+# Results whose sign of zero is not compared (except for halves): NumPy's vector and scalar loops differ within one
+# array, and its nextafter of halves differs between versions.
 ZEROS_MAY_DIFFER = {"maximum", "minimum", "fmax", "fmin", "nextafter"}
 ELEMENTWISE = sorted(
     {f.__name__: f for f in vars(np).values() if isinstance(f, np.ufunc) and f.signature is None}.values(), key=lambda f: f.__name__
@@ -47,7 +48,7 @@ def special_values(char, count=29):
 
 
 def pairs(chars):
-    """Operands of one loop: each layout that can go wrong on its own."""
+    """Operands of one loop, in each layout that could be handled wrongly on its own."""
     columns = [special_values(c) for c in chars]
     shifted = [np.roll(v, 5 * k) for k, v in enumerate(columns)]
     grid = [np.resize(np.roll(v, 3 * k), (5, 7)) for k, v in enumerate(columns)]
@@ -65,7 +66,7 @@ def pairs(chars):
 
 
 def loops(ufunc):
-    """Input characters of the loops over dtypes that cinductor knows, each once."""
+    """The input characters of the loops whose dtypes cinductor supports, each once."""
     seen = []
     for types in ufunc.types:
         chars = types.split("->")[0]
@@ -113,9 +114,9 @@ def assert_within_ulp(got, want, reference, limit, what):
 
 
 def operands_of(ufunc, every=1):
-    """Of each loop the operands that are in a row, and of the other layouts one in so many: others
-    for the next loop, and for a name of another length, so that each dtype meets each layout in
-    some ufunc."""
+    """Operands for each loop: always the contiguous ones, and every `every`-th of the other layouts. The choice
+    depends on the loop and on the length of the ufunc's name, so each dtype occurs in each layout for some ufunc.
+    """
     return [
         (chars, group)
         for k, chars in enumerate(loops(ufunc))
@@ -125,7 +126,7 @@ def operands_of(ufunc, every=1):
 
 
 def legal(ufunc, group):
-    """NumPy answers with values (not, say, an exception for integers to negative powers)."""
+    """True if NumPy returns values (not, for example, an exception for integers to negative powers)."""
     if ufunc is np.reciprocal and group[0].dtype.kind in "iu" and not np.all(group[0]):
         return False  # 1/0 as an integer is a cast out of range
     try:
@@ -136,7 +137,7 @@ def legal(ufunc, group):
 
 
 def test_every_dtype_meets_every_layout():
-    """As one operand and as one of two."""
+    """As the only operand and as one of two."""
     for nin, dtypes in ((1, REAL + COMPLEX), (2, REAL + COMPLEX)):
         met = set()
         for ufunc in (f for f in ELEMENTWISE if f.nin == nin):
@@ -154,13 +155,13 @@ def test_ufunc(ufunc, way):
     def apply(groups):
         return [ufunc(*group) for group in groups]
 
-    # Containers of more than 256 leaves run in NumPy, so the groups go in parts.
+    # Containers of more than 256 leaves run in NumPy, so the groups are passed in several calls.
     size = 100 // max(1, ufunc.nin)
     for start in range(0, len(groups), size):
         part = groups[start : start + size]
         operands = [group for _, group in part]
         want = quiet(apply, operands)
-        # Only functions, and what is made of them, have other bits where they are our own.
+        # Only cinductor's own functions, and compositions of them, may differ in bits.
         for numerics in ("close",) if way.is_device else ("exact", "close") if has_own_bits(ufunc) else ("exact",):
             for version in way.versions(apply):
                 got = quiet(way.compile(version, numerics=numerics), operands)
@@ -178,7 +179,7 @@ def compare(ufunc, chars, group, got, want, is_exact):
         if is_exact:
             assert_exact(g, w, what, ufunc is np.nextafter)
         elif ufunc.__name__.startswith("logaddexp") or (ufunc is np.absolute and chars in COMPLEX):
-            # Compositions: ULPs of their parts, which cancel near a result of 0.
+            # Compositions: the ULPs of their parts, which cancel near a result of 0.
             parts = max(float(np.max(np.abs(np.where(np.isfinite(a), a, 0)), initial=0)) for a in group)
             tolerance = 8 * float(np.finfo(w.dtype).eps)
             assert type(g) is type(w) and g.dtype == w.dtype
@@ -233,7 +234,7 @@ def test_reduction(name, way):
 
 
 def compare_reduction(name, array, keywords, got, want, is_device):
-    """A device adds and multiplies in an order of its own: its error grows with the number of elements."""
+    """A device adds and multiplies in its own order, so its error grows with the number of elements."""
     what = f"{name} {array.dtype} {array.shape} {keywords}"
     assert type(got) is type(want) and got.dtype == want.dtype and got.shape == want.shape, what
     if is_device and got.dtype.kind in "fc":

@@ -1,4 +1,6 @@
-"""Library functions that nobody has written down: what the first call gave makes later captures whole."""
+"""Tests library functions without a row in the tables. The first call records the types of their results, so that
+later captures include them.
+"""
 
 import numpy as np
 import pytest

@@ -1,6 +1,6 @@
-"""Conditions on sizes are the program's to decide: one compile serves both sides of them, equal to NumPy on each.
+"""Tests conditions on sizes: the program evaluates them, so one compile serves both outcomes, each equal to NumPy.
 
-Where the arms cannot be one region (another rank, an exception) this call's sizes decide, with a guard.
+If the two branches cannot become one region (different rank, an exception), the condition is guarded instead.
 """
 
 import warnings
@@ -39,7 +39,7 @@ def assert_same(got, want):
 
 
 def agree(compiled, *args):
-    """One call, and NumPy's: results, what is written, exceptions."""
+    """One call and NumPy's give the same results, writes and exceptions."""
     theirs = [a.copy() if isinstance(a, np.ndarray) else a for a in args]
     got, raised = outcome(compiled, args)
     want, error = outcome(compiled.__wrapped__, theirs)

@@ -1,4 +1,4 @@
-"""Sums of floats have the bits of NumPy's: its order follows from shapes, strides, axes and dtypes."""
+"""Tests that sums of floats have NumPy's bits. NumPy's order of addition depends on shapes, strides, axes and dtypes."""
 
 import os
 import random
@@ -44,7 +44,7 @@ FUNCTIONS = {
 
 
 def bits(a):
-    """The parts of an array as integers, each NaN the same one."""
+    """The parts of an array as integers; all NaN are equal."""
     parts = [a.real, a.imag] if a.dtype.kind == "c" else [a]
     texts = []
     for part in parts:
@@ -65,7 +65,7 @@ def assert_same_bits(got, want):
 
 
 def some_array(rng, sizes, least, most, dtypes):
-    """A view of memory in some order, of all of it or of a part, perhaps backwards or repeated."""
+    """A view of a buffer with its axes in random order: all of it or a part, perhaps reversed or broadcast."""
     rank, dtype = rng.randint(1, 4), rng.choice(dtypes)
     shape = [0]
     while not least <= np.prod(shape) <= most:
@@ -160,7 +160,7 @@ def test_close_has_an_order_of_its_own():
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64])
 def test_trees_of_every_shape(dtype):
-    """Halves of blocks, two, three and four of them, and what is no whole vector."""
+    """NumPy's pairwise sums: blocks that are halved, two to four of them, and a remainder that is no whole vector."""
     lengths = [*range(120, 600, 9), 256, 264, 272, 280, 488, 496, 504, 511, 512, 513, 520, 2048, 4100]
 
     def squares(x):
@@ -178,7 +178,9 @@ def test_trees_of_every_shape(dtype):
 
 
 def test_windows_whose_width_only_the_run_knows():
-    """A width as a difference of minima says nothing about which axis is the outer one; its products with other sizes do."""
+    """The width, a difference of minima, does not say which axis is the outer one; products of it with other sizes
+    do.
+    """
 
     def windows(x, w, n):
         out = np.zeros((n, w.shape[2]), "f4")

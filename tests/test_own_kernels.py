@@ -1,4 +1,4 @@
-"""Kernels in C and operations of one's own: the same in a compiled function as outside of one."""
+"""Tests C kernels and operations registered by the user: the same results inside and outside of a compiled function."""
 
 import ctypes
 import warnings
@@ -255,7 +255,7 @@ PROTOTYPE = ctypes.CFUNCTYPE(
 
 @PROTOTYPE
 def added_up(operands, sizes, results):
-    """As a function in C would: the sums of rows."""
+    """The sums of rows, as a C function would compute them."""
     n, m = sizes[0][0], sizes[0][1]
     x = (ctypes.c_double * (n * m)).from_address(operands[0])
     out = (ctypes.c_double * n).from_address(results[0])

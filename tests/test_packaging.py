@@ -1,5 +1,4 @@
-"""The metadata of an installed package, and the cases in which it refuses to be built or imported.
-"""
+"""Tests the metadata of an installed package, and the cases in which it refuses to be built or imported."""
 
 import importlib.metadata
 import os
@@ -14,7 +13,7 @@ import cinductor
 
 ROOT = Path(__file__).resolve().parent.parent
 VERSION = re.search(r'CI_VERSION "([^"]+)"', (ROOT / "csrc/base/version.h").read_text())[1]
-# setup.py as pip runs it, with something changed before.
+# Run setup.py like pip, after changing one thing.
 SETUP = "import sys, runpy; sys.argv = ['setup.py', '-q', 'egg_info', '-e', sys.argv[1]]; {}; runpy.run_path('setup.py', run_name='__main__')"
 needs_setuptools = pytest.mark.skipif(
     int(importlib.metadata.version("setuptools").split(".")[0]) < 77, reason="pyproject.toml asks for setuptools 77"
@@ -27,7 +26,7 @@ def run(program, *arguments, **environment):
 
 
 def test_the_version_is_written_once():
-    """The version enters cache keys: a release must not use an older one's kernels."""
+    """The version is part of cache keys, so that a release does not use kernels of an older one."""
     assert cinductor.__version__ == VERSION
     for name in ("pyproject.toml", "setup.py", "CITATION.cff", "python/cinductor/__init__.py", "conda/recipe/meta.yaml"):
         assert VERSION not in (ROOT / name).read_text(), name
@@ -79,6 +78,6 @@ assert error is None, error
 
 
 def test_workflows_use_versions_that_exist():
-    """Actions of the packaging authority have no tags of two numbers, or of one."""
+    """Actions of the packaging authority have full version tags only, such as v1.2.3."""
     text = "".join(path.read_text() for path in (ROOT / ".github/workflows").glob("*.yml"))
     assert re.search(r"pypa/cibuildwheel@v3\.[1-9]\d*\.\d+\n", text)

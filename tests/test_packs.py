@@ -1,4 +1,6 @@
-"""Elements chosen by a mask: the walk that counts them packs them, and a result is the first of its memory."""
+"""Tests elements chosen by a mask (stream compaction). One pass counts and compresses them; the result is the start
+of the buffer.
+"""
 
 import tracemalloc
 
@@ -60,7 +62,7 @@ def assert_alike(got, expected):
 @pytest.mark.parametrize("dynamic", [None, True, False])
 @pytest.mark.parametrize("fn", FUNCTIONS, ids=lambda fn: fn.__name__)
 def test_packs(fn, dynamic, backend):
-    """By sizes, none among them, that are known or vary, and by how many are chosen: all, some, a few, none."""
+    """For constant and varying sizes, 0 included, and all, some, few or no elements chosen."""
     compiled = cinductor.compile(fn, fullgraph=True, dynamic=dynamic, backend=backend)
     for size in [2000, 0, 1, 7, 300_000 if backend == "c" else 3000, 0]:
         for limit in LIMITS:
@@ -84,7 +86,7 @@ def test_packs_of_dtypes(dtype):
 
 
 def test_results_hold_little_more_than_they_are():
-    """Where much is chosen the memory it was packed into is the result's; where little is, a copy's."""
+    """If many elements are chosen, the result owns the buffer they were compressed into; if few, it is a copy."""
     compiled = cinductor.compile(chosen, fullgraph=True)
     x = np.random.default_rng(0).random(1 << 20)
     compiled(x, 0.5)

@@ -1,4 +1,6 @@
-"""Arguments that are parts of larger arrays: their strides follow from sizes and gaps, which vary as sizes do."""
+"""Tests arguments that are subarrays of larger arrays: their strides are symbolic in the sizes and in the gaps
+between rows.
+"""
 
 import numpy as np
 import pytest
@@ -16,7 +18,7 @@ WIDTHS = (10, 11, 12, 13, 14, 20, 30, 7, 3, 4)
 
 @pytest.fixture(autouse=True)
 def forget():
-    """Sizes recorded by one test are not known in the next."""
+    """Forget the sizes that other tests have recorded."""
     cinductor.cache.clear()
 
 
@@ -25,7 +27,7 @@ def whole(*shape):
 
 
 def answers(fn, parts, **settings):
-    """Calls with each of the parts, as NumPy would; how many captures that took."""
+    """Call with each subarray and compare with NumPy. Return the number of captures."""
     compiled = cinductor.compile(fn, backend="interp", **settings)
     for part in parts:
         assert_same(compiled(part), fn(part))
@@ -36,7 +38,7 @@ def folded(x):
     return x.sum(axis=1) + x[:, 0], x * 2 + 1
 
 
-# Where a part is cut, the function has the same shape of program: one capture for numbers, one for any.
+# The position of a cut does not change the program: one capture for constants, one for symbols.
 PARTS = {
     "inside": lambda w: whole(17, w)[:, 1:-1],
     "all round": lambda w: whole(w, w + 2)[1:-1, 1:-1],
@@ -52,7 +54,7 @@ PARTS = {
 
 @pytest.mark.parametrize("name", PARTS)
 def test_two_compiles_for_parts_of_any_arrays(name):
-    more = name == "every other"  # of an even number rows are dense in steps: another layout
+    more = name == "every other"  # rows of an even number of elements have dense steps, which is another layout
     assert answers(folded, [PARTS[name](w) for w in WIDTHS if w > 2]) == 2
     assert answers(folded, [PARTS[name](w) for w in WIDTHS if w > 2], dynamic=True) == 1 + more
 
@@ -165,10 +167,10 @@ def test_exponents_are_one_program_but_for_numpys_own(dtype):
     for p in EXPONENTS:
         np.testing.assert_array_equal(compiled(x, p), x**p)
         assert compiled(x, p).dtype == dtype
-    assert compiled._cinductor_job.captures == 3  # the number 3, any, the number 2
+    assert compiled._cinductor_job.captures == 3  # for 3, for a symbol, and for 2
     for p in (1, -1, -2, -7, 0, 12, -1, 1, -3):
         with np.errstate(all="ignore"):
             want = x**p
             np.testing.assert_array_equal(compiled(x, p), want)
-    # -1, any below zero, and 1, but for complex numbers, where it depends on NumPy
+    # -1, a symbol below zero, and 1; complex numbers depend on NumPy's version
     assert compiled._cinductor_job.captures in ((5, 6) if dtype == "c16" else (6,))

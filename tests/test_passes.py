@@ -1,5 +1,6 @@
-"""Random graphs mean the same before and after the passes: values bit for bit, dtypes, strides, and
-which results share memory with which. What a graph means is said by NumPy, node by node."""
+"""Tests that random graphs have the same meaning before and after the passes: values bit for bit, dtypes, strides,
+and shared memory. The reference evaluates the graph with NumPy, node by node.
+"""
 
 import os
 import random
@@ -16,7 +17,7 @@ SAME = {
     "bool": "add multiply maximum minimum bitwise_and bitwise_or bitwise_xor logical_and "
     "logical_or",
     "i": "add subtract multiply maximum minimum bitwise_and bitwise_or bitwise_xor floor_divide",
-    "f": "add subtract multiply divide",  # which zero a maximum gives is not promised
+    "f": "add subtract multiply divide",  # which zero a maximum returns is not specified
     "F": "add subtract multiply",
 }
 UNARY = {
@@ -34,7 +35,7 @@ def class_of(dtype):
 
 
 class Writer:
-    """A random graph, as text."""
+    """Writes a random graph as text."""
 
     def __init__(self, seed):
         self.random = random.Random(seed)
@@ -125,7 +126,7 @@ class Writer:
 
 
 def as_text(head, lines, results, values):
-    """Types need orders, which NumPy knows once it has computed the values."""
+    """Types contain stride orders, which are known after NumPy has computed the values."""
     out = [f"graph f({head}) {{"]
     for name, dtype, sizes, call in lines:
         order = stride_order(values[name])
@@ -153,7 +154,7 @@ def stride_order(array):
 
 
 def fresh(value, dtype, order=None):
-    """New memory holding value, its axes in the order given (NumPy's own when none is)."""
+    """A new array with the value. Its axes have the given order in memory, or NumPy's if there is none."""
     value = np.asarray(value)
     order = stride_order(value) if order is None else order
     made = np.empty([value.shape[k] for k in order], dtype).transpose(np.argsort(order))
@@ -255,7 +256,7 @@ def same_bits(a, b):
 
 
 def strides(array):
-    """The strides; those of axes with one element have no meaning."""
+    """The strides, without those of axes with one element, which have no meaning."""
     return [s for s, n in zip(array.strides, array.shape, strict=True) if n > 1]
 
 

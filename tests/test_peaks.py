@@ -1,4 +1,4 @@
-"""What programs hold at most: values in the memory of others, that and no more, with the bits of NumPy's."""
+"""Tests the peak memory of programs: buffers are reused where possible, and results keep NumPy's bits."""
 
 import copy
 import re
@@ -19,19 +19,19 @@ def r(*shape):
 
 
 def layers(x, w, b, v):
-    """A product, what is made of it in its place, a product, a result in its place."""
+    """A product, element-wise operations in its buffer, a second product, and the result in its buffer."""
     return np.maximum(x @ w + b, 0) @ v + 1
 
 
 def softmax_of_product(x, w):
-    """Rows that are read twice before they are stored."""
+    """Rows are read twice before they are stored, so the buffer can be reused."""
     s = x @ w
     e = np.exp(s - s.max(axis=1, keepdims=True))
     return e / e.sum(axis=1, keepdims=True)
 
 
 def transposed_sum(x, w):
-    """An element is read after the store to it."""
+    """An element is read after the store to its transposed position, so the buffer cannot be reused."""
     s = x @ w
     return s.T + s
 
@@ -55,7 +55,7 @@ def arguments_stay(x, w):
 
 
 def halves_of_one(x, w):
-    """Two views of one array are stored: it counts once."""
+    """Two views of one array are stored; its memory counts once."""
     out = np.empty((2 * N, N))
     out[:N] = np.sort(x, axis=0)
     out[N:] = np.sort(w, axis=0)
@@ -63,7 +63,7 @@ def halves_of_one(x, w):
 
 
 def in_a_loop(x, w):
-    """In an iteration what ends is followed by what begins."""
+    """Within an iteration, a new array takes the buffer of one that is dead."""
     for k in range(40):
         a = np.sort(x * k, axis=0)
         b = np.sort(a + 1, axis=1)
@@ -73,7 +73,7 @@ def in_a_loop(x, w):
 
 
 def of_the_trip_before(x, w):
-    """What an iteration reads of the one before stays where it is."""
+    """The buffer of a value that the next iteration reads must not be reused."""
     kept = np.zeros((N, N))
     for k in range(40):
         a = np.sort(x * k, axis=0)
@@ -83,7 +83,7 @@ def of_the_trip_before(x, w):
 
 
 def row_by_row(x, w):
-    """What is stored row by row is there in the next iteration."""
+    """Rows stored in earlier iterations must not be overwritten."""
     seen = np.empty((N, N))
     for k in range(40):
         a = np.sort(x * k, axis=0)
@@ -104,7 +104,7 @@ def in_branches(x, w):
     return x
 
 
-# arguments, squares held at most with reuse, without it; None: as many as come of it
+# arguments; peak in squares of N*N elements with reuse, and without; None: not compared
 TWO = (r(N, N), r(N, N))
 PROGRAMS = {
     layers: ((r(N, N), r(N, N), r(N), r(N, 2 * N)), 3, 4),
@@ -123,7 +123,7 @@ PROGRAMS = {
 
 
 def held(fn, args, backend, capfd, **options):
-    """The most, after the result was compared and the arguments were found as before."""
+    """The peak of the call, after its result and arguments were compared."""
     compiled = compile(fn, backend=backend, options={"track_memory": "log", "size_asserts": True, **options})
     ours, theirs = copy.deepcopy(args), copy.deepcopy(args)
     capfd.readouterr()

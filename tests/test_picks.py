@@ -1,4 +1,4 @@
-"""Items of lists and tuples at places that data decide."""
+"""Tests items of lists and tuples at indices that depend on data."""
 
 import numpy as np
 import pytest
@@ -117,7 +117,7 @@ def test_ranges_of_data():
         check(steps_of_data, np.array(x, np.int32), compiled=compiled)
 
 
-# --- items of lists that are stored at a place that data decide -------------------------------------------
+# --- items of lists that are set at a data-dependent index --------------------------------------------------
 
 
 def counts(q, n):
@@ -266,7 +266,7 @@ PLACES = [RNG.integers(0, 9, 30), RNG.integers(-9, 9, 30), RNG.integers(0, 9, 0)
 @pytest.mark.parametrize("dynamic", [True, None])
 @pytest.mark.parametrize("fn", STORED)
 def test_stores_are_captured_whole(fn, dynamic):
-    """Where a place is out of range the function itself answers."""
+    """If an index is out of range, the original function runs."""
     compiled = cinductor.compile(fn, backend="interp", dynamic=dynamic, fullgraph=True)
     for q in PLACES:
         for _ in range(2):

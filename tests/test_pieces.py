@@ -1,4 +1,4 @@
-"""Functions that break: split where Python has to run, with compiled pieces between."""
+"""Tests functions that break: they are split at the breaks, and the pieces between are compiled."""
 
 import functools
 import gc
@@ -23,7 +23,7 @@ from cinductor.testing import assert_same
 
 
 def split(fn, lines, monkeypatch):
-    """The function split at these lines, its pieces left to Python; None where it stays whole."""
+    """The function split at these lines, with pieces that Python runs; None if it is not split."""
     monkeypatch.setattr(driver, "make_piece", lambda plain, *_: plain)
     plan = driver.SplitPlan(Job(fn, {"fullgraph": False, "mode": None, "options": None}), fn)
     for line in lines:
@@ -68,7 +68,7 @@ def f(a, b, log):
         log(kept)
     return kept
 """,
-    "a manager swallows an exception behind a binding": """
+    "a manager swallows an exception after a binding": """
 def f(a, b, log):
     kept = 0
     with Quiet(log):
@@ -86,7 +86,7 @@ def f(a, b, log):
     log(1)
     return last if a == 1 else 7
 """,
-    "a name that may have no value is given back without one": """
+    "a name that may be unbound stays unbound": """
 def f(a, b, log):
     log(0)
     for k in range(b):
@@ -130,7 +130,7 @@ def f(a, b, log):
     log(d)
     return c * 3 + d
 """,
-    "a lambda made in each trip": """
+    "a lambda made in each iteration": """
 def f(a, b, log):
     made = []
     for k in range(3):
@@ -168,7 +168,7 @@ def f(a, b, log):
     log(f"{take(5) + 1} {len(c) + 1}")
     return d, c
 """,
-    "jumps out of what stands between": """
+    "jumps out of code between pieces": """
 def f(a, b, log):
     total = 0
     for k in range(6):
@@ -384,7 +384,7 @@ def args(n=12, dtype=float):
 
 
 def outcome(fn, capsys, *given):
-    """Result, exception, what was printed and kept, arguments afterwards."""
+    """The result, exception, output and kept values, and the arguments after the call."""
     given = [a.copy() for a in given]
     SEEN.clear()
     try:
@@ -404,7 +404,7 @@ BROKEN = [printed, asked, kept, looked_up, in_a_loop, in_a_helper, raises, parti
 BROKEN += [function_made, iterator_made, state_in_a_tuple, views_held, early]
 
 
-# Where a function breaks does not depend on what compiles its pieces: some are kernels of C.
+# Where a function breaks does not depend on the backend of its pieces; some are compiled to C.
 @pytest.mark.parametrize(
     "fn, backend",
     [*((fn, "interp") for fn in BROKEN), *((fn, "c") for fn in (in_a_loop, raises, views_held, function_made))],
@@ -418,7 +418,7 @@ def test_calls_with_breaks(fn, backend, capsys):
             got, want = (outcome(f, capsys, *args(n, dtype)) for f in (compiled, fn))
             assert_same(got, want)
     job, plan = compiled._cinductor_job, plan_of(compiled)
-    if fn not in (raises, function_made, iterator_made):  # such calls are NumPy's
+    if fn not in (raises, function_made, iterator_made):  # these calls are run by NumPy
         assert plan.driver is not None and plan.pieces and job.captures == 1
         before = plan.captures()
         compiled(*args())
@@ -514,7 +514,7 @@ TURNS = [f"{chr(97 + k % 26)}{k}" for k in range(60)]
 
 @pytest.mark.parametrize("on_limit", ["dynamic", "eager"])
 def test_a_tuple_of_names_that_take_turns(backend, on_limit):
-    """A piece whose constants differ in each iteration is left to NumPy, with one warning in all."""
+    """A piece whose constants differ in each iteration is left to NumPy, with one warning in total."""
     compiled = cinductor.compile(take_turns, backend=backend, options={"on_limit": on_limit})
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -559,10 +559,12 @@ def test_dropped_functions_free_their_pieces(backend):
 
 
 def test_a_driver_that_has_won_is_called_at_once(monkeypatch):
-    """Exceptions leave it as they leave the function; another split, and it is forgotten."""
+    """Once timing has selected the split function, it is called directly. Exceptions leave it as they leave the
+    function; a new split drops it.
+    """
     compiled = cinductor.compile(in_a_loop, backend="interp")
     times = itertools.count()
-    monkeypatch.delattr(driver.PieceJob, "keep")  # which has NumPy tried
+    monkeypatch.delattr(driver.PieceJob, "keep")  # times pieces against NumPy
     monkeypatch.setattr("cinductor.budget.LITTLE_WORK", 0)
     monkeypatch.setattr(budget.Race, "note_numpy", lambda self, s: self.numpy.append(next(times)))
     for _ in range(90):
@@ -616,7 +618,7 @@ def test_functions_inside_are_named_as_ever(backend):
 
 
 class Hashed:
-    """Says when it is asked for its hash."""
+    """Records calls of its `__hash__`."""
 
     asked = 0
 
@@ -670,7 +672,7 @@ def hands_a_generator_on_in_a_cell(x):
     [hashes, looks_into_a_list, returns_a_generator_that_was_used, hands_a_generator_on_in_a_cell],
 )
 def test_what_goes_from_piece_to_piece(f):
-    """Hooks run as often as Python's, lists are read to the last item, iterators are where they were."""
+    """Hooks run as often as in Python, lists are read to the last item, and iterators keep their position."""
     compiled = cinductor.compile(f, backend="interp")
     for k, n in enumerate((4, 5, 3, 5, 7)):
         x = np.random.default_rng(k).random(n)
@@ -707,7 +709,7 @@ def shifts_letters(x, kept):
 @pytest.mark.usefixtures("pieces_are_compiled")
 @pytest.mark.parametrize("fn", [counts_bytes, shifts_letters])
 def test_a_loop_over_ints_after_a_break_is_a_piece(fn):
-    """Nothing can be checked after a break, and ints of Python's are checked; a piece begins where all can be."""
+    """Python ints need checks, which may not fail after a break. A new piece starts where checks may fail again."""
     compiled = cinductor.compile(fn, backend="interp")
     for low, high, n in ((0, 120, 300), (-9, 120, 300), (0, 120, 300), (0, 1 << 62, 300), (0, 9, 20), (0, 9, 0)):
         x = np.random.default_rng(n).integers(low, high, n)

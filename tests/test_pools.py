@@ -1,4 +1,6 @@
-"""Allocations that share one: the bits of NumPy's, and no more held at most for it, in programs that are drawn at random."""
+"""Tests memory pools, in which several buffers share one allocation, on random programs: NumPy's bits, and no higher
+peak.
+"""
 
 import os
 import re
@@ -17,7 +19,9 @@ DTYPES = ("float32", "int32", "int16", "float64")
 
 
 def line_of(rng, k):
-    """One line, that makes v<k> of two values before it: of another shape or dtype, in a loop, in a branch, of as many as data say."""
+    """A line that makes v<k> from two earlier values: with another shape or dtype, in a loop, in a branch, or of a
+    size that depends on data.
+    """
     x, y = (f"v{n}" for n in rng.integers(max(0, k - 4), k, 2))
     return str(
         rng.choice(
@@ -46,7 +50,7 @@ def arguments(seed):
 
 
 def held(program, calls, dynamic, pools, capfd):
-    """The most of all calls, as measured; the program's text."""
+    """The measured peak over all calls, and the program's text."""
     options = {"track_memory": "log", "size_asserts": True, "verify": True, "pools": pools}
     compiled = compile(program, backend="interp", dynamic=dynamic, options=options, fullgraph=True)
     capfd.readouterr()
@@ -72,7 +76,7 @@ def test_random_programs_hold_no_more(dynamic, capfd, tmp_path):
 
 
 def scanned(x):
-    """Scans, none of which may be in one kernel with the next, of other sizes and dtypes."""
+    """Scans of several sizes and dtypes that cannot be fused with each other."""
     a = x.cumsum(axis=0)
     b = (a * 2).astype(np.float32).cumsum(axis=1)
     c = b.cumsum(axis=0)[::2].cumsum(axis=1)

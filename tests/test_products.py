@@ -1,4 +1,4 @@
-"""Products are NumPy's own routines on the same memory: the same bits, whatever the strides."""
+"""Tests matrix products that call NumPy's own routines: the same bits for all strides."""
 
 import itertools
 import warnings
@@ -30,7 +30,7 @@ def traced(function, *arrays):
 
 
 def operands(dtype, layout):
-    """Pairs of arrays that a product takes."""
+    """Pairs of arrays that a product accepts."""
     rng = np.random.default_rng(5)
     for m, k, n in itertools.product(SIZES, repeat=3):
         a, b = (3 * rng.standard_normal((2 * i + 2, 2 * j + 2)) for i, j in ((m, k), (k, n)))
@@ -43,7 +43,7 @@ def operands(dtype, layout):
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", ["f8", "f4", "f2", "c16", "c8", "i8", "u1", "?"])
 def test_bits(dtype, layout):
-    """Each shape with its strides once: a row of `a` is the same for any number of rows."""
+    """Each shape with its strides separately: BLAS may compute a row differently for another number of rows."""
     met = set()
     for a, b in operands(dtype, layout):
         cases = [(np.matmul, a, b)]
@@ -64,7 +64,7 @@ def test_bits(dtype, layout):
 
 
 def test_a_product_that_overflows_warns():
-    """As NumPy's own: matmul looks at the float flags, dot does not."""
+    """As in NumPy: matmul checks the float flags, dot does not."""
     x = np.array([1e200, 1e200])
 
     def both(a):

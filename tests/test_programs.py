@@ -1,9 +1,9 @@
-"""Every program of tests/programs, unmodified: compiled, at three sizes, called twice at each, against NumPy.
+"""Runs every program of tests/programs, unmodified, at three sizes, twice at each, and compares it with NumPy.
 
-What is equal: results, exceptions, arguments afterwards, the state of generators, what shares memory with what; with
-kinds, dtypes, shapes and strides. Values are equal to the last bit, but where a program asks for functions that are our own on
-this machine: it is as close as its row in the table says.
-All programs but those in BROKEN are compiled with fullgraph=True; these have breaks, and each piece is compiled.
+Results, exceptions, arguments after the call, generator states and shared memory are compared, with kinds, dtypes,
+shapes and strides. Values must be equal to the last bit. The exception are programs that use an elementary
+function which cinductor computes itself on this machine; their tolerance is in the table. All programs except
+those in BROKEN are compiled with fullgraph=True; these have breaks, and each piece is compiled.
 """
 
 import copy
@@ -17,8 +17,8 @@ import ways
 import cinductor
 
 PROGRAMS = programs.load()
-BROKEN: dict[str, str] = {}  # at most three, each with what breaks it
-OF_MATH = frozenset(["goertzel"])  # functions of `math` in a compiled loop are our own
+BROKEN: dict[str, str] = {}  # at most three, each with the statement that breaks
+OF_MATH = frozenset(["goertzel"])  # functions of `math` in a compiled loop are cinductor's own
 WHOLE = set(PROGRAMS) - set(BROKEN)
 
 
@@ -36,7 +36,7 @@ def outcome(fn, arguments):
 
 
 def assert_same(got, want, tolerance, where):
-    """Same kind, structure, dtype and shape; values as far apart as the tolerance allows."""
+    """Same kind, structure, dtype and shape; values differ at most by the tolerance."""
     assert type(got) is type(want), f"{where}: {type(got)} instead of {type(want)}"
     if isinstance(want, tuple | list):
         assert len(got) == len(want), f"{where}: {len(got)} items instead of {len(want)}"
@@ -67,14 +67,14 @@ def arrays_of(value):
 
 
 def sharing(result, arguments):
-    """Which results are which arguments, and which share memory with which."""
+    """For all pairs of results and arguments: identity, and shared memory."""
     results, given = arrays_of(result), arrays_of(arguments)
     pairs = [(a, b) for k, a in enumerate(results) for b in [*given, *results[:k]]]
     return [(a is b, np.shares_memory(a, b)) for a, b in pairs]
 
 
 def turned(value):
-    """Arrays as reversed views of Fortran-ordered memory, alone and in tuples and lists."""
+    """Arrays as reversed views of Fortran-ordered memory, also inside tuples and lists."""
     if isinstance(value, tuple | list):
         return type(value)(map(turned, value))
     if not isinstance(value, np.ndarray):
@@ -85,7 +85,7 @@ def turned(value):
 
 
 def has_own_bits(program):
-    """The compiled program asks for functions that are not NumPy's on this machine."""
+    """True if the compiled program uses elementary functions that differ from NumPy's on this machine."""
     if program.function.__name__ in OF_MATH:
         return True
     compiled = cinductor.compile(program.function, backend="interp")
@@ -94,7 +94,7 @@ def has_own_bits(program):
 
 
 def assert_numpys(program, got, want, where, tolerance=0):
-    """NumPy's bits, or as close as the program's row says where they are our own by default."""
+    """NumPy's bits, or the tolerance of the program's row if it uses cinductor's own functions."""
     try:
         assert_same(got, want, tolerance, where)
     except AssertionError:
@@ -104,7 +104,7 @@ def assert_numpys(program, got, want, where, tolerance=0):
 
 
 def check(program, compiled, sizes, layout=lambda arguments: arguments, tolerance=0):
-    """Every one of the sizes, twice."""
+    """Call twice at each size."""
     for n in sizes:
         for call in 1, 2:
             made = program.make(n, np.random.default_rng(100 * n + call))
@@ -122,14 +122,16 @@ def check(program, compiled, sizes, layout=lambda arguments: arguments, toleranc
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_compiled(name):
-    """By the default backend: sizes become symbolic. A program with breaks has many small kernels, so it has one size."""
+    """With the default backend, where sizes become symbolic. A program with breaks has many small kernels, so it runs
+    at one size.
+    """
     program, is_in = PROGRAMS[name], name in WHOLE
     check(program, cinductor.compile(program.function, fullgraph=is_in), program.sizes if is_in else program.sizes[:1])
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_interpreted(name):
-    """By the interpreter backend, each size captured for itself; then with symbolic sizes and another layout."""
+    """With the interpreter backend, captured for each size; then with symbolic sizes and another layout."""
     program = PROGRAMS[name]
     compiled = cinductor.compile(program.function, fullgraph=name in WHOLE, backend="interp", dynamic=False)
     check(program, compiled, program.sizes)
@@ -139,14 +141,14 @@ def test_interpreted(name):
 @pytest.mark.ways(*[name for name in ways.BY_NAME if name not in ("c", "interp", "dynamic", "card")])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_other_ways(name, way):
-    """At one size. cuda/programs.py has them on a card."""
+    """At one size. cuda/programs.py runs them on a GPU."""
     program = PROGRAMS[name]
     for version in way.versions(program.function):
         check(program, way.compile(version), program.sizes[:1], tolerance=program.tolerance if way.is_device else 0)
 
 
 def is_whole(program):
-    """Every size is captured without a break; what the program itself raises does not count."""
+    """True if every size is captured without a break. Exceptions of the program itself do not count."""
     for n in program.sizes:
         compiled = cinductor.compile(program.function, fullgraph=True, backend="interp")
         try:
@@ -159,8 +161,9 @@ def is_whole(program):
 
 
 def test_what_is_broken():
-    """BROKEN names none that is whole: one that has become whole is taken out of it. That all others are whole is seen
-    above, where `fullgraph=True` would raise."""
+    """A program that is captured whole must not be in BROKEN. The other programs are tested above, where
+    `fullgraph=True` would raise.
+    """
     assert len(BROKEN) <= 3
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
@@ -181,12 +184,12 @@ signals.dithering signals.one_pole stencils.adi stencils.heat_3d stencils.seidel
 
 @pytest.mark.parametrize("name", LOOPS)
 def test_graphs_do_not_grow(name):
-    """Where the iterations are more than are unrolled the graph is as large for many as for few."""
+    """If there are more iterations than are unrolled, the size of the graph does not depend on their number."""
     program, nodes = PROGRAMS[name], []
     for times in (2, 3):
         compiled = cinductor.compile(program.function, fullgraph=True, backend="interp", dynamic=False)
         compiled(*program.make(times * program.sizes[-1], np.random.default_rng(times)))
-        nodes.append(compiled._cinductor_job.last.info.get("nodes"))  # None: it is the very same graph
+        nodes.append(compiled._cinductor_job.last.info.get("nodes"))  # None: the same graph was reused
     assert nodes[1] is None or abs(nodes[1] - nodes[0]) <= 0.1 * nodes[0], nodes
 
 

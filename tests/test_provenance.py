@@ -1,4 +1,4 @@
-"""From kernels to nodes to the user's lines."""
+"""Tests provenance: from kernels to nodes to the user's source lines."""
 
 import json
 import os
@@ -29,7 +29,7 @@ def test_each_kernel_has_its_nodes_and_lines():
     assert made["function"] == "first" and list(kernels) == ["k0", "k1", "k2"]
     assert kernels["k1"]["call"] == "sort" and [n["op"] for n in kernels["k1"]["nodes"]] == ["extern"]
     ops = {name: [n["op"] for n in k["nodes"] if n["op"] != "const"] for name, k in kernels.items()}
-    assert ops["k0"][1:] == ["add", "multiply"] and ops["k2"] == ["sum", "divide"]  # of line 4 each has its own
+    assert ops["k0"][1:] == ["add", "multiply"] and ops["k2"] == ["sum", "divide"]  # operations of line 4 are in both kernels
     lines = {name: [part["line"] - line for part in k["lines"]] for name, k in kernels.items()}
     assert lines == {"k0": [1, 4], "k1": [2], "k2": [3, 4]}
     assert kernels["k2"]["lines"][0]["source"] == "s = b.sum(axis=1)"
@@ -37,7 +37,7 @@ def test_each_kernel_has_its_nodes_and_lines():
 
 
 def test_it_is_of_one_compile():
-    """Nothing of the compile before is left."""
+    """Nothing of the previous compile is left."""
     cinductor.explain(first, X, np.ones(3))
     (kernel,) = cinductor.explain(lambda x: x * 3 - 1, X).provenance["kernels"]
     assert [n["op"] for n in kernel["nodes"] if n["op"] != "const"] == ["multiply", "subtract"]
@@ -55,7 +55,7 @@ def test_pieces_and_what_numpy_answers():
 
 
 def test_files(tmp_path, monkeypatch):
-    """A file for each capture; a folder that cannot be made costs one warning."""
+    """One file per capture. A folder that cannot be created costs one warning."""
     monkeypatch.setattr(events, "listeners", [])
     monkeypatch.setenv("CINDUCTOR_PROVENANCE", str(tmp_path / "made"))
     events.listen_for("CINDUCTOR_PROVENANCE")

@@ -1,5 +1,6 @@
-"""Races of plans: max_autotune, benchmark_fusion, multi_kernel. Tests say what calls take, so that they decide who
-wins; nothing here is timed.
+"""Tests autotuning of plans: max_autotune, benchmark_fusion, multi_kernel.
+
+A fake clock sets the time of each plan, and so decides which one wins; nothing is really timed.
 """
 
 import gc
@@ -20,7 +21,7 @@ from cinductor import _core, background, racing
 RNG = np.random.default_rng(5)
 X, Y = RNG.random((64, 96)), RNG.random((64, 96))
 MODE = "max-autotune-no-cudagraphs"
-MANY = 400  # calls, enough for any race here
+MANY = 400  # calls, enough to decide any trial here
 
 
 def softmax(x):
@@ -42,8 +43,8 @@ def no_test_knows_of_another(monkeypatch, request):
 
 @pytest.fixture
 def clock():
-    """What a call of a plan takes: a dict by names, or by names and classes, 1000 where nothing is said; and how
-    often each was asked for.
+    """The time of a call of each plan: a dict by names, or by names and classes (default 1000); and a dict that
+    counts the timed calls.
     """
     said, asked = {}, {}
 
@@ -57,7 +58,7 @@ def clock():
 
 
 def begun(fn, *args, **settings):
-    """Compiled, its alternatives built."""
+    """A compiled function whose alternatives are built."""
     compiled = cinductor.compile(fn, **({"mode": MODE} | settings))
     compiled(*args)
     compiled(*args)
@@ -70,7 +71,7 @@ def race(compiled):
 
 
 def run(compiled, *args, calls=MANY):
-    """Calls until the race is decided; all give NumPy's bits."""
+    """Call until the winner is decided. All calls give NumPy's bits."""
     expected = compiled.__wrapped__(*args)
     for _ in range(calls):
         np.testing.assert_array_equal(compiled(*args), expected)
@@ -91,7 +92,7 @@ def test_the_first_calls_wait_for_nothing():
     compiled(X)
     assert race(compiled) is None and compiled.specializations[0].hits == 0
     racing.beside.wait()
-    assert race(compiled) is None  # one call is no reason to build anything
+    assert race(compiled) is None  # one call does not justify a build
     compiled(X)
     racing.beside.wait()
     assert race(compiled).plans[0] == ("default", None) and len(race(compiled).plans) > 2
@@ -105,7 +106,7 @@ def test_the_quickest_answers(clock):
     (heat,) = race(compiled).classes
     counts = dict(asked)
     run(compiled, X, calls=20)
-    assert asked == counts  # no calls are timed any more
+    assert asked == counts  # no more calls are timed
     assert heat.times["apart=1"] == (9, pytest.approx(7e-7)) and heat.times["default"] == (9, pytest.approx(1e-6))
 
 
@@ -117,11 +118,11 @@ def test_a_little_better_is_not_enough(clock):
 
 
 def test_the_best_runs_against_the_default_once_more(clock):
-    """A plan that was fast by chance is not, when it runs again."""
+    """A plan that was fast by chance loses the final comparison with the default."""
     said, asked = clock
     compiled = begun(softmax, X)
     said["apart=1"] = 700
-    while asked.get("apart=1", 0) < 10:  # one is not noted, nine are
+    while asked.get("apart=1", 0) < 10:  # a single call is no result, nine are
         compiled(X)
     said["apart=1"] = 1100
     assert run(compiled, X) == "default"
@@ -141,7 +142,7 @@ def test_slower_ones_take_little_of_the_time(clock):
 def test_classes_of_sizes_have_races_of_their_own(clock):
     said, _ = clock
 
-    def waves(x, y):  # no bits of NumPy's, so that nobody tries whether it is faster
+    def waves(x, y):  # not NumPy's bits, so it is not timed against NumPy
         return np.maximum(np.sin(x) * y + 1, 0)
 
     compiled = begun(waves, X, Y, dynamic=True)
@@ -155,7 +156,7 @@ def test_classes_of_sizes_have_races_of_their_own(clock):
     assert race(compiled).lines()[0].startswith("from 64 elements on, ")
 
 
-# --- what takes part ------------------------------------------------------------------------------
+# --- which plans take part --------------------------------------------------------------------------
 
 
 def test_options_say_which_kinds_take_part():
@@ -220,7 +221,7 @@ def test_a_plan_that_holds_much_more_takes_no_part(monkeypatch):
 
 
 def test_a_plan_that_fails_in_a_call_takes_no_part_any_more(clock):
-    """The call has the answer of the program's own plan."""
+    """The default plan computes the result of that call."""
     said, _ = clock
     x = np.where(X > 0.5, np.nan, X)
     compiled = cinductor.compile(lambda x: x * 2 + 1)
@@ -246,7 +247,7 @@ def test_plans_whose_results_lie_elsewhere_take_no_part():
     (specialization,) = compiled.specializations
     own, strange = specialization.program, other.specializations[0].program
     specialization.race([("default", own, None), ("strange", strange, None)], {}, print)
-    assert dict(specialization.race_rows[0])["strange"] == "its results lie in other memory"
+    assert dict(specialization.race_rows[0])["strange"] == "its results are stored in other memory"
     np.testing.assert_array_equal(compiled(X), X * 2 + 1)
     with pytest.raises(ValueError, match="the first plan of a race is the program's own"):
         other.specializations[0].race([("default", own, None)], {}, print)
@@ -260,7 +261,7 @@ PROGRAMS = programs.load()
 
 @pytest.mark.parametrize("name", "nets.attention nets.batch_norm stencils.heat_3d".split())
 def test_alternatives_give_the_same_bits(name):
-    """Of some programs; `benchmarks/races.py --bits` asks it of all, with the C compiler."""
+    """For some programs; `benchmarks/races.py --bits` checks all with the C compiler."""
     fn, make, sizes, _ = PROGRAMS[name]
 
     def outcome(options):
@@ -319,7 +320,7 @@ def test_two_threads_race(clock):
 
 
 def test_calls_that_fail_their_checks_are_no_times(clock, monkeypatch):
-    """They say nothing of a plan; others between them decide."""
+    """They are not counted as times of a plan; other calls decide."""
     monkeypatch.setattr(racing, "MOST", 1)
 
     def picked(x, k):
@@ -335,7 +336,7 @@ def test_calls_that_fail_their_checks_are_no_times(clock, monkeypatch):
 
 
 def test_a_race_is_decided_once(clock):
-    """Who compiles the same function anew begins with the winner, and builds nothing else."""
+    """Another compile of the same function starts with the winner and builds no other plan."""
     said, asked = clock
     said["apart=1"] = 700
     assert run(begun(softmax, X), X) == "apart=1"
@@ -382,7 +383,9 @@ print(race.classes[0].winner, len(race.plans) > 2)
 
 
 def test_processes(tmp_path):
-    """One leaves while its alternatives are built; a child of the next decides; the last begins with that."""
+    """The first process ends while its alternatives are built, a fork of the second decides, and the third starts
+    with the winner.
+    """
     file = tmp_path / "program.py"
     file.write_text(PROGRAM)
     env = {**os.environ, "CINDUCTOR_CACHE_DIR": str(tmp_path / "cache"), "CINDUCTOR_SAVED_CALLS": "1"}
@@ -397,7 +400,7 @@ def test_processes(tmp_path):
 
 
 def test_a_build_that_the_end_of_the_process_interrupts_says_nothing(monkeypatch):
-    """As a C compiler does that is running when the process ends."""
+    """For example a C compiler that is running when the process ends."""
     beside, has_begun, uncaught = background.Beside(), threading.Event(), []
     monkeypatch.setattr(threading, "excepthook", uncaught.append)
 
@@ -415,7 +418,7 @@ def test_a_build_that_the_end_of_the_process_interrupts_says_nothing(monkeypatch
     assert not uncaught
 
 
-# --- what is told ---------------------------------------------------------------------------------
+# --- what is reported --------------------------------------------------------------------------------
 
 
 def test_reports_tell_of_races(clock, caplog):
@@ -434,7 +437,7 @@ def test_reports_tell_of_races(clock, caplog):
     assert "apart=1 wins" in caplog.text
 
 
-# --- joins held apart -----------------------------------------------------------------------------
+# --- fusions that are switched off --------------------------------------------------------------------
 
 
 def test_joins_are_held_apart():

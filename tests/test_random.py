@@ -1,4 +1,4 @@
-"""Draws from a Generator argument: the same numbers, and the same state afterwards."""
+"""Tests draws from a Generator argument: the same numbers, and the same state after the call."""
 
 import numpy as np
 import pytest
@@ -113,7 +113,7 @@ def test_draws(fn, backend):
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_check_that_fails_behind_a_draw(backend):
-    """The draws of a call happen once, whatever is wrong with what follows."""
+    """The draws of a call happen once, even if a check after them fails."""
 
     def fn(rng, x, i):
         return rng.random() + x[i]

@@ -1,4 +1,4 @@
-"""Functions that call themselves: captured where their depth is known, decided by Python where data end them."""
+"""Tests recursive functions: captured if the depth is known, run by Python if data decide the depth."""
 
 import os
 import re
@@ -16,7 +16,7 @@ def same(got, want):
 
 
 def adaptive(a, b, tolerance):
-    """Both arms of each level call the next one, twice: captured, arms double with each level."""
+    """Both branches of each level call the next level twice, so captured branches double with each level."""
 
     def rec(a, b, fa, fb, depth):
         m = (a + b) / 2
@@ -38,7 +38,7 @@ def either(x):
 
 
 def largest(x, low, high):
-    """Divide and conquer: sizes end it."""
+    """Divide and conquer; sizes end the recursion."""
     if high - low == 1:
         return x[low]
     middle = (low + high) // 2
@@ -108,7 +108,9 @@ assert np.allclose(cinductor.compile(fft, fullgraph=True)(x), np.fft.fft(x))
 
 
 def test_equal_calls_are_compiled_once(tmp_path):
-    """Kernels that differ in the names of buffers, those that never reach memory too, have one text: 5 for 31 calls."""
+    """Kernels that only differ in the names of buffers have one text, including buffers that stay in registers: 5 for
+    31 calls.
+    """
     env = {**os.environ, "CINDUCTOR_CACHE_DIR": str(tmp_path)}
     program = tmp_path / "program.py"
     program.write_text(EQUAL_KERNELS)

@@ -1,5 +1,5 @@
-"""Loops and branches become regions of the graph: right, whole, and as large for many iterations as
-for few.
+"""Tests that loops and branches become regions of the graph: right, captured whole, and with a graph whose size does
+not depend on the number of iterations.
 """
 
 import copy
@@ -13,7 +13,9 @@ from cinductor.capture.control.phi import Phi, make_region
 
 
 def check(fn, *args, backend="interp", calls=2):
-    """Compiled whole, called as often as asked with the arguments anew, it does what NumPy does; the compiled function."""
+    """Compile fn and call it with copies of the arguments; it must be captured whole and equal NumPy. Return the
+    compiled function.
+    """
     compiled = cinductor.compile(fn, fullgraph=True, backend=backend)
     for _ in range(calls):
         ours, theirs = copy.deepcopy(args), copy.deepcopy(args)
@@ -276,7 +278,7 @@ def test_programs(fn, args, backend):
     check(fn, *args, backend=backend)
 
 
-# --- size -----------------------------------------------------------------------------------------------------
+# --- the size of graphs ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("fn", [sum_of_elements, largest, early_return, skips_and_stops, last_of_everything])
@@ -285,7 +287,7 @@ def test_size_does_not_depend_on_trips(fn):
 
 
 def test_nests_cost_a_sum():
-    """Each loop around runs its body a few times; what was learnt inside is remembered."""
+    """Each outer loop traces its body a few times, because the results of inner searches are remembered."""
     def quiet(x):
         for a in range(9):
             for b in range(9):
@@ -298,7 +300,7 @@ def test_nests_cost_a_sum():
     assert nodes(quiet, np.ones(9)) < 100
 
 
-# --- what is under it -----------------------------------------------------------------------------------------
+# --- kernels of regions ---------------------------------------------------------------------------------------
 
 
 def test_going_back_leaves_no_trace():
@@ -357,8 +359,7 @@ def test_explain_says_what_became_of_loops():
 
 
 def test_a_peeled_trip():
-    """The first iteration makes floats of ints; the others are one region. Its iterations had been
-    unrolled."""
+    """The first iteration turns ints into floats; the others are one region. They were once unrolled."""
 
     def loop(x, n):
         for _ in range(n):
@@ -378,7 +379,7 @@ def test_a_peeled_trip():
 
 
 def late(x, mode):
-    """A chain of tests of which only later ones ask the array."""
+    """A chain of tests, of which only later ones read the array."""
     if mode == "double":
         y = x * 2
     elif x[0] > 0:
@@ -393,7 +394,7 @@ def late(x, mode):
 
 
 def late_in_a_loop(x):
-    """The neighbours of an element, wrapped around: for the last of them the first test is false."""
+    """The neighbours of an element with wrap-around: the first test is false for the last element."""
 
     def wrapped(v, n):
         if v < 0:
@@ -411,7 +412,7 @@ def late_in_a_loop(x):
 
 
 def late_and_raising(x, mode):
-    """One of the later arms raises."""
+    """One of the later branches raises."""
     if mode:
         x = x * 2
     elif x.sum() > 0:
@@ -423,7 +424,7 @@ def late_and_raising(x, mode):
 
 @pytest.mark.parametrize("mode", ["double", "minus", "none"])
 def test_a_first_test_that_is_known_hides_no_later_one(mode):
-    """A break had been made of every test after one that was false without asking an array."""
+    """Every test after one that is false without reading the array once became a break."""
     for x in ([1.0, 2.0], [-1.0, 2.0], [-1.0, -2.0]):
         check(late, np.array(x), mode)
 
@@ -460,7 +461,7 @@ def test_a_later_arm_that_python_must_run(capsys):
 
 
 def test_a_loop_that_hands_on_a_long_list():
-    """Each value finds its place among all others: that is for so many."""
+    """Looking up a carried value must not take time linear in their number."""
 
     def turned(x, count):
         out, s = [3.0, 1.0, 2.0] * count, 0.0
@@ -477,7 +478,7 @@ def test_a_loop_that_hands_on_a_long_list():
 
 
 class Recorder:
-    """A tracer that makes regions of numbers: what is handed on is numbered."""
+    """A tracer that numbers the regions and carried values instead of making them."""
 
     def region(self, op, blocks, operands, kinds):
         self.seen = op, operands, kinds
@@ -496,7 +497,7 @@ class Wide(Phi):
 
 
 def test_each_phi_is_given_its_own():
-    """However many places it takes, and the arms of an if begin with nothing but the condition."""
+    """Each phi gets its own positions; the branches of an `if` start with only the condition."""
     tracer, phis = Recorder(), [Wide("a"), Wide(), Wide("b", "c"), Wide("d")]
     make_region(tracer, "for", (), phis)
     assert tracer.seen == ("for", ("a", "b", "c", "d"), ("array",) * 4)

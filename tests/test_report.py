@@ -1,4 +1,6 @@
-"""Reports: what they count against counts by hand, what they show, that they stand alone and travel."""
+"""Tests reports: counts against counts made by hand, their contents, and that they are self-contained and can be
+pickled.
+"""
 
 import ast
 import html.parser as html_parser
@@ -66,11 +68,11 @@ COUNTED = [
     (lambda x: x.sum(), (V,), 800, 8, 100),
     (three_points, (V,), 800, 784, 196),
     (every_second, (V,), 400, 400, 50),
-    # Of 12 rows of 10: a sum and a division of each, a subtraction of each element.
+    # 12 rows of 10: a sum and a division for each row, a subtraction for each element.
     (rows, (X,), 960, 960, 120 + 12 + 120),
     (outer, (V[:7].copy(), V[:5].copy()), 96, 280, 35),
     (lambda x: x.T.copy(), (X,), 960, 960, 0),
-    # The first iteration is a kernel of its own, which reads an element and hands on a number.
+    # The first iteration is a separate kernel, which reads an element and passes a number on.
     (triangle, (V[:20].copy(),), 8 + 8 + 19 * 8, 8 + 8, 1 + 189),
 ]
 
@@ -102,7 +104,7 @@ def test_products_are_counted_and_data_decide_at_most():
 
 def test_an_element_that_is_gathered_is_read_once():
     (cost,) = [c for c in explained(picked, V, np.array([3, 3, 99])).costs if "in0" in c.buffers]
-    # Of each index: is it negative, that and the length, which of the two; then the sum.
+    # For each index: a comparison with 0, its sum with the length, and a selection; then the sum.
     assert (cost.operations, cost.read, cost.written) == (3 * 4, 24 + 24, 24)
 
 
@@ -113,7 +115,7 @@ def test_a_while_is_counted_by_the_trip():
         return x
 
     report = explained(halved, np.ones(40_000) * 9)
-    assert any(cost.is_per_trip for cost in report.costs) and "a trip" in str(report)
+    assert any(cost.is_per_trip for cost in report.costs) and "an iteration" in str(report)
 
 
 @pytest.mark.parametrize(
@@ -143,7 +145,7 @@ def test_memory_has_its_peak():
         return np.sort(y + 1)
 
     memory = explained(two_steps, V).memory
-    # What is sorted and what comes of it, twice; one is freed before the next.
+    # The sorted arrays and their inputs; one is freed before the next is allocated.
     assert memory.arguments == 800 and memory.peak == 1600 and not memory.unknown
     assert memory.steps[memory.peak_at].live == memory.peak
     assert memory.steps[-1].live == 800 == sum(step.change for step in memory.steps)
@@ -154,7 +156,7 @@ def test_memory_has_its_peak():
 
 
 class Checker(html_parser.HTMLParser):
-    """Tags that close, names that are there once, links that lead somewhere inside."""
+    """Checks that tags are closed, ids are unique, and links have targets inside the page."""
 
     VOID = {"input", "meta", "br", "polyline", "rect"}
 
@@ -191,7 +193,7 @@ def check_page(text):
 
 
 def test_every_kernel_of_every_program_has_a_line(monkeypatch):
-    """And reports are pages that stand alone. At the smallest sizes, by the interpreter."""
+    """At the smallest sizes, with the interpreter; reports are self-contained pages."""
     monkeypatch.setattr(html.measure, "LONG", 0.0)  # nothing is timed
     for number, (name, row) in enumerate(programs.load().items()):
         report = explained(row.function, *row.make(row.sizes[0], np.random.default_rng(0)))
@@ -262,7 +264,7 @@ def test_json_has_all_of_it():
     found = json.loads(explained(broken, V).json())
     assert found["breaks"][0]["hint"] and found["breaks"][0]["line"] == broken.__code__.co_firstlineno + 2
     assert found["kernels"][0]["bytes"] == 1600 and found["memory"]["peak"] >= 800
-    assert set(found["levels"]) == {"graph", "loops", "kernels", "procs", "wrapper", "source"}
+    assert set(found["levels"]) == {"graph", "optimized", "loops", "kernels", "procs", "wrapper", "source"}
 
 
 def test_reports_are_pickled():
@@ -403,7 +405,7 @@ def test_drawings():
 
 
 def words_of(node):
-    """A text, with a word for what is filled in."""
+    """A text with each filled-in part replaced by a fixed word."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return node.value
     if isinstance(node, ast.JoinedStr):
@@ -412,7 +414,7 @@ def words_of(node):
 
 
 def reasons_in_sources():
-    """The reasons given for breaks, loops run in Python, and calls left to NumPy."""
+    """The reasons in the sources for breaks, loops that Python runs, and calls that NumPy runs."""
     names = set("note_break note_effect RegionBreak Abandon abandon fail stop effect Peel call_unknown Unknown".split())
     names |= set("NotRewritable Replan give_up report run_plain leave_to_numpy".split())
     for path in (ROOT / "python/cinductor/capture").rglob("*.py"):
@@ -466,7 +468,7 @@ def test_families(text, name):
     assert reasons.reason_of(text).name == name
 
 
-# --- off is off -----------------------------------------------------------------------------------
+# --- no cost when switched off ----------------------------------------------------------------------
 
 
 def test_nothing_of_reports_is_loaded_before_it_is_asked_for():

@@ -1,4 +1,4 @@
-"""Programs of a few lines that once went wrong, each as small as it could be made."""
+"""Regression tests: minimal programs that once gave a wrong result."""
 
 import itertools
 
@@ -17,12 +17,12 @@ pytestmark = pytest.mark.usefixtures("pieces_are_compiled")
 
 
 def same(fn, *arguments, **settings):
-    """The function does as in NumPy."""
+    """The function gives NumPy's results, compiled."""
     return check(fn, *arguments, backend="interp", **settings)
 
 
 def test_augmented_mask():
-    """The copy that x[mask] gave was changed and never stored."""
+    """The copy made by x[mask] was changed, but never stored."""
 
     def program(x):
         x[x > 2] -= 2
@@ -41,7 +41,7 @@ def test_augmented_view():
 
 
 def test_roll_by_an_element():
-    """np.broadcast, which np.roll iterates, had been given a one for every traced scalar."""
+    """np.broadcast, which np.roll uses, was given a 1 for every traced scalar."""
 
     def program(x, shifts):
         constants = np.array([0, -1])
@@ -70,7 +70,7 @@ def test_broadcast_of_shapes_is_whole():
 
 
 def test_ufunc_at_with_two_indices():
-    """The tuple of indices had been made one array."""
+    """The tuple of indices was turned into one array."""
 
     def program(x, i):
         np.add.at(x, (i, i), 1.5)
@@ -100,7 +100,7 @@ def test_where_of_scalars_is_an_array():
 
 
 def test_effects_before_an_exception():
-    """Capture had raised without them, or with the text of another operation."""
+    """Capture raised without them, or with the message of another operation."""
 
     def writes(x):
         for i in range(len(x)):
@@ -120,7 +120,7 @@ def test_effects_before_an_exception():
 
 
 def test_an_argument_keeps_its_kind():
-    """round() had made the graph's input Python's number, of which the program then had no value."""
+    """round() changed the kind of the graph's input to Python's, and the program then had no value of the kind."""
 
     def program(t, k):
         return round(t), int(k), t, k
@@ -129,7 +129,7 @@ def test_an_argument_keeps_its_kind():
 
 
 def test_an_exception_for_its_own_sake():
-    """The results were unused, so the checks in the loop were dropped with them."""
+    """The results were unused, so the checks in the loop were removed with them."""
 
     def divides(x, t):
         for _ in range(12):
@@ -164,7 +164,7 @@ def test_a_number_that_python_made_in_a_branch():
 
 
 def test_a_scalar_that_outlives_a_break():
-    """A run takes it as a 0-d array, and a branch made one of it for good."""
+    """Replay passes it as a 0-d array, and a branch made an array of it for good."""
 
     def keeps(x):
         t = x[0]
@@ -189,7 +189,7 @@ def test_a_scalar_that_outlives_a_break():
 
 
 def test_an_int_that_might_be_a_numpy_float():
-    """After a break it had become a float."""
+    """After a break it was a float."""
 
     def branch(x):
         best = 0
@@ -237,7 +237,7 @@ def test_a_field_that_is_not_aligned():
 
 
 def test_einsum_gives_a_view():
-    """Of one operand without a sum; what was written into it was lost."""
+    """einsum of one operand without a sum; a write into the result was lost."""
 
     def turned(x):
         y = np.einsum("ij->ji", x)
@@ -253,7 +253,7 @@ def test_einsum_gives_a_view():
 
 
 def test_kernels_that_differ_in_names_only():
-    """Kernels of an unrolled loop are compiled once; each still works on its own arrays."""
+    """Equal kernels of an unrolled loop are compiled once; each call gets its own arrays."""
 
     def program(x, y):
         parts = []
@@ -284,7 +284,7 @@ def test_pieces_that_are_slower_than_numpy(monkeypatch, handicap, is_split):
         log.append(f.steps)
         return f.state * 2
 
-    ticks = itertools.count()  # a call takes one, in NumPy the handicap more
+    ticks = itertools.count()  # a compiled call costs one tick, NumPy's the handicap more
     monkeypatch.setattr(budget, "PIECES", 3)
     if not is_split:
         monkeypatch.setattr(session, "plan_of", lambda job, compiled: None)
@@ -292,12 +292,12 @@ def test_pieces_that_are_slower_than_numpy(monkeypatch, handicap, is_split):
     x = np.random.default_rng(0).random((40, 3))
     compiled = cinductor.compile(program, backend="interp")
     job = compiled._cinductor_job
-    for _ in range(100):  # pieces are tried by themselves first
+    for _ in range(100):  # pieces are timed by themselves first
         f, g, log, other = Filter(), Filter(), [], []
         assert np.array_equal(program(f, x, log), compiled(g, x, other))
         assert np.array_equal(f.state, g.state) and f.steps == g.steps == 40 and log == other
     captures = job.captures
-    compiled(Filter(), x[:36], [])  # one of the same kind
+    compiled(Filter(), x[:36], [])  # a call of the same kind
     if handicap < 0:
         assert job.captures == captures
         report = cinductor.explain(compiled, Filter(), x, [])
@@ -319,7 +319,7 @@ def test_loops_that_unroll_into_thousands_of_operations():
                 c[i][j] = a[i, 0] * b[0, j] + a[i, 1] * b[1, j]
         return np.array(c)
 
-    def nest(a):  # eight loops of two iterations, which were unrolled one by one
+    def nest(a):  # eight loops of two iterations, which were unrolled one after the other
         out = np.zeros(2)
         for i in range(2):
             for j in range(2):
@@ -330,7 +330,7 @@ def test_loops_that_unroll_into_thousands_of_operations():
                                 out[i] += a[j, k] * a[m, n] * a[p, i]
         return out
 
-    def pairs(a):  # items by number: a loop
+    def pairs(a):  # items by index: a loop
         least = np.inf
         for i, j in itertools.combinations(range(len(a)), 2):
             distance = np.sqrt(((a[i] - a[j]) ** 2).sum())
@@ -352,7 +352,7 @@ def test_loops_that_unroll_into_thousands_of_operations():
 
 
 def test_calls_that_are_numpys_ask_python_no_more():
-    """They cost what ten operations on small arrays do."""
+    """A call that NumPy runs costs as much overhead as ten operations on small arrays."""
 
     def program(x, n, name, many, table, *rest):
         print(end="")
@@ -362,7 +362,7 @@ def test_calls_that_are_numpys_ask_python_no_more():
     compiled = cinductor.compile(program, backend="interp")
     job = compiled._cinductor_job
 
-    def answered(*args):  # by NumPy, without a look at what it is
+    def answered(*args):  # run by NumPy without inspecting the arguments
         before, misses = compiled.plain_calls, job.misses
         result, expected = compiled(*args), program(*args)
         assert str(result) == str(expected)
@@ -400,7 +400,7 @@ def test_calls_that_are_numpys_ask_python_no_more():
 
 
 def test_array_of_two_sizes_that_is_written():
-    """The copy with the branch's size was written to, and the argument was not."""
+    """The write went to a copy with the branch's size, not to the argument."""
 
     def written(a, b, x):
         if (x > 7).all():
@@ -425,7 +425,7 @@ def test_array_of_two_sizes_that_is_written():
 
 
 def test_ravel_of_strides():
-    """Only contiguous arrays are their own; a matrix in reverse was a view."""
+    """Only a contiguous array is its own ravel; a reversed matrix was returned as a view."""
 
     def program(a):
         flat = a.ravel()
@@ -533,7 +533,8 @@ def best_of(a, k):
 )
 @pytest.mark.parametrize("dynamic", [None, True])
 def test_names_of_functions_around(fn, dynamic):
-    """A loop did not see names that functions called in it set, and left them set when it was given up."""
+    """A loop did not see names set by functions called in it, and left them changed when its capture was abandoned.
+    """
     compiled = cinductor.compile(fn, backend="interp", dynamic=dynamic)
     for n, m, k in ((4, 3, 0), (12, 3, 1), (9, 2, 2), (1, 2, 3), (12, 11, 4)):
         check(fn, np.random.default_rng(k).integers(-2, 4, (n, m)) * 1.0, k, compiled=compiled)
@@ -565,7 +566,7 @@ def test_putmask_of_another_shape():
 
 
 def test_range_of_an_int_after_an_effect():
-    """The check came after a write that could not be taken back."""
+    """The check came after a write that could not be undone."""
 
     def program(a, b, u, k):
         np.square(b, out=b)
@@ -631,7 +632,7 @@ def compared_after_an_effect(u, k):
     ids=lambda f: f.__name__,
 )
 def test_python_ints_in_narrow_dtypes(fn):
-    """An int out of range was cut to the bits that fit."""
+    """An int out of range was truncated to the width of the dtype."""
     for dynamic in (True, None, False):
         compiled = cinductor.compile(fn, backend="interp", dynamic=dynamic, options={"recompile_limit": 99})
         for k in (2, 3, -1, 300, 2**40, 2**63):
@@ -658,7 +659,7 @@ def test_choose_among_numbers():
 
 
 def test_value_of_one_element_by_chance():
-    """A size that was no constant was not broadcast where it was 1."""
+    """A symbolic size that was 1 in a call was not broadcast."""
 
     def program(a, b, m):
         m[0, 1:] = b[:-1]
@@ -690,7 +691,7 @@ LAYOUTS = [
 @pytest.mark.parametrize("number", range(len(LAYOUTS)))
 @pytest.mark.parametrize("dynamic", [None, True])
 def test_views_of_few_elements(number, dynamic):
-    """With axes of one element NumPy makes views where a program for other sizes copies."""
+    """For axes of one element NumPy returns views where a program for other sizes copies."""
     fn = LAYOUTS[number]
     shapes = [(5, 8), (6, 8), (5, 3), (1, 3), (3, 1), (1, 1), (2, 1), (1, 2), (0, 3), (3, 0), (7, 3)]
     for order in (shapes, shapes[::-1]):
@@ -707,7 +708,7 @@ def test_views_of_few_elements(number, dynamic):
 
 
 def test_dtypes_are_no_symbols():
-    """A piece of uint16 had the same name as that of int16's unsigned brothers: the first program answered for all."""
+    """Two pieces that differ in uint16 and int16 had the same key, so the first program ran for both."""
 
     def fn(x, y):
         return x + y, -x
@@ -721,7 +722,7 @@ def test_dtypes_are_no_symbols():
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_result_of_a_function_inside(sign):
-    """Its two results of different type were given to the caller as the recipe of a result."""
+    """Two results of different type were returned as an internal recipe."""
 
     def program(x, y):
         def one(v):
@@ -739,7 +740,7 @@ def test_result_of_a_function_inside(sign):
 
 
 def test_returns_from_finally():
-    """The restart of the capture passed a `finally` that returns, with its effects."""
+    """When the capture restarted, it ran a `finally` that returns, with its effects."""
 
     def moved(n):
         if n > 3:
@@ -769,7 +770,7 @@ def test_returns_from_finally():
 
 
 def test_name_that_pieces_alone_bind():
-    """The name was no local of the code between the pieces."""
+    """The name was not a local of the code between the pieces."""
 
     def program(x):
         if (x > 0).any():
@@ -788,7 +789,7 @@ def test_name_that_pieces_alone_bind():
 
 @pytest.mark.parametrize("start", [0, 1, 2, 5, -1, -7])
 def test_view_from_a_place_of_data(start):
-    """A size that is a difference was taken to be negative where only samples of it were asked for."""
+    """A size that is a difference was taken to be negative because only its sample was used."""
 
     def program(x, i):
         return x[i:], x.reshape(-1)[i:]
@@ -814,7 +815,7 @@ def test_method_that_is_misused():
 
 
 def test_arrays_that_change_places_in_many_branches():
-    """What each may be doubled with each branch: thirty are too many for that."""
+    """The possible arrays of a name must not double with each of the thirty branches."""
 
     def program(x, y, c):
         u, v = x, y
@@ -838,7 +839,7 @@ def test_arrays_that_change_places_in_many_branches():
 @pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0, 0), (0, 3, 2)])
 @pytest.mark.parametrize("dynamic", [None, True])
 def test_order_of_an_empty_array(shape, dynamic):
-    """Places in it were found with a remainder of zero."""
+    """Positions in it were computed with a remainder by zero."""
 
     def program(x, y):
         if y.max(initial=0) > 1:
@@ -852,7 +853,7 @@ def test_order_of_an_empty_array(shape, dynamic):
 @pytest.mark.parametrize("length", [1, 3, 20])
 @pytest.mark.parametrize("dynamic", [None, False, True])
 def test_an_array_of_a_tuple_is_first_looked_at_by_a_trip(length, dynamic):
-    """The array entered the call after the loop's mark, and was returned as if an iteration had made it."""
+    """The array was lifted after the loop's snapshot, and was returned as if an iteration had made it."""
 
     def last(rows, pair):
         for row in rows:
@@ -889,7 +890,7 @@ def test_an_array_of_a_tuple_is_first_looked_at_by_a_trip(length, dynamic):
 @pytest.mark.parametrize("length", [0, 1, 3])
 @pytest.mark.parametrize("dynamic", [False, True])
 def test_the_truth_of_an_int_that_a_break_has_made_known(length, dynamic):
-    """The int was taken for one that only the program knows, and its comparand for traced."""
+    """The int was taken for one only known at run time, and its comparand for a traced value."""
 
     def tests(x, q, t):
         j = int(q.sum())
@@ -912,7 +913,9 @@ def test_the_truth_of_an_int_that_a_break_has_made_known(length, dynamic):
 
 
 def test_a_name_of_ours_has_what_only_a_closed_trip_knows():
-    """Many breaks later the rest of the call became NumPy's, with that name's value made real."""
+    """After many breaks the rest of the call ran in NumPy, and an internal name with a value of a finished iteration
+    was materialised.
+    """
 
     def program(x, q):
         s = 0.0
@@ -961,7 +964,7 @@ def test_an_element_that_is_added_to_in_a_view_of_one():
 
 
 def test_attributes_in_slots_that_a_watched_loop_sets():
-    """The loop had asked for the __dict__ that an object with slots has not."""
+    """The loop read the `__dict__`, which an object with slots does not have."""
 
     class Particle:
         __slots__ = ("position", "velocity")
@@ -987,7 +990,7 @@ def test_attributes_in_slots_that_a_watched_loop_sets():
 
 @pytest.mark.parametrize("dynamic", [None, True])
 def test_einsum_takes_a_diagonal_of_a_clamped_slice(dynamic):
-    """An array that may not be contiguous was copied, so the diagonal was no view."""
+    """An array that may not be contiguous was copied, so the diagonal was not a view."""
 
     def program(a):
         d = np.einsum("ii->i", a[:2, :2])

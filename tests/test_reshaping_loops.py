@@ -1,6 +1,7 @@
-"""Arrays whose shape changes from iteration to iteration while no iteration makes more elements of
-them: a pass of an FFT halves the rows and doubles the columns, a pyramid halves both. One graph
-for all iterations, one program for all sizes, equal to NumPy where it raises, too.
+"""Tests loops that change the shape of an array without increasing its number of elements.
+
+A pass of an FFT halves the rows and doubles the columns; a pyramid halves both. There must be one graph for all
+iterations and one program for all sizes, equal to NumPy, also in the exceptions it raises.
 """
 
 import numpy as np
@@ -366,7 +367,7 @@ def turned_with_its_sums(x, k):
 
 @pytest.mark.parametrize("fn", [turned, turned_alone, turned_with_its_sums])
 def test_an_order_by_turns(fn):
-    """One program for an even number of iterations, one for an odd."""
+    """The stride order alternates: one program for an even number of iterations, one for an odd."""
     compiled = cinductor.compile(fn, dynamic=True, backend="interp")
     for n in (8, 20, 0, 1, 2, 3):
         for k in (9, 3, 1, 2, 6, 0):

@@ -1,4 +1,4 @@
-"""The rewriter: every class of syntax has a row, and rewritten code does what the original does."""
+"""Tests the rewriter: every class of syntax has a row, and rewritten code behaves like the original."""
 
 import ast
 import functools
@@ -358,7 +358,7 @@ def functions_of(module):
 
 @pytest.mark.parametrize("name", MODULES)
 def test_the_standard_library_survives(name):
-    """Every function is rewritten or refused with a reason that is not a doubt about its source."""
+    """Every function is rewritten, or refused for a reason other than doubt about its source."""
     for fn in functions_of(importlib.import_module(name)):
         try:
             rewrite(fn)
@@ -398,7 +398,7 @@ CALLS = [
 
 @pytest.mark.parametrize("fn, args", CALLS, ids=[f.__qualname__ for f, _ in CALLS])
 def test_rewritten_library_functions_behave_the_same(fn, args):
-    """With the plain scope, and captured with the real stage (effects included)."""
+    """In the plain scope, and captured with the real tracer, effects included."""
     import copy
     import fractions
 
@@ -427,7 +427,7 @@ def test_positions_point_at_the_users_columns():
 
 
 class Quiet:
-    """A manager that swallows ValueError."""
+    """A context manager that swallows ValueError."""
 
     def __init__(self, log):
         self.log = log
@@ -441,7 +441,7 @@ class Quiet:
 
 
 def load(source, name):
-    """The function f of a source text that has a file name of its own."""
+    """The function f of a source text that has its own file name."""
     linecache.cache[name] = (len(source), None, source.splitlines(True), name)
     scope = {"Quiet": Quiet}
     exec(compile(source, name, "exec"), scope)
@@ -449,7 +449,7 @@ def load(source, name):
 
 
 def behaviour(fn, name, *args):
-    """The output, result and exceptions of a call, with their lines."""
+    """The output, result and exceptions of a call, with line numbers."""
     said = []
 
     def log(value=None):
@@ -462,7 +462,7 @@ def behaviour(fn, name, *args):
         result = fn(*args, log)
     except BaseException as error:
         entries = traceback.extract_tb(error.__traceback__)
-        # Comprehensions have frames before Python 3.12 alone, and those that are loops have one for all.
+        # Comprehensions have frames of their own only before Python 3.12. A comprehension that became a loop has one.
         lines = [(t.name, t.lineno) for t in entries if t.filename == name and t.name not in ("<listcomp>", "<genexpr>")]
         return said, type(error), str(error), lines, repr(error.__context__)
     return said, result
@@ -501,7 +501,7 @@ def test_sites_say_what_is_carried():
     first = f.__code__.co_firstlineno
     assert (loop.kind, loop.line, loop.flag) == ("for", first + 2, "__ci_break1")
     assert loop.state == ("__ci_break1", "i", "step", "total")
-    assert loop.carried == ("i", "total")  # i is what it was where no iteration runs
+    assert loop.carried == ("i", "total")  # i keeps its value if no iteration runs
     assert loop.live_out == ("__ci_break1", "i", "total")
     assert (branch.kind, branch.arms) == ("if", 1)
     assert branch.state == branch.live_out == ("__ci_break1", "total")
@@ -610,11 +610,11 @@ def test_no_warnings_of_the_compilers(recwarn):
     assert not recwarn.list
 
 
-# --- syntax, walked and placed in C ---------------------------------------------------------------
+# --- the syntax tree, built and positioned in C -------------------------------------------------------
 
 
 def parts_of(node):
-    """The nodes in its fields; those that are an operator or a context have neither parts nor places."""
+    """The child nodes; operators and contexts have neither children nor positions."""
     for _, value in ast.iter_fields(node):
         if isinstance(value, list):
             yield from (part for part in value if isinstance(part, ast.AST))

@@ -1,7 +1,7 @@
-"""Modules of the standard library run rewritten, every function of theirs, as they run as written.
+"""Runs every function of some modules of the standard library rewritten, and compares it with the original.
 
-Each is loaded afresh without its accelerator in C. With the plain scope the constructs do what
-Python does; the forgetful one also drops every name that a construct does not call live.
+Each module is loaded without its C accelerator. With the plain scope, constructs do what Python does; the
+forgetful scope also drops every name that a construct does not declare live.
 """
 
 import functools
@@ -19,7 +19,7 @@ ACCELERATORS = ("_heapq", "_bisect", "_json", "_decimal", "_datetime", "_statist
 
 
 def fresh(name, monkeypatch):
-    """A copy of a module, in Python alone."""
+    """A second copy of a module, without its C accelerator."""
     for accelerator in ACCELERATORS:
         monkeypatch.setitem(sys.modules, accelerator, None)
     spec = importlib.util.find_spec(name)
@@ -30,7 +30,7 @@ def fresh(name, monkeypatch):
 
 
 def rewrite_all(module, scope):
-    """Puts the rewriting in the place of every function that has one; gives their number."""
+    """Replace every function of the module that can be rewritten; return their number."""
     counts = [0]
 
     @functools.cache
@@ -65,7 +65,7 @@ def rewrite_all(module, scope):
 
 
 TEXT = (
-    "The quick brown fox, a-jumping over   the lazy dog's\tback; again and again.\n\nNever  more."
+    "The swift brown fox, a-jumping over   the lazy dog's\tback; again and again.\n\nNever  more."
 )
 
 

@@ -1,6 +1,6 @@
-"""What may go wrong around a compiled function costs at most one warning, never the result.
+"""Tests that failures around a compiled function cost at most one warning, and never change the result.
 
-Each case runs in a process of its own with a cache directory of its own.
+Each case runs in its own process with its own cache directory.
 """
 
 import os
@@ -36,7 +36,7 @@ print("info", cinductor.cache.info())
 
 
 def run(cache, *, program=PROGRAM, **env):
-    """Runs program in a new process; returns its output lines."""
+    """Run the program in a new process; return the lines of its output."""
     full = {**os.environ, "CINDUCTOR_CACHE_DIR": str(cache), **env}
     full = {k: v for k, v in full.items() if v is not None}
     with tempfile.TemporaryDirectory() as folder:  # functions are captured from their source
@@ -63,7 +63,7 @@ def script(path, text):
 
 
 def logging(path, log, compiler="gcc"):
-    """A wrapper that notes what it compiles; what it is asked about itself is no compilation."""
+    """A compiler wrapper that logs the files it compiles; queries of its version are not logged."""
     return script(path, f'case "$*" in *-shared*) echo called >> "{log}";; esac\nexec {compiler} "$@"\n')
 
 
@@ -276,7 +276,7 @@ def test_a_function_that_moves_in_its_file_is_not_compiled_anew(tmp_path):
     assert log.read_text().splitlines() == ["called"]
 
 
-# --- what a machine may be short of ---------------------------------------------------------------
+# --- resources that a machine may lack --------------------------------------------------------------
 
 PIECES = """
 import warnings
@@ -371,7 +371,7 @@ except KeyboardInterrupt:
 
 
 def test_without_a_cache_of_kernels(tmp_path):
-    """Nothing is kept on disk, and nothing that is there is taken."""
+    """Nothing is stored on disk, and nothing stored is used."""
     assert run(tmp_path)[-1] != ""
     kept = sorted(tmp_path.rglob("*.so"))
     assert kept
@@ -460,14 +460,17 @@ print("alive")
 
 @pytest.mark.parametrize(("backend", "rounds"), [("c", 150), ("interp", 12)])
 def test_arguments_that_another_thread_writes_to(tmp_path, backend, rounds):
-    """What was counted or checked is read once more; where NumPy survives that, so does the program."""
+    """Values that were counted or checked are read a second time. The program must survive changes between the reads
+    where NumPy does.
+    """
     program = f"BACKEND, ROUNDS = {backend!r}, {rounds}\n" + WRITTEN
     assert run(tmp_path, program=program) == ["alive"]
 
 
 def test_bytes_that_are_no_bools(tmp_path):
-    """A mask whose bytes are 254 and 1 counts to as much as there is space for, and moves past it
-    at once."""
+    """A mask whose bytes are 254 and 1 is counted as more elements than the buffer holds, and must not write beyond
+    it.
+    """
     program = """
 import numpy as np, cinductor
 raw = np.zeros(255, np.uint8)
@@ -596,7 +599,7 @@ print("captures", cinductor.stats()["captures"])
 
 
 def test_folders_and_files_whose_names_are_no_text(tmp_path):
-    """In every place that has one: the program, the cache, what is written of a compile, temporary files, compilers."""
+    """In every position: the program, the cache, dumps of a compile, temporary files, compilers."""
     base = os.path.join(os.fsencode(tmp_path), b"f\xff\xfe")
     os.mkdir(base)
     file = os.path.join(base, b"p\xff.py")
@@ -610,4 +613,4 @@ def test_folders_and_files_whose_names_are_no_text(tmp_path):
         assert (done.returncode, done.stderr) == (0, b""), done.stderr.decode(errors="backslashreplace")
         found.append(int(done.stdout.split()[-1]))
         assert all(os.path.exists(folder) for folder in more.values())
-    assert found[1] < found[0]  # calls are saved, and found again
+    assert found[1] < found[0]  # calls are saved and used

@@ -1,4 +1,4 @@
-"""The rules of capture, one or more short tests each: docs/capture.md says which is which."""
+"""Tests the rules of capture, with one or more short tests per rule. docs/capture.md maps rules to tests."""
 
 import ast
 import copy
@@ -28,7 +28,7 @@ def graph(fn, *args, **options):
 
 
 def alike(fn, *args, calls=2, **options):
-    """However it is run it does what NumPy does; the compiled function."""
+    """The function does what NumPy does on every backend; returns the compiled function."""
     compiled = cinductor.compile(fn, backend="interp", **options)
     for _ in range(calls):
         ours, theirs = copy.deepcopy(args), copy.deepcopy(args)
@@ -37,7 +37,7 @@ def alike(fn, *args, calls=2, **options):
     return compiled
 
 
-# --- the form of the rewrite ----------------------------------------------------------------------
+# --- the rewritten source -----------------------------------------------------------------------------
 
 
 def test_bodies_stay_in_the_users_frame():
@@ -48,7 +48,7 @@ def test_bodies_stay_in_the_users_frame():
         return x
 
     text = print_rewritten(f)
-    assert text.count("def ") == 2  # the function, and what makes it
+    assert text.count("def ") == 2  # the function, and the outer function that makes it
     assert "for __ci_t" in text and "with __ci_" in text
 
 
@@ -211,7 +211,7 @@ def test_ints_that_grow_by_a_constant_are_expressions():
     check(f, x)
     text = graph(f, x)
     assert "check(" not in text and "define(" not in text and "add(%" in text
-    assert text.count("python i64[]") == 2  # the loop's own, and i
+    assert text.count("python i64[]") == 2  # the loop's own counter, and i
 
 
 def test_a_join_of_types_is_exact():
@@ -428,7 +428,7 @@ def test_view_or_copy_depends_on_the_layout(order):
         assert np.shares_memory(got[0], got[1]) == np.shares_memory(want[0], want[1])
 
 
-# A loop's last view stays one.
+# A view that is a loop's last value is returned as a view.
 
 
 def last_row(A, n):
@@ -541,7 +541,7 @@ MEETING = {
 
 @pytest.mark.parametrize("name", MEETING)
 def test_slices_with_bounds_of_data_meet(name):
-    """Where data make them equally long; else NumPy says that they do not fit."""
+    """If data make them equally long they are combined; otherwise NumPy's exception is raised."""
 
     def f(w, v):
         best = np.zeros(21, v.dtype)
@@ -738,7 +738,7 @@ def test_a_raise_under_a_condition():
 
 
 def test_what_runs_beside_an_arm_that_raises_happens_once():
-    """It runs in the open, where nothing goes back after an effect."""
+    """That branch runs without a region, where nothing is rolled back after an effect."""
 
     def reshaped(x, seen):
         y = x * 2
@@ -813,7 +813,7 @@ def test_ints_and_extents_that_are_one(first):
     assert compiled._cinductor_job.last is not None
 
 
-# --- the table ------------------------------------------------------------------------------------
+# --- the table of docs/capture.md -----------------------------------------------------------------------
 
 
 def test_the_table_names_what_there_is():
@@ -834,7 +834,7 @@ def test_the_table_names_what_there_is():
 
 
 def test_the_graph_of_a_function_knows_what_is_bound_and_live():
-    """A `finally` is there twice; a manager may swallow what its body, or a later manager, raises."""
+    """A `finally` is in the graph twice. A manager may swallow an exception of its body, or of a later manager."""
 
     def f(x, a, b):
         for v in (y := [x, x + 1]):

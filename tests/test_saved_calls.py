@@ -1,5 +1,5 @@
-"""What a capture has given is kept on disk: another compiled function, and another process, start with
-it where every guard holds, and capture where one does not.
+"""Tests captures that are saved on disk. Another compiled function, or another process, starts with a saved capture
+if every guard holds, and captures itself otherwise.
 """
 
 import dataclasses
@@ -41,7 +41,7 @@ print(same, cinductor.stats()["captures"],
 
 @pytest.fixture(autouse=True)
 def saves(monkeypatch, request):
-    """Calls are saved, under keys of the test's own; gives a function that lists those that are new."""
+    """Save calls under keys of the test's own. Returns a function that lists the new files."""
     folder = Path(cinductor.cache.info()["directory"])
     before = set(folder.glob("*.call"))
     monkeypatch.setattr(saved, "_stamp", [request.node.name])
@@ -50,7 +50,7 @@ def saves(monkeypatch, request):
 
 
 def captures_of(fn, *args, **settings):
-    """How many captures another compiled function needs for a call, and what it returns."""
+    """The number of captures that another compiled function makes for a call, and its result."""
     compiled = cinductor.compile(fn, **settings)
     result = compiled(*args)
     assert len(compiled.specializations) == 1
@@ -58,7 +58,7 @@ def captures_of(fn, *args, **settings):
 
 
 def assert_recalled(fn, make):
-    """The call is saved, and what is made of it again gives the same, with the same effects."""
+    """Check that the call is saved, and that loading it gives the same results and effects."""
     wanted, given = make(), make()
     want = fn(*wanted)
     assert captures_of(fn, *make())[0] == 1
@@ -163,7 +163,7 @@ def test_another_process_does_not_import_capture(tmp_path):
     assert answers[1].split() == ["True", "0", "0"]
 
 
-# --- what is not as it was is captured ------------------------------------------------------------
+# --- a call whose guards fail is captured again ---------------------------------------------------------
 
 
 def test_other_arguments_have_calls_of_their_own(saves):
@@ -247,7 +247,7 @@ def test_the_stamp_sees_the_packages_files(tmp_path):
     assert saved.files_in(tmp_path) != before
 
 
-# --- what stays in its process --------------------------------------------------------------------
+# --- calls that are not saved --------------------------------------------------------------------------
 
 
 @dataclasses.dataclass
@@ -319,7 +319,9 @@ print("given", all(np.array_equal(fast(x, a), given(x, b)) for _ in range(3)), f
 
 
 def test_library_calls_and_draws_are_known_again_in_another_process(tmp_path):
-    """What they call is made again of its code and what it was made with; generators are those of the call."""
+    """The called function is rebuilt from its code and the arguments of its factory. Generators are those of the
+    call.
+    """
     (tmp_path / "program.py").write_text(LIBRARY)
     env = {**os.environ, "CINDUCTOR_CACHE_DIR": str(tmp_path / "cache"), "CINDUCTOR_SAVED_CALLS": "1"}
     for captures in "1", "0":
@@ -329,7 +331,7 @@ def test_library_calls_and_draws_are_known_again_in_another_process(tmp_path):
 
 
 def test_code_of_ours_alone_is_named():
-    """No line makes a function of code that stands elsewhere, or is another's by now."""
+    """A saved line only refers to code of cinductor itself that still exists."""
     from cinductor.numpy.order import sort_call
 
     place = saved_text.place_of_closure(sort_call(0, "stable"))
@@ -338,7 +340,7 @@ def test_code_of_ours_alone_is_named():
     for other in (f"{module} {path} {int(line) + 1}", f"os {path} {line}", f"cinductor.numpy.none {path} {line}"):
         assert saved_text.code_at(other) is None
     assert saved_text.code_at(f"{module} sort_call.other {line}") is None
-    assert saved_text.code_at(f"{module} sort_call {sort_call.__code__.co_firstlineno}") is None  # it is in no other
+    assert saved_text.code_at(f"{module} sort_call {sort_call.__code__.co_firstlineno}") is None  # no other code of the module has that name
     for fn in (helper, lambda: 1, np.sum, captures_of):
         assert saved_text.place_of_closure(fn) is None
 
@@ -363,7 +365,7 @@ def test_sizes_that_calls_have_shown_are_learnt_from_a_saved_one(saves):
     assert again._cinductor_job.captures == 0
     again(np.arange(7.0))
     again(np.arange(9.0))
-    assert again._cinductor_job.captures == 1  # the saved call has shown another size
+    assert again._cinductor_job.captures == 1  # the saved call has recorded another size
     [file] = saves()
     assert file.read_bytes().count(b"\n\n") == 1
 
@@ -465,7 +467,7 @@ def test_calls_are_no_entries(saves):
 
 
 def test_a_call_is_recalled_once(saves):
-    """So that guards which hold and then do not are no endless loop."""
+    """So that a guard that holds and then fails cannot cause an endless loop."""
     x = np.arange(3.0)
     captures_of(uses_helper, x)
     compiled = cinductor.compile(uses_helper)
@@ -492,7 +494,7 @@ def test_a_damaged_file_is_none(saves):
 
 @pytest.mark.parametrize("fn", [uses_helper, sorts])
 def test_no_line_makes_a_call_of_what_is_none(fn, saves):
-    """Every line altered in turn, under a right checksum: the call is captured, or every guard holds."""
+    """Each line is altered in turn, with a correct checksum: the call is captured again, or every guard holds."""
     x = np.arange(3.0)
     captures_of(fn, x)
     key = saves()[0].stem

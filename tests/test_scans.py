@@ -1,4 +1,4 @@
-"""Scans of rows run a few rows at a time on the CPU: NumPy's bits for any number of rows, of any length."""
+"""Tests scans of rows, which run several rows at a time on the CPU: NumPy's bits for any number and length of rows."""
 
 import warnings
 
@@ -52,7 +52,7 @@ def test_known_sizes_and_stacks():
 
 
 def test_long_rows_and_many_threads():
-    """Units are rows, and a thread runs several adjacent ones."""
+    """Work units are rows; a thread runs several adjacent ones."""
     x = np.random.default_rng(0).standard_normal((101, 3000))
     want = np.cumsum(x, axis=1)
     for threads in (1, 3):
@@ -60,7 +60,7 @@ def test_long_rows_and_many_threads():
 
 
 def test_packs_in_parts():
-    """Each part stores what it keeps, and nothing beyond: the next one has begun there."""
+    """Each chunk stores its selected elements and nothing after them, where the next chunk has already stored."""
 
     def kept(x, t):
         return x[x > t] * 2
@@ -72,9 +72,9 @@ def test_packs_in_parts():
             assert compiled(x, t).tobytes() == kept(x, t).tobytes()
 
 
-# ---- chains of parts ----
+# ---- chained scans ----
 
-PART = 1024  # elements of a part where `choices` asks for the smallest
+PART = 1024  # elements of a chunk with the smallest value that `choices` allows
 CHAINED = {"choices": "chain_bytes=1, split_elements=1024"}
 BORDERS = (0, 1, PART - 1, PART, PART + 1, 2 * PART, 2 * PART + 1, 7 * PART - 1, 7 * PART, 40 * PART + 3)
 
@@ -98,7 +98,7 @@ def check_all(compiled, function, *args):
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 4])
 def test_chains_around_their_borders(threads):
-    """Parts wait for their predecessors, for any distribution among threads."""
+    """Chunks wait for their predecessors, for any distribution to threads."""
     rng = np.random.default_rng(threads)
     options = {"threads": threads, "verify": True, **CHAINED}
     for dtype in "bhilBHIL?":
@@ -123,7 +123,7 @@ def test_chains_of_known_length(backend):
 
 
 def test_chains_of_many_threads():
-    """More threads than processors: one that is stopped in its turn holds up nobody for long."""
+    """More threads than CPUs: a thread that is preempted while others wait for it must not delay them for long."""
     x = np.random.default_rng(5).integers(-99, 99, 700 * PART)
     compiled = compile(lambda x: (np.cumsum(x), x[x > 3]), options={"threads": 16, **CHAINED})
     want = np.cumsum(x), x[x > 3]

@@ -1,6 +1,7 @@
-"""Rows of unknown length that are short in a call: points are lanes then, and each walks a row of its own.
+"""Tests rows of symbolic length that are short at run time: each vector lane then processes its own row.
 
-The same bits as with a known length and as the interpreter's; lengths stand around where a kernel changes its form.
+Bits must equal those with a known length and those of the interpreter. The lengths are around the thresholds at
+which a kernel changes its variant.
 """
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 import cinductor
 
 LENGTHS = [1, 2, 3, 4, 7, 8, 9, 10, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100, 200, 300, 1000]
-COUNTS = [1, 63, 64, 65, 200]  # rows: tiles have 64
+COUNTS = [1, 63, 64, 65, 200]  # rows; a tile has 64
 
 
 def softmax(x):
@@ -50,7 +51,7 @@ def same(got, want, what):
 
 
 def close(got, want, what, fn=None):
-    """NumPy's bits; where the compiled one asks for a function that is our own on this machine, 4 ULP a call."""
+    """NumPy's bits; 4 ULP per call if the compiled function uses one of cinductor's own."""
     is_own = fn is not None and any(s.program.approximate for s in fn.specializations)
     got, want = (a if isinstance(a, tuple) else (a,) for a in (got, want))
     for g, w in zip(got, want, strict=True):
@@ -73,7 +74,7 @@ def rows(length, count, dtype, rng):
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_bits(name, dtype):
-    """Symbolic, interpreted and, at some lengths, static."""
+    """With symbolic length, in the interpreter, and for some lengths with a constant length."""
     function, rng = FUNCTIONS[name], np.random.default_rng(1)
     symbolic = cinductor.compile(function, backend="c", dynamic=True)
     oracle = cinductor.compile(function, backend="interp", dynamic=True)
@@ -119,7 +120,7 @@ def test_dtypes(name, dtype):
 
 
 def test_first_numpy_bits():
-    """Fewer than eight values NumPy adds one after another, and so does every program."""
+    """NumPy adds fewer than eight values in sequence, and so must every program."""
     rng = np.random.default_rng(4)
     for dynamic in (True, False):
         for length in (2, 3, 5, 7):
@@ -130,7 +131,7 @@ def test_first_numpy_bits():
 
 @pytest.mark.parametrize("length", [2, 3, 8, 10, 16, 33, 64, 65])
 def test_special_values(length):
-    """A NaN wins in max, the first of equals in argmax; zeros have a sign in sums only."""
+    """A NaN wins in max, the first of equal values in argmax; the sign of zero only matters in sums."""
     rng = np.random.default_rng(length)
     x = rng.integers(-2, 3, (130, length)).astype("f4")
     x[3, length // 2 :] = np.nan
@@ -153,7 +154,7 @@ def distances(a, b):
 
 @pytest.mark.parametrize("counts", [(1, 1), (3, 100), (100, 3), (65, 64), (70, 130)])
 def test_distances(counts):
-    """Lanes are neighbours along the last outer axis, of which there may be few."""
+    """Lanes are neighbours along the last outer axis, which may be short."""
     rng = np.random.default_rng(5)
     symbolic = cinductor.compile(distances, backend="c", dynamic=True)
     for length in (1, 2, 3, 8, 9, 20, 64, 70):
@@ -185,7 +186,7 @@ def test_layouts(name, layout):
 
 
 def test_in_place():
-    """Rows that a kernel reads and stores."""
+    """A kernel reads and stores the same rows."""
 
     def normalise(x):
         x -= x.max(axis=-1, keepdims=True)
@@ -216,7 +217,7 @@ def test_sums_of_nothing():
 
 
 def test_a_length_of_many_threads():
-    """Chunks begin anywhere in a tile."""
+    """Chunks of threads start anywhere in a tile."""
     rng = np.random.default_rng(8)
     x = rng.standard_normal((40001, 7)).astype("f4")
     for name in ("sum", "softmax", "arguments"):
@@ -230,7 +231,7 @@ def test_a_length_of_many_threads():
 
 @pytest.mark.parametrize("length", [3, 20, 70])
 def test_pairs_of_many_threads(length):
-    """Chunks begin and end anywhere in a run of the last outer axis."""
+    """Chunks of threads start and end anywhere in a run of the last outer axis."""
     rng = np.random.default_rng(9)
     a, b = rng.standard_normal((301, length)), rng.standard_normal((701, length))
     want = cinductor.compile(distances, backend="interp", dynamic=True)(a, b)

@@ -1,7 +1,7 @@
-"""What is said of sizes, against an SMT solver: expressions stay equal to what they were written as, and a relation that
-is decided without a guard holds for all values of the symbols, not only for those that a test happens to try.
+"""Checks symbolic sizes with an SMT solver: a simplified expression equals the original, and a relation that is
+decided without a guard holds for all values of the symbols.
 
-tests/core/test_expr_random.c asks far more expressions at a few points; here fewer, at all points.
+tests/core/test_expr_random.c checks far more expressions at a few points; this file checks fewer, at all points.
 """
 
 import random
@@ -15,12 +15,12 @@ z3 = pytest.importorskip("z3")
 
 # Name, smallest and largest value (None: unbounded).
 SYMBOLS = [("s0", 0, None), ("s1", 1, 100), ("s2", 0, 15), ("s3", -8, 8)]
-SECONDS = 4.0  # of each test: the rest of the expressions is left out on a slow machine
-TIMEOUT = 200  # milliseconds for one question; products of symbols may be too hard
+SECONDS = 4.0  # seconds per test; a slow machine checks fewer expressions
+TIMEOUT = 200  # milliseconds per question, because products of symbols may be too hard
 
 
 def floordiv(a, b):
-    """Python's, for the solver: its own rounds so that the remainder is not negative."""
+    """Python's floor division in the solver, whose own division keeps the remainder non-negative."""
     if isinstance(b, int):
         return a / b if b > 0 else (-a) / -b
     return z3.If(b > 0, a / b, (-a) / -b)
@@ -33,7 +33,7 @@ def mod(a, b):
 
 
 class Term:
-    """A term of the solver that computes as a Python int does."""
+    """A solver term with the arithmetic of a Python int."""
 
     def __init__(self, term):
         self.term = term
@@ -87,7 +87,7 @@ NAMES = {**VALUES, "min": extremum(lambda a, b: a < b), "max": extremum(lambda a
 
 
 def term_of(text):
-    """A text of sizes as a term."""
+    """A text of a size as a term."""
     return Term.raw(eval(text, {"__builtins__": {}}, NAMES))
 
 
@@ -120,12 +120,12 @@ class Oracle:
         self.asked = self.unknown = 0
 
     def size(self, text):
-        """The size that the text becomes, and how it is written then."""
+        """The size that the text becomes, and its text after simplification."""
         size = self.tracer.size(text)
         return size, self.tracer.size_text(size)
 
     def assert_always(self, claim, words, *facts):
-        """No values of the symbols deny it."""
+        """No values of the symbols contradict the claim."""
         self.asked += 1
         self.solver.push()
         self.solver.add(*facts, z3.Not(claim))
@@ -137,7 +137,7 @@ class Oracle:
 
 
 def bounded(seed):
-    """Numbers to begin with, until the time is over."""
+    """Seeds, until the time is over."""
     end = time.monotonic() + SECONDS
     rng = random.Random(seed)
     while time.monotonic() < end:
@@ -153,17 +153,17 @@ RELATIONS = {
 
 
 def as_bool(claim):
-    """A relation of constants is a bool of Python's."""
+    """The comparison of two constants is a Python bool."""
     return z3.BoolVal(claim) if isinstance(claim, bool) else claim
 
 
 def written(oracle, rng, depth=4):
-    """A random expression: its text, the size it became, and its term."""
+    """A random expression: its text, its size, and its term."""
     while True:
         text = random_text(rng, rng.randint(1, depth))
         try:
             size, _ = oracle.size(text)
-        except (ValueError, OverflowError):  # beyond 64 bits
+        except (ValueError, OverflowError):  # exceeds 64 bits
             continue
         return text, size, term_of(text)
 
@@ -182,7 +182,7 @@ def test_an_expression_is_what_it_was_written_as():
 
 
 def test_what_is_decided_without_a_guard_holds():
-    """Against numbers, which is what bounds are, and against other expressions."""
+    """Against numbers, such as bounds, and against other expressions."""
     oracle, decided = Oracle(), 0
     for rng in bounded(2):
         text, size, term = written(oracle, rng)
@@ -202,7 +202,7 @@ def test_what_is_decided_without_a_guard_holds():
 
 
 def test_what_facts_decide_holds_where_they_do():
-    """Sums of what facts compare are compared."""
+    """Compares sums of the sizes that the facts compare."""
     oracle, decided = Oracle(), 0
     for rng in bounded(3):
         facts, words, tokens, pairs = [], [], [], []

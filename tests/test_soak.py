@@ -1,4 +1,4 @@
-"""Nothing grows: compiling, calling and dropping functions, and calling one for long. `make soak` runs these longer."""
+"""Tests that repeated compiling, calling and dropping of functions does not leak memory. `make soak` runs longer."""
 
 import gc
 import os
@@ -31,7 +31,7 @@ pytestmark = [
 
 
 def repeat(call, seconds):
-    """Calls until the time is over; returns the number of calls."""
+    """Call until the time is over; return the number of calls."""
     until, count = time.monotonic() + seconds, 0
     while time.monotonic() < until:
         call()

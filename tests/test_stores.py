@@ -1,5 +1,7 @@
-"""Numbers stored into arrays of integers: NumPy raises for what the dtype cannot hold, where it assigns elements one by one
-(an index of ints and slices, fill, a list), and casts where it assigns an array (masks, lists of places) NumPy's own numbers.
+"""Tests numbers stored into integer arrays.
+
+NumPy raises for a value that the dtype cannot hold if it assigns single elements (an index of ints and slices,
+fill, a list). It casts if it assigns an array of NumPy numbers (masks, lists of indices).
 """
 
 import warnings
@@ -140,7 +142,7 @@ TAKEN = {
     "copyto": written_by(np.copyto),
     "flat": flat,
     "along": lambda x, v: (np.put_along_axis(x, np.array([1]), v, 0), x)[1],
-    "repeat": lambda x, v: np.repeat(x[:0], v),  # of nothing: 2**40 times a byte is more than memory
+    "repeat": lambda x, v: np.repeat(x[:0], v),  # a repeat of no elements; 2**40 repeats of one would exceed the memory
     "clip": lambda x, v: np.clip(x, v, None),
 }
 VALUES = [
@@ -163,7 +165,7 @@ def outcome(fn, *args):
 
 @pytest.mark.parametrize("name", TAKEN)
 def test_a_value_is_taken_or_refused_as_numpy_does(name):
-    """In the first call and in later ones, where numbers are constants and where they vary."""
+    """In the first call and in later ones, with constants and with varying numbers."""
     for dtype in ("u1", "i4", "f4", "?"):
         for dynamic in (None, True):
             compiled = cinductor.compile(TAKEN[name], backend="interp", dynamic=dynamic, options={"recompile_limit": 99})
@@ -194,7 +196,7 @@ INTO = {
 
 @pytest.mark.parametrize("name", INTO)
 def test_out_of_another_dtype(name):
-    """The dtype of out= decides in which one NumPy computes."""
+    """NumPy computes in a dtype that depends on the dtype of out=."""
     for dtype in ("f4", "i4", "f8"):
         a = (np.array([[0.1, 0.7, 2.25], [0.3, 2.1, 6.75]]) * (1 if dtype[0] == "f" else 30)).astype(dtype)
         for other in ("f8", "f4", "f2", "i8", "c16", "?"):

@@ -1,4 +1,6 @@
-"""Loops of NumPy's ufuncs inside of kernels: strips of what is fused around them, of every length and layout."""
+"""Tests kernels that call NumPy's ufunc loops on strips, with fused code around the calls, for every length and
+layout.
+"""
 
 import subprocess
 import sys
@@ -82,7 +84,7 @@ def test_strips(name, dynamic):
         x, y = values(shape), values(shape)
         try:
             want = function(x)
-        except (ValueError, IndexError) as error:  # of nothing
+        except (ValueError, IndexError) as error:  # an empty array
             with pytest.raises(type(error)):
                 compiled(y)
             continue
@@ -155,6 +157,6 @@ assert not cinductor.explain(functions, x).breaks
 
 
 def test_loops_that_somebody_replaced():
-    """A replaced loop of NumPy runs here, too, instead of a cinductor function."""
+    """If a NumPy loop was replaced, the replacement runs instead of cinductor's own function."""
     done = subprocess.run([sys.executable, "-c", REPLACED], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

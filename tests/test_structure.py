@@ -1,4 +1,4 @@
-"""The shape of the house: layers, names, globals, and what must not stand anywhere."""
+"""Tests the structure of the source: layers, names, globals, sizes of functions and files, and refused constructs."""
 
 import ast
 import functools
@@ -16,26 +16,28 @@ from conftest import BASE_FLAGS, ROOT
 from cinductor.capture.calls.builtins import understands
 
 CSRC = ROOT / "csrc"
-# From the bottom up. A folder may include itself and what its row names.
+# From the bottom up. A folder may include its own files and those of the folders in its row.
 LAYERS = {
     "base": "",
     "sym": "base",
     "host": "base",
     "ir": "base sym",
+    "vmath": "base ir",
     "passes": "base sym ir",
     "lower": "base sym ir passes",
-    "schedule": "base sym ir passes lower",
+    "loops": "base sym ir",
+    "schedule": "base sym ir passes lower loops",
     "codegen": "base sym ir",
     "kernels": "base sym ir codegen",
     "target": "base sym ir",
-    "device": "base sym host ir passes lower schedule codegen target",
+    "device": "base sym host ir vmath passes lower schedule codegen target",
     "wrapper": "base sym host ir passes lower schedule",
-    "runtime": "base sym host ir passes lower schedule codegen device wrapper",
-    "api": "base sym host ir passes lower schedule codegen device wrapper runtime",
+    "runtime": "base sym host ir vmath passes lower schedule codegen device wrapper",
+    "api": "base sym host ir vmath passes lower loops schedule codegen device wrapper runtime",
 }
-# Those of the binding, in the same order: each may use itself and those before it.
+# Layers of the binding, from the bottom up: each may use itself and those before it.
 BINDING = ["state", "program", "foreign", "graph", "value", "operation", "region", "replay", "surface"]
-ABOVE_DEVICE = ["ir", "passes", "lower", "schedule", "wrapper", "runtime", "api"]
+ABOVE_DEVICE = ["ir", "passes", "lower", "loops", "schedule", "wrapper", "runtime", "api"]
 C_FILES = sorted(p for p in CSRC.rglob("*") if p.suffix in (".c", ".h", ".def"))
 PYEXT_FILES = sorted(p for p in (ROOT / "pyext").rglob("*") if p.suffix in (".c", ".h", ".def"))
 PYTHON_FILES = sorted((ROOT / "python").rglob("*.py"))
@@ -45,7 +47,7 @@ def name_of(path):
     return str(path.relative_to(ROOT))
 
 
-# A file is read, parsed and stripped of its comments once for all tests that look at it.
+# Files are read, parsed and stripped of comments once for all tests.
 text_of = functools.cache(Path.read_text)
 
 
@@ -115,21 +117,22 @@ def test_binding_includes_go_down(path):
             assert (CSRC / target).is_file(), f"{target} is not relative to csrc"
 
 
-# Files whose functions call each other, for what they walk is recursive: a quotient of sums is a sum of
-# quotients, a region has blocks and a block regions.
+# Files whose functions call each other, because their data are recursive: a quotient of sums is a sum of quotients, a
+# region has blocks and a block has regions.
 RECURSIVE = [
     {"expr.c", "expr_division.c", "expr_poly.c", "expr_proof.c"},
     {"lower.c", "lower_region.c"},
 ]
 
 
-# A function's type is made of the module, and finds the module's state by its definition.
+# The module creates the function type, and the type finds the module's state by the module's definition.
 MODULE = {"function.c", "module.c"}
 
 
 def calls_between_files(files):
-    """Per C file: the files whose functions it calls or whose tables it names, by inline functions
-    of headers too."""
+    """For each C file: the files whose functions it calls or whose tables it uses, also through inline functions of
+    headers.
+    """
     texts = {p: code_of(p) for p in files}
     owners, inline = {}, {}
     for path, text in texts.items():
@@ -164,7 +167,7 @@ def circles_of_calls(files):
 
 
 def test_files_call_one_way():
-    """Who reads a file needs to know those it calls, and none of these needs to know it."""
+    """Calls between files have no cycles, so a file can be understood after those that it calls."""
     assert all(circle in RECURSIVE for circle in circles_of_calls(C_FILES))
     assert circles_of_calls(PYEXT_FILES) == [MODULE]
 
@@ -184,7 +187,7 @@ def test_private_headers_stay_in_their_folder():
 
 
 def test_headers_include_what_they_use():
-    """Each compiles alone, so a file may include just what it needs, in any order."""
+    """Each header compiles alone, so includes may be in any order."""
     headers = [p for p in C_FILES + PYEXT_FILES if p.suffix == ".h" and p.name != "op_rows.h"]
     folders = [ROOT / "pyext", sysconfig.get_path("include"), np.get_include()]
     flags = [*BASE_FLAGS, *(f"-I{folder}" for folder in folders), "-fsyntax-only", "-w", "-x", "c"]
@@ -194,7 +197,7 @@ def test_headers_include_what_they_use():
 
 
 def test_what_a_header_declares_is_used_elsewhere():
-    """A function of one file alone is static; one of none is dead."""
+    """A function used in one file is static; one used in none is dead."""
     sources = [*C_FILES, *PYEXT_FILES, *(ROOT / "tests").rglob("*.[ch]")]
     words = {p: re.findall(r"\w+", code_of(p)) for p in sources}
     users = {}
@@ -213,7 +216,7 @@ def test_what_a_header_declares_is_used_elsewhere():
 
 
 def test_no_globals_that_can_change(plain_core):
-    """.data and .bss of every object are empty; .data.rel.ro is of constants with addresses."""
+    """.data and .bss of every object are empty; .data.rel.ro has constants that contain addresses."""
     found = []
     for path in plain_core.objects:
         table = subprocess.run(["size", "-A", path], stdout=subprocess.PIPE, text=True, check=True)
@@ -231,12 +234,14 @@ def test_no_device_is_named_outside_its_folder(layer):
         text = code_of(path)
         lines = text.lower().splitlines()
         names = [line for line in lines if re.search(r"cuda|nvrtc|cubin|\bptx\b", line)]
-        # The one thing that may: an id of a print style, which is of the emitted language.
+        # The exception: ids of print styles, which name the emitted language.
         assert not [line for line in names if "ci_style_" not in line], name_of(path)
 
 
 def test_instructions_are_spelled_by_their_machine():
-    """Another family of processors with registers as wide is not printed instructions of x86."""
+    """Only the files of x86 print x86 instructions, so that another CPU with registers of the same width does not get
+    them.
+    """
     x86 = CSRC / "target" / "c" / "x86.c"
     printed = re.compile(r'"[^"\n]*__builtin_ia32_')
     users = [p for p in CSRC.rglob("*.[chd]*") if p != x86 and printed.search(text_of(p))]
@@ -305,7 +310,7 @@ def test_sizes(path):
 
 
 def test_functions_are_short():
-    """Half have at most 15 lines; one in a hundred has a reason for more than 40."""
+    """Half of the functions have at most 15 lines, and one in a hundred may have more than 40."""
     lengths = sorted(n for p in C_FILES + PYEXT_FILES + PYTHON_FILES for _, n in functions(p))
     assert lengths[len(lengths) // 2] <= 15
     assert sum(n > 40 for n in lengths) <= len(lengths) // 100
@@ -316,7 +321,7 @@ def test_files_open_with_their_idea(path):
     assert text_of(path).startswith(("/*", '"""'))
 
 
-# Modules that import others of the package when they need them: what a first call needs is not loaded before it.
+# Modules with imports inside functions, so that the first call does not load modules that it does not need.
 LATE = {
     "__init__.py",
     "__main__.py",
@@ -333,7 +338,7 @@ LATE = {
 
 
 def test_imports_stand_at_the_top():
-    """So Python itself sees that no two modules import each other."""
+    """At the top, Python itself detects cyclic imports."""
     late = set()
     for path in PYTHON_FILES:
         tree = ast.parse(text_of(path))
@@ -365,7 +370,7 @@ CAPTURE_LAYERS = [
 
 
 def imported(path, root):
-    """Folders and files of that folder which a file imports, for annotations too."""
+    """The folders and files of the folder that a file imports, also for annotations only."""
     parts = path.relative_to(root).parts[:-1]
     for node in nodes_of(path):
         if isinstance(node, ast.ImportFrom) and 0 < node.level <= len(parts) + 1:
@@ -406,18 +411,18 @@ def classes_of_capture():
     return {cls.name: cls for tree in files for cls in ast.walk(tree) if isinstance(cls, ast.ClassDef)}
 
 
-# Who holds the stage, because it drives all of it: by its methods rewritten code asks; an iteration
-# that Python runs asks whether the whole call has become too long.
+# Classes that keep a reference to the call state. Scope drives the capture: rewritten code calls its methods. Watched
+# checks in each iteration that Python runs if the call exceeds a limit.
 HOLDS_STAGE = {"Scope", "Watched"}
-# Who holds what has made it.
+# Classes that keep a reference to the object that makes them, with its class.
 HOLDS_OWNER = {
-    # What a loop's iterations hand on is one search; each of these has a part of what it knows.
+    # The fixed-point search of a loop; each of these classes has a part of its state.
     "Carried": "Loop",
     "Types": "Carried",
     "Flow": "Carried",
     "Last": "Carried",
     "Appended": "Carried",
-    # Made for one way through values, through what two arms end with, or through one function.
+    # These live for one traversal of values, for one merge of two branches, or for one function.
     "Materialiser": "Effects",
     "Merge": "Region",
     "Uses": "Names",
@@ -425,7 +430,7 @@ HOLDS_OWNER = {
 
 
 def test_parts_know_no_owner():
-    """A part takes what it needs of those before it: nothing holds the stage, or what has made it."""
+    """A part only gets references to parts created before it, not to the call state or to its creator."""
     classes = classes_of_capture()
     bases = {name: {b.id for b in cls.bases if isinstance(b, ast.Name)} for name, cls in classes.items()}
     makes = {
@@ -433,7 +438,7 @@ def test_parts_know_no_owner():
         for name, cls in classes.items()
     }
     owners = {name: {other for other in classes if name in makes[other]} - {name} for name in classes}
-    for _ in classes:  # and their owners, and what these are kinds of
+    for _ in classes:  # add the owners of owners, and the base classes of owners
         for found in owners.values():
             found |= {b for other in found for b in bases[other] & set(classes)}
             found |= {o for other in found for o in owners[other]}
@@ -467,8 +472,8 @@ def test_docs_name_what_there_is():
     assert not missing
 
 
-# Files that meet objects of the user's: of which class one is, is asked by `is_a`, because
-# `isinstance` runs its `__class__`.
+# Files that handle objects of the user. They test classes with `is_a`, because `isinstance` runs the object's
+# `__class__`.
 MEETING = [
     path
     for folder in ("capture", "numpy")
@@ -484,8 +489,9 @@ def test_no_object_of_the_users_is_asked_of_which_class_it_is(path):
 
 
 def test_rows_cast_by_one_function():
-    """`surface.cast` has NumPy's casting rules; the tracer's own cast has none. Functions written for capture cast by
-    NumPy's functions, which have them."""
+    """`surface.cast` implements NumPy's casting rules; the tracer's own cast does not. Functions written for capture
+    cast by calling NumPy's functions.
+    """
     for path in sorted((ROOT / "python" / "cinductor" / "numpy").glob("*.py")):
         allowed = 1 if path.name == "surface.py" else 0
         assert text_of(path).count("t.cast(") == allowed, path.name
@@ -493,16 +499,16 @@ def test_rows_cast_by_one_function():
 
 
 def test_a_function_has_one_row():
-    """Whatever order rows are entered in, none wins over another."""
+    """The order in which rows are entered must not matter."""
     for f in (len, math.log, np.sum):
         with pytest.raises(AssertionError, match="two rows"):
             understands(f)(print)
 
 
-# Everyday words that stood for things which have names: docs/glossary.md has these.
+# Everyday words that were names of things which have a word of the field; see docs/glossary.md.
 REFUSED = """adopt adopted draft gap gathers growth hold home kept mend mixed rescue rescued settle settled
 shallow stretch stretches tire tired told unread unsure wish demand demanded""".split()
-# Those that nothing of the core is named by: there passes are named "demand", and there are gaps in time.
+# Words that must not occur in names of the core. It may use the others: a pass works on "demand", and time has gaps.
 REFUSED_IN_CORE = "draft drafts hold home homes kept settle settled stretch stretches wish wishes".split()
 
 
@@ -544,7 +550,7 @@ def test_no_refused_word_names_anything():
 
 
 def test_the_glossary_has_each_word_once():
-    """At most sixty, each with the file that owns it."""
+    """At most sixty words, each with the file that defines it."""
     rows = re.findall(r"^\| ([^|*]+) \| [^|]+ \| `([^`]+)` \|$", (ROOT / "docs/glossary.md").read_text(), re.M)
     words = [word for row, _ in rows for word in row.split(", ")]
     assert len(words) == len(set(words)) <= 60

@@ -1,4 +1,4 @@
-"""sum() of Python's floats, which Python 3.12 and later add with care."""
+"""Tests sum() of Python floats, which uses compensated summation from Python 3.12 on."""
 
 import math
 import sys
@@ -32,7 +32,7 @@ def neumaier(items, start=0):
 
 @pytest.mark.parametrize("backend", ("c", "interp"))
 def test_sums_of_floats(backend, monkeypatch):
-    """Python 3.12 and later carry the error of each addition along."""
+    """Python 3.12 and later compensate the rounding error of each addition."""
     from cinductor.capture.calls import numbers as mathematics
 
     monkeypatch.setattr(mathematics, "ADDS_WITH_CARE", True)
@@ -84,7 +84,7 @@ def generators(a, n, z, x):
 @pytest.mark.parametrize("fn", (lists, generators), ids=lambda fn: fn.__name__)
 @pytest.mark.parametrize("backend", ("c", "interp"))
 def test_sums_of_numbers_of_three_types(fn, backend):
-    """Ints among floats carry errors along since 3.14, and so do the parts of complex numbers."""
+    """Ints among floats are compensated since 3.14, and so are the parts of complex numbers."""
     compiled = cinductor.compile(fn, backend=backend)
     x = np.array([0.1, 2.0, 1e-3, -0.1])
     with np.errstate(all="ignore"), warnings.catch_warnings():
@@ -98,7 +98,7 @@ def test_sums_of_numbers_of_three_types(fn, backend):
 
 
 def test_sums_that_meet_another_type_go_on_without_care():
-    """Also where they come back to floats, as Python's do."""
+    """After an item of another type Python no longer compensates, even if floats follow."""
 
     def program(a, x):
         half = Fraction(1, 2)
@@ -119,7 +119,7 @@ def test_sums_that_meet_another_type_go_on_without_care():
 
 @pytest.mark.parametrize("shape", [(1, 300), (31, 70), (33, 1), (67, 1100), (203, 33)], ids=str)
 def test_columns_run_side_by_side(shape):
-    """Several folds, what is between them, and rows that are left: NumPy's bits."""
+    """Several reductions run in parallel, with elements between them and remaining rows: NumPy's bits."""
 
     def columns(x, w):
         centre = x - x.mean(0)

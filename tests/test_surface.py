@@ -1,8 +1,8 @@
-"""NumPy's surface against NumPy: shapes, dtypes, kinds and values, case by case.
+"""Tests NumPy's API against NumPy, case by case: shapes, dtypes, kinds and values.
 
-Each case is a function of a few arrays; it must be captured whole (unless its row says otherwise)
-and give what NumPy gives. Cases run by the interpreter backend, which needs no compiler; a
-selection runs by the C backend in one program.
+Each case is a function of a few arrays. It must be captured whole (unless its row says otherwise) and give NumPy's
+result. Cases run on the interpreter backend, which needs no compiler; a selection also runs on the C backend in
+one program.
 """
 
 import itertools
@@ -14,7 +14,7 @@ from cinductor import compile
 from cinductor.numpy import surface
 from cinductor.testing import assert_same, check
 
-# NumPy 2.5 gives a deprecation warning from Python: an effect, so a break.
+# NumPy 2.5 gives a deprecation warning from Python code, which is an effect and so breaks.
 NUMPY_WARNS_OF_FIX = np.lib.NumpyVersion(np.__version__) >= "2.5.0"
 
 RNG = np.random.default_rng(7)
@@ -406,7 +406,7 @@ def test_shape(name, x):
 @cases(REDUCE)
 @pytest.mark.parametrize("x", [X, INTS, F32, X.T.copy().T], ids=["f8", "i8", "f4", "f8_F"])
 def test_reduce(name, x):
-    # sums of these numbers are exact in any order; quotients are not
+    # sums of these numbers are exact in any order, quotients are not
     captured(REDUCE[name], x)
 
 
@@ -654,7 +654,7 @@ def test_layout_of_results():
 
 
 def test_a_function_has_one_row():
-    """A function that is followed into NumPy's source has no handler, however often the tables are filled."""
+    """A function whose NumPy source is traced has no handler, and the tables may be filled several times."""
     surface.load()
     before = {key: row.handler for key, row in surface.functions_by_id.items()}
     surface.load()
@@ -666,7 +666,9 @@ SHAPES = [(2, 3, 1, 5), (1, 4, 1, 3), (2, 1, 1), (3, 0, 2)]
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_layouts_are_kept_whatever_the_strides(shape):
-    """Axes of one element had kept others from their places, and what is neither C nor F was left to NumPy."""
+    """Axes of one element once changed the stride order of others, and arrays neither C nor F contiguous were left to
+    NumPy.
+    """
 
     def fn(x):
         like = np.zeros_like(x), np.ones_like(x, dtype=np.int8), np.full_like(x, x.max() if x.size else 0), np.empty_like(x)

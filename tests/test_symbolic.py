@@ -1,4 +1,4 @@
-"""Sizes that are symbols and ints that are data, traced by hand and run: the same as NumPy."""
+"""Tests symbolic sizes and ints that are data, in functions traced by hand: the same results as NumPy."""
 
 import operator
 
@@ -13,7 +13,7 @@ BACKEND = "interp"
 
 
 def symbolic(tracer, arrays):
-    """Each axis of each array a symbol of its extent: equal extents are one symbol."""
+    """Make each axis a symbol for its extent. Axes of equal extent share a symbol."""
     names, traced = {}, []
     for k, array in enumerate(arrays):
         sizes = []
@@ -53,7 +53,7 @@ def text_of(tracer):
 
 
 def check(fn, *arrays, breaks=0, backend=BACKEND):
-    """fn on arrays with symbolic axes; the tracer, whose last program shows the symbols."""
+    """Run fn on arrays with symbolic axes. Return the tracer, whose last program shows the symbols."""
     own = [a.copy(order="K") for a in arrays]
     want = fn(*[a.copy(order="K") for a in arrays])
     tracer = _core.Tracer(fn.__name__, options={}, backend=backend)
@@ -141,7 +141,7 @@ def test_functions(name):
 
 
 def made(tracer, function, *args, **kwargs):
-    """One of the functions that make arrays, as capture calls it."""
+    """A function that creates arrays, called as capture calls it."""
     return surface.functions_by_id[id(function)].call(tracer, args, kwargs)
 
 
@@ -186,7 +186,7 @@ SIZES = [(5, 7), (2, 9), (12, 3), (40, 70)]
 
 @pytest.mark.parametrize("name", [*OPS, *FUNCTIONS])
 def test_other_sizes(name):
-    """A program captured at one size is right at other sizes that its guards allow."""
+    """A program captured at one size is right at every other size that its guards allow."""
     fn = {**OPS, **FUNCTIONS}[name]
 
     def fresh(a, b):
@@ -209,7 +209,7 @@ def test_other_sizes(name):
     for n, m in SIZES:
         arrays = [floats(n, m), floats(m, n)]
         got = compiled(*arrays)
-        if got is None:  # a guard of sizes
+        if got is None:  # a guard on sizes failed
             continue
         answered += 1
         for g, w in zip(got, fresh(*arrays), strict=True):
@@ -374,7 +374,7 @@ def test_facts():
 
 def test_data_index_after_python_has_run():
     def fn(a, i):
-        first = float(a[0])  # a break: from here on no check may fail
+        first = float(a[0])  # a break: after it no check may fail
         return a[i[0]], a[i[1] :] + first
 
     own = [V.copy(), np.array([3, -2])]

@@ -1,4 +1,4 @@
-"""Sizes that data decide and checks, from Python: both wrappers, every backend of the processor."""
+"""Tests sizes that depend on data, and checks, from Python: both wrappers, every CPU backend."""
 
 import numpy as np
 import pytest

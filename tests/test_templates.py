@@ -1,5 +1,6 @@
-"""Products of matrices as kernels of our own: right for every size and layout, of the same bits from
-whoever runs them, and one kernel with what is elementwise around them."""
+"""Tests matrix products by cinductor's own kernels: right for every size and layout, the same bits on every backend
+and number of threads, and one kernel together with the element-wise operations around them.
+"""
 
 import itertools
 
@@ -24,7 +25,7 @@ def operands(dtype, m, k, n, left=False, right=False, stack=()):
 
 
 def assert_close(got, want, steps, *factors):
-    """A few ULP of the largest sum of magnitudes for each step."""
+    """A few ULP per step of the largest sum of magnitudes."""
     size = float(np.prod([np.abs(f).max(initial=0) for f in factors])) * max(steps, 1)
     assert got.dtype == want.dtype and got.shape == want.shape
     assert np.abs(got - want).max(initial=0) <= 4 * max(steps, 1) * np.finfo(want.dtype).eps * max(size, 1)
@@ -33,7 +34,7 @@ def assert_close(got, want, steps, *factors):
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 @pytest.mark.parametrize("layout", list(itertools.product((False, True), repeat=2)), ids=str)
 def test_values_and_bits(dtype, layout):
-    """Any sizes and the two ways that factors lie: NumPy's values, and the interpreter's bits."""
+    """Any sizes and both layouts of the factors: NumPy's values, and the interpreter's bits."""
     own, plain = (compile(layer, options=OURS, backend=backend, dynamic=True) for backend in ("c", "interp"))
     for m, k, n in SIZES:
         arrays = operands(dtype, m, k, n, *layout)
@@ -44,7 +45,7 @@ def test_values_and_bits(dtype, layout):
 
 @pytest.mark.parametrize("shape", [(40, 64, 64), (7, 40, 24), (64, 33, 1000)], ids=str)
 def test_known_sizes_have_the_bits_of_any_sizes(shape):
-    """Panels, factors that are read as they lie, and unfused kernels add up in one order."""
+    """Packed panels, factors read in place, and unfused kernels add in the same order."""
     arrays = operands("f4", *shape)
     one = compile(layer, options=OURS)(*arrays)
     apart = compile(layer, options={**OURS, "fusion": False})(*arrays)
@@ -65,7 +66,7 @@ def test_stacks():
 
 
 def test_factors_are_prologues():
-    """Of cheap operations: made where a factor is read, on either side."""
+    """Cheap operations on a factor are computed where the factor is read, on either side."""
 
     def scaled(x, w, s):
         return (x * s) @ (np.abs(w) + s)
@@ -82,13 +83,13 @@ def test_one_kernel():
     assert (close.kernels, close.externs) == (1, 0)
     assert "k0: template product for i0<30 parallel" in close.text("kernels")
     bits = explain(compile(layer, options={"templates": "always"}), x, w, b).program
-    assert (bits.kernels, bits.externs) == (1, 1)  # by default the library's bits
+    assert (bits.kernels, bits.externs) == (1, 1)  # by default the bits are NumPy's BLAS's
     never = explain(compile(layer, options={**OURS, "templates": "never"}), x, w, b).program
     assert never.externs == 1
 
 
 def test_rows_of_the_result_stay_apart():
-    """Code that reads more than one element of the product is another kernel."""
+    """Code that reads more than one element of the product is not fused with it."""
 
     def normalised(x, w):
         y = x @ w
@@ -112,7 +113,7 @@ def test_in_place():
 
 
 def test_no_warning_of_what_is_not_there():
-    """Rows and columns beyond the end are none that NumPy would warn of."""
+    """Padding rows and columns of the last tile must not raise float flags."""
     x, w, b = operands("f4", 5, 3, 5)
     x[0, 0] = np.inf
     w[:] = 1
@@ -128,15 +129,15 @@ def test_classes_of_shapes_are_measured_once(monkeypatch):
     asked = []
     monkeypatch.setattr(matmul_tuning, "_known", {})
     monkeypatch.setattr(matmul_tuning, "_is_quicker", lambda *kind: bool(asked.append(kind)) or True)
-    assert matmul_tuning.are_quicker("f32", 1, 4, 4, 4, 0, 0) and not asked  # little
-    assert not matmul_tuning.are_quicker("f32", 1, 4000, 4000, 4000, 0, 0) and not asked  # much
+    assert matmul_tuning.are_quicker("f32", 1, 4, 4, 4, 0, 0) and not asked  # small: not measured
+    assert not matmul_tuning.are_quicker("f32", 1, 4000, 4000, 4000, 0, 0) and not asked  # large: not measured
     for rows in (64, 70, 100, 130):
         assert matmul_tuning.are_quicker("f32", 1, rows, 64, 64, 0, 0)
     assert [kind[1][1] for kind in asked] == [64, 128]
 
 
 def test_measuring():
-    """Whatever it finds: it finds it, for each layout."""
+    """Measuring works for each layout; the outcome does not matter."""
     for left, right in itertools.product((0, 1), repeat=2):
         assert matmul_tuning._is_quicker("f64", [2, 16, 16, 16], left, right) in (False, True)
 
@@ -158,7 +159,7 @@ def test_a_measurement_that_fails_is_the_librarys(monkeypatch):
 
 
 def test_no_other_types():
-    """Integers, complex numbers, vectors: the library's."""
+    """Integers, complex numbers and vectors are left to the library."""
     for x, y in ((np.ones((3, 3), "i8"),) * 2, (np.ones((3, 3), "c8"),) * 2, (np.ones((3, 3)), np.ones(3))):
         program = explain(compile(lambda a, b: a @ b, options=OURS), x, y).program
         assert program.externs == 1
@@ -178,7 +179,9 @@ graph blocks(in0: f32[s0,s1,s2], in1: f32[s0,s3,s2], in2: f32[s3]) {
 
 @pytest.mark.parametrize("shape", [(1, 64, 16, 64), (2, 70, 19, 5), (3, 1, 33, 65)], ids=str)
 def test_blocks_of_threads(shape):
-    """Walked on the processor: no race, no access outside, the bits of everybody else."""
+    """The GPU kernel, interpreted on the CPU: no data race, no access out of bounds, the same bits as the other
+    backends.
+    """
     s, m, k, n = shape
     rng = np.random.default_rng(k)
     arrays = [rng.standard_normal(x).astype("f4") for x in ((s, m, k), (s, n, k), (n,))]

@@ -1,4 +1,4 @@
-"""Tracing through the C module alone: traced values are made by hand and the function is the user's own code, not rewritten."""
+"""Tests tracing through the C module alone: traced values are made by hand, and the function is not rewritten."""
 
 import importlib.util
 import operator
@@ -15,7 +15,7 @@ BACKEND = "interp"
 
 
 def trace(fn, *args, options=None, fullgraph="", backend=BACKEND):
-    """fn run once on traced arguments: (tracer, real result, specialization or None)."""
+    """Run fn once on traced arguments. Return (tracer, real result, specialization or None)."""
     tracer = _core.Tracer(fn.__name__, options=options or {}, backend=backend, fullgraph=fullgraph)
     sources, checks, traced = [], [], []
     for k, value in enumerate(args):
@@ -76,7 +76,7 @@ def same(got, want, exact=True):
 
 
 def check(fn, *args, exact=True, replay=True, breaks=0):
-    """fn gives the same traced, replayed and in NumPy, and leaves its arguments alike."""
+    """fn gives the same traced, replayed and in NumPy, and changes its arguments in the same way."""
     with np.errstate(all="ignore"):
         want_args = [copy_of(a) for a in args]
         want = fn(*want_args)
@@ -144,7 +144,7 @@ def test_power(exponent):
 
 
 def test_negative_int_power_raises():
-    """The function itself does; its program only stops."""
+    """The original function raises; the program only stops."""
     with pytest.raises(ValueError, match="negative integer powers"):
         cinductor.compile(lambda x: x**-2, backend=BACKEND)(INTS)
 
@@ -815,7 +815,8 @@ def test_compile_text():
 
 
 def random_program(seed):
-    """Views, writes through them, in-place operators, products of both, and now and then a demand for a value."""
+    """Views, writes through them, in-place operators, products of both, and sometimes a conversion to a Python value.
+    """
 
     def program(*args):
         rng = np.random.default_rng(seed)
@@ -887,7 +888,7 @@ def test_random_programs(seed):
 
 @pytest.mark.skipif(importlib.util.find_spec("_testcapi") is None, reason="this Python was installed without its test API")
 def test_long_chains_of_numbers_are_released():
-    """A million numbers, each computed from the one before, without a million calls inside of each other."""
+    """A chain of a million numbers is freed without a million nested calls."""
     tracer = _core.Tracer("f", options={"node_limit": 2_000_000}, backend=BACKEND)
     number = tracer.scalar(1.5, 0)
     for _ in range(1_000_000):
@@ -932,7 +933,7 @@ def test_every_failing_allocation_is_a_memory_error(monkeypatch):
 
 @pytest.mark.usefixtures("pieces_are_compiled")
 def test_every_failing_allocation_in_a_failing_check_is_a_memory_error():
-    """The exception of the check is neither lost nor shown."""
+    """The exception of the check is neither lost nor shown to the user."""
     import _testcapi
 
     def count(a, k):

@@ -1,5 +1,6 @@
-"""Loops by elements and by rows, as graphs: what a kernel with a tree computes is what NumPy does, for sizes known and not,
-on one thread and on several."""
+"""Tests kernels that contain control flow, made from loops over elements and rows of graphs: NumPy's results for
+known and symbolic sizes, on one thread and on several.
+"""
 
 import os
 import signal
@@ -63,7 +64,7 @@ class Graph:
 
 
 def both_sizes(sizes):
-    """The extents as text, and the line that declares them: numbers, then symbols from the first input."""
+    """The extents as text, and the line that declares them: first numbers, then symbols of the first input."""
     yield [str(n) for n in sizes], ""
     names = [f"s{k}" for k in range(len(sizes))]
     declared = ", ".join(
@@ -86,7 +87,7 @@ def numbers(*shape):
 @pytest.mark.parametrize("n", [0, 1, 7])
 def test_matrix_times_vector(backend, n):
     for (size,), symbols in both_sizes([n]):
-        if n == 0 and not symbols:  # no slice of one element fits
+        if n == 0 and not symbols:  # a slice of one element does not fit
             continue
         g = Graph()
 
@@ -118,7 +119,7 @@ def test_matrix_times_vector(backend, n):
 
 
 def make_sweep(size, symbols, step):
-    """in1[i, t+1] = 0.9*in1[i+step, t] + exp(in0[i, t+1]) for all rows that are there."""
+    """in1[i, t+1] = 0.9*in1[i+step, t] + exp(in0[i, t+1]) for all rows that exist."""
     g = Graph()
     rows, columns = size
     type = f"f64[{rows},{columns}]"
@@ -130,7 +131,7 @@ def make_sweep(size, symbols, step):
         added = g.slice(f"f64[{count},1]", "in0", "0", "t + 1")
         value = g.node(f"f64[{count},1]", f"multiply({before}, {g.number('0.9')})")
         value = g.node(
-            f"f64[{count},1]", f"add({value}, {g.node(f'f64[{count},1]', f'numpy_exp({added})')})"
+            f"f64[{count},1]", f"add({value}, {g.node(f'f64[{count},1]', f'exp({added}, by=numpy)')})"
         )
         return g.node(type, f"assign({y}, {here}, {value})")
 
@@ -161,7 +162,7 @@ def test_sweep_across_memory(shape, step):
 @pytest.mark.parametrize("step", [0, 1])
 @pytest.mark.parametrize("shape", [(2, 3, 4), (5, 11, 2), (70, 19, 30)])
 def test_sweep_over_the_last_of_three_axes(shape, step):
-    """in0[p, i, t+1] += in0[p, i+step, t]: planes are apart always, rows only without a step."""
+    """in0[p, i, t+1] += in0[p, i+step, t]: planes are always independent, rows only if step is 0."""
     x = numbers(*shape)
     expected = x.copy()
     for t in range(shape[2] - 1):
@@ -187,7 +188,7 @@ def test_sweep_over_the_last_of_three_axes(shape, step):
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_trips_that_are_worth_threads_stay_apart(backend):
-    """A loop in time around a parallel one: each step sees all of the last."""
+    """A sequential loop in time around a parallel loop: each step sees all results of the previous one."""
     n, trips = 240, 3
     for (size,), symbols in both_sizes([n]):
         g = Graph()

@@ -1,5 +1,5 @@
-"""Programs that are library calls are tried against NumPy; the faster way answers, with the same
-bits.
+"""Tests the choice between compiled library calls and NumPy: both are timed in the first calls, and the faster one
+runs later calls. Both give the same bits.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ A, V = RNG.random((4, 4)), RNG.random(50)
 
 
 def decided(fn, *args):
-    """Compiled, and called until it is known which way is faster."""
+    """The compiled function, called until the faster way is known."""
     compiled = cinductor.compile(fn)
     results = [compiled(*args) for _ in range(2 * CALLS + 3)]
     return compiled, results
@@ -151,8 +151,9 @@ def bits_of(result):
     ids=lambda f: f.__name__,
 )
 def test_every_call_gives_the_same_bits(f, n, backend):
-    """NumPy is faster at some of these pieces, and rounds sums in another way: who answers the
-    first call answers the others."""
+    """NumPy is faster for some of these pieces, but rounds sums differently. The way that runs the first call must
+    run all.
+    """
     x = np.random.default_rng(n).random(n)
     compiled = cinductor.compile(f, backend=backend)
     assert len({bits_of(compiled(x)) for _ in range(40)}) == 1

@@ -1,5 +1,5 @@
-"""Two iterations of a loop as one, where the array that an iteration makes of another is large:
-here from one byte on.
+"""Tests temporal blocking: two iterations of a loop that makes a large array from another are fused. Here "large" is
+one byte.
 """
 
 import numpy as np
@@ -35,7 +35,7 @@ def skewed(x, n):
 
 
 def around(x, n):
-    """What an end reads is far from it: left as it is."""
+    """An element at one end depends on the other end, which is too far away: not fused."""
     for _ in range(n):
         y = np.empty_like(x)
         y[1:] = x[:-1] * 2
@@ -45,7 +45,7 @@ def around(x, n):
 
 
 def seen(x, n):
-    """Each iteration is read by another value: left as it is."""
+    """Another value reads the result of each iteration: not fused."""
     total = 0.0
     for _ in range(n):
         y = x.copy()
@@ -56,7 +56,7 @@ def seen(x, n):
 
 
 def dear(x, n):
-    """Functions would be computed twice over: left as it is."""
+    """Functions would be computed twice: not fused."""
     for _ in range(n):
         y = x.copy()
         y[1:-1] = np.exp(-x[2:]) + x[:-2]
@@ -89,7 +89,7 @@ CASES = [
 @pytest.mark.parametrize(("function", "shape", "is_composed"), CASES)
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_two_trips_are_one(function, shape, is_composed, order):
-    """Bit for bit, for even and odd numbers of iterations."""
+    """Equal bits, for even and odd numbers of iterations."""
     x = np.asarray(np.random.default_rng(3).random(shape), order=order)
     for n in (18, 19):
         compiled = cinductor.compile(lambda a, n=n: function(a, n), dynamic=False, backend="interp", options=EVERY)

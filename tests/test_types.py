@@ -1,4 +1,4 @@
-"""The package as a type checker sees it: every name that is allowed, and no other."""
+"""Checks the package with a type checker: every public name is typed, and no other name is public."""
 
 import inspect
 import sys

@@ -1,4 +1,6 @@
-"""Translation units of a program: as many as its text is worth, whatever kernels are like each other."""
+"""Tests translation units: the number of files of a program depends on the length of its text, and equal kernels are
+emitted once.
+"""
 
 import os
 import subprocess

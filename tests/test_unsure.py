@@ -1,4 +1,6 @@
-"""Names that only some paths bind: the program knows whether they have a value, and asks where they are read."""
+"""Tests names that only some paths bind: the program computes whether they are bound, and checks it where they are
+read.
+"""
 
 import numpy as np
 import pytest

@@ -1,5 +1,5 @@
-"""Arrays whose sizes change from iteration to iteration or differ between branches; names that only
-the last iteration makes.
+"""Tests arrays whose sizes change from iteration to iteration or differ between branches, and names that only the
+last iteration binds.
 """
 
 import copy
@@ -283,7 +283,7 @@ PRODUCTS = {
 
 @pytest.mark.parametrize("name", PRODUCTS)
 def test_products_of_sizes_that_data_decide(name):
-    """Sizes are compared by the program; where they differ NumPy raises."""
+    """The program compares the sizes. If they differ, NumPy raises."""
 
     def product(x, y):
         return PRODUCTS[name](x[x > 2], y[y < 3])
@@ -300,8 +300,7 @@ def test_products_of_sizes_that_data_decide(name):
 
 
 def test_what_an_arm_leaves_of_a_block():
-    """As np.histogram goes over its data: the room of what is selected follows from the iteration.
-    """
+    """As in np.histogram: the capacity for the selected elements depends on the iteration."""
 
     def f(a, high):
         n = np.zeros(10, np.intp)

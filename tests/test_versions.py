@@ -1,4 +1,4 @@
-"""Syntax that not every supported version of Python has: what capture makes of it where it is."""
+"""Tests capture of syntax that only some supported versions of Python have."""
 
 import importlib
 import inspect
@@ -331,7 +331,7 @@ CASES = [
 ]
 HERE = [c for c in CASES if sys.version_info >= c[0]]
 NAMES = [c[1] for c in HERE]
-# What keeps a case from being captured whole: the rewriter's reason where it begins with "line".
+# Cases that are not captured whole, with the reason: the rewriter's if it begins with "line".
 BREAKS = {
     "type_statement": "its types are asked for what they are made of",
     "type_statement_in_a_loop": "each trip makes a type",
@@ -349,7 +349,7 @@ def module(request, tmp_path, monkeypatch):
     (tmp_path / f"case_{name}.py").write_text("".join(lines))
     monkeypatch.syspath_prepend(tmp_path)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what Python says of the source, it says once
+        warnings.simplefilter("ignore")  # Python gives syntax warnings only once
         yield importlib.import_module(f"case_{name}")
     del sys.modules[f"case_{name}"]
 
@@ -424,7 +424,7 @@ def test_annotations_may_name_what_comes_later(tmp_path, monkeypatch):
 
 
 def test_functions_that_are_returned_keep_their_annotations():
-    """Also those of the call that is captured, and with real arrays in them."""
+    """Also functions of the captured call, with real arrays as annotations."""
 
     def program(x):
         y = x + 1
@@ -495,7 +495,7 @@ OPERATIONS = {
 
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_complex_numbers_of_python(name):
-    """To the sign of zeros, and as this version has it."""
+    """Equal to the sign of zeros, as in this version of Python."""
     function = OPERATIONS[name]
     compiled = cinductor.compile(lambda x, a, b, c: (x + 1, function(x, a, b, c)), backend="interp")
     for a, b, c in itertools.product(COMPLEX, REAL, [0.1 - 0.3j, complex(-0.0, 0.0)]):
@@ -507,7 +507,7 @@ def test_complex_numbers_of_python(name):
 
 
 def test_functions_of_modules_are_those_with_public_names():
-    """Where a module is part of the interpreter itself, all of them have the same `__loader__`, a class."""
+    """Modules that are part of the interpreter share one `__loader__`, a class."""
     script = """
 import cmath, itertools, math
 for module in (cmath, itertools, math):

@@ -1,4 +1,4 @@
-"""Memory of large results comes from warm blocks, and is an array's own like any other."""
+"""Tests results in reused memory blocks: a large result owns its memory like any other array."""
 
 import os
 import subprocess
@@ -22,7 +22,7 @@ def test_only_large_results():
 
 
 def test_blocks_are_used_again():
-    """Freed memory is reused: no fresh pages; live memory is not shared."""
+    """Freed memory is reused without page faults; live memory is not shared."""
     x = np.arange(float(LARGE))
     kept = twice(x)
     where = set()
@@ -62,7 +62,7 @@ def test_threads():
 
 
 def test_a_result_outlives_the_module():
-    """At the end of the interpreter, in whatever order."""
+    """Results may be freed in any order at interpreter exit."""
     code = (
         "import numpy as np, sys, builtins; from cinductor import compile\n"
         "builtins.kept = compile(lambda x: x + 1, backend='interp')(np.zeros(1 << 18))\n"

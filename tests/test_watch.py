@@ -1,4 +1,4 @@
-"""Runs held against their memory plan, and other things that options ask to be checked while a program runs."""
+"""Tests the run verifier: runs are compared with their memory plan, and other checks that options switch on."""
 
 import re
 
@@ -78,7 +78,7 @@ def test_a_nan_is_nothing_to_those_who_do_not_ask():
 
 
 def random_program(seed):
-    """Sorted arrays and what is made of two of them, and at the end what some come to: in an order that holds much."""
+    """Sorts arrays, combines pairs of them, and sums some at the end, in an order that keeps many arrays alive."""
     rng = np.random.default_rng(seed)
     n = 3 + seed % 8
     steps = [(int(rng.integers(3)), *rng.integers(max(0, k - 2), k + 2, 2).tolist()) for k in range(n)]
@@ -128,7 +128,7 @@ def test_indices_in_range_are_as_before(backend, dynamic):
         np.testing.assert_array_equal(got, expected)
     np.testing.assert_array_equal(ours, theirs)
     with pytest.raises(IndexError, match="index 9 is out of bounds"):
-        compiled(ours, np.array([9, 0, 0, 0]), j)  # which the program checks: it is Python's own
+        compiled(ours, np.array([9, 0, 0, 0]), j)  # the program checks this index, so NumPy's exception is raised
 
 
 def no_checks(graph):
@@ -139,7 +139,7 @@ def no_checks(graph):
 
 @pytest.mark.parametrize("wrapper", ["c", "python"])
 def test_an_index_that_nobody_checked(wrapper):
-    """Planted: the checks of the program are gone, as if they had been proved wrongly."""
+    """The program's checks are removed, as if they had been proved by mistake."""
 
     def f(a, i):
         return a[i] * 2
@@ -151,7 +151,7 @@ def test_an_index_that_nobody_checked(wrapper):
         assert compile(f)(np.ones(4), np.array([1, 7]))[0] == 2  # without the option this is not detected
 
 
-# --- no memory ---
+# --- out of memory ---
 
 
 @pytest.mark.parametrize("dynamic", [None, True])
@@ -163,7 +163,7 @@ def test_without_memory_the_plan_and_its_largest_buffers_are_told(dynamic):
         return z, y.max()
 
     compiled, line = compile(f, backend="interp", dynamic=dynamic, fullgraph=True), f.__code__.co_firstlineno
-    x, size = np.ones(4), 2**49  # bytes of one array: no machine has them
+    x, size = np.ones(4), 2**49  # bytes of one array; more than any machine has
     assert [compiled(np.ones(4), n)[1] for n in (10, 11, 12)] == [8, 8, 8]  # a number that varies
     with pytest.raises(MemoryError) as caught:
         compiled(x, size // 8)
@@ -176,5 +176,5 @@ def test_without_memory_the_plan_and_its_largest_buffers_are_told(dynamic):
 def test_without_memory_a_function_that_has_changed_nothing_is_asked_itself():
     compiled = compile(lambda n: np.sort(np.zeros(n)).sum(), backend="interp", dynamic=True)
     assert compiled(10) == 0
-    with pytest.raises(MemoryError, match="Unable to allocate"):  # NumPy's own
+    with pytest.raises(MemoryError, match="Unable to allocate"):  # NumPy's own exception
         compiled(2**46)

@@ -1,4 +1,6 @@
-"""Small functions in every way that a function can run, against NumPy; and what breaks.py makes of functions."""
+"""Runs small functions in every way that a function can run (ways.py), and functions with breaks from breaks.py,
+against NumPy.
+"""
 
 import inspect
 
@@ -14,7 +16,7 @@ SHAPES = [(5, 7), (5, 70)]
 
 @pytest.mark.parametrize("name", NAMES)
 def test_small_functions(name, way):
-    """Rows shorter and longer than the lanes of a vector; with numbers as sizes one of them, with symbols both."""
+    """Rows shorter and longer than a vector. With constant sizes one of them, with symbolic sizes both."""
     is_both = ways.EVERYTHING or "dynamic" in way.settings
     shapes = SHAPES if is_both else SHAPES[NAMES.index(name) % 2 :][:1]
     exact = {} if way.is_device else {"numerics": "exact"}
@@ -36,7 +38,7 @@ def example(x, n):
 
 
 def test_a_break_after_each_statement(tmp_path):
-    """Of the function's own, except those that leave a block; and after the call."""
+    """After each statement of the function, except those that leave a block; and after the call."""
     x, made = np.arange(6.0), [make() for make in breaks.broken(example, tmp_path)]
     for fn in made:
         np.testing.assert_array_equal(fn(x, 4), example(x, 4))
@@ -57,7 +59,7 @@ def test_a_function_with_a_closure(tmp_path):
 
 
 def test_ways_share_the_tests_out():
-    """Each way takes its share of the tests, always the same ones."""
+    """Each way runs its share of the tests, which is always the same."""
     for way in ways.WAYS:
         taken = [way.is_chosen(f"test_{k}") for k in range(2000)]
         assert abs(sum(taken) * way.every - 2000) < 600, way.name

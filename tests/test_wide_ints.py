@@ -1,6 +1,7 @@
-"""Python's ints beyond 63 bits: those that wrap because only their lowest bits are looked at, and those of [0, 2**64).
+"""Tests Python ints beyond 63 bits: those of which only the low bits are used, which may wrap around, and those in
+[0, 2**64).
 
-Whatever is captured is Python's to the last bit; what 64 bits do not hold is Python's own to compute.
+Captured results must equal Python's to the last bit. Values that do not fit in 64 bits are left to Python.
 """
 
 import copy
@@ -50,7 +51,8 @@ SIGNED = [
     -(2**63),
     -(2**63) + 1,
 ]
-# Of u in [0, 2**64) and s in [-2**63, 2**63); whoever looks at the value of what has left 64 bits is Python's own.
+# u is in [0, 2**64), s in [-2**63, 2**63). If an operation needs the value of an int that exceeds 64 bits, Python
+# computes it.
 OPERATIONS = """
 u + s; u - s; s - u; u * s; s * s; s + s; s - s * s; -u; -s; ~u; ~s; abs(u); abs(s); +u; u & s; u | s; u ^ s; s & s ^ s
 u & -8; u | -8; u ^ -8; s & -8; (u ^ s) & -8; u & 0xF0; u | 0xF0; u ^ 0xF0; u & M; s & M; s | M; s ^ M; s ^ 2**63; ~s & M
@@ -71,8 +73,7 @@ isinstance(u, int); type(u) is int; u.real; complex(u, 1); u.__index__(); np.iss
 
 
 def outcome(fn, *args):
-    """The outcome of a call: the result, or the type and text of its exception; and the arguments
-    after it."""
+    """The result, or the type and text of the exception; and the arguments after the call."""
     args = copy.deepcopy(args)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -84,7 +85,7 @@ def outcome(fn, *args):
 
 
 def described(value):
-    """With types, and arrays as bytes."""
+    """A value with types; arrays as bytes."""
     if isinstance(value, tuple | list):
         return [described(v) for v in value]
     if isinstance(value, np.ndarray):
@@ -93,7 +94,7 @@ def described(value):
 
 
 def load(source, seed, **names):
-    """The function of a source, whose lines tracebacks find."""
+    """The function of a source whose lines are shown in tracebacks."""
     path = f"<ints {seed}>"
     linecache.cache[path] = (len(source), None, source.splitlines(True), path)
     exec(compile(source, path, "exec"), names)
@@ -101,7 +102,7 @@ def load(source, seed, **names):
 
 
 def check_program(seed, backend, **settings):
-    """One random program, with several arguments. How many calls programs answered."""
+    """Run one random program with several arguments. Return how many calls compiled programs ran."""
     generator = int_generator.Generator(seed)
     source = generator.generate()
     fn = load(source, seed)
@@ -113,7 +114,7 @@ def check_program(seed, backend, **settings):
 
 
 def load_operation(text, sink):
-    """A function of one word and one signed int, made in the graph."""
+    """A function of one unsigned and one signed 64-bit int, which it makes from arrays."""
     lines = "    u, s = int(wide[0]), int(whole[0])\n"
     source = f"def program(wide, whole):\n{lines}    return {sink.format(text)}\n"
     return load(source, f"{text} {sink}", np=np, math=math, M=M)
@@ -124,7 +125,7 @@ ONE = [text.strip() for line in OPERATIONS.strip().splitlines() for text in line
 
 @pytest.mark.parametrize("text", ONE)
 def test_operations(text):
-    """What each comes to, and its lowest bits where it is an int."""
+    """The result of each operation; if it is an int, also expressions that only use its low bits."""
     sinks = ["{}", "({}) & 255", "({}) & M", "({}) * 3 & M", "({}) * 5 + u & 0xFFFFFFFF"]
     is_int = type(load_operation(text, "{}")(np.array([1, 4], np.uint64), np.array([1, 4]))) is int
     for sink in sinks if is_int else sinks[:1]:
@@ -191,7 +192,7 @@ def in_statements(data, n):
 
 
 def handed_on(data, n):
-    """Of three one is looked at, after two iterations of the others."""
+    """Of three carried ints only one is read, two iterations after the others."""
     a, b, c = 1, 2, 3
     for byte in data:
         a, b, c = b * 31 + int(byte), c * 17, a
@@ -214,7 +215,7 @@ def until_it_is_large(data, n):
 
 
 def two_types(data, n):
-    """The entry is small, or negative; iterations make what int64 does not hold."""
+    """The initial value is small, or negative; iterations produce values that int64 cannot hold."""
     h, g = -1, int(data[0])
     for byte in data:
         h = ((h ^ int(byte)) * 0x100000001B3) & M
@@ -268,7 +269,7 @@ LOOPS = {
 @pytest.mark.parametrize("backend", ["interp", "c"])
 @pytest.mark.parametrize("fn", LOOPS, ids=lambda f: f.__name__)
 def test_loops(fn, backend):
-    """Whole, and by the program itself where nobody looks at more than 64 bits."""
+    """Captured whole. The compiled program runs every call that only needs 64 bits."""
     compiled = cinductor.compile(fn, backend=backend, dynamic=True, fullgraph=True)
     rng = np.random.default_rng(0)
     for n in (5, 40, 1, 2, 200):
@@ -291,7 +292,7 @@ def next_words(state, n):
 
 
 def test_a_state_that_calls_hand_on():
-    """An int of 64 bits is data, as a float is, once it has differed."""
+    """A 64-bit int that has changed between calls is a run-time value, like a float."""
     compiled = cinductor.compile(next_words, backend="interp", fullgraph=True)
     state = 0x853C49E6748FEA9B
     for _ in range(12):
@@ -323,7 +324,7 @@ def shifted(x, n):
 
 @pytest.mark.parametrize("dtype", ["i1", "u1", "i8", "u8", "f4", "f8"])
 def test_what_an_int_of_a_call_is_made_of(dtype):
-    """It fits a dtype in one call, and does not in another."""
+    """The int fits the dtype in one call, but not in another."""
     compiled = cinductor.compile(shifted, backend="interp", dynamic=True)
     for n in (10, 1000, 40000, -5, 2**62, 2**63 + 1, 7):
         args = np.arange(5).astype(dtype), n
@@ -385,7 +386,7 @@ BYTES = [
 @pytest.mark.parametrize("dynamic", [None, True])
 @pytest.mark.parametrize("fn", [hashed, counted, found, first, handed_back, of_wrong_index])
 def test_bytes(fn, dynamic):
-    """A bytes object that differs from call to call is an array where only its items are looked at."""
+    """A bytes object that differs between calls is an array if only its items are read."""
     compiled = cinductor.compile(fn, backend="interp", dynamic=dynamic)
     for data in (*BYTES, *BYTES):
         args = data, np.zeros(4)

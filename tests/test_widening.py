@@ -1,8 +1,6 @@
-"""Arrays that grow in each iteration by a rule: one program, with space for what the rule comes to,
-equal to NumPy.
+"""Tests arrays that grow in each iteration by a rule: one program, with space for the final size, equal to NumPy.
 
-What has no rule, or grows in a loop of which nobody knows how long it runs, is right in other
-ways.
+If there is no rule, or the number of iterations is not known, the result must still be right.
 """
 
 import numpy as np
@@ -144,7 +142,7 @@ def shorter_in_each_trip(x, seen, k):
 
 @pytest.mark.parametrize("dynamic", [True, None])
 def test_a_rule_found_behind_trips_that_were_peeled_off(dynamic):
-    """Its room had been for the array of then, which was shorter than the loop's own."""
+    """The capacity was computed from the array before the peeled iterations, which was too short."""
     compiled = cinductor.compile(shorter_in_each_trip, dynamic=dynamic, backend="interp")
     for n in (7, 7, 5, 3, 0, 1):
         agree(compiled, np.arange(n) * 0.5, np.zeros(n, bool), 3)

@@ -1,4 +1,4 @@
-"""Views of windows, and loops over the places of an array."""
+"""Tests sliding-window views, and loops over the index tuples of an array."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,8 @@ CASES = [
 @pytest.mark.parametrize("dynamic", [False, True])
 @pytest.mark.parametrize("case", CASES, ids=repr)
 def test_windows(case, dynamic):
-    """The view itself, with NumPy's strides, memory and flags; what is made of it; and after a write."""
+    """The view itself, with NumPy's strides, memory and flags; results computed from it; and the view after a write.
+    """
     shape, length, axis = case
 
     def f(x):
@@ -72,7 +73,7 @@ def test_read_only():
 
 
 def places(x, out):
-    """Breaks off at the first negative element."""
+    """Stops at the first negative element."""
     for i in np.ndindex(x.shape):
         if x[i] < 0:
             break

@@ -1,7 +1,6 @@
-"""Texts for users when something is wrong: NumPy's own words, or a message that names the given and
-the expected value.
+"""Tests messages to users: NumPy's own words, or a message that names the given and the expected value.
 
-Warnings point at the user's line.
+Warnings must point at the user's line.
 """
 
 import bdb
@@ -27,7 +26,7 @@ V = np.arange(3.0)
 
 
 def made(source, **names):
-    """The function f of a source that no file has, as a notebook's cell has none."""
+    """The function f of a source that is in no file, like a notebook cell."""
     file = f"<ipython-input-{abs(hash(source))}>"
     linecache.cache[file] = (len(source), None, source.splitlines(True), file)
     space = {"np": np, "cinductor": cinductor, "__name__": "__main__", **names}
@@ -36,7 +35,7 @@ def made(source, **names):
 
 
 def outcome(fn, *args):
-    """The outcome of a call, without addresses."""
+    """The result and warnings of a call, without addresses."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
@@ -48,14 +47,14 @@ def outcome(fn, *args):
 
 
 class Foreign:
-    """Has operators of its own, which NumPy calls element by element."""
+    """Has its own operators, which NumPy calls for each element."""
 
     def __radd__(self, other):
         return ("radd", other)
 
 
 class Refusing:
-    """Has operators of its own, which NumPy leaves the whole array to."""
+    """Has its own operators, to which NumPy passes the whole array."""
 
     __array_ufunc__ = None
 
@@ -132,7 +131,7 @@ def test_wrong_arguments_are_named(call, error, words):
         call()
     for word in words:
         assert word in str(raised.value)
-    assert not marks_of(X)  # what was refused has marked nothing
+    assert not marks_of(X)  # a refused call has marked nothing
 
 
 def test_loops_as_functions_say_the_same_when_compiled():
@@ -143,7 +142,7 @@ def test_loops_as_functions_say_the_same_when_compiled():
         compile(f, backend="interp")(V)
 
 
-# --- what is ours stays ours ----------------------------------------------------------------------
+# --- internal objects are not visible -----------------------------------------------------------------
 
 
 def test_a_failed_check_is_no_exception():
@@ -225,7 +224,7 @@ def warned(call):
 
 
 def test_the_warning_of_many_pieces_points_at_the_function(monkeypatch):
-    """Of a function that is not split where it breaks, but traced in each call."""
+    """For a function that is traced in each call instead of being split at its breaks."""
     monkeypatch.setattr(session, "plan_of", lambda job, compiled: None)
     source = """
 def f(a, numbers):
@@ -381,7 +380,7 @@ def test_explain_says_why_each_specialisation_was_made():
 def test_explain_has_one_name_for_each_level():
     report = cinductor.explain(compile(lambda x: x * 2 + 1, backend="interp"), X)
     titles = [line[:-1] for line in report.full().splitlines() if line[-1:] == ":" and line[0] != " "]
-    assert [t for t in titles if " " not in t][-6:] == ["timings", "graph", "loops", "kernels", "procs", "wrapper"]
+    assert [t for t in titles if " " not in t][-7:] == ["timings", "graph", "optimized", "loops", "kernels", "procs", "wrapper"]
     assert "def call(in0):" in report.wrapper and report.source == ""
     with pytest.raises(AttributeError):
         _ = report.python

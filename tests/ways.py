@@ -1,8 +1,9 @@
-"""The ways in which a compiled function can run: backends, vector levels of the CPU, kernels of a GPU, a break in the function.
+"""The ways in which a compiled function can run: backends, vector levels of the CPU, kernels of a GPU, a break in the
+function.
 
-Law: whatever runs in one way runs in all of them, and each result is compared with NumPy's. A test that takes `way` is run
-once per way (conftest.py). Some ways take a fixed sample of the tests; with CINDUCTOR_FUZZ every way takes every test, and a
-function runs with a break after each of its statements in turn.
+A test that takes `way` runs once per way (conftest.py), and each result is compared with NumPy's. Some ways run a
+fixed sample of the tests. With CINDUCTOR_FUZZ every way runs every test, and a function runs with a break after
+each of its statements in turn.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ EVERYTHING = "CINDUCTOR_FUZZ" in os.environ
 
 
 class Way(NamedTuple):
-    """One way: settings of `compile`, and which share of the tests it takes: 1 of `every`."""
+    """Settings of `compile`, and its share of the tests: 1 of `every`."""
 
     name: str
     settings: dict[str, Any]
@@ -36,11 +37,11 @@ class Way(NamedTuple):
 
     @property
     def is_device(self) -> bool:
-        """A GPU's order of sums and functions of its own."""
+        """True on a GPU, which has its own order of sums and its own functions."""
         return "device" in self.settings
 
     def is_chosen(self, test: str, every: int = 1) -> bool:
-        """One in `every` tests, or in more: always the same ones."""
+        """True for one in `every` tests, or more; always for the same ones."""
         return zlib.crc32(f"{self.name} {test}".encode()) % max(self.every, every) == 0
 
     def takes(self, test: str) -> bool:
@@ -54,17 +55,19 @@ class Way(NamedTuple):
         return cinductor.compile(fn, fullgraph=fullgraph, **self.options(**options))
 
     def version(self, fn: Callable[..., Any], seed: Any = 0) -> Any:
-        """A function that does what fn does: itself, or with a break at a random place, the same one for each seed."""
+        """A function that does what fn does: fn itself, or fn with a break at a random place that the seed
+        determines.
+        """
         return random.Random(seed).choice(breaks.broken(fn, folder()))() if self.has_break else fn
 
     def versions(self, fn: Callable[..., Any]) -> list[Any]:
-        """The one version, or with CINDUCTOR_FUZZ all."""
+        """One version, or all with CINDUCTOR_FUZZ."""
         if self.has_break and EVERYTHING:
             return [make() for make in breaks.broken(fn, folder())]
         return [self.version(fn, fn.__name__)]
 
     def check(self, fn: Callable[..., Any], *calls: tuple[Any, ...], **options: Any) -> Any:
-        """Compares each call, made twice, with NumPy's. Returns what was compiled last."""
+        """Compare each call, made twice, with NumPy. Return the function compiled last."""
         for version in self.versions(fn):
             compiled = self.compile(version, **options)
             for arguments in calls:
@@ -78,19 +81,19 @@ class Way(NamedTuple):
 
 @functools.cache
 def root() -> str:
-    """A folder that is removed at the end."""
+    """A folder that is removed at the end of the session."""
     made = tempfile.mkdtemp(prefix="cinductor-ways-")
     atexit.register(shutil.rmtree, made, ignore_errors=True)
     return made
 
 
 def folder() -> Path:
-    """A new folder for files of functions: names of files are unique, because Python keeps their lines by name."""
+    """A new folder for the files of functions. File names are unique, because Python caches lines by name."""
     return Path(tempfile.mkdtemp(dir=root()))
 
 
 def levels() -> list[str]:
-    """Vector levels below the machine's own that its kernels can be compiled for."""
+    """The vector levels of this CPU, except the highest, for which kernels can be compiled."""
     x86 = {"x86-64-v2": "sse4_2", "x86-64-v3": "avx2", "x86-64-v4": "avx512f"}
     flags = Path("/proc/cpuinfo").read_text().split() if Path("/proc/cpuinfo").exists() else []
     return [level for level, flag in x86.items() if flag in flags][:-1]
@@ -107,23 +110,25 @@ WAYS = [
     Way("c, unfused", {"backend": "c", **UNFUSED}, 16),
     Way("broken", {"backend": "interp"}, 2, has_break=True),
     Way("broken, dynamic", {"backend": "interp", "dynamic": True}, 16, has_break=True),
-    # Pieces of the default: those with little work run on the interpreter first.
+    # Pieces run on the default backend, where those with little work start in the interpreter.
     Way("broken, default", {}, 16, has_break=True),
     *(Way(level, {"backend": "c", "options": {"arch": level}}, 16) for level in levels()),
-    # Kernels of a GPU, block by block and thread by thread, with a check for races and for accesses outside.
+    # GPU kernels, interpreted block by block and thread by thread, with checks for races and accesses out of bounds.
     Way("gpu", {**GPU, "backend": "interp", "options": {"offload": "always", "verify": True}}, 16),
 ]
-if os.environ.get("CINDUCTOR_TEST_WAYS") == "card":  # in a process that has one, or an emulated one: test_cuda.py
+if os.environ.get("CINDUCTOR_TEST_WAYS") == "card":  # in a process that has a real or an emulated GPU: test_cuda.py
     WAYS = [Way("card", {**GPU, "backend": "cuda"}, 16)]
 BY_NAME = {way.name: way for way in WAYS}
-# Ways without a break and without symbolic sizes: for graphs as text, and for tests that count specializations.
+# Ways without a break and without symbolic sizes: for tests of graphs as text, and for tests that count
+# specializations.
 BACKENDS = [way.name for way in WAYS if not way.has_break and "dynamic" not in way.settings]
 
 CPU = [name for name in BACKENDS if not BY_NAME[name].is_device]
 
 
 def of_program(seed: int, *always: str) -> list[Way]:
-    """The ways of a generated program: those that are named, a break in one of four programs, each other way in one of
-    16. The sums of a GPU have another order than NumPy's."""
+    """The ways for a generated program: those that are named, a break in one of four programs, each other way in one
+    of 16. GPU sums are excluded because their order differs from NumPy's.
+    """
     chosen = [way for way in WAYS if way.is_chosen(f"program {seed}", 4 if way.has_break else 16)]
     return [way for way in WAYS if not way.is_device and (way.name in always or way in chosen)]

@@ -1,7 +1,7 @@
 """Functions that read attributes of every kind, for tests/test_changing_world.py.
 
-Each function of PROGRAMS takes an array, and what ARGUMENTS has for it. The module is loaded more than once, so nothing here keeps
-state outside of the module.
+Each function of PROGRAMS takes an array and the values that ARGUMENTS has for it. The module is loaded more than
+once, so nothing here keeps state outside of the module.
 """
 
 import abc

@@ -1,7 +1,7 @@
-"""Holds aten.rows against the installed torch: aten_rows.py --check, or --extend to add what has no row.
+"""Compares the rows of aten.rows with the installed torch (aten_rows.py --check), or adds missing rows (--extend).
 
-native_functions.yaml, which torch installs with torchgen, names ATen's ops and their tags. A schema is torch's own text
-of the op, as rows have it. For development only: PyYAML is not needed, the file is read line by line.
+The names and tags of ATen's ops come from native_functions.yaml, which torch installs with torchgen. A schema is
+torch's own text of the op. For development only. The YAML file is read line by line, so PyYAML is not needed.
 """
 
 from __future__ import annotations

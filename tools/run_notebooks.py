@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def is_empty(output: nbformat.NotebookNode) -> bool:
-    """The cleared line of progress, which leaves an empty text."""
+    """True for the cleared progress line, which leaves an empty text."""
     return output.output_type == "display_data" and not "".join(map(str, output.data.values())).strip()
 
 

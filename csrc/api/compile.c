@@ -1,245 +1,26 @@
 /* From a graph to a program, level by level. Everything made on the way lives in the graph's
  * context; the executable and the program do not, and are held by the job until the request gets
  * them. */
-#include "api/compile.h"
+#include "api/job.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "api/alternatives.h"
 #include "api/given.h"
 #include "base/os.h"
-#include "base/text.h"
-#include "codegen/codegen.h"
 #include "device/cpu/compiler.h"
 #include "ir/choices.h"
 #include "ir/range.h"
 #include "lower/lower.h"
-#include "passes/pass.h"
 #include "schedule/schedule.h"
 #include "wrapper/partition.h"
 
-typedef struct Job {
-    CiRequest *request;
-    CiContext *ctx;
-    CiProgramDevice devices[CI_MAX_DEVICES]; /* what is built for each */
-    int ndevices;
-    int64_t lap; /* when the level being timed began */
-    int64_t pass_began;
-    CiProcPlan proc_plan;
-} Job;
-
 static double
-lap_ms(Job *job)
+lap_ms(CiJob *job)
 {
     int64_t now = ci_os_time_ns(), since = job->lap;
     job->lap = now;
     return (double)(now - since) * 1e-6;
-}
-
-/* Does the option name a level, or ask for all? What was before a pass is no level of its own. */
-static bool
-is_listed(const char *list, const char *level)
-{
-    bool is_before = !strncmp(level, CI_BEFORE, strlen(CI_BEFORE));
-    return ci_text_lists(list, level) || (!is_before && ci_text_lists(list, "all"));
-}
-
-static bool
-is_wanted(const Job *job, const char *level)
-{
-    return job->request->dump || is_listed(job->request->options->dump, level);
-}
-
-static void
-show(Job *job, const char *level, const CiText *text)
-{
-    const CiRequest *request = job->request;
-    if (is_listed(request->options->dump, level))
-        fprintf(stderr, "--- %s\n%s", level, text->data);
-    if (request->dump)
-        request->dump(request->dump_arg, level, text->data);
-}
-
-/* Texts are made only when someone looks. */
-#define SHOW(job, level, print)                                                                    \
-    do {                                                                                           \
-        if (is_wanted((job), (level))) {                                                           \
-            CiText text = ci_text_new((job)->ctx);                                                 \
-            print;                                                                                 \
-            show((job), (level), &text);                                                           \
-        }                                                                                          \
-    } while (0)
-
-/* Of a level that has passes: the graph, or the procs. */
-static void
-print_level(CiText *out, CiGraph *graph, const CiProcs *procs)
-{
-    if (graph)
-        ci_graph_print(out, graph);
-    else
-        ci_procs_print(out, procs);
-}
-
-/* Shows the level before a pass if the option dump names it. */
-static void
-show_before(Job *job, const char *pass, CiGraph *graph, const CiProcs *procs)
-{
-    const char *level = ci_format(job->ctx, CI_BEFORE "%s", pass);
-    if (is_listed(job->request->options->dump, level))
-        SHOW(job, level, print_level(&text, graph, procs));
-    job->pass_began = ci_os_time_ns();
-}
-
-/* Shows the level after the pass, and tells the observer. */
-static void
-show_pass(Job *job, const char *pass, CiGraph *graph, const CiProcs *procs)
-{
-    const CiRequest *request = job->request;
-    double seconds = (double)(ci_os_time_ns() - job->pass_began) * 1e-9;
-    SHOW(job, pass, print_level(&text, graph, procs));
-    if (!request->observe)
-        return;
-    CiText text = ci_text_new(job->ctx);
-    print_level(&text, graph, procs);
-    request->observe(request->observe_arg, pass, text.data, seconds);
-}
-
-static void
-before_graph_pass(void *arg, const char *pass, CiGraph *graph)
-{
-    show_before(arg, pass, graph, NULL);
-}
-
-static void
-after_graph_pass(void *arg, const char *pass, CiGraph *graph)
-{
-    show_pass(arg, pass, graph, NULL);
-}
-
-static void
-before_proc_pass(void *arg, const char *pass, const CiProcs *procs)
-{
-    show_before(arg, pass, NULL, procs);
-}
-
-static void
-after_proc_pass(void *arg, const char *pass, const CiProcs *procs)
-{
-    show_pass(arg, pass, NULL, procs);
-}
-
-/* ---- names of passes over procs ---- */
-
-static const CiProcPass *
-find_proc_pass(const char *name, size_t length)
-{
-    for (int k = 0; k < ci_proc_pass_count(); k++) {
-        const CiProcPass *pass = ci_proc_pass_at(k);
-        if (strlen(pass->name) == length && !strncmp(pass->name, name, length))
-            return pass;
-    }
-    return NULL;
-}
-
-/* The names of skip_passes that are of passes over graphs, or of none. */
-static const char *
-graph_skip(const Job *job)
-{
-    CiText text = ci_text_new(job->ctx);
-    for (const char *at = job->request->options->skip_passes; *at;) {
-        size_t length = strcspn(at, ", ");
-        const CiProcPass *pass = find_proc_pass(at, length);
-        if (pass && pass->is_needed)
-            ci_fail(job->ctx, CI_ERR_VALUE, "option skip_passes: %s cannot be left out", pass->name);
-        if (!pass)
-            ci_text_add(&text, "%.*s,", (int)length, at);
-        at += length + strspn(at + length, ", ");
-    }
-    return text.data ? text.data : "";
-}
-
-static bool
-wants_proc_passes(const Job *job)
-{
-    const CiRequest *request = job->request;
-    bool wants = request->dump || request->observe;
-    for (int k = 0; k < ci_proc_pass_count() && !wants; k++) {
-        const char *name = ci_proc_pass_at(k)->name;
-        wants = ci_text_lists(request->options->dump, name) ||
-                ci_text_lists(request->options->dump, ci_format(job->ctx, CI_BEFORE "%s", name));
-    }
-    return wants;
-}
-
-/* The kernels are lowered once more, for those who look. */
-static void
-show_proc_passes(Job *job, CiKernels *kernels)
-{
-    const CiRequest *request = job->request;
-    if (!wants_proc_passes(job))
-        return;
-    if (request->observe) {
-        CiText text = ci_text_new(job->ctx);
-        ci_procs_print(&text, ci_expand(kernels));
-        request->observe(request->observe_arg, "", text.data, 0.0);
-    }
-    const CiProcPlan quiet = job->proc_plan;
-    job->proc_plan.before = before_proc_pass;
-    job->proc_plan.after = after_proc_pass;
-    job->proc_plan.arg = job;
-    (void)request->queue.backend->compiler->lower(kernels, request->options);
-    job->proc_plan = quiet;
-}
-
-const char *
-ci_compile_levels(void)
-{
-    return
-#define PASS(name, is_needed, doc) #name "|" CI_BEFORE #name "|"
-#include "passes/passes.def"
-#undef PASS
-#define PASS(function, name, families, is_needed, doc) #name "|" CI_BEFORE #name "|"
-#include "codegen/procs.def"
-        "graph|ranges|loops|kernels|joins|wrapper|partitions|json|c|procs|source|all";
-}
-
-static bool
-is_extra(const CiRequest *request, const char *name, size_t length)
-{
-    size_t before = strlen(CI_BEFORE);
-    if (length > before && !strncmp(name, CI_BEFORE, before))
-        name += before, length -= before;
-    for (int k = 0; k < request->nextras; k++)
-        if (strlen(request->extras[k].name) == length &&
-            !strncmp(request->extras[k].name, name, length))
-            return true;
-    return false;
-}
-
-static bool
-is_level(const char *name, size_t length)
-{
-    for (const char *at = ci_compile_levels(); *at; at += strspn(at, "|")) {
-        size_t size = strcspn(at, "|");
-        if (size == length && !strncmp(at, name, length))
-            return true;
-        at += size;
-    }
-    return false;
-}
-
-/* A misspelt level would print nothing, so it is refused. */
-static void
-check_dump_option(Job *job)
-{
-    for (const char *at = job->request->options->dump; *at;) {
-        size_t length = strcspn(at, ", ");
-        if (length != 0 && !is_level(at, length) && !is_extra(job->request, at, length))
-            ci_fail(job->ctx, CI_ERR_VALUE, "option dump: there is no level or pass '%.*s'",
-                    (int)length, at);
-        at += length + strspn(at + length, ", ");
-    }
 }
 
 static int
@@ -271,7 +52,7 @@ count_kernels(const CiKernels *kernels, CiCompileInfo *info)
 /* Refuses ufunc nodes if the runtime has no loops of NumPy's, as in programs that embed the
  * core. */
 static void
-check_ufuncs(Job *job, const CiBlock *block)
+check_ufuncs(CiJob *job, const CiBlock *block)
 {
     for (int k = 0; k < block->nnodes; k++) {
         const CiNode *node = block->nodes[k];
@@ -284,7 +65,7 @@ check_ufuncs(Job *job, const CiBlock *block)
 }
 
 static void
-run_passes(Job *job)
+run_passes(CiJob *job)
 {
     CiRequest *request = job->request;
     CiGraph *graph = request->graph;
@@ -294,19 +75,8 @@ run_passes(Job *job)
     if (request->queue.runtime && !request->queue.runtime->ufuncs)
         check_ufuncs(job, graph->body);
     SHOW(job, "graph", ci_graph_print(&text, graph));
-    if (request->observe) {
-        CiText text = ci_text_new(job->ctx);
-        ci_graph_print(&text, graph);
-        request->observe(request->observe_arg, "", text.data, 0.0);
-    }
     lap_ms(job);
-    CiPassPlan plan = {.verify = verify,
-                       .skip = graph_skip(job),
-                       .extras = request->extras,
-                       .nextras = request->nextras,
-                       .before = before_graph_pass,
-                       .after = after_graph_pass,
-                       .arg = job};
+    CiPassPlan plan = ci_job_graph_plan(job, graph);
     graph = request->graph = ci_passes_run(graph, &plan);
     if (request->options->index_asserts)
         ci_graph_assert_indices(graph);
@@ -314,12 +84,13 @@ run_passes(Job *job)
         ci_graph_verify(graph);
     request->info.passes_ms = lap_ms(job);
     request->info.nodes = ci_graph_node_count(graph);
+    SHOW(job, "optimized", ci_graph_print(&text, graph));
     SHOW(job, "ranges", ci_ranges_print(&text, graph));
 }
 
 /* The target: the compiler's properties, and the user's choices. */
 static CiTarget *
-make_target(Job *job)
+make_target(CiJob *job)
 {
     const CiRequest *request = job->request;
     const CiBackend *backend = request->queue.backend;
@@ -334,7 +105,7 @@ make_target(Job *job)
 }
 
 static CiLoops *
-lower(Job *job, const CiTarget *target)
+lower(CiJob *job, const CiTarget *target)
 {
     CiRequest *request = job->request;
     const CiDevice *device = request->queue.backend->device;
@@ -360,6 +131,17 @@ lower(Job *job, const CiTarget *target)
     return loops;
 }
 
+static void
+rewrite_loops(CiJob *job, CiLoops *loops, const CiTarget *target)
+{
+    const CiRequest *request = job->request;
+    CiLoopOptions options = {.fusion = request->options->fusion,
+                             .has_device_memory = ci_backend_has_memory(request->queue.backend),
+                             .library_threads = request->options->library_threads};
+    CiLoopPlan plan = ci_job_loop_plan(job, loops);
+    ci_loop_passes_run(loops, target, &options, &plan);
+}
+
 /* Prints the fusions of the scheduler, in order. */
 static void
 print_joins(CiText *text, const CiKernels *kernels)
@@ -376,7 +158,7 @@ print_joins(CiText *text, const CiKernels *kernels)
 }
 
 static CiKernels *
-schedule(Job *job, CiLoops *loops, const CiTarget *target)
+schedule(CiJob *job, CiLoops *loops, const CiTarget *target)
 {
     CiRequest *request = job->request;
     CiScheduleOptions options = {.fusion = request->options->fusion,
@@ -384,9 +166,7 @@ schedule(Job *job, CiLoops *loops, const CiTarget *target)
                                      ci_backend_has_memory(request->queue.backend),
                                  .reuse = request->options->reuse,
                                  .fusion_limit = request->options->fusion_limit,
-                                 .apart = request->options->apart,
-                                 .library_threads = request->options->library_threads};
-    lap_ms(job);
+                                 .apart = request->options->apart};
     CiKernels *kernels = ci_schedule(loops, target, &options);
     CiKernels *given = ci_given_kernels(request, kernels);
     kernels = given ? given : kernels;
@@ -406,7 +186,7 @@ schedule(Job *job, CiLoops *loops, const CiTarget *target)
 
 /* Refused for the caller to take the host's own backend instead. */
 static void
-check_device_pays(Job *job, const CiKernels *kernels)
+check_device_pays(CiJob *job, const CiKernels *kernels)
 {
     const CiRequest *request = job->request;
     bool may_leave =
@@ -420,7 +200,7 @@ check_device_pays(Job *job, const CiKernels *kernels)
 
 /* The compiler flags of the C backend's kernels. */
 static const char *
-flags_of(const Job *job)
+flags_of(const CiJob *job)
 {
     const CiOptions *options = job->request->options;
     return ci_compiler_flags_text(job->ctx, ci_cpu_level(options),
@@ -428,7 +208,7 @@ flags_of(const Job *job)
 }
 
 static void
-print_json(Job *job, CiText *text, const CiKernels *kernels, const CiWrapper *wrapper)
+print_json(CiJob *job, CiText *text, const CiKernels *kernels, const CiWrapper *wrapper)
 {
     const CiCompiler *compiler = job->request->queue.backend->compiler;
     CiText source = ci_text_new(job->ctx);
@@ -440,7 +220,7 @@ print_json(Job *job, CiText *text, const CiKernels *kernels, const CiWrapper *wr
 
 /* The whole program as one file; one that says why it is none where C alone cannot do it. */
 static void
-print_c(Job *job, CiText *text, const CiKernels *kernels, const CiWrapper *wrapper)
+print_c(CiJob *job, CiText *text, const CiKernels *kernels, const CiWrapper *wrapper)
 {
     const CiRequest *request = job->request;
     const char *why = strcmp(request->queue.backend->compiler->name, "c")
@@ -464,7 +244,7 @@ print_partitions(CiText *text, const CiWrapper *wrapper)
 }
 
 static CiWrapper *
-wrap(Job *job, CiKernels *kernels)
+wrap(CiJob *job, CiKernels *kernels)
 {
     CiRequest *request = job->request;
     CiWrapOptions options = {.has_device_memory = ci_backend_has_memory(request->queue.backend),
@@ -506,7 +286,7 @@ runs_on(const CiKernels *kernels, int device)
 }
 
 static void
-find_devices(Job *job, const CiKernels *kernels)
+find_devices(CiJob *job, const CiKernels *kernels)
 {
     job->ndevices = ci_loops_device_count(kernels->loops);
     for (int k = 0; k < job->ndevices; k++) {
@@ -516,7 +296,7 @@ find_devices(Job *job, const CiKernels *kernels)
 }
 
 static void
-build(Job *job, CiKernels *kernels)
+build(CiJob *job, CiKernels *kernels)
 {
     CiRequest *request = job->request;
     const CiCompiler *compiler = request->queue.backend->compiler;
@@ -524,7 +304,7 @@ build(Job *job, CiKernels *kernels)
     if (request->info.kernels == 0)
         return;
     if (compiler->lower)
-        show_proc_passes(job, kernels);
+        ci_job_show_procs(job, kernels);
     if (compiler->lower)
         SHOW(job, "procs", ci_procs_print(&text, compiler->lower(kernels, request->options)));
     if (compiler->emit)
@@ -543,13 +323,15 @@ build(Job *job, CiKernels *kernels)
 static void
 compile_body(CiContext *ctx, void *arg)
 {
-    Job *job = arg;
+    CiJob *job = arg;
     CiRequest *request = job->request;
     char message[512];
-    check_dump_option(job);
+    ci_job_check_dump(job);
     run_passes(job);
     const CiTarget *target = make_target(job);
     CiLoops *loops = lower(job, target);
+    lap_ms(job);
+    rewrite_loops(job, loops, target);
     CiKernels *kernels = schedule(job, loops, target);
     check_device_pays(job, kernels);
     CiWrapper *wrapper = wrap(job, kernels);
@@ -568,7 +350,7 @@ CiStatus
 ci_compile(CiRequest *request)
 {
     int64_t start = ci_os_time_ns();
-    Job job = {.request = request, .ctx = request->graph->ctx, .lap = start};
+    CiJob job = {.request = request, .ctx = request->graph->ctx, .lap = start};
     request->program = NULL;
     request->info = (CiCompileInfo){0};
     CiStatus status = ci_protect(job.ctx, compile_body, &job);

@@ -27,7 +27,8 @@ typedef struct CiRequest {
     CiQueue queue;    /* of device 0; others of the same kind have the next indices; its runtime
                          outlives the program */
     bool host_arrays; /* for devices with memory of their own: see runtime/program.h */
-    /* Called with each level's text ("graph", each pass's name, "ranges", "loops", "kernels",
+    /* Called with each level's text ("graph", each pass's name, "optimized" (the
+     * graph after all passes), "ranges", "loops", "kernels",
      * "wrapper": the Python source, "json": the same lines, "procs", "source") when not NULL. Must
      * not fail through ctx. */
     void (*dump)(void *arg, const char *level, const char *text);

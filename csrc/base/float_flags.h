@@ -33,7 +33,25 @@ ci_float_flags_raise(unsigned flags)
         __builtin_ia32_ldmxcsr(control | flags);
 }
 
+/* Moves the flags of the older registers to MXCSR: feraiseexcept(FE_OVERFLOW), which NumPy's loops
+ * call, sets them there. */
+static inline void
+ci_float_flags_gather(void)
+{
+    unsigned short status;
+    __asm__ volatile("fnstsw %0" : "=a"(status));
+    if (status & CI_FLOAT_FLAGS) {
+        __asm__ volatile("fnclex");
+        ci_float_flags_raise(status & CI_FLOAT_FLAGS);
+    }
+}
+
 #else
+
+static inline void
+ci_float_flags_gather(void)
+{
+}
 
 static inline unsigned
 ci_float_flags_read(void)

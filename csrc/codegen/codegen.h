@@ -56,6 +56,8 @@ const CiExpr *ci_pairwise_half(CiSym *sym, CiDtype dtype, const CiExpr *count);
 #define CI_PARTIAL_STEP 16
 /* csrc/kernels: the loops of a kernel of some kind are what the builder of the family makes. */
 void ci_template(CiProcs *procs, CiProc *proc, const CiFamily *family);
+/* dead_stores.c: stores that later ones overwrite are removed. */
+void ci_dead_stores(CiProcs *procs, CiProc *proc, const CiFamily *family);
 /* short_row_variant.c: rows that may be short are lanes where they are. */
 void ci_version(CiProcs *procs, CiProc *proc, const CiFamily *family);
 /* split_reduction.c: a long fold becomes two procs, of its parts and of what they left. */

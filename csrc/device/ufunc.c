@@ -17,5 +17,6 @@ ci_ufunc_apply(const CiUfuncLoop *loops, int32_t number, int64_t count, void *ou
         return;
     loops[number].loop(b ? binary : unary, &trips, b ? binary_steps : unary_steps,
                        loops[number].data);
+    ci_float_flags_gather();
     ci_float_flags_raise(flags);
 }

@@ -3,6 +3,7 @@
 #define CI_DEVICE_UFUNC_H
 
 #include "ir/op.h"
+#include "vmath/vmath.h"
 
 #include <stdatomic.h>
 
@@ -23,6 +24,26 @@ typedef struct CiUfuncTable {
 /* The loop that looks values up; the table outlives its calls. */
 CiUfuncLoop ci_ufunc_table_open(CiUfuncTable *table, CiUfuncLoop numpys);
 void ci_ufunc_table_close(CiUfuncTable *table);
+
+/* A function on vectors in the place of NumPy's loop (ufunc_vector.c). Zeroed before it is opened. */
+typedef struct CiUfuncVector {
+    CiUfuncLoop numpys;
+    const CiVmathRow *rows; /* the variants */
+    int nrows;
+    _Atomic(const CiVmathRow *) row; /* the one with NumPy's bits; NULL: not tested */
+    _Atomic int64_t computed;        /* elements that the loop was called for before the test */
+} CiUfuncVector;
+
+/* The loop that runs the function after a test; NumPy's if there is none. The vector outlives its
+ * calls. */
+CiUfuncLoop ci_ufunc_vector_open(CiUfuncVector *vector, CiOp op, CiDtype dtype, CiUfuncLoop numpys);
+/* Tests unless that has been done. The variant that has NumPy's bits; NULL: none has. */
+const CiVmathRow *ci_ufunc_vector_decide(CiUfuncVector *vector);
+/* Compares blocks of CI_VMATH_BLOCK first operands: `first` and every `step`th pattern after it;
+ * step 0: random numbers, of which `first` is the seed. The number of blocks that differ, and an
+ * operand of the first one. */
+int64_t ci_ufunc_vector_check(const CiUfuncVector *vector, const CiVmathRow *row, uint64_t first,
+                              uint64_t step, int64_t blocks, uint64_t *example);
 
 /* How many a runtime has: ci_op_ufunc_loop says which is which. */
 #define CI_UFUNC_LOOPS (CI_UFUNC_COUNT * CI_DTYPE_COUNT)

@@ -30,6 +30,8 @@ typedef struct CiChoiceRow {
 const CiChoiceRow *ci_choice_row(CiChoice choice);
 /* The target's own, or the row's; noted in target->asked. */
 int64_t ci_choice(const CiTarget *target, CiChoice choice);
+/* A threshold of s->target. */
+#define CI_CHOOSE(s, name) ci_choice((s)->target, CI_CHOICE_##name)
 /* All of a target's, by number. */
 int64_t *ci_choices_copy(CiContext *ctx, const CiTarget *target);
 /* text: `few_points=8, near_lines=1024`, numbers from 1 on; fails with CI_ERR_VALUE. */

@@ -223,9 +223,7 @@ ci_graph_check_of(CiGraph *g, CiNode *condition, CiNode *value, const char *why,
 CiNode *
 ci_graph_pointwise(CiGraph *g, CiOp op, int nargs, CiNode *const *args, CiLoc loc)
 {
-    CiOpKind kind = ci_op_kind(op);
-    if (kind != CI_OPKIND_pointwise && !ci_op_is_function(op) && kind != CI_OPKIND_composite &&
-        op != CI_OP_where)
+    if (!ci_op_is_elementwise(op))
         ci_fail(g->ctx, CI_ERR_VALUE, "%s is no element-wise operation", ci_op_name(op));
     return append(g, new_node(g, op, nargs, args, loc));
 }

@@ -175,6 +175,12 @@ parse_attribute(Parser *p, CiNode *node)
         node->is_combined = true;
         if (node->combine == CI_OP_none)
             ci_lexer_fail(lex, "no operation combines so");
+    } else if (ci_lexer_accept(lex, "by")) {
+        ci_lexer_expect(lex, "=");
+        ci_lexer_expect(lex, "numpy");
+        if (ci_op_by_numpy(node->op) == CI_OP_none)
+            ci_lexer_fail(lex, "no loop of NumPy's computes %s", ci_op_name(node->op));
+        node->op = ci_op_by_numpy(node->op);
     } else if (ci_lexer_accept(lex, "distinct")) {
         node->is_distinct = true;
     } else {
@@ -237,7 +243,7 @@ parse_operation(Parser *p, CiNode *node)
     CiLexer *lex = &p->lex;
     const char *name = ci_lexer_expect_name(lex);
     node->op = ci_op_find(name);
-    if (node->op == CI_OP_none)
+    if (node->op == CI_OP_none || ci_op_public(node->op) != node->op)
         ci_lexer_fail(lex, "no operation is called '%s'", name);
     if (node->op == CI_OP_expr) {
         const CiExpr **e = CI_NEW(lex->ctx, const CiExpr *);

@@ -204,6 +204,8 @@ print_attributes(Printer *p, const CiNode *node)
             print_expr(p, node->pairwise->alone);
         }
     }
+    if (ci_op_kind(node->op) == CI_OPKIND_ufunc)
+        ci_text_add(p->out, ", by=numpy");
     if (node->op == CI_OP_scatter && node->is_combined)
         ci_text_add(p->out, ", combine=%s", ci_op_name(node->combine));
     if (node->op == CI_OP_scatter && node->is_distinct)
@@ -226,7 +228,7 @@ print_call(Printer *p, const CiNode *node)
         ci_const_print(p->out, node->dtype, node->value);
         return;
     }
-    ci_text_add(p->out, "%s", ci_op_name(node->op));
+    ci_text_add(p->out, "%s", ci_op_name(ci_op_public(node->op)));
     if (node->op == CI_OP_expr) {
         ci_text_add(p->out, "(");
         print_expr(p, node->starts[0]);

@@ -145,7 +145,7 @@ typedef struct CiNest {
     CiOp combine;
     bool is_distinct; /* place: no element is stored twice */
     bool is_apart;    /* a kernel of its own: beside others it would have fewer points */
-    int device;       /* that it runs on: decided by the scheduler */
+    int device;       /* that it runs on: decided by a loop pass */
     CiLoc *locs;      /* source lines it came from, distinct */
     int nlocs, caplocs;
 } CiNest;
@@ -161,7 +161,7 @@ typedef struct CiExternItem {
     const CiExpr *const **strides;
     int noperands;
     CiBuffer *result;
-    int device; /* that does it, where one does: decided by the scheduler */
+    int device; /* that does it, where one does: decided by a loop pass */
     CiLoc loc;
 } CiExternItem;
 
@@ -187,7 +187,7 @@ typedef struct CiItems {
  * their memory: `swap buf1, buf2`. */
 typedef struct CiRegion {
     CiItemKind kind; /* for, while, if */
-    int device;      /* that all in it runs on: decided by the scheduler */
+    int device;      /* that all in it runs on: decided by a loop pass */
     const CiExpr *var, *extent;
     CiBuffer *condition;
     CiItems condition_items; /* while: run before each test */
@@ -237,6 +237,7 @@ typedef struct CiLoops {
     CiItems items;
     CiResult *results;
     int nresults, capresults;
+    int nnew_axes; /* numbers given to axes that passes made: d0, d1, … */
 } CiLoops;
 
 static inline bool

@@ -92,7 +92,7 @@ verify_load(const Verifier *v, const CiNest *nest, const CiScalar *op)
     if (!op->buffer || !op->index || op->buffer->dtype != op->dtype)
         fail_nest(v, nest, "a load needs a buffer of its dtype and an index");
     bool is_input = op->buffer->kind != CI_BUFFER_temp;
-    if (!is_input && !ci_map_find(v->stored, CI_KEY(op->buffer)))
+    if (!is_input && !is_never_run(nest) && !ci_map_find(v->stored, CI_KEY(op->buffer)))
         fail_nest(v, nest,
                   ci_format(v->ctx, "%s is read before anything stored it", op->buffer->name));
     if (!is_never_run(nest))

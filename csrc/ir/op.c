@@ -160,6 +160,33 @@ ci_op_by_numpy(CiOp op)
     return by_numpy[op] ? by_numpy[op] : CI_OP_none;
 }
 
+CiOp
+ci_op_public(CiOp op)
+{
+    static const CiOp own_operation[CI_OP_COUNT + 1] = {
+#define UFUNC(name, arity, result, own) [CI_OP_##name] = CI_OP_##own,
+#include "ir/ops.def"
+    };
+    return own_operation[op] ? own_operation[op] : op;
+}
+
+const char *
+ci_op_why_never_in_graphs(CiOp op)
+{
+    switch (ci_op_kind(op)) {
+    case CI_OPKIND_ufunc:
+        return "it is named by the function, without numpy_: who computes it is its attribute `by`";
+    case CI_OPKIND_composite:
+        return "it becomes other operations before passes of yours run: see register_lowering";
+    case CI_OPKIND_online:
+    case CI_OPKIND_scalar:
+    case CI_OPKIND_lanes:
+        return "it exists below the graph only";
+    default:
+        return NULL;
+    }
+}
+
 int
 ci_op_ufunc_loop(CiOp op, CiDtype dtype)
 {
@@ -190,6 +217,13 @@ bool
 ci_op_is_function(CiOp op)
 {
     return rows[op].kind == CI_OPKIND_math || rows[op].kind == CI_OPKIND_ufunc;
+}
+
+bool
+ci_op_is_elementwise(CiOp op)
+{
+    return rows[op].kind == CI_OPKIND_pointwise || ci_op_is_function(op) ||
+           rows[op].kind == CI_OPKIND_composite || op == CI_OP_where;
 }
 
 const char *

@@ -84,6 +84,11 @@ const char *ci_op_function(CiOp op);
 /* The operation that computes the same by the inner loop of NumPy's ufunc; CI_OP_none if there is
  * none. */
 CiOp ci_op_by_numpy(CiOp op);
+/* The operation that names a function in a graph's text and in patterns, whatever computes it: that
+ * of `own` for a UFUNC row, otherwise op. */
+CiOp ci_op_public(CiOp op);
+/* Why no pass of the user's ever gets a node of the operation, or NULL. */
+const char *ci_op_why_never_in_graphs(CiOp op);
 /* The index of a UFUNC row's loop for operands of that dtype, in a table with one entry per row and
  * dtype. */
 int ci_op_ufunc_loop(CiOp op, CiDtype dtype);
@@ -92,6 +97,8 @@ CiDtype ci_op_ufunc_operand(int loop);
 CiDtype ci_op_ufunc_result(int loop);
 /* True for a transcendental function, cinductor's or NumPy's. */
 bool ci_op_is_function(CiOp op);
+/* True if ci_graph_pointwise makes it: each element of the result depends on one of each operand. */
+bool ci_op_is_elementwise(CiOp op);
 /* Pointwise, math and ufunc: the dtype that operands of this dtype give. */
 CiDtype ci_op_result(CiOp op, CiDtype operand);
 /* A comparison of a u64 with an i64, in either order: of their values, which no dtype holds. */

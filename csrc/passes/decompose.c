@@ -3,7 +3,7 @@
 #include "passes/rewrite.h"
 
 static const CiRule rules[] = {
-#define RULE(name, pattern, replacement) {#name, pattern, replacement, CI_OP_none, NULL},
+#define RULE(name, pattern, replacement) {#name, pattern, replacement, CI_OP_none, NULL, false},
 #include "passes/decompose.def"
 };
 

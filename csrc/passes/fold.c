@@ -198,9 +198,9 @@ rule_fold(CiGraph *g, CiNode *node)
 
 static const CiRule rules[] = {
 #define POINTWISE(name, arity, result, b, i, u, f, c)                                              \
-    {"fold_" #name, NULL, NULL, CI_OP_##name, rule_fold},
+    {"fold_" #name, NULL, NULL, CI_OP_##name, rule_fold, false},
 #include "ir/ops.def"
-    {"fold_cast", NULL, NULL, CI_OP_cast, rule_fold},
+    {"fold_cast", NULL, NULL, CI_OP_cast, rule_fold, false},
 };
 
 void

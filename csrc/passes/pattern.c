@@ -24,6 +24,7 @@ struct Term {
 
 struct CiPattern {
     Term *pattern, *replacement;
+    bool is_users;
 };
 
 typedef struct Compiler {
@@ -31,6 +32,7 @@ typedef struct Compiler {
     const char *names[MAX_VARIABLES];
     int nnames;
     bool may_bind; /* a name that is new stands for something here */
+    bool is_users, is_replacement;
 } Compiler;
 
 /* ---- compiling ---- */
@@ -49,10 +51,45 @@ find_variable(Compiler *c, const char *name)
     return c->nnames++;
 }
 
+static bool
+is_class(const char *type)
+{
+    static const char *const classes[] = {"int",     "real",   "float",
+                                          "complex", "narrow", "power_of_two"};
+    for (size_t k = 0; k < sizeof classes / sizeof *classes; k++)
+        if (strcmp(type, classes[k]) == 0)
+            return true;
+    return false;
+}
+
 static const char *
 compile_type(Compiler *c)
 {
-    return ci_lexer_accept(&c->lex, ":") ? ci_lexer_expect_name(&c->lex) : NULL;
+    if (!ci_lexer_accept(&c->lex, ":"))
+        return NULL;
+    const char *type = ci_lexer_expect_name(&c->lex);
+    if (!is_class(type) && ci_dtype_find(type) == CI_DTYPE_none)
+        ci_lexer_fail(&c->lex, "there is no type %s", type);
+    return type;
+}
+
+/* A pattern can ask for any operation of a graph; a replacement can make those that need nothing
+ * but operands. */
+static void
+check_op(Compiler *c, const Term *term)
+{
+    const char *name = ci_op_name(term->op);
+    const char *why = c->is_users ? ci_op_why_never_in_graphs(term->op) : NULL;
+    bool is_vague = !term->type || (is_class(term->type) && strcmp(term->type, "narrow"));
+
+    if (why)
+        ci_lexer_fail(&c->lex, "%s is in no pattern: %s", name, why);
+    if (!c->is_replacement)
+        return;
+    if (term->op == CI_OP_cast && is_vague)
+        ci_lexer_fail(&c->lex, "cast needs a dtype: cast:f32");
+    if (term->op != CI_OP_cast && !ci_op_is_elementwise(term->op))
+        ci_lexer_fail(&c->lex, "%s is no element-wise operation, so no replacement has it", name);
 }
 
 static Term *compile_term(Compiler *c);
@@ -62,7 +99,7 @@ compile_call(Compiler *c, Term *term)
 {
     const char *name = ci_lexer_expect_name(&c->lex);
     term->kind = strcmp(name, "let") == 0       ? TERM_let
-                 : strcmp(name, "inverse") == 0 ? TERM_inverse
+                 : strcmp(name, "inverse") == 0 && !c->is_users ? TERM_inverse
                                                 : TERM_call;
     term->type = compile_type(c);
     if (term->kind == TERM_let) {
@@ -73,6 +110,8 @@ compile_call(Compiler *c, Term *term)
     }
     if (term->kind == TERM_call && (term->op = ci_op_find(name)) == CI_OP_none)
         ci_lexer_fail(&c->lex, "no operation is called %s", name);
+    if (term->kind == TERM_call)
+        check_op(c, term);
     while (!ci_lexer_accept(&c->lex, ")")) {
         if (term->nargs == MAX_OPERANDS)
             ci_lexer_fail(&c->lex, "more than %d operands", MAX_OPERANDS);
@@ -124,11 +163,13 @@ CiPattern *
 ci_pattern_compile(CiContext *ctx, const CiRule *rule)
 {
     CiPattern *pattern = CI_NEW(ctx, CiPattern);
-    Compiler c = {.may_bind = true};
+    Compiler c = {.may_bind = true, .is_users = rule->is_users};
+    pattern->is_users = rule->is_users;
     pattern->pattern = compile_text(&c, ctx, rule->pattern);
     if (pattern->pattern->kind != TERM_call)
         ci_lexer_fail(&c.lex, "a pattern is an operation");
     c.may_bind = false;
+    c.is_replacement = true;
     pattern->replacement = compile_text(&c, ctx, rule->replacement);
     return pattern;
 }
@@ -182,6 +223,8 @@ has_type(const CiNode *node, const char *type)
 
 typedef struct Bindings {
     CiNode *nodes[MAX_VARIABLES];
+    bool is_users;
+    bool has_numpys; /* NumPy's loop computes a function that has matched */
 } Bindings;
 
 static bool match(const Term *term, CiNode *node, Bindings *bindings);
@@ -212,8 +255,10 @@ match(const Term *term, CiNode *node, Bindings *bindings)
             bindings->nodes[term->variable] = node;
         return bindings->nodes[term->variable] == node;
     }
-    if (node->op != term->op || node->nargs != term->nargs)
+    CiOp op = bindings->is_users ? ci_op_public(node->op) : node->op;
+    if (op != term->op || node->nargs != term->nargs)
         return false;
+    bindings->has_numpys |= op != node->op;
     return match_args(term, node, false, bindings) ||
            (ci_op_has(term->op, CI_FACT_commutes) && match_args(term, node, true, bindings));
 }
@@ -262,7 +307,9 @@ build_call(Builder *b, const Term *term)
             args[k] = build_number(b, term->args[k]->number, neighbour ? neighbour : b->root);
     if (term->op == CI_OP_cast)
         return ci_graph_cast(b->g, args[0], named_dtype(b, term->type), b->root->loc);
-    return ci_graph_pointwise(b->g, term->op, term->nargs, args, b->root->loc);
+    CiOp numpys = b->bindings.has_numpys ? ci_op_by_numpy(term->op) : CI_OP_none;
+    bool has_loop = numpys != CI_OP_none && !ci_op_why_not(numpys, args[0]->dtype);
+    return ci_graph_pointwise(b->g, has_loop ? numpys : term->op, term->nargs, args, b->root->loc);
 }
 
 static CiNode *
@@ -290,6 +337,6 @@ build(Builder *b, const Term *term)
 CiNode *
 ci_pattern_apply(CiGraph *g, const CiPattern *pattern, CiNode *node)
 {
-    Builder b = {g, node, {{NULL}}};
+    Builder b = {.g = g, .root = node, .bindings = {.is_users = pattern->is_users}};
     return match(pattern->pattern, node, &b.bindings) ? build(&b, pattern->replacement) : NULL;
 }

@@ -19,15 +19,23 @@ typedef struct Rewriter {
 } Rewriter;
 
 static void
+enter(Rewriter *r, CiOp op, const CiRule *rule, CiPattern *pattern)
+{
+    Compiled *compiled = CI_NEW(r->g->ctx, Compiled);
+    *compiled = (Compiled){rule, pattern, r->by_op[op]};
+    r->by_op[op] = compiled;
+}
+
+static void
 compile(Rewriter *r, const CiRule *rules, int nrules)
 {
     for (int k = nrules - 1; k >= 0; k--) {
-        Compiled *compiled = CI_NEW(r->g->ctx, Compiled);
-        compiled->rule = &rules[k];
-        compiled->pattern = rules[k].pattern ? ci_pattern_compile(r->g->ctx, &rules[k]) : NULL;
-        CiOp op = compiled->pattern ? ci_pattern_root(compiled->pattern) : rules[k].op;
-        compiled->next = r->by_op[op];
-        r->by_op[op] = compiled;
+        const CiRule *rule = &rules[k];
+        CiPattern *pattern = rule->pattern ? ci_pattern_compile(r->g->ctx, rule) : NULL;
+        CiOp op = pattern ? ci_pattern_root(pattern) : rule->op;
+        enter(r, op, rule, pattern);
+        if (rule->is_users && ci_op_by_numpy(op) != CI_OP_none)
+            enter(r, ci_op_by_numpy(op), rule, pattern);
     }
 }
 

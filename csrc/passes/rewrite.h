@@ -28,6 +28,9 @@ typedef struct CiRule {
     const char *pattern, *replacement; /* NULL: function */
     CiOp op;                           /* root of a function's rule */
     CiRuleFunction function;
+    /* A rule of the user's: its operations are those of a graph's text. A function matches whatever
+     * computes it, and those of the replacement are computed as it was. */
+    bool is_users;
 } CiRule;
 
 /* needs: a valid graph. keeps: values, dtypes, sizes, what is observed of memory. */

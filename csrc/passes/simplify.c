@@ -166,8 +166,8 @@ rule_expand_same(CiGraph *g, CiNode *node)
 }
 
 static const CiRule rules[] = {
-#define RULE(name, pattern, replacement) {#name, pattern, replacement, CI_OP_none, NULL},
-#define FUNCTION(name, op) {#name, NULL, NULL, CI_OP_##op, rule_##name},
+#define RULE(name, pattern, replacement) {#name, pattern, replacement, CI_OP_none, NULL, false},
+#define FUNCTION(name, op) {#name, NULL, NULL, CI_OP_##op, rule_##name, false},
 #include "passes/simplify.def"
 };
 

@@ -16,7 +16,9 @@ schedule_block(CiScheduler *s, CiItems *items, const CiItem *region)
     inner->fusions = NULL;
     inner->nfusions = inner->capfusions = 0;
     inner->outer = s;
-    inner->region = region->region;
+    CiLoopScope *scope = CI_NEW(s->ctx, CiLoopScope);
+    *scope = (CiLoopScope){region->region, s->scope};
+    inner->scope = scope;
     inner->condition = NULL;
     inner->is_in_loop = s->is_in_loop || region->kind != CI_ITEM_if;
     ci_schedule_fusion(inner, items);
@@ -75,8 +77,6 @@ add_items(CiScheduler *s, CiItems *items)
         else if (items->items[k].check)
             fusion.check = items->items[k].check;
         else if (items->items[k].kind == CI_ITEM_nest) {
-            ci_factor_axes(s, items->items[k].nest);
-            ci_order_axes(s, items->items[k].nest);
             CI_PUSH(s->ctx, fusion.nests, fusion.nnests, fusion.capnests,
                     ci_fusion_nest(s, items->items[k].nest));
         } else {

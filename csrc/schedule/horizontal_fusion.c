@@ -75,7 +75,7 @@ void
 ci_combine(CiScheduler *s)
 {
     int kept = 0, to = -1, nparts = 0;
-    if (s->region || CI_CHOOSE(s, combined_nests) < 2)
+    if (s->scope || CI_CHOOSE(s, combined_nests) < 2)
         return;
     for (int d = 0; d < s->nfusions; d++) {
         CiFusion fusion = s->fusions[d];

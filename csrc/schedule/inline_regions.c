@@ -131,12 +131,12 @@ static const CiExpr *
 largest(const CiScheduler *block, const CiScheduler *outside, const CiExpr *e)
 {
     for (; e && block != outside; block = block->outer) {
-        const CiExpr *var = block->region->var;
+        const CiExpr *var = block->scope->region->var;
         e = largest_over_defined(block, e);
         if (e && block->condition)
             e = largest_over_defined(block->condition, e);
         if (e && var && ci_expr_depends_on(e, var))
-            e = largest_over(block->sym, e, var, 0, block->region->extent);
+            e = largest_over(block->sym, e, var, 0, block->scope->region->extent);
     }
     return e;
 }
@@ -172,7 +172,7 @@ why_not_block(CiScheduler *outside, CiScheduler *block, bool is_shared)
         if (fusion->region && !fusion->is_tree)
             return "a region inside is none";
         if (!is_shared && fusion->region && fusion->region->kind == CI_ITEM_for &&
-            ci_is_worth_threads(block, fusion->region) &&
+            ci_is_worth_threads(block->target, fusion->region) &&
             !ci_why_not_parallel(block, fusion->region, NULL))
             return ci_format(block->ctx, "the trips of %s are worth threads",
                              fusion->region->region->var->name);

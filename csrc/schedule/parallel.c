@@ -73,7 +73,7 @@ is_own_of_trip(CiScheduler *s, const Loop *loop, const CiBuffer *buffer)
         return false;
     if (loop->tree && ci_is_placed_in_leaf(loop->tree, buffer))
         return true;
-    return !buffer->is_swapped && ci_is_one_element(s, buffer) &&
+    return !buffer->is_swapped && ci_is_one_element(s->sym, buffer) &&
            ci_first_use(&loop->item->region->body, buffer) == CI_FIRST_store;
 }
 
@@ -142,17 +142,4 @@ ci_parallel_loops(CiScheduler *s, const CiItem *item, const CiLoopTree *tree)
         item = &item->region->body.items[0];
     }
     return found;
-}
-
-/* ---- how much there is to share out ---- */
-
-/* As for nests: over two sizes that are not known it is taken to be much; over one where a thread
- * is slow and there are many. */
-bool
-ci_is_worth_threads(CiScheduler *s, const CiItem *item)
-{
-    const CiItems items = {(CiItem *)item, 1, 1};
-    CiAmount work = ci_cost_of_items(&items, ci_amount(1));
-    int most = s->target->has_lanes_across_threads ? 0 : 1;
-    return work.unknowns > most || work.known > 2 * s->target->tree_elements;
 }

@@ -3,8 +3,7 @@
 #ifndef CI_SCHEDULE_PLAN_H
 #define CI_SCHEDULE_PLAN_H
 
-#include "ir/choices.h"
-#include "ir/cost.h"
+#include "loops/loops.h"
 #include "schedule/schedule.h"
 
 /* A nest and the distinct buffers it loads. */
@@ -40,7 +39,6 @@ typedef struct CiSchedulerTotals {
     int *nreaders; /* by buffer id: nests, calls, tests and swaps that read it, and the return */
     int *nwriters; /* by buffer id: nests, calls and swaps that write it */
     int nfusions, nkernels;
-    int nfactors; /* axes made of others */
     CiJoin *joins; /* groups put together, in the order in which they were */
     int njoins, capjoins;
     int npairs; /* that a kernel could hold: joins, and what the option apart says of others */
@@ -57,14 +55,11 @@ struct CiScheduler {
     CiFusion *fusions;
     int nfusions, capfusions;
     CiSchedulerTotals *totals;
-    const CiScheduler *outer;     /* of the list around the region */
-    const CiRegion *region;       /* the one whose block this is, or NULL */
+    const CiScheduler *outer;     /* of the block around the region */
+    const CiLoopScope *scope;     /* the region whose block this is; NULL: the program's */
     const CiScheduler *condition; /* of the body of a while: of what it sees besides; or NULL */
     bool is_in_loop;
 };
-
-/* A threshold of choices.def. */
-#define CI_CHOOSE(s, name) ci_choice((s)->target, CI_CHOICE_##name)
 
 /* Bytes that a unit of a split leaves, for each fold and lane. */
 #define CI_PARTIAL_BYTES 64
@@ -86,28 +81,9 @@ const char *ci_why_not_local(CiScheduler *s, const CiKernel *kernel, const CiExp
  * around it. */
 bool ci_is_kernel_axis(const CiKernel *kernel, const CiExpr *symbol);
 
-/* uses.c. ci_count_uses adds the number of reads and writes of each buffer by the items, regions
- * included. ci_first_use is the first access that certainly happens; nothing also if a store may or
- * may not happen. */
-typedef enum CiFirst { CI_FIRST_nothing, CI_FIRST_read, CI_FIRST_store } CiFirst;
-void ci_count_uses(const CiItems *items, int *nreaders, int *nwriters);
-CiFirst ci_first_use(const CiItems *items, const CiBuffer *buffer);
-bool ci_is_one_element(CiScheduler *s, const CiBuffer *buffer);
-
-/* checks.c: checks come as late as they may; needs: counts of uses. */
-void ci_delay_checks(CiScheduler *s);
-
-/* domain.c: axes that the nest's accesses divide become the two that they are made of. */
-void ci_factor_axes(CiScheduler *s, CiNest *nest);
-/* The nest with its first point axes of these extents, merged and split to that end, or NULL. */
+/* domain.c: the nest with its first point axes of these extents, merged and split to that end, or NULL. */
 const CiNest *ci_refit_axes(CiScheduler *s, const CiNest *nest, int count,
                             const CiKernelAxis *axes);
-
-/* devices.c: where nests and calls run, where temps live; needs: devices of inputs. */
-void ci_assign_devices(CiLoops *loops);
-
-/* loop_order.c: point axes in the order of the target's memory, so that the last one is contiguous. */
-void ci_order_axes(CiScheduler *s, CiNest *nest);
 
 /* plan.c: the kernel that nests make together. */
 /* The kernel of a fusion with all nests of `first` and more: false with *why where there is none. */
@@ -159,24 +135,6 @@ bool ci_is_placed_in_leaf(const CiLoopTree *tree, const CiBuffer *buffer);
 const char *ci_why_not_parallel(CiScheduler *s, const CiItem *loop, const CiLoopTree *tree);
 /* Number of perfectly nested loops whose iterations are all independent. */
 int ci_parallel_loops(CiScheduler *s, const CiItem *loop, const CiLoopTree *tree);
-/* And are they worth it? */
-bool ci_is_worth_threads(CiScheduler *s, const CiItem *loop);
-
-/* interchange.c: a loop around rows that lie across memory becomes one around blocks of rows. */
-void ci_interchange(CiScheduler *s, CiItem *loop);
-const CiExpr *ci_new_loop_variable(CiScheduler *s, const CiExpr *extent);
-
-/* batch.c: calls on stacks, and what is between, as loops over one problem after another. */
-void ci_batch_calls(CiScheduler *s, CiItems *items);
-
-/* interchange_rows.c: of two loops around an element, the contiguous one becomes a row inside the other. */
-void ci_make_rows(CiScheduler *s, CiItem *loop);
-/* Temporal blocking of loops that compute one large array from another. */
-void ci_compose_trips(CiScheduler *s, CiItems *items);
-
-/* scalar_promotion.c: elements that live in variables while loops of the block run. */
-void ci_replace_by_scalars(CiScheduler *s, CiItems *items);
-
 /* kernel_order.c: the order of kernels that holds least memory. */
 void ci_order_kernels(CiScheduler *s);
 

@@ -108,7 +108,7 @@ ci_place_scalars(CiScheduler *s, CiKernel *kernel, const CiFusion *fusion)
     for (int id = 0; id < loops->nbuffers; id++) {
         CiBuffer *buffer = loops->buffers[id];
         if (buffer->kind != CI_BUFFER_temp || buffer->is_swapped || !nwriters[id] ||
-            is_placed[id] || !ci_is_one_element(s, buffer))
+            is_placed[id] || !ci_is_one_element(s->sym, buffer))
             continue;
         CiPlacement placement =
             place_scalar(s, fusion->region, buffer, s->totals->nwriters[id] > nwriters[id],

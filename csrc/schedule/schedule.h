@@ -1,4 +1,4 @@
-/* Loops -> kernels: depend, fuse, order, axes, memory. */
+/* Loops -> kernels: groups of nests, their axes, their memory. */
 #ifndef CI_SCHEDULE_SCHEDULE_H
 #define CI_SCHEDULE_SCHEDULE_H
 
@@ -8,7 +8,6 @@ typedef struct CiScheduleOptions {
     bool fusion;
     bool reuse; /* values take over the memory of others */
     bool has_device_memory; /* the host waits for what it reads there */
-    int64_t library_threads; /* that a library call takes by itself; 0: unknown */
     int64_t fusion_limit;    /* how often two groups of the program are put together, at most */
     const char *apart;       /* numbers of joins that are not made */
 } CiScheduleOptions;

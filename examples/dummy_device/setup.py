@@ -1,3 +1,5 @@
+"""Builds the example package cinductor_dummy: a device for cinductor that needs no hardware."""
+
 from setuptools import Extension, setup
 
 import cinductor

@@ -1,3 +1,5 @@
+"""Builds the example package cinductor_scratchpad: a simulated accelerator for cinductor with its own compiler."""
+
 from setuptools import Extension, setup
 
 import cinductor

@@ -1,7 +1,9 @@
-/* A call of a program with torch's tensors: arguments by pointer, no Python in between.
+/* Calls a program with torch tensors. Arguments go in by pointer; no Python code runs in
+ * between.
  *
- * What the program is not for (another type, dtype, rank or device, sizes that its graph excludes, a check that
- * fails) eager runs, with the same arguments: nothing has been written then. */
+ * If the program does not accept the arguments (another type, dtype, rank or device, sizes that
+ * its graph excludes), or a check fails, eager runs with the same arguments. No argument has
+ * been written then. */
 #include "foreign/tensor_private.h"
 #include "state/array.h"
 
@@ -9,7 +11,7 @@ enum { DEVICE_HOST = 1 }; /* of DLPack */
 
 /* ---- memory of a call ---- */
 
-/* Rows of `size` bytes; the first pass measures, with base NULL. */
+/* Reserves rows of `size` bytes; in the first pass base is NULL and only the sizes are added up. */
 static void *
 carve(char *base, size_t *at, int count, size_t size)
 {
@@ -81,7 +83,7 @@ close_call(CxTensorCall *call)
     PyMem_Free(call);
 }
 
-/* ---- arguments: 1 as the program takes them, 0 another way, -1 with an exception ---- */
+/* ---- arguments: 1 if the program accepts them, 0 if not, -1 with an exception ---- */
 
 static bool
 is_plain(const CxTorch *torch, PyObject *object)
@@ -101,7 +103,7 @@ has_bit(PyObject *method, PyObject *tensor)
     return bit;
 }
 
-/* A tensor whose memory holds other values than its own stands for those in memory of their own. */
+/* Materialises a tensor that is lazily conjugated or negated. */
 static int
 resolve(CxTensorCall *call, int k, CiDtype dtype)
 {
@@ -136,7 +138,7 @@ read_tensor(CxTensorCall *call, int k)
     if (ready <= 0)
         return ready;
     if (call->program->torch->view(call->objects[k], tensor) != 0) {
-        PyErr_Clear(); /* eager says it in its own words */
+        PyErr_Clear(); /* eager raises its own exception */
         return 0;
     }
     if (tensor->device_type != DEVICE_HOST || cx_dlpack_dtype(tensor) != node->dtype ||
@@ -148,8 +150,8 @@ read_tensor(CxTensorCall *call, int k)
     return 1;
 }
 
-/* All of them are kept before the first is looked at: torch gives up the lock, and another thread may change
- * the list. */
+/* Takes references to all arguments before reading any, because torch releases the GIL and
+ * another thread may change the list. */
 static bool
 keep_arguments(CxTensorCall *call, PyObject *arguments)
 {
@@ -217,7 +219,7 @@ body_strides(CiContext *ctx, void *arg)
             ci_expr_evaluate(ctx, g->strides[s->input][axis], cx_call_symbol, &s->call->shown);
 }
 
-/* The same elements in the strides that the program reads them by. */
+/* Copies an argument to the strides that the program expects. */
 static int
 make_copy(CxTensorCall *call, int k)
 {

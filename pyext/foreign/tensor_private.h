@@ -1,11 +1,11 @@
-/* A program that is called with torch's tensors: what its files share. */
+/* Structs shared by the files that call a program with torch tensors. */
 #ifndef CX_TENSOR_PRIVATE_H
 #define CX_TENSOR_PRIVATE_H
 
 #include "program/call_sizes.h"
 #include "state/torch_functions.h"
 
-/* Where an input of the program is found: an argument, or a tensor of the program's own. */
+/* The source of an input of the program: an argument, or a constant tensor of the program. */
 typedef struct CxTensorInput {
     int argument;
     PyObject *constant; /* or NULL */
@@ -14,17 +14,17 @@ typedef struct CxTensorInput {
 
 typedef enum CxGiveKind {
     CX_GIVE_result,   /* a return of the program as it is */
-    CX_GIVE_part,     /* strides over the memory of one */
+    CX_GIVE_part,     /* a view of the memory of one */
     CX_GIVE_argument, /* the argument itself */
     CX_GIVE_size,     /* an int */
     CX_GIVE_constant
 } CxGiveKind;
 
-/* One value that a call returns. */
+/* A value that a call returns. */
 typedef struct CxGive {
     CxGiveKind kind;
     int index;          /* of the return or argument */
-    int rank, at, count; /* numbers of the call: sizes, strides, offset; or the size */
+    int rank, at, count; /* indices of numbers of the call: sizes, strides, offset; or the size */
     PyObject *constant;
 } CxGive;
 
@@ -33,20 +33,20 @@ typedef struct CxTensorProgram {
     CxProgram *program;
     PyObject *functions; /* capsule of torch */
     const CxTorch *torch;
-    PyObject *eager; /* called with the arguments where the program is not for them */
+    PyObject *eager; /* called with the arguments if the program cannot run with them */
     CxTensorInput *inputs;
     int nargs;
     CxGive *gives;
     int ngives, nnumbers;
     const CiExpr **numbers;
-    int *owners; /* per result buffer: the give whose layout it may be made in, or -1 */
+    int *owners; /* per result buffer: the returned value whose layout it gets, or -1 */
     CxPlace *places;
     int nplaces;
 } CxTensorProgram;
 
 /* One call; arrays are per input unless it says otherwise. */
 typedef struct CxTensorCall {
-    CxRun run; /* first: run.new_result is given it */
+    CxRun run; /* first, because run.new_result gets its address */
     CxTensorProgram *program;
     CxCallSizes shown;
     CxDlTensor *tensors;
@@ -55,22 +55,22 @@ typedef struct CxTensorCall {
     const int64_t **sizes, **strides;
     CxHandle *copies; /* in the strides of the graph, or NULL */
     bool *differs;
-    bool is_wanted;    /* sizes are those that the program is for */
+    bool is_wanted;    /* the program accepts the sizes */
     CiSlot *scalars;   /* per input that is a number */
-    int64_t *numbers;  /* per number of the gives */
+    int64_t *numbers;  /* per number of the returned values */
     CxHandle *buffers; /* per result buffer */
     void **memory;     /* per result buffer */
-    bool *has_layout;  /* per result buffer: it is made as its owner says */
+    bool *has_layout;  /* per result buffer: its layout is its owner's */
     CxHandle *bases;   /* per return of the program, made when one is given */
-    bool *is_taken;    /* per return: its base is given away */
+    bool *is_taken;    /* per return: its base has been returned */
     CxHandle *made;    /* per give */
-    PyObject **given;  /* per give that is an argument; owned */
+    PyObject **given;  /* per returned value that is an argument; owned */
 } CxTensorCall;
 
 /* tensor_call.c */
 PyObject *cx_tensor_program_call(PyObject *self, PyObject *const *args, size_t nargs, PyObject *names);
 
-/* tensor_returns.c: makes a result buffer; then the list that the call returns. */
+/* tensor_returns.c: allocates a result buffer; makes the list that the call returns. */
 void *cx_tensor_new_result(void *arg, int number, const CiResultBuffer *buffer);
 PyObject *cx_tensor_returns(CxTensorCall *call);
 void cx_tensor_returns_close(CxTensorCall *call);

@@ -1,4 +1,5 @@
-/* The TensorProgram type: a program, and how its inputs and results are torch's arguments and outputs. */
+/* The type TensorProgram: a program, and the mapping between its inputs and results and torch's
+ * arguments and outputs. */
 #include "foreign/tensor_private.h"
 #include "foreign/tensor_program.h"
 #include "program/builder.h"
@@ -140,7 +141,7 @@ read_give(CxTensorProgram *t, PyObject *one, CxGive *give)
     return 0;
 }
 
-/* A result buffer is made in the layout that the first part of a return asks for, if the part is all of it. */
+/* A result buffer gets the layout of the first view of it, if that view covers all of it. */
 static void
 find_owners(CxTensorProgram *t)
 {
@@ -162,7 +163,7 @@ read_gives(CxTensorProgram *t, PyObject *gives)
 {
     for (Py_ssize_t k = 0; k < PyList_GET_SIZE(gives); k++, t->ngives++)
         if (read_give(t, PyList_GET_ITEM(gives, k), &t->gives[k]) < 0) {
-            t->ngives++; /* what it holds is given up with the others */
+            t->ngives++; /* so that the references in it are released with the others */
             return -1;
         }
     find_owners(t);
@@ -171,7 +172,7 @@ read_gives(CxTensorProgram *t, PyObject *gives)
 
 /* ---- the type ---- */
 
-/* torch has no number for a dtype: no tensor is of it. */
+/* Refuses dtypes for which torch has no number, because no tensor has them. */
 static int
 check_dtypes(const CxTensorProgram *t)
 {

@@ -1,4 +1,4 @@
-/* Programs that are called with tensors of torch. */
+/* The type TensorProgram, for programs that are called with torch tensors. */
 #ifndef CX_TENSOR_PROGRAM_H
 #define CX_TENSOR_PROGRAM_H
 

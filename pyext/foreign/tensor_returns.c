@@ -131,11 +131,11 @@ make_tensor(CxTensorCall *call, int number)
 
 /* ---- the list ---- */
 
-/* Capsules of all tensors made, which are torch's when it is called with them. */
+/* Capsules of all tensors made. */
 static PyObject *
-wrap(CxTensorCall *call)
+capsules_of(const CxTensorCall *call)
 {
-    PyObject *capsules = PyList_New(0), *tensors = NULL;
+    PyObject *capsules = PyList_New(0);
 
     for (int k = 0; capsules != NULL && k < call->program->ngives; k++) {
         PyObject *one = call->made[k] != NULL ? PyCapsule_New(call->made[k], NULL, NULL) : NULL;
@@ -143,16 +143,26 @@ wrap(CxTensorCall *call)
             Py_CLEAR(capsules);
         Py_XDECREF(one);
     }
-    if (capsules != NULL && PyList_GET_SIZE(capsules) == 0)
+    return capsules;
+}
+
+/* Tensors of Python of all that were made, which are torch's then. They stay the call's if torch refuses the
+ * capsules as they are, before it takes one. */
+static PyObject *
+wrap(CxTensorCall *call)
+{
+    PyObject *capsules = capsules_of(call), *tensors = NULL;
+
+    if (capsules == NULL || PyList_GET_SIZE(capsules) == 0)
         return capsules;
-    if (capsules != NULL) {
-        memset(call->made, 0, sizeof *call->made * (size_t)call->program->ngives);
-        for (int k = 0; k < call->run.program->nreturns; k++)
-            if (call->is_taken[k])
-                call->bases[k] = NULL;
-        tensors = PyObject_CallOneArg(call->program->torch->wrap, capsules);
-        Py_DECREF(capsules);
-    }
+    tensors = PyObject_CallOneArg(call->program->torch->wrap, capsules);
+    Py_DECREF(capsules);
+    if (tensors == NULL && PyErr_ExceptionMatches(PyExc_TypeError))
+        return NULL;
+    memset(call->made, 0, sizeof *call->made * (size_t)call->program->ngives);
+    for (int k = 0; k < call->run.program->nreturns; k++)
+        if (call->is_taken[k])
+            call->bases[k] = NULL;
     return tensors;
 }
 

@@ -1,13 +1,13 @@
-/* Breaks: why Python had to run, each with the user's line. */
+/* Records breaks: the reason why Python had to run, and the user's line. */
 #include "graph/graph.h"
 #include "graph/size.h"
 
 typedef struct CxBreak {
     PyObject_HEAD PyObject *reason, *file;
     int line;
-    int own_line;  /* of the function's own frame; 0: it is not running */
-    bool is_inner; /* it broke in what is called there */
-    bool is_late;  /* after what cannot be undone: no check was possible */
+    int own_line;  /* line in the compiled function's own frame; 0 if it is not running */
+    bool is_inner; /* the break happened in a called function */
+    bool is_late;  /* after an effect, so no check was possible */
 } CxBreak;
 
 static void
@@ -30,15 +30,15 @@ break_repr(PyObject *self)
 }
 
 static PyMemberDef break_members[] = {
-    {"reason", T_OBJECT, offsetof(CxBreak, reason), READONLY, "What Python had to do."},
+    {"reason", T_OBJECT, offsetof(CxBreak, reason), READONLY, "The operation that Python had to run."},
     {"file", T_OBJECT, offsetof(CxBreak, file), READONLY, NULL},
     {"line", T_INT, offsetof(CxBreak, line), READONLY, NULL},
     {"own_line", T_INT, offsetof(CxBreak, own_line), READONLY,
-     "The line of the function that was called where this happened, or 0."},
+     "The line of the compiled function where this happened, or 0."},
     {"is_inner", T_BOOL, offsetof(CxBreak, is_inner), READONLY,
-     "Whether it happened in what that line calls."},
+     "True if it happened in a function that this line calls."},
     {"is_late", T_BOOL, offsetof(CxBreak, is_late), READONLY,
-     "Whether nothing could be checked any more, after an earlier break or effect."},
+     "True if no check was possible, because of an earlier break or effect."},
     {NULL, 0, 0, 0, NULL},
 };
 
@@ -46,7 +46,7 @@ static PyType_Slot break_slots[] = {
     CX_SLOT(Py_tp_dealloc, break_dealloc),
     CX_SLOT(Py_tp_repr, break_repr),
     CX_SLOT(Py_tp_members, break_members),
-    {Py_tp_doc, "One reason why Python had to run."},
+    {Py_tp_doc, "A place where Python had to run uncaptured code, and why."},
     {0, NULL},
 };
 
@@ -58,8 +58,8 @@ PyType_Spec cx_break_spec = {
     break_slots,
 };
 
-/* Where the function that was called is: the outermost of its frames, because it may call
- * itself. */
+/* Finds the line of the compiled function: the outermost of its frames, because it may be
+ * recursive. */
 static void
 find_own_line(CxTracer *tracer, CxBreak *b)
 {

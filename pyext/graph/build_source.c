@@ -1,4 +1,5 @@
-/* Nodes of the pending graph that have no operands: numbers, sizes, filled arrays, and inputs. */
+/* Builds nodes of the pending graph that have no operands: numbers, sizes, filled arrays, and
+ * inputs. */
 #include "graph/storage.h"
 #include "state/device_array.h"
 
@@ -91,7 +92,7 @@ cx_build_iota(CxTracer *tracer, int rank, const CiExpr *const *sizes, int axis)
     return run(tracer, body_iota, &b);
 }
 
-/* Bytes to elements: an input's strides are multiples of the element's size. */
+/* Converts bytes to elements: an input's strides are multiples of the element's size. */
 static const CiExpr *
 element_stride(Build *b, const CiExpr *stride, int itemsize)
 {

@@ -1,13 +1,14 @@
-/* Stretches of building, and what is raised where nothing can be run.
+/* Decides whether a cached node dominates the current position, and raises RegionBreak where the
+ * pending graph cannot be run.
  *
- * A cached node is usable where it was made and in blocks inside. Each scope of building has a
- * number; `open` has those that are still in force, outermost first and so in ascending order. A
- * mark begins a scope, going back to it ends that scope and all after it, and closing a block
- * ends the block's. A node whose number is not open is no node: whatever cached it makes
- * another.
+ * A cached node may be used in the block where it was made and in blocks inside it. Each scope
+ * of building has a number; `open` lists the scopes in force, outermost first, so the numbers
+ * ascend. A mark begins a scope. Rolling back to a mark ends its scope and all later ones, and
+ * closing a block ends the block's scopes. A node whose scope is not open may not be used; it is
+ * built again.
  *
- * Nothing is run while a block is open: what would need it raises RegionBreak, and whoever
- * opened the outermost block goes back and does without a region. */
+ * The graph cannot run while a block is open. An operation that needs this raises RegionBreak.
+ * The code that opened the outermost block then rolls back and continues without a region. */
 #include "graph/graph.h"
 
 static int

@@ -1,8 +1,9 @@
-/* True if a graph's results have NumPy's own bits: then it makes no difference who answers a
- * call. */
+/* Decides whether the results of a graph have NumPy's bits. If they do, a call may run compiled
+ * or in NumPy. */
 #include "graph/graph.h"
 
-/* Of two zeros NumPy's maximum of narrow floats is the first, and of a whole array either. */
+/* True if the sign of a zero may differ: for 0 and -0, NumPy's maximum of narrow floats returns
+ * the first, and for whole arrays either. */
 static bool
 may_choose_a_zero(CiOp op, CiDtype dtype)
 {
@@ -37,7 +38,7 @@ cx_block_is_exact(const CiBlock *block)
     return true;
 }
 
-/* Numbers are multiplied and raised to powers by the C library's arithmetic, here as there. */
+/* Products and powers of scalars use the C library's arithmetic, in NumPy and in programs. */
 bool
 cx_needs_routine(const CxTracer *t, CiOp op, CiDtype operand, CiKind kind)
 {

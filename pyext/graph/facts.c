@@ -1,10 +1,11 @@
-/* What is known of sizes beyond their ranges: conditions of the branch that is being captured, and
- * checks that the program has passed. A proof may subtract up to three of them, and gives up after
- * a number of tries: with hundreds of facts, all triples would take longer than a guard costs. The
- * more a capture has spent on proofs, the fewer tries the next one has; and what is not so for the
- * values of this call, which the facts hold for, is not tried.
+/* Facts about sizes beyond their ranges: conditions of the branch that is being captured, and
+ * checks that the program has passed.
  *
- * A fact holds until it is forgotten, or until the graph it was checked in is gone. */
+ * A proof subtracts up to three facts from the difference in question. The number of tries is
+ * limited, because with hundreds of facts all triples would cost more than a guard. The limit
+ * falls with the work that the capture has spent on proofs. A relation that is false for the
+ * sizes of this call is not tried, because the facts hold for them. A fact holds until it is
+ * forgotten, or until the graph in which it was checked is gone. */
 #include "graph/size.h"
 
 enum { MAX_DEPTH = 3, MAX_TRIES = 300, FREE_WORK = 8192 };
@@ -13,8 +14,8 @@ struct CxFact {
     CiRelation relation;
     const CiExpr *a, *b;
     const CiExpr *least; /* not negative; NULL for != */
-    int64_t value;       /* of that in this call; UNKNOWN where there is none */
-    long token;          /* 0: of a check; -1: a guard */
+    int64_t value;       /* the value of `least` in this call, or UNKNOWN */
+    long token;          /* 0: from a check; -1: from a guard; else of a branch */
     int guard;           /* its number */
     unsigned epoch, scope;
 };
@@ -44,7 +45,7 @@ value_of(const CxTracer *t, const CiExpr *d)
     return reading.value;
 }
 
-/* A guard says so already, as long as this fact could. */
+/* True if a guard that lasts as long as this fact says the same. */
 static bool
 is_assumed(const CxTracer *t, const CxFact *fact)
 {
@@ -71,7 +72,7 @@ push(CxTracer *t, CxFact fact)
     return 0;
 }
 
-/* a relation b as facts that something is not negative. */
+/* Records `a relation b` as facts of the form "something is not negative". */
 int
 cx_fact_add(CxTracer *t, CiRelation relation, const CiExpr *a, const CiExpr *b, long token)
 {
@@ -149,9 +150,8 @@ tries_left(const CxTracer *t)
     return tries > 1 ? tries : 1;
 }
 
-/* True if d is what `depth` facts, of those before `end`, and something that is not negative
- * come to. Facts are taken out in one order, the latest first, because sums have none. value: of
- * d. */
+/* True if d is a sum of `depth` facts before `end` and of something not negative. Facts are
+ * subtracted in descending order only, because a sum has no order. value: of d in this call. */
 static bool
 subtract_facts(CxTracer *t, const CiExpr *d, int64_t value, int end, int depth, int *tries)
 {
@@ -181,7 +181,7 @@ prove_nonnegative(CxTracer *t, const CiExpr *d)
 
     if (value != UNKNOWN && value < 0)
         return false;
-    /* short proofs first, because long ones may use up what they may try */
+    /* Short proofs first, because long ones may exhaust the tries. */
     for (int depth = 0; depth <= MAX_DEPTH; depth++) {
         int tries = tries_left(t);
         if (subtract_facts(t, d, value, t->nfacts, depth, &tries))

@@ -1,6 +1,6 @@
-/* A flush: a program of what the pending graph must give (segment.c) is run, and the storages
- * become real. On a failure to compile the graph stays pending; after a run, failed or not, it is
- * gone. */
+/* Flush: runs the pending graph. Compiles a program (segment.c) for the storages that must
+ * become real, runs it, and gives the storages their values. If compiling fails the graph stays
+ * pending; after a run, failed or not, it is gone. */
 #include "graph/methods.h"
 #include "graph/size.h"
 #include "program/program.h"
@@ -26,7 +26,8 @@ is_pending(const CxTracer *t, const CxStorage *s)
     return s->value == NULL && s->epoch == t->epoch && cx_storage_is_current(s);
 }
 
-/* Computed by the graph though the value is known: the result of a later call will be another. */
+/* True if the graph must compute the value although it is known, because a later call has
+ * another one. */
 static bool
 is_derived(const CxTracer *t, const CxStorage *s)
 {
@@ -56,7 +57,7 @@ choose(Flush *f, CxStorage **wanted, int nwanted, bool everything)
             wanted[k]->position = f->nouts;
             f->outs[f->nouts++] = wanted[k];
         }
-    /* Newest first in the list; oldest first in the graph. */
+    /* The list is newest first; the graph needs oldest first. */
     int first = f->nouts;
     for (CxStorage *s = t->storages; everything && s != NULL; s = s->next)
         if (s->position < 0 && is_pending(t, s)) {
@@ -155,7 +156,7 @@ fill_inputs(Flush *f)
     return 0;
 }
 
-/* The layout capture has told everyone about. */
+/* Copies the array if its layout differs from the one that capture has shown. */
 static PyObject *
 in_layout(CxState *state, CxStorage *s, PyObject *array)
 {
@@ -185,7 +186,7 @@ in_layout(CxState *state, CxStorage *s, PyObject *array)
     return copy;
 }
 
-/* What this thread has taken of a processor. */
+/* Returns the CPU time of this thread. */
 static double
 thread_seconds(void)
 {
@@ -243,7 +244,8 @@ done:
     return result;
 }
 
-/* The option check_passes: what each pass makes of these inputs, beside what was before it. */
+/* Implements the option check_passes: compares the results of each pass, for these inputs, with
+ * those before it. */
 static int
 check_passes(Flush *f, CxProgram *program)
 {
@@ -260,8 +262,8 @@ check_passes(Flush *f, CxProgram *program)
     return done == NULL ? -1 : 0;
 }
 
-/* Python may have to begin the call anew: what an array of before the call held is kept before the
- * first write to it, up to a limit. */
+/* Saves the contents of an array that existed before the call, before the first write to it,
+ * because the call may have to restart. Large arrays are not saved. */
 int
 cx_storage_keep(CxStorage *s)
 {
@@ -358,8 +360,8 @@ done:
     return result;
 }
 
-/* What runs of this call wrote into arrays is taken back. False: it cannot be, or something else
- * has happened. */
+/* Undoes the writes to arrays by runs of this call. Returns False if that is impossible, or if
+ * there was another effect. */
 PyObject *
 cx_method_undo(PyObject *self, PyObject *unused)
 {

@@ -1,8 +1,9 @@
-/* The pending graph: opened when a first node is built, and built into through ci_protect. No
- * Python object is touched inside a body. */
+/* The pending graph. It is opened by the first node and built inside of ci_protect, where no
+ * Python object may be touched. */
 #include "graph/graph.h"
 
-/* The graph knows the tracer's symbols and their values; which inputs show them is found last. */
+/* Declares the tracer's symbols and their values in the graph; the inputs that define them are
+ * found last. */
 static void
 body_symbols(CiContext *ctx, void *arg)
 {
@@ -21,7 +22,7 @@ body_symbols(CiContext *ctx, void *arg)
     }
 }
 
-/* Opens what a body builds into. */
+/* Opens the graph for a body. */
 static int
 begin(CxTracer *tracer, CxBuilding *b)
 {
@@ -98,8 +99,8 @@ cx_graph_open(CxTracer *tracer)
     return 0;
 }
 
-/* Is this code the user's? Its file's name is kept as long as the module, for locations point to
- * it. */
+/* Sets whether the code is the user's. Its file name is kept as long as the module, because
+ * source locations refer to it. */
 static int
 look_at_code(CxTracer *tracer, PyCodeObject *code)
 {
@@ -172,8 +173,8 @@ known_value(const CxTracer *t, const CiExpr *symbol)
     return NULL;
 }
 
-/* A size as the graph has it: its own expression, in which what earlier graphs have defined is a
- * number. */
+/* A size as the graph writes it: in its own CiSym, with values defined by earlier graphs as
+ * constants. */
 const CiExpr *
 cx_graph_expr(CxTracer *t, const CiExpr *e)
 {
@@ -190,19 +191,19 @@ cx_graph_expr(CxTracer *t, const CiExpr *e)
     return out;
 }
 
-/* No graph is built from here on. */
+/* Ends building: the tracer makes no graph from here on. */
 void
 cx_tracer_end(CxTracer *t)
 {
     if (!t->is_finished)
         t->state->compiling--;
     t->is_finished = true;
-    Py_CLEAR(t->on_break); /* what is left of its values speaks for no capture */
+    Py_CLEAR(t->on_break); /* it must not be raised for values that outlive the capture */
     Py_CLEAR(t->on_force);
     PyDict_Clear(t->by_id);
 }
 
-/* True if Python numbers alone are concerned, or nothing is computed. */
+/* True if the node only computes Python numbers, or computes nothing. */
 bool
 cx_node_is_quiet(const CiNode *node)
 {

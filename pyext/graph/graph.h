@@ -1,12 +1,12 @@
-/* The pending graph of a call: built into, given up for a break, and run. */
+/* The pending graph of a call: functions that build into it, break it off, and run it. */
 #ifndef CX_GRAPH_H
 #define CX_GRAPH_H
 
 #include "graph/tracer.h"
 
-/* dominance.c: scopes of building. What was made in one is a value as long as it is open. */
+/* dominance.c: scopes of building. A node may be used as long as its scope is open. */
 int cx_dominance_begin(CxTracer *tracer);
-/* Those of a block that is opened again are in force again, unless others have begun since. */
+/* Reopens the scopes of a block, unless others have begun since. */
 int cx_dominance_again(CxTracer *tracer, const unsigned *scopes, int count);
 bool cx_dominance_is_open(const CxTracer *tracer, unsigned scope);
 static inline unsigned
@@ -16,8 +16,8 @@ cx_dominance_now(const CxTracer *tracer)
 }
 int cx_region_break(CxTracer *tracer, const char *format, ...); /* raises RegionBreak; -1 */
 
-/* graph.c: a body of the caller's own, given a struct that begins with this one, builds into graph
- * and leaves a result where there is one. */
+/* graph.c: runs a body of the caller, given a struct that begins with this one. It builds into
+ * graph and may leave a result. */
 typedef struct CxBuilding {
     CiGraph *graph;
     CiLoc loc;
@@ -25,15 +25,15 @@ typedef struct CxBuilding {
 } CxBuilding;
 int cx_graph_open(CxTracer *tracer);
 int cx_build_run(CxTracer *tracer, void (*body)(CiContext *, void *), CxBuilding *building);
-/* Its result; NULL, which may be no error, where there is none. */
+/* Returns the result; NULL may also mean that there is none, without an exception. */
 CiNode *cx_build_custom(CxTracer *tracer, void (*body)(CiContext *, void *), CxBuilding *building);
 /* Inside a body: a size as the graph has it. */
 const CiExpr *cx_graph_expr(CxTracer *tracer, const CiExpr *e);
 const CiExpr **cx_graph_exprs(CxTracer *tracer, int count, const CiExpr *const *exprs);
 CiLoc cx_location(CxTracer *tracer);
-/* Is this code the user's, no library's that capture looks through? */
+/* True if the code is the user's, not that of a library that capture traces into. */
 bool cx_code_is_users(CxTracer *tracer, PyCodeObject *code);
-bool cx_node_is_quiet(const CiNode *node); /* it computes no array and no number of NumPy's */
+bool cx_node_is_quiet(const CiNode *node); /* computes neither arrays nor NumPy numbers */
 bool cx_node_works(const CiNode *node);
 void cx_tracer_end(CxTracer *tracer);
 
@@ -45,25 +45,26 @@ CiNode *cx_build_fill(CxTracer *tracer, CiDtype dtype, int rank, const CiExpr *c
 CiNode *cx_build_iota(CxTracer *tracer, int rank, const CiExpr *const *sizes, int axis);
 int cx_build_input(CxStorage *storage); /* its value is an input of the pending graph */
 
-/* breaks.c: a Break is recorded, or raised under fullgraph. */
+/* breaks.c: records a Break, or raises it under fullgraph. */
 extern PyType_Spec cx_break_spec;
 int cx_tracer_note(CxTracer *tracer, PyObject *reason);
 
-/* segment.c: what tells the pending graph's program apart, and the program: compiled before, or
- * now. */
+/* segment.c: finds the program of the pending graph by this key, or compiles it. plain: seconds that NumPy
+ * may take for the graph. */
 struct CxProgram *cx_segment_find(CxTracer *tracer, const char *form, double plain);
-/* Of the module: whether a warning says that a piece is interpreted, because its compiler failed. */
+/* Of the module: true if a warning says that a piece is interpreted because its compiler failed. */
 PyObject *cx_has_warned_of_compiler(PyObject *module, PyObject *unused);
-/* work.c: an estimate of what NumPy takes for a graph, whatever its sizes are; in this call. */
+/* work.c: estimates the time of a graph in NumPy, for all sizes; in this call. */
 #define CX_LITTLE 20e-6 /* seconds: less than a run and a break */
 double cx_graph_seconds(const CiGraph *graph);
 double cx_call_seconds(CxTracer *tracer);
-/* exact.c: whether every operation, those of regions too, rounds as NumPy's does. */
+/* exact.c: true if every operation, also in regions, rounds like NumPy's. */
 bool cx_block_is_exact(const CiBlock *block);
-/* numerics="exact", and our routine may give other bits than NumPy's: that has to be called. */
+/* True under numerics="exact" if cinductor's function may have other bits, so NumPy's must be
+ * called. */
 bool cx_needs_routine(const CxTracer *tracer, CiOp op, CiDtype operand, CiKind kind);
 
-/* flush.c: also makes real what is pending. */
+/* flush.c: also runs the pending graph. */
 int cx_tracer_break(CxTracer *tracer, const char *format, ...);
 int cx_tracer_flush(CxTracer *tracer, CxStorage **wanted, int nwanted, bool everything);
 bool cx_has_checks(const CxTracer *tracer); /* in the pending graph */

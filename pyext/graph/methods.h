@@ -1,5 +1,5 @@
-/* The methods of Tracer, and those of a value that regions alone call, which Python's side of capture
- * calls: methods.def and value_methods.def have a row for each. */
+/* Declares the methods of Tracer (methods.def), and the methods of a traced value that only
+ * regions call (value_methods.def). The Python part of capture calls both. */
 #ifndef CX_METHODS_H
 #define CX_METHODS_H
 

@@ -1,16 +1,17 @@
-/* Segments: programs of pieces between two breaks, found by their form or compiled now. The sizes
- * of a call have decided what they could, so hints are no part of it; nor are the names of symbols
- * of data, which a loop that Python runs makes anew in each trip. */
+/* Finds or compiles the program of a segment: the code between two breaks. Programs are found by
+ * the text of the graph. The text omits hints, because the sizes of the call have decided
+ * everything they can. It also omits the names of data-dependent symbols, which differ in each
+ * iteration of a loop that Python runs. */
 #include <math.h>
 
 #include "graph/graph.h"
 #include "ir/plain.h"
 #include "program/program.h"
 
-/* A function whose segments keep differing (a number that Python computes anew in each call has
- * become part of the graph) would compile for ever: past a limit new segments are interpreted,
- * which takes no compiler. */
-/* The same device's interpreter, or NULL. */
+/* A number that Python computes anew in each call and that became part of the graph makes a new
+ * segment each time. Beyond a limit, new segments of a function are interpreted, which needs no
+ * compiler. */
+/* Returns the interpreter of the same device, or NULL. */
 static const CiBackend *
 find_interpreter(const CxTracer *t)
 {
@@ -68,7 +69,8 @@ compile_by(CxTracer *t, const CiBackend *backend, const CiOptions *options, PyOb
                               passes, NULL, t->info);
 }
 
-/* Passes from Python, one of which fails behind steps of Python's, are left out and told of. */
+/* If a registered pass fails after Python steps that cannot be undone, compiles without
+ * registered passes and warns. */
 static CxProgram *
 leave_out_passes(CxTracer *t, const CiBackend *backend)
 {
@@ -81,9 +83,9 @@ leave_out_passes(CxTracer *t, const CiBackend *backend)
     return told < 0 ? NULL : compile_by(t, backend, &t->options, NULL);
 }
 
-/* A compiler that fails behind steps of Python's, which cannot be taken back, is told of once; the
- * segment is interpreted, and none of its nests are put together, for the mistake may be ours. NULL
- * with the exception where that is no way out. */
+/* If the compiler fails after Python steps that cannot be undone, warns once and interprets the
+ * segment, without fusion in case the fault is cinductor's. Returns NULL with the exception if
+ * that is impossible. */
 static CxProgram *
 interpret_instead(CxTracer *t, const CiBackend *backend)
 {
@@ -101,8 +103,8 @@ interpret_instead(CxTracer *t, const CiBackend *backend)
     PyObject *error = cx_take_exception();
     const char *advice = is_compilers ? "install gcc or clang, or set CC to a C compiler that works"
                          : is_folders
-                             ? "make room, or set CINDUCTOR_CACHE_DIR to a folder of your own"
-                             : "a mistake of cinductor's: please report it";
+                             ? "free some space, or set CINDUCTOR_CACHE_DIR to a folder of your own"
+                             : "an internal error of cinductor: please report it";
     int told = state->told_of_compiler
                    ? 0
                    : cx_warn("%U runs by the interpreter backend: %S (%s)", t->name, error, advice);
@@ -137,7 +139,7 @@ compile_segment(CxTracer *t, PyObject *key, const CxProgram *before, double plai
         program = interpret_instead(t, backend);
     if (program == NULL)
         return NULL;
-    t->ctx = NULL; /* the program's now */
+    t->ctx = NULL; /* owned by the program now */
     if (!builds) {
         program->rent = fmax(t->rent * price, 1e-9);
         t->unbuilt += price;
@@ -147,8 +149,8 @@ compile_segment(CxTracer *t, PyObject *key, const CxProgram *before, double plai
     return program;
 }
 
-/* What Python runs pieces between needs their programs in the next call, too; a call without breaks
- * has a specialization, which keeps its program. */
+/* Keeps the program for the next call, because Python runs code between the pieces. A call
+ * without breaks has a specialization, which keeps its program. */
 static int
 keep(CxTracer *t, CxProgram *program)
 {

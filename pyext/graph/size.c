@@ -1,8 +1,8 @@
-/* Sizes, strides, offsets and indices during capture: expressions of one CiSym that the tracer owns
- * for its whole life, so that equal means the same pointer. Graphs have a CiSym of their own;
- * graph.c copies. Most sizes are constants and take the short way.
+/* Sizes, strides, offsets and indices during capture. All are expressions of one CiSym that the
+ * tracer owns for its whole life, so equal expressions are the same pointer. Graphs have their
+ * own CiSym; graph.c copies. Most sizes are constants, for which there is a fast path.
  *
- * Nothing here may fail outside cx_protect, and inside it no Python object is touched. */
+ * Functions that may fail run inside of cx_protect, where no Python object may be touched. */
 #include "graph/size.h"
 #include "state/array.h"
 
@@ -101,7 +101,7 @@ cx_size_is_known(const CxTracer *t, const CiExpr *e)
     return !t->is_infeasible && ci_shape_env_has_hint(t->env, e);
 }
 
-/* Raises what was left in `on_force` where e has a size that nothing may be decided by. */
+/* Raises the exception left in `on_force` if e contains a size by which nothing may be decided. */
 int
 cx_size_refuse(CxTracer *t, const CiExpr *e, const char *what)
 {
@@ -149,8 +149,8 @@ cx_size_values(CxTracer *t, int count, const CiExpr *const *exprs, int64_t *valu
     return 0;
 }
 
-/* Sample value of a symbol. An unknown one counts as a few: used for shapes that only appear in
- * an exception's text. */
+/* Sample value of a symbol for shapes that only appear in the text of an exception. An unknown
+ * one counts as a small number. */
 static int64_t
 sample_of(void *arg, const CiExpr *symbol)
 {
@@ -172,12 +172,14 @@ cx_size_samples(CxTracer *t, int count, const CiExpr *const *exprs, int64_t *val
         Evaluate job = {t, exprs[k], exprs[k]->value};
         if (exprs[k]->kind != CI_EXPR_const && ci_protect(t->sym_ctx, body_sample, &job) != CI_OK)
             job.value = 4;
-        int64_t low = exprs[k]->low, high = exprs[k]->high; /* what data decide has any sample */
+        /* Data-dependent sizes get arbitrary samples. */
+        int64_t low = exprs[k]->low, high = exprs[k]->high;
         values[k] = job.value < low ? low : job.value > high ? high : job.value;
     }
 }
 
-/* Samples of unrelated data may make a difference of them negative; no array has such a size. */
+/* Independent samples of data-dependent sizes may make a difference negative, which no array's
+ * size is. */
 void
 cx_size_sample_layout(CxTraced *x, int64_t *sizes, int64_t *strides)
 {

@@ -1,5 +1,5 @@
-/* Decisions about sizes: by proof, else from the values of this call, with a guard. CX_OPEN if a
- * value is known only when the program runs. */
+/* Decides relations between sizes: by a proof, else by the values of this call with a guard.
+ * Returns CX_OPEN if a value is only known at run time. */
 #include "graph/size.h"
 
 typedef struct Decision {

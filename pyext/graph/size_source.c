@@ -1,11 +1,11 @@
-/* Sources of a pending graph's symbols when it runs: an axis of one of its arrays or, if no
- * array that it reads has the size, a separate int input. */
+/* Finds where the symbols of a pending graph get their values when it runs: an axis of an array
+ * that it reads or, if no array has the size, an additional int input. */
 #include "base/map.h"
 #include "graph/size.h"
 
 typedef struct Resolve {
     CxTracer *tracer;
-    const char *hidden; /* a symbol that no input shows */
+    const char *hidden; /* a symbol that no input defines */
 } Resolve;
 
 static bool
@@ -51,7 +51,7 @@ body_resolve(CiContext *ctx, void *arg)
     }
 }
 
-/* Sources that were not found belong to symbols that the graph does not have. */
+/* Removes the sources of symbols that the graph does not use. */
 static void
 body_forget(CiContext *ctx, void *arg)
 {

@@ -1,4 +1,4 @@
-/* Storages, versions and views, as memory: see storage.h. */
+/* Makes and frees storages, versions and views; see storage.h. */
 #include "graph/size.h"
 #include "state/array.h"
 
@@ -20,7 +20,7 @@ cx_storage_new(CxTracer *tracer, CiKind kind, CiDtype dtype, int rank)
     s->strides = s->space + rank;
     s->epoch = tracer->epoch - 1;
     s->serial = ++tracer->last_storage;
-    s->noted = tracer->last_mark; /* no mark knows it */
+    s->noted = tracer->last_mark; /* no mark has recorded it */
     s->next = tracer->storages;
     if (s->next != NULL)
         s->next->prev = s;
@@ -34,7 +34,8 @@ typedef struct Fill {
     const int8_t *order;
 } Fill;
 
-/* Dense in that order; an empty axis counts as none, as in NumPy's own layouts. */
+/* Makes the storage dense in that order. Empty axes count as having no elements, as in NumPy's
+ * own layouts. */
 static void
 body_dense(CiContext *ctx, void *arg)
 {
@@ -86,8 +87,8 @@ body_layout(CiContext *ctx, void *arg)
                       l->storage->strides);
 }
 
-/* The symbol that is so much in this call, or NULL. After a break each call is captured anew,
- * and what Python has made is as long as something else for a reason, mostly. */
+/* The symbol that has this value in this call, or NULL. After a break each call is captured
+ * again, and an array that Python made usually has a size of the call. */
 static const CiExpr *
 alike_size(const CxTracer *t, int64_t size)
 {
@@ -164,7 +165,7 @@ cx_storage_from_array(CxTracer *tracer, PyObject *array, int source, const CiExp
     return s;
 }
 
-/* Gives a reference back; the last one's storage joins the dead. */
+/* Releases a reference; if it was the last, adds the storage to the dead. */
 static void
 drop(CxStorage *s, CxStorage **dead)
 {
@@ -180,7 +181,7 @@ drop(CxStorage *s, CxStorage **dead)
     *dead = s;
 }
 
-/* Without recursion: a number may come of a million others, one of the other. */
+/* Frees without recursion, because a number may depend on a chain of a million others. */
 void
 cx_storage_release(CxStorage *s)
 {
@@ -198,8 +199,7 @@ cx_storage_release(CxStorage *s)
     }
 }
 
-/* A view of a Traced value, to be filled in: sizes, strides, offset and parameters are the
- * caller's. */
+/* A new view of a Traced value. The caller fills in sizes, strides, offset and parameters. */
 CxView *
 cx_view_new(CxTraced *parent, CiOp op, int rank)
 {
@@ -299,7 +299,7 @@ cx_traced_dealloc(PyObject *self)
     PyObject_GC_UnTrack(self);
     Py_XDECREF(t->real);
     cx_view_release(t->view);
-    cx_storage_release(t->storage); /* before the tracer, whose list it is in */
+    cx_storage_release(t->storage); /* before the tracer, which has the list of storages */
     Py_DECREF(t->tracer);
     PyObject_GC_Del(self);
     Py_DECREF(type);

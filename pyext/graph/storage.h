@@ -1,40 +1,42 @@
 /* Traced values.
  *
- * A Traced value is a storage and a view of it. A storage is what memory would be: an argument, an
- * earlier result that is real by now (`value`), or something the pending graph will compute
- * (`node`). A write gives the storage a new version, that is another node; a view remembers the
- * version its node was made for and is made again when that is old. A graph is pending between two
- * flushes; its number is the tracer's `epoch`, and a node of another epoch is no node at all. */
+ * A Traced value is a storage and a view of it. A storage stands for memory: an argument, an
+ * earlier result that is real by now (`value`), or a result that the pending graph will compute
+ * (`node`). A write gives the storage a new version, which is another node. A view remembers the
+ * version for which its node was made; if the version is old, the node is made again. A graph is
+ * pending between two flushes. Its number is the tracer's `epoch`; a node of another epoch may
+ * not be used. */
 #ifndef CX_STORAGE_H
 #define CX_STORAGE_H
 
 #include "graph/graph.h"
 
-/* CxStorage.source: >= 0 how a later call finds the value. */
+/* CxStorage.source: >= 0 is the number of the source at which a later call finds the value. */
 enum { CX_SOURCE_unknown = -1, CX_SOURCE_constant = -2 };
 
 struct CxStorage {
     Py_ssize_t refs;
-    CxTracer *tracer;       /* borrowed: whoever holds the storage holds the tracer */
+    CxTracer *tracer;       /* borrowed: a holder of the storage also holds the tracer */
     CxStorage *prev, *next; /* the tracer's list */
-    PyObject *value;        /* real by now; of kind python: always there */
+    PyObject *value;        /* set if it is real; always set for kind python */
     CxStorage *parents[2];  /* kind python: what the value was computed from */
     CxStorage *strong;      /* a bool: the number is NumPy's, else Python's (tagged.c); or NULL */
-    CiNode *node;           /* the current version, when epoch is the tracer's */
-    CiNode *input;          /* how it entered that graph, or NULL */
+    CiNode *node;           /* of the current version, if epoch is the tracer's */
+    CiNode *input;          /* the node by which it entered that graph, or NULL */
     unsigned epoch, version;
     unsigned scope;     /* of building in which node was made (mark.c) */
-    unsigned serial;      /* the storages of a tracer in the order in which they were made */
-    unsigned noted;       /* the latest mark when it was last noted in the journal (version.c) */
+    unsigned serial;      /* counts the storages of a tracer in the order of creation */
+    /* The latest mark when its state was last recorded in the journal (version.c) */
+    unsigned noted;
     int source, position; /* position: among the returns of the run that made it real */
     bool is_written, is_readonly, is_specialized, is_seen;
     CiKind kind;
     CiDtype dtype;
     int rank;
-    const CiExpr *expr;         /* a Python int that is a size: what it is; else NULL */
-    const CiExpr *left, *right; /* a Python bool that compares sizes: what it says; else NULL */
+    const CiExpr *expr;         /* for a Python int that is a size: the expression; else NULL */
+    const CiExpr *left, *right; /* for a Python bool that compares sizes: the operands; else NULL */
     CiRelation relation;
-    const CiExpr **sizes, **strides; /* of the tracer's sym; strides in bytes */
+    const CiExpr **sizes, **strides; /* in the tracer's sym; strides in bytes */
     const CiExpr *space[];
 };
 
@@ -119,17 +121,18 @@ cx_is_size(const CxTraced *t)
 /* storage.c */
 CxStorage *cx_storage_new(CxTracer *tracer, CiKind kind, CiDtype dtype, int rank);
 CxStorage *cx_storage_from_node(CxTracer *tracer, CiNode *node, CiKind kind);
-/* sizes and paddings (layout.c): NULL, or per axis an expression or NULL for the array's own. */
+/* sizes and paddings (layout.c): NULL, or for each axis an expression, or NULL for the array's
+ * own number. */
 CxStorage *cx_storage_from_array(CxTracer *tracer, PyObject *array, int source,
                                  const CiExpr *const *sizes, const CiExpr *const *paddings);
-/* version.c; -1 with an exception: the storage is what it was. */
+/* version.c: -1 with an exception, and the storage is unchanged. */
 int cx_storage_set_input(CxStorage *storage, CiNode *node);
 int cx_storage_set_node(CxStorage *storage, CiNode *node); /* the same value, in this graph */
 int cx_storage_set_version(CxStorage *storage, CiNode *node);
-/* Storages up to the newest are again what they were when the journal had so many notes. */
+/* Restores the storages up to the newest to their state when the journal had `since` records. */
 int cx_versions_go_back(CxTracer *tracer, int since, unsigned newest);
-/* Storages that have another version now, and later ones that were written to since they entered
- * the graph, oldest first. The caller frees the list. */
+/* Storages whose version has changed since then, and newer ones that were written to after they
+ * entered the graph, oldest first. The caller frees the list. */
 CxStorage **cx_versions_changed(CxTracer *tracer, int since, unsigned newest, int *count);
 void cx_versions_forget(CxTracer *tracer);
 void cx_storage_release(CxStorage *storage);

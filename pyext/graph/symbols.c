@@ -1,5 +1,6 @@
-/* Size symbols of one traced call. They live as long as the tracer, while graphs come and go; what
- * was assumed of them collects in its shape environment and becomes guards. */
+/* The size symbols of one traced call. They live as long as the tracer, while graphs come and
+ * go. Assumptions about them are collected in the shape environment of the tracer and become
+ * guards. */
 #include "graph/methods.h"
 #include "graph/size.h"
 
@@ -97,7 +98,7 @@ cx_symbols_reveal(CxTracer *t)
         t->env->sources[k].is_unbacked = false;
 }
 
-/* ---- what people are told ---- */
+/* ---- texts for the user ---- */
 
 typedef struct Printing {
     const CiExpr *left, *right;
@@ -146,8 +147,8 @@ fixed_row(CxTracer *t, const CiShapeGuard *guard, const CiExpr *e)
                          cx_path(guard->loc.file), guard->loc.line);
 }
 
-/* fixed_sizes(): what guards say is one number: names of its symbols, whether it is the symbol
- * itself, text, file, line. */
+/* fixed_sizes(): sizes that guards fix to one number, each with the names of its symbols,
+ * whether it is a single symbol, text, file and line. */
 PyObject *
 cx_method_fixed_sizes(PyObject *self, PyObject *unused)
 {

@@ -1,15 +1,16 @@
-/* Versions of memory, and the journal of their changes: what a mark can go back to.
+/* Versions of memory, and the journal of their changes, by which a mark is rolled back.
  *
- * A storage has one version at a time. While there are marks, what a storage was is noted before
- * it changes, once after each mark; so the first note after a mark tells what it was there, and
- * a storage without one is what it was. Going back is a change like any other: notes are never
- * taken back, and marks in any order stay true. The journal ends with the graph, and with the
- * last mark.
+ * A storage has one version at a time. While marks exist, the state of a storage is recorded
+ * before it changes, once after each mark. The first record after a mark is therefore the state
+ * at the mark; a storage without a record has not changed. A rollback is recorded like any other
+ * change, and records are never removed, so marks can be used in any order. The journal ends
+ * with the graph, and with the last mark.
  *
- * What entered the graph after a mark was there before: going back leaves it as it entered. */
+ * A storage that entered the graph after a mark existed before it: a rollback restores its state
+ * on entry. */
 #include "graph/storage.h"
 
-/* Before a change; -1: an exception, and nothing is to change. */
+/* Records the state before a change. -1: an exception, and nothing may change. */
 static int
 note(CxStorage *s)
 {
@@ -46,7 +47,7 @@ cx_storage_set_input(CxStorage *s, CiNode *node)
     return 0;
 }
 
-/* It is a value as long as what is being built now is. */
+/* The node may be used as long as the scope that is open now. */
 int
 cx_storage_set_node(CxStorage *s, CiNode *node)
 {
@@ -65,7 +66,7 @@ cx_storage_set_version(CxStorage *s, CiNode *node)
         return -1;
     s->node = node;
     s->scope = cx_dominance_now(s->tracer);
-    s->version = ++s->tracer->last_version; /* never one that was gone back from */
+    s->version = ++s->tracer->last_version; /* never the number of a version that was rolled back */
     if (s->value != NULL)
         s->is_written = true;
     return 0;
@@ -77,7 +78,7 @@ is_changed_input(const CxStorage *s)
     return s->epoch == s->tracer->epoch && s->input != NULL && s->node != s->input;
 }
 
-/* As it entered the graph. */
+/* Restores the state on entry to the graph. */
 static int
 reset_input(CxStorage *s)
 {

@@ -1,5 +1,5 @@
-/* How long NumPy would take for a graph, by the sizes that the call has: what is little is not worth
- * a compiler, nor a break. An estimate: nothing but the way to run it follows from it. */
+/* Estimates the time of a graph in NumPy with the sizes of this call. Little work is not worth a compile or a
+ * break. The estimate only selects how the graph is run. */
 #include <math.h>
 
 #include "graph/graph.h"
@@ -9,13 +9,13 @@ typedef struct Work {
     CiSizes sizes;
     CiContext *ctx;
     const CiGraph *graph;
-    const CiShapeEnv *env; /* of the call; NULL: any */
+    const CiShapeEnv *env; /* of the call; NULL: for any sizes */
     double seconds;
 } Work;
 
 static int64_t size_of(Work *w, const CiExpr *e);
 
-/* Of what nothing is known there are as many as the longest axis of an argument has elements. */
+/* The assumed value of an unknown size: the longest axis of the arguments. */
 static double
 likely_size(Work *w)
 {
@@ -28,7 +28,8 @@ likely_size(Work *w)
     return most;
 }
 
-/* What this call has, half of a loop's trips, or what the symbol may be at most. */
+/* The value of a symbol in this call, half of the iterations for a loop variable, or the
+ * symbol's upper bound. */
 static int64_t
 value_of(void *arg, const CiExpr *symbol)
 {
@@ -80,7 +81,7 @@ cx_call_seconds(CxTracer *t)
 {
     Work work = {.sizes = {as_number, 16}, .graph = t->graph, .env = t->env};
 
-    if (cx_protect(t->state, t->ctx, body_estimate, &work) < 0) { /* a size that is no number here */
+    if (cx_protect(t->state, t->ctx, body_estimate, &work) < 0) { /* a size has no number here */
         PyErr_Clear();
         return HUGE_VAL;
     }

@@ -1,8 +1,9 @@
-/* __array_ufunc__: which method of which ufunc is called. */
+/* Implements `__array_ufunc__`: dispatches by ufunc and method. */
 #include "operation/ufunc.h"
 
-/* NumPy converts a NumPy number at the left of a comparison to an array, because numbers compare
- * as arrays do. Only NumPy has such arrays: those of the user are traced. */
+/* Comparisons with a NumPy scalar on the left: NumPy converts the scalar to an array, because
+ * comparisons of arrays give arrays. A 0-d array here therefore comes from NumPy, because the
+ * user's arrays are traced. */
 static PyObject *
 compare_number(CxTracer *tracer, PyObject *ufunc, PyObject *args)
 {

@@ -1,27 +1,27 @@
-/* In which order NumPy adds up what a reduction folds: the rules of its iterator (nditer, 2.3
- * and newer) for which axes are inner, which are one, and how many elements go into an inner
- * call. The iterator before it cuts each inner call at the size of its buffer, copied or not;
- * how it gathers axes that are not adjacent is not followed here.
+/* Computes the order in which NumPy adds the elements of a reduction. It follows the rules of
+ * NumPy's iterator (nditer, 2.3 and newer): which axes are inner, which are merged, and how many
+ * elements an inner call gets. The older iterator cuts each inner call at the size of its
+ * buffer, copied or not; its gathering of axes that are not adjacent is not supported.
  *
- * What depends on sizes is asked only where the answer makes a difference to the order, and is
- * then guarded. So questions are answered twice: first each way, to see whether they matter. */
+ * A relation between sizes is only guarded if it affects the order. So the order is first
+ * computed for both answers of each relation, to see which ones matter. */
 #include "operation/fold_order.h"
 
 #include "ir/layout.h"
 
-/* Questions that may be open at a time. */
+/* The most relations that may be open at a time. */
 #define MOST_QUESTIONS 6
 
 typedef struct Axis {
-    const CiExpr *count, *stride; /* of the operand; the stride 0 where it is broadcast */
-    int naxes;                    /* the operand's that it is */
+    const CiExpr *count, *stride; /* of the operand; the stride is 0 where it is broadcast */
+    int naxes;                    /* number of the operand's axes that were merged into it */
     bool is_folded;
 } Axis;
 
-/* The order, as it comes out of some answers. */
+/* The order for one set of answers. */
 typedef struct Outcome {
     int axes[CI_MAX_RANK], naxes, ninner;
-    unsigned ones; /* axes taken to have one element */
+    unsigned ones; /* axes assumed to have one element */
     const CiExpr *chunk;
     bool is_refused;
 } Outcome;
@@ -29,20 +29,20 @@ typedef struct Outcome {
 typedef struct Asker {
     CxTracer *tracer;
     const CxFoldInput *input;
-    unsigned answers; /* of the first `nanswers` questions; of others it is no */
+    unsigned answers; /* answers to the first `nanswers` relations, as bits; no for the others */
     int nanswers, nasked;
-    CiRelation relation; /* the question after those that have an answer */
+    CiRelation relation; /* the next relation, which has no answer yet */
     const CiExpr *a, *b;
     bool has_failed;
-    unsigned folded;        /* axes */
-    unsigned taken;         /* axes that are taken to have one element, for now */
-    const int8_t *order;    /* of the operand's axes in memory, outermost first */
+    unsigned folded;        /* axes that are reduced */
+    unsigned taken;         /* axes assumed to have one element in this attempt */
+    const int8_t *order;    /* the operand's axes in memory, outermost first */
     Axis dims[CI_MAX_RANK]; /* innermost first */
     int ndims;
     Outcome outcome;
 } Asker;
 
-/* ---- questions ---- */
+/* ---- relations ---- */
 
 static bool
 ask(Asker *q, CiRelation relation, const CiExpr *a, const CiExpr *b)
@@ -76,7 +76,7 @@ number(Asker *q, int64_t value)
     return made;
 }
 
-/* ---- axes, adjacent ones as one ---- */
+/* ---- merging adjacent axes ---- */
 
 static bool
 are_one(Asker *q, const Axis *inner, const Axis *outer)
@@ -99,8 +99,9 @@ add_dim(Asker *q, int axis)
     last->naxes++;
 }
 
-/* From the innermost on, without those of one element: the folded ones, and the first that is kept.
- * What is further out makes no difference, nor does what is kept around one row. */
+/* Lists the axes from the innermost on, without those of one element: the reduced ones, and the
+ * first that is kept. Axes further out have no effect on the order, nor has an axis kept around
+ * a single row. */
 static void
 find_dims(Asker *q)
 {
@@ -129,14 +130,14 @@ find_dims(Asker *q)
 /* ---- the inner call ---- */
 
 typedef struct Inner {
-    int best;           /* axis up to which it goes */
-    bool is_reducing;   /* that axis is the first that is kept */
-    bool is_gathered;   /* elements are brought together in a buffer */
-    const CiExpr *core; /* elements of the axes below `best` */
+    int best;           /* the outermost axis that it covers */
+    bool is_reducing;   /* that axis is the first one kept */
+    bool is_gathered;   /* elements are copied to a buffer */
+    const CiExpr *core; /* number of elements of the axes below `best` */
 } Inner;
 
-/* The most axes for the least copying: nditer's search, whose cost is the number of operands that
- * have to be copied, and one. */
+/* Chooses the most axes for the least copying, like nditer's search. Its cost is the number of
+ * operands that must be copied, plus one. */
 static Inner
 find_inner(Asker *q)
 {
@@ -154,7 +155,7 @@ find_inner(Asker *q)
             else
                 cost += !q->input->is_cast;
         }
-        if (!axis->is_folded) { /* results follow each other there, as they did not before */
+        if (!axis->is_folded) { /* results are contiguous along it, which changes the cost */
             cost++;
             outer = d;
         }
@@ -176,7 +177,7 @@ find_inner(Asker *q)
 
 /* ---- outcomes ---- */
 
-/* Elements of a gathered inner call: as many times `core` as the buffer has space for. */
+/* The number of elements of an inner call that uses the buffer: a multiple of `core` that fits. */
 static const CiExpr *
 chunk_of(Asker *q, const CiExpr *core)
 {
@@ -187,7 +188,7 @@ chunk_of(Asker *q, const CiExpr *core)
     return times(q, core, times_core);
 }
 
-/* Folded axes as memory has them; those of the first `nblock` dims are inner. */
+/* Lists the reduced axes in memory order; those among the first `nblock` dims are inner. */
 static void
 list_axes(Asker *q, int nblock)
 {
@@ -204,7 +205,7 @@ list_axes(Asker *q, int nblock)
     }
 }
 
-/* As many elements as the buffer has space for, or all of them. */
+/* As many elements as fit the buffer, or all of them. */
 static const CiExpr *
 chunk_of_old(Asker *q, const CiExpr *size)
 {
@@ -246,7 +247,7 @@ find_outcome(Asker *q)
         q->outcome.chunk = chunk_of(q, inner.core);
 }
 
-/* With axes of one element left out, which may stand anywhere. */
+/* The outcome without axes of one element, which may be anywhere. */
 static Outcome
 without_ones(const Outcome *o, unsigned ones)
 {
@@ -272,7 +273,7 @@ is_alike(const Outcome *a, const Outcome *b)
            memcmp(x.axes, y.axes, sizeof(int) * (size_t)x.naxes) == 0;
 }
 
-/* Whatever the other answers are, the outcome is that of no to all of them. */
+/* True if the other answers do not matter: the outcome is the same as with no to all of them. */
 static bool
 is_decided(Asker *q)
 {
@@ -303,8 +304,8 @@ body_order(CiContext *ctx, void *arg)
                                           q->input->strides);
 }
 
-/* Axes that are kept inside of the reduced ones and may have one element: then the order is by
- * rows or by columns. 1 if both orders are given and the program chooses when it runs. */
+/* Handles kept axes inside of the reduced ones that may have one element: the order is then by
+ * rows or by columns. Returns 1 if both orders are given and the program chooses at run time. */
 static int
 tell_both(Asker *q, CxFoldOrder *order)
 {

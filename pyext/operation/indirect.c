@@ -1,6 +1,6 @@
 /* Indexing by data: gather, scatter and compress as methods of Tracer. Indices are wrapped and
- * checked as the graph is built; a length that data decide becomes a symbol of the tracer. What
- * NumPy's functions mean in terms of these is the surface's. */
+ * checked while the graph is built. A length that depends on data becomes a symbol of the
+ * tracer. The surface (numpy/) expresses NumPy's functions by these methods. */
 #include "graph/methods.h"
 #include "value/index.h"
 
@@ -9,10 +9,10 @@ typedef struct Indirect {
     CxTracer *tracer;
     CxTraced *target, *value;
     CxTraced *indices[CI_MAX_INDICES];
-    CiNode *count; /* of what a mask selects, where it has not been counted before */
+    CiNode *count; /* number of elements that a mask selects, if it has not been counted before */
     int naxes, axes[CI_MAX_INDICES];
     CiOp combine;
-    bool is_distinct, is_inside; /* inside: the indices are known to be in range */
+    bool is_distinct, is_inside; /* is_inside: the indices are known to be in range */
     bool is_plain;               /* the result is in C order */
 } Indirect;
 
@@ -21,7 +21,7 @@ typedef struct Indirect {
 static int
 prepare(const Indirect *job)
 {
-    for (int round = 0; round < 2; round++) { /* preparing one may flush another's graph away */
+    for (int round = 0; round < 2; round++) { /* preparing one operand may run the other's graph */
         if (cx_traced_prepare(job->target) < 0 ||
             (job->value != NULL && cx_traced_prepare(job->value) < 0))
             return -1;
@@ -39,7 +39,7 @@ build(Indirect *job, void (*body)(CiContext *ctx, void *arg))
     return prepare(job) < 0 ? NULL : cx_build_custom(job->tracer, body, &job->building);
 }
 
-/* No node and no exception: an index that cannot be checked here. */
+/* Neither a node nor an exception: an index would need a check that is not possible here. */
 static PyObject *
 traced_or_refused(CxTracer *t, CiNode *node)
 {
@@ -63,7 +63,7 @@ lift(CxTracer *t, PyObject *value)
     return cx_lifted(t, value);
 }
 
-/* Axes and indices, one for each; ascending axes. */
+/* Reads axes and indices, one for each; axes ascend. */
 static int
 take_indices(Indirect *job, PyObject *axes, PyObject *indices)
 {
@@ -97,7 +97,7 @@ take_indices(Indirect *job, PyObject *axes, PyObject *indices)
     return 0;
 }
 
-/* False where an index would have to be checked and may not be. */
+/* Returns false if an index needs a check where none is possible. */
 static bool
 wrap_indices(const Indirect *job, const CiNode *a, CiNode **wrapped)
 {
@@ -118,8 +118,8 @@ wrap_indices(const Indirect *job, const CiNode *a, CiNode **wrapped)
 
 /* ---- gather ---- */
 
-/* As NumPy lays out a result: the axes of the indices outside, inside them those of the array in
- * the order of its memory. */
+/* The layout of NumPy's result: the axes of the indices outside, inside them those of the array
+ * in memory order. */
 static const int8_t *
 gathered_order(const Indirect *job, const CiNode *a, CiNode *const *indices)
 {
@@ -251,7 +251,7 @@ count_true(Indirect *job, CiNode *mask)
 
 enum { SAME_DEPTH = 6 };
 
-/* True if two nodes are the same value, written twice: `x[x > 0] = y[x > 0]`. */
+/* True if two nodes compute the same value by the same expression: `x[x > 0] = y[x > 0]`. */
 static bool
 is_same_value(const CiNode *a, const CiNode *b, int depth)
 {
@@ -276,7 +276,8 @@ is_same_value(const CiNode *a, const CiNode *b, int depth)
     return is_same;
 }
 
-/* One symbol for each mask: the count of one that was counted in this block. */
+/* Finds the symbol of a mask that was counted before in this block, so that each mask has one
+ * symbol. */
 static const CiNode *
 find_count(const CiBlock *block, const CiNode *mask)
 {
@@ -309,7 +310,8 @@ body_compress(CiContext *ctx, void *arg)
     job->building.result = ci_graph_compress(g, a, mask, size, job->building.loc);
 }
 
-/* Python may request the number of elements after the elements are gone. */
+/* Keeps the count of selected elements, because Python may ask for it after the elements are
+ * gone. */
 static int
 keep_count(const Indirect *job, const CxTraced *selected)
 {

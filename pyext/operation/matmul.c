@@ -1,12 +1,12 @@
-/* Matrix products with NumPy's shapes: library calls of the graph or, if numerics allows another
- * order and that is faster, nodes that become kernels. */
+/* Matrix products with NumPy's shapes. They are library calls of the graph or, if numerics
+ * allows another order of addition and this is faster, nodes that become kernels. */
 #include "operation/traced.h"
 #include "operation/ufunc.h"
 #include "program/program.h"
 #include "value/build.h"
 #include "value/index.h"
 
-/* The shape of a @ b; false when NumPy refuses it, or with an exception. */
+/* Computes the shape of a @ b; false if NumPy refuses it, or with an exception. */
 static bool
 matmul_shape(CxTraced *a, CxTraced *b, int *rank, const CiExpr **sizes)
 {
@@ -27,7 +27,7 @@ matmul_shape(CxTraced *a, CxTraced *b, int *rank, const CiExpr **sizes)
     return true;
 }
 
-/* True if the product can be stored as it is: NumPy neither casts nor broadcasts it. */
+/* True if the product can be stored directly: NumPy neither casts nor broadcasts it. */
 bool
 cx_matmul_fits(const CxTraced *product, const CxTraced *out)
 {
@@ -35,8 +35,8 @@ cx_matmul_fits(const CxTraced *product, const CxTraced *out)
            cx_sizes_equal(out->tracer, cx_rank(out), cx_sizes(product), cx_sizes(out)) == 1;
 }
 
-/* BLAS adds in an order that depends on strides, and the parts of a complex number are laid out
- * differently in an operand of a library call. */
+/* The order of BLAS's additions depends on strides, and an operand of a library call has another
+ * layout of the parts of complex numbers. */
 static PyObject *
 real_matmul(CxTracer *tracer, PyObject *const *both)
 {

@@ -1,4 +1,5 @@
-/* Powers by one exponent, for some of which NumPy's loop takes another way. */
+/* Powers with a single exponent. For some exponents NumPy's loop uses another operation, such as
+ * a square. */
 #include "operation/ufunc.h"
 
 CiOp
@@ -19,7 +20,7 @@ made(CxTracer *tracer, CiOp op, int nargs, const CxOperand *operands, CiKind kin
         tracer, cx_build_pointwise(tracer, op, nargs, operands, CI_DTYPE_none, kind), kind);
 }
 
-/* where(exponent == one, op(base), general). Steals general. */
+/* Builds where(exponent == one, op(base), general). Steals general. */
 static CxTraced *
 or_short_power(CxTracer *tracer, const CxOperand *operands, double one, CxTraced *general)
 {

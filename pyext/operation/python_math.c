@@ -1,8 +1,8 @@
-/* Calls of Python's own functions of numbers (math, float, int, round, bool) in the graph.
+/* Calls of Python's functions of numbers (math, float, int, round, bool) in the graph.
  *
- * Numbers are doubles there, as in Python. Where Python would raise, a check is before the
- * result: when it fails, Python's own function answers. The value of a call is known where its
- * operands' are, and then Python itself has computed it. */
+ * Numbers are doubles, as in Python. Where Python would raise, a check precedes the result; if
+ * it fails, Python's own function runs. If the values of all operands are known, Python computes
+ * the value of the call during capture. */
 #include "graph/methods.h"
 #include "graph/size.h"
 #include "value/python_int.h"
@@ -14,7 +14,7 @@ typedef struct Row {
     const char *name;
     int nargs;
     CiOp op;
-    Looked looked; /* what is compared with the bound: the check fails where it holds */
+    Looked looked; /* the value compared with the bound; the check fails if it holds */
     CiOp comparison;
     double bound;
     Result result;
@@ -101,7 +101,7 @@ finish(Call *c, CiNode *x, CiNode *y)
     switch (c->row->result) {
     case RESULT_plain:
         break;
-    case RESULT_finite: /* an infinity that no infinity was the reason of */
+    case RESULT_finite: /* an infinity that is not caused by an infinite operand */
         check(c,
               apply(c, CI_OP_logical_or, apply(c, CI_OP_isfinite, y, NULL),
                     apply(c, CI_OP_logical_not, apply(c, CI_OP_isfinite, x, NULL), NULL)),
@@ -140,7 +140,7 @@ body_call(CiContext *ctx, void *arg)
 
 /* ---- the call ---- */
 
-/* False: no number that the graph may have. */
+/* Returns false if the graph cannot have this number. */
 static bool
 set_operand(Call *c, int k, PyObject *o)
 {
@@ -162,7 +162,7 @@ set_operand(Call *c, int k, PyObject *o)
     return true;
 }
 
-/* Python's result if all operands are known; NULL without an exception otherwise. */
+/* Calls Python's function if all operands are known; otherwise NULL without an exception. */
 static PyObject *
 known_value(PyObject *function, PyObject *args)
 {
@@ -186,7 +186,8 @@ has_check(const Call *c)
            c->row->result == RESULT_real || c->row->result == RESULT_whole;
 }
 
-/* True if the checks let pass what Python computed: they may refuse what Python allows. */
+/* True if the checks accept the call that Python computed; they may refuse a call that Python
+ * accepts. */
 static bool
 passes(const Call *c, PyObject *value)
 {
@@ -201,7 +202,8 @@ passes(const Call *c, PyObject *value)
     return true;
 }
 
-/* The numbers made Python raise: they are part of what the call does. */
+/* Guards the values of the operands, because Python raised for them and this is part of the
+ * call. */
 static void
 specialize(const Call *c)
 {
@@ -212,9 +214,9 @@ specialize(const Call *c)
     cx_restore_exception(exception);
 }
 
-/* number(name, function, args): function(*args) of numbers, of which one is Traced, as a number of
- * Python's. NotImplemented where the graph has no such call, or needs a check of what only the
- * running program knows when it is too late for one. */
+/* number(name, function, args): function(*args) for numbers, of which at least one is Traced, as
+ * a Python number. NotImplemented if the graph has no such call, or if it needs a run-time check
+ * where none is possible. */
 PyObject *
 cx_method_number(PyObject *self, PyObject *args)
 {

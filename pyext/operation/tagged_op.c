@@ -1,12 +1,13 @@
-/* Operators of numbers that are Python's on one path and NumPy's on another: NumPy's, where
- * Python's would come to the same; a result that is Python's as well hands the bool on. */
+/* Operators of tagged numbers, which are Python's on one path and NumPy's on another. NumPy's
+ * operation is used where Python's would give the same value. If the result may also be either,
+ * it keeps the bool that tells which. */
 #include "graph/size.h"
 #include "operation/ufunc.h"
 #include "value/build.h"
 #include "value/python_number.h"
 #include "value/tagged.h"
 
-#define MAX_INT (1LL << 53) /* python_data.c takes no larger constants */
+#define MAX_INT (1LL << 53) /* largest constant that python_data.c takes */
 
 static bool
 is_of_dtype(PyObject *o, CiDtype dtype)
@@ -27,8 +28,8 @@ is_int_or_bool(PyObject *o)
     return is_of_dtype(o, CI_DTYPE_i64) || is_of_dtype(o, CI_DTYPE_bool);
 }
 
-/* True if an operand is no zero, where Python raises for one: the program checks what data
- * decide. */
+/* True if the operand is not zero, for which Python would raise. A run-time value is checked by
+ * the program. */
 static bool
 is_divisor(PyObject *b)
 {
@@ -46,7 +47,7 @@ is_alike(int ufunc, PyObject *b)
            (when == CX_TAGGED_divisor && is_divisor(b));
 }
 
-/* True if Python's number would come to the same, without an exception. */
+/* True if Python's operation gives the same value without an exception. */
 static bool
 computes_alike(int ufunc, PyObject *a, PyObject *b)
 {
@@ -67,7 +68,7 @@ computes_alike(int ufunc, PyObject *a, PyObject *b)
     return is_alike(ufunc, b) || cx_is_comparison(ufunc);
 }
 
-/* NumPy's number as soon as one of two is. */
+/* The bool of the result: NumPy's if one of the operands is. */
 static CxStorage *
 strong_of(CxTracer *t, CxStorage *a, CxStorage *b)
 {
@@ -96,7 +97,7 @@ strong_of(CxTracer *t, CxStorage *a, CxStorage *b)
     return result;
 }
 
-/* True if Python's int is what NumPy's is, unless it leaves 64 bits: the program checks that. */
+/* True if Python's int equals NumPy's as long as it fits 64 bits, which the program checks. */
 static bool
 is_int_op(int ufunc, PyObject *a, PyObject *b)
 {
@@ -108,7 +109,7 @@ is_int_op(int ufunc, PyObject *a, PyObject *b)
     return is_alike(ufunc, b);
 }
 
-/* Of two bools, which are one in Python as in NumPy. */
+/* True for an operation on two bools, which gives the same in Python and NumPy. */
 static bool
 is_bool_op(int ufunc, PyObject *a, PyObject *b)
 {
@@ -131,7 +132,7 @@ cx_is_tagged_op(int ufunc, PyObject *a, PyObject *b)
     return is_done ? 0 : -1;
 }
 
-/* A mixed number as Python's; any other as it is. A new reference. */
+/* Returns a tagged number as Python's, any other as it is. A new reference. */
 static PyObject *
 as_pythons(CxTracer *t, PyObject *o)
 {
@@ -142,7 +143,7 @@ as_pythons(CxTracer *t, PyObject *o)
     return cx_traced_from_node(t, cx_node((CxTraced *)o), CI_KIND_python);
 }
 
-/* Python's operation: the program checks that it stays within 64 bits, and so NumPy's has not
+/* Builds Python's operation. The program checks that it stays within 64 bits, so NumPy's has not
  * wrapped around. */
 static PyObject *
 int_op(CxTracer *t, int ufunc, PyObject *a, PyObject *b)
@@ -161,7 +162,7 @@ int_op(CxTracer *t, int ufunc, PyObject *a, PyObject *b)
     return result;
 }
 
-/* Python raises where a divisor that data decide is zero: the program checks that it is not. */
+/* Adds a check that a run-time divisor is not zero, for which Python raises. */
 static int
 check_divisor(CxTracer *t, PyObject *b)
 {

@@ -1,5 +1,5 @@
-/* The type Traced: its methods, which are the surface's, and what it does when data are forced. A
- * name that neither the surface nor traced_attribute.c has is a break: the real value answers. */
+/* The type Traced. Attributes are looked up in the surface and in traced_attribute.c; any other
+ * name is a break, and the attribute of the real value is used. */
 #include "operation/traced.h"
 #include "graph/methods.h"
 #include "operation/ufunc.h"
@@ -8,7 +8,7 @@
 #include "value/index.h"
 #include "value/tagged.h"
 
-/* There is no tp_clear: a cycle through a traced value goes through its tracer, which has one. */
+/* No tp_clear: a cycle through a traced value also contains its tracer, which has one. */
 static int
 traced_traverse(PyObject *self, visitproc visit, void *arg)
 {
@@ -21,7 +21,8 @@ traced_traverse(PyObject *self, visitproc visit, void *arg)
 
 /* ---- attributes by name ---- */
 
-/* object's own __getattribute__ and __setattr__ check this; slots that are called as methods do not. */
+/* The default __getattribute__ and __setattr__ check this; slots that are called as methods do
+ * not. */
 static bool
 is_name(PyObject *name)
 {
@@ -54,7 +55,7 @@ get_attribute(PyObject *self, PyObject *name)
         return found;
     PyErr_Clear();
     found = PyObject_GetAttr((PyObject *)cx_traced_class(t),
-                             name); /* raises in the real class's name */
+                             name); /* raises with the name of the real class */
     if (found == NULL) {
         PyErr_Clear();
         return PyErr_Format(PyExc_AttributeError, "'%s' object has no attribute '%U'",
@@ -89,7 +90,7 @@ set_attribute(PyObject *self, PyObject *name, PyObject *value)
     return result;
 }
 
-/* ---- methods of the type's own ---- */
+/* ---- methods of the type ---- */
 
 static PyObject *
 traced_materialise(PyObject *self, PyObject *unused)
@@ -106,7 +107,7 @@ traced_shares_storage(PyObject *self, PyObject *other)
                            ((CxTraced *)self)->storage == ((CxTraced *)other)->storage);
 }
 
-/* True if two values are one: the same memory seen in the same way, or the same expression. */
+/* True if two values are identical: the same view of the same memory, or the same expression. */
 static PyObject *
 traced_is_same(PyObject *self, PyObject *other)
 {
@@ -209,7 +210,7 @@ traced_complex(PyObject *self, PyObject *unused)
     return result;
 }
 
-/* copy, deepcopy and pickle see the real value. */
+/* copy, deepcopy and pickle get the real value. */
 static PyObject *
 traced_reduce_ex(PyObject *self, PyObject *protocol)
 {
@@ -238,7 +239,7 @@ traced_format(PyObject *self, PyObject *spec)
     return result;
 }
 
-/* Gives it a node of the open block. */
+/* Gives the value a node of the open block. */
 static PyObject *
 traced_prepare(PyObject *self, PyObject *unused)
 {

@@ -1,4 +1,4 @@
-/* The type Traced: its slots, by the files that fill them. */
+/* The slots of the type Traced, by the files that define them. */
 #ifndef CX_TRACED_H
 #define CX_TRACED_H
 
@@ -8,10 +8,10 @@ extern PyType_Spec cx_traced_spec;
 
 /* traced_attribute.c */
 extern PyGetSetDef cx_traced_getset[];
-PyTypeObject *cx_traced_class(const CxTraced *traced); /* of the real value; borrowed */
+PyTypeObject *cx_traced_class(const CxTraced *traced); /* the class of the real value; borrowed */
 /* True if it views the real or imaginary parts of a complex storage. */
 bool cx_is_part(const CxTraced *traced);
-/* True if it is in C order by its steps alone, whatever its sizes are: 1, 0 or -1. */
+/* 1 if its strides alone make it C-contiguous, for all sizes; 0 or -1. */
 int cx_has_dense_steps(CxTraced *traced);
 
 /* traced_number.c */
@@ -40,6 +40,6 @@ PyObject *cx_iterate(PyObject *self);
 extern PyType_Spec cx_bound_method_spec;
 PyObject *cx_traced_known(PyObject *self, PyObject *unused);
 PyObject *cx_bound_method_new(CxTraced *traced, PyObject *name,
-                              PyObject *handler); /* handler NULL: none */
+                              PyObject *handler); /* handler NULL: there is none */
 
 #endif

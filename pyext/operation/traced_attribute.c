@@ -82,7 +82,7 @@ GETTER(kind)
     return PyUnicode_FromString(names[cx_kind(t)]);
 }
 
-/* Identifier of the memory that holds the value. */
+/* Identifier of the memory of the value. */
 GETTER(storage)
 {
     SELF(t);
@@ -96,19 +96,19 @@ GETTER(whole)
     t->storage->refs++;
     return cx_traced_new(t->tracer, t->storage, NULL);
 }
-/* Made in this call and not seen by any later one. */
+/* True if it was made in this call and later calls cannot see it. */
 GETTER(is_fresh)
 {
     SELF(t);
     return PyBool_FromLong(t->storage->value == NULL && t->view == NULL);
 }
-/* True if it is an int that is an expression of sizes and loop variables. */
+/* True for an int that is an expression of sizes and loop variables. */
 GETTER(is_expression)
 {
     SELF(t);
     return PyBool_FromLong(cx_is_size(t));
 }
-/* Of a number that may be Python's or NumPy's: the bool that says NumPy's. */
+/* The bool of a tagged number that is true if it is NumPy's. */
 GETTER(strong)
 {
     SELF(t);
@@ -128,13 +128,13 @@ GETTER(is_whole)
     SELF(t);
     return PyBool_FromLong(t->view == NULL);
 }
-/* Where a view begins, in bytes from the beginning of its memory. */
+/* Offset of a view in bytes from the start of its memory. */
 GETTER(offset)
 {
     SELF(t);
     return t->view ? cx_size_object(t->tracer, t->view->offset) : PyLong_FromLong(0);
 }
-/* True if it is an int that is the same all through the call. */
+/* True for an int that does not change during the call. */
 GETTER(is_fixed)
 {
     SELF(t);
@@ -145,7 +145,7 @@ GETTER(is_fixed)
                  e->symbols[k]->symbol_kind == CI_SYMBOL_argument;
     return PyBool_FromLong(result);
 }
-/* True if the last axis is the innermost, as far as that makes a difference. */
+/* True if the last axis is the innermost, unless this makes no difference. */
 GETTER(is_c_order)
 {
     SELF(t);
@@ -168,7 +168,7 @@ GETTER(transposed)
     return cx_make_permute(t, axes);
 }
 
-/* real and imag; closure tells which. Of a Python number they are its own. */
+/* real and imag, by the closure. For a Python number they are Python's. */
 GETTER(part)
 {
     CxTraced *t = (CxTraced *)self;
@@ -192,7 +192,7 @@ GETTER(part)
     return cx_make_part(t, closure != NULL);
 }
 
-/* An array of this layout whose elements are never looked at. */
+/* An array with this layout whose elements are never read. */
 static PyObject *
 layout_of(CxTraced *t, bool is_readonly)
 {
@@ -229,7 +229,8 @@ cx_has_dense_steps(CxTraced *x)
     return dense == NULL ? -1 : 1;
 }
 
-/* Guards that every axis but one, which has more, has an element: an empty array is contiguous. */
+/* Guards that every axis except `but`, which has several elements, is not empty, because an
+ * empty array is contiguous. */
 static int
 guard_elements(CxTraced *x, int but)
 {
@@ -242,8 +243,8 @@ guard_elements(CxTraced *x, int but)
     return status < 0 ? -1 : 0;
 }
 
-/* An array that is not contiguous, in C's order or in Fortran's, has an axis that says so: one with
- * a step that is not what the axes inside take, and with elements to step over. */
+/* Guards why an array is not contiguous in C or Fortran order: an axis with several elements
+ * whose stride is not the size of the axes inside it. */
 static int
 guard_padding(CxTraced *x, const int64_t *sizes, int order)
 {
@@ -264,8 +265,8 @@ guard_padding(CxTraced *x, const int64_t *sizes, int order)
 
 enum { IS_C = NPY_ARRAY_C_CONTIGUOUS, IS_F = NPY_ARRAY_F_CONTIGUOUS };
 
-/* The flags of an array depend on which axes have one element or none, so these are guarded. For
- * flags that are not queried, the effect of fewer elements is left open. */
+/* Guards the axes with no or one element, on which the flags depend. The effect of fewer
+ * elements on flags that are not queried is not guarded. */
 static int
 guard_flags(CxTraced *x, int flags, int asked)
 {
@@ -290,7 +291,7 @@ guard_flags(CxTraced *x, int flags, int asked)
     return status < 0 ? -1 : 0;
 }
 
-/* True if NumPy hands it on as it is where it makes others contiguous. */
+/* True if NumPy's conversions to a contiguous array return it unchanged. */
 GETTER(is_in_order)
 {
     CxTraced *t = (CxTraced *)self;
@@ -316,7 +317,7 @@ GETTER(is_view_of_part)
     return PyBool_FromLong(cx_is_part(x) && x->view->op != CI_OP_real && x->view->op != CI_OP_imag);
 }
 
-/* True if its elements are contiguous and in forward order, in some order of its axes. */
+/* True if its elements fill a contiguous block in forward order, for some order of its axes. */
 GETTER(is_dense)
 {
     SELF(t);
@@ -359,7 +360,8 @@ GETTER(flags)
     return flags_of((CxTraced *)self, IS_C | IS_F);
 }
 
-/* For who does the same to an array of few elements, be it contiguous by that or not. */
+/* Flags as in this call. Used for operations whose result does not depend on contiguity that
+ * comes from few elements. */
 GETTER(flags_now)
 {
     (void)closure;

@@ -9,16 +9,18 @@
 
 typedef struct Index {
     CxTracer *tracer;
-    int rank; /* axes of the array; then axes of the result */
+    int rank; /* number of axes of the array; then of the result */
     const CiExpr *starts[CI_MAX_RANK], *steps[CI_MAX_RANK], *counts[CI_MAX_RANK];
     int result_rank;
-    int source[CI_MAX_RANK]; /* per axis of the result: axis of the array, -1 for a new one */
+    /* Per axis of the result: the axis of the array, or -1 for a new one. */
+    int source[CI_MAX_RANK];
     bool is_scalar;          /* ints for all axes and nothing else */
 } Index;
 
 enum { INDEX_error = -1, INDEX_basic, INDEX_other, INDEX_wrong };
 
-/* A number that NumPy takes for an int; what is data and may not be defined is forced. */
+/* True if NumPy accepts the number as an int. Data-dependent ones that may not be symbols are
+ * forced. */
 static bool
 is_traced_int(const CxTraced *x)
 {
@@ -90,7 +92,7 @@ parse_slice(Index *index, int axis, const CiExpr *size, PyObject *item)
     int64_t three[3];
     const CiExpr *exprs[3];
     three[2] = PySlice_AdjustIndices((Py_ssize_t)size->value, &start, &stop, step);
-    /* An empty slice may start anywhere; the core wants an element's place. */
+    /* An empty slice may start anywhere, but the core requires a valid position. */
     three[0] = three[2] == 0 ? 0 : start;
     three[1] = three[2] == 0 ? 1 : step;
     if (cx_size_consts(t, 3, three, exprs) < 0)
@@ -172,7 +174,7 @@ is_whole(const Index *index, const CiExpr *const *sizes)
     return true;
 }
 
-/* The slice, then the axes dropped and added; strides as NumPy gives them (0 for new axes). */
+/* The slice, then dropped and added axes; NumPy's strides (0 for new axes). */
 static PyObject *
 make_view(CxTraced *x, const Index *index)
 {
@@ -182,7 +184,7 @@ make_view(CxTraced *x, const Index *index)
 
     for (int k = 0; is_same_axes && k < index->rank; k++)
         is_same_axes = index->source[k] == k;
-    /* A NumPy scalar has no memory to view; the slice is of an array made of it. */
+    /* A NumPy scalar has no memory, so the slice is of an array made from it. */
     if (is_same_axes || !is_whole(index, cx_sizes(x)) || cx_kind(x) != CI_KIND_array)
         sliced = (CxTraced *)cx_make_slice(x, index->starts, index->steps, index->counts);
     else
@@ -298,7 +300,8 @@ cx_subscript(PyObject *self, PyObject *key)
     return index.is_scalar ? scalar_of(view) : view;
 }
 
-/* True if NumPy takes an array as one element: some versions do where it has one, others do not. */
+/* True if NumPy accepts an array as one element. For an array of one element this depends on
+ * NumPy's version. */
 static bool
 is_element(CxTraced *view, PyObject *value)
 {
@@ -380,7 +383,7 @@ cx_item(PyObject *self, Py_ssize_t i)
     return result;
 }
 
-/* Rows unroll when they are few; many are a break, and so is the data of a long vector. */
+/* Iteration over few rows is unrolled; over many rows, or a long vector, it is a break. */
 PyObject *
 cx_iterate(PyObject *self)
 {

@@ -1,8 +1,8 @@
-/* Methods of traced values: the surface's handler, bound; else the real value's own method, after a
- * break. */
+/* Methods of traced values: the surface's handler as a bound method; without a handler, the real
+ * value's own method, after a break. */
 #include "operation/traced.h"
 
-/* The real value to look at, not to hand out; None where there is none yet, or for a view. */
+/* The real value, only for inspection; None if there is none yet, or for a view. */
 PyObject *
 cx_traced_known(PyObject *self, PyObject *unused)
 {
@@ -17,7 +17,7 @@ cx_traced_known(PyObject *self, PyObject *unused)
 typedef struct CxMethod {
     PyObject_HEAD vectorcallfunc vectorcall;
     CxTraced *self;
-    PyObject *name, *handler; /* handler NULL: no such method in the surface */
+    PyObject *name, *handler; /* handler NULL: the surface has no such method */
 } CxMethod;
 
 static PyObject *method_vectorcall(PyObject *self, PyObject *const *args, size_t nargsf,

@@ -1,8 +1,8 @@
-/* Operators of traced values, and the conversions that force data.
+/* Operators of traced values, and conversions that need a value.
  *
- * Values of kind python follow Python: the result is computed at once by Python itself, and where
- * nothing but the numbers can differ from call to call the graph computes it too. Where the
- * result's type or an exception depends on the numbers they are specialised. */
+ * Values of kind python follow Python: Python computes the result at once, and the graph
+ * computes it too if only the numbers can differ from call to call. If the type of the result or
+ * an exception depends on the numbers, their values are guarded. */
 #include "operation/traced.h"
 #include "operation/ufunc.h"
 #include "state/array.h"
@@ -10,7 +10,7 @@
 #include "value/python_number.h"
 #include "value/tagged.h"
 
-/* An operand that NumPy's operators would take; others get their own chance first. */
+/* True if NumPy's operators accept the operand; other operands' own methods are tried first. */
 static bool
 is_operand(PyObject *o)
 {
@@ -19,7 +19,7 @@ is_operand(PyObject *o)
            PyTuple_CheckExact(o) || cx_code_of_number(o, &is_strong) >= 0;
 }
 
-/* The real operation on real values, where the graph has none. */
+/* Runs the real operation on real values, for an operation that the graph does not have. */
 static PyObject *
 binary_break(PyObject *a, PyObject *b, binaryfunc python)
 {
@@ -39,8 +39,8 @@ binary_break(PyObject *a, PyObject *b, binaryfunc python)
     return result;
 }
 
-/* An operand that the graph refuses (an array of objects) is left to NumPy. So is an operation
- * that an internal error prevents, after Python steps. */
+/* Leaves an operand that the graph refuses (an array of objects) to NumPy. Also an operation in
+ * which an internal error occurred after Python steps. */
 static PyObject *
 or_break(PyObject *result, PyObject *a, PyObject *b, binaryfunc python)
 {
@@ -62,8 +62,8 @@ is_sequence(PyObject *o)
     return PyList_Check(o) || PyTuple_Check(o) || PyUnicode_Check(o) || PyBytes_Check(o);
 }
 
-/* True if Python's `*` repeats the other operand: NumPy's numbers leave that to it, its arrays
- * do not. */
+/* True if Python's `*` repeats the other operand, which happens for NumPy scalars but not for
+ * arrays. */
 static bool
 repeats(PyObject *a, int ufunc)
 {
@@ -71,7 +71,7 @@ repeats(PyObject *a, int ufunc)
            (ufunc == CI_OP_multiply && cx_is_traced(a) && cx_kind((CxTraced *)a) == CI_KIND_scalar);
 }
 
-/* [0] * n: the number itself is wanted. */
+/* [0] * n needs the value of n. */
 static PyObject *
 repeat(PyObject *a, PyObject *b, binaryfunc python)
 {
@@ -103,7 +103,8 @@ matmul_into(CxTraced *a, PyObject *b, binaryfunc python)
     return result;
 }
 
-/* A number, Python's or NumPy's, which has no operator @: then the other one is asked. */
+/* True for a scalar of Python or NumPy, which has no operator @, so the other operand's is
+ * tried. */
 static bool
 is_single(PyObject *o)
 {
@@ -136,8 +137,8 @@ binary_traced(PyObject *a, PyObject *b, int ufunc, binaryfunc python, bool in_pl
                     : cx_ufunc_call(t->tracer, ufunc, 2, args);
 }
 
-/* The right operand: to Python's complex numbers, which are asked first, an np.float64 is a float.
- * A new reference. */
+/* The right operand. For a Python complex number on the left, which is tried first, an
+ * np.float64 is a float. A new reference. */
 static PyObject *
 right_operand(PyObject *a, PyObject *b)
 {
@@ -153,7 +154,7 @@ right_operand(PyObject *a, PyObject *b)
     return cx_traced_from_node(((CxTraced *)b)->tracer, cx_node((CxTraced *)b), CI_KIND_python);
 }
 
-/* An operand that Python had loaded when its call became NumPy's. */
+/* The operation on operands that Python had loaded before NumPy took over the call. */
 static PyObject *
 binary_in_numpy(PyObject *a, PyObject *b, binaryfunc python)
 {
@@ -248,7 +249,7 @@ cx_divmod(PyObject *a, PyObject *b)
     return result;
 }
 
-/* The ufunc that ndarray.__pow__ takes for a Python exponent instead of power; -1: none. */
+/* The ufunc that ndarray.__pow__ uses instead of power for this Python exponent, or -1. */
 static int
 fast_power(CxTraced *base, PyObject *exponent)
 {
@@ -257,7 +258,7 @@ fast_power(CxTraced *base, PyObject *exponent)
     bool is_scalar = base->view == NULL && base->storage->kind != CI_KIND_array;
     double e;
 
-    if (is_scalar && kind == CI_CLASS_float) /* NumPy's numbers have the C library's power */
+    if (is_scalar && kind == CI_CLASS_float) /* powers of NumPy scalars are the C library's */
         return -1;
     if (PyLong_CheckExact(exponent)) {
         int overflow = 0;
@@ -274,7 +275,7 @@ fast_power(CxTraced *base, PyObject *exponent)
     }
     bool is_complex = kind == CI_CLASS_complex;
     if (!is_inexact || is_scalar)
-        return -1; /* of NumPy's numbers, too: its power has another root and other products */
+        return -1; /* also for NumPy scalars, whose power has another root and other products */
     if (is_complex && e != 0.5 && (e == 1.0 || !PyLong_CheckExact(exponent)) &&
         cx_complex_powers_are_general())
         return -1;
@@ -291,8 +292,8 @@ power_of(PyObject *a, PyObject *b)
     return PyNumber_Power(a, b, Py_None);
 }
 
-/* A value of a source becomes part of the program: where it is an int argument the source is known
- * for what it is, and not as one whose every value is another program. */
+/* Makes a value of a source a constant. For an int argument the source is marked as having a
+ * known value, so that not every value becomes another program. */
 static int
 specialise_value(CxStorage *s)
 {
@@ -310,7 +311,8 @@ specialise_value(CxStorage *s)
     return result;
 }
 
-/* An int whose value is an expression of sizes, and has no way of its own: for later calls, too. */
+/* Guards, also for later calls, that an int exponent that is an expression of sizes has no
+ * special case. */
 static int
 keep_general(CxTraced *base, const CiExpr *exponent)
 {
@@ -329,9 +331,9 @@ keep_general(CxTraced *base, const CiExpr *exponent)
     return result;
 }
 
-/* An exponent that is a run-time value: where this one has a way of its own it becomes part of the
- * program, else later calls with one that has are kept away. The number to look at, or NULL for a
- * value that varies; an exception is set where *failed. */
+/* Handles an exponent that is a run-time value: if this one has a special case, it becomes a
+ * constant; otherwise a guard refuses later calls with one that has. Returns the number, or NULL
+ * for a value that varies; an exception is set if *failed. */
 static PyObject *
 specialise_exponent(CxTraced *base, PyObject *b, bool *failed)
 {
@@ -440,7 +442,7 @@ cx_richcompare(PyObject *a, PyObject *b, int op)
     if (cx_is_python_number(a) && cx_is_python_number(b))
         return cx_python_binary(ufunc, a, b, rows[op].python);
     bool is_pythons = cx_is_python_kind(a) && (PyList_CheckExact(b) || PyTuple_CheckExact(b));
-    if (is_pythons && (op == Py_EQ || op == Py_NE)) /* a number of Python's is no list */
+    if (is_pythons && (op == Py_EQ || op == Py_NE)) /* a Python number never equals a list */
         Py_RETURN_NOTIMPLEMENTED;
     if (is_operand(b) && !is_pythons)
         return or_break(cx_ufunc_call(((CxTraced *)a)->tracer, ufunc, 2, args), a, b,
@@ -518,7 +520,7 @@ cx_bool(PyObject *self)
                                                  "the truth of an array of one element");
     if (is_one < 0)
         return -1;
-    if (is_one == 0) /* ambiguous, whatever the data */
+    if (is_one == 0) /* ambiguous for any data */
         real = cx_size_dummy(t);
     else
         real = cx_traced_force(t, "a condition");

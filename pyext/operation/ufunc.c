@@ -1,8 +1,8 @@
-/* Ufuncs: which op they are, the dtypes NumPy computes them in, and calls without keywords.
+/* Ufuncs: their operations, the dtypes in which NumPy computes them, and calls without keywords.
  *
- * Dtypes are NumPy's answer (ufunc.resolve_dtypes), remembered per ufunc and operand codes. What
- * NumPy would refuse is asked of the real ufunc on arrays of the same shapes that hold no data, so
- * the exception is its own. */
+ * Dtypes come from NumPy (ufunc.resolve_dtypes) and are cached by ufunc and operand codes. If
+ * NumPy would refuse a call, the real ufunc is called on arrays of the same shapes without data,
+ * so that the exception is NumPy's own. */
 #include "operation/ufunc.h"
 #include "state/array.h"
 #include "value/index.h"
@@ -19,7 +19,7 @@ add_ufunc(CxState *state, PyObject *numpy, const char *name, int number, int ari
     PyObject *ufunc = PyObject_GetAttrString(numpy, name), *id = NULL, *nin = NULL;
 
     if (ufunc == NULL) {
-        PyErr_Clear(); /* an op of ours that NumPy has no ufunc for */
+        PyErr_Clear(); /* an operation of the core for which NumPy has no ufunc */
         return 0;
     }
     if (!PyObject_TypeCheck(ufunc, (PyTypeObject *)state->ufunc_type)) {
@@ -43,7 +43,7 @@ done:
     return result;
 }
 
-/* What NumPy makes of an array of one number, and of another operand if there is one. */
+/* Computes NumPy's result for an array of one number, and another operand if there is one. */
 static int
 probe(CxState *state, int ufunc, CiDtype dtype, CiConst value, double other, CiConst *result)
 {
@@ -65,8 +65,8 @@ probe(CxState *state, int ufunc, CiDtype dtype, CiConst value, double other, CiC
     return made == NULL ? -1 : 0;
 }
 
-/* NumPy's loops over complex arrays add one of the two products of a part unrounded where the
- * processor can, and its powers by one exponent may be roots; both show in a result. */
+/* Tests how NumPy's loops over complex arrays round: some use an FMA where the CPU has one, and
+ * powers with one exponent may be roots. Both change bits. */
 static int
 probe_loops(CxState *state)
 {
@@ -186,7 +186,7 @@ cx_resolve_slow(CxState *state, int ufunc, int nargs, const int *codes, PyObject
 int
 cx_operands_open(CxTracer *tracer, int ufunc, int nargs, PyObject *const *args, CxArgs *out)
 {
-    /* The exponent decides what a power is. */
+    /* For a power, the operation depends on the value of the exponent. */
     int nvarying = ufunc == CI_OP_power ? 1 : nargs;
     bool is_strong;
 
@@ -234,7 +234,7 @@ arg_rank(const CxArg *a)
     return a->traced != NULL ? cx_rank(a->traced) : 0;
 }
 
-/* Folds one shape into sizes, from the right; false when they do not fit. */
+/* Broadcasts a shape into sizes, from the right; false if they do not fit. */
 bool
 cx_broadcast_into(CxTracer *tracer, int *rank, const CiExpr **sizes, int more,
                   const CiExpr *const *more_sizes)
@@ -277,8 +277,8 @@ cx_args_broadcast(CxTracer *tracer, CxArgs *args)
     return true;
 }
 
-/* Runs the real ufunc where it is expected to raise. Always NULL; an exception may be missing when
- * NumPy accepts. */
+/* Calls the real ufunc where it should raise. Always returns NULL, without an exception if NumPy
+ * accepts the call. */
 PyObject *
 cx_ufunc_raise(CxTracer *tracer, int ufunc, CxArgs *args, PyObject *kwargs)
 {
@@ -331,7 +331,7 @@ part_of_ufunc(int ufunc, int part, CiClass operand)
     }
 }
 
-/* The op that computes it; NULL, or why there is none. */
+/* Returns NULL, or the reason why no operation of the core computes it. */
 static const char *
 op_of_ufunc(int ufunc, int part, const CxResolved *r, const CxArgs *args, CiOp *op)
 {
@@ -357,7 +357,7 @@ op_of_ufunc(int ufunc, int part, const CxResolved *r, const CxArgs *args, CiOp *
     return NULL;
 }
 
-/* Int powers: NumPy refuses a negative exponent, which only a constant one shows now. */
+/* NumPy refuses negative exponents of int powers. Only a constant exponent can be tested now. */
 static const char *
 why_not_int_power(CxArgs *args, int ufunc)
 {
@@ -373,14 +373,14 @@ why_not_int_power(CxArgs *args, int ufunc)
     return negative == 1 ? "an integer to a negative power" : NULL;
 }
 
-/* What NumPy makes of Python's int for a loop: for one of bools, a C long. */
+/* The dtype to which NumPy converts a Python int for a loop: a C long for a loop of bools. */
 static CiDtype
 made_for(CiDtype loop, bool is_int)
 {
     return is_int && loop == CI_DTYPE_bool ? CI_DTYPE_i64 : loop;
 }
 
-/* A constant for a loop; 1: NumPy has no such number for it. */
+/* Makes a constant for a loop; 1 if NumPy has no such number in its dtype. */
 static int
 constant(CxTracer *tracer, PyObject *number, CiDtype loop, CxOperand *operand)
 {
@@ -391,18 +391,20 @@ constant(CxTracer *tracer, PyObject *number, CiDtype loop, CxOperand *operand)
     return status;
 }
 
-/* Python's int in 64 bits beside integers of 64 bits: they compare by value as they are. */
+/* True if a 64-bit Python int and integers of 64 bits can be compared directly, by value. */
 static bool
 is_compared_whole(const CxArg *a, const CxArg *other, CiOp op, CiDtype loop)
 {
     CiDtype own = cx_dtype(a->traced);
     bool has_integers =
-        other->code < CI_DTYPE_COUNT && other->code != CI_DTYPE_bool; /* those beside are longs */
+        /* With a bool the other is converted to long. */
+        other->code < CI_DTYPE_COUNT && other->code != CI_DTYPE_bool;
     return cx_is_comparison(op) && has_integers && (loop == CI_DTYPE_i64 || loop == CI_DTYPE_u64) &&
            (own == CI_DTYPE_i64 || own == CI_DTYPE_u64);
 }
 
-/* 1: a number that its loop may not hold; *beyond is its place where it is constant. */
+/* Fills the operands. Returns 1 if a number does not fit its loop; *beyond is its index if it is
+ * constant. */
 static int
 fill_operands(CxTracer *tracer, CiOp op, CxArgs *args, const CxResolved *r, CxOperand *operands,
               int *beyond)
@@ -412,7 +414,7 @@ fill_operands(CxTracer *tracer, CiOp op, CxArgs *args, const CxResolved *r, CxOp
         CxArg *a = &args->args[k];
         CiDtype loop = (CiDtype)r->in[k];
         operands[k] = (CxOperand){.traced = a->traced, .want = loop, .kind = CI_KIND_scalar};
-        if (op == CI_OP_ldexp) /* the exponent is a float here */
+        if (op == CI_OP_ldexp) /* the exponent must be a float here */
             operands[k].want = (CiDtype)r->in[0];
         bool is_python = a->traced != NULL && cx_kind(a->traced) == CI_KIND_python;
         if (a->traced != NULL && !is_python)
@@ -426,7 +428,7 @@ fill_operands(CxTracer *tracer, CiOp op, CxArgs *args, const CxResolved *r, CxOp
             int fits = cx_python_number_fits(a->traced, made_for(loop, a->code == CX_WEAK_int));
             if (fits <= 0)
                 return fits < 0 ? -1 : 1;
-            continue; /* whatever it is in this call */
+            continue; /* for all values */
         }
         int status = constant(tracer, number, loop, &operands[k]);
         if (status > 0)
@@ -437,8 +439,9 @@ fill_operands(CxTracer *tracer, CiOp op, CxArgs *args, const CxResolved *r, CxOp
     return 0;
 }
 
-/* Integers beside Python's int that their dtype cannot hold: every element compares alike, as an
- * integer does with itself. Whether it could be decided so. */
+/* Decides a comparison of integers with a Python int that their dtype cannot hold: the result is
+ * the same for all elements, so the element is compared with itself. Returns true if it was
+ * decided. */
 static bool
 decide_comparison(CiOp *op, const CxArgs *args, int beyond, CxOperand *operands)
 {
@@ -461,7 +464,7 @@ decide_comparison(CiOp *op, const CxArgs *args, int beyond, CxOperand *operands)
     return true;
 }
 
-/* NumPy's numbers multiply on their own, as C does. */
+/* True if the product may use an FMA. Products of NumPy scalars do not, as they are compiled C. */
 static bool
 is_fused(const CxState *state, CiOp op, CiDtype dtype)
 {
@@ -470,8 +473,8 @@ is_fused(const CxState *state, CiOp op, CiDtype dtype)
            state->fuses_complex[op == CI_OP_square][dtype == CI_DTYPE_c128];
 }
 
-/* True if NumPy's loop uses other instructions, with other bits, for another layout of memory. Of
- * float16 it has only one loop, except where it has its vector library. */
+/* True if NumPy's loop uses other instructions with other bits for another memory layout. For
+ * float16 it has only one loop, unless it has its vector library. */
 static bool
 hangs_on_layout(const CxState *state, CiOp op, CiDtype dtype)
 {
@@ -480,7 +483,7 @@ hangs_on_layout(const CxState *state, CiOp op, CiDtype dtype)
            is_fused(state, op, dtype);
 }
 
-/* The op that NumPy's own loop computes, or none. Powers of numbers are the C library's. */
+/* The operation that NumPy's own loop computes, or none. Powers of scalars are the C library's. */
 static CiOp
 find_numpys(const CxTracer *tracer, int ufunc, int part, const CxResolved *r)
 {
@@ -493,14 +496,14 @@ find_numpys(const CxTracer *tracer, int ufunc, int part, const CxResolved *r)
                : CI_OP_none;
 }
 
-/* Result number `part` of the ufunc. 1: not captured, with the reason. */
+/* Builds result number `part` of the ufunc. 1: not captured, with the reason. */
 int
 cx_ufunc_node(CxTracer *tracer, int ufunc, int part, CxArgs *args, const CxResolved *r, CiKind kind,
               CiNode **node, const char **reason)
 {
     CxOperand operands[3] = {{0}};
     CiOp op = CI_OP_none;
-    CiKind computes = kind; /* as numbers, or as arrays, be they without dimensions */
+    CiKind computes = kind; /* computed as scalars or as arrays, possibly of rank 0 */
     int nargs = args->nargs;
 
     for (int k = 0; k < nargs; k++)

@@ -4,14 +4,15 @@
 
 #include "value/build.h"
 
-/* Why a call is NumPy's where numerics is "exact". */
+/* Reasons why NumPy runs a call under numerics="exact". */
 #define CX_OWN_ROUTINE "bits that only NumPy's own routine gives"
 #define CX_OTHERS_LOOP "a ufunc with a loop that is not NumPy's own"
 
 /* ufunc.c, ufunc_fold.c */
 int cx_ufuncs_init(CxState *state);
 
-int cx_ufunc_find(CxState *state, PyObject *ufunc); /* its number, -1: none, -2: an exception */
+/* Its number; -1 if it has none, -2 with an exception. */
+int cx_ufunc_find(CxState *state, PyObject *ufunc);
 PyObject *cx_ufunc_call(CxTracer *tracer, int ufunc, int nargs, PyObject *const *args);
 PyObject *cx_ufunc_into(CxTracer *tracer, int ufunc, int nargs, PyObject *const *args,
                         CxTraced *out);
@@ -28,7 +29,7 @@ bool cx_matmul_fits(const CxTraced *product, const CxTraced *out);
 int cx_normalize_axes(PyObject *axis, int rank, int *axes); /* sorted; -1 with NumPy's exception */
 
 typedef struct CxArg {
-    CxTraced *traced; /* or NULL: a constant number */
+    CxTraced *traced; /* or NULL for a constant */
     PyObject *number;
     int code;
 } CxArg;
@@ -38,13 +39,13 @@ typedef struct CxArgs {
     CxArg args[3];
     int rank; /* of all operands broadcast */
     const CiExpr *sizes[CI_MAX_RANK];
-    CxTraced *out; /* borrowed: where results go, or NULL */
+    CxTraced *out; /* borrowed; the destination of results, or NULL */
 } CxArgs;
 
-/* Each holds references until closed, opened whole or not. */
+/* Both hold references until closed, also if opening failed. */
 int cx_operands_open(CxTracer *tracer, int ufunc, int nargs, PyObject *const *args, CxArgs *out);
 void cx_operands_close(CxArgs *args);
-/* False when NumPy refuses the shapes, or with an exception. */
+/* Returns false if NumPy refuses the shapes, or with an exception. */
 bool cx_args_broadcast(CxTracer *tracer, CxArgs *args);
 bool cx_broadcast_into(CxTracer *tracer, int *rank, const CiExpr **sizes, int more,
                        const CiExpr *const *more_sizes);
@@ -56,24 +57,30 @@ int cx_ufunc_node(CxTracer *tracer, int ufunc, int part, CxArgs *args, const CxR
 PyObject *cx_ufunc_raise(CxTracer *tracer, int ufunc, CxArgs *args, PyObject *kwargs);
 
 /* tagged_op.c */
-/* 1: cx_tagged_op computes it; else the operands are resolved. b: NULL for an operand alone. */
+/* 1: cx_tagged_op computes it; else the operands are resolved. b is NULL for a unary operation. */
 int cx_is_tagged_op(int ufunc, PyObject *a, PyObject *b);
 PyObject *cx_tagged_op(int ufunc, PyObject *a, PyObject *b);
 
-/* power.c. What NumPy's loop takes where all its elements have this exponent; and a power of an
- * array by one number that only the program knows, where op is what other exponents take. */
+/* power.c: the operation that NumPy's loop uses if all its elements have this exponent; and a
+ * power of an array by one run-time number, where op is the operation for general exponents. */
 CiOp cx_short_power(const CxState *state, CiDtype dtype, double exponent);
 CiNode *cx_power_by_number(CxTracer *tracer, CiOp op, const CxOperand *operands);
 
 /* ufunc_loops.c */
 int cx_ufunc_loops_init(CxState *state);
-/* True if NumPy computes by other instructions for how an operand, or out, is in memory:
- * backwards somewhere, float16 with paddings, complex numbers of one operand into paddings. 1, 0
- * or -1; guarded where strides are symbols. */
+/* True if NumPy uses other instructions because of an operand's or out's layout: negative
+ * strides, float16 with gaps, one-operand complex functions into gaps. 1, 0 or -1; guarded if
+ * strides are symbolic. */
 int cx_ufunc_lies_otherwise(CxTracer *tracer, const CxArgs *args);
-/* [(name, characters of dtypes)] of functions that are our own by default. */
-PyObject *cx_own_functions(const CxState *state);
+/* True if the default numerics computes the function by other steps than NumPy's, which are faster.
+ * The first question about a function may run the test of its vectors. */
+bool cx_ufunc_is_slow(CxState *state, CiOp op, CiDtype dtype);
 /* The op that calls NumPy's loop, if numerics requires its bits; else none. */
 CiOp cx_op_by_numpy(const CxTracer *tracer, CiOp op, CiDtype dtype);
+
+/* ufunc_report.c. [(name, character of the dtype, how the bits are had, the algorithm's source)] */
+PyObject *cx_functions(CxState *state);
+/* (name, character, first, step, blocks) -> (blocks that differ from NumPy's, an operand's bits). */
+PyObject *cx_check_function(PyObject *module, PyObject *args);
 
 #endif

@@ -1,4 +1,4 @@
-/* Calls of ufuncs without keywords: the common case, and what operators come to. */
+/* Calls of ufuncs without keywords, which also implement the operators. */
 #include "operation/ufunc.h"
 
 static const CxResolved *
@@ -30,7 +30,7 @@ pack(PyObject **parts, int count)
     return result;
 }
 
-/* The ufunc as a break, its operands given one by one. */
+/* The ufunc as a break, with separate operands. */
 static PyObject *
 call_fallback(CxTracer *tracer, int ufunc, int nargs, PyObject *const *args, PyObject *out,
               const char *reason)

@@ -1,7 +1,8 @@
-/* Operations that the graph does not have: a library call of the surface, or the real ufunc. */
+/* Operations that the graph does not have: they become a library call, or a break that calls the
+ * real ufunc. */
 #include "operation/ufunc.h"
 
-/* Operands that the real ufunc may write to: out, and the first operand of `at`. */
+/* Saves the arrays to which the real ufunc may write: out, and the first operand of `at`. */
 static int
 keep_written(PyObject *args, PyObject *out)
 {
@@ -16,7 +17,8 @@ keep_written(PyObject *args, PyObject *out)
     return result;
 }
 
-/* The ufunc as a library call of the graph, made by the surface; NotImplemented when it is none. */
+/* Makes the ufunc a library call of the graph, through the surface; NotImplemented if it cannot
+ * be one. */
 static PyObject *
 library_call(CxTracer *tracer, PyObject *ufunc, PyObject *method, PyObject *args, PyObject *kwargs)
 {
@@ -39,8 +41,8 @@ library_call(CxTracer *tracer, PyObject *ufunc, PyObject *method, PyObject *args
     return result;
 }
 
-/* An operation that the graph does not have: a library call, or else a break, which calls the
- * real ufunc on real values and traces its result. */
+/* Runs an operation that the graph does not have: as a library call, or else after a break with
+ * real values. The result is traced. */
 PyObject *
 cx_ufunc_fallback(CxTracer *tracer, PyObject *ufunc, PyObject *method, PyObject *args,
                   PyObject *kwargs, const char *reason)
@@ -64,7 +66,8 @@ cx_ufunc_fallback(CxTracer *tracer, PyObject *ufunc, PyObject *method, PyObject 
     if (k == NULL || keep_written(args, out) < 0)
         goto done;
     result = PyObject_Call(function, a, k);
-    if (result != NULL && out != NULL && out != Py_None) { /* the very objects that were passed */
+    /* Return the same objects that were passed. */
+    if (result != NULL && out != NULL && out != Py_None) {
         bool is_one = !PyTuple_Check(out);
         if (is_one || (PyTuple_GET_SIZE(out) == 1 && PyTuple_GET_ITEM(out, 0) != Py_None)) {
             Py_SETREF(result, Py_NewRef(is_one ? out : PyTuple_GET_ITEM(out, 0)));

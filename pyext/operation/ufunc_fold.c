@@ -77,11 +77,11 @@ typedef struct Fold {
     int ufunc;
     CiOp op;
     CxTraced *x, *mask, *out; /* owned */
-    CiDtype dtype;            /* computed in; none: NumPy's rule */
+    CiDtype dtype;            /* in which it is computed; none: by NumPy's rule */
     PyObject *axis, *initial; /* borrowed */
     bool keepdims;
     const char *refused;
-    bool has_order; /* NumPy's, in which floats are folded */
+    bool has_order; /* has NumPy's order of floating-point additions */
     CxFoldOrder order;
 } Fold;
 
@@ -159,7 +159,7 @@ fold_open(CxTracer *tracer, Fold *f, PyObject *args, PyObject *kwargs, PyObject 
     return 0;
 }
 
-/* NumPy's promotion of two dtypes; none where there is none, or kernels do not know it. */
+/* NumPy's promotion of two dtypes; none if there is none, or kernels do not support it. */
 static CiDtype
 promoted(CxState *state, CiDtype a, CiDtype b)
 {
@@ -171,8 +171,9 @@ promoted(CxState *state, CiDtype a, CiDtype b)
     return dtype;
 }
 
-/* Type in which a reduction computes: for sums and products of small integers the platform's;
- * with out=, the promotion of the elements and out, which is cast to out's type at the end. */
+/* The dtype in which a reduction computes: the platform's for sums and products of small
+ * integers. With out=, the promotion of the elements and out; the result is cast to out's dtype
+ * at the end. */
 static CiDtype
 fold_dtype(const Fold *f)
 {
@@ -192,14 +193,15 @@ fold_dtype(const Fold *f)
     return kind == CI_CLASS_uint ? CI_DTYPE_u64 : CI_DTYPE_i64;
 }
 
-/* Casts the operand and masks it with the identity of the reduction. Replaces f->x. */
+/* Casts the operand and replaces masked elements by the identity of the reduction. Replaces
+ * f->x. */
 static int
 fold_prepare(CxTracer *tracer, Fold *f, CiDtype dtype)
 {
     CiNode *node = NULL;
     CiDtype own = cx_dtype(f->x);
 
-    if (dtype == CI_DTYPE_bool && own != CI_DTYPE_bool) { /* truth */
+    if (dtype == CI_DTYPE_bool && own != CI_DTYPE_bool) { /* truth value of each element */
         CxOperand operands[2] = {{.traced = f->x, .want = own},
                                  {.want = own, .kind = CI_KIND_array}};
         node =
@@ -216,7 +218,7 @@ fold_prepare(CxTracer *tracer, Fold *f, CiDtype dtype)
     }
     if (f->mask == NULL)
         return 0;
-    /* A masked sum starts from +0 in NumPy, a whole one from its first element. */
+    /* In NumPy a masked sum starts from +0, another one from its first element. */
     CiConst skipped = f->op == CI_OP_sum ? (CiConst){0} : ci_op_identity(f->op, dtype);
     CxOperand operands[3] = {
         {.traced = f->mask, .want = CI_DTYPE_bool},
@@ -228,7 +230,7 @@ fold_prepare(CxTracer *tracer, Fold *f, CiDtype dtype)
     return f->x == NULL ? -1 : 0;
 }
 
-/* initial= as an element of an array of that dtype, with the checks of a write to one. */
+/* initial= as an element of an array of that dtype, checked like a write to one. */
 static CxTraced *
 initial_value(CxTracer *tracer, PyObject *value, CiDtype dtype)
 {
@@ -240,7 +242,7 @@ initial_value(CxTracer *tracer, PyObject *value, CiDtype dtype)
     return made;
 }
 
-/* Result kind, initial value, axes kept, out. Steals value. */
+/* Applies result kind, initial value, keepdims and out. Steals value. */
 static PyObject *
 fold_finish(CxTracer *tracer, Fold *f, CxTraced *value, int rank, const CiExpr *const *kept)
 {
@@ -282,7 +284,7 @@ fold_finish(CxTracer *tracer, Fold *f, CxTraced *value, int rank, const CiExpr *
     return (PyObject *)value;
 }
 
-/* An int, or a tuple of them: NumPy takes no bools for axes, and no lists of axes. */
+/* True for an int or a tuple of ints. NumPy accepts neither bools nor lists as axes. */
 static bool
 is_axis(PyObject *axis)
 {
@@ -320,8 +322,8 @@ why_not_fold(const CxState *state, const Fold *f, CiDtype dtype)
     return ci_op_why_not(combine, dtype);
 }
 
-/* A fold over nothing without an identity, though its result be empty, or a mask without one:
- * NumPy raises. -1: an exception. */
+/* True if NumPy raises: a reduction without an identity over no elements (even if its result is
+ * empty), or with a mask. -1: an exception. */
 static int
 needs_identity(const Fold *f, int naxes, const int *axes)
 {
@@ -345,7 +347,7 @@ needs_identity(const Fold *f, int naxes, const int *axes)
     return 0;
 }
 
-/* Bits depend on the order, and are NumPy's. */
+/* True if bits depend on the order and must be NumPy's. */
 static bool
 needs_order(const CxTracer *t, const Fold *f, CiDtype dtype)
 {
@@ -353,7 +355,7 @@ needs_order(const CxTracer *t, const Fold *f, CiDtype dtype)
            !t->backend->compiler->has_own_order && ci_options_have_numpys_order(&t->options);
 }
 
-/* Complex products of two elements are fused, of more they are not. */
+/* True if a complex product of two elements uses an FMA; longer products do not. */
 static bool
 is_fused_in_pairs(const CxTracer *t, const Fold *f, CiDtype dtype)
 {
@@ -361,8 +363,8 @@ is_fused_in_pairs(const CxTracer *t, const Fold *f, CiDtype dtype)
            !t->backend->compiler->has_own_order && ci_options_have_numpys_order(&t->options);
 }
 
-/* NumPy's order of the fold, before its operand is cast. A reason, where ours cannot follow it;
- * NULL with an exception, or without. */
+/* Finds NumPy's order of the reduction, before its operand is cast. Returns a reason if it is
+ * not supported; NULL with or without an exception. */
 static const char *
 find_order(CxTracer *t, Fold *f, CiDtype dtype, int naxes, const int *axes)
 {
@@ -382,16 +384,16 @@ find_order(CxTracer *t, Fold *f, CiDtype dtype, int naxes, const int *axes)
     if (f->mask != NULL)
         return "a sum of floats where= says";
     if (f->initial != NULL &&
-        dtype == CI_DTYPE_f16) /* which is in single precision until the end */
+        dtype == CI_DTYPE_f16) /* it is computed in single precision until the end */
         return "a sum of float16 from a start";
     if (f->out != NULL && (cx_dtype(f->out) != dtype || cx_rank(f->out) > 0))
         return "a sum of floats in out=";
     if (f->op == CI_OP_prod && ci_dtype_class(dtype) == CI_CLASS_complex)
-        return "a product of complex numbers"; /* rounded as the processor and the layout have it */
+        return "a product of complex numbers"; /* its rounding depends on the CPU and the layout */
     int is_known = cx_fold_order(t, &input, &f->order);
     if (is_known < 0)
         return NULL;
-    if (f->op == CI_OP_prod || ci_dtype_adds_in_order(dtype)) { /* in the same sequence */
+    if (f->op == CI_OP_prod || ci_dtype_adds_in_order(dtype)) { /* sequential addition */
         f->order.ninner = f->order.nalone = 0;
         f->order.chunk = f->order.alone = NULL;
     }
@@ -402,7 +404,8 @@ find_order(CxTracer *t, Fold *f, CiDtype dtype, int naxes, const int *axes)
     return NULL;
 }
 
-/* Over no axes NumPy still folds each element into the identity: a sum of -0.0 is 0.0. */
+/* Reduction over no axes: NumPy still combines each element with the identity, so a sum of -0.0
+ * is 0.0. */
 static CiNode *
 build_elements(CxTracer *tracer, Fold *f, CiDtype dtype)
 {

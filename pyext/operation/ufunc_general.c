@@ -1,10 +1,10 @@
-/* Ufuncs as Python calls them: __array_ufunc__, with out, where, dtype, casting and signature. */
+/* Ufuncs as Python calls them: `__array_ufunc__` with out, where, dtype, casting and signature. */
 #include "operation/ufunc.h"
 #include "state/array.h"
 #include "value/build.h"
 #include "value/index.h"
 
-/* Keywords of one call; references are borrowed but for the lifted ones. */
+/* Keywords of one call. References are borrowed except for lifted values. */
 typedef struct Call {
     int ufunc, nin, nout;
     PyObject *signature;      /* for resolve_dtypes, or NULL */
@@ -39,7 +39,7 @@ set_outs(CxTracer *tracer, Call *call, PyObject *const *outs, Py_ssize_t count)
     return 0;
 }
 
-/* dtype= is a signature that names the outputs alone. */
+/* dtype= means a signature with only the outputs. */
 static int
 set_signature(Call *call, PyObject *dtype, PyObject *signature)
 {
@@ -120,7 +120,7 @@ done:
     return result;
 }
 
-/* Shapes and casts that out= and where= must meet; false when NumPy would raise. */
+/* Checks the shapes and casts of out= and where=; false if NumPy would raise. */
 static bool
 fits(CxTracer *tracer, Call *call, CxArgs *args, const CxResolved *r)
 {
@@ -154,7 +154,7 @@ fits(CxTracer *tracer, Call *call, CxArgs *args, const CxResolved *r)
     return true;
 }
 
-/* Repeats the call on arrays without data, to get NumPy's exception. */
+/* Repeats the call on arrays without data, so that NumPy raises its exception. */
 static void
 raise_call(CxTracer *tracer, Call *call, CxArgs *args, PyObject *kwargs)
 {
@@ -188,7 +188,7 @@ done:
     Py_DECREF(copy);
 }
 
-/* where(mask, value, other) with other's shape at least the result's. */
+/* where(mask, value, other), broadcast to the shape of the result. */
 static CiNode *
 masked(CxTracer *tracer, CxTraced *mask, CxTraced *value, CxTraced *other, CiDtype dtype)
 {
@@ -200,7 +200,8 @@ masked(CxTracer *tracer, CxTraced *mask, CxTraced *value, CxTraced *other, CiDty
     return cx_build_pointwise(tracer, CI_OP_where, 3, operands, CI_DTYPE_none, CI_KIND_array);
 }
 
-/* One result: written to its out, or new. Steals value, which has not been masked. */
+/* Delivers one result: writes it to its out, or returns a new value. Steals value, which has not
+ * been masked. */
 static PyObject *
 deliver(CxTracer *tracer, Call *call, CxArgs *args, int part, CxTraced *value)
 {
@@ -209,7 +210,7 @@ deliver(CxTracer *tracer, Call *call, CxArgs *args, int part, CxTraced *value)
 
     if (call->mask != NULL) {
         CiDtype dtype = out ? cx_dtype(out) : cx_dtype(value);
-        if (out == NULL) /* NumPy leaves those elements as malloc gave them */
+        if (out == NULL) /* NumPy leaves the masked elements uninitialised */
             other = (CxTraced *)cx_traced_from_node(
                 tracer, cx_build_fill(tracer, dtype, args->rank, args->sizes, NULL, NULL),
                 CI_KIND_array);
@@ -232,7 +233,7 @@ deliver(CxTracer *tracer, Call *call, CxArgs *args, int part, CxTraced *value)
     return result;
 }
 
-/* The call once everything fits. *reason: not captured. */
+/* Performs a call whose operands fit. *reason is set if it is not captured. */
 static PyObject *
 perform(CxTracer *tracer, Call *call, CxArgs *args, const CxResolved *r, const char **reason)
 {
@@ -367,7 +368,7 @@ cx_ufunc_general(CxTracer *tracer, PyObject *ufunc, PyObject *args, PyObject *kw
                                                 kwargs, "not captured");
     if (number == CI_OP_matmul)
         return call_matmul(tracer, ufunc, args, kwargs);
-    /* The common call has nothing but its operands. */
+    /* The common call has only operands. */
     Py_ssize_t nargs = PyTuple_GET_SIZE(args);
     bool is_plain = (kwargs == NULL || PyDict_GET_SIZE(kwargs) == 0) && nargs <= 2 &&
                     number < CI_OP_COUNT && nargs == ci_op_arity((CiOp)number);

@@ -1,7 +1,7 @@
-/* The inner loops of NumPy's ufuncs, for programs to call. They are looked up once, when the module
- * is loaded: a loop that somebody puts in another's place later is not NumPy's. One that has been
- * put there before is what NumPy runs: it is called for functions, and a ufunc that the core has no
- * loop of is a library call. */
+/* The inner loops of NumPy's ufuncs, which programs call. They are looked up once, when the
+ * module is loaded; a loop that is replaced later is not used. If a loop had been replaced
+ * before, NumPy runs the replacement, and so do programs: they call it for functions, and a
+ * ufunc for which the core has no loop becomes a library call. */
 #include "operation/ufunc.h"
 
 #include "base/os.h"
@@ -11,7 +11,7 @@
 #define NO_IMPORT_UFUNC
 #include <numpy/ufuncobject.h>
 
-/* The loop of operands of one type; false where there is none. */
+/* Finds the loop whose operands have one type; false if there is none. */
 static bool
 find_loop(const PyUFuncObject *ufunc, int operand, int result, CiUfuncLoop *loop)
 {
@@ -41,7 +41,8 @@ find_loops(CxState *state, CiOp op, PyObject *ufunc)
     }
 }
 
-/* Looks values up where one float16 is the operand. Another library's loop may have effects. */
+/* Makes the table of a function of one float16. A loop replaced by another library may have
+ * effects, so it is called instead. */
 static void
 open_table(CxState *state, CiOp op, bool is_replaced)
 {
@@ -52,7 +53,19 @@ open_table(CxState *state, CiOp op, bool is_replaced)
         *loop = ci_ufunc_table_open(&state->ufunc_tables[number / CI_DTYPE_COUNT], *loop);
 }
 
-/* ---- whose loops they are ---- */
+/* Runs functions on vectors that have the bits of the loop. */
+static void
+open_vectors(CxState *state, CiOp op)
+{
+    for (int dtype = 0; dtype < CI_DTYPE_COUNT; dtype++) {
+        int number = ci_op_ufunc_loop(ci_op_by_numpy(op), (CiDtype)dtype);
+        CiUfuncLoop *loop = &state->ufunc_loops[number];
+        if (loop->loop != NULL && !state->is_replaced[op])
+            *loop = ci_ufunc_vector_open(&state->ufunc_vectors[number], op, (CiDtype)dtype, *loop);
+    }
+}
+
+/* ---- loops replaced by other libraries ---- */
 
 static bool
 has_others_loop(const PyUFuncObject *ufunc, CiAddresses numpys)
@@ -76,11 +89,11 @@ find_replaced(CxState *state)
                 has_others_loop((const PyUFuncObject *)state->ufuncs[k], numpys);
 }
 
-/* ---- whose functions are faster ---- */
+/* ---- functions for which cinductor's are faster ---- */
 
 typedef struct SlowRow {
     CiOp op;
-    const char *types[2]; /* with NumPy's vector library, and without */
+    const char *types[2]; /* with and without NumPy's vector library */
 } SlowRow;
 
 static const SlowRow slow_rows[] = {
@@ -88,13 +101,13 @@ static const SlowRow slow_rows[] = {
 #include "operation/slow.def"
 };
 
-/* Does NumPy run the loops of its vector library here? -1: an exception. */
+/* True if NumPy runs the loops of its vector library on this CPU. -1: an exception. */
 static int
 has_vector_library(void)
 {
     PyObject *module = PyImport_ImportModule("numpy._core._multiarray_umath");
     PyObject *features = module ? PyObject_GetAttrString(module, "__cpu_features__") : NULL;
-    static const char *const names[] = {"X86_V4", "AVX512_SKX"}; /* of NumPy 2.4, and before */
+    static const char *const names[] = {"X86_V4", "AVX512_SKX"}; /* name in NumPy 2.4, and before */
     int result = features == NULL ? -1 : 0;
 
     for (int k = 0; k < 2 && result == 0; k++) {
@@ -109,14 +122,16 @@ has_vector_library(void)
     return result;
 }
 
-static bool
-is_slow(const CxState *state, CiOp op, CiDtype dtype)
+bool
+cx_ufunc_is_slow(CxState *state, CiOp op, CiDtype dtype)
 {
     const PyArray_Descr *descr = (const PyArray_Descr *)state->descrs[dtype];
 
+    int number = ci_op_ufunc_loop(ci_op_by_numpy(op), dtype);
     for (size_t k = 0; k < sizeof slow_rows / sizeof *slow_rows; k++)
         if (slow_rows[k].op == op)
-            return strchr(slow_rows[k].types[!state->has_vector_library], descr->type) != NULL;
+            return strchr(slow_rows[k].types[!state->has_vector_library], descr->type) != NULL &&
+                   ci_ufunc_vector_decide(&state->ufunc_vectors[number]) == NULL;
     return false;
 }
 
@@ -131,24 +146,10 @@ cx_op_by_numpy(const CxTracer *t, CiOp op, CiDtype dtype)
     if (numpys == CI_OP_none || !is_asked ||
         (ci_backend_has_memory(t->backend) && t->backend->compiler->has_own_order) ||
         ci_op_why_not(numpys, dtype) ||
-        (!is_exact && !is_replaced && is_slow(t->state, op, dtype)) ||
+        (!is_exact && !is_replaced && cx_ufunc_is_slow(t->state, op, dtype)) ||
         t->state->ufunc_loops[ci_op_ufunc_loop(numpys, dtype)].loop == NULL)
         return CI_OP_none;
     return numpys;
-}
-
-PyObject *
-cx_own_functions(const CxState *state)
-{
-    PyObject *list = PyList_New(0);
-    for (size_t k = 0; list != NULL && k < sizeof slow_rows / sizeof *slow_rows; k++) {
-        const char *types = slow_rows[k].types[!state->has_vector_library];
-        PyObject *row = Py_BuildValue("(ss)", ci_op_name(slow_rows[k].op), types);
-        if (row == NULL || (*types && PyList_Append(list, row) < 0))
-            Py_CLEAR(list);
-        Py_XDECREF(row);
-    }
-    return list;
 }
 
 /* ---- layouts ---- */
@@ -164,7 +165,8 @@ goes_backwards(CxTracer *t, const CxTraced *x)
     return 0;
 }
 
-/* Its vector loops of float16, and those that write complex numbers, are for neighbours alone. */
+/* True if memory has gaps. NumPy's vector loops of float16, and those that write complex
+ * numbers, need contiguous elements. */
 static int
 has_gaps(CxTraced *x, CiClass of)
 {
@@ -189,7 +191,7 @@ cx_ufunc_lies_otherwise(CxTracer *t, const CxArgs *args)
                                            : result;
 }
 
-/* ---- all of it ---- */
+/* ---- initialisation ---- */
 
 int
 cx_ufunc_loops_init(CxState *state)
@@ -203,6 +205,7 @@ cx_ufunc_loops_init(CxState *state)
         CiOp by_numpy = ci_op_by_numpy((CiOp)op);
         if (by_numpy != CI_OP_none && state->ufuncs[op] != NULL) {
             find_loops(state, by_numpy, state->ufuncs[op]);
+            open_vectors(state, (CiOp)op);
             open_table(state, by_numpy, state->is_replaced[op]);
         }
     }

@@ -1,9 +1,8 @@
-/* The Builder type: makes a graph from Python, node by node. Types and sizes come from inference.
+/* The type Builder: makes a graph from Python, node by node, with inference of types and sizes.
  *
- * A value is named by its number, which every method that makes one returns. Types, symbols and sizes are
- * written as in a graph's text (docs/ir.md); a size is also an int. compile_graph() compiles the graph
- * without running it, and spends the builder.
- */
+ * A value is named by its number, which every method that makes one returns. Types, symbols and
+ * sizes are written as in the text of a graph (docs/ir.md); a size may also be an int.
+ * compile_graph() compiles the graph without running it and empties the builder. */
 #include "program/builder.h"
 
 #include "ir/text_common.h"
@@ -127,7 +126,7 @@ builder_region(PyObject *self, PyObject *args)
                : NULL;
 }
 
-/* The number of nodes, values and guards: where a caller that gives up a node goes back to. */
+/* The numbers of nodes, values and guards, to which a caller that gives up a node can return. */
 static PyObject *
 builder_position(PyObject *self, PyObject *unused)
 {
@@ -157,7 +156,7 @@ builder_rewind(PyObject *self, PyObject *args)
 
 typedef struct Print {
     CiGraph *graph;
-    CiNode *node; /* or NULL: the whole graph */
+    CiNode *node; /* or NULL for the whole graph */
     CiText text;
 } Print;
 
@@ -269,8 +268,8 @@ static PyMethodDef builder_methods[] = {
     {"enter", builder_enter, METH_O, "enter(number): nodes are appended to this block; -1 is the graph's body."},
     {"param", builder_param, METH_O, "param(type): a parameter of the current block."},
     {"region", builder_region, METH_VARARGS,
-     "region(op, args, blocks, trip, name, file, line): a for, while or if of these blocks; the number of its first result."},
-    {"position", builder_position, METH_NOARGS, "position(): what rewind() goes back to."},
+     "region(op, args, blocks, extent, name, file, line): a for, while or if of these blocks; the number of its first result."},
+    {"position", builder_position, METH_NOARGS, "position(): the current position, for rewind()."},
     {"rewind", builder_rewind, METH_VARARGS, "rewind(position): drops the nodes of the current block that were made since."},
     {"text", builder_text, METH_NOARGS, "text(): the graph's text."},
     {"type", builder_type, METH_O, "type(number): the type of a value as text."},

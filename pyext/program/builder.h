@@ -1,4 +1,4 @@
-/* What the files of the Builder share: the object, and the arguments of a call of one of its methods. */
+/* The Builder object, and the arguments of a call of its methods. */
 #ifndef CX_BUILDER_H
 #define CX_BUILDER_H
 
@@ -6,15 +6,16 @@
 
 typedef struct CxBuilder {
     PyObject_HEAD CxState *state;
-    CiContext *ctx; /* owns graph; NULL once the graph is compiled */
+    CiContext *ctx; /* owns graph; NULL after the graph was compiled */
     CiGraph *graph;
-    CiNode **values; /* by number */
+    CiNode **values; /* by their numbers */
     int nvalues, capvalues;
-    CiBlock **blocks; /* by number */
+    CiBlock **blocks; /* by their numbers */
     int nblocks, capblocks;
 } CxBuilder;
 
-/* One call of a method: its arguments, read inside of cx_protect, where failing may not return. */
+/* One call of a method. Its arguments are read inside of cx_protect, where an error does not
+ * return. */
 typedef struct CxBuilderCall {
     CxBuilder *builder;
     const char *op, *type, *combine, *name, *file;
@@ -22,10 +23,10 @@ typedef struct CxBuilderCall {
     int line, distinct, number;
 } CxBuilderCall;
 
-/* Inside of cx_protect: a size of an int or of an expression's text. */
+/* Inside of cx_protect: a size from an int or from the text of an expression. */
 const CiExpr *cx_expr_from(const CiGraph *graph, PyObject *object);
 
-/* builder_make.c: bodies of cx_protect, one for each method, that read a CxBuilderCall. */
+/* builder_make.c: bodies for cx_protect that read a CxBuilderCall, one for each method. */
 void cx_builder_symbol(CiContext *ctx, void *arg);
 void cx_builder_input(CiContext *ctx, void *arg);
 void cx_builder_node(CiContext *ctx, void *arg);

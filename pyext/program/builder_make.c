@@ -1,6 +1,5 @@
-/* What each method of a Builder does to its graph. Arguments are read inside of cx_protect, so a wrong one ends
- * the call as a wrong node does.
- */
+/* The methods of a Builder. Arguments are read inside of cx_protect, so that an invalid argument
+ * ends the call like an invalid node. */
 #include "program/builder.h"
 #include "state/array.h"
 
@@ -8,7 +7,7 @@
 
 /* ---- reading arguments ---- */
 
-/* A Python exception is set: leaves the protected body. */
+/* Leaves the protected body; a Python exception is set. */
 static _Noreturn void
 leave(CiContext *ctx)
 {
@@ -55,7 +54,7 @@ cx_expr_from(const CiGraph *graph, PyObject *object)
     return size;
 }
 
-/* A tuple or list; fails for anything else. */
+/* The length of a tuple or list; fails for anything else. */
 static Py_ssize_t
 length_of(CiContext *ctx, PyObject *sequence)
 {
@@ -93,7 +92,7 @@ loc_from(const CxBuilderCall *call)
     return (CiLoc){.file = call->file ? ci_intern(ctx, call->file) : "", .line = call->line};
 }
 
-/* Numbers the value that a method has made. */
+/* Numbers the value that a method made. */
 static void
 keep_value(CxBuilderCall *call, CiNode *node)
 {
@@ -236,7 +235,7 @@ cx_builder_check(CiContext *ctx, void *arg)
                    ci_intern(ctx, call->name), loc_from(call));
 }
 
-/* define(value, "u0 in [0, s0)"): the symbol's value is the value's. */
+/* define(value, "u0 in [0, s0)"): makes the value the value of the symbol. */
 void
 cx_builder_define(CiContext *ctx, void *arg)
 {
@@ -275,7 +274,7 @@ cx_builder_results(CiContext *ctx, void *arg)
         ci_graph_block_result(b->graph, b->graph->at, values[k]);
 }
 
-/* Enters a new block, whose number it is. */
+/* Begins a new block and returns its number. */
 void
 cx_builder_block(CiContext *ctx, void *arg)
 {
@@ -315,7 +314,8 @@ cx_builder_param(CiContext *ctx, void *arg)
                                      like.sizes, like.order));
 }
 
-/* region("for", args, blocks, trip, "t0"): its results are the values from the number returned on. */
+/* region("for", args, blocks, extent, "t0"): builds a region; returns the number of its first
+ * result. */
 void
 cx_builder_region(CiContext *ctx, void *arg)
 {

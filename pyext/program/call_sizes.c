@@ -1,18 +1,19 @@
-/* The sizes of one call, held against what a graph says of its inputs: a program reads by them what it is given,
- * so those that the graph excludes may never reach it. */
+/* Compares the sizes of one call with a graph's types of its inputs. A program trusts these
+ * types when it reads its inputs, so a call with other sizes must not reach it. */
 #include "program/call_sizes.h"
 
 static int
 add_place(CxPlace *places, int count, const CiExpr *symbol, int input, int axis)
 {
-    for (int k = 0; k < count && axis >= 0; k++) /* one axis is enough; each int is compared */
+    /* One axis is enough for a size; every int is checked. */
+    for (int k = 0; k < count && axis >= 0; k++)
         if (places[k].symbol == symbol)
             return count;
     places[count] = (CxPlace){symbol, input, axis};
     return count + 1;
 }
 
-/* The number among scalars of an input that is Python's. */
+/* The index, among scalars, of an input that is a Python number. */
 static int
 scalar_of(const CiGraph *graph, int input)
 {
@@ -79,7 +80,7 @@ holds(CiRelation relation, int64_t left, int64_t right)
                                    : left < right;
 }
 
-/* Each place in the symbol's range, and of the value that other places show. */
+/* True if each occurrence of a symbol has the same value, in the symbol's range. */
 static bool
 places_agree(const CxCallSizes *call)
 {
@@ -130,7 +131,7 @@ cx_call_strides_differ(CiContext *ctx, const CxCallSizes *call, int input)
     return differ;
 }
 
-/* ---- guards as Python has them ---- */
+/* ---- guards as Python objects ---- */
 
 typedef struct Shown {
     const CiShapeGuard *guard;

@@ -1,4 +1,4 @@
-/* compile_graph: a program from a Builder or a graph's text, which is not run. */
+/* compile_graph: compiles a Builder or the text of a graph to a program, without running it. */
 #include "program/builder.h"
 
 typedef struct Source {
@@ -13,7 +13,7 @@ body_parse(CiContext *ctx, void *arg)
     source->graph = ci_graph_parse(ctx, source->text);
 }
 
-/* The context and graph of a builder, which is spent, or of a text. */
+/* Returns the context and graph of a builder, which is then empty, or of a text. */
 static CiContext *
 take_source(CxState *state, PyObject *given, Source *source)
 {

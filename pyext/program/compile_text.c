@@ -1,4 +1,4 @@
-/* A graph from its text, compiled and run on real arrays: for tests and tools. */
+/* Compiles the text of a graph and runs it on real arrays, for tests and tools. */
 #include "program/call_sizes.h"
 #include "state/array.h"
 
@@ -25,10 +25,10 @@ typedef struct Inputs {
     CxPlace *places;
     CxCallSizes shown;
     bool hold;
-    int wrong; /* the first input that is not what the graph says, or -1 */
+    int wrong; /* the first input that does not have the graph's type, or -1 */
 } Inputs;
 
-/* Whether the arrays have the sizes and strides that the graph's inputs say. */
+/* Checks that the arrays have the sizes and strides of the graph's inputs. */
 static void
 body_check(CiContext *ctx, void *arg)
 {
@@ -39,7 +39,8 @@ body_check(CiContext *ctx, void *arg)
             in->wrong = k;
 }
 
-/* An array's strides in elements; those that are no whole number of them are never the graph's. */
+/* An array's strides in elements. A stride that is not a multiple of the element size never
+ * equals the graph's. */
 static int64_t *
 strides_of(PyArrayObject *array)
 {
@@ -148,7 +149,7 @@ done:
     return result;
 }
 
-/* The least seconds that one of so many runs takes; -1 with an exception. */
+/* The minimum of seconds over the runs; -1 with an exception. */
 static double
 time_program(CxProgram *program, PyObject *values, int runs)
 {
@@ -194,7 +195,7 @@ cx_compile_text(PyObject *module, PyObject *args, PyObject *kwargs)
     inputs = PySequence_Fast(given, "inputs is a sequence");
     if (options_dict == NULL || inputs == NULL || cx_options_fill(options_dict, &options) < 0)
         goto done;
-    options.device_arrays = false; /* inputs here are the host's */
+    options.device_arrays = false; /* the inputs are in host memory */
     ctx = ci_context_open();
     if (ctx == NULL) {
         PyErr_NoMemory();
@@ -207,7 +208,8 @@ cx_compile_text(PyObject *module, PyObject *args, PyObject *kwargs)
                      PySequence_Fast_GET_SIZE(inputs));
         goto done;
     }
-    if (cx_find_externs(state, parse.graph) < 0) /* other library calls fail as they are called */
+    /* Library calls that are not found fail when they are called. */
+    if (cx_find_externs(state, parse.graph) < 0)
         goto done;
     program = cx_program_compile(state, ctx, parse.graph, &options, options_dict, backend,
                                  state->passes, *level.level ? &level : NULL, NULL);
@@ -232,7 +234,7 @@ done:
     return answer;
 }
 
-/* run_program(program, inputs): its results. Written inputs are written. */
+/* run_program(program, inputs): runs it and returns its results. Inputs may be written. */
 PyObject *
 cx_run_program(PyObject *module, PyObject *args)
 {
@@ -260,8 +262,8 @@ body_copy(CiContext *ctx, void *arg)
     copy->graph = ci_graph_copy_to(ctx, copy->graph);
 }
 
-/* recompile(program, options, backend, rows): the same graph as captured, by these options; rows of
- * passes come before those of the program. */
+/* recompile(program, options, backend, rows): compiles the captured graph again with these
+ * options. `rows` are passes that precede those of the program. */
 PyObject *
 cx_recompile(PyObject *module, PyObject *args)
 {

@@ -1,11 +1,10 @@
-/* Library calls that skip NumPy's front door. A loop whose iterations are short products spends
- * ten times a product's work on making arrays, parsing arguments and setting up an iterator.
- * NumPy's own inner routines, which have no need of Python, are called here as NumPy itself
- * would call them: the same routine on the same strides gives the same bits.
+/* Library calls without Python. In a loop of short products, making arrays, parsing arguments
+ * and setting up an iterator costs ten times as much as the products. This file calls NumPy's
+ * inner routines as NumPy itself calls them: the same routine on the same strides gives the same
+ * bits.
  *
- * A direct call answers false where NumPy would do more than that: the call through Python is
- * made then. So it is where a float flag was raised, because NumPy warns then as its errstate
- * asks. */
+ * A direct call returns false if NumPy would do more than that, or if a float flag was raised,
+ * because NumPy may then warn. The call is then made through Python. */
 #include "program/direct.h"
 
 #include "base/float_flags.h"
@@ -17,7 +16,7 @@ has_one_dtype(const CiExternCall *call)
            call->dtypes[1] == call->dtypes[2];
 }
 
-/* The step of an axis as NumPy gives it to its loop: none where there is but one element. */
+/* The stride of an axis as NumPy passes it to its loop: 0 if there is only one element. */
 static npy_intp
 step_of(const CiExternCall *call, int k, int axis)
 {
@@ -25,7 +24,7 @@ step_of(const CiExternCall *call, int k, int axis)
     return call->sizes[k][axis] == 1 ? 0 : (npy_intp)(call->strides[k][axis] * size);
 }
 
-/* (m?,n),(n,p?)->(m?,p?) of at most two axes each: an axis that is missing has one element. */
+/* (m?,n),(n,p?)->(m?,p?) for operands of at most two axes. A missing axis has one element. */
 static bool
 run_matmul(const CxDirect *direct, const CiExternCall *call)
 {
@@ -61,7 +60,7 @@ call_matmul(const CxDirect *direct, const CiExternCall *call)
     return run_matmul(direct, call) && ci_float_flags_read() == 0;
 }
 
-/* Two vectors; the result has no axis. */
+/* Two vectors; the result has rank 0. */
 static bool
 run_dot(const CxDirect *direct, const CiExternCall *call)
 {
@@ -71,7 +70,7 @@ run_dot(const CxDirect *direct, const CiExternCall *call)
     if (!has_one_dtype(call) || call->ranks[0] != 1 || call->ranks[1] != 1 ||
         direct->dots[dtype] == NULL)
         return false;
-    /* NumPy multiplies what has one element, and copies what does not go forward. */
+    /* NumPy multiplies single elements directly, and copies operands with negative strides. */
     if (call->sizes[0][0] < 2 || call->strides[0][0] <= 0 || call->strides[1][0] <= 0)
         return false;
     ci_float_flags_clear();
@@ -86,7 +85,7 @@ find_loops(CxState *state, CxDirect *direct)
     PyUFuncObject *ufunc = (PyUFuncObject *)state->ufuncs[CI_OP_matmul];
 
     for (int d = 0; d < CI_DTYPE_COUNT; d++) {
-        if (ci_dtype_char((CiDtype)d) == 0) /* a package's goes NumPy's own way */
+        if (ci_dtype_char((CiDtype)d) == 0) /* a dtype of another package takes NumPy's way */
             continue;
         char number = (char)cx_descr(state, (CiDtype)d)->type_num;
         for (int k = ufunc->ntypes - 1; k >= 0; k--) {

@@ -1,17 +1,17 @@
-/* Draws of numbers from parameters that are one number each, without Python. A Generator's
- * method is its distribution's C routine on the state of its bits, for an array once for each
- * element in order, and a loop that draws in each iteration spends ten times that on arguments
- * and on getting to the method. So are those functions of np.random's that draw as Generators
- * do, and what legacy_draw.c has of the others. The routines are those that NumPy's own module
- * of Generators has and exports, so the bits are NumPy's, whatever its version.
+/* Random draws without Python, for parameters that are single numbers. A Generator's method
+ * calls the C routine of its distribution on the bit generator's state, once per element for an
+ * array. In a loop with one draw per iteration, reaching the method and its arguments costs ten
+ * times as much. The same holds for those functions of np.random that draw like Generators;
+ * legacy_draw.c has some of the others. NumPy's own module exports the routines, so the bits are
+ * NumPy's in every version.
  *
- * Whoever draws holds the lock of the bits. A run takes it at its first draw and keeps it until
- * it ends or calls Python, for that may wait for another thread that wants to draw. A lock that
- * is not free is not waited for, so no run waits for one while it holds another: that draw goes
- * through Python. The lock belongs to the thread, so a handler of signals may draw meanwhile.
+ * A draw needs the lock of the bit generator. A run takes it at its first draw and keeps it
+ * until it ends or calls Python, which may wait for another thread that wants to draw. If a lock
+ * is taken, the draw goes through Python, so a run never waits for a lock while it holds
+ * another. The lock belongs to the thread, so a signal handler may draw meanwhile.
  *
- * Draws go through Python too where the generator, its bits or its lock is of a class that is
- * not NumPy's own, and where NumPy would refuse the parameters. */
+ * A draw also goes through Python if the generator, its bit generator or its lock is not of
+ * NumPy's own class, or if NumPy would refuse the parameters. */
 #include "program/direct.h"
 #include "program/program.h"
 
@@ -26,7 +26,7 @@ typedef void (*DrawBounded)(bitgen_t *bits, uint64_t low, uint64_t range, npy_in
 
 /* ---- the generators of a run ---- */
 
-/* Is it an object of that class, which the module has under that name? */
+/* True if the object is exactly of the class that the module has under that name. */
 static bool
 is_exactly(PyObject *object, PyObject *module, const char *name)
 {
@@ -59,15 +59,15 @@ acquire(PyObject *lock)
     return is_ours;
 }
 
-/* Generators are known by their address; a RandomState, which np.random's functions have one of, by
- * the next odd number, for most of what it draws is not what a Generator would. */
+/* Generators are identified by their address. A RandomState, such as that of np.random's
+ * functions, has the next odd number, because most of its draws differ from a Generator's. */
 static bool
 is_legacy(int64_t key)
 {
     return key & 1;
 }
 
-/* The RandomState itself, or what stands for that of np.random's functions: a new reference. */
+/* A new reference to the RandomState; for np.random's functions that of the module. */
 static PyObject *
 random_state_of(CxState *state, PyObject *generator)
 {
@@ -76,7 +76,7 @@ random_state_of(CxState *state, PyObject *generator)
     return PyObject_GetAttrString(generator, "random_state");
 }
 
-/* The pair's second number of a RandomState, or NULL. */
+/* The cached second number of a RandomState, or NULL. */
 static CxFreeBlock *
 spare_of(CxState *state, PyObject *generator, bitgen_t *bits)
 {
@@ -84,7 +84,7 @@ spare_of(CxState *state, PyObject *generator, bitgen_t *bits)
     CxFreeBlock *spare = NULL;
 
     if (own != NULL && is_exactly(own, state->random_module, "RandomState"))
-        spare = cx_spare_find(state, own, bits); /* somebody keeps the object */
+        spare = cx_spare_find(state, own, bits); /* the object stays alive */
     Py_XDECREF(own);
     return spare;
 }
@@ -101,7 +101,7 @@ bit_generator_of(CxState *state, PyObject *generator, bool is_old)
     return bits;
 }
 
-/* Enters the generator, its lock taken, or that Python has to draw. */
+/* Adds the generator to the run's table and takes its lock, or records that Python must draw. */
 static void
 enter(CxState *state, CxGenerators *g, PyObject *generator, int64_t key)
 {
@@ -124,11 +124,11 @@ enter(CxState *state, CxGenerators *g, PyObject *generator, int64_t key)
     Py_XDECREF(bits);
     Py_XDECREF(lock);
     Py_XDECREF(capsule);
-    PyErr_Clear(); /* what is the matter comes up when Python draws */
+    PyErr_Clear(); /* the error appears again when Python draws */
 }
 
-/* The generator's place in the run's table, or -1. The caller of the program keeps the generator
- * alive, and that its bits. */
+/* The index of the generator in the run's table, or -1. The caller of the program keeps the
+ * generator alive, and the generator its bit generator. */
 static int
 place_of(const CxDirect *direct, const CiExternCall *call, bool is_legacy)
 {
@@ -174,7 +174,7 @@ cx_generators_close(CxGenerators *g)
 
 /* ---- the draws ---- */
 
-/* Numbers of that dtype, from an address and parameters that are one number each of it. */
+/* True if the call has an address and single numbers of that dtype as parameters. */
 static bool
 is_of_numbers(const CiExternCall *call, int nparameters, CiDtype dtype)
 {
@@ -245,7 +245,7 @@ run_normal(const CxDirect *direct, const CiExternCall *call)
                       *(const double *)call->operands[2]);
 }
 
-/* NumPy's routine takes the lower end and how far the other one is. */
+/* NumPy's routine takes the lower bound and the width. */
 static bool
 run_between(const CxDirect *direct, const CiExternCall *call, bool is_legacy)
 {
@@ -268,8 +268,8 @@ run_legacy_uniform(const CxDirect *direct, const CiExternCall *call)
     return run_between(direct, call, true);
 }
 
-/* In [low, high), all of them signed numbers of 64 bits; np.random masks bits, and Generators do
- * not. */
+/* Integers in [low, high), as signed 64-bit numbers; np.random draws by masking, and Generators
+ * do not. */
 static bool
 run_bounded(const CxDirect *direct, const CiExternCall *call, bool is_legacy)
 {
@@ -297,9 +297,10 @@ run_randint(const CxDirect *direct, const CiExternCall *call)
     return run_bounded(direct, call, true);
 }
 
-/* ---- draws as np.random's functions make them ---- */
+/* ---- draws of np.random's functions ---- */
 
-/* shift + scale * number, for each element; -0.0 shifts nothing, not even -0.0. */
+/* Computes shift + scale * number for each element. A shift of -0.0 changes nothing, not even
+ * -0.0. */
 static bool
 run_legacy(const CxDirect *direct, const CiExternCall *call, double (*number)(CxFreeBlock *),
            double shift, double scale)
@@ -338,7 +339,7 @@ run_legacy_exponential(const CxDirect *direct, const CiExternCall *call)
                       *(const double *)call->operands[1]);
 }
 
-/* ---- which there are ---- */
+/* ---- the table of draws ---- */
 
 static const struct {
     const char *name, *routine;
@@ -371,7 +372,7 @@ find_routine(CxState *state, const char *name)
     if (state->random_module == NULL)
         state->random_module = PyImport_ImportModule("numpy.random");
     if (library != NULL)
-        dlclose(library); /* the module's own hold on it stays */
+        dlclose(library); /* the module keeps it open */
     Py_XDECREF(path);
     Py_XDECREF(file);
     Py_XDECREF(module);
@@ -388,6 +389,6 @@ cx_direct_draw_init(CxState *state, CxDirect *direct, const char *name)
         direct->routine = find_routine(state, draws[k].routine);
         if (direct->routine != NULL)
             direct->run = draws[k].run;
-        PyErr_Clear(); /* a NumPy that is built otherwise: Python draws */
+        PyErr_Clear(); /* NumPy was built differently: Python draws */
     }
 }

@@ -1,11 +1,12 @@
-/* Products by torch's own library, from C: the functions that ATen's operators end in, on the memory of the
- * program. They know no lock and no autograd. An error leaves the call to Python, which raises it. */
+/* Matrix products by torch's library, called from C: the functions below ATen's operators, on
+ * the memory of the program. They take no lock and record no autograd. On an error the call is
+ * made again through Python, which raises the exception. */
 #include "program/direct.h"
 #include "state/torch_functions.h"
 
 #include <dlfcn.h>
 
-enum { MOST = 4 }; /* tensors of a call, the result among them */
+enum { MOST = 4 }; /* tensors of a call, including the result */
 
 typedef int32_t Product(CxHandle result, CxHandle a, CxHandle b);
 typedef int32_t SumOfProduct(CxHandle result, CxHandle added, CxHandle a, CxHandle b, double beta, double alpha);

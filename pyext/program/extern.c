@@ -1,12 +1,12 @@
-/* Library calls: a Python callable as the core's CiExtern. The core never learns that it is Python;
- * a call takes the lock itself, unless it can be made directly. The same (name, key) is the same
- * call, so each pair is kept once.
- */
+/* Library calls: wraps a Python callable as a CiExtern of the core, which does not know about
+ * Python. A call takes the GIL, unless it can be made directly (direct.h). Calls with the same
+ * (name, key) share one CiExtern. */
 #include "program/direct.h"
 #include "program/program.h"
 #include "program/user_code.h"
 
-/* part: CI_OP_real or CI_OP_imag of complex numbers, which lies where they do; or none. */
+/* An array over an operand. part: CI_OP_real or CI_OP_imag for a part of complex numbers, which
+ * is strided; or none. */
 static PyObject *
 operand_array(CxState *state, CiDtype dtype, CiOp part, int rank, const int64_t *sizes,
               const int64_t *strides, void *data, bool is_writable)
@@ -28,12 +28,13 @@ operand_array(CxState *state, CiDtype dtype, CiOp part, int rank, const int64_t 
 typedef struct Callee {
     CxState *state;
     PyObject *callable;
-    CiOp parts[CX_MOST_OPERANDS + 1]; /* that it takes of its operands */
-    bool is_of_numpy; /* NumPy's own, which changes no operand and keeps no array */
+    CiOp parts[CX_MOST_OPERANDS + 1]; /* the parts it takes of its operands */
+    bool is_of_numpy; /* a function of NumPy, which changes no operand and keeps no array */
     CxDirect direct;
 } Callee;
 
-/* The result buffer of the run whose memory the call is to fill, if `made` is as it is; else -1. */
+/* The result buffer of the run that the call should fill, if `made` can be used as it is; else
+ * -1. */
 static int
 find_result(const CxRun *run, const CiExternCall *call, PyArrayObject *made)
 {
@@ -51,8 +52,9 @@ find_result(const CxRun *run, const CiExternCall *call, PyArrayObject *made)
     return -1;
 }
 
-/* What a callee returned: an array that nobody else has is the result itself, where that leaves the
- * program; else it is copied to where the result is to be. None: the callee has filled that. */
+/* Takes the object that a callee returned. An array without other references becomes the result
+ * itself, if the result leaves the program; otherwise it is copied. None means that the callee
+ * has filled the buffer. */
 static int32_t
 take_result(const CiExternCall *call, PyObject *made, PyObject *out)
 {
@@ -81,7 +83,8 @@ call_library(void *data, const CiExternCall *call)
     if (callee->direct.run != NULL && callee->direct.run(&callee->direct, call))
         return 0;
     CX_CALLBACK_BEGIN();
-    if (call->arg != NULL) /* Python may wait for another thread, and that for a generator */
+    /* Python may wait for another thread, which may wait for a generator that this run holds. */
+    if (call->arg != NULL)
         cx_generators_close(&((CxRun *)call->arg)->generators);
     for (int k = 0; k <= n; k++) {
         void *memory = k < n ? call->operands[k] : call->result;
@@ -121,8 +124,8 @@ call_on(void *data, const CiQueue *queue, const CiExternCall *call)
     return cx_user_code_call(callee->state, callee->callable, queue, call);
 }
 
-/* The table of externs keeps each for as long as the module lives, and programs do not outlive it.
- */
+/* Does nothing: the table of externs keeps each as long as the module, and programs do not
+ * outlive it. */
 static void
 keep(void *data)
 {
@@ -160,7 +163,7 @@ set_parts(Callee *callee, const CiOp *parts)
     return has_parts;
 }
 
-/* What can be called without Python: as the name says, or the callable's torch_call. */
+/* Finds a way to make the call without Python: by its name, or by the callable's torch_call. */
 static int
 set_direct(CxState *state, Callee *callee, const char *name)
 {
@@ -238,7 +241,7 @@ cx_extern_find(CxState *state, const char *name, const char *key, PyObject *call
     return ext;
 }
 
-/* The operations that calls take parts of operands by, from their numbers. */
+/* Reads the operations by which the call takes parts of operands, from their numbers. */
 static int
 read_parts(PyObject *numbers, CiOp *parts)
 {
@@ -258,8 +261,8 @@ read_parts(PyObject *numbers, CiOp *parts)
     return 0;
 }
 
-/* add_extern(name, key, call, position_axis=0, may_fail=False, parts=()): that library call is
- * known by its name and key. */
+/* add_extern(name, key, call, position_axis=0, may_fail=False, parts=()): registers a library
+ * call under its name and key. */
 PyObject *
 cx_add_extern(PyObject *module, PyObject *args)
 {
@@ -278,7 +281,7 @@ cx_add_extern(PyObject *module, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* ---- of graphs that are texts ---- */
+/* ---- library calls of graphs given as text ---- */
 
 static const CiExtern *
 find_known(CxState *state, const CiExtern *read, int *failed)
@@ -292,7 +295,7 @@ find_known(CxState *state, const CiExtern *read, int *failed)
     return capsule != NULL ? PyCapsule_GetPointer(capsule, NULL) : NULL;
 }
 
-/* True if all of them are known; -1 with an exception. */
+/* True if all of them are registered; -1 with an exception. */
 static int
 find_in(CxState *state, CiBlock *block, const CiExtern *products)
 {
@@ -355,7 +358,7 @@ list_one(CxState *state, const CiExtern *read, PyObject *list)
     return is_there < 0 ? -1 : 0;
 }
 
-/* Those that the list does not have yet. */
+/* Appends the library calls that the list does not have yet. */
 static int
 list_in(CxState *state, const CiBlock *block, PyObject *list)
 {

@@ -1,4 +1,4 @@
-/* What the inputs of a graph are, of its text: so that somebody can make some, and run it. */
+/* Describes the inputs of a graph given as text, so that arrays for a run can be made. */
 #include "program/program.h"
 #include "state/array.h"
 
@@ -17,7 +17,7 @@ body_parse(CiContext *ctx, void *arg)
     look->graph = ci_graph_parse(ctx, look->text);
 }
 
-/* A symbol's value in the call that was captured; 2 where nobody has said. */
+/* The symbol's value in the captured call; 2 if it is not recorded. */
 static int64_t
 hint_of(void *arg, const CiExpr *symbol)
 {

@@ -1,4 +1,4 @@
-/* Dicts of what one compile took and made, and of the outcome of recording. */
+/* Makes dicts of the numbers of one compile, and of the outcome of recording. */
 #include "program/program.h"
 
 #include <stdio.h>

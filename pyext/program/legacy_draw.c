@@ -1,10 +1,10 @@
-/* Draws of a RandomState (np.random's functions have one) that are not what a Generator would draw.
- * Its streams never change, that is NumPy's promise, so their few lines stand here; NumPy's own
- * module does not export them.
+/* Draws of a RandomState (np.random's functions have one) that differ from a Generator's. NumPy
+ * promises that its streams never change and does not export these routines, so they are written
+ * out here.
  *
- * Normal numbers come in pairs. The second waits in the RandomState, behind a pointer to its copy
- * of the bits' functions. Where that is in the object is found by this pointer, and believed only
- * when the state that NumPy gives says the same of the number. */
+ * Normal numbers are made in pairs, and the second one is kept in the RandomState. Its address
+ * is found relative to the RandomState's copy of the bit generator's functions, and only used if
+ * the state that NumPy reports has the same number. */
 #include "program/direct.h"
 
 #include <math.h>
@@ -16,7 +16,7 @@ struct CxFreeBlock {
     double value;
 };
 
-/* Does the pair's second number lie there? */
+/* True if the second number of a pair may be at this offset. */
 static bool
 is_spare(const char *object, Py_ssize_t size, const CxFreeBlock *spare, const bitgen_t *bits)
 {
@@ -26,7 +26,7 @@ is_spare(const char *object, Py_ssize_t size, const CxFreeBlock *spare, const bi
            memcmp(own, bits, sizeof *bits) == 0 && (spare->is_there == 0 || spare->is_there == 1);
 }
 
-/* Does the state that NumPy gives of it say the same? */
+/* True if the state that NumPy reports has the same number. */
 static bool
 is_confirmed(PyObject *random_state, const CxFreeBlock *spare)
 {
@@ -47,7 +47,7 @@ is_confirmed(PyObject *random_state, const CxFreeBlock *spare)
     return is_same && !PyErr_Occurred();
 }
 
-/* Once for all objects of the class: the first place that fits, or -1. */
+/* Finds the offset, once for all objects of the class: the first that fits, or -1. */
 static Py_ssize_t
 find_offset(PyObject *random_state, const bitgen_t *bits)
 {

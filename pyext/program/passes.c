@@ -1,17 +1,19 @@
-/* Graph passes from Python: of a compile its rows as CiExtraPasses, and who observes passes.
+/* Graph passes from Python: converts the rows of a compile to CiExtraPasses, and calls the
+ * observer of passes.
  *
- * A row is (name, after, function) or (name, after, pattern, replacement). A function is given the
- * graph as text and gives text back, or None where nothing has changed. What it raises is kept
- * until the lock is held again. */
+ * A row is (name, after, function) or (name, after, pattern, replacement). A function gets the
+ * graph as text and returns text, or None if nothing has changed. An exception that it raises is
+ * kept until the GIL is held again. */
 #include "program/passes.h"
 
 #include "codegen/codegen.h"
+#include "loops/loops.h"
 #include "passes/rewrite.h"
 
 /* ---- one pass ---- */
 
-/* With the lock: the text that the function gives for this one, which the compile keeps, and NULL
- * for None; -1 where it raises, with the words in out. */
+/* With the GIL: calls the function with the text. Stores the text that it returns, which the
+ * compile keeps, or NULL for None. -1 if it raises, with the message in out. */
 static int
 ask(CxPass *pass, const char *text, const char **made, char *out, size_t capacity)
 {
@@ -35,8 +37,8 @@ ask(CxPass *pass, const char *text, const char **made, char *out, size_t capacit
     return -1;
 }
 
-/* With the lock: library calls that a pass has put in, which add_extern knows. Others are looked
- * for among those of the graph before. */
+/* With the GIL: binds library calls that a pass has added and add_extern knows. Others are
+ * looked up among those of the previous graph. */
 static void
 bind_externs(CxPass *pass, const CiBlock *block)
 {
@@ -65,6 +67,22 @@ bind_all(CxPass *pass, const CiGraph *g)
     CX_CALLBACK_END();
 }
 
+/* With numerics="exact" capture leaves such functions of arrays to NumPy, so a pass has added it. */
+static void
+check_exact(const CxPass *pass, const CiGraph *g, const CiBlock *block)
+{
+    for (int k = 0; k < block->nnodes; k++) {
+        const CiNode *node = block->nodes[k];
+        for (int b = 0; b < node->nblocks; b++)
+            check_exact(pass, g, node->blocks[b]);
+        if (ci_op_kind(node->op) == CI_OPKIND_math && node->kind == CI_KIND_array)
+            ci_fail(g->ctx, CI_ERR_PASS,
+                    "the pass '%s' adds %s, but numerics is 'exact': attributes={'by': 'numpy'} "
+                    "has NumPy's loop compute it",
+                    pass->name, ci_op_name(node->op));
+    }
+}
+
 static CiGraph *
 run_function(void *data, CiGraph *g)
 {
@@ -83,6 +101,8 @@ run_function(void *data, CiGraph *g)
         return g;
     g = ci_graph_parse(g->ctx, made);
     bind_all(pass, g);
+    if (pass->all->is_exact)
+        check_exact(pass, g, g->body);
     return g;
 }
 
@@ -90,20 +110,23 @@ static CiGraph *
 run_pattern(void *data, CiGraph *g)
 {
     const CxPass *pass = data;
-    CiRule rule = {pass->name, pass->pattern, pass->replacement, CI_OP_none, NULL};
+    CiRule rule = {pass->name, pass->pattern, pass->replacement, CI_OP_none, NULL, true};
 
     ci_rewrite(g, &rule, 1);
+    if (pass->all->is_exact)
+        check_exact(pass, g, g->body);
     return g;
 }
 
-/* ---- those of a compile ---- */
+/* ---- the passes of a compile ---- */
 
 int
-cx_passes_open(CxState *state, CxPasses *all, PyObject *rows)
+cx_passes_open(CxState *state, CxPasses *all, PyObject *rows, const CiOptions *options)
 {
     Py_ssize_t count = rows != NULL ? PyTuple_GET_SIZE(rows) : 0;
 
     *all = (CxPasses){.state = state, .rows = Py_XNewRef(rows), .texts = PyList_New(0)};
+    all->is_exact = strcmp(options->numerics, "exact") == 0;
     all->passes = PyMem_Calloc((size_t)count + 1, sizeof *all->passes);
     all->extras = PyMem_Calloc((size_t)count + 1, sizeof *all->extras);
     if (all->texts == NULL || all->passes == NULL || all->extras == NULL) {
@@ -148,7 +171,7 @@ cx_passes_explain(CxPasses *all)
         Py_XDECREF(error);
         error = cause;
     } else if (error != NULL) {
-        PyException_SetCause(error, cause); /* takes it over */
+        PyException_SetCause(error, cause); /* steals it */
     }
     cx_restore_exception(error);
 }
@@ -165,9 +188,10 @@ cx_pass_observed(void *arg, const char *pass, const char *text, double seconds)
     CX_CALLBACK_END();
 }
 
-/* ---- what Python sets ---- */
+/* ---- registration from Python ---- */
 
-/* set_passes(rows, key): those of compiles from now on; the key tells them from others. */
+/* set_passes(rows, key): the passes of all later compiles; the key distinguishes them from other
+ * sets. */
 PyObject *
 cx_set_passes(PyObject *module, PyObject *args)
 {
@@ -203,7 +227,8 @@ append_pass(PyObject *list, const char *name, bool is_needed, const char *doc, c
     return failed;
 }
 
-/* passes(): (name, cannot be left out, doc, level) of those of passes.def, then of procs.def. */
+/* passes(): (name, cannot be left out, doc, level) for the passes of passes.def, loops.def and
+ * procs.def. */
 PyObject *
 cx_list_passes(PyObject *module, PyObject *unused)
 {
@@ -214,6 +239,10 @@ cx_list_passes(PyObject *module, PyObject *unused)
     for (int k = 0; !failed && k < ci_pass_count(); k++) {
         const CiPassRow *row = ci_pass_at(k);
         failed = append_pass(list, row->name, row->is_needed, row->doc, "graph");
+    }
+    for (int k = 0; !failed && k < ci_loop_pass_count(); k++) {
+        const CiLoopPass *row = ci_loop_pass_at(k);
+        failed = append_pass(list, row->name, row->is_needed, row->doc, "loops");
     }
     for (int k = 0; !failed && k < ci_proc_pass_count(); k++) {
         const CiProcPass *row = ci_proc_pass_at(k);
@@ -230,12 +259,12 @@ body_check_pattern(CiContext *ctx, void *arg)
     (void)ci_pattern_compile(ctx, arg);
 }
 
-/* check_pattern(pattern, replacement): SyntaxError where they cannot be read. */
+/* check_pattern(pattern, replacement): raises SyntaxError if they cannot be parsed. */
 PyObject *
 cx_check_pattern(PyObject *module, PyObject *args)
 {
     CxState *state = PyModule_GetState(module);
-    CiRule rule = {.name = "pattern"};
+    CiRule rule = {.name = "pattern", .is_users = true};
     CiContext *ctx = NULL;
 
     CX_ENTRY();

@@ -8,22 +8,23 @@ typedef struct CxPasses CxPasses;
 typedef struct CxPass {
     CxPasses *all;
     const char *name;
-    PyObject *function;                /* borrowed of the row; NULL: a pattern */
+    PyObject *function;                /* borrowed from the row; NULL for a pattern */
     const char *pattern, *replacement; /* or NULL */
 } CxPass;
 
 /* The user passes of one compile. */
 struct CxPasses {
     CxState *state;
-    PyObject *rows, *texts; /* keep what names and graphs are read from */
-    PyObject *error;        /* what a pass has raised, or NULL */
+    PyObject *rows, *texts; /* own the names and graphs that were read from them */
+    PyObject *error;        /* an exception that a pass raised, or NULL */
     CxPass *passes;
     CiExtraPass *extras;
     int count;
+    bool is_exact; /* numerics is "exact" */
 };
 
-/* rows may be NULL. To be closed, whatever comes of it. */
-int cx_passes_open(CxState *state, CxPasses *all, PyObject *rows);
+/* rows may be NULL. Must be closed, also after a failure. */
+int cx_passes_open(CxState *state, CxPasses *all, PyObject *rows, const CiOptions *options);
 void cx_passes_close(CxPasses *all);
 void cx_passes_explain(CxPasses *all);
 void cx_pass_observed(void *arg, const char *pass, const char *text, double seconds);

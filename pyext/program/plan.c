@@ -1,4 +1,4 @@
-/* A program that is planned by other options, and not built: for races of plans. */
+/* Plans a program with other options without building it, for autotuning. */
 #include "program/program.h"
 
 #include "api/alternatives.h"
@@ -25,13 +25,13 @@ keep_plan(void *arg, const CiProgramPlan *plan)
         else
             PyList_SET_ITEM(planned->rows, k, item);
     }
-    PyErr_Clear(); /* what is missing is told below */
+    PyErr_Clear(); /* the error is reported below */
     CX_CALLBACK_END();
 }
 
-/* plan(program, options): of the program's graph by these options, the digest that tells the plan
- * from another, its alternatives, a list of kind, option or threshold, value, and the bytes that it
- * holds at its worst. Nothing is built. */
+/* plan(program, options): plans the program's graph with these options, without building it.
+ * Returns a digest that identifies the plan; its alternatives, a list of (kind, option or
+ * threshold, value); and the peak memory in bytes. */
 PyObject *
 cx_plan(PyObject *module, PyObject *args)
 {
@@ -46,7 +46,7 @@ cx_plan(PyObject *module, PyObject *args)
                           &PyDict_Type, &values))
         return NULL;
     CxProgram *p = (CxProgram *)given;
-    PyObject *copy = PyDict_Copy(values); /* texts of options point into it */
+    PyObject *copy = PyDict_Copy(values); /* option texts point into it */
     int failed = copy == NULL || cx_options_fill(copy, &options) < 0 ||
                  cx_program_make(state, p->graph, &options, p->backend, p->passes, NULL, NULL,
                                  keep_plan, &planned, &request) < 0;

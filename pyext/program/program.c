@@ -1,4 +1,4 @@
-/* The Program type: a compiled graph, and how it runs. */
+/* The type Program: a compiled graph, and how it runs. */
 #include <fenv.h>
 
 #include "ir/plain.h"
@@ -6,10 +6,10 @@
 #include "state/array.h"
 #include "state/stream.h"
 
-/* Elements below which holding the lock costs others less than giving it up costs us. */
+/* For fewer elements, keeping the GIL costs other threads less than releasing it costs this one. */
 #define RELEASE_WORK 65536
 
-/* Which returns stand for which buffers, once. */
+/* Records which returns are which buffers. */
 static int
 fill_returns(CxProgram *p)
 {
@@ -27,7 +27,7 @@ fill_returns(CxProgram *p)
         CiReturn *r = &p->returns[k].layout;
         int64_t storage[2 * CI_MAX_RANK];
         ci_program_return_at(p->program, k, NULL, storage, r);
-        if (r->sizes == storage) /* of this call only: a run asks again */
+        if (r->sizes == storage) /* differs in each call, so each run computes it */
             r->sizes = r->strides = NULL;
         p->returns[k].is_shared = r->result_buffer < 0 || !r->is_whole;
         p->returns[k].is_part = r->result_buffer >= 0 && !r->is_whole && r->rank == 1;
@@ -43,7 +43,7 @@ fill_returns(CxProgram *p)
     return 0;
 }
 
-/* Elements of all values when every symbol is at most `most`; infinite with loops in it. */
+/* The number of elements of all values if every symbol is at most `most`; infinite with loops. */
 static double
 count_elements(const CiGraph *graph, double most)
 {
@@ -77,7 +77,7 @@ can_run_on_host(CxState *state, const CiOptions *options, const CiBackend *backe
             PyErr_ExceptionMatches(cx_exception(state, "QuickerOnHost")));
 }
 
-/* The text of the exception that is set, which is no more. */
+/* The text of the current exception, which is cleared. */
 static PyObject *
 take_message(void)
 {
@@ -165,7 +165,7 @@ cx_program_compile(CxState *state, CiContext *ctx, CiGraph *graph, const CiOptio
         Py_CLEAR(p);
     }
     if (p != NULL)
-        p->ctx = ctx; /* last: on failure the context is still the caller's */
+        p->ctx = ctx; /* last, because after a failure the context still belongs to the caller */
     return p;
 }
 
@@ -191,8 +191,9 @@ cx_program_defer(CxState *state, const CiGraph *graph, const CiOptions *options,
 
 /* ---- running ---- */
 
-/* The order of a program for many sizes is that of axes with several elements; NumPy's sort of axes leaves
- * those with one in C order. So does a result that is dense in C order but for their strides. */
+/* Corrects the strides of axes with one element. A program for many sizes uses the stride order
+ * for several elements, but NumPy's sort of axes leaves axes of one element in C order. A
+ * C-contiguous result needs this, too. */
 static void
 place_ones(int rank, const int64_t *sizes, int64_t itemsize, int64_t *strides)
 {
@@ -247,7 +248,7 @@ new_result_unlocked(void *arg, int number, const CiResultBuffer *buffer)
     return memory;
 }
 
-/* NumPy's bits for the processor's. */
+/* Converts the CPU's float flags to NumPy's bits. */
 static unsigned
 numpy_flags(unsigned flags)
 {
@@ -257,7 +258,7 @@ numpy_flags(unsigned flags)
            (flags & FE_INVALID ? CX_FLAG_invalid : 0u);
 }
 
-/* Space for the values of the program's symbols in this run, which ends with them filled. */
+/* Makes space for the values of the program's symbols in this run, which the run fills. */
 static int
 make_symbols(CxRun *run)
 {
@@ -273,7 +274,7 @@ make_symbols(CxRun *run)
     return 0;
 }
 
-/* Is holding the lock for this run cheaper than giving it up? */
+/* True if keeping the GIL for this run is cheaper than releasing it. */
 static bool
 is_short(const CxRun *run)
 {
@@ -296,8 +297,8 @@ is_short(const CxRun *run)
     return true;
 }
 
-/* While the lock is given up another thread may reshape an argument, or resize it where nobody else
- * seems to have it: sizes are read before, and the arguments are held. */
+/* Runs without the GIL. Another thread may then reshape an argument, or resize one that seems to
+ * have no other reference. So sizes are read before, and references to the arguments are held. */
 static int32_t
 run_released(CxRun *run, CiCall *call)
 {
@@ -318,7 +319,7 @@ run_released(CxRun *run, CiCall *call)
     return status;
 }
 
-/* The streams that this call's work goes to, after what others do with its arguments. */
+/* Puts the call on its streams, after the work of other streams on its arguments. */
 static int
 enter_devices(CxRun *run, void **streams)
 {
@@ -336,7 +337,8 @@ enter_devices(CxRun *run, void **streams)
     return 0;
 }
 
-/* Of what the plan says; a device with memory of its own has numbers of its own. */
+/* True if memory for the plan could not be allocated. A device with its own memory has its own
+ * status codes. */
 static bool
 is_without_memory(const CxProgram *p, int32_t status, const char *message)
 {
@@ -367,7 +369,8 @@ cx_program_run(CxRun *run)
     call.streams = streams;
     int32_t status = is_short(run) ? ci_program_run(p->program, &call) : run_released(run, &call);
     cx_generators_close(&run->generators);
-    bool is_on_device = cx_is_on_device(&p->options, p->backend); /* where no flags are raised */
+    /* Float flags are not raised there. */
+    bool is_on_device = cx_is_on_device(&p->options, p->backend);
     run->float_flags = call.float_flags && !is_on_device ? numpy_flags(call.float_flags) : 0;
     if (status == CI_ERR_CHECK)
         return cx_raise_check(p->state, call.reason);
@@ -473,9 +476,9 @@ static PyMethodDef program_methods[] = {
     {"text", program_text, METH_VARARGS,
      "text(level): the text of \"graph\", a pass, \"loops\", \"kernels\", \"procs\", \"wrapper\", "
      "\"json\" or \"source\"."},
-    {"observe", cx_program_observe, METH_O, "observe(fn): fn is told of each launch."},
-    {"library_calls", cx_program_library_calls, METH_NOARGS, "What its library calls call."},
-    {"wrapper_names", cx_program_wrapper_names, METH_NOARGS, "What the printed wrapper calls."},
+    {"observe", cx_program_observe, METH_O, "observe(fn): calls fn after each launch."},
+    {"library_calls", cx_program_library_calls, METH_NOARGS, "The callables of its library calls."},
+    {"wrapper_names", cx_program_wrapper_names, METH_NOARGS, "The names that the printed wrapper uses."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -502,9 +505,9 @@ static PyGetSetDef program_getset[] = {
     {"approximate", cx_program_approximate, NULL,
      "Functions whose results are within 4 ULP of NumPy's: \"sin of float64\".", NULL},
     {"guards", cx_program_guards, NULL,
-     "What its graph assumes of sizes: a tuple of (relation, left, right, line).", NULL},
+     "The assumptions of its graph about sizes: a tuple of (relation, left, right, line).", NULL},
     {"recordings", cx_program_recordings, NULL,
-     "What became of recording each part of it, a dict each; None without the option graphs.", NULL},
+     "The outcome of recording each partition, as dicts; None without the option graphs.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -530,7 +533,7 @@ is_check(const CiNode *node)
     return is_one || (node->ext != NULL && node->ext->may_fail);
 }
 
-/* A library call draws from a generator, or raises. */
+/* True for a library call that draws from a generator, or may raise. */
 static bool
 has_effect(const CiNode *node)
 {

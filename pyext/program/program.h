@@ -6,89 +6,94 @@
 
 extern PyType_Spec cx_program_spec, cx_builder_spec;
 typedef struct CxReturn {
-    CiReturn layout; /* sizes and strides NULL: they depend on the call */
-    bool is_shared;  /* another return is that buffer, or it is an argument's memory: copied */
-    bool is_part;    /* it is some of a buffer of one axis that no other return is of */
+    CiReturn layout; /* sizes and strides are NULL if they depend on the call */
+    /* Another return is the same buffer, or it is an argument's memory: it is copied. */
+    bool is_shared;
+    bool is_part;    /* it is a part of a buffer of rank 1 of which there is no other return */
 } CxReturn;
 typedef struct CxProgram CxProgram;
 struct CxProgram {
     PyObject_HEAD CxState *state;
     CiProgram *program;
     CiContext *ctx; /* owns graph */
-    CiGraph *graph; /* as captured: what text() prints and compiles again */
+    CiGraph *graph; /* as captured; text() prints it and compiles it again */
     CiOptions options;
-    PyObject *option_values; /* keeps the texts of options */
+    PyObject *option_values; /* owns the option texts */
     const CiBackend *backend;
     CiQueue queue; /* of its first device, without a stream */
-    PyObject *passes; /* from Python, of its compile; or NULL */
+    PyObject *passes; /* from Python, used in its compile; or NULL */
     PyObject *texts;
     PyObject *wrapper; /* the printed Python wrapper, when that runs the program */
     int nbuffers, nreturns, nscalars;
     CxReturn *returns;
-    bool *is_scalar; /* per result buffer: one number, never an array */
+    bool *is_scalar; /* per result buffer: it is one number, never an array */
     int64_t work;
-    int64_t small; /* with no size above it a symbolic program has little work; 0: there is none */
+    /* If no size exceeds it, a symbolic program has little work; 0: there is no such size. */
+    int64_t small;
     bool writes, is_symbolic; /* is_symbolic: sizes of inputs are read in each run */
-    bool may_stop;            /* a check of it may fail */
+    bool may_stop;            /* one of its checks may fail */
     int kernels, externs;
-    PyObject *why_host; /* why the host's backend runs it instead of the device's, or NULL */
-    PyObject *key;      /* under which it is found among the segments, or NULL */
-    double rent;        /* 0, or it is interpreted until it has run so many seconds */
-    double spent;       /* seconds that it has run until then */
+    /* The reason why the host's backend runs it instead of the device's, or NULL. */
+    PyObject *why_host;
+    PyObject *key;      /* its key among the segments, or NULL */
+    double rent;        /* 0, or the seconds that it runs interpreted before it is built */
+    double spent;       /* seconds that it has run */
 };
-/* How a result buffer is made when another shape than the program's is wanted of its memory. */
+/* The shape of a result buffer, if its memory is returned in another shape than the program's. */
 typedef struct CxShape {
     bool is_set;
     int rank;
     const int64_t *layout; /* sizes, then strides in bytes */
-    const int *numbers;    /* the same in the table of the call, or NULL */
+    const int *numbers;    /* indices of the same in the table of the call, or NULL */
 } CxShape;
-enum { CX_MOST_OPERANDS = 256 }; /* of a library call */
+enum { CX_MOST_OPERANDS = 256 }; /* operands of a library call */
 enum { CX_FEW_SYMBOLS = 12, CX_FEW_GENERATORS = 4 };
-/* Generators that a run draws from without Python, whose locks it holds. The first that are met
- * have room; Python draws from the others. */
+/* Generators from which a run draws without Python, holding their locks. There is space for the
+ * first few; Python draws from the others. */
 typedef struct CxGenerators {
     int count;
     int64_t addresses[CX_FEW_GENERATORS];
-    struct bitgen *bits[CX_FEW_GENERATORS];    /* NULL: Python draws */
-    struct CxFreeBlock *spares[CX_FEW_GENERATORS]; /* of np.random's own, or NULL */
+    struct bitgen *bits[CX_FEW_GENERATORS];    /* NULL if Python draws */
+    struct CxFreeBlock *spares[CX_FEW_GENERATORS]; /* for np.random's own generator, or NULL */
     PyObject *locks[CX_FEW_GENERATORS];
 } CxGenerators;
-/* One run. buffers and slots: one per result buffer, zeroed; an array, or a number in its slot. */
+/* One run. buffers and slots have a zeroed entry per result buffer: an array, or a number in its
+ * slot. */
 typedef struct CxRun {
     CxProgram *program;
     void *const *inputs;
-    const int64_t *const *sizes; /* per input; NULL when no symbol is read from arrays */
+    const int64_t *const *sizes; /* per input; NULL if no symbol is read from arrays */
     PyObject *const *input_objects;
     const CiSlot *scalars;
     const CxShape *shapes;
     const int64_t *table; /* of the guards */
     PyObject **buffers;
     CiSlot *slots;
-    /* Makes result buffers instead of that, with or without the lock; arg is the run. NULL with no exception:
-     * there is no memory. */
+    /* Allocates result buffers in another way, with or without the GIL; arg is the run. NULL
+     * without an exception means out of memory. */
     void *(*new_result)(void *arg, int number, const CiResultBuffer *buffer);
-    PyObject *values; /* of the Python wrapper: its tuple */
+    PyObject *values; /* the result tuple of the Python wrapper */
     PyThreadState *released;
-    CiQueue queues[CI_MAX_DEVICES];    /* the program's, with the streams in force */
-    PyObject *streams[CI_MAX_DEVICES]; /* their objects, or NULL; until cx_run_close */
+    CiQueue queues[CI_MAX_DEVICES];    /* the program's queues, with the current streams */
+    PyObject *streams[CI_MAX_DEVICES]; /* their stream objects, or NULL; held until cx_run_close */
     CxGenerators generators;
     unsigned float_flags; /* NumPy's bits */
-    int64_t *symbols;     /* values, when it has run */
+    int64_t *symbols;     /* values after the run */
     int64_t few_symbols[CX_FEW_SYMBOLS];
 } CxRun;
 
-/* Where a later call finds a graph's input: the value of a source, or of a symbol of the call's
- * environment (a python i64 input, for symbols that no array of the graph shows). */
+/* Where a later call finds an input of a graph: the value of a source, or of a symbol of the
+ * call's environment (a python i64 input, for symbols that no array of the graph has as an
+ * extent). */
 typedef struct CxInput {
     int source;
     CiKind kind;
     CiDtype dtype;
-    int symbol; /* number in the environment, in a specialization in its table; or -1 */
+    int symbol; /* index in the environment, or in the table of a specialization; or -1 */
 } CxInput;
 
-/* program_text.c: compiles a copy of the graph in a context of its own, without the lock; with
- * `planned` only plans it. arg: of dump and planned. */
+/* program_text.c: compiles a copy of the graph in its own context, without the GIL; with
+ * `planned` it only plans it. arg is passed to dump and planned. */
 int cx_program_make(CxState *state, const CiGraph *graph, const CiOptions *options,
                     const CiBackend *backend, PyObject *passes, const CiTextInput *given,
                     void (*dump)(void *, const char *, const char *),
@@ -102,19 +107,20 @@ PyObject *cx_compile_text(PyObject *module, PyObject *args, PyObject *kwargs);
 PyObject *cx_run_program(PyObject *module, PyObject *args);
 PyObject *cx_recompile(PyObject *module, PyObject *args);
 
-/* compile_graph.c: compile_graph(builder or text, *, options, device, backend): a program that has not run. */
+/* compile_graph.c: compile_graph(builder or text, *, options, device, backend): compiles a
+ * program without running it. */
 PyObject *cx_compile_graph(PyObject *module, PyObject *args, PyObject *kwargs);
 
 PyObject *cx_plan(PyObject *module, PyObject *args); /* plan.c */
 
-/* program_table.c: a new reference to the program that is found by this key, or NULL (with an exception if
- * *failed). One that is put there is taken out as it dies; an exception that is set stays so. */
+/* program_table.c: a new reference to the program with this key, or NULL (with an exception if
+ * *failed). A program in the table is removed when it dies; a current exception is kept. */
 CxProgram *cx_program_find(CxState *state, PyObject *key, int *failed);
 int cx_program_put(CxProgram *program, PyObject *key);
 void cx_program_take_out(CxProgram *program);
 
-/* info.c: the outcome of recording each part of a program; None if recording was not requested.
- * Then the numbers of a compile by name, in a dict; empty for NULL. */
+/* info.c: the outcome of recording each partition of a program; None if recording was not
+ * requested. Then the numbers of a compile by name, in a dict; empty for NULL. */
 PyObject *cx_program_recordings(PyObject *self, void *closure);
 int cx_info_fill(PyObject *dict, const CiCompileInfo *info);
 
@@ -124,43 +130,42 @@ int cx_wrapper_run(CxRun *run);
 PyObject *cx_program_observe(PyObject *self, PyObject *observer);
 PyObject *cx_program_wrapper_names(PyObject *self, PyObject *unused);
 
-/* direct_draw.c: gives the locks back; an exception that is set stays so. */
+/* direct_draw.c: releases the locks; a current exception is kept. */
 void cx_generators_close(CxGenerators *generators);
 
 /* program.c */
-/* An unbuilt program with a copy of the graph: its method `build` compiles it and puts it under that key. */
+/* Makes an unbuilt program with a copy of the graph. Its method `build` compiles it and stores it under the key. */
 CxProgram *cx_program_defer(CxState *state, const CiGraph *graph, const CiOptions *options,
                             PyObject *option_values, const CiBackend *backend, PyObject *key);
-/* Takes ctx over when it succeeds. passes: from Python, given: see CiRequest; either may be NULL.
- */
+/* Owns ctx if it succeeds. passes: from Python; given: see CiRequest; either may be NULL. */
 CxProgram *cx_program_compile(CxState *state, CiContext *ctx, CiGraph *graph,
                               const CiOptions *options, PyObject *option_values,
                               const CiBackend *backend, PyObject *passes, const CiTextInput *given,
                               PyObject *info);
-bool cx_block_has_checks(const CiBlock *block);  /* a check of it may fail */
+bool cx_block_has_checks(const CiBlock *block);  /* one of its checks may fail */
 bool cx_block_has_effects(const CiBlock *block); /* must run even if its values are unused */
 int cx_program_run(CxRun *run);
 void cx_run_close(CxRun *run);
 /* A new reference to the value of one return after a run. */
 PyObject *cx_run_value(CxRun *run, int position, CiKind kind);
-/* Sizes, strides, …: constants, or in room what the table says. */
+/* Sizes, strides, …: returns the constants, or fills `room` from the table. */
 const int64_t *cx_layout_of(int count, const int64_t *layout, const int *numbers,
                             const int64_t *table, int64_t *room);
 
 /* extern.c */
-/* position_axis, may_fail: as in CiExtern; the same for all calls of one name and key. */
+/* position_axis, may_fail: as in CiExtern; equal for all calls with one name and key. */
 const CiExtern *cx_extern_find(CxState *state, const char *name, const char *key,
                                PyObject *callable, int position_axis, bool may_fail,
                                const CiOp *parts);
-/* Gives library calls of a graph that was a text what they call: products NumPy's own, others what
- * is known here by their name and key. Whether all of them have something; -1 with an exception. */
+/* Binds the library calls of a graph that was read from text: products to NumPy's functions,
+ * others by name and key. Returns true if all are bound; -1 with an exception. */
 int cx_find_externs(CxState *state, CiGraph *graph);
-/* What the library calls of a program are beside products, a tuple (name, key, callable,
- * position_axis, may_fail, parts) of each; an empty list of NULL. */
+/* The library calls of a program except products: (name, key, callable, position_axis, may_fail,
+ * parts) for each; an empty list for NULL. */
 PyObject *cx_program_library_calls(PyObject *program, PyObject *unused);
 
-/* graph_inputs.c: graph_inputs(text): a list of kind ("array", "scalar", "python"), dtype, shape and
- * strides in elements of each input, sizes that vary as in the call that was captured. */
+/* graph_inputs.c: graph_inputs(text): for each input its kind ("array", "scalar", "python"),
+ * dtype, shape and strides in elements. Varying sizes have their values of the captured call. */
 PyObject *cx_graph_inputs(PyObject *module, PyObject *text);
 
 PyObject *cx_add_extern(PyObject *module, PyObject *args);

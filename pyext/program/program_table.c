@@ -1,5 +1,5 @@
-/* Programs found by a key, as long as they live: who uses one keeps it, and one that nobody keeps is
- * taken out, and its code unmapped, at once. So the module has addresses, not references. */
+/* Finds existing programs by a key. The table has addresses, not references: a program that is
+ * no longer used takes itself out, and its code is unmapped at once. */
 #include "program/program.h"
 
 CxProgram *

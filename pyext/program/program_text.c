@@ -1,5 +1,5 @@
-/* A graph is compiled in a context of its own; and the texts of a program, which are made again
- * when someone asks. */
+/* Compiles a graph in a context of its own. Also makes the texts of a program's levels, which
+ * are produced on request. */
 #include "program/passes.h"
 #include "program/program.h"
 #include "state/device_array.h"
@@ -41,7 +41,7 @@ cx_program_make(CxState *state, const CiGraph *graph, const CiOptions *options,
         return -1;
     }
     CiGraph *copy = cx_graph_copy(state, ctx, graph);
-    if (copy == NULL || cx_passes_open(state, &extras, passes) < 0)
+    if (copy == NULL || cx_passes_open(state, &extras, passes, options) < 0)
         goto done;
     *request = (CiRequest){.graph = copy,
                            .given = given,
@@ -65,7 +65,7 @@ cx_program_make(CxState *state, const CiGraph *graph, const CiOptions *options,
         result = 0;
     cx_passes_explain(&extras);
 done:
-    request->extras = NULL; /* they end here */
+    request->extras = NULL; /* they are used up */
     cx_passes_close(&extras);
     Py_XDECREF(observer);
     ci_context_close(ctx);
@@ -79,7 +79,7 @@ keep_text(void *arg, const char *level, const char *text)
     CX_CALLBACK_BEGIN();
     PyObject *value = PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
     if (value == NULL || PyDict_SetItemString(arg, level, value) < 0)
-        PyErr_Clear(); /* text() then says that it is missing */
+        PyErr_Clear(); /* text() then reports that it is missing */
     Py_XDECREF(value);
     CX_CALLBACK_END();
 }
@@ -104,7 +104,7 @@ cx_program_text(CxProgram *p, const char *level)
     return Py_NewRef(text);
 }
 
-/* ---- what it is ---- */
+/* ---- properties ---- */
 
 PyObject *
 cx_program_backend(PyObject *self, void *closure)

@@ -4,7 +4,7 @@
 #include "state/array.h"
 #include "state/device_array.h"
 
-/* A return as it is in this run, as a view of its base. */
+/* A return with its layout in this run, as a view of its base. */
 static PyObject *
 view_of(CxRun *run, int position, PyObject *base, bool is_readonly)
 {
@@ -23,7 +23,7 @@ view_of(CxRun *run, int position, PyObject *base, bool is_readonly)
                          r->offset * size, is_readonly);
 }
 
-/* A value of its own, of memory that something else owns too. */
+/* A copy of a return whose memory something else owns too. */
 static PyObject *
 copy_view(CxRun *run, int position, PyObject *base)
 {
@@ -33,12 +33,11 @@ copy_view(CxRun *run, int position, PyObject *base)
     return copy;
 }
 
-/* Of a part of a buffer that is its first elements, and much of it: the buffer, made shorter. Else
- * NULL. */
+/* Shortens the buffer if the return is its first elements and a large part of it; else NULL. */
 static PyObject *
 shortened(CxRun *run, int position, PyObject *array)
 {
-    enum { PART = 3 }; /* memory that a result may hold, in times of its own */
+    enum { PART = 3 }; /* a result may own at most this many times its size */
     CiReturn r;
     int64_t storage[2 * CI_MAX_RANK];
 
@@ -62,8 +61,8 @@ as_kind(CxState *state, PyObject *array, CiDtype dtype, CiKind kind)
     return scalar;
 }
 
-/* Elements of a device stay where they are: views share memory, and what NumPy makes a scalar is an
- * array without axes. */
+/* A return on a device: views share memory, and a value that is a scalar in NumPy is an array of
+ * rank 0. */
 static PyObject *
 device_value(CxRun *run, int position)
 {
@@ -77,7 +76,7 @@ device_value(CxRun *run, int position)
     return view_of(run, position, base, false);
 }
 
-/* The slot of an input that is a number of Python's. */
+/* The slot of an input that is a Python number. */
 static const CiSlot *
 scalar_input(const CxRun *run, int input)
 {

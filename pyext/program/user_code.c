@@ -1,6 +1,6 @@
-/* Kernels that the user has written: source -> an object that runs the units of their grid on
- * arrays, those of the device that it was made for. Who calls has compared dtypes, sizes and
- * layouts with what the source says. */
+/* Kernels written by the user: compiles the source, and runs the units of its grid on arrays of
+ * its device. The caller has compared dtypes, sizes and layouts with the declaration of the
+ * kernel. */
 #include "program/user_code.h"
 #include "state/array.h"
 #include "state/stream.h"
@@ -30,7 +30,7 @@ body_build(CiContext *ctx, void *arg)
     b->code = backend->compiler->build_text(ctx, b->queue, b->source, b->options);
 }
 
-/* Without the lock, because a compiler runs. */
+/* Without the GIL, because it runs a compiler. */
 static int
 build(CxState *state, Build *b)
 {
@@ -50,7 +50,8 @@ build(CxState *state, Build *b)
     return status == CI_OK ? 0 : -1;
 }
 
-/* user_code(source, options, device): its function cinductor_kernel. */
+/* user_code(source, options, device): compiles the source; returns its function
+ * cinductor_kernel. */
 PyObject *
 cx_user_code(PyObject *module, PyObject *args)
 {
@@ -154,7 +155,7 @@ typedef struct DeviceCall {
     Launch l;
     int nreads;
     bool is_result[MOST];
-    void *temporary[MOST]; /* what is written and is not wanted */
+    void *temporary[MOST]; /* memory for results that are not wanted */
     size_t bytes[MOST];
 } DeviceCall;
 
@@ -213,7 +214,8 @@ ask(CxState *state, DeviceCall *d, PyObject *callable)
     return failed ? -1 : 0;
 }
 
-/* Memory for what the kernel writes: of the result, or its own; with what was there. */
+/* Allocates the memory that the kernel writes: the result's, or temporary memory, with the
+ * former contents. */
 static int32_t
 take_memory(DeviceCall *d)
 {

@@ -1,5 +1,5 @@
-/* Running the Python wrapper that the compiler printed. Its text is compiled once, with the few
- * names it uses: empty, part, as_strided, assert_size_stride, item, check, the kernels k<n> and the
+/* Runs the Python wrapper that the compiler printed. Its text is compiled once, with the names
+ * it uses: empty, part, as_strided, assert_size_stride, item, check, the kernels k<n> and the
  * library calls. No other source is ever run. */
 #include "base/os.h"
 #include "program/program.h"
@@ -30,7 +30,7 @@ wrapper_empty(PyObject *self, PyObject *args)
     return cx_array_new(p->state, dtype, rank, sizes, strides);
 }
 
-/* Memory of a pool's, which lives as long as it is used. */
+/* A buffer within a memory pool, which it keeps alive. */
 static PyObject *
 wrapper_part(PyObject *self, PyObject *args)
 {
@@ -110,8 +110,8 @@ dtype_of_number(PyObject *value)
 /* Name of the observer in the wrapper's namespace. */
 #define OBSERVER "observer"
 
-/* Tells who watches of what has just run: (letter, number, began, ended), in nanoseconds of the clock
- * of time.perf_counter_ns. */
+/* Calls the observer with (letter, number, began, ended) of the last line, in nanoseconds of
+ * time.perf_counter_ns. */
 static int
 tell_observer(CxProgram *p, const char *letter, int number, int64_t began)
 {
@@ -127,7 +127,7 @@ tell_observer(CxProgram *p, const char *letter, int number, int64_t began)
     return done == NULL ? -1 : 0;
 }
 
-/* k<n>(buffers…, scalars…, symbols…); self is (program, n). */
+/* k<n>(buffers…, scalars…, symbols…): runs kernel n; self is (program, n). */
 static PyObject *
 wrapper_kernel(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
 {
@@ -184,7 +184,7 @@ done:
     return result;
 }
 
-/* e<n>(operands…, result); self is (program, n). */
+/* e<n>(operands…, result): makes library call n; self is (program, n). */
 static PyObject *
 wrapper_extern(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
 {
@@ -282,7 +282,8 @@ add_numbered(CxProgram *p, PyObject *names, const char *name, int number, PyMeth
     return result;
 }
 
-/* The functions hold the program and the program the wrapper: a cycle that the collector sees. */
+/* The functions refer to the program and the program to the wrapper: a cycle for the garbage
+ * collector. */
 static PyObject *
 make_names(CxProgram *p)
 {
@@ -305,7 +306,7 @@ make_names(CxProgram *p)
     return names;
 }
 
-/* wrapper_names(): for who runs the printed wrapper as a file of its own. */
+/* wrapper_names(): for code that runs the printed wrapper as a separate file. */
 PyObject *
 cx_program_wrapper_names(PyObject *self, PyObject *unused)
 {
@@ -339,7 +340,7 @@ int
 cx_wrapper_run(CxRun *run)
 {
     CxProgram *p = run->program;
-    PyObject *wrapper = Py_NewRef(p->wrapper); /* which an observer's end takes away */
+    PyObject *wrapper = Py_NewRef(p->wrapper); /* removing the observer clears it */
     run->values =
         PyObject_Vectorcall(wrapper, run->input_objects, (size_t)p->graph->ninputs, NULL);
     Py_DECREF(wrapper);
@@ -351,7 +352,7 @@ cx_wrapper_run(CxRun *run)
     return 0;
 }
 
-/* If a program is observed, its printed wrapper runs it, so that each launch is a call. */
+/* Observes a program: its printed wrapper runs instead, so that each launch is a call. */
 PyObject *
 cx_program_observe(PyObject *self, PyObject *observer)
 {
@@ -369,6 +370,6 @@ cx_program_observe(PyObject *self, PyObject *observer)
     if (observer != Py_None && PyDict_SetItemString(names, OBSERVER, observer) < 0)
         return NULL;
     if (observer == Py_None && PyDict_DelItemString(names, OBSERVER) < 0)
-        PyErr_Clear(); /* nobody did */
+        PyErr_Clear(); /* there was no observer */
     Py_RETURN_TRUE;
 }

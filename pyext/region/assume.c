@@ -1,11 +1,12 @@
-/* Python's statements about sizes: a branch condition holds while the branch is captured; a
- * decision can be undone. */
+/* Conditions on sizes: a branch condition holds while the branch is captured, and a decision can
+ * be undone. */
 #include "graph/methods.h"
 #include "region/region.h"
 #include "value/index.h"
 #include "value/python_number.h"
 
-/* 1: a relation of sizes; 0: another condition, of which nothing can be said. */
+/* Reads a condition: 1 if it is a relation of sizes, 0 if it is another one, about which nothing
+ * is known. */
 static int
 condition_from(CxTracer *t, PyObject *condition, CiRelation *relation, const CiExpr **a,
                const CiExpr **b)
@@ -58,7 +59,7 @@ cx_method_assume(PyObject *self, PyObject *args, PyObject *kwargs)
     return status < 0 ? NULL : PyLong_FromLong(token);
 }
 
-/* True if sizes, and nothing else, decide what it is. */
+/* True if the value depends on sizes only. */
 static bool
 is_of_sizes(const CxStorage *s, int depth)
 {
@@ -72,8 +73,8 @@ is_of_sizes(const CxStorage *s, int depth)
            (s->parents[1] == NULL || is_of_sizes(s->parents[1], depth + 1));
 }
 
-/* sample_truth(number): its truth in this call where sizes alone decide that, and they are known;
- * it is not guarded. Else None. */
+/* sample_truth(number): its truth in this call, if it only depends on sizes that are known; it
+ * is not guarded. Else None. */
 PyObject *
 cx_method_sample_truth(PyObject *self, PyObject *value)
 {
@@ -88,9 +89,8 @@ cx_method_sample_truth(PyObject *self, PyObject *value)
     return sample < 0 ? NULL : PyBool_FromLong(sample);
 }
 
-/* note_sample(number, condition, chosen): notes of a number of Python's, which the graph makes
- * where a condition on sizes chooses, what it is in this call; whoever forces it has the condition
- * guarded. */
+/* note_sample(number, condition, chosen): records the value in this call of a Python number that
+ * the graph selects by a condition on sizes. Code that needs the value guards the condition. */
 PyObject *
 cx_method_note_sample(PyObject *self, PyObject *args)
 {

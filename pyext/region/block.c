@@ -1,5 +1,6 @@
-/* Blocks that are built apart: opened, built into by whatever runs then, and closed. What may be
- * computed without need is spliced into the block around; of others region.c makes regions. */
+/* Blocks: opened, built into by the code that runs next, and closed. A block whose nodes may be
+ * computed needlessly is spliced into the surrounding block; region.c makes regions of the
+ * others. */
 #include "graph/methods.h"
 #include "program/program.h"
 #include "region/region.h"
@@ -94,8 +95,8 @@ keep_scopes(CxBlock *b)
     return 0;
 }
 
-/* close(keeps=False): keeps: its values can be used in the block opened next, until one goes back
- * to a mark from before it: the body of a while sees what its condition computes. */
+/* close(keeps=False): closes the block. With keeps, its values may be used in the block opened
+ * next, until a rollback to an earlier mark: the body of a while uses values of its condition. */
 static PyObject *
 block_close(PyObject *self, PyObject *args)
 {
@@ -120,8 +121,8 @@ block_close(PyObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* Opens it once more. What was made in it is a value again if nothing has been begun since; values
- * that were held are reached in any case. */
+/* reopen(): opens the block again. Its nodes may be used again if no other scope was begun
+ * since; held values may always be used. */
 static PyObject *
 block_reopen(PyObject *self, PyObject *unused)
 {
@@ -151,7 +152,7 @@ body_splice(CiContext *ctx, void *arg)
     b->block->nnodes = 0;
 }
 
-/* The nodes of a closed block become the outer block's. */
+/* splice(): moves the nodes of a closed block into the surrounding block. */
 static PyObject *
 block_splice(PyObject *self, PyObject *unused)
 {
@@ -167,7 +168,8 @@ block_splice(PyObject *self, PyObject *unused)
     Py_RETURN_NONE;
 }
 
-/* live_out(value): a number for the value as it is now, good also when the block is closed. */
+/* live_out(value): holds the current value and returns its number, which stays valid when the
+ * block is closed. */
 static PyObject *
 block_live_out(PyObject *self, PyObject *value)
 {
@@ -190,7 +192,7 @@ block_live_out(PyObject *self, PyObject *value)
     return PyLong_FromLong(b->nheld++);
 }
 
-/* value(k): the held value, for use in the block it was spliced into. */
+/* value(k): the held value, for use in the block that this one was spliced into. */
 static PyObject *
 block_value(PyObject *self, PyObject *number)
 {
@@ -201,7 +203,7 @@ block_value(PyObject *self, PyObject *number)
     return node ? cx_traced_from_node(b->tracer, node, node->kind) : NULL;
 }
 
-/* True if a symbol has a value only inside. */
+/* True if a symbol is only defined inside the block. */
 static bool
 is_of_block(const CxBlock *b, const CiExpr *symbol)
 {
@@ -224,8 +226,8 @@ body_blank(CiContext *ctx, void *arg)
         b->at.result = ci_graph_const(b->at.graph, like->dtype, like->kind, zero, b->at.loc);
 }
 
-/* undefined(k): a placeholder of the held value's type that is never read. None if its sizes are
- * known only inside. */
+/* undefined(k): a placeholder of the held value's type whose contents are never read. None if
+ * its sizes are only known inside. */
 static PyObject *
 block_undefined(PyObject *self, PyObject *number)
 {
@@ -269,7 +271,7 @@ cx_kind_from(PyObject *name)
     return -1;
 }
 
-/* param(like) or param(dtype, kind): a new value that is the block's parameter. */
+/* param(like) or param(dtype, kind): adds a parameter to the block and returns it. */
 static PyObject *
 block_param(PyObject *self, PyObject *args)
 {
@@ -297,8 +299,8 @@ block_param(PyObject *self, PyObject *args)
     return cx_traced_from_node(b->tracer, build.at.result, build.kind);
 }
 
-/* ---- trip counts ----
- * index(extent): the loop variable in [0, extent), which is the block's first parameter. */
+/* ---- iteration counts ---- index(extent): the loop variable in [0, extent), which is the
+ * block's first parameter. */
 
 typedef struct Trip {
     CxTracer *tracer;
@@ -339,7 +341,7 @@ block_index(PyObject *self, PyObject *extent)
     return cx_traced_int(t, b->index);
 }
 
-/* bind(array): the parameter is a new version of the array's memory. */
+/* bind(array): adds a parameter that becomes the version of the array's memory. */
 static PyObject *
 block_bind(PyObject *self, PyObject *value)
 {
@@ -374,7 +376,7 @@ body_result(CiContext *ctx, void *arg)
     ci_graph_block_result(b->at.graph, b->block, node);
 }
 
-/* result(value, like=None): like gives the order of axes in memory. */
+/* result(value, like=None): adds a result; like gives the stride order. */
 static PyObject *
 block_result(PyObject *self, PyObject *args)
 {
@@ -393,9 +395,9 @@ block_result(PyObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* ---- what a block has ---- */
+/* ---- queries ---- */
 
-/* A number of Python's that is computed as NumPy's would be. */
+/* True for a Python number that is computed by the same operation as NumPy's. */
 static bool
 is_either_way(const CiNode *node)
 {
@@ -405,7 +407,7 @@ is_either_way(const CiNode *node)
            (of == CI_DTYPE_f64 || of == CI_DTYPE_c128);
 }
 
-/* Text of what the block computes, for comparison with another run of the same source. */
+/* The text of the block's nodes, to compare with another run of the same source. */
 static PyObject *
 get_trace(PyObject *self, void *closure)
 {
@@ -425,7 +427,7 @@ get_trace(PyObject *self, void *closure)
     return list;
 }
 
-/* Nodes that may be computed without need: of no elements but one, and they cannot fail. */
+/* True if the node may be computed needlessly: it has one element and cannot fail. */
 static bool
 is_harmless(const CiNode *node)
 {
@@ -502,12 +504,12 @@ static PyMethodDef block_methods[] = {
 };
 
 static PyGetSetDef block_getset[] = {
-    {"trace", get_trace, NULL, "What it computes, as numbers.", NULL},
-    {"is_harmless", get_is_harmless, NULL, "Whether it may be computed without need.", NULL},
-    {"has_effects", get_has_effects, NULL, "Whether it checks something, or calls a library.",
+    {"trace", get_trace, NULL, "The text of its nodes.", NULL},
+    {"is_harmless", get_is_harmless, NULL, "True if it may be computed needlessly.", NULL},
+    {"has_effects", get_has_effects, NULL, "True if it contains checks or library calls.",
      NULL},
-    {"nodes", get_count, NULL, "Nodes, those of blocks inside included.", NULL},
-    {"work", get_count, NULL, "Nodes that compute something.", (void *)1},
+    {"nodes", get_count, NULL, "Number of nodes, including those of inner blocks.", NULL},
+    {"work", get_count, NULL, "Number of nodes that compute something.", (void *)1},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -515,7 +517,7 @@ static PyType_Slot block_slots[] = {
     CX_SLOT(Py_tp_dealloc, block_dealloc),
     CX_SLOT(Py_tp_methods, block_methods),
     CX_SLOT(Py_tp_getset, block_getset),
-    {Py_tp_doc, "A block of the pending graph that is built apart."},
+    {Py_tp_doc, "A block of the pending graph, from which a region is made."},
     {0, NULL},
 };
 

@@ -1,5 +1,5 @@
-/* Marks: places in the pending graph that can be gone back to; see dominance.c for the nodes, and
- * version.c for the memory. */
+/* Marks: positions in the pending graph to which capture can roll back. See dominance.c for the
+ * nodes, and version.c for the memory. */
 #include "graph/methods.h"
 #include "region/region.h"
 #include "value/index.h"
@@ -10,10 +10,10 @@ typedef struct CxMark {
     PyObject_HEAD CxTracer *tracer;
     CiBlock *at;
     unsigned epoch;
-    uint32_t nexprs; /* of the tracer's sym */
-    unsigned newest; /* storage */
+    uint32_t nexprs; /* of the tracer's sym at the mark */
+    unsigned newest; /* storage at the mark */
     int nnodes, nopen, nchanges, nguards;
-    int ninferred; /* guards of the graph's own */
+    int ninferred; /* guards made by the graph */
 } CxMark;
 
 static void
@@ -74,7 +74,7 @@ cx_method_mark(PyObject *self, PyObject *unused)
     return (PyObject *)m;
 }
 
-/* Reopens the decisions made since the mark from the sizes of this call. */
+/* Forgets guards that were decided since the mark by the sizes of this call. */
 static PyObject *
 mark_forget_guards(PyObject *self, PyObject *unused)
 {
@@ -124,7 +124,7 @@ append_written(CxTracer *t, PyObject *list, CxStorage *s)
     return result;
 }
 
-/* The storages of before that have another version by now, as whole arrays. */
+/* The storages that existed at the mark and have another version now, as whole arrays. */
 static PyObject *
 mark_written(PyObject *self, PyObject *unused)
 {
@@ -148,7 +148,7 @@ mark_written(PyObject *self, PyObject *unused)
     return list;
 }
 
-/* had(array): whether the memory was there. */
+/* had(array): True if the memory existed at the mark. */
 static PyObject *
 mark_had(PyObject *self, PyObject *value)
 {
@@ -157,11 +157,12 @@ mark_had(PyObject *self, PyObject *value)
     if (!cx_is_traced(value))
         return cx_misuse(m->tracer->state, "had() takes a Traced value");
     const CxStorage *s = ((CxTraced *)value)->storage;
-    bool is_real = s->value != NULL; /* also what a body is the first to look at */
+    bool is_real = s->value != NULL; /* also true for an array that the body is the first to read */
     return PyBool_FromLong(is_real || s->serial <= m->newest);
 }
 
-/* most(size): its largest value in terms of what there was; None: it has no such bound. */
+/* most(size): an upper bound of the size in terms that existed at the mark; None if there is
+ * none. */
 static PyObject *
 mark_most(PyObject *self, PyObject *size)
 {
@@ -189,8 +190,8 @@ get_work(PyObject *self, void *closure)
 }
 
 static PyGetSetDef mark_getset[] = {
-    {"is_valid", get_is_valid, NULL, "Whether one can go back: nothing has been run since.", NULL},
-    {"work", get_work, NULL, "Nodes of the open block since that compute arrays or NumPy's numbers.",
+    {"is_valid", get_is_valid, NULL, "True if a rollback is possible, because no graph has been run since.", NULL},
+    {"work", get_work, NULL, "Number of nodes built since in the open block that compute arrays or NumPy scalars.",
      NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
@@ -208,7 +209,7 @@ static PyType_Slot mark_slots[] = {
     CX_SLOT(Py_tp_dealloc, mark_dealloc),
     CX_SLOT(Py_tp_getset, mark_getset),
     CX_SLOT(Py_tp_methods, mark_methods),
-    {Py_tp_doc, "A place in the pending graph that can be gone back to."},
+    {Py_tp_doc, "A position in the pending graph to which capture can roll back."},
     {0, NULL},
 };
 
@@ -234,7 +235,7 @@ body_check(CiContext *ctx, void *arg)
     (void)ci_graph_check(c->tracer->graph, c->condition, ci_intern(ctx, c->why), c->loc);
 }
 
-/* check(condition, why): where the bool is false when the program runs, the call is Python's. */
+/* check(condition, why): if the bool is false at run time, the original function runs the call. */
 PyObject *
 cx_method_check(PyObject *self, PyObject *args)
 {

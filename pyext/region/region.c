@@ -26,7 +26,7 @@ body_region(CiContext *ctx, void *arg)
                     b->at.loc);
 }
 
-/* The results, which are the last nodes of the block. */
+/* The results: the last nodes of the block. */
 static PyObject *
 results_of(CxTracer *t, const Build *b, PyObject *kinds)
 {
@@ -36,7 +36,7 @@ results_of(CxTracer *t, const Build *b, PyObject *kinds)
     for (int k = at->nnodes - last->nresults; list != NULL && k < at->nnodes; k++) {
         int kind = cx_kind_from(PyTuple_GET_ITEM(kinds, k - at->nnodes + last->nresults));
         if (kind >
-            CI_KIND_array) /* a NumPy scalar that a run took as its input is an array there */
+            CI_KIND_array) /* a NumPy scalar that was an input of a run is an array there */
             ci_node_set_kind(at->nodes[k], (CiKind)kind);
         PyObject *item = kind < 0 ? NULL : cx_traced_from_node(t, at->nodes[k], (CiKind)kind);
         if (item == NULL || PyList_Append(list, item) < 0)
@@ -67,7 +67,7 @@ fill_blocks(Build *b, CxTracer *t, PyObject *blocks)
     return 0;
 }
 
-/* region(op, blocks, entries, kinds): the values it makes, of these kinds. */
+/* region(op, blocks, entries, kinds): makes the region; returns its results, of these kinds. */
 PyObject *
 cx_method_region(PyObject *self, PyObject *args)
 {
@@ -113,7 +113,7 @@ done:
     return result;
 }
 
-/* set_version(value): from here on the array's memory holds the value. */
+/* set_version(value): makes the value the current version of the array's memory. */
 PyObject *
 cx_traced_set_version(PyObject *self, PyObject *value)
 {
@@ -144,7 +144,7 @@ body_select(CiContext *ctx, void *arg)
     s->at.result = ci_node_set_kind(node, s->kind);
 }
 
-/* select(condition, a, b, kind) of single values of one dtype. */
+/* select(condition, a, b, kind): selects one of two scalars of one dtype. */
 PyObject *
 cx_method_select(PyObject *self, PyObject *args)
 {

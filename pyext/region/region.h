@@ -1,4 +1,4 @@
-/* Blocks that are built apart, the regions made of them, and marks to go back to. */
+/* Blocks, the regions made of them, and marks for rollback. */
 #ifndef CX_REGION_H
 #define CX_REGION_H
 
@@ -10,20 +10,20 @@ typedef struct CxBlock {
     PyObject_HEAD CxTracer *tracer;
     CiBlock *block, *outer;
     unsigned epoch;
-    uint32_t nexprs; /* of the tracer's sym when it was opened first */
+    uint32_t nexprs; /* of the tracer's sym when the block was first opened */
     int nopen;
-    const CiExpr *extent, *index; /* of a `for`; of the tracer's sym */
-    CiNode **held;                /* values kept for when the block is closed */
+    const CiExpr *extent, *index; /* for a `for`; in the tracer's sym */
+    CiNode **held;                /* values kept after the block is closed */
     int nheld, capheld;
-    unsigned *scopes; /* of building it, while it is closed */
+    unsigned *scopes; /* scopes of building, while it is closed */
     int nscopes;
     bool is_open;
 } CxBlock;
 
 /* The node of a Traced value, or of (block, number); NULL with an exception. */
 CiNode *cx_region_node(CxTracer *tracer, PyObject *value);
-bool cx_block_is_usable(CxBlock *block); /* else an exception is set */
-int cx_kind_from(PyObject *name);        /* -1: no kind, and an exception */
+bool cx_block_is_usable(CxBlock *block); /* else sets an exception */
+int cx_kind_from(PyObject *name);        /* -1 with an exception if there is no such kind */
 
 /* region_view.c, region_truths.c: methods of the type Block. */
 PyObject *cx_block_last_value(PyObject *self, PyObject *value);

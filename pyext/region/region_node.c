@@ -1,5 +1,5 @@
-/* Nodes by what stands for them in Python: a Traced value, or a block and the number of a value that
- * it holds. */
+/* Finds nodes from their Python representation: a Traced value, or a block and the number of a
+ * value that it holds. */
 #include "region/region.h"
 
 bool

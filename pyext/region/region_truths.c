@@ -1,5 +1,5 @@
-/* Conditions that an iteration's number alone decides: what they are in each iteration of a
- * `for`, found while the program is captured. */
+/* Evaluates, during capture, conditions that only depend on the number of the iteration: their
+ * truth in each iteration of a `for`. */
 #include "graph/methods.h"
 #include "region/region.h"
 
@@ -10,7 +10,7 @@ typedef struct Truths {
     CiNode *condition;
     int64_t trip, count;
     bool is_known;
-    char *found; /* a truth for each iteration */
+    char *found; /* the truth in each iteration */
 } Truths;
 
 static int64_t
@@ -64,7 +64,7 @@ operator_value(CiContext *ctx, Truths *t, const CiNode *node, int depth)
     }
 }
 
-/* A result of an `if` is that of the block that is taken. */
+/* The value of an `if`'s result is that of the block that is taken. */
 static int64_t
 result_value(CiContext *ctx, Truths *t, const CiNode *node, int depth)
 {
@@ -77,7 +77,7 @@ result_value(CiContext *ctx, Truths *t, const CiNode *node, int depth)
     return node_value(ctx, t, taken->results[node->index], depth + 1);
 }
 
-/* The node's value in the iteration; `is_known` is false where data have a part in it. */
+/* The node's value in the iteration; `is_known` is false if it depends on data. */
 static int64_t
 node_value(CiContext *ctx, Truths *t, const CiNode *node, int depth)
 {
@@ -115,8 +115,8 @@ truth_list(const Truths *t)
     return list;
 }
 
-/* truths(condition, count): a list with the condition's truth in each iteration of the body of a
- * `for`; None where not the iteration's number alone decides. */
+/* truths(condition, count): the truth of a condition in each iteration of a `for`, as a list;
+ * None if it depends on more than the number of the iteration. */
 PyObject *
 cx_block_truths(PyObject *self, PyObject *args)
 {

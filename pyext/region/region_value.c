@@ -1,9 +1,9 @@
-/* Values as captured loops and branches need them: queries and conversions. */
+/* Queries and conversions of values for captured loops and branches. */
 #include "graph/methods.h"
 #include "value/build.h"
 #include "value/index.h"
 
-/* as_data(value): an int that is known only when the program runs as what the program computes. */
+/* as_data(value): computes an int that is only known at run time as a value of the program. */
 PyObject *
 cx_traced_as_data(PyObject *self, PyObject *unused)
 {
@@ -27,8 +27,8 @@ expr_of(PyObject *value)
                                                                 : NULL;
 }
 
-/* is_positive(int): True or False where that is known or, of what depends on the arguments, as it is
- * but for empty arrays; else None. */
+/* is_positive(int): True or False if known, also if only empty arrays are an exception; else
+ * None. */
 PyObject *
 cx_method_is_positive(PyObject *self, PyObject *value)
 {
@@ -57,7 +57,7 @@ body_symbol(CiContext *ctx, void *arg)
     d->symbol = ci_expr_unbacked(d->tracer->sym, name, d->low, d->limit);
 }
 
-/* define(int, low, limit): the int that data decide, as an expression; None: no bound. */
+/* define(int, low, limit): a data-dependent int as an expression; a bound of None is absent. */
 PyObject *
 cx_method_define(PyObject *self, PyObject *args)
 {
@@ -91,7 +91,8 @@ typedef struct Growing {
     const CiExpr *e, *symbol, *factor, *rest;
 } Growing;
 
-/* By two values so large that what a minimum or maximum makes of small ones is gone. */
+/* Finds the line through two large values of the symbol, where minima and maxima with small
+ * numbers have no effect. */
 static void
 body_line(CiContext *ctx, void *arg)
 {
@@ -107,8 +108,8 @@ body_line(CiContext *ctx, void *arg)
     g->rest = ci_expr_sub(sym, once, ci_expr_mul(sym, g->factor, large));
 }
 
-/* as_line(size, symbol): (a, b) where the size is a * symbol + b of a constant a that is not less
- * than one, as far as large ones tell; None where it is not. */
+/* as_line(size, symbol): (a, b) if the size is a * symbol + b for large values of the symbol,
+ * with a constant a >= 1; else None. */
 PyObject *
 cx_method_as_line(PyObject *self, PyObject *args)
 {
@@ -129,8 +130,8 @@ cx_method_as_line(PyObject *self, PyObject *args)
     return Py_BuildValue("(LN)", (long long)factor, cx_size_object(t, g.rest));
 }
 
-/* fitted(like): the array with its sizes written as like's are, where they are known to be
- * equal; None where they are not. */
+/* fitted(like): the array with its sizes written as like's, if they are known to be equal; else
+ * None. */
 PyObject *
 cx_traced_fitted(PyObject *self, PyObject *like)
 {

@@ -1,6 +1,6 @@
-/* What a region's iterations leave behind: sizes and views as the last iteration has them, and
- * arrays whose sizes change from iteration to iteration. Such an array is in the first elements
- * of a buffer that is large enough for all iterations; how many they are is carried beside it. */
+/* Live-out values of a region: sizes and views as in the last iteration, and arrays whose sizes
+ * change from iteration to iteration. Such an array is stored in the first elements of a buffer
+ * with capacity for all iterations; its number of elements is carried separately. */
 #include "graph/methods.h"
 #include "region/region.h"
 #include "value/build.h"
@@ -63,7 +63,7 @@ body_view(CiContext *ctx, void *arg)
     }
 }
 
-/* The starts and steps of a view, as many as its parent has axes, and one for a diagonal. */
+/* The starts and steps of a view: one for each axis of its parent, and one for a diagonal. */
 static void
 body_starts(CiContext *ctx, void *arg)
 {
@@ -85,7 +85,7 @@ view_is_fixed(const CxView *v, const CiExpr *symbol)
            all_are_fixed(below, v->steps, symbol);
 }
 
-/* True if the view, or one that it is a view of, is another in each iteration. */
+/* True if the view, or one that it is based on, differs between iterations. */
 static bool
 is_of_trip(const CxView *v, const CiExpr *symbol)
 {
@@ -97,7 +97,7 @@ is_of_trip(const CxView *v, const CiExpr *symbol)
     return depends || (v->parent != NULL && is_of_trip(v->parent, symbol));
 }
 
-/* The view, with those that it is a view of, in the last iteration. */
+/* The view, and those that it is based on, as in the last iteration. */
 static PyObject *
 last_view(Substitute *s, CxStorage *storage, CxView *from)
 {
@@ -126,8 +126,8 @@ last_view(Substitute *s, CxStorage *storage, CxView *from)
     return result;
 }
 
-/* last_value(int or view): what it is in the last iteration of the body of a `for`; None when it
- * is no expression of the iteration and of what is fixed. */
+/* last_value(int or view): its value in the last iteration of a `for`; None if it is not an
+ * expression of the iteration and of values defined outside. */
 PyObject *
 cx_block_last_value(PyObject *self, PyObject *value)
 {
@@ -155,8 +155,8 @@ cx_block_last_value(PyObject *self, PyObject *value)
 
 /* ---- sizes that vary ---- */
 
-/* varying(a, b): the axes along which two values of one dtype and order differ in size, none where
- * they are of one type; None for values that differ in more. */
+/* varying(a, b): the axes along which two values of one dtype and stride order differ in size
+ * (an empty tuple if their types are equal); None for other differences. */
 PyObject *
 cx_method_varying(PyObject *self, PyObject *args)
 {
@@ -184,8 +184,8 @@ cx_method_varying(PyObject *self, PyObject *args)
     return axes;
 }
 
-/* undefined(like, shape): an array of like's dtype whose contents nobody looks at; of as many axes
- * it has like's order, else C's. */
+/* undefined(like, shape): an array of like's dtype whose contents are never read. With as many
+ * axes as like it has like's stride order, else C order. */
 PyObject *
 cx_method_undefined(PyObject *self, PyObject *args)
 {
@@ -205,7 +205,7 @@ cx_method_undefined(PyObject *self, PyObject *args)
     return cx_traced_from_node(t, node, CI_KIND_array);
 }
 
-/* count(shape): how many elements it has. */
+/* count(shape): its number of elements. */
 PyObject *
 cx_method_count(PyObject *self, PyObject *shape)
 {
@@ -218,8 +218,8 @@ cx_method_count(PyObject *self, PyObject *shape)
     return count == NULL ? NULL : cx_size_object(t, count);
 }
 
-/* True if a view's elements lie one after the other: it leaves out whole rows of its memory, and
- * may give what is left another shape. */
+/* True if a view's elements are contiguous: it selects whole rows of its base, and may reshape
+ * them. */
 static bool
 is_dense(const CxView *v, const CiNode *base)
 {
@@ -232,7 +232,7 @@ is_dense(const CxView *v, const CiNode *base)
     return result;
 }
 
-/* detached(): a view's value as an array of its own, without a copy where it lies densely. */
+/* detached(): the value of a view as a separate array, without a copy if it is contiguous. */
 PyObject *
 cx_traced_detached(PyObject *self, PyObject *unused)
 {

@@ -1,4 +1,5 @@
-/* What a compiled function takes for its own, compared before each call: four pointers. */
+/* The code, defaults and keyword defaults of the function that a compiled function runs. They
+ * may be assigned, so they are compared before each call. */
 #include "replay/body.h"
 
 PyObject *
@@ -25,7 +26,8 @@ cx_body_note(CxBody *body, PyObject *function)
     Py_XSETREF(body->function, f);
 }
 
-/* Keyword defaults are in a dict, which may be changed in place. */
+/* True if the keyword defaults are the signature's. They are in a dict, which may be changed in
+ * place. */
 static bool
 has_named(PyObject *named, const CxSignature *signature)
 {
@@ -55,7 +57,7 @@ cx_body_place(PyObject *fn)
 {
     PyObject *function = cx_python_function(fn);
     PyObject *code = function ? PyFunction_GET_CODE(function) : NULL;
-    Py_XDECREF(function); /* fn keeps it */
+    Py_XDECREF(function); /* fn holds a reference */
     if (code == NULL || !PyUnicode_Check(((PyCodeObject *)code)->co_filename))
         return NULL;
     return cx_place_text(code);

@@ -1,12 +1,13 @@
-/* A call of a compiled function. It binds its arguments to the parameters, tries the specializations by
- * their guards, and asks Python (miss) when none fits. The table of specializations is a tuple, replaced
- * whole: a call in progress keeps the one it began with. */
+/* A call of a compiled function. It binds arguments to parameters, tries the specializations by
+ * their guards, and calls Python (miss) if none matches. The table of specializations is an
+ * immutable tuple that is replaced as a whole, so a call in progress keeps its own. */
 #include "replay/function.h"
 
 #include "base/os.h"
 #include "state/stance.h"
 
-/* One call. Its parameters are those of when it was bound: code that it runs may renew the function. */
+/* One call. It keeps the parameters with which it was bound, because code that it runs may
+ * refresh the function. */
 typedef struct Call {
     PyObject *const *args; /* as given */
     size_t nargsf;
@@ -15,7 +16,7 @@ typedef struct Call {
     int count, renewals, stance;
 } Call;
 
-/* After so many of them they are compiled for. */
+/* after that many unusual calls they are compiled */
 enum { MOST_UNUSUAL = 8 };
 
 /* ---- the table ---- */
@@ -37,8 +38,8 @@ cx_table_with(PyObject *table, PyObject *spec, bool at_front)
     return made;
 }
 
-/* One that answers twice in a row moves to the front: recent use orders the table, and calls that
- * alternate leave it alone. */
+/* Moves a specialization that ran two calls in a row to the front. Alternating calls do not
+ * reorder the table. */
 static void
 note_use(CxFunction *f, PyObject *table, Py_ssize_t number)
 {
@@ -56,7 +57,7 @@ note_use(CxFunction *f, PyObject *table, Py_ssize_t number)
 
 /* ---- calls ---- */
 
-/* Runs the original function, and counts that. */
+/* Runs the original function and counts the call. */
 static PyObject *
 call_itself(CxFunction *f, const Call *call)
 {
@@ -64,8 +65,8 @@ call_itself(CxFunction *f, const Call *call)
     return PyObject_Vectorcall(f->fn, call->args, call->nargsf, call->names);
 }
 
-/* NumPy gives its warnings for a run that raised floating-point flags: the function once more, in
- * NumPy. What cannot be called once more is warned of in its place. */
+/* NumPy gives the warnings for a run that raised float flags: the original function runs again
+ * in NumPy. For a call that cannot be repeated, cinductor gives the warning. */
 static PyObject *
 diagnose(CxFunction *f, const Call *call, PyObject *result, CxSpecialization *spec,
          unsigned suspects)
@@ -164,7 +165,7 @@ refuse(CxFunction *f, const Call *call, PyObject *table)
     return NULL;
 }
 
-/* The function itself, where a specialization fits. */
+/* Runs the original function where a specialization matches. */
 static PyObject *
 call_numpy(CxFunction *f, CxNumpyTiming *trial, const Call *call)
 {
@@ -176,11 +177,11 @@ call_numpy(CxFunction *f, CxNumpyTiming *trial, const Call *call)
     return result;
 }
 
-/* A call that no specialization answers. */
+/* Handles a call that no specialization matches. */
 static PyObject *
 call_unknown(CxFunction *f, const Call *call, PyObject *table)
 {
-    if (f->renewals != call->renewals) /* by a guard that ran code of the user's */
+    if (f->renewals != call->renewals) /* a guard ran user code that changed the function */
         return Py_NewRef(f->state->missing);
     if (call->stance == CX_STANCE_eager_on_recompile)
         return call_itself(f, call);
@@ -188,7 +189,8 @@ call_unknown(CxFunction *f, const Call *call, PyObject *table)
                                                        : call_miss(f, call);
 }
 
-/* MISSING: what the call was to be compiled for has changed meanwhile, and it looks again. */
+/* Makes one attempt. MISSING: the table changed while the call was being compiled, and the
+ * caller tries again. */
 static PyObject *
 call_once(CxFunction *f, const Call *call)
 {
@@ -226,9 +228,9 @@ done:
     return result;
 }
 
-/* ---- the function's own code and defaults, which may be set ---- */
+/* ---- assignment to the function's code and defaults ---- */
 
-/* The parameters anew; what was compiled is forgotten by `renew`. */
+/* Reads the parameters again; `renew` drops the specializations. */
 static int
 renew(CxFunction *f)
 {
@@ -254,7 +256,8 @@ renew(CxFunction *f)
     return 0;
 }
 
-/* The context's or the process's; where that is the default, the function's own. -1 with an exception. */
+/* The stance of the context or the process; if that is the default, the function's own. -1 with
+ * an exception. */
 static int
 stance_of(CxFunction *f)
 {
@@ -267,7 +270,7 @@ stance_of(CxFunction *f)
     return stance == CX_STANCE_default ? f->stance : stance;
 }
 
-/* Arguments that have to be put in order. */
+/* Handles arguments that must first be bound to parameters. */
 static PyObject *
 call_bound(CxFunction *f, Call *call)
 {
@@ -280,7 +283,7 @@ call_bound(CxFunction *f, Call *call)
                                    call->names, bound);
     if (status > 0)
         result = call_once(f, call);
-    else if (status == 0) /* raises the TypeError that names what is wrong */
+    else if (status == 0) /* raises the TypeError with the message */
         result = PyObject_Vectorcall(f->fn, call->args, call->nargsf, call->names);
     for (int k = 0; k < call->count; k++)
         Py_XDECREF(bound[k]);
@@ -301,7 +304,7 @@ call_compiled(CxFunction *f, Call *call)
     call->renewals = f->renewals;
     if (call->names != NULL || nargs != call->count || f->signature.npositional != call->count)
         return call_bound(f, call);
-    /* All positional and complete: the caller's references do. */
+    /* All arguments are positional and complete: the caller's references are enough. */
     if (f->twins.count > 0 &&
         cx_device_variants_call(f->state, &f->twins, f->miss, call->args, nargs, &result))
         return result;

@@ -1,9 +1,9 @@
-/* A function that has been called with arrays of a device has a twin, which takes and gives their
- * handles (python/cinductor/arrays/calls.py). Here calls like one that was answered before go to it:
- * arrays become handles, and handles in the result arrays. */
+/* A function that was called with device arrays has a device variant, which takes and returns
+ * the arrays' handles (python/cinductor/arrays/calls.py). This file passes calls with known
+ * kinds of arguments to it: arrays become handles, and handles in the result become arrays. */
 #include "replay/device_call.h"
 
-/* How the arguments live; false where that is not for here. */
+/* Finds the devices of the arguments; false if the call is not handled here. */
 static bool
 describe(const CxState *state, PyObject *const *args, Py_ssize_t count, CxTwin *out)
 {
@@ -80,7 +80,7 @@ cx_twins_visit(const CxDeviceVariants *twins, visitproc visit, void *arg)
     return 0;
 }
 
-/* It is no array, and holds none. */
+/* True for a value that is no array and contains none. */
 static bool
 is_plain(PyObject *value)
 {
@@ -88,8 +88,8 @@ is_plain(PyObject *value)
            PyBool_Check(value) || PyUnicode_CheckExact(value);
 }
 
-/* One value of a result: the argument that the handle is of, or a new array; NULL without an
- * exception where it is Python's to find out. */
+/* Converts a value of a result: the argument that has this handle, or a new array. NULL without
+ * an exception if Python must do it. */
 static PyObject *
 array_of(CxState *state, PyObject *value, PyObject *const *args, Py_ssize_t count)
 {
@@ -119,7 +119,8 @@ tuple_of(CxState *state, PyObject *result, PyObject *const *args, Py_ssize_t cou
     return made;
 }
 
-/* The result with arrays for handles: an array or a tuple of them here, all else by Python. */
+/* Replaces handles in the result by arrays: an array or a tuple of arrays here, everything else
+ * in Python. */
 static PyObject *
 leave(CxState *state, PyObject *result, PyObject *const *args, Py_ssize_t count)
 {
@@ -136,7 +137,7 @@ leave(CxState *state, PyObject *result, PyObject *const *args, Py_ssize_t count)
     return made;
 }
 
-/* Exceptions that Python makes others of, or answers instead; no argument has been changed. */
+/* True for exceptions that Python converts or handles; no argument has been changed. */
 static bool
 is_for_python(CxState *state)
 {
@@ -144,7 +145,7 @@ is_for_python(CxState *state)
            PyErr_ExceptionMatches(cx_exception(state, "QuickerOnHost"));
 }
 
-/* The exception that is set goes to the caller as one of the function's own does. */
+/* Completes the current exception, so that the caller sees it like one of the function's own. */
 static void
 say_more(PyObject *miss, PyObject *const *args, Py_ssize_t count)
 {

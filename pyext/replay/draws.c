@@ -1,6 +1,6 @@
-/* Generators that a program draws from: their state before a run, and back to it when a check
- * fails, for then the function itself draws. A program reads a generator by its address, so the
- * sources of addresses say which there are. */
+/* Saves the state of the generators from which a program draws, before a run. If a check fails
+ * the state is restored, because the original function then draws. A program refers to a
+ * generator by its address, so the address sources of the guards list the generators. */
 #include "replay/guards_private.h"
 #include "replay/specialization.h"
 
@@ -13,7 +13,8 @@ cx_draws_any(const CxGuards *g)
     return false;
 }
 
-/* What has the state, and the state: of a Generator its bits, of a RandomState the object. */
+/* The object that has the state, and the state: a Generator's bit generator, or the RandomState
+ * itself. */
 static PyObject *
 state_of(PyObject *generator)
 {
@@ -42,7 +43,7 @@ set_state(PyObject *bits, PyObject *state)
     return done ? 0 : -1;
 }
 
-/* A list of such pairs; NULL without an exception when nothing is drawn from. */
+/* Returns a list of such pairs; NULL without an exception if nothing is drawn. */
 PyObject *
 cx_draws_save(const CxGuards *g, PyObject *const *values)
 {
@@ -52,7 +53,7 @@ cx_draws_save(const CxGuards *g, PyObject *const *values)
         if (g->sources[k].kind != SOURCE_address || values[k] == NULL)
             continue;
         if (g->sources[g->sources[k].from].kind == SOURCE_made)
-            continue; /* the function itself makes another one */
+            continue; /* the original function makes another generator */
         PyObject *pair = state_of(values[g->sources[k].from]);
         if (saved == NULL)
             saved = PyList_New(0);

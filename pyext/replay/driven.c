@@ -1,6 +1,6 @@
-/* Calls that a driver answers: the function split where it breaks, compiled pieces with Python
- * between (capture/pieces/driver.py). Only calls that are known to be quicker so come here, by the keys of
- * plain.c; the others are Python's to judge. */
+/* Calls that a dispatcher runs: the function split at its breaks, with compiled pieces between
+ * (capture/pieces/driver.py). Only calls that are known to be faster this way are recognised
+ * here, by the keys of plain.c; Python decides about the others. */
 #include "replay/driven.h"
 
 #include "replay/specialization.h"
@@ -50,7 +50,8 @@ cx_driven_visit(const CxDriven *d, visitproc visit, void *arg)
     return 0;
 }
 
-/* The frames of a driver and its piece are one to the user. */
+/* Corrects the traceback of an exception: the user sees the dispatcher and its pieces as one
+ * frame. */
 static void
 fix_exception(PyObject *fix)
 {

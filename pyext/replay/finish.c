@@ -1,9 +1,10 @@
-/* The end of a trace: what was asked for becomes real, and what can be replayed a Specialization. */
+/* Ends a trace: requested values become real, and a call that can be replayed becomes a
+ * Specialization. */
 #include "graph/methods.h"
 #include "graph/size.h"
 #include "replay/specialization.h"
 
-/* A symbol is known by its number in the table from here on. */
+/* Replaces a symbol by its index in the table. */
 static int
 take_input(const CxTracer *t, CxGuards *guards, int number, CxInput *input)
 {
@@ -35,7 +36,7 @@ inputs_of(const CxTracer *t, CxGuards *guards, int count)
     return inputs;
 }
 
-/* A text instead says why the result cannot be made again. */
+/* Returns a text instead if the result cannot be made again. */
 static PyObject *
 make_specialization(CxTracer *t, bool has_program, PyObject *sources, PyObject *checks,
                     PyObject *result, PyObject *reached)
@@ -58,13 +59,13 @@ make_specialization(CxTracer *t, bool has_program, PyObject *sources, PyObject *
         cx_guards_free(guards);
         return NULL;
     }
-    /* Of this call's flags the caller of finish asks NumPy. */
+    /* The caller of finish asks NumPy about this call's float flags. */
     return cx_specialization_new(t->state, program, guards, recipe, ninputs, inputs,
                                  t->float_flags);
 }
 
-/* A check of the one program failed, for which CheckFailed is set: later calls may pass it. The
- * exception takes the specialization along. */
+/* A check of the only program failed and CheckFailed is set. Later calls may pass the check, so
+ * the exception keeps the specialization. */
 static void
 keep_for_others(CxTracer *t, PyObject *sources, PyObject *checks, PyObject *result,
                 PyObject *reached)
@@ -99,7 +100,7 @@ cx_method_finish(PyObject *self, PyObject *args, PyObject *kwargs)
         s->position = -1;
     if (cx_result_collect(result, &wanted, &nwanted) < 0)
         goto done;
-    /* When Python is needed anyway, what it holds on to must be real. */
+    /* If Python is needed anyway, values that Python refers to must be real. */
     if (cx_tracer_flush(t, wanted, nwanted, t->needs_python) < 0) {
         if (!t->needs_python && before == 0 && t->flushes == 1 &&
             PyErr_ExceptionMatches(cx_exception(t->state, "CheckFailed")))

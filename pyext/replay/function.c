@@ -1,4 +1,4 @@
-/* CompiledFunction: what `compile` returns. call.c has its calls. */
+/* CompiledFunction, the type that `compile` returns; call.c implements its calls. */
 #include "replay/function.h"
 
 /* ---- the type ---- */
@@ -54,7 +54,7 @@ function_traverse(PyObject *self, visitproc visit, void *arg)
     return status ? status : cx_driven_visit(&f->driven, visit, arg);
 }
 
-/* Whoever still holds the function gets an exception for a call of it. */
+/* After this a call of the function raises an exception. */
 static int
 function_clear(PyObject *self)
 {
@@ -84,7 +84,7 @@ function_repr(PyObject *self)
     return PyUnicode_FromFormat("<compiled %R>", ((CxFunction *)self)->fn);
 }
 
-/* The job keeps what it has counted. */
+/* The job keeps the counters. */
 static void
 function_finalize(PyObject *self)
 {
@@ -277,20 +277,20 @@ function_warm(PyObject *self, PyObject *args, PyObject *kwargs)
 static PyMethodDef function_methods[] = {
     {"warm", (PyCFunction)(void (*)(void))function_warm, METH_VARARGS | METH_KEYWORDS,
      "warm(*args, **kwargs)\n--\n\nCall the function on copies of the arguments, captured and built before this returns: the report."},
-    {"_repr_html_", function_html, METH_NOARGS, "What a notebook shows of it."},
-    {"add", function_add, METH_O, "add(specialization): tried first from now on."},
+    {"_repr_html_", function_html, METH_NOARGS, "The HTML that a notebook displays."},
+    {"add", function_add, METH_O, "add(specialization): puts it at the front of the table."},
     {"drop", function_drop, METH_O,
-     "drop(specialization): forgets it; a call that runs it goes on."},
+     "drop(specialization): removes it; calls in progress continue."},
     {"note_plain", function_note_plain, METH_O,
-     "note_plain(key): fn answers such calls; see key_of in job.py."},
+     "note_plain(key): lets fn run calls with this key; see key_of in job.py."},
     {"note_driven", function_note_driven, METH_VARARGS,
-     "note_driven(driver, fix, key): the driver answers such calls; None: no call any more."},
+     "note_driven(driver, fix, key): lets the dispatcher run calls with this key; None ends that."},
     {"note_twin", function_note_twin, METH_VARARGS,
-     "note_twin(twin, args): it answers calls with arguments that live so; None: no call any more."},
-    {"account", function_account, METH_O, "account(bound): that of calls of this kind."},
+     "note_twin(variant, args): lets the device variant run calls with arguments on these devices; None ends that."},
+    {"account", function_account, METH_O, "account(bound): the account of calls of this kind."},
     {"accounts", function_accounts, METH_NOARGS, "All accounts, the one used latest first."},
     {"clear", function_drop_all, METH_NOARGS,
-     "Forgets all specializations, and which calls fn answers."},
+     "Removes all specializations and all keys of calls that fn runs."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -305,14 +305,15 @@ static PyMemberDef function_members[] = {
     {"is_counted", T_BOOL, offsetof(CxFunction, is_counted), 0, NULL},
     {"calls", T_PYSSIZET, offsetof(CxFunction, calls), 0, NULL},
     {"failed_checks", T_PYSSIZET, offsetof(CxFunction, failed_checks), 0,
-     "Calls whose program met what it could not do; the function itself answered."},
+     "Number of calls in which a check failed, so that the original function ran."},
     {"plain_calls", T_PYSSIZET, offsetof(CxFunction, plain_calls), 0,
-     "Other calls that fn answered without the miss: known ones, by a stance, and in a trial."},
+     "Number of other calls that fn ran without `miss`: by a known key, by a stance, or for timing."},
     {NULL, 0, 0, 0, NULL},
 };
 
-/* fn's, until somebody sets others: annotations that wait to be asked for are not copied (3.14), and what
- * inspect says of a function (iscoroutinefunction) it reads from its code and defaults. */
+/* An attribute of fn, unless it was set on the compiled function. Annotations that are evaluated
+ * lazily (3.14) are not copied, and what inspect reports (iscoroutinefunction) it reads from
+ * code and defaults. */
 static PyObject *
 function_attribute(PyObject *self, void *name)
 {

@@ -15,26 +15,27 @@ typedef struct CxFunction {
     CxState *state;
     CxSignature signature;
     PyObject *fn, *miss, *table, *dict, *weakrefs;
-    PyObject *renew;   /* what gives the parameters again when the function has others, or NULL */
+    PyObject *renew;   /* returns the parameters after code or defaults were assigned, or NULL */
     CxBody body;
-    PyObject *plain;        /* keys of calls that fn answers: plain.c */
-    CxAccounts accounts;    /* of kinds of calls that no specialization fits */
-    CxDriven driven;        /* those that a driver answers */
-    CxDeviceVariants twins;          /* what answers where arguments are arrays of a device */
-    /* These, and `table`: replaced and counted with the lock; a call holds what it began with. */
-    const PyObject *latest; /* the specialization that answered last: only compared */
+    PyObject *plain;        /* keys of calls that fn runs: plain.c */
+    CxAccounts accounts;    /* of the kinds of calls that no specialization fits */
+    CxDriven driven;        /* calls that a dispatcher runs */
+    CxDeviceVariants twins;          /* variants for arguments that are device arrays */
+    /* `latest` and `table` are replaced and counted with the GIL; a call holds a reference to
+     * its own. */
+    const PyObject *latest; /* the specialization that ran the last call; only compared */
     PyObject *where;        /* "model.py:12", for texts; or NULL */
-    int stance; /* a CxStance, its own; -1: it is compiled whatever the stance is */
+    int stance; /* a CxStance of its own; -1: compiled in every stance */
     bool is_counted; /* in `stats` */
     CxWatched watched;
-    int renewals; /* how often it has got other parameters */
+    int renewals; /* how often its parameters were refreshed */
     Py_ssize_t calls, failed_checks, plain_calls;
-    int unusual; /* calls whose sizes were unusual for what there is, and that returned */
+    int unusual; /* calls that returned but had unusual sizes for the specializations */
 } CxFunction;
 
 /* call.c: a vectorcallfunc. */
 PyObject *cx_function_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names);
-/* The table without a specialization, or with it at the front; NULL with an exception. */
+/* Returns the table without a specialization, or with it at the front; NULL with an exception. */
 PyObject *cx_table_with(PyObject *table, PyObject *spec, bool at_front);
 
 #endif

@@ -1,11 +1,11 @@
-/* Guards: how a later call finds the values a specialization was made for, and what must hold of
- * them. One function decides, and says where it differs (guards_kinds.c). Checks stand in an order
- * (guards_read.c) in which one on a container comes before what is taken out of it, and otherwise
- * those that are cheap and tell specializations apart come first. Sources are found when a check
- * first needs them.
+/* Guards: how a later call finds the values that a specialization depends on, and the conditions
+ * on them. One function compares a value and tells where it differs. Checks are sorted
+ * (guards_read.c): a check on a container precedes those on its items; otherwise cheap checks
+ * that distinguish specializations come first. A source is looked up when a check first needs
+ * it.
  *
- * Sizes that vary are values of the call's table: arrays fill in the symbols, then everything that
- * is computed from them is, then what depends on that is compared. */
+ * Varying sizes are numbered values of the call's table. Arrays give the values of symbols, then
+ * expressions are computed, then checks that depend on them are compared. */
 #include "replay/guards_private.h"
 
 void
@@ -76,7 +76,7 @@ cx_guards_set_words(CxGuards *g, PyObject *names, PyObject *where)
 
 /* ---- checking ---- */
 
-/* Of most calls this is all: an argument, compared where it stands. */
+/* For most calls this is enough: an argument is compared directly. */
 static inline int
 test(CxLookup *l, CxCheck *c)
 {
@@ -100,7 +100,7 @@ relation_holds(const CxRelation *r, const int64_t *table)
     }
 }
 
-/* What waited for the symbols, of an array or an int. */
+/* Tests expressions that depend on symbols, for an array or an int. */
 static inline int
 test_computed(const CxCheck *c, PyObject *value, const int64_t *table)
 {
@@ -122,7 +122,7 @@ test_computed(const CxCheck *c, PyObject *value, const int64_t *table)
     return AGREES;
 }
 
-/* 1, 0 or CX_GUARDS_UNUSUAL with *why. */
+/* Returns 1, 0 or CX_GUARDS_UNUSUAL, with *why set. */
 static int
 check_sizes(CxLookup *l, PyObject **why)
 {
@@ -180,7 +180,8 @@ cx_guards_check(CxGuards *g, PyObject *const *args, Py_ssize_t nargs, PyObject *
     return 1;
 }
 
-/* What there are few of: classes, dtypes, names of modes. Sizes and numbers vary. */
+/* True if the difference is one of few possible ones: a class, dtype or text. Sizes and numbers
+ * vary more. */
 static bool
 is_of_a_kind(const CxCheck *c, int where)
 {

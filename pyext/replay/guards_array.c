@@ -1,4 +1,4 @@
-/* The guard of an array: where it differs, and the words for that. */
+/* The guard of an array: finds where an array differs, and describes it. */
 #include "replay/guards_private.h"
 #include "state/array.h"
 
@@ -12,8 +12,8 @@ cx_extent_fits(const CxExtent *extent, int64_t found, int64_t *table)
     return true;
 }
 
-/* The axis that has one element now, though the program is for any number, or -1: it has no place
- * among the others by its stride, and what is made of the array is in C's order. */
+/* The axis that has one element now although the program is for any number, or -1. Its stride
+ * does not tell its place in the stride order, and results of the array would be in C order. */
 static int
 axis_of_one(const CxCheck *c, const npy_intp *dims)
 {
@@ -27,7 +27,7 @@ axis_of_one(const CxCheck *c, const npy_intp *dims)
     return found;
 }
 
-/* A new array without elements has the strides of one with the same sizes: 0, and so do views. */
+/* True if strides are compared. A new empty array, and its views, have strides of 0 in NumPy. */
 bool
 cx_check_compares_strides(const CxCheck *c, PyArrayObject *a)
 {
@@ -152,7 +152,7 @@ truth(bool value)
     return PyUnicode_FromString(value ? "True" : "False");
 }
 
-/* A size, and where it should be that of others what they have. */
+/* The actual size; if it should equal others, also their size. */
 static PyObject *
 size_found(const CxExtent *wanted, npy_intp found, const int64_t *table)
 {

@@ -1,12 +1,12 @@
-/* The rows of guards.def: the test of each says where a value differs, and by that the call that is
- * refused is told why. */
+/* The tests of guards.def. Each returns where a value differs, from which the message about a
+ * failed guard is made. */
 #include "replay/guards_private.h"
 #include "replay/namespace.h"
 #include "state/array.h"
 
 /* ---- numbers and values ---- */
 
-/* Exactly an int, of 64 bits. */
+/* The value must be exactly an int of 64 bits. */
 static int
 test_size(const CxCheck *c, PyObject *value, int64_t *table)
 {
@@ -17,7 +17,7 @@ test_size(const CxCheck *c, PyObject *value, int64_t *table)
     return overflow == 0 && cx_extent_fits(&c->sizes[0], found, table) ? AGREES : OTHER_VALUE;
 }
 
-/* Exactly an int, of [0, 2**64). */
+/* True for an int in [0, 2**64). */
 static bool
 is_uint64(PyObject *value)
 {
@@ -45,8 +45,8 @@ is_equal(PyObject *a, PyObject *b)
     return equal == 1;
 }
 
-/* Scalars of one class differ in dtype, too: units of datetime64, fields of a record. Their bytes are compared, the
- * characters of a text. */
+/* Compares scalars by their bytes, texts by their characters. Scalars of one class may also
+ * differ in dtype: units of datetime64, fields of a record. */
 static bool
 scalar_equals(PyObject *a, PyObject *b)
 {
@@ -82,7 +82,7 @@ bounds_equal(PyObject *a, PyObject *b)
     return equal;
 }
 
-/* Items of sets, in the order of iteration, which the program may have seen. */
+/* Compares items of sets in the order of iteration, which the program may depend on. */
 static bool
 items_equal(PyObject *a, PyObject *b)
 {
@@ -94,8 +94,8 @@ items_equal(PyObject *a, PyObject *b)
     return equal;
 }
 
-/* Same type and equal, and so are parts: 1 and True are equal, ranges to 3 and to 4 may be. NaN equals itself,
- * zeros of two signs do not. */
+/* Same type and equal, recursively, because 1 equals True and the parts of equal ranges may
+ * differ. NaN equals itself; 0.0 and -0.0 differ. */
 static bool
 value_equals(PyObject *a, PyObject *b)
 {
@@ -124,7 +124,7 @@ value_equals(PyObject *a, PyObject *b)
     return is_equal(a, b);
 }
 
-/* A float or int that is none of those in a tuple. */
+/* True for a float or int that equals none of those in a tuple. */
 static bool
 differs_from_all(PyObject *value, PyObject *others)
 {
@@ -136,7 +136,7 @@ differs_from_all(PyObject *value, PyObject *others)
     return true;
 }
 
-/* ---- which object it is ---- */
+/* ---- identity of objects ---- */
 
 static PyObject *
 text_of_other(const CxGuards *g, const CxCheck *c, const char *form)
@@ -149,7 +149,8 @@ text_of_other(const CxGuards *g, const CxCheck *c, const char *form)
 
 /* ---- functions and containers ---- */
 
-/* Made by the same line of the same program: what it reads besides are sources of their own. */
+/* A function made by the same line of the same program. The values that it reads are sources of
+ * their own. */
 static int
 test_function(const CxCheck *c, PyObject *value)
 {
@@ -223,13 +224,13 @@ text_of_keys(const CxCheck *c)
     return PyUnicode_FromFormat("a %s with keys %R", name, c->b);
 }
 
-/* ---- relations of several things ---- */
+/* ---- relations between several values ---- */
 
 static int
 test_names(CxLookup *l, CxCheck *c)
 {
     Py_ssize_t which = 0;
-    /* Read first: what changes while names are looked up is seen by the next call. */
+    /* Read first, so that a change during the lookup is seen by the next call. */
     uint64_t stamp = cx_namespace_stamp(c->a);
 
     if (stamp != 0 && stamp == c->stamp)
@@ -268,7 +269,7 @@ compare_addresses(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Is no object of these two of them? */
+/* Tests that no object is in both lists. */
 static int
 test_apart(CxLookup *l, CxCheck *c)
 {
@@ -288,9 +289,9 @@ test_apart(CxLookup *l, CxCheck *c)
     return agrees ? AGREES : OTHER_VALUE;
 }
 
-/* ---- what was found instead ---- */
+/* ---- the actual value, in words ---- */
 
-/* Numbers and texts as they are; else of which class it is. */
+/* Numbers and texts as they are, else the class. */
 static PyObject *
 found_value(const CxCheck *c, int where, PyObject *value)
 {
@@ -381,7 +382,7 @@ found_keys(const CxCheck *c, int where, PyObject *value)
     return text;
 }
 
-/* ---- rows ---- */
+/* ---- tests and texts of the rows ---- */
 
 #define DIFFERS(what, how) ((how) ? OTHER_##what : AGREES)
 static bool
@@ -405,7 +406,7 @@ cx_check_test(CxLookup *l, CxCheck *c)
     return OTHER_VALUE;
 }
 
-/* fails: said of a relation that does not hold. */
+/* The expected value in words. fails: the text is for a relation that does not hold. */
 static PyObject *
 want_text(const CxGuards *g, const CxCheck *c, bool fails)
 {

@@ -1,4 +1,5 @@
-/* Guards as read: what guards_read.c makes and guards.c checks, by the rows of guards.def. */
+/* Guards in memory: guards_read.c makes them and guards.c checks them, by the rows of
+ * guards.def. */
 #ifndef CX_GUARDS_PRIVATE_H
 #define CX_GUARDS_PRIVATE_H
 
@@ -13,8 +14,8 @@ typedef enum CxSourceKind {
 
 typedef struct CxSource {
     CxSourceKind kind;
-    int from;   /* attr, item, closure: the source it is taken of; arg: number; made: or -1 */
-    int number; /* closure: which of the function's cells */
+    int from;   /* attr, item, closure: the source that contains it; arg: number; made: or -1 */
+    int number; /* closure: index of the cell */
     PyObject *object, *key; /* dict, cell, constant or callable; name or key */
 } CxSource;
 
@@ -23,47 +24,51 @@ typedef enum CxCheckKind {
 #include "replay/guards.def"
 } CxCheckKind;
 
-/* Which defaults a function has; each is a source of its own. */
+/* The kinds of defaults that a function has; each default is a source of its own. */
 typedef enum CxDefaults { HAS_DEFAULTS = 1, HAS_NAMED_DEFAULTS = 2 } CxDefaults;
 
-/* An extent or stride of an array: a constant, or the value of that number. */
+/* An extent or stride of an array: a constant, or the table entry of that index. */
 typedef struct CxExtent {
     int64_t constant;
-    const CiExpr *expr; /* NULL: the constant */
+    const CiExpr *expr; /* NULL for a constant */
     int number;
-    bool is_definition; /* the symbol's value is taken from here */
-    int shown;          /* of such a stride: where what is found goes; its own number is checked */
+    bool is_definition; /* defines the symbol's value */
+    /* For such a stride: index where the actual value is stored; its own index is checked. */
+    int shown;
 } CxExtent;
 
-/* What arrays are compared with stands first: it is one line of the processor's cache. */
+/* The fields used for arrays come first: they fill one cache line. */
 typedef struct CxCheck {
     CxCheckKind kind;
     int source;
     int rank;
-    int flags, wanted;     /* array: these of NumPy's flags shall be so */
-    bool looks_at_strides; /* dense ones are a flag */
-    bool shows_strides;    /* a result is a view: strides matter along axes of any size */
-    bool is_permuted;      /* its axes are not in C's order, as they are if one has one element */
+    int flags, wanted;     /* array: required values of these NumPy flags */
+    bool looks_at_strides; /* false if dense strides are covered by a flag */
+    bool shows_strides;    /* a result is a view: strides of axes with one element matter, too */
+    bool is_permuted;      /* the axes are not in C order, which they would be with one element */
     PyArray_Descr *descr;  /* array */
     CxExtent *sizes, *strides; /* array; size: sizes[0], of rank 1 */
-    int other;       /* same, other: that source; apart: how many there are; disjoint: the same, of
-                        which `source` are written */
-    PyObject *a, *b; /* object, type, value; keys; equals: b is the line that asked, or NULL;
-                      * function: code and globals; names: the namespace, and pairs of them;
-                      * body: code, defaults and keyword defaults, or None for each */
+    /* Same, other: that source; apart: number of sources; disjoint: number of sources, of which
+     * the first `source` are written. */
+    int other;
+    /* Object, type, value; keys; equals: b is the line that compared them, or NULL; function:
+     * code and globals; names: the namespace, and pairs of names and values; body: code,
+     * defaults and keyword defaults, or None for each. */
+    PyObject *a, *b;
     int *sources;    /* apart, disjoint */
-    uint64_t stamp;  /* names: of the namespace when it was last looked at; set with the lock */
-    int64_t count;   /* len; array: elements, -1 when that varies; function: CxDefaults */
+    uint64_t stamp;  /* names: the namespace's stamp when it was last compared; set with the GIL */
+    int64_t count;   /* len; array: number of elements, -1 if it varies; function: CxDefaults */
 } CxCheck;
 
-/* What was assumed of sizes, by whom. */
+/* An assumption about sizes, and where it was made. */
 typedef struct CxRelation {
     CiShapeGuard guard;
     int left, right;
 } CxRelation;
 
-/* Where the value of a symbol comes from. A symbol that no axis shows is `solved`: another one
- * stands for the extent (for a padding: the stride) of an axis, and this one is computed from it. */
+/* The origin of a symbol's value. If no axis has the symbol as its extent it is `solved`:
+ * another symbol stands for the extent (for a padding: the stride) of an axis, and this one is
+ * computed from it. */
 typedef struct CxKnown {
     const CiExpr *symbol, *solved;
     int source, axis;
@@ -77,26 +82,27 @@ struct CxGuards {
     CxSource *sources;
     CxCheck *checks;
     CxRelation *relations;
-    int nown; /* of them, which follow from symbols and arrays alone; they stand first */
+    int nown; /* of these, the first ones only depend on symbols and arrays */
     PyObject *names, *where;
-    CiContext *ctx; /* NULL when no size varies; owns all below */
+    CiContext *ctx; /* NULL if no size varies; owns everything below */
     CiSym *sym;
     CxKnown *known;
     CiValues values;
     CiValuesBuilder builder;
-    int ncode; /* instructions whose results the guards need */
+    int ncode; /* instructions whose results guards need */
 };
 
 /* guards_sizes.c */
 int cx_guards_open_sizes(CxGuards *guards, const CxTracer *tracer);
-int cx_guards_take(CxGuards *guards, const CiExpr **e); /* of the tracer, as one of the guards */
+/* Copies it from the tracer's sym to that of the guards. */
+int cx_guards_take(CxGuards *guards, const CiExpr **e);
 int cx_guards_number_sizes(CxGuards *guards, const CxTracer *tracer);
-/* Is stride k of the check the product of the sizes inside, in C (or Fortran) order? */
+/* True if stride k of the check is the product of the inner sizes, in C (or Fortran) order. */
 bool cx_guards_is_dense(CxGuards *guards, const CxCheck *check, int64_t itemsize, bool is_fortran);
-/* Were the axes of what was captured in C's order of memory? */
+/* True if the axes of the captured array were in C order. */
 bool cx_guards_is_c_order(CxGuards *guards, const CxCheck *check);
 
-/* ---- one call, looked at ---- */
+/* ---- the check of one call ---- */
 
 typedef struct CxLookup {
     CxGuards *guards;
@@ -108,10 +114,10 @@ typedef struct CxLookup {
 
 /* ---- guards_source.c ---- */
 
-/* The value of a source, or NULL when there is none (no exception is left). */
+/* The value of a source, or NULL if there is none (without an exception). */
 PyObject *cx_lookup_find(CxLookup *l, int number);
 
-/* The same: of most calls an argument is all there is. */
+/* Like cx_lookup_find; most sources are arguments. */
 static inline PyObject *
 cx_lookup_value(CxLookup *l, int number)
 {
@@ -124,7 +130,7 @@ cx_lookup_value(CxLookup *l, int number)
 PyObject *cx_text_source(const CxGuards *g, int number);
 PyObject *cx_text_missing(const CxGuards *g, int source);
 
-/* What of a value differs. */
+/* The property in which a value differs. */
 typedef enum CxWhere {
     AGREES,
     OTHER_VALUE,
@@ -138,30 +144,31 @@ typedef enum CxWhere {
     OTHER_CODE,
     OTHER_GLOBALS,
     OTHER_DEFAULTS,
-    ONE_ELEMENT,                           /* + the axis that has one now */
-    OTHER_SIZE = ONE_ELEMENT + NPY_MAXDIMS /* + the axis */
+    ONE_ELEMENT,                           /* plus the axis that has one element now */
+    OTHER_SIZE = ONE_ELEMENT + NPY_MAXDIMS /* plus the axis */
 } CxWhere;
 
 /* ---- guards_array.c ---- */
-/* Are the strides of this array compared with those of the check? */
+/* True if the strides of this array are compared with those of the check. */
 bool cx_check_compares_strides(const CxCheck *check, PyArrayObject *array);
 
-/* Where an array differs, or an int: extents that wait for the symbols do not. */
+/* Returns where an array or an int differs. Extents that depend on several symbols are not
+ * compared. */
 int cx_check_test_array(const CxCheck *c, PyObject *value, int64_t *table);
-/* Constants are compared and symbols taken; what is computed waits. */
+/* Compares a constant, or stores the value of a symbol; expressions are compared later. */
 bool cx_extent_fits(const CxExtent *extent, int64_t found, int64_t *table);
-/* defined: of one that a symbol is taken from. */
+/* defined: text for an extent that defines a symbol. */
 PyObject *cx_text_extent(const CxGuards *g, const CxExtent *extent, const char *defined);
 PyObject *cx_text_array(const CxGuards *g, const CxCheck *c);
-/* The attribute in which an array differs, with what it should be and what it is. */
+/* The attribute in which an array differs, with the expected and the actual value. */
 PyObject *cx_text_array_failure(const CxGuards *g, const CxCheck *c, int where, PyArrayObject *a,
                                 PyObject *name, const int64_t *table);
 
 /* ---- guards_kinds.c ---- */
 
-/* Where a check differs, by its row. */
+/* Returns where a value differs, by the row of the check. */
 int cx_check_test(CxLookup *l, CxCheck *c);
-/* What was different, in words; table: NULL while symbols are not known. */
+/* Describes a difference; table: NULL if symbols have no values yet. */
 PyObject *cx_check_failure(CxGuards *g, const CxCheck *c, int where, PyObject **values,
                            const int64_t *table);
 PyObject *cx_check_text(const CxGuards *g, const CxCheck *c);
@@ -176,9 +183,9 @@ PyObject *cx_text_expr(const CxGuards *g, const CiExpr *e);
 PyObject *cx_text_relation(const CxGuards *g, const CiShapeGuard *guard);
 PyObject *cx_text_relation_failure(const CxGuards *g, const CxRelation *relation,
                                    const int64_t *table);
-/* " at model.py:12", where a line asked; where the function is otherwise. */
+/* " at model.py:12": the line that made the guard, if known, else that of the function. */
 PyObject *cx_text_place(const CxGuards *g, const CiLoc *loc);
-/* "a was X when compiled at F, is Y now"; steals all. */
+/* "a was X when compiled at F, is Y now". Steals all. */
 PyObject *cx_text_was_is(PyObject *what, PyObject *before, PyObject *place, PyObject *now);
 
 #endif

@@ -1,4 +1,4 @@
-/* Guards from the tuples that describe them: see Specialization in _core.pyi. */
+/* Makes guards from the tuples that describe them: see Specialization in _core.pyi. */
 #include "replay/guards_private.h"
 #include "replay/namespace.h"
 
@@ -13,7 +13,7 @@ word_is(PyObject *word, const char *text)
 static int
 bad(PyObject *what)
 {
-    PyErr_Clear(); /* of an item that is no number */
+    PyErr_Clear(); /* for an item that is not a number */
     PyErr_Format(PyExc_ValueError, "not a source or check: %R", what);
     return -1;
 }
@@ -52,7 +52,7 @@ read_item(const Fields *f, char letter, PyObject *item)
     return is_object_of(letter, item);
 }
 
-/* False: the tuple has another form; an exception may be set. */
+/* Returns false if the tuple does not have the form; an exception may be set. */
 static bool
 read_items(const Fields *f, const char *form, PyObject *tuple, Py_ssize_t at)
 {
@@ -97,7 +97,7 @@ read_source(CxSource *s, PyObject *tuple, int number)
 
 /* ---- checks ---- */
 
-/* Ints, and traced ones that vary. */
+/* Reads extents: ints, and traced ones that vary. */
 static int
 read_extents(CxGuards *g, CxCheck *c, PyObject *tuple, CxExtent *extents)
 {
@@ -128,7 +128,7 @@ alloc_extents(CxCheck *c, int rank)
     return 0;
 }
 
-/* Strides of dense arrays are one of NumPy's flags, which overlooks those that do not matter. */
+/* Replaces the check of dense strides by one of NumPy's flags, which ignore irrelevant strides. */
 static void
 read_flags(CxGuards *g, CxCheck *c, bool is_writable, bool is_aligned)
 {
@@ -185,7 +185,7 @@ read_size(CxGuards *g, CxCheck *c, PyObject *tuple)
     return result;
 }
 
-/* The sources in both tuples, one behind the other. */
+/* Reads the numbers of the sources in both tuples into one array. */
 static int
 read_sources(CxCheck *c, PyObject *tuple, PyObject *first, PyObject *second, int nsources)
 {
@@ -236,7 +236,7 @@ read_names(CxGuards *g, CxCheck *c, PyObject *tuple)
 
 typedef int Reader(CxGuards *g, CxCheck *c, PyObject *tuple);
 
-/* relation: it looks at several things, and has a cost of its own. */
+/* Relations between several values, with their own costs. */
 static const struct {
     const char *word, *form;
     Reader *read;
@@ -248,7 +248,7 @@ static const struct {
 #include "replay/guards.def"
 };
 
-/* Exactly a number of this class; NULL: the word is none. */
+/* The class of numbers that the word names; NULL if it names none. */
 static PyTypeObject *
 class_of_word(PyObject *word)
 {
@@ -298,8 +298,7 @@ depth_of(const CxGuards *g, int source)
     return depth;
 }
 
-/* Outer things before what is taken out of them; then arguments, cells, globals; checks that look
- * at several things last. */
+/* Containers before their items; then arguments, cells, globals; relations last. */
 static int
 cost_of(const CxGuards *g, const CxCheck *c)
 {
@@ -312,7 +311,7 @@ cost_of(const CxGuards *g, const CxCheck *c)
     return 8 * depth + SOURCES[g->sources[c->source].kind].cost;
 }
 
-/* Stable, for there may be an order in what capture saw. */
+/* Insertion sort, which is stable: equal checks keep the order in which capture recorded them. */
 static void
 sort_checks(CxGuards *g)
 {

@@ -1,5 +1,5 @@
-/* Sizes that vary, of guards that are taken apart and made again: symbols, what was decided of sizes,
- * and numbers of the table, as texts. */
+/* Converts varying sizes of guards to text and back, for saved calls: symbols, decisions about
+ * sizes, and numbers of the table. */
 #include "replay/guards_private.h"
 
 #include "graph/size.h"
@@ -23,7 +23,7 @@ body_print(CiContext *ctx, void *arg)
     }
 }
 
-/* A symbol as Tracer.symbol is told of it. */
+/* A symbol as the arguments of Tracer.symbol. */
 static PyObject *
 symbol_parts(const CxKnown *known)
 {
@@ -93,7 +93,7 @@ cx_guards_text_of(const CxGuards *g, int number)
     return NULL;
 }
 
-/* What the table has, which knows symbols that no tracer does: those that were solved. */
+/* Reads an expression of the table, which may contain solved symbols that no tracer has. */
 typedef struct Read {
     CiSym *sym;
     const char *text;
@@ -123,7 +123,7 @@ cx_guards_number_of_text(CxGuards *g, PyObject *text)
     return cx_protect(g->state, g->ctx, body_read, &r) < 0 ? -1 : cx_guards_number(g, r.e);
 }
 
-/* ---- made again ---- */
+/* ---- rebuilding ---- */
 
 typedef struct Push {
     CxTracer *tracer;

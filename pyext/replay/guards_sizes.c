@@ -1,9 +1,9 @@
-/* Sizes that vary, as the guards of one specialization know them: symbols in a CiSym of their own,
- * where each call finds their values, and the table of what is computed from them.
+/* Varying sizes in the guards of one specialization: symbols in a CiSym of their own, the places
+ * in a call where their values are found, and the table of expressions computed from them.
  *
- * A symbol is the extent of the axis it was declared for. Where no array shows it bare, an extent
- * that is linear in it and in symbols already known gives it: then that extent is the symbol of the
- * table, and the other one an expression of it. */
+ * A symbol is the extent of the axis for which it was declared. If no array has the symbol as an
+ * extent, an extent that is linear in it and in known symbols determines it. That extent then is
+ * the symbol of the table, and the original symbol an expression of it. */
 #include "replay/guards_private.h"
 
 typedef struct Sizes {
@@ -24,7 +24,7 @@ body_open(CiContext *ctx, void *arg)
     g->known = CI_NEW_ARRAY(ctx, CxKnown, env->nsources + 1);
     for (int k = 0; k < env->nsources; k++) {
         const CiSymbolSource *source = &env->sources[k];
-        if (source->symbol->symbol_kind != CI_SYMBOL_unbacked) /* known in this call alone */
+        if (source->symbol->symbol_kind != CI_SYMBOL_unbacked) /* known in this call only */
             g->known[g->nknown++] = (CxKnown){.symbol = ci_expr_copy(g->sym, source->symbol),
                                               .source = source->input,
                                               .axis = source->axis,
@@ -69,9 +69,9 @@ cx_guards_take(CxGuards *g, const CiExpr **e)
     return result;
 }
 
-/* ---- where values come from ---- */
+/* ---- origins of values ---- */
 
-/* Calls visit for each size of an array or int that is not constant, until it returns true. */
+/* Calls visit for each varying size of an array or int, until it returns true. */
 static CxExtent *
 find_extent(CxGuards *g, bool (*visit)(const CxKnown *, const CxCheck *, int, const CxExtent *),
             const CxKnown *known)
@@ -109,7 +109,7 @@ is_known(const CxGuards *g, const CiExpr *symbol)
     return false;
 }
 
-/* e with what was solved in place of its symbols. */
+/* e with solved symbols replaced by their solutions. */
 static const CiExpr *
 resolved(CxGuards *g, const CiExpr *e)
 {
@@ -134,8 +134,9 @@ is_padding(const CxKnown *known)
     return known->axis <= CX_PADDING_AXIS;
 }
 
-/* extent = coef*symbol + rest, the rest known. A stride that is less than dense has no padding, so it
- * is not what its expression says; that of an axis of size 1 says nothing. */
+/* Solves extent = coef*symbol + rest for the symbol, where rest is known. The expression of a
+ * padding does not hold for a stride that is less than dense, and the stride of an axis of size
+ * 1 has no meaning. */
 static bool
 solve_from(CiContext *ctx, CxGuards *g, CxKnown *known, CxExtent *extent)
 {
@@ -236,7 +237,8 @@ number_ranges(CxGuards *g)
     }
 }
 
-/* An extent that gave a symbol is what the symbol says it is: a multiple of its coefficient. */
+/* An extent from which a symbol was solved equals its expression only for multiples of the
+ * coefficient, so it is checked. */
 static void
 number_solved(CxGuards *g)
 {
@@ -255,8 +257,7 @@ number_solved(CxGuards *g)
     }
 }
 
-/* A guard that says how large or small one symbol may be, as that: bound <= symbol or symbol <=
- * bound. */
+/* Rewrites a guard on the magnitude of one symbol as bound <= symbol or symbol <= bound. */
 static bool
 as_bound(CxGuards *g, CiShapeGuard *guard)
 {
@@ -276,8 +277,8 @@ as_bound(CxGuards *g, CiShapeGuard *guard)
     return true;
 }
 
-/* Does one of the guards before say as much? One that says less makes place. Neither for one that
- * only usually holds. */
+/* True if an earlier guard implies this one. A weaker earlier guard is replaced. Not for guards
+ * that only usually hold. */
 static bool
 is_implied(CiShapeGuard *guards, int count, const CiShapeGuard *guard, bool is_bound)
 {
@@ -319,7 +320,8 @@ number_guards(CiContext *ctx, CxGuards *g, const CiShapeEnv *env)
         CiShapeGuard guard = env->guards[k];
         guard.left = ci_expr_copy(g->sym, guard.left);
         guard.right = ci_expr_copy(g->sym, guard.right);
-        guard.loc.file = ci_intern(ctx, guard.loc.file ? guard.loc.file : ""); /* outlives its owner */
+        /* Outlives its owner. */
+        guard.loc.file = ci_intern(ctx, guard.loc.file ? guard.loc.file : "");
         bool is_bound = as_bound(g, &guard);
         if (!is_implied(kept, nkept, &guard, is_bound))
             kept[nkept++] = guard;

@@ -1,8 +1,9 @@
-/* Sources: where guards find the values of a call, and how its author would write that. */
+/* Sources: finds the values of a call that guards need, and prints a source as the user would
+ * write it. */
 #include "replay/guards_private.h"
 
-/* Arguments are the caller's for the call, constants the guards'. All else is held: while a program
- * runs without the lock another thread may bind the name to something else. */
+/* True if the lookup must hold a reference. Arguments are held by the caller, constants by the
+ * guards. Other values may be rebound by another thread while a program runs without the GIL. */
 static bool
 is_owned(const CxSource *s)
 {
@@ -43,7 +44,7 @@ cx_lookup_find(CxLookup *l, int number)
         if (from != NULL || s->from < 0)
             value = PyObject_CallFunctionObjArgs(s->object, from, NULL);
         break;
-    case SOURCE_closure: /* a check has seen that the function has this code */
+    case SOURCE_closure: /* a check has verified that the function has this code */
         from = cx_lookup_find(l, s->from);
         if (from != NULL)
             value =
@@ -67,8 +68,8 @@ cx_guards_drop(CxGuards *g, PyObject **values)
             Py_XDECREF(values[k]);
 }
 
-/* What no argument reaches: a function by its name; else the callable that was compiled, whose
- * attributes its author knows as self's. */
+/* The text of a constant object: a function by its name, otherwise the compiled callable, whose
+ * attributes the user knows as self's. */
 static PyObject *
 constant_text(PyObject *o)
 {

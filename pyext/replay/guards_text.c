@@ -1,4 +1,4 @@
-/* The words of guards: sources, values, sizes and relations as their authors know them. */
+/* Prints guards for messages: sources, values, sizes and relations in the user's notation. */
 #include "replay/guards_private.h"
 
 PyObject *
@@ -8,7 +8,7 @@ cx_text_type(PyTypeObject *type)
     return PyUnicode_FromFormat(strchr("aeiouAEIOU", *name) ? "an %s" : "a %s", name);
 }
 
-/* A value as its author would write it, shortened; what it is where it cannot be written. */
+/* A value as the user would write it, shortened; its class if it cannot be written. */
 PyObject *
 cx_text_value(PyObject *value)
 {
@@ -30,12 +30,12 @@ cx_text_value(PyObject *value)
     return text;
 }
 
-/* What an object is called by those who wrote it. */
+/* The name of an object, as in the user's code. */
 PyObject *
 cx_text_object(PyObject *o)
 {
     bool is_module = PyModule_Check(o);
-    if (PyObject_HasAttrString((PyObject *)Py_TYPE(o), "__members__")) /* of an enum */
+    if (PyObject_HasAttrString((PyObject *)Py_TYPE(o), "__members__")) /* an enum */
         return PyObject_Str(o);
     PyObject *name = PyObject_GetAttrString(o, is_module ? "__name__" : "__qualname__");
     PyObject *text = NULL;
@@ -53,7 +53,7 @@ cx_text_object(PyObject *o)
     return text;
 }
 
-/* A function by its name and where its code stands. */
+/* A function by its name and the position of its code. */
 PyObject *
 cx_text_code(PyObject *code)
 {
@@ -89,7 +89,7 @@ symbol_text(const CxGuards *g, const CiExpr *symbol)
 
 typedef struct Printing {
     const CiExpr *e;
-    PyObject *words; /* a tuple, as e->symbols */
+    PyObject *words; /* a tuple parallel to e->symbols */
     CiText text;
 } Printing;
 
@@ -119,7 +119,7 @@ cx_text_expr(const CxGuards *g, const CiExpr *e)
 
     for (int k = 0; p.words != NULL && k < e->nsymbols; k++) {
         PyObject *word = symbol_text(g, e->symbols[k]);
-        if (word == NULL || PyUnicode_AsUTF8(word) == NULL) { /* kept in the string from here on */
+        if (word == NULL || PyUnicode_AsUTF8(word) == NULL) { /* the string stores the UTF-8 form */
             Py_XDECREF(word);
             Py_CLEAR(p.words);
         } else {
@@ -144,7 +144,7 @@ sign_of(CiRelation relation)
     return SIGNS[relation];
 }
 
-/* " at model.py:12", where a line asked; where the function is otherwise. */
+/* " at model.py:12": the line that made the guard, if known, else that of the function. */
 PyObject *
 cx_text_place(const CxGuards *g, const CiLoc *loc)
 {

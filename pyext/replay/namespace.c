@@ -1,6 +1,7 @@
-/* A stamp makes the question cheap: while it is the one of the last look, nothing is looked up.
- * Dicts have one of their own up to Python 3.11; from 3.12 on a watcher counts the changes of all
- * watched dicts together, which are few: NumPy's, math's and Python's own names. */
+/* Checks names in dicts and classes. A stamp makes this cheap: nothing is looked up while the
+ * stamp equals that of the last look. Up to Python 3.11 a dict has its own version number. From
+ * 3.12 on a watcher counts the changes of all watched dicts together; these are few: the names
+ * of NumPy, math and builtins. */
 #include "replay/namespace.h"
 
 #include <stdatomic.h>
@@ -64,7 +65,7 @@ cx_namespace_stamp(PyObject *space)
     return PyType_Check(space) ? ((PyTypeObject *)space)->tp_version_tag : 0;
 }
 
-/* The names that a class itself has; a new reference. */
+/* The names that the class itself defines; a new reference. */
 static PyObject *
 own_names(PyTypeObject *class)
 {
@@ -92,8 +93,8 @@ find_after(PyTypeObject *class, PyObject *name, PyObject *after)
     return found;
 }
 
-/* Borrowed; NULL without an exception if there is none. A tuple asks a class for what super() finds: the
- * name, and the class after which the search begins. */
+/* Looks a name up; borrowed, NULL without an exception if it is missing. A tuple (name, class)
+ * in a class means the lookup of super(), which starts after that class. */
 static PyObject *
 find(PyObject *space, PyObject *name)
 {
@@ -139,7 +140,7 @@ name_text(PyObject *name)
                                     : PyObject_Str(name);
 }
 
-/* What a namespace is called: a module, a class. */
+/* The name of a namespace: of a module or class. */
 static PyObject *
 space_text(PyObject *space)
 {
@@ -151,7 +152,7 @@ space_text(PyObject *space)
                                                  : PyUnicode_FromString("the globals");
 }
 
-/* The names of pairs that have a value, or that have none, joined by commas. */
+/* The names of pairs that have a value (or have none), joined by commas. */
 static PyObject *
 joined(PyObject *pairs, PyObject *missing, bool has_value)
 {

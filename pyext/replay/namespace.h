@@ -1,17 +1,19 @@
-/* Names that a capture has looked up where they may be bound anew: dicts of modules, classes. */
+/* Names that a capture has looked up where they may be rebound: in dicts of modules, and in
+ * classes. */
 #ifndef CX_NAMESPACE_H
 #define CX_NAMESPACE_H
 
 #include "state/state.h"
 
-/* Another number after each change of a dict or class; 0: it cannot tell. */
+/* A number that differs after each change of a dict or class; 0 if that is not supported. */
 uint64_t cx_namespace_stamp(PyObject *space);
-/* From here on the stamp of a dict tells of its changes; -1 with an exception. */
+/* Starts to track changes of a dict in its stamp; -1 with an exception. */
 int cx_namespace_watch(PyObject *space);
-/* pairs: (name, value or `missing`, ...); with None for a name, a callable that shall give a false
- * value for the namespace. False: one is not so, the first of them at *which. */
+/* pairs: (name, value or `missing`, ...). With None for a name, the value is a callable that
+ * must return a false value for the namespace. Returns false if one does not hold, with its
+ * index in *which. */
 bool cx_namespace_has(PyObject *space, PyObject *pairs, PyObject *missing, Py_ssize_t *which);
-/* In words: of a failure the name that is another one now; else all. */
+/* A text: for a failure the name that has changed, else all names. */
 PyObject *cx_namespace_text(PyObject *space, PyObject *pairs, PyObject *missing, bool is_failure);
 
 #endif

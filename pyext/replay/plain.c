@@ -1,7 +1,13 @@
-/* Calls that run in NumPy, recognised without asking Python. A key is what key_of in job.py
- * makes of a call's values: the class; (class, dtype, shape) of an array; (class, value) of what is
- * compared; (class, keys of the items) of a tuple or list; (class, (class of a name, name, key), …)
- * of a dict. Matching runs no code of the user's. */
+/* Recognises calls that run in NumPy, without Python code. A key is made from the values of a
+ * call by key_of in job.py:
+ *
+ *     the class of a value
+ *     (class, dtype, shape)                         of an array
+ *     (class, value)                                of a value that is compared
+ *     (class, keys of the items)                    of a tuple or list
+ *     (class, (class of a name, name, key), ...)    of a dict
+ *
+ * Matching runs no code of the user's. */
 #include "replay/specialization.h"
 
 static int is_like(PyObject *key, PyObject *value);

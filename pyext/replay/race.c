@@ -1,13 +1,13 @@
-/* A race of a program's plans, on the calls that are made of it.
+/* Autotuning trials: times the plans of a program on the user's calls.
  *
- * Every call runs once, by one plan; all plans give the same bits. Plans take turns, round by
- * round, so that what else the machine does meets all of them, and medians are compared: an
- * alternative wins that takes a twentieth less than the program's own plan, and was quicker in most
- * rounds; the best of several may be so by chance, so it runs against the program's own alone once
- * more, which decides. One that is clearly slower drops out, and while more than a tenth of the
- * time has gone to slower ones the program's own plan answers. What another thread's call runs
- * beside is not timed, nor what ends in a check; the program's own plan wins where that goes on.
- * Where sizes vary there is a race for each class of them. */
+ * Every call runs once, by one plan; all plans give the same bits. Plans alternate in rounds, so
+ * that other load affects all of them, and medians are compared. An alternative wins if it takes
+ * 5 % less than the default plan and was faster in most rounds. The best of several may be so by
+ * chance, so it is compared with the default alone once more, and this decides. A plan that is
+ * clearly slower drops out. While more than a tenth of the time was spent on slower plans, the
+ * default plan runs. Calls that overlap with another thread's are not timed, nor calls that a
+ * check ends; if this continues, the default plan wins. With varying sizes there is a trial for
+ * each size class. */
 #include "replay/race.h"
 
 #include <stdlib.h>
@@ -16,8 +16,8 @@
 
 enum { MOST_PLANS = 16, ROUNDS = 9, FEW_ROUNDS = 5, FEWEST_ROUNDS = 3 };
 enum { MILLISECOND = 1000000, LONG = 50 * MILLISECOND, VERY_LONG = 1000 * MILLISECOND };
-enum { COLD = 10 * MILLISECOND }; /* a first run that takes less is slowed by what it meets first */
-enum { MARGIN = 20, BUDGET = 10 }; /* one part of so many */
+enum { COLD = 10 * MILLISECOND }; /* a first run that takes less is dominated by cold caches */
+enum { MARGIN = 20, BUDGET = 10 }; /* denominators of fractions */
 enum { CLEAR_CALLS = 3, MOST_UNTIMED = 200 };
 
 typedef struct Times {
@@ -26,30 +26,30 @@ typedef struct Times {
     int64_t taken[ROUNDS];
 } Times;
 
-/* Of one class of sizes. */
+/* The trial of one size class. */
 typedef struct TimingRound {
-    int winner;    /* -1: it is not known */
-    bool is_final; /* two are left, which run once more */
-    int turn;   /* in this round */
+    int winner;    /* -1: undecided */
+    bool is_final; /* two plans are left, which are compared once more */
+    int turn;   /* index within the round */
     int round, untimed;
-    int calls; /* until it was known */
-    int64_t spent, lost; /* nanoseconds; lost: beyond what the program's own plan takes */
+    int calls; /* until it was decided */
+    int64_t spent, lost; /* nanoseconds; lost: the time beyond what the default plan takes */
     Times times[MOST_PLANS];
 } TimingRound;
 
 struct CxRace {
-    CxProgram *programs[MOST_PLANS]; /* NULL: it takes no part */
+    CxProgram *programs[MOST_PLANS]; /* NULL: does not take part */
     PyObject *names[MOST_PLANS], *whys[MOST_PLANS];
     int count;
     PyObject *done;
     int running;
-    int64_t crowd; /* changes when calls meet */
+    int64_t crowd; /* changes when calls overlap */
     TimingRound heats[CX_TRIAL_CLASSES];
 };
 
 /* ---- plans ---- */
 
-/* Whether the recipe of the results fits another plan, too. */
+/* True if the recipe of the results also fits the other plan. */
 static bool
 gives_the_same(const CxProgram *a, const CxProgram *b)
 {
@@ -86,7 +86,7 @@ add_plan(CxRace *race, CxProgram *own, PyObject *row)
     if (gives_the_same(own, (CxProgram *)program))
         race->programs[k] = (CxProgram *)Py_NewRef(program);
     else
-        Py_XSETREF(race->whys[k], PyUnicode_FromString("its results lie in other memory"));
+        Py_XSETREF(race->whys[k], PyUnicode_FromString("its results are stored in other memory"));
     return race->whys[k] != NULL ? 0 : -1;
 }
 
@@ -169,7 +169,7 @@ cx_race_ask(PyObject **asker, PyObject *specialization)
 {
     PyObject *own = *asker;
 
-    *asker = NULL; /* first: what it does may call the function */
+    *asker = NULL; /* cleared first, because it may call the function */
     PyObject *asked = PyObject_CallOneArg(own, specialization);
     if (asked == NULL)
         PyErr_WriteUnraisable(own);
@@ -213,7 +213,7 @@ rounds_of(const TimingRound *heat)
     return own > VERY_LONG ? FEWEST_ROUNDS : own > LONG ? FEW_ROUNDS : ROUNDS;
 }
 
-/* ---- turns ---- */
+/* ---- rounds ---- */
 
 static bool
 takes_part(const CxRace *race, const TimingRound *heat, int plan)
@@ -221,7 +221,7 @@ takes_part(const CxRace *race, const TimingRound *heat, int plan)
     return race->programs[plan] != NULL && !heat->times[plan].is_out;
 }
 
-/* Whose turn it is; -1: the round is over. The order of a round begins one plan later each time. */
+/* The plan of the next call; -1: the round is over. Each round starts one plan later. */
 static int
 next_plan(const CxRace *race, TimingRound *heat)
 {
@@ -233,7 +233,7 @@ next_plan(const CxRace *race, TimingRound *heat)
     return -1;
 }
 
-/* Clearly slower than the program's own plan: also at its best. */
+/* Drops plans that are clearly slower than the default, also in their best call. */
 static void
 drop_slower(const CxRace *race, TimingRound *heat)
 {
@@ -246,7 +246,7 @@ drop_slower(const CxRace *race, TimingRound *heat)
     }
 }
 
-/* Is an alternative better than the program's own plan, and not by chance? */
+/* True if an alternative is faster than the default, and not by chance. */
 static bool
 is_better(const Times *times, const Times *own)
 {
@@ -257,7 +257,7 @@ is_better(const Times *times, const Times *own)
     return median + median / MARGIN < median_of(own) && 4 * quicker >= 3 * times->count;
 }
 
-/* The program's own plan and the best alternative begin anew. */
+/* Starts the final comparison between the default and the best alternative. */
 static void
 begin_final(const CxRace *race, TimingRound *heat, int best)
 {
@@ -328,7 +328,7 @@ cx_race_begin(CxRace *race, int class, CxTimedRun *lap)
     lap->program = (CxProgram *)Py_NewRef((PyObject *)(program ? program : race->programs[0]));
 }
 
-/* In a race that tests decide, what they say a call has taken. */
+/* The time of a call; tests may set it. */
 static int64_t
 time_taken(const CxRace *race, const CxTimedRun *lap)
 {
@@ -365,7 +365,7 @@ note_time(CxRace *race, TimingRound *heat, const CxTimedRun *lap, int64_t taken)
     end_round(race, heat);
 }
 
-/* Whoever has failed takes no part any more, in calls of any size. */
+/* A plan that has failed takes no part in any size class any more. */
 static void
 put_out(CxRace *race, int plan)
 {
@@ -383,7 +383,7 @@ put_out(CxRace *race, int plan)
         cx_restore_exception(error);
 }
 
-/* Where sizes are numbers nobody needs the others any more. */
+/* With constant sizes there is only one class, so the other plans are freed. */
 static void
 drop_losers(CxRace *race, int winner)
 {
@@ -418,7 +418,7 @@ cx_race_end(CxRace *race, PyObject *specialization, CxTimedRun *lap, CxLapEnd ho
     } else if (lap->began != 0 && !was_over) {
         if (how == CX_LAP_DONE && lap->crowd == race->crowd)
             note_time(race, heat, lap, time_taken(race, lap));
-        else if (++heat->untimed > MOST_UNTIMED) /* it never ends otherwise */
+        else if (++heat->untimed > MOST_UNTIMED) /* otherwise it would never end */
             heat->winner = 0;
     }
     if (!was_over && heat->winner >= 0) {

@@ -1,4 +1,4 @@
-/* Which plan of a program is quickest: calls are answered by one after another, and timed. */
+/* Finds the fastest plan of a program by timing the user's calls. */
 #ifndef CX_RACE_H
 #define CX_RACE_H
 
@@ -7,36 +7,36 @@
 
 typedef struct CxRace CxRace;
 
-/* One call in a race: which plan answers it, and whether it is timed. */
+/* One call of a trial: its plan, and whether it is timed. */
 typedef struct CxTimedRun {
-    CxProgram *program; /* a reference until the end; NULL: there is no race */
+    CxProgram *program; /* holds a reference until the end; NULL: there is no trial */
     int plan, class;
     int64_t began; /* 0: it is not timed */
     int64_t crowd;
     bool is_counted;
 } CxTimedRun;
 
-/* The first call that could be one of a race has alternatives looked for: the asker is called, once. */
+/* Calls the asker, once: the first call that could be part of a trial has alternatives searched. */
 void cx_race_ask(PyObject **asker, PyObject *specialization);
-/* rows: (name, program, why it takes no part or None) of each plan, the program's own first, whose
- * program is own; known: class of sizes -> name of the plan that has won before. done: called with
- * the specialization and a class of sizes when it is decided; NULL with an exception. */
+/* rows: (name, program, reason why it takes no part or None) for each plan; the first is the
+ * program itself. known: size class -> name of the plan that won before. done: called with the
+ * specialization and the size class when a trial is decided. NULL with an exception. */
 CxRace *cx_race_new(CxProgram *own, PyObject *rows, PyObject *known, PyObject *done);
 void cx_race_free(CxRace *race);
 int cx_race_traverse(const CxRace *race, visitproc visit, void *arg);
-/* The plan for the next call of this class of sizes. */
+/* Chooses the plan for the next call of this size class. */
 void cx_race_begin(CxRace *race, int class, CxTimedRun *lap);
-/* NO_TIME: a check of the program, or what it calls, has ended the call; FAILED: the plan has, as the
- * exception that is set says, and takes no part any more. */
+/* NO_TIME: a check of the program, or a function it calls, has ended the call. FAILED: the plan
+ * failed with the current exception, and takes no part any more. */
 typedef enum CxLapEnd { CX_LAP_DONE, CX_LAP_NO_TIME, CX_LAP_FAILED } CxLapEnd;
 void cx_race_end(CxRace *race, PyObject *specialization, CxTimedRun *lap, CxLapEnd how);
-/* For reports: plans (name, why it is out or None), and for each class that has been met its number,
- * the winner's name or None, the calls, and for each plan the number of times taken, their median in
- * nanoseconds. */
+/* For reports: a list of plans as (name, why it is out or None), and a list of size classes. Each
+ * class has its number, the name of the winner or None, the number of calls, and for each plan
+ * the number of times and their median in nanoseconds. */
 PyObject *cx_race_rows(const CxRace *race);
 
-/* Of the module. set_beside(number): a CxBeside. set_race_clock(clock): None, or what is called with a
- * plan's name and a class of sizes, and gives the nanoseconds that its call has taken. */
+/* Functions of the module. set_beside(number): sets a CxBeside. set_race_clock(clock): None, or
+ * a function of a plan's name and a size class that returns the nanoseconds of its call. */
 PyObject *cx_set_beside(PyObject *module, PyObject *number);
 PyObject *cx_set_race_clock(PyObject *module, PyObject *clock);
 

@@ -1,9 +1,9 @@
-/* A specialization made again of the parts that saved.c gives. Python has read them
- * (saved_text.py), so their objects are this process's own by now; each tuple here has what the
- * function of the same part puts together there. In order: the guards, and nothing more for a call
- * that they do not let in; what the program takes; the program, compiled of the graph's text with
- * kernels that the cache has; the pieces of the result. A part that is none raises ValueError, and
- * the call is captured: nothing here may trust a number that it has read. */
+/* Rebuilds a specialization from the parts that saved.c made. Python has read them
+ * (saved_text.py), so their objects belong to this process. Each function here rebuilds the part
+ * of the same name. The guards come first; if they do not accept the call the rest is skipped.
+ * Then come the inputs of the program, the program itself (compiled from the text of the graph,
+ * with kernels from the cache), and the pieces of the result. An invalid part raises ValueError,
+ * and the call is captured. No number read from the parts may be trusted. */
 #include "replay/recipe.h"
 #include "replay/specialization.h"
 
@@ -12,7 +12,7 @@
 
 /* ---- guards and inputs ---- */
 
-/* Whether the guards hold for a call; -1 with an exception. */
+/* Returns 1 if the guards hold for a call, 0 if not, -1 with an exception. */
 static int
 fits(CxGuards *guards, PyObject *bound)
 {
@@ -41,7 +41,7 @@ bad(const char *what)
     return -1;
 }
 
-/* Its number in the table; -1: the input is none, -2: an exception. */
+/* The index of a symbol in the table; -1: the input is not a symbol, -2: an exception. */
 static int
 read_symbol(CxGuards *guards, PyObject *text)
 {
@@ -52,7 +52,7 @@ read_symbol(CxGuards *guards, PyObject *text)
     return -2;
 }
 
-/* As input_parts has them. NULL with an exception. */
+/* Rebuilds what input_parts made. NULL with an exception. */
 
 static CxInput *
 read_inputs(CxGuards *guards, PyObject *list)
@@ -81,7 +81,7 @@ read_inputs(CxGuards *guards, PyObject *list)
 
 /* ---- the result ---- */
 
-/* Sizes and strides, each a number or the text of what varies. */
+/* Reads sizes and strides: each a number, or the text of an expression. */
 static int
 read_layout(CxGuards *guards, CxPiece *p, PyObject *layout)
 {
@@ -109,7 +109,7 @@ read_layout(CxGuards *guards, CxPiece *p, PyObject *layout)
     return PyErr_Occurred() ? -1 : 0;
 }
 
-/* As piece_parts has them, but for the pieces that it holds, which may come later. */
+/* Rebuilds what piece_parts made, except for the pieces inside it, which may follow later. */
 static int
 read_piece(CxGuards *guards, CxResult *r, PyObject *tuple)
 {
@@ -142,7 +142,7 @@ read_piece(CxGuards *guards, CxResult *r, PyObject *tuple)
     return read_layout(guards, p, layout);
 }
 
-/* Numbers of pieces. */
+/* Reads the numbers of the pieces inside. */
 static int
 read_kids(CxResult *r, CxPiece *p, PyObject *kids)
 {
@@ -166,7 +166,8 @@ is_of_return(const CxPiece *p)
     return p->kind == PIECE_return || p->kind == PIECE_view_return;
 }
 
-/* What pieces speak of is there; buffers get the shapes that pieces show them in. */
+/* Checks that the pieces only refer to existing objects, and gives buffers the shapes in which
+ * pieces use them. */
 static int
 check_pieces(CxResult *r, const CxProgram *program, CxGuards *guards)
 {
@@ -221,7 +222,7 @@ read_pieces(CxTracer *t, PyObject *list, const CxProgram *program, CxGuards *gua
 typedef struct Parse {
     const char *text;
     CiGraph *graph;
-    CiText form; /* without what differs between equal graphs: programs are found by it */
+    CiText form; /* without details that differ between equal graphs: the key of programs */
 } Parse;
 
 static void
@@ -233,7 +234,8 @@ body_parse(CiContext *ctx, void *arg)
     ci_graph_print_form(&p->form, p->graph);
 }
 
-/* Found among the programs of this process, or compiled. Library calls have been made known. */
+/* Finds the program among those of this process, or compiles it. Its library calls are
+ * registered. */
 static CxProgram *
 read_program(CxTracer *t, PyObject *text, Py_ssize_t ninputs)
 {
@@ -255,9 +257,9 @@ read_program(CxTracer *t, PyObject *text, Py_ssize_t ninputs)
     return cx_segment_find(t, parse.form.data, 0);
 }
 
-/* ---- all of it ---- */
+/* ---- the specialization ---- */
 
-/* Takes guards over, made or not. */
+/* Owns guards, also on failure. */
 static PyObject *
 build(CxTracer *t, CxGuards *guards, PyObject *inputs, PyObject *pieces, PyObject *text)
 {

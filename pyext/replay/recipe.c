@@ -1,5 +1,5 @@
-/* A result as a recipe: a tree, shared where one object was returned twice, from which C makes the
- * result again in each later call. */
+/* The recipe of a result: a tree from which C makes the result again in each later call. An
+ * object that is returned twice is one shared piece. */
 #include "graph/size.h"
 #include "replay/recipe.h"
 #include "state/array.h"
@@ -43,7 +43,7 @@ typedef struct Making {
     CxTracer *tracer;
     CxResult *result;
     PyObject *reached; /* id -> source, or NULL */
-    PyObject *known;   /* id -> piece as a number */
+    PyObject *known;   /* id -> index of the piece */
     const CxProgram *program;
     CxGuards *guards;
     const char *why;
@@ -93,7 +93,7 @@ is_of_data(const CiExpr *e)
     return false;
 }
 
-/* Expressions as constants and numbers of the table. 1: one of them data decide. */
+/* Stores expressions as constants and indices of the table. 1: one of them depends on data. */
 static int
 set_layout(Making *m, CxPiece *p, int count, const CiExpr *const *exprs)
 {
@@ -121,11 +121,11 @@ set_layout(Making *m, CxPiece *p, int count, const CiExpr *const *exprs)
 
 typedef struct Whole {
     const CxTraced *traced;
-    const int *axes; /* from the innermost out */
+    const int *axes; /* innermost first */
     bool answer;
 } Whole;
 
-/* Does the view have all elements of its storage, in one dense piece? */
+/* True if the view is all of its storage, in one contiguous piece. */
 static void
 body_whole(CiContext *ctx, void *arg)
 {
@@ -141,7 +141,7 @@ body_whole(CiContext *ctx, void *arg)
     w->answer = !ci_expr_equals_const(count, 0);
     for (int k = 0; k < v->rank; k++) {
         int axis = w->axes[k];
-        /* A new axis of an index shows in its stride. */
+        /* The stride of a new axis counts as a difference. */
         if (ci_expr_equals_const(v->strides[axis], 0) ||
             (!ci_expr_equals_const(v->sizes[axis], 1) && v->strides[axis] != step))
             w->answer = false;
@@ -163,7 +163,8 @@ covers(const CxTraced *t)
         return 0;
     if (cx_size_values(t->tracer, v->rank, v->strides, strides) < 0)
         return -1;
-    for (int k = 0; k < v->rank; k++) { /* smallest stride first; slow on purpose: n is small */
+    /* Smallest stride first; insertion sort, because n is small. */
+    for (int k = 0; k < v->rank; k++) {
         int at = k, axis = v->rank - 1 - k;
         for (; at > 0 && strides[axes[at - 1]] > strides[axis]; at--)
             axes[at] = axes[at - 1];
@@ -194,7 +195,7 @@ set_view(Making *m, CxPiece *p, const CxTraced *t)
     return whole < 0 ? -1 : 0;
 }
 
-/* An int that is a size. */
+/* A piece for an int that is a size. */
 static CxPiece *
 size_piece(Making *m, const CiExpr *e)
 {
@@ -324,8 +325,8 @@ cx_piece_shapes(CxResult *r, const CxProgram *program, const CxPiece *p)
         (CxShape){true, p->rank, p->layout, p->varies ? p->numbers : NULL};
 }
 
-/* A buffer that one view alone shows is made in the view's shape: a fold with its axes kept is no
- * view of another array. */
+/* A buffer of which only one view is returned is made in the view's shape: a reduction with
+ * keepdims is not a view of another array. */
 static int
 reshape_buffers(CxResult *r, const CxProgram *program)
 {
@@ -401,7 +402,7 @@ static const char *const PIECE_NAMES[] = {
     [PIECE_dict] = "dict", [PIECE_named] = "named", [PIECE_call] = "call",
 };
 
-/* What a piece is made of, by numbers: other pieces, or its layout (#3: of the guards' table). */
+/* The numbers that define a piece: other pieces, or its layout (#3: entry of the guards' table). */
 static PyObject *
 parts_text(const CxResult *r, const CxPiece *p)
 {
@@ -419,7 +420,7 @@ parts_text(const CxResult *r, const CxPiece *p)
     return text;
 }
 
-/* A constant that is a number or a text says what it is, any other object of which class. */
+/* The text of a constant: the value of a number or text, else the class. */
 static PyObject *
 object_text(const CxPiece *p)
 {

@@ -1,4 +1,4 @@
-/* A recipe from inside: what recipe.c makes and runs, and saved.c writes down. */
+/* The struct of a recipe: recipe.c makes and runs it, saved.c writes it down. */
 #ifndef CX_RECIPE_H
 #define CX_RECIPE_H
 
@@ -6,8 +6,8 @@
 
 typedef struct CxPiece {
     CxPieceKind kind;
-    int number; /* source or return */
-    int memo;   /* >= 0: made once, kept there */
+    int number; /* of a source or return */
+    int memo;   /* >= 0: the index under which the object is kept, because it is used again */
     CiKind value_kind;
     PyObject *object; /* constant, type */
     PyObject *names;  /* keys, field names */
@@ -15,8 +15,8 @@ typedef struct CxPiece {
     struct CxPiece **kids;
     CiDtype dtype; /* views */
     int rank;
-    int64_t *layout; /* sizes, strides, offset; sizes: an int that is a size */
-    int *numbers;    /* the same as numbers of the guards' table; -1: it is what layout says */
+    int64_t *layout; /* sizes, strides, offset; sizes: of an int that is a size */
+    int *numbers;    /* indices of the guards' table for the same; -1: use `layout` */
     bool is_readonly, is_whole, varies;
 } CxPiece;
 
@@ -28,14 +28,14 @@ struct CxResult {
     CxShape *shapes; /* per result buffer, or NULL */
 };
 
-/* A new piece at the end of a recipe; NULL with an exception. */
+/* Appends a piece to a recipe; NULL with an exception. */
 CxPiece *cx_piece_new(CxResult *result, CxPieceKind kind);
-/* Room for the shapes of the program's buffers, none of which is set. */
+/* Allocates unset shapes for the program's buffers. */
 int cx_result_open_shapes(CxResult *result, const CxProgram *program);
-/* The buffer that this piece shows whole is made in its shape. */
+/* Makes the buffer that this piece returns as a whole in the piece's shape. */
 void cx_piece_shapes(CxResult *result, const CxProgram *program, const CxPiece *piece);
 
-/* saved.c: whether it has an object, and how many numbers say where a view lies. */
+/* saved.c: true if the piece has an object; the number of values in its layout. */
 bool cx_piece_has_object(CxPieceKind kind);
 int cx_piece_layout_count(const CxPiece *piece);
 

@@ -1,5 +1,4 @@
-/* What a function returned: nested containers with traced values in them, materialised once after
- * tracing. */
+/* Materialises the result of a traced call: nested containers that contain traced values. */
 #include "replay/result.h"
 #include "value/index.h"
 
@@ -10,7 +9,7 @@ is_named_tuple(PyObject *o)
            PyObject_HasAttrString((PyObject *)Py_TYPE(o), "_fields");
 }
 
-/* A call that makes the object: a tuple of what is called and its arguments. */
+/* True for a call that makes the object: a tuple of the callable and its arguments. */
 static bool
 is_call(PyObject *o)
 {
@@ -107,7 +106,8 @@ collect_storage(Collect *c, CxStorage *s)
     return 0;
 }
 
-/* An int that data decide needs a node, and a view the values that say where it is. */
+/* Collects a traced value. A data-dependent int needs a node, and a view the values that define
+ * its position. */
 static int
 collect_traced(Collect *c, CxTraced *t)
 {
@@ -154,7 +154,8 @@ cx_result_collect(PyObject *result, CxStorage ***wanted, int *nwanted)
     return status;
 }
 
-/* Containers without traced values stay what they are; memo keeps objects returned twice one. */
+/* Materialises a container. Containers without traced values stay the same objects; memo
+ * preserves the identity of objects returned twice. */
 static PyObject *
 materialise(PyObject *o, PyObject *memo, int depth)
 {

@@ -1,4 +1,5 @@
-/* Results: containers taken apart and put together, and the recipe of a finished call's. */
+/* Results: splits containers into parts and rebuilds them, and makes the recipe of a finished
+ * call. */
 #ifndef CX_RESULT_H
 #define CX_RESULT_H
 
@@ -21,8 +22,8 @@ typedef enum CxPieceKind {
     PIECE_call
 } CxPieceKind;
 
-/* The parts of a container in order, as a tuple; NULL without an exception for anything else.
- * names: the keys of a dict, or what a call calls. */
+/* The items of a container in order, as a tuple; NULL without an exception for other objects.
+ * names: the keys of a dict, or the callable of a call. */
 PyObject *cx_container_parts(PyObject *o, CxPieceKind *kind, PyObject **names);
 /* Steals the n references in parts, also when it fails. */
 PyObject *cx_container_build(CxPieceKind kind, PyTypeObject *type, PyObject *names, Py_ssize_t n,
@@ -30,18 +31,17 @@ PyObject *cx_container_build(CxPieceKind kind, PyTypeObject *type, PyObject *nam
 
 /* recipe.c */
 typedef struct CxResult CxResult;
-/* What a finished call returned, as a recipe. NULL with *why set and no exception when it cannot be
+/* The recipe of a finished call's result. NULL with *why set and no exception if it cannot be
  * made again. */
 CxResult *cx_result_new(CxTracer *tracer, PyObject *result, PyObject *reached,
                         const CxProgram *program, CxGuards *guards, const char **why);
 void cx_result_free(CxResult *result);
 int cx_result_traverse(CxResult *result, visitproc visit, void *arg);
-/* A new list: a line for each piece. */
+/* A new list with one line per piece. */
 PyObject *cx_result_texts(const CxResult *result);
 const CxShape *cx_result_shapes(const CxResult *result);
 PyObject *cx_result_make(CxResult *result, CxRun *run, PyObject **values, const int64_t *table);
-/* result.c. The storages behind the Traced values in a result, each once. The caller frees *wanted.
- */
+/* result.c: the storages of the Traced values in a result, each once. The caller frees *wanted. */
 int cx_result_collect(PyObject *result, CxStorage ***wanted, int *nwanted);
 PyObject *cx_result_materialise(PyObject *result);
 

@@ -1,6 +1,7 @@
-/* A specialization taken apart, to be made again in a later process (recall.c): what it asks of a
- * call, what its program takes, the pieces of its result, and its graph as a text. Python writes
- * these down and finds them again (saved.py). What library calls call is Python's to name. */
+/* Takes a specialization apart so that a later process can rebuild it (recall.c): the conditions
+ * on a call, the inputs of its program, the pieces of its result, and its graph as text. Python
+ * writes these to disk and reads them (saved.py). Python also names the functions that library
+ * calls call. */
 #include "replay/recipe.h"
 #include "replay/specialization.h"
 
@@ -30,7 +31,7 @@ body_print_again(CiContext *ctx, void *arg)
     body_print(ctx, p);
 }
 
-/* The graph's text, which says all that it is; NULL without an exception where it does not. */
+/* The text of the graph, if it is complete; otherwise NULL without an exception. */
 static PyObject *
 graph_text(const CxProgram *program)
 {
@@ -57,7 +58,7 @@ is_portable(const CxProgram *p)
     return p == NULL || (p->wrapper == NULL && p->why_host == NULL);
 }
 
-/* None where the input is no symbol. */
+/* None if the input is not a symbol. */
 static PyObject *
 symbol_text(const CxGuards *guards, const CxInput *input)
 {
@@ -112,7 +113,7 @@ cx_piece_layout_count(const CxPiece *p)
     return p->kind == PIECE_size ? 1 : 2 * p->rank + 1;
 }
 
-/* A number, or the text of what varies. */
+/* A number, or the text of an expression. */
 static PyObject *
 layout_part(const CxGuards *guards, const CxPiece *p, Py_ssize_t k)
 {
@@ -142,7 +143,7 @@ piece_parts(const CxGuards *guards, const CxResult *r, const CxPiece *p)
     return made;
 }
 
-/* NULL without an exception: it has no text. */
+/* NULL without an exception if it has no text. */
 static PyObject *
 result_parts(const CxGuards *guards, const CxResult *r)
 {

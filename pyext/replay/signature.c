@@ -1,4 +1,4 @@
-/* The parameters of a function, and which argument of a call each of them gets. */
+/* Binds arguments to the parameters of a function. */
 #include "replay/signature.h"
 
 enum { POSITIONAL_ONLY, POSITIONAL_OR_KEYWORD, VAR_POSITIONAL, KEYWORD_ONLY, VAR_KEYWORD };

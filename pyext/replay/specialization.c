@@ -1,5 +1,5 @@
-/* A Specialization: guards, a program and the recipe of the result; what a compiled function
- * replays without Python. */
+/* A Specialization: guards, a program and the recipe of the result; a compiled function replays
+ * it without Python. */
 #include "replay/specialization.h"
 #include "graph/methods.h"
 #include "graph/size.h"
@@ -8,21 +8,22 @@
 
 struct CxSpecialization {
     PyObject_HEAD CxState *state;
-    CxProgram *program; /* NULL: nothing is computed */
+    CxProgram *program; /* NULL if nothing is computed */
     CxGuards *guards;
     CxResult *result;
     CxInput *inputs;
     int ninputs;
-    CxNumpyTiming trials[CX_TRIAL_CLASSES]; /* the first alone where sizes are numbers */
-    CxRace *race;         /* of its program's plans, or NULL */
-    PyObject *race_asker; /* called once, with the first call that could be one of a race; or NULL */
-    /* Changed with the lock, and never across a run. */
-    unsigned diagnosed; /* floating-point flags that NumPy has been asked about */
+    CxNumpyTiming trials[CX_TRIAL_CLASSES]; /* only the first with constant sizes */
+    CxRace *race;         /* trials of its program's plans, or NULL */
+    /* Called once, by the first call that could be part of a trial; or NULL. */
+    PyObject *race_asker;
+    /* The following fields are changed with the GIL, never during a run. */
+    unsigned diagnosed; /* float flags that NumPy has been asked about */
     Py_ssize_t hits;
-    int16_t refusals; /* calls one after another whose checks failed */
+    int16_t refusals; /* consecutive calls whose checks failed */
 };
 
-/* Runs whose checks have failed so often are not begun any more, but now and then. */
+/* After that many failed checks in a row, only every 64th call is run. */
 enum { MOST_REFUSALS = 8, NOW_AND_THEN = 64 };
 
 static void
@@ -56,7 +57,7 @@ cx_specialization_new(CxState *state, CxProgram *program, CxGuards *guards, CxRe
     return (PyObject *)s;
 }
 
-/* The parts of one call that need room; small ones fit on the stack. */
+/* Temporary arrays of one call; small ones are on the stack. */
 typedef struct Room {
     PyObject **values, **objects, **buffers;
     void **inputs;
@@ -130,7 +131,7 @@ fill_inputs(CxSpecialization *s, Room *r)
     return 0;
 }
 
-/* The Python wrapper wants arrays where the program wants memory. */
+/* The Python wrapper needs arrays where the program needs pointers. */
 static PyObject *
 run_wrapped(CxSpecialization *s, Room *r, CxRun *run)
 {
@@ -154,7 +155,7 @@ run_wrapped(CxSpecialization *s, Room *r, CxRun *run)
     return result;
 }
 
-/* Do the guards hold, and if they do, who answers? Fills the room's values and table. */
+/* Checks the guards, and decides who runs the call. Fills the values and the table of the room. */
 static CxAnswer
 match(CxSpecialization *s, PyObject *const *args, Py_ssize_t nargs, Room *room)
 {
@@ -168,7 +169,7 @@ match(CxSpecialization *s, PyObject *const *args, Py_ssize_t nargs, Room *room)
     return CX_MATCH;
 }
 
-/* The class of a call that fits: by the elements of its arrays, where those vary. */
+/* The size class of a call: by the number of elements of its arrays, if they vary. */
 static int
 class_of(CxSpecialization *s, const Room *room)
 {
@@ -183,7 +184,7 @@ class_of(CxSpecialization *s, const Room *room)
     return cx_trial_class(elements);
 }
 
-/* The floating-point flags of a run that NumPy is to be asked about. */
+/* The float flags of a run about which NumPy must be asked. */
 static unsigned
 suspects_of(CxSpecialization *s, unsigned flags)
 {
@@ -193,9 +194,9 @@ suspects_of(CxSpecialization *s, unsigned flags)
     return cx_errstate_is_strict(s->state) ? flags : flags & ~known;
 }
 
-/* A check has failed; or there is no room for what the program, which knows the most that sizes can
- * be, asks for, where nothing has been written: then the function itself may get along with less.
- * Never with arrays of a device, whose memory NumPy cannot read. */
+/* True if the original function may run the call. A check has failed; or the program's buffers,
+ * which have the largest possible size, could not be allocated and nothing was written. Never
+ * with device arrays, whose memory NumPy cannot read. */
 static bool
 may_answer_itself(CxSpecialization *s, bool draws_any)
 {
@@ -205,7 +206,7 @@ may_answer_itself(CxSpecialization *s, bool draws_any)
            (PyErr_ExceptionMatches(PyExc_MemoryError) && !s->program->writes && !draws_any);
 }
 
-/* One run of a plan of the program. */
+/* Runs one plan of the program. */
 static PyObject *
 run_plan(CxSpecialization *s, CxProgram *plan, Room *room, unsigned *flags)
 {
@@ -229,7 +230,7 @@ run_plan(CxSpecialization *s, CxProgram *plan, Room *room, unsigned *flags)
     return result;
 }
 
-/* Has a plan failed for what it is, so that another need not? */
+/* True if the plan failed for a reason that another plan need not have. */
 static bool
 has_plan_failed(const CxSpecialization *s)
 {
@@ -238,8 +239,8 @@ has_plan_failed(const CxSpecialization *s)
             !PyErr_ExceptionMatches(cx_exception(s->state, "CheckFailed")));
 }
 
-/* The same in a race. A plan that fails before anything has happened leaves the call to the
- * program's own. */
+/* Like run_plan, within a trial. If a plan fails before any effect, the default plan runs the
+ * call. */
 static PyObject *
 run_raced(CxSpecialization *s, int class, Room *room, unsigned *flags, bool may_repeat)
 {
@@ -259,8 +260,8 @@ run_raced(CxSpecialization *s, int class, Room *room, unsigned *flags, bool may_
     return run_plan(s, s->program, room, flags);
 }
 
-/* Runs the program. *is_stopped: NULL is for a check of it, and nothing has happened. race: its class
- * of sizes, or -1: its own plan runs. */
+/* Runs the program. *is_stopped: the result is NULL because of a failed check, and there was no
+ * effect. race: the size class of the trial, or -1 for the default plan. */
 static PyObject *
 run_program(CxSpecialization *s, Room *room, int race, unsigned *suspects, bool *is_stopped)
 {
@@ -287,11 +288,11 @@ done:
     return result;
 }
 
-/* The class of sizes in whose race a call takes part: -1, none. */
+/* The size class of the trial in which a call takes part, or -1. */
 static int
 race_of(CxSpecialization *s, int class, const CxNumpyTiming *trial)
 {
-    if (cx_trial_is_open(trial) || s->program->wrapper != NULL) /* somebody watches it */
+    if (cx_trial_is_open(trial) || s->program->wrapper != NULL) /* it is being observed */
         return -1;
     if (s->race_asker != NULL)
         cx_race_ask(&s->race_asker, (PyObject *)s);
@@ -354,7 +355,7 @@ cx_specialization_set_words(CxSpecialization *s, PyObject *names, PyObject *wher
 
 /* ---- the type ---- */
 
-/* There is no tp_clear: what it keeps leads back to it through the function, which has one. */
+/* No tp_clear: a cycle through it also contains the function, which has one. */
 static int
 spec_traverse(PyObject *self, visitproc visit, void *arg)
 {
@@ -368,7 +369,8 @@ spec_traverse(PyObject *self, visitproc visit, void *arg)
     return failed ? failed : cx_result_traverse(s->result, visit, arg);
 }
 
-/* The guards go whole: a specialization that is being collected is called by no one. */
+/* Guards are freed without clearing, because a specialization that is being collected is not
+ * called. */
 static void
 spec_dealloc(PyObject *self)
 {
@@ -514,7 +516,7 @@ spec_ask_for_race(PyObject *self, PyObject *asker)
     Py_RETURN_NONE;
 }
 
-/* A call that runs already goes on without it. */
+/* A call in progress continues without it. */
 static PyObject *
 spec_race(PyObject *self, PyObject *args)
 {
@@ -525,7 +527,7 @@ spec_race(PyObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "O!O!O:race", &PyList_Type, &rows, &PyDict_Type, &known, &done))
         return NULL;
     if (s->program == NULL || s->race != NULL)
-        return PyErr_Format(PyExc_ValueError, "there is a race, or nothing to race");
+        return PyErr_Format(PyExc_ValueError, "race() was called before, or there is no program");
     s->race = cx_race_new(s->program, rows, known, done);
     return s->race != NULL ? Py_NewRef(Py_None) : NULL;
 }
@@ -534,19 +536,19 @@ static PyMethodDef spec_methods[] = {
     {"compare", spec_compare, METH_O,
      "compare(seconds): the first calls are timed; NumPy, which has taken that long at best, answers where it is faster."},
     {"ask_for_race", spec_ask_for_race, METH_O,
-     "ask_for_race(asker): it is called once with the specialization, in the first call that fits."},
+     "ask_for_race(asker): calls asker(specialization) once, in the first call that matches."},
     {"race", spec_race, METH_VARARGS,
-     "race(plans, known, done): calls are answered by one plan after another, the quickest in the end: "
+     "race(plans, known, done): times the plans on the following calls and selects the fastest: "
      "replay/race.h."},
 
     {"try_numpy", spec_try_numpy, METH_NOARGS,
-     "Has the first calls timed in NumPy too: the quicker way answers from then on."},
+     "Times the first calls in NumPy, too; the faster way runs the later calls."},
     {"doubt", spec_doubt, METH_NOARGS,
-     "The same, long ones too: it is interpreted, for there is no compiler."},
+     "Like try_numpy, also for long calls, because without a compiler it is interpreted."},
     {"why_not", spec_why_not, METH_VARARGS,
      "why_not(args): None, or the guard that these bound arguments fail."},
     {"is_other_kind", spec_is_other_kind, METH_VARARGS,
-     "is_other_kind(args): whether more than sizes and numbers of these bound arguments differ."},
+     "is_other_kind(args): True if these bound arguments differ in more than sizes and numbers."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -559,17 +561,17 @@ get_race_rows(PyObject *self, void *closure)
 }
 
 static PyGetSetDef spec_getset[] = {
-    {"race_rows", get_race_rows, NULL, "Plans and times of its race (replay/race.h), or None.", NULL},
+    {"race_rows", get_race_rows, NULL, "Plans and times of its trials (replay/race.h), or None.", NULL},
     {"guards", get_guards, NULL, "The guards in words.", NULL},
-    {"recipe", get_recipe, NULL, "How the result is made, a line for each of its pieces.", NULL},
-    {"why_numpy", get_why_numpy, NULL, "Why the function itself answers its calls, or None.", NULL},
-    {"is_inexact", get_is_inexact, NULL, "Whether its results may have other bits than NumPy's.",
+    {"recipe", get_recipe, NULL, "The recipe of the result, one line per piece.", NULL},
+    {"why_numpy", get_why_numpy, NULL, "The reason why the original function runs its calls, or None.", NULL},
+    {"is_inexact", get_is_inexact, NULL, "True if its results may differ from NumPy's in the last bits.",
      NULL},
-    {"is_trying", get_is_trying, NULL, "Whether its calls are timed, to know which way is quicker.",
+    {"is_trying", get_is_trying, NULL, "True while its calls are timed in both ways.",
      NULL},
     {"saved", get_saved, NULL,
-     "What Tracer.recall makes it of again, beside sources and checks: inputs, pieces, graph. None: "
-     "it is for this process alone.",
+     "The parts from which Tracer.recall rebuilds it, besides sources and checks: inputs, pieces, graph. "
+     "None if it is only valid in this process.",
      NULL},
     {"program", get_program, NULL, "The Program, or None when nothing is computed.", NULL},
     {NULL, NULL, NULL, NULL, NULL},

@@ -1,21 +1,22 @@
-/* Which is quicker, a program or the function itself.
+/* Times a program and the original function, and chooses the faster one.
  *
- * A library call costs the program what its operands, its result and a way through Python cost; code
- * for any size is not the code for this one; and what is interpreted, for there is no compiler, may
- * take far longer than NumPy's loops. Nobody can tell beforehand: some calls are timed in both ways,
- * and the best of each decide, NumPy's where it takes a tenth less. Both give the same bits, or nobody is asked. Where sizes vary, a small
- * call says nothing of a large one: there is a trial for each class of them. */
+ * A program may be slower than NumPy. A library call adds the cost of its operands, its result
+ * and a way through Python. Code for any size is not optimised for this size. Without a
+ * compiler, interpreted code may take far longer than NumPy's loops. So some calls are timed
+ * both ways and the minima are compared; NumPy wins if it takes a tenth less. This is only done
+ * if both give the same bits. With varying sizes there is a trial for each size class, because a
+ * small call says nothing about a large one. */
 #include "replay/trial.h"
 
 #include "graph/graph.h"
 
 #include "base/os.h"
 
-/* Calls in both ways: many of short ones, few of long ones, one of those that take very long. */
+/* Calls timed per way: many for short ones, few for long ones, one for very long ones. */
 enum { CALLS = 12, FEW = 4, LONG = 200000, VERY_LONG = 100 * LONG };
-enum { CLEAR_CALLS = 3 }; /* of NumPy's, twice as slow: nobody has to ask any more */
+enum { CLEAR_CALLS = 3 }; /* NumPy calls that are twice as slow, after which timing stops */
 
-/* ---- is it worth a trial? ---- */
+/* ---- which programs are timed ---- */
 
 static bool
 has_regions(const CiBlock *body)
@@ -26,7 +27,7 @@ has_regions(const CiBlock *body)
     return false;
 }
 
-/* Does the processor run it, with NumPy's very bits? */
+/* True if the program runs on the CPU with exactly NumPy's bits. */
 static bool
 may_be_numpys(const CxProgram *program)
 {
@@ -81,7 +82,7 @@ cx_trial_class(int64_t elements)
     return class;
 }
 
-/* ---- the trial ---- */
+/* ---- timing ---- */
 
 static int
 calls_needed(const CxNumpyTiming *trial)
@@ -96,8 +97,8 @@ are_both_timed(const CxNumpyTiming *trial)
     return trial->counts[0] >= needed && trial->counts[1] >= needed;
 }
 
-/* A program that takes long and that no one has a reason to doubt cannot lose much by its calls, and
- * the function itself may. */
+/* True if timing can stop. A program that takes long, without a reason to doubt it, has little
+ * call overhead, while the original function may take much longer. */
 static bool
 is_over(const CxNumpyTiming *trial)
 {

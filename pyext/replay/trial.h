@@ -1,39 +1,39 @@
-/* Whether a compiled call is quicker than NumPy's own. */
+/* Decides whether a compiled call is faster than NumPy. */
 #ifndef CX_TRIAL_H
 #define CX_TRIAL_H
 
 #include "program/program.h"
 
-/* Threads may note times at once: a few more are kept then. */
+/* Threads may record times concurrently; some more are then recorded. */
 typedef struct CxNumpyTiming {
-    bool is_wanted, is_lost; /* lost: the function itself answers */
-    bool asks_long;          /* calls that take long, too */
-    int16_t counts[2];       /* calls timed: compiled ones, NumPy's */
+    bool is_wanted, is_lost; /* lost: the original function runs */
+    bool asks_long;          /* calls that take long are timed, too */
+    int16_t counts[2];       /* calls timed: compiled, NumPy */
     int64_t best[2];         /* nanoseconds */
 } CxNumpyTiming;
 
-/* Is a program worth a trial, which all else that it does gives NumPy's very bits: does it call
- * libraries, or serve any size? program may be NULL. */
+/* True if a program is worth timing: it calls libraries or accepts any size, and gives exactly
+ * NumPy's bits otherwise. program may be NULL. */
 CxNumpyTiming cx_trial_of(const CxProgram *program);
-/* The same of a piece between two steps of Python's: any may be too little for what a call costs,
- * and NumPy's bits were those of such a function before. */
+/* Like cx_trial_of, for a piece between two Python steps. Any piece may compute less than its call
+ * costs, and the same function has given NumPy's bits before. */
 CxNumpyTiming cx_trial_of_piece(const CxProgram *program);
-/* And of one that is interpreted because there is no compiler. */
+/* Like cx_trial_of, for a program that is interpreted because there is no compiler. */
 CxNumpyTiming cx_trial_of_interpreted(const CxProgram *program);
-/* The same of a program for calls that NumPy has answered, in so many nanoseconds at best: for one size NumPy is
- * not asked again. */
+/* Like cx_trial_of, for calls that NumPy has run, the fastest in that many nanoseconds. A program for one size
+ * is compared with that time. */
 CxNumpyTiming cx_trial_after(const CxProgram *program, int64_t numpy);
-/* The class of a call whose arrays have so many elements. */
+/* The size class of a call whose arrays have this many elements. */
 enum { CX_TRIAL_CLASSES = 9 };
 int cx_trial_class(int64_t elements);
-/* Does the function itself answer the next call? */
+/* True if the original function runs the next call. */
 bool cx_trial_is_numpys(const CxNumpyTiming *trial);
-/* Are calls still being timed? */
+/* True if calls are still timed. */
 bool cx_trial_is_open(const CxNumpyTiming *trial);
-/* When a call begins: 0 when nobody asks any more. */
+/* The time at which a call begins; 0 if calls are no longer timed. */
 int64_t cx_numpy_timing_begin(const CxNumpyTiming *trial);
 void cx_trial_end(CxNumpyTiming *trial, bool is_numpy, int64_t began);
-/* In words, or None. */
+/* A text, or None. */
 PyObject *cx_trial_text(const CxNumpyTiming *trial);
 
 #endif

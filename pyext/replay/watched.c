@@ -1,20 +1,20 @@
-/* Coverage tools and debuggers record the lines that run. A kernel runs no lines, and a capture runs the
- * lines of both arms of a branch. So the original function runs while a trace function is set
- * (sys.settrace) or a tool of sys.monitoring takes line events. The check is a comparison: each change of
- * the tools' events gives sys.monitoring another version. */
+/* Coverage tools and debuggers record the lines that run. A kernel runs no lines, and a capture
+ * runs the lines of both branches of an `if`. So the original function runs while a trace
+ * function is set (sys.settrace) or a tool of sys.monitoring receives line events. The check is
+ * one comparison: sys.monitoring has a version that changes with the tools' events. */
 #include "replay/watched.h"
 
 #if PY_VERSION_HEX >= 0x030D0000
 static int
 version_of(CxState *state, uint64_t *version)
 {
-    enum { EVENT_BITS = 8 }; /* of the eval breaker; the version is above them */
+    enum { EVENT_BITS = 8 }; /* of the eval breaker; the version is stored above them */
     (void)state;
     *version = (uint64_t)(PyThreadState_Get()->eval_breaker >> EVENT_BITS);
     return 0;
 }
 #elif PY_VERSION_HEX >= 0x030C0000
-/* Code gets the version when it begins to run. */
+/* The version that code gets when it begins to run. */
 static int
 version_of(CxState *state, uint64_t *version)
 {

@@ -6,13 +6,13 @@
 
 /* The state of one compiled function. */
 typedef struct CxWatched {
-    uint64_t version; /* of sys.monitoring when the job was asked last */
-    bool is_watched;  /* what it answered */
-    bool is_told;     /* the job knows that NumPy answers */
+    uint64_t version; /* of sys.monitoring when the job was last asked */
+    bool is_watched;  /* the job's answer */
+    bool is_told;     /* the job knows that NumPy runs the calls */
 } CxWatched;
 
-/* 1 if a trace function of this thread or a tool of sys.monitoring records the lines; -1 with an
- * exception. miss: the compiled function's, a method of its job; other methods of the job are called. */
+/* 1 if a trace function of this thread or a tool of sys.monitoring records lines; -1 with an
+ * exception. miss: the compiled function's method of its job, whose other methods are called. */
 int cx_is_watched(CxState *state, CxWatched *watched, PyObject *miss);
 
 #endif

@@ -1,5 +1,5 @@
-/* NumPy's arrays, dtypes and numbers in terms of the core's, and back. Result arrays are NumPy's
- * own allocations, large ones in warm blocks (block_cache.c). */
+/* Converts NumPy's arrays, dtypes and numbers to the core's and back. Result arrays are
+ * allocated by NumPy, large ones in reused blocks (block_cache.c). */
 #include "state/array.h"
 
 int
@@ -22,7 +22,7 @@ cx_arrays_init(CxState *state)
     return 0;
 }
 
-/* ---- dtypes of packages ---- */
+/* ---- dtypes of other packages ---- */
 
 typedef struct Foreign {
     CiDtype dtype;
@@ -144,7 +144,8 @@ is_c_dense(CiDtype dtype, int rank, const int64_t *sizes, const int64_t *strides
     return true;
 }
 
-enum { WARM_LEAST = 1 << 20 }; /* bytes from which on fresh pages cost more than a handler */
+/* From that many bytes on, fresh pages cost more than calling the handler. */
+enum { WARM_LEAST = 1 << 20 };
 
 int
 cx_warm_enter(CxState *state, CiDtype dtype, int rank, const int64_t *sizes, PyObject **before)
@@ -166,7 +167,8 @@ cx_warm_leave(PyObject *before)
     return status;
 }
 
-/* Dense C order is left to NumPy: it is faster, and strides of empty arrays are then its own. */
+/* Dense C order is left to NumPy: this is faster, and the strides of empty arrays are then
+ * NumPy's. */
 PyObject *
 cx_array_new(CxState *state, CiDtype dtype, int rank, const int64_t *sizes, const int64_t *strides)
 {
@@ -276,7 +278,7 @@ cx_code_of_number(PyObject *value, bool *is_strong)
     return -1;
 }
 
-/* An int constant of an integer or bool dtype. */
+/* A constant of an integer or bool dtype from an int. */
 static int
 const_of_long(PyObject *value, CiDtype dtype, CiConst *out)
 {
@@ -364,8 +366,8 @@ cx_count(int rank, const int64_t *sizes)
     return count;
 }
 
-/* Lays new axes [ni, nj) over old axes [oi, oj), which hold as many elements, when the old ones are
- * evenly spaced. */
+/* Lays new axes [ni, nj) over old axes [oi, oj), which have the same number of elements, if the
+ * old ones are evenly spaced. */
 static bool
 merge_axes(const int64_t *sizes, const int64_t *strides, int oi, int oj, const int64_t *new_sizes,
            int ni, int nj, int64_t *new_strides)
@@ -394,7 +396,7 @@ cx_reshape_strides(int rank, const int64_t *sizes, const int64_t *strides, int n
         }
         return true;
     }
-    for (int k = 0; k < rank; k++) /* axes of one element say nothing about memory */
+    for (int k = 0; k < rank; k++) /* axes of one element have no effect on memory */
         if (sizes[k] != 1) {
             olds[n] = sizes[k];
             oldt[n++] = strides[k];

@@ -1,17 +1,18 @@
-/* NumPy's arrays, dtypes and numbers, as the core sees them. */
+/* Conversion between NumPy's arrays, dtypes and numbers and the core's. */
 #ifndef CX_ARRAY_H
 #define CX_ARRAY_H
 
 #include "state/state.h"
 
 int cx_arrays_init(CxState *state);
-CiDtype cx_dtype_of_descr(PyArray_Descr *descr); /* CI_DTYPE_none when the core has none such */
+CiDtype cx_dtype_of_descr(PyArray_Descr *descr); /* CI_DTYPE_none if the core has no such dtype */
 CiDtype cx_dtype_of_object(CxState *state, PyObject *dtype);
 PyArray_Descr *cx_descr(CxState *state, CiDtype dtype); /* borrowed */
-/* block_cache.c: a handler of NumPy's for the memory of arrays, which owns the allocator from now on. */
+/* block_cache.c: a NumPy memory handler, which now owns the allocator. */
 PyObject *cx_warm_handler(CiAllocator *allocator);
-/* array.c: from enter to leave arrays that are made have memory of warm blocks, if one of that shape is
- * large. *before goes from one to the other. -1 with an exception, where enter has changed nothing. */
+/* array.c: between enter and leave, new arrays are allocated in reused blocks, if an array of
+ * that shape is large. *before is passed from one to the other. -1 with an exception; then enter
+ * has changed nothing. */
 int cx_warm_enter(CxState *state, CiDtype dtype, int rank, const int64_t *sizes, PyObject **before);
 int cx_warm_leave(PyObject *before);
 PyObject *cx_array_new(CxState *state, CiDtype dtype, int rank, const int64_t *sizes,
@@ -20,16 +21,16 @@ PyObject *cx_array_new(CxState *state, CiDtype dtype, int rank, const int64_t *s
 PyObject *cx_array_view(CxState *state, PyObject *base, CiDtype dtype, int rank,
                         const int64_t *sizes, const int64_t *strides, int64_t offset,
                         bool is_readonly);
-/* An array of zeros of that shape that takes one element of memory: to make NumPy raise what it
- * raises. */
+/* An array of zeros of that shape that occupies one element of memory, for calls in which NumPy
+ * should raise. */
 PyObject *cx_array_dummy(CxState *state, CiDtype dtype, int rank, const int64_t *sizes);
 PyObject *cx_scalar_from(CxState *state, CiDtype dtype, CiKind kind, const void *element);
 /* The value of a number or NumPy scalar as a constant. 1: it is out of the dtype's range. */
 int cx_const_of(CxState *state, PyObject *value, CiDtype dtype, CiConst *out);
 /* A Python number in the slot of its dtype. */
 int cx_slot_from(PyObject *value, CiDtype dtype, CiSlot *slot);
-int cx_code_of_number(PyObject *value, bool *is_strong); /* -1: no number */
-/* Strides of the same memory under another shape; false when NumPy would copy. */
+int cx_code_of_number(PyObject *value, bool *is_strong); /* -1 if it is not a number */
+/* Strides of the same memory under another shape; false if NumPy would copy. */
 bool cx_reshape_strides(int rank, const int64_t *sizes, const int64_t *strides, int new_rank,
                         const int64_t *new_sizes, int64_t itemsize, int64_t *new_strides);
 int64_t cx_count(int rank, const int64_t *sizes);
@@ -38,13 +39,14 @@ PyObject *cx_sizes_tuple(int rank, const int64_t *sizes);
 int cx_sizes_from(PyObject *object, int64_t *sizes, int capacity);
 void cx_array_extent(PyObject *array, char **low, char **high);
 
-/* layout.c. NumPy's new arrays without elements have strides of 0, and views of them too. */
+/* layout.c: NumPy's new empty arrays have strides of 0, and views of them too. */
 bool cx_is_new_and_empty(PyArrayObject *array);
-/* The padding of each axis in elements; -1 where there is none to speak of: its steps are
- * dense in those of the axis inside, it has a stride of 0, steps that overlap, or size 1. */
+/* The padding of each axis in elements, or -1: its stride is a multiple of the inner axis's
+ * size, it is 0 or overlaps, or the axis has size 1. */
 void cx_layout_paddings(PyArrayObject *array, int64_t *paddings);
-/* Called inside cx_protect. Strides in bytes of an array whose sizes are these expressions: what
- * sizes and paddings say, or the numbers they are where paddings[k] is NULL and memory is not dense. */
+/* Inside of cx_protect: strides in bytes of an array whose sizes are these expressions. They
+ * follow from sizes and paddings; where paddings[k] is NULL and memory is not dense they are
+ * constants. */
 void cx_layout_strides(CiSym *sym, PyArrayObject *array, const CiExpr *const *sizes,
                        const CiExpr *const *paddings, const CiExpr **strides);
 

@@ -1,15 +1,15 @@
-/* Memory of large results: warm blocks, because fresh pages cost as much as the arithmetic on
- * them.
+/* Memory of large results: reuses freed blocks, because page faults of fresh memory cost as much
+ * as the arithmetic on it.
  *
- * NumPy asks a handler for the memory of each array, which gives it back when that dies. Ours
- * takes blocks from the runtime's allocator, which keeps some; it is in force only while a
- * result is made. Arrays hold the handler, and with it the allocator, so these live as long as
- * the last of them. Before what an array gets stands how much that is. */
+ * NumPy calls a handler to allocate and free the memory of each array. This handler takes blocks
+ * from the runtime's allocator, which caches some; it is only installed while a result is made.
+ * Arrays hold a reference to the handler, and so to the allocator, which live as long as the
+ * last of them. A header before the data stores the size of the block. */
 #include "state/array.h"
 
 #include "host/alloc.h"
 
-enum { HEADER = 64 }; /* bytes: what follows is aligned as the block is */
+enum { HEADER = 64 }; /* bytes, so that the data keep the alignment of the block */
 
 typedef struct Warm {
     PyDataMem_Handler handler;

@@ -2,8 +2,8 @@
 #ifndef CX_COMPAT_H
 #define CX_COMPAT_H
 
-/* NumPy's API is a table of object pointers that hold functions, which pedantic C has no word for.
- */
+/* NumPy's API is a table of object pointers that are converted to functions, which pedantic C
+ * forbids. */
 #if defined(__GNUC__)
 #pragma GCC diagnostic ignored "-Wpedantic"
 #endif
@@ -26,8 +26,9 @@
 #error "Python 3.10 or newer is needed"
 #endif
 
-/* True if Python adds and multiplies a real number to the parts of a complex one, instead of
- * making it complex first: an imaginary part keeps its sign, its NaN and its infinity. */
+/* True if Python adds and multiplies a real number to the parts of a complex one without
+ * converting it to complex first. An imaginary part then keeps its sign, its NaN and its
+ * infinity. */
 enum { CX_REAL_STAYS_REAL = PY_VERSION_HEX >= 0x030E0000 };
 
 /* The innermost Python frame, borrowed, or NULL. */
@@ -37,7 +38,7 @@ cx_frame(void)
     return PyEval_GetFrame();
 }
 
-/* Names of a running frame get new values; 0 or -1. */
+/* Assigns the locals of a running frame; 0 or -1. */
 static inline int
 cx_set_locals(PyFrameObject *frame, PyObject *values)
 {
@@ -54,7 +55,7 @@ cx_set_locals(PyFrameObject *frame, PyObject *values)
     return failed ? -1 : 0;
 }
 
-/* The exception being raised, taken out; NULL when there is none. */
+/* Takes the current exception; NULL if there is none. */
 static inline PyObject *
 cx_take_exception(void)
 {
@@ -86,8 +87,8 @@ cx_restore_exception(PyObject *exception)
 #endif
 }
 
-/* The exception being raised has the traceback that it was given where it was caught last: before
- * 3.11 a bare `raise` puts the old one back. */
+/* Sets the traceback of the current exception to the one it had when it was last caught, because
+ * before 3.11 a bare `raise` restores the old one. */
 static inline void
 cx_keep_given_traceback(void)
 {
@@ -100,24 +101,25 @@ cx_keep_given_traceback(void)
 #endif
 }
 
-/* True if a complex array to the power 1 or 2.0 is the general power: from NumPy 2.3. */
+/* True if a complex array to the power 1 or 2.0 is computed by the general power: from NumPy 2.3
+ * on. */
 static inline int
 cx_complex_powers_are_general(void)
 {
     return PyArray_GetNDArrayCFeatureVersion() >= 0x14;
 }
 
-/* Of every type: nobody sets an attribute of the class. */
+/* Flags of every type: attributes of the class cannot be set. */
 #define CX_TYPE_FLAGS (Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE)
 
-/* A path, which to the core is bytes of the file system; NULL: none, "". */
+/* A path, which to the core is a byte string; NULL gives "", and the reverse. */
 static inline PyObject *
 cx_path(const char *path)
 {
     return PyUnicode_DecodeFSDefault(path ? path : "");
 }
 
-/* Borrowed value or NULL without an exception; -1 in *failed when looking raised. */
+/* Returns a borrowed value, or NULL without an exception; *failed is -1 if the lookup raised. */
 static inline PyObject *
 cx_dict_find(PyObject *dict, PyObject *key, int *failed)
 {
@@ -126,8 +128,8 @@ cx_dict_find(PyObject *dict, PyObject *key, int *failed)
     return value;
 }
 
-/* The value of that name, borrowed, or NULL. It makes no string to look for: nothing fails, also
- * where memory is short, and an exception being raised stays as it is. */
+/* The value of that name, borrowed, or NULL. It allocates no string, so it cannot fail and keeps
+ * the current exception, also when out of memory. */
 static inline PyObject *
 cx_dict_named(PyObject *dict, const char *name)
 {

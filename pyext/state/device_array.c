@@ -1,8 +1,8 @@
-/* Arrays whose memory is a device's. Capture and replay know them as ndarrays whose data pointer is
- * an address of the device: shape, dtype and strides are all that they ask. The owner of the memory
- * is such an array's base, which also tells it from an array of the host. No such array may reach
- * code that reads elements: the package keeps them inside Array, and a function called with
- * them never falls back to NumPy. */
+/* Arrays in the memory of a device. Capture and replay see them as ndarrays whose data pointer
+ * is a device address; they only read shape, dtype and strides. The base of such an array is the
+ * owner of the memory, which also distinguishes it from a host array. No such array may reach
+ * code that reads elements: the package keeps them inside Array, and a function called with them
+ * never falls back to NumPy. */
 #include "state/stream.h"
 
 #include "state/array.h"
@@ -105,7 +105,7 @@ cx_device_memory_use(CxState *state, CxDeviceMemory *memory, const CiQueue *queu
     return 0;
 }
 
-/* An array whose base is the memory; takes that reference and the description's. */
+/* An array whose base is the memory; steals both references. */
 static PyObject *
 array_of(CxDeviceMemory *memory, void *data, PyArray_Descr *descr, int rank, const int64_t *sizes,
          const int64_t *strides)
@@ -173,7 +173,7 @@ cx_device_array_new(CxState *state, const CiQueue *queue, PyObject *stream, CiDt
 
 /* ---- functions of the module ---- */
 
-/* device_array(array, device): a copy in the device's memory, in the same order of elements. */
+/* device_array(array, device): copies an array to the device, in the same stride order. */
 static PyObject *
 device_array(PyObject *module, PyObject *args)
 {
@@ -216,8 +216,8 @@ device_array(PyObject *module, PyObject *args)
     return array;
 }
 
-/* The bytes from the first to the last element, as an array of the host, and where the first
- * element lies. */
+/* Copies the bytes from the first to the last element to a host array; also returns the offset
+ * of the first element. */
 static PyObject *
 copy_extent(CxState *state, CxDeviceMemory *memory, PyArrayObject *array, int64_t *offset)
 {
@@ -241,7 +241,7 @@ copy_extent(CxState *state, CxDeviceMemory *memory, PyArrayObject *array, int64_
     return bytes;
 }
 
-/* device_numpy(array): a copy of a device's array in the host's memory. */
+/* device_numpy(array): copies a device array to the host. */
 static PyObject *
 device_numpy(PyObject *module, PyObject *array)
 {
@@ -274,8 +274,8 @@ device_numpy(PyObject *module, PyObject *array)
     return view;
 }
 
-/* device_update(array, copy): copies back the contents of the array from device_numpy, after it
- * was written to. */
+/* device_update(array, copy): copies back the contents of an array from device_numpy, after they
+ * were written to. */
 static PyObject *
 device_update(PyObject *module, PyObject *args)
 {
@@ -313,7 +313,7 @@ is_device_array(PyObject *module, PyObject *array)
     return PyBool_FromLong(cx_is_device_array(PyModule_GetState(module), array));
 }
 
-/* device_synchronize(device): waits for all that was launched. */
+/* device_synchronize(device): waits for all launches. */
 static PyObject *
 device_synchronize(PyObject *module, PyObject *name)
 {
@@ -335,7 +335,7 @@ device_synchronize(PyObject *module, PyObject *name)
     Py_RETURN_NONE;
 }
 
-/* device_of(array): ("cuda", 1) */
+/* device_of(array): for example ("cuda", 1). */
 static PyObject *
 device_of(PyObject *module, PyObject *array)
 {
@@ -345,7 +345,7 @@ device_of(PyObject *module, PyObject *array)
     return Py_BuildValue("(si)", memory->queue.backend->device->name, memory->queue.index);
 }
 
-/* device_count(name): how many the machine has. */
+/* device_count(name): the number of such devices in the machine. */
 static PyObject *
 device_count(PyObject *module, PyObject *name)
 {
@@ -362,7 +362,7 @@ device_count(PyObject *module, PyObject *name)
     return PyErr_Occurred() ? NULL : PyLong_FromLong(count);
 }
 
-/* device_open("cuda:1"): has the device begin what its first use would wait for. */
+/* device_open("cuda:1"): starts the initialisation for which the first use would wait. */
 static PyObject *
 device_open(PyObject *module, PyObject *name)
 {

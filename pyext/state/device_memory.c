@@ -1,5 +1,5 @@
-/* Memory of devices as Python asks for it: how much is in use, how much may be, and memory that
- * somebody else has. */
+/* Functions of the module about device memory: the amount in use, its limit, and arrays over
+ * memory that another package owns. */
 #include "state/stream.h"
 
 #include "state/array.h"
@@ -65,7 +65,8 @@ memory_forget_peak(PyObject *module, PyObject *name)
     Py_RETURN_NONE;
 }
 
-/* memory_bound(device, limit, keep): bytes; 0 is no limit, -1 keeps what is kept as it was. */
+/* memory_bound(device, limit, keep): in bytes. 0 means no limit; -1 leaves the amount of cached
+ * memory unchanged. */
 static PyObject *
 memory_bound(PyObject *module, PyObject *args)
 {
@@ -86,7 +87,7 @@ memory_bound(PyObject *module, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* memory_give_back(device): what is kept for later. */
+/* memory_give_back(device): frees cached memory. */
 static PyObject *
 memory_give_back(PyObject *module, PyObject *name)
 {
@@ -104,9 +105,9 @@ memory_give_back(PyObject *module, PyObject *name)
     Py_RETURN_NONE;
 }
 
-/* device_over(owner, device, address, like, stream): an array over memory that the owner has. like:
- * an array of the dtype, shape and strides, of which no element is looked at; stream: whose work
- * comes first, or None. */
+/* device_over(owner, device, address, like, stream): an array over memory of the owner. like: an
+ * array with the dtype, shape and strides, whose elements are not read; stream: its work comes
+ * first, or None. */
 static PyObject *
 device_over(PyObject *module, PyObject *args)
 {

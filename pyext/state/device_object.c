@@ -1,9 +1,10 @@
-/* The base of cinductor.Array: an object that has a handle, an ndarray whose memory is a device's. */
+/* The base class of cinductor.Array: an object with a handle, which is an ndarray in device
+ * memory. */
 #include "state/device_array.h"
 
 #include <structmember.h>
 
-/* Of the class that is the module's own, which others are derived from. */
+/* For the module's own class, from which others are derived. */
 static CxState *
 state_of(PyTypeObject *type)
 {
@@ -56,7 +57,7 @@ object_traverse(PyObject *self, visitproc visit, void *arg)
 static int
 object_clear(PyObject *self)
 {
-    (void)self; /* a handle holds nothing that could hold it */
+    (void)self; /* a handle has no references to other objects */
     return 0;
 }
 
@@ -86,7 +87,7 @@ static PyType_Slot object_slots[] = {
     CX_SLOT(Py_tp_traverse, object_traverse),
     CX_SLOT(Py_tp_clear, object_clear),
     {Py_tp_members, object_members},
-    {Py_tp_doc, "What has an array of a device's memory."},
+    {Py_tp_doc, "The base class of objects with an array in device memory."},
     {0, NULL},
 };
 
@@ -98,7 +99,7 @@ PyType_Spec cx_device_object_spec = {
     object_slots,
 };
 
-/* set_array_type(Array, leave): what arrays of results are made of. */
+/* set_array_type(Array, leave): the class of result arrays. */
 PyObject *
 cx_set_array_type(PyObject *module, PyObject *args)
 {

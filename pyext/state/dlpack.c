@@ -1,7 +1,8 @@
-/* The structs of DLPack 1.0 and of the versions before it, both ways (dmlc.github.io/dlpack).
+/* Exports and imports DLPack tensors, in the structs of version 1.0 and of earlier versions
+ * (dmlc.github.io/dlpack).
  *
- * What is given away holds the array. What is taken over is held by a capsule of ours, which calls
- * the giver's deleter when the last array over that memory is gone. */
+ * An exported capsule holds the array. An imported tensor is held by a capsule of cinductor's,
+ * which calls the producer's deleter when the last array over that memory is gone. */
 #include "state/dlpack.h"
 
 #include "state/array.h"
@@ -49,9 +50,9 @@ cx_dlpack_dtype(const CxDlTensor *tensor)
     return CI_DTYPE_none;
 }
 
-/* ---- given away ---- */
+/* ---- export ---- */
 
-/* Contents of both kinds of capsule, and the array that owns the memory. */
+/* The contents of both kinds of capsule, and the array that owns the memory. */
 typedef struct Given {
     union {
         Managed plain;
@@ -61,8 +62,8 @@ typedef struct Given {
     int64_t numbers[2 * CI_MAX_RANK];
 } Given;
 
-/* A consumer may be done with it when Python has ended: then the memory stays with the process,
- * because there is no lock to take any more. */
+/* A consumer may free it after Python has ended. There is no GIL to take then, so the memory is
+ * not freed. */
 static void
 delete_given(Given *given)
 {
@@ -122,7 +123,8 @@ fill_tensor(Given *given, Tensor *tensor, const CxDeviceMemory *memory, CiDtype 
                        .strides = given->numbers + rank};
 }
 
-/* The taker's stream, by DLPack's numbers for CUDA: 1 is the device's own; -1, it waits by itself. */
+/* The consumer's stream, by DLPack's numbers for CUDA: 1 is the default stream; -1 means that it
+ * synchronises itself. */
 static int
 order_for(CxState *state, CxDeviceMemory *memory, PyObject *stream)
 {
@@ -137,7 +139,8 @@ order_for(CxState *state, CxDeviceMemory *memory, PyObject *stream)
     return cx_device_order(state, &memory->queue, &queue);
 }
 
-/* dlpack_give(array, stream, is_versioned): a capsule. BufferError for what DLPack has no word for. */
+/* dlpack_give(array, stream, is_versioned): a capsule. BufferError if DLPack cannot describe the
+ * array. */
 static PyObject *
 dlpack_give(PyObject *module, PyObject *args)
 {
@@ -178,7 +181,7 @@ dlpack_give(PyObject *module, PyObject *args)
     return capsule;
 }
 
-/* ---- taken over ---- */
+/* ---- import ---- */
 
 static void
 drop_owned(PyObject *capsule)
@@ -196,7 +199,7 @@ drop_owned_versioned(PyObject *capsule)
         managed->deleter(managed);
 }
 
-/* The tensor of a capsule that is now ours, with the object that ends it. */
+/* Takes the tensor of a capsule, with the object that frees it. */
 static PyObject *
 take_over(PyObject *capsule, Tensor **tensor)
 {
@@ -225,7 +228,7 @@ take_over(PyObject *capsule, Tensor **tensor)
     return owner;
 }
 
-/* The device that has this number in DLPack's list. */
+/* The device with this number in DLPack. */
 static const CiBackend *
 find_backend(const CxState *state, int32_t number)
 {
@@ -268,7 +271,7 @@ array_over(CxState *state, const Tensor *tensor, PyObject *owner)
     return array;
 }
 
-/* dlpack_take(capsule): an array of the device over the tensor's memory. */
+/* dlpack_take(capsule): an array over the tensor's memory. */
 static PyObject *
 dlpack_take(PyObject *module, PyObject *capsule)
 {

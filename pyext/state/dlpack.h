@@ -1,4 +1,4 @@
-/* DLPack: memory of a device under everybody's protocol. */
+/* DLPack: the exchange of device memory with other packages. */
 #ifndef CX_DLPACK_H
 #define CX_DLPACK_H
 
@@ -15,7 +15,7 @@ typedef struct CxDlTensor {
     uint64_t byte_offset;
 } CxDlTensor;
 
-/* CI_DTYPE_none when the core has none such. */
+/* CI_DTYPE_none if the core has no such dtype. */
 CiDtype cx_dlpack_dtype(const CxDlTensor *tensor);
 
 extern PyMethodDef cx_dlpack_methods[];

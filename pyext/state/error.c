@@ -1,5 +1,6 @@
-/* From a CiStatus to an exception. The classes that Python lacks are made from errors.def, so a new
- * row is enough. And NumPy's error state, which says what floating-point flags mean to the user. */
+/* Converts a CiStatus to an exception. Classes that Python lacks are made from errors.def, so a
+ * new row is enough. Also reads NumPy's error state, which defines the effect of floating-point
+ * flags. */
 #include "state/state.h"
 
 static const char *const exception_names[CI_ERR_COUNT] = {
@@ -25,8 +26,8 @@ done:
     return result;
 }
 
-/* What every exception of the package is, and the compiler's own are. RecompileError is a RuntimeError,
- * too, as such calls have always raised. */
+/* Base classes: all exceptions of the package have one, and the compiler's another.
+ * RecompileError is also a RuntimeError, because such calls have always raised that. */
 static int
 add_bases(CxState *state, PyObject *module)
 {
@@ -38,11 +39,11 @@ add_bases(CxState *state, PyObject *module)
     if (both == NULL || PyModule_AddObjectRef(module, "Error", error) < 0)
         goto done;
     state->base_error = PyErr_NewExceptionWithDoc(
-        "cinductor.CinductorError", "What the compiler itself has to say.", error, NULL);
+        "cinductor.CinductorError", "An error that the compiler reports.", error, NULL);
     if (state->base_error != NULL &&
         PyModule_AddObjectRef(module, "CinductorError", state->base_error) == 0)
         result = add_class(state, module, "RecompileError",
-                           "A call fits no program, and the stance forbids another.", both);
+                           "No program matches a call, and the stance forbids compiling one.", both);
 done:
     Py_XDECREF(error);
     Py_XDECREF(both);
@@ -57,7 +58,7 @@ cx_errors_init(CxState *state, PyObject *module)
     state->exceptions = PyDict_New();
     if (state->exceptions == NULL || add_bases(state, module) < 0)
         return -1;
-    /* No Exceptions: the user's own handlers do not see them. */
+    /* Not Exceptions, so that the user's handlers do not catch them. */
     state->region_break =
         PyErr_NewException("cinductor._core.RegionBreak", PyExc_BaseException, NULL);
     if (state->region_break == NULL ||
@@ -80,7 +81,7 @@ cx_errors_init(CxState *state, PyObject *module)
     return 0;
 }
 
-/* Asked while an exception is set, and where memory has run out: nothing is made to look it up. */
+/* Called while an exception is set, or when memory is exhausted, so it allocates nothing. */
 PyObject *
 cx_exception(CxState *state, const char *name)
 {
@@ -88,8 +89,8 @@ cx_exception(CxState *state, const char *name)
     return type != NULL ? type : PyExc_RuntimeError;
 }
 
-/* Of a compiler's message: its lines are what happened, the command, what it answered, and in the
- * last one the source. */
+/* Splits a compiler message into its parts: what happened, the command, its output, and in the
+ * last line the source. */
 static int
 set_parts(PyObject *error, const char *message)
 {
@@ -205,7 +206,7 @@ cx_protect(CxState *state, CiContext *ctx, void (*body)(CiContext *ctx, void *ar
     return status == CI_OK ? 0 : cx_raise_status(state, status, ci_context_message(ctx));
 }
 
-/* Does a filter say that each warning of NumPy's is given, or raised? A pattern may mean it. */
+/* True if a filter gives or raises each NumPy warning. A pattern might. */
 static bool
 filter_is_strict(PyObject *filter, bool *is_decisive)
 {
@@ -220,7 +221,7 @@ filter_is_strict(PyObject *filter, bool *is_decisive)
     return is_meant < 0 || (is_meant > 0 && (first == 'a' || first == 'e'));
 }
 
-/* True if the active filters raise such a warning or always show it. The default is once per
+/* True if the active filters raise such warnings or show each of them. The default is once per
  * line. */
 static bool
 filters_are_strict(void)
@@ -239,7 +240,8 @@ filters_are_strict(void)
     return is_strict;
 }
 
-/* Does what is in force do more than warn once? Only asked when flags were raised. */
+/* True if the active errstate does more than warn once. Only called after float flags were
+ * raised. */
 bool
 cx_errstate_is_strict(CxState *state)
 {
@@ -262,8 +264,8 @@ cx_errstate_is_strict(CxState *state)
     return is_strict || filters_are_strict();
 }
 
-/* NumPy keeps its error state in a context variable whose name is not public: without it geterr()
- * is asked. */
+/* NumPy's error state is in a context variable without a public name; if it is not found,
+ * geterr() is called. */
 int
 cx_errstate_init(CxState *state)
 {

@@ -1,6 +1,6 @@
-/* Where the lock is held. CX_ENTRY opens every function that Python calls; a block without the
- * lock is between CX_RELEASE and CX_TAKE and touches no Python object. A callback from inside
- * such a block takes the lock with CX_CALLBACK_BEGIN, whoever holds it. */
+/* Macros for the GIL. CX_ENTRY opens every function that Python calls. Code between CX_RELEASE
+ * and CX_TAKE runs without the GIL and touches no Python object. A callback from such code takes
+ * the GIL with CX_CALLBACK_BEGIN. */
 #ifndef CX_GIL_H
 #define CX_GIL_H
 

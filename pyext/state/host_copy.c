@@ -1,5 +1,5 @@
-/* Asynchronous copies to the host: they go to memory that the device accesses directly, and an
- * event tells when they are complete. */
+/* Asynchronous copies to the host. They go to memory that the device accesses directly; an event
+ * marks their completion. */
 #include "state/stream.h"
 
 #include "state/array.h"
@@ -13,7 +13,7 @@ typedef struct HostBlock {
 
 #define HOST_BLOCK "cinductor.host_block"
 
-/* A copy may still be on its way here. */
+/* Waits first, because a copy to the block may be in flight. */
 static void
 free_host_block(PyObject *capsule)
 {
@@ -26,7 +26,7 @@ free_host_block(PyObject *capsule)
     PyMem_Free(host);
 }
 
-/* The capsule of a block for copies from the memory; takes the event's reference where it is made. */
+/* The capsule of a block for copies from the memory; steals the event if it succeeds. */
 static PyObject *
 new_host_block(CxState *state, const CxDeviceMemory *memory, size_t size, PyObject *event)
 {
@@ -48,7 +48,7 @@ new_host_block(CxState *state, const CxDeviceMemory *memory, size_t size, PyObje
     return capsule;
 }
 
-/* Gives the copy, and the event after it, to the stream that has used the memory last. */
+/* Enqueues the copy and the event on the stream that used the memory last. */
 static int
 start_copy(CxState *state, CxDeviceMemory *memory, const HostBlock *host, const void *from)
 {
@@ -57,7 +57,7 @@ start_copy(CxState *state, CxDeviceMemory *memory, const HostBlock *host, const 
 
     if (status == CI_OK)
         status = device->event_record(&memory->queue, cx_event_of(host->event));
-    if (status != CI_OK) /* it may be on its way, and nothing would tell its end */
+    if (status != CI_OK) /* it may have started, and there is no event for its end */
         (void)device->synchronize(&memory->queue);
     return status == CI_OK ? 0 : cx_raise_device(state, &memory->queue, status);
 }
@@ -77,9 +77,9 @@ bytes_over(PyObject *capsule, const HostBlock *host)
     return bytes;
 }
 
-/* device_start_copy(array) -> (bytes, offset, event): the bytes from the first to the last element,
- * that may be read when the event has been, and where the first element lies. None where the device
- * has no such copies, or there is nothing to copy. */
+/* device_start_copy(array) -> (bytes, offset, event): starts to copy the bytes from the first to
+ * the last element; they may be read after the event. offset is that of the first element. None
+ * if the device has no such copies, or there is nothing to copy. */
 static PyObject *
 device_start_copy(PyObject *module, PyObject *array)
 {

@@ -1,12 +1,12 @@
-/* Strides as a specialization remembers them: by class rather than by number, so that a dense
- * array of any size has the strides that the symbolic sizes say, and one that is part of a
- * larger array those that the sizes and paddings say. The padding of an axis is what is in
- * memory between the end of all that is inside of it and its next step; where that is a step of
- * the axis inside, the two could be one axis, and no padding is spoken of. */
+/* Strides as a specialization remembers them: a class of layouts instead of numbers. A dense
+ * array of any size has the strides that its symbolic sizes imply; a subarray of a larger array
+ * has those that sizes and paddings imply. The padding of an axis is the memory between the end
+ * of everything inside it and its next step. If the padding is one step of the inner axis, the two
+ * axes could be merged, and no padding is recorded. */
 #include "state/array.h"
 
-/* Axes from the innermost out: by stride, and of equal strides the later axis first, as NumPy's
- * dense arrays with axes of size 1 are. Slow on purpose: n is small. */
+/* Sorts axes from the innermost out: by stride, and for equal strides the later axis first, like
+ * NumPy's dense arrays with axes of size 1. Insertion sort, because n is small. */
 static void
 sort_axes(int rank, const npy_intp *strides, int *axes)
 {
@@ -46,8 +46,8 @@ cx_layout_paddings(PyArrayObject *array, int64_t *paddings)
     }
 }
 
-/* Axes that step over less than all that is inside of them: what their strides have in common with
- * sizes is chance, and the order of axes could be another with other sizes. */
+/* True if axes overlap in memory. Common factors of their strides and sizes are then chance, and
+ * the stride order could differ for other sizes. */
 static bool
 steps_overlap(PyArrayObject *array, const int *axes)
 {
@@ -85,7 +85,8 @@ cx_layout_strides(CiSym *sym, PyArrayObject *array, const CiExpr *const *sizes,
             step = next;
         else if (found[axis] >= 0 && !overlaps && (found[axis] == 0 || inner_varies))
             step = ci_expr_add(sym, span, ci_expr_const(sym, found[axis] * PyArray_ITEMSIZE(array)));
-        inner_varies |= step->kind != CI_EXPR_const; /* so do outer steps: else nothing tells the order */
+        /* Outer steps vary, too; otherwise the order would be unknown. */
+        inner_varies |= step->kind != CI_EXPR_const;
         strides[axis] = stride < 0 ? ci_expr_neg(sym, step) : step;
         if (is_new || (stride != 0 && size != 1)) {
             next = ci_expr_mul(sym, step, sizes[axis]);

@@ -1,4 +1,4 @@
-/* Properties of the BLAS library that NumPy uses. */
+/* Queries the BLAS library that NumPy uses. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <link.h>
@@ -7,9 +7,9 @@
 
 #include "state/state.h"
 
-enum { MOST = 16 }; /* libraries of the kind in a process */
+enum { MOST = 16 }; /* BLAS libraries in a process */
 
-/* OpenBLAS, as NumPy's wheels and as distributions name its functions. */
+/* Queries OpenBLAS, whose functions have prefixes in NumPy's wheels and in some distributions. */
 static int
 ask(const char *path)
 {
@@ -25,7 +25,7 @@ ask(const char *path)
         threads = function != NULL ? function() : 0;
     }
     if (library != NULL)
-        dlclose(library); /* who loaded it holds it */
+        dlclose(library); /* its user keeps it loaded */
     return threads;
 }
 
@@ -34,8 +34,8 @@ typedef struct Paths {
     int count;
 } Paths;
 
-/* A library may be opened only after this: who loads one waits for those that look through the
- * list, and holds what opening waits for. */
+/* Collects the libraries. None may be opened here: a thread that loads one waits for this
+ * traversal, and holds the lock that opening needs. */
 static int
 look(struct dl_phdr_info *info, size_t size, void *found)
 {

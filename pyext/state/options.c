@@ -1,5 +1,5 @@
-/* Options of a compilation: the table's defaults, then the environment, then what the caller gives.
- */
+/* Options of a compile: the defaults of the table, then environment variables, then the caller's
+ * values. */
 #include "state/state.h"
 
 #include "ir/choices.h"
@@ -78,7 +78,7 @@ take_option(CiOptions *options, PyObject *key, PyObject *value)
     return -1;
 }
 
-/* Texts point into values, which the caller keeps. */
+/* Texts point into values, which the caller keeps alive. */
 int
 cx_options_fill(PyObject *values, CiOptions *options)
 {
@@ -87,7 +87,7 @@ cx_options_fill(PyObject *values, CiOptions *options)
     const char *text = NULL;
 
     ci_options_default(options);
-    /* A malformed variable counts as unset: an environment must not break a program. */
+    /* An invalid environment variable is ignored, so that it does not break a program. */
 #define OPTION(name, type, initial, allowed, env, doc)                                             \
     if ((text = getenv(env)) != NULL)                                                              \
         (void)read_##type(text, &options->name);

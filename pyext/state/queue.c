@@ -1,7 +1,7 @@
-/* Devices by name, and what they say when they fail. */
+/* Finds devices by name, and reports their errors. */
 #include "state/device_array.h"
 
-/* What was asked for in vain, and what there is; NULL where the device has not refused. */
+/* The failed request and the memory available; NULL if the device has not refused one. */
 static const char *
 describe_memory(const CiQueue *queue, char *text, size_t capacity)
 {

@@ -1,36 +1,37 @@
-/* Which objects can be reached from others. An object refers to what its class's tp_traverse visits: the
- * collector's own rule. The walk runs no code but tp_traverse, and that only of classes of CPython's
- * and NumPy's and of those written in Python.
+/* Finds which objects can be reached from others. An object refers to what its class's
+ * tp_traverse visits, which is the rule of the garbage collector. The traversal only runs
+ * tp_traverse, and only that of classes of CPython, of NumPy, and written in Python.
  *
  *     roots --> what their classes visit --> ... --> the traced values met, or the objects wanted
  *
- * Invariant: an object is left out only if it is known to hold nothing, or is closed. Where a class
- * holds objects that it does not show, or there are too many to look through, the walk says so. */
+ * Invariant: an object is left out only if it is known to refer to nothing, or is closed. If a
+ * class hides references, or there are too many objects, the result is "unknown". */
 #include "state/array.h"
 
-enum { WANTED = 1, SEEN = 2, FLAGS = 3 }; /* in the low bits of an address in the table */
+enum { WANTED = 1, SEEN = 2, FLAGS = 3 }; /* stored in the low bits of an address in the table */
 enum { DONE = 0, FAILED = -1, UNKNOWN = 1, FOUND = 2 };
 enum { MOST_VISITS = 100000 };
 
-/* How much of an object's content a class shows. */
+/* How much of an object's references its class shows. */
 typedef enum Shows { SHOWS_nothing_held, SHOWS_all, SHOWS_some } Shows;
 
 typedef struct Walk {
     const CxState *state;
-    PyObject *closed;                   /* a dict: its keys are ids of objects that are not entered */
-    PyObject *atoms, *modules, *opened; /* frozensets: `cx_reach_methods` */
-    PyObject *traced;                   /* a list of the traced values met, or NULL */
-    PyObject *passed[2];                /* not entered either: globals of the function looked at */
+    /* A dict; its keys are ids of objects that are not entered. */
+    PyObject *closed;
+    PyObject *atoms, *modules, *opened; /* frozensets: see `cx_reach_methods` */
+    PyObject *traced;                   /* a list of the traced values found, or NULL */
+    PyObject *passed[2];                /* also not entered: globals of the inspected function */
     uintptr_t *table;                   /* addresses and flags, open addressing */
-    size_t mask, count, wanted;         /* wanted: those not met yet */
+    size_t mask, count, wanted;         /* wanted: those not found yet */
     PyObject **stack;
     size_t height, capacity;
-    int left; /* visits */
-    PyTypeObject *last; /* the class asked for last, and the answer */
+    int left; /* number of visits left */
+    PyTypeObject *last; /* the last class inspected, with the result */
     Shows last_shows;
 } Walk;
 
-/* ---- the objects met ---- */
+/* ---- the table of visited objects ---- */
 
 static uintptr_t *
 slot_of(uintptr_t *table, size_t mask, uintptr_t address)
@@ -58,7 +59,7 @@ grow_table(Walk *w)
     return DONE;
 }
 
-/* The object gets the flag. Returns the flags it had; FAILED without memory. */
+/* Sets the flag for the object. Returns its former flags; FAILED if out of memory. */
 static int
 flag(Walk *w, PyObject *object, unsigned flags)
 {
@@ -86,7 +87,7 @@ push(Walk *w, PyObject *object)
     return DONE;
 }
 
-/* A visitproc: an object is met. */
+/* A visitproc: records a visit. */
 static int
 meet(PyObject *object, void *arg)
 {
@@ -107,9 +108,9 @@ meet(PyObject *object, void *arg)
     return push(w, object);
 }
 
-/* ---- what a class shows ---- */
+/* ---- classes ---- */
 
-/* True if the first part of a dotted name is in the set; -1: an exception is set. */
+/* True if the first part of a dotted name is in the set; -1 with an exception. */
 static int
 is_of(PyObject *modules, const char *name)
 {
@@ -122,7 +123,7 @@ is_of(PyObject *modules, const char *name)
     return found;
 }
 
-/* True if a class written in Python is the package's own. */
+/* True for a class written in Python that belongs to the package. */
 static bool
 is_package_class(PyTypeObject *type)
 {
@@ -133,7 +134,8 @@ is_package_class(PyTypeObject *type)
     return name != NULL && strncmp(name, "cinductor.", 10) == 0;
 }
 
-/* A Shows of a class made by C code; is_derived: the object's class is one in Python derived from it. */
+/* The Shows of a class made by C code; is_derived: the object's class is a Python class derived
+ * from it. */
 static int
 shown_by_c(Walk *w, PyTypeObject *type, bool is_derived)
 {
@@ -152,7 +154,7 @@ shown_by_c(Walk *w, PyTypeObject *type, bool is_derived)
     return is_builtin || found ? SHOWS_all : SHOWS_some;
 }
 
-/* A Shows, or FAILED. */
+/* Returns a Shows, or FAILED. */
 static int
 shown_by(Walk *w, PyTypeObject *type)
 {
@@ -165,7 +167,7 @@ shown_by(Walk *w, PyTypeObject *type)
         base = base->tp_base;
     int shows = shown_by_c(w, base, is_derived);
     if (shows == SHOWS_all && is_derived && !PyType_IsSubtype(base, &PyTuple_Type) &&
-        is_package_class(type)) { /* the package's own hold what is at work */
+        is_package_class(type)) { /* the package's own objects refer to internal state */
         int found = PySet_Contains(w->opened, (PyObject *)type);
         shows = found < 0 ? FAILED : found ? SHOWS_all : SHOWS_nothing_held;
     }
@@ -176,7 +178,7 @@ shown_by(Walk *w, PyTypeObject *type)
     return shows;
 }
 
-/* ---- the walk ---- */
+/* ---- traversal ---- */
 
 static int
 traverse(Walk *w, PyObject *object)
@@ -191,7 +193,7 @@ traverse(Walk *w, PyObject *object)
     return status;
 }
 
-/* NumPy's arrays have no tp_traverse: an array's items, and what has its memory. */
+/* NumPy's arrays have no tp_traverse: visits an array's items, and its base. */
 static int
 enter_array(Walk *w, PyArrayObject *array)
 {
@@ -202,7 +204,7 @@ enter_array(Walk *w, PyArrayObject *array)
     return status != DONE ? status : traverse(w, (PyObject *)array);
 }
 
-/* Nor have dtypes, which may have a dict of the user's, by themselves or by those of their fields. */
+/* Dtypes have none either: visits their metadata, also that of their fields. */
 static int
 enter_dtype(PyArray_Descr *dtype)
 {
@@ -210,7 +212,7 @@ enter_dtype(PyArray_Descr *dtype)
     return is_plain ? DONE : UNKNOWN;
 }
 
-/* Meets all objects that an object refers to. */
+/* Visits all objects to which an object refers. */
 static int
 enter(Walk *w, PyObject *object)
 {
@@ -230,7 +232,8 @@ enter(Walk *w, PyObject *object)
     if (shows != SHOWS_all)
         return shows == SHOWS_nothing_held ? DONE : shows == SHOWS_some ? UNKNOWN : FAILED;
     int status = DONE;
-    if (PyWeakref_Check(object)) /* the collector does not follow them; a call of one does */
+    /* The collector does not follow weak references, but a call of one does. */
+    if (PyWeakref_Check(object))
         status = meet(PyWeakref_GET_OBJECT(object), w);
     return status != DONE ? status : traverse(w, object);
 }
@@ -255,7 +258,7 @@ end(Walk *w)
     PyMem_Free(w->stack);
 }
 
-/* The ids of those wanted that have been met, or of all. A new set. */
+/* A new set with the ids of the wanted objects that were found, or of all. */
 static PyObject *
 ids_of(Walk *w, PyObject *wanted, bool is_all)
 {
@@ -301,7 +304,8 @@ parse(PyObject *module, PyObject *args, const char *format, Walk *w, PyObject **
                                   &PyFrozenSet_Type, &w->opened);
 }
 
-/* reached(roots, wanted, closed, atoms, modules, opened): the ids of those wanted that can be reached. */
+/* reached(roots, wanted, closed, atoms, modules, opened): the ids of the wanted objects that can
+ * be reached. */
 static PyObject *
 reached(PyObject *module, PyObject *args)
 {
@@ -321,8 +325,8 @@ reached(PyObject *module, PyObject *args)
     return ids;
 }
 
-/* traced_in(roots, closed, atoms, modules, opened): the traced values that can be reached, each as often
- * as it is met; None where that is not known. */
+/* traced_in(roots, closed, atoms, modules, opened): the traced values that can be reached, once
+ * per reference; None if that is unknown. */
 static PyObject *
 traced_in(PyObject *module, PyObject *args)
 {

@@ -1,5 +1,5 @@
-/* Memory that other processes open. A block of it, made here or opened, is a capsule, which owns the
- * memory of arrays over it (device_array.h). */
+/* Device memory shared between processes. A block, made here or opened, is owned by a capsule,
+ * which is the owner of arrays over it (device_array.h). */
 #include "state/stream.h"
 
 #include "state/array.h"
@@ -8,12 +8,12 @@ typedef struct SharedBlock {
     CiQueue queue; /* without a stream */
     void *block;
     size_t size;
-    bool is_opened; /* another process made it */
+    bool is_opened; /* made by another process */
 } SharedBlock;
 
 #define SHARED_BLOCK "cinductor.shared_block"
 
-/* No array here uses it any more, but work in a stream may still do. */
+/* No array of this process uses it any more, but work of a stream may. */
 static void
 free_shared_block(PyObject *capsule)
 {
@@ -23,7 +23,7 @@ free_shared_block(PyObject *capsule)
     PyMem_Free(shared);
 }
 
-/* The queue of a device that has such memory; -1 with an exception. */
+/* The queue of a device that can share memory; -1 with an exception. */
 static int
 find_sharing(CxState *state, const char *text, CiQueue *queue)
 {
@@ -35,7 +35,7 @@ find_sharing(CxState *state, const char *text, CiQueue *queue)
     return -1;
 }
 
-/* The capsule of a block that `take` gets from the device. */
+/* The capsule of a block that `take` allocates or opens. */
 static PyObject *
 new_shared_block(CxState *state, const CiQueue *queue, size_t size, const CiShareName *name,
                  SharedBlock **out)
@@ -63,8 +63,7 @@ new_shared_block(CxState *state, const CiQueue *queue, size_t size, const CiShar
     return NULL;
 }
 
-/* device_shared(like, device): an uninitialized array with like's dtype, shape and order of
- * axes. */
+/* device_shared(like, device): an uninitialised array with like's dtype, shape and stride order. */
 static PyObject *
 device_shared(PyObject *module, PyObject *args)
 {
@@ -103,8 +102,8 @@ device_shared(PyObject *module, PyObject *args)
     return array;
 }
 
-/* share_name(array) -> (name, offset): by which others open the block, and where in it the first
- * element lies. What computes the array is waited for. */
+/* share_name(array) -> (name, offset): a name by which others open the block, and the offset of
+ * the first element. Waits for the array's kernels. */
 static PyObject *
 share_name(PyObject *module, PyObject *array)
 {
@@ -138,8 +137,8 @@ share_name(PyObject *module, PyObject *array)
     return Py_BuildValue("(y#L)", name.bytes, (Py_ssize_t)sizeof name.bytes, (long long)offset);
 }
 
-/* share_open(device, name) -> (owner, address, size): a block of another process, which the owner
- * closes. */
+/* share_open(device, name) -> (owner, address, size): opens a block of another process; the
+ * owner closes it. */
 static PyObject *
 share_open(PyObject *module, PyObject *args)
 {

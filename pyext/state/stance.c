@@ -1,10 +1,11 @@
-/* The stance of a call is read once, when the call begins. It is that of the innermost `with` of the
- * calling context, a context variable with (stance, those outside), else the process's. So no thread
- * changes another one's, and nothing is put back after a call.
+/* The stance of a call is read once, when the call begins. It is that of the innermost `with` of
+ * the calling context, stored in a context variable as (stance, outer ones), else the process's.
+ * So no thread changes the stance of another, and nothing is restored after a call.
  *
- * `set_stance(...)` sets the process's, but the object that it makes may yet be entered. So it is a
- * proposal of its thread, state->proposed[thread] = (stance, object's number), until that thread calls
- * a compiled function or proposes another one, or the object dies (then it holds), or is entered. */
+ * `set_stance(...)` sets the process's stance, unless the object that it returns is entered. The
+ * call therefore only makes a proposal of its thread, state->proposed[thread] = (stance, number
+ * of the object). The proposal takes effect when the thread calls a compiled function or makes
+ * another proposal, or when the object dies; entering the object withdraws it. */
 #include "state/stance.h"
 
 int
@@ -15,7 +16,7 @@ cx_stances_init(CxState *state)
     return state->stance_in_force == NULL || state->proposed == NULL ? -1 : 0;
 }
 
-/* Ends a thread's proposal, of that object or (NULL) of any. */
+/* Ends a thread's proposal made by that object or (NULL) by any. */
 static int
 end(CxState *state, PyObject *thread, PyObject *number, bool holds)
 {
@@ -50,7 +51,7 @@ cx_stance(CxState *state)
 
     if (end_own(state) < 0)
         return -1;
-    if (!state->has_stances) /* no context has any */
+    if (!state->has_stances) /* no context has a stance */
         return state->stance;
     if (PyContextVar_Get(state->stance_in_force, NULL, &found) < 0)
         return -1;
@@ -60,7 +61,7 @@ cx_stance(CxState *state)
     return stance;
 }
 
-/* propose_stance(stance, number): the thread, for end_proposal. */
+/* propose_stance(stance, number): returns the thread, for end_proposal. */
 static PyObject *
 propose_stance(PyObject *module, PyObject *args)
 {
@@ -94,7 +95,7 @@ end_proposal(PyObject *module, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* Sets the context's stances; takes the reference. */
+/* Sets the context's stances; steals the reference. */
 static PyObject *
 put(CxState *state, PyObject *stances)
 {
@@ -140,10 +141,10 @@ leave_stance(PyObject *module, PyObject *unused)
 
 PyMethodDef cx_stance_methods[] = {
     {"propose_stance", propose_stance, METH_VARARGS,
-     "propose_stance(stance, number): the process's, unless it is ended otherwise; the thread."},
+     "propose_stance(stance, number): proposes a stance for the process; returns the thread."},
     {"end_proposal", end_proposal, METH_VARARGS,
-     "end_proposal(thread, number, holds): whether the proposal becomes the process's."},
-    {"enter_stance", enter_stance, METH_O, "enter_stance(stance): that of this context."},
-    {"leave_stance", leave_stance, METH_NOARGS, "The stance that was before the latest enter_stance."},
+     "end_proposal(thread, number, holds): ends the proposal; with holds it becomes the process's stance."},
+    {"enter_stance", enter_stance, METH_O, "enter_stance(stance): sets the stance of this context."},
+    {"leave_stance", leave_stance, METH_NOARGS, "Restores the stance before the latest enter_stance."},
     {NULL, NULL, 0, NULL},
 };

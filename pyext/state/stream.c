@@ -1,5 +1,6 @@
-/* A stream that Python has is a handle of its device; one that somebody else opened (CuPy's, torch's)
- * is used and not closed. Which one is in force is a context variable: each thread has its own. */
+/* Streams and events of devices. A stream made here is a handle of its device; a stream of
+ * another package (CuPy, torch) is used but not closed. The current stream is a context
+ * variable, so each thread has its own. */
 #include "state/stream.h"
 
 typedef struct CxStream {
@@ -156,15 +157,15 @@ stream_handle(PyObject *self, void *closure)
 }
 
 static PyMethodDef stream_type_methods[] = {
-    {"synchronize", stream_synchronize, METH_NOARGS, "Waits for all that the stream was given."},
-    {"record", stream_record, METH_O, "The event is when what the stream has now is done."},
-    {"wait", stream_wait, METH_O, "What the stream is given from now on waits for the event."},
+    {"synchronize", stream_synchronize, METH_NOARGS, "Waits for all work of the stream."},
+    {"record", stream_record, METH_O, "Records the event after the work that the stream has now."},
+    {"wait", stream_wait, METH_O, "Lets later work of the stream wait for the event."},
     {NULL, NULL, 0, NULL},
 };
 
 static PyGetSetDef stream_getset[] = {
     {"device", stream_device, NULL, "The device's name and number.", NULL},
-    {"handle", stream_handle, NULL, "The device's own name for it, an int.", NULL},
+    {"handle", stream_handle, NULL, "The device's handle, an int.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -172,7 +173,7 @@ static PyType_Slot stream_slots[] = {
     CX_SLOT(Py_tp_dealloc, stream_dealloc),
     {Py_tp_methods, stream_type_methods},
     {Py_tp_getset, stream_getset},
-    {Py_tp_doc, "Work of a device that is done in order."},
+    {Py_tp_doc, "A queue of a device, whose work runs in order."},
     {0, NULL},
 };
 
@@ -230,8 +231,8 @@ event_elapsed(PyObject *self, PyObject *given)
 }
 
 static PyMethodDef event_type_methods[] = {
-    {"synchronize", event_synchronize, METH_NOARGS, "Waits until the event has been."},
-    {"elapsed", event_elapsed, METH_O, "Milliseconds from this event to another, both past."},
+    {"synchronize", event_synchronize, METH_NOARGS, "Waits for the event."},
+    {"elapsed", event_elapsed, METH_O, "Milliseconds from this event to another; both must have completed."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -263,7 +264,8 @@ find_streams(CxState *state, const char *device, CiQueue *queue)
     return -1;
 }
 
-/* stream_open(device, handle): a new stream, or with a handle one that somebody else has. */
+/* stream_open(device, handle): opens a new stream, or uses the handle of another package's
+ * stream. */
 static PyObject *
 stream_open(PyObject *module, PyObject *args)
 {

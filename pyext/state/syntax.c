@@ -1,15 +1,15 @@
-/* Walking and placing Python's syntax (capture/syntax/names.py), and of which class an object is: what
- * a capture asks of every node and of every value. */
+/* Fast helpers for capture: traverses Python syntax trees and copies source positions
+ * (capture/syntax/names.py), and tests the class of an object. */
 #include "state/array.h"
 
 /* ---- syntax ---- */
 
-/* The attributes of a node; borrowed from it. */
+/* The __dict__ of a node; borrowed from it. */
 static PyObject *
 attributes_of(PyObject *node)
 {
     PyObject *own = PyObject_GenericGetDict(node, NULL);
-    Py_XDECREF(own); /* the node has it */
+    Py_XDECREF(own); /* the node holds a reference */
     return own;
 }
 
@@ -26,7 +26,7 @@ copy_place(const CxState *state, PyObject *to, PyObject *from)
     return 0;
 }
 
-/* place_of(node): where it stands, as keywords for what makes another there. */
+/* place_of(node): its position, as keyword arguments for a new node. */
 static PyObject *
 place_of(PyObject *module, PyObject *node)
 {
@@ -36,7 +36,7 @@ place_of(PyObject *module, PyObject *node)
     return place;
 }
 
-/* placed(new, old): the new node, at the old one's place. */
+/* placed(new, old): gives the new node the position of the old one, and returns it. */
 static PyObject *
 placed(PyObject *module, PyObject *args)
 {
@@ -48,7 +48,7 @@ placed(PyObject *module, PyObject *args)
     return failed ? NULL : Py_NewRef(node);
 }
 
-/* The names of what a node has, a new reference; NULL with an exception. */
+/* The names of a node's fields, a new reference; NULL with an exception. */
 static PyObject *
 fields_of(const CxState *state, PyObject *node)
 {
@@ -60,7 +60,7 @@ fields_of(const CxState *state, PyObject *node)
     return fields;
 }
 
-/* One part of a node; operators and contexts have no fields, and are left out. */
+/* Appends one child. Operators and contexts have no fields and are left out. */
 static int
 append_part(const CxState *state, PyObject *found, PyObject *value)
 {
@@ -104,7 +104,7 @@ find_syntax(CxState *state)
     return state->syntax_type == NULL ? -1 : 0;
 }
 
-/* walk(node): it and all nodes below it, those nearer to it first. */
+/* walk(node): the node and all nodes below it, in breadth-first order. */
 static PyObject *
 walk(PyObject *module, PyObject *node)
 {
@@ -133,8 +133,8 @@ children(PyObject *module, PyObject *node)
 
 /* ---- classes ---- */
 
-/* is_a(value, classes): isinstance by the object's own class: its `__class__`, which may be code of the
- * user's, is not asked for; a traced value has that of what it stands for. */
+/* is_a(value, classes): isinstance by the object's own class. Its `__class__`, which may be code
+ * of the user's, is not read. A traced value has the class of the value that it stands for. */
 static PyObject *
 is_a(PyObject *module, PyObject *args)
 {

@@ -1,4 +1,4 @@
-/* Finds torch's functions. */
+/* Finds the functions of the installed torch. */
 #include "state/torch_functions.h"
 
 #include <dlfcn.h>
@@ -22,7 +22,7 @@ find(const CxTorch *torch, const char *name, void *function)
     return found != NULL;
 }
 
-/* torch's number of each dtype; what it lacks stays below 0. */
+/* Finds torch's number of each dtype; those that it lacks stay negative. */
 static void
 find_dtypes(CxTorch *torch)
 {
@@ -53,7 +53,7 @@ find_all(CxTorch *torch)
            find(torch, "aoti_torch_delete_tensor_object", &torch->delete);
 }
 
-/* The library stays open: those of its functions that are found are called until the process ends. */
+/* The library stays open, because its functions are called until the process ends. */
 static void
 free_functions(PyObject *capsule)
 {
@@ -65,8 +65,9 @@ free_functions(PyObject *capsule)
     PyMem_Free(torch);
 }
 
-/* torch_functions(library, exchange, types, is_conj, is_neg, wrap): what TensorProgram calls, or None
- * where this torch has not all of it. library: the path of torch's C++ library, which is loaded. */
+/* torch_functions(library, exchange, types, is_conj, is_neg, wrap): the functions that
+ * TensorProgram needs, or None if this torch lacks one. library: the path of torch's C++
+ * library, which is loaded. */
 static PyObject *
 torch_functions(PyObject *module, PyObject *args)
 {

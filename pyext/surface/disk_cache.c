@@ -1,4 +1,4 @@
-/* The disk cache, as the package reads and sets it: its directory, its counts, and the texts of saved calls. */
+/* The disk cache for the package: its directory, its statistics, and the texts of saved calls. */
 #include "surface/disk_cache.h"
 
 PyObject *
@@ -17,7 +17,7 @@ cx_cache_info(PyObject *module, PyObject *unused)
                          (long long)info.stores, "rejected", (long long)info.rejected);
 }
 
-/* read_call(key): the text kept under a key, or None. */
+/* read_call(key): the text stored under a key, or None. */
 PyObject *
 cx_read_call(PyObject *module, PyObject *key)
 {
@@ -76,7 +76,7 @@ cx_cache_directory(PyObject *module, PyObject *unused)
     return cx_path(state->runtime.cache ? ci_cache_directory(state->runtime.cache) : NULL);
 }
 
-/* Another thread may be building through the old cache, so it stays open as long as the module. */
+/* Another thread may be building in the old cache, so it stays open as long as the module. */
 PyObject *
 cx_set_cache_directory(PyObject *module, PyObject *path)
 {

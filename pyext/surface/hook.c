@@ -1,6 +1,7 @@
-/* Methods of the object that rewritten code asks (capture/hooks): each is one of Python's and
- * what is called in its place where the call has fallen back, or after an effect: there a
- * mistake of ours must not lose what has happened. Until then that costs a look at the tracer. */
+/* Methods of the scope object that rewritten code calls (capture/hooks). Each has a Python
+ * function and a second one, which is called instead if the call has fallen back, or after an
+ * effect, when an internal error must not lose what has happened. Until then the test costs one
+ * read of the tracer. */
 #include "state/state.h"
 
 #include "graph/tracer.h"
@@ -12,7 +13,7 @@ typedef struct Hook {
     PyObject *method, *late;
 } Hook;
 
-/* 1: the other one is called; 0; -1. */
+/* 1: the second function is called; 0; -1. */
 static int
 is_late(const CxState *state, PyObject *scope)
 {

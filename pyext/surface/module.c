@@ -1,4 +1,4 @@
-/* The module: its state, its functions, multi-phase initialisation. */
+/* The extension module: its state, its functions, multi-phase initialisation. */
 #define CX_IMPORTS_ARRAY
 #include "foreign/tensor_program.h"
 #include "operation/traced.h"
@@ -21,7 +21,8 @@
 
 #define WARM_BYTES ((size_t)256 << 20)
 
-/* Polled by launches and builds without the GIL. A device's thread gets no signals, and may not lock while Python ends. */
+/* Polled by launches and builds without the GIL. A device's thread gets no signals, and may not
+ * take the GIL while Python ends. */
 static int32_t
 poll_signals(void *arg)
 {
@@ -127,8 +128,10 @@ op_row(CiOp op)
         if (PyDict_SetItemString(dtypes, ci_dtype_name((CiDtype)d), can ? Py_True : Py_False) < 0)
             Py_CLEAR(dtypes);
     }
-    return dtypes ? Py_BuildValue("(ssiN)", ci_op_name(op), kinds[kind], ci_op_arity(op), dtypes)
-                  : NULL;
+    if (dtypes == NULL)
+        return NULL;
+    return Py_BuildValue("(ssiNz)", ci_op_name(op), kinds[kind], ci_op_arity(op), dtypes,
+                         ci_op_why_never_in_graphs(op));
 }
 
 static PyObject *
@@ -171,7 +174,8 @@ module_backends(PyObject *module, PyObject *unused)
     return list;
 }
 
-/* Without asking whether they can be used: for that a driver and compilers are opened. */
+/* The names of all backends, without testing whether they can be used, which would open a driver
+ * and compilers. */
 static PyObject *
 module_backend_names(PyObject *module, PyObject *unused)
 {
@@ -191,11 +195,11 @@ module_backend_names(PyObject *module, PyObject *unused)
 }
 
 static PyObject *
-module_own_functions(PyObject *module, PyObject *unused)
+module_functions(PyObject *module, PyObject *unused)
 {
     (void)unused;
     CX_ENTRY();
-    return cx_own_functions(PyModule_GetState(module));
+    return cx_functions(PyModule_GetState(module));
 }
 
 static PyObject *
@@ -246,7 +250,8 @@ module_set_locals(PyObject *module, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* view(array, dtype, shape, strides, offset, is_writable): a part of its memory, which it has. */
+/* view(array, dtype, shape, strides, offset, is_writable): a view of its memory, which must
+ * contain it. */
 static PyObject *
 module_view(PyObject *self, PyObject *args)
 {
@@ -267,7 +272,7 @@ module_view(PyObject *self, PyObject *args)
                          !is_writable);
 }
 
-/* paddings(array): of each axis, as cx_layout_paddings. */
+/* paddings(array): the padding of each axis, as in cx_layout_paddings. */
 static PyObject *
 module_paddings(PyObject *self, PyObject *array)
 {
@@ -287,7 +292,7 @@ static PyMethodDef module_methods[] = {
     {"are_placed_alike", cx_are_placed_alike, METH_VARARGS, NULL},
     {"exchange_items", cx_exchange_items, METH_VARARGS, NULL},
     {"set_nothing", module_set_nothing, METH_O, "A function that does nothing, for watched.c."},
-    {"set_exact", module_set_exact, METH_O, "Whether the process's numerics are 'exact'."},
+    {"set_exact", module_set_exact, METH_O, "True if the process's numerics are 'exact'."},
     {"is_compiling", module_is_compiling, METH_NOARGS, NULL},
     {"has_dtype", module_has_dtype, METH_O, NULL},
     {"options", module_options, METH_NOARGS, NULL},
@@ -298,7 +303,8 @@ static PyMethodDef module_methods[] = {
     {"register_device", cx_register_device, METH_VARARGS, NULL},
     {"toolkit", cx_toolkit, METH_NOARGS, NULL},
     {"set_array_type", cx_set_array_type, METH_VARARGS, NULL},
-    {"own_functions", module_own_functions, METH_NOARGS, NULL},
+    {"functions", module_functions, METH_NOARGS, NULL},
+    {"check_function", cx_check_function, METH_VARARGS, NULL},
     {"cache_info", cx_cache_info, METH_NOARGS, NULL},
     {"cache_clear", module_cache_clear, METH_NOARGS, NULL},
     {"ufuncs", module_ufuncs, METH_NOARGS, NULL},
@@ -308,7 +314,7 @@ static PyMethodDef module_methods[] = {
     {"write_call", cx_write_call, METH_VARARGS, NULL},
     {"cache_directory", cx_cache_directory, METH_NOARGS, NULL},
     {"set_locals", module_set_locals, METH_VARARGS,
-     "set_locals(frame, values): names of a frame that is running get these values."},
+     "set_locals(frame, values): assigns locals of a running frame."},
     {"set_cache_directory", cx_set_cache_directory, METH_O, NULL},
     {"add_extern", cx_add_extern, METH_VARARGS, NULL},
     {"user_code", cx_user_code, METH_VARARGS, NULL},

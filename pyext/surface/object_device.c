@@ -1,6 +1,6 @@
-/* A device that is an object of Python: its functions are methods, each called with the
- * interpreter's lock. What they raise is kept for who asks what went wrong. Where the object
- * records, launches are kept here, and a replay does them after the object's. */
+/* A device implemented by a Python object: its functions are methods, each called with the GIL
+ * held. An exception is kept until it is asked for by last_error. If the object supports
+ * recordings, launches are stored here, and a replay makes them after the object's own replay. */
 #include "surface/object_device.h"
 
 #include "device/device.h"
@@ -15,7 +15,7 @@ give_back(PyObject *exception)
         cx_restore_exception(exception);
 }
 
-/* A launch that was taken down, with arrays of its own. */
+/* A recorded launch, with its own copy of the arrays. */
 typedef struct Taken Taken;
 struct Taken {
     Taken *next;
@@ -26,20 +26,21 @@ struct Taken {
 typedef struct ObjectRecording ObjectRecording;
 struct ObjectRecording {
     ObjectRecording *next;
-    void *stream; /* that record_begin gave */
-    void *made;   /* that record_end gave */
+    void *stream; /* returned by record_begin */
+    void *made;   /* returned by record_end */
     Taken *first, *last;
 };
 
 typedef struct ObjectDevice {
-    CiDevice base; /* base.data: this */
+    CiDevice base; /* base.data points to this struct */
     PyObject *object;
     char name[64], doc[256];
     char error[256]; /* of the last call that raised */
     bool has_launch;
-    pthread_mutex_t lock;    /* of what follows */
-    ObjectRecording *taking; /* that have begun */
-    int32_t late;            /* of a replay that had begun: who waits is told */
+    pthread_mutex_t lock;    /* protects the following fields */
+    ObjectRecording *taking; /* recordings that are being made */
+    /* Status of a replay that failed after it had started; the next wait returns it. */
+    int32_t late;
 } ObjectDevice;
 
 static ObjectDevice *
@@ -48,7 +49,7 @@ object_of(const CiQueue *queue)
     return queue->backend->device->data;
 }
 
-/* Keeps what a method raised, for last_error to tell. */
+/* Keeps the exception that a method raised, for last_error. */
 static int32_t
 failed(ObjectDevice *device)
 {
@@ -64,7 +65,7 @@ failed(ObjectDevice *device)
     return is_memory ? CI_ERR_MEMORY : CI_ERR_DEVICE;
 }
 
-/* Calls a method; its result, or NULL after `failed`. Takes the arguments' reference. */
+/* Calls a method; returns its result, or NULL after `failed`. Steals the arguments. */
 static PyObject *
 ask(ObjectDevice *device, const char *method, PyObject *args, int32_t *status)
 {
@@ -227,7 +228,7 @@ object_properties(const CiQueue *queue, CiDeviceProperties *out)
     return status;
 }
 
-/* ---- its streams and events, where it has them ---- */
+/* ---- streams and events, if it has them ---- */
 
 static int32_t
 object_stream_open(const CiQueue *queue, void **stream)
@@ -249,7 +250,7 @@ object_event_open(const CiQueue *queue, void **event)
     return status;
 }
 
-/* A method that takes a stream or an event, and the stream of the queue. */
+/* Calls a method with a stream or an event, and the stream of the queue. */
 static int32_t
 tell_of(const CiQueue *queue, const char *method, void *what)
 {
@@ -293,9 +294,9 @@ object_event_synchronize(const CiQueue *queue, void *event)
     return tell_of(queue, "event_synchronize", event);
 }
 
-/* ---- its recordings, where it makes them: launches that are kept here, and done by a replay ---- */
+/* ---- recordings, if it makes them: launches are stored here, and made by a replay ---- */
 
-/* The one whose launches go to that stream, for the thread that has begun it; NULL: they are done. */
+/* The recording of this thread to which launches on that stream go; NULL: they are made at once. */
 static ObjectRecording *
 find_taking(ObjectDevice *device, const void *stream)
 {
@@ -342,7 +343,7 @@ take_down(ObjectDevice *device, ObjectRecording *recording, CiExecutable *execut
     taken->launch.scalars = own;
     taken->launch.buffers = addresses;
     taken->launch.sizes = numbers;
-    taken->launch.is_on_pool = true; /* what has begun is not left in its middle */
+    taken->launch.is_on_pool = true; /* a replay in progress is not cancelled */
     if (recording->last != NULL)
         recording->last->next = taken;
     else
@@ -400,7 +401,7 @@ object_record_end(const CiQueue *queue, void *stream, void **recording)
     return status;
 }
 
-/* A kernel that fails has others before it that are done, so that launches would do them again. */
+/* If a kernel fails, earlier ones have already run, so the launches must not be made again. */
 static int32_t
 object_replay(const CiQueue *queue, void *what)
 {
@@ -437,7 +438,7 @@ object_record_close(const CiQueue *queue, void *what)
     free_recording(recording);
 }
 
-/* The kernel runs here, after a method that may count, log or wait. */
+/* Runs the kernel here, after a method that may count, log or wait. */
 static int32_t
 object_launch(const CiQueue *queue, CiExecutable *executable, const CiLaunch *launch,
               CiFault *fault)
@@ -479,7 +480,7 @@ has_method(PyObject *object, const char *name)
     return is_there;
 }
 
-/* Copies the text of an attribute; false, with an exception, where there is none. */
+/* Copies the text of an attribute; false with an exception if there is none. */
 static bool
 copy_text(PyObject *object, const char *attribute, char *out, size_t capacity)
 {
@@ -503,7 +504,7 @@ free_object(PyObject *capsule)
     PyMem_RawFree(device);
 }
 
-/* All methods that recordings need, or none; else an exception. */
+/* True if the object has all methods that recordings need, false if none; else an exception. */
 static bool
 records_whole(PyObject *object)
 {

@@ -1,4 +1,4 @@
-/* Devices that are objects of Python. */
+/* Devices that are Python objects. */
 #ifndef CX_OBJECT_DEVICE_H
 #define CX_OBJECT_DEVICE_H
 
@@ -6,7 +6,7 @@
 
 #define CX_DEVICE_CAPSULE "cinductor.CiDevice"
 
-/* A capsule of a device whose functions are the object's methods; NULL, with an exception, where it
+/* A capsule of a device whose functions are the object's methods; NULL with an exception if it
  * lacks one. */
 PyObject *cx_device_of_object(PyObject *object);
 

@@ -1,8 +1,8 @@
-/* Devices from outside the tree: register_device(device, compilers).
+/* Devices from outside of the tree: register_device(device, compilers).
  *
- * A device is a capsule "cinductor.CiDevice" that another extension made of its CiDevice, or an
- * object of Python (object_device.c). Compilers are names of the processor's, whose kernels then run
- * on what the device says its memory is, or capsules "cinductor.CiCompiler". */
+ * A device is a capsule "cinductor.CiDevice", which another extension makes from its CiDevice,
+ * or a Python object (object_device.c). Compilers are names of CPU compilers, whose kernels then
+ * run on the memory of the device, or capsules "cinductor.CiCompiler". */
 #include "surface/register.h"
 
 #include "device/toolkit.h"
@@ -25,7 +25,7 @@ find_compiler(const CxState *state, PyObject *given)
     return backend != NULL ? backend->compiler : NULL;
 }
 
-/* register_device(device, compilers): its name. */
+/* register_device(device, compilers): returns its name. */
 PyObject *
 cx_register_device(PyObject *module, PyObject *args)
 {

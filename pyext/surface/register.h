@@ -1,11 +1,11 @@
-/* Devices from outside the tree. */
+/* Devices from outside of the tree. */
 #ifndef CX_REGISTER_H
 #define CX_REGISTER_H
 
 #include "state/state.h"
 
 PyObject *cx_register_device(PyObject *module, PyObject *args);
-/* toolkit(): a capsule of what compilers from outside are lent. */
+/* toolkit(): a capsule with the core's functions for external compilers. */
 PyObject *cx_toolkit(PyObject *module, PyObject *unused);
 
 extern PyType_Spec cx_hook_spec; /* hook.c */

@@ -1,5 +1,5 @@
-/* The methods of Tracer that build a graph for NumPy's surface. No promotion here: dtypes are as
- * given. */
+/* The methods of Tracer by which NumPy's surface builds a graph. They do no promotion: dtypes
+ * are used as given. */
 #include "graph/methods.h"
 #include "operation/ufunc.h"
 #include "state/array.h"
@@ -38,7 +38,7 @@ cx_method_note_effect(PyObject *self, PyObject *reason)
     CxTracer *t = (CxTracer *)self;
 
     CX_ENTRY();
-    /* Operations that may still be repeated by the original function come first. */
+    /* Operations with checks come first, because the original function may still repeat them. */
     if (cx_has_checks(t) && cx_tracer_flush(t, NULL, 0, true) < 0)
         return NULL;
     if (cx_tracer_note(t, reason) < 0)
@@ -66,8 +66,8 @@ cx_method_close(PyObject *self, PyObject *unused)
     Py_RETURN_NONE;
 }
 
-/* Arrays that meet have equal sizes, which is checked where data decide them, and one expression for
- * each. Sizes that differ are left to whoever builds the node. */
+/* Checks, where they depend on data, that operands have equal sizes, and gives equal sizes one
+ * expression. Other differences are left to the code that builds the node. */
 static int
 fit_operands(CxTracer *t, int n, CxTraced **held)
 {
@@ -87,7 +87,7 @@ fit_operands(CxTracer *t, int n, CxTraced **held)
     return 0;
 }
 
-/* Operands of one dtype: numbers take the dtype of the Traced ones. */
+/* Operands have one dtype: numbers take the dtype of the Traced ones. */
 PyObject *
 cx_method_apply(PyObject *self, PyObject *args)
 {
@@ -149,7 +149,7 @@ cx_method_cast(PyObject *self, PyObject *args)
     CiDtype dtype = cx_dtype_of_object(t->state, type);
     CxTraced *x = dtype == CI_DTYPE_none ? NULL : cx_lifted(t, value);
     int fits = x == NULL ? -1 : cx_python_number_fits(x, dtype);
-    if (fits == 0) /* NumPy says so in its own words */
+    if (fits == 0) /* NumPy raises its own exception */
         PyErr_SetString(PyExc_OverflowError, "a number that may be out of bounds");
     if (fits > 0) {
         CiKind kind =

@@ -31,8 +31,8 @@ body_layout(CiContext *ctx, void *arg)
     }
 }
 
-/* Sorts the axes by |stride|, the largest outside; ties keep C order. Guards what only the values of
- * this call say. */
+/* Sorts the axes by |stride|, the largest outermost; ties keep C order. Guards comparisons that
+ * depend on this call. */
 static int
 sort_axes(CxTracer *t, int rank, const CiExpr *const *steps, int8_t *order)
 {
@@ -55,8 +55,8 @@ sort_axes(CxTracer *t, int rank, const CiExpr *const *steps, int8_t *order)
     return status < 0 ? -1 : 0;
 }
 
-/* The order of a copy that keeps the layout of x, as NumPy's PyArray_NewLikeArray: C or Fortran order
- * where x is dense in that, else that of its strides. order: C order when called. */
+/* The stride order of a copy that keeps the layout of x, like NumPy's PyArray_NewLikeArray: C or
+ * Fortran order if x is contiguous in it, else that of its strides. order is C order on entry. */
 static int
 order_like(CxTraced *x, int8_t *order)
 {
@@ -74,7 +74,7 @@ order_like(CxTraced *x, int8_t *order)
     return 0;
 }
 
-/* The order that order= asks for; like: the array whose layout is kept, or NULL. */
+/* The stride order for order=; like: the array whose layout is kept, or NULL. */
 static int
 order_from(const char *text, CxTraced *like, int rank, int8_t *order)
 {
@@ -107,7 +107,7 @@ cx_method_copy(PyObject *self, PyObject *args, PyObject *kwargs)
     return result;
 }
 
-/* The sizes of the axes that are not joined are those of the first. */
+/* Checks that the sizes of the axes that are not joined equal those of the first item. */
 static int
 fit_to_first(CxTraced **items, Py_ssize_t n, int axis)
 {
@@ -205,7 +205,7 @@ fill(PyObject *self, PyObject *args, PyObject *kwargs, bool has_value)
         if (fits != 1)
             return NULL;
     }
-    if (has_value && cx_is_traced(value)) { /* an empty array, then written */
+    if (has_value && cx_is_traced(value)) { /* an empty array, which is then written */
         result =
             cx_traced_from_node(t, cx_build_fill(t, dtype, rank, sizes, axes, NULL), CI_KIND_array);
         if (result != NULL && cx_assign_value((CxTraced *)result, value, "") < 0)
@@ -249,8 +249,8 @@ cx_method_iota(PyObject *self, PyObject *args)
                     : cx_traced_from_node(t, cx_build_iota(t, rank, sizes, axis), CI_KIND_array);
 }
 
-/* Parts of complex numbers become the numbers, of which the call takes its part: so it lies as
- * NumPy's does. */
+/* Replaces the parts of complex numbers by these numbers; the call takes the part itself, so
+ * that its strides are NumPy's. */
 static int
 take_whole(CxTraced **x, CiOp *part)
 {

@@ -1,9 +1,9 @@
-/* Methods of Tracer that take or give sizes which may be symbols. */
+/* Methods of Tracer that take or return sizes, which may be symbolic. */
 #include "graph/methods.h"
 #include "operation/ufunc.h"
 #include "value/index.h"
 
-/* Per axis None or a size. NULL in *exprs when there are none. */
+/* None or a size for each axis. *exprs is NULL if there are none. */
 static int
 axis_exprs(CxTracer *t, PyObject *given, PyObject *array, const CiExpr **room,
            const CiExpr *const **exprs)
@@ -64,7 +64,7 @@ cx_method_scalar(PyObject *self, PyObject *args, PyObject *kwargs)
     return e ? cx_size_object(t, e) : NULL;
 }
 
-/* size(text): the size that a text of a saved call stands for. */
+/* size(text): the size for a text of a saved call. */
 PyObject *
 cx_method_size(PyObject *self, PyObject *text)
 {
@@ -82,7 +82,7 @@ cx_method_size_text(PyObject *self, PyObject *size)
     return e ? cx_symbol_text((CxTracer *)self, e, NULL) : NULL;
 }
 
-/* The shape that the arrays have together. */
+/* The broadcast shape of the arrays. */
 PyObject *
 cx_method_broadcast(PyObject *self, PyObject *items)
 {

@@ -1,4 +1,4 @@
-/* The type Tracer: one call of one function being traced. Its methods: surface.c. */
+/* The type Tracer: the capture of one call of one function. Its methods are in surface.c. */
 #include "graph/methods.h"
 #include "program/program.h"
 #include "value/index.h"
@@ -248,14 +248,14 @@ get_places(PyObject *self, void *closure)
 }
 
 static PyGetSetDef tracer_getset[] = {
-    {"is_full", get_is_full, NULL, "Whether the pending graph has reached node_limit.", NULL},
+    {"is_full", get_is_full, NULL, "True if the pending graph has reached node_limit.", NULL},
     {"places", get_places, NULL, "File and line of each node of the pending graph.", NULL},
-    {"backend", get_backend, set_backend, "What compiles from now on; may be set.", NULL},
+    {"backend", get_backend, set_backend, "The backend of later compiles; may be set.", NULL},
     {"flushes", get_flushes, NULL, "Graphs run so far.", NULL},
-    {"nodes", get_nodes, NULL, "Of the graph that is pending, those inside of regions left out.",
+    {"nodes", get_nodes, NULL, "Number of nodes of the pending graph, without those inside of regions.",
      NULL},
     {"has_arrays", get_has_arrays, NULL, "True if an array that was met or made is still in use.", NULL},
-    {"in_region", get_in_region, NULL, "Whether a block is open.", NULL},
+    {"in_region", get_in_region, NULL, "True if a block is open.", NULL},
     {"last_program", get_program, NULL, "The Program of the latest flush.", NULL},
     {"user_frames_skip", get_skip, set_skip, "Directories whose frames are not the user's.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
@@ -265,27 +265,27 @@ static PyMemberDef tracer_members[] = {
     {"breaks", T_OBJECT, offsetof(CxTracer, breaks), READONLY, NULL},
     {"info", T_OBJECT, offsetof(CxTracer, info), READONLY, NULL},
     {"specialized", T_OBJECT, offsetof(CxTracer, specialized), READONLY,
-     "(source, value) of numbers of Python's that were demanded."},
+     "(source, value) of the Python numbers whose values were needed."},
     {"name", T_OBJECT, offsetof(CxTracer, name), READONLY, NULL},
     {"useful", T_INT, offsetof(CxTracer, useful), READONLY,
-     "Of the graphs run so far, those until the last that had more than little work."},
+     "Number of graphs run up to the last one with more than little work."},
     {"quiet", T_UINT, offsetof(CxTracer, quiet), 0,
-     "Floating-point flags of which nobody wants to hear that what is traced now may raise."},
+     "Floating-point flags that the active errstate ignores."},
     {"is_inexact", T_BOOL, offsetof(CxTracer, is_inexact), READONLY,
-     "Whether results of graphs run so far may have other bits than NumPy's."},
+     "True if results of graphs run so far may differ from NumPy's in the last bits."},
     {"has_fallen_back", T_BOOL, offsetof(CxTracer, has_fallen_back), 0, NULL},
     {"forbids_breaks", T_BOOL, offsetof(CxTracer, forbids_breaks), 0, NULL},
     {"on_break", T_OBJECT, offsetof(CxTracer, on_break), 0, NULL},
     {"constant", T_OBJECT, offsetof(CxTracer, constant), 0,
-     "What makes an input of an array that never changes, or None."},
+     "A function that makes an array that never changes an input, or None."},
     {"code", T_OBJECT, offsetof(CxTracer, code), 0,
-     "The function's own code object: breaks tell its line."},
+     "The function's code object, in which breaks have their lines."},
     {"on_force", T_OBJECT, offsetof(CxTracer, on_force), 0, NULL},
     {"on_build", T_OBJECT, offsetof(CxTracer, on_build), 0,
      "on_build(program, plain, price, is_exact): called before a whole graph is built."},
     {"needs_python", T_BOOL, offsetof(CxTracer, needs_python), 0, NULL},
     {"effects", T_INT, offsetof(CxTracer, effects), 0,
-     "How often something has been done that the function itself would do again."},
+     "Number of effects, which the original function would repeat."},
     {"leaves_open", T_BOOL, offsetof(CxTracer, leaves_open), 0, NULL},
     {"is_infeasible", T_BOOL, offsetof(CxTracer, is_infeasible), 0, NULL},
     {"rent", T_DOUBLE, offsetof(CxTracer, rent), 0,
@@ -298,10 +298,10 @@ static PyMemberDef tracer_members[] = {
      "Those of them that were interpreted instead."},
     {"fullgraph", T_BOOL, offsetof(CxTracer, fullgraph), READONLY, NULL},
     {"seconds", T_DOUBLE, offsetof(CxTracer, seconds), READONLY,
-     "Processor time of this thread in the programs of this call."},
+     "CPU time of this thread in the programs of this call."},
     {"float_flags", T_UINT, offsetof(CxTracer, float_flags), 0,
-     "1 divide, 2 overflow, 4 underflow, 8 invalid: what kernels of this call raised and somebody may "
-     "still hear of."},
+     "Flags raised by kernels of this call and not yet reported: 1 divide, 2 overflow, 4 underflow, "
+     "8 invalid."},
     {NULL, 0, 0, 0, NULL},
 };
 

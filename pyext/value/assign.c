@@ -1,9 +1,9 @@
-/* Writes of values into views, and library products. */
+/* Writes of values into views, and products by library calls. */
 #include "state/array.h"
 #include "value/build.h"
 #include "value/index.h"
 
-/* The very elements it would write: `A[i] += v` stores its own view back. */
+/* True if the write would store the same elements back, as `A[i] += v` does with its view. */
 bool
 cx_is_same_view(const CxTraced *a, const CxTraced *b)
 {
@@ -34,11 +34,11 @@ write_real(CxTraced *target, PyObject *value)
     return result;
 }
 
-/* NumPy broadcasts all the same: one of the sizes only happens to be 1. */
+/* NumPy broadcasts, but one of the sizes is 1 in this call only. */
 #define BY_CHANCE (-2)
 
-/* How many leading axes of source are dropped for its shape to go into target's; raises NumPy's
- * exception when it does not. */
+/* The number of leading axes of source that are dropped to fit target; raises NumPy's exception
+ * if it does not fit. */
 static int
 check_shapes(CxTraced *target, CxTraced *source)
 {
@@ -63,8 +63,8 @@ check_shapes(CxTraced *target, CxTraced *source)
     return copies ? BY_CHANCE : -1;
 }
 
-/* 1: a value of its own is to be made of it, because it differs from call to call. What NumPy
- * refuses it refuses now. */
+/* 1: the number must become a traced value, because it differs from call to call. Raises now if
+ * NumPy would refuse it. */
 static int
 assign_number(CxTraced *target, PyObject *value)
 {
@@ -109,7 +109,7 @@ assign_traced(CxTraced *target, CxTraced *value)
     return result;
 }
 
-/* Numbers, alone or in a list, must fit; arrays are cast. */
+/* Numbers, alone or in a list, must be in range; arrays are cast. */
 static int
 elements_fit(const CxTraced *target, PyObject *value, CxTraced *lifted)
 {
@@ -148,7 +148,7 @@ cx_assign_value(CxTraced *target, PyObject *value, const char *readonly_message)
     bool loses = ci_dtype_class(cx_dtype(lifted)) == CI_CLASS_complex &&
                  ci_dtype_class(cx_dtype(target)) != CI_CLASS_complex;
     int fits = loses ? 0 : is_known ? 1 : elements_fit(target, value, lifted);
-    if (fits == 0) /* NumPy warns, or raises */
+    if (fits == 0) /* NumPy warns or raises */
         status = cx_tracer_break(tracer, "a %s written to an array that may not hold it",
                                  loses ? "complex value" : "number") < 0
                      ? -1

@@ -1,5 +1,6 @@
-/* Nodes of the pending graph that have operands: one struct for what all calls take, one body for
- * each. Operands are prepared before a body runs: cx_node gives their nodes. */
+/* Builds nodes of the pending graph that have operands: one struct for the arguments of all
+ * calls, and one body for each. Operands are prepared before a body runs; cx_node returns their
+ * nodes. */
 #include "value/build.h"
 
 #include "ir/layout.h"
@@ -63,7 +64,7 @@ cx_build_pointwise(CxTracer *tracer, CiOp op, int nargs, const CxOperand *args, 
     for (int k = 0; k < nargs; k++)
         if (args[k].traced != NULL && cx_traced_prepare(args[k].traced) < 0)
             return NULL;
-    /* Preparing one operand may have flushed another's graph away. */
+    /* Preparing one operand may have run the other's graph. */
     for (int k = 0; k < nargs; k++)
         if (args[k].traced != NULL && !cx_is_current(args[k].traced) &&
             cx_traced_prepare(args[k].traced) < 0)
@@ -79,7 +80,7 @@ body_cast(CiContext *ctx, void *arg)
     CiNode *cast = ci_graph_cast(b->at.graph, node, b->dtype, b->at.loc);
 
     (void)ctx;
-    if (cast == node) /* a new value, as astype makes one */
+    if (cast == node) /* a new node, as astype makes a copy */
         cast = ci_graph_copy(b->at.graph, node, node->order, b->at.loc);
     b->at.result = ci_node_set_kind(cast, b->kind);
 }
@@ -137,7 +138,7 @@ body_fold(CiContext *ctx, void *arg)
             ci_graph_reduce(b->at.graph, b->op, cx_node(b->target), b->naxes, b->axes, b->at.loc);
 }
 
-/* In the graph's memory and sizes. */
+/* Copies it to the graph's memory, with the graph's sizes. */
 static const CiPairwise *
 keep_pairwise(CiContext *ctx, Build *b)
 {
@@ -302,7 +303,7 @@ int
 cx_build_assign(CxTracer *tracer, CxTraced *target, const CxOperand *value)
 {
     Build b = {.target = target, .operands = value};
-    for (int round = 0; round < 2; round++) /* preparing one may flush the other's graph away */
+    for (int round = 0; round < 2; round++) /* preparing one operand may run the other's graph */
         if (cx_traced_prepare(target) < 0 ||
             (value->traced != NULL && cx_traced_prepare(value->traced) < 0))
             return -1;

@@ -4,31 +4,31 @@
 
 #include "value/value.h"
 
-/* One call of the graph's builder each, its operands prepared. */
+/* Functions that prepare operands and then call one function of the graph's builder. */
 typedef struct CxOperand {
     CxTraced *traced; /* borrowed; NULL: a constant */
-    CiConst value;    /* of the dtype it is wanted in */
-    CiDtype want;     /* cast to this first */
-    CiKind kind;      /* of a constant */
+    CiConst value;    /* in the dtype `want` */
+    CiDtype want;     /* it is cast to this first */
+    CiKind kind;      /* for a constant */
 } CxOperand;
 CiNode *cx_build_pointwise(CxTracer *tracer, CiOp op, int nargs, const CxOperand *args, CiDtype out,
                            CiKind kind);
 CiNode *cx_build_cast(CxTracer *tracer, CxTraced *a, CiDtype dtype, CiKind kind);
 CiNode *cx_build_fold(CxTracer *tracer, CiOp op, CxTraced *a, int naxes,
                       const int *axes); /* reduce, argreduce, scan */
-/* A reduction in that order, whose chunk is an expression of the tracer's sizes. */
+/* A reduction in that order; its chunk is an expression of the tracer's sizes. */
 CiNode *cx_build_pairwise(CxTracer *tracer, CiOp op, CxTraced *a, int naxes, const int *axes,
                           const CiPairwise *pairwise);
 CiNode *cx_build_copy(CxTracer *tracer, CxTraced *a, const int8_t *order);
 CiNode *cx_build_concat(CxTracer *tracer, int nargs, CxTraced *const *args, int axis);
-/* The result lies as NumPy's elementwise loops lay theirs out, or in C order. */
-/* Of matrices along the last two axes; the others are broadcast. */
+/* The result has the layout of NumPy's elementwise loops, or C order. */
+/* Products of matrices along the last two axes; the other axes are broadcast. */
 CiNode *cx_build_product(CxTracer *tracer, CxTraced *const *args, int rank,
                          const CiExpr *const *sizes);
 CiNode *cx_build_extern(CxTracer *tracer, CiOp op, const CiExtern *ext, CiDtype dtype, int nargs,
                         CxTraced *const *args, int rank, const CiExpr *const *sizes,
                         bool is_elementwise);
-/* A new version of target's storage in which the elements it addresses are value's. */
+/* Makes a new version of target's storage, in which the elements of the view are value's. */
 int cx_build_assign(CxTracer *tracer, CxTraced *target, const CxOperand *value);
 CiNode *cx_build_define(CxTracer *tracer, CxTraced *value, const CiExpr *symbol);
 CiNode *cx_build_check(CxTracer *tracer, CxTraced *condition, const char *why);

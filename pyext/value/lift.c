@@ -1,5 +1,5 @@
-/* Any value as an operand: arguments and what Python made enter tracing, numbers as constants where
- * they never change. */
+/* Lifts any value to an operand: arguments and objects made by Python become traced; numbers
+ * that never change become constants. */
 #include "graph/size.h"
 #include "state/array.h"
 #include "value/build.h"
@@ -40,7 +40,8 @@ cx_tracer_array_of(CxTracer *tracer, PyObject *array, int source, const CiExpr *
     return traced;
 }
 
-/* A Python int of [2**63, 2**64); what a source has is guarded to be in [0, 2**64). */
+/* A Python int in [2**63, 2**64). For a value with a source a guard checks that it is in [0,
+ * 2**64). */
 static bool
 is_large(PyObject *value)
 {
@@ -80,7 +81,7 @@ cx_tracer_scalar(CxTracer *tracer, PyObject *value, int source)
     return cx_traced_new(tracer, s, NULL);
 }
 
-/* Once Python had to run, a number may be another one in each call: then it is no constant of the
+/* True after a break: a number may then differ in each call, so it is not a constant of the
  * graph. */
 bool
 cx_tracer_varies(CxTracer *tracer, PyObject *value)
@@ -100,7 +101,7 @@ lift_number(CxTracer *tracer, PyObject *value, CiDtype like)
 {
     PyObject *typed = NULL, *result = NULL;
 
-    if (like != CI_DTYPE_none) { /* as the NumPy scalar of that dtype, checked as NumPy checks it */
+    if (like != CI_DTYPE_none) { /* like a NumPy scalar of that dtype, with NumPy's checks */
         typed = PyObject_CallOneArg((PyObject *)cx_descr(tracer->state, like)->typeobj, value);
         if (typed == NULL)
             return NULL;
@@ -114,7 +115,7 @@ lift_number(CxTracer *tracer, PyObject *value, CiDtype like)
 
 enum { MAX_EMBEDDED = 64 };
 
-/* The elements of a small constant array, joined along one axis. */
+/* Joins the elements of a small constant array along one axis. */
 static PyObject *
 embed_elements(CxTracer *tracer, PyArrayObject *array, CiDtype dtype)
 {

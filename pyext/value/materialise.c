@@ -1,4 +1,4 @@
-/* Real values of traced ones: looked at where they are known, computed where they are forced. */
+/* Makes real values of traced ones: reads them if known, runs the pending graph if needed. */
 #include "state/array.h"
 #include "value/index.h"
 #include "value/tagged.h"
@@ -25,7 +25,7 @@ real_view(CxTraced *t, const CxStorage *s)
                          v->is_readonly || s->is_readonly);
 }
 
-/* Runs everything pending. A caller that needs a value has recorded the reason; otherwise it is
+/* Runs the pending graph. The caller has recorded the reason for a break; otherwise it is
  * recorded here. */
 static int
 run_pending(CxTracer *t)
@@ -34,7 +34,7 @@ run_pending(CxTracer *t)
                            : cx_tracer_break(t, "a concrete value is needed by Python");
 }
 
-/* An expression that got its value when the symbols in it were defined. */
+/* The value of an expression after its symbols were defined. */
 static PyObject *
 int_value(CxTraced *t)
 {
@@ -54,7 +54,7 @@ int_value(CxTraced *t)
     return Py_XNewRef(s->value);
 }
 
-enum { MOST_ANEW = 8 }; /* parents of parents that are asked each time */
+enum { MOST_ANEW = 8 }; /* levels of parents that are evaluated each time */
 
 static int
 specialize(CxStorage *s, int depth)
@@ -63,7 +63,7 @@ specialize(CxStorage *s, int depth)
 
     if (s == NULL)
         return 0;
-    if (s->expr != NULL) /* each time anew: a guard may have been forgotten since */
+    if (s->expr != NULL) /* each time again, because a guard may have been forgotten since */
         return cx_size_force(s->tracer, s->expr, "Python") < 0 && PyErr_Occurred() ? -1 : 0;
     if (s->left != NULL)
         return cx_size_decide(s->tracer, s->relation, s->left, s->right) < 0 ? -1 : 0;
@@ -80,14 +80,14 @@ specialize(CxStorage *s, int depth)
     return -1;
 }
 
-/* Notes that the values which this Python scalar came from are forced. */
+/* Guards the values from which this Python scalar was computed. */
 int
 cx_tracer_specialize(CxStorage *s)
 {
     return specialize(s, 0);
 }
 
-/* Of a number that is Python's or NumPy's: both it and which are real by now. */
+/* The real value of a tagged number, if the number and its bool are real by now. */
 static PyObject *
 tagged_real(CxStorage *s)
 {
@@ -128,8 +128,8 @@ cx_traced_real(CxTraced *t)
     return Py_XNewRef(t->real);
 }
 
-/* Until Python is needed in each call a number that leaves the program is guarded, and an array that leaves it
- * is a break. */
+/* Until Python is needed in each call, a number that leaves the program is guarded, and an array
+ * that leaves it is a break. */
 PyObject *
 cx_traced_materialise(CxTraced *t)
 {

@@ -1,5 +1,5 @@
-/* Values get nodes of the pending graph: as inputs, as constants, as views of what has a node.
- * And what is in the way of a write. */
+/* Gives values nodes in the pending graph: as inputs, as constants, or as views of a value that
+ * has a node. Also finds values that are in the way of a write. */
 #include "state/array.h"
 #include "value/build.h"
 
@@ -14,8 +14,8 @@ overlaps(PyObject *a, PyObject *b)
     return alow < bhigh && blow < ahigh;
 }
 
-/* Other memory of the pending graph that a write to s would change, or that a pending write changes
- * under s. */
+/* True for other memory of the pending graph that a write to s would change, or that a pending
+ * write changes under s. */
 static bool
 is_tangled(CxTracer *tracer, const CxStorage *s, bool is_write)
 {
@@ -28,7 +28,7 @@ is_tangled(CxTracer *tracer, const CxStorage *s, bool is_write)
     return false;
 }
 
-/* A number that never changes is in each graph as a constant. */
+/* Adds a number that never changes as a constant. */
 static int
 add_constant(CxTracer *tracer, CxStorage *s)
 {
@@ -41,7 +41,7 @@ add_constant(CxTracer *tracer, CxStorage *s)
     return cx_storage_set_node(s, node);
 }
 
-/* A value no later call would find: Python must make it again each time. */
+/* Records that a value cannot be found by later calls, so Python must make it in each call. */
 static int
 note_unknown(CxTracer *tracer)
 {
@@ -82,7 +82,7 @@ check_width(const CxStorage *s)
     return -1;
 }
 
-/* A node of the pending graph for a storage that has none. */
+/* Gives a storage without a node one in the pending graph. */
 static int
 enter(CxStorage *s)
 {
@@ -185,8 +185,8 @@ cx_traced_prepare(CxTraced *t)
     return t->view != NULL ? prepare_view(t) : 0;
 }
 
-/* True if target may be written; the message is NumPy's for the way it is written. 1: it was
- * broken off, write it for real. */
+/* Checks that target may be written; the message is NumPy's for this kind of write. 1: it is a
+ * broadcast view, so NumPy must write it. */
 int
 cx_check_writable(const CxTraced *target, const char *message)
 {

@@ -1,17 +1,16 @@
-/* Python's numbers as data of the graph, with Python's meaning: ints have no bound
+/* Python numbers as values of the graph, with Python's meaning: ints have no bound
  * (python_int.c), division by zero raises, a power may be complex. Where the graph's arithmetic
- * means something else a check is before it: when in doubt it fails, and Python's own number
- * answers. */
+ * differs, a check precedes it. If in doubt the check fails, and Python computes the number. */
 #include "graph/methods.h"
 #include "graph/size.h"
 #include "state/array.h"
 #include "value/python_int.h"
 
-/* Largest int all below which a float holds exactly. */
+/* All smaller ints are exact floats. */
 #define EXACT_INT (1LL << 53)
 
-/* A negative number to a power that is whole, or zero to one that is not negative, is real too;
- * exponent: NaN where only the program knows it. */
+/* Checks that a power is real. It is also real for a negative number with an integral exponent,
+ * and for zero with one that is not negative. exponent: NaN if it is only known at run time. */
 static void
 check_real_power(CxNumber *n, CiNode *a, CiNode *b, double exponent)
 {
@@ -33,8 +32,8 @@ check_real_power(CxNumber *n, CiNode *a, CiNode *b, double exponent)
     cx_number_check(n, is_real, "a power that may be complex");
 }
 
-/* a ** b: real and in range, or the check fails. Inside of loops a square is a product, which may
- * be a vector's; the C library's is another number once in a thousand times. */
+/* a ** b: real and in range, or the check fails. In loops a square is a product, which can be
+ * vectorised; the C library's square differs in one case of a thousand. */
 static CiNode *
 float_power(CxNumber *n)
 {
@@ -85,10 +84,10 @@ float_quotient(CxNumber *n)
     return cx_number_apply(n, (CiOp)n->ufunc, a, b);
 }
 
-/* A complex number and a real one: the real one acts on the parts. */
+/* A complex and a real operand; the real one acts on each part. */
 typedef struct Parts {
     CiNode *re, *im, *x;
-    bool is_first; /* the complex one */
+    bool is_first; /* the complex operand is first */
 } Parts;
 
 static bool
@@ -140,7 +139,7 @@ complex_product(CxNumber *n)
     return open_parts(n, &p) ? of_each_part(n, &p) : float_plain(n);
 }
 
-/* By a number that is known. */
+/* Divides by a known number. */
 static CiNode *
 complex_quotient(CxNumber *n)
 {
@@ -151,7 +150,7 @@ complex_quotient(CxNumber *n)
     return of_each_part(n, &p);
 }
 
-/* Ints that become floats must be exact for Python's true division and mixed comparisons. */
+/* Ints that become floats must be exact, for Python's true division and mixed comparisons. */
 static void
 check_exact(CxNumber *n, int k)
 {
@@ -164,7 +163,7 @@ check_exact(CxNumber *n, int k)
                     "an int that a float does not hold");
 }
 
-/* Two ints, one to a negative power, are a float. */
+/* True for two ints with a negative exponent, whose power is a float. */
 static bool
 makes_float(const CxNumber *n)
 {
@@ -211,7 +210,7 @@ body_number(CiContext *ctx, void *arg)
     n->building.result = n->is_refused ? NULL : result;
 }
 
-/* An int beside a float, or divided by one, that no float holds. */
+/* True for an int that is used with a float, or divided, and that no float represents. */
 static bool
 is_inexact(const CxNumber *n)
 {
@@ -228,8 +227,8 @@ is_inexact(const CxNumber *n)
     return false;
 }
 
-/* True if body_number would refuse the number, known before anything is built. Sets the type
- * that it computes in. */
+/* True if body_number would refuse the number; tested before anything is built. Also sets the
+ * type in which it computes. */
 static bool
 is_refused(CxNumber *n)
 {
@@ -247,7 +246,7 @@ is_refused(CxNumber *n)
            (rows[n->ufunc].of_complexes == complex_quotient && n->traced[1] != NULL);
 }
 
-/* Of those that are floats, too. */
+/* Also true for floats. */
 static bool
 is_power_of_two(PyObject *o)
 {
@@ -264,8 +263,8 @@ is_power_of_two(PyObject *o)
     return is_same > 0;
 }
 
-/* A constant int. Divided by a power of two an int is the float it is made, and that times another;
- * by 2**64 the rest is what a mask leaves. 0: of more than 64 bits. */
+/* Sets a constant int. An int divided by a power of two is the product of a float and a
+ * constant; a remainder by 2**64 is a mask. Returns 0 if it has more than 64 bits. */
 static int
 set_int(CxNumber *n, int k, PyObject *o)
 {
@@ -282,7 +281,7 @@ set_int(CxNumber *n, int k, PyObject *o)
     if (overflow == 0)
         return 1;
     n->dtypes[k] = CI_DTYPE_u64;
-    unsigned long long large = PyLong_AsUnsignedLongLong(o); /* all ones where it does not fit */
+    unsigned long long large = PyLong_AsUnsignedLongLong(o); /* all ones if it does not fit */
     bool fits = !PyErr_Occurred();
     PyErr_Clear();
     if (!fits && k == 1 && n->ufunc == CI_OP_remainder && is_power_of_two(o) &&
@@ -294,7 +293,7 @@ set_int(CxNumber *n, int k, PyObject *o)
     return fits;
 }
 
-/* An operand of the job; 0: the graph has no such number. */
+/* Sets an operand; 0 if the graph cannot have the number. */
 static int
 set_operand(CxTracer *t, CxNumber *n, int k, PyObject *o)
 {
@@ -318,7 +317,7 @@ set_operand(CxTracer *t, CxNumber *n, int k, PyObject *o)
 PyObject *
 cx_number_build(CxTracer *t, CxNumber *n, void (*body)(CiContext *ctx, void *arg), PyObject *value)
 {
-    for (int round = 0; round < 2; round++) /* preparing one may flush the other's graph away */
+    for (int round = 0; round < 2; round++) /* preparing one operand may run the other's graph */
         for (int k = 0; k < n->nargs; k++)
             if (n->traced[k] != NULL && cx_traced_prepare(n->traced[k]) < 0)
                 return NULL;
@@ -353,7 +352,8 @@ number_data(CxTracer *t, CxNumber *n, PyObject *a, PyObject *b, PyObject *value)
     return cx_number_build(t, n, body_number, value);
 }
 
-/* The op in the graph. NotImplemented: it has none. value: what Python computed, or NULL. */
+/* Builds the operation in the graph. NotImplemented: the graph has none. value: what Python
+ * computed, or NULL. */
 PyObject *
 cx_python_data(CxTracer *t, int ufunc, PyObject *a, PyObject *b, PyObject *value)
 {
@@ -368,8 +368,8 @@ cx_python_data_either(CxTracer *t, int ufunc, PyObject *a, PyObject *b)
     return number_data(t, &n, a, b, NULL);
 }
 
-/* as_int(int, dtype): the same int as i64 or u64, which the running program checks; None where it
- * may not. */
+/* as_int(int, dtype): the same int as i64 or u64, with a run-time check; None if no check is
+ * possible. */
 PyObject *
 cx_method_as_int(PyObject *self, PyObject *args)
 {

@@ -1,13 +1,12 @@
-/* Python's ints in the graph: i64, or u64 for what is in [0, 2**64), as masks of 64 bits make
- * it.
+/* Python ints in the graph: i64, or u64 for values in [0, 2**64), which 64-bit masks produce.
  *
- * Python's ints have no bound. What an operation computes here is Python's int modulo 2**64,
- * always; where it may be another int in i64 or u64, a check of the result says so. Nobody needs
- * the check where only the lowest 64 bits are looked at (csrc/passes/wrapping_ints.c), so every operation
- * that makes them of its operands' lowest bits is made of its operands as they are. The others
- * (division, shifts to the right, comparisons, floats) look at the value.
+ * A computed value always equals Python's int modulo 2**64. If the exact result may not fit i64
+ * or u64, the result is checked. The check is not needed if only the low 64 bits are used
+ * (csrc/passes/wrapping_ints.c). So operations whose low bits only depend on low bits of the
+ * operands take the operands unchecked. Other operations (division, right shifts, comparisons,
+ * floats) need the exact value.
  *
- * Of two types, i64 is preferred for what both hold: all else in the graph takes it. */
+ * A value that fits both types is i64, which all other operations of the graph take. */
 #include "value/python_int.h"
 #include "graph/size.h"
 
@@ -52,7 +51,7 @@ int_const(CxNumber *n, CiDtype dtype, int64_t value)
     return ci_graph_const(n->building.graph, dtype, CI_KIND_python, c, n->building.loc);
 }
 
-/* A constant stays one: what masks and shifts do depends on it. */
+/* A constant stays a constant, because masks and shifts depend on its value. */
 static CiNode *
 cast(CxNumber *n, CiNode *node, CiDtype want)
 {
@@ -92,7 +91,7 @@ is_unsigned(const CiNode *node)
 }
 
 static CiNode *
-bits_of(CxNumber *n, CiNode *node) /* the lowest 64 */
+bits_of(CxNumber *n, CiNode *node) /* the low 64 bits */
 {
     return cast(n, node, CI_DTYPE_i64);
 }
@@ -103,7 +102,7 @@ is_not_negative(CxNumber *n, CiNode *node)
     return cx_number_apply(n, CI_OP_greater_equal, bits_of(n, node), int_const(n, CI_DTYPE_i64, 0));
 }
 
-/* The same int as u64. where: the operand to check for a negative value; NULL: any. */
+/* Converts the int to u64. where: the operand that is checked for a negative value; NULL: any. */
 static CiNode *
 as_unsigned(CxNumber *n, CiNode *node, CiNode **negative)
 {
@@ -120,7 +119,8 @@ as_unsigned(CxNumber *n, CiNode *node, CiNode **negative)
 
 /* ---- operations ---- */
 
-/* size: the magnitude of an int, as a float within a few units of the last place. */
+/* Checks that an int fits. size: its magnitude as a float, accurate to a few units of the last
+ * place. */
 static void
 check_fits(CxNumber *n, CiNode *size, CiNode *value)
 {
@@ -138,7 +138,7 @@ int_sum(CxNumber *n, CiNode *a, CiNode *b)
         check_fits(n, cx_number_apply(n, CI_OP_absolute, f, NULL), result);
         return result;
     }
-    /* The result is too large if its sign differs from that of both operands of the sum. */
+    /* A sum overflows if the sign of the result differs from that of both operands. */
     bool is_sum = n->ufunc == CI_OP_add;
     CiNode *whole = is_sum ? result : x, *part = is_sum ? x : y, *other = is_sum ? y : result;
     CiNode *signs =
@@ -158,7 +158,7 @@ int_product(CxNumber *n, CiNode *a, CiNode *b)
     return result;
 }
 
-/* Of one operand. The least int has no opposite. */
+/* Negation. The smallest int has no opposite. */
 static CiNode *
 int_opposite(CxNumber *n, CiNode *a, CiNode *b)
 {
@@ -174,7 +174,7 @@ int_opposite(CxNumber *n, CiNode *a, CiNode *b)
     return result;
 }
 
-/* By a power of two, of up to 64 bits: what the lowest bits are. */
+/* Modulo a power of two of up to 64 bits: the low bits. */
 static CiNode *
 low_bits(CxNumber *n, CiNode *a, uint64_t mask)
 {
@@ -183,7 +183,7 @@ low_bits(CxNumber *n, CiNode *a, uint64_t mask)
                            int_const(n, dtype, (int64_t)mask));
 }
 
-/* The quotient or the rest. With u64 neither operand may be negative. */
+/* The quotient or the remainder. With u64 no operand may be negative. */
 static CiNode *
 int_quotient(CxNumber *n, CiNode *a, CiNode *b)
 {
@@ -213,13 +213,13 @@ int_quotient(CxNumber *n, CiNode *a, CiNode *b)
     return is_small ? bits_of(n, result) : result;
 }
 
-/* A bit operation on operands of which one is u64: above its bits there are those of a sign. */
+/* A bit operation with a u64 operand; the bits above 64 of the other one are its sign. */
 static CiNode *
 bits_of_words(CxNumber *n, CiNode *a, CiNode *b)
 {
     CiNode *other = is_unsigned(a) ? b : a, *large = is_unsigned(a) ? a : b, *negative;
     CiOp op = (CiOp)n->ufunc;
-    if (op == CI_OP_bitwise_and) { /* what stands for a negative constant is no mask */
+    if (op == CI_OP_bitwise_and) { /* the bits of a negative constant are not a mask */
         CiNode *same = ci_graph_cast(n->building.graph, other, CI_DTYPE_u64, n->building.loc);
         return cx_number_apply(n, op, large, ci_node_set_kind(same, CI_KIND_python));
     }
@@ -251,21 +251,21 @@ int_bits(CxNumber *n, CiNode *a, CiNode *b)
 static CiNode *
 int_shift(CxNumber *n, CiNode *a, CiNode *b)
 {
-    CiNode *count = bits_of(n, b); /* a larger one looks negative */
+    CiNode *count = bits_of(n, b); /* a larger count looks negative */
     bool is_known = count->op == CI_OP_const && count->value.i >= 0;
     if (!is_known)
         cx_number_check(n, is_not_negative(n, count), "a negative shift count");
     CiNode *most = is_known
                        ? int_const(n, CI_DTYPE_i64, count->value.i < 63 ? count->value.i : 63)
                        : cx_number_apply(n, CI_OP_minimum, count, int_const(n, CI_DTYPE_i64, 63));
-    if (n->ufunc == CI_OP_right_shift && is_unsigned(a)) { /* by 64 and more it is 0 */
+    if (n->ufunc == CI_OP_right_shift && is_unsigned(a)) { /* a shift by 64 or more gives 0 */
         CiNode *result = cx_number_apply(n, CI_OP_right_shift, a, cast(n, count, CI_DTYPE_u64));
         return is_known && count->value.i > 0 ? bits_of(n, result) : result;
     }
     if (n->ufunc == CI_OP_right_shift)
         return cx_number_apply(n, CI_OP_right_shift, a, most);
     CiNode *x = bits_of(n, a), *result = cx_number_apply(n, CI_OP_left_shift, x, count);
-    /* Shifted back it is what it was. */
+    /* The shift is exact if shifting back gives the operand. */
     check_of(
         n, cx_number_apply(n, CI_OP_equal, cx_number_apply(n, CI_OP_right_shift, result, most), x),
         result, wide);
@@ -274,7 +274,7 @@ int_shift(CxNumber *n, CiNode *a, CiNode *b)
     return result;
 }
 
-/* An operand whose value is in i64. */
+/* An operand whose value fits i64. */
 static CiNode *
 narrowed(CxNumber *n, CiNode *node)
 {
@@ -283,7 +283,7 @@ narrowed(CxNumber *n, CiNode *node)
     return bits_of(n, node);
 }
 
-/* a ** b: no fraction, and in 64 bits. */
+/* a ** b: not a fraction, and in 64 bits. */
 static CiNode *
 int_power(CxNumber *n, CiNode *a, CiNode *b)
 {
@@ -304,7 +304,7 @@ int_same(CxNumber *n, CiNode *a, CiNode *b)
     return a;
 }
 
-/* A u64 and an i64 compare by value as they are. */
+/* A u64 and an i64 are compared by value. */
 static CiNode *
 int_plain(CxNumber *n, CiNode *a, CiNode *b)
 {
@@ -323,7 +323,7 @@ cx_int_has(int ufunc)
     return ufunc < CI_OP_COUNT && of_ints[ufunc] != NULL;
 }
 
-/* Bit operations make bools of bools. */
+/* Bit operations of bools give bools. */
 static CiNode *
 int_operand(CxNumber *n, int k)
 {

@@ -1,43 +1,43 @@
-/* Operators of Python's numbers being made nodes of the graph. */
+/* Operators of Python numbers while they are made into nodes of the graph. */
 #ifndef CX_PYTHON_INT_H
 #define CX_PYTHON_INT_H
 
 #include "value/python_number.h"
 
 typedef struct CxNumber {
-    CxBuilding building; /* first: what body gets is the whole */
+    CxBuilding building; /* first, because body gets a pointer to it */
     int ufunc;
-    CxTraced *traced[2]; /* NULL: a constant */
+    CxTraced *traced[2]; /* NULL for a constant */
     CiConst values[2];
     CiDtype dtypes[2];
     int nargs;
     bool may_check, are_ints;
     bool is_inside;  /* of a loop or branch */
-    bool is_either;  /* NumPy's number as well: what wraps there is checked, whoever looks at it */
-    CiDtype want;    /* that operands of which one is no int are computed in */
-    CiDtype cast;    /* not an operator: the type that one operand is wanted in */
-    bool is_refused; /* it needs a check where there may be none */
+    bool is_either;  /* it may be NumPy's, so overflow is checked even if only low bits are used */
+    CiDtype want;    /* dtype for operations on an int and another kind */
+    CiDtype cast;    /* for a conversion: the dtype that one operand should get */
+    bool is_refused; /* it needs a check where none is possible */
 } CxNumber;
 
-/* The node that body makes of its operands, as a number of Python's; value: what Python computed, or
- * NULL. NotImplemented: it made none. */
+/* Builds the node that body makes of its operands, as a Python number; value: what Python
+ * computed, or NULL. NotImplemented: it made none. */
 PyObject *cx_number_build(CxTracer *tracer, CxNumber *n, void (*body)(CiContext *ctx, void *arg),
                           PyObject *value);
 CiNode *cx_number_constant(CxNumber *n, CiDtype dtype, double value);
 CiNode *cx_number_operand(CxNumber *n, int k, CiDtype want);
-CiNode *cx_number_apply(CxNumber *n, CiOp op, CiNode *a, CiNode *b); /* b NULL: of one operand */
+CiNode *cx_number_apply(CxNumber *n, CiOp op, CiNode *a, CiNode *b); /* b NULL: unary */
 void cx_number_check(CxNumber *n, CiNode *condition, const char *why);
 void cx_number_check_divisor(CxNumber *n, CiNode *b);
 
 static inline bool
-cx_is_int_dtype(CiDtype dtype) /* of Python's ints, which bools are, too */
+cx_is_int_dtype(CiDtype dtype) /* dtypes of Python's ints, including bools */
 {
     return dtype == CI_DTYPE_i64 || dtype == CI_DTYPE_u64 || dtype == CI_DTYPE_bool;
 }
 
-/* Of ints alone; of an operation that the graph has. */
+/* Operations on ints only; cx_int_has tells which exist. */
 CiNode *cx_int_op(CxNumber *n);
 bool cx_int_has(int ufunc);
-CiNode *cx_int_cast(CxNumber *n); /* the same int in the type wanted */
+CiNode *cx_int_cast(CxNumber *n); /* converts to the type wanted */
 
 #endif

@@ -1,6 +1,6 @@
-/* Operators of Python's numbers. Ints that are expressions of sizes and indices stay expressions,
- * and what is asked of them is decided now where that can be; other numbers are computed now, in
- * the graph too (python_data.c), or forced. */
+/* Operators of Python numbers. Ints that are expressions of sizes and indices stay expressions,
+ * and comparisons of them are decided now if possible. Other numbers are computed now and in the
+ * graph (python_data.c), or forced. */
 #include "graph/methods.h"
 #include "value/index.h"
 #include "value/python_int.h"
@@ -25,7 +25,7 @@ expr_of(CxTracer *t, PyObject *o, const CiExpr **e)
     return (*e = cx_size_const(t, value)) == NULL ? -1 : 1;
 }
 
-/* An operator of ints that are expressions, of two or one. */
+/* An operator on one or two ints that are expressions. */
 typedef struct SizeOp {
     CxTracer *tracer;
     CiOp op;
@@ -33,7 +33,7 @@ typedef struct SizeOp {
     const CiExpr *x, *y;
 } SizeOp;
 
-/* Truth of a comparison in this call: a new reference; NULL if it is unknown, or with an
+/* The truth of a comparison in this call, a new reference; NULL if it is unknown, or with an
  * exception. */
 static PyObject *
 truth_of(CxTracer *t, CiRelation relation, const CiExpr *left, const CiExpr *right)
@@ -50,7 +50,8 @@ truth_of(CxTracer *t, CiRelation relation, const CiExpr *left, const CiExpr *rig
                                                    : v[0] < v[1]);
 }
 
-/* Proved or decided: a bool. Open: a Traced one that remembers what it says. */
+/* A proved or decided comparison is a bool. An open one is a Traced value that remembers its
+ * operands. */
 static PyObject *
 size_compared(const SizeOp *s)
 {
@@ -93,7 +94,7 @@ size_quotient(const SizeOp *s)
     return cx_size_object(s->tracer, cx_size_make(s->tracer, s->op, s->x, s->y));
 }
 
-/* NotImplemented: more than 64 bits, which Python's own ints have. */
+/* Returns NotImplemented if the value may exceed 64 bits, so that Python computes it. */
 static PyObject *
 if_it_fits(CxTracer *t, const CiExpr *e)
 {
@@ -158,7 +159,7 @@ static PyObject *(*const of_sizes[CI_OP_COUNT])(const SizeOp *) = {
 #include "value/number.def"
 };
 
-/* NotImplemented: not of expressions alone. */
+/* Returns NotImplemented unless all operands are expressions. */
 static PyObject *
 expr_op(CxTracer *t, int ufunc, PyObject *a, PyObject *b)
 {
@@ -183,7 +184,8 @@ specialize_both(PyObject *a, PyObject *b)
     return b != NULL && cx_is_traced(b) ? cx_tracer_specialize(((CxTraced *)b)->storage) : 0;
 }
 
-/* An int argument whose value is known and that is no symbol: its value is part of the graph. */
+/* True for an int argument whose value is known and that is not a symbol: its value is part of
+ * the graph. */
 static bool
 is_fixed_int(PyObject *o)
 {
@@ -195,13 +197,14 @@ is_fixed_int(PyObject *o)
            cx_is_int_dtype(s->dtype) && !is_word;
 }
 
-/* value: what Python made of the numbers of this call, or NULL with its exception. Steals it. */
+/* value: what Python computed from the numbers of this call, or NULL with its exception. Steals
+ * it. */
 static PyObject *
 known_op(CxTracer *t, int ufunc, PyObject *a, PyObject *b, PyObject *value)
 {
     PyObject *result = NULL;
 
-    if (value == NULL) { /* the numbers made it raise */
+    if (value == NULL) { /* Python raised for these numbers */
         PyObject *exception = cx_take_exception();
         if (specialize_both(a, b) < 0)
             PyErr_Clear();
@@ -217,7 +220,7 @@ known_op(CxTracer *t, int ufunc, PyObject *a, PyObject *b, PyObject *value)
     return result;
 }
 
-/* Numbers that only the running program knows, in an op that the graph has not. */
+/* An operation on run-time numbers that the graph does not have. */
 static PyObject *
 forced_op(PyObject *a, PyObject *b, PyObject *(*unary)(PyObject *), binaryfunc binary)
 {
@@ -265,7 +268,7 @@ cx_python_unary(int ufunc, PyObject *a, unaryfunc python)
     return python_op(ufunc, a, NULL, python, NULL);
 }
 
-/* as_python(number): the same as a number of Python's, which has its dtype. */
+/* as_python(number): the same value as a Python number, which has its dtype. */
 PyObject *
 cx_method_as_python(PyObject *self, PyObject *value)
 {

@@ -1,11 +1,11 @@
-/* Python's numbers, traced. */
+/* Operators of Python numbers that are traced. */
 #ifndef CX_PYTHON_NUMBER_H
 #define CX_PYTHON_NUMBER_H
 
 #include "value/value.h"
 
-/* number.c: what number.def says. */
-/* When an operator of Python's number and of NumPy's come to the same: number.def. */
+/* number.c: the columns of number.def. */
+/* The condition under which Python's operator and NumPy's give the same value: number.def. */
 typedef enum CxTagged {
     CX_TAGGED_never,
     CX_TAGGED_alike,
@@ -16,14 +16,14 @@ typedef enum CxTagged {
 } CxTagged;
 CxTagged cx_tagged_when(int ufunc);
 
-/* A comparison of sizes: the relation of its operands, or of the second and the first. */
+/* A comparison of sizes: the relation of the operands, possibly swapped. */
 typedef struct CxCompared {
     CiOp op;
     const char *sign;
     CiRelation relation;
     bool is_swapped;
 } CxCompared;
-const CxCompared *cx_compared(int ufunc); /* NULL: no comparison */
+const CxCompared *cx_compared(int ufunc); /* NULL if it is not a comparison */
 const CxCompared *cx_compared_by(const char *sign);
 CiOp cx_comparison_of(CiRelation relation);
 
@@ -41,15 +41,15 @@ cx_is_python_number(PyObject *o)
 }
 
 static inline PyObject *
-cx_python_value(PyObject *o) /* borrowed; NULL: only the program knows it */
+cx_python_value(PyObject *o) /* borrowed; NULL if it is only known at run time */
 {
     return cx_is_traced(o) ? ((CxTraced *)o)->storage->value : o;
 }
 
-/* python_data.c: the operation in the graph. NotImplemented: it has none. value: what Python
- * computed, or NULL. */
+/* python_data.c: the operation in the graph. NotImplemented: the graph has none. value: what
+ * Python computed, or NULL. */
 PyObject *cx_python_data(CxTracer *tracer, int ufunc, PyObject *a, PyObject *b, PyObject *value);
-/* Of numbers that may be NumPy's as well. */
+/* For tagged numbers. */
 PyObject *cx_python_data_either(CxTracer *tracer, int ufunc, PyObject *a, PyObject *b);
 
 /* python_number.c: operators of Python numbers of which at least one is Traced. */

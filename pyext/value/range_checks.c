@@ -1,11 +1,11 @@
-/* Numbers that become those of another dtype: where NumPy raises for what an integer dtype cannot
- * hold, the number is known to fit, or the running program checks that it does. */
+/* Casts of numbers to another dtype. Where NumPy raises for a value that an integer dtype cannot
+ * hold, the number is proved to fit, or the program checks it. */
 #include "value/build.h"
 #include "value/index.h"
 #include "value/tagged.h"
 
-/* The integers of a dtype, as floats: a float in (below, above) is one of them when it is cut;
- * because 64 bits below is one of them, too. */
+/* The range of an integer dtype, as floats: a float in (below, above) is in range after
+ * truncation. For 64 bits, below itself is in range. */
 typedef struct Limits {
     int64_t low, high;
     double below, above;
@@ -38,7 +38,7 @@ compare(CxTraced *x, CiOp op, CiDtype dtype, CiConst limit)
         t, cx_build_pointwise(t, op, 2, operands, CI_DTYPE_none, kind), kind);
 }
 
-/* True if all elements hold, as one bool. Steals x. */
+/* One bool: true if all elements are true. Steals x. */
 static CxTraced *
 all_of(CxTraced *x)
 {
@@ -53,7 +53,7 @@ all_of(CxTraced *x)
     return x;
 }
 
-/* The running program checks x against a limit; 1 or -1. */
+/* Checks x against a limit at run time; 1 or -1. */
 static int
 check(CxTraced *x, CiOp op, CiDtype dtype, CiConst limit)
 {
@@ -86,7 +86,7 @@ check_int(CxTraced *x, const Limits *limits, const Limits *own)
     return status;
 }
 
-/* A size is proved to fit, guarded, or checked. */
+/* Proves, guards or checks that a size fits. */
 static int
 size_fits(CxTracer *t, const CiExpr *e, const Limits *limits)
 {
@@ -124,7 +124,7 @@ cx_numbers_fit(CxTraced *x, CiDtype want)
 int
 cx_python_number_fits(CxTraced *x, CiDtype want)
 {
-    /* one that may be NumPy's, which wraps, has the function itself run where it does */
+    /* If a tagged number, which wraps around in NumPy, does not fit, the original function runs. */
     bool may_be = cx_kind(x) == CI_KIND_python || cx_tagged((PyObject *)x) != NULL;
     return may_be ? cx_numbers_fit(x, want) : 1;
 }

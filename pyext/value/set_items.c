@@ -1,9 +1,9 @@
-/* The places of a set's items: which of two that collide comes first, now and when more are added,
- * depends on all that was added and removed before. */
+/* The slots of a set's items. Which of two colliding items comes first depends on everything
+ * that was added and removed before. */
 #include "value/value.h"
 
-/* are_placed_alike(a, b): whether two sets hold the same objects in the same places, so that they
- * stay alike whatever is added. */
+/* are_placed_alike(a, b): True if two sets have the same objects in the same slots, so that they
+ * stay equal in order whatever is added. */
 PyObject *
 cx_are_placed_alike(PyObject *module, PyObject *args)
 {
@@ -19,7 +19,7 @@ cx_are_placed_alike(PyObject *module, PyObject *args)
     return PyBool_FromLong(alike);
 }
 
-/* The next item in the order of iteration; NULL at the end. Removed ones have the hash -1. */
+/* The next item in the order of iteration; NULL at the end. Removed items have the hash -1. */
 static setentry *
 next_item(PySetObject *set, Py_ssize_t *position)
 {
@@ -31,7 +31,7 @@ next_item(PySetObject *set, Py_ssize_t *position)
     return NULL;
 }
 
-/* exchange_items(set, items): as many as it has, in the order of iteration. */
+/* exchange_items(set, items): replaces the items of the set, in the order of iteration. */
 PyObject *
 cx_exchange_items(PyObject *module, PyObject *args)
 {
@@ -57,7 +57,8 @@ cx_exchange_items(PyObject *module, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* The table of a set is CPython's own: a struct that is not what the headers said would be overwritten. */
+/* Compares the struct with the headers, because the table of a set is internal to CPython and
+ * writing to a different struct would corrupt it. */
 int
 cx_check_sets(void)
 {

@@ -1,8 +1,8 @@
-/* Ints of Python's have no bound, sizes have 64 bits: what arithmetic makes of sizes stays an
- * expression while it is known to fit, where need be by guards on how large the sizes are. */
+/* Bounds of sizes. Python ints have no bound, sizes have 64 bits: an arithmetic result stays an
+ * expression while it is known to fit, if necessary by guards on the magnitude of the sizes. */
 #include "value/index.h"
 
-/* No array has more elements. */
+/* The largest number of elements of an array. */
 #define MOST_ELEMENTS 0x1p47
 #define FITS 0x1p62
 

@@ -1,9 +1,9 @@
-/* Sizes that must be equal, or must fit: proved, guarded, or checked while the program runs. */
+/* Sizes that must be equal, or must fit: proved, guarded, or checked at run time. */
 #include "value/build.h"
 #include "value/index.h"
 #include "value/python_number.h"
 
-/* A check that the relation holds. */
+/* Adds a check that the relation holds. */
 static int
 check(CxTracer *t, CiRelation relation, const CiExpr *a, const CiExpr *b, const char *why)
 {
@@ -24,7 +24,7 @@ check(CxTracer *t, CiRelation relation, const CiExpr *a, const CiExpr *b, const 
     return result;
 }
 
-/* Equal sizes may be so by chance: where they are not, another program is right. */
+/* Equal sizes may be equal by chance: for other calls, another program is right. */
 int
 cx_size_require(CxTracer *t, CiRelation relation, const CiExpr *a, const CiExpr *b, const char *why)
 {
@@ -53,8 +53,8 @@ body_join(CiContext *ctx, void *arg)
     j->result = is_less ? j->b : j->a;
 }
 
-/* One of two sizes that must be equal: a constant, else the one that can in no way be the
- * larger, because bounds of it are better ones: n // 2 and not n - n // 2. */
+/* Chooses one of two sizes that must be equal: a constant, or the one with the better upper
+ * bound: n // 2 rather than n - n // 2. */
 const CiExpr *
 cx_size_join(CxTracer *t, const CiExpr *a, const CiExpr *b)
 {

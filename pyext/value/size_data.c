@@ -1,12 +1,12 @@
-/* Sizes and indices that data decide: a value is defined as a symbol, in its range or the check
- * fails, and what nobody can prove is checked while the program runs.
+/* Data-dependent sizes and indices. A value is defined as a symbol; the program checks that it
+ * is in range. A relation that cannot be proved is checked at run time.
  *
- * The same value used against the same size is one symbol, so that equal slices have equal extents;
- * memory of it ends where its node is no longer seen. */
+ * The same value used with the same size is one symbol, so that equal slices have equal extents.
+ * This is remembered as long as the symbol's node may be used. */
 #include "value/index.h"
 
 struct CxDefined {
-    CxStorage *value, *symbol; /* references */
+    CxStorage *value, *symbol; /* owned references */
     const CiExpr *size;
     bool is_bound;
 };
@@ -38,7 +38,7 @@ apply(Define *d, CiOp op, int nargs, CiNode *const *args)
     return ci_node_set_kind(node, CI_KIND_python);
 }
 
-/* where(v < 0, v + n, v), and clamped for a bound of a slice. */
+/* where(v < 0, v + n, v), and clamped for a slice bound. */
 static void
 body_define(CiContext *ctx, void *arg)
 {
@@ -127,7 +127,7 @@ cx_view_depends_on(const CxView *v, const CiExpr *symbol)
     return depends;
 }
 
-/* size NULL: the value is a size itself. */
+/* size NULL: the value is itself a size. */
 static const CiExpr *
 define(CxTraced *value, const CiExpr *size, bool is_bound)
 {
@@ -155,14 +155,14 @@ cx_index_define(CxTraced *value, const CiExpr *size, bool is_bound)
     return size == NULL ? NULL : define(value, size, is_bound);
 }
 
-/* The symbol of a value that is a size: an int that is not negative. */
+/* The symbol of a value that is a size, a non-negative int. */
 const CiExpr *
 cx_size_define(CxTraced *value)
 {
     return define(value, NULL, false);
 }
 
-/* Is this a compile-time constant's that can be an index: an int that is data. */
+/* True if the object is a data-dependent int that can be used as an index. */
 bool
 cx_is_data_int(PyObject *o)
 {

@@ -1,11 +1,12 @@
 /* Indices and slice bounds that are expressions, by NumPy's rules: negative ones count from the
  * end, bounds of slices are clamped.
  *
- * What is proved, or decided by the sizes of this call, needs no trace of it; else bounds become
- * min and max of each other, interned, so that equal slices have equal extents. */
+ * If the clamping can be proved away, or decided by the sizes of this call, no node is needed.
+ * Otherwise bounds become min and max of each other, interned, so that equal slices have equal
+ * extents. */
 #include "value/index.h"
 
-/* at when it is not negative, else at + size: size is subtracted max(min(at, 0), -1) times. */
+/* at if it is not negative, else at + size: subtracts size max(min(at, 0), -1) times. */
 static const CiExpr *
 from_end_if_negative(CxTracer *t, const CiExpr *at, const CiExpr *size)
 {
@@ -25,7 +26,7 @@ from_end(CxTracer *t, const CiExpr *at, const CiExpr *size)
     return is_inside ? at : cx_size_make(t, CI_OP_add, at, size);
 }
 
-/* The position of the index as far as it is known before the program runs, or CX_OPEN. */
+/* The position of the index as far as it is known during capture, or CX_OPEN. */
 static int
 place(CxTracer *t, const CiExpr *at, const CiExpr *size, const CiExpr **start)
 {
@@ -56,7 +57,8 @@ cx_index_wrap(CxTracer *t, const CiExpr *at, const CiExpr *size, const CiExpr **
     return *start == NULL ? -1 : 1;
 }
 
-/* A bound that a slice clamps: usually none is needed, and knowing that is worth more. */
+/* A bound after clamping. Usually clamping has no effect; assuming this (with a guard) gives
+ * better expressions. */
 static const CiExpr *
 clamped(CxTracer *t, CiOp op, const CiExpr *at, const CiExpr *end)
 {
@@ -101,7 +103,7 @@ slice_count(CxTracer *t, const CiExpr *start, const CiExpr *stop, int64_t step)
     return has_some == CX_OPEN ? cx_size_make(t, CI_OP_maximum, count, t->zero) : count;
 }
 
-/* A bound without what clamps it; NULL, without an exception too, where its sign is open. */
+/* A bound without the clamping; NULL if its sign is open, without an exception. */
 static const CiExpr *
 unclamped(CxTracer *t, PyObject *bound, const CiExpr *size, const CiExpr *missing)
 {
@@ -116,10 +118,10 @@ unclamped(CxTracer *t, PyObject *bound, const CiExpr *size, const CiExpr *missin
     return is_negative ? cx_size_make(t, CI_OP_add, at, size) : at;
 }
 
-/* x[1:-1] of any size: from a place that is not negative to one not after the end there are
- * max(stop - start, 0) elements, whichever of the bounds NumPy would clamp. So no guard tells
- * sizes apart, and equal slices are equally long. 0: a slice of another kind, or one that is as
- * many elements for all sizes but a few: the number is worth more than those. */
+/* x[1:-1] for any size. From a non-negative start to a stop not after the end there are max(stop
+ * - start, 0) elements, whichever bound NumPy clamps, so no guard is needed and equal slices
+ * have equal lengths. 0: another kind of slice, or one whose length is constant except for a few
+ * small sizes, which is better as a constant. */
 static int
 slice_of_any_size(CxTracer *t, PySliceObject *slice, const CiExpr *size, int64_t step,
                   const CiExpr **out)
@@ -147,7 +149,7 @@ slice_of_any_size(CxTracer *t, PySliceObject *slice, const CiExpr *size, int64_t
     return out[1] == NULL || out[2] == NULL ? -1 : 1;
 }
 
-/* x[i::k] of a k that has no value yet: it must be positive. 0: it is not in this call. */
+/* x[i::k] with a symbolic k, which must be positive. 0: it is not in this call. */
 static int
 slice_by_symbol(CxTracer *t, PySliceObject *slice, const CiExpr *size, const CiExpr **out)
 {
@@ -157,7 +159,8 @@ slice_by_symbol(CxTracer *t, PySliceObject *slice, const CiExpr *size, const CiE
                                                "a slice whose step is positive");
     if (is_up != 1)
         return is_up;
-    step = cx_size_make(t, CI_OP_maximum, step, t->one); /* sizes may be computed before the check */
+    /* Sizes may be computed before the check. */
+    step = cx_size_make(t, CI_OP_maximum, step, t->one);
     const CiExpr *start = clamp(t, slice->start, size, t->zero, size, t->zero),
                  *stop = start ? clamp(t, slice->stop, size, t->zero, size, size) : NULL;
     if (stop == NULL)
@@ -207,7 +210,7 @@ cx_index_slice(CxTracer *t, PySliceObject *slice, const CiExpr *size, const CiEx
     if (out[2] == NULL)
         return -1;
     bool is_empty =
-        out[2] == t->zero; /* it may start anywhere; the core wants an element's place */
+        out[2] == t->zero; /* any start is possible, but the core requires a valid position */
     out[0] = is_empty ? t->zero : start;
     out[1] = is_empty ? t->one : cx_size_const(t, step);
     return out[1] == NULL ? -1 : 1;

@@ -1,4 +1,4 @@
-/* Sizes as Python's ints, and Python's ints as sizes: NumPy's shapes, indices and counts. */
+/* Converts sizes to Python ints, and Python ints to sizes: NumPy's shapes, indices and counts. */
 #include "state/array.h"
 #include "value/index.h"
 
@@ -15,7 +15,7 @@ cx_size_object(CxTracer *t, const CiExpr *e)
                                       : cx_traced_int(t, e);
 }
 
-/* An int, or what __index__ makes one. */
+/* An int, or the result of __index__. */
 const CiExpr *
 cx_size_from(CxTracer *t, PyObject *object)
 {
@@ -27,7 +27,7 @@ cx_size_from(CxTracer *t, PyObject *object)
     return value == -1 && PyErr_Occurred() ? NULL : cx_size_const(t, value);
 }
 
-/* Where Python wants the number: the value of this call, guarded; a break when there is none. */
+/* The value of a size in this call, guarded; a break if it has none. */
 int64_t
 cx_size_force(CxTracer *t, const CiExpr *e, const char *what)
 {

@@ -1,9 +1,9 @@
-/* Sizes that are in the text of an exception, which NumPy makes of arrays without elements. */
+/* Sizes that appear in the text of an exception, which NumPy raises for arrays without elements. */
 #include "graph/methods.h"
 #include "state/array.h"
 #include "value/index.h"
 
-/* Of few arrays: what else is shown is forced at once. */
+/* Records a few sizes; further ones are forced at once. */
 static int
 note(CxTracer *t, const CiExpr *e)
 {

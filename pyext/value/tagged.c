@@ -1,13 +1,14 @@
-/* Numbers that are Python's where one path was taken and NumPy's where another was: `total` behind
- * `total = 0.0; if c: total += x[i]`. They are computed as NumPy's; `strong` is the bool that says
- * whether they are. An operation that would do something else with Python's number is none of a
- * region; outside of regions the graph is run, and the number resolved, before it. */
+/* Tagged numbers: Python's on one path and NumPy's on another, such as `total` after `total =
+ * 0.0; if c: total += x[i]`. They are computed as NumPy's; `strong` is the bool that is true if
+ * they are NumPy's. An operation that would differ for Python's number cannot be part of a
+ * region. Outside of regions the graph is run before it, and the number becomes one or the
+ * other. */
 #include "value/tagged.h"
 #include "graph/methods.h"
 #include "state/array.h"
 #include "value/python_number.h"
 
-/* From here on it is the one or the other. */
+/* Replaces the tagged number by its real value. */
 static void
 become(CxStorage *s, PyObject *real)
 {
@@ -46,7 +47,7 @@ cx_method_resolve_class(PyObject *self, PyObject *value)
     Py_RETURN_NONE;
 }
 
-/* True if NumPy gives an operation with the operand the same dtype either way. */
+/* True if NumPy's promotion with the operand gives the same dtype for both kinds of number. */
 bool
 cx_promotes_alike(CiDtype mixed, PyObject *other)
 {
@@ -56,9 +57,9 @@ cx_promotes_alike(CiDtype mixed, PyObject *other)
 
     if (cx_tagged(other) != NULL)
         return true;
-    if (mixed == CI_DTYPE_bool) /* gives way to whatever else there is, as Python's does */
+    if (mixed == CI_DTYPE_bool) /* Python's bool also gives way to any other dtype */
         return true;
-    if (cx_is_python_number(other)) /* a float32 of NumPy's keeps the other one narrow, too */
+    if (cx_is_python_number(other)) /* a NumPy float32 keeps the other operand narrow, too */
         return mixed != CI_DTYPE_f32;
     if (mixed == CI_DTYPE_f32)
         return code == CI_DTYPE_f32 || code == CI_DTYPE_f64 || code == CI_DTYPE_c64 ||
@@ -87,7 +88,7 @@ cx_tagged_check(CxTracer *t, int nargs, PyObject *const *args)
     return 0;
 }
 
-/* mixed(number, strong): the number, NumPy's where the bool holds; NumPy's when that is None. */
+/* tagged(number, strong): the number, which is NumPy's if the bool is true, or if it is None. */
 PyObject *
 cx_method_tagged(PyObject *self, PyObject *args)
 {

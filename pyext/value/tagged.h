@@ -1,10 +1,10 @@
-/* Numbers that are Python's on one path and NumPy's on another. */
+/* Tagged numbers, which are Python's on one path and NumPy's on another. */
 #ifndef CX_TAGGED_H
 #define CX_TAGGED_H
 
 #include "value/value.h"
 
-/* Its `strong`, borrowed; NULL: it is no such number. */
+/* Its `strong`, borrowed; NULL if it is not a tagged number. */
 static inline CxStorage *
 cx_tagged(PyObject *o)
 {
@@ -13,8 +13,8 @@ cx_tagged(PyObject *o)
 }
 
 /* tagged.c */
-/* In a region it raises RegionBreak, elsewhere it is a break: then the number, if it is mixed, is
- * Python's or NumPy's. */
+/* In a region it raises RegionBreak, elsewhere it is a break; a tagged number then is Python's
+ * or NumPy's. */
 int cx_tagged_resolve(CxTracer *tracer, PyObject *number);
 int cx_tagged_check(CxTracer *tracer, int nargs, PyObject *const *args);
 bool cx_promotes_alike(CiDtype mixed, PyObject *other);

@@ -1,13 +1,13 @@
-/* How values enter the pending graph, become real, and are seen through views. */
+/* How values enter the pending graph, become real, and are viewed. */
 #ifndef CX_VALUE_H
 #define CX_VALUE_H
 
 #include "graph/storage.h"
 
-/* prepare.c: makes sure the value has a node of the pending graph: cx_node is then never NULL. */
+/* prepare.c: gives the value a node of the pending graph, so that cx_node is not NULL. */
 int cx_traced_prepare(CxTraced *traced);
 int cx_write_prepare(CxTraced *target, const char *readonly_message);
-/* NumPy asks it before all else: before indices, shapes and casts. */
+/* NumPy checks this first, before indices, shapes and casts. */
 int cx_check_writable(const CxTraced *target, const char *message);
 #define CX_OUTPUT_READONLY "output array is read-only"
 #define CX_ASSIGNED_READONLY "assignment destination is read-only"
@@ -17,22 +17,25 @@ PyObject *cx_tracer_array(CxTracer *tracer, PyObject *array, int source);
 PyObject *cx_tracer_array_of(CxTracer *tracer, PyObject *array, int source,
                              const CiExpr *const *sizes, const CiExpr *const *paddings);
 PyObject *cx_tracer_scalar(CxTracer *tracer, PyObject *value, int source);
-/* Any value as an operand. constant: an array's contents never change from call to call. */
+/* Lifts any value to an operand. constant: the contents of an array never change from call to
+ * call. */
 PyObject *cx_tracer_lift(CxTracer *tracer, PyObject *value, CiDtype like, bool constant);
 PyObject *cx_tracer_wrap(CxTracer *tracer,
-                         PyObject *real); /* steals; arrays that Python made become Traced */
+                         PyObject *real); /* steals; arrays made by Python become Traced */
 bool cx_tracer_varies(CxTracer *tracer, PyObject *number);
-/* cx_tracer_lift of a value as it is. */
+/* cx_tracer_lift without conversion. */
 CxTraced *cx_lifted(CxTracer *tracer, PyObject *value);
 
 /* materialise.c */
-PyObject *cx_traced_real(CxTraced *traced); /* flushes if it must; guards nothing: for the call's end */
-PyObject *cx_traced_materialise(CxTraced *traced); /* a guard or a break, too, until Python is needed */
+/* Flushes if necessary; adds no guard, so it is for the end of the call. */
+PyObject *cx_traced_real(CxTraced *traced);
+/* Also adds a guard or a break, until Python is needed. */
+PyObject *cx_traced_materialise(CxTraced *traced);
 PyObject *cx_traced_force(CxTraced *traced,
-                           const char *what); /* a break; kind python specialises */
-/* Notes that the values which this Python scalar came from are forced. */
+                           const char *what); /* a break; values of kind python are guarded */
+/* Guards the values from which this Python scalar was computed. */
 int cx_tracer_specialize(CxStorage *storage);
-/* A copy of nested tuples, lists and dicts with real values for Traced ones. */
+/* A copy of nested tuples, lists and dicts with real values in place of Traced ones. */
 PyObject *cx_materialise_tree(PyObject *object);
 PyTypeObject *cx_python_class(const CxStorage *storage); /* of kind python */
 
@@ -50,14 +53,15 @@ PyObject *cx_make_diagonal(CxTraced *x, int axis1, int axis2, const CiExpr *offs
                            bool is_readonly);
 PyObject *cx_make_window(CxTraced *x, int axis, const CiExpr *size);
 PyObject *cx_make_part(CxTraced *x, bool imaginary);
-/* x with these sizes for its last axes, which are known to be its own where they are written
- * otherwise; the graph proves less than capture. */
+/* x with these sizes for its last axes. They must be equal to its own sizes, though written
+ * differently, because the graph proves less than capture. */
 CxTraced *cx_size_fit(CxTraced *x, int rank, const CiExpr *const *sizes);
 
-/* Sets: whether two are alike in all that Python can see; items that become real in their places. */
+/* Sets: whether two sets are equal in everything that Python can see; replacing items in their
+ * slots. */
 PyObject *cx_are_placed_alike(PyObject *module, PyObject *args);
 PyObject *cx_exchange_items(PyObject *module, PyObject *args);
-/* At import: whether the layout of sets is the one that is known; -1 with an exception. */
+/* At import: checks that the layout of sets is the known one; -1 with an exception. */
 int cx_check_sets(void);
 
 #endif

@@ -1,5 +1,6 @@
-/* Views of traced arrays: their shapes, strides and offsets are NumPy's, computed here, so that a
- * view can be made of the real array later; their nodes are made when they are needed. */
+/* Views of traced arrays. Shapes, strides and offsets follow NumPy's rules and are computed
+ * here, so that the same view can later be made of the real array. Their nodes are made when
+ * they are needed. */
 #include "state/array.h"
 #include "value/build.h"
 #include "value/index.h"
@@ -23,7 +24,7 @@ finish_view(CxTraced *x, CxView *view)
     return cx_traced_new(x->tracer, x->storage, view);
 }
 
-/* Opens and closes a maker of views: x is an array from here on. */
+/* Begin and end of a function that makes a view: x is an array in between. */
 #define VIEW_BEGIN(x)                                                                              \
     PyObject *result = NULL;                                                                       \
     (x) = array_of(x);                                                                             \
@@ -77,7 +78,7 @@ body_reshape(CiContext *ctx, void *arg)
                                      job->rank, job->sizes, unit, job->strides);
 }
 
-/* Strides of the same memory under another shape; 0 when NumPy would copy. */
+/* Strides of the same memory under another shape; 0 if NumPy would copy. */
 static int
 reshape_strides(CxTraced *x, int rank, const CiExpr *const *sizes, const CiExpr **strides)
 {
@@ -109,7 +110,7 @@ view_with_strides(CxTraced *x, int rank, const CiExpr *const *sizes, const CiExp
     return finish_view(x, v);
 }
 
-/* NULL without an exception: NumPy would copy. */
+/* NULL without an exception if NumPy would copy. */
 static PyObject *
 reshape_view(CxTraced *x, int rank, const CiExpr *const *sizes)
 {
@@ -118,7 +119,7 @@ reshape_view(CxTraced *x, int rank, const CiExpr *const *sizes)
     return is_view ? view_with_strides(x, rank, sizes, strides) : NULL;
 }
 
-/* NumPy's exception for this shape. */
+/* Raises NumPy's exception for this shape. */
 static void
 raise_reshape(CxTraced *x, int rank, const CiExpr *const *asked)
 {
@@ -147,7 +148,7 @@ body_quotient(CiContext *ctx, void *arg)
     q->result = ci_expr_quotient(q->sym, q->of, q->by);
 }
 
-/* of // by, where by is not 0, whatever its range says: a*b // a is b. */
+/* of // by for a `by` that is not 0, whatever its range: a*b // a is b. */
 static const CiExpr *
 quotient_of(CxTracer *t, const CiExpr *of, const CiExpr *by)
 {
@@ -155,7 +156,7 @@ quotient_of(CxTracer *t, const CiExpr *of, const CiExpr *by)
     return cx_protect(t->state, t->sym_ctx, body_quotient, &q) < 0 ? NULL : q.result;
 }
 
-/* The shape asked for, its one unknown size found. 0: it does not fit. */
+/* Completes the requested shape with its one unknown size. 0: it does not fit. */
 static int
 reshape_sizes(CxTraced *x, int rank, const CiExpr *const *asked, const CiExpr **sizes)
 {
@@ -190,9 +191,9 @@ reshape_sizes(CxTraced *x, int rank, const CiExpr *const *asked, const CiExpr **
     return cx_size_join(t, count, known) != NULL ? 1 : PyErr_Occurred() ? -1 : 0;
 }
 
-/* Decides which of the old axes meet which of the new ones, as far as that is open: NumPy makes a
- * view where they do by the sizes of this call. 1: axes that meet one by one, whose sizes are now
- * written as the old ones. */
+/* Matches old axes with new axes; open relations are decided by the sizes of this call, because
+ * NumPy makes a view if they match. 1: the axes match one to one, and the new sizes are now
+ * written like the old ones. */
 static int
 meet_axes(CxTraced *x, int rank, const CiExpr **sizes)
 {
@@ -224,8 +225,8 @@ meet_axes(CxTraced *x, int rank, const CiExpr **sizes)
     return is_found;
 }
 
-/* x with its number of elements written as the new sizes have it, where the graph cannot prove that
- * they are equal: as a row of so many. */
+/* Flattens x to a row whose length is the product of the new sizes, because the graph cannot
+ * prove that the number of elements is equal. */
 static CxTraced *
 fit_count(CxTraced *x, int rank, const CiExpr *const *sizes)
 {
@@ -245,7 +246,7 @@ fit_count(CxTraced *x, int rank, const CiExpr *const *sizes)
     return fitted;
 }
 
-/* With axes of one element that are seen to be such: where they are in memory does not matter. */
+/* Marks axes that have one element as such, because their position in memory does not matter. */
 static CxTraced *
 with_known_ones(CxTraced *x)
 {
@@ -266,7 +267,8 @@ with_known_ones(CxTraced *x)
     return (CxTraced *)(is_same ? Py_NewRef(x) : cx_make_slice(x, starts, steps, own));
 }
 
-/* Axes that could be one by their strides, and are not in this call, are not in others. */
+/* Guards that axes which could be merged by their strides alone, but are not in this call, are
+ * not in others. */
 static int
 guard_gaps(CxTraced *x)
 {
@@ -281,7 +283,7 @@ guard_gaps(CxTraced *x)
     return status < 0 ? -1 : 0;
 }
 
-/* NumPy copies: another storage. */
+/* NumPy copies, so the result is a new storage. */
 static PyObject *
 reshape_copy(CxTraced *x, int rank, const CiExpr *const *asked, const CiExpr *const *sizes)
 {
@@ -310,7 +312,7 @@ cx_make_reshape(CxTraced *given, int rank, const CiExpr *const *asked)
     int fits = is_same ? 0 : reshape_sizes(given, rank, asked, sizes);
     CxTraced *x = fits > 0 ? fit_count(given, rank, sizes) : NULL;
 
-    if (is_same) /* its strides stay, also where an axis has one element */
+    if (is_same) /* its strides stay, also those of axes with one element */
         result = view_with_strides(given, rank, cx_sizes(given), cx_strides(given));
     else if (fits == 0)
         raise_reshape(given, rank, asked);
@@ -345,7 +347,7 @@ body_slice(CiContext *ctx, void *arg)
     }
 }
 
-/* The view's job done; steals the view. */
+/* Finishes the view; steals it. */
 static PyObject *
 finish_job(ViewJob *job, void (*body)(CiContext *, void *))
 {
@@ -423,7 +425,7 @@ body_diagonal(CiContext *ctx, void *arg)
     v->starts[0] = job->starts[0];
     v->sizes[at] = ci_expr_max(sym, size, zero);
     v->strides[at] = ci_expr_add(sym, strides[first], strides[second]);
-    /* An empty diagonal starts nowhere, as in NumPy. */
+    /* An empty diagonal has no start, as in NumPy. */
     if (ci_expr_equals_const(v->sizes[at], 0))
         return;
     v->offset = ci_expr_add(sym, v->offset, ci_expr_mul(sym, down, strides[first]));
@@ -464,7 +466,7 @@ body_window(CiContext *ctx, void *arg)
     v->strides[rank] = v->strides[axis];
 }
 
-/* Read-only: its elements share memory. The window is no longer than the axis. */
+/* Read-only, because its elements share memory. The window is not longer than the axis. */
 PyObject *
 cx_make_window(CxTraced *x, int axis, const CiExpr *size)
 {
@@ -498,7 +500,7 @@ cx_make_part(CxTraced *x, bool imaginary)
         result = cx_traced_from_node(
             x->tracer, cx_build_fill(x->tracer, dtype, rank, cx_sizes(x), NULL, &zero),
             CI_KIND_array);
-        if (result != NULL) /* a view, which is read-only also where it is returned */
+        if (result != NULL) /* a view, which is also read-only when returned */
             Py_SETREF(result, cx_make_expand((CxTraced *)result, rank, cx_sizes(x)));
         return result;
     }

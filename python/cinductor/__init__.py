@@ -307,8 +307,8 @@ def list_passes(level: str = "graph") -> list[Pass]:
 
     Parameters
     ----------
-    level : {"graph", "procs"}
-        Passes over graphs, or those that make statements of kernels.
+    level : {"graph", "loops", "procs"}
+        Passes over graphs, over the loops that they become, or over the statements of kernels.
 
     Returns
     -------
@@ -328,8 +328,8 @@ def observe_passes(observer: Callable[[PassEvent], object], level: str = "graph"
     Parameters
     ----------
     observer : callable
-        Takes a PassEvent: `name`, `before` and `after` (the graph, or the procs, as text), `seconds`, `level`, `has_changed`.
-    level : {"graph", "procs"}
+        Takes a PassEvent: `name`, `before` and `after` (the level as text), `seconds`, `level`, `has_changed`.
+    level : {"graph", "loops", "procs"}
     """
     from .passes import observe_passes as run
 

@@ -1,4 +1,4 @@
-"""The disk cache as one file, to be taken to another machine: see `cinductor.cache.save` and `load`."""
+"""Saves the disk cache as one file and loads it on another machine: see `cinductor.cache.save` and `load`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which part of the compiler changes a result: the function is compiled again and again, each time with less of it."""
+"""Finds the part of the compiler that changes a result, by compiling a function repeatedly with less and less of it."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def find_lowering(trials: Trials) -> tuple[str, str] | None:
 def find_pass(trials: Trials) -> tuple[str, str] | None:
     """The first pass with which the result differs."""
     skipped = trials.settings["options"].get("skip_passes", "").replace(",", " ").split()
-    passes = [*list_passes(), *list_passes("procs")]
+    passes = [*list_passes(), *list_passes("loops"), *list_passes("procs")]
     names = [p.name for p in passes if not p.is_needed and p.name not in skipped]
     all_off = ",".join([*skipped, *names])
     if trials.difference(skip_passes=all_off) is not None:

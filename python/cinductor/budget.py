@@ -1,12 +1,12 @@
-"""Is NumPy quicker? One budget for each function answers that, wherever it is asked.
+"""Decides whether a function that needs Python is worth compiling. One `Budget` per function makes all these
+decisions.
 
-Capture pays where array work is done without Python between. A call that needs Python costs a capture,
-or a dispatch for each piece, so that little work is NumPy's at once (`is_little`); a loop that breaks
-in each trip goes on in NumPy (`why_spent`); pieces are made where there is something to save
-(`is_worth_pieces`), and then nobody can tell beforehand: calls of one kind are timed in both ways, and
-the faster answers from then on (`Race`; a program of library calls in `pyext/replay/trial.c`). Both
-ways give the same results; where bits may differ, time decides nothing. Each answer has its reason,
-which `explain` and `stats` give.
+Capture pays if array work is done without Python in between. A call that needs Python costs a capture, or a
+dispatch for each piece. So calls with little work run in NumPy at once (`is_little`), and so does the rest of a
+call after a loop that breaks in every iteration (`why_spent`). Pieces are made if they can save something
+(`is_worth_pieces`). Whether they do cannot be predicted: calls of one kind are timed both ways, and the faster way
+runs the later ones (`Race`; for programs of library calls `pyext/replay/trial.c`). Both ways give the same
+results; if bits may differ, nothing is timed. `explain` and `stats` report the reason of each decision.
 """
 
 from __future__ import annotations
@@ -65,11 +65,11 @@ class Budget:
     @property
     def is_decided(self) -> bool:
         """Whether nobody is timed any more."""
-        return all(race.is_over for race in self.races.values())
+        return all(race.is_over for race in list(self.races.values()))
 
     def reasons(self, specializations: list[Any]) -> list[str]:
         """Why NumPy answers calls, each reason once."""
-        whys = [*self.plain.values(), *(race.why for race in self.races.values())]
+        whys = [*self.plain.values(), *(race.why for race in list(self.races.values()))]
         return [*dict.fromkeys(w for w in (*whys, *(s.why_numpy for s in specializations)) if w)]
 
 

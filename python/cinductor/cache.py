@@ -1,6 +1,4 @@
-"""The disk cache of compiled kernels: `$CINDUCTOR_CACHE_DIR`, else the user's cache directory
-(XDG).
-"""
+"""The disk cache of compiled kernels: `$CINDUCTOR_CACHE_DIR`, or else the user's cache directory (XDG)."""
 
 from __future__ import annotations
 

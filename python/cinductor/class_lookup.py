@@ -1,4 +1,4 @@
-"""Of which class an object is."""
+"""Finds the class of an object without running the user's code."""
 
 from __future__ import annotations
 

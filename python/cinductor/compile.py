@@ -1,4 +1,4 @@
-"""`compile` and its settings, and what holds for all compiled functions: counters, `reset`."""
+"""`compile` and its settings, and functions about all compiled functions: counters, `reset`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Options: process-wide defaults from the environment and `config`, modes, and what one function
-asks for.
-"""
+"""Options: process-wide defaults from the environment and `config`, modes, and the options of one function."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Loops and branches as functions, for those who want them explicit.
+"""Loops and branches as functions, for code that wants them explicit.
 
-They are ordinary Python: in NumPy they run as written, and in a compiled function capture makes of
-them what it makes of the same statements (a `for`, `while` or `if` of the graph). State is anything
-that a local name may hold; several values travel as a tuple.
+They are ordinary Python. In NumPy they run as written; in a compiled function they are captured like the
+corresponding statements (a `for`, `while` or `if` of the graph). The state is any value of a local name; several
+values are passed as a tuple.
 """
 
 from __future__ import annotations

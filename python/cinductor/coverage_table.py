@@ -1,7 +1,7 @@
-"""NumPy's surface, and what becomes of each callable in a captured function: `cinductor.coverage()`.
+"""Lists NumPy's public callables with their treatment in a captured function: `cinductor.coverage()`.
 
-The rows come from the tables that capture itself uses: the ufuncs that are ops, the functions and methods
-of `cinductor.numpy`, what is followed into NumPy's own source, and the table of calls.
+The rows come from the tables that capture itself uses: the ufuncs that are operations of the graph, the functions
+and methods of `cinductor.numpy`, functions captured from NumPy's own source, and the table of calls.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Functions that the compiler does not look into: called as they are, from inside compiled functions."""
+"""Custom operations: functions that compiled functions call without tracing into them."""
 
 from __future__ import annotations
 

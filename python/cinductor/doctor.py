@@ -8,6 +8,8 @@ import shutil
 import subprocess
 import sys
 import warnings
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
@@ -58,13 +60,36 @@ def processor() -> str:
     return f"{platform.machine()}, {' '.join(levels) or 'no vector extension'}; {cores} cores may be used"
 
 
-def own_functions() -> str:
-    """The functions that the default numerics computes by other routines than NumPy's."""
-    rows = _core.own_functions()
-    names = [f"{name} ({', '.join(np.dtype(c).name for c in types)})" for name, types in rows]
-    text = "; ".join(names) if names else "none"
-    others = "others have NumPy's: functions of one float16 from tables that NumPy's loops fill, the rest from these loops"
-    return f'{text}\nnumerics="exact" leaves them to NumPy, too\n{others}'
+def functions() -> str:
+    """For each elementary function and dtype: whose code runs, and whether its bits are NumPy's."""
+    found: dict[str, list[str]] = {}
+    for name, char, way, source in _core.functions():
+        text = {"vectors": f"vectors ({source})", "own": "OWN, within 4 ULP"}.get(way, way)
+        found.setdefault(name, []).append(f"{np.dtype(char).name} {text}")
+    rows = [f"{name:17}{'; '.join(ways)}" for name, ways in found.items()]
+    said = 'NumPy\'s bits, except those marked OWN, which numerics="exact" leaves to NumPy, too'
+    return "\n".join([said, *rows])
+
+
+def prove(log2_points: int = 32) -> Iterator[tuple[str, int, int]]:
+    """Compare vectors with NumPy's loops: (function, operands, blocks of 512 that differ) of each.
+
+    All 2^32 operands of a function of one float32, or 2^log2_points of them, and random ones of others.
+    """
+    for name, char, way, _ in _core.functions():
+        if way != "vectors":
+            continue
+        is_whole = char == "f" and getattr(np, name).nin == 1
+        points = 1 << (log2_points if is_whole else min(log2_points, 26))
+        step = (1 << 32) // points if is_whole else 0
+        most = min(1 << 13, points // 512)
+        starts = range(0, points // 512, most)
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            done = pool.map(
+                lambda k: _core.check_function(name, char, k * 512 * step if step else k + 1, step, most)[0],  # noqa: B023
+                starts,
+            )
+            yield f"{name} of {np.dtype(char).name}", points, sum(done)
 
 
 RIGHT = "right"
@@ -96,7 +121,7 @@ def report() -> tuple[str, bool]:
     ]
     for device, name, doc, why_not in _core.backends():
         rows.append(row(f"{name}", f"{device}: {why_not or 'can be used'} ({doc})"))
-    rows.append(row("own bits", own_functions()))
+    rows.append(row("functions", functions()))
     found = trial()
     rows.append(row("a kernel", found))
     return "\n".join(rows), found == RIGHT

@@ -1,14 +1,14 @@
-"""Which sizes are symbols: what is declared of them, what calls have shown, and the names they get.
+"""Decides which sizes are symbols, from declarations and from earlier calls.
 
-A size is a compile-time constant until it is declared dynamic (`mark_dynamic`, `dynamic=True`)
-or two captures of one function have met different ones in the same place. A place is how the
-user would say it: "x", "x[0]", "self.weights". What a function has learnt is its `Profile`; it
-is kept in the disk cache, so that a later process starts with it.
+A size is a compile-time constant until it is declared dynamic (`mark_dynamic`, `dynamic=True`), or two captures of
+one function have seen different ones in the same place. A place is written as by the user: "x", "x[0]",
+"self.weights". The sizes that a function has seen are its `Profile`, which is stored in the disk cache, so that a
+later process starts with it.
 
-Sizes that were equal in every capture are one symbol, which the guards check; so are an int
-argument and the extent it was equal to, or one less than. A size that is 1 while a call is
-captured is a number: what it broadcasts against decides what the program is. A program captured
-at another size serves 1 too, unless a guard says otherwise.
+Sizes that were equal in every capture share one symbol, which the guards check. So do an int argument and an
+extent that was equal to it, or less by one. A size that is 1 while a call is captured is a constant, because
+broadcasting against it changes the program. A program captured at another size also accepts 1, unless a guard
+refuses it.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""The exceptions of the package: all of them are `Error`.
+"""The exceptions of the package, all derived from `Error`.
 
-The compiler's own (`CinductorError`: those of csrc/base/errors.def) are made with the C module; the others
-are also of the class that Python has for such a thing, so that handlers of that one see them. What leaves a
-call says what happened, shows the user's line, which arguments the call had, and what can be done; frames
-and exceptions of the package are folded away.
+The compiler's own (`CinductorError`: those of csrc/base/errors.def) are made with the C module. The others also
+derive from the matching class of Python, so that handlers for that class catch them. The message of an exception
+that leaves a call says what happened, shows the user's line, the arguments of the call and what can be done.
+Frames and exceptions of the package are removed from the traceback.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""What happens while calls are captured, for those who listen: logs, a trace, a profile, a line of
-progress. While nobody does, nothing is made, and no call that is compiled comes here.
+"""Notifies listeners of captures: logs, traces, profiles, the progress line. Without a listener nothing is made, and
+replayed calls never come here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Programs for elsewhere: as one C file without Python, as JSON, or as plain objects for a compiler of one's own."""
+"""Exports programs: as one C file without Python, as JSON, or as plain objects for a compiler of the user."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The graph of a program as plain objects, for passes of one's own: read from its text (`docs/ir.md`), walked
-and changed, and written back. Nothing here is believed: what a pass makes is verified by the compiler.
+"""The graph of a program as plain objects, for passes of the user: read from its text (`docs/ir.md`), inspected and
+changed, and written back. The compiler verifies the result of a pass.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Thresholds of the compiler as functions that a user or a vendor registers, by device."""
+"""Functions, registered by a user or a vendor for one kind of device, that choose thresholds of the compiler."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Exceptions from outside of what a call runs: Ctrl-C, a timer, whatever a signal's handler raises.
+"""Recognises exceptions from outside of the running code: Ctrl-C, a timer, or anything that a signal handler raises.
 
-They come at any point, in code of ours as well, and say nothing of the function that is captured. So
-no construct takes them for its own: they end the call, which is undone where nothing has happened yet.
+They may occur at any point, also in cinductor's own code, and are unrelated to the function that is captured. So
+no construct handles them: they end the call, which is undone if nothing has happened yet.
 """
 
 from __future__ import annotations

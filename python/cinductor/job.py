@@ -1,11 +1,11 @@
 """State of one compiled function beyond its specializations, and guard misses.
 
-`compile` returns a C object that tries its specializations in turn and calls `Job.miss` if no guard set
-matches. A failure of the compiler never reaches the caller: the original function runs instead.
+`compile` returns a C object that tries its specializations in turn and calls `Job.miss` if no guard set matches. A
+failure of the compiler never reaches the caller: the original function runs instead.
 
-Threads that make the same first call compile once (`Turn`). The other threads wait for the program and then
-look it up. They stop waiting if the capture has begun to run Python code (which may take long, or may
-wait for them), or after `MOST_WAIT`; the original function then runs their calls.
+Threads that make the same first call compile once (`Turn`). The other threads wait for the program and then look
+it up. They stop waiting if the capture has begun to run Python code (which may take long, or may wait for them),
+or after `MOST_WAIT`; the original function then runs their calls.
 """
 
 from __future__ import annotations
@@ -82,7 +82,11 @@ class Turn:
 
 
 class Job:
-    """What is known of one function beside its specialisations."""
+    """What is known of one function beside its specialisations.
+
+    Another thread may call `forget` or capture at any time: a method reads an attribute once if its value may
+    be None or empty afterwards, and iterates over a copy of a dict.
+    """
 
     devices: tuple[Any, ...] = ()  # of arrays that it takes: kind and index, or that of each
     why_whole = "fullgraph=True"  # why Python may run nothing between kernels, if it may not; see errors.WHOLE
@@ -154,7 +158,8 @@ class Job:
         """Whether compiled results have been given that may have other bits than NumPy's: from then
         on it does not answer because it is quicker.
         """
-        return self.has_given_inexact or (self.plan is not None and self.plan.is_inexact)
+        plan = self.plan
+        return self.has_given_inexact or (plan is not None and plan.is_inexact)
 
     @property
     def name(self) -> str:
@@ -282,8 +287,9 @@ class Job:
         race = None if self.is_inexact else self.budget.race_for(bound)
         if race is not None:
             return self.run_timed(race, bound, args, kwargs)
-        if self.plan is not None and self.plan.driver is not None and not any_unbacked(bound):
-            return self.run_driver(compiled, bound, args, kwargs or {})
+        plan = self.plan
+        if plan is not None and plan.driver is not None and not any_unbacked(bound):
+            return self.run_driver(plan, compiled, bound, args, kwargs or {})
         turn = self.turn
         is_own = turn.take()
         if not is_own and not is_compiling():
@@ -354,11 +360,11 @@ class Job:
                 account.due = due
         return of_latest(compiled)
 
-    def run_driver(self, compiled: Any, bound: Any, args: Any, kwargs: Any) -> Any:
+    def run_driver(self, plan: Any, compiled: Any, bound: Any, args: Any, kwargs: Any) -> Any:
         """The function in pieces, with Python between. When it has won the race, it is called
         without asking here.
         """
-        plan, key = self.plan, key_of(bound)
+        key = key_of(bound)
         kind, began, captures = likeness(bound), Race.clock(), plan.captures()
         result = plan.run(args, kwargs)
         seconds = Race.clock() - began
@@ -382,10 +388,11 @@ class Job:
         """
         if not self.profile.is_loaded:
             self.profile.load(self.profile_path())
-        if not compiled.specializations:
+        known = compiled.specializations
+        if not known:
             return None
-        count = len(self.alike(compiled, bound))
-        self.reasons = [*self.reasons[-7:], compiled.specializations[0].why_not(bound) or "a guard"]
+        count = len(self.alike(known, bound))
+        self.reasons = [*self.reasons[-7:], known[0].why_not(bound) or "a guard"]
         limit, most = self.option("recompile_limit"), self.option("accumulated_recompile_limit")
         if count < limit and self.captures < most:
             if self.option("log_recompiles"):
@@ -393,11 +400,11 @@ class Job:
             return None
         return self.at_limit(count, self.captures >= most)
 
-    def alike(self, compiled: Any, bound: tuple[Any, ...]) -> list[Any]:
+    def alike(self, known: tuple[Any, ...], bound: tuple[Any, ...]) -> list[Any]:
         """Specialisations for calls of this kind, used latest first: of these dtypes and texts, and of other
         sizes.
         """
-        return [s for s in compiled.specializations if not s.is_other_kind(bound)]
+        return [s for s in known if not s.is_other_kind(bound)]
 
     def at_limit(self, count: int, is_accumulated: bool) -> str | None:
         """What happens at a limit: why a call runs in NumPy, or None for one more compile."""
@@ -450,7 +457,7 @@ class Job:
 
     def trim(self, compiled: Any, bound: tuple[Any, ...]) -> None:
         """Drops the specialisations for calls of this kind used longest ago that are over the limit."""
-        for specialization in self.alike(compiled, bound)[max(self.option("recompile_limit"), 1) :]:
+        for specialization in self.alike(compiled.specializations, bound)[max(self.option("recompile_limit"), 1) :]:
             compiled.drop(specialization)
         kept = {id(s) for s in compiled.specializations}
         self.made = {k: text for k, text in self.made.items() if k in kept}

@@ -1,4 +1,4 @@
-"""Notebooks: `%load_ext cinductor` brings the magics `%%cinductor` and `%cinductor`."""
+"""Notebooks: `%load_ext cinductor` adds the magics `%%cinductor` and `%cinductor`."""
 
 from __future__ import annotations
 

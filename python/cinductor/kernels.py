@@ -1,8 +1,8 @@
-"""Kernels written in C by the user: the source around them, their sizes and grid, and calls on arrays.
+"""Kernels written by the user in C: their declarations, the source around them, and calls on arrays.
 
-A kernel is a body that is run for each point of its grid. It reads arrays and writes others, which never share
-memory with what it reads: where the caller's do, what is read is copied first. So a body means the same in a
-compiled function, where it is a library call, and outside of one.
+A kernel is a body that runs for each point of its grid. It reads some arrays and writes others, which never share
+memory with those it reads: if the caller's do, the read ones are copied first. So a body means the same outside of
+a compiled function and inside, where it is a library call.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Logs, through `logging`: one logger below `cinductor` for each category.
+"""Logs: one logger of `logging` below `cinductor` for each category.
 
-breaks and recompiles are of level INFO, so that `logging.basicConfig(level=logging.INFO)` shows them; the
-others DEBUG. `set_logs` and CINDUCTOR_LOGS switch single ones on, and print them on stderr where nobody
-has said where logs go.
+breaks and recompiles have level INFO, so `logging.basicConfig(level=logging.INFO)` shows them; the others have
+DEBUG. `set_logs` and CINDUCTOR_LOGS switch single categories on, and print them to stderr if no handler is
+configured.
 """
 
 from __future__ import annotations

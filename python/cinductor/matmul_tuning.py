@@ -1,11 +1,10 @@
-"""Is a product of matrices faster as a kernel of our own, or as NumPy's library has it?
+"""Decides whether a matrix product is computed by cinductor's own kernel or by NumPy's BLAS.
 
-Only asked where numerics lets a product have an order of its own, `close` and `fast`. What is
-large is the library's: it packs both factors and knows the caches. Small ones, stacks of them
-and thin ones may be ours, because a call of the library costs more than they do, and what is
-elementwise around them need not pass through memory. In between both are timed, once for each
-class of shapes in a process: sizes count as the powers of two that they are nearest to from
-below.
+This only applies if numerics allows another order of addition (`close` and `fast`). Large products are left to
+BLAS, which packs both factors and is tuned to the caches. Small products, batches of them and thin ones may be
+computed by cinductor, because a BLAS call costs more than they do, and element-wise operations around them can be
+fused. Between these sizes both are timed, once per process for each class of shapes; sizes are rounded down to
+powers of two.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""NumPy's operations by name, by an implementation that is asked for: `cinductor.ops.add(a, b, out=c,
-implementation="cpu.c")`. Names are those of NumPy's ufuncs and of the functions that capture knows.
+"""NumPy's operations by name and by a chosen implementation: `cinductor.ops.add(a, b, out=c,
+implementation="cpu.c")`. The names are those of NumPy's ufuncs and of the functions that capture supports.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Passes over graphs and procs: their names, who observes them; and what each graph pass makes of a call's values."""
+"""Passes over graphs, loops and procs: their names, who observes them; and what each graph pass makes of a call's values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .user_frame import wrong
 
 
 class Pass(NamedTuple):
-    """One pass. is_needed: it cannot be left out; is_added: it was registered; level: "graph" or "procs"."""
+    """One pass. is_needed: it cannot be left out; is_added: it was registered; level: "graph", "loops" or "procs"."""
 
     name: str
     is_needed: bool
@@ -58,7 +58,7 @@ _before: list[str] = [""]  # what the next pass is given
 
 def tell(name: str, text: str, seconds: float) -> None:
     """After a pass; name "": what all passes of a level begin with."""
-    level = "procs" if any(row[0] == name and row[3] == "procs" for row in _core.passes()) else "graph"
+    level = next((row[3] for row in _core.passes() if row[0] == name), "graph")
     event, _before[0] = PassEvent(name, _before[0], text, seconds, level), text
     for entry in list(_observers) if name else ():
         try:
@@ -71,7 +71,7 @@ def tell(name: str, text: str, seconds: float) -> None:
 
 @contextlib.contextmanager
 def observe_passes(observer: Callable[[PassEvent], object], level: str = "graph") -> Iterator[None]:
-    """While a with statement runs, calls observer with a PassEvent after each pass of a level, "graph" or "procs".
+    """While a with statement runs, calls observer with a PassEvent after each pass of a level, "graph", "loops" or "procs".
 
     Programs that are compiled already, and found again, run no pass. An observer that raises hears no more,
     which a warning says. Raises TypeError for what is not callable, ValueError for a level without passes.

@@ -1,4 +1,4 @@
-"""`profile`: what each kernel and library call of compiled functions takes, while a with statement runs."""
+"""`profile`: times each kernel and library call of compiled functions while a with statement runs."""
 
 from __future__ import annotations
 
@@ -69,9 +69,10 @@ class KernelProfile(events.Listener):
     def watch_function(self, compiled: Any) -> None:
         """All that it runs from now on."""
         job = compiled._cinductor_job
+        plan = job.plan
         for specialization in compiled.specializations:
             self.watch(job.name, specialization.program)
-        for piece in [] if job.plan is None else job.plan.pieces:
+        for piece in [] if plan is None else plan.pieces:
             self.watch_function(piece)
 
     def watch(self, name: str, program: Any) -> None:

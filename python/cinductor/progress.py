@@ -1,5 +1,5 @@
-"""A line that says what takes long, while it does: on stderr of a terminal or a notebook, and gone when it
-has ended. The option `progress` switches it off.
+"""The progress line, shown while a capture takes long: on stderr of a terminal, or in a notebook. It disappears at
+the end. The option `progress` switches it off.
 """
 
 from __future__ import annotations

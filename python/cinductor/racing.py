@@ -1,11 +1,11 @@
-"""Races of plans: `max_autotune`, `benchmark_fusion` and `multi_kernel`.
+"""Autotuning of plans: `max_autotune`, `benchmark_fusion` and `multi_kernel`.
 
-An alternative is the program by other options, thresholds or joins (csrc/api/alternatives.h): another plan
-that gives the same bits. The first call that a program answers by itself has a thread plan its
-alternatives and build those that are another plan, a few at most; the program's own goes on answering. Then
-calls are answered by one plan after another and timed (pyext/replay/race.c), each call by one plan, once, so
-that effects happen as often as they are asked for. What is found is kept in the disk cache, under the plan's
-digest and what the machine is: a later process begins with the winner.
+An alternative is the program with other options, thresholds or fusions (csrc/api/alternatives.h): another plan
+that gives the same bits. The first call that a program runs by itself starts a thread, which plans the
+alternatives and builds a few that differ; meanwhile the default plan runs. Then calls are run by one plan after
+another and timed (pyext/replay/race.c). Each call runs once, by one plan, so effects happen as often as they
+should. The winner is stored in the disk cache, under the digest of the plan and a description of the machine; a
+later process starts with it.
 """
 
 from __future__ import annotations

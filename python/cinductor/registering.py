@@ -1,5 +1,5 @@
-"""Passes, patterns, lowerings and templates of one's own. What is registered holds for this process, for what
-is compiled from then on; each name, with its version, is part of the key by which programs are found.
+"""Passes, patterns, lowerings and templates registered by the user. A registration holds for this process and for
+later compiles. Its name and version are part of the key by which programs are found.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 from . import _core
 from .capture.calls import functions
 from .compile import reset
+from .config import nearest
 from .graphs import Graph, Node, on_text
 from .kernels import UserKernel
 from .user_frame import wrong
@@ -143,8 +144,12 @@ def register_template(
     version: str | None = None,
 ) -> Registration:
     """See `cinductor.register_template`."""
-    if op not in {row[0] for row in _core.ops()}:
-        raise ValueError(f"there is no operation {op!r}")
+    reasons = {row[0]: row[4] for row in _core.ops()}
+    if op not in reasons:
+        public = [name for name, why in reasons.items() if why is None]
+        raise ValueError(f"there is no operation {op!r}{nearest(op, public)}")
+    if reasons[op] is not None:
+        raise ValueError(f"no template is ever asked for {op}: {reasons[op]}")
     if not callable(fn):
         raise TypeError(wrong("register_template", "fn", fn, "a function of a node"))
 

@@ -1,5 +1,5 @@
-"""What a trace has, run alone on inputs that are made up: a graph, by any backend; a text of a later level
-in place of what the graph becomes there; the printed wrapper; and a main for the program's C.
+"""Runs the artefacts of a trace alone on generated inputs: a graph with any backend; a text of a later level in place
+of the lowered graph; the printed wrapper; and a main function for the program's C.
 """
 
 from __future__ import annotations

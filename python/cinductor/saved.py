@@ -1,17 +1,16 @@
-"""What captures have given, kept in the disk cache: a later process that calls the same function with
-the same kind of arguments neither imports capture nor runs it.
+"""Saved captures in the disk cache: a later process that calls the same function with the same kind of arguments
+neither imports capture nor runs it.
 
-A saved call is what a specialisation is made of: sources, checks, inputs, pieces of the result, the graph
-as a text, and what its library calls call. Its objects are written as what they are called here
-(`saved_text.py`): a number by its value, a module by its name, a function of NumPy's or Python's by where it
-stands, one of the user's by the source that reaches it and a digest of its code. The later process looks
-each of them up and compares; then C checks every guard, as it does in every call, and compiles the graph,
-whose kernels the cache has. An object that has no such name (one of a class of the user's, an array that
-never changes) keeps the call in its process. Lines of text are read and nothing else: none is evaluated or
-unpickled.
+A saved call has the parts of a specialisation: sources, checks, inputs, pieces of the result, the graph as text,
+and the callees of its library calls. Objects are written by name (`saved_text.py`): a number by its value, a
+module by its name, a function of NumPy or Python by its module and name, one of the user by the source that
+reaches it and a digest of its code. The later process looks each of them up and compares. Then C checks every
+guard, as in every call, and compiles the graph, whose kernels are in the cache. A call with an object that has no
+such name (one of a user's class, an array that never changes) is not saved. Only lines of text are read: none is
+evaluated or unpickled.
 
-A file of the cache has the latest calls of one function under the same settings; its name is a digest of
-all that a capture depends on beside the arguments (`key_of`).
+A file of the cache has the latest calls of one function under the same settings. Its name is a digest of
+everything that a capture depends on besides the arguments (`key_of`).
 """
 
 from __future__ import annotations

@@ -1,20 +1,20 @@
-"""A saved call as lines of text, and what goes by which name in them.
+"""Saved calls as lines of text, and the names of the objects in them.
 
-A line is a letter and what it says; a tuple or list is followed by the lines of its items:
+A line is a letter and a value; a tuple or list is followed by the lines of its items:
 
     N T F E M V       None, True, False, ..., no value, NumPy's own for no value
     i f s b           an int; a float or complex number, by its bits; a text; bytes
-    t l               a tuple, a list, of so many items
+    t l               a tuple, a list, with its number of items
     D n               a dtype; a NumPy number
     g o k             the function's namespace; the function itself; one of its cells, by number
     m v               a module; a module's namespace
-    @                 what Python, NumPy or this package has at a module and name
-    w                 the function of NumPy's that stands behind the one there
-    u                 a function of the user's there, whose code a check compares
-    a                 what a source finds, by the source's number
-    C                 a function that one of this package has made: its code's place, then its cells
+    @                 an object of NumPy, Python or this package, by module and name
+    w                 NumPy's implementation function that such a function dispatches to
+    u                 a function of the user, by module and name, whose code a check compares
+    a                 the value of a source, by the source's number
+    C                 a closure made by this package: the position of its code, then its cells
 
-What has none of these is not saved. Each name is found anew in the process that reads it, and compared.
+Other objects are not saved. Each name is looked up in the process that reads it, and compared.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Internal control-flow exceptions of capture: a capture is abandoned for another, a call has no
-result of its own.
+"""Internal control-flow exceptions of capture: a capture is abandoned for another one, or a call has no result of its
+own.
 
-They pass through the user's frames, so they are BaseExceptions: an `except Exception` in the
-function does not catch them.
+They pass through the user's frames, so they are BaseExceptions: an `except Exception` in the function does not
+catch them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`set_stance`: what compiled functions do with a call."""
+"""`set_stance`: selects how compiled functions handle a call."""
 
 from __future__ import annotations
 

@@ -64,12 +64,13 @@ gone = dict.fromkeys(COUNTERS, 0)  # of functions that are no more, since `forge
 def row_of(compiled: Any) -> dict[str, int]:
     """The counters of one compiled function."""
     job = compiled._cinductor_job
+    plan = job.plan
     return {
         "calls": compiled.calls,
         "captures": job.counts["captures"],
         "recompiles": job.counts["recompiles"],
         "specializations": len(compiled.specializations),
-        "pieces": 0 if job.plan is None else len(job.plan.pieces),
+        "pieces": 0 if plan is None else len(plan.pieces),
         "eager": job.counts["eager"] + compiled.failed_checks + compiled.plain_calls,
         "replayed": sum(part["replayed"] for program in programs_of(compiled) for part in program.recordings or ()),
     }

@@ -1,5 +1,5 @@
-"""Help for tests: a function compiled and plain, on the same inputs, compared to the last bit that
-is promised.
+"""Helpers for tests: run a function compiled and plain on the same inputs and compare, to the last bit where this is
+promised.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""CINDUCTOR_TRACE=folder: all that each capture makes, as files, with an index page."""
+"""CINDUCTOR_TRACE=folder: writes all artefacts of each capture to files, with an index page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The user's frame: what warnings point at, and where a message says something happened."""
+"""Finds the user's frame, at which warnings point and which messages name."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""aarch64 beside this machine: `make test-arm`. The core is built by a cross compiler and runs under qemu, and so do the
-kernels that its backends make there.
+"""Cross-compiles the core for aarch64 and runs it, and the kernels that its backends build, under qemu: `make
+test-arm`.
 
-The core's unit tests pass, the levels above the processor's have the same text, and golden programs give the same bits. Not
-promised, and so left out by what the graphs say: functions of the C library, which differ from one to another.
+Checks that the core's unit tests pass, that levels above the C backend have the same text as on this
+machine, and that golden programs give the same bits. Graphs that call functions of the C library are left out,
+because C libraries differ in the last bits.
 """
 
 import os
@@ -24,7 +25,7 @@ MISSING = [tool for tool in (GCC, QEMU) if not shutil.which(tool)]
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"needs {' and '.join(MISSING)} (gcc-aarch64-linux-gnu, qemu-user)")
 
 FLAGS = ["-g", "-O1", "-fwrapv", "-ffp-contract=off"]  # as setup.py builds it
-# What an emulated process cannot do.
+# Unit tests that cannot pass in an emulated process, with the reason.
 THREADS = "qemu has no fork of a process with threads"
 NOT_HERE = {
     "programs_that_cannot_start": "qemu does not tell a parent that its child could not become the program",
@@ -33,7 +34,7 @@ NOT_HERE = {
 }
 MATH = re.findall(r"^MATH\((\w+)", (ROOT / "csrc" / "ir" / "ops.def").read_text(), re.M)
 LIBRARY = re.compile(r"\b(" + "|".join([*MATH, r"logaddexp2?", r"complex_\w+", r"erfc?", "scalar_power"]) + r")\(")
-OWN_LEVELS = ("procs", "source")  # they have the registers' width in them
+OWN_LEVELS = ("procs", "source")  # their text contains the width of vector registers
 
 
 @pytest.fixture(scope="session")
@@ -78,7 +79,7 @@ def test_levels_have_the_same_text(arm, here):
 
 
 def test_golden_programs_have_the_same_bits(arm, here):
-    """On both backends, and each pair alike where no function of the C library is in it."""
+    """Both backends give this machine's bits, unless the program calls a function of the C library."""
     files = [p for p in FILES if p.parent.name != "ir" and not p.name.startswith("error_") and not LIBRARY.search(p.read_text())]
     lines = []
     for build, emulated in ((arm, True), (here, False)):

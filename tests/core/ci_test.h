@@ -1,6 +1,7 @@
-/* C unit tests that run as pytest items. A file of tests includes this once and is a program:
- * `--list` names its tests, a name runs that one, nothing runs them all. Each test gets a context of
- * its own, inside ci_protect; a failed check is printed and the test goes on. */
+/* C unit tests that run as pytest items. A test file includes this header once and becomes a
+ * program: `--list` prints the names of its tests, a name runs that test, and no argument runs
+ * all. Each test gets its own context inside ci_protect. A failed check is printed, and the test
+ * continues. */
 #ifndef CI_TEST_H
 #define CI_TEST_H
 
@@ -51,8 +52,8 @@ static int ci_test_failures;
 #define CHECK_FAILS(context, status, body, argument)                                               \
     CHECK_TEXT(ci_status_name(ci_protect((context), (body), (argument))), #status)
 
-/* Runs body in fresh contexts, each with a later allocation failing, until none is left to fail.
- * After each failure the same body must succeed in the same context. */
+/* Runs body in fresh contexts, each with a later allocation failing, until no allocation fails.
+ * After each failure the body must succeed in the same context. */
 static inline void
 ci_test_failing_allocations(CiTestBody *body, void *arg)
 {

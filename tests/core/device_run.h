@@ -1,5 +1,5 @@
-/* Runs a loops text on a CPU backend over made-up inputs and keeps every buffer, for comparing
- * backends bit by bit. */
+/* Runs the text of a loops level on a CPU backend over generated inputs and returns the contents
+ * of every buffer, so that backends can be compared bit by bit. */
 #ifndef TEST_DEVICE_RUN_H
 #define TEST_DEVICE_RUN_H
 
@@ -30,7 +30,7 @@ test_random(uint64_t *state)
     return *state;
 }
 
-/* Mostly tame numbers, now and then what breaks things. */
+/* Mostly moderate numbers, sometimes infinities, NaN, zeros and extremes. */
 static inline double
 test_float(uint64_t *state, bool is_tame)
 {
@@ -157,8 +157,8 @@ test_job(CiContext *ctx, void *arg)
     }
 }
 
-/* Buffers after the run; memory is ctx's. Failures go through ctx. What has been compiled before is in
- * the disk cache, where the environment names one: a program may run at many sizes. */
+/* Buffers after the run, in memory of ctx; failures are raised through ctx. Kernels that the
+ * disk cache contains are not compiled again, so a program may run at many sizes. */
 static inline TestRun
 test_run(CiContext *ctx, const char *text, const TestSetting *setting)
 {

@@ -1,5 +1,6 @@
-/* Runs a graph's text on every backend of the processor, fused and not, and keeps the results; with
- * CINDUCTOR_TEST_CUDA=1 on a GPU too, from and to memory of the host. */
+/* Runs the text of a graph on every CPU backend, with and without fusion, and returns the
+ * results. With CINDUCTOR_TEST_CUDA=1 it also runs on a GPU, with inputs and results in host
+ * memory. */
 #ifndef TEST_GRAPH_RUN_H
 #define TEST_GRAPH_RUN_H
 

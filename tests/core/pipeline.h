@@ -1,5 +1,5 @@
-/* What tests of the wrapper and of programs share: a graph's text taken down to kernels for a
- * made-up target, and regions put around kernels by hand, because no front end makes them yet. */
+/* Helpers of the tests of wrappers and programs. They lower the text of a graph to kernels for a
+ * fake target, and put regions around kernels by hand, because the text has none. */
 #ifndef TEST_PIPELINE_H
 #define TEST_PIPELINE_H
 
@@ -22,7 +22,7 @@ test_target(CiContext *ctx)
     return target;
 }
 
-/* Kernels of a graph's text; each library call gets the function `call`. */
+/* Lowers the text of a graph to kernels. Every library call gets the function `call`. */
 static inline CiKernels *
 test_kernels(CiContext *ctx, const char *text, int32_t (*call)(void *, const CiExternCall *))
 {
@@ -44,7 +44,8 @@ test_some_kernels(CiKernels *kernels, int first, int count)
     return some;
 }
 
-/* Puts kernels [first, first + count) into a region, whose second body takes `other` more. */
+/* Moves kernels [first, first + count) into a region. Its second body gets the next `other`
+ * kernels. */
 static inline CiKernel *
 test_put_region(CiKernels *kernels, CiRegion *region, int first, int count, int other)
 {
@@ -70,7 +71,7 @@ test_put_region(CiKernels *kernels, CiRegion *region, int first, int count, int 
     return kernel;
 }
 
-/* Number of a line of that kind, after so many others; -1: there is none. */
+/* Index of the line of that kind after `skip` others, or -1. */
 static inline int
 find_line(const CiWrapper *w, CiLineKind kind, int skip)
 {

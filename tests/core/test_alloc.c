@@ -1,3 +1,5 @@
+/* Tests the caching allocator of host memory: alignment, reuse by size class, the limit on
+ * cached memory, failures, and threads. */
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -53,7 +55,7 @@ TEST(the_oldest_goes_first)
     for (int k = 1; k < 5; k++)
         ci_allocator_give(allocator, blocks[k], 1024);
     void *big = ci_allocator_take(allocator, 8192);
-    ci_allocator_give(allocator, big, 8192); /* more than may be kept */
+    ci_allocator_give(allocator, big, 8192); /* more than the cache may hold */
     ci_allocator_trim(allocator);
     ci_allocator_close(allocator);
 }

@@ -1,5 +1,5 @@
-/* From a graph's text to numbers, through the public face, on every backend of the processor that
- * can be used here: results, views, writes, symbols, library calls, dumps, refusals. */
+/* Compiles the text of graphs through the public API and runs them on every CPU backend of this
+ * machine. Checks results, views, writes, symbols, library calls, dumps and refusals. */
 #include <fenv.h>
 #include <stdlib.h>
 
@@ -47,7 +47,7 @@ call(Run *run, void *const *inputs, const int64_t *const *sizes, const CiSlot *s
     return ci_program_run(run->program, &run->call);
 }
 
-/* The element of returned value `position` at a place counted from its own first element. */
+/* Element `place` of returned value `position`, counted from the value's own first element. */
 static const void *
 returned(const Run *run, int position, void *const *inputs, int64_t place)
 {
@@ -294,7 +294,7 @@ TEST(library_calls_of_a_built_graph)
     ci_api_close(run.api);
 }
 
-/* ---- what one sees ---- */
+/* ---- results of inspection ---- */
 
 static void
 note_level(void *arg, const char *level, const char *text)

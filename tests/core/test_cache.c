@@ -1,3 +1,5 @@
+/* Tests the disk cache: lookup, atomic stores, locks between processes, removal of old entries,
+ * and folders that are not trusted. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -89,7 +91,7 @@ TEST(damaged_entries_are_refused_and_removed)
     CHECK(rename(other, path) == 0);
     CHECK(!ci_cache_find(cache, KEY, "so", other, sizeof other));
     rejected++;
-    /* A link, and one that others may write. */
+    /* A symbolic link, and a file that others may write. */
     CHECK_INT(ci_os_write_atomic(ci_format(ctx, "%s/x", directory), whole, size), 0);
     CHECK(symlink(ci_format(ctx, "%s/x", directory), path) == 0);
     CHECK(!ci_cache_find(cache, KEY, "so", other, sizeof other));
@@ -118,7 +120,7 @@ TEST(names_that_are_not_keys)
         CHECK(!ci_cache_find(cache, bad[k], "so", path, sizeof path));
     }
     CHECK(!ci_cache_store(cache, KEY, "so", "x", 1, path, 10));
-    /* What is not ours stays. */
+    /* Files that cinductor did not make are not removed. */
     const char *names[] = {"notes.txt", "build-mine", "cinductor-build-longer-name"};
     for (int k = 0; k < 3; k++)
         CHECK_INT(ci_os_write_atomic(ci_format(ctx, "%s/%s", directory, names[k]), "x", 1), 0);
@@ -157,7 +159,8 @@ TEST(refused_directories)
     check_refused(ctx, inner, "others can write to it");
     const char *link = ci_format(ctx, "%s/link", directory);
     CHECK(symlink(inner, link) == 0);
-    check_refused(ctx, link, "others can write to it"); /* where it leads is what counts */
+    /* the permissions of the link's target count */
+    check_refused(ctx, link, "others can write to it");
     chmod(ci_format(ctx, "%s/inner", directory), 0700);
     CHECK_INT(ci_os_write_atomic(ci_format(ctx, "%s/file", directory), "x", 1), 0);
     check_refused(ctx, ci_format(ctx, "%s/file", directory), "Not a directory");
@@ -237,7 +240,7 @@ TEST(what_the_dead_have_left)
     CHECK_INT(ci_os_write_atomic(half, "x", 1), 0);
     CHECK_INT(ci_os_write_atomic(kept, "x", 1), 0);
     ci_folder_sweep(directory);
-    CHECK(access(half, F_OK) == 0); /* somebody may be writing it just now */
+    CHECK(access(half, F_OK) == 0); /* another process may be writing it */
     CHECK(utimensat(AT_FDCWD, half, (struct timespec[2]){{1, 0}, {1, 0}}, 0) == 0);
     ci_folder_sweep(directory);
     CHECK(access(half, F_OK) != 0);
@@ -264,14 +267,14 @@ TEST(one_maker_of_an_entry)
     CHECK(ci_cache_lock(cache, KEY, "so", 10, stop_at_once, &asked, &other, path, sizeof path) ==
           CI_LOCK_stopped);
     CHECK_INT(asked, 1);
-    ci_folder_sweep(directory); /* it is held */
+    ci_folder_sweep(directory); /* a process holds its lock */
     CHECK(ci_cache_lock(cache, KEY, "so", 0, NULL, NULL, &other, path, sizeof path) ==
           CI_LOCK_none);
     CHECK(ci_cache_store(cache, KEY, "so", "x", 1, path, sizeof path));
     ci_cache_unlock(cache, KEY, "so", lock);
     CHECK(ci_cache_lock(cache, KEY, "so", 0, NULL, NULL, &other, path, sizeof path) ==
           CI_LOCK_taken);
-    CHECK(strstr(path, KEY)); /* it is there, and nobody is held up */
+    CHECK(strstr(path, KEY)); /* the entry is found without waiting */
     CHECK_INT(ci_cache_clear(cache), 1);
     ci_cache_close(cache);
     CHECK(rmdir(directory) == 0);

@@ -1,3 +1,5 @@
+/* Tests child processes: input, output, exit status, time limits, failures to start, and
+ * inherited descriptors. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -119,7 +121,7 @@ TEST(descriptors_do_not_leak)
     int after = dup(0);
     close(after);
     CHECK_INT(after, before);
-    /* The child has no more than popen gives, whatever this process inherited. */
+    /* The child has only the descriptors that popen gives it, whatever this process inherited. */
     const char *count = "ls /proc/self/fd | wc -l";
     char *inside = shell(count, NULL, 10).output;
     FILE *plain = popen(count, "r");

@@ -1,3 +1,5 @@
+/* Tests contexts: blocks of an arena, errors that unwind to ci_protect, and planted failures of
+ * allocations. */
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,5 +1,6 @@
-/* The C backend against the interpreter, bit for bit: every operation, every kind and order of
- * fold, scans, fused rows, tiles, splits, symbols, levels, threads. */
+/* Compares the C backend with the interpreter bit by bit: every operation, every kind and order
+ * of reduction, scans, fused rows, tiles, split loops, symbols, vector levels of the CPU, and
+ * numbers of threads. */
 #include "device_run.h"
 
 #include "ci_test.h"
@@ -74,7 +75,7 @@ has_row(CiOp op, CiDtype dtype)
     return (kind == CI_OPKIND_pointwise || kind == CI_OPKIND_math) && !ci_op_why_not(op, dtype);
 }
 
-/* An exponent that a loop of an integer power can take. */
+/* Draws an exponent that the loop of an integer power supports. */
 static void
 add_op_nest(CiText *text, int number, CiOp op, CiDtype dtype)
 {
@@ -129,7 +130,7 @@ OPS_OF(f64)
 OPS_OF(c64)
 OPS_OF(c128)
 
-/* Values in range of every target: what does not fit is the device's own. */
+/* Values in the range of every target dtype: the result for others depends on the device. */
 TEST(casts)
 {
     CiText text = ci_text_new(ctx);
@@ -154,7 +155,7 @@ TEST(casts)
     compare(ctx, text.data, &interp, &c, "cast");
 }
 
-/* ---- folds ---- */
+/* ---- reductions ---- */
 
 static void
 add_fold(CiText *text, int *count, CiOp fold, CiDtype dtype, const char *order, const char *axes,
@@ -324,7 +325,7 @@ TEST(softmax_of_symbolic_rows)
         compare_all(ctx, text, sizes[k], false);
 }
 
-/* Columns: lanes outside, rows folds, locals and rows of a tile. */
+/* Columns: outer lanes, row reductions, locals, and rows of a tile. */
 TEST(columns)
 {
     compare_all(ctx,
@@ -345,8 +346,7 @@ TEST(columns)
                 0, false);
 }
 
-/* Several calls of mathematics, arrays taken again, a constant exponent, two results from one
- * value. */
+/* Several function calls, results read again, a constant exponent, two results of one value. */
 TEST(mathematics)
 {
     const char *text = "loops f(in0: f64[777], in1: f64[777], in2: python f64[]) {\n"
@@ -370,7 +370,7 @@ TEST(mathematics)
                 0, false);
 }
 
-/* Every level this processor has gives its own bits, the same ones on both backends. */
+/* Each vector level of this CPU gives its own bits, the same on both backends. */
 TEST(levels)
 {
     static const char *const levels[] = {"x86-64-v2", "x86-64-v3", "x86-64-v4"};
@@ -382,7 +382,8 @@ TEST(levels)
     }
 }
 
-/* One kernel whose units store as `store` says and read as `load` does, checked while it runs. */
+/* Runs one kernel with the race checker. Its work units store at the index `store` and read at
+ * `load`. */
 static int32_t
 run_checked(CiContext *ctx, const char *load, const char *store)
 {
@@ -411,7 +412,7 @@ run_checked(CiContext *ctx, const char *load, const char *store)
     return status;
 }
 
-/* Units that meet, in either order, and those that do not. */
+/* Work units that access the same element, in either order, and work units that do not. */
 TEST(races_are_found)
 {
     CHECK_INT(run_checked(ctx, "i0", "i0"), CI_OK);
@@ -421,7 +422,7 @@ TEST(races_are_found)
     CHECK_INT(run_checked(ctx, "i0 - 1", "i0"), CI_ERR_INTERNAL);
 }
 
-/* The same bits for any number of threads. */
+/* The bits do not depend on the number of threads. */
 TEST(threads)
 {
     const char *text = "loops f(in0: f32[3000000]) {\n  buf0: f32[] = for sum.lanes r0<3000000 {\n "
@@ -451,7 +452,7 @@ run_long_scan(CiContext *ctx, void *arg)
     test_job(ctx, job);
 }
 
-/* A long loop asks whether to go on, on both backends, and stops when told. */
+/* On both backends, a long loop polls for cancellation and stops when told to. */
 TEST(polls)
 {
     static const char *const backends[] = {"c", "interp"};

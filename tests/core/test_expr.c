@@ -1,3 +1,5 @@
+/* Tests symbolic expressions: canonical forms, intervals, divisibility, substitution, and
+ * evaluation. */
 #include "ci_test.h"
 #include "sym/expr.h"
 

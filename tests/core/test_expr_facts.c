@@ -1,4 +1,5 @@
-/* Proofs from facts: what is claimed holds at every point of small ranges. */
+/* Tests proofs from facts: a relation that is proved must hold at every point of small ranges
+ * that satisfies the facts. */
 #include "ci_test.h"
 #include "sym/expr.h"
 

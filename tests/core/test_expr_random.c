@@ -1,7 +1,7 @@
-/* Ten thousand random expressions against brute force. Each is built twice at once: by the building
- * functions, and as a tree that is evaluated as it stands. At random points inside the ranges and
- * limits of the symbols the two must agree, the interval must hold the value, and whatever was
- * "known" must be so. */
+/* Compares ten thousand random expressions with direct evaluation. Each expression is built
+ * twice: by the building functions, which simplify, and as a tree that is evaluated as it was
+ * written. At random points within the ranges and limits of the symbols, both must give the same
+ * value, the value must be in the interval, and every relation that counts as known must hold. */
 #include "ci_test.h"
 #include "sym/expr.h"
 
@@ -51,7 +51,7 @@ open_fuzz(CiContext *ctx, uint64_t seed)
     return fuzz;
 }
 
-/* A point where every loop variable exists, so that sizes that bound one are at least 1. */
+/* Draws a point where every loop runs, so a size that bounds a loop is at least 1. */
 static void
 draw_point(Fuzz *fuzz)
 {
@@ -103,8 +103,8 @@ build(CiSym *sym, char op, const CiExpr *a, const CiExpr *b)
     }
 }
 
-/* m*(x//m) + x%m and a*i + j are what index arithmetic is made of: they come more often than
- * chance. */
+/* m*(x//m) + x%m and a*i + j are typical of index arithmetic, so they are drawn more often than
+ * others. */
 static Tree *
 grow(Fuzz *fuzz, int depth)
 {
@@ -132,7 +132,7 @@ grow(Fuzz *fuzz, int depth)
     return sum;
 }
 
-/* False where the tree divides by zero. */
+/* False if the tree divides by zero. */
 static bool
 evaluate(const Fuzz *fuzz, const Tree *tree, int64_t *out)
 {
@@ -285,7 +285,8 @@ TEST(substitution_commutes_with_evaluation)
         Fuzz fuzz = open_fuzz(inner, (uint64_t)seed + 2000003);
         Tree *tree = grow(&fuzz, 3), *by = grow(&fuzz, 2);
         Substitution it = {&fuzz, tree->expr, by->expr, NULL};
-        /* What is put in may make a divisor the constant 0: refused, and there is no value. */
+        /* The substituted expression may make a divisor the constant 0: it is refused, and there
+         * is no value. */
         bool refused = ci_protect(inner, substitute, &it) == CI_ERR_VALUE;
         for (int k = 0; k < POINTS && !refused; k++) {
             int64_t inner_value, expected;

@@ -1,5 +1,5 @@
-/* Forks while threads run. In a build without sanitizers: AddressSanitizer's own allocator does not
- * survive a fork taken while another thread is inside it. */
+/* Forks while other threads run. Built without sanitizers, because AddressSanitizer's allocator
+ * does not survive a fork that happens while another thread is inside the allocator. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>

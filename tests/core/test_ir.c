@@ -1,4 +1,5 @@
-/* Dtypes, layouts, builders, text forms, verifiers and passes, where a golden file would say less. */
+/* Tests dtypes, layouts, builders, text forms, verifiers and passes in the cases that a golden
+ * file cannot express. */
 #include "ci_test.h"
 
 #include <math.h>
@@ -18,7 +19,7 @@ typedef struct Linked {
     int nbinds, nargs;
 } Linked;
 
-/* An element whose place is the sum of so many that data give. */
+/* An element whose index is a sum of `nargs` loaded values. */
 static void
 body_link(CiContext *ctx, void *arg)
 {
@@ -69,7 +70,7 @@ TEST(halves_round_to_nearest_even)
     CHECK_INT(ci_narrow_from(CI_DTYPE_f16, 0x1.8p-25f), 1);
     CHECK_INT(ci_narrow_from(CI_DTYPE_f16, -0x1p-24f), 0x8001);
     CHECK_INT(ci_narrow_from(CI_DTYPE_f16, 0x1.ffcp-15f), 0x3ff + 1);
-    /* f64 goes to f16 in one rounding: over float this would be a tie. */
+    /* f64 is rounded to f16 once: rounding through f32 would produce a tie. */
     CHECK(ci_const_double(CI_DTYPE_f16, 1.0 + 0x1p-11 + 0x1p-40).re == 1.0 + 0x1p-10);
 }
 
@@ -161,7 +162,7 @@ add(CiGraph *g, CiNode *a, CiNode *b)
     return ci_graph_pointwise(g, CI_OP_add, 2, (CiNode *[]){a, b}, NOWHERE);
 }
 
-/* What NumPy 2 gives for the same operands. */
+/* Strides must equal those that NumPy 2 computes for the same operands. */
 TEST(results_are_laid_out_as_by_numpy)
 {
     CiGraph *g = ci_graph_new(ctx, "f");
@@ -316,7 +317,8 @@ TEST(every_allocation_may_fail)
                                                "  return %3\n}\n");
 }
 
-/* The form of a graph, given what it calls its symbols of data, and the hint of its size. */
+/* The text of a graph, with other names for its data-dependent symbols and another hint of its
+ * size. */
 static const char *
 form_of(CiContext *ctx, const char *first, const char *second, const char *part, int hint)
 {
@@ -372,7 +374,7 @@ TEST(bad_text_is_refused)
         CHECK(ci_protect(ctx, parse_loops, loops[k]) != CI_OK);
 }
 
-/* Blocks without an end, one inside of the other. */
+/* Blocks nested in each other without an end. */
 TEST(text_that_is_nested_too_deeply_is_refused)
 {
     CiText graph = ci_text_new(ctx), loops = ci_text_new(ctx);
@@ -418,7 +420,7 @@ TEST(the_verifier_sees_broken_graphs)
     }
 }
 
-/* ---- passes are near linear ---- */
+/* ---- passes run in near-linear time ---- */
 
 static double
 seconds_of_chain(int length)

@@ -1,5 +1,5 @@
-/* What kernels were built to before: a note in the cache, believed of the same kernels, options and
- * tools alone. */
+/* Tests build notes: cache entries that say what kernels were compiled to before. A note is used
+ * only for the same kernels, options and compiler. */
 #include "ci_test.h"
 #include "device/cpu/known.h"
 #include "device_run.h"
@@ -34,7 +34,8 @@ close_place(Place *p)
     ci_allocator_close(p->runtime.allocator);
 }
 
-/* Builds a kernel that fills an array with a number, runs it, and gives what is in the array. */
+/* Builds a kernel that fills an array with a number, runs it, and returns the contents of the
+ * array. */
 static float
 built(Place *p, const char *number)
 {
@@ -58,7 +59,7 @@ built(Place *p, const char *number)
     return ((float *)run.data[0])[7];
 }
 
-/* The note of the last build, as it is in the cache. */
+/* The cache's note about the last build. */
 static CiCpuBuildNotes *
 note_of(Place *p)
 {
@@ -82,7 +83,7 @@ TEST(kernels_are_known_again)
     close_place(&p);
 }
 
-/* A note of other kernels under the name of these, whole in every other way. */
+/* A valid note about other kernels, stored under the key of these. */
 TEST(a_note_of_other_kernels_is_none)
 {
     Place p;
@@ -96,7 +97,7 @@ TEST(a_note_of_other_kernels_is_none)
     *planted = *two;
     ci_cache_write_units(p.runtime.cache, three->key, planted, sizeof *planted);
     CHECK(built(&p, "3.0") == 3.0f && p.info.children == 0);
-    CHECK(ci_cpu_known_read(p.runtime.cache, three)); /* written anew */
+    CHECK(ci_cpu_known_read(p.runtime.cache, three)); /* rewritten */
     planted->kernels[0].printed = 7;
     memcpy(planted->key, three->key, sizeof planted->key);
     ci_cache_write_units(p.runtime.cache, three->key, planted, sizeof *planted);
@@ -106,7 +107,7 @@ TEST(a_note_of_other_kernels_is_none)
     close_place(&p);
 }
 
-/* What C is made with is in the name: options, levels of processors, the compiler. */
+/* The key of a note contains everything that affects compilation: options, CPU level, compiler. */
 TEST(a_note_is_of_one_way_to_compile)
 {
     Place p;
@@ -126,7 +127,7 @@ TEST(a_note_is_of_one_way_to_compile)
     close_place(&p);
 }
 
-/* The object is gone: it is built anew. */
+/* The object file is gone: it is built again. */
 TEST(a_note_of_what_is_gone)
 {
     Place p;
@@ -139,6 +140,6 @@ TEST(a_note_of_what_is_gone)
     ci_cpu_known_write(p.runtime.cache, &kept);
     CHECK(built(&p, "2.0") == 2.0f && p.info.children > 0);
     p.options.verify = true;
-    CHECK(note_of(&p) == NULL); /* who checks each level makes each level */
+    CHECK(note_of(&p) == NULL); /* verifying each level needs all levels, so no note is used */
     close_place(&p);
 }

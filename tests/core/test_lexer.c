@@ -1,3 +1,4 @@
+/* Tests the lexer of the text forms: tokens, numbers, strings, positions, and errors. */
 #include <math.h>
 
 #include "base/lexer.h"

@@ -1,3 +1,4 @@
+/* Tests the hash map, interned strings, and the hash functions (SHA-256 and mixing). */
 #include "base/hash.h"
 #include "base/map.h"
 #include "ci_test.h"

@@ -1,4 +1,5 @@
-/* Pools and partitions: what is planned, and a verifier that finds each kind of planted mistake. */
+/* Tests the plan of memory pools and of partitions, and checks that the verifier finds each kind
+ * of planted mistake. */
 #include "ci_test.h"
 #include "pipeline.h"
 #include "wrapper/partition.h"
@@ -87,7 +88,7 @@ takes_b(const CiExternItem *item)
     return !strcmp(item->ext->name, "b") || !strcmp(item->ext->name, "c");
 }
 
-/* a and d are the host's, b and c the device's: one partition. */
+/* a and d are on the host, b and c on the device: one partition. */
 static CiPartitions *
 parted(CiContext *ctx)
 {

@@ -1,3 +1,5 @@
+/* Tests the wrappers of operating-system calls: files, folders, programs on the path, and time.
+ * Refusals are errno values. */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -90,7 +92,8 @@ TEST(programs)
     CHECK_INT(ci_os_find_program("no-such-program-at-all", out, sizeof out), ENOENT);
     CHECK_INT(ci_os_find_program("", out, sizeof out), ENOENT);
     CHECK_INT(ci_os_find_program("/bin/sh", out, sizeof out), 0);
-    CHECK(strcmp(out, "/bin/sh") == 0); /* a link, as ccache's compilers are: it is not followed */
+    /* a link, as ccache installs for compilers, is not resolved */
+    CHECK(strcmp(out, "/bin/sh") == 0);
     CHECK(chdir("/bin") == 0);
     CHECK_INT(ci_os_find_program("./sh", out, sizeof out), 0);
     CHECK(strcmp(out + strlen(out) - 5, "/./sh") == 0 && out[0] == '/');

@@ -1,3 +1,5 @@
+/* Tests the thread pool: the same result for any number of threads, early stops, nested and
+ * concurrent calls, and float flags. */
 #include <fenv.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -164,7 +166,7 @@ TEST(sleeping_workers_wake)
     ci_pool_close(pool);
 }
 
-/* Not timed as a test: prints what a hot call of two chunks costs. */
+/* Prints the time of a hot call with two chunks. The time is not asserted. */
 TEST(hot_calls)
 {
     Job job = {.fail_at = -1};

@@ -1,28 +1,30 @@
-/* Programs on a made-up backend: what is run in what order, with which memory, and that a call
- * which fails at any step leaves nothing behind. A kernel here stores 1 + the sum of what it only
- * reads; a library call ten times the sum of its operands. */
+/* Runs programs on a fake backend and checks which steps run in which order with which memory. A
+ * call that fails at any step must leave nothing allocated. A kernel of the fake backend stores
+ * 1 + the sum of the buffers that it only reads. A library call stores ten times the sum of its
+ * operands. */
 #include <fenv.h>
 #include <stdlib.h>
 
 #include "ci_test.h"
 #include "pipeline.h"
+#include "loops/loops.h"
 #include "runtime/plan.h"
 
 #define MAX_RESULTS 160
 #define N 8
 
-/* What the made-up backend is told and sees; one test at a time. */
+/* State of the fake backend: what it was given and what it recorded. One test at a time. */
 typedef struct Fake {
     const CiKernels *kernels;
     CiRuntime runtime;
-    char *arena; /* the device's memory: only ever handed out once */
+    char *arena; /* the device's memory: no address is handed out twice */
     size_t arena_used;
     int live, allocations, launches, calls, closed, references;
-    int fail_at, steps; /* the fail_at-th thing that can fail does */
+    int fail_at, steps; /* the fail_at-th step that can fail does fail */
     int64_t sizes_seen[16];
     int64_t count; /* elements of every buffer; 0: the kernel's first size */
     bool raises_flags, has_memory;
-    bool *condition; /* set false by the last turn */
+    bool *condition; /* set to false by the last iteration */
     int turns;
     void *results[MAX_RESULTS];
     int nresults;
@@ -120,7 +122,7 @@ fake_release(const CiQueue *queue, void *block, size_t size)
 {
     (void)queue;
     fake.live--;
-    memset(block, 0x7f, size); /* whoever reads it later gets nonsense */
+    memset(block, 0x7f, size); /* a later read of the freed block gets nonsense */
 }
 
 static int32_t
@@ -321,7 +323,7 @@ TEST(a_failing_step_ends_the_call_and_leaves_nothing)
         CHECK_INT(call.fault.kind, status == CI_ERR_VALUE ? 7 : 0);
     }
     CHECK_INT(fake.fail_at, 8); /* three kernels, two calls, two results */
-    stop(program);              /* the leak checker sees what was not given back */
+    stop(program);              /* the leak checker reports blocks that were not freed */
 }
 
 TEST(float_flags_are_those_of_kernels)
@@ -483,6 +485,7 @@ TEST(integer_arguments_can_be_symbols)
                                          "  return %0\n"
                                          "}\n");
     CiLoops *loops = ci_lower(graph, &(CiLowerOptions){.inline_limit = 64});
+    ci_loop_passes_run(loops, test_target(ctx), &(CiLoopOptions){0}, &(CiLoopPlan){0});
     CiKernels *kernels = ci_schedule(loops, test_target(ctx), &(CiScheduleOptions){0});
     CiWrapper *w = ci_wrap_with(kernels, &(CiWrapOptions){.env = graph->env});
     CiProgram *program = open_wrapper(ctx, w, &host_backend);
@@ -711,7 +714,7 @@ TEST(a_library_call_without_a_function_is_refused)
     CHECK(!program);
 }
 
-/* ---- runs held against the memory plan ---- */
+/* ---- runs compared with the memory plan ---- */
 
 #define WATCHED                                                                                    \
     "graph f(in0: f64[8], in1: f64[8]) {\n"                                                        \
@@ -744,7 +747,7 @@ is_memory(const CiStep *step)
            step->kind == CI_STEP_part || step->kind == CI_STEP_leave;
 }
 
-/* false: it would change nothing. */
+/* False if the fault would change nothing. */
 static bool
 plant(CiStep *steps, int at, Fault fault)
 {
@@ -765,7 +768,7 @@ plant(CiStep *steps, int at, Fault fault)
     return true;
 }
 
-/* What a run says that has a fault planted at a step; false: there is no such step. */
+/* Runs with a fault planted at a step and returns the message; false if there is no such step. */
 static bool
 run_planted(CiContext *ctx, int at, Fault fault, bool has_pools, char *message, size_t size)
 {

@@ -1,4 +1,4 @@
-/* Loops and branches of a graph's text, run on every backend of the processor against results
+/* Runs graphs with loops and branches on every CPU backend and compares the results with values
  * computed by hand. */
 #include "graph_run.h"
 
@@ -76,7 +76,7 @@ TEST(jacobi_with_two_rotating_arrays)
                      jacobi);
 }
 
-/* x = f(x) at neighbours: the new array is no version of the old one. */
+/* x = f(x) at neighbours: the new array is separate memory, not a version of the old one. */
 static void
 smoothing(Run *run)
 {
@@ -308,7 +308,7 @@ TEST(while_an_error_is_large)
         convergence);
 }
 
-/* The condition makes the next value: its last run must not be seen. */
+/* The condition computes the next value. Its last evaluation must not be visible. */
 static void
 condition_makes(Run *run)
 {

@@ -1,6 +1,6 @@
-/* Random loops and branches around slices, writes in place and rotations, with sizes that move with
- * a loop or that data decide, and checks that may fail: what comes out of a program is what a walk
- * over the graph says, which knows values and no memory. */
+/* Runs random programs of loops and branches around slices, writes in place and rotations. Sizes
+ * change in a loop or come from data, and checks may fail. The expected result comes from a
+ * small evaluator of the graph that computes values and knows nothing of memory. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -56,7 +56,7 @@ add_value(Maker *m, int kind)
     return m->count++;
 }
 
-/* A value of the kind; later ones are likelier. */
+/* A value of the kind; later ones are more likely. */
 static int
 choose(Maker *m, int kind)
 {
@@ -82,7 +82,8 @@ make_pointwise(Maker *m)
     ci_text_line(m->out, "%s: %s = %s(%s, %s)", name(m, made), type(kind), op, left, right);
 }
 
-/* Makes a scalar a symbol in [0, limit); it is brought in range first, or may fail. */
+/* Makes a scalar a symbol in [0, limit). The value is first reduced to that range, or checked,
+ * which may fail. */
 static const char *
 make_symbol(Maker *m, int limit)
 {
@@ -102,7 +103,7 @@ make_symbol(Maker *m, int limit)
     return ci_format(m->out->ctx, "u%d", id);
 }
 
-/* Where a window begins and how many elements it has, as text. */
+/* Start and number of elements of a window, as text. */
 typedef struct Window {
     const char *start, *size;
     int step;
@@ -116,7 +117,7 @@ plain_window(Maker *m)
     return (Window){ci_format(m->out->ctx, "%d", start), ci_format(m->out->ctx, "%d", size), step};
 }
 
-/* Moves with a loop: begins in another place, shrinks or grows. */
+/* A window that changes in a loop: its start moves, or its size shrinks or grows. */
 static Window
 moving_window(Maker *m)
 {
@@ -147,7 +148,7 @@ data_window(Maker *m)
     return (Window){pick(m, 2) ? "0" : ci_format(ctx, "%d - %s", N, symbol), symbol, 1};
 }
 
-/* A window of a vector, of the size wanted or of any. */
+/* A window of a vector, of the given size or of any. */
 static int
 make_window(Maker *m, int vector, const char **size)
 {
@@ -385,7 +386,9 @@ make_program(CiContext *ctx, uint64_t seed)
         make_statement(&m, 0);
     const char *results[3];
     for (int k = 0; k < 3;
-         k++) { /* an input that is written is returned as it then is: not asked for here */
+         /* an input that is written is returned with its final contents, which this test does
+          * not compare */
+         k++) {
         int value = choose(&m, k < 2);
         results[k] = name(&m, value);
         if (m.ids[value] < 0)
@@ -401,7 +404,7 @@ make_program(CiContext *ctx, uint64_t seed)
     return out.data;
 }
 
-/* ---- what it means ---- */
+/* ---- the reference evaluator ---- */
 
 typedef struct Walk {
     CiContext *ctx;
@@ -622,7 +625,7 @@ compare(CiProgram *program, CiGraph *graph, Walk *walk, Run *run)
     }
 }
 
-/* What the printed program says it holds at most; 0: nothing, or sizes leave it open. */
+/* Reads the estimated peak from the printed program; 0 if it has none. */
 static void
 read_estimate(void *arg, const char *level, const char *text)
 {
@@ -631,8 +634,8 @@ read_estimate(void *arg, const char *level, const char *text)
         *(int64_t *)arg = strtoll(found + strlen(", at most "), NULL, 10);
 }
 
-/* As much as is estimated where every line runs and sizes are known, which regions, symbols and data
- * leave open; never more. */
+/* The peak never exceeds the estimate. It equals the estimate if sizes are known and every line
+ * runs. */
 static void
 check_peak(const char *text, int64_t peak, int64_t estimate)
 {
@@ -642,7 +645,7 @@ check_peak(const char *text, int64_t peak, int64_t estimate)
         CI_TEST_SAY("%lld bytes are held, %lld estimated", (long long)peak, (long long)estimate);
 }
 
-/* The vectors' length as a symbol, which a call finds to be what it was. */
+/* Replaces the length of the vectors by a symbol, which has the same value in the call. */
 static const char *
 with_symbol(CiContext *ctx, const char *text)
 {
@@ -656,7 +659,7 @@ with_symbol(CiContext *ctx, const char *text)
     return out.data;
 }
 
-/* What is held at most; 0: it failed, or nothing is. */
+/* Returns the peak of allocated bytes; 0 if the call failed or allocated nothing. */
 static int64_t
 check_program(CiApi *api, const char *text, const CiBackend *backend, bool fusion, bool reuse)
 {
@@ -710,7 +713,8 @@ check_program(CiApi *api, const char *text, const CiBackend *backend, bool fusio
     return peak;
 }
 
-/* Who stores in the memory of others never holds more: asked of one in four programs, or of all. */
+/* Reuse of buffers must not increase the peak. Checked for one in four programs; for all with
+ * CINDUCTOR_FUZZ. */
 static void
 check_reuse(CiApi *api, const char *text, const CiBackend *backend, bool fusion, int seed)
 {

@@ -1,5 +1,5 @@
-/* Sizes that data decide, sizes that move with a loop, and checks: run on every backend of the
- * processor against results computed by hand. */
+/* Tests sizes that come from data, sizes that change in a loop, and checks. Runs on every CPU
+ * backend and compares with results computed by hand. */
 #include "graph_run.h"
 
 #define N 6
@@ -156,7 +156,7 @@ TEST(triangles_that_shrink)
         factors);
 }
 
-/* Sizes grow with the outer loop and shrink with the inner one; memory of the iteration's own
+/* Sizes grow with the outer loop and shrink with the inner one. Buffers have the iteration's own
  * size. */
 static void
 nested(Run *run)
@@ -227,7 +227,8 @@ halving(Run *run)
     CHECK(steps == 2);
 }
 
-/* The buffer of cumsum has another size at each test, and the body reads it. */
+/* The buffer of cumsum has a different size in each evaluation of the condition, and the body
+ * reads it. */
 TEST(a_condition_that_defines_a_size)
 {
     for_each_backend("graph f(in0: f64[6], in1: i64[]) {\n"

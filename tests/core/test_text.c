@@ -1,3 +1,5 @@
+/* Tests text buffers: long texts, floats printed so that they are read back exactly, and names
+ * that are safe in C. */
 #include <math.h>
 #include <stdlib.h>
 

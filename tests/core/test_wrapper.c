@@ -1,6 +1,6 @@
-/* The wrapper: memory around lines, takeovers, copies, regions, both printers, and a verifier that
- * finds each kind of planted lifetime bug. Graphs use library calls, whose kernels are known
- * beforehand. */
+/* Tests the wrapper: allocation and release around lines, reuse of buffers, copies, regions, and
+ * both printers. The verifier must find each kind of planted lifetime bug. The graphs consist of
+ * library calls, so that their kernels are known in advance. */
 #include "ci_test.h"
 #include "pipeline.h"
 
@@ -369,7 +369,7 @@ TEST(branches_allocate_inside_and_loops_in_them_outside)
     CiRegion *branch = CI_NEW(ctx, CiRegion), *loop = CI_NEW(ctx, CiRegion);
     branch->condition = kernels->loops->buffers[1];
     loop->condition = kernels->loops->buffers[1];
-    loop->kind = CI_ITEM_while; /* whose condition nobody computes */
+    loop->kind = CI_ITEM_while; /* no kernel computes its condition */
     test_put_region(kernels, loop, 1, 1, 0);
     test_put_region(kernels, branch, 0, 3, 1);
     CiWrapper *w = ci_wrap(kernels);
@@ -406,7 +406,7 @@ TEST(verifier_finds_broken_regions)
     expect_refusal(ctx, w, "freed in another region");
 }
 
-/* The host needs in0 after a kernel that does not. */
+/* The host needs in0 after a kernel that does not, so its copy can start before that kernel. */
 static CiWrapper *
 early(CiContext *ctx)
 {

@@ -1,15 +1,16 @@
-/* Compiles graphs for the GPU, and where there is one runs them beside the CPU.
+/* Compiles graphs for the GPU. On a machine with a GPU it also runs them and compares with the
+ * CPU.
  *
- *   check build FILE...    NVRTC makes a cubin of each; needs no GPU
- *   check run FILE...      results and written arguments must agree with backend `interp`
- *   check walk FILE...     the interpreter walks what the GPU would do, and looks for races and
- * accesses outside; results and written arguments must agree with backend `interp` check bits
- * FILE...     the processor's backends run them; prints a hash of all bits that come out check time
- * FILE...     milliseconds of a run on arrays of the device, and the memory it moves
+ *     check build FILE...    NVRTC makes a cubin of each; needs no GPU
+ *     check run FILE...      results and written arguments must agree with backend `interp`
+ *     check walk FILE...     interprets the GPU kernels on the CPU and reports data races and accesses
+ *                            outside of buffers; results must agree with backend `interp`
+ *     check bits FILE...     runs on the CPU backends and prints a hash of all result bits
+ *     check time FILE...     milliseconds of a run on device arrays, and the bytes it moves
  *
- * A file holds graphs, each ended by a line that begins with `---` (what golden files expect) or by
- * the end. One line of output a graph: `ok`, `skip` or `fail`, the file, and why. Exit status 1
- * when one failed. */
+ * A file holds graphs. Each ends at a line that begins with `---` (the expected texts of golden
+ * files follow) or at the end of the file. Prints one line per graph: `ok`, `skip` or `fail`,
+ * the file, and the reason. The exit status is 1 if one failed. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,7 +78,7 @@ size_of_symbol(void *arg, const CiExpr *symbol)
     return value > symbol->high ? symbol->high : value < symbol->low ? symbol->low : value;
 }
 
-/* Numbers; 0 and 1 alone where integers are positions, which must lie inside. */
+/* Fills with numbers; integers used as positions are 0 or 1, so that they are in range. */
 static void
 fill(Memory *memory, uint64_t seed, bool has_positions)
 {
@@ -168,7 +169,7 @@ run_times(const Check *check, Side *side, void *const *inputs, int times, double
     return status;
 }
 
-/* The median of batches; the first ones warm up. */
+/* The median time of batches, after some for warm-up. */
 static const char *
 time_side(Check *check, Side *side)
 {
@@ -228,8 +229,8 @@ most_elements(const CiGraph *graph)
     return most;
 }
 
-/* Sizes of the inputs, and elements from the first to the last of each. What a block does is seen by
- * walking some: graphs of very large arrays are not walked. */
+/* Sizes of the inputs, and the extent of each in memory. Graphs of very large arrays are not
+ * interpreted: interpreting a few blocks shows what all do. */
 static void
 measure(CiContext *ctx, void *arg)
 {
@@ -237,8 +238,9 @@ measure(CiContext *ctx, void *arg)
     check->graph = ci_graph_parse(ctx, check->text);
     check->cannot_run |= check->graph->ninputs > MAX_INPUTS;
     check->cannot_run |= check->walks && most_elements(check->graph) > MAX_WALKED;
-    check->cannot_run |= strstr(check->text, "= empty()") != NULL; /* may hold anything */
-    check->cannot_run |= strstr(check->text, ", distinct)") != NULL; /* which positions here are not */
+    check->cannot_run |= strstr(check->text, "= empty()") != NULL; /* its contents are undefined */
+    /* the positions of this test are not distinct */
+    check->cannot_run |= strstr(check->text, ", distinct)") != NULL;
     for (int k = 0; k < check->graph->ninputs && !check->cannot_run; k++) {
         const CiNode *input = check->graph->inputs[k];
         check->size_rows[k] = check->sizes[k];
@@ -378,7 +380,7 @@ hash_bytes(uint64_t hash, const void *bytes, size_t size)
     return hash;
 }
 
-/* Any NaN is one. */
+/* All NaN are equal. */
 static uint64_t
 hash_memory(uint64_t hash, const Memory *memory)
 {
@@ -417,7 +419,7 @@ bits_of(CiApi *api, Check *check)
 
 /* ---- files ---- */
 
-/* NULL, or what differs. */
+/* Returns NULL, or a description of the difference. */
 static const char *
 run_both(CiApi *api, Check *check, Side *card)
 {
@@ -434,7 +436,7 @@ run_both(CiApi *api, Check *check, Side *card)
         CiStatus here = run_side(check, card), there = run_side(check, &cpu);
         if (here == CI_OK && there == CI_OK)
             why = compare_sides(check, card, &cpu);
-        else if (here != there) { /* a check may fail, on both */
+        else if (here != there) { /* a check may fail, but then on both */
             const char *said = gpu()->device->last_error(&queue, text, sizeof text);
             why = ci_format(check->ctx, "%s, not %s: %s", ci_status_name(here),
                             ci_status_name(there), here && said ? said : "");
@@ -511,7 +513,8 @@ main(int argc, char **argv)
 {
     CiApi *api;
     bool is_good = true;
-    const char *cache = getenv("CINDUCTOR_CACHE_DIR"); /* graphs may become the same source */
+    /* several graphs may become the same source */
+    const char *cache = getenv("CINDUCTOR_CACHE_DIR");
     if (argc < 3 || ci_api_open(&api, 0, cache ? cache : ""))
         return 2;
     for (int k = 2; k < argc; k++)

@@ -1,12 +1,12 @@
-/* Threads are fibers: each runs until it waits for its warp or its block, and goes on when all that
- * live have come there. Which thread runs first is $EMULATOR_ORDER (first: 0, 1, 2…; last: the
- * other way round; any: as it falls, so that some warps are far ahead of others), so that a result
- * that needs a barrier which is not there differs between them. Kernels that never wait run as
- * plain calls.
+/* Implements the emulator's threads as fibers. A fiber runs until it waits for its warp or its
+ * block, and continues when all live threads have arrived. $EMULATOR_ORDER selects which thread
+ * runs first. `first` means 0, 1, 2…; `last` is the reverse; `any` is random, so that some warps
+ * run far ahead of others. The result of a kernel that lacks a barrier therefore differs between
+ * the orders. Kernels that never wait run as plain calls.
  *
- * A fiber is begun as a context, once, and runs one thread after another; from then on it is left and
- * entered by jumps, for to swap contexts asks the system for the mask of signals each time. */
-#undef _FORTIFY_SOURCE /* which takes a jump to another stack for a mistake */
+ * A fiber is created once as a context and then runs one thread after another. Later switches
+ * use longjmp, because swapping contexts makes a system call for the signal mask each time. */
+#undef _FORTIFY_SOURCE /* it takes a jump to another stack for an error */
 #include "emulator.h"
 
 #include <dlfcn.h>
@@ -27,7 +27,7 @@ typedef struct Dim {
     int x, y, z;
 } Dim;
 
-/* What the kernel's library sees: host.py declares the same. */
+/* Functions and state for the kernel's library; host.py declares the same struct. */
 typedef struct Runtime {
     Dim thread, block;
     unsigned char *shared;
@@ -111,7 +111,7 @@ run_threads(void)
     }
 }
 
-/* Enters the thread where it waits, or at its beginning; returns when it waits again, or has ended. */
+/* Runs the thread from where it waits, or from its start. Returns when it waits again or ends. */
 static void
 enter(int number)
 {
@@ -130,7 +130,7 @@ enter(int number)
         setcontext(&context);
 }
 
-/* A fiber goes on in the thread of the host that has begun it. */
+/* A fiber continues in the host thread that created it. */
 static void
 own_fibers(void)
 {
@@ -164,7 +164,7 @@ draw(void)
     return (unsigned)(chance >> 32);
 }
 
-/* The thread or block whose turn is the i-th of count. */
+/* The thread or block that runs as the i-th of count. */
 static unsigned
 turn(unsigned i, unsigned count, unsigned start)
 {
@@ -173,7 +173,7 @@ turn(unsigned i, unsigned count, unsigned start)
                                  : (unsigned)((i * UINT64_C(1000003) + start) % count);
 }
 
-/* One round: who has its turn runs until it waits. */
+/* One round: every runnable thread runs until it waits. */
 static void
 run_turns(int count)
 {
@@ -204,7 +204,7 @@ run_block(int count)
     }
     for (int k = 0; k < count; k++)
         if (threads[k].state != STATE_ended)
-            abort(); /* threads wait for each other at different places */
+            abort(); /* threads wait for each other at different barriers */
 }
 
 void *

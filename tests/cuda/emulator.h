@@ -1,11 +1,11 @@
-/* Runs CUDA kernels on the host, thread after thread of block after block: what the fake driver
- * does with a "cubin" that the fake NVRTC made. */
+/* Runs CUDA kernels on the host, one thread of one block at a time. The fake driver calls it for
+ * a "cubin" of the fake NVRTC. */
 #ifndef EMULATOR_H
 #define EMULATOR_H
 
 #include <stddef.h>
 
-/* NULL when the image is no such library. */
+/* Returns NULL if the image is not a library of the fake NVRTC. */
 void *emulator_open(const void *image);
 void emulator_close(void *module);
 void *emulator_find(void *module, const char *name);

@@ -1,6 +1,6 @@
-/* cuBLAS without a card: column-major products on the host, where the fake driver has its memory.
- * Like the real one it refuses leading dimensions that are too small. On a stream that captures a product
- * becomes part of the graph. */
+/* A fake cuBLAS for machines without a GPU. It computes column-major products on the host, where
+ * the fake driver keeps its memory. Like the real library it refuses leading dimensions that are
+ * too small. On a stream that captures, a product becomes a node of the graph. */
 #include <complex.h>
 #include <dlfcn.h>
 #include <stdlib.h>

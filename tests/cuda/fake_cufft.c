@@ -1,4 +1,5 @@
-/* cuFFT without a card: transforms as they are defined, in the host's memory. */
+/* A fake cuFFT for machines without a GPU. It computes transforms by their definition, in host
+ * memory. */
 #include <complex.h>
 #include <math.h>
 #include <stdlib.h>
@@ -49,7 +50,8 @@ cufftSetStream(int plan, void *stream)
     return plan < 0 || plan >= count;
 }
 
-/* One output of n points, of which x has the first; a real signal's others are their conjugates. */
+/* One output of a transform of n points, of which x has the first ones; the rest of a real
+ * signal are their conjugates. */
 static double complex
 add_up(const double complex *x, int n, int there, int k, int direction)
 {

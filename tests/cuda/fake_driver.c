@@ -1,9 +1,9 @@
-/* A CUDA driver without a card, for tests of everything around kernels: memory is the host's, a
- * launch of real code does nothing but count, one of the fake NVRTC's is emulated. $FAKE_CUDA_COUNT
- * devices (one) have a context each, and what belongs to one is refused by the others. What a
- * stream is given is done at once. With $FAKE_CUDA_SLOW a context is there when NVRTC is, or after
- * 20 s. $FAKE_CUDA_FAIL names a function that fails (out of memory for
- * allocation, else an unknown error). */
+/* A fake CUDA driver for tests of everything except the kernels. Memory is the host's. A launch
+ * of a real cubin only counts; a launch of the fake NVRTC's is emulated. Each of the
+ * $FAKE_CUDA_COUNT devices (default 1) has a context, and calls with objects of another context
+ * are refused. Work on streams is done at once. With $FAKE_CUDA_SLOW, creating a context waits
+ * until NVRTC is loaded, or for 20 s. $FAKE_CUDA_FAIL names a function that fails: with out of
+ * memory if it allocates, else with an unknown error. */
 #define _GNU_SOURCE
 #include "emulator.h"
 #include "fake_driver.h"
@@ -76,7 +76,8 @@ EXPORT int cuGetExportTable(const void **table, const void *id); /* asked for by
 EXPORT int cuCtxGetCurrent(void **context);
 EXPORT int cuCtxSetCurrent(void *context);
 EXPORT int cuDeviceGetUuid_v2(void *identity, int device);
-EXPORT void fake_fail_after(int calls); /* so many work, and the next one fails; -1: all work */
+/* That many calls succeed, and the next fails; -1: all succeed. */
+EXPORT void fake_fail_after(int calls);
 EXPORT const char *fake_failed(void);   /* the function that did */
 EXPORT int fake_blocks(void);
 EXPORT int fake_launches(void);
@@ -96,14 +97,14 @@ typedef struct Owned {
 static int blocks, launches, pinned, beside, handles, modules, overlapped;
 static int launches_on[MOST_DEVICES];
 static unsigned last_blocks, last_threads, last_shared;
-static const char *names[MOST_NAMES]; /* of functions that have been called, and how often */
+static const char *names[MOST_NAMES]; /* names of functions that were called, with counts */
 static int calls[MOST_NAMES];
 static int until_failure = -1;
 static const char *failed = "";
 static int is_emulated; /* all of a process or none */
 static int contexts[MOST_DEVICES];
-static Owned
-    owned[MOST_OWNED]; /* memory, modules, streams, events: the latest of an address counts */
+/* Memory, modules, streams, events. For a reused address the latest entry counts. */
+static Owned owned[MOST_OWNED];
 static int nowned;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Thread_local int current[16], depth;
@@ -122,7 +123,7 @@ fake_own(const void *what)
     pthread_mutex_unlock(&lock);
 }
 
-/* True if it is the current device's; what was never seen is nobody's. */
+/* True if the object belongs to the current device, or was never recorded. */
 int
 fake_is_ours(const void *what)
 {
@@ -576,7 +577,8 @@ int
 cuMemcpyDtoDAsync_v2(Address to, Address from, size_t size, void *stream)
 {
     FAKE_MAY_FAIL;
-    if (fake_refuses(stream, 0, 0)) /* a card's driver would take it down: nobody asks */
+    /* A real driver would record it, but cinductor does not do this. */
+    if (fake_refuses(stream, 0, 0))
         return 900;
     if (!fake_is_ours(stream) || !fake_is_ours((void *)(size_t)to))
         return FAKE_WRONG_CONTEXT;

@@ -1,7 +1,7 @@
-/* The part of the driver without a card that captures: what a stream is given between begin and end is
- * taken down, and done by each launch of the graph. It refuses what a card's driver refuses meanwhile: the
- * default stream, waiting, memory but for nodes of the graph, and calls of the thread that would do such.
- * A refused call spoils its capture. */
+/* Stream capture of the fake CUDA driver. Work given to a stream between begin and end of a
+ * capture is recorded, and done by each launch of the graph. As in the real driver, a capture
+ * refuses the default stream, waiting, allocations that are not nodes of the graph, and other
+ * calls of the capturing thread that would do these. A refused call invalidates its capture. */
 #include "fake_driver.h"
 
 #include <pthread.h>
@@ -29,7 +29,7 @@ typedef struct Block {
     int is_freed;
 } Block;
 
-/* Captured; instantiated it is the same, once. */
+/* A captured graph. An instantiated graph is the same object. */
 typedef struct Graph {
     void *stream;
     pthread_t thread;
@@ -47,7 +47,7 @@ EXPORT int cuGraphExecDestroy(void *made);
 EXPORT int fake_take_down(void *stream, void (*run)(void *data), const void *data, size_t size);
 
 static Graph *captures[MOST_CAPTURES];
-static int graphs, nodes; /* that there are; of memory, since the process began */
+static int graphs, nodes; /* existing graphs; memory nodes since the process began */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static Graph *
@@ -98,7 +98,8 @@ fake_refuses(const void *stream, int of_thread, int of_all)
     return result;
 }
 
-/* 0: the stream does not capture; else taken down, or spoiled already. */
+/* Returns 0 if the stream does not capture; else records the call, unless the capture is already
+ * invalid. */
 int
 fake_take_down(void *stream, void (*run)(void *data), const void *data, size_t size)
 {
@@ -125,7 +126,7 @@ static void
 spoil_contents(void *data)
 {
     const Block *block = *(Block **)data;
-    memset(block->at, 0xd7, block->size); /* each launch has it anew */
+    memset(block->at, 0xd7, block->size); /* each launch starts with undefined contents */
 }
 
 int
@@ -183,7 +184,7 @@ cuStreamBeginCapture_v2(void *stream, int mode)
     return result;
 }
 
-/* Under the lock. */
+/* The caller holds the lock. */
 static void
 let_go(Graph *graph)
 {
@@ -201,7 +202,7 @@ let_go(Graph *graph)
     free(graph);
 }
 
-/* Whatever comes of it, nothing is captured any more. */
+/* Ends the capture in every case, also if it returns an error. */
 int
 cuStreamEndCapture(void *stream, void **out)
 {

@@ -1,5 +1,5 @@
-/* NVRTC without CUDA: $EMULATOR_COMPILER (host.py) makes a library of the source, and what is
- * called cubin is its path. */
+/* A fake NVRTC. $EMULATOR_COMPILER (host.py) compiles the source to a library of the host; the
+ * "cubin" is the path of that library. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* The part of the driver without a card that shares memory between processes: files without a name,
- * which another process opens through /proc while the one that made it lives. */
+/* Memory shared between processes in the fake CUDA driver. A block is an unnamed file; another
+ * process opens it through /proc while the process that made it is alive. */
 #define _GNU_SOURCE
 #include "fake_driver.h"
 
@@ -29,7 +29,7 @@ EXPORT int cuIpcGetMemHandle(Name *name, Address block);
 EXPORT int cuIpcOpenMemHandle_v2(Address *block, Name name, unsigned flags);
 EXPORT int cuIpcCloseMemHandle(Address block);
 
-/* What this process has made (with a file) or opened (without). */
+/* A block that this process made (it has a file) or opened (no file). */
 typedef struct Shared {
     Address at;
     size_t size;

@@ -1,6 +1,7 @@
-"""Graphs, as text, that together reach every form of a CUDA kernel, every op and every dtype.
+"""Texts of graphs that together reach every variant of a CUDA kernel, every operation and every dtype.
 
-`groups(…)` gives name -> [(graph name, text)]; `compile_only()` those too large to run in a test.
+`groups(…)` returns name -> [(graph name, text)]; `compile_only()` returns those that are too large to run in a
+test.
 """
 
 import re
@@ -19,7 +20,7 @@ FLOATS = ["f16", "bf16", "f32", "f64"]
 
 
 def split_arguments(text):
-    """The arguments of a macro call, commas inside parentheses left alone."""
+    """The arguments of a macro call, split at the commas that are not inside parentheses."""
     parts, depth, start = [], 0, 0
     for at, char in enumerate(text):
         depth += (char == "(") - (char == ")")
@@ -54,7 +55,7 @@ def in_chunks(items, size):
 
 
 def pointwise_ops(dtype):
-    """(name, arity, result dtype) of what is defined for a dtype."""
+    """(name, arity, result dtype) of each operation that is defined for a dtype."""
     found = []
     for name, arity, rule, *texts in rows("POINTWISE"):
         if texts[COLUMNS.index(CLASSES[dtype])] != "NONE":
@@ -90,7 +91,7 @@ def casts(dtype):
     ]
 
 
-# shape, folded axes: rows long and short, odd lengths, columns, everything, few points, inner points
+# Shapes and reduced axes: long and short rows, odd lengths, columns, all axes, few points, inner points.
 FOLDS = [
     ("64,1024", "1"),
     ("7,33", "1"),
@@ -106,7 +107,7 @@ FOLDS = [
     ("3,12000,2", "1"),
     ("2,3,4", "0"),
 ]
-# One for each way in which threads share a fold: a block a row, a warp a row, columns, and each of these in parts.
+# One for each way to distribute a reduction: one block per row, one warp per row, columns, and each of these split.
 FEW_FOLDS = [(shape, axes) for shape, axes in FOLDS if shape in ("64,1024", "7,33", "1000,96", "70001", "12,9000", "20000,9")]
 
 
@@ -147,7 +148,7 @@ def reductions(dtype, folds=FOLDS, alone=("f32", "i64", "c64")):
             "12,9000",
             "20000,9",
             "70001",
-        ):  # one at a time: nothing to share a kernel with
+        ):  # one at a time, so that there is no other operation to fuse with
             for k, line in enumerate(lines):
                 texts.append(
                     (
@@ -499,8 +500,9 @@ def various():
 
 
 def groups(everything):
-    """Without everything, folds are made for one dtype of each kind of arithmetic, and of all shapes for those of other
-    widths: how threads share a fold and what an element is are written apart."""
+    """The groups of graphs. Unless `everything` is set, all shapes of reductions are only tested for one dtype of
+    each kind and width: the code that distributes work does not depend on the arithmetic.
+    """
     made = {"various": various(), "rows": rows_of_everything(), "symbolic": symbolic()}
     for dtype in CLASSES:
         made[f"pointwise_{dtype}"] = pointwise(dtype) + casts(dtype)

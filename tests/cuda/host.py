@@ -1,7 +1,8 @@
-"""CUDA C++ to a library that the emulator runs: host.py SOURCE LIBRARY.
+"""Translates a CUDA C++ source to C++ for the host and builds a library that the emulator runs: host.py SOURCE
+LIBRARY.
 
-Only what cinductor prints is understood. Threads, blocks, barriers and shuffles are the emulator's; the few
-instructions that sources name become the host's.
+Only the constructs that cinductor prints are supported. Threads, blocks, barriers and shuffles call the emulator;
+the few instructions that sources name are replaced by functions of the host.
 """
 
 import os
@@ -9,7 +10,8 @@ import re
 import subprocess
 import sys
 
-# What sources call of the C library, by number of arguments: its headers take as long to read as all the rest to compile.
+# Functions of the C library that sources call, by number of arguments. They are declared here because reading the
+# headers would take as long as compiling the rest.
 FUNCTIONS = {
     1: """fabs floor ceil trunc rint sqrt exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh
     asinh acosh atanh cbrt erf erfc""",
@@ -87,7 +89,7 @@ INSTRUCTIONS = {
 
 
 def start_of(name, parameters):
-    """A function that calls the kernel with values behind pointers, as cuLaunchKernel is given them."""
+    """A function that calls the kernel with pointers to the values of its parameters, like cuLaunchKernel."""
     types = [
         re.sub(r"\w+$", "", one.strip()).replace("__restrict__", "")
         for one in parameters.split(",")
@@ -100,9 +102,10 @@ def start_of(name, parameters):
 
 
 def broken_promises(text):
-    """Pointers that kernels with barriers read and store, though `restrict` says that no other thread stores there.
+    r"""Pointers that a kernel with barriers both loads and stores, although they are `restrict`.
 
-    NVRTC believes it, and then reuses what it loaded before a barrier. No compiler of the host does.
+    NVRTC relies on `restrict` and may reuse a value loaded before a barrier. Compilers for the host do not, so the
+    emulator would not show this error.
     """
     for name, parameters, body in re.findall(
         r"^(k\w+)\(([^)]*)\)\n\{(.*?)^\}", text, re.MULTILINE | re.DOTALL

@@ -1,6 +1,6 @@
-"""Library calls that a card does itself, beside NumPy: one line each.
+"""Compares library calls that the GPU backend executes itself with NumPy; prints one line for each.
 
-Argument "few": with fewer dtypes, for a machine that emulates the card.
+The argument "few" selects fewer dtypes, for a machine that emulates the GPU.
 """
 
 import sys
@@ -34,7 +34,7 @@ def array(shape, dtype, seed=0):
 
 
 def size_of(values):
-    """What an error of a sum is compared with: its largest number, at least 1."""
+    """The scale for the error of a sum: its largest magnitude, at least 1."""
     finite = np.abs(values[np.isfinite(values)])
     return max(1.0, float(finite.max(initial=0)))
 
@@ -133,13 +133,13 @@ def at(ufunc):
 
 
 def of_stores(dtype, sizes):
-    """Several values for most elements, one for some, none for others; more elements than points, too."""
+    """Several values for most elements, one for some, none for others; more values than elements, too."""
     random = np.random.default_rng(3)
     for size, n in sizes:
         x, i, v = array((size,), dtype), random.integers(0, size // 2, n), array((n,), dtype, 1)
         v = np.where(np.isfinite(v), v, 1).astype(dtype)
         check("y[i] = v", stored, x, i, v)
-        if dtype[0] in "iu":  # of some the card has its own way
+        if dtype[0] in "iu":  # operations for which the GPU backend has its own kernel
             bits = (np.bitwise_and, np.bitwise_or, np.bitwise_xor)
             for ufunc in (np.add, np.subtract, np.multiply, np.maximum, np.minimum, *bits):
                 check(f"{ufunc.__name__}.at", at(ufunc), x, i, v)
@@ -170,7 +170,7 @@ EINSUMS = (
     ("i,j->ij", (4,), (5,)),
     ("ij,j->i", (4, 5), (5,)),
     ("bi,bi->b", (4, 5), (4, 5)),
-    ("ikj,ljk->il", (4, 3, 5), (2, 5, 3)),  # two letters are added up: the host's
+    ("ikj,ljk->il", (4, 3, 5), (2, 5, 3)),  # two letters are summed: NumPy computes it on the host
     ("ij,jk->ik", (0, 7), (7, 3)),
     ("ij,jk->ik", (4, 0), (0, 3)),
 )
@@ -195,7 +195,7 @@ def of_transforms(dtype, shapes):
 
 
 def of_constants():
-    """Arrays that a function makes of numbers are brought to the card once."""
+    """Arrays that a function makes from constants are copied to the GPU once."""
     x, i = array((40,), "f8"), np.arange(40) % 3
     check(
         "polyval", lambda x: np.polyval([1.0, 2.0, 3.0, 4.0, 5.0], x), np.nan_to_num(x), near=1e-12

@@ -1,4 +1,4 @@
-"""User kernels with arrays of a GPU, and in functions compiled for one: a line each."""
+"""Runs user kernels on GPU arrays, directly and in functions compiled for the GPU; prints one line for each."""
 
 import numpy as np
 

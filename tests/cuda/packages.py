@@ -1,4 +1,4 @@
-"""Arrays of CuPy and torch on the GPU, to cinductor and back: a line for each check."""
+"""Passes GPU arrays of CuPy and torch to cinductor and back; prints one line for each check."""
 
 import sys
 
@@ -12,8 +12,10 @@ def say(is_right, *what):
 
 
 def check(name, make, to_host, delayed):
-    """make: an array of the package's of one of NumPy's; delayed: one of ours
-    over an array whose producer still runs on a stream of its own, and its values."""
+    r"""make: converts a NumPy array to an array of the package.
+
+    delayed: returns a cinductor array whose kernel still runs on its own stream, and the expected values.
+    """
     x = np.arange(24.0).reshape(4, 6)
     theirs = make(x)
     ours = cinductor.from_dlpack(theirs)
@@ -36,11 +38,11 @@ def main(name):
 
         def delayed():
             a = cupy.zeros(1 << 20)
-            cupy.cuda.Device().synchronize()  # no other stream waits for that one
+            cupy.cuda.Device().synchronize()  # other streams do not wait for that one
             with cupy.cuda.Stream(non_blocking=True):
                 for _ in range(50):
                     a += 1
-                taken = cinductor.from_dlpack(a)  # whose stream is the current one
+                taken = cinductor.from_dlpack(a)  # its stream is the current one
             return taken, np.full(1 << 20, 50.0)
 
         check(name, cupy.asarray, cupy.asnumpy, delayed)

@@ -1,4 +1,4 @@
-"""Matrix products by backend "cuda", beside NumPy: one line each, and how many cuBLAS made."""
+"""Compares matrix products of backend "cuda" with NumPy; prints one line for each, and how many cuBLAS computed."""
 
 import ctypes
 import sys

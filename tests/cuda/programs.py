@@ -1,9 +1,9 @@
-"""Programs of tests/programs by backend "cuda", at one size, twice, beside NumPy: one line each.
+"""Runs programs of tests/programs with backend "cuda", twice at one size, and compares them with NumPy.
 
     python programs.py [NAME ...]
 
-`ok` or `fail`, the name, and where it ran: whole on the card, or what brought it back to the host. The card may be
-the emulator's.
+Prints one line for each: `ok` or `fail`, the name, and either that all of it ran on the GPU or why it ran on the
+host. The GPU may be the emulated one.
 """
 
 import copy

@@ -1,7 +1,7 @@
-"""The option `graphs` on a card, or the emulator's: recordings.py [emulated].
+"""Checks the option `graphs` (CUDA graphs) on a GPU or the emulated one: recordings.py [emulated].
 
-One line for each check: `ok` or `fail`, and its name. Results have the bits of launches, those of earlier calls stay, and
-what is counted by a driver without a card is as it should be.
+Prints one line for each check: `ok` or `fail`, and its name. Replayed results must equal those of launches bit by
+bit, results of earlier calls must not change, and the counters of the fake driver must have the expected values.
 """
 
 import ctypes
@@ -49,13 +49,13 @@ def product(a, b):
 
 
 def products_of_cublas():
-    """Only the emulated library counts."""
+    """The number of products that the fake cuBLAS made."""
     library = ctypes.CDLL(os.path.join(os.environ["CINDUCTOR_CUBLAS"], "libcublas.so.13"))
     return library.fake_products()
 
 
 def check(name, fn, arguments, calls=5, replays=4, options=None, dynamic=None):
-    """Beside a function that launches; all results are looked at in the end."""
+    """Compare with a function that launches every time; all results are compared at the end."""
     options = options or {}
     launched = cinductor.compile(fn, options=options, dynamic=dynamic)
     recorded = cinductor.compile(fn, options=GRAPHS | options, dynamic=dynamic)
@@ -78,7 +78,7 @@ def main():
     long = cinductor.to_device(random.random(3000).astype("f4"))
     say("what a sort needs is a node", not EMULATED or count("nodes") == 1)
     check("sums", sums, (long,), options={"choices": "apart_bytes=1"})  # two launches
-    rows = np.zeros((1, 132_000), "f4")  # of any length: parts of several pieces
+    rows = np.zeros((1, 132_000), "f4")  # with a symbolic length, each row is split
     rows[0, 8_300] = 4
     want = check("any", answers, (cinductor.to_device(rows), long), calls=3, replays=2, dynamic=True)[1]
     say("any: the answer", want[0].tolist() == [True])

@@ -1,4 +1,4 @@
-"""Two processes with one array of the card, in this process the one that shares it: a line for each thing that is so."""
+"""Shares one GPU array between two processes. This process owns the array; prints a line for each thing that holds."""
 
 import gc
 import subprocess

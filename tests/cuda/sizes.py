@@ -1,6 +1,7 @@
-"""Functions by backend "cuda" with symbolic sizes, beside NumPy: one line each. `all`: large sizes too.
+"""Runs functions with symbolic sizes with backend "cuda" and compares them with NumPy; prints one line for each.
 
-Each is compiled once and called at every size; a second capture would be a failure of its own.
+Each function is compiled once and called at every size; a second capture counts as a failure. `all` adds large
+sizes.
 """
 
 import sys
@@ -32,8 +33,7 @@ def prefix(x):
     return x
 
 
-# True if the emulator runs it, where each of the 528 blocks of a sum takes its time; and the
-# function.
+# The function, and whether the emulator runs it: a sum has 528 blocks, which take long.
 FUNCTIONS = {
     "pointwise": (True, lambda x: np.maximum(x * 2 + 1, 0)),
     "broadcast": (False, lambda x: x[:, None] * x[None, :7]),
@@ -54,7 +54,7 @@ FUNCTIONS = {
     "sort by rank": (False, lambda x: x[np.argsort(x)]),
     "a branch": (False, lambda x: np.exp(-x) if x.sum() > 3 else x * 2),
 }
-# Of two sizes: large enough for kernels made for classes of sizes, rows that are aligned and rows that are not.
+# Two sizes: large enough for variants by size class, with aligned and unaligned rows.
 PLANES = {
     "scaled": (True, lambda x: x * 2 + 1),
     "broadcast in a plane": (False, lambda x: x * x[0] + 1),
@@ -121,19 +121,20 @@ def spread(x):
 
 
 def run_online(name, function, shape):
-    """Rows that are walked once for two reductions, NaN and infinities among them."""
+    """Two reductions of a row in one pass, with NaN and infinities among the values."""
     x = np.sin(np.arange(np.prod(shape)) * 0.37).reshape(shape) + np.arange(shape[0])[:, None] * 1e3
     x[1, ::3], x[2, 5] = -np.inf, np.nan
     options = {"offload": "always", "choices": "online_bytes=1,online_exp_bytes=1"}
     want = function(x.copy())
-    for dynamic in (False, True):  # of any length a row is in parts
+    for dynamic in (False, True):  # a row of symbolic length is split
         fn = cinductor.compile(function, backend="cuda", device="cuda", dynamic=dynamic, options=options)
         if not is_near(got := fn(x.copy()), want):
             return f"fail {name} online, {dynamic=}: {str(got)[:100]}"
     return f"ok {name} online"
 
 
-# Scans in parts: which, the axis, a shape, thresholds, other lengths of the same rows ("" of long ones: the card's own).
+# Split scans: the ufunc, axis, shape, thresholds, and other lengths of the same rows. "" keeps the GPU's thresholds,
+# for long rows.
 SHORT = "scan_row_part=64, scan_column_part=16, scan_parts=2"
 PARTS = (
     (np.add, 1, (2, 33_000), "", ()),
@@ -146,8 +147,7 @@ PARTS = (
 
 
 def run_parts(scan, axis, shape, choices, lengths):
-    """Scans of few long rows, in parts: with something after the last whole one, and without; of
-    lengths that vary."""
+    """Split scans of few long rows, with and without a remainder after the last full chunk, for varying lengths."""
 
     def function(x):
         return scan.accumulate(x, axis=axis)

@@ -1,6 +1,7 @@
-"""Kernels for classes of sizes by backend "cuda", beside NumPy: variants.py [emulated]. One line for each check.
+"""Tests kernel variants for classes of sizes with backend "cuda": variants.py [emulated]. Prints one line for each
+check.
 
-Only the emulator's driver counts its calls; with a card these checks are left out.
+Checks that count calls of the driver run only with the fake driver.
 """
 
 import ctypes
@@ -67,7 +68,7 @@ def results():
 
 
 def grids():
-    """A kernel that is split, and one of a template, are so in the variant: it runs as the one for all sizes does."""
+    """A variant of a split kernel, and of a template, launches the same grid as the kernel for all sizes."""
     x, seen = np.arange(600_000.0), []
     for work in (1, 1 << 40):
         f = compiled(lambda x: np.cumsum(x), f"variant_work={work}")
@@ -85,12 +86,14 @@ def grids():
 
 
 def bounds():
-    """Of three classes one is forgotten, the one used longest ago, and is made again where it is asked for."""
+    """If a third class comes, the variant that was used least recently is evicted, and rebuilt when its class comes
+    again.
+    """
     f = compiled(lambda x: x * 3 + 1, "variant_work=1, most_variants=2")
     f(np.ones(30))
     first = count("modules")
     made = []
-    for n in (60, 30, 120, 30, 60):  # the third forgets 60
+    for n in (60, 30, 120, 30, 60):  # the third evicts the one for 60
         before = count("cuModuleLoadData")
         say(f"{n} elements", np.array_equal(f(np.ones(n)), np.full(n, 4.0)))
         made.append(count("cuModuleLoadData") - before)
@@ -99,7 +102,7 @@ def bounds():
 
 
 def recordings():
-    """Variants of recordings are not evicted; when there are as many as are kept, the next launch is not recorded."""
+    """Variants used by recordings are not evicted. If no variant can be evicted, the next launch is not recorded."""
 
     def fn(x):
         return np.sqrt(x * 2) + 1
@@ -115,7 +118,7 @@ def recordings():
 
 
 def threads():
-    """Eight that ask for one variant at once: it is made once."""
+    """If eight threads need one variant at the same time, it is built once."""
     f = compiled(lambda x: np.sqrt(x * 5) + 2)
     f(np.ones(9))
     before, wrong, gate = count("cuModuleLoadData"), [], threading.Barrier(8)

@@ -1,5 +1,5 @@
-"""A device from outside the tree: run by test_devices.py in a process of its own, because nothing takes a device out
-again.
+"""Tests a device that is registered from outside of the tree. test_devices.py runs this file in its own process,
+because a registered device cannot be removed.
 """
 
 import ctypes
@@ -31,7 +31,7 @@ EVERYTHING = "CINDUCTOR_FUZZ" in os.environ
 
 @pytest.fixture(autouse=True)
 def as_it_was():
-    """No block is left behind, no delay and no failure."""
+    """Check that no block, delay or failure setting is left after a test."""
     yield
     dummy.set_delay(0)
     dummy.set_failing(None)
@@ -70,8 +70,9 @@ def test_programs_on_the_device(delay):
 
 @pytest.mark.parametrize("ufunc", test_op_matrix.ELEMENTWISE, ids=lambda f: f.__name__)
 def test_ufuncs_on_the_device(ufunc):
-    """One of five operands of the op matrix, so that each dtype and each shape comes; all with CINDUCTOR_FUZZ. They lie
-    on the device in a row: what does not cannot be copied there, and all would run on the host."""
+    """One of five operands of the op matrix, so that each dtype and each layout occurs; all with CINDUCTOR_FUZZ.
+    Operands are made contiguous, because others cannot be copied to the device and would run on the host.
+    """
     groups = [
         (chars, group)
         for chars, group in test_op_matrix.operands_of(ufunc)
@@ -96,7 +97,7 @@ def test_ufuncs_on_the_device(ufunc):
 
 
 def test_calls_are_not_saved():
-    """What a device from outside asks for may change under its name."""
+    """A call on a registered device is not saved: the device may change while its name stays."""
 
     def program(x):
         return x * 2
@@ -130,7 +131,7 @@ def test_arrays_live_on_their_card():
         f(a, x)
 
 
-# Device of a and of b, which of them is a row -> where kernels ran, and what was copied.
+# Device of a and of b, which of them is one row -> where kernels ran, and what was copied.
 MATRIX = [
     (0, 0, "", 0, []),
     (1, 1, "b", 1, []),
@@ -158,7 +159,9 @@ def test_kernels_run_where_the_data_are(case):
 
 
 def test_each_part_runs_on_its_card():
-    """What needs one card's data alone is never moved; regions, calls on the host, writes and views of both."""
+    """An array used only with data of one device is never moved. Covers regions, calls on the host, writes, and
+    views.
+    """
 
     def f(a, b):
         b += 1
@@ -175,7 +178,7 @@ def test_each_part_runs_on_its_card():
         results = compiled(a, b)
         names = ["dummy", "dummy:1"]
         assert [r.device for r in results[:2]] == [names[first], names[second]]
-        assert results[4].device == a.device and results[5].device == b.device  # b is met first
+        assert results[4].device == a.device and results[5].device == b.device  # in the order of first use, b comes first
         for got, expected in zip(results, want, strict=True):
             np.testing.assert_allclose(got.numpy(), expected, rtol=1e-15)
         np.testing.assert_array_equal(b.numpy(), y + 1)
@@ -185,7 +188,7 @@ def test_each_part_runs_on_its_card():
 
 @pytest.mark.parametrize("dynamic", [None, True])
 def test_library_calls_of_parts_of_arrays(dynamic):
-    """The host's calls of what is no dense run of memory: packed on the device, then copied."""
+    """An array that is not contiguous is packed on the device, then copied for a library call on the host."""
     compiled = cinductor.compile(lambda a, b: (np.linalg.inv(a), a @ b, np.linalg.solve(a, b), b), dynamic=dynamic)
     x, y = np.random.default_rng(1).random((12, 12)), np.arange(96.0).reshape(8, 12)
     for part, other in ((np.s_[::2, ::-2], np.s_[:6, 1::3]), (np.s_[2:6, 2:6], np.s_[::2, :5]), (np.s_[:8, 4:], np.s_[:, :1])):
@@ -209,7 +212,7 @@ def test_sizes_that_vary_on_two_cards(size):
 
 
 def test_streams_of_two_cards():
-    """A copy from card to card is after what makes the array, and before what writes into it later."""
+    """A copy between devices runs after the kernel that makes the array, and before a later write to it."""
     add = cinductor.compile(lambda a, b: a + b)
     a, b = cinductor.to_device(np.zeros(500), "dummy"), cinductor.to_device(np.zeros(500), "dummy:1")
     dummy.set_delay(1500)
@@ -236,7 +239,7 @@ def test_copies_to_the_host_that_do_not_wait():
     for copy, where in zip(copies, (np.s_[:], np.s_[1:, ::-2], np.s_[:0]), strict=True):
         assert np.array_equal(copy.numpy(), (np.arange(24.0).reshape(4, 6) * 2)[where]) and copy.numpy() is copy.numpy()
     assert dummy.counts()["copy_out_start"] == began["copy_out_start"] + 2 and dummy.counts()["copy_out"] == before
-    a.start_copy()  # nobody reads it: it is waited for before its memory goes
+    a.start_copy()  # the copy is never read, but must finish before its memory is freed
     dummy.set_failing("copy_out_start")
     with pytest.raises(cinductor.DeviceError, match="told to fail in copy_out_start"):
         a.start_copy()
@@ -265,7 +268,7 @@ def counted(x):
 
 
 def test_what_a_check_finds_is_python_s_own_exception():
-    """Of the line that it is in, as on the host: what stood before it has been done, what comes after has not."""
+    """The exception is raised at its own line, as on the host: earlier statements have run, later ones have not."""
     x = cinductor.to_device(np.arange(5.0), "dummy")
     k = cinductor.to_device(np.array([1, 9]), "dummy")
     dummy.set_delay(500)
@@ -274,7 +277,7 @@ def test_what_a_check_finds_is_python_s_own_exception():
             cinductor.compile(doubled_there)(x, k)
         assert caught.traceback[-1].name == "doubled_there"
         assert x.tolist() == [0, 1, 2, 3, 4]
-    with pytest.raises(IndexError, match="an index is out of bounds"):  # of memory that two arrays share there are no copies
+    with pytest.raises(IndexError, match="an index is out of bounds"):  # the host runs it, because arrays that share memory are not copied
         cinductor.compile(lambda x, y, k: x[k] + y[k])(x, x[1:], k)
     compiled = cinductor.compile(counted)
     assert compiled(x).tolist() == [2, 4, 6, 8, 10]
@@ -290,7 +293,7 @@ def test_what_fails_there_is_one_clear_error(name):
     compiled = cinductor.compile(lambda x: np.cos(x) * 2 + x.mean(), device="dummy", options=ALWAYS)
     want = compiled(x)
     dummy.set_failing(name)
-    if name == "allocate":  # memory that is not there is the host's to have
+    if name == "allocate":  # if the device has no memory left, the host runs the program
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             np.testing.assert_allclose(compiled(x), want)
@@ -402,7 +405,7 @@ def test_what_an_array_is_not():
 
 
 def test_a_stream_that_is_left_while_a_program_runs_in_it():
-    """By a library call of the user's: the program goes on in the stream that it began with."""
+    """A library call of the user leaves the stream. The program continues in the stream in which it began."""
     left = []
 
     @cinductor.custom_op(shape=lambda x: x.shape)
@@ -453,7 +456,9 @@ def test_operations_by_name():
 
 @pytest.mark.parametrize("stance", ["force_eager", "eager_on_recompile", "fail_on_recompile"])
 def test_operations_in_every_stance(stance):
-    """NumPy cannot do them, so they are compiled; functions run operation by operation, or are refused."""
+    """Operators on device arrays are always compiled, because NumPy cannot compute them. Functions run operation by
+    operation or are refused.
+    """
     a, f = cinductor.to_device(X, DEVICE), cinductor.compile(lambda a: np.tanh(a * 3) + a.sum())
     with cinductor.set_stance(stance):
         for call in (
@@ -487,7 +492,7 @@ WAYS = {
     "comparison": lambda a: a < 2,
     "method": lambda a: a.sum(),
     "ufunc": lambda a: np.exp(a),
-    "ufunc's method": lambda a: a.__array_ufunc__(np.add, "reduce", a),  # what it raises, NumPy's own keeps
+    "ufunc's method": lambda a: a.__array_ufunc__(np.add, "reduce", a),  # what it raises is NumPy's own error
     "function": lambda a: np.cumsum(a),
     "item": lambda a: a[[0, 1]],
     "namespace": lambda a: a.__array_namespace__().exp(a),
@@ -498,7 +503,9 @@ WAYS = {
 
 @pytest.mark.parametrize("entry", WAYS)
 def test_exact_numerics_hold_or_are_refused(entry, monkeypatch):
-    """However a call comes to a device: nothing is launched there, known calls and the environment included."""
+    """With numerics="exact", no way of calling launches on this device, including repeated calls and the environment
+    variable.
+    """
     a, call = cinductor.to_device(X, DEVICE), WAYS[entry]
     call(a)
     cinductor.synchronize(DEVICE)
@@ -521,7 +528,7 @@ def test_exact_numerics_of_one_function():
     for _ in range(2):
         with pytest.raises(ValueError, match="numerics is 'exact'"):
             exact(a)
-    assert exact(X) == f(X)  # and host arrays are the host's
+    assert exact(X) == f(X)  # arrays of the host are computed on the host
     with cinductor.config.patch(numerics="exact"):
         np.testing.assert_allclose([own(a).numpy() for _ in range(3)], f(X))
         with pytest.raises(ValueError, match="numerics is 'exact'"):
@@ -567,7 +574,7 @@ def test_a_namespace():
 
 
 def test_calls_like_one_before_ask_nothing_of_python(monkeypatch):
-    """Compiled functions and operators: what has been answered once is answered in C, on whichever card."""
+    """A repeated call of a compiled function or operator runs no Python code, on any device."""
     from cinductor.arrays import calls
 
     f = cinductor.compile(lambda a, b, k: (a, a + b * k, [a[0]]))
@@ -620,7 +627,9 @@ def test_what_fails_in_such_calls():
 
 
 def test_streams_wait_for_each_other():
-    """Who takes what another stream makes waits for it, and so does who writes what another still reads."""
+    """A stream waits before it reads an array that another stream computes, and before it writes one that another
+    stream reads.
+    """
     double = cinductor.compile(lambda a: a * 2)
     a = cinductor.to_device(np.arange(1000.0), DEVICE)
     streams = [cinductor.Stream(DEVICE) for _ in range(3)]
@@ -710,7 +719,7 @@ def test_the_device_in_force():
 
 
 class Card:
-    """A device of Python: memory is what ctypes gives."""
+    """A device implemented in Python; its memory comes from ctypes."""
 
     name, doc = "card", "memory of ctypes"
 

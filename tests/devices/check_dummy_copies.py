@@ -1,4 +1,6 @@
-"""What is copied between the dummy's cards and to the host, inside of programs: run by test_devices.py beside check_dummy.py."""
+"""Tests which data a program copies between the dummy's devices and to the host. Run by test_devices.py like
+check_dummy.py.
+"""
 
 import json
 
@@ -14,7 +16,8 @@ def on_card(x, card):
     return cinductor.to_device(x, f"dummy:{card}")
 
 
-# Card of a and of b, the part of each -> where kernels ran, and what was copied: packed where it lies.
+# Device of a and of b, the part of each -> where kernels ran, and what was copied. Arrays are packed on their own
+# device.
 WHOLE = np.s_[:]
 PARTS = [
     (0, 0, WHOLE, np.s_[:, ::2], {0}, []),
@@ -29,7 +32,9 @@ PARTS = [
 @pytest.mark.parametrize("dynamic", [None, True])
 @pytest.mark.parametrize("case", PARTS, ids=str)
 def test_parts_that_are_not_contiguous(case, dynamic):
-    """The matrix of test_kernels_run_where_the_data_are for views: what another card reads is packed first."""
+    """The matrix of test_kernels_run_where_the_data_are for views: a view is packed before it is copied to another
+    device.
+    """
     first, second, part, other, where, copied = case
     x, y = np.arange(48.0).reshape(6, 8), np.arange(48.0).reshape(6, 8) + 100
     if part is WHOLE:
@@ -40,12 +45,12 @@ def test_parts_that_are_not_contiguous(case, dynamic):
     assert np.array_equal(report.result.numpy(), x[part] * 2 - y[other])
     lines = json.loads(report.text("json"))["lines"]
     launches = [line.get("device", 0) for line in lines if line["line"] == "launch"]
-    assert set(launches) == where and len(launches) == len(where)  # nobody packs what is read where it lies
+    assert set(launches) == where and len(launches) == len(where)  # a device reads its own views without packing them
     assert dynamic or report.copies == copied
 
 
 def test_parts_that_are_written_stay_where_they_are():
-    """What touches them runs there; one that is returned is the caller's own."""
+    """Code that uses a written array runs on its device. A result that is an argument is the caller's own array."""
 
     def f(a, b):
         a += b
@@ -60,7 +65,7 @@ def test_parts_that_are_written_stay_where_they_are():
         got, total = compiled(a, b)
         want = f(x[::2, 1:7:3], y[4:, ::6])
         assert np.array_equal(got.numpy(), want[0]) and total.numpy() == want[1]
-        assert np.array_equal(whole.numpy(), x)  # and what is between is as it was
+        assert np.array_equal(whole.numpy(), x)  # the elements between are unchanged
         view, _ = cinductor.compile(lambda a, b: (a[1:], a[0] - b[0]))(a, b)
         whole[:] = 7
         assert (view.numpy() == 7).all()
@@ -78,14 +83,14 @@ def both(a, b):
 
 
 def with_calls(a, b):
-    """Library calls are the host's: what they take is copied while the cards do something else."""
+    """Library calls run on the host. Their arguments are copied while the devices run other kernels."""
     t = a * 2
     s = np.exp(b).sum(axis=0) @ b.T
     return np.linalg.inv(t), np.tanh(b) * s
 
 
 def with_one_call(a, b):
-    """Nothing but the wait keeps the host from reading too early."""
+    """Only the wait keeps the host from reading too early."""
     return np.tanh(b) * 2, np.linalg.inv(a)
 
 
@@ -97,7 +102,7 @@ def given():
 @pytest.mark.parametrize("program", [with_calls, with_one_call])
 @pytest.mark.parametrize("cards", [(0, 1), (1, 0), (1, 1)], ids=str)
 def test_copies_to_the_host_begin_early(cards, program):
-    """They are lines of the program, land in memory of their own, and are waited for before they are read."""
+    """These copies are lines of the program and have their own buffers; each is waited for before it is read."""
     x, y = given()
     a, b = on_card(x, cards[0]), on_card(y, cards[1])
     options = {"track_memory": "assert", "verify": True}
@@ -118,7 +123,7 @@ def test_copies_to_the_host_begin_early(cards, program):
 
 @pytest.mark.parametrize("name", ["copy_out_start", "event_open", "event_record", "event_synchronize", "copy_out"])
 def test_copies_that_fail(name):
-    """One error, and nothing is left, on its way or taken."""
+    """One error is raised, and no copy or buffer is left."""
     x, y = given()
     a, b = on_card(x, 0), on_card(y, 1)
     compiled = cinductor.compile(with_calls)
@@ -129,7 +134,7 @@ def test_copies_that_fail(name):
         compiled(a, b)
     dummy.set_failing(None)
     assert np.allclose(compiled(a, b)[0].numpy(), with_calls(x, y)[0])
-    with pytest.raises(np.linalg.LinAlgError, match="Singular matrix"):  # while other copies are on their way
+    with pytest.raises(np.linalg.LinAlgError, match="Singular matrix"):  # while other copies are in flight
         compiled(on_card(np.zeros((12, 12)), 0), b)
 
 

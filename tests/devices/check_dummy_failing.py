@@ -1,4 +1,6 @@
-"""Devices whose calls fail, each in turn, and calls for ever: run by test_devices.py beside check_dummy.py."""
+"""Lets each call of the dummy device fail in turn, and checks that long use does not leak. Run by test_devices.py
+like check_dummy.py.
+"""
 
 import gc
 import os
@@ -21,7 +23,7 @@ checked = cinductor.compile(lambda x, k: x[k] * 2)
 
 
 def everything(x, y):
-    """Whatever a device is asked for, and what comes of it; what is left is nobody's."""
+    """Call every function of a device, and check the results. At the end no object is left."""
     a, b = cinductor.to_device(x, DEVICE), cinductor.to_device(y, "dummy:1")
     found = [r.numpy() for r in compiled(a, b)]
     with cinductor.Stream(DEVICE) as stream:
@@ -40,7 +42,7 @@ def everything(x, y):
 
 
 def test_each_call_of_a_device_fails_in_turn():
-    """One clear error each, or none where a call has no answer; then all is as before."""
+    """Each failure raises one clear error, or none if the call returns nothing; then everything works as before."""
     x, y = given()
     want = everything(x, y)
     everything(x, y)
@@ -48,7 +50,7 @@ def test_each_call_of_a_device_fails_in_turn():
     began = sum(dummy.counts().values())
     everything(x, y)
     gc.collect()
-    count = sum(dummy.counts().values()) - began  # calls: what lives is as before
+    count = sum(dummy.counts().values()) - began  # number of calls; live objects are as before
     failed = {}
     for number in range(count):
         dummy.set_failing_after(number)
@@ -115,7 +117,7 @@ def test_each_method_of_a_device_of_python_raises_in_turn():
 
 
 def test_threads_that_fail_together():
-    """Calls of several threads while the device fails now and then: each has its result or its error."""
+    """Several threads call while the device fails at random: each gets its result or an error."""
     x, y = given()
     want = everything(x, y)
     wrong = []
@@ -151,7 +153,7 @@ def open_files():
 
 
 def test_calls_for_long_do_not_grow():
-    """Memory of the device and of the host, files and threads stay as many; `make soak` makes a hundred thousand."""
+    """Device and host memory, files and threads do not grow; `make soak` makes 100,000 calls."""
     x, y = given()
     a, b = cinductor.to_device(x, DEVICE), cinductor.to_device(y, "dummy:1")
     f = cinductor.compile(lambda a, s: (a * s, a.sum(axis=0), a[1:]))
@@ -182,13 +184,13 @@ def test_calls_for_long_do_not_grow():
     for number in range(CALLS):
         once(number)
         if number % 200 == 0:
-            cinductor.synchronize(DEVICE)  # what the host has given must not pile up
+            cinductor.synchronize(DEVICE)  # buffers freed by the host must not pile up
     assert settle() == before
     assert resident_bytes() - began < 4 << 20
 
 
 def test_what_is_no_device_here():
-    """Names, indices and streams that there are not."""
+    """Names, indices and streams that do not exist."""
     x = np.ones(3)
     with pytest.raises(ValueError, match="there is no device 'gpu'|did you mean"):
         cinductor.to_device(x, "gpu")
@@ -206,5 +208,5 @@ def test_what_is_no_device_here():
             call("dummy:7")
     stream = cinductor.Stream("dummy:1")
     a = cinductor.to_device(x, DEVICE)
-    with stream:  # of another card: it is not used there
+    with stream:  # a stream of another device is ignored here
         assert np.array_equal((a + 1).numpy(), x + 1)

@@ -1,6 +1,6 @@
-"""A device that records (option `graphs`): run by test_devices.py beside check_dummy.py.
+"""Tests recordings (option `graphs`) on the dummy device. Run by test_devices.py like check_dummy.py.
 
-Kernels are kept apart by fusion=False, so that there is something to record.
+Programs are compiled with fusion=False so that there are several launches to record.
 """
 
 import ctypes
@@ -19,11 +19,11 @@ from cinductor.stats_types import programs_of
 
 GRAPHS = {**ALWAYS, "graphs": True, "fusion": False}
 SOME = list(PROGRAMS)[::6]
-MOST = 16  # recordings of a part
+MOST = 16  # recordings kept per partition
 
 
 def several(x, y, s=2.0):
-    """Kernels that need each other, some results, and one that stays in between."""
+    """Kernels that depend on each other, several results, and one intermediate array."""
     a = np.sqrt(x * x) * s
     b = a.cumsum(axis=0) + y
     return b - a, b.sum(axis=1), a[1:] * 3
@@ -81,7 +81,7 @@ def test_the_second_call_is_recorded_and_later_ones_are_replayed():
 
 @pytest.mark.parametrize("limit", [1, 100, 1000000])
 def test_results_are_never_written_again(limit):
-    """Small ones are copied from where the recording stores them, large ones are stored where they are."""
+    """Small results are copied from the recording's buffer; large ones are stored directly in new memory."""
     f, (x, y) = recorded(choices=f"recorded_copy={limit}"), given()
     a, b = on_card(x, y)
     kept = [f(a, b, 2.0) for _ in range(20)]
@@ -93,7 +93,7 @@ def test_results_are_never_written_again(limit):
 
 
 def test_what_differs_between_calls():
-    """Contents, numbers, sizes and addresses in any order: each call has its own results."""
+    """Contents, numbers, sizes and addresses change in any order: each call has its own results."""
     random = np.random.default_rng(3)
     f = recorded()
     pairs = [on_card(np.arange(8.0 * n).reshape(n, 8), np.ones((n, 8))) for n in (5, 6, 7) for _ in range(2)]
@@ -122,7 +122,7 @@ def test_arguments_that_are_written():
 
 
 def test_recordings_are_bounded():
-    """Numbers that never come again are not recorded; of those that come often the last ones are kept."""
+    """Numbers that occur once are not recorded. Of those that occur often, the latest recordings are kept."""
     f, (x, y) = recorded(), given()
     a, b = on_card(x, y)
     live = dummy.counts()["live"]
@@ -189,7 +189,7 @@ def test_streams_have_recordings_of_their_own():
     assert dummy.counts()["recordings"] == 2
     del first, second, stream
     gc.collect()
-    for k in range(40):  # what the streams had is dropped, though they are gone
+    for k in range(40):  # recordings of the streams are dropped, although the streams are closed
         for _ in range(2):
             f(a, b, float(k))
     cinductor.synchronize(DEVICE)
@@ -198,7 +198,7 @@ def test_streams_have_recordings_of_their_own():
 
 @pytest.mark.parametrize("delay", [0, 50])
 def test_threads_in_one_function(delay):
-    """With arrays of their own and with the same ones, on one stream and on several."""
+    """With different arrays and with the same ones, on one stream and on several."""
     f, (x, y) = recorded(), given()
     a, b = on_card(x, y)
     cinductor.synchronize(DEVICE)
@@ -224,7 +224,9 @@ def test_threads_in_one_function(delay):
 
 
 def test_threads_whose_recordings_share_memory():
-    """On one stream, without Python's lock, each with a number of its own: nobody copies what another one has stored."""
+    """Several threads on one stream without the GIL, each with another number: no thread copies results that another
+    has stored.
+    """
     x, y = np.random.default_rng(2).random((2, 800, 50))
     f, (a, b) = recorded(), on_card(x, y)
     wrong = []
@@ -259,7 +261,7 @@ def test_both_cards_record():
 
 @pytest.mark.parametrize("name", ["record_begin", "record_end", "replay", "launch"])
 def test_a_device_that_fails_at_recording(name):
-    """One warning, launches from then on, the same results; where these fail, too, their error."""
+    """One warning, then launches with the same results. If these fail too, their error is raised."""
     f, (x, y) = recorded(), given()
     want, (a, b) = several(x, y), on_card(x, y)
     f(a, b)
@@ -282,7 +284,7 @@ def test_a_device_that_fails_at_recording(name):
 
 
 def test_each_call_fails_in_turn():
-    """What is recorded, replayed and copied: no result is wrong, and nothing is left behind."""
+    """Let each call of recording, replaying and copying fail in turn: results are right, and nothing leaks."""
     x, y = given()
     want = several(x, y)
 
@@ -314,7 +316,7 @@ def test_each_call_fails_in_turn():
 
 
 def test_memory_that_there_is_not_is_no_reason_to_fail():
-    """A recording has memory of its own: where that cannot be had launches are made."""
+    """A recording allocates memory. If that fails, launches are made instead."""
     x, y = np.ones((64, 64)), np.ones((64, 64))
     f, (a, b) = recorded(), on_card(x, y)
     want = several(x, y)
@@ -333,7 +335,7 @@ def test_memory_that_there_is_not_is_no_reason_to_fail():
 
 
 def test_programs_have_the_same_bits():
-    """Three calls with graphs and without, each with results of its own."""
+    """Three calls with and without graphs; the results of each call are separate arrays."""
 
     def outcomes(program, graphs):
         n = sorted(program.sizes)[0]
@@ -360,7 +362,7 @@ def test_programs_have_the_same_bits():
 
 
 class Recorder(Card):
-    """Streams of recordings and recordings are numbers; `failing` is the method that raises."""
+    """A device whose streams and recordings are numbers; `failing` names the method that raises."""
 
     name, doc = "recorder", "memory of ctypes, and a list of what was asked"
 
@@ -458,7 +460,7 @@ def test_a_device_of_python_records(recorder):
 
 @pytest.mark.parametrize("name", ["record_begin", "launch to be kept", "record_end", "replay", "record_close"])
 def test_a_method_of_recordings_raises(recorder, name):
-    """One warning, launches from then on, the same results, and nothing is left; what closing raises nobody is told."""
+    """One warning, then launches with the same results, and nothing leaks. Errors of record_close are ignored."""
     f, (x, y) = recorded_there(), given()
     want, (a, b) = several(x, y), on_recorder(x, y)
     f(a, b)

@@ -1,4 +1,4 @@
-"""Arrays of the dummy device that several processes have: run by test_devices.py beside check_dummy.py."""
+"""Tests arrays of the dummy device that are shared between processes. Run by test_devices.py like check_dummy.py."""
 
 import contextlib
 import gc
@@ -41,7 +41,7 @@ for line in sys.stdin:
 
 @pytest.fixture(scope="module")
 def other():
-    """Another process that has the device: asks it one line, returns its answer."""
+    """Another process that has the device: sends it one line, returns its answer."""
     child = subprocess.Popen([sys.executable, "-c", OTHER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def ask(word, data=""):
@@ -87,7 +87,7 @@ def test_what_a_handle_refuses(other):
     with pytest.raises(TypeError, match="takes the bytes of a handle, not str"):
         cinductor.from_ipc_handle("text")
     fields = json.loads(handle.removeprefix(sharing.MARK))
-    cinductor.synchronize(DEVICE)  # memory goes back in the order of the stream
+    cinductor.synchronize(DEVICE)  # memory is freed in stream order
     for change, said in (
         ({"version": 2}, "a handle of version 2; 1 is understood"),
         ({"device": "gpu"}, "there is no device 'gpu'"),
@@ -120,7 +120,7 @@ def test_what_a_handle_refuses(other):
 
 
 def plain_device():
-    """A device of Python, whose memory is its own."""
+    """A device in Python with memory that cannot be shared."""
     from check_dummy import Card
 
     card = Card()
@@ -146,7 +146,7 @@ def test_sharing_that_fails(name, error):
 
 
 def test_memory_that_cannot_be_waited_for_stays():
-    """Until the device answers again: a stream may still be writing there."""
+    """If waiting fails, memory is not freed until the device works again, because a stream may still write to it."""
     for answers in (cinductor.synchronize, lambda device: cinductor.to_device(np.arange(3.0), device, shared=True)):
         late = cinductor.to_device(np.arange(1e5), DEVICE, shared=True)
         cinductor.synchronize(DEVICE)

@@ -1,4 +1,4 @@
-"""A compiler from outside the tree: run by test_devices.py in a process of its own."""
+"""Tests a compiler that is registered from outside of the tree. test_devices.py runs this file in its own process."""
 
 import cinductor_scratchpad as scratchpad
 import numpy as np
@@ -41,7 +41,7 @@ def test_rows_lie_in_the_scratchpad():
     assert "(pad + 0)" in source.source and "memory[0]" in source.source and "proc k0" in source.procs
     np.testing.assert_allclose(source.result, softmax(X), rtol=1e-14)
     assert 0 < scratchpad.most_used() <= 16384
-    wide = np.ones((2, 5000))  # a row that has no place there is memory
+    wide = np.ones((2, 5000))  # a row does not fit into the scratchpad
     np.testing.assert_allclose(cinductor.compile(softmax, device=DEVICE, options=ALWAYS)(wide), softmax(wide))
     assert scratchpad.most_used() <= 16384
 
@@ -71,7 +71,7 @@ def test_a_kernel_takes_no_more_arrays(limit):
     said = explained(two_results, *three)
     assert said.kernels.count("for i0<") == 2
     assert "are not fused: together they touch 5 arrays, and a kernel takes 4" in said.kernels
-    limit("max_buffers", 2)  # what one loop touches is not parted: the program runs on the host
+    limit("max_buffers", 2)  # a loop's buffers are not split: the program runs on the host
     said = explained(lambda a, b, c: a + b, *three)
     assert "a loop touches 3 arrays, and a kernel of device scratchpad takes 2" in said.why_host
 
@@ -115,7 +115,7 @@ def test_an_index_out_of_range():
 
 
 def test_programs():
-    """Some of tests/programs; what the core cannot do runs on the host and says why."""
+    """Some of tests/programs; parts that the core cannot run are run on the host, with the reason."""
     refused = []
     for program in list(all_programs.load().values())[::25]:
         compiled = cinductor.compile(program.function, device=DEVICE, options=ALWAYS)

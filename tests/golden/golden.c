@@ -3,8 +3,11 @@
  *   golden FILE
  *   golden variants FILE...   for each kernel that the GPU makes of the program: its variants, which are
  *                             of its own text, have its procs but for ranges of symbols
+ *   golden costs FILE...      for each proc that the GPU makes of a graph: its accesses of global
+ *                             memory, their bytes, operations and barriers
  *
- * The file: lines of `# word: value` (passes: those to run, `all` for the pipeline; dump: the
+ * The file: lines of `# word: value` (passes: those to run, `all` for the pipeline; loop_passes: those over loops to run before
+ * loops are printed, the others do not run; dump: the
  * levels to print, graph when not given, `expand` for procs before the first pass; fusion, trees,
  * short_rows, tiles, splits, templates, batches, pools, device_memory, records: 0 or 1;
  * online: bytes of a row from which on reductions of it are one walk, scans: rows up to which scans are in parts; choices: as the option has them), then a graph, loops, kernels or procs as text. What stands
@@ -27,6 +30,7 @@
 #include "lower/lower.h"
 #endif
 #ifdef GOLDEN_SCHEDULE
+#include "loops/loops.h"
 #include "schedule/schedule.h"
 #endif
 #ifdef GOLDEN_WRAPPER
@@ -41,6 +45,7 @@
 typedef struct Run {
     const char *text;   /* the program */
     const char *passes; /* comma-separated, "" for none */
+    const char *loop_passes; /* before the loops are printed; "": all, after that */
     const char *dump;
     const char *device, *backend, *choices;
     bool fusion, trees, short_rows, tiles, splits, templates, batches, pools, device_memory, records;
@@ -48,6 +53,7 @@ typedef struct Run {
     CiGraph *graph;
     CiLoops *loops;
     CiKernels *kernels;
+    const CiTarget *target;
 } Run;
 
 /* The value of a header line, or what it is when it does not stand there. */
@@ -227,6 +233,26 @@ make_target(CiContext *ctx, const Run *run)
 }
 #endif
 
+/* Runs the passes over loops; with the header loop_passes only those that it lists. */
+static void
+rewrite_loops(CiContext *ctx, Run *run)
+{
+#ifdef GOLDEN_SCHEDULE
+    CiLoopOptions options = {
+        .fusion = run->fusion, .has_device_memory = run->device_memory, .library_threads = 1};
+    CiText skip = ci_text_new(ctx);
+    run->target = make_target(ctx, run);
+    for (int k = 0; k < ci_loop_pass_count(); k++)
+        if (*run->loop_passes && !has_word(run->loop_passes, ci_loop_pass_at(k)->name))
+            ci_text_add(&skip, "%s,", ci_loop_pass_at(k)->name);
+    CiLoopPlan plan = {.verify = true, .skip = skip.data};
+    if (run->loops)
+        ci_loop_passes_run(run->loops, run->target, &options, &plan);
+#else
+    (void)ctx, (void)run;
+#endif
+}
+
 static void
 make_kernels(CiContext *ctx, Run *run)
 {
@@ -234,12 +260,11 @@ make_kernels(CiContext *ctx, Run *run)
     CiScheduleOptions options = {.fusion = run->fusion,
                                  .has_device_memory = run->device_memory,
                                  .reuse = true,
-                                 .fusion_limit = INT64_MAX,
-                                 .library_threads = 1};
+                                 .fusion_limit = INT64_MAX};
     if (is_of_level(run->text, "kernels"))
-        run->kernels = ci_kernels_parse(ctx, run->text, make_target(ctx, run));
+        run->kernels = ci_kernels_parse(ctx, run->text, run->target);
     else
-        run->kernels = ci_schedule(run->loops, make_target(ctx, run), &options);
+        run->kernels = ci_schedule(run->loops, run->target, &options);
 #endif
     if (!run->kernels)
         ci_fail(ctx, CI_ERR_UNSUPPORTED, "this build has no scheduler");
@@ -404,10 +429,14 @@ run_levels(CiContext *ctx, void *arg)
         return;
     if (!is_kernels)
         make_loops(ctx, run);
+    if (*run->loop_passes)
+        rewrite_loops(ctx, run);
     if (has_word(run->dump, "loops"))
         show_loops(ctx, run);
     if (!has_kernels)
         return;
+    if (!*run->loop_passes)
+        rewrite_loops(ctx, run);
     make_kernels(ctx, run);
     show_kernels(ctx, run);
     show_statements(ctx, run);
@@ -505,6 +534,68 @@ check_variants(void *arg, const CiKernel *kernel)
 }
 #endif
 
+/* ---- costs of the GPU's kernels ---- */
+
+#ifdef GOLDEN_DEVICE
+/* What one point of a proc does, counted in its statements: the iterations of its serial loops are
+ * not, so a number says that a text has changed and not how long it runs. */
+typedef struct Costs {
+    int loads, stores, bytes, barriers, operations;
+} Costs;
+
+static void
+count_access(Costs *costs, const CiProc *proc, const CiStmt *stmt)
+{
+    bool is_store = stmt->kind == CI_STMT_store;
+    CiType type = is_store ? proc->types[stmt->args[0]] : stmt->type;
+    if (stmt->at.memory->space != CI_SPACE_global)
+        return;
+    costs->loads += !is_store;
+    costs->stores += is_store;
+    costs->bytes += (int)ci_dtype_size(stmt->at.memory->dtype) * type.lanes;
+}
+
+static void
+count_block(Costs *costs, const CiProc *proc, const CiStmts *block)
+{
+    for (const CiStmt *stmt = block->first; stmt; stmt = stmt->next) {
+        bool is_access = stmt->kind == CI_STMT_store || (stmt->kind == CI_STMT_let && stmt->at.memory);
+        if (is_access)
+            count_access(costs, proc, stmt);
+        else if (stmt->kind == CI_STMT_let && ci_op_kind(stmt->op) == CI_OPKIND_pointwise)
+            costs->operations++;
+        costs->barriers += stmt->kind == CI_STMT_barrier;
+        count_block(costs, proc, &stmt->body);
+        count_block(costs, proc, &stmt->other);
+    }
+}
+#endif
+
+static void
+run_costs(CiContext *ctx, void *arg)
+{
+#ifdef GOLDEN_DEVICE
+    Run *run = arg;
+    run->device = "cuda";
+    run->backend = "interp";
+    run->device_memory = run->splits = run->templates = true;
+    run->graph = ci_graph_parse(ctx, run->text);
+    run_passes(ctx, run);
+    make_loops(ctx, run);
+    rewrite_loops(ctx, run);
+    make_kernels(ctx, run);
+    const CiProcs *procs = ci_cuda_lower(run->kernels, true, true);
+    for (int k = 0; k < procs->nprocs; k++) {
+        Costs costs = {0};
+        count_block(&costs, procs->procs[k], &procs->procs[k]->body);
+        printf("%s loads %d stores %d bytes %d operations %d barriers %d\n", procs->procs[k]->name,
+               costs.loads, costs.stores, costs.bytes, costs.operations, costs.barriers);
+    }
+#else
+    (void)ctx, (void)arg;
+#endif
+}
+
 /* The number of kernels that have variants. */
 static void
 run_variants(CiContext *ctx, void *arg)
@@ -523,6 +614,7 @@ run_variants(CiContext *ctx, void *arg)
         run_passes(ctx, run);
     }
     make_loops(ctx, run);
+    rewrite_loops(ctx, run);
     make_kernels(ctx, run);
     Variants v = {ctx, run->kernels, ci_cuda_lower(run->kernels, true, true), 0};
     ci_cuda_visit_kernels(run->kernels, check_variants, &v);
@@ -542,6 +634,7 @@ read_file(CiContext *ctx, Run *run, const char *file)
     run->text = ci_copy_text(ctx, file, end ? (size_t)(end - file) + 1 : strlen(file));
     const char *head = run->text;
     run->passes = find_header(ctx, head, "passes", "");
+    run->loop_passes = find_header(ctx, head, "loop_passes", "");
     run->dump = find_header(ctx, head, "dump",
                             is_of_level(head, "kernels") ? "source"
                             : is_of_level(head, "loops") ? "loops"
@@ -586,11 +679,11 @@ main(int argc, char **argv)
 {
     if (argc < 2)
         return 2;
-    bool is_of_variants = !strcmp(argv[1], "variants");
-    for (int k = 1 + is_of_variants; k < argc; k++) {
+    bool is_of_variants = !strcmp(argv[1], "variants"), is_of_costs = !strcmp(argv[1], "costs");
+    for (int k = 1 + (is_of_variants || is_of_costs); k < argc; k++) {
         if (argc > 2)
             printf("=== %s\n", argv[k]);
-        if (!show_file(argv[k], is_of_variants ? run_variants : run_levels)) {
+        if (!show_file(argv[k], is_of_variants ? run_variants : is_of_costs ? run_costs : run_levels)) {
             fprintf(stderr, "usage: golden FILE...\n");
             return 2;
         }

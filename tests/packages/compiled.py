@@ -1,12 +1,15 @@
-"""A pytest plugin: before tests are collected, the functions of packages are compiled where they are
-defined and wherever they are known by another name; what becomes of each test is written down.
+"""A pytest plugin that compiles the functions of packages before tests are collected, and records the result of each
+test.
 
-CINDUCTOR_PACKAGES_COMPILE: packages, with commas between; none: nothing is compiled.
-CINDUCTOR_PACKAGES_METHODS: "1" has methods of their classes compiled, too.
-CINDUCTOR_PACKAGES_CALLS: "1" has functions compiled that call theirs, which capture knows or does not.
-CINDUCTOR_PACKAGES_LOG: a file that gets a line of JSON when a test begins, and when it has ended.
-CINDUCTOR_PACKAGES_DONE: a file with a test's name in each line; these are not run.
-CINDUCTOR_PACKAGES_ONLY: the same; only these are run.
+A function is replaced where it is defined and wherever another module has imported it. Settings come from the
+environment:
+
+CINDUCTOR_PACKAGES_COMPILE: packages, separated by commas; if unset, nothing is compiled.
+CINDUCTOR_PACKAGES_METHODS: "1" also compiles the methods of their classes.
+CINDUCTOR_PACKAGES_CALLS: "1" compiles functions that call the packages' functions, instead of these.
+CINDUCTOR_PACKAGES_LOG: a file that gets a line of JSON when a test begins, and when it ends.
+CINDUCTOR_PACKAGES_DONE: a file with the name of a test in each line; these are not run.
+CINDUCTOR_PACKAGES_ONLY: a file of the same format; only these are run.
 """
 
 from __future__ import annotations
@@ -23,14 +26,14 @@ from typing import Any
 
 import cinductor
 
-DISPATCHER = "_ArrayFunctionDispatcher"  # of NumPy's, around a function
+DISPATCHER = "_ArrayFunctionDispatcher"  # NumPy's wrapper around a function
 LEFT = frozenset({"__new__", "__init_subclass__", "__class_getitem__", "__getattribute__"})
-MOST_DEPTH = 4  # of tables in a module
+MOST_DEPTH = 4  # nesting of tables in a module that is searched
 LEFT_MODULES = ("tests", "testing", "conftest", "setup", "__main__")
 
 
 def modules_of(package: str) -> list[types.ModuleType]:
-    """A package with the modules in it, but its tests."""
+    """A package with its modules, without its tests."""
     found = [importlib.import_module(package)]
     for info in pkgutil.walk_packages(getattr(found[0], "__path__", ()), package + "."):
         if any(part in LEFT_MODULES for part in info.name.split(".")):
@@ -50,7 +53,7 @@ def function_in(value: Any) -> Any:
 
 
 def calling(value: Any) -> Any:
-    """A function that does what a call of the value does."""
+    """A function that only calls the value."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         return value(*args, **kwargs)
@@ -59,7 +62,7 @@ def calling(value: Any) -> Any:
 
 
 def compile_functions(packages: list[str], methods: bool = False, calls: bool = False) -> int:
-    """Compiles the functions of the packages; how many."""
+    """Compile the functions of the packages; return their number."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         modules = [m for p in packages for m in modules_of(p)]
@@ -80,7 +83,7 @@ def compile_functions(packages: list[str], methods: bool = False, calls: bool = 
 
 
 def put_everywhere(made: dict[int, tuple[Any, Any]], roots: set[str]) -> None:
-    """Each function's names in modules are the compiled one's from now on."""
+    """Replace each function by its compiled version under all its names in modules."""
     for name, module in list(sys.modules.items()):
         if name.partition(".")[0] not in roots or module is None:
             continue
@@ -91,8 +94,8 @@ def put_everywhere(made: dict[int, tuple[Any, Any]], roots: set[str]) -> None:
 
 
 def replaced(made: dict[int, tuple[Any, Any]], value: Any, depth: int = 0) -> Any:
-    """A value with the compiled functions in the place of the others, in tables of a module as well:
-    packages compare what they find there. Keys are there by both names.
+    """A value in which functions are replaced by compiled ones, also in tables of a module, because packages compare
+    what they find there. A function used as a key is present as both.
     """
     if id(value) in made and made[id(value)][0] is value:
         return made[id(value)][1]
@@ -113,7 +116,7 @@ def replaced(made: dict[int, tuple[Any, Any]], value: Any, depth: int = 0) -> An
 
 
 def compile_methods(cls: type) -> int:
-    """Compiles the methods of a class; how many."""
+    """Compile the methods of a class; return their number."""
     found = {n: f for n, f in vars(cls).items() if type(f) is types.FunctionType and n not in LEFT}
     count = 0
     for name, fn in found.items():
@@ -126,7 +129,7 @@ def compile_methods(cls: type) -> int:
 
 
 class Log:
-    """Writes down which test begins and how it ends."""
+    """Writes a line when a test begins and when it ends."""
 
     def __init__(self, path: str) -> None:
         self.file = open(path, "a", encoding="utf-8", buffering=1)  # noqa: SIM115
@@ -160,7 +163,7 @@ def why_of(report: Any) -> str:
 
 
 def lines_of(variable: str) -> set[str] | None:
-    """The lines of a file that a variable of the environment names."""
+    """The lines of the file named by an environment variable."""
     path = os.environ.get(variable)
     if not path:
         return None

@@ -1,12 +1,11 @@
-"""Runs the tests of public packages, plain and with the packages' functions compiled, and tells
-which fail, hang or crash only then.
+"""Runs the tests of public packages with and without the packages' functions compiled, and reports the tests that
+fail, hang or crash only when compiled.
 
     python tests/packages/run.py [--only-failing] [SUITE ...]
 
-Each run is a process of its own; one that hangs or crashes is begun again after the test that
-did it. Exits with 1 where a test that `known.txt` does not list fails only when compiled. With
---only-failing, only what fails compiled is run plain: faster, and as good where tests do not
-depend on one another.
+Each run is a separate process. If it hangs or crashes, it is restarted after the test that was running. The exit
+status is 1 if a test that `known.txt` does not list fails only when compiled. With --only-failing, only the tests
+that failed compiled are run uncompiled. This is faster, and equivalent if tests do not depend on one another.
 """
 
 from __future__ import annotations
@@ -23,20 +22,20 @@ import numpy as np
 from suites import SUITES, Suite
 
 HERE = pathlib.Path(__file__).parent
-TIMEOUT = 300  # seconds of one test, on a machine that does other things, too
+TIMEOUT = 300  # seconds per test, on a machine that is busy
 MOST_RESTARTS = 40
 BAD = ("failed", "hang", "crash")
 
 
 def known() -> dict[str, str]:
-    """Tests that are known to fail when compiled, with the reason why that is right."""
+    """Tests that are known to fail when compiled, with the reason why this is correct."""
     rows = (HERE / "known.txt").read_text(encoding="utf-8").splitlines()
     pairs = (row.split("  # ") for row in rows if row and not row.startswith("#"))
     return {test.strip(): why.strip() for test, why in pairs}
 
 
 class Run:
-    """One run of a suite: what became of its tests."""
+    """One run of a suite, with the result of each test."""
 
     def __init__(self, suite: Suite, is_compiled: bool, only: list[str] | None = None) -> None:
         self.suite, self.is_compiled, self.only = suite, is_compiled, only
@@ -45,7 +44,7 @@ class Run:
         self.ended: set[str] = set()
 
     def run(self) -> Run:
-        """Runs it, again after each test that ends the process."""
+        """Run the suite; restart after each test that ends the process."""
         with tempfile.TemporaryDirectory() as folder:
             for _ in range(MOST_RESTARTS):
                 if self.once(pathlib.Path(folder)) is None:
@@ -53,14 +52,14 @@ class Run:
         return self
 
     def once(self, folder: pathlib.Path) -> str | None:
-        """One process; the test that ended it."""
+        """Run one process. Return the test that ended it."""
         log, done, only = (folder / n for n in ("log", "done", "only"))
         log.write_text("")
         done.write_text("\n".join(self.ended))
         env = {
             **os.environ,
             "PYTHONPATH": str(HERE),
-            "CINDUCTOR_CACHE_DIR": str(folder / "cache"),  # nothing is known of an earlier run
+            "CINDUCTOR_CACHE_DIR": str(folder / "cache"),  # nothing is reused from an earlier run
             "CINDUCTOR_PACKAGES_LOG": str(log),
             "CINDUCTOR_PACKAGES_DONE": str(done),
             "CINDUCTOR_PACKAGES_COMPILE": ",".join(self.suite.compiled if self.is_compiled else ()),
@@ -87,7 +86,7 @@ class Run:
         ]
 
     def read(self, log: pathlib.Path, made: subprocess.CompletedProcess[str]) -> str | None:
-        """Reads the log of a process; the test that it did not outlive."""
+        """Read the log of a process. Return the test during which it ended."""
         began: list[str] = []
         for line in log.read_text(encoding="utf-8").splitlines():
             row = json.loads(line)
@@ -113,7 +112,8 @@ class Run:
 
 
 def newly_failing(name: str, only_failing: bool) -> tuple[int, list[tuple[str, str, str]]]:
-    """How many tests of a suite passed plain, and which fail compiled only: name, how, why."""
+    """The number of tests of a suite that passed uncompiled, and those that fail only when compiled: name, how, why.
+    """
     suite = SUITES[name]
     compiled = Run(suite, True).run()
     bad = compiled.bad()

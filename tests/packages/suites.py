@@ -1,4 +1,4 @@
-"""The suites: which modules have their functions compiled, and which tests are run then."""
+"""The table of suites: the modules whose functions are compiled, and the tests that are then run."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ class Suite(NamedTuple):
 
     compiled: tuple[str, ...]
     tests: tuple[str, ...]
-    methods: bool = False  # those of classes are compiled, too
-    calls: bool = False  # not the functions are compiled, but functions that call them
-    leaves: str = ""  # an expression for -k: tests that say nothing here
+    methods: bool = False  # methods of classes are compiled, too
+    calls: bool = False  # functions that call them are compiled instead of the functions
+    leaves: str = ""  # an expression for -k that deselects tests without meaning here
 
 
 SUITES = {
@@ -25,7 +25,7 @@ SUITES = {
         ("numpy.lib",),
         ("numpy.lib.tests",),
         calls=True,
-        # digitize and kaiser: what capture makes of them calls NumPy's by name, which is the compiled one
+        # digitize and kaiser: the captured code calls NumPy's function by name, which is now the compiled one
         leaves="not test_io and not test_loadtxt and not test_format and not aiser and not test_reverse",
     ),
     "numpy.polynomial": Suite(("numpy.polynomial",), ("numpy.polynomial.tests",), True),

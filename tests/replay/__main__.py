@@ -1,13 +1,13 @@
-"""Saves what one build makes of a corpus, and compares what two builds made.
+"""Saves what one build compiles and computes for a corpus of programs, and compares the files of two builds.
 
     python tests/replay save FILE [GROUP ...]     with the python of the build
-    python tests/replay compare BEFORE AFTER      shows differences by level; ends with 1 where bits differ
+    python tests/replay compare BEFORE AFTER      shows differences by level; exit status 1 if bits differ
 
-`make replay BASE=<commit>` does both, for that commit and for the tree as it is. A file has a line for each call: the
-texts of all levels that it compiled, a hash of every bit of its result and of its arguments afterwards, and how long it
-took; calls that compile nothing are timed five times, and the best counts. The group `captures` is what capture makes,
-and nothing below: graphs, guards, recipes of results, breaks and what became of loops and branches, of all programs and
-of the seeds of every generator.
+`make replay BASE=<commit>` does both, for that commit and for the current tree. A file has a line for each call:
+the texts of all compiled levels, a hash of all bits of its result and of its arguments after the call, and its
+time. Calls that compile nothing are timed five times, and the minimum is stored. The group `captures` only stores
+the results of capture, for all programs and for the seeds of every generator: graphs, guards, recipes of results,
+breaks, and the regions that loops and branches became.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-CAPTURE = ["regions", "breaks", "guards", "recipe"]  # what is no text of the core's
+CAPTURE = ["regions", "breaks", "guards", "recipe"]  # levels that are not texts of the core
 LEVELS = [*CAPTURE, "graph", "dce", "loops", "kernels", "procs", "wrapper", "source"]
-SHOWN = 3  # differences of a level that are printed
+SHOWN = 3  # differences printed per level
 ALL = ["programs", "operations", "generated", "graphs"]
 TIMED = 5
-LONGEST = 30  # seconds of a call
+LONGEST = 30  # seconds per call
 SECTION = re.compile(r"^--- (\w+)\n", re.M)
 
 
@@ -57,7 +57,7 @@ def save(path: Path, groups: list[str]) -> int:
         levels = settle(captured, groups == ["captures"])
         path.parent.mkdir(parents=True, exist_ok=True)
         dump = Dump(folder / "dump", captured)
-        gc.disable()  # a program that nobody keeps is compiled anew: when one dies is no matter of chance
+        gc.disable()  # collected at fixed points only: a program that has died is compiled again, so its death must not depend on timing
         with gzip.open(path, "wt") as out:
             print(json.dumps({"levels": levels}), file=out)
             for number, (group, case, make) in enumerate(cases(folder)):
@@ -74,8 +74,8 @@ def save(path: Path, groups: list[str]) -> int:
 
 
 def settle(captured: dict[str, list[str]], is_capture_only: bool) -> list[str]:
-    """Nothing depends on time: all pieces are compiled, none is raced. What captures make is noted.
-    Returns the levels there are.
+    """Remove every dependence on time: all pieces are compiled, none is timed against NumPy. Results of captures are
+    recorded. Returns the levels of this build.
     """
     import cinductor
     from cinductor.capture import session
@@ -83,7 +83,7 @@ def settle(captured: dict[str, list[str]], is_capture_only: bool) -> list[str]:
     try:
         from cinductor import budget
         from cinductor.capture.pieces import driver
-    except ImportError:  # a build of before there were these
+    except ImportError:  # a build without these functions
         from cinductor import race as budget
         from cinductor.capture import driver
 
@@ -154,7 +154,7 @@ def run_case(make: Any, options: dict[str, Any], dump: Dump, is_timed: bool) -> 
 
 
 def without_places(text: str) -> str:
-    """A text without addresses and folders: the same from process to process, and from tree to tree."""
+    """A text without addresses and folders, so that it does not depend on the process and the tree."""
     return re.sub(r"\b0x[0-9a-f]{6,}\b|/(?:[\w.-]+/)+(?=\w+\.py\b)", "", text)
 
 
@@ -172,7 +172,7 @@ def outcome(call: Any) -> tuple[Any, str | None]:
         return call(), None
     except (KeyboardInterrupt, SystemExit):
         raise
-    except BaseException as error:  # a check that fails is no Exception
+    except BaseException as error:  # a failed check is not an Exception
         return None, f"{type(error).__name__}: {error}"
     finally:
         signal.alarm(0)
@@ -185,7 +185,7 @@ def timed(call: Any) -> float:
 
 
 def sections(text: str) -> dict[str, str]:
-    """The texts of each level, those of several programs one after another."""
+    """The texts of each level; those of several programs are concatenated."""
     found: dict[str, str] = collections.defaultdict(str)
     parts = SECTION.split(text)
     for level, body in zip(parts[1::2], parts[2::2]):
@@ -194,7 +194,7 @@ def sections(text: str) -> dict[str, str]:
 
 
 def bits_of(value: Any) -> str:
-    """A hash of all that is in a value: kinds, dtypes, shapes and every bit, any NaN as one."""
+    """A hash of kinds, dtypes, shapes and all bits of a value. All NaN are equal."""
     seen = hashlib.sha256()
     note(value, seen.update, 0)
     return seen.hexdigest()[:16]
@@ -240,7 +240,7 @@ def load(path: Path) -> tuple[list[str], dict[str, Any]]:
 
 
 def compare(before: Path, after: Path) -> int:
-    """Prints what differs, the levels from the top: the first is the cause of the others."""
+    """Print the differences, the highest level first: it causes those below."""
     (levels, old), (new_levels, new) = load(before), load(after)
     print(f"{len(old)} calls before, {len(new)} after; {len(old.keys() ^ new.keys())} in one of both only")
     both = [key for key in old if key in new]
@@ -263,7 +263,7 @@ def show(what: str, differing: list[tuple[str, str, str]], count: int) -> None:
 
 
 def show_times(old: dict[str, Any], new: dict[str, Any], both: list[str]) -> None:
-    """Ratios after to before: of calls that compiled, and of calls that were there."""
+    """Ratios of times, after to before: of calls that compiled, and of later calls."""
     kinds = {"calls that compile": True, "calls of what is compiled": False}
     for kind, compiles in kinds.items():
         ratios = sorted(

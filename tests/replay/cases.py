@@ -1,7 +1,7 @@
-"""What is replayed: programs, operations, graphs and generated programs, each with its calls.
+"""The corpus of replay: programs, operations, graphs and generated programs, each with its calls.
 
-A case is a name and a function that makes a list of (what a call is, a callable of no arguments that makes it).
-Everything is the same from process to process and from build to build.
+A case is a name and a function that returns a list of (description of a call, callable that makes the call). Cases
+must not depend on the process or the build.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ CAPTURED: dict[str, dict[str, Any]] = {
 }
 FUZZED = {"program_generator": 60, "loop_generator": 60, "memory_generator": 40, "operand_generator": 30}
 GENERATORS = {**FUZZED, "number_generator": 30, "int_generator": 20, "state_generator": 100}
-SYMBOLS = (7, 5, 8, 6, 9)  # sizes of graphs whose symbols have no hints
+SYMBOLS = (7, 5, 8, 6, 9)  # sizes of the symbols of graphs that have no hints
 
 
 def cases(folder: Path) -> Iterator[tuple[str, str, Callable[[dict[str, Any]], Calls]]]:
-    """Every case: its group, its name and what makes its calls, given how it is compiled."""
+    """Every case: its group, its name and the function that makes its calls, given the options of compile."""
     yield from programs()
     yield from operations()
     yield from generated(folder)
@@ -55,7 +55,7 @@ def programs() -> Iterator[Any]:
 
 
 def calls_of_program(row: Any, way: dict[str, Any]) -> Calls:
-    """At three sizes, and at the first once more: a later call of a program that is there."""
+    """Three sizes, then the first again, which needs no compile."""
     import cinductor
 
     compiled = cinductor.compile(row.function, **way)
@@ -90,7 +90,7 @@ def calls_of_ufunc(ufunc: Any, way: dict[str, Any]) -> Calls:
 
 
 def calls_of_reduction(name: str, way: dict[str, Any]) -> Calls:
-    """Over all and over each axis, where the shapes make different code: rows, columns, few, many."""
+    """Over all axes and over each axis, with shapes that make different code: rows, columns, few, many."""
     import cinductor
 
     def reduce(x: Any) -> Any:
@@ -116,7 +116,7 @@ def generated(folder: Path) -> Iterator[Any]:
 
 
 def captures(folder: Path) -> Iterator[Any]:
-    """For what capture makes alone: programs, and the seeds of every generator."""
+    """Cases for which only capture is compared: programs, and the seeds of every generator."""
     for _, name, make in programs():
         yield "captures", name, make
     for module, count in GENERATORS.items():
@@ -155,7 +155,7 @@ def calls_of_seed(module: str, seed: int, folder: Path, way: dict[str, Any]) -> 
 
 # --- golden graphs ---
 
-NOT_RUN = ("kernels ", "device: cuda", "= empty(")  # of the last the results are not defined
+NOT_RUN = ("kernels ", "device: cuda", "= empty(")  # results of graphs with an empty array are undefined
 GRAPH = re.compile(r"^graph (\S+)\((.*)\) \{$", re.M)
 INPUT = re.compile(r"in\d+: (python )?(\w+)\[([^\]]*)\]")
 SYMBOL = re.compile(r"(\w+) in \[([^,]*), [^)\]]*[)\]](?: from (\S+) (\d+))?(?: hint (\d+))?")
@@ -171,7 +171,7 @@ def graphs() -> Iterator[Any]:
 
 
 def calls_of_graph(head: str, way: dict[str, Any]) -> Calls:
-    """The graph on arrays of its inputs' dtypes and sizes; of symbols the hints are the values."""
+    """The graph on arrays of its inputs' dtypes and sizes. Symbols have the values of their hints."""
     from cinductor import _core
 
     if way.get("dynamic"):
@@ -186,7 +186,7 @@ def calls_of_graph(head: str, way: dict[str, Any]) -> Calls:
     for python, dtype, sizes in INPUT.findall(found[2]):
         extents = [s.strip() for s in sizes.split(",") if s.strip()]
         if not all(s in values or s.isdigit() for s in extents):
-            return []  # a size that is computed of symbols
+            return []  # a size that is computed from symbols
         shape = tuple(values[s] if s in values else int(s) for s in extents)
         array = np.asarray(rng.random(shape) * 4).astype(NAMES[dtype])
         inputs.append(array.item() if python else array)

@@ -1,14 +1,14 @@
-"""Compares what torch.compile(backend=cinductor) gives with eager: values, strides, shared memory, effects, gradients.
+"""Compares torch.compile(backend=cinductor) with eager: values, strides, shared memory, effects, gradients.
 
-Test modules import it before torch: without torch they are skipped. `torch._C` is asked for, because this folder
-itself is found as `torch` where no torch is installed.
+Test modules import this module before torch: if torch is not installed, they are skipped. It imports `torch._C`,
+because this folder is itself importable as `torch` if torch is not installed.
 """
 
 import copy
 import os
 import warnings
 
-# Small graphs on one thread: teams of threads that spin would only wait for each other.
+# The graphs are small, so one thread: spinning thread teams would only wait for each other.
 os.environ["OMP_NUM_THREADS"] = "1"
 
 import pytest
@@ -16,16 +16,20 @@ import pytest
 pytest.importorskip("torch._C", reason="torch is not installed: make test-torch")
 
 import torch  # noqa: E402
+import torch._functorch.config  # noqa: E402
 from torch.utils._pytree import tree_leaves  # noqa: E402
 
 import cinductor.torch  # noqa: E402
+
+# Each test compiles, whatever an earlier run has left on the disk.
+torch._functorch.config.enable_autograd_cache = False
 
 TOLERANCES = {torch.float32: 2e-5, torch.float64: 1e-9, torch.complex64: 2e-5}
 NARROW = {torch.bfloat16: 2e-2, torch.float16: 4e-3}
 
 
 def compiled(fn, strict=True, **more):
-    """The function or module by cinductor; a graph that is refused or fails raises, unless not strict."""
+    """The function or module compiled by cinductor. With strict, a refused or failed graph raises."""
     torch._dynamo.reset()
     return torch.compile(fn, backend=cinductor.torch.backend, options={"strict": strict}, **more)
 
@@ -49,7 +53,7 @@ def same_values(got, wanted, tolerance=None):
 
 
 def memory(tensors):
-    """For each tensor the number of the first one that shares its storage, and its offset from that one."""
+    """For each tensor: the number of the first tensor that shares its storage, and its offset from that one."""
     tensors = [t for t in tensors if t.numel()]
     keys = [t.untyped_storage().data_ptr() for t in tensors]
     first = [keys.index(k) for k in keys]
@@ -75,7 +79,7 @@ def outcome(fn, make, backward):
 
 
 def check(fn, fast, make, backward=False, tolerance=None):
-    """One call of each, compared."""
+    """Call both once and compare."""
     wanted, got = outcome(fn, make, backward), outcome(fast, make, backward)
     if isinstance(wanted[0], type):
         assert got[:2] == wanted[:2]
@@ -92,9 +96,8 @@ def check(fn, fast, make, backward=False, tolerance=None):
 
 
 def agree(fn, *makes, backward=False, strict=True, tolerance=None, **more):
-    """Calls the compiled function with arguments of each maker, and compares with eager.
-
-    A module is copied, so that both start with the same parameters and buffers, which are compared, too.
+    """Call the compiled function with the arguments of each maker, and compare with eager. A module is copied, so
+    that both start with the same parameters and buffers, which are compared, too.
     """
     if isinstance(fn, torch.nn.Module):
         other = copy.deepcopy(fn)

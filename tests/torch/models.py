@@ -1,4 +1,4 @@
-"""Small models of the kinds that are trained and served, each with a maker of its inputs."""
+"""Small models of the kinds that are trained and served, each with a function that makes its inputs."""
 
 import math
 
@@ -111,7 +111,7 @@ class Decoder(nn.Module):
         return self.finish(x, F.scaled_dot_product_attention(q, k, v, is_causal=True))
 
     def step(self, tokens, at, keys, values):
-        """One token after those whose keys and values are in the caches, which are written."""
+        """Process one token, given the cached keys and values of those before; the caches are written."""
         x = self.table(tokens)
         q, k, v = self.heads(x, at)
         keys.index_copy_(2, at, k)
@@ -122,7 +122,7 @@ class Decoder(nn.Module):
 
 
 class Recurrent(nn.Module):
-    """An LSTM by its equations."""
+    """An LSTM, written out by its equations."""
 
     def __init__(self):
         super().__init__()
@@ -138,7 +138,7 @@ class Recurrent(nn.Module):
 
 
 class Graph(nn.Module):
-    """Messages along edges, added up at the nodes they go to."""
+    """Sends messages along edges and sums them at the target nodes."""
 
     def __init__(self):
         super().__init__()

@@ -1,12 +1,14 @@
 """Runs torch's own op database through the emitter: each op's samples, compiled and compared with eager.
 
-As a program: opinfo.py [--dtypes float32,int64] [--ops REGEX] [--samples N] [--shard K/N]
+As a program: opinfo.py [--dtypes float32,int64] [--ops REGEX] [--samples N] [--shard K/N] [--backward]
 """
 
 from __future__ import annotations
 
 import argparse
 import collections
+import functools
+import itertools
 import re
 import sys
 import traceback
@@ -14,14 +16,10 @@ import warnings
 from typing import Any
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensorMode
-from torch.fx.experimental.proxy_tensor import make_fx
+from functorch.compile import aot_function
 from torch.testing._internal.common_methods_invocations import op_db
 
-from cinductor.torch import rows
-from cinductor.torch.emit import Emitter
-from cinductor.torch.entry import compile_fx
-from cinductor.torch.values import Refused
+from cinductor.torch import entry
 
 DTYPES = {name: getattr(torch, name) for name in ("float32", "bfloat16", "int64", "bool", "complex64", "float16", "float64", "int8", "int32", "uint8")}
 
@@ -31,19 +29,17 @@ UNTRACED = ("DataDependentOutputException", "DynamicOutputShapeException", "Unsu
 OPEN = r"empty|rand|dropout|bernoulli|multinomial|normal|cauchy|exponential|geometric|uniform|fractional|rrelu|jiterator|multi_head_attention"
 
 
-def graph_of(function: Any, tensors: list[torch.Tensor]) -> torch.fx.GraphModule:
-    """The functional ATen graph of a function of tensors."""
-    functional = torch.func.functionalize(function, remove="mutations_and_views")
-    with FakeTensorMode(allow_non_fake_inputs=True):
-        return make_fx(functional, decomposition_table=rows.decompositions(), tracing_mode="fake", _allow_non_fake_inputs=True)(*tensors)
+def compiled(function: Any) -> tuple[Any, list[Any]]:
+    """The function through AOTAutograd, and the list that its artifacts are added to."""
+    made, more = [], entry.compilers({"numerics": "close"}, False)
+    for kind in ("fw_compiler", "bw_compiler", "inference_compiler"):
+        more[kind] = functools.partial(keep, made, more[kind])
+    return aot_function(function, **more), made
 
 
-def run(function: Any, tensors: list[torch.Tensor]) -> tuple[list[Any], list[tuple[str, str, str]]]:
-    """The function's results by cinductor, and what became of each node. Raises Refused."""
-    gm = graph_of(function, tensors)
-    Emitter(gm, "probe", rows.row_of).run()
-    artifact = compile_fx(gm, tensors, name="opinfo", options={"numerics": "close"}, is_strict=True)
-    return artifact([t.clone() for t in tensors]), artifact.nodes
+def keep(made: list[Any], compiler: Any, gm: Any, inputs: Any) -> Any:
+    made.append(compiler(gm, inputs))
+    return made[-1]
 
 
 def split(sample: Any) -> tuple[list[torch.Tensor], Any]:
@@ -59,12 +55,24 @@ def split(sample: Any) -> tuple[list[torch.Tensor], Any]:
     return tensors, arguments
 
 
-def check(op: Any, dtype: torch.dtype, most: int) -> collections.Counter:
+def called(function: Any, tensors: list[torch.Tensor], backward: bool) -> list[Any]:
+    """The results with fresh copies of the tensors; with backward the gradients that eager has, too."""
+    torch.manual_seed(1)
+    copies = [t.detach().clone().requires_grad_(t.requires_grad and backward) for t in tensors]
+    with torch.set_grad_enabled(backward):
+        made = list(function(*copies))
+    if backward:
+        total = sum(m.abs().sum() for m in made if m.requires_grad)
+        if isinstance(total, torch.Tensor):
+            total.backward()
+        made = [m.detach() for m in made] + [c.grad for c in copies]
+    return made
+
+
+def check(op: Any, dtype: torch.dtype, most: int, backward: bool = False) -> collections.Counter:
     """Counts of what became of an op's samples; raises AssertionError for a wrong result."""
     counts: collections.Counter = collections.Counter()
-    for k, sample in enumerate(op.sample_inputs("cpu", dtype, requires_grad=False)):
-        if k == most:
-            break
+    for sample in itertools.islice(op.sample_inputs("cpu", dtype, requires_grad=backward), most):
         tensors, arguments = split(sample)
         if not tensors:
             continue
@@ -75,35 +83,59 @@ def check(op: Any, dtype: torch.dtype, most: int) -> collections.Counter:
             made = sample.output_process_fn_grad(made)
             return [x for x in torch.utils._pytree.tree_leaves(made) if isinstance(x, torch.Tensor)]
 
-        try:
-            wanted = function(*[t.clone() for t in tensors])
-        except Exception:
-            counts["eager raises"] += 1
-            continue
-        try:
-            made, nodes = run(function, tensors)
-        except Refused:
-            counts["refused"] += 1
-            continue
-        except Exception as error:
-            if type(error).__name__ in UNTRACED or "FakeTensor" in str(error) or "not allocated yet" in str(error):
-                counts["not traced"] += 1  # Dynamo breaks the graph there
-                continue
-            raise
-        for a, b in zip(made, wanted, strict=True):
-            torch.testing.assert_close(a, b, equal_nan=True, check_stride=False, **tolerance(dtype))
-        counts["core" if all(n[1] == "core" for n in nodes) else "library"] += 1
+        counts[outcome(function, tensors, backward, dtype)] += 1
     return counts
+
+
+def outcome(function: Any, tensors: list[torch.Tensor], backward: bool, dtype: torch.dtype) -> str:
+    """What became of one sample: "core", "library", or why it was not compiled."""
+    try:
+        wanted = called(function, tensors, backward)
+    except Exception:
+        return "eager raises"
+    fast, artifacts = compiled(function)
+    try:
+        made = called(fast, tensors, backward)
+    except Exception as error:
+        if type(error).__name__ in UNTRACED or "FakeTensor" in str(error) or "not allocated yet" in str(error):
+            return "not traced"  # Dynamo breaks the graph there
+        raise
+    assert len(made) == len(wanted)
+    for a, b in zip(made, wanted, strict=True):
+        assert (a is None) == (b is None)
+        if a is not None:
+            torch.testing.assert_close(a, b, equal_nan=True, check_stride=False, **tolerance(dtype))
+    why = {a.why for a in artifacts if a.why}
+    if why:
+        return f"refused: {' '.join(why)}"
+    return "core" if all(n[1] == "core" for a in artifacts for n in a.nodes) else "library"
 
 
 def tolerance(dtype: torch.dtype) -> dict[str, float]:
     return {"rtol": 2e-2, "atol": 2e-2} if dtype in (torch.bfloat16, torch.float16) else {}
 
 
+def report(op: Any, name: str, options: Any) -> str:
+    """Checks one op in one dtype, prints what is not wholly in the core, and says which of its samples counts."""
+    try:
+        torch.manual_seed(0)
+        counts = check(op, DTYPES[name], options.samples, options.backward)
+    except Exception as error:
+        print(f"FAILED {op.formatted_name} {name}: {type(error).__name__}: {str(error)[:300]}", flush=True)
+        if options.ops:
+            traceback.print_exc()
+        return "failed"
+    kinds = {kind.partition(":")[0] for kind in counts}
+    if kinds != {"core"}:
+        print(f"{op.formatted_name} {name}: {dict(counts)}", flush=True)
+    return next((kind for kind in ("refused", "library", "core", "not traced", "eager raises") if kind in kinds), "no samples")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--dtypes", default="float32")
     parser.add_argument("--ops", default="")
+    parser.add_argument("--backward", action="store_true", help="gradients, too")
     parser.add_argument("--samples", type=int, default=3)
     parser.add_argument("--shard", default="0/1")
     options = parser.parse_args()
@@ -111,25 +143,11 @@ def main() -> int:
     warnings.simplefilter("ignore")
     totals: collections.Counter = collections.Counter()
     for k, op in enumerate(op_db):
-        if k % shards != shard or not re.search(options.ops, op.name):
+        if k % shards != shard or not re.search(options.ops, op.name) or re.search(OPEN, op.name):
             continue
         for name in options.dtypes.split(","):
-            if DTYPES[name] not in op.dtypes:
-                continue
-            if re.search(OPEN, op.name):
-                continue
-            try:
-                torch.manual_seed(0)
-                counts = check(op, DTYPES[name], options.samples)
-                kind = max(("refused", "library", "core", "not traced"), key=lambda w: (counts[w] > 0, w == "refused", w == "library"))
-                totals[kind if sum(counts.values()) else "no samples"] += 1
-                if kind != "core":
-                    print(f"{op.formatted_name} {name}: {dict(counts)}", flush=True)
-            except Exception as error:
-                totals["failed"] += 1
-                print(f"FAILED {op.formatted_name} {name}: {type(error).__name__}: {str(error)[:300]}", flush=True)
-                if options.ops:
-                    traceback.print_exc()
+            if DTYPES[name] in (op.backward_dtypes if options.backward else op.dtypes):
+                totals[report(op, name, options)] += 1
     print(dict(totals))
     return int(totals["failed"] > 0)
 

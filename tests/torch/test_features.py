@@ -1,4 +1,6 @@
-"""What torch.compile promises beside values: aliases, mutation, sizes, random numbers, errors, effects, control flow."""
+"""Tests the features of torch.compile other than values: aliases, mutation, sizes, random numbers, errors, effects,
+control flow.
+"""
 
 import functools
 
@@ -15,7 +17,7 @@ def rand(*sizes, **more):
 
 
 def make_all(sizes, more):
-    """Tensors of these sizes, drawn after the seed is set."""
+    """Tensors of these sizes, drawn with a fixed seed."""
     return tuple(torch.randn(s, **more) for s in sizes)
 
 
@@ -68,6 +70,11 @@ def test_writes_arrive(fn):
     agree(fn, rand((4, 3)))
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+def test_a_vector_product_is_rounded_as_eager_rounds_it(dtype):
+    agree(lambda a, b: torch.linalg.cross(a, b), rand((200, 3), (200, 3), dtype=dtype), tolerance=0)
+
+
 def test_overlapping_inputs():
     def fn(a, b):
         a.add_(1)
@@ -103,6 +110,50 @@ def test_empty_and_numbers():
     agree(lambda x, y: (x.sum(), x * 2, y + 1, y.expand(0), torch.cat([x, x])), lambda: (torch.randn(0, 3), torch.tensor(2.5)))
 
 
+# ---- the cache of AOTAutograd ----
+
+
+@pytest.fixture(name="counts")
+def _counts(tmp_path, monkeypatch):
+    """Hits and misses of an empty cache, and how many graphs were emitted from real tracing."""
+    from torch._dynamo.utils import counters
+
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
+    counters.clear()
+    with torch._functorch.config.patch(enable_autograd_cache=True):
+        yield lambda: tuple(counters["aot_autograd"][f"autograd_cache_{what}"] for what in ("hit", "miss", "saved"))
+    counters.clear()
+
+
+def test_a_kept_graph_is_used_again(counts):
+    def net(x, w):
+        return torch.tanh(x @ w).relu(), F.dropout(x, 0.5, True)
+
+    make = lambda: (torch.randn(3, 4, requires_grad=True), torch.randn(4, 4, requires_grad=True))  # noqa: E731
+    agree(net, make, backward=True)
+    assert counts() == (0, 1, 1)
+    agree(net, make, backward=True)
+    assert counts() == (1, 1, 1)
+    agree(net, make, backward=True, strict=False)  # other options: another entry
+    assert counts() == (1, 2, 2)
+
+
+def test_a_kept_graph_has_its_sizes_and_guards(counts):
+    def fn(x, y):
+        return x[y.shape[0] :] * x.shape[0] + 1
+
+    for _ in range(2):
+        agree(fn, rand((10,), (3,)), rand((12,), (4,)), rand((5,), (9,)), dynamic=True)
+    hits, misses, saved = counts()
+    assert hits == misses == saved > 0
+
+
+@pytest.mark.parametrize("fn", [lambda x: twice(x) + 1, lambda x: x.add_(torch.tensor([1.0, 2.0])), lambda x: torch.cond(x.sum() > 0, torch.sin, torch.cos, (x,))])
+def test_what_may_not_be_kept_is_compiled_again(counts, fn):
+    for _ in range(2):
+        agree(fn, rand((2,)), strict=False)
+
+
 # ---- sizes ----
 
 
@@ -114,7 +165,7 @@ def test_one_graph_for_five_sizes():
 
 
 def test_sizes_that_break_a_guard():
-    """Sizes that were equal in the first call, and are not in later ones."""
+    """Sizes that are equal in the first call, but not in later ones."""
 
     def fn(a, b):
         return a + b if a.shape[0] == b.shape[0] else a.sum() + b
@@ -260,6 +311,33 @@ def test_strides_over_memory(fn):
     agree(fn, rand((4, 3)))
 
 
+def test_strides_over_memory_of_any_size():
+    """Bounds hold for the sizes of each call, not for those of the first one."""
+
+    def fn(x, y):
+        return torch.as_strided(x * 2, (y.shape[0], 2), (2, 1), 1)
+
+    agree(fn, rand((10,), (3,)), rand((20,), (4,)), rand((12,), (5,)), dynamic=True)
+    fast = compiled(fn, strict=False, dynamic=True)
+    fast(torch.randn(10), torch.randn(3))
+    with pytest.raises(RuntimeError, match="setStorage: sizes"):
+        fast(torch.randn(10), torch.randn(6))
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [
+        lambda x, y: x[y.shape[0] :] + 1,
+        lambda x, y: (x * 2)[-y.shape[0] :],
+        lambda x, y: F.pad(x, (1, x.shape[0] - y.shape[0])),
+        lambda x, y: x[: y.shape[0] // 4].sum(0),
+        lambda x, y: torch.empty_strided((y.shape[0], 3), (3, 1)).fill_(1) + y[:, None],
+    ],
+)
+def test_decisions_about_sizes_hold_in_each_call(fn):
+    agree(fn, rand((10,), (3,)), rand((12,), (4,)), rand((5,), (9,)), rand((4,), (4,)), dynamic=True)
+
+
 @pytest.mark.parametrize("divide", [torch.floor_divide, torch.remainder, torch.fmod, functools.partial(torch.div, rounding_mode="trunc")])
 @pytest.mark.parametrize("divisor", [[1, -3, 2], [1, 0, 2]])
 def test_integer_division(divide, divisor):
@@ -291,7 +369,7 @@ def cinductor_backend():
     return cinductor.torch.backend
 
 
-# ---- inputs that are not plain ----
+# ---- inputs that are not plain tensors ----
 
 
 @pytest.mark.parametrize(
@@ -416,7 +494,7 @@ def test_conditions_and_loops():
 
 
 def test_batch_norm_statistics():
-    # Without a bias: before a normalisation its gradient is 0, and eager's is what rounding leaves of it.
+    # Without a bias: before a normalisation its gradient is 0, and eager's consists of rounding errors.
     net = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3, bias=False), torch.nn.BatchNorm2d(4), torch.nn.ReLU())
     agree(net, rand((2, 3, 8, 8)), rand((2, 3, 8, 8)), backward=True)
     net.zero_grad()
@@ -501,7 +579,7 @@ def test_gradients_of_some_inputs():
 
 
 def test_views_saved_for_the_backward():
-    """Activations that eager keeps as views whose memory has gaps."""
+    """Activations that eager saves as views with gaps in memory."""
 
     def fn(x, w):
         q, k, v = (x @ w).chunk(3, -1)

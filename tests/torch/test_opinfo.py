@@ -1,4 +1,4 @@
-"""A sample of torch's own op database: each op's samples compiled and compared with eager; see opinfo.py."""
+"""Runs a sample of torch's op database compiled and compares it with eager; see opinfo.py."""
 
 import random
 import re
@@ -6,7 +6,7 @@ import re
 import pytest
 from agreement import same_values  # noqa: F401  (skips without torch)
 
-pytest.importorskip("expecttest")  # of torch.testing._internal
+pytest.importorskip("expecttest")  # required by torch.testing._internal
 
 import torch  # noqa: E402
 from opinfo import OPEN, check, op_db  # noqa: E402
@@ -15,7 +15,7 @@ DTYPES = [torch.float32, torch.float32, torch.int64, torch.bool, torch.bfloat16,
 
 
 def sample(seed, n):
-    """Pairs of an op and a dtype that eager has."""
+    """Pairs of an op and a dtype that eager supports."""
     draw, pairs = random.Random(seed), []
     ops = [op for op in op_db if not re.search(OPEN, op.name)]
     while len(pairs) < n:

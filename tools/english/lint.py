@@ -38,12 +38,12 @@ MOST_WORDS = 35  # in a sentence
 MOST_CLAUSES = 3
 MOST_COLUMNS = 160  # in a line of a document
 MOST_CHARACTERS = 72  # in a commit subject
-# This file (its patterns are the words), generated text, test programs, and recorded measurements.
+# Not checked: this file (its patterns are the words), generated text, test programs, and recorded measurements.
 SKIPPED = ("tools/english/lint.py", "tests/golden/", "tests/programs/", "benchmarks/measured.md", "docs/_build/", "docs/generated/", "examples/out/")
 
 BEGINNINGS = re.compile(r"(What|Whether|Those|It|Nobody|Whoever|Who|The same)\b(?! (?:is|are) [^.]*\?)")
 TRIP = re.compile(r"(?<!round )(?<!round-)\btrips?\b(?!-)(?! count)", re.I)
-# "behind" is the right word for what hides, is pointed to, or remains.
+# "behind" is the right word for something hidden, pointed to, or left over.
 HIDES = r"back|scenes|proxy|lock|flag|symlinks?|link|guard|API|wrapper|interface|pointers?|scales?|names?|values|handle|capsule"
 ARTICLE = r"(?:the |a |an |its |our |this |that |one )?"
 BEHIND = re.compile(rf"(?<!leaves )(?<!leave )(?<!left )\bbehind (?!{ARTICLE}(?:\w+ )?(?:{HIDES})\b)", re.I)
@@ -147,7 +147,7 @@ def texts_of(name: str, source: str) -> Iterator[Text]:
 
 
 def is_code(line: str, bare: str) -> bool:
-    """A diagram, an indented block, a row of a table's frame, a heading."""
+    """True for a diagram, an indented block, the frame of a table, a heading."""
     return bool(re.match(r"\s{3,}\S|\t", line) or re.search(r"->\s*$|[{};]\s*$|^[|\-: ]+$|^#+ ", bare))
 
 
@@ -172,7 +172,8 @@ def paragraphs(lines: list[Line]) -> Iterator[list[Line]]:
 
 
 def sentences(block: list[Line]) -> Iterator[Line]:
-    """Sentences with the line each begins on. A code span counts as one word; cells of a table are sentences."""
+    """Sentences, each with the line where it begins. A code span counts as one word; cells of a table are sentences.
+    """
     text, starts = "", []
     for number, line in block:
         starts.append((len(text), number))

@@ -11,5 +11,5 @@ __all__ = ["counts", "register", "set_delay", "set_failing", "set_failing_after"
 
 @functools.cache
 def register():
-    """Adds the device to this process, once; a `cinductor.Device`."""
+    """Adds the device to this process, once. Returns a `cinductor.Device`."""
     return cinductor.register_device(DEVICE, compilers=["c", "interp"])

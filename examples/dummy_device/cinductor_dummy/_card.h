@@ -10,10 +10,11 @@
 
 #define CARDS 2
 
-/* _dummy.c: the status of a call that is set to fail, cannot be recorded, or has no such device; else 0. */
+/* _dummy.c: returns the status of a call that is set to fail, cannot be recorded, or has no such
+ * device; else 0. */
 int32_t dummy_enter(Call call);
 int32_t dummy_enter_card(Call call, const CiQueue *queue);
-/* CI_ERR_DEVICE, and why. */
+/* Stores the reason; returns CI_ERR_DEVICE. */
 int32_t dummy_refuse(const char *why);
 extern pthread_mutex_t dummy_lock;
 
@@ -30,8 +31,8 @@ void dummy_host_release(const CiQueue *queue, void *block, size_t size);
 
 /* _streams.c: a stream is a thread and what it has yet to do. */
 typedef struct Event {
-    long recorded, done; /* by how many records */
-    int holders;         /* its owner, and tasks */
+    long recorded, done; /* numbers of records */
+    int holders;         /* its owner, and tasks that use it */
 } Event;
 
 typedef enum Kind {
@@ -49,7 +50,7 @@ typedef struct Task Task;
 /* Recorded launches. */
 typedef struct Recording {
     Task *first, *last;
-    int card, holders; /* its owner, and tasks */
+    int card, holders; /* its owner, and tasks that use it */
 } Recording;
 
 struct Task {
@@ -63,7 +64,7 @@ struct Task {
     long number;
     CiExecutable *executable;
     CiLaunch launch;
-    int32_t *status; /* of a launch whose caller waits */
+    int32_t *status; /* of a launch whose caller waits for it */
     CiFault *fault;
 };
 
@@ -82,11 +83,11 @@ Stream *dummy_new_stream(int card);
 /* The queue's stream, or the device's own. */
 Stream *dummy_stream_of(const CiQueue *queue);
 void dummy_wait_for(Stream *stream, long number);
-/* A copy of the task, followed by `more` bytes; NULL without memory. */
+/* Returns a copy of the task, followed by `more` bytes; NULL if out of memory. */
 Task *dummy_new_task(const Task *what, size_t more);
-/* Appends a task to the stream; its number. */
+/* Appends a task to the stream; returns its number. */
 long dummy_append(Stream *stream, Task *task);
-/* Appends a copy of the task to the queue's stream; waits: until it is done. */
+/* Appends a copy of the task to the queue's stream. If `waits`, returns after it is done. */
 int32_t dummy_give(const CiQueue *queue, const Task *what, bool waits);
 /* Changes the number of holders; frees the event or recording when none is left. */
 Event *dummy_count_event(Event *event, int by);

@@ -15,14 +15,15 @@ pthread_mutex_t dummy_lock = PTHREAD_MUTEX_INITIALIZER;
 static char error[128];              /* of the last call that failed */
 static _Thread_local bool is_taking; /* this thread records */
 
-/* Calls that are allowed while a thread records: launches, and the end. */
+/* True for calls that are allowed while a thread records: launches, and the end of the
+ * recording. */
 static bool
 may_be_recorded(Call call)
 {
     return call == CALL_launch || call == CALL_record_end;
 }
 
-/* The status of a call that is set to fail or cannot be recorded; else 0. */
+/* Returns the status of a call that is set to fail or cannot be recorded; else 0. */
 int32_t
 dummy_enter(Call call)
 {
@@ -234,7 +235,7 @@ event_synchronize(const CiQueue *queue, void *what)
     return status;
 }
 
-/* A launch's arrays may be gone when it runs. */
+/* Copies the launch's arrays, because they may be freed before it runs. */
 static void
 copy_arrays(Task *task, const CiLaunch *launch)
 {
@@ -251,7 +252,7 @@ copy_arrays(Task *task, const CiLaunch *launch)
 
 /* ---- recordings ---- */
 
-/* The stream that launches are then given is the recording itself. */
+/* Launches are then given the recording as their stream. */
 static int32_t
 record_begin(const CiQueue *queue, void **stream)
 {

@@ -14,13 +14,13 @@ struct Block {
     char *at;
     size_t size;
     int card;
-    bool is_mapped; /* of a file */
-    int file;       /* that was made for it; 0: none, or another process's */
+    bool is_mapped; /* maps a file */
+    int file;       /* the file made for it; 0 if there is none, or it is another process's */
 };
 
 static Block *blocks;
 
-/* The index of the device that owns the memory, or -1. */
+/* Returns the index of the device that owns the memory, or -1. */
 int
 dummy_card_of(const void *address)
 {
@@ -86,7 +86,8 @@ dummy_allocate(const CiQueue *queue, size_t size, void **out)
     return CI_OK;
 }
 
-/* A block over the file, which is the block's where it `is_made` here and else closed. */
+/* Maps the file as a new block. The block owns the file if it was made here; otherwise the file
+ * is closed. */
 static int32_t
 map_file(const CiQueue *queue, int file, size_t size, bool is_made, void **out)
 {
@@ -126,7 +127,8 @@ dummy_share_release(const CiQueue *queue, void *block)
     dummy_free_block(block);
 }
 
-/* Where the file is to be found, and which one it is: the number may be another file's by then. */
+/* Writes the path and the identity of the file, because its descriptor may refer to another file
+ * later. */
 int32_t
 dummy_share_name(const CiQueue *queue, const void *block, CiShareName *name)
 {
@@ -167,7 +169,7 @@ dummy_share_open(const CiQueue *queue, const CiShareName *name, void **out, size
     return map_file(queue, file, *size, false, out);
 }
 
-/* The host's memory is reached by copies as it is. */
+/* Copies need no special host memory here. */
 int32_t
 dummy_host_allocate(const CiQueue *queue, size_t size, void **block)
 {

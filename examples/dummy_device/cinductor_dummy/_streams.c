@@ -111,7 +111,7 @@ run_stream(void *arg)
             nanosleep(&(struct timespec){us / 1000000, us % 1000000 * 1000L}, NULL);
         run_task(stream, task);
         is_over = task->kind == KIND_end;
-        if (task->event) /* before its waiters continue, nothing of the task is left */
+        if (task->event) /* the task must be freed before its waiters continue */
             dummy_count_event(task->event, -1);
         if (task->recording)
             dummy_count_recording(task->recording, -1);
@@ -165,7 +165,7 @@ dummy_wait_for(Stream *stream, long number)
     pthread_mutex_unlock(&dummy_lock);
 }
 
-/* Appends a task to the stream; its number. */
+/* Appends a task to the stream; returns its number. */
 long
 dummy_append(Stream *stream, Task *task)
 {
@@ -181,7 +181,7 @@ dummy_append(Stream *stream, Task *task)
     return number;
 }
 
-/* A copy of the task, followed by `more` bytes; NULL without memory. */
+/* Returns a copy of the task, followed by `more` bytes; NULL if out of memory. */
 Task *
 dummy_new_task(const Task *what, size_t more)
 {
@@ -196,7 +196,7 @@ dummy_new_task(const Task *what, size_t more)
     return task;
 }
 
-/* Appends a copy of the task to the queue's stream; waits: until it is done. */
+/* Appends a copy of the task to the queue's stream. If `waits`, returns after it is done. */
 int32_t
 dummy_give(const CiQueue *queue, const Task *what, bool waits)
 {

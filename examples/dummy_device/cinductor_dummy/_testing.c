@@ -11,8 +11,8 @@ static const char *const call_names[] = {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static long counts[CALL_COUNT], lives[LIVE_COUNT];
-static int delay_us, failing = -1; /* CALL_... that fails from now on */
-static long until_failure = -1;    /* calls that do not fail before one does; -1: none does */
+static int delay_us, failing = -1; /* the CALL_... that fails from now on */
+static long until_failure = -1;    /* number of calls until one fails; -1: none fails */
 
 int32_t
 testing_call(Call call)

@@ -39,11 +39,11 @@ typedef enum Call {
 /* Blocks; streams and events that were opened; recordings. */
 typedef enum Live { LIVE_blocks, LIVE_handles, LIVE_recordings, LIVE_COUNT } Live;
 
-/* Counts a call; its status if it is set to fail, else 0. */
+/* Counts a call. Returns its status if it is set to fail, else 0. */
 int32_t testing_call(Call call);
 const char *testing_name(Call call);
 void testing_lives(Live what, int by);
-/* Microseconds before each task of a stream. */
+/* Returns the delay before each task of a stream, in microseconds. */
 int testing_delay(void);
 
 extern PyMethodDef testing_methods[];

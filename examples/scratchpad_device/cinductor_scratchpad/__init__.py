@@ -11,6 +11,6 @@ __all__ = ["limit", "most_used", "register"]
 
 @functools.cache
 def register():
-    """Adds the device and its compiler to this process, once; a `cinductor.Device`."""
+    """Adds the device and its compiler to this process, once. Returns a `cinductor.Device`."""
     device, compiler = connect(cinductor.toolkit())
     return cinductor.register_device(device, compilers=[compiler])

@@ -20,11 +20,11 @@
 
 static const CiToolkit *kit;
 static char pad[PAD_BYTES] __attribute__((aligned(64)));
-static int64_t most_used; /* bytes of the scratchpad, by any launch */
+static int64_t most_used; /* bytes of the scratchpad used by the largest launch */
 
 /* ---- the target: data ---- */
 
-/* Fields of the target that `limit` sets, for tests; and a dtype that is missing. */
+/* Fields of the target that `limit` changes, for tests; one removes a dtype. */
 #define LIMITS                                                                                     \
     LIMIT(row_bytes, PAD_BYTES)                                                                    \
     LIMIT(chunk_elements, INT64_MAX / 2) /* one core: no work is distributed */                     \
@@ -76,7 +76,7 @@ argument(CiCPrinter *p, const CiMemory *memory)
     return kit->scalar(p, memory->buffer);
 }
 
-/* A check that fails ends the kernel with its number. */
+/* A failed check ends the kernel and returns the check's number. */
 static const CiStmt *
 statement(CiCPrinter *p, const CiStmt *stmt)
 {
@@ -90,7 +90,7 @@ statement(CiCPrinter *p, const CiStmt *stmt)
     return NULL;
 }
 
-/* The scheduler gives rows their offsets in the scratchpad; all other memory is a variable. */
+/* The scheduler gives rows their offsets in the scratchpad. All other memory is a variable. */
 static void
 alloc(CiCPrinter *p, const CiMemory *memory)
 {
@@ -164,7 +164,7 @@ run_compiler(const char *source, const char *library)
     return result == 0;
 }
 
-/* The text as a loaded library, or NULL; no file is left. */
+/* Compiles and loads the text; returns NULL on failure. No file is left. */
 static void *
 build_library(const CiText *text)
 {
@@ -208,7 +208,8 @@ launch(CiExecutable *base, const CiLaunch *asked, CiFault *fault)
     return failed ? CI_ERR_CHECK : CI_OK;
 }
 
-/* The number of kernels with loops, also of those in regions: one more than the highest number. */
+/* Returns the number of kernels with loops, including those in regions: the highest number plus
+ * one. */
 static int
 count_kernels(const CiKernels *kernels)
 {
@@ -335,8 +336,8 @@ get_most_used(PyObject *module, PyObject *unused)
     return PyLong_FromLongLong(most_used);
 }
 
-/* Takes the name of a field and its value, or the C type that the core then lacks; without arguments it
- * restores all. */
+/* Takes the name of a field and its value, or a C type for the core to lack. Without arguments
+ * it restores all. */
 static PyObject *
 set_limit(PyObject *module, PyObject *arguments)
 {

@@ -1,1 +1,1 @@
-"""Arrays of devices: what they are, how compiled functions are called with them, streams, memory."""
+"""Device arrays: the class, calls of compiled functions with them, streams, memory."""

@@ -1,6 +1,7 @@
-"""How a compiled function is called with arrays of a device: a twin of it answers, whose programs
-take and give such arrays. Nothing is copied to the host but where `offload` says that it is
-faster there.
+"""Calls of compiled functions with device arrays.
+
+A device variant of the function runs them; its programs take and return device arrays. Data are copied to the host
+only if the option `offload` finds that the CPU is faster.
 """
 
 from __future__ import annotations

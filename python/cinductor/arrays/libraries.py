@@ -1,4 +1,4 @@
-"""Where the libraries of CUDA are that wheels install."""
+"""Finds the CUDA libraries that wheels install."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `__array_namespace__` gives: NumPy's functions, with what they make on a device."""
+"""The result of `__array_namespace__`: NumPy's functions, which make their results on a device."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Packages whose arrays may be in a device's memory, by name. Such arrays are taken as they are
-where a compiled function is called, and results go back in their kind; nothing is copied.
+"""Recognises device arrays of other packages, by the package's name. A compiled function accepts them without a copy
+and returns its results as arrays of the same package.
 """
 
 from __future__ import annotations

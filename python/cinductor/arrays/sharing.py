@@ -1,5 +1,5 @@
-"""Arrays whose memory several processes have. A handle is bytes: a mark, then JSON that says on which device
-the memory lies, by which name the device opens it, and where in it the array is.
+"""Device memory that several processes share. A handle is bytes: a mark, then JSON with the device, the name by which
+the device opens the memory, and the position of the array in it.
 """
 
 from __future__ import annotations

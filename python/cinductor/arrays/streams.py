@@ -1,4 +1,4 @@
-"""Streams and events of devices, which device and stream are in force, and memory in use."""
+"""Streams and events of devices, the current device and stream, and memory statistics."""
 
 from __future__ import annotations
 

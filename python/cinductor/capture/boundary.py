@@ -1,11 +1,10 @@
-"""How values enter a call, and those that Python looks into by itself.
+"""Lifts values into a call, and prepares values that Python's own code reads.
 
-Arrays reach the user's frame only as Traced values, so no array work happens unseen. What comes from
-outside is lifted: guarded, where a source says where it came from (`sources`).
+Arrays reach the user's frame only as Traced values, so every array operation is seen. A value from outside of the
+call is lifted: if it has a source (`sources`), it is guarded.
 
-An operator, a hash, a format or a pure function is given a value as it is, and reads it all (`use`).
-What of it came from outside the call is guarded to the last item, also inside of containers that the
-call has made.
+An operator, a hash, a format or a pure function gets the value itself and may read all of it (`use`). So
+everything in it that came from outside of the call is guarded, also inside of containers that the call has made.
 """
 
 from __future__ import annotations

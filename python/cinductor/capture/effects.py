@@ -1,23 +1,20 @@
 """Side effects of a captured call that cannot be undone, and values that leave the call.
 
-An effect is recorded before it happens. As long as there is none, and no graph has run, the
-original function can run the call. So a check may fail (`Tracer.may_check`), and a capture may
-restart. In this case the state of random generators is restored, and NumPy warns about
-floating-point flags that were raised.
+An effect is recorded before it happens. As long as there is none, and no graph has run, the original function can
+run the call. So a check may fail (`Tracer.may_check`), and a capture may restart. In this case the state of random
+generators is restored, and NumPy warns about floating-point flags that were raised.
 
-Each array of a call is one object with one traced array. Overlaps are checked from the first
-write on: if no arrays overlap, a traced write reaches every reader, and later calls are guarded
-to be the same.
+Each array of a call is one object with one traced array. Overlaps are checked from the first write on: if no
+arrays overlap, a traced write reaches every reader, and later calls are guarded to be the same.
 
-A store to an attribute of an object that outlives the call, or to an item of a list or dict, is
-deferred until the call returns or a later call replays it. Until then captured code reads the
-deferred value (`Stores`). Code that is not captured may look at the object, so all stores are
-performed before it runs. Invariant: the order of an object's attributes and of a container's
-items is unchanged.
+A store to an attribute of an object that outlives the call, or to an item of a list or dict, is deferred until the
+call returns or a later call replays it. Until then captured code reads the deferred value (`Stores`). Code that is
+not captured may look at the object, so all stores are performed before it runs. Invariant: the order of an
+object's attributes and of a container's items is unchanged.
 
-Containers, objects and functions made in the call keep their identity after an effect and then
-contain real values. Immutable ones (a tuple, a partial) are recreated if they contained a traced
-value. Objects that outlive the call contain nothing traced and are left alone.
+Containers, objects and functions made in the call keep their identity after an effect and then contain real
+values. Immutable ones (a tuple, a partial) are recreated if they contained a traced value. Objects that outlive
+the call contain nothing traced and are left alone.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""How a call enters capture, and its end.
+"""The entry of a call into capture, and its end.
 
-Its arguments become traced, its function the rewritten one. What the function returned is
-materialised, and a recipe for later calls. What a recipe cannot make again has been materialised
-before: then Python has to run in each call, and the stage knows why.
+Arguments become traced, and the function is replaced by the rewritten one. Its result is materialised, and a
+recipe is made for later calls. Parts that a recipe cannot make again are materialised first; then Python has to
+run in each call, and the stage has the reason.
 """
 
 from __future__ import annotations

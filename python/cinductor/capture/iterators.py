@@ -1,10 +1,9 @@
-"""Iterables with items by number, and iterators made in the call that leave it.
+"""Iterables with items by index, and iterators made in the call that leave it.
 
-These are ranges, rows of arrays, and enumerate, zip and reversed of them. Python could also
-iterate over each; then its length must be known. When one leaves captured code it becomes
-Python's own iterator over real values, at its current position. Captured code may continue to
-take items from it: `Escapes.now` maps the iterator to what it became, so that no item is taken
-twice.
+These are ranges, rows of arrays, and enumerate, zip and reversed of them. Python could also iterate over each;
+then its length must be known. When one leaves captured code it becomes Python's own iterator over real values, at
+its current position. Captured code may continue to take items from it: `Escapes.now` maps the iterator to what it
+became, so that no item is taken twice.
 """
 
 from __future__ import annotations

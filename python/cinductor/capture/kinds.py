@@ -1,5 +1,5 @@
-"""Values of the user's frame, compared and described: a Traced one, a number, a tuple of values, or
-any other object, which is itself alone.
+"""Compares and describes values of the user's frame: a Traced value, a number, a tuple of values, or any other
+object, which only equals itself.
 """
 
 from __future__ import annotations

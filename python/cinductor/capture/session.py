@@ -1,4 +1,4 @@
-"""One captured call from its arguments to its result, and the ways out when that does not work."""
+"""Runs one captured call from its arguments to its result, and handles failures."""
 
 from __future__ import annotations
 

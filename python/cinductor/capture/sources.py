@@ -1,9 +1,9 @@
-"""Where values of a call came from, and what later calls are guarded to have alike.
+"""Records where the values of a call came from, and the guards of later calls.
 
-A value that Python meets in the call is an argument, a guarded read (with its source), the result
-of something pure, or unknown. `known` has the objects that outlive the call, by id, with the source
-that reaches them (OPAQUE: none does); an object that is not in it was made in this call. A source is
-the number of a row that says how to find the value from the arguments; a guard is a check of one.
+A value that the function sees is an argument, a guarded read (with its source), the result of a pure function, or
+unknown. `known` has the objects that outlive the call, by id, with the source that reaches them (OPAQUE if there
+is none); an object that is not in it was made in this call. A source is the index of a row that says how to find
+the value from the arguments. A guard is a check of a source.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""NumPy's functions on traced arrays, in terms of the tracer's primitives."""
+"""NumPy's functions on traced arrays, expressed by operations of the tracer."""

@@ -1,8 +1,7 @@
-"""Functions of NumPy and Python written in terms of simpler ones, and captured from this source
-like user code.
+"""Functions of NumPy and Python written in terms of simpler ones, and captured from this source like user code.
 
-They replace functions whose own source needs what only real arrays have. If NumPy would warn or
-raise, they raise `Otherwise`, which becomes a check of the program; NumPy's function then runs.
+They replace functions whose own source needs features of real arrays. If NumPy would warn or raise, they raise
+`Otherwise`, which becomes a check of the program; NumPy's function then runs.
 """
 
 from __future__ import annotations

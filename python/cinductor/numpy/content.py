@@ -1,4 +1,4 @@
-"""Contents of arrays: copies, casts, Python numbers; views of the same elements."""
+"""Functions of the contents of arrays: copies, casts, Python numbers, and views of the same elements."""
 
 from __future__ import annotations
 

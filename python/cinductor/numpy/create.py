@@ -1,5 +1,5 @@
-"""Functions that make arrays. With traced values, or of a size worth compiling, they become part of
-the graph; arrays of constants are inputs whose contents never change.
+"""Functions that make arrays. With traced values, or for sizes worth compiling, they become part of the graph; arrays
+of constants are inputs whose contents never change.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Decompositions and systems of linear equations: library calls with several results."""
+"""Matrix decompositions and systems of linear equations, as library calls with several results."""
 
 from __future__ import annotations
 

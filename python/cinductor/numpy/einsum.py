@@ -1,4 +1,4 @@
-"""np.einsum."""
+"""np.einsum: views, products and library calls."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Numbers in equal steps: arange and linspace by NumPy's own formulas, triangles of ones, window
-functions.
-"""
+"""Evenly spaced numbers: arange and linspace by NumPy's own formulas, triangles of ones, window functions."""
 
 from __future__ import annotations
 

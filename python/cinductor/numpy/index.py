@@ -1,8 +1,7 @@
-"""Indexing by arrays of integers and by masks, read and written.
+"""Indexing by arrays of integers and by masks, for reading and writing.
 
-A mask is the list of the places where it is true; a list of places is an index for each axis it
-covers. What a key leaves as slices, integers and None is a view, and the rest is one gather from
-it, or one scatter into it.
+A mask is converted to the list of positions where it is true, which is one index per axis that it covers. The
+slices, integers and None of a key become a view; the rest is one gather from it, or one scatter into it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Functions that join, repeat and cut arrays."""
+"""Functions that join, repeat and split arrays."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Ufuncs that the graph has no operation for: NumPy's own, called on whole arrays.
+"""Ufuncs for which the graph has no operation: NumPy's own ufuncs, called on whole arrays.
 
-Operands are cast to the dtypes that NumPy's loop takes before the call, so the loop is the same one
-as NumPy would choose. Functions with several results that one call computes give them back in one
-flat array, from which they are cut.
+Operands are cast before the call to the dtypes of the loop that NumPy would choose, so it is the same loop. If one
+call computes several results, they are returned in one flat array and cut from it.
 """
 
 from __future__ import annotations

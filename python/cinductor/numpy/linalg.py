@@ -1,4 +1,4 @@
-"""Products: library calls of NumPy's own on whole arrays, or element-wise products and sums."""
+"""Matrix products: library calls of NumPy on whole arrays, or element-wise products and sums."""
 
 from __future__ import annotations
 

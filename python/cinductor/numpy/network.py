@@ -1,10 +1,9 @@
-"""Order statistics of few elements: a network of minima and maxima, element by element.
+"""Order statistics of few elements: a sorting network of minima and maxima.
 
-Batcher's odd-even merge exchange (Knuth, The Art of Computer Programming 3, 5.2.2, algorithm M)
-orders any number of elements with comparisons that do not depend on data, so that it is arithmetic
-like any other: it fuses, vectorises over the other axes, and runs inside of loops. Of the network
-only what the wanted places depend on is made. Where there is a NaN, `minimum` and `maximum` carry it
-on, and the middle depends on every element.
+Batcher's odd-even merge exchange (Knuth, The Art of Computer Programming 3, 5.2.2, algorithm M) sorts any number
+of elements by comparisons that do not depend on data. So it is element-wise arithmetic, which fuses, vectorises
+over the other axes, and runs inside of loops. Only the part of the network on which the wanted positions depend is
+built. `minimum` and `maximum` propagate a NaN, and the median depends on every element.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Sorting and searching: library calls of NumPy's own."""
+"""Sorting and searching, as library calls of NumPy."""
 
 from __future__ import annotations
 

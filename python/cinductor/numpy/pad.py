@@ -1,5 +1,6 @@
-"""np.pad: the array in the middle of an empty one, then one axis after the other, each from what is
-there already, as NumPy does it."""
+"""np.pad: copies the array into the middle of an empty one, then fills the borders axis by axis from what is there,
+as NumPy does.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Draws from a Generator: library calls in program order.
 
-The generator is not part of the program. Each call finds its own by address, which the program
-gets as a number. If a check fails, the generators are restored to their state before the call,
-because the original function then draws.
+The generator is not part of the program. Each call finds its own by address, which the program gets as a number.
+If a check fails, the generators are restored to their state before the call, because the original function then
+draws.
 """
 
 from __future__ import annotations

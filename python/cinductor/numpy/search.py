@@ -1,4 +1,4 @@
-"""Functions whose result's size depends on values: nonzero, unique, bincount and their like."""
+"""Functions whose result has a data-dependent size, such as nonzero, unique and bincount."""
 
 from __future__ import annotations
 

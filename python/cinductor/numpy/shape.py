@@ -1,4 +1,4 @@
-"""Functions that rearrange: views where NumPy makes views, copies where it copies."""
+"""Functions that rearrange elements: views where NumPy returns views, copies where it copies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Convolutions, and functions that put into arrays or take out of them: np.insert, np.delete."""
+"""Convolutions, insertion and deletion of elements, flat indices, and set and bit functions."""
 
 from __future__ import annotations
 

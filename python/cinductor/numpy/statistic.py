@@ -1,5 +1,6 @@
-"""Medians, quantiles, histograms and interpolation: library calls of NumPy's own, but for medians of
-few elements (network.py)."""
+"""Medians, quantiles, histograms and interpolation, as library calls of NumPy; medians of few elements use
+network.py.
+"""
 
 from __future__ import annotations
 

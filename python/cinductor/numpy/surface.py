@@ -1,9 +1,9 @@
 """The table of NumPy functions and array methods that can be captured.
 
-A row is a function of the tracer and NumPy's own arguments. It need not check them: when it fails,
-NumPy's function is called on dummy arrays, and raises what NumPy raises. `NotCaptured` is a break
-with its reason. Functions that NumPy itself writes in Python are not written again: those in
-`FOLLOWED` are captured from NumPy's own source, like a user's helper.
+A row is a function of the tracer and NumPy's own arguments. It need not check them: if it fails, NumPy's function
+is called on dummy arrays and raises its own exception. `NotCaptured` is a break with its reason. Functions that
+NumPy itself writes in Python are not written again: those in `FOLLOWED` are captured from NumPy's own source, like
+a user's helper.
 """
 
 from __future__ import annotations

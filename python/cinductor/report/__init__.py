@@ -1,3 +1,1 @@
-"""Reports about a call: an object, a text page, a web page. Nothing of it is loaded before it is
-used.
-"""
+"""Reports about a call: an object, a text page, a web page. The modules are loaded when they are first used."""

@@ -1,11 +1,9 @@
-"""What a kernel moves and computes in one call, counted from its text.
+"""Counts the bytes and operations of a kernel in one call, from its text.
 
-bytes: each element that a kernel reads of the memory it is given, once, and each that it stores,
-once; what is between the first and the last element of one access pattern counts as touched
-where several accesses share the pattern (a stencil). What stays in registers or scratch memory
-of the kernel is none. operations: arithmetic, comparisons and functions of one element, one
-each, as often as the kernel does them; a reduction does one for each element that it takes in.
-Loads, constants, indices and casts are none.
+Bytes: each element that a kernel reads from its buffers, once, and each that it stores, once. If several accesses
+share a pattern (a stencil), all elements between the first and the last count. Registers and scratch memory do not
+count. Operations: arithmetic, comparisons and functions of an element, one each per execution; a reduction counts
+one per element. Loads, constants, indices and casts do not count.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""What a function became: the text of every level, guards, breaks with their reasons, kernels with what
-they cost, memory, timings. The object; `page.py` and `html.py` show it.
+"""The report object: the text of every level, guards, breaks with their reasons, kernels with their costs, memory,
+timings. `page.py` and `html.py` display it.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Explanation:
     plain: why NumPy answered the call, or None. later: why calls like it will be left to NumPy, or
     None.
     programs: how many compiled graphs ran; program: the last one, whose levels are the texts graph,
-    loops, kernels, procs ("" where kernels are printed as they are), wrapper (Python source, which
+    optimized (the graph after all passes), loops, kernels, procs ("" where kernels are printed as they are), wrapper (Python source, which
     options={"wrapper": "python"} runs) and source ("" without one), with kernels_count and
     externs_count. why_host: why the CPU runs it, though a device was asked for; approximate: its functions
     that are within 4 ULP of NumPy's, as "sin of float64".
@@ -146,8 +146,13 @@ class Explanation:
 
     @property
     def graph(self) -> str:
-        """Whole arrays, operation by operation."""
+        """Whole arrays, operation by operation, as captured."""
         return self.text("graph")
+
+    @property
+    def optimized(self) -> str:
+        """The graph after all passes, your own included."""
+        return self.text("optimized")
 
     @property
     def loops(self) -> str:

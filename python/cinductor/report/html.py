@@ -1,4 +1,4 @@
-"""A report as a web page: one file without scripts, and nothing in it is fetched from elsewhere."""
+"""A report as a web page: one file without scripts that loads nothing from elsewhere."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Kernels as the level `kernels` prints them, read for what they touch and compute.
+"""Reads kernels from the text of the level `kernels`: what they access and compute.
 
-A kernel is a list of nests; a nest knows the axes around it, outermost first, and what its body loads,
-stores and computes. `docs/ir.md` has the text; csrc/ir/kernel_text.c prints it.
+A kernel is a list of nests. A nest has its axes, outermost first, and the loads, stores and operations of its
+body. `docs/ir.md` describes the text; csrc/ir/kernel_text.c prints it.
 """
 
 from __future__ import annotations

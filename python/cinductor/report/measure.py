@@ -1,4 +1,4 @@
-"""Times of a program's kernels, by running it again; and what this machine can do at most."""
+"""Times the kernels of a program by running it again, and measures the peak performance of this machine."""
 
 from __future__ import annotations
 

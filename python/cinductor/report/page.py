@@ -1,4 +1,4 @@
-"""A report as text: a page of what matters, or all of it."""
+"""A report as text: one page with the main points, or everything."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .costs import Cost
     from .explanation import Explanation
 
-LEVELS = ("graph", "loops", "kernels", "procs", "wrapper", "source")
+LEVELS = ("graph", "optimized", "loops", "kernels", "procs", "wrapper", "source")
 MOST_LINES = 12  # of a section of the page
 ANEW = "captured anew, for an assumption did not hold"
 FITTED_NONE = "calls that fitted none, the latest last"
@@ -147,7 +147,7 @@ def table(report: Explanation) -> list[str]:
 def cells(report: Explanation, cost: Cost) -> tuple[str, ...]:
     name = f"{cost.name} {cost.call}".rstrip()
     counts = (size_text(cost.read), size_text(cost.written), count_text(cost.operations))
-    most, each = "<=" if cost.is_most else "", " a trip" if cost.is_per_trip else ""
+    most, each = "<=" if cost.is_most else "", " an iteration" if cost.is_per_trip else ""
     shown = [text if text in ("?", "0", "0 B") else most + text + each for text in counts]
     return (name, lines_text(report, cost), *shown, time_text(cost.seconds))
 

@@ -1,4 +1,4 @@
-"""One compiled program of a report: its texts, and what is counted from them. It pickles, as texts."""
+"""One compiled program of a report: its texts, and the counts made from them. It can be pickled, as texts."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""From kernels to the nodes of the graph and the user's lines that they come from, and CINDUCTOR_PROVENANCE.
+"""Maps kernels to the nodes of the graph and the user's lines that they come from; also CINDUCTOR_PROVENANCE.
 
-Kernels and nodes say their lines; where several kernels share a line, a node of it belongs to those that
-have its operation. All of it is of one compile.
+Kernels and nodes have their lines. If several kernels share a line, a node of this line belongs to those that have
+its operation. All data come from one compile.
 """
 
 from __future__ import annotations

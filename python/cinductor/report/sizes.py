@@ -1,8 +1,8 @@
-"""Expressions of sizes, as the texts of the levels write them, and what they come to.
+"""Parses expressions of sizes in the texts of the levels, and computes their values.
 
     expression  3*s0 + 1    (s0 + 3)//4    -i0 + 7    min(s0, 4)
 
-A name that nobody knows makes the whole unknown: None.
+If a name is unknown, the value is None.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How reports look: one style sheet, for light and dark, of which no rule leaves the report."""
+"""The style sheet of reports, for light and dark. Its rules only apply inside of a report."""
 
 STYLE = """
 .cinductor { --page: #ffffff; --panel: #f6f7f9; --ink: #1c2128; --soft: #59636e; --rule: #dde2e8;

@@ -1,8 +1,7 @@
-"""Memory over a program's time, counted from its lines: what they allocate, hand on and free.
+"""Memory over the time of a program, counted from its lines: allocations, reuse and releases.
 
-A static estimate: of one call, of loops one iteration, without what the caller holds (arguments)
-and without scratch memory of kernels. Buffers whose size data decide count as nothing, and are
-named.
+A static estimate for one call and one iteration of each loop. It excludes arguments, which the caller owns, and
+scratch memory of kernels. Buffers of a data-dependent size count as 0 and are named.
 """
 
 from __future__ import annotations

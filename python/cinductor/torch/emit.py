@@ -1,7 +1,7 @@
-"""One FX graph of ATen ops -> a graph of the core.
+"""Emits a graph of the core from one FX graph of ATen ops.
 
-Each call has a row of aten.rows, or becomes a library call that runs ATen itself inside of the program.
-A value that the emitter makes is compared with what torch's meta function says of the node.
+Each call has a row of aten.rows, or becomes a library call that runs ATen inside of the program. A value that the
+emitter makes is compared with the type that torch's meta function gives the node.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .sizes import UnknownSize, are_equal, hint, range_text, text_of
 from .values import GraphValue, Refused, Unmapped
 
 aten = torch.ops.aten
-DTYPES_OF = {name: dtypes for name, _, _, dtypes in _core.ops()}
+DTYPES_OF = {row[0]: row[3] for row in _core.ops()}
 BOOLEAN = {
     "equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "logical_and", "logical_or",
     "logical_xor", "logical_not", "isnan", "isinf", "isfinite", "signbit",

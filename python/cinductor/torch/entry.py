@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import functools
-import warnings
+import hashlib
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch._dynamo.backends.common import aot_autograd
+from torch._functorch._aot_autograd.schemas import SerializableAOTDispatchCompiler
 from torch._functorch.partitioners import min_cut_rematerialization_partition
 
-from .. import _core
+from .. import __version__
 from ..config import list_options
-from ..deferred_warnings import CinductorWarning
 from . import rows
-from .emit import Emitter
-from .output import artifact_of
-from .values import Refused
+from .output import Artifact
 
 # Of cinductor's modes those that say something here; each sets these options.
 MODES: dict[str | None, dict[str, Any]] = {
@@ -28,6 +27,9 @@ MODES: dict[str | None, dict[str, Any]] = {
 }
 
 
+ROWS = hashlib.sha256(rows.text().encode()).hexdigest()
+
+
 def compile_graph_module(gm: Any, inputs: Any, mode: str | None, options: dict[str, Any]) -> Any:
     """Dynamo's graph through AOTAutograd; see `cinductor.torch.backend`."""
     if mode not in MODES:
@@ -37,44 +39,36 @@ def compile_graph_module(gm: Any, inputs: Any, mode: str | None, options: dict[s
     known = {option.name for option in list_options()}
     if wrong := sorted(set(given) - known):
         raise ValueError(f"unknown option {wrong[0]!r}")
-    compiler = functools.partial(compile_fx, options=given, is_strict=is_strict)
-    with torch._functorch.config.patch(unlift_effect_tokens=True):
-        made: Any = aot_autograd(
-            fw_compiler=functools.partial(compiler, name="forward"),
-            bw_compiler=functools.partial(compiler, name="backward"),
-            inference_compiler=functools.partial(compiler, name="inference"),
-            decompositions=rows.decompositions(),
-            partition_fn=min_cut_rematerialization_partition,
-            keep_inference_input_mutations=True,
-        )(gm, inputs)
+    key = CacheKey(repr((__version__, ROWS, sorted(given.items()), is_strict)))
+    with torch._functorch.config.patch(unlift_effect_tokens=True, bundled_autograd_cache=True, force_non_lazy_backward_lowering=True):
+        made: Any = aot_autograd(**compilers(given, is_strict), compiler_config_extra=key)(gm, inputs)
     return made
 
 
-def compile_fx(
-    gm: torch.fx.GraphModule, inputs: Any, *, name: str, options: dict[str, Any], is_strict: bool
-) -> Any:
+@dataclass(frozen=True)
+class CacheKey:
+    """What AOTAutograd's cache adds to its key: the two fields that Inductor adds.
+
+    cudagraphs : the version of cinductor, its rows and options.
+    """
+
+    cudagraphs: str
+    forward_device: None = None
+
+
+def compilers(options: dict[str, Any], is_strict: bool) -> dict[str, Any]:
+    """What AOTAutograd is given: a compiler of each kind of graph, decompositions and how a joint graph is split."""
+    compiler = functools.partial(compile_fx, options=options, is_strict=is_strict)
+    return {
+        "fw_compiler": SerializableAOTDispatchCompiler(Artifact, functools.partial(compiler, name="forward")),
+        "bw_compiler": SerializableAOTDispatchCompiler(Artifact, functools.partial(compiler, name="backward")),
+        "inference_compiler": SerializableAOTDispatchCompiler(Artifact, functools.partial(compiler, name="inference")),
+        "decompositions": rows.decompositions(),
+        "partition_fn": min_cut_rematerialization_partition,
+        "keep_inference_input_mutations": True,
+    }
+
+
+def compile_fx(gm: torch.fx.GraphModule, inputs: Any, *, name: str, options: dict[str, Any], is_strict: bool) -> Artifact:
     """One functional graph of ATen ops, compiled; eager's own run of it if that is refused."""
-    try:
-        emitted = Emitter(gm, name, rows.row_of).run()
-        program = _core.compile_graph(emitted.builder, options=options)
-    except Exception as error:
-        if is_strict:
-            raise
-        if not isinstance(error, Refused):
-            warnings.warn(
-                f"eager runs a {name} graph, because compiling it failed: {type(error).__name__}: {error}",
-                CinductorWarning,
-                stacklevel=2,
-            )
-        return boxed(gm)
-    return artifact_of(gm, emitted, program)
-
-
-def boxed(gm: torch.fx.GraphModule) -> Any:
-    """The graph module in AOTAutograd's calling convention: a list of inputs, which it may empty."""
-
-    def run(args: list[Any]) -> Any:
-        return gm(*args)
-
-    run._boxed_call = True  # type: ignore[attr-defined]
-    return run
+    return Artifact(gm, name, options, is_strict)

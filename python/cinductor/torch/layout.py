@@ -1,4 +1,4 @@
-"""Memory of tensors: in which order a dense tensor's axes are stored, and which tensors share storage."""
+"""Memory layouts of tensors: the stride order of a dense tensor's axes, and which tensors share storage."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from .sizes import hint
+from .sizes import decide, hint
 
 
 def order_of(tensor: Any) -> list[int]:
@@ -18,18 +18,18 @@ def order_of(tensor: Any) -> list[int]:
 def order_text(tensor: Any) -> str:
     """` order [1,0]`; nothing for C order."""
     order = order_of(tensor)
-    real = [k for k in order if hint(tensor.size(k)) != 1]
+    real = [k for k in order if not decide(tensor.size(k) == 1)]
     return "" if real == sorted(real) else " order [" + ",".join(map(str, order)) + "]"
 
 
 def is_dense(tensor: Any) -> bool:
-    """Whether the elements fill their memory without gaps or overlaps, in some order of axes."""
-    step = 1
+    """Whether the elements fill their memory without gaps or overlaps, in one order of axes for all sizes."""
+    step: Any = 1
     for k in reversed(order_of(tensor)):
-        size = hint(tensor.size(k))
-        if size != 1 and hint(tensor.stride(k)) != step:
+        size = tensor.size(k)
+        if not decide(size == 1) and not decide(tensor.stride(k) == step):
             return False
-        step *= size
+        step = step * size
     return True
 
 
@@ -40,7 +40,7 @@ def is_strided(value: Any) -> bool:
 
 def is_whole(tensor: Any) -> bool:
     """Whether it is dense from the start of its memory on."""
-    return is_dense(tensor) and hint(tensor.storage_offset()) == 0
+    return is_dense(tensor) and decide(tensor.storage_offset() == 0)
 
 
 def storage_of(tensor: Any) -> int:

@@ -1,7 +1,8 @@
-"""Library calls: an op that stays ATen, inside of the program.
+"""Library calls: ops that ATen runs, inside of the program.
 
-The core calls a function of Python with dense operands, which runs the op and fills the result. An op with several
-results is one call for the first, and one for each other that takes it from what the first has left.
+The core calls a Python function with dense operands, which runs the op and fills the result. An op with several
+results is one call for the first result, and one call for each other result, which takes it from what the first
+call has left.
 """
 
 from __future__ import annotations
@@ -175,13 +176,3 @@ def tensor_of(array: Any) -> torch.Tensor:
     if array.dtype.name == "bfloat16":
         return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
     return torch.from_numpy(array)
-
-
-def array_of(tensor: torch.Tensor) -> Any:
-    """The tensor's memory as an array."""
-    tensor = tensor.detach().resolve_conj().resolve_neg()
-    if tensor.dtype == torch.bfloat16:
-        import ml_dtypes
-
-        return tensor.view(torch.int16).numpy().view(ml_dtypes.bfloat16)
-    return tensor.numpy()

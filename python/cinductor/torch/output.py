@@ -1,20 +1,24 @@
-"""A compiled graph as torch calls it: by C, without NumPy or Python in a call, or by way of NumPy's arrays."""
+"""A compiled graph as torch calls it and as AOTAutograd's cache keeps it."""
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
-import sympy
 import torch
+from torch._inductor.output_code import RegionalOutputCode
 
 from .. import _core
-from .emit import Emitted, Return
-from .library import array_of, tensor_of, torch_functions
+from ..deferred_warnings import CinductorWarning
+from .emit import Emitted, Emitter, Return
+from .library import torch_functions
+from .rows import row_of
 from .sizes import UnknownSize, text_of
+from .values import Refused
 
 
-def artifact_of(gm: torch.fx.GraphModule, emitted: Emitted, program: _core.Program) -> Any:
-    """The function of a compiled graph, which takes AOTAutograd's list of inputs and empties it.
+def tensor_program(gm: torch.fx.GraphModule, emitted: Emitted, program: _core.Program) -> _core.TensorProgram:
+    """The program as C calls it with tensors; raises Refused where that is not possible.
 
     Parameters
     ----------
@@ -25,13 +29,13 @@ def artifact_of(gm: torch.fx.GraphModule, emitted: Emitted, program: _core.Progr
     program : _core.Program
     """
     functions = torch_functions()
-    if functions is not None:
-        try:
-            inputs = [source for _, source in emitted.inputs]
-            return Artifact(program, functions, inputs, [returned(r) for r in emitted.returns], eager(gm), gm, emitted)
-        except (UnknownSize, ValueError, TypeError):
-            pass  # sizes that no input shows, the printed wrapper, arrays of a device
-    return ArrayArtifact(gm, emitted, program)
+    if functions is None:
+        raise Refused(f"torch {torch.__version__} lacks functions that C calls")
+    try:
+        returns = [returned(r) for r in emitted.returns]
+    except UnknownSize as error:
+        raise Refused(str(error)) from None
+    return _core.TensorProgram(program, functions, [source for _, source in emitted.inputs], returns, eager(gm))
 
 
 def returned(r: Return) -> tuple[Any, ...]:
@@ -53,78 +57,63 @@ def eager(gm: torch.fx.GraphModule) -> Any:
     return run
 
 
-class Artifact(_core.TensorProgram):
-    """A program that C calls with tensors.
+class Artifact(RegionalOutputCode):
+    """What became of one graph: a program that C calls with tensors, or the graph for eager to run.
+
+    AOTAutograd's cache keeps the graph of ATen ops. A process that loads it emits the graph anew and finds kernels in
+    the disk cache, so that no artifact depends on the version of the core.
+
+    Parameters
+    ----------
+    gm : torch.fx.GraphModule
+    name : str
+        "forward", "backward" or "inference".
+    options : dict
+        Options of `cinductor.compile`.
+    is_strict : bool
+        Raise if the graph is refused or cannot be compiled.
 
     Attributes
     ----------
     nodes : list of (str, str, str)
         What became of each call of the graph: its target, "core" or "library", and why.
+    why : str
+        Why eager runs the graph; "" for a program.
     """
 
-    def __new__(cls, *args: Any) -> Artifact:
-        return super().__new__(cls, *args[:5])
+    def __init__(self, gm: torch.fx.GraphModule, name: str, options: dict[str, Any], is_strict: bool):
+        super().__init__(gm, ops_filter=None)  # also sets _boxed_call: torch copies the object's attributes
+        self.name, self.options, self.is_strict = name, options, is_strict
+        self.build(gm)
 
-    def __init__(self, *args: Any):
-        self._boxed_call = True  # of the object itself: torch copies its attributes to a wrapper
-        self.gm, self.nodes = args[5], args[6].nodes
-
-
-class ArrayArtifact:
-    """The same by way of arrays: for a torch without the functions that C calls, and for programs that Python runs."""
-
-    def __init__(self, gm: torch.fx.GraphModule, emitted: Emitted, program: Any):
-        self._boxed_call = True
-        self.gm, self.program, self.nodes = gm, program, emitted.nodes
-        self.inputs, self.returns = emitted.inputs, emitted.returns
-
-    def __call__(self, args: list[Any]) -> list[Any]:
-        values = []
-        for kind, source in self.inputs:
-            if kind == "tensor":
-                values.append(array_of(args[source]))
-            elif kind == "constant":
-                values.append(array_of(source))
-            else:
-                values.append(args[source])
+    def build(self, gm: torch.fx.GraphModule) -> None:
+        """Compile the graph, or leave it to eager."""
+        self.nodes: list[tuple[str, str, str]] = []
+        self.why, self.run = "", eager(gm)
         try:
-            results = _core.run_program(self.program, values)
-        except _core.CheckFailed:  # nothing has been written yet
-            return list(self.gm(*args))
-        made = self.outputs([tensor_of(r) for r in results], args)
-        args.clear()
-        return made
+            emitted = Emitter(gm, self.name, row_of).run()
+            self.nodes = emitted.nodes
+            self.run = tensor_program(gm, emitted, _core.compile_graph(emitted.builder, options=self.options))
+        except Exception as error:
+            self.why = str(error)
+            if self.is_strict:
+                raise
+            if not isinstance(error, Refused):
+                warnings.warn(
+                    f"eager runs a {self.name} graph, because compiling it failed: {type(error).__name__}: {error}",
+                    CinductorWarning,
+                    stacklevel=2,
+                )
 
-    def outputs(self, results: list[torch.Tensor], args: list[Any]) -> list[Any]:
-        made: list[Any] = []
-        for r in self.returns:
-            if r.kind == "part":
-                sizes, strides, offset = r.value
-                made.append(torch.as_strided(results[r.index], self.ints(sizes, args), self.ints(strides, args), self.int(offset, args)))
-            elif r.kind == "result":
-                made.append(results[r.index])
-            elif r.kind == "input":
-                made.append(args[r.index])
-            elif r.kind == "size":
-                made.append(self.int(r.value, args))
-            else:
-                made.append(r.value)
-        return made
+    def __call__(self, inputs: Any) -> Any:
+        return self.run(inputs)
 
-    def ints(self, sizes: Any, args: list[Any]) -> list[int]:
-        return [self.int(s, args) for s in sizes]
+    def prepare_for_serialization(self) -> None:
+        super().prepare_for_serialization()
+        self.run = None
 
-    def int(self, size: Any, args: list[Any]) -> int:
-        """The value of a size in this call."""
-        if not isinstance(size, torch.SymInt):
-            return int(size)
-        known = {}
-        for node, arg in zip(self.gm.graph.find_nodes(op="placeholder"), args, strict=True):
-            val = node.meta["val"]
-            if isinstance(val, torch.SymInt) and val.node.expr.is_Symbol:
-                known[val.node.expr] = int(arg)
-            elif isinstance(val, torch.Tensor):
-                for s, real in zip(val.size(), arg.size(), strict=True):
-                    if isinstance(s, torch.SymInt) and s.node.expr.is_Symbol:
-                        known[s.node.expr] = int(real)
-        return int(sympy.sympify(size.node.expr).subs(known))
+    def post_compile(self, example_inputs: Any, constants: Any, graph_kwargs: Any) -> None:
+        """Called with what the cache has loaded."""
+        super().post_compile(example_inputs, constants, graph_kwargs)
+        if self.run is None:
+            self.build(self._graph_module)

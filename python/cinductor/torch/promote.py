@@ -1,4 +1,4 @@
-"""Types of torch in the core: names of dtypes, and in which dtype an element-wise op computes."""
+"""Torch's dtypes in the core: their names, and the dtype in which an element-wise op computes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sizes: torch's SymInt (sympy expressions) as texts of the core's expressions, and the symbols they are made of."""
+"""Converts torch's SymInts (sympy expressions) to texts of the core's expressions and symbols."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ from typing import Any
 
 import sympy
 import torch
+from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode, statically_known_true
+
+from .values import Refused
 
 
-class UnknownSize(Exception):
-    """A size has no form in the core."""
+class UnknownSize(Refused):
+    """A size has no form in the core, or a decision needs one that only data give."""
 
 
 def text_of(size: Any) -> int | str:
@@ -49,11 +52,32 @@ def expression(e: Any) -> str:
     raise UnknownSize(f"a size is {e}, which has {name}")
 
 
+def decide(condition: Any) -> bool:
+    """The truth of a condition on sizes, for all calls of the graph.
+
+    Where neither the ranges of the symbols nor torch's guards tell, the call that is compiled for decides, and torch
+    is given the guard: sizes for which it does not hold get a graph of their own.
+    """
+    if isinstance(condition, bool):
+        return condition
+    for answer in (True, False):
+        if statically_known_true(condition if answer else torch.sym_not(condition)):
+            return answer
+    if condition.node.shape_env.frozen:
+        raise UnknownSize(f"{condition} is not known")
+    try:
+        return bool(condition)
+    except GuardOnDataDependentSymNode:
+        raise UnknownSize(f"data decide {condition}") from None
+
+
 def is_equal(a: Any, b: Any) -> bool:
-    """Whether two sizes are equal for all values of their symbols, as far as sympy can tell."""
+    """Whether two sizes are equal for all values of their symbols, as far as is known without a guard."""
     if isinstance(a, int) and isinstance(b, int):
         return a == b
-    return bool(sympy.expand(_symbolic(a) - _symbolic(b)) == 0)
+    if sympy.expand(_symbolic(a) - _symbolic(b)) == 0:
+        return True
+    return isinstance(a == b, torch.SymBool) and statically_known_true(a == b)
 
 
 def are_equal(a: Any, b: Any) -> bool:

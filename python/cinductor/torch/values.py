@@ -1,4 +1,4 @@
-"""What rows and library calls make: values of the core's graph, and the ways to say that there is none."""
+"""Values of the core's graph that rows and library calls make, and the exceptions raised if there is none."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""The builtins that capture understands, by identity; membership; and what patterns ask.
+"""The builtins that capture supports, by identity; membership tests; and the tests of patterns.
 
-Python asks a list or tuple item by item whether it is a value, or equals it; the running program
-does the same with comparisons, joined by `or`. An object that is itself twice is found even if it is
-NaN, which no comparison tells: where both may be NaN the program checks that they are not.
+Python compares a value with the items of a list or tuple one by one. The program does the same with comparisons
+joined by `or`. An item that is the same object as the value is found even if it is NaN, which no comparison shows:
+where both may be NaN the program checks that they are not.
 
-A pattern asks whether a value is such a sequence, mapping or instance, and for its parts: those are
-read like the ones that the user reads, with the guards of such reads.
+A pattern tests whether a value is a sequence, mapping or instance, and reads parts of it. These are read like any
+other attribute or item, with the same guards.
 """
 
 from __future__ import annotations

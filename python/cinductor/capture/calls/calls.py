@@ -1,9 +1,8 @@
-"""Dispatch of calls by the identity of the callee.
+"""Dispatches calls by the identity of the callee.
 
-`TABLE` has the functions that `builtins` implements. NumPy's functions come from the surface
-(`numpys`). Python functions with source are inlined (`functions`). Constructors that only fill
-attributes are run. Any other callee is unknown: the call is a break and is made with concrete
-values.
+`TABLE` has the functions that `builtins` implements. NumPy's functions come from the surface (`numpy_calls`).
+Python functions with source are inlined (`functions`). Constructors that only fill attributes are run. Any other
+callee is unknown: the call is a break and is made with real values.
 """
 
 from __future__ import annotations

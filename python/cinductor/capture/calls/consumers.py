@@ -1,9 +1,8 @@
-"""The builtins that read all items of an iterable: list, set, dict, sorted, min, max, any, all, and
-functools.reduce.
+"""Builtins that read all items of an iterable: list, set, dict, sorted, min, max, any, all, and functools.reduce.
 
-What an array of numbers gives is a few nodes, whatever its length (`min`, `max`, `any`, `all`). What a key
-says of many items is found by a captured loop. Where Python has to compare or hash items that data decide, one
-break makes all of them real. `Iteration.iter` gives real items where there are many elements to read.
+For an array of numbers, `min`, `max`, `any` and `all` are a few nodes, whatever its length. A key function of many
+items is evaluated by a captured loop. If Python has to compare or hash data-dependent items, one break makes all
+of them real. `Iteration.iter` returns real items if there are many elements to read.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
-"""Calls of functions without a row: inlined from rewritten code, run on real values at a break, or
-made library calls of the graph.
+"""Calls of functions without a row: inlined from rewritten code, run on real values at a break, or made library calls
+of the graph.
 
-Library calls are the user's kernels, custom operations, and library functions that only compute.
-Their result types are not known in advance. The first call of a kind is a break, and its
-result's dtypes, shapes and memory order are recorded by function and arguments. Later captures
-make it a library call that checks its result against this record. If the result differs, the
-original function runs the call.
+Library calls are the user's kernels, custom operations, and library functions that only compute. Their result
+types are not known in advance. The first call of a kind is a break, and its result's dtypes, shapes and memory
+order are recorded by function and arguments. Later captures make it a library call that checks its result against
+this record. If the result differs, the original function runs the call.
 """
 
 from __future__ import annotations

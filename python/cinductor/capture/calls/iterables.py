@@ -1,4 +1,6 @@
-"""What goes over items, by identity: the builtins, itertools, functools.reduce, and NumPy's iterators."""
+"""Functions that make or consume iterables, by identity: the builtins, itertools, functools.reduce, and NumPy's
+iterators.
+"""
 
 from __future__ import annotations
 

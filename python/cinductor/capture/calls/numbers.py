@@ -1,8 +1,8 @@
-"""Functions of traced numbers: float, int, bool, round, pow, sum, Python's math, and what is made of the
-graph's operations, as whole numbers, floats taken apart and sums without rounding.
+"""Functions of traced numbers: float, int, bool, round, pow, sum and Python's math, and functions composed of graph
+operations, such as gcd, frexp and fsum.
 
-Each gives Python's own result to the last bit, and checks what the graph's arithmetic has not: ints
-of more than 64 bits, and what Python raises for. What has neither is a break with its reason.
+Each gives Python's result to the last bit. Where the graph's arithmetic differs it adds a check: ints of more than
+64 bits, and operands for which Python raises. If no check is possible, the call is a break with its reason.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Calls of NumPy's: ufuncs, functions and methods that the surface has, draws."""
+"""Calls of NumPy: ufuncs, functions and methods of the surface, and random draws."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""What a loop's trips hand to each other, as far as it is known, and the region made of it.
+"""The state that iterations of a loop pass to each other, found by a fixed-point iteration, and the region made of
+it.
 
-`open` makes the state at the head of a trip, `learn` compares it with the state at its end. Names
-are unchanged, or `steps` (ints that grow by a constant), or carried by value (`lattice`, and in the
-region `phi`). Memory written to is carried as versions of the same array. A value carried is
-by value: where memory that two names share would be written through one of them the loop is not
-captured; arrays that change places are, by running the body once for each arrangement in one trip
-of the region.
+`open` makes the state at the head of an iteration; `learn` compares it with the state at its end. A name is
+unchanged, an int that grows by a constant (`steps`), or carried by value (`lattice`; in the region `phi`). Written
+memory is carried as versions of the same array. Carrying by value is only right if no write through one name is
+visible under another: such a loop is not captured. Arrays that are swapped are captured, by running the body once
+for each arrangement within one iteration of the region.
 """
 
 from __future__ import annotations

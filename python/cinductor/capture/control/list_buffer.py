@@ -1,16 +1,14 @@
-"""A list that is columns and a count.
+"""Lists stored as columns and a count.
 
-For each leaf of its items there is a `Column`: an array with a row for each item. How many items there
-are is an int, a size (as many as a loop had trips), or a number that data decide. The user's list stays
-as it was: `State.lists` has the `ListBuffer` that stands for it, and whoever looks comes here, or hears
-that it cannot be looked at. While a loop is captured whose trips append, what the trips before have
-appended is not known (`appended`).
+Each leaf of the items has a `Column`, an array with one row per item. The number of items is an int, a size (if a
+loop appends in each iteration), or a data-dependent number. The user's list object is unchanged: `State.lists`
+maps it to its `ListBuffer`. Code that reads the list calls the buffer, or is told that it cannot be read. While a
+loop that appends is captured, the items of earlier iterations are unknown (`appended`).
 
-A count that is a size leaves the list to calls that know such lists, or to who called the function.
-Where data decide what is appended, the columns are there before the loop and have room for what all its
-trips can append; each append checks that there is room, and the count is in a list of its own, which
-loops and branches carry and merge as they do every other. A list that is full has its items and may
-still be known as rows of a column (`backing_of`).
+If the count is a size, only supported calls and the caller of the function may read the list. If data decide what
+is appended, the columns are made before the loop, with capacity for everything that its iterations can append.
+Each append checks the capacity, and the count is kept in a list of its own, which loops and branches carry and
+merge like any other. A list that has its items may still be known as rows of a column (`backing_of`).
 """
 
 from __future__ import annotations

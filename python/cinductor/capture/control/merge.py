@@ -1,13 +1,14 @@
-"""What the arms of a branch end with, made one value each.
+"""Merges the end states of the two arms of a branch, one value at a time.
 
-An arm ends with values of names, versions of memory and items appended to lists (`End`), kept by its block. Of two
-ends what is the same stays; what differs is a pair of which the branch chooses one (`Pair`), with a side for each
-arm: a leaf of its end, or what the arm makes of one for the other's sake. Arrays of two shapes are in buffers that
-have space for both. A name that one arm does not bind is checked.
+An arm ends with values of names, versions of memory and items appended to lists (`End`), which its block keeps.
+Values that are equal in both arms stay. Values that differ become a pair, of which the branch selects one
+(`Pair`). Each arm has a side of the pair: a value at its end, or one that it makes to match the other arm. Arrays
+of two shapes are stored in buffers with capacity for both. A name that one arm does not bind is checked when it is
+read.
 
-Where both arms only compute numbers their blocks become part of the block around, and each pair is a `where`;
-otherwise the blocks become the arms of a region, whose results are those of the pairs in order and then versions
-of memory.
+If both arms only compute numbers, their blocks are spliced into the surrounding block, and each pair is a `where`.
+Otherwise the blocks become the arms of a region, whose results are those of the pairs in order, then versions of
+memory.
 """
 
 from __future__ import annotations

@@ -1,23 +1,21 @@
-"""A region's signature: what its blocks hand on, a `Phi` for each thing, in order; and names that
-only a loop's last iteration makes.
+"""The signature of a region: a `Phi` for each value that its blocks pass on, in order; and live-out names of a loop.
 
-    loop   operands, of the first trip -> head, in the block -> results, of a trip -> made, behind
-    if                                                           results, of an arm -> made, behind
+    loop   operands of the first iteration -> head, in the block -> results of an iteration -> made, after the loop
+    if                                                              results of an arm       -> made, after the branch
 
-A Phi takes as many places of the region as it needs and is given its own back, so nothing rests
-on lists that agree in their order.
+A Phi uses as many positions of the region as it needs and gets the values at these positions back, so that no code
+depends on parallel lists.
 
-Names that are live after a loop and dead at its head are what the last iteration made of them
-(`Last`). An int or a view that is an expression of the iteration is that expression in the last
-iteration, so that a view stays one. What was there before the loop stays what it is. Everything
-else is live out: each iteration hands it on, and nobody looks at what the first one begins with.
+A name that is live after a loop but dead at its head has its value of the last iteration (`Last`). An int or a
+view that is an expression of the iteration is that expression in the last iteration, so a view stays a view. A
+value from before the loop stays itself. Everything else is live out: each iteration passes it on, and the value at
+the entry is never read.
 
-How many iterations there have to be is asked, too (`Trips`). A loop inside that makes Python's
-number NumPy's does so only where it makes an iteration, which is checked after it. In later runs
-of the body around it the number is NumPy's from the beginning, and nobody asks; but the first
-iteration still begins with Python's. What earlier runs asked and the last one did not is
-therefore asked before the region. Where it is not known there, the first iteration is not like
-the others.
+Some results require that an iteration was run (`Trips`). An inner loop that turns Python's number into NumPy's
+only does so if it runs at least once, which is checked after it. In later runs of the outer body the number is
+NumPy's from the start, and nothing is checked; but the first iteration still starts with Python's number. So the
+requirements of earlier runs that the last run dropped are checked before the region. If they cannot be known
+there, the first iteration is peeled.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Attributes that a captured function sets and deletes, and context managers. Reads have a file of their own."""
+"""Attribute stores and deletions of a captured function, and context managers. Reads are in `reads`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The object that rewritten code asks: `__ci__`. One for each function that is followed in a call.
+"""The object `__ci__`, whose methods rewritten code calls. There is one for each function that is inlined in a call.
 
-Each method does the plain Python thing for plain values, and besides tells the stage. `PlainScope`
-only does the plain thing: functions made in a captured call that outlive it run with it.
+On plain values a method does what Python does, and also informs the stage. `PlainScope` only does what Python
+does: functions made in a captured call that outlive it run with it.
 """
 
 from __future__ import annotations

@@ -1,14 +1,15 @@
-"""Items read, set and deleted by a captured function.
+"""Items that a captured function reads, sets and deletes.
 
-Of a container that outlives the call an item is read with a guard, and what is set waits for the end
-of the call (`Stores`) or is an effect; one made in the call is Python's own, with traced values in
-it. An index has been looked into before an array gets it.
+An item of a container that outlives the call is read with a guard; a store to it is deferred to the end of the
+call (`Stores`) or is an effect. A container made in the call is Python's own and contains traced values. An index
+is inspected before an array gets it.
 
-Items of a list or tuple at a place that data decide are read out of an array of them: numbers of one type, or tuples of one structure with such numbers: what nobody can
-tell from the object that the list holds. Of arrays Python has to pick the very one.
+An item of a list or tuple at a data-dependent position is read from an array of the items. These must be numbers
+of one type, or tuples of one structure with such numbers, so that the copy cannot be told from the object in the
+list. An array among the items must be selected by Python, because its identity matters.
 
-`array.flat` is the elements by one number, in C order. They are found through the array's own axes, so what is read and written is the array's memory
-whatever its layout. Where the object itself is wanted, and not its items, it is NumPy's.
+`array.flat` means the elements by one index, in C order. They are found through the array's own axes, so reads and
+writes access the array's memory in every layout. If the flatiter object itself is needed, NumPy's is used.
 """
 
 from __future__ import annotations

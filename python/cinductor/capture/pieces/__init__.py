@@ -1,1 +1,1 @@
-"""Functions that are split where Python is needed, and what runs between."""
+"""Splits functions at their breaks and compiles the pieces between."""

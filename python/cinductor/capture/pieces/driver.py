@@ -1,12 +1,12 @@
-"""Drivers: what answers the calls of a function that breaks.
+"""Dispatchers: functions that run the calls of a function that breaks.
 
-The first call is captured piece by piece, and where it broke is noted. The function is then split
-at those lines (`pieces`), each piece is compiled like a function of its own, and the driver, the
-user's code with calls of the pieces in it, answers from then on: between two breaks a call costs a
-dispatch. A piece that breaks itself, or that NumPy does quicker, has the function split again.
+The first call is captured piece by piece, and its breaks are recorded. The function is then split at those lines
+(`split`), and each piece is compiled like a function of its own. The dispatcher is the user's code with calls of
+the pieces in it; it runs later calls, at the cost of one dispatch between two breaks. If a piece breaks itself, or
+NumPy is faster, the function is split again.
 
-Code comes from the user's own syntax alone, and a piece is a compiled function: so whatever happens
-in it, guards that fail or checks, it does what its statements do.
+The code comes from the user's own syntax, and a piece is a compiled function. So in every case, also after failed
+guards or checks, a piece does what its statements do.
 """
 
 from __future__ import annotations
@@ -93,11 +93,11 @@ class PieceJob(Job):
         self.is_left = why is not None
         return why
 
-    def alike(self, compiled: Any, bound: tuple[Any, ...]) -> list[Any]:
+    def alike(self, known: tuple[Any, ...], bound: tuple[Any, ...]) -> list[Any]:
         """All of them: what a piece is given are values of the function's own, and a text that differs in
         each trip of a loop is no mode that a user has chosen.
         """
-        return list(compiled.specializations)
+        return list(known)
 
     def keep(self, compiled: Any, specialization: Any, bound: tuple[Any, ...]) -> None:
         specialization.try_numpy()
@@ -151,11 +151,12 @@ class SplitPlan:
     def captures(self) -> int:
         """Captures of pieces so far, and of what they call."""
         jobs = [p._cinductor_job for p in (*self.made.values(), *self.callees())]
-        return sum(j.captures + (j.plan.captures() if j.plan else 0) for j in jobs)
+        plans = [plan for j in jobs if (plan := j.plan) is not None]
+        return sum(j.captures for j in jobs) + sum(plan.captures() for plan in plans)
 
     def callees(self) -> list[Any]:
         """Functions that are called, have broken inside and are compiled by themselves."""
-        return [made for f, made in self.followed.values() if made is not f]
+        return [made for f, made in list(self.followed.values()) if made is not f]
 
     @property
     def is_inexact(self) -> bool:
@@ -327,11 +328,12 @@ class SplitPlan:
 def is_trying(piece: Any) -> bool:
     """Whether it is being found out how a piece, or what it calls, is quicker."""
     job = piece._cinductor_job
+    plan = job.plan
     if piece.calls < FEW:
         return True
-    if job.plan is not None and job.plan.driver is not None:
+    if plan is not None and plan.driver is not None:
         is_racing = not (job.is_inexact or job.budget.is_decided)
-        return not job.plan.is_tried or is_racing
+        return not plan.is_tried or is_racing
     return any(s.is_trying for s in piece.specializations)
 
 
@@ -345,12 +347,13 @@ def is_numpys(piece: Any) -> bool:
 
 def plan_of(job: Job, compiled: Any) -> SplitPlan | None:
     """The plan of a job whose calls break, made now; None where there can be none."""
-    if job.plan is None:
+    plan = job.plan
+    if plan is None:
         found = method_of(job.fn) if type(job.fn) is not types.FunctionType else job.fn
         if found is None or job.settings["device"] not in (None, "cpu"):
             return None
-        job.plan = SplitPlan(job, found, compiled)
-    return None if job.plan.is_over else job.plan
+        plan = job.plan = SplitPlan(job, found, compiled)
+    return None if plan.is_over else plan
 
 
 def given_first(fn: Any) -> tuple[Any, ...]:

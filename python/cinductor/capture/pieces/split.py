@@ -1,10 +1,9 @@
-"""Statements that Python runs, with the array work in them put before: `print(x.sum())` becomes `t = x.sum();
-print(t)`.
+"""Moves array work out of statements that Python runs: `print(x.sum())` becomes `t = x.sum(); print(t)`.
 
-Parts move only to where they are evaluated in the same order: what is before a part that is moved is moved too,
-but constants and plain local names, which nothing can change in between. Two freedoms are taken: the module's own
-function that is called (`print`, `np.save`) is looked up after its arguments, and values are formatted after the
-last that is computed for the same text.
+The order of evaluation is kept: if a part is moved, all parts before it are moved too, except constants and plain
+local names, which nothing can change in between. There are two exceptions. A module's function that is called
+(`print`, `np.save`) is looked up after its arguments. Values in one text are formatted after the last of them is
+computed.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""A function's source, and the source that capture runs in its place. Only syntax is looked at."""
+"""Finds a function's source and makes the source that capture runs in its place. This folder only handles syntax."""

@@ -1,8 +1,8 @@
-"""Building blocks of rewritten code: questions of the stage, where names live, and sites.
+"""Building blocks of the rewriter: calls of the stage, the scopes of names, and sites.
 
-A site is a row for each construct that is a call. A construct at work is an object of `hooks/constructs`
-(or of a region being captured); its site says what the source knows of it. Rows are made once by the
-rewriter and never change. Expressions (reads, calls, operands and what decides) become calls of `__ci__`.
+A site is a row for each construct that is a call. At run time a construct is an object of `hooks/constructs` (or
+of a region being captured); its site has what is known from the source. The rewriter makes the rows once, and they
+never change. Expressions (reads, calls, operands and conditions) become calls of `__ci__`.
 """
 
 from __future__ import annotations

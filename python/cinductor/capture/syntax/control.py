@@ -1,7 +1,7 @@
-"""Control flow: every for, while and if on a test that may be traced becomes a construct.
+"""Rewrites control flow: every for, while and if on a test that may be traced becomes a construct.
 
-A construct is an object of `__ci__` that Python iterates, one step a run of a body, and that is
-entered around each run:
+A construct is an object made by `__ci__`. Python iterates over it, one step per run of a body, and enters it
+around each run:
 
     __ci_1 = __ci__.for_(ITER, 1)
     if __ci_1.restores: __ci_1.begin(__ci__.locals())
@@ -16,13 +16,12 @@ entered around each run:
     if __ci_1.restores: (a, b) = __ci_1.exit(__ci__.locals())
     __ci_1 = None
 
-The names that are set under `restores` are the site's state. One that is live and gets UNBOUND
-is deleted (not written where it surely has a value); one that is not keeps UNBOUND for a value,
-so that reading it fails. Two of CPython's nested blocks are taken, so what is nested too deeply
-stays Python's own.
+The names that are assigned under `restores` are the site's state. A live one that gets UNBOUND is deleted (no test
+is written if it surely has a value); a dead one keeps UNBOUND as its value, so that reading it fails. A construct
+uses two of CPython's nested blocks, so a construct that is nested too deeply stays Python's own.
 
-Other statements (assignments, imports, contexts, functions inside) stay statements, with what
-they ask.
+Other statements (assignments, imports, contexts, inner functions) stay statements, with calls of the stage in
+them.
 """
 
 from __future__ import annotations

@@ -1,14 +1,13 @@
-"""Jumps become flags: afterwards no break, continue or return leaves a construct.
+"""Turns jumps into flags: afterwards no break, continue or return leaves a construct.
 
-A construct (a loop, or an `if` on a test that may be traced) has to run to its end, whichever
-way its bodies go. So `break`, `continue`, and `return` inside a construct set flags, and what
-would have been skipped is put where the jump does not go: into the other branch when one branch
-always jumps, else under `if not flag`. The same syntax comes out, with plain names for flags.
-Loops have the name of the flag that ends them in `ci_flag`, and in `ci_resets` what each
-iteration begins with.
+A construct (a loop, or an `if` on a test that may be traced) must run to its end, whichever way its bodies go. So
+`break`, `continue`, and `return` inside a construct set flags. The code that a jump would skip is moved: into the
+other branch if one branch always jumps, else under `if not flag`. The result is ordinary syntax with plain names
+for flags. A loop has the name of the flag that ends it in `ci_flag`, and the flags that each iteration resets in
+`ci_resets`.
 
-Invariants: code after a jump in its block is dropped, after its names were noted; a return
-outside every construct stays; a flag is assigned on every path to where it is read.
+Invariants: code after a jump in its block is dropped, after its names were recorded; a return outside of every
+construct stays; a flag is assigned on every path to where it is read.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Traversing, changing and placing syntax trees, and the names of a function.
+"""Traverses, transforms and positions syntax trees, and collects the names of a function.
 
-A faster replacement for `ast`'s visitors, which look up every field and every visitor method by
-name; long functions are traversed many times. For a function it also computes which names it
-binds, in which scope each name lives, and how each use of a name is used. Operators and contexts
-have neither parts nor positions and are skipped.
+A faster replacement for `ast`'s visitors, which look up every field and every visitor method by name; long
+functions are traversed many times. For a function it also computes which names it binds, in which scope each name
+lives, and how each use of a name is used. Operators and contexts have neither children nor positions and are
+skipped.
 """
 
 from __future__ import annotations

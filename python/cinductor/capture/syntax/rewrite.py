@@ -1,18 +1,17 @@
-"""Finds a function's source and rewrites it so that every step goes through the stage.
+"""Finds a function's source and rewrites it so that every step calls the stage.
 
-Source is trusted only if compiling it gives the function's own bytecode: an edited file, the
-other of two lambdas on a line, or a decorator that replaced the code all fail this test.
+Source is trusted only if compiling it gives the function's own bytecode: an edited file, the other of two lambdas
+on a line, or a decorator that replaced the code all fail this test.
 
-Reads of globals, builtins and free names, attribute and item loads, calls, stores and deletes
-become calls of `__ci__`, a closure cell that holds the stage. So do conditions (`asking`), loops
-and branches (`control`). Jumps become flags first (`jumps`), and `cfg` computes which names a
-loop carries. Everything else stays as written, in the user's own frame, with the user's line
-numbers and file. The rewriting is done once per code object. Code that cannot be rewritten has a
-reason (`NotRewritable`). Every class of Python's syntax has a row with its treatment:
+Reads of globals, builtins and free names, attribute and item loads, calls, stores and deletes become calls of
+`__ci__`, a closure cell that holds the stage's scope. So do conditions (`asking`), loops and branches (`control`).
+Jumps become flags first (`jumps`), and `cfg` computes which names a loop carries. Everything else stays as
+written, in the user's own frame, with the user's line numbers and file. The rewriting is done once per code
+object. Code that cannot be rewritten has a reason (`NotRewritable`). Every class of Python's syntax has a row with
+its treatment:
 
-captured: becomes a call of the stage, which sees the value or the effect. kept: stays as
-written; its parts are captured where they are. break: a function that contains it runs in NumPy
-whole, for the reason given.
+captured: becomes a call of the stage, which sees the value or the effect. kept: stays as written; its parts are
+captured where they are. break: a function that contains it runs in NumPy as a whole, for the given reason.
 """
 
 from __future__ import annotations

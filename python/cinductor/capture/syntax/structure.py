@@ -1,9 +1,9 @@
-"""Blocks of instructions made loops and branches, which are statements.
+"""Turns blocks of bytecode instructions into loops and branches.
 
-Tests that only lead to tests are `and` and `or`, blocks that only leave a value are operands;
-what is left are loops (a block that something after it goes back to) and branches, distinguished
-by where their ways meet. Python tests a while's condition at its end again, and puts a small end
-of the function wherever it is reached: both are undone, because the compiler will do them again.
+A test that only leads to another test is an `and` or `or`; a block that only leaves a value is an operand. What
+remains are loops (a block to which a later one jumps back) and branches, distinguished by where their paths join.
+Python duplicates a while's condition at the end of the loop, and a small end of the function wherever it is
+reached; both are undone, because compiling does them again.
 """
 
 from __future__ import annotations

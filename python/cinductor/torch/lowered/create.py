@@ -1,14 +1,14 @@
-"""Ops that make a tensor, or put one into another one's part."""
+"""Ops that create a tensor, or write one into a part of another."""
 
 from __future__ import annotations
 
 import torch
 
 from ..emit import Emitter
-from ..sizes import hint
+from ..sizes import decide
 from ..values import GraphValue, Unmapped
 from . import argument, has_argument, meta, sizes
-from .view import size_of, start_of
+from .view import from_front, size_of, start_of
 
 
 def _filled(emitter: Emitter, node: torch.fx.Node, value: object) -> GraphValue:
@@ -57,14 +57,14 @@ def arange(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
 def pad(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     x, out = emitter.env[node.args[0]], meta(node)
     widths = [size_of(emitter, p) for p in node.args[1]]
-    if any(hint(p) < 0 for p in widths):
+    if any(decide(p < 0) for p in widths):
         raise Unmapped("negative padding")
     rank = len(x.sizes)
     low = [0] * rank
     for k in range(len(widths) // 2):
         low[rank - 1 - k] = widths[2 * k]
     base = emitter.copy(emitter.expand(emitter.value(argument(node, "value"), x.dtype), tuple(out.size())))
-    if any(hint(s) == 0 for s in x.sizes):
+    if any(decide(s == 0) for s in x.sizes):
         return base
     return put_into(emitter, base, emitter.slice(base, low, [1] * rank, x.sizes), x)
 
@@ -82,7 +82,7 @@ def writable(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
 def slice_scatter(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     base, part = writable(emitter, node), sizes(node.args[1])
     axis = argument(node, "dim") % len(part)
-    if any(hint(s) == 0 for s in part):
+    if any(decide(s == 0) for s in part):
         return base
     base = emitter.copy(base)
     start = start_of(emitter, argument(node, "start"), base.sizes[axis])
@@ -92,9 +92,8 @@ def slice_scatter(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
 
 def select_scatter(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     base = emitter.copy(writable(emitter, node))
-    axis, i = argument(node, "dim") % len(base.sizes), size_of(emitter, argument(node, "index"))
-    if isinstance(i, int) and i < 0:
-        i = base.sizes[axis] + i
+    axis = argument(node, "dim") % len(base.sizes)
+    i = from_front(emitter, argument(node, "index"), base.sizes[axis])
     value = emitter.value(node.args[1], base.dtype)
     one = [1 if k == axis else s for k, s in enumerate(base.sizes)]
     return put_into(emitter, base, emitter.along(base, axis, i, 1, 1), emitter.reshape(value, one))

@@ -1,4 +1,4 @@
-"""Reductions, scans and what is made of them: means, variances, softmax."""
+"""Reductions, scans and functions built on them: means, variances, softmax."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch
 
 from ..emit import Emitter
 from ..promote import computation_dtype
-from ..sizes import hint
+from ..sizes import decide
 from ..values import GraphValue, Unmapped
 from . import argument, has_argument, meta, sizes
 
@@ -28,7 +28,7 @@ def keeps(node: torch.fx.Node) -> bool:
 
 
 def is_empty(v: GraphValue) -> bool:
-    return any(hint(s) == 0 for s in v.sizes)
+    return any(decide(s == 0) for s in v.sizes)
 
 
 def count(emitter: Emitter, x: GraphValue, axes: list[int], dtype: torch.dtype) -> GraphValue:

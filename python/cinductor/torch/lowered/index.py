@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from ..emit import Emitter, broadcast
-from ..sizes import hint
+from ..sizes import decide
 from ..values import GraphValue, Unmapped
 from . import argument, has_argument, meta, sizes
 
@@ -89,7 +89,7 @@ def _along(emitter: Emitter, x: GraphValue, axis: int, i: GraphValue) -> tuple[l
     rank = len(i.sizes)
     if rank > MOST_INDICES:
         raise Unmapped(f"{rank} indices")
-    if any(hint(s) == 0 for s in i.sizes):
+    if any(decide(s == 0) for s in i.sizes):
         raise Unmapped("no index")
     ids = []
     for k in range(rank):

@@ -1,4 +1,4 @@
-"""Element-wise ops that no expression of a row says: casts, powers, divisions that round, bounds."""
+"""Element-wise ops that cannot be written as an expression of a row: casts, powers, rounding divisions, clamps."""
 
 from __future__ import annotations
 
@@ -95,8 +95,8 @@ def power(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     compute, result = promoted("bool_to_long", [meta(a), meta(b)])
     if result == torch.float16 and b in (0.5, -0.5):
         raise Unmapped("a root of float16")  # eager's pow(-inf, 0.5) is inf
-    if not isinstance(b, torch.fx.Node) and isinstance(a, torch.fx.Node) and (made := _constant_power(emitter, emitter.value(a, compute), b)):
-        return emitter.cast(made, result)
+    if not isinstance(b, torch.fx.Node) and isinstance(a, torch.fx.Node) and (made := _constant_power(emitter, emitter.value(a, result), b)):
+        return made
     if not compute.is_floating_point:
         raise Unmapped("a power of ints")
     made = emitter.apply("power", [emitter.value(a, compute), emitter.value(b, compute)])
@@ -104,7 +104,7 @@ def power(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
 
 
 def _constant_power(emitter: Emitter, x: GraphValue, b: float) -> GraphValue | None:
-    """Powers that torch computes by products and roots."""
+    """Powers that torch computes by products and roots, which it rounds each."""
     if b == 1:
         return x
     if b == 2:
@@ -170,17 +170,17 @@ def gelu(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
 
 
 def cross(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
-    """The vector product along an axis of 3, in which narrow floats are rounded once."""
+    """The vector product along an axis of 3. Narrow floats are rounded after each step, as eager rounds them."""
     out = meta(node)
-    compute, axis = computation_dtype(out.dtype), argument(node, "dim") % out.dim()
-    a, b = (emitter.expand(emitter.value(x, compute), tuple(out.size())) for x in node.args[:2])
+    axis = argument(node, "dim") % out.dim()
+    a, b = (emitter.expand(emitter.value(x, out.dtype), tuple(out.size())) for x in node.args[:2])
 
     def product(j: int, k: int) -> GraphValue:
         parts = [emitter.along(a, axis, j, 1, 1), emitter.along(b, axis, k, 1, 1)]
         return emitter.apply("multiply", parts)
 
     made = [emitter.apply("subtract", [product((k + 1) % 3, (k + 2) % 3), product((k + 2) % 3, (k + 1) % 3)]) for k in range(3)]
-    return emitter.cast(emitter.put("concat", made, compute, tuple(out.size()), axes=[axis]), out.dtype)
+    return emitter.put("concat", made, out.dtype, tuple(out.size()), axes=[axis])
 
 
 def where(emitter: Emitter, node: torch.fx.Node) -> GraphValue:

@@ -1,4 +1,4 @@
-"""Ops whose result is their operand's elements in another arrangement."""
+"""Ops whose result is a rearrangement of their operand's elements."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 
 from .. import layout
 from ..emit import Emitter
-from ..sizes import are_equal, hint, is_equal
+from ..sizes import are_equal, decide, is_equal
 from ..values import GraphValue, Refused, Unmapped
 from . import argument, meta, sizes
 
@@ -65,29 +65,31 @@ def size_of(emitter: Emitter, x: Any) -> Any:
     return x
 
 
+def from_front(emitter: Emitter, i: Any, size: Any) -> Any:
+    """An index that counts from the front, of one that counts from the end where it is negative."""
+    i = size_of(emitter, i)
+    return i + size if decide(i < 0) else i
+
+
 def start_of(emitter: Emitter, i: Any, size: Any) -> Any:
     """The first index of a slice, as torch clamps it."""
-    i = size_of(emitter, i)
-    if i is None:
+    if size_of(emitter, i) is None:
         return 0
-    if isinstance(i, int) and isinstance(size, int):
-        return min(max(i + size if i < 0 else i, 0), size)
-    return size + i if isinstance(i, int) and i < 0 else i
+    start = from_front(emitter, i, size)
+    return 0 if decide(start < 0) else size if decide(start > size) else start
 
 
 def slice_of(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     x, out = emitter.env[node.args[0]], sizes(node)
     axis = argument(node, "dim") % len(out)
-    start = 0 if hint(out[axis]) == 0 else start_of(emitter, argument(node, "start"), x.sizes[axis])
+    start = 0 if decide(out[axis] == 0) else start_of(emitter, argument(node, "start"), x.sizes[axis])
     return emitter.along(x, axis, start, size_of(emitter, argument(node, "step")), out[axis])
 
 
 def select(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     x = emitter.env[node.args[0]]
-    axis, i = node.args[1] % len(x.sizes), size_of(emitter, node.args[2])
-    if isinstance(i, int) and i < 0:
-        i = x.sizes[axis] + i
-    return emitter.reshape(emitter.along(x, axis, i, 1, 1), sizes(node))
+    axis = node.args[1] % len(x.sizes)
+    return emitter.reshape(emitter.along(x, axis, from_front(emitter, node.args[2], x.sizes[axis]), 1, 1), sizes(node))
 
 
 def split(emitter: Emitter, node: torch.fx.Node) -> list[GraphValue]:
@@ -122,7 +124,7 @@ def unfold(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
 
 def flip(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     x = emitter.env[node.args[0]]
-    if not x.sizes or any(hint(s) == 0 for s in x.sizes):
+    if not x.sizes or any(decide(s == 0) for s in x.sizes):
         return x
     axes = {d % len(x.sizes) for d in node.args[1]}
     starts = [x.sizes[k] - 1 if k in axes else 0 for k in range(len(x.sizes))]
@@ -131,7 +133,7 @@ def flip(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
 
 def cat(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     out = meta(node)
-    parts = [x for x in node.args[0] if not (meta(x).dim() == 1 and hint(meta(x).size(0)) == 0 and out.dim() != 1)]
+    parts = [x for x in node.args[0] if not (meta(x).dim() == 1 and decide(meta(x).size(0) == 0) and out.dim() != 1)]
     values = [emitter.value(x, out.dtype) for x in parts]
     if len(values) < 2:
         return values[0] if values else emitter.expand(emitter.constant(0, out.dtype), tuple(out.size()))
@@ -154,7 +156,7 @@ def memory_of(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
 
 def positions(emitter: Emitter, room: Any, extents: Any, strides: Any, offset: Any) -> GraphValue:
     """Where in the memory of that many elements those of a view with these strides are."""
-    if hint(offset) + sum((hint(s) - 1) * hint(t) for s, t in zip(extents, strides, strict=True)) >= hint(room):
+    if decide(offset + sum((s - 1) * t for s, t in zip(extents, strides, strict=True)) >= room):
         raise Refused("strides that leave the operand's memory")
     at = emitter.value(offset, torch.int64)
     for k, (size, stride) in enumerate(zip(extents, strides, strict=True)):
@@ -180,7 +182,7 @@ def as_strided(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
         order = layout.order_of(out)
         v = emitter.reshape(memory, [extents[k] for k in order])
         return v if order == sorted(order) else emitter.permute(v, [order.index(k) for k in range(len(order))])
-    if any(hint(s) == 0 for s in extents):
+    if any(decide(s == 0) for s in extents):
         return emitter.expand(emitter.constant(0, out.dtype), tuple(extents))
     return emitter.put("gather", [memory, positions(emitter, memory.sizes[0], extents, strides, offset)], out.dtype, tuple(extents), axes=[0])
 

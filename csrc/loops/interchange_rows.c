@@ -7,7 +7,7 @@
  * Each element of the row still sees its iterations in order, and the row runs in lanes. No other
  * iteration of the outer loop may access an element that one of them stores, so the outer
  * iterations can run in any order. */
-#include "schedule/plan.h"
+#include "loops/loops.h"
 
 typedef struct Pair {
     const CiRegion *outer, *inner;
@@ -23,7 +23,7 @@ only_loop(const CiItem *item)
 }
 
 static bool
-find_pair(CiScheduler *s, const CiItem *item, Pair *pair)
+find_pair(const CiLoopRewriter *r, const CiItem *item, Pair *pair)
 {
     pair->outer = only_loop(item);
     pair->inner = pair->outer ? only_loop(&pair->outer->body.items[0]) : NULL;
@@ -32,8 +32,8 @@ find_pair(CiScheduler *s, const CiItem *item, Pair *pair)
         ci_expr_depends_on(pair->inner->extent, pair->outer->var))
         return false;
     /* Shorter rows gain nothing, and an empty one would load elements that no iteration loads. */
-    return pair->outer->extent->high > CI_CHOOSE(s, least_row) &&
-           ci_sym_known_le(s->sym, ci_expr_const(s->sym, 1), pair->outer->extent);
+    return pair->outer->extent->high > CI_CHOOSE(r, least_row) &&
+           ci_sym_known_le(r->sym, ci_expr_const(r->sym, 1), pair->outer->extent);
 }
 
 /* The store and, with k >= 0, the loads of a nest. NULL: none at k. */
@@ -46,24 +46,24 @@ index_at(const CiNest *nest, int k)
 }
 
 static bool
-is_near(CiScheduler *s, const CiExpr *index, const CiExpr *var)
+is_near(const CiLoopRewriter *r, const CiExpr *index, const CiExpr *var)
 {
     const CiExpr *coef, *rest;
-    return ci_expr_split_linear(s->sym, index, var, &coef, &rest) && coef->low >= -1 &&
+    return ci_expr_split_linear(r->sym, index, var, &coef, &rest) && coef->low >= -1 &&
            coef->high <= 1;
 }
 
 /* True if the rows are contiguous and the inner loop accumulates in place or is strided. */
 static bool
-is_better(CiScheduler *s, const Pair *pair)
+is_better(const CiLoopRewriter *r, const Pair *pair)
 {
     const CiExpr *store = pair->nest->store, *row = pair->outer->var, *trip = pair->inner->var;
     bool gains = !ci_expr_depends_on(store, trip);
     for (int k = -1; k < pair->nest->body.nops; k++) {
         const CiExpr *index = index_at(pair->nest, k);
-        if (index && !is_near(s, index, row))
+        if (index && !is_near(r, index, row))
             return false;
-        gains = gains || (index && !is_near(s, index, trip));
+        gains = gains || (index && !is_near(r, index, trip));
     }
     return gains && ci_expr_depends_on(store, row);
 }
@@ -71,13 +71,13 @@ is_better(CiScheduler *s, const Pair *pair)
 /* True if no two iterations of the outer loop access the same element, for any iteration of the
  * inner loop. */
 static bool
-have_no_overlap(CiScheduler *s, const Pair *pair, const CiExpr *index)
+have_no_overlap(const CiLoopRewriter *r, const Pair *pair, const CiExpr *index)
 {
-    CiSym *sym = s->sym;
+    CiSym *sym = r->sym;
     const CiBuffer *buffer = pair->nest->target;
-    CiKernelAxis axis = {.var = pair->outer->var, .extent = pair->outer->extent};
-    CiKernel trips = {.outer = &axis, .nouter = 1};
-    if (!ci_why_not_local(s, &trips, pair->nest->store, index))
+    CiPoints iterations = {.sym = sym, .scope = r->scope};
+    ci_add_points(&iterations, pair->outer->var, pair->outer->extent);
+    if (!ci_why_points_overlap(&iterations, pair->nest->store, index))
         return true;
     const CiExpr *from[2] = {pair->outer->var, pair->inner->var};
     const CiExpr *other[2] = {ci_expr_index(sym, "other", pair->outer->extent),
@@ -88,31 +88,45 @@ have_no_overlap(CiScheduler *s, const Pair *pair, const CiExpr *index)
 }
 
 static bool
-is_legal(CiScheduler *s, const Pair *pair)
+is_legal(const CiLoopRewriter *r, const Pair *pair)
 {
     for (int k = -1; k < pair->nest->body.nops; k++) {
         const CiExpr *index = index_at(pair->nest, k);
         bool is_same = k < 0 || pair->nest->body.ops[k].buffer == pair->nest->target;
-        if (index && is_same && !have_no_overlap(s, pair, index))
+        if (index && is_same && !have_no_overlap(r, pair, index))
             return false;
     }
     return true;
 }
 
-void
-ci_make_rows(CiScheduler *s, CiItem *item)
+static void
+make_rows(const CiLoopRewriter *r, CiItem *item)
 {
     Pair pair;
-    if (!find_pair(s, item, &pair) || !is_better(s, &pair) || !is_legal(s, &pair))
+    if (!find_pair(r, item, &pair) || !is_better(r, &pair) || !is_legal(r, &pair))
         return;
-    if (!s->region && ci_is_worth_threads(s, item))
+    if (!r->scope && ci_is_worth_threads(r->target, item))
         return; /* iterations of the outermost loop are for threads */
     CiNest *nest = pair.nest;
-    const CiExpr *from = pair.outer->var, *to = ci_expr_index(s->sym, "i0", pair.outer->extent);
-    nest->body = ci_body_substitute(s->ctx, s->sym, &nest->body, 1, &from, &to);
-    nest->store = ci_expr_substitute(s->sym, nest->store, 1, &from, &to);
-    nest->axes = CI_NEW(s->ctx, CiAxis);
+    const CiExpr *from = pair.outer->var, *to = ci_expr_index(r->sym, "i0", pair.outer->extent);
+    nest->body = ci_body_substitute(r->ctx, r->sym, &nest->body, 1, &from, &to);
+    nest->store = ci_expr_substitute(r->sym, nest->store, 1, &from, &to);
+    nest->axes = CI_NEW(r->ctx, CiAxis);
     nest->axes[0] = (CiAxis){CI_AXIS_point, to, pair.outer->extent};
     nest->naxes = nest->npoint = 1;
     *item = pair.outer->body.items[0];
+}
+
+static void
+make_rows_of_block(const CiLoopRewriter *r, CiItems *items)
+{
+    for (int k = 0; k < items->count; k++)
+        if (items->items[k].region)
+            make_rows(r, &items->items[k]);
+}
+
+void
+ci_loops_interchange_rows(const CiLoopRewriter *r)
+{
+    ci_visit_blocks(r, &r->loops->items, make_rows_of_block, NULL);
 }

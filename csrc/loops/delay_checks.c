@@ -7,7 +7,7 @@
  * A check precedes every effect that is visible outside: a store to an argument, a call with
  * effects. It also precedes whatever may fail with an error of its own or may not terminate: a
  * while loop, and sizes that data define. */
-#include "schedule/plan.h"
+#include "loops/loops.h"
 
 static bool may_wait_behind(const CiItems *items);
 
@@ -42,16 +42,18 @@ may_wait_behind(const CiItems *items)
 }
 
 void
-ci_delay_checks(CiScheduler *s)
+ci_loops_delay_checks(const CiLoopRewriter *r)
 {
-    CiItems *items = &s->loops->items;
-    CiItem *waiting = CI_NEW_ARRAY(s->ctx, CiItem, items->count + 1);
+    int *nreaders, *nwriters;
+    CiItems *items = &r->loops->items;
+    CiItem *waiting = CI_NEW_ARRAY(r->ctx, CiItem, items->count + 1);
     int nwaiting = 0, count = 0;
+    ci_count_all_uses(r->loops, &nreaders, &nwriters);
     for (int k = 0; k <= items->count; k++) {
         const CiItem *item = k < items->count ? &items->items[k] : NULL;
         /* what is checked stays what it is: it is stored once */
         if (item && item->kind == CI_ITEM_check &&
-            s->totals->nwriters[item->check->buffer->id] == 1) {
+            nwriters[item->check->buffer->id] == 1) {
             waiting[nwaiting++] = *item;
             continue;
         }

@@ -15,7 +15,7 @@
  * Invariants: the loop works on single elements only, so that it becomes a tree and buf9 a
  * variable. The element exists even if the loop has no iterations. No other access may alias the
  * element while it is in the variable. */
-#include "schedule/plan.h"
+#include "loops/loops.h"
 
 /* Accesses of a loop that are compared. */
 #define MOST_ACCESSES 64
@@ -70,13 +70,13 @@ add_items(Accesses *all, const CiItems *items)
 
 /* True if the index is loop-invariant: it uses only sizes and variables of enclosing loops. */
 static bool
-is_fixed(const CiScheduler *s, const CiExpr *index)
+is_fixed(const CiLoopRewriter *r, const CiExpr *index)
 {
     for (int k = 0; k < index->nsymbols; k++) {
         const CiExpr *symbol = index->symbols[k];
         bool is_around = false;
-        for (const CiScheduler *at = s; at; at = at->outer)
-            is_around = is_around || (at->region && at->region->var == symbol);
+        for (const CiLoopScope *at = r->scope; at; at = at->outer)
+            is_around = is_around || at->region->var == symbol;
         if (!is_around &&
             (symbol->symbol_kind == CI_SYMBOL_index || symbol->symbol_kind == CI_SYMBOL_unbacked))
             return false;
@@ -89,23 +89,23 @@ is_fixed(const CiScheduler *s, const CiExpr *index)
 /* Expressions that are at least 0 because the enclosing loops have an iteration. Returns their
  * number. */
 static int
-find_facts(const CiScheduler *s, const CiExpr **facts)
+find_facts(const CiLoopRewriter *r, const CiExpr **facts)
 {
     int count = 0;
-    for (const CiScheduler *at = s; at && count < MOST_FACTS; at = at->outer) {
-        if (at->region && at->region->extent && at->region->extent->kind != CI_EXPR_const)
-            facts[count++] = ci_expr_sub(s->sym, at->region->extent, ci_expr_const(s->sym, 1));
+    for (const CiLoopScope *at = r->scope; at && count < MOST_FACTS; at = at->outer) {
+        if (at->region->extent && at->region->extent->kind != CI_EXPR_const)
+            facts[count++] = ci_expr_sub(r->sym, at->region->extent, ci_expr_const(r->sym, 1));
     }
     return count;
 }
 
 /* True if the element exists even if the loop has no iterations. */
 static bool
-exists(CiScheduler *s, const CiBuffer *buffer, const CiExpr *index)
+exists(const CiLoopRewriter *r, const CiBuffer *buffer, const CiExpr *index)
 {
-    CiSym *sym = s->sym;
+    CiSym *sym = r->sym;
     const CiExpr *last = ci_expr_const(sym, 0), *one = ci_expr_const(sym, 1), *facts[MOST_FACTS];
-    int nfacts = find_facts(s, facts);
+    int nfacts = find_facts(r, facts);
     for (int k = 0; k < buffer->rank; k++) {
         if (buffer->strides[k]->low < 0)
             return false;
@@ -117,11 +117,11 @@ exists(CiScheduler *s, const CiBuffer *buffer, const CiExpr *index)
 }
 
 static bool
-have_no_overlap(CiScheduler *s, const CiBuffer *buffer, const CiExpr *a, const CiExpr *b)
+have_no_overlap(const CiLoopRewriter *r, const CiBuffer *buffer, const CiExpr *a, const CiExpr *b)
 {
     const CiExpr *facts[MOST_FACTS];
-    int nfacts = find_facts(s, facts);
-    return ci_sym_known_disjoint(s->sym, a, b, buffer->rank, buffer->strides, nfacts, facts);
+    int nfacts = find_facts(r, facts);
+    return ci_sym_known_disjoint(r->sym, a, b, buffer->rank, buffer->strides, nfacts, facts);
 }
 
 static bool
@@ -133,19 +133,19 @@ is_of(const Access *access, const CiBuffer *buffer, const CiExpr *index)
 /* ---- rewriting ---- */
 
 static CiBuffer *
-new_variable(CiScheduler *s, CiDtype dtype)
+new_variable(const CiLoopRewriter *r, CiDtype dtype)
 {
-    return ci_loops_add_buffer(s->loops, CI_BUFFER_temp, dtype, 0, NULL, NULL);
+    return ci_loops_add_buffer(r->loops, CI_BUFFER_temp, dtype, 0, NULL, NULL);
 }
 
 /* target[store] = load from[index], at position k of the items. */
 static void
-insert_copy(CiScheduler *s, CiItems *items, int k, const CiNest *like, CiBuffer *target,
+insert_copy(const CiLoopRewriter *r, CiItems *items, int k, const CiNest *like, CiBuffer *target,
             const CiExpr *store, CiBuffer *from, const CiExpr *index)
 {
-    CiNest *nest = ci_loops_add_nest(s->loops, items);
+    CiNest *nest = ci_loops_add_nest(r->loops, items);
     CiScalar load = {.op = CI_OP_load, .dtype = from->dtype, .buffer = from, .index = index};
-    nest->body.result = ci_body_add(s->ctx, &nest->body, load);
+    nest->body.result = ci_body_add(r->ctx, &nest->body, load);
     nest->target = target;
     nest->store = store;
     nest->locs = like->locs;
@@ -157,14 +157,14 @@ insert_copy(CiScheduler *s, CiItems *items, int k, const CiNest *like, CiBuffer 
 }
 
 static void
-replace(CiScheduler *s, const Access *access, CiBuffer *variable)
+replace(const CiLoopRewriter *r, const Access *access, CiBuffer *variable)
 {
     if (access->load) {
         access->load->buffer = variable;
-        access->load->index = ci_expr_const(s->sym, 0);
+        access->load->index = ci_expr_const(r->sym, 0);
     } else {
         access->nest->target = variable;
-        access->nest->store = ci_expr_const(s->sym, 0);
+        access->nest->store = ci_expr_const(r->sym, 0);
     }
 }
 
@@ -173,7 +173,7 @@ replace(CiScheduler *s, const Access *access, CiBuffer *variable)
 /* True if the element, or another element of its array, is stored in the loop: otherwise the
  * target's compiler loads it once by itself. */
 static bool
-may_be_held(CiScheduler *s, const Accesses *all, const Access *element, bool *is_stored)
+may_be_held(const CiLoopRewriter *r, const Accesses *all, const Access *element, bool *is_stored)
 {
     const CiBuffer *buffer = element->buffer;
     bool has_store = false;
@@ -183,37 +183,37 @@ may_be_held(CiScheduler *s, const Accesses *all, const Access *element, bool *is
         has_store = has_store || (other->buffer == buffer && !other->load);
         *is_stored = *is_stored || (is_of(other, buffer, element->index) && !other->load);
     }
-    if (!has_store || !is_fixed(s, element->index) || !exists(s, buffer, element->index))
+    if (!has_store || !is_fixed(r, element->index) || !exists(r, buffer, element->index))
         return false;
     for (int k = 0; k < all->count; k++) {
         const Access *other = &all->list[k];
         bool may_conflict = other->buffer == buffer && other->index != element->index &&
                         (*is_stored || !other->load);
-        if (may_conflict && !have_no_overlap(s, buffer, element->index, other->index))
+        if (may_conflict && !have_no_overlap(r, buffer, element->index, other->index))
             return false;
     }
     return true;
 }
 
 static bool
-replace_one(CiScheduler *s, CiItems *items, int *k)
+replace_one(const CiLoopRewriter *r, CiItems *items, int *k)
 {
     Accesses all = {.is_simple = true};
     add_items(&all, &items->items[*k].region->body);
     for (int n = 0; all.is_simple && n < all.count; n++) {
         const Access element = all.list[n];
         bool is_stored;
-        if (element.buffer->rank == 0 || !may_be_held(s, &all, &element, &is_stored))
+        if (element.buffer->rank == 0 || !may_be_held(r, &all, &element, &is_stored))
             continue;
-        CiBuffer *variable = new_variable(s, element.buffer->dtype);
-        const CiExpr *first = ci_expr_const(s->sym, 0);
+        CiBuffer *variable = new_variable(r, element.buffer->dtype);
+        const CiExpr *first = ci_expr_const(r->sym, 0);
         for (int m = 0; m < all.count; m++) {
             if (is_of(&all.list[m], element.buffer, element.index))
-                replace(s, &all.list[m], variable);
+                replace(r, &all.list[m], variable);
         }
-        insert_copy(s, items, (*k)++, element.nest, variable, first, element.buffer, element.index);
+        insert_copy(r, items, (*k)++, element.nest, variable, first, element.buffer, element.index);
         if (is_stored)
-            insert_copy(s, items, *k + 1, element.nest, element.buffer, element.index, variable,
+            insert_copy(r, items, *k + 1, element.nest, element.buffer, element.index, variable,
                         first);
         return true;
     }
@@ -226,14 +226,14 @@ replace_one(CiScheduler *s, CiItems *items, int *k)
  * nothing else stores to the array; else NULL. The element before the first iteration must
  * exist. */
 static const CiExpr *
-handed_on(CiScheduler *s, const CiExpr *var, const Accesses *all, const CiNest *nest)
+handed_on(const CiLoopRewriter *r, const CiExpr *var, const Accesses *all, const CiNest *nest)
 {
-    const CiExpr *earlier = ci_expr_sub(s->sym, var, ci_expr_const(s->sym, 1)),
-                 *start = ci_expr_const(s->sym, -1);
-    const CiExpr *index = ci_expr_substitute(s->sym, nest->store, 1, &var, &earlier),
-                 *before = ci_expr_substitute(s->sym, nest->store, 1, &var, &start);
+    const CiExpr *earlier = ci_expr_sub(r->sym, var, ci_expr_const(r->sym, 1)),
+                 *start = ci_expr_const(r->sym, -1);
+    const CiExpr *index = ci_expr_substitute(r->sym, nest->store, 1, &var, &earlier),
+                 *before = ci_expr_substitute(r->sym, nest->store, 1, &var, &start);
     bool is_loaded = false;
-    if (index == nest->store || !is_fixed(s, before) || !exists(s, nest->target, before))
+    if (index == nest->store || !is_fixed(r, before) || !exists(r, nest->target, before))
         return NULL;
     for (int k = 0; k < all->count; k++) {
         const Access *other = &all->list[k];
@@ -246,39 +246,48 @@ handed_on(CiScheduler *s, const CiExpr *var, const Accesses *all, const CiNest *
 }
 
 static bool
-carry_one(CiScheduler *s, CiItems *items, int *k)
+carry_one(const CiLoopRewriter *r, CiItems *items, int *k)
 {
     CiRegion *region = items->items[*k].region;
     Accesses all = {.is_simple = true};
     add_items(&all, &region->body);
     for (int n = 0; all.is_simple && n < region->body.count; n++) {
         CiNest *nest = region->body.items[n].nest;
-        const CiExpr *index = nest ? handed_on(s, region->var, &all, nest) : NULL;
+        const CiExpr *index = nest ? handed_on(r, region->var, &all, nest) : NULL;
         if (!index)
             continue;
-        CiBuffer *array = nest->target, *variable = new_variable(s, array->dtype);
-        const CiExpr *store = nest->store, *first = ci_expr_const(s->sym, 0),
-                     *start = ci_expr_const(s->sym, -1);
+        CiBuffer *array = nest->target, *variable = new_variable(r, array->dtype);
+        const CiExpr *store = nest->store, *first = ci_expr_const(r->sym, 0),
+                     *start = ci_expr_const(r->sym, -1);
         for (int m = 0; m < all.count; m++) {
             const Access *access = &all.list[m];
             if (access->nest == nest && (!access->load || is_of(access, array, index)))
-                replace(s, access, variable);
+                replace(r, access, variable);
         }
-        insert_copy(s, &region->body, n + 1, nest, array, store, variable, first);
-        insert_copy(s, items, (*k)++, nest, variable, first, array,
-                    ci_expr_substitute(s->sym, store, 1, &region->var, &start));
+        insert_copy(r, &region->body, n + 1, nest, array, store, variable, first);
+        insert_copy(r, items, (*k)++, nest, variable, first, array,
+                    ci_expr_substitute(r->sym, store, 1, &region->var, &start));
         return true;
     }
     return false;
 }
 
-void
-ci_replace_by_scalars(CiScheduler *s, CiItems *items)
+static void
+promote_in_block(const CiLoopRewriter *r, CiItems *items)
 {
+    if (!r->scope) /* no loop around has a place for the variable */
+        return;
     for (int k = 0; k < items->count; k++) {
         if (items->items[k].kind != CI_ITEM_for || items->items[k].region->nswaps)
             continue;
-        while (replace_one(s, items, &k) || carry_one(s, items, &k))
+        while (replace_one(r, items, &k) || carry_one(r, items, &k))
             ;
     }
+}
+
+/* Inner loops first: an outer loop may keep the element for longer. */
+void
+ci_loops_promote_scalars(const CiLoopRewriter *r)
+{
+    ci_visit_blocks(r, &r->loops->items, NULL, promote_in_block);
 }

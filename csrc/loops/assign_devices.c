@@ -6,7 +6,7 @@
  * argument's own memory is meant, whereas others have packed copies (lower.c).
  *
  * A buffer is allocated on the device of the nest that first stores it. */
-#include "schedule/plan.h"
+#include "loops/loops.h"
 
 typedef struct Assign {
     CiLoops *loops;
@@ -99,8 +99,9 @@ set_items(Assign *a, const CiItems *items, int device)
 }
 
 void
-ci_assign_devices(CiLoops *loops)
+ci_loops_assign_devices(const CiLoopRewriter *r)
 {
+    CiLoops *loops = r->loops;
     Assign a = {.loops = loops};
     if (ci_loops_device_count(loops) < 2)
         return;

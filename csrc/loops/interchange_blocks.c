@@ -14,7 +14,7 @@
  *
  * Of several axes, the one with the fewest strided accesses is cut into blocks, and the others
  * become loops around them. Blocks are independent too, which ci_why_not_parallel proves. */
-#include "schedule/plan.h"
+#include "loops/loops.h"
 
 /* The axes that all nests of a loop have. */
 typedef struct Rows {
@@ -40,7 +40,7 @@ has_axes(const CiNest *nest, const Rows *rows)
 
 /* Number of accesses that are strided along the variable. */
 static int
-count_far(CiScheduler *s, const CiNest *nest, const CiExpr *var)
+count_far(const CiLoopRewriter *r, const CiNest *nest, const CiExpr *var)
 {
     const CiExpr *coef, *rest;
     int count = 0;
@@ -48,7 +48,7 @@ count_far(CiScheduler *s, const CiNest *nest, const CiExpr *var)
         const CiExpr *index = k < 0 ? nest->store : nest->body.ops[k].index;
         if (k >= 0 && nest->body.ops[k].op != CI_OP_load)
             continue;
-        bool is_near = ci_expr_split_linear(s->sym, index, var, &coef, &rest) && coef->low >= -1 &&
+        bool is_near = ci_expr_split_linear(r->sym, index, var, &coef, &rest) && coef->low >= -1 &&
                        coef->high <= 1;
         count += !is_near;
     }
@@ -57,17 +57,17 @@ count_far(CiScheduler *s, const CiNest *nest, const CiExpr *var)
 
 /* True unless an element at another position of the row, in any iteration, may be the same one. */
 static bool
-have_no_overlap(CiScheduler *s, const CiKernel *positions, const CiItems *items, const CiNest *writer)
+have_no_overlap(const CiPoints *positions, const CiItems *items, const CiNest *writer)
 {
     for (int k = 0; k < items->count; k++) {
         const CiNest *nest = items->items[k].nest;
         if (nest->target == writer->target &&
-            ci_why_not_local(s, positions, writer->store, nest->store))
+            ci_why_points_overlap(positions, writer->store, nest->store))
             return false;
         for (int n = 0; n < nest->body.nops; n++) {
             const CiScalar *op = &nest->body.ops[n];
             if (op->op == CI_OP_load && op->buffer == writer->target &&
-                ci_why_not_local(s, positions, writer->store, op->index))
+                ci_why_points_overlap(positions, writer->store, op->index))
                 return false;
         }
     }
@@ -99,110 +99,99 @@ find_axes(const CiItem *loop, Rows *rows)
 }
 
 static int
-count_all_far(CiScheduler *s, const CiItems *items, const CiExpr *var)
+count_all_far(const CiLoopRewriter *r, const CiItems *items, const CiExpr *var)
 {
     int count = 0;
     for (int k = 0; k < items->count; k++)
-        count += count_far(s, items->items[k].nest, var);
+        count += count_far(r, items->items[k].nest, var);
     return count;
 }
 
 /* True if the cache lines of one iteration no longer fit in the nearest cache when the next one
  * starts. */
 static bool
-is_long(const CiScheduler *s, const CiExpr *extent, int nfar)
+is_long(const CiLoopRewriter *r, const CiExpr *extent, int nfar)
 {
-    return extent->high > CI_CHOOSE(s, near_lines) / nfar;
+    return extent->high > CI_CHOOSE(r, near_lines) / nfar;
 }
 
 /* True if the loop's variable has fewer strided accesses than the best axis, or equally many and
  * the rows are long, and if the axis is longer than a block. Sets the axis to cut. */
 static bool
-lies_across(CiScheduler *s, const CiRegion *region, Rows *rows)
+lies_across(const CiLoopRewriter *r, const CiRegion *region, Rows *rows)
 {
-    int least = 0, trips = count_all_far(s, &region->body, region->var);
+    int least = 0, trips = count_all_far(r, &region->body, region->var);
     for (int k = 0; k < rows->count; k++) {
-        int far = count_all_far(s, &region->body, rows->axes[k].var);
+        int far = count_all_far(r, &region->body, rows->axes[k].var);
         if (k == 0 || far <= least) {
             least = far;
             rows->cut = k;
         }
     }
     const CiExpr *extent = rows->axes[rows->cut].extent;
-    bool is_better = least > trips || (least && least == trips && is_long(s, extent, least));
-    return is_better && extent->high > CI_CHOOSE(s, block_rows);
+    bool is_better = least > trips || (least && least == trips && is_long(r, extent, least));
+    return is_better && extent->high > CI_CHOOSE(r, block_rows);
 }
 
 /* false: the loop stays as it is. */
 static bool
-find_rows(CiScheduler *s, const CiItem *loop, Rows *rows)
+find_rows(const CiLoopRewriter *r, const CiItem *loop, Rows *rows)
 {
     const CiRegion *region = loop->region;
-    if (!find_axes(loop, rows) || !lies_across(s, region, rows))
+    if (!find_axes(loop, rows) || !lies_across(r, region, rows))
         return false;
-    CiKernelAxis *axes = CI_NEW_ARRAY(s->ctx, CiKernelAxis, rows->count);
+    CiPoints positions = {.sym = r->sym, .scope = r->scope};
     for (int k = 0; k < rows->count; k++)
-        axes[k] = (CiKernelAxis){.var = rows->axes[k].var, .extent = rows->axes[k].extent};
-    CiKernel positions = {.outer = axes, .nouter = rows->count};
+        ci_add_points(&positions, rows->axes[k].var, rows->axes[k].extent);
     for (int k = 0; k < region->body.count; k++) {
-        if (!have_no_overlap(s, &positions, &region->body, region->body.items[k].nest))
+        if (!have_no_overlap(&positions, &region->body, region->body.items[k].nest))
             return false;
     }
     return true;
 }
 
-const CiExpr *
-ci_new_loop_variable(CiScheduler *s, const CiExpr *extent)
-{
-    for (int k = 0;; k++) {
-        const char *name = ci_format(s->ctx, "t%d", k);
-        if (!ci_sym_find_symbol(s->sym, name))
-            return ci_expr_index(s->sym, name, extent);
-    }
-}
-
 /* The nest keeps one axis, of a block; from and to are what its axes were and have become. */
 static void
-narrow_nest(CiScheduler *s, CiNest *nest, int naxes, const CiExpr *const *from,
+narrow_nest(const CiLoopRewriter *r, CiNest *nest, int naxes, const CiExpr *const *from,
             const CiExpr *const *to, const CiAxis *left)
 {
-    nest->body = ci_body_substitute(s->ctx, s->sym, &nest->body, naxes, from, to);
-    nest->store = ci_expr_substitute(s->sym, nest->store, naxes, from, to);
-    nest->axes = CI_NEW(s->ctx, CiAxis);
+    nest->body = ci_body_substitute(r->ctx, r->sym, &nest->body, naxes, from, to);
+    nest->store = ci_expr_substitute(r->sym, nest->store, naxes, from, to);
+    nest->axes = CI_NEW(r->ctx, CiAxis);
     nest->axes[0] = *left;
     nest->naxes = nest->npoint = 1;
 }
 
 /* A loop around one item, which it becomes. */
 static void
-put_around(CiScheduler *s, CiItem *item, const CiExpr *var, const CiExpr *extent)
+put_around(const CiLoopRewriter *r, CiItem *item, const CiExpr *var, const CiExpr *extent)
 {
-    CiRegion *around = CI_NEW(s->ctx, CiRegion);
+    CiRegion *around = CI_NEW(r->ctx, CiRegion);
     around->kind = CI_ITEM_for;
     around->var = var;
     around->extent = extent;
-    CI_PUSH(s->ctx, around->body.items, around->body.count, around->body.capacity, *item);
+    CI_PUSH(r->ctx, around->body.items, around->body.count, around->body.capacity, *item);
     *item = (CiItem){.kind = CI_ITEM_for, .region = around};
 }
 
-void
-ci_interchange(CiScheduler *s, CiItem *loop)
+static void
+interchange(const CiLoopRewriter *r, CiItem *loop)
 {
     Rows rows = {0};
-    if (!find_rows(s, loop, &rows))
+    if (!find_rows(r, loop, &rows))
         return;
-    CiSym *sym = s->sym;
+    CiSym *sym = r->sym;
     const CiAxis cut = rows.axes[rows.cut];
-    const CiExpr *size = ci_expr_const(sym, CI_CHOOSE(s, block_rows)), *nblocks;
-    const CiExpr **from = CI_NEW_ARRAY(s->ctx, const CiExpr *, rows.count),
-                 **extents = CI_NEW_ARRAY(s->ctx, const CiExpr *, rows.count),
-                 **vars = CI_NEW_ARRAY(s->ctx, const CiExpr *, rows.count),
-                 **to = CI_NEW_ARRAY(s->ctx, const CiExpr *, rows.count);
+    const CiExpr *size = ci_expr_const(sym, CI_CHOOSE(r, block_rows)), *nblocks;
+    const CiExpr **from = CI_NEW_ARRAY(r->ctx, const CiExpr *, rows.count),
+                 **extents = CI_NEW_ARRAY(r->ctx, const CiExpr *, rows.count),
+                 **vars = CI_NEW_ARRAY(r->ctx, const CiExpr *, rows.count),
+                 **to = CI_NEW_ARRAY(r->ctx, const CiExpr *, rows.count);
     nblocks = ci_expr_ceildiv(sym, cut.extent, size);
     for (int k = 0; k < rows.count; k++) {
         from[k] = rows.axes[k].var;
         extents[k] = k == rows.cut ? nblocks : rows.axes[k].extent;
-        to[k] = vars[k] = ci_new_loop_variable(s, extents[k]);
+        to[k] = vars[k] = ci_new_loop_variable(r->ctx, sym, extents[k]);
     }
     const CiExpr *first = ci_expr_mul(sym, vars[rows.cut], size),
                  *left = ci_expr_min(sym, size, ci_expr_sub(sym, cut.extent, first));
@@ -210,10 +199,25 @@ ci_interchange(CiScheduler *s, CiItem *loop)
     to[rows.cut] = ci_expr_add(sym, first, axis.var);
     CiRegion *inner = loop->region;
     for (int k = 0; k < inner->body.count; k++)
-        narrow_nest(s, inner->body.items[k].nest, rows.count, from, to, &axis);
-    put_around(s, loop, vars[rows.cut], nblocks);
+        narrow_nest(r, inner->body.items[k].nest, rows.count, from, to, &axis);
+    put_around(r, loop, vars[rows.cut], nblocks);
     for (int k = rows.count - 1; k >= 0; k--) {
         if (k != rows.cut)
-            put_around(s, loop, vars[k], extents[k]);
+            put_around(r, loop, vars[k], extents[k]);
     }
+}
+
+static void
+interchange_block(const CiLoopRewriter *r, CiItems *items)
+{
+    for (int k = 0; k < items->count; k++)
+        if (items->items[k].region)
+            interchange(r, &items->items[k]);
+}
+
+/* Outer loops first: a loop inside may become one around rows, too. */
+void
+ci_loops_interchange_blocks(const CiLoopRewriter *r)
+{
+    ci_visit_blocks(r, &r->loops->items, interchange_block, NULL);
 }

@@ -10,7 +10,7 @@
  * in cache when it is read. An item joins the loop if it accesses only its own iteration's part of
  * all buffers that the loop makes. Items between that do not join are moved before or after the
  * loop, as their dependences require. */
-#include "schedule/plan.h"
+#include "loops/loops.h"
 
 #define MOST_AXES 8
 
@@ -21,13 +21,14 @@ typedef struct Marks { /* by buffer */
 } Marks;
 
 typedef struct Batch {
-    CiScheduler *s;
+    const CiLoopRewriter *r;
     int naxes; /* in front, of the stack */
     const CiExpr *extents[MOST_AXES], *steps[MOST_AXES]; /* steps: iterations from one to the
                                                           * next */
     const CiExpr *at[MOST_AXES];                         /* their values in an iteration */
     const CiExpr *var, *trips;
     Marks marks;
+    int *nreaders, *nwriters; /* of the program, by buffer */
     CiItems before, body, after;
     int ncalls;
     CiBuffer **parts; /* by buffer of before: its part, where only the loop uses it */
@@ -38,7 +39,7 @@ typedef struct Batch {
 static const CiExpr *
 part_of(const Batch *b, const CiBuffer *buffer)
 {
-    return ci_expr_product_of(b->s->sym, buffer->sizes + b->naxes, buffer->rank - b->naxes);
+    return ci_expr_product_of(b->r->sym, buffer->sizes + b->naxes, buffer->rank - b->naxes);
 }
 
 /* True if the problems of the stack are stored one after another. */
@@ -50,7 +51,7 @@ is_stacked(const Batch *b, const CiBuffer *buffer)
     const CiExpr *part = part_of(b, buffer);
     for (int k = 0; k < b->naxes; k++)
         if (buffer->sizes[k] != b->extents[k] ||
-            buffer->strides[k] != ci_expr_mul(b->s->sym, part, b->steps[k]))
+            buffer->strides[k] != ci_expr_mul(b->r->sym, part, b->steps[k]))
             return false;
     return true;
 }
@@ -63,7 +64,7 @@ element_of_part(const Batch *b, const CiBuffer *buffer, const CiNest *nest, cons
 {
     const CiExpr *coef;
     for (int k = 0; k < b->naxes; k++)
-        if (!ci_expr_split_linear(b->s->sym, index, nest->axes[k].var, &coef, &index) ||
+        if (!ci_expr_split_linear(b->r->sym, index, nest->axes[k].var, &coef, &index) ||
             coef != buffer->strides[k])
             return NULL;
     return index;
@@ -213,7 +214,7 @@ mark_read_later(void *arg, const CiBuffer *buffer)
 static void
 push(Batch *b, CiItems *items, const CiItem *item)
 {
-    CI_PUSH(b->s->ctx, items->items, items->count, items->capacity, *item);
+    CI_PUSH(b->r->ctx, items->items, items->count, items->capacity, *item);
 }
 
 static void
@@ -273,11 +274,10 @@ place_item(Batch *b, const CiItem *item)
 static bool
 is_only_the_loops(const Batch *b, const CiBuffer *buffer)
 {
-    const CiSchedulerTotals *totals = b->s->totals;
     int id = buffer->id;
     return b->marks.made[id] && !buffer->is_result &&
-           b->marks.nreaders[id] == totals->nreaders[id] &&
-           b->marks.nwriters[id] == totals->nwriters[id];
+           b->marks.nreaders[id] == b->nreaders[id] &&
+           b->marks.nwriters[id] == b->nwriters[id];
 }
 
 /* True if the buffers that only the loop uses are larger than the caches, and the parts of one
@@ -285,10 +285,10 @@ is_only_the_loops(const Batch *b, const CiBuffer *buffer)
 static bool
 is_worth_it(const Batch *b)
 {
-    CiScheduler *s = b->s;
+    const CiLoopRewriter *r = b->r;
     int64_t all = 0, most = 0, trips = ci_amount_likely(ci_amount_of(ci_amount(1), b->trips));
-    for (int k = 0; k < s->loops->nbuffers; k++) {
-        const CiBuffer *buffer = s->loops->buffers[k];
+    for (int k = 0; k < r->loops->nbuffers; k++) {
+        const CiBuffer *buffer = r->loops->buffers[k];
         if (!is_only_the_loops(b, buffer))
             continue;
         int64_t bytes = ci_amount_likely(ci_cost_of_buffer(buffer));
@@ -297,10 +297,10 @@ is_worth_it(const Batch *b)
         all = all + bytes < all ? INT64_MAX : all + bytes;
         most = own > most ? own : most;
     }
-    if (s->options->library_threads != 1) /* side by side its calls would wait for each other */
+    if (r->options->library_threads != 1) /* side by side its calls would wait for each other */
         return false;
-    return trips > 1 && all >= CI_CHOOSE(s, stack_bytes) && most <= CI_CHOOSE(s, batch_bytes) &&
-           all / trips >= CI_CHOOSE(s, launch_bytes) * b->body.count;
+    return trips > 1 && all >= CI_CHOOSE(r, stack_bytes) && most <= CI_CHOOSE(r, batch_bytes) &&
+           all / trips >= CI_CHOOSE(r, launch_bytes) * b->body.count;
 }
 
 /* ---- the loop ---- */
@@ -312,7 +312,7 @@ part_for(Batch *b, CiBuffer *buffer)
         return buffer;
     if (!b->parts[buffer->id])
         b->parts[buffer->id] = ci_loops_add_buffer(
-            b->s->loops, CI_BUFFER_temp, buffer->dtype, buffer->rank - b->naxes,
+            b->r->loops, CI_BUFFER_temp, buffer->dtype, buffer->rank - b->naxes,
             buffer->sizes + b->naxes, buffer->strides + b->naxes);
     return b->parts[buffer->id];
 }
@@ -321,8 +321,8 @@ part_for(Batch *b, CiBuffer *buffer)
 static const CiExpr *
 first_of_part(const Batch *b, const CiBuffer *before, const CiBuffer *now)
 {
-    return before == now ? ci_expr_mul(b->s->sym, part_of(b, before), b->var)
-                         : ci_expr_const(b->s->sym, 0);
+    return before == now ? ci_expr_mul(b->r->sym, part_of(b, before), b->var)
+                         : ci_expr_const(b->r->sym, 0);
 }
 
 static const CiExpr *
@@ -331,7 +331,7 @@ index_in_trip(Batch *b, const CiNest *nest, const CiExpr *index)
     const CiExpr *vars[MOST_AXES];
     for (int k = 0; k < b->naxes; k++)
         vars[k] = nest->axes[k].var;
-    return ci_expr_substitute(b->s->sym, index, b->naxes, vars, b->at);
+    return ci_expr_substitute(b->r->sym, index, b->naxes, vars, b->at);
 }
 
 /* An element of a buffer; for a buffer that the loop makes, an element of the iteration's part. */
@@ -342,7 +342,7 @@ element_in_trip(Batch *b, const CiNest *nest, CiBuffer **buffer, const CiExpr *i
     if (!b->marks.made[before->id])
         return index_in_trip(b, nest, index);
     *buffer = part_for(b, before);
-    return ci_expr_add(b->s->sym, element_of_part(b, before, nest, index),
+    return ci_expr_add(b->r->sym, element_of_part(b, before, nest, index),
                        first_of_part(b, before, *buffer));
 }
 
@@ -367,7 +367,7 @@ put_nest(Batch *b, CiNest *nest)
 static const CiExpr *
 matrix_in_trip(const Batch *b, const CiExternItem *call, int k)
 {
-    CiSym *sym = b->s->sym;
+    CiSym *sym = b->r->sym;
     const CiExpr *offset = call->offsets[k];
     bool is_even = call->ranks[k] == b->naxes + 2;
     for (int axis = 0; is_even && axis < b->naxes; axis++)
@@ -388,7 +388,7 @@ matrix_in_trip(const Batch *b, const CiExternItem *call, int k)
 static CiExternItem *
 call_in_trip(Batch *b, const CiExternItem *call)
 {
-    CiExternItem *own = ci_extern_new(b->s->ctx, call->ext, call->op, call->noperands);
+    CiExternItem *own = ci_extern_new(b->r->ctx, call->ext, call->op, call->noperands);
     own->loc = call->loc;
     for (int k = 0; k < call->noperands; k++) {
         CiBuffer *buffer = call->operands[k], *now = buffer;
@@ -396,7 +396,7 @@ call_in_trip(Batch *b, const CiExternItem *call)
         int front = call->ranks[k] - 2;
         if (b->marks.made[buffer->id]) {
             now = part_for(b, buffer);
-            offset = ci_expr_add(b->s->sym, call->offsets[k], first_of_part(b, buffer, now));
+            offset = ci_expr_add(b->r->sym, call->offsets[k], first_of_part(b, buffer, now));
         } else {
             offset = matrix_in_trip(b, call, k);
         }
@@ -406,17 +406,17 @@ call_in_trip(Batch *b, const CiExternItem *call)
     const CiBuffer *before = call->result;
     ci_extern_set_part(own, first_of_part(b, before, result), 2, before->sizes + b->naxes,
                        before->strides + b->naxes);
-    ci_extern_set_result(b->s->sym, own, result);
+    ci_extern_set_result(b->r->sym, own, result);
     return own;
 }
 
 static CiItem
 make_loop(Batch *b)
 {
-    CiRegion *region = CI_NEW(b->s->ctx, CiRegion);
+    CiRegion *region = CI_NEW(b->r->ctx, CiRegion);
     *region = (CiRegion){
         .kind = CI_ITEM_for, .var = b->var, .extent = b->trips, .is_parallel = true};
-    b->parts = CI_NEW_ARRAY(b->s->ctx, CiBuffer *, b->s->loops->nbuffers + 1);
+    b->parts = CI_NEW_ARRAY(b->r->ctx, CiBuffer *, b->r->loops->nbuffers + 1);
     for (int k = 0; k < b->body.count; k++) {
         CiItem *item = &b->body.items[k];
         if (item->nest)
@@ -431,20 +431,21 @@ make_loop(Batch *b)
 /* ---- where loops are ---- */
 
 static void
-begin(Batch *b, CiScheduler *s, const CiExternItem *call)
+begin(Batch *b, const CiLoopRewriter *r, const CiExternItem *call)
 {
-    int n = s->loops->nbuffers + 1, naxes = call->result->rank - 2;
-    *b = (Batch){.s = s, .naxes = naxes};
+    int n = r->loops->nbuffers + 1, naxes = call->result->rank - 2;
+    *b = (Batch){.r = r, .naxes = naxes};
+    ci_count_all_uses(r->loops, &b->nreaders, &b->nwriters);
     bool **marks[] = {&b->marks.made, &b->marks.read, &b->marks.made_later, &b->marks.read_later};
     for (int k = 0; k < 4; k++)
-        *marks[k] = CI_NEW_ARRAY(s->ctx, bool, n);
-    b->marks.nreaders = CI_NEW_ARRAY(s->ctx, int, n);
-    b->marks.nwriters = CI_NEW_ARRAY(s->ctx, int, n);
-    b->trips = ci_expr_const(s->sym, 1);
+        *marks[k] = CI_NEW_ARRAY(r->ctx, bool, n);
+    b->marks.nreaders = CI_NEW_ARRAY(r->ctx, int, n);
+    b->marks.nwriters = CI_NEW_ARRAY(r->ctx, int, n);
+    b->trips = ci_expr_const(r->sym, 1);
     for (int k = naxes - 1; k >= 0; k--) {
         b->extents[k] = call->result->sizes[k];
         b->steps[k] = b->trips;
-        b->trips = ci_expr_mul(s->sym, b->trips, b->extents[k]);
+        b->trips = ci_expr_mul(r->sym, b->trips, b->extents[k]);
     }
 }
 
@@ -452,8 +453,8 @@ begin(Batch *b, CiScheduler *s, const CiExternItem *call)
 static void
 number_trips(Batch *b)
 {
-    CiSym *sym = b->s->sym;
-    b->var = ci_new_loop_variable(b->s, b->trips);
+    CiSym *sym = b->r->sym;
+    b->var = ci_new_loop_variable(b->r->ctx, sym, b->trips);
     for (int k = 0; k < b->naxes; k++) {
         b->at[k] = ci_expr_floordiv(sym, b->var, b->steps[k]);
         if (k > 0)
@@ -463,49 +464,51 @@ number_trips(Batch *b)
 
 /* The loop that begins with the call at `first`; false: there is none that is worth it. */
 static bool
-find_loop(CiScheduler *s, const CiItems *items, int first, Batch *b, int *last)
+find_loop(const CiLoopRewriter *r, const CiItems *items, int first, Batch *b, int *last)
 {
     const CiExternItem *call = items->items[first].ext;
     int naxes = call->result->rank - 2;
     if (!ci_op_has(call->op, CI_FACT_stacks) || naxes < 1 || naxes > MOST_AXES)
         return false;
-    begin(b, s, call);
+    begin(b, r, call);
     for (*last = first; *last < items->count && !is_barrier(&items->items[*last]); ++*last)
         place_item(b, &items->items[*last]);
     return b->body.count > 1 && is_worth_it(b);
 }
 
 static void
-add_all(CiScheduler *s, CiItems *to, const CiItems *from)
+add_all(const CiLoopRewriter *r, CiItems *to, const CiItems *from)
 {
     for (int k = 0; k < from->count; k++)
-        CI_PUSH(s->ctx, to->items, to->count, to->capacity, from->items[k]);
+        CI_PUSH(r->ctx, to->items, to->count, to->capacity, from->items[k]);
 }
 
 /* Items that are moved after a loop may begin another loop. */
-void
-ci_batch_calls(CiScheduler *s, CiItems *items)
+static void
+batch_block(const CiLoopRewriter *r, CiItems *items)
 {
     CiItems made = {0};
     for (int k = 0; k < items->count; k++) {
         CiItem *item = &items->items[k];
         Batch batch;
         int last;
-        if (item->region) {
-            ci_batch_calls(s, &item->region->body);
-            ci_batch_calls(s, &item->region->other);
-        }
-        if (!item->ext || !find_loop(s, items, k, &batch, &last)) {
-            CI_PUSH(s->ctx, made.items, made.count, made.capacity, *item);
+        if (!item->ext || !find_loop(r, items, k, &batch, &last)) {
+            CI_PUSH(r->ctx, made.items, made.count, made.capacity, *item);
             continue;
         }
         number_trips(&batch);
         CiItem loop = make_loop(&batch);
-        add_all(s, &made, &batch.before);
-        CI_PUSH(s->ctx, made.items, made.count, made.capacity, loop);
-        ci_batch_calls(s, &batch.after);
-        add_all(s, &made, &batch.after);
+        add_all(r, &made, &batch.before);
+        CI_PUSH(r->ctx, made.items, made.count, made.capacity, loop);
+        batch_block(r, &batch.after);
+        add_all(r, &made, &batch.after);
         k = last - 1;
     }
     *items = made;
+}
+
+void
+ci_loops_batch_calls(const CiLoopRewriter *r)
+{
+    ci_visit_blocks(r, &r->loops->items, NULL, batch_block);
 }

@@ -1,6 +1,6 @@
 /* Uses of buffers in items and in the regions inside them: how often each buffer is read and
  * written, and its first access. */
-#include "schedule/plan.h"
+#include "loops/loops.h"
 
 static void
 count_nest(const CiNest *nest, int *nreaders, int *nwriters)
@@ -45,6 +45,16 @@ ci_count_uses(const CiItems *items, int *nreaders, int *nwriters)
         if (item->region)
             count_region(item->region, nreaders, nwriters);
     }
+}
+
+void
+ci_count_all_uses(const CiLoops *loops, int **nreaders, int **nwriters)
+{
+    *nreaders = CI_NEW_ARRAY(loops->ctx, int, loops->nbuffers + 1);
+    *nwriters = CI_NEW_ARRAY(loops->ctx, int, loops->nbuffers + 1);
+    ci_count_uses(&loops->items, *nreaders, *nwriters);
+    for (int k = 0; k < loops->nresults; k++)
+        (*nreaders)[loops->results[k].buffer->id]++;
 }
 
 /* ---- what is first ---- */
@@ -116,7 +126,7 @@ ci_first_use(const CiItems *items, const CiBuffer *buffer)
 }
 
 bool
-ci_is_one_element(CiScheduler *s, const CiBuffer *buffer)
+ci_is_one_element(CiSym *sym, const CiBuffer *buffer)
 {
-    return ci_expr_equals_const(ci_expr_product_of(s->sym, buffer->sizes, buffer->rank), 1);
+    return ci_expr_equals_const(ci_expr_product_of(sym, buffer->sizes, buffer->rank), 1);
 }

@@ -16,7 +16,7 @@
  * other.
  *
  * compose_iterations.c builds the nests of the fused iteration. */
-#include "schedule/compose.h"
+#include "loops/compose.h"
 
 #include <string.h>
 
@@ -25,7 +25,7 @@
 static void
 put(CiComposer *c, CiItems *items, CiItem item)
 {
-    CI_PUSH(c->s->ctx, items->items, items->count, items->capacity, item);
+    CI_PUSH(c->r->ctx, items->items, items->count, items->capacity, item);
 }
 
 static bool
@@ -34,7 +34,7 @@ is_large(const CiComposer *c)
     int64_t bytes = ci_dtype_size(c->to->dtype);
     for (int d = 0; d < c->rank; d++)
         bytes *= c->sizes[d];
-    return bytes >= CI_CHOOSE(c->s, trip_bytes);
+    return bytes >= CI_CHOOSE(c->r, trip_bytes);
 }
 
 static void
@@ -60,7 +60,7 @@ find_exchange(CiComposer *c)
 static CiItem
 loop_over(CiComposer *c, const CiExpr *var, const CiExpr *extent)
 {
-    CiRegion *region = CI_NEW(c->s->ctx, CiRegion);
+    CiRegion *region = CI_NEW(c->r->ctx, CiRegion);
     *region = *c->region;
     region->var = var;
     region->extent = extent;
@@ -71,17 +71,17 @@ loop_over(CiComposer *c, const CiExpr *var, const CiExpr *extent)
 static bool
 make_loops(CiComposer *c, const CiExpr *trips, const CiExpr *begun, CiItems *into)
 {
-    CiSym *sym = c->s->sym;
+    CiSym *sym = c->r->sym;
     const CiExpr *two = ci_expr_const(sym, 2), *pairs = ci_expr_floordiv(sym, trips, two), *var;
     const CiExpr *done = ci_expr_mul(sym, two, pairs), *left = ci_expr_sub(sym, trips, done);
     if (!ci_expr_equals_const(pairs, 0)) {
-        var = ci_new_loop_variable(c->s, pairs);
+        var = ci_new_loop_variable(c->r->ctx, sym, pairs);
         if (!ci_compose_pair(c, ci_expr_add(sym, begun, ci_expr_mul(sym, two, var)), c->from, c->to))
             return false;
         put(c, into, loop_over(c, var, pairs));
     }
     if (!ci_expr_equals_const(left, 0)) {
-        var = ci_new_loop_variable(c->s, left);
+        var = ci_new_loop_variable(c->r->ctx, sym, left);
         ci_compose_single(c, ci_expr_add(sym, ci_expr_add(sym, begun, done), var), c->to);
         put(c, into, loop_over(c, var, left));
     }
@@ -106,8 +106,8 @@ copied_by(const CiItem *item)
 static int
 uses_of(CiComposer *c, const CiItems *items, const CiBuffer *buffer)
 {
-    int *readers = CI_NEW_ARRAY(c->s->ctx, int, c->s->loops->nbuffers + 1),
-        *writers = CI_NEW_ARRAY(c->s->ctx, int, c->s->loops->nbuffers + 1);
+    int *readers = CI_NEW_ARRAY(c->r->ctx, int, c->r->loops->nbuffers + 1),
+        *writers = CI_NEW_ARRAY(c->r->ctx, int, c->r->loops->nbuffers + 1);
     ci_count_uses(items, readers, writers);
     return readers[buffer->id] + writers[buffer->id];
 }
@@ -142,7 +142,7 @@ static bool
 are_private(CiComposer *c, const CiItems *items, int at)
 {
     CiItems loop = {.items = items->items + at, .count = 1};
-    return items == &c->s->loops->items &&
+    return items == &c->r->loops->items &&
            uses_of(c, items, c->from) == uses_of(c, &loop, c->from) + 2 &&
            uses_of(c, items, c->to) == uses_of(c, &loop, c->to);
 }
@@ -152,7 +152,7 @@ are_private(CiComposer *c, const CiItems *items, int at)
 static bool
 make_without_copies(CiComposer *c, const CiItems *items, int at, int before, CiItems *into)
 {
-    CiSym *sym = c->s->sym;
+    CiSym *sym = c->r->sym;
     int64_t trips = c->region->extent->low, last = trips % 2 ? 1 : 2;
     const CiExpr *two = ci_expr_const(sym, 2);
     CiBuffer *result = items->items[at + 1].nest->target;
@@ -184,7 +184,7 @@ compose(CiComposer *c, const CiItems *items, int at, CiItems *into, int *before)
                    ? find_copy_before(c, items, at)
                    : -1;
     if (copy < 0)
-        return make_loops(c, trips, ci_expr_const(c->s->sym, 0), into) ? 0 : -1;
+        return make_loops(c, trips, ci_expr_const(c->r->sym, 0), into) ? 0 : -1;
     *before = copy;
     return make_without_copies(c, items, at, copy, into) ? 1 : -1;
 }
@@ -200,19 +200,15 @@ take_out(CiItems *items, const CiNest *nest)
                 (size_t)(--items->count - k) * sizeof *items->items);
 }
 
-void
-ci_compose_trips(CiScheduler *s, CiItems *items)
+static void
+compose_block(const CiLoopRewriter *r, CiItems *items)
 {
     CiItems now = {0};
     for (int k = 0; k < items->count; k++) {
         CiRegion *region = items->items[k].region;
-        CiComposer c = {.s = s, .region = region};
+        CiComposer c = {.r = r, .region = region};
         CiItems made = {0};
         int before = -1, behind = -1;
-        if (region) {
-            ci_compose_trips(s, &region->body);
-            ci_compose_trips(s, &region->other);
-        }
         if (region && region->kind == CI_ITEM_for)
             behind = compose(&c, items, k, &made, &before);
         if (behind < 0) {
@@ -225,4 +221,10 @@ ci_compose_trips(CiScheduler *s, CiItems *items)
         k += behind;
     }
     *items = now;
+}
+
+void
+ci_loops_temporal_blocking(const CiLoopRewriter *r)
+{
+    ci_visit_blocks(r, &r->loops->items, NULL, compose_block);
 }

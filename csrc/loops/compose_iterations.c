@@ -3,7 +3,7 @@
  * is recomputed in place, at the distance at which it is read. A box whose neighbours belong to
  * several boxes is cut at their boundary, so that it is known for each element which body computed
  * the values it reads. Values are numbered, because neighbours of neighbours often coincide. */
-#include "schedule/compose.h"
+#include "loops/compose.h"
 
 #include <string.h>
 
@@ -60,7 +60,7 @@ find_start(const CiComposer *c, const CiExpr *offset, CiBox *box)
 static bool
 find_piece(const CiComposer *c, const CiNest *nest, CiPiece *piece)
 {
-    CiSym *sym = c->s->sym;
+    CiSym *sym = c->r->sym;
     const CiExpr *rest = nest->store, *coef;
     int64_t extents[CI_MAX_RANK] = {0};
     if (nest->target != c->to || nest->fold != CI_OP_none || nest->npoint != nest->naxes ||
@@ -118,7 +118,7 @@ find_pieces(CiComposer *c)
 {
     CiBox whole = {0};
     int64_t count = 0;
-    c->pieces = CI_NEW_ARRAY(c->s->ctx, CiPiece, c->region->body.count + 1);
+    c->pieces = CI_NEW_ARRAY(c->r->ctx, CiPiece, c->region->body.count + 1);
     for (int k = 0; k < c->region->body.count; k++) {
         const CiNest *nest = c->region->body.items[k].nest;
         if (!nest || !find_piece(c, nest, &c->pieces[k]))
@@ -139,7 +139,7 @@ static bool
 is_near(const CiComposer *c, const CiPiece *piece, const CiScalar *load, int64_t *distance)
 {
     int64_t left;
-    if (!ci_expr_is_const(ci_expr_sub(c->s->sym, load->index, piece->nest->store), &left))
+    if (!ci_expr_is_const(ci_expr_sub(c->r->sym, load->index, piece->nest->store), &left))
         return false;
     for (int k = 0; k < c->rank; k++) {
         int d = c->nearest_last[k];
@@ -201,7 +201,7 @@ has_functions(const CiComposer *c)
 static CiBody
 body_at(const CiComposer *c, const CiPiece *piece, const CiExpr *const *place, const CiExpr *trip)
 {
-    CiSym *sym = c->s->sym;
+    CiSym *sym = c->r->sym;
     const CiExpr *from[CI_MAX_RANK + 1], *to[CI_MAX_RANK + 1];
     int n = piece->nest->naxes;
     for (int k = 0; k < n; k++) {
@@ -211,7 +211,7 @@ body_at(const CiComposer *c, const CiPiece *piece, const CiExpr *const *place, c
     }
     from[n] = c->region->var;
     to[n] = trip;
-    return ci_body_substitute(c->s->ctx, sym, &piece->nest->body, n + 1, from, to);
+    return ci_body_substitute(c->r->ctx, sym, &piece->nest->body, n + 1, from, to);
 }
 
 /* Appends the operations of a body to another one; `made` maps their old numbers to the new
@@ -225,7 +225,7 @@ append(const CiComposer *c, CiBody *into, const CiBody *body, int *made, int fro
             op.args[n] = made[op.args[n]];
         if (op.op == CI_OP_load && op.buffer == c->from)
             op.buffer = c->source;
-        made[k] = ci_body_add(c->s->ctx, into, op);
+        made[k] = ci_body_add(c->r->ctx, into, op);
     }
 }
 
@@ -234,7 +234,7 @@ static int
 add_made(const CiComposer *c, CiBody *into, const CiPiece *maker, const CiExpr *const *place)
 {
     CiBody body = body_at(c, maker, place, c->first);
-    int *made = CI_NEW_ARRAY(c->s->ctx, int, body.nops + 1);
+    int *made = CI_NEW_ARRAY(c->r->ctx, int, body.nops + 1);
     append(c, into, &body, made, 0, body.nops);
     return made[body.result];
 }
@@ -252,7 +252,7 @@ static CiBody
 compose_body(const CiComposer *c, const CiPiece *reader, const CiBox *box, const CiExpr *const *place)
 {
     CiBody body = body_at(c, reader, place, c->second), into = {0};
-    int *made = CI_NEW_ARRAY(c->s->ctx, int, body.nops + 1);
+    int *made = CI_NEW_ARRAY(c->r->ctx, int, body.nops + 1);
     for (int k = 0; k < body.nops; k++) {
         const CiExpr *there[CI_MAX_RANK];
         int64_t distance[CI_MAX_RANK];
@@ -264,7 +264,7 @@ compose_body(const CiComposer *c, const CiPiece *reader, const CiBox *box, const
         (void)is_near(c, reader, op, distance);
         CiBox read = move_box(c, box, distance);
         for (int d = 0; d < c->rank; d++)
-            there[d] = ci_expr_add(c->s->sym, place[d], ci_expr_const(c->s->sym, distance[d]));
+            there[d] = ci_expr_add(c->r->sym, place[d], ci_expr_const(c->r->sym, distance[d]));
         made[k] = add_made(c, &into, maker_of(c, &read), there);
     }
     into.result = made[body.result];
@@ -276,17 +276,17 @@ compose_body(const CiComposer *c, const CiPiece *reader, const CiBox *box, const
 static void
 put(CiComposer *c, CiItems *items, CiItem item)
 {
-    CI_PUSH(c->s->ctx, items->items, items->count, items->capacity, item);
+    CI_PUSH(c->r->ctx, items->items, items->count, items->capacity, item);
 }
 
 static bool
 add_nest(CiComposer *c, const CiPiece *reader, const CiBox *box)
 {
-    CiSym *sym = c->s->sym;
+    CiSym *sym = c->r->sym;
     const CiExpr *place[CI_MAX_RANK], *store = ci_expr_const(sym, 0);
     CiNest nest = {.fold = CI_OP_none,
                    .target = c->target,
-                   .axes = CI_NEW_ARRAY(c->s->ctx, CiAxis, c->rank + 1),
+                   .axes = CI_NEW_ARRAY(c->r->ctx, CiAxis, c->rank + 1),
                    .locs = reader->nest->locs,
                    .nlocs = reader->nest->nlocs,
                    .caplocs = reader->nest->nlocs};
@@ -294,7 +294,7 @@ add_nest(CiComposer *c, const CiPiece *reader, const CiBox *box)
         const CiExpr *extent = ci_expr_const(sym, box->end[d] - box->start[d]);
         place[d] = ci_expr_const(sym, box->start[d]);
         if (!ci_expr_equals_const(extent, 1)) {
-            const CiExpr *var = ci_expr_index(sym, ci_format(c->s->ctx, "i%d", nest.naxes), extent);
+            const CiExpr *var = ci_expr_index(sym, ci_format(c->r->ctx, "i%d", nest.naxes), extent);
             nest.axes[nest.naxes++] = (CiAxis){CI_AXIS_point, var, extent};
             place[d] = ci_expr_add(sym, place[d], var);
         }
@@ -306,7 +306,7 @@ add_nest(CiComposer *c, const CiPiece *reader, const CiBox *box)
     nest.body = compose_body(c, reader, box, place);
     if (nest.body.nops > MOST_OPS || c->made.count == MOST_BOXES)
         return false;
-    CiNest *kept = CI_NEW(c->s->ctx, CiNest);
+    CiNest *kept = CI_NEW(c->r->ctx, CiNest);
     *kept = nest;
     put(c, &c->made, (CiItem){.kind = CI_ITEM_nest, .nest = kept});
     return true;
@@ -362,7 +362,7 @@ bool
 ci_compose_pair(CiComposer *c, const CiExpr *trip, CiBuffer *source, CiBuffer *target)
 {
     c->first = trip;
-    c->second = ci_expr_add(c->s->sym, trip, ci_expr_const(c->s->sym, 1));
+    c->second = ci_expr_add(c->r->sym, trip, ci_expr_const(c->r->sym, 1));
     c->source = source;
     c->target = target;
     c->made = (CiItems){0};
@@ -377,11 +377,11 @@ ci_compose_single(CiComposer *c, const CiExpr *trip, CiBuffer *target)
 {
     c->made = (CiItems){0};
     for (int k = 0; k < c->npieces; k++) {
-        CiNest *nest = CI_NEW(c->s->ctx, CiNest);
+        CiNest *nest = CI_NEW(c->r->ctx, CiNest);
         *nest = *c->pieces[k].nest;
         nest->target = target;
         nest->body =
-            ci_body_substitute(c->s->ctx, c->s->sym, &nest->body, 1, &c->region->var, &trip);
+            ci_body_substitute(c->r->ctx, c->r->sym, &nest->body, 1, &c->region->var, &trip);
         put(c, &c->made, (CiItem){.kind = CI_ITEM_nest, .nest = nest});
     }
 }

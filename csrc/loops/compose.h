@@ -1,9 +1,9 @@
 /* Two iterations of a loop as one: the nests of the loop as boxes of the array that they fill, and
  * the nests of the fused iteration. */
-#ifndef CI_SCHEDULE_COMPOSE_H
-#define CI_SCHEDULE_COMPOSE_H
+#ifndef CI_LOOPS_COMPOSE_H
+#define CI_LOOPS_COMPOSE_H
 
-#include "schedule/plan.h"
+#include "loops/loops.h"
 
 typedef struct CiBox {
     int64_t start[CI_MAX_RANK], end[CI_MAX_RANK];
@@ -17,7 +17,7 @@ typedef struct CiPiece {
 } CiPiece;
 
 typedef struct CiComposer {
-    CiScheduler *s;
+    const CiLoopRewriter *r;
     const CiRegion *region;
     CiBuffer *from, *to;
     int rank;

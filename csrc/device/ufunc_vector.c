@@ -1,0 +1,334 @@
+/* Functions on vectors (csrc/vmath) in the place of NumPy's loops, where a test has shown that they
+ * have NumPy's bits. The result does not depend on when the test runs: NumPy's loop computes the
+ * elements before it, and those that a function leaves out. */
+#include "device/ufunc.h"
+
+#include "base/float_flags.h"
+
+#include <string.h>
+
+enum { MOST_BYTES = CI_VMATH_BLOCK * 8 };
+
+/* The test costs as much as NumPy's loop for so many elements, so the loop computes the first ones. */
+#define TEST_POINTS (1 << 17)
+
+/* Fewer elements are not worth a vector. */
+#define FEW 4
+
+static int
+lanes_of(CiDtype dtype)
+{
+    return dtype == CI_DTYPE_f64 ? 4 : 8;
+}
+
+/* ---- one block ---- */
+
+typedef struct Run {
+    const CiUfuncVector *vector;
+    const CiVmathRow *row;
+    size_t size;    /* of an element */
+    unsigned flags; /* those before, and those that NumPy's loop has raised since */
+} Run;
+
+static void
+call_numpys(const Run *run, char *const *operands, char *out, intptr_t count)
+{
+    char *all[3] = {operands[0], run->row->nargs > 1 ? operands[1] : out, out};
+    const intptr_t steps[3] = {(intptr_t)run->size, (intptr_t)run->size, (intptr_t)run->size};
+    run->vector->numpys.loop(all, &count, steps, run->vector->numpys.data);
+}
+
+/* Packs the operands that were left out; their number. */
+static int64_t
+pack_rare(const Run *run, const CiVmathBlock *block, char (*packed)[MOST_BYTES], int16_t *places,
+          int64_t count)
+{
+    size_t size = run->size;
+    int64_t n = 0;
+    for (int k = 0; k < block->nrare; k++) {
+        const CiVmathRare *rare = &block->rare[k];
+        for (int lane = 0; lane < lanes_of(run->row->dtype); lane++) {
+            int64_t place = rare->first + lane;
+            if (!(rare->lanes >> lane & 1) || place >= count)
+                continue;
+            for (int a = 0; a < run->row->nargs; a++)
+                memcpy(packed[a] + (size_t)n * size, rare->operands[a] + (size_t)lane * size, size);
+            places[n++] = (int16_t)place;
+        }
+    }
+    return n;
+}
+
+/* NumPy's loop computes them, and its float flags are those of the block. */
+static void
+finish_rare(Run *run, CiVmathBlock *block, int64_t count)
+{
+    char packed[2][MOST_BYTES], results[MOST_BYTES];
+    int16_t places[CI_VMATH_BLOCK];
+    char *operands[2] = {packed[0], packed[1]};
+    int64_t n = pack_rare(run, block, packed, places, count);
+
+    ci_float_flags_clear();
+    call_numpys(run, operands, results, (intptr_t)n);
+    ci_float_flags_gather();
+    run->flags |= ci_float_flags_read();
+    for (int64_t k = 0; k < n; k++)
+        memcpy(block->out + (size_t)places[k] * run->size, results + (size_t)k * run->size, run->size);
+}
+
+static void
+copy_in(char *to, const char *from, intptr_t step, int64_t count, int64_t whole, size_t size)
+{
+    for (int64_t k = 0; k < whole; k++)
+        memcpy(to + (size_t)k * size, from + (k < count ? k : count - 1) * step, size);
+}
+
+/* Computes `count` elements, a whole number of vectors or less than one. */
+static void
+run_block(Run *run, char **operands, const intptr_t *steps, int64_t count)
+{
+    char buffers[3][MOST_BYTES];
+    const int nargs = run->row->nargs, lanes = lanes_of(run->row->dtype);
+    const int64_t whole = count < lanes ? lanes : count;
+    const bool is_part = count < lanes;
+    const intptr_t size = (intptr_t)run->size;
+    bool is_direct = !is_part && steps[nargs] == size;
+    CiVmathBlock block;
+
+    block.count = whole;
+    block.nrare = 0;
+    block.operands[1] = NULL;
+    block.out = is_direct ? operands[nargs] : buffers[2];
+    for (int a = 0; a < nargs; a++) {
+        block.operands[a] = operands[a];
+        if (is_part || steps[a] != size) {
+            copy_in(buffers[a], operands[a], steps[a], count, whole, run->size);
+            block.operands[a] = buffers[a];
+        }
+    }
+    run->row->run(&block);
+    if (block.nrare > 0)
+        finish_rare(run, &block, count);
+    for (int64_t k = 0; !is_direct && k < count; k++)
+        memcpy(operands[nargs] + k * steps[nargs], buffers[2] + (size_t)k * run->size, run->size);
+}
+
+static void
+run_all(const CiUfuncVector *vector, const CiVmathRow *row, char **operands, int64_t count,
+        const intptr_t *steps)
+{
+    Run run = {vector, row, ci_dtype_size(row->dtype), ci_float_flags_read()};
+    const int lanes = lanes_of(row->dtype);
+    char *at[3] = {operands[0], operands[1], row->nargs > 1 ? operands[2] : NULL};
+
+    while (count > 0) {
+        int64_t n = count < CI_VMATH_BLOCK ? count : CI_VMATH_BLOCK;
+        if (n > lanes)
+            n -= n % lanes;
+        run_block(&run, at, steps, n);
+        for (int a = 0; a <= row->nargs; a++)
+            at[a] += n * steps[a];
+        count -= n;
+    }
+    ci_float_flags_clear();
+    ci_float_flags_raise(run.flags);
+}
+
+/* ---- the test ---- */
+
+/* Numbers at which known versions of NumPy and the C library differ. */
+static const double telling[] = {951.1171875, 1863.75, 87.17919921875, 608.68359375, 0x1.0e2d4ep+5,
+                                 0x1.60caf12bcaccap-4, 0x1.5fedef031a37cp-2, -0x1.34ca29f52b2a8p+9,
+                                 0x1.a8279ap-2, 0x1.a8279cp-2, 0x1.599340p+5, -0x1.fa23dap+12};
+
+typedef struct Points {
+    uint64_t state;
+    CiDtype dtype;
+} Points;
+
+/* G. Marsaglia, "Xorshift RNGs", 2003. */
+static uint64_t
+next_bits(Points *points)
+{
+    points->state ^= points->state << 13;
+    points->state ^= points->state >> 7;
+    points->state ^= points->state << 17;
+    return points->state;
+}
+
+/* Within 4096 units in the last place of a power of two, or of that and a quarter, half, or more. */
+static double
+near_corner(Points *points, int width)
+{
+    uint64_t bits = next_bits(points);
+    double corner = (double)(4 + (bits & 3)) * __builtin_ldexp(1, (int)(bits >> 2 & 31) - 24);
+    int64_t units = (int64_t)(bits >> 8 & 8191) - 4096;
+    double unit = __builtin_ldexp(corner, -width);
+    return (bits >> 32 & 1 ? -1 : 1) * (corner + (double)units * unit);
+}
+
+static double
+next_number(Points *points, int kind)
+{
+    double unit = (double)(next_bits(points) >> 11) * 0x1p-53;
+    switch (kind) {
+    case 0:
+        return 2 * unit - 1;
+    case 1:
+        return 256 * unit - 128;
+    case 2:
+        return (1 + unit) * __builtin_ldexp(next_bits(points) & 64 ? 1 : -1,
+                                            (int)(next_bits(points) >> 40 & 63) - 32);
+    case 3:
+        return near_corner(points, points->dtype == CI_DTYPE_f64 ? 52 : 23);
+    case 4:
+        return 1000 * unit;
+    default:
+        return telling[next_bits(points) % (sizeof telling / sizeof *telling)];
+    }
+}
+
+static void
+fill(Points *points, char *to, int kind)
+{
+    size_t size = ci_dtype_size(points->dtype);
+    for (int k = 0; k < CI_VMATH_BLOCK; k++) {
+        uint64_t bits = next_bits(points);
+        double number = kind < 6 ? next_number(points, kind) : 0;
+        float rounded = (float)number;
+        if (kind < 6 && points->dtype == CI_DTYPE_f64)
+            memcpy(&bits, &number, sizeof number);
+        else if (kind < 6 && points->dtype == CI_DTYPE_f32)
+            memcpy(&bits, &rounded, sizeof rounded);
+        memcpy(to + (size_t)k * size, &bits, size);
+    }
+}
+
+static uint64_t
+bits_at(const char *from, int64_t k, size_t size)
+{
+    uint64_t bits = 0;
+    memcpy(&bits, from + (size_t)k * size, size);
+    return bits;
+}
+
+static bool
+is_nan(uint64_t bits, CiDtype dtype)
+{
+    return dtype == CI_DTYPE_f64   ? (bits & INT64_MAX) > UINT64_C(0x7ff) << 52
+           : dtype == CI_DTYPE_f32 ? (bits & INT32_MAX) > UINT64_C(0xff) << 23
+                                   : (bits & INT16_MAX) > UINT64_C(0x1f) << 10;
+}
+
+/* The first element that differs from NumPy's, of CI_VMATH_BLOCK; -1: none. */
+static int64_t
+find_difference(const CiUfuncVector *vector, const CiVmathRow *row, char *const *operands)
+{
+    char got[MOST_BYTES], wanted[MOST_BYTES];
+    size_t size = ci_dtype_size(row->dtype);
+    Run run = {vector, row, size, 0};
+    char *all[3] = {operands[0], row->nargs > 1 ? operands[1] : got, got};
+    const intptr_t steps[3] = {(intptr_t)size, (intptr_t)size, (intptr_t)size};
+
+    call_numpys(&run, operands, wanted, CI_VMATH_BLOCK);
+    run_block(&run, all, steps, CI_VMATH_BLOCK);
+    for (int64_t k = 0; k < CI_VMATH_BLOCK; k++) {
+        uint64_t a = bits_at(got, k, size), b = bits_at(wanted, k, size);
+        if (a != b && !(is_nan(a, row->dtype) && is_nan(b, row->dtype)))
+            return k;
+    }
+    return -1;
+}
+
+static bool
+is_equal(const CiUfuncVector *vector, const CiVmathRow *row)
+{
+    char a[MOST_BYTES], b[MOST_BYTES];
+    char *operands[2] = {a, b};
+    Points points = {UINT64_C(0x9e3779b97f4a7c15), row->dtype};
+
+    for (int k = 0; k < TEST_POINTS / CI_VMATH_BLOCK; k++) {
+        fill(&points, a, k % 8);
+        if (row->nargs > 1)
+            fill(&points, b, k / 8 % 8);
+        if (find_difference(vector, row, operands) >= 0)
+            return false;
+    }
+    return true;
+}
+
+const CiVmathRow *
+ci_ufunc_vector_decide(CiUfuncVector *vector)
+{
+    static const CiVmathRow none;
+    const CiVmathRow *row = atomic_load_explicit(&vector->row, memory_order_acquire);
+
+    if (row == NULL && vector->nrows > 0) {
+        unsigned flags = ci_float_flags_read();
+        row = &none;
+        for (int k = vector->nrows - 1; k >= 0; k--)
+            row = is_equal(vector, &vector->rows[k]) ? &vector->rows[k] : row;
+        ci_float_flags_clear();
+        ci_float_flags_raise(flags);
+        atomic_store_explicit(&vector->row, row, memory_order_release);
+    }
+    return row != NULL && row->run != NULL ? row : NULL;
+}
+
+/* ---- the loop ---- */
+
+/* True in one call only: that which reaches the number. */
+static bool
+is_time_to_test(CiUfuncVector *vector, intptr_t count)
+{
+    int64_t before = atomic_fetch_add_explicit(&vector->computed, count, memory_order_relaxed);
+    return before < TEST_POINTS && before + count >= TEST_POINTS;
+}
+
+static void
+run_vectors(char **operands, const intptr_t *count, const intptr_t *steps, void *data)
+{
+    CiUfuncVector *vector = data;
+    const CiVmathRow *row = atomic_load_explicit(&vector->row, memory_order_acquire);
+
+    if (row == NULL && is_time_to_test(vector, *count))
+        row = ci_ufunc_vector_decide(vector);
+    if (row == NULL || row->run == NULL || *count < FEW)
+        vector->numpys.loop(operands, count, steps, vector->numpys.data);
+    else
+        run_all(vector, row, operands, *count, steps);
+}
+
+CiUfuncLoop
+ci_ufunc_vector_open(CiUfuncVector *vector, CiOp op, CiDtype dtype, CiUfuncLoop numpys)
+{
+    vector->numpys = numpys;
+    vector->rows = ci_vmath_find(op, dtype, &vector->nrows);
+    return vector->nrows > 0 ? (CiUfuncLoop){run_vectors, vector} : numpys;
+}
+
+int64_t
+ci_ufunc_vector_check(const CiUfuncVector *vector, const CiVmathRow *row, uint64_t first,
+                      uint64_t step, int64_t blocks, uint64_t *example)
+{
+    char a[MOST_BYTES], b[MOST_BYTES];
+    char *operands[2] = {a, b};
+    size_t size = ci_dtype_size(row->dtype);
+    Points points = {first | 1, row->dtype};
+    int64_t found = 0;
+
+    for (int64_t k = 0; k < blocks; k++) {
+        for (int64_t i = 0; i < CI_VMATH_BLOCK; i++) {
+            uint64_t bits = first + step * (uint64_t)(k * CI_VMATH_BLOCK + i);
+            memcpy(a + (size_t)i * size, &bits, size);
+        }
+        if (step == 0)
+            fill(&points, a, (int)(k % 8));
+        if (row->nargs > 1)
+            fill(&points, b, (int)(k / 8 % 8));
+        int64_t place = find_difference(vector, row, operands);
+        if (place >= 0 && found++ == 0)
+            *example = bits_at(a, place, size);
+    }
+    return found;
+}

@@ -1,0 +1,43 @@
+/* Visits the blocks of a program: its own and those of regions. Makes variables of new loops. */
+#include "loops/loops.h"
+
+void
+ci_visit_blocks(const CiLoopRewriter *r, CiItems *items, CiBlockVisit before, CiBlockVisit after)
+{
+    if (before)
+        before(r, items);
+    for (int k = 0; k < items->count; k++) {
+        CiRegion *region = items->items[k].region;
+        if (!region)
+            continue;
+        const CiLoopScope scope = {region, r->scope};
+        CiLoopRewriter inner = *r;
+        inner.scope = &scope;
+        ci_visit_blocks(&inner, &region->body, before, after);
+        ci_visit_blocks(&inner, &region->other, before, after);
+        ci_visit_blocks(&inner, &region->condition_items, before, after);
+    }
+    if (after)
+        after(r, items);
+}
+
+const CiExpr *
+ci_new_loop_variable(CiContext *ctx, CiSym *sym, const CiExpr *extent)
+{
+    for (int k = 0;; k++) {
+        const char *name = ci_format(ctx, "t%d", k);
+        if (!ci_sym_find_symbol(sym, name))
+            return ci_expr_index(sym, name, extent);
+    }
+}
+
+/* As for nests: over two sizes that are not known it is taken to be much; over one where a thread
+ * is slow and there are many. */
+bool
+ci_is_worth_threads(const CiTarget *target, const CiItem *loop)
+{
+    const CiItems items = {(CiItem *)loop, 1, 1};
+    CiAmount work = ci_cost_of_items(&items, ci_amount(1));
+    int most = target->has_lanes_across_threads ? 0 : 1;
+    return work.unknowns > most || work.known > 2 * target->tree_elements;
+}

@@ -1,0 +1,97 @@
+/* Loops -> loops: rewrites of the loop level, one a file, in the order of loops.def. Each keeps the
+ * loops valid, and the scheduler groups what the last one leaves. */
+#ifndef CI_LOOPS_LOOPS_H
+#define CI_LOOPS_LOOPS_H
+
+#include "ir/choices.h"
+#include "ir/cost.h"
+#include "ir/loop.h"
+
+typedef struct CiLoopOptions {
+    bool fusion;
+    bool has_device_memory;  /* the host waits for what it reads there */
+    int64_t library_threads; /* that a library call takes by itself; 0: unknown */
+} CiLoopOptions;
+
+/* A block of a region, inside other blocks. The program's block has no scope (NULL). */
+typedef struct CiLoopScope {
+    const CiRegion *region;
+    const struct CiLoopScope *outer;
+} CiLoopScope;
+
+typedef struct CiLoopRewriter {
+    CiContext *ctx;
+    CiSym *sym;
+    CiLoops *loops;
+    const CiTarget *target;
+    const CiLoopOptions *options;
+    const CiLoopScope *scope; /* of the block that is rewritten */
+} CiLoopRewriter;
+
+typedef struct CiLoopPass {
+    const char *name, *doc;
+    bool is_needed; /* cannot be left out */
+    bool (*applies)(const CiLoopRewriter *r);
+    void (*run)(const CiLoopRewriter *r);
+} CiLoopPass;
+
+/* In their order. */
+int ci_loop_pass_count(void);
+const CiLoopPass *ci_loop_pass_at(int position);
+
+/* Called with a pass's name and the loops. */
+typedef void (*CiLoopHook)(void *arg, const char *pass, const CiLoops *loops);
+
+typedef struct CiLoopPlan {
+    bool verify;              /* the loops, after each pass */
+    const char *skip;         /* names of passes that do not run, with commas between; NULL: none */
+    CiLoopHook before, after; /* for dumps and observers; may be NULL */
+    void *arg;
+} CiLoopPlan;
+
+void ci_loop_passes_run(CiLoops *loops, const CiTarget *target, const CiLoopOptions *options,
+                        const CiLoopPlan *plan);
+
+#define PASS(name, applies, is_needed, doc) void ci_loops_##name(const CiLoopRewriter *r);
+#include "loops/loops.def"
+#undef PASS
+
+/* ---- what passes share ---- */
+
+/* blocks.c: calls `before` for a block, then visits the blocks inside it, then calls `after`.
+ * Either may be NULL. r->scope is the block's. */
+typedef void (*CiBlockVisit)(const CiLoopRewriter *r, CiItems *items);
+void ci_visit_blocks(const CiLoopRewriter *r, CiItems *items, CiBlockVisit before,
+                     CiBlockVisit after);
+/* An unused variable t0, t1, … of a loop of that many iterations. */
+const CiExpr *ci_new_loop_variable(CiContext *ctx, CiSym *sym, const CiExpr *extent);
+/* True if the iterations of the loop are enough work for several threads. */
+bool ci_is_worth_threads(const CiTarget *target, const CiItem *loop);
+
+/* uses.c. ci_count_uses adds the number of reads and writes of each buffer by the items, regions
+ * included; ci_count_all_uses counts those of the program, its results included. ci_first_use is
+ * the first access that certainly happens; nothing also if a store may or may not happen. */
+typedef enum CiFirst { CI_FIRST_nothing, CI_FIRST_read, CI_FIRST_store } CiFirst;
+void ci_count_uses(const CiItems *items, int *nreaders, int *nwriters);
+void ci_count_all_uses(const CiLoops *loops, int **nreaders, int **nwriters);
+CiFirst ci_first_use(const CiItems *items, const CiBuffer *buffer);
+bool ci_is_one_element(CiSym *sym, const CiBuffer *buffer);
+
+/* disjoint.c: points of loops, whose accesses are compared. */
+typedef struct CiPoints {
+    CiSym *sym;
+    const CiLoopScope *scope; /* loops around all points: their variables do not change */
+    const CiExpr *vars[CI_MAX_RANK], *extents[CI_MAX_RANK];
+    int count;
+} CiPoints;
+void ci_add_points(CiPoints *points, const CiExpr *var, const CiExpr *extent);
+/* Two elements of one buffer, addressed by a and b: NULL if they can be the same element only at
+ * the same point, else the reason. */
+const char *ci_why_points_overlap(const CiPoints *points, const CiExpr *a, const CiExpr *b);
+
+/* factor_axes.c: axis k of a nest becomes two, var = length*row + at. */
+void ci_split_axis(CiLoops *loops, CiNest *nest, int k, const CiExpr *rows, const CiExpr *length);
+/* An axis whose name no other axis has. */
+const CiExpr *ci_new_axis(CiLoops *loops, const CiExpr *extent);
+
+#endif

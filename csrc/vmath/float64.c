@@ -1,0 +1,233 @@
+/* The functions of doubles, and their loops. */
+#include "vmath/float64.h"
+#include "vmath/loops.h"
+
+/* ---- sine and cosine: IBM Accurate Mathematical Library, as of 2.28 ---- */
+
+/* The distance from the nearest k/128, and the sine and cosine of that as sums. */
+typedef struct Near128 {
+    D x, sine, sine_low, cosine, cosine_low;
+} Near128;
+
+INLINE Near128
+near_128(D size)
+{
+    const D big = all_d(0x1.8p45);
+    D u = big + size, row[4];
+    load_4(ci_vmath_sincos, ((L)u & 127) * 4, row);
+    return (Near128){size - (u - big), row[0], row[1], row[2], row[3]};
+}
+
+INLINE D
+cosine_part(D xx)
+{
+    D c = fma_d(xx, all_d(1.38888874007937613028114285595617E-03),
+                all_d(-4.16666666666664434524222570944589E-02));
+    return fma_d(xx, c, all_d(4.99999999999999999999950396842453E-01));
+}
+
+INLINE D
+sine_part(D xx)
+{
+    return fma_d(xx, all_d(8.33333214285722277379541354343671E-03),
+                 all_d(-1.66666666666664880952546298448555E-01));
+}
+
+/* The cosine of x + dx, |x| < 0.86. */
+INLINE D
+cos_near(Near128 n, D x, D dx)
+{
+    D r = n.x + (D)((L)dx ^ ((L)x & INT64_MIN)), rr = r * r;
+    D s = fma_d(r * rr, sine_part(rr), r), c = rr * cosine_part(rr);
+    D sum = fma_d(-n.cosine, c, fma_d(-s, n.sine_low, n.cosine_low));
+    return n.cosine + fma_d(-n.sine, s, sum);
+}
+
+/* The sine of x + dx, |x| < 0.86. */
+INLINE D
+sin_near(Near128 n, D x, D dx)
+{
+    D d = (D)((L)dx ^ ((L)x & INT64_MIN)), r = n.x, rr = r * r, xx = x * x;
+    D s = r + fma_d(r * rr, sine_part(rr), d), c = fma_d(r, d, rr * cosine_part(rr));
+    D sum = fma_d(n.cosine, s, fma_d(-n.sine, c, fma_d(s, n.cosine_low, n.sine_low)));
+    D t = fma_d(all_d(-0x1.addffc2fcdf59p-26), xx, all_d(0x1.71de27b9a7ed9p-19));
+    t = fma_d(t, xx, all_d(-0x1.a01a019db08b8p-13));
+    t = fma_d(t, xx, all_d(0x1.1111111110ecep-7));
+    t = fma_d(t, xx, all_d(-0x1.5555555555555p-3));
+    t = fma_d(fma_d(t, x, -0.5 * dx), xx, dx);
+    return pick_d(abs_d(x) < 0.126, x + t, sign_d(n.sine + sum, x));
+}
+
+/* The sine of x and `quarter` more quarters. Each range has its own way to the nearest quarter. */
+INLINE D
+sine_d(D x, int quarter, L *rare)
+{
+    D size = abs_d(x), magic = all_d(0x1.8p52);
+    D q = fma_d(x, all_d(0x1.45f306dc9c883p-1), magic);
+    L n = (L)q + quarter;
+    q -= magic;
+    D y = fma_d(-q, all_d(-0x1.dde973c000000p-27), fma_d(-q, all_d(0x1.921fb58000000p0), x));
+    D third = all_d(-0x1.cb3b398000000p-55), fourth = all_d(-0x1.d747f23e32ed7p-83);
+    D t = fma_d(-q, third, y), low = fma_d(-q, third, y - t);
+    D a = fma_d(-q, fourth, t);
+    low += fma_d(-q, fourth, t - a);
+    L small = size < HIGH(0x3feb6000), middle = (size < HIGH(0x400368fd)) & ~small;
+    D rest = all_d(0x1.921fb54442d18p0) - size, part = all_d(0x1.1a62633145c07p-54);
+    if (quarter) { /* cos(x) = sin(pi/2 - |x|) */
+        D sum = rest + part;
+        part = (rest - sum) + part;
+        rest = sum;
+    }
+    a = pick_d(small, x, pick_d(middle, rest, a));
+    low = pick_d(small, all_d(0.0), pick_d(middle, part, low));
+    n = (L)pick_d(small, (D)((L){0} + quarter), (D)n);
+    n = (L)pick_d(middle, (D)((L){0} + 1 - quarter), (D)n);
+    Near128 near = near_128(abs_d(a));
+    D result = pick_d((n & 1) == 1, cos_near(near, a, low), sin_near(near, a, low));
+    L flip = (n & 2) << 62;
+    if (!quarter)
+        flip |= middle & (L)x & INT64_MIN;
+    *rare |= ~(size < HIGH(0x419921fb));
+    return (D)((L)result ^ flip);
+}
+
+INLINE D
+sin_d(D x, L *rare)
+{
+    return pick_d(abs_d(x) < 0x1p-26, x, sine_d(x, 0, rare));
+}
+
+INLINE D
+cos_d(D x, L *rare)
+{
+    return pick_d(abs_d(x) < 0x1p-27, all_d(1.0), sine_d(x, 1, rare));
+}
+
+/* ---- hyperbolic functions ---- */
+
+INLINE D
+sinh_d(D x, L *rare)
+{
+    L none = {0};
+    D size = abs_d(x), h = sign_d(all_d(0.5), x);
+    L is_small = size < 22.0;
+    D t = expm1_d(pick_d(is_small, size, all_d(0.0)), &none), ratio = t / (t + 1.0);
+    D y = h * pick_d(size < 1.0, 2.0 * t - t * t / (t + 1.0), t + ratio);
+    if (bits_d(~is_small))
+        y = pick_d(is_small, y, h * exp_d(size, rare));
+    return pick_d(size < 0x1p-28, x, y);
+}
+
+INLINE D
+cosh_d(D x, L *rare)
+{
+    L none = {0};
+    D size = abs_d(x), e = exp_d(size, rare);
+    D y = pick_d(size < 22.0, 0.5 * e + 0.5 / e, 0.5 * e);
+    L is_small = size < HIGH(0x3fd62e43);
+    if (bits_d(is_small)) {
+        D t = expm1_d(pick_d(is_small, size, all_d(0.0)), &none), w = 1.0 + t;
+        y = pick_d(is_small, 1.0 + (t * t) / (w + w), y);
+    }
+    return y;
+}
+
+INLINE D
+arctanh_d(D x, L *rare)
+{
+    L none = {0};
+    D size = abs_d(x), t = size + size, ratio = pick_d(size < 0.5, t * size, t) / (1.0 - size);
+    *rare |= ~(size < 1.0);
+    D sum = log1p_d(pick_d(size < 0.5, t + ratio, ratio), &none);
+    *rare |= none;
+    return pick_d(size < 0x1p-28, x, sign_d(0.5 * sum, x));
+}
+
+/* NumPy's polynomials of degree 16 in 16 ranges. */
+INLINE D
+tanh_d(D x, L *rare)
+{
+    L bits = (L)x & 0x7ff8000000000000, index = bits - 0x3fc0000000000000;
+    index = (L)pick_d(index > 0, (D)index, (D)(L){0});
+    index = (L)((U)index >> 51);
+    index = (L)pick_d(index < 15, (D)index, (D)((L){0} + 15));
+    D c[20];
+    for (int k = 0; k < 20; k += 4)
+        load_4(ci_vmath_tanh + k, index * 20, c + k);
+    D y = abs_d(x) - c[0], r = c[17];
+    for (int k = 16; k > 0; k--)
+        r = fma_d(r, y, c[k]);
+    *rare |= ~(abs_d(x) < 0x1p1000);
+    return (D)((L)r | ((L)x & INT64_MIN));
+}
+
+/* ---- roots and sums ---- */
+
+/* D. Alboth and U. Drepper, 1997: a polynomial, and one step of Halley's method. */
+INLINE D
+cbrt_d(D x, L *rare)
+{
+    static const double factors[] = {1.0 / 1.5874010519681994748, 1.0 / 1.2599210498948731648, 1.0,
+                                     1.2599210498948731648, 1.5874010519681994748};
+    D size = abs_d(x);
+    D m = (D)(((L)x & 0x000fffffffffffff) | 0x3fe0000000000000);
+    D exponent = (D)((L)((U)(L)size >> 52) | 0x4330000000000000) - (0x1p52 + 1022);
+    D third = trunc_d(exponent * 0x1.5555555555556p-2);
+    D u = 0.784932344976639262 - 0.145263899385486377 * m;
+    u = -1.83469277483613086 + u * m;
+    u = 2.44693122563534430 + u * m;
+    u = -2.11499494167371287 + u * m;
+    u = 1.50819193781584896 + u * m;
+    u = 0.354895765043919860 + u * m;
+    D t2 = u * u * u;
+    D y = u * (t2 + 2.0 * m) / (2.0 * t2 + m);
+    y *= gather_d(factors + 2, int_d(exponent - 3.0 * third));
+    *rare |= is_no_normal(size);
+    return sign_d(scale_d(y, int_d(third)), x);
+}
+
+/* C. F. Borges, "An improved algorithm for hypot(a,b)", 2019 (arXiv 1904.09481), without FMA. */
+INLINE D
+hypot_d(D x, D y, L *rare)
+{
+    D ax = abs_d(x), ay = abs_d(y);
+    L is_less = ax < ay;
+    D a = pick_d(is_less, ay, ax), b = pick_d(is_less, ax, ay);
+    D h = sqrt_d(a * a + b * b), delta = h - b, other = h - a;
+    L is_near = h <= 2.0 * b;
+    D t1 = pick_d(is_near, a * (2.0 * delta - a), 2.0 * other * (a - 2.0 * b));
+    D t2 = pick_d(is_near, (delta - 2.0 * (a - b)) * delta,
+                  (4.0 * other - b) * b + other * other);
+    h -= (t1 + t2) / (2.0 * h);
+    L is_one = (b == 0.0) | ((b <= a * 0x1p-54) & (a > 0x1p-900));
+    *rare |= ~((ax < __builtin_inf()) & (ay < __builtin_inf()));
+    *rare |= ~is_one & ((a > 0x1p511) | (b < 0x1p-459));
+    return pick_d(is_one, a + b, h);
+}
+
+INLINE D
+logaddexp_d(D x, D y, L *rare)
+{
+    D d = x - y, larger = pick_d(d > 0.0, x, y);
+    D sum = larger + log1p_d(exp_d(-abs_d(d), rare), rare);
+    return pick_d(x == y, x + 0.693147180559945309417232121458176568, sum);
+}
+
+INLINE D
+logaddexp2_d(D x, D y, L *rare)
+{
+    D d = x - y, larger = pick_d(d > 0.0, x, y);
+    D low = log1p_d(exp2_d(-abs_d(d), rare), rare);
+    return pick_d(x == y, x + 1.0, larger + 1.442695040888963407359924681001892137 * low);
+}
+
+#define ROW_f16(op, nargs, function, source)
+#define ROW_f32(op, nargs, function, source)
+#define ROW_f64(op, nargs, function, source) CI_VMATH_RUN(nargs, function, D, L, 4, bits_d)
+#include "vmath/vmath.def"
+#undef ROW_f64
+
+#define ROW_f64(op, nargs, function, source) {CI_OP_##op, CI_DTYPE_f64, nargs, source, function##_run},
+const CiVmathRow ci_vmath_float64[] = {
+#include "vmath/vmath.def"
+    {CI_OP_none, CI_DTYPE_f64, 0, NULL, NULL}};
