@@ -1,10 +1,9 @@
-"""What compiling costs users in their first minutes: scenarios in each mode, beside plain NumPy and beside hindsight, which compiles a
-function exactly if that was worth it. Each run is a process with an empty cache.
+"""Measures the first minutes of a user: scenarios in each mode, in a process with an empty cache each, compared with plain NumPy.
 
-    python benchmarks/economy.py [SCENARIO ...]     all where none is given
+    python benchmarks/economy.py [SCENARIO ...]     all scenarios if none is given
 
-For each mode: wall time of all calls; its ratio to hindsight (the better of plain NumPy and mode "now", function by function); how much
-longer first calls took than in NumPy (median and 95 of a hundred), in milliseconds.
+For each mode it prints the wall time of all calls, its ratio to hindsight, and by how many milliseconds first calls were longer than in
+NumPy (median and 95th percentile). Hindsight is the sum over functions of the smaller of two times: in plain NumPy, and in mode "now".
 """
 
 import json

@@ -1,7 +1,9 @@
-"""How good the estimates are by which pieces are built: of every program of tests/programs what NumPy takes, measured,
-beside what the graph's estimate says; and of the builds what they take.
+"""Measures the estimates by which programs are built or not: for each program of tests/programs, NumPy's time and the graph's estimate of
+it; for each build, its time and the estimate.
 
-    python benchmarks/estimates.py [SIZE]      0, 1 or 2 of each program's three sizes; 1 where none is given
+    python benchmarks/estimates.py [SIZE] [--build]
+
+SIZE is 0, 1 or 2: which of each program's three sizes; 1 by default. Builds are measured with --build.
 """
 
 import sys
@@ -12,6 +14,8 @@ from pathlib import Path
 import numpy as np
 
 import cinductor
+from cinductor import economy
+from cinductor.signals import Deferred
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 import programs
@@ -36,10 +40,20 @@ def seconds_in_numpy(program, size):
     return best
 
 
-def estimate_of(program, size):
-    """What the report of a capture says; None where it is not captured whole."""
-    report = cinductor.explain(program.function, *program.make(size, np.random.default_rng(0)))
-    return report.timings if report.timings.get("plain_ms") and not report.breaks else None
+def estimates_of(program, size):
+    """Estimated seconds in NumPy, by the graph and by the rule that decides, and of the build; None if it is not captured whole."""
+    found = []
+
+    def before_build(self, job, account, bound, made, plain, price, is_exact):
+        found[:] = plain, economy.estimate(plain, bound()), price, made
+        raise Deferred(None, 0.0)
+
+    economy.Economy.before_build = before_build
+    try:
+        cinductor.compile(program.function, mode="auto")(*program.make(size, np.random.default_rng(0)))
+    except Exception:
+        return None
+    return found or None
 
 
 def spread(factors):
@@ -49,24 +63,31 @@ def spread(factors):
     return f"{100 * within:.0f} % within a factor of 3; 5 to 95 %: {low:.2f} to {high:.2f} of what is true"
 
 
-def main(which):
-    plain, builds = {}, []
+def main(which, builds):
+    plain, ruled, built = [], [], []
     for name, program in programs.load().items():
         size = program.sizes[which]
         measured = seconds_in_numpy(program, size)
-        timings = estimate_of(program, size)
-        if measured is None or timings is None:
+        found = estimates_of(program, size)
+        if measured is None or found is None:
             continue
-        plain[name] = 1e-3 * timings["plain_ms"] / measured
-        if timings.get("children"):
-            builds.append(timings["build_ms"] / timings["total_ms"])
-        print(f"{name:45} NumPy {1e3 * measured:9.3f} ms, estimated {plain[name]:8.2f} of it", flush=True)
-    print(f"plain:  {len(plain)} programs, {spread(list(plain.values()))}")
-    if builds:
-        print(f"builds: {len(builds)}, {spread(builds)}")
+        plain.append(found[0] / measured)
+        ruled.append(found[1] / measured)
+        text = f"{name:45} NumPy {1e3 * measured:9.3f} ms, estimated {plain[-1]:8.2f} and {ruled[-1]:8.2f} of it"
+        if builds:
+            began = time.perf_counter()
+            found[3].build()
+            built.append(found[2] / (time.perf_counter() - began))
+            text += f"; build {built[-1]:.2f}"
+        print(text, flush=True)
+    print(f"by the graph: {len(plain)} programs, {spread(plain)}")
+    print(f"by the rule:  {len(ruled)} programs, {spread(ruled)}")
+    if built:
+        print(f"builds:       {len(built)}, {spread(built)}")
 
 
 if __name__ == "__main__":
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        main(int(sys.argv[1]) if len(sys.argv) > 1 else 1)
+        rest = [argument for argument in sys.argv[1:] if argument != "--build"]
+        main(int(rest[0]) if rest else 1, "--build" in sys.argv)

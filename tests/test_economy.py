@@ -47,7 +47,7 @@ def queue(monkeypatch):
 
 @pytest.fixture
 def clock(monkeypatch):
-    """What calls in NumPy take that Python times: each step is as long as the test says."""
+    """A clock for calls that Python times: each step is as long as the test says."""
 
     class Clock:
         now, step = 0.0, 0.0

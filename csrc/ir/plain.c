@@ -1,5 +1,5 @@
-/* Figures are of single operations, measured one by one on one machine: what tells them apart are
- * orders of magnitude. */
+/* Estimates the time of a graph's operations in NumPy and Python as a sum over nodes. The constants are times of
+ * single operations, measured on one machine. */
 #include "ir/plain.h"
 
 /* Seconds, and seconds for each element. */
@@ -28,7 +28,7 @@ has_param(const CiBlock *block, const CiNode *node)
     return false;
 }
 
-/* A while may have any number of trips, but for one that counts them in a symbol with a limit. */
+/* The number of iterations of a while is unknown, except if it counts them in a symbol with a limit. */
 static double
 trips_of(const CiNode *region, const CiSizes *sizes)
 {

@@ -1,18 +1,18 @@
-/* How long NumPy and Python take for what a graph does, and a compiler for the graph: estimates, by
- * which nothing but who answers is decided. */
+/* Estimated seconds of a graph in NumPy and Python, and of its build. They only decide whether NumPy or a program
+ * runs a call. */
 #ifndef CI_IR_PLAIN_H
 #define CI_IR_PLAIN_H
 
 #include "ir/graph.h"
 
-/* Sizes as the caller knows them. */
+/* Returns the numbers of a call's sizes. */
 typedef struct CiSizes {
     double (*of)(const struct CiSizes *sizes, const CiExpr *e);
-    double unknown_trips; /* of a loop that nothing is known of */
+    double unknown_trips; /* assumed iterations of a loop with an unknown number of them */
 } CiSizes;
 
 double ci_plain_seconds(const CiGraph *graph, const CiSizes *sizes);
-/* On the machine that the figures are from: the caller multiplies by what was measured since. */
+/* For the machine of the constants: the caller multiplies by the ratio that it has measured. */
 double ci_build_seconds(const CiGraph *graph);
 
 #endif

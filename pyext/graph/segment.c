@@ -163,7 +163,7 @@ keep(CxTracer *t, CxProgram *program)
     return PySet_Add(t->kept, (PyObject *)program);
 }
 
-/* It pays rent, and goes on doing so. */
+/* True if an interpreted program is still not worth its build. */
 static bool
 stays_interpreted(const CxTracer *t, CxProgram *program, double plain, double price)
 {

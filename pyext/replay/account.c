@@ -173,8 +173,11 @@ cx_accounts_list(const CxAccounts *accounts)
 void
 cx_account_note(CxAccount *account, double seconds)
 {
+    enum { FEW = 4, MOST = 16 }; /* calls; times the mean: more is the time of other threads and processes */
+    double mean = account->calls > 0 ? account->total / (double)account->calls : 0;
+
     account->best = account->calls == 0 ? seconds : fmin(account->best, seconds);
-    account->spent += seconds;
+    account->spent += account->calls < FEW ? seconds : fmin(seconds, MOST * mean);
     account->total += seconds;
     account->calls++;
 }

@@ -6,20 +6,21 @@
 
 extern PyType_Spec cx_account_spec;
 
-/* What calls have in common: classes, dtypes, ranks, flags, and which sizes are 0 or 1; sizes and ints are not in
- * it. sizes: a digest of these; class: the number of bits of what loops may run over. */
+/* A digest of what calls have in common: classes, dtypes, ranks, flags, and which sizes are 0 or 1, but not sizes
+ * and ints. sizes: a digest of sizes and ints; class: the number of bits of the largest. */
 typedef struct CxKind {
     uint64_t kind, sizes;
     int class;
 } CxKind;
 
-/* Python decides what happens when `spent` has reached `due`, and is asked at once for a call of another class of
- * sizes than those before, and, while a build is awaited, for the first call of other sizes. */
+/* C runs the calls of an account in the original function until `spent` has reached `due`. Then Python decides.
+ * It also decides about a call of a larger class of sizes and, while a build is awaited, about the first call
+ * with other sizes. */
 typedef struct CxAccount {
     PyObject_HEAD
     CxKind kind;
     double spent, due, best; /* seconds; best: of one call, 0 if none was timed */
-    double total;            /* seconds of all calls; `spent` begins anew after a build */
+    double total;            /* seconds of all calls; a build resets `spent` */
     double price;            /* seconds that the latest build takes, or took */
     Py_ssize_t calls;
     int builds;

@@ -540,7 +540,6 @@ static PyMethodDef spec_methods[] = {
     {"race", spec_race, METH_VARARGS,
      "race(plans, known, done): times the plans on the following calls and selects the fastest: "
      "replay/race.h."},
-
     {"try_numpy", spec_try_numpy, METH_NOARGS,
      "Times the first calls in NumPy, too; the faster way runs the later calls."},
     {"doubt", spec_doubt, METH_NOARGS,

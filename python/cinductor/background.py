@@ -19,7 +19,7 @@ NICE = 5  # so much less of a processor than the calls
 
 
 def say(text: str) -> None:
-    """Log a failure that costs nobody anything."""
+    """Log a failure of work that no call waits for."""
     import logging
 
     logging.getLogger("cinductor.background").debug("%s", text)

@@ -30,7 +30,7 @@ SHORT = 5e-3  # seconds
 CLEAR = 1.5  # times slower: no other round is needed
 MOST_COMPILES = 4  # calls in pieces that compiled something, before that counts as their time
 MOST_KEPT = 256  # calls, and kinds of them, of which something is known
-FIRST = 15e-3  # seconds that a capture for which nobody has paid may take
+FIRST = 15e-3  # seconds that a capture may take before calls have paid for one
 
 
 class Budget:
@@ -163,9 +163,11 @@ class Race:
 
 
 class Allowance:
-    """Seconds of its own that a capture may take in all its attempts: few, or as many as calls of its kind have taken in
-    NumPy, or as this call may take; never more than the option capture_limit. most: that; pays: False where capture waits for
-    nothing; account: that of the call's kind, or None; bound: says what the call may take.
+    """The seconds of its own that a capture may take in all its attempts.
+
+    They are few, or as many as calls of its kind have taken in NumPy, or as many as this call may take, and never more
+    than `most`, the option capture_limit. pays: False if capture waits for nothing. account: that of the call's kind, or
+    None. bound: returns the seconds that this call may take.
     """
 
     def __init__(self, most: float, pays: bool, account: Any, bound: Callable[[], float]) -> None:
@@ -184,7 +186,7 @@ class Allowance:
         return min(self.seconds, self.most / (2 if regions else 1)) - self.used
 
     def raise_by_bound(self) -> bool:
-        """Whether more is allowed now that the call has been looked at."""
+        """Return True if the bound of the call allows more seconds."""
         before, is_first = self.seconds, not self.is_asked
         self.is_asked = True
         if is_first and before < self.most:

@@ -79,9 +79,8 @@ def compile(
         None: the first call is compiled for its own sizes, and a size or int that differs later becomes a symbol. True: symbols
         from the first call on. False: never. See `mark_dynamic`, `mark_static` and `mark_unbacked`.
     mode : str, optional
-        "auto" (the default: NumPy runs calls while a program is built beside them), "lazy" (captures and builds when calls in NumPy
-        have taken as long), "now" (before the first call returns), "reduce-overhead" (sets the option `graphs`),
-        "max-autotune-no-cudagraphs" (sets `max_autotune`), or "max-autotune" (sets both).
+        "auto" (NumPy runs calls while a program is built), "lazy" (builds what calls have paid for), "now" (builds first),
+        "reduce-overhead" (sets the option `graphs`), "max-autotune-no-cudagraphs" (`max_autotune`), "max-autotune" (both).
     options : dict, optional
         Options of `list_options()`.
     backend : str, optional

@@ -1,9 +1,9 @@
 """When a function is captured and built: the law of paying, for the options economy="auto" and "lazy".
 
-Calls of one kind (`_core.Account`) run in the original function, which C times, until that has taken as long as the next
-step costs: a capture, then a build, which a thread makes beside further calls (`background.py`). The next call after a
-build is captured again, finds the program, and has a specialization. So a function never costs much more than NumPy
-alone, or than the best that could have been done: Karlin, Manasse, Rudolph & Sleator, "Competitive snoopy caching" (1988).
+Calls of one kind (`_core.Account`) run in the original function, and C times them. When that has taken as long as the next step
+costs, the step is made: a capture, then a build, in a thread (`background.py`). The next call after a build is captured again, finds
+the program, and gets a specialization. So a function costs at most a small multiple of the best choice: Karlin, Manasse, Rudolph &
+Sleator, "Competitive snoopy caching" (1988).
 
     new -> captured (whole, not built) -> awaited -> compiled
         a call that is long enough by itself is captured and built at once
@@ -29,17 +29,17 @@ if TYPE_CHECKING:
 
 CAPTURE = 15e-3  # seconds in NumPy after which a kind is captured
 LONG = 5e-3  # seconds that a call may take, by its bytecode and sizes, from which its kind is captured at once
-BACKOFF = 4  # times dearer is the next capture after one that was not whole
+BACKOFF = 4  # the price of captures is multiplied by it after each that was not whole
 RENT = 0.5  # of a build's price, that NumPy has taken before the build is queued
 BIAS = 1.3  # estimates of NumPy's time err high: too low ones cost a long call, too high ones one build
-SHORT_GRAPH = 20e-6  # seconds that the bytecode of a call may lack: those of functions in C
+CAP, SHORT = 2, 20e-6  # NumPy takes at most so many times what the bytecode says, and seconds more: those of functions in C
 WISHES = 4  # kinds of a function that "auto" captures at once
 WISHED_BUILDS = 2  # that it queues at once, of one kind
 INEXACT = "the original function has run such calls, and a program of it would give other bits; mode='now' compiles it"
 
 
 class Economy:
-    """What is known of the costs of one function."""
+    """The costs of one function, and the decisions that follow from them."""
 
     clock = staticmethod(time.perf_counter)
 
@@ -96,7 +96,7 @@ class Economy:
     ) -> None:
         """A whole graph is about to be built, which NumPy may run in `plain` seconds: raises Deferred where that has to wait."""
         account.price = price
-        seconds = account.best if account.calls and not account.varies else BIAS * min(plain, bound() + SHORT_GRAPH)
+        seconds = account.best if account.calls and not account.varies else estimate(plain, bound())
         if not is_exact:
             if not job.was_plain and (seconds >= price or job.option("economy") == "auto"):
                 return
@@ -140,7 +140,7 @@ class Economy:
         return {"plain": sum(a.total for a in accounts), "captured": self.captured, "built": self.built}
 
     def line(self, mode: str, accounts: list[Any], is_compiled: bool) -> str | None:
-        """What was paid and why NumPy or a program runs the calls, for `explain`; None before the first call."""
+        """A line for `explain`: what was paid, and why NumPy or a program runs the calls. None before the first call."""
         if not accounts:
             return None
         spent = self.summary(accounts)
@@ -150,8 +150,13 @@ class Economy:
         return f"{mode}: {state} ({cost})"
 
 
+def estimate(plain: float, bound: float) -> float:
+    """Seconds that a call takes in NumPy, from the estimate of its graph and the bound of its bytecode."""
+    return BIAS * min(plain, CAP * bound + SHORT)
+
+
 def waits(account: Any, step: str) -> str:
-    """What calls of a kind wait for."""
+    """The text that says which step an account pays for."""
     return f"calls run in NumPy until they have taken the {1e3 * account.due:.3g} ms from which {step} pays"
 
 
@@ -177,7 +182,9 @@ class Build:
         try:
             self.program.build()
         except Exception as error:
-            economy.broken = f"{type(error).__name__}: {error}"
+            from .capture.session import describe
+
+            economy.broken = describe(error, is_ours=True)
         economy.built += Economy.clock() - began
         awaited.pop(id(account), None)
         account.spent, account.due, account.is_awaited, account.why = 0.0, 0.0, False, None
