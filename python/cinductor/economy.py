@@ -46,7 +46,7 @@ class Economy:
     def __init__(self) -> None:
         self.failures = 0  # captures that were not whole, less those that were
         self.wishes = 0  # kinds captured at once
-        self.broken: str | None = None  # why a build has failed: NumPy runs the calls
+        self.broken: Exception | None = None  # of a build beside calls: NumPy runs them from then on
         self.captured = self.built = 0.0  # seconds of captures, and of builds beside calls
 
     @property
@@ -67,8 +67,7 @@ class Economy:
         sizes than before.
         """
         if self.broken is not None:
-            job.warn_once("numpy", f"{job.name} runs in NumPy: {self.broken}")
-            account.due, account.why = math.inf, self.broken
+            account.due, account.why = math.inf, job.warn_of_build(self.broken)
             return False
         if account.is_awaited:
             return job.option("economy") == "auto" and withdraw(account)
@@ -182,9 +181,7 @@ class Build:
         try:
             self.program.build()
         except Exception as error:
-            from .capture.session import describe
-
-            economy.broken = describe(error, is_ours=True)
+            economy.broken = error
         economy.built += Economy.clock() - began
         awaited.pop(id(account), None)
         account.spent, account.due, account.is_awaited, account.why = 0.0, 0.0, False, None

@@ -228,6 +228,14 @@ class Job:
         whys = [*self.budget.reasons(compiled.specializations), *(a.why for a in compiled.accounts() if a.why)]
         return [*dict.fromkeys(whys)]
 
+    def warn_of_build(self, error: Exception) -> str:
+        """Warn once that a build has failed; the text."""
+        from .capture.session import describe
+
+        why = describe(error, is_ours=True)
+        self.warn_once("numpy", f"{self.name} runs in NumPy: {why}")
+        return why
+
     def warn_once(self, key: str, message: str) -> None:
         """A warning that this function gives once."""
         if key not in self.warned:
