@@ -133,6 +133,14 @@ def items_stay() -> None:
 
 
 @bug
+def operands() -> None:
+    """An operand that waits is not seen."""
+    from cinductor.capture.hooks.scope import Scope
+
+    Scope.hold, Scope.done = (lambda self, value: value), (lambda self, count, value: value)
+
+
+@bug
 def names() -> None:
     """Names of modules and classes are not guarded."""
     from cinductor.capture.sources import Sources

@@ -1,5 +1,6 @@
 """Helpers that run rewritten functions without a tracer, and a scope that finds mistakes of the liveness analysis."""
 
+import sys
 import types
 
 from cinductor.capture.hooks.scope import PlainScope
@@ -17,7 +18,13 @@ def plain(fn, cls=PlainScope):
     scope.cells = dict(zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True))
     rewritten = rewrite(fn)
     scope.sites = rewritten.sites
+    if sys.version_info < (3, 12):  # later versions count the names of comprehensions
+        assert locals_of(fn.__code__) <= locals_of(rewritten.code), "a local name has become a global one"
     return rewritten.bind(fn, types.CellType(scope))
+
+
+def locals_of(code):
+    return {*code.co_varnames, *code.co_cellvars}
 
 
 class Forgetful:

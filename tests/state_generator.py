@@ -18,6 +18,26 @@ import numpy as np
 LOG = []
 
 
+def taken(o, x):
+    """Takes an array out of a list, and writes to it behind a branch."""
+    v = o.pop()
+    o.append(x * 3)
+    if x.sum() > 1.2:
+        v = v * 2
+    v += 1
+    return v[0]
+
+
+def looped(o, x):
+    v = o.pop()
+    o.append(x * 3)
+    for k in range(4):
+        if x[0] > 0.5:
+            v = v * 2
+        v += x[0]
+    return v[0]
+
+
 class Counter:
     """An iterator with an attribute."""
 
@@ -714,6 +734,26 @@ FOCUSED = [
     ("[1., 2.]", ["copy.copy(o)[0]", "copy.deepcopy(o)[1]", "len(repr(o)) * 1.", "o[0]", "sum(o)"], ["o[0] = s", "o[1] += x[0]", "o[0], o[1] = o[1], o[0]", "o[0] = s\ns += copy.copy(o)[0]"], "list(o)"),
     ("{3: 1., 1: 2.}", ["o.pop(3, 1.)", "o.setdefault(n, s)", "o.update({n: 2.}) or 1."], ["o[n] = s", "o[3] = s", "o.pop(3, 0)", "o.clear()"], "list(o.items())"),
 ]
+# Operands that wait on the stack while a later one takes the array away.
+WAITING = [
+    "[x * 2]",
+    [
+        "(o[0] + T(o, x))[0]", "(o[0], T(o, x))[0][-1]", "np.hypot(o[0], T(o, x))[0]", "float((o[0] < T(o, x)).sum())", "[o[0], T(o, x)][0].sum()",
+        "{1: o[0], 2: T(o, x)}[1][0]", "o[0].__add__(T(o, x))[0]", "(lambda a=o[0], b=T(o, x): a[0] + b)()", "len(f'{o[0].sum() > T(o, x)}')",
+        "[*map(lambda k: T(o, x) if k else o[0], (0, 1))][0][0]", "{k: T(o, x) if k else o[0] for k in (0, 1)}[0][0]",
+        "sum((v if k else T(o, x)) for k, v in enumerate([0., o[0][0]]))", "(lambda h: (h, T(o, x))[0])(o[0])[0]", "(o[0] + (T(o, x) if x[0] > 0.4 else 1.))[0]",
+    ],
+    ["o[0] += T(o, x)", "t = o[0] + T(o, x)\ns += t[0]", "for v in [x * 0, o[0]]:\n    s += T(o, x) + v[0]", "z = [o[0]]\nz[0] += T(o, x)\ns += z[0][0]"],
+    "o",
+]
+
+
+def with_text(entry, name, text):
+    """The entry with a text in place of a name."""
+    return tuple(part.replace(name, text) if isinstance(part, str) else [use.replace(name, text) for use in part] for part in entry)
+
+
+FOCUSED += [with_text(WAITING, "T(", f"{name}(") for name in ("taken", "looped")]
 OVER_ARRAYS = ["enumerate(x)", "zip(x, x[1:])", "np.ndenumerate(x)", "enumerate(x * 2)", "zip(x, x)", "zip(range(n), x)", "iter(np.stack([x, x], 1))"]
 USE_PAIRS = ["next(it)[1]", "next(it, (1., 2.))[1]", "len([*it])", "sum(v for _, v in it)", "len([*zip(it, it)])", "[*itertools.islice(it, 2)][0][1]",
              "sum(next(it)[1] + v for v in x)", "float(iter(it) is it)", "it.__next__()[1]", "len([*enumerate(it)])", "max(it)[1]"]

@@ -438,3 +438,139 @@ def test_whatever_writes_may_write_into_what_overlaps(name, ways, is_all):
         )
         assert_same(got, want)
         assert_same(ours, theirs)
+
+
+# --- operands that wait ---------------------------------------------------------------------------
+
+
+def behind_branch(o, x):
+    v = o.pop()
+    if x[0] > 5.0:
+        v = v * 2
+    v += 1
+    return v[0]
+
+
+def in_loop(o, x):
+    v = o.pop()
+    for i in range(3):
+        if x[i] > 5.0:
+            v = v * 2
+        v += 1
+    return v[0]
+
+
+class Taking:
+    """Takes the array wherever a method of its class is called."""
+
+    def __init__(self, o, x, h):
+        self.o, self.x, self.h = o, x, h
+
+    @property
+    def value(self):
+        return self.h(self.o, self.x)
+
+    def __getitem__(self, k):
+        return self.h(self.o, self.x)
+
+    def __call__(self, *args):
+        return self.h(self.o, self.x)
+
+    def __len__(self):
+        return 1 + int(self.h(self.o, self.x) * 0)
+
+    def __bool__(self):
+        return bool(self.h(self.o, self.x) > 0)
+
+    def __iter__(self):
+        return iter([self.h(self.o, self.x)])
+
+
+def augmented(o, x, h):
+    o.append([o[0]])
+    o[0] += h(o[1], x)
+    return o
+
+
+def augmented_cell(o, x, h):
+    a = o[0]
+
+    def k():
+        nonlocal a
+        a = None
+        return h(o, x)
+
+    a += k()
+    return a
+
+
+def in_a_default(o, x, h):
+    def k(a=o[0], b=h(o, x)):
+        return a + b
+
+    return k()
+
+
+def stored(o, x, h):
+    q = [0.0, 1.0]
+    q[int(h(o, x) * 0)] = x
+    o.append(x * 2)
+    q[0], q[1 + int(h(o, x) * 0)] = o[0], 1.0
+    return q
+
+
+def iterated(o, x, h):
+    total = 0.0
+    for v in [x * 0, o[0]]:
+        if o:
+            total = total + h(o, x)
+        total = total + v
+    return total
+
+
+def iterated_unpacked(o, x, h):
+    total = 0.0
+    for v, w in zip([x * 0, o[0]], [0.0, 1.0], strict=True):
+        if o:
+            total = total + h(o, x)
+        total = total + v * w
+    return total
+
+
+WAITING = [
+    lambda o, x, h: o[0] + h(o, x),
+    lambda o, x, h: o[0] + (h(o, x) if x[1] > 0 else 0.0),
+    lambda o, x, h: (o[0], h(o, x)),
+    lambda o, x, h: [o[0], *[h(o, x)]],
+    lambda o, x, h: {1: o[0], 2: h(o, x)},
+    lambda o, x, h: np.hypot(o[0], h(o, x)),
+    lambda o, x, h: np.add(o[0], x2=h(o, x)) if x is None else np.stack([o[0], np.full(8, h(o, x))]),
+    lambda o, x, h: o[0].__add__(h(o, x)),
+    lambda o, x, h: o[0][int(h(o, x) * 0)],
+    lambda o, x, h: o[0] < h(o, x),
+    lambda o, x, h: (lambda a=o[0], b=h(o, x): a + b)(),
+    lambda o, x, h: (lambda a, b: a + b)(o[0], b=h(o, x)),
+    lambda o, x, h: o[0] + [h(o, x) for i in range(1)][0],
+    lambda o, x, h: o[0] + max(h(o, x) for i in range(1)),
+    lambda o, x, h: {i: (h(o, x) if i else o[0]) for i in (0, 1)},
+    lambda o, x, h: list(map(lambda i: h(o, x) if i else o[0], [0, 1])),
+    lambda o, x, h: o[0] + Taking(o, x, h).value,
+    lambda o, x, h: o[0] + Taking(o, x, h)[0],
+    lambda o, x, h: o[0] + Taking(o, x, h)(),
+    lambda o, x, h: o[0] + len(Taking(o, x, h)),
+    lambda o, x, h: o[0] + (1.0 if Taking(o, x, h) else 2.0),
+    lambda o, x, h: (o[0], next(iter(Taking(o, x, h)))),
+    augmented, augmented_cell, in_a_default, stored, iterated, iterated_unpacked,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("take", [behind_branch, in_loop])
+@pytest.mark.parametrize("fn", WAITING)
+def test_an_operand_waits_while_a_later_one_writes_to_its_array(fn, take):
+    def program(x):
+        return fn([x * 2], x, take)
+
+    compiled = cinductor.compile(program, backend="interp")
+    for x in (np.arange(1.0, 9.0), np.arange(6.0, 14.0)):
+        for _ in range(2):
+            assert repr(compiled(x)) == repr(program(x))

@@ -156,3 +156,34 @@ def test_help(capsys):
             main(arguments)
         assert ended.value.code == 0
     assert "doctor" in capsys.readouterr().out
+
+
+def test_a_damaged_bundle_adds_nothing(tmp_path):
+    """Every eighth byte, changed: an error and no entry, or all of the entries as they were."""
+    before = cinductor.cache.info()["directory"]
+    folder = tmp_path / "one"
+    try:
+        cinductor.cache.set_directory(folder)
+        cinductor.compile(lambda x: x * 5 + 2)(np.ones(3))
+        cinductor.cache.save(tmp_path / "all.zip")
+        saved = {path.name: path.read_bytes() for path in folder.iterdir() if "." in path.name}
+        whole = (tmp_path / "all.zip").read_bytes()
+        refused = 0
+        for at in range(0, len(whole), 8):
+            (tmp_path / "bad.zip").write_bytes(whole[:at] + bytes([whole[at] ^ 0x55]) + whole[at + 1 :])
+            target = tmp_path / f"to{at}"
+            cinductor.cache.set_directory(target)
+            try:
+                cinductor.cache.load(tmp_path / "bad.zip")
+            except ValueError as error:
+                refused += 1
+                assert "is no cache" in str(error) and not [p for p in target.iterdir() if p.suffix], at
+            else:
+                found = {path.name: path.read_bytes() for path in target.iterdir()}
+                assert all(saved[name] == data for name, data in found.items() if name in saved), at
+        assert refused > 0.8 * len(range(0, len(whole), 8))
+        (tmp_path / "short.zip").write_bytes(whole[: len(whole) // 2])
+        with pytest.raises(ValueError, match="is no cache"):
+            cinductor.cache.load(tmp_path / "short.zip")
+    finally:
+        cinductor.cache.set_directory(before or None)

@@ -342,3 +342,29 @@ def test_products_with_numbers(dtype, number, product):
     compiled = cinductor.compile(f, backend="interp")
     for _ in range(2):
         assert outcome(compiled, values, number) == outcome(f, values, number)
+
+
+class Giver:
+    """An array of another package, whose methods of DLPack do what they are told to."""
+
+    def __init__(self, device, error):
+        self.device, self.error = device, error
+
+    def __dlpack_device__(self):
+        return self.device
+
+    def __dlpack__(self, **asked):
+        raise self.error
+
+
+@pytest.mark.parametrize("x", [np.ones(3), np.ones(3, ">f8"), np.ones((2, 0)), Giver((1, 0), KeyError()), Giver((3, 0), KeyError())])
+def test_memory_of_the_host_is_no_array_of_a_device(x):
+    with pytest.raises(BufferError, match=r"host's memory; cinductor.to_device\(x\) copies it"):
+        cinductor.from_dlpack(x)
+
+
+@pytest.mark.parametrize("error", [RuntimeError("stream"), AssertionError("cpu"), KeyError(3), TypeError("words")])
+def test_an_exception_of_another_package_is_the_cause_of_a_buffer_error(error):
+    with pytest.raises(BufferError, match="Giver does not share its memory") as raised:
+        cinductor.from_dlpack(Giver((2, 0), error))
+    assert raised.value.__cause__ is error

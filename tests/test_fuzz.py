@@ -174,10 +174,7 @@ def check_loops(seed, folder, always, generator=loop_generator.Generator):
     calls = [made.arguments(size, seed, np) for size in made.sizes]
     if not ends(program, copy.deepcopy(calls)):  # there is nothing to compare with
         return
-    leaves_unbound = any(type(testing.outcome(program, copy.deepcopy(c))[1]) is UnboundLocalError for c in calls)
     for way in ways.of_program(seed, *always):
-        if way.has_break and leaves_unbound:  # pieces of a loop then raise a NameError: docs/limits.md
-            continue
         compiled = way.compile(way.version(program, seed))
         for number, arguments in enumerate([calls[k // 2] for k in range(6)]):
             signal.alarm(120)

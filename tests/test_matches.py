@@ -385,3 +385,23 @@ def test_names_that_a_failed_guard_leaves():
     compiled = cinductor.compile(a_name_of_a_choice, backend="interp")
     for pair in ((1, 5.0), (7.0, 1), (1, 0.0), (2, 2), [1, 3.0], (1,), "ab"):
         check(a_name_of_a_choice, np.array([2.0, 3]), pair, compiled=compiled)
+
+
+never_bound = 1.0
+
+
+def bound_in_a_case_that_is_never_tried(x, k):
+    match (k, x):
+        case (1, _):
+            y = x * 2
+        case (_, _):
+            y = x
+        case _:
+            never_bound = x
+    return y + never_bound
+
+
+def test_names_of_cases_that_are_never_tried_are_local():
+    compiled = cinductor.compile(bound_in_a_case_that_is_never_tried, backend="interp")
+    for k in (1, 2, 1):
+        check(bound_in_a_case_that_is_never_tried, np.array([2.0, 3]), k, compiled=compiled)

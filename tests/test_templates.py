@@ -3,6 +3,7 @@ and number of threads, and one kernel together with the element-wise operations 
 """
 
 import itertools
+import warnings
 
 import numpy as np
 import pytest
@@ -113,14 +114,21 @@ def test_in_place():
 
 
 def test_no_warning_of_what_is_not_there():
-    """Padding rows and columns of the last tile must not raise float flags."""
+    """Padding rows and columns of the last tile set no float flags beyond NumPy's, which depend on its version."""
     x, w, b = operands("f4", 5, 3, 5)
     x[0, 0] = np.inf
     w[:] = 1
-    with np.errstate(all="raise"):
-        compile(layer, options=OURS)(x, w, b)
+
+    def raised(fn):
+        with warnings.catch_warnings(record=True) as seen, np.errstate(all="warn"):
+            warnings.simplefilter("always")
+            fn(x, w, b)
+        return [str(one.message) for one in seen]
+
+    assert raised(compile(layer, options=OURS)) == raised(layer)
     x[1, 1] = 1e38
     w[:] = 1e10
+    assert raised(compile(layer, options=OURS)) == raised(layer)
     with np.errstate(over="raise"), pytest.raises(FloatingPointError):
         compile(layer, options=OURS)(x, w, b)
 

@@ -123,3 +123,83 @@ def test_a_number_of_trips_that_varies(n):
     compiled = cinductor.compile(heat, dynamic=True, backend="interp", options=EVERY)
     for k in (n, 17):
         np.testing.assert_array_equal(compiled(np.arange(9.0) ** 2, k), heat(np.arange(9.0) ** 2, k))
+
+
+# --- double buffering: an array that a loop replaces from within -----------------------------------
+
+
+def heat_in_place(u, n):
+    for t in range(n):
+        u[1:-1, 1:-1] = u[1:-1, 1:-1] + 0.1 * (u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:]) - t
+
+
+def one_row(u, n):
+    for _ in range(n):
+        u[1] = u[1][::-1] * 0.5 + u[0]
+
+
+def waves(u, v, n):
+    """The second update reads what the first one has stored in the same iteration."""
+    for _ in range(n):
+        u[1:-1] = u[:-2] + v[2:] * 0.5 - u[2:]
+        v[1:-1] = v[:-2] - u[1:-1] * 0.25 + v[2:] + u[2:]
+
+
+def folded(u, n):
+    for _ in range(n):
+        u[:, 0] = (u * 0.5).sum(axis=1)
+
+
+def with_walls(u, n):
+    """Two stores to the array in an iteration: it stays one buffer."""
+    for _ in range(n):
+        u[1:-1] = u[:-2] + u[2:] * 0.5
+        u[0] = u[1]
+
+
+def shifted(u, n):
+    for _ in range(n):
+        u[2:] = u[:-2] + u[2:]
+
+
+DOUBLED = [
+    (heat_in_place, [(9, 12)], True),
+    (heat_in_place, [(3, 3)], False),
+    (one_row, [(4, 7)], True),
+    (waves, [(20,), (20,)], True),
+    (folded, [(6, 5)], True),
+    (with_walls, [(20,)], False),
+    (shifted, [(5, 8)], True),
+]
+
+
+@pytest.mark.parametrize(("function", "shapes", "is_doubled"), DOUBLED)
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize(("device", "dynamic"), [("cpu", False), ("cpu", True), ("cuda", False)])
+def test_loops_exchange_two_buffers(function, shapes, is_doubled, order, device, dynamic):
+    """NumPy's bits, also in elements outside the part that the loop replaces."""
+    rng = np.random.default_rng(5)
+    options = {"choices": "trip_bytes=1,frame_bytes=1,doubled_trips=1", "offload": "always"}
+    for n in (18, 19):
+        given = [np.asarray(rng.random(shape), order=order) for shape in shapes]
+        compiled = cinductor.compile(function, dynamic=dynamic, device=device, backend="interp", options=options)
+        got, want = [x.copy(order="K") for x in given], [x.copy(order="K") for x in given]
+        assert compiled(*got, n) is function(*want, n) is None
+        for g, w in zip(got, want, strict=True):
+            np.testing.assert_array_equal(g, w, strict=True)
+        text = cinductor.explain(compiled, *given, n).text("double_buffering")
+        assert ("swap" in text) == is_doubled or dynamic  # sizes that are not known may be large
+
+
+@pytest.mark.parametrize(("function", "shapes", "_"), DOUBLED)
+def test_views_keep_elements_between(function, shapes, _):
+    """An array with gaps has no second buffer of its layout."""
+    rng = np.random.default_rng(6)
+    base = rng.random(tuple(2 * s for s in shapes[0]))
+    got, want = base.copy(), base.copy()
+    part = tuple(slice(0, 2 * s, 2) for s in shapes[0])
+    others = [rng.random(shape) for shape in shapes[1:]]
+    options = {"choices": "trip_bytes=1,frame_bytes=1,doubled_trips=1"}
+    cinductor.compile(function, dynamic=False, backend="interp", options=options)(got[part], *map(np.copy, others), 18)
+    function(want[part], *map(np.copy, others), 18)
+    np.testing.assert_array_equal(got, want)

@@ -25,6 +25,15 @@ ci_float_flags_clear(void)
         __builtin_ia32_ldmxcsr(control & ~(unsigned)CI_FLOAT_FLAGS);
 }
 
+/* These and no others are set after it. */
+static inline void
+ci_float_flags_restore(unsigned flags)
+{
+    unsigned control = __builtin_ia32_stmxcsr();
+    if ((control & CI_FLOAT_FLAGS) != flags)
+        __builtin_ia32_ldmxcsr((control & ~(unsigned)CI_FLOAT_FLAGS) | flags);
+}
+
 static inline void
 ci_float_flags_raise(unsigned flags)
 {
@@ -63,6 +72,13 @@ static inline void
 ci_float_flags_clear(void)
 {
     feclearexcept(CI_FLOAT_FLAGS);
+}
+
+static inline void
+ci_float_flags_restore(unsigned flags)
+{
+    feclearexcept(CI_FLOAT_FLAGS);
+    feraiseexcept((int)flags);
 }
 
 static inline void

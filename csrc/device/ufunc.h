@@ -6,12 +6,17 @@
 #include "vmath/vmath.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
 
 /* NumPy's PyUFuncGenericFunction and the data that goes with it; a loop of NULL: there is none. */
 typedef struct CiUfuncLoop {
     void (*loop)(char **operands, const intptr_t *count, const intptr_t *steps, void *data);
     void *data;
+    bool keeps_flags; /* the float flags set before: NumPy's loops may clear them */
 } CiUfuncLoop;
+
+/* Calls a loop; the float flags set before are kept. */
+void ci_ufunc_call(CiUfuncLoop loop, char **operands, const intptr_t *count, const intptr_t *steps);
 
 /* A function of float16: NumPy's loop, and what it gives for each operand (ufunc_table.c). Zeroed
  * before it is opened. */
@@ -49,8 +54,7 @@ int64_t ci_ufunc_vector_check(const CiUfuncVector *vector, const CiVmathRow *row
 #define CI_UFUNC_LOOPS (CI_UFUNC_COUNT * CI_DTYPE_COUNT)
 
 /* `count` contiguous elements; step: bytes from one element of an operand to the next, 0 if it is
- * one for all. b: NULL for one operand. The float flags set before are kept, because a loop may
- * clear them. Part of the kernel contract (CiRun.apply). */
+ * one for all. b: NULL for one operand. The float flags set before are kept. Part of the kernel contract (CiRun.apply). */
 void ci_ufunc_apply(const CiUfuncLoop *loops, int32_t number, int64_t count, void *out,
                     const void *a, int64_t a_step, const void *b, int64_t b_step);
 

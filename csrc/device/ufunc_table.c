@@ -115,7 +115,7 @@ CiUfuncLoop
 ci_ufunc_table_open(CiUfuncTable *table, CiUfuncLoop numpys)
 {
     table->numpys = numpys;
-    return (CiUfuncLoop){look_up, table};
+    return (CiUfuncLoop){look_up, table, false};
 }
 
 void

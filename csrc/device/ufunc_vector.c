@@ -12,9 +12,6 @@ enum { MOST_BYTES = CI_VMATH_BLOCK * 8 };
 /* The test costs as much as NumPy's loop for so many elements, so the loop computes the first ones. */
 #define TEST_POINTS (1 << 17)
 
-/* Fewer elements are not worth a vector. */
-#define FEW 4
-
 static int
 lanes_of(CiDtype dtype)
 {
@@ -26,8 +23,9 @@ lanes_of(CiDtype dtype)
 typedef struct Run {
     const CiUfuncVector *vector;
     const CiVmathRow *row;
-    size_t size;    /* of an element */
-    unsigned flags; /* those before, and those that NumPy's loop has raised since */
+    size_t size;     /* of an element */
+    bool is_watched; /* float flags are those that NumPy's loop raises; else vectors may add some */
+    unsigned flags;  /* those before, and those that NumPy's loop has raised since */
 } Run;
 
 static void
@@ -35,7 +33,7 @@ call_numpys(const Run *run, char *const *operands, char *out, intptr_t count)
 {
     char *all[3] = {operands[0], run->row->nargs > 1 ? operands[1] : out, out};
     const intptr_t steps[3] = {(intptr_t)run->size, (intptr_t)run->size, (intptr_t)run->size};
-    run->vector->numpys.loop(all, &count, steps, run->vector->numpys.data);
+    ci_ufunc_call(run->vector->numpys, all, &count, steps);
 }
 
 /* Packs the operands that were left out; their number. */
@@ -60,7 +58,7 @@ pack_rare(const Run *run, const CiVmathBlock *block, char (*packed)[MOST_BYTES],
 }
 
 /* NumPy's loop computes them, and its float flags are those of the block. */
-static void
+static __attribute__((noinline)) void
 finish_rare(Run *run, CiVmathBlock *block, int64_t count)
 {
     char packed[2][MOST_BYTES], results[MOST_BYTES];
@@ -68,19 +66,51 @@ finish_rare(Run *run, CiVmathBlock *block, int64_t count)
     char *operands[2] = {packed[0], packed[1]};
     int64_t n = pack_rare(run, block, packed, places, count);
 
-    ci_float_flags_clear();
+    if (run->is_watched)
+        ci_float_flags_restore(run->flags);
     call_numpys(run, operands, results, (intptr_t)n);
-    ci_float_flags_gather();
-    run->flags |= ci_float_flags_read();
+    if (run->is_watched)
+        run->flags = ci_float_flags_read();
     for (int64_t k = 0; k < n; k++)
         memcpy(block->out + (size_t)places[k] * run->size, results + (size_t)k * run->size, run->size);
 }
 
+#define COPY(type)                                                                                 \
+    for (int64_t k = 0; k < count; k++) {                                                          \
+        type x;                                                                                    \
+        memcpy(&x, from + k * from_step, sizeof x);                                                \
+        memcpy(to + k * to_step, &x, sizeof x);                                                    \
+    }
+
 static void
-copy_in(char *to, const char *from, intptr_t step, int64_t count, int64_t whole, size_t size)
+copy(char *to, intptr_t to_step, const char *from, intptr_t from_step, int64_t count, size_t size)
 {
-    for (int64_t k = 0; k < whole; k++)
-        memcpy(to + (size_t)k * size, from + (k < count ? k : count - 1) * step, size);
+    if (size == 8)
+        COPY(uint64_t)
+    else if (size == 4)
+        COPY(uint32_t)
+    else
+        COPY(uint16_t)
+}
+
+/* NumPy's loops of one double call the C library, which takes less time than a vector. */
+static void
+run_one(const CiUfuncVector *vector, const CiVmathRow *row, char **operands)
+{
+    Run run = {vector, row, ci_dtype_size(row->dtype), false, 0};
+    CiVmathBlock block;
+    block.operands[0] = operands[0];
+    block.operands[1] = row->nargs > 1 ? operands[1] : NULL;
+    block.out = operands[row->nargs];
+    block.count = 1;
+    block.nrare = 0;
+    if (row->dtype == CI_DTYPE_f64) {
+        call_numpys(&run, operands, block.out, 1);
+        return;
+    }
+    row->run(&block);
+    if (block.nrare > 0)
+        finish_rare(&run, &block, 1);
 }
 
 /* Computes `count` elements, a whole number of vectors or less than one. */
@@ -102,23 +132,28 @@ run_block(Run *run, char **operands, const intptr_t *steps, int64_t count)
     for (int a = 0; a < nargs; a++) {
         block.operands[a] = operands[a];
         if (is_part || steps[a] != size) {
-            copy_in(buffers[a], operands[a], steps[a], count, whole, run->size);
+            copy(buffers[a], size, operands[a], steps[a], count, run->size);
+            copy(buffers[a] + count * size, size, operands[a], 0, whole - count, run->size);
             block.operands[a] = buffers[a];
         }
     }
     run->row->run(&block);
     if (block.nrare > 0)
         finish_rare(run, &block, count);
-    for (int64_t k = 0; !is_direct && k < count; k++)
-        memcpy(operands[nargs] + k * steps[nargs], buffers[2] + (size_t)k * run->size, run->size);
+    if (!is_direct)
+        copy(operands[nargs], steps[nargs], buffers[2], size, count, run->size);
 }
 
+/* Less than a vector is not watched, because that takes longer than the function. So functions raise
+ * no flag but that of underflow for operands that are not left out. */
 static void
 run_all(const CiUfuncVector *vector, const CiVmathRow *row, char **operands, int64_t count,
         const intptr_t *steps)
 {
-    Run run = {vector, row, ci_dtype_size(row->dtype), ci_float_flags_read()};
     const int lanes = lanes_of(row->dtype);
+    const bool is_watched = count >= lanes;
+    Run run = {vector, row, ci_dtype_size(row->dtype), is_watched,
+               is_watched ? ci_float_flags_read() : 0};
     char *at[3] = {operands[0], operands[1], row->nargs > 1 ? operands[2] : NULL};
 
     while (count > 0) {
@@ -130,8 +165,8 @@ run_all(const CiUfuncVector *vector, const CiVmathRow *row, char **operands, int
             at[a] += n * steps[a];
         count -= n;
     }
-    ci_float_flags_clear();
-    ci_float_flags_raise(run.flags);
+    if (is_watched)
+        ci_float_flags_restore(run.flags);
 }
 
 /* ---- the test ---- */
@@ -226,7 +261,7 @@ find_difference(const CiUfuncVector *vector, const CiVmathRow *row, char *const 
 {
     char got[MOST_BYTES], wanted[MOST_BYTES];
     size_t size = ci_dtype_size(row->dtype);
-    Run run = {vector, row, size, 0};
+    Run run = {vector, row, size, false, 0};
     char *all[3] = {operands[0], row->nargs > 1 ? operands[1] : got, got};
     const intptr_t steps[3] = {(intptr_t)size, (intptr_t)size, (intptr_t)size};
 
@@ -268,8 +303,7 @@ ci_ufunc_vector_decide(CiUfuncVector *vector)
         row = &none;
         for (int k = vector->nrows - 1; k >= 0; k--)
             row = is_equal(vector, &vector->rows[k]) ? &vector->rows[k] : row;
-        ci_float_flags_clear();
-        ci_float_flags_raise(flags);
+        ci_float_flags_restore(flags);
         atomic_store_explicit(&vector->row, row, memory_order_release);
     }
     return row != NULL && row->run != NULL ? row : NULL;
@@ -293,10 +327,13 @@ run_vectors(char **operands, const intptr_t *count, const intptr_t *steps, void 
 
     if (row == NULL && is_time_to_test(vector, *count))
         row = ci_ufunc_vector_decide(vector);
-    if (row == NULL || row->run == NULL || *count < FEW)
-        vector->numpys.loop(operands, count, steps, vector->numpys.data);
-    else
+    if (row == NULL || row->run == NULL) {
+        ci_ufunc_call(vector->numpys, operands, count, steps);
+    } else if (*count == 1) {
+        run_one(vector, row, operands);
+    } else {
         run_all(vector, row, operands, *count, steps);
+    }
 }
 
 CiUfuncLoop
@@ -304,7 +341,7 @@ ci_ufunc_vector_open(CiUfuncVector *vector, CiOp op, CiDtype dtype, CiUfuncLoop 
 {
     vector->numpys = numpys;
     vector->rows = ci_vmath_find(op, dtype, &vector->nrows);
-    return vector->nrows > 0 ? (CiUfuncLoop){run_vectors, vector} : numpys;
+    return vector->nrows > 0 ? (CiUfuncLoop){run_vectors, vector, true} : numpys;
 }
 
 int64_t

@@ -50,7 +50,7 @@ INLINE F
 minus_inverse(F x, F r, F w)
 {
     const int32_t upper = (int32_t)0xfffff000;
-    F z = (F)((I)w & upper), v = r - (z - x), a = -1.0f / w, t = (F)((I)a & upper);
+    F z = (F)((I)w & upper), v = r - (z - x), a = -1.0f / pick_f(w == 0.0f, all_f(1.0f), w), t = (F)((I)a & upper);
     return t + a * ((1.0f + t * z) + t * v);
 }
 
@@ -70,7 +70,7 @@ tan_f(F x, I *rare)
     large = pick_f(abs_f(u) < 0x1p-13f, iy * (1.0f - 2.0f * iy * u), large);
     large = (F)((I)large ^ sign);
     F small = pick_f(is_odd, minus_inverse(u, r, w), w);
-    small = pick_f(a < WORD(0x39000000), pick_f(is_odd, -1.0f / y, y), small);
+    small = pick_f(a < WORD(0x39000000), pick_f(is_odd, -1.0f / pick_f(is_odd, y, all_f(1.0f)), y), small);
     *rare |= ~(abs_f(x) < 120.0f);
     return pick_f(is_large, large, small);
 }
@@ -268,6 +268,10 @@ logaddexp2_f(F x, F y, I *rare)
 #define RUN_HALF_2(function)                                                                       \
     static CI_VMATH_LEVEL void function##_half_run(CiVmathBlock *block)                            \
     {                                                                                              \
+        if (block->count == 1) {                                                                   \
+            add_one_rare(block);                                                                   \
+            return;                                                                                \
+        }                                                                                          \
         for (int64_t k = 0; k < block->count; k += 8) {                                            \
             I rare = {0};                                                                          \
             F x = load_half(block->operands[0], k), z = load_half(block->operands[1], k);          \
@@ -295,10 +299,17 @@ store_half(CiVmathBlock *block, int64_t first, F y, I rare)
     memcpy(block->out + 2 * first, &rounded, sizeof rounded);
 }
 
+/* One element alone is left to NumPy. */
+static void
+add_one_rare(CiVmathBlock *block)
+{
+    ci_vmath_add_rare(block, 0, 1, 0, 2);
+}
+
 /* ---- the rows ---- */
 
 #define ROW_f16(op, nargs, function, source) RUN_HALF_##nargs(function)
-#define ROW_f32(op, nargs, function, source) CI_VMATH_RUN(nargs, function, F, I, 8, bits_f)
+#define ROW_f32(op, nargs, function, source) CI_VMATH_RUN(nargs, function, float, F, I, 8, bits_f, all_f)
 #define ROW_f64(op, nargs, function, source)
 #include "vmath/vmath.def"
 #undef ROW_f16

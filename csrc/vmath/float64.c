@@ -198,7 +198,7 @@ hypot_d(D x, D y, L *rare)
     D t1 = pick_d(is_near, a * (2.0 * delta - a), 2.0 * other * (a - 2.0 * b));
     D t2 = pick_d(is_near, (delta - 2.0 * (a - b)) * delta,
                   (4.0 * other - b) * b + other * other);
-    h -= (t1 + t2) / (2.0 * h);
+    h -= (t1 + t2) / pick_d(h == 0.0, all_d(1.0), 2.0 * h);
     L is_one = (b == 0.0) | ((b <= a * 0x1p-54) & (a > 0x1p-900));
     *rare |= ~((ax < __builtin_inf()) & (ay < __builtin_inf()));
     *rare |= ~is_one & ((a > 0x1p511) | (b < 0x1p-459));
@@ -223,7 +223,7 @@ logaddexp2_d(D x, D y, L *rare)
 
 #define ROW_f16(op, nargs, function, source)
 #define ROW_f32(op, nargs, function, source)
-#define ROW_f64(op, nargs, function, source) CI_VMATH_RUN(nargs, function, D, L, 4, bits_d)
+#define ROW_f64(op, nargs, function, source) CI_VMATH_RUN(nargs, function, double, D, L, 4, bits_d, all_d)
 #include "vmath/vmath.def"
 #undef ROW_f64
 

@@ -19,11 +19,28 @@ ci_vmath_add_rare(CiVmathBlock *block, int64_t first, int lanes, size_t offset, 
         memcpy(rare->operands[a], block->operands[a] + offset, bytes);
 }
 
-/* NARGS: 1 or 2; WIDTH: lanes; BITS(mask): one bit for each lane. */
-#define CI_VMATH_RUN(NARGS, function, VECTOR, MASK, WIDTH, BITS)                                   \
+/* NARGS: 1 or 2; WIDTH: lanes; BITS(mask): one bit for each lane; ALL(x): x of TYPE in all lanes. */
+#define CI_VMATH_RUN(NARGS, function, TYPE, VECTOR, MASK, WIDTH, BITS, ALL)                        \
+    static CI_VMATH_LEVEL void function##_one(CiVmathBlock *block)                                 \
+    {                                                                                              \
+        TYPE a, b;                                                                                 \
+        memcpy(&a, block->operands[0], sizeof a);                                                  \
+        memcpy(&b, block->operands[NARGS - 1], sizeof b);                                          \
+        MASK rare = {0};                                                                           \
+        VECTOR x = ALL(a), y = ALL(b), result = CI_VMATH_CALL_##NARGS(function);                   \
+        (void)y;                                                                                   \
+        if (BITS(rare) & 1)                                                                        \
+            ci_vmath_add_rare(block, 0, 1, 0, sizeof a);                                           \
+        memcpy(block->out, &result, sizeof a);                                                     \
+    }                                                                                              \
+                                                                                                   \
     static CI_VMATH_LEVEL void function##_run(CiVmathBlock *block)                                 \
     {                                                                                              \
         size_t offset = 0;                                                                         \
+        if (block->count == 1) {                                                                   \
+            function##_one(block);                                                                 \
+            return;                                                                                \
+        }                                                                                          \
         for (int64_t k = 0; k < block->count; k += WIDTH, offset += sizeof(VECTOR)) {              \
             MASK rare = {0};                                                                       \
             VECTOR x, y;                                                                           \

@@ -18,7 +18,8 @@ typedef struct CiVmathRare {
     char operands[2][CI_VMATH_BYTES];
 } CiVmathRare;
 
-/* One call: contiguous elements, whole vectors, CI_VMATH_BLOCK at most. `out` may be an operand. */
+/* One call: contiguous elements, CI_VMATH_BLOCK at most, one or whole vectors. `out` may be an
+ * operand. */
 typedef struct CiVmathBlock {
     const char *operands[2];
     char *out;

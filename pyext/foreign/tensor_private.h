@@ -24,7 +24,8 @@ typedef enum CxGiveKind {
 typedef struct CxGive {
     CxGiveKind kind;
     int index;          /* of the return or argument */
-    int rank, at, count; /* indices of numbers of the call: sizes, strides, offset; or the size */
+    CiDtype dtype;      /* in which a part sees the memory */
+    int rank, at, count; /* numbers of the call: sizes, strides, offset; or the size */
     PyObject *constant;
 } CxGive;
 

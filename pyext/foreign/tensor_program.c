@@ -87,14 +87,14 @@ add_numbers(CxTensorProgram *t, PyObject *sizes)
     return result;
 }
 
-/* ("part", index, sizes, strides, offset) over a return of the program. */
+/* ("part", index, sizes, strides, offset, dtype) over a return of the program. */
 static int
 read_part(CxTensorProgram *t, PyObject *one, CxGive *give)
 {
     PyObject *sizes, *strides, *offset;
-    const char *kind;
+    const char *kind, *dtype;
 
-    if (!PyArg_ParseTuple(one, "siOOO", &kind, &give->index, &sizes, &strides, &offset) ||
+    if (!PyArg_ParseTuple(one, "siOOOs", &kind, &give->index, &sizes, &strides, &offset, &dtype) ||
         add_numbers(t, sizes) < 0)
         return -1;
     give->rank = t->nnumbers - give->at;
@@ -102,6 +102,11 @@ read_part(CxTensorProgram *t, PyObject *one, CxGive *give)
         return -1;
     if (give->rank > CI_MAX_RANK || t->nnumbers - give->at != 2 * give->rank + 1) {
         PyErr_SetString(PyExc_ValueError, "a part has a stride for each size");
+        return -1;
+    }
+    give->dtype = ci_dtype_find(dtype);
+    if (give->dtype == CI_DTYPE_none || t->torch->dtypes[give->dtype] < 0) {
+        PyErr_Format(PyExc_ValueError, "torch has no dtype %s", dtype);
         return -1;
     }
     return 0;
@@ -152,7 +157,7 @@ find_owners(CxTensorProgram *t)
         if (give->kind != CX_GIVE_part)
             continue;
         const CxReturn *back = &t->program->returns[give->index];
-        if (!back->is_shared && back->layout.rank == give->rank && t->owners[back->layout.result_buffer] < 0 &&
+        if (!back->is_shared && back->layout.rank == give->rank && back->layout.dtype == give->dtype && t->owners[back->layout.result_buffer] < 0 &&
             ci_expr_equals_const(t->numbers[give->at + 2 * give->rank], 0))
             t->owners[back->layout.result_buffer] = k;
     }

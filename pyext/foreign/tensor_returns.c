@@ -101,9 +101,42 @@ is_as_asked(const CxTensorCall *call, const CxGive *give, const CiReturn *r)
                       call->has_layout[r->result_buffer] &&
                       call->program->owners[r->result_buffer] == give - call->program->gives;
 
-    return give->rank == r->rank && wanted[2 * give->rank] == 0 &&
+    return give->rank == r->rank && give->dtype == r->dtype && wanted[2 * give->rank] == 0 &&
            (has_layout || (memcmp(wanted, r->sizes, row) == 0 &&
                            memcmp(wanted + give->rank, r->strides, row) == 0));
+}
+
+/* The memory of a dense tensor from its start on, in one axis of another dtype. */
+static CxHandle
+seen_as(const CxTorch *torch, CxHandle base, const CiReturn *r, CiDtype dtype)
+{
+    int64_t size = 1, stride = 1;
+    CxHandle flat = NULL, made = NULL;
+
+    for (int k = 0; k < r->rank; k++)
+        size *= r->sizes[k];
+    if (torch->reinterpret(base, 1, &size, &stride, 0, &flat) != 0)
+        return NULL;
+    if (torch->view_dtype(flat, torch->dtypes[dtype], &made) != 0)
+        made = NULL;
+    torch->delete (flat);
+    return made;
+}
+
+static int
+make_part(const CxTensorCall *call, const CxGive *give, CxHandle base, const CiReturn *r, CxHandle *made)
+{
+    const CxTorch *torch = call->program->torch;
+    const int64_t *wanted = call->numbers + give->at;
+    CxHandle other = give->dtype != r->dtype ? seen_as(torch, base, r, give->dtype) : NULL;
+
+    if (give->dtype != r->dtype && other == NULL)
+        return -1;
+    int status = torch->reinterpret(other != NULL ? other : base, give->rank, wanted, wanted + give->rank,
+                                    wanted[2 * give->rank], made);
+    if (other != NULL)
+        torch->delete (other);
+    return status;
 }
 
 /* The tensor of one give, which belongs to call->made then. */
@@ -111,7 +144,6 @@ static int
 make_tensor(CxTensorCall *call, int number)
 {
     const CxGive *give = &call->program->gives[number];
-    const int64_t *wanted = call->numbers + give->at;
     int64_t storage[2 * CI_MAX_RANK];
     CiReturn r;
     CxHandle base = base_of(call, give->index, storage, &r);
@@ -125,8 +157,7 @@ make_tensor(CxTensorCall *call, int number)
     }
     if (give->kind == CX_GIVE_result)
         return call->program->torch->reinterpret(base, r.rank, r.sizes, r.strides, 0, &call->made[number]);
-    return call->program->torch->reinterpret(base, give->rank, wanted, wanted + give->rank,
-                                             wanted[2 * give->rank], &call->made[number]);
+    return make_part(call, give, base, &r, &call->made[number]);
 }
 
 /* ---- the list ---- */

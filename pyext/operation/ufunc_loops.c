@@ -21,7 +21,8 @@ find_loop(const PyUFuncObject *ufunc, int operand, int result, CiUfuncLoop *loop
         for (int a = 0; a < ufunc->nargs; a++)
             is_it &= types[a] == (a < ufunc->nin ? operand : result);
         if (is_it && ufunc->functions[k] != NULL) {
-            *loop = (CiUfuncLoop){ufunc->functions[k], ufunc->data ? ufunc->data[k] : NULL};
+            *loop = (CiUfuncLoop){ufunc->functions[k], ufunc->data ? ufunc->data[k] : NULL,
+                                  false};
             return true;
         }
     }

@@ -18,6 +18,8 @@ typedef struct CxDirect {
     const struct CxTorch *torch;
     int ntensors;
     double factors[2];
+    const struct CxAtenCall *aten; /* of a call by torch's dispatcher: that, and which of its results */
+    int result;
     bool (*run)(const struct CxDirect *direct, const CiExternCall *call);
     /* May be called from any thread, whose float flags it sets. NULL: it may not. */
     bool (*run_anywhere)(const struct CxDirect *direct, const CiExternCall *call);
@@ -30,8 +32,13 @@ void cx_direct_init(CxState *state, CxDirect *direct, const char *name);
  * exception. */
 int cx_direct_torch_init(CxDirect *direct, PyObject *torch_call);
 
-/* legacy_draw.c: the second of a pair of normal numbers, which is cached in the generator of
- * np.random's functions; NULL if it cannot be reached. Needs the lock of the bit generator. */
+/* direct_aten.c: the same by (aten_call, number of the result, whether it is the first that the program takes). */
+typedef struct CxAtenCall CxAtenCall;
+int cx_direct_aten_init(CxDirect *direct, PyObject *torch_call);
+PyObject *cx_aten_call(PyObject *module, PyObject *args);
+
+/* legacy_draw.c: the second of two normal numbers, which waits in the generator behind np.random's
+ * functions; NULL where it cannot be reached. Whoever draws holds the lock of the bits. */
 typedef struct CxFreeBlock CxFreeBlock;
 struct bitgen;
 CxFreeBlock *cx_spare_find(CxState *state, PyObject *random_state, struct bitgen *bits);

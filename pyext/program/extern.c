@@ -174,7 +174,9 @@ set_direct(CxState *state, Callee *callee, const char *name)
         PyErr_Clear();
     cx_direct_init(state, &callee->direct, name);
     if (torch_call != NULL && torch_call != Py_None)
-        result = cx_direct_torch_init(&callee->direct, torch_call);
+        result = PyTuple_Check(torch_call) && PyTuple_GET_SIZE(torch_call) == 3
+                     ? cx_direct_aten_init(&callee->direct, torch_call)
+                     : cx_direct_torch_init(&callee->direct, torch_call);
     Py_XDECREF(torch_call);
     return result;
 }
@@ -192,6 +194,7 @@ new_capsule(CxState *state, const char *name, const char *key, PyObject *callabl
         *callee = (Callee){.state = state,
                            .callable = Py_NewRef(callable),
                            .is_of_numpy = PyObject_HasAttrString(callable, "is_of_numpy")};
+        bool launches = PyObject_HasAttrString(callable, "launch_on");
         bool has_failed = !set_parts(callee, parts) && set_direct(state, callee, name) < 0;
         *ext = (CiExtern){.name = own_name,
                           .key = own_key,
@@ -203,7 +206,7 @@ new_capsule(CxState *state, const char *name, const char *key, PyObject *callabl
                           .release = keep,
                           .position_axis = position_axis,
                           .may_fail = may_fail,
-                          .call_on = PyObject_HasAttrString(callable, "launch_on") ? call_on : NULL};
+                          .call_on = launches ? call_on : NULL};
         capsule = has_failed ? NULL : PyCapsule_New(ext, NULL, free_extern);
         if (capsule != NULL)
             return capsule;

@@ -394,6 +394,7 @@ cx_run_close(CxRun *run)
     for (int k = 0; k < ci_program_device_count(run->program->program); k++)
         Py_CLEAR(run->streams[k]);
     Py_CLEAR(run->values);
+    cx_stash_close(run);
     if (run->symbols != run->few_symbols)
         PyMem_Free(run->symbols);
     run->symbols = NULL;

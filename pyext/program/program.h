@@ -57,8 +57,9 @@ typedef struct CxGenerators {
     struct CxFreeBlock *spares[CX_FEW_GENERATORS]; /* for np.random's own generator, or NULL */
     PyObject *locks[CX_FEW_GENERATORS];
 } CxGenerators;
-/* One run. buffers and slots have a zeroed entry per result buffer: an array, or a number in its
- * slot. */
+/* One run. buffers and slots: one per result buffer, zeroed; an array, or a number in its slot. */
+typedef struct CxStash CxStash;
+
 typedef struct CxRun {
     CxProgram *program;
     void *const *inputs;
@@ -77,6 +78,7 @@ typedef struct CxRun {
     CiQueue queues[CI_MAX_DEVICES];    /* the program's queues, with the current streams */
     PyObject *streams[CI_MAX_DEVICES]; /* their stream objects, or NULL; held until cx_run_close */
     CxGenerators generators;
+    CxStash *stash; /* results of calls of torch that the program has not taken yet */
     unsigned float_flags; /* NumPy's bits */
     int64_t *symbols;     /* values after the run */
     int64_t few_symbols[CX_FEW_SYMBOLS];
@@ -92,8 +94,10 @@ typedef struct CxInput {
     int symbol; /* index in the environment, or in the table of a specialization; or -1 */
 } CxInput;
 
-/* program_text.c: compiles a copy of the graph in its own context, without the GIL; with
- * `planned` it only plans it. arg is passed to dump and planned. */
+void cx_stash_close(CxRun *run); /* direct_aten.c */
+
+/* program_text.c: compiles a copy of the graph in a context of its own, without the lock; with
+ * `planned` only plans it. arg: of dump and planned. */
 int cx_program_make(CxState *state, const CiGraph *graph, const CiOptions *options,
                     const CiBackend *backend, PyObject *passes, const CiTextInput *given,
                     void (*dump)(void *, const char *, const char *),

@@ -263,7 +263,7 @@ stance_of(CxFunction *f)
 {
     if (f->stance < 0)
         return CX_STANCE_default;
-    int is_watched = cx_is_watched(f->state, &f->watched, f->miss);
+    int is_watched = cx_is_watched(f->state, &f->watched, f->body.code, f->miss);
     if (is_watched != 0)
         return is_watched < 0 ? -1 : CX_STANCE_force_eager;
     int stance = cx_stance(f->state);

@@ -134,21 +134,33 @@ is_package_class(PyTypeObject *type)
     return name != NULL && strncmp(name, "cinductor.", 10) == 0;
 }
 
-/* The Shows of a class made by C code; is_derived: the object's class is a Python class derived
- * from it. */
+/* True of scalars that hold no object. */
+static bool
+is_numpy_scalar(PyTypeObject *type)
+{
+    return PyType_IsSubtype(type, &PyGenericArrType_Type) &&
+           !PyType_IsSubtype(type, &PyVoidArrType_Type) &&
+           !PyType_IsSubtype(type, &PyObjectArrType_Type);
+}
+
+/* A Shows of a class made by C code. A builtin class without the collector's flag holds no object that
+ * could change; is_derived: the object's class is one in Python derived from it. */
 static int
 shown_by_c(Walk *w, PyTypeObject *type, bool is_derived)
 {
-    int found = PySet_Contains(w->atoms, (PyObject *)type);
+    bool is_builtin = strchr(type->tp_name, '.') == NULL && !(type->tp_flags & Py_TPFLAGS_HEAPTYPE);
+    bool has_gc = PyType_HasFeature(type, Py_TPFLAGS_HAVE_GC);
+    int found = is_numpy_scalar(type) || (is_builtin && !has_gc)
+                    ? 1
+                    : PySet_Contains(w->atoms, (PyObject *)type);
     if (found != 0)
         return found < 0 ? FAILED : is_derived ? SHOWS_all : SHOWS_nothing_held;
-    if (!PyType_HasFeature(type, Py_TPFLAGS_HAVE_GC))
+    if (!has_gc)
         return SHOWS_some;
     if (strncmp(type->tp_name, "cinductor.", 10) == 0) {
         found = PySet_Contains(w->opened, (PyObject *)type);
         return found < 0 ? FAILED : found ? SHOWS_all : SHOWS_nothing_held;
     }
-    bool is_builtin = strchr(type->tp_name, '.') == NULL && !(type->tp_flags & Py_TPFLAGS_HEAPTYPE);
     if (!is_builtin && (found = is_of(w->modules, type->tp_name)) < 0)
         return FAILED;
     return is_builtin || found ? SHOWS_all : SHOWS_some;

@@ -47,13 +47,32 @@ find_all(CxTorch *torch)
     return find(torch, "aoti_torch_empty_strided", &torch->empty_strided) &&
            find(torch, "aoti_torch_create_tensor_from_blob_v2", &torch->from_memory) &&
            find(torch, "aoti_torch__reinterpret_tensor", &torch->reinterpret) &&
+           find(torch, "aoti_torch_view_dtype", &torch->view_dtype) &&
            find(torch, "aoti_torch_clone_preserve_strides", &torch->clone) &&
            find(torch, "aoti_torch_copy_", &torch->copy) &&
            find(torch, "aoti_torch_get_data_ptr", &torch->data_of) &&
+           find(torch, "aoti_torch_get_dim", &torch->rank_of) &&
+           find(torch, "aoti_torch_get_sizes", &torch->sizes_of) &&
            find(torch, "aoti_torch_delete_tensor_object", &torch->delete);
 }
 
-/* The library stays open, because its functions are called until the process ends. */
+/* What the dispatcher takes is as of the version that the library says. */
+static void
+find_dispatcher(CxTorch *torch)
+{
+    uint64_t (*version)(void) = NULL;
+    bool has_all = find(torch, "aoti_torch_abi_version", &version) &&
+                   find(torch, "torch_new_list_reserve_size", &torch->new_list) &&
+                   find(torch, "torch_list_push_back", &torch->push) &&
+                   find(torch, "torch_delete_list", &torch->delete_list) &&
+                   find(torch, "torch_new_stable_ivalue", &torch->new_value) &&
+                   find(torch, "torch_call_dispatcher", &torch->dispatch);
+    torch->version = has_all ? version() : 0;
+    if (!has_all)
+        torch->dispatch = NULL;
+}
+
+/* The library stays open: those of its functions that are found are called until the process ends. */
 static void
 free_functions(PyObject *capsule)
 {
@@ -91,6 +110,7 @@ torch_functions(PyObject *module, PyObject *args)
         Py_RETURN_NONE;
     }
     find_dtypes(torch);
+    find_dispatcher(torch);
     torch->view = table->view;
     torch->types = Py_NewRef(types);
     torch->is_conj = Py_NewRef(is_conj);

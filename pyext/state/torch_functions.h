@@ -21,10 +21,20 @@ typedef struct CxTorch {
                            CxHandle *made, int32_t layout, const uint8_t *opaque, int64_t opaque_size);
     int32_t (*reinterpret)(CxHandle tensor, int64_t rank, const int64_t *sizes, const int64_t *strides,
                            int64_t offset, CxHandle *made);
-    int32_t (*clone)(CxHandle tensor, CxHandle *made); /* with the same strides */
+    int32_t (*view_dtype)(CxHandle tensor, int32_t dtype, CxHandle *made);
+    int32_t (*clone)(CxHandle tensor, CxHandle *made); /* strides stay */
     int32_t (*copy)(CxHandle into, CxHandle from, int32_t non_blocking);
     int32_t (*data_of)(CxHandle tensor, void **data);
     int32_t (*delete)(CxHandle tensor);
+    int32_t (*rank_of)(CxHandle tensor, int64_t *rank);
+    int32_t (*sizes_of)(CxHandle tensor, int64_t **sizes);
+    /* The dispatcher and what its arguments are made of, which are given up to it. NULL: it is not there. */
+    int32_t (*dispatch)(const char *name, const char *overload, uint64_t *stack, uint64_t version);
+    int32_t (*new_list)(size_t size, void **list);
+    int32_t (*push)(void *list, uint64_t value);
+    int32_t (*delete_list)(void *list);
+    int32_t (*new_value)(uint64_t **value); /* of an optional argument */
+    uint64_t version;
     int32_t dtypes[CI_DTYPE_COUNT];
     PyObject *types;          /* tuple of the types whose objects are plain tensors */
     PyObject *is_conj, *is_neg; /* whether a tensor is lazily conjugated or negated */

@@ -3,6 +3,7 @@
 #include "foreign/tensor_program.h"
 #include "operation/traced.h"
 #include "operation/ufunc.h"
+#include "program/direct.h"
 #include "program/passes.h"
 #include "program/user_code.h"
 #include "region/region.h"
@@ -18,6 +19,7 @@
 
 #include "base/hash.h"
 #include "base/version.h"
+#include "device/cpu/level.h"
 
 #define WARM_BYTES ((size_t)256 << 20)
 
@@ -59,17 +61,6 @@ module_set_surface(PyObject *module, PyObject *args)
     Py_XSETREF(state->functions, Py_NewRef(functions));
     Py_XSETREF(state->methods, Py_NewRef(methods));
     return before;
-}
-
-static PyObject *
-module_set_nothing(PyObject *module, PyObject *function)
-{
-    CxState *state = PyModule_GetState(module);
-    CX_ENTRY();
-    if (!PyFunction_Check(function))
-        return PyErr_Format(PyExc_TypeError, "a function is expected");
-    Py_XSETREF(state->nothing, Py_NewRef(function));
-    Py_RETURN_NONE;
 }
 
 static PyObject *
@@ -185,8 +176,26 @@ module_backend_names(PyObject *module, PyObject *unused)
     (void)unused;
     for (int k = 0; list != NULL && k < ci_backend_count(registry); k++) {
         const CiBackend *b = ci_backend_at(registry, k);
-        PyObject *row = Py_BuildValue("(ssN)", b->device->name, b->compiler->name,
-                                      PyBool_FromLong(k < ci_backend_count(NULL)));
+        PyObject *row = Py_BuildValue("(ssNN)", b->device->name, b->compiler->name,
+                                      PyBool_FromLong(k < ci_backend_count(NULL)),
+                                      PyBool_FromLong(b->compiler->why_slower != NULL));
+        if (row == NULL || PyList_Append(list, row) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(row);
+    }
+    return list;
+}
+
+static PyObject *
+module_arch_levels(PyObject *module, PyObject *unused)
+{
+    PyObject *list = PyList_New(0);
+    const char *name = NULL;
+    bool runs = false;
+
+    (void)module, (void)unused;
+    for (int k = 0; list != NULL && (name = ci_cpu_level_of_family(k, &runs)) != NULL; k++) {
+        PyObject *row = Py_BuildValue("(sO)", name, runs ? Py_True : Py_False);
         if (row == NULL || PyList_Append(list, row) < 0)
             Py_CLEAR(list);
         Py_XDECREF(row);
@@ -291,7 +300,6 @@ static PyMethodDef module_methods[] = {
     {"paddings", module_paddings, METH_O, NULL},
     {"are_placed_alike", cx_are_placed_alike, METH_VARARGS, NULL},
     {"exchange_items", cx_exchange_items, METH_VARARGS, NULL},
-    {"set_nothing", module_set_nothing, METH_O, "A function that does nothing, for watched.c."},
     {"set_exact", module_set_exact, METH_O, "True if the process's numerics are 'exact'."},
     {"is_compiling", module_is_compiling, METH_NOARGS, NULL},
     {"has_dtype", module_has_dtype, METH_O, NULL},
@@ -305,6 +313,7 @@ static PyMethodDef module_methods[] = {
     {"set_array_type", cx_set_array_type, METH_VARARGS, NULL},
     {"functions", module_functions, METH_NOARGS, NULL},
     {"check_function", cx_check_function, METH_VARARGS, NULL},
+    {"arch_levels", module_arch_levels, METH_NOARGS, NULL},
     {"cache_info", cx_cache_info, METH_NOARGS, NULL},
     {"cache_clear", module_cache_clear, METH_NOARGS, NULL},
     {"ufuncs", module_ufuncs, METH_NOARGS, NULL},
@@ -317,6 +326,7 @@ static PyMethodDef module_methods[] = {
      "set_locals(frame, values): assigns locals of a running frame."},
     {"set_cache_directory", cx_set_cache_directory, METH_O, NULL},
     {"add_extern", cx_add_extern, METH_VARARGS, NULL},
+    {"aten_call", cx_aten_call, METH_VARARGS, NULL},
     {"user_code", cx_user_code, METH_VARARGS, NULL},
     {"set_passes", cx_set_passes, METH_VARARGS, NULL},
     {"set_pass_observer", cx_set_pass_observer, METH_O, NULL},

@@ -297,6 +297,8 @@ static PyMemberDef tracer_members[] = {
     {"unbuilt", T_DOUBLE, offsetof(CxTracer, unbuilt), READONLY,
      "Those of them that were interpreted instead."},
     {"fullgraph", T_BOOL, offsetof(CxTracer, fullgraph), READONLY, NULL},
+    {"last_storage", T_UINT, offsetof(CxTracer, last_storage), READONLY,
+     "The serial number of the newest storage."},
     {"seconds", T_DOUBLE, offsetof(CxTracer, seconds), READONLY,
      "CPU time of this thread in the programs of this call."},
     {"float_flags", T_UINT, offsetof(CxTracer, float_flags), 0,

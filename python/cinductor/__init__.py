@@ -571,7 +571,7 @@ def get_include() -> str:
     return find()
 
 
-# What is not imported until it is asked for, by where it is.
+# Names that are imported when they are first used, with their modules.
 PLACES = {
     **dict.fromkeys(("Device", "devices", "device", "register_device", "toolkit"), "machine"),
     **dict.fromkeys(("Facts", "register_heuristics"), "heuristics"),

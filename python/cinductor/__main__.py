@@ -31,7 +31,7 @@ class Wrong(Exception):
 
 
 def load(place: str, make: str) -> tuple[Callable[..., Any], Callable[[], tuple[Any, ...]]]:
-    """The function, and one that makes its arguments."""
+    """The function, and a function that makes its arguments."""
     path, _, name = place.rpartition(":")
     if not path or not name.isidentifier():
         raise Wrong(f"{place}: FILE:FUNC is expected, as model.py:loss")
@@ -53,12 +53,12 @@ def load(place: str, make: str) -> tuple[Callable[..., Any], Callable[[], tuple[
 
 
 def names_in(found: dict[str, Any]) -> list[str]:
-    """Of the functions of a file."""
+    """The names of the functions in a file."""
     return [name for name, value in found.items() if callable(value) and not name.startswith("_")]
 
 
 def missing(fn: Callable[..., Any]) -> str:
-    """The arguments that a function cannot be called without, as text."""
+    """The required arguments that are not given, as text."""
     try:
         parameters = inspect.signature(fn).parameters.values()
     except (TypeError, ValueError):
@@ -90,7 +90,7 @@ def show(given: argparse.Namespace) -> None:
 
 
 def seconds(call: Callable[..., Any], arguments: Callable[[], tuple[Any, ...]], budget: float) -> float:
-    """Median of one call, its arguments recomputed for each."""
+    """The median of one call; arguments are made again for each call."""
     times: list[float] = []
     until = time.perf_counter() + budget
     while len(times) < 5 or (time.perf_counter() < until and len(times) < 1000):
@@ -155,7 +155,7 @@ def keep(given: argparse.Namespace) -> None:
 
 
 def keep_file(given: argparse.Namespace) -> None:
-    """Writes the cache into a file, or takes one in."""
+    """Save the cache to a file, or load one."""
     if not given.file:
         raise Wrong(f"cache {given.what} FILE: the file is missing")
     try:
@@ -170,7 +170,7 @@ def keep_file(given: argparse.Namespace) -> None:
 
 
 def show_aten(given: argparse.Namespace) -> None:
-    """Prints each ATen op with its status, and how many have each."""
+    """Print each ATen op with its status, and the number of ops per status."""
     if importlib.util.find_spec("torch") is None:
         raise Wrong("aten: torch is not installed: pip install 'cinductor[torch]'")
     from .torch import rows
@@ -226,7 +226,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command; 0, or 1 when what is asked for cannot be had, which stderr says."""
+    """Run one command. Returns 0, or 1 if the request cannot be fulfilled, with the reason on stderr."""
     words = sys.argv[1:] if arguments is None else arguments
     given = parser().parse_args(words or ["--help"])
     try:

@@ -331,6 +331,7 @@ class Tracer:
     constant: Callable[[np.ndarray], Any] | None  # makes an input of an array that never changes
     # Raised where the value of an unbacked size is needed; args: its name, file, line, who needs it.
     on_force: type[BaseException] | None
+    last_storage: int  # the serial number of the newest storage
     seconds: float  # of this thread, in the programs of the call
     useful: int  # of the flushes, those until the last that had more than little work
     quiet: int  # flags of which the errstate around what is traced now wants to hear nothing
@@ -706,7 +707,6 @@ def propose_stance(stance: int, number: int, /) -> int: ...
 def end_proposal(thread: int, number: int, holds: bool, /) -> None: ...
 def enter_stance(stance: int, /) -> None: ...  # this context's
 def leave_stance() -> None: ...
-def set_nothing(function: Callable[[], None], /) -> None: ...  # one that does nothing
 def set_exact(is_exact: bool, /) -> None: ...  # whether the process's numerics are "exact"
 def is_compiling() -> bool: ...
 def set_locals(frame: FrameType, values: dict[str, Any]) -> None: ...
@@ -724,8 +724,10 @@ def has_dtype(dtype: np.dtype[Any]) -> bool: ...
 # (name, kind, operands or -1, dtype -> whether it can, why no pass of the user's ever gets it, or None)
 def ops() -> list[tuple[str, str, int, dict[str, bool], str | None]]: ...
 
-# (device, name, whether it is built in)
-def backend_names() -> list[tuple[str, str, bool]]: ...
+# (device, name, whether it is built in, whether it leaves slow programs to the CPU)
+def backend_names() -> list[tuple[str, str, bool, bool]]: ...
+# Architecture levels of this machine's family, from the lowest on, and whether this CPU has each.
+def arch_levels() -> list[tuple[str, bool]]: ...
 # (device, name, doc, why not available or None)
 def backends() -> list[tuple[str, str, str, str | None]]: ...
 
@@ -807,6 +809,26 @@ def set_beside(number: int, /) -> None:
 
 def set_race_clock(clock: Callable[[str, int], int] | None, /) -> None:
     """For tests: in a race, a call by the plan of a name, of a class of sizes, has taken so many nanoseconds."""
+
+def aten_call(functions: Any, name: str, overload: str, arguments: list[tuple[int, Any]], nresults: int) -> Any:
+    """A call of an ATen operator by torch's dispatcher, without Python.
+
+    Parameters
+    ----------
+    functions : capsule
+        What torch_functions() returned.
+    name, overload : str
+        The operator, as `aten::topk` and ``.
+    arguments : list of (int, object)
+        A kind and a value for each: (0, 64 bits), (1, operand), (2, operand that is an int), (3, an optional argument
+        that is given), (4, list).
+    nresults : int
+
+    Returns
+    -------
+    capsule or None
+        None if torch has no such dispatcher, or if the call has too many arguments or results.
+    """
 
 def torch_functions(
     library: str, exchange: Any, types: tuple[type, ...], is_conj: Any, is_neg: Any, wrap: Any, /

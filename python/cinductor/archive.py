@@ -6,17 +6,18 @@ import os
 import re
 import tempfile
 import zipfile
+import zlib
 
 from . import _core
 from .user_frame import wrong
 
-# Kernels of a processor or card, what is known of them, captures, learnt sizes.
+# Compiled kernels, build notes, captures, and recorded sizes.
 ENTRY = re.compile(r"[0-9a-f]{64}\.[a-z]{2,16}")
 MOST_BYTES = 1 << 30  # of one entry
 
 
 def folder(what: str) -> str:
-    """The cache's. Raises OSError where there is none."""
+    """The folder of the cache. Raises OSError if there is none."""
     found = _core.cache_info()["directory"]
     if not found:
         raise OSError(f"{what}: there is no folder for the disk cache; CINDUCTOR_CACHE_DIR names one")
@@ -53,21 +54,29 @@ def load(path: str | os.PathLike[str]) -> int:
         with zipfile.ZipFile(path) as archive:
             rows = archive.infolist()
             for row in rows:  # all of them before the first one is written
-                if not ENTRY.fullmatch(row.filename) or row.file_size > MOST_BYTES:
+                if not ENTRY.fullmatch(row.filename) or row.file_size > MOST_BYTES or row.header_offset < 0:
                     raise ValueError(f"load: {os.fspath(path)} is no cache: it has {row.filename!r}")
+                check_contents(archive, row)
             return sum(keep(archive, row, place) for row in rows)
-    except zipfile.BadZipFile as error:
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError) as error:
         raise ValueError(f"load: {os.fspath(path)} is no cache that `save` has written: {error}") from None
 
 
+def check_contents(archive: zipfile.ZipFile, row: zipfile.ZipInfo) -> None:
+    """Read an entry to its end, which compares its check sum."""
+    with archive.open(row) as entry:
+        while entry.read(1 << 20):
+            pass
+
+
 def keep(archive: zipfile.ZipFile, row: zipfile.ZipInfo, place: str) -> bool:
-    """Writes an entry that is not there, all of it or nothing; whether it was not. What it holds is checked
-    as any entry is, when it is used.
+    """Write an entry that does not exist yet, atomically. True if it was written. Its contents are checked when the
+    entry is used, like those of any entry.
     """
     target = os.path.join(place, row.filename)
     if os.path.exists(target):
         return False
-    handle, passing = tempfile.mkstemp(dir=place)  # for this user alone
+    handle, passing = tempfile.mkstemp(dir=place)  # readable by this user only
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(archive.read(row))

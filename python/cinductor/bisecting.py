@@ -15,15 +15,17 @@ from .passes import list_passes
 from .testing import assert_same, outcome
 from .user_frame import wrong
 
-MOST = 1_000_000_000  # as the options have it
+MOST = 1_000_000_000  # the upper limit of the options
 APPROXIMATE_ULP = 4
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What `bisect` has found. kind: "none", "lowering", "pass", "fusion", "kernel", "rest"; name: of the pass, the
-    lowering, the groups or the kernel; place: the user's line where there is one; difference: from NumPy's result,
-    with all of the compiler; calls: compiled calls that it took.
+    r"""The result of `bisect`.
+
+    kind: "none", "lowering", "pass", "fusion", "kernel", "rest"; name: of the pass, the lowering, the groups or the
+    kernel; place: the user's line if there is one; difference: from NumPy's result, with the whole compiler; calls:
+    number of compiled calls made.
     """
 
     kind: str
@@ -44,7 +46,7 @@ class Finding:
 
 
 class Trials:
-    """Calls of one function, compiled with these options more."""
+    """Calls of one function, compiled with additional options."""
 
     def __init__(self, fn: Any, settings: dict[str, Any], args: Any, kwargs: Any) -> None:
         self.fn, self.settings = fn, settings
@@ -60,7 +62,7 @@ class Trials:
         return result, error, args, kwargs
 
     def difference(self, backend: str | None = None, **options: Any) -> str | None:
-        """In what a compiled call differs from NumPy's. Raises Unsupported where NumPy answers it."""
+        """The difference between a compiled call and NumPy. Raises Unsupported if NumPy runs the call."""
         settings = {**self.settings, "options": {**self.settings["options"], **options}}
         settings["backend"] = backend or settings["backend"]
         compiled = make(self.fn, settings, is_users=False)
@@ -85,7 +87,7 @@ class Trials:
 
 
 def first_bad(most: int, is_bad: Callable[[int], bool]) -> int:
-    """The least number that is bad, where 0 is not and `most` is."""
+    """The smallest bad number, given that 0 is good and `most` is bad."""
     low, high = 0, 1
     while high < most and not is_bad(high):
         low, high = high, 2 * high
@@ -97,7 +99,7 @@ def first_bad(most: int, is_bad: Callable[[int], bool]) -> int:
 
 
 def find_lowering(trials: Trials) -> tuple[str, str] | None:
-    """The lowering that was registered and makes the difference."""
+    """The registered lowering that causes the difference."""
     rows = [row for row in registering.TABLE.values() if row.kind == "lowering"]
     try:
         for row in rows:
@@ -115,7 +117,7 @@ def find_lowering(trials: Trials) -> tuple[str, str] | None:
 
 
 def find_pass(trials: Trials) -> tuple[str, str] | None:
-    """The first pass with which the result differs."""
+    """The first pass after which the result differs."""
     skipped = trials.settings["options"].get("skip_passes", "").replace(",", " ").split()
     passes = [*list_passes(), *list_passes("loops"), *list_passes("procs")]
     names = [p.name for p in passes if not p.is_needed and p.name not in skipped]
@@ -129,7 +131,7 @@ def find_pass(trials: Trials) -> tuple[str, str] | None:
 
 
 def find_fusion(trials: Trials) -> tuple[str, str] | None:
-    """The first time that groups were put together with which the result differs."""
+    """The first fusion of groups after which the result differs."""
     if trials.difference(fusion_limit=0) is not None:
         return None
     count = first_bad(MOST, lambda n: trials.difference(fusion_limit=n) is not None)
@@ -142,7 +144,7 @@ def find_fusion(trials: Trials) -> tuple[str, str] | None:
 
 
 def find_kernel(trials: Trials) -> tuple[str, str] | None:
-    """The last kernel that the interpreter has to run for the result to be right."""
+    """The last kernel that the interpreter must run for a correct result."""
     if trials.settings["backend"] == "interp" or trials.difference(interpreted_kernels=MOST) is not None:
         return None
     count = first_bad(MOST, lambda n: trials.difference(interpreted_kernels=n) is None)

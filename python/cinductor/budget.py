@@ -18,74 +18,74 @@ from typing import Any
 
 import numpy as np
 
-# Element-operations below which a function that needs Python in each call runs in NumPy: tracing
-# costs tens of microseconds; one that can be split costs a dispatch for each piece.
+# Element-operations below which a function that needs Python in each call runs in NumPy. Tracing costs tens of
+# microseconds; a function that can be split costs a dispatch for each piece.
 LITTLE_WORK = 400_000
 LITTLE_IN_PIECES = 2_000
-MANY_NODES = 3000  # of a loop that Python runs: a compiler needs seconds for them, NumPy much less
-MANY_RUNS = 16  # of little work, one after another, before one asks what they are good for
-PIECES, NUMPY = 3, 2  # calls that are timed in a round: the best of all counts
-ROUNDS = 4  # while short calls take about as long in both ways: the machine does other things, too
+MANY_NODES = 3000  # nodes made by a loop that Python runs: compiling takes seconds, NumPy takes much less
+MANY_RUNS = 16  # consecutive runs of little work before their use is questioned
+PIECES, NUMPY = 3, 2  # calls timed per round; the minimum counts
+ROUNDS = 4  # rounds while short calls take similar times both ways, because of other load
 SHORT = 5e-3  # seconds
-CLEAR = 1.5  # times slower: no other round is needed
-MOST_COMPILES = 4  # calls in pieces that compiled something, before that counts as their time
-MOST_KEPT = 256  # calls, and kinds of them, of which something is known
+CLEAR = 1.5  # times slower; then no further round is needed
+MOST_COMPILES = 4  # calls in pieces that compile something, before these count as their time
+MOST_KEPT = 256  # calls, and kinds of calls, about which something is recorded
 FIRST = 15e-3  # seconds that a capture may take before calls have paid for one
 
 
 class Budget:
-    """What is known of the calls of one function that need Python, or raise, or break."""
+    """Decisions about calls of one function that need Python, raise, or break."""
 
     def __init__(self) -> None:
         self.plain: dict[Any, str] = {}  # calls that run in NumPy -> why
         self.races: dict[Any, Race] = {}  # by kinds of calls that need Python each time
 
     def remember(self, bound: tuple[Any, ...], why: str, key: Any = None) -> None:
-        """Calls like this one run in NumPy. key: what it was before it changed its arguments."""
+        """Let calls like this one run in NumPy. key: the key before the call changed its arguments."""
         if len(self.plain) > MOST_KEPT:
             self.plain.clear()
         self.plain[key or key_of(bound)] = why
 
     def race(self, kind: Any) -> Race:
-        """What is known of a kind of calls that need Python each time."""
+        """The timing state of a kind of calls that need Python each time."""
         if len(self.races) > MOST_KEPT:
             self.races.clear()
         return self.races.setdefault(kind, Race())
 
     def give_up(self, bound: tuple[Any, ...], kind: Any, why: str) -> None:
-        """Calls of this kind run in NumPy: their compiled pieces are not worth a race."""
+        """Let calls of this kind run in NumPy: their compiled pieces are not worth timing."""
         self.remember(bound, why)
         self.race(kind).why = why
 
     def race_for(self, bound: tuple[Any, ...]) -> Race | None:
-        """The race in which the next call like this one is NumPy's."""
+        """The timing state by which the next call like this one runs in NumPy."""
         race = self.races.get(likeness(bound)) if self.races else None
         return race if race is not None and race.is_numpys_turn else None
 
     @property
     def is_decided(self) -> bool:
-        """Whether nobody is timed any more."""
+        """True if no calls are timed any more."""
         return all(race.is_over for race in list(self.races.values()))
 
     def reasons(self, specializations: list[Any]) -> list[str]:
-        """Why NumPy answers calls, each reason once."""
+        """The reasons why NumPy runs calls, each once."""
         whys = [*self.plain.values(), *(race.why for race in list(self.races.values()))]
         return [*dict.fromkeys(w for w in (*whys, *(s.why_numpy for s in specializations)) if w)]
 
 
 def is_little(work: int) -> bool:
-    """Whether element-operations are too few for what Python costs each time."""
+    """True if the number of element-operations is too small for the cost of Python in each call."""
     return work < LITTLE_WORK
 
 
 def is_worth_pieces(work: int) -> bool:
-    """Whether a function of so many is split where it breaks."""
+    """True if a function with this many is split at its breaks."""
     return work >= min(LITTLE_IN_PIECES, LITTLE_WORK)
 
 
 def why_spent(tracer: Any, break_budget: int | None) -> str | None:
-    """Before a trip of a loop that Python runs while it is traced: why the rest is NumPy's.
-    break_budget: so many runs were worth while in a call like this one.
+    """Why NumPy should run the rest of the call, checked before an iteration of a loop that Python runs while it is
+    traced. break_budget: the number of runs that were useful in an earlier call of this kind.
     """
     if tracer.nodes > MANY_NODES:
         return f"a loop has been unrolled into {tracer.nodes} operations"
@@ -97,20 +97,21 @@ def why_spent(tracer: Any, break_budget: int | None) -> str | None:
 
 
 def needs_no_break(b: Any) -> bool:
-    """True if a break only says that Python needed a value where nothing could be checked any more: a piece
-    begins where everything can be.
+    """True if a break only happened because no check was possible; at the start of a piece every check is possible.
     """
     return getattr(b, "is_late", False) and b.reason.startswith("a concrete value is needed by")
 
 
 def is_for_pieces(tracer: Any) -> bool:
-    """True if a loop breaks in each iteration as no piece of it would."""
+    """True if a loop breaks in each iteration in a way that pieces would not."""
     last = tracer.breaks[-MANY_RUNS:]
     return len(last) == MANY_RUNS and all(map(needs_no_break, reversed(last)))
 
 
 class Race:
-    """What is known of one kind of call. Threads may note times at once: a few more are kept then."""
+    """Times of one kind of call, in pieces and in NumPy. Threads may record times concurrently; some more are then
+    recorded.
+    """
 
     clock = staticmethod(time.perf_counter)
     __slots__ = ("pieces", "numpy", "compiles", "why", "break_budget")
@@ -119,17 +120,17 @@ class Race:
         self.pieces: list[float] = []  # seconds
         self.numpy: list[float] = []
         self.compiles = 0
-        self.why: str | None = None  # NumPy answers from now on
-        self.break_budget: int | None = None  # runs after which the rest is NumPy's
+        self.why: str | None = None  # NumPy runs calls from now on
+        self.break_budget: int | None = None  # number of runs after which NumPy runs the rest
 
     @property
     def round(self) -> int:
-        """Rounds that have been run."""
+        """The number of completed rounds."""
         return len(self.numpy) // NUMPY
 
     @property
     def is_over(self) -> bool:
-        """Whether it is known who is faster."""
+        """True if the faster way is known."""
         if self.why is not None or self.round == 0:
             return self.why is not None
         own, pieces = min(self.numpy), min(self.pieces)
@@ -138,19 +139,19 @@ class Race:
 
     @property
     def is_numpys_turn(self) -> bool:
-        """Whether the next call is NumPy's, to be timed or because it has won."""
+        """True if NumPy runs the next call, to be timed or because it is faster."""
         is_timed = len(self.pieces) >= PIECES * (self.round + 1)
         return self.why is not None or (is_timed and not self.is_over)
 
     def note_pieces(self, seconds: float, compiled: bool) -> None:
-        """A call in pieces has been made."""
+        """Record the time of a call in pieces."""
         self.compiles += compiled
         if len(self.pieces) < PIECES * (self.round + 1) and not self.is_over:
             if not compiled or self.compiles > MOST_COMPILES:
                 self.pieces.append(seconds)
 
     def note_numpy(self, seconds: float) -> None:
-        """A call has been made in NumPy."""
+        """Record the time of a call in NumPy."""
         if self.why is not None:
             return
         self.numpy.append(seconds)
@@ -195,15 +196,15 @@ class Allowance:
 
 
 def likeness(bound: tuple[Any, ...]) -> Any:
-    """What calls of one kind have in common. Of containers the first items stand for the others:
-    those may change from call to call.
+    """The key of a kind of calls. The first items of a container stand for the others, which may change from call to
+    call.
     """
 
     return tuple([kind_of(v, 0) for v in bound])
 
 
 def kind_of(value: Any, depth: int) -> Any:
-    """The same of one value."""
+    """The key of one value."""
     cls = type(value)
     if cls is np.ndarray:
         return (cls, value.dtype, *map(int.bit_length, value.shape))
@@ -220,15 +221,13 @@ def kind_of(value: Any, depth: int) -> Any:
 
 
 def key_of(bound: tuple[Any, ...]) -> Any:
-    """What makes two calls alike, so that they run in NumPy for the same reason. pyext/replay/plain.c
-    reads it.
-    """
+    """The key of calls that run in NumPy for the same reason. pyext/replay/plain.c reads it."""
 
     return tuple(part_of_key(v, 0) for v in bound)
 
 
 def part_of_key(value: Any, depth: int) -> Any:
-    """The same of one value."""
+    """The key of one value."""
     cls = type(value)
     if cls is np.ndarray:
         return (cls, value.dtype, value.shape)

@@ -8,8 +8,8 @@ from ._core import is_a as is_a
 
 
 class Record:
-    """Values under names, in order. A named tuple would be made by code that Python compiles in each
-    process, and importing the package has to be quick.
+    """Values with names, in order. Not a named tuple, because Python would compile code for it in each process, and
+    importing the package has to be fast.
     """
 
     __slots__: tuple[str, ...] = ()
@@ -24,6 +24,5 @@ class Record:
 
 
 def offered(module: Any) -> list[Any]:
-    """The objects that a module has under public names; others, such as its loader, are Python's
-    own."""
+    """The objects that a module has under public names. Others, such as its loader, belong to Python."""
     return [value for name, value in vars(module).items() if not name.startswith("_")]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .machine import Device
 
 F = TypeVar("F", bound=Callable[..., Any])
-_functions: dict[int, weakref.ref[Any]] = {}  # by id; other threads compile while one lists them
+_functions: dict[int, weakref.ref[Any]] = {}  # by id; other threads compile while this is iterated
 
 
 @overload
@@ -138,7 +138,7 @@ SETTINGS = ("fullgraph", "dynamic", "mode", "options", "backend", "device", "dis
 
 
 def check_settings(unknown: dict[str, Any], **flags: Any) -> None:
-    """Raises TypeError for a keyword that compile has not, and for a flag that is none."""
+    """Raise TypeError for an unknown keyword of compile, and for a flag that is not a bool."""
     for name, value in unknown.items():
         if name in OPTIONS:
             close = f"; it is an option: options={{{name!r}: {value!r}}}"
@@ -152,7 +152,7 @@ def check_settings(unknown: dict[str, Any], **flags: Any) -> None:
 
 
 def check_backend(backend: str | None, device: str | None) -> None:
-    """Raises ValueError for names that no backend has."""
+    """Raise ValueError for unknown backends and devices."""
     if backend is None and device is None:
         return
     names: dict[str, list[str]] = {}
@@ -169,18 +169,16 @@ def check_backend(backend: str | None, device: str | None) -> None:
 
 
 def make(fn: Any, settings: dict[str, Any], is_users: bool = True) -> Any:
-    """The compiled function of a callable; is_users: somebody has asked for it, and counts its
-    calls.
-    """
+    """The compiled function of a callable. is_users: it was requested by the user, so its calls are counted."""
     job = Job(fn, settings)
     job.has_saved = saved.is_there(job)
     if job.device == "cpu" and not job.has_saved and job.option("economy") != "lazy":
-        # Now, so that the first call does not wait for it; with a device it has time while that is opened.
+        # started now so that the first call does not wait; with a device it overlaps with opening that
         from .capture import session as session
     names, kinds, defaults = signature_of(fn)
     compiled = _core.CompiledFunction(fn, names, kinds, defaults, job.miss, job.renew)
     functools.update_wrapper(compiled, fn)
-    if is_a(fn, functools.partial):  # inspect sees through it
+    if is_a(fn, functools.partial):  # inspect looks through it
         inner = fn
         while is_a(inner, functools.partial):
             inner = inner.func
@@ -195,7 +193,7 @@ def make(fn: Any, settings: dict[str, Any], is_users: bool = True) -> Any:
 
 
 def for_show(compiled: Any) -> Any:
-    """The job of a compiled function that is called to be looked at: it is compiled whatever the stance is."""
+    """A job for `explain`, which is compiled in every stance."""
     compiled.stance = -1
     job = compiled._cinductor_job
     job.is_for_show = True
@@ -206,9 +204,7 @@ def for_show(compiled: Any) -> Any:
 
 
 def reduce_compiled(compiled: Any) -> Any:
-    """Pickles by qualified name where that names the compiled function, else as (function,
-    settings).
-    """
+    """Pickle by qualified name if that names the compiled function, else as (function, settings)."""
     module = sys.modules.get(getattr(compiled, "__module__", None) or "")
     found: Any = module
     name = getattr(compiled, "__qualname__", "")

@@ -25,7 +25,7 @@ MODES: dict[str, dict[str, Any]] = {
     "max-autotune-no-cudagraphs": {"max_autotune": True},
     "max-autotune": {"max_autotune": True, "graphs": True},
 }
-RACED = ("max_autotune", "benchmark_fusion", "multi_kernel")  # each has plans raced: racing.py
+RACED = ("max_autotune", "benchmark_fusion", "multi_kernel")  # options that cause alternative plans to be timed: racing.py
 LARGEST = 2**63 - 1
 FLOAT = r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf"
 TRUE, FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off", "")
@@ -48,7 +48,8 @@ class Option(Record):
 
 
 class Threshold(Record):
-    """One threshold of the compiler: its value on processors and on cards. None changes a bit of a result."""
+    """One threshold of the compiler, with its values for CPU and GPU. Thresholds never change the bits of a result.
+    """
 
     __slots__ = ("name", "cpu", "gpu", "doc")
     name: str
@@ -57,7 +58,7 @@ class Threshold(Record):
     doc: str
 
 
-# Of capture alone, which the compiler knows nothing of.
+# Options of capture only, which the compiler does not have.
 OWN = (
     Option(
         "economy",
@@ -92,11 +93,13 @@ OWN = (
         "A line on stderr of a terminal or notebook while compiling takes longer than half a second.",
     ),
 )
-OPTIONS: dict[str, Option] = {o.name: o for o in (*(Option(*r) for r in _core.options()), *OWN)}
+OPTIONS: dict[str, Option] = {
+    option.name: option for option in (*(Option(*row) for row in _core.options()), *OWN) if option.environment
+}
 
 
 def nearest(name: Any, names: Any) -> str:
-    """The end of a message about an unknown name: the name that may have been meant."""
+    """The end of a message about an unknown name: a similar known name."""
     import difflib
 
     found = difflib.get_close_matches(name, list(names), 1) if isinstance(name, str) else []
@@ -104,14 +107,14 @@ def nearest(name: Any, names: Any) -> str:
 
 
 def refusal(what: str, value: Any, names: Any) -> str:
-    """The message for a value that is none of these names."""
+    """The message for a value that is not one of these names."""
     allowed = ", ".join(map(repr, names))
     return f"{what} is {value!r}; allowed: {allowed}{nearest(value, names)}"
 
 
 def checked(name: Any, value: Any) -> Any:
-    """A value for an option. Raises ValueError for an unknown name or value, TypeError for another
-    type; the message names the option, the value and what is allowed.
+    """Check a value for an option. Raises ValueError for an unknown name or value and TypeError for another type; the
+    message names the option, the value and what is allowed.
     """
     option = OPTIONS.get(name) if isinstance(name, str) else None
     if option is None:
@@ -150,19 +153,22 @@ def checked(name: Any, value: Any) -> Any:
 
 
 def names_of(option: Option) -> list[str]:
-    """The allowed values of a text option, or the words of a list; for levels and passes also
-    registered ones."""
+    """The allowed values of a text option, or the allowed words of a list; for levels and passes including registered
+    ones.
+    """
     added = registered()
     if option.type == "passes":
         return [*(name for name, is_needed, *_ in _core.passes() if not is_needed), *added]
     names = option.allowed.split("|")
+    if option.name == "arch":  # C for another family would not run in this process
+        return ["", *(name for name, _ in _core.arch_levels())]
     if option.type == "levels":
         names += [*added, *(f"before_{name}" for name in added)]
     return names
 
 
 def registered() -> list[str]:
-    """The names of passes that are not the compiler's own; none is there while their module is not."""
+    """The names of registered passes; empty while their module is not imported."""
     module = sys.modules.get("cinductor.registering")
     return [] if module is None else module.names()
 
@@ -179,7 +185,7 @@ def list_choices() -> list[Threshold]:
 
 
 def checked_choices(what: str, value: Any) -> str:
-    """The text of an option of type choices."""
+    """Check the text of an option of type choices."""
     if not isinstance(value, str):
         raise TypeError(
             f"{what} is {value!r}; allowed: a string like 'few_points=8, near_lines=1024'"
@@ -195,7 +201,7 @@ def checked_choices(what: str, value: Any) -> str:
 
 
 def checked_joins(what: str, value: Any) -> str:
-    """The text of an option of type joins."""
+    """Check the text of an option of type joins."""
     if not isinstance(value, str):
         raise TypeError(f"{what} is {value!r}; allowed: a string like '1, 3'")
     for part in value.replace(",", " ").split():
@@ -205,7 +211,7 @@ def checked_joins(what: str, value: Any) -> str:
 
 
 def from_environment(option: Option) -> Any:
-    """The default of an option: the environment's, else its own."""
+    """The default of an option: from the environment, else the built-in one."""
     text = os.environ.get(option.environment)
     if text is None:
         return option.default
@@ -257,11 +263,11 @@ class Config:
         return dict(self.__dict__)
 
     def reload(self) -> None:
-        """Back to what the environment says now."""
+        """Restore the values of the environment."""
         self._set({n: from_environment(o) for n, o in OPTIONS.items()})
 
     def patch(self, **values: Any) -> contextlib.AbstractContextManager[None]:
-        """Sets options inside a with statement: all of them, or none when one is not allowed."""
+        """Set options inside a with statement: all of them, or none if one is not allowed."""
         return self._patched({name: checked(name, value) for name, value in values.items()})
 
     @contextlib.contextmanager
@@ -278,7 +284,7 @@ config = Config()
 
 
 def resolve(mode: str | None, options: dict[str, Any] | None) -> dict[str, Any]:
-    """What a mode and a function's own options ask for, checked: TypeError, ValueError."""
+    """The options of a mode and of one function, checked. Raises TypeError and ValueError."""
     if mode is not None and (not isinstance(mode, str) or mode not in MODES):
         raise ValueError(refusal("mode", mode, MODES))
     if not isinstance(options, dict | None):

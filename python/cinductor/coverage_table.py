@@ -27,18 +27,18 @@ MEANINGS: dict[str, str] = {
     "answered": "made or answered while the function is captured; nothing runs later",
     "break": "Python and NumPy run it, between compiled pieces",
 }
-# What is followed into a source that no array of the program satisfies.
+# Functions captured from a source that arrays of a program cannot run.
 BREAKS_INSIDE = {
     "polymul": "its source makes a poly1d",
     "roots": "a condition of its source needs the values",
     "unique_values": "it tells NaNs of several kinds apart",
 }
-WITH_ROWS = ("", "linalg", "fft")  # modules whose callables are listed one by one
+WITH_ROWS = ("", "linalg", "fft")  # modules whose callables are listed individually
 UFUNC_METHODS = ("reduce", "accumulate", "reduceat", "outer", "at")
 
 
 class Covered(NamedTuple):
-    """One callable: its name ("linalg.norm", "ndarray.sum"), what becomes of it, and of a break why."""
+    """One callable: its name ("linalg.norm", "ndarray.sum"), how it is captured, and the reason of a break."""
 
     name: str
     how: How
@@ -46,7 +46,7 @@ class Covered(NamedTuple):
 
 
 class Coverage:
-    """All of them. Iterates over its rows; `rows` has them by name, str() is a table."""
+    """The rows of all callables. Iterates over its rows; `rows` has them by name, str() is a table."""
 
     def __init__(self, rows: list[Covered]) -> None:
         self.rows: dict[str, Covered] = {row.name: row for row in rows}
@@ -58,7 +58,7 @@ class Coverage:
         return len(self.rows)
 
     def counts(self) -> dict[str, int]:
-        """How many there are of each kind."""
+        """The number of callables of each kind."""
         return {how: sum(row.how == how for row in self) for how in get_args(How)}
 
     def __repr__(self) -> str:
@@ -80,18 +80,18 @@ class Coverage:
 
 
 def coverage() -> Coverage:
-    """What becomes of each public callable of NumPy in a captured function.
+    r"""The treatment of each public callable of NumPy in a captured function.
 
-    Functions of `numpy`, `numpy.linalg` and `numpy.fft`, draws, methods of arrays and of ufuncs. A row says
-    what becomes of arguments that are arrays of compiled dtypes; other ones, and rare keywords, may break all
-    the same, and `explain` says why. Printing it gives a table.
+    Covers functions of `numpy`, `numpy.linalg` and `numpy.fft`, draws, methods of arrays and of ufuncs. A row assumes
+    arguments that are arrays of compiled dtypes. Other arguments, and rare keywords, may still break; `explain` gives
+    the reason. Printing it gives a table.
     """
     rows = [*of_modules(), *of_draws(), *of_methods(), *of_ufunc_methods()]
     return Coverage(sorted(rows, key=lambda row: (row.name.count("."), row.name)))
 
 
 def of_modules() -> Iterator[Covered]:
-    """Functions, ufuncs and classes."""
+    """Functions, ufuncs and classes of the modules."""
     for module in WITH_ROWS:
         space = getattr(np, module) if module else np
         for name in (n for n in space.__all__ if n[0] != "_"):
@@ -102,7 +102,7 @@ def of_modules() -> Iterator[Covered]:
 
 
 def of_callable(f: Any, name: str) -> tuple[How, str]:
-    """The treatment of a call, and why it breaks."""
+    """How a call is captured, and why it breaks."""
     row = surface.functions_by_id.get(id(f))
     if name in BREAKS_INSIDE:
         return "break", BREAKS_INSIDE[name]
@@ -124,7 +124,7 @@ def of_callable(f: Any, name: str) -> tuple[How, str]:
 
 
 def of_row(row: Any) -> tuple[How, str]:
-    """Of a row of the surface."""
+    """How a row of the surface is captured."""
     handler = row.handler
     if handler is None:
         return "composed", ""
@@ -134,7 +134,7 @@ def of_row(row: Any) -> tuple[How, str]:
 
 
 def reaches_library(f: Callable[..., Any], seen: set[Any]) -> bool:
-    """True if a handler, or what it calls of its package, makes a library call of the program."""
+    """True if a handler, or a function of the package that it calls, makes a library call."""
     code, space = getattr(f, "__code__", None), getattr(f, "__globals__", {})
     if code is None or code in seen:
         return False
@@ -150,7 +150,7 @@ def reaches_library(f: Callable[..., Any], seen: set[Any]) -> bool:
 
 
 def is_product(f: Any) -> bool:
-    """True if it is a ufunc over whole axes: those are library calls."""
+    """True for a ufunc over whole axes, which is a library call."""
     return isinstance(f, np.ufunc) and f.signature is not None
 
 

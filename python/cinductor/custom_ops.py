@@ -33,9 +33,9 @@ class CustomOp:
         self.fn = ctypes.cast(fn, PROTOTYPE) if self.is_c and not is_address else fn
         if is_address:
             self.fn = PROTOTYPE(fn)
-        self.given, self.rule, self.dtype = fn, shape, dtype  # given: keeps the memory of a C function
+        self.given, self.rule, self.dtype = fn, shape, dtype  # given: keeps the memory of a C function alive
         self.__name__ = str(name or getattr(fn, "__name__", "operation"))
-        self.key = f"{self.__name__} {next(_numbers)}"  # no two are one call
+        self.key = f"{self.__name__} {next(_numbers)}"  # unique, so that each operation is its own call
 
     def __repr__(self) -> str:
         return f"<custom_op {self.__name__}>"
@@ -56,7 +56,7 @@ class CustomOp:
         return shapes, dtypes
 
     def run(self, args: tuple[Any, ...], kwargs: dict[str, Any], shapes: Shapes, dtypes: list[np.dtype]) -> list[Any]:
-        """The results of a call on real arrays, held against the rule. Raises ValueError where they differ."""
+        """The results of a call on real arrays, compared with the rule. Raises ValueError if they differ."""
         if self.is_c:
             return self.run_c(args, kwargs, shapes, dtypes)
         made = self.fn(*args, **kwargs)
@@ -72,7 +72,7 @@ class CustomOp:
         return [np.asarray(result) for result in results]
 
     def run_c(self, args: tuple[Any, ...], kwargs: dict[str, Any], shapes: Shapes, dtypes: list[np.dtype]) -> list[Any]:
-        """Like `run`, for a C function, which receives addresses and sizes."""
+        """Like `run`, for a C function, which gets addresses and sizes."""
         arrays = [np.ascontiguousarray(a) for a in (*args, *kwargs.values())]
         results = [np.empty(shape, dtype) for shape, dtype in zip(shapes, dtypes, strict=True)]
         every = [*arrays, *results]
@@ -89,6 +89,6 @@ class CustomOp:
         return results
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """The function's result, whose shape and dtype are as the rule says, or ValueError."""
+        """The function's result. Raises ValueError if its shape or dtype is not that of the rule."""
         results = self.run(args, kwargs, *self.results_of(args, kwargs))
         return tuple(results) if len(results) > 1 else results[0]

@@ -34,7 +34,7 @@ class CacheWarning(CinductorWarning):
 
 
 class Notice(Record):
-    """A warning and the user's line that it is given at."""
+    """A warning and the user's line at which it is issued."""
 
     __slots__ = ("text", "file", "line", "where", "may_be_recorded", "category")
     text: str
@@ -46,7 +46,7 @@ class Notice(Record):
 
 
 class Waiting(_local):
-    """Per thread: the calls at work, one within the other, and what waits for their end."""
+    """For each thread: the calls in progress, nested, and the warnings that wait for their end."""
 
     def __init__(self) -> None:
         self.depth = 0
@@ -60,8 +60,8 @@ _waiting = Waiting()
 def warn(
     message: str, may_be_recorded: bool = True, category: type[CinductorWarning] = CinductorWarning
 ) -> None:
-    """A warning at the user's line, once the outermost call has ended. may_be_recorded: warnings were
-    when the function that it speaks of was compiled.
+    """Issue a warning at the user's line, after the outermost call has ended. may_be_recorded: warnings were recorded
+    when the function was compiled.
     """
     found = frame()
     where = {} if found is None else found.f_globals
@@ -100,19 +100,19 @@ def end() -> None:
 
 
 def state() -> Any:
-    """The state that decides about a warning: the filters, and the function that shows it."""
+    """The settings that decide about a warning: the filters, and the function that shows it."""
     now = filters()
     return (id(now), list(now), warnings.showwarning)
 
 
 def filters() -> list[Any]:
-    """The active filters: since 3.14 they may be a context's."""
+    """The active filters; since 3.14 they may belong to a context."""
     own = getattr(warnings, "_get_filters", None)
     return warnings.filters if own is None else own()  # type: ignore[return-value]
 
 
 def give(notice: Notice) -> None:
-    """The warning, where no filter for all warnings makes it an exception."""
+    """Issue the warning, unless a filter for all warnings makes it an exception."""
     if is_forbidden(notice) or (is_recorded() and not notice.may_be_recorded):
         log(notice)
         return
@@ -128,14 +128,14 @@ def give(notice: Notice) -> None:
 
 def is_recorded() -> bool:
     """True if warnings are collected, as by catch_warnings(record=True), instead of shown."""
-    context = getattr(warnings, "_get_context", None)  # since 3.14
+    context = getattr(warnings, "_get_context", None)  # exists since 3.14
     if context is not None and getattr(context(), "log", None) is not None:
         return True
     return type(getattr(warnings, "_showwarnmsg_impl", None)) is types.BuiltinMethodType
 
 
 def is_forbidden(notice: Notice) -> bool:
-    """True if it would be raised by a filter that means warnings of others, too."""
+    """True if a filter would raise it that is meant for warnings of other code, too."""
     module = notice.where.get("__name__") or notice.file
     for action, message, category, within, line in filters():
         is_meant = message is None or matches(message, notice.text)
@@ -147,7 +147,7 @@ def is_forbidden(notice: Notice) -> bool:
 
 
 def matches(pattern: Any, text: str) -> bool:
-    """True if a filter's pattern, compiled or a text, is the beginning of a text."""
+    """True if a filter's pattern, compiled or text, matches the start of a text."""
     if isinstance(pattern, str):
         return text.lower().startswith(pattern.lower())
     return pattern.match(text) is not None
@@ -155,7 +155,7 @@ def matches(pattern: Any, text: str) -> bool:
 
 def log(notice: Notice) -> None:
     """Write to the log `cinductor` instead of issuing a warning."""
-    logging = sys.modules.get("logging")  # who has not imported it reads no log
+    logging = sys.modules.get("logging")  # without it there is no handler for a log
     if logging is not None and logging.getLogger("cinductor").hasHandlers():
         logging.getLogger("cinductor").warning("%s:%d: %s", notice.file, notice.line, notice.text)
     elif sys.stderr is not None:

@@ -20,12 +20,12 @@ WIDTH = 12
 
 
 def row(name: str, text: str) -> str:
-    """A line; further lines of its text stand under the first."""
+    """A line of the report; further lines of its text are indented below."""
     return f"{name:{WIDTH}}" + text.replace("\n", "\n" + " " * WIDTH)
 
 
 def compiler() -> str:
-    """The C compiler that builds kernels, with its version; or the names that were looked for."""
+    """The C compiler for kernels, with its version; or the names that were searched."""
     variable = os.environ.get("CC", "").split()[:1]
     tried = [*variable, "cc", "gcc", "clang"]
     path = next(filter(None, map(shutil.which, tried)), None)
@@ -40,7 +40,7 @@ def compiler() -> str:
 
 
 def disk_cache() -> str:
-    """Where kernels are kept, and whether they can be."""
+    """The folder for kernels, and whether it can be written."""
     found = cache.info()
     folder = found["directory"]
     if not folder:
@@ -53,7 +53,7 @@ def disk_cache() -> str:
 
 
 def processor() -> str:
-    """Its name and the instructions that NumPy's loops and kernels choose by."""
+    """The name of the CPU and the instruction sets by which NumPy's loops and kernels are selected."""
     features = np._core._multiarray_umath.__cpu_features__  # type: ignore[attr-defined]
     levels = [name for name in ("X86_V4", "AVX512_SKX", "X86_V3", "AVX2", "ASIMD") if features.get(name)]
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
@@ -96,7 +96,7 @@ RIGHT = "right"
 
 
 def trial() -> str:
-    """Runs one kernel with the C backend: RIGHT if it gives NumPy's result, else what happened."""
+    """Run one kernel with the C backend. Returns RIGHT if it gives NumPy's result, else what happened."""
     x = np.linspace(0, 1, 1000)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -26,19 +26,19 @@ from .class_lookup import is_a
 from .signals import Replan, Signal
 from .user_frame import wrong
 
-# Where a size is: ("x:2", 0) is axis 0 of x when that has two axes, ("n", None) the int n. The
-# strides and paddings of its axes are at ("x:2 stride", 0) and ("x:2 padding", 0).
+# The key of a size: ("x:2", 0) is axis 0 of x if x has two axes, ("n", None) the int n. Strides and paddings of its
+# axes are at ("x:2 stride", 0) and ("x:2 padding", 0).
 Place = tuple[str, int | None]
 Size = Any  # an int, or a traced one that is an expression of symbols
-LARGEST_INT = 1 << 48  # above it an int argument is a number, not a size
+LARGEST_INT = 1 << 48  # a larger int argument is a number, not a size
 KEPT_CAPTURES = 8
-NUMBERS = {type(None)}  # where no size is a symbol
+NUMBERS = {type(None)}  # dtypes for which no size is a symbol
 VERSION = 1
 SUFFIX = ".shapes"
 
 
 def is_padding(place: Place) -> bool:
-    """True if it is no size, but what memory leaves out between two steps of an axis."""
+    """True for the key of a padding: the memory between two steps of an axis."""
     return place[0].endswith(" padding")
 
 
@@ -51,7 +51,7 @@ class Mark:
         self.kind, self.low, self.high = kind, low, high
 
 
-# Arrays take no attributes: id -> the array, weakly, and its marks by axis.
+# Arrays cannot have attributes: id -> weak reference to the array, and its marks by axis.
 _marks: dict[int, tuple[weakref.ref[np.ndarray], dict[int, Mark]]] = {}
 
 
@@ -139,14 +139,14 @@ def mark_unbacked(x: np.ndarray, dim: int | tuple[int, ...]) -> None:
 
 
 def may_be_marked(values: tuple[Any, ...]) -> bool:
-    """True if a size of an argument, or of what an argument holds, was marked."""
+    """True if an array among the arguments, or inside of one, may have a marked size."""
     if not _marks:
         return False
     return any(marks_of(v) if type(v) is np.ndarray else is_a(v, tuple | list | dict) for v in values)
 
 
 def any_unbacked(values: tuple[Any, ...]) -> bool:
-    """True if a size of an argument was marked unbacked."""
+    """True if a size of an argument is marked unbacked."""
     arrays = [v for v in values if type(v) is np.ndarray] if _marks else []
     return any(m.kind == "unbacked" for x in arrays for m in marks_of(x).values())
 
@@ -170,10 +170,10 @@ def range_text(m: Mark) -> str:
 
 
 class Profile:
-    """What the captures of one function have shown of its sizes and ints.
+    r"""The sizes and ints that the captures of one function have seen.
 
-    dynamic: places whose size or value differed; fixed: ints that the function works for one by
-    one; marks: what was declared of places; history: per capture the sizes met.
+    dynamic: places whose size or value differed; fixed: ints for which the function is compiled one by one; marks:
+    declarations by place; history: the sizes seen in each capture.
     """
 
     def __init__(self) -> None:
@@ -185,20 +185,20 @@ class Profile:
         self.is_changed = False
 
     def copy(self) -> Profile:
-        """One that learns for itself from here on."""
+        """A copy that records independently from here on."""
         other = Profile()
         other.dynamic, other.fixed, other.marks = set(self.dynamic), set(self.fixed), {**self.marks}
         other.history, other.is_loaded = list(self.history), self.is_loaded
         return other
 
     def begin(self) -> dict[Place, int]:
-        """The record of a new capture."""
+        """A record for a new capture."""
         record: dict[Place, int] = {}
         self.history = [*self.history[1 - KEPT_CAPTURES :], record]
         return record
 
     def meet(self, record: dict[Place, int], place: Place, size: int) -> None:
-        """A size was met in the capture of that record."""
+        """Record a size of this capture."""
         record[place] = size
         if place in self.dynamic:
             return
@@ -207,8 +207,9 @@ class Profile:
             self.is_changed = True
 
     def were_equal(self, a: Place, b: Place, difference: int = 0) -> bool:
-        """True if a was b + difference in every capture that met both; to be believed of different
-        numbers it takes two that differ."""
+        """True if a was b + difference in every capture that had both. A difference other than 0 requires two
+        captures with different sizes.
+        """
         met = [(h[a], h[b]) for h in self.history if a in h and b in h]
         return all(x == y + difference for x, y in met) and (not difference or len(set(met)) > 1)
 
@@ -222,7 +223,7 @@ class Profile:
         try:
             with open(path, encoding="utf-8") as file:
                 text = file.read()
-            import json  # here and below: importing the package has to be quick
+            import json  # imported here because importing the package has to be fast
 
             data = json.loads(text)
             if data["version"] == VERSION:
@@ -231,7 +232,7 @@ class Profile:
             return
 
     def save(self, path: str | None) -> None:
-        """Keeps what is dynamic, by a file of its own and a rename."""
+        """Write what is dynamic to a temporary file and rename it."""
         self.is_changed = False
         if path is None:
             return
@@ -248,7 +249,7 @@ class Profile:
 
 
 def profile_path(fn: Any, directory: str) -> str | None:
-    """Where the profile of a function is kept: by what the function is, not where it is."""
+    """The file of a function's profile. The key is the function's code, not its position."""
     code = getattr(fn, "__code__", None)
     if code is None or not directory:
         return None
@@ -258,18 +259,18 @@ def profile_path(fn: Any, directory: str) -> str | None:
 
 
 def add_code(parts: list[bytes], code: Any) -> None:
-    """Code, names and constants, of functions inside too."""
+    """Hash code, names and constants, also of inner functions."""
     parts.append(code.co_code)
     parts.append(repr((code.co_names, code.co_varnames, code.co_freevars)).encode())
     for constant in code.co_consts:
         if hasattr(constant, "co_code"):
             add_code(parts, constant)
-        elif not is_a(constant, frozenset):  # their order differs from process to process
+        elif not is_a(constant, frozenset):  # the order of a frozenset differs between processes
             parts.append(repr(constant).encode())
 
 
 class UnbackedForced(Signal):
-    """The value of a size that was marked unbacked is needed. args: its name, file, line, by whom."""
+    """The value of an unbacked size is needed. args: its name, file, line, and the operation."""
 
 
 class Symbols:
@@ -283,14 +284,14 @@ class Symbols:
         may_break: bool = False,
     ) -> None:
         self.tracer, self.profile, self.dynamic = tracer, profile, dynamic
-        self.may_break = may_break  # it does with numbers, too
+        self.may_break = may_break  # it breaks with constant sizes, too
         self.made: list[tuple[str, Size, int, Place]] = []  # name, size, value, place
         self.marked: dict[str, str] = {}  # name -> its place in words
-        self.unbacked: set[str] = set()  # those that nothing is decided by until a break
+        self.unbacked: set[str] = set()  # those by which nothing is decided until a break
         self.record = profile.begin()
 
     def of_array(self, value: np.ndarray, source: int, words: str) -> tuple[Size | None, ...] | None:
-        """The sizes of an array that a source reaches, where one is a symbol."""
+        """The sizes of an array that a source reaches, if one of them is a symbol."""
         marks = marks_of(value)
         sizes = tuple(
             self.of_axis((f"{words}:{value.ndim}", axis), source, size, marks.get(axis), words)
@@ -301,7 +302,7 @@ class Symbols:
     def of_axis(
         self, place: Place, source: int, size: int, mark: Mark | None, words: str
     ) -> Size | None:
-        """The symbol of one axis, or None for a number."""
+        """The symbol of one axis, or None for a constant."""
         profile = self.profile
         profile.meet(self.record, place, size)
         if mark is not None:
@@ -323,8 +324,8 @@ class Symbols:
     def of_paddings(
         self, value: np.ndarray, source: int, words: str, sizes: tuple[Size | None, ...] | None
     ) -> tuple[Size | None, ...] | None:
-        """The paddings of an array that is a part of a larger one: what its memory leaves out in front
-        of each next step of an axis, as a text where the stride follows from the sizes and that.
+        """The paddings of a subarray of a larger array: for each axis a text if its stride follows from the sizes and
+        a padding, the memory before each next step.
         """
         flags = value.flags
         if flags.c_contiguous or flags.f_contiguous or self.dynamic is False:
@@ -344,10 +345,8 @@ class Symbols:
         words: str,
         sizes: tuple[Size | None, ...] | None,
     ) -> Size | None:
-        """The padding of one axis, or None for a stride that is a number.
-
-        A stride that captures have shown as one number is a number, and so is a padding; what differed
-        as either is a symbol, as is at once what lies around sizes that are symbols.
+        """The padding of one axis, or None if its stride is constant. A stride or padding that had one value in all
+        captures is constant. One that differed is a symbol; so is a padding around symbolic sizes.
         """
         if padding < 0:
             return None
@@ -365,7 +364,7 @@ class Symbols:
         return padding if is_around and beside in profile.dynamic else None
 
     def of_int(self, value: int, source: int, words: str) -> Size | None:
-        """The size that an int argument is, or None for one that is just a number."""
+        """The size for an int argument, or None if it is just a number."""
         place = (words, None)
         self.profile.meet(self.record, place, value)
         if self.dynamic is False or abs(value) > LARGEST_INT or place in self.profile.fixed:
@@ -375,13 +374,13 @@ class Symbols:
         return None
 
     def is_uint64(self, value: int, words: str) -> bool:
-        """True if an int argument that is too large for a size is data, as a float is."""
+        """True for an int argument that is too large for a size and is data, like a float."""
         place = (words, None)
         varies = place in self.profile.dynamic or self.dynamic is True
         return varies and place not in self.profile.fixed and LARGEST_INT < value < 1 << 64
 
     def are_data(self, value: bytes, words: str) -> bool:
-        """True if a bytes object is data, as an array is: it has differed."""
+        """True if a bytes object is data, like an array, because it has differed between calls."""
         import zlib
 
         place = (f"bytes {words}", None)
@@ -389,7 +388,7 @@ class Symbols:
         return self.dynamic is not False and (self.dynamic is True or place in self.profile.dynamic)
 
     def shared(self, place: Place, size: int, source: int, less: int = 0) -> Size:
-        """A symbol that has always been equal, or up to `less` more; else one of its own."""
+        """A symbol that was always equal, or larger by at most `less`; else a new one."""
         for difference in range(less + 1):
             for name, symbol, value, other in self.made:
                 if value != size + difference or name in self.marked:
@@ -403,7 +402,7 @@ class Symbols:
     def declare(
         self, place: Place, source: int, size: int, mark: Mark | None = None, words: str = ""
     ) -> Size:
-        """A new symbol."""
+        """Make a new symbol."""
         name = f"s{len(self.made)}"
         low, high = 0, None
         if place[1] is None:
@@ -419,7 +418,7 @@ class Symbols:
         symbol = self.tracer.symbol(name, source, axis, size, low, high, is_unbacked)
         self.tracer.on_force = UnbackedForced
         if self.dynamic is None and mark is None and not self.may_break:
-            # There may be no break where sizes are numbers: that they are symbols was our own choice.
+            # With constant sizes a break would not be allowed either; that they are symbols was cinductor's choice.
             self.tracer.on_break = functools.partial(Replan, "dynamic")
         self.made.append((name, symbol, size, place))
         return symbol
@@ -435,8 +434,8 @@ class Symbols:
         )
 
     def finish(self) -> None:
-        """Learns from what was decided by sizes. Raises ValueError where the function works only
-        for what a marked one was.
+        """Record what was decided by sizes. Raises ValueError if the function only works for the value of a marked
+        size.
         """
         places = {name: place for name, _, _, place in self.made}
         for names, is_symbol, text, file, line in self.tracer.fixed_sizes() if self.made else ():
@@ -455,7 +454,7 @@ class Symbols:
 
 
 def place_of(sources: list[tuple[Any, ...]], number: int, names: tuple[str, ...]) -> str:
-    """A source in the user's words, the same in every process."""
+    """A source in the user's words, equal in every process."""
     kind, *parts = sources[number]
     if kind == "arg":
         return names[parts[0]] if parts[0] < len(names) else f"argument {parts[0]}"

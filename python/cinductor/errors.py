@@ -18,13 +18,13 @@ from .class_lookup import Record, is_a
 
 
 class RecompileLimitExceeded(RecompileError):
-    """A call fits no program, the limit is reached, and on_limit is "error"."""
+    """No program matches a call, the limit is reached, and on_limit is "error"."""
 
     __module__ = "cinductor"
 
 
 class ConstraintViolation(Error, ValueError):
-    """A size is outside of what was declared of it, or the function needs to know it."""
+    """A size is outside of its declared range, or the function needs its value."""
 
     __module__ = "cinductor"
 
@@ -116,7 +116,7 @@ ERRORS: dict[str, ErrorRow] = {
 }
 
 
-# Why else than for fullgraph=True Python may not run what cannot be compiled, and what can be done.
+# Reasons other than fullgraph=True why Python may not run uncompiled code, with advice.
 WHOLE = {
     "(an argument is an array of a device)": "Python runs such a line for arrays of the host: give .numpy(), or take the line out of the function",
     "(export)": "take the line out of the function; cinductor.explain shows all such lines",
@@ -130,8 +130,8 @@ def advice_of(error: Error, text: str) -> str:
 
 
 def complete(error: Error, names: tuple[str, ...], bound: tuple[Any, ...], file: str) -> None:
-    """Adds to the text of an exception that leaves a call of a function of that file the line it speaks of,
-    the arguments and what can be done: once, by the innermost call.
+    """Add to the message of an exception that leaves a call: the user's line, the arguments, and advice. Done once,
+    by the innermost call.
     """
     if getattr(error, "is_complete", False) or len(error.args) != 1:
         return
@@ -143,7 +143,7 @@ def complete(error: Error, names: tuple[str, ...], bound: tuple[Any, ...], file:
 
 
 def words_of(value: Any) -> str:
-    """An argument as a message has it: what it is, and of an array dtype and shape."""
+    """The description of an argument in a message: its class, and dtype and shape of an array."""
     is_ours = type(value).__module__.startswith("cinductor.") and hasattr(value, "shape")
     if is_a(value, np.ndarray) or is_ours:
         return f"{value.dtype}[{', '.join(map(str, value.shape))}]"
@@ -154,7 +154,7 @@ def words_of(value: Any) -> str:
 
 
 def line_of(text: str, file: str) -> str:
-    """The source of the first line that a text names as "file.py:12"; files may be named without folders."""
+    """The source of the first "file.py:12" in a text; files may be named without folders."""
     found = re.search(r"([^\s:]+|<[^>]+>):(\d+)\b", text)
     if found is None:
         return ""
@@ -167,9 +167,7 @@ def line_of(text: str, file: str) -> str:
 
 
 def fold(error: BaseException) -> None:
-    """What the package was doing when it raised one of its own is nobody's concern; nor are its exceptions
-    for itself.
-    """
+    """Remove the frames and internal exceptions of the package from the traceback of one of its own exceptions."""
     if is_a(error, Error):
         error.__suppress_context__ = error.__cause__ is None or is_ours(error.__cause__)
         if error.__suppress_context__:
@@ -179,7 +177,7 @@ def fold(error: BaseException) -> None:
 
 
 def is_ours(error: BaseException) -> bool:
-    """True if an exception is one that the package uses within itself."""
+    """True for exceptions that the package uses internally."""
     module = type(error).__module__
     return module.startswith("cinductor.") and not is_a(error, Error)
 

@@ -16,8 +16,10 @@ from .user_frame import PACKAGE
 
 
 class CaptureEvent(Record):
-    """A call that has been captured, or that capture has left to NumPy. began, ended: nanoseconds of
-    time.perf_counter_ns. recompiles: the guard that the call failed, where this is not the first capture.
+    r"""A call that was captured, or that capture has left to NumPy.
+
+    began, ended: nanoseconds of time.perf_counter_ns. recompiles: the guard that failed, if this is not the first
+    capture.
     """
 
     __slots__ = ("job", "began", "ended", "recompiles")
@@ -28,34 +30,33 @@ class CaptureEvent(Record):
 
 
 class Listener:
-    """Somebody who wants to hear. One that raises an exception hears no more."""
+    """Gets notified of captures. A listener that raises an exception is removed."""
 
     def begin(self, job: Any) -> None:
         """A capture begins."""
 
     def end(self, event: CaptureEvent) -> None:
-        """It has ended."""
+        """The capture has ended."""
 
 
 listeners: list[Listener] = []
-# Asked for by the environment, and not yet there.
+# Requested by environment variables, not created yet.
 _awaited = [name for name in ("CINDUCTOR_LOGS", "CINDUCTOR_TRACE", "CINDUCTOR_PROVENANCE") if os.environ.get(name)]
 
 
 def is_awaited() -> bool:
-    """True if somebody wants to hear of captures, or will when the first one begins."""
+    """True if there is a listener, or will be one when the first capture begins."""
     return bool(listeners or _awaited)
 
 
 def is_ours(job: Any) -> bool:
-    """True if a function is this package's own, as those that measure the machine: nobody asks of
-    it."""
+    """True for a function of this package, such as those that measure the machine; it is not reported."""
     code = getattr(job.fn, "__code__", None)
     return code is not None and code.co_filename.startswith(PACKAGE)
 
 
 def begin(job: Any) -> int:
-    """Before a capture; gives what `end` wants back."""
+    """Called before a capture; returns the argument for `end`."""
     while _awaited:
         listen_for(_awaited.pop())
     if config.progress and job.owner is None and is_watched():
@@ -69,11 +70,11 @@ def begin(job: Any) -> int:
 
 
 def end(job: Any, began: int) -> None:
-    """After it."""
+    """Called after a capture."""
     progress = sys.modules.get("cinductor.progress")
     if progress is not None:
         progress.stop(job)
-    logging = sys.modules.get("logging")  # who has not imported it reads no log
+    logging = sys.modules.get("logging")  # without it there is no handler for a log
     is_read = logging is not None and logging.getLogger("cinductor.breaks").isEnabledFor(logging.INFO)
     if (not listeners and not is_read) or is_ours(job):
         return
@@ -92,7 +93,7 @@ def end(job: Any, began: int) -> None:
 
 
 def listen_for(variable: str) -> None:
-    """What an environment variable asks for begins."""
+    """Start the listener that an environment variable asks for."""
     value = os.environ[variable]
     if variable == "CINDUCTOR_TRACE":
         from .tracing import Trace
@@ -111,7 +112,7 @@ def listen_for(variable: str) -> None:
 
 
 def is_watched() -> bool:
-    """True if somebody looks at what is printed just now: a terminal, or a notebook."""
+    """True if the user can see what is printed: in a terminal or a notebook."""
     if "ipykernel.zmqshell" in sys.modules:
         return True
     try:

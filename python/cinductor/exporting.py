@@ -20,7 +20,7 @@ BACKENDS: dict[str, tuple[Callable[[Program], Any], frozenset[str] | None]] = {}
 
 @dataclass
 class Buffer:
-    """Memory, or a number that the call is given. Sizes and strides (in elements) are ints, or expressions as text."""
+    """Memory, or a number that the call gets. Sizes and strides (in elements) are ints, or expressions as text."""
 
     name: str
     kind: str  # input, scalar, temp
@@ -29,27 +29,27 @@ class Buffer:
     strides: list[int | str]
     is_written: bool = False  # an input
     is_result: bool = False
-    users: list[Line] = field(default_factory=list, repr=False)  # in their order
+    users: list[Line] = field(default_factory=list, repr=False)  # lines that use it, in order
 
 
 @dataclass
 class Line:
-    """One line of the program. kind: a row of lines.def; fields: what else it has, by the names of the JSON."""
+    """One line of the program. kind: a row of lines.def; fields: its other fields, by their names in the JSON."""
 
     kind: str
-    buffers: list[Buffer]  # that it names: of a launch or a library call all operands
+    buffers: list[Buffer]  # the buffers in it; all operands of a launch or library call
     fields: dict[str, Any]
 
     @property
     def place(self) -> str:
-        """Where the user wrote it, or ""."""
+        """The user's line, or ""."""
         found = [f"{file}:{line}" for file, line in self.fields.get("source", []) if file]
         return found[0] if found else ""
 
 
 @dataclass
 class Output:
-    """What the program gives back: an array over a buffer."""
+    """A result of the program: an array over a buffer."""
 
     buffer: Buffer
     kind: str  # array, scalar, python
@@ -60,7 +60,7 @@ class Output:
 
 @dataclass
 class Program:
-    """A program to walk and to rewrite. source, flags: its kernels as C, "" where there are none."""
+    """A program, to be inspected or changed. source, flags: its kernels as C, "" if there are none."""
 
     name: str
     buffers: list[Buffer]
@@ -71,7 +71,7 @@ class Program:
 
 
 def program_of(text: str) -> Program:
-    """Plain objects of the JSON."""
+    """Plain objects from the JSON."""
     made = json.loads(text)
     buffers = {
         b["name"]: Buffer(
@@ -110,7 +110,7 @@ def register_wrapper_backend(
 
 
 def given_to(name: str, text: str) -> Any:
-    """What the backend makes of the program."""
+    """The backend's result for the program."""
     fn, kinds = BACKENDS[name]
     program = program_of(text)
     for line in program.lines:

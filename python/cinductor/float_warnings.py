@@ -29,10 +29,10 @@ TEXTS = {
     UNDERFLOW: ("under", "underflow"),
     INVALID: ("invalid", "invalid value"),
 }
-QUIET = contextvars.Context()  # in which NumPy warns of nothing
+QUIET = contextvars.Context()  # a context in which NumPy gives no warnings
 QUIET.run(np.seterr, all="ignore")
 LOGS = "log log2 log10 log1p"
-# What can raise a flag of values that have none; the first of a row's words are the likelier ones.
+# Operations that can set a flag for operands without it; the first words of a row are likelier.
 RAISES = {
     DIVIDE: f"divide {LOGS} power floor_divide remainder fmod reciprocal arctanh",
     OVERFLOW: "exp exp2 expm1 power square multiply sinh cosh divide add subtract sum prod cast",
@@ -44,14 +44,14 @@ NODE = re.compile(r"%\d+: (?!python)[^=]* = (?:numpy_)?(\w+)\(.*@(.+?):(\d+)(?: 
 
 
 def quietly(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """f(...) without warnings of NumPy's. However it ends, even by a signal, nothing is to be put
-    back: what NumPy does about errors is a variable of a context of its own.
+    """Call f(...) without NumPy warnings. NumPy's error state is a context variable and f runs in a context of its
+    own, so nothing has to be restored, even if a signal ends the call.
     """
     return QUIET.copy().run(f, *args, **kwargs)
 
 
 def quietened(quiet: int, asked: dict[str, Any]) -> int:
-    """The flags that an errstate with those keywords ignores; quiet: those ignored around it."""
+    """The flags that an errstate with these keywords ignores; quiet: those ignored outside of it."""
     for bit, (kind, _) in TEXTS.items():
         how = asked.get(kind) or asked.get("all")
         if how is not None:
@@ -60,14 +60,15 @@ def quietened(quiet: int, asked: dict[str, Any]) -> int:
 
 
 def heard(flags: int) -> int:
-    """The flags for which NumPy would do anything."""
+    """The flags for which NumPy would do something."""
     asked: dict[str, Any] = {**np.geterr()}
     return sum(flags & bit for bit, (kind, _) in TEXTS.items() if asked[kind] != "ignore")
 
 
 def are_all_given() -> bool:
-    """True if a filter, or errstate, has each warning given or raised; by default each line gives
-    one. pyext/state/error.c asks the same."""
+    """True if each warning is given or raised because of a filter or errstate; the default is one per line.
+    pyext/state/error.c checks the same.
+    """
     if not {"warn", "ignore"}.issuperset(np.geterr().values()):
         return True
     for action, message, category, module, _ in filters():
@@ -80,7 +81,7 @@ def are_all_given() -> bool:
 
 
 def give(program: Any, flags: int) -> None:
-    """The warnings for the flags that a program has raised. Raises what they are made into."""
+    """Issue the warnings for the flags that a program has raised. Raises if a filter turns them into errors."""
     asked: dict[str, Any] = {**np.geterr()}
     nodes = NODE.findall(program.text("graph"))
     for bit, (kind, words) in TEXTS.items():
@@ -101,8 +102,8 @@ def give(program: Any, flags: int) -> None:
 
 
 def likely(nodes: list[tuple[str, ...]], bit: int) -> tuple[str, str, str] | None:
-    """The operation that has raised a flag, as far as can be told, and its file and line. None: only
-    one can have that nobody wants to hear of.
+    """The operation that most likely raised a flag, with file and line. None if only an operation under an errstate
+    that ignores the flag can have raised it.
     """
     order = RAISES[bit].split()
     meant = [node for node in nodes if node[0] in order]
@@ -115,8 +116,8 @@ def likely(nodes: list[tuple[str, ...]], bit: int) -> tuple[str, str, str] | Non
 
 
 def globals_of(file: str) -> dict[str, Any]:
-    """The globals of the innermost function of a file that runs, else those of its module: the function
-    that is warned for may have ended. New ones where there is neither.
+    """The globals of the innermost running function of a file, else those of its module (the function may have
+    ended), else new ones.
     """
     frame = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename != file:

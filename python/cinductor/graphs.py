@@ -20,10 +20,12 @@ LASTS = ("next", "yield", "test", "return")
 
 @dataclass(eq=False)
 class Node:
-    """One value, or an effect. op: a word of `docs/ir.md`; dtype: "f64", "i32", "bool", "" of an effect; sizes:
-    ints, or expressions as text; kind: "array", "scalar" (NumPy's) or "python" (a number); attributes: what else
-    it has, as text by name (`{"axes": "[1]"}`; of a constant `{"value": "0.5"}`); place: the user's line,
-    "net.py:7", or ""; meta: a pass's own notes, which end with it.
+    r"""One value, or an effect.
+
+    op: an operation of `docs/ir.md`; dtype: "f64", "i32", "bool", "" for an effect; sizes: ints, or expressions as
+    text; kind: "array", "scalar" (NumPy's) or "python" (a number); attributes: other attributes, as text by name
+    (`{"axes": "[1]"}`; of a constant `{"value": "0.5"}`); place: the user's line, "net.py:7", or ""; meta: notes of a
+    pass, dropped at its end.
     """
 
     op: str
@@ -37,9 +39,9 @@ class Node:
     users: list[Node] = field(default_factory=list, repr=False)  # one entry for each operand
     meta: dict[str, Any] = field(default_factory=dict, repr=False)
     id: int = -1
-    name: str = ""  # of an input, and of a library call
+    name: str = ""  # for an input or a library call
     layout: str = field(default="", repr=False)  # order, strides and device, as text
-    tail: str = field(default="", repr=False)  # after the operands: a key, a range, a reason
+    tail: str = field(default="", repr=False)  # text after the operands: a key, a range, a reason
     quiet: str = field(default="", repr=False)
 
     def __repr__(self) -> str:
@@ -59,8 +61,8 @@ class Node:
 
 @dataclass(eq=False)
 class NodeBlock:
-    """A block of a region: the body of a loop, or an arm. params: its parameters; results: its
-    results."""
+    """A block of a region: the body of a loop, or an arm of a branch. params: its parameters; results: its results.
+    """
 
     params: list[Node] = field(default_factory=list)
     nodes: list[Node] = field(default_factory=list)
@@ -69,8 +71,10 @@ class NodeBlock:
 
 
 class Graph:
-    """A program's graph. inputs; body: its block, whose results are what it returns; writes: the value that an
-    input holds in the end. Change it by `add`, `replace`, `set_args` and `erase`, which keep users.
+    r"""The graph of a program.
+
+    inputs; body: its block, whose results are returned; writes: input -> the value that it holds at the end. Use
+    `add`, `replace`, `set_args` and `erase` to change it; they keep users up to date.
     """
 
     def __init__(self, text: str) -> None:
@@ -83,7 +87,7 @@ class Graph:
 
     @property
     def nodes(self) -> list[Node]:
-        """All nodes in their order, those inside of regions after the region."""
+        """All nodes in order; those inside of a region follow it."""
         return list(walk(self.body))
 
     def add(
@@ -95,10 +99,8 @@ class Graph:
         sizes: list[int | str] | None = None,
         attributes: dict[str, str] | None = None,
     ) -> Node:
-        """A new node before `before`, else after all of the body.
-
-        dtype: the first operand's where None; sizes: those to which the operands broadcast where
-        None.
+        """Add a node before `before`, by default at the end of the body. dtype: by default the first operand's;
+        sizes: by default the broadcast sizes of the operands.
         """
         made = Node(
             op,
@@ -120,8 +122,8 @@ class Graph:
         return self.add("const", before=before, dtype=dtype, sizes=[], attributes={"value": text})
 
     def call(self, kernel: UserKernel, *args: Node, before: Node | None = None) -> Node:
-        """A call of a `cinductor.kernel` that writes one array, a new one; args: what it reads, in its order.
-        Raises TypeError and ValueError for operands that are others than it declares.
+        """A call of a `cinductor.kernel` that writes one new array; args: the arrays that it reads, in order. Raises
+        TypeError and ValueError for operands that do not match its declaration.
         """
         if len(kernel.writes) != 1 or len(args) != len(kernel.reads):
             raise TypeError(f"{kernel!r} has {len(kernel.reads)} operands and {len(kernel.writes)} results")
@@ -135,7 +137,7 @@ class Graph:
         return node
 
     def set_args(self, node: Node, *args: Node) -> None:
-        """Gives a node other operands."""
+        """Give a node other operands."""
         for arg in node.args:
             arg.users.remove(node)
         node.args = args
@@ -143,7 +145,7 @@ class Graph:
             arg.users.append(node)
 
     def replace(self, node: Node, other: Node) -> None:
-        """Everybody who uses node uses the other one: users (but the other one itself), results, writes."""
+        """Replace a node by another one in all users (except the other one itself), results and writes."""
         for user in dict.fromkeys(node.users):
             if user is not other:
                 self.set_args(user, *(other if arg is node else arg for arg in user.args))
@@ -154,7 +156,7 @@ class Graph:
                 self.writes[written] = other
 
     def erase(self, node: Node) -> None:
-        """Takes a node out. Raises ValueError while it is used. What nobody uses goes by itself, too."""
+        """Remove a node. Raises ValueError if it is used. Unused nodes are also removed automatically."""
         given = any(node in block.results for block in blocks_of(self.body))
         if node.users or given or node in self.writes.values():
             raise ValueError(f"{node!r} is used")
@@ -162,14 +164,14 @@ class Graph:
         self.block_of(node).nodes.remove(node)
 
     def block_of(self, node: Node) -> NodeBlock:
-        """The block that a node stands in. Raises ValueError for one of another graph."""
+        """The block that contains a node. Raises ValueError for a node of another graph."""
         for block in blocks_of(self.body):
             if node in block.nodes:
                 return block
         raise ValueError(f"{node!r} is not in any block of this graph")
 
     def text(self) -> str:
-        """As the compiler reads it."""
+        """The text that the compiler reads."""
         return "".join(f"{line}\n" for line in (self.head, *self.lines(), "}"))
 
     def lines(self) -> Iterator[str]:
@@ -181,14 +183,14 @@ class Graph:
 
 
 class Like:
-    """A node as a kernel sees an array."""
+    """A node in the form in which a kernel sees an array."""
 
     def __init__(self, node: Node) -> None:
         self.dtype, self.shape, self.ndim = DTYPES.get(node.dtype), tuple(node.sizes), len(node.sizes)
 
 
 def walk(block: NodeBlock) -> Iterator[Node]:
-    """Nodes of a block, with those inside of them."""
+    """The nodes of a block and of the blocks inside."""
     for node in block.nodes:
         yield node
         for inner in node.blocks:
@@ -196,7 +198,7 @@ def walk(block: NodeBlock) -> Iterator[Node]:
 
 
 def blocks_of(block: NodeBlock) -> Iterator[NodeBlock]:
-    """A block and those inside of it."""
+    """A block and the blocks inside it."""
     yield block
     for node in block.nodes:
         for inner in node.blocks:
@@ -204,7 +206,7 @@ def blocks_of(block: NodeBlock) -> Iterator[NodeBlock]:
 
 
 def broadcast(args: tuple[Node, ...]) -> list[int | str]:
-    """The sizes to which operands broadcast, as far as text tells."""
+    """The broadcast sizes of operands, as far as their texts tell."""
     rank = max((len(arg.sizes) for arg in args), default=0)
     sizes: list[int | str] = [1] * rank
     for arg in args:
@@ -223,7 +225,7 @@ def definition(node: Node) -> str:
 
 
 def place_of(node: Node, gap: str) -> str:
-    """Its line, after a node."""
+    """The position, written after a node."""
     return f"{gap}@{node.place}{node.quiet}" if node.place else ""
 
 
@@ -243,7 +245,7 @@ def last_of(block: NodeBlock) -> str:
 
 
 def lines_of(nodes: list[Node]) -> Iterator[str]:
-    """The lines of a block's nodes; a region's results are in its first line."""
+    """The lines of a block's nodes; the results of a region are in its first line."""
     results: dict[Node, list[Node]] = {}
     for node in nodes:
         if node.op == "result":
@@ -281,7 +283,7 @@ def head_of(node: Node) -> str:
 
 
 def split(text: str) -> list[str]:
-    """At commas that are in no bracket."""
+    """Split at commas outside of brackets."""
     parts, depth, at = [], 0, 0
     for i, letter in enumerate(text):
         depth += (letter in "([") - (letter in ")]")
@@ -293,7 +295,7 @@ def split(text: str) -> list[str]:
 
 
 def closing(text: str, at: int) -> int:
-    """Where the bracket at `at` closes."""
+    """The index where the bracket at `at` closes."""
     depth = 0
     for i in range(at, len(text)):
         depth += (text[i] in "([") - (text[i] in ")]")
@@ -303,7 +305,7 @@ def closing(text: str, at: int) -> int:
 
 
 def typed(node: Node, text: str) -> Node:
-    """A node with the type that a text says."""
+    """A node with the type given as text."""
     found = TYPE.fullmatch(text.strip())
     if found is None:
         raise ValueError(f"no type: {text}")
@@ -323,7 +325,7 @@ class GraphReader:
         self.known: dict[str, Node] = {}
 
     def read(self) -> None:
-        """Fills the graph."""
+        """Read the graph."""
         head = next(k for k, line in enumerate(self.lines) if line.startswith("graph "))
         self.graph.head = "\n".join(self.lines[: head + 1])
         line = self.lines[head]
@@ -342,7 +344,7 @@ class GraphReader:
         return node
 
     def block(self, params: tuple[Node, ...] = ()) -> NodeBlock:
-        """The lines of a block, and the one that ends it."""
+        """Read the lines of a block and the line that ends it."""
         block = NodeBlock(list(params))
         while True:
             line = self.lines[self.at].strip()
@@ -361,7 +363,7 @@ class GraphReader:
                 self.node(block, line)
 
     def placed(self, node: Node, line: str) -> str:
-        """The line without its place, which the node gets."""
+        """The line without the position, which is stored in the node."""
         found = PLACE.search(line)
         if found is None:
             return line.rstrip()
@@ -369,7 +371,7 @@ class GraphReader:
         return line[: found.start()]
 
     def node(self, block: NodeBlock, line: str) -> None:
-        """One line."""
+        """Read one line."""
         node = Node("")
         line = self.placed(node, line)
         if line.startswith("%"):
@@ -392,11 +394,11 @@ class GraphReader:
         self.graph.set_args(node, *(self.known[n] for n in names))
 
     def region(self, block: NodeBlock, line: str) -> None:
-        """A for, while or if with its blocks, and its results after it."""
+        """Read a for, while or if with its blocks; its results are in its first line."""
         node = Node("")
         line = self.placed(node, line)
         made, _, rest = line.partition(" = ") if line.startswith("%") else ("", "", line)
-        while made.count("(") != made.count(")"):  # a size with a comparison has none
+        while made.count("(") != made.count(")"):  # a size that contains a comparison has none
             more, _, rest = rest.partition(" = ")
             made = f"{made} = {more}"
         node.op, _, rest = rest.partition(" ")
@@ -423,7 +425,7 @@ class GraphReader:
             block.nodes.append(result)
 
     def blocks(self, node: Node, params: tuple[Node, ...]) -> None:
-        """Up to the bracket that ends a region."""
+        """Read up to the bracket that ends a region."""
         node.blocks.append(self.block(params))
         while self.lines[self.at].strip() in ("} else {", "} do {"):
             self.at += 1
@@ -432,7 +434,7 @@ class GraphReader:
 
 
 def closing_name(line: str) -> int:
-    """Where the second word of a line ends, which may be in quotes."""
+    """The index where the second word of a line ends, which may be in quotes."""
     at = line.index(" ") + 1
     if line[at] != '"':
         return at
@@ -444,7 +446,7 @@ def closing_name(line: str) -> int:
 
 
 def on_text(fn: Callable[[Graph], Graph | None]) -> Callable[[str], str | None]:
-    """A pass over graphs as the compiler calls it."""
+    """A pass over graphs in the form in which the compiler calls it."""
 
     def run(text: str) -> str | None:
         graph = Graph(text)

@@ -69,7 +69,9 @@ def register_heuristics(device: str, function: Heuristic | None) -> None:
 
 
 def decided(job: Any, backend: str, bound: Any, chosen: str) -> str:
-    """The option `choices` of a program: what heuristics decide, then `chosen` by the user, which counts."""
+    """The option `choices` of a program: values of heuristics, then those `chosen` by the user, which have
+    precedence.
+    """
     name = job.settings["device"] or "cpu"
     function = registered.get(name)
     if function is None:

@@ -22,8 +22,9 @@ RAISES = frozenset(opmap[name] for name in ("RAISE_VARARGS", "RERAISE") if name 
 
 
 def is_interrupt(error: BaseException | None) -> bool:
-    """True if an exception comes from outside of the code that ran. An Exception does that when it
-    went through a signal's handler; any other one does but where the user's own code raises it."""
+    """True if an exception comes from outside of the code that ran. This holds for an Exception that passed through a
+    signal handler, and for any other exception unless the user's own code raises it.
+    """
     if error is None or isinstance(error, OWN):
         return False
     if isinstance(error, Exception):
@@ -32,7 +33,7 @@ def is_interrupt(error: BaseException | None) -> bool:
 
 
 def went_through_a_handler(tb: types.TracebackType | None) -> bool:
-    """True if one of the frames is that of a signal's handler."""
+    """True if one of the frames belongs to a signal handler."""
     codes = None
     while tb is not None:
         codes = handlers() if codes is None else codes
@@ -43,7 +44,7 @@ def went_through_a_handler(tb: types.TracebackType | None) -> bool:
 
 
 def handlers() -> set[types.CodeType]:
-    """The code of all handlers that are installed."""
+    """The code of all installed signal handlers."""
     found = (code_of(signal.getsignal(number)) for number in signal.valid_signals())
     return {code for code in found if code is not None}
 
@@ -58,7 +59,7 @@ def code_of(handler: Any) -> types.CodeType | None:
 
 
 def is_raised_by_users(tb: types.TracebackType | None) -> bool:
-    """True if the innermost frame is one of rewritten code, at a statement that raises."""
+    """True if the innermost frame is at a `raise` statement of rewritten code."""
     while tb is not None and tb.tb_next is not None:
         tb = tb.tb_next
     if tb is None:

@@ -29,20 +29,20 @@ from .economy import Economy
 from .signature import signature_of
 from .user_frame import PACKAGE
 
-MOST_WAIT = 2.0  # seconds, in each capture
+MOST_WAIT = 2.0  # seconds to wait for each capture
 POLL = 0.004  # seconds
 
 _capturing = _local()
 
 
 def is_compiling() -> bool:
-    """True while this thread captures a function, and so in that function."""
+    """True while this thread captures a function, also in the captured function itself."""
     return getattr(_capturing, "count", 0) > 0
 
 
 class Turn:
-    """Of one function. A thread that captures may begin another capture of it, which the function asks
-    for.
+    """A lock for capturing one function. A thread that captures may start a nested capture of the same function,
+    which the function itself may cause.
     """
 
     __slots__ = ("lock", "process", "tracer", "is_overdue")
@@ -50,12 +50,12 @@ class Turn:
     def __init__(self) -> None:
         self.lock = RLock()
         self.process = os.getpid()
-        self.tracer: Any = None  # of the capture at work
-        self.is_overdue = False  # nobody waits for it any more
+        self.tracer: Any = None  # of the capture in progress
+        self.is_overdue = False  # it has taken too long, so no thread waits for it
 
     def take(self) -> bool:
-        """Whether this thread captures now; then `give` ends that."""
-        if self.process != os.getpid():  # whoever had it has not come along
+        """True if this thread may capture now; then `give` must be called."""
+        if self.process != os.getpid():  # after a fork, the thread that had it does not exist
             self.__init__()  # type: ignore[misc]
         return self.lock.acquire(blocking=False)
 
@@ -66,12 +66,12 @@ class Turn:
 
     @property
     def is_worth_waiting(self) -> bool:
-        """Whether what the capture does next is the compiler's work alone."""
+        """True if the rest of the capture is only compiling."""
         tracer = self.tracer
         return not self.is_overdue and (tracer is None or not tracer.needs_python)
 
     def wait(self) -> bool:
-        """Whether the capture at work has ended; False: it takes too long."""
+        """True if the capture in progress has ended; False if it takes too long."""
         last = time.monotonic() + MOST_WAIT
         while self.is_worth_waiting:
             if self.lock.acquire(timeout=POLL):
@@ -82,72 +82,73 @@ class Turn:
 
 
 class Job:
-    """What is known of one function beside its specialisations.
+    """The state of one function besides its specialisations.
 
     Another thread may call `forget` or capture at any time: a method reads an attribute once if its value may
     be None or empty afterwards, and iterates over a copy of a dict.
     """
 
     devices: tuple[Any, ...] = ()  # of arrays that it takes: kind and index, or that of each
+    past_limit = "Calls that fit none run in NumPy now"  # what becomes of calls at a limit
     why_whole = "fullgraph=True"  # why Python may run nothing between kernels, if it may not; see errors.WHOLE
 
     def __init__(self, fn: Any, settings: dict[str, Any]) -> None:
         self.fn = fn
         self.settings = settings
-        self.asked = resolve(settings["mode"], settings["options"])  # options, by the mode and for this function
-        self.counts = {"captures": 0, "recompiles": 0, "eager": 0}  # of `stats`; never forgotten
-        self.was_recorded = deferred_warnings.is_recorded()  # warnings were, when it was compiled
+        self.asked = resolve(settings["mode"], settings["options"])  # options of the mode and of this function
+        self.counts = {"captures": 0, "recompiles": 0, "eager": 0}  # for `stats`; never reset
+        self.was_recorded = deferred_warnings.is_recorded()  # warnings were being recorded when it was compiled
         self.forget()
 
     def forget(self) -> None:
-        """As it was before the first call."""
+        """Return to the state before the first call."""
         self.names, self.kinds, _ = signature_of(self.fn)
         self.profile = Profile()
         self.captures = self.misses = 0
         self.recalled: set[str] = set()  # saved calls that have become specialisations
         self.saved_under: str | None = None  # the key of the latest capture
-        self.is_at_limit = False  # compiled once more for any sizes
-        self.leaves_open = True  # conditions on sizes are the program's
+        self.is_at_limit = False  # compiled a last time, for any sizes
+        self.leaves_open = True  # the program evaluates conditions on sizes
         self.decided: frozenset[tuple[str, int]] = frozenset()  # conditions that Python decides
-        self.breaks_by_itself = False  # Python is needed in a call, symbols or not
+        self.breaks_by_itself = False  # a call needs Python even with constant sizes
         self.reasons: list[str] = []  # why calls were captured again, the latest last
-        self.budget = Budget()  # whether NumPy is quicker
-        self.has_given_inexact = False  # results that may have other bits than NumPy's
-        self.economy = Economy()  # what captures and builds wait for
-        self.was_plain = False  # NumPy has run calls that may be compiled later: with the same bits
+        self.budget = Budget()  # decides whether NumPy is faster
+        self.has_given_inexact = False  # results that may differ from NumPy's in the last bits
+        self.economy = Economy()  # decides when calls are captured and built
+        self.was_plain = False  # NumPy has run calls that may be compiled later, with the same bits
         self.has_saved = False  # the disk cache had calls of it
         self.is_warming = False  # calls are captured and built before they return
-        self.is_for_show = False  # its only call is to be explained
-        self.why: str | None = None  # NumPy answered the latest call that was tried, or None
+        self.is_for_show = False  # its only call is made by `explain`
+        self.why: str | None = None  # why NumPy ran the latest call that was tried, or None
         self.made: dict[int, str] = {}  # id of a specialisation -> why it was made
         self.unraced: str | None = None  # why its latest program has no race, where one was asked for
+        self.unused: dict[str, None] = {}  # lines about options that it was given for nothing
         self.warned: set[str] = set()
         self.failed_checks = 0
-        self.flags = 0  # of floating point, for which NumPy has answered a call
+        self.flags = 0  # float flags for which NumPy has run a call
         self.nodes = 0  # of the largest segment compiled
-        self.segments: set[Any] = set()  # programs of its pieces, alive as long as it is
-        self.plan: Any = None  # how its calls run between breaks: capture/pieces/driver.py
-        self.owner: Any = None  # the plan whose piece it is
+        self.segments: set[Any] = set()  # programs of its pieces, kept alive
+        self.plan: Any = None  # how calls are split at breaks: capture/pieces/driver.py
+        self.owner: Any = None  # the plan of which it is a piece
         self.last: Any = None  # the Outcome of the latest capture
         self.turn = Turn()  # which thread captures it
 
     def is_watched(self) -> bool:
-        """Whether a tool of sys.monitoring takes line events of the function."""
+        """True if a tool of sys.monitoring takes line events of the function."""
         return watching.are_lines_watched(getattr(self.fn, "__code__", None))
 
     def note_watched(self) -> bool:
-        """NumPy answers calls, because a tool looks at their lines."""
+        """Record that NumPy runs calls because a tool records their lines."""
         self.why = watching.WHY
         watching.log(self.title)
         return True
 
     def retire(self, compiled: Any) -> None:
-        """Its compiled function ends, which is asked for the last time."""
+        """Called when the compiled function is deleted."""
         stats_types.retire(compiled)
 
     def renew(self, compiled: Any) -> tuple[Any, ...]:
-        """The function's parameters, which has got another code or other defaults: nothing that was
-        compiled of it is true any more.
+        """The parameters after code or defaults of the function were assigned; everything compiled before is invalid.
         """
         compiled.clear()
         self.forget()
@@ -155,8 +156,8 @@ class Job:
 
     @property
     def is_inexact(self) -> bool:
-        """Whether compiled results have been given that may have other bits than NumPy's: from then
-        on it does not answer because it is quicker.
+        """True if compiled results were returned that may differ from NumPy's in the last bits; then NumPy may not
+        run calls for being faster.
         """
         plan = self.plan
         return self.has_given_inexact or (plan is not None and plan.is_inexact)
@@ -168,12 +169,12 @@ class Job:
 
     @property
     def title(self) -> str:
-        """What a warning calls it."""
+        """The description of the function in a warning."""
         return self.name
 
     @property
     def key(self) -> str:
-        """Tells functions of one name apart."""
+        """Distinguishes functions of the same name."""
         code = getattr(self.fn, "__code__", None)
         where = "" if code is None else f" {code.co_filename}:{code.co_firstlineno}"
         return self.name + where
@@ -184,18 +185,20 @@ class Job:
 
     @property
     def dynamic(self) -> bool | None:
-        """Whether sizes are symbols: True, False or None, as calls have shown."""
+        """Whether sizes are symbols: True, False, or None for those that calls have shown to vary."""
         asked = self.settings["dynamic"]
         return True if asked is None and self.is_at_limit else asked
 
     @property
     def device(self) -> str:
-        """The one asked for, "cuda:1"."""
+        """The device that was requested, for example "cuda:1"."""
         name, index = self.settings["device"] or "cpu", self.option("device_index")
         return f"{name}:{index}" if index > 0 and name != "cpu" else name
 
     def options(self) -> dict[str, Any]:
-        """Options in force: the process's, then the mode's, then the function's. What may follow calls in NumPy has its bits."""
+        """The options in force: the process's, overridden by the mode's, then by the function's. Programs that follow calls in
+        NumPy have its bits.
+        """
         asked = {**vars(config), **self.asked}
         if self.follows_numpy:
             asked["numerics"] = "exact"
@@ -237,7 +240,7 @@ class Job:
         return why
 
     def warn_once(self, key: str, message: str) -> None:
-        """A warning that this function gives once."""
+        """Issue a warning once for this function."""
         if key not in self.warned:
             self.warned.add(key)
             deferred_warnings.warn(message, self.was_recorded)
@@ -245,7 +248,7 @@ class Job:
     def miss(
         self, compiled: Any, bound: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        """A call that no specialisation fits."""
+        """Handle a call that no specialisation matches."""
         try:
             if self.settings["device"] not in (None, "cpu"):
                 from .machine import Device, check_place, open_beside
@@ -262,7 +265,7 @@ class Job:
             raise
 
     def leave(self, error: Any, bound: tuple[Any, ...]) -> None:
-        """An exception goes to the caller: one of the package's own says all that helps."""
+        """Complete the message of an exception of the package that goes to the caller."""
         from .errors import complete, fold
 
         hide_our_frames(error)
@@ -273,14 +276,14 @@ class Job:
     def answer(
         self, compiled: Any, bound: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        """The same, its traceback with frames of ours. MISSING: another thread has compiled meanwhile, and
-        the call looks again.
+        """Handle a miss; the traceback may have internal frames. MISSING: another thread has compiled meanwhile, and
+        the caller tries again.
         """
         calls = device_calls()
         if calls is not None and any(map(calls.holds, bound)):
             return calls.call(self, compiled, args, kwargs or {})
         self.misses += 1
-        if is_compiling():  # asked by what is called in a capture, perhaps
+        if is_compiling():  # perhaps called by a function that is called during a capture
             from .capture.objects import holds_traced
 
             if holds_traced(bound):
@@ -305,12 +308,12 @@ class Job:
                 return self.run_noted(account, args, kwargs)
             if turn.wait():
                 return _core.MISSING
-            if not (self.settings["fullgraph"] or self.is_inexact):  # NumPy's would be another answer
+            if not (self.settings["fullgraph"] or self.is_inexact):  # NumPy could give other bits
                 return self.run_eager(args, kwargs)
         try:
             self.why = why = self.why_plain() or self.why_no_more(compiled, bound)
             if why is None and saved.recall(self, compiled, bound, not self.captures):
-                return _core.MISSING  # the call looks again
+                return _core.MISSING  # the caller tries again
             if why is None:
                 return self.capture(compiled, bound, args, kwargs)
         finally:
@@ -319,7 +322,7 @@ class Job:
         return self.run_eager(args, kwargs)
 
     def capture(self, compiled: Any, bound: Any, args: Any, kwargs: Any) -> Any:
-        """The call, captured by this thread."""
+        """Capture the call in this thread."""
         from .capture.session import run
 
         _capturing.count = getattr(_capturing, "count", 0) + 1
@@ -335,7 +338,7 @@ class Job:
             events.end(self, begun)
 
     def run_timed(self, race: Race, bound: Any, args: Any, kwargs: Any) -> Any:
-        """The function itself, in its race with the compiled pieces."""
+        """Run the original function to time it against the compiled pieces."""
         key, began = key_of(bound), Race.clock()  # the call may change its arguments
         result = self.run_eager(args, kwargs)
         race.note_numpy(Race.clock() - began)
@@ -369,8 +372,7 @@ class Job:
         return of_latest(compiled)
 
     def run_driver(self, plan: Any, compiled: Any, bound: Any, args: Any, kwargs: Any) -> Any:
-        """The function in pieces, with Python between. When it has won the race, it is called
-        without asking here.
+        """Run the function in pieces with Python between. Once it has been found to be faster, C calls it directly.
         """
         key = key_of(bound)
         kind, began, captures = likeness(bound), Race.clock(), plan.captures()
@@ -386,13 +388,13 @@ class Job:
         return result
 
     def run_eager(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:
-        """The function itself."""
+        """Run the original function."""
         self.counts["eager"] += 1
         return self.fn(*args, **(kwargs or {}))
 
     def why_no_more(self, compiled: Any, bound: tuple[Any, ...]) -> str | None:
-        """Why a call that fits no specialisation is not compiled, or None. Notes which guard the
-        latest specialisation failed by.
+        """The reason why a call that no specialisation matches is not compiled, or None. Records which guard of the
+        latest specialisation failed.
         """
         if not self.profile.is_loaded:
             self.profile.load(self.profile_path())
@@ -409,13 +411,12 @@ class Job:
         return self.at_limit(count, self.captures >= most)
 
     def alike(self, known: tuple[Any, ...], bound: tuple[Any, ...]) -> list[Any]:
-        """Specialisations for calls of this kind, used latest first: of these dtypes and texts, and of other
-        sizes.
+        """The specialisations for calls of this kind (same dtypes and texts, other sizes), most recently used first.
         """
         return [s for s in known if not s.is_other_kind(bound)]
 
     def at_limit(self, count: int, is_accumulated: bool) -> str | None:
-        """What happens at a limit: why a call runs in NumPy, or None for one more compile."""
+        """Handle a limit: the reason why NumPy runs the call, or None for one more compile."""
         on_limit = self.option("on_limit")
         many = (
             f"{self.captures} compiles, accumulated_recompile_limit"
@@ -438,16 +439,18 @@ class Job:
             more = "It is compiled once more, for any sizes; calls that still fit none run in NumPy"
             self.warn_once("limit", f"{text}. {more}{advice}")
             return None
-        self.warn_once("limit", f"{text}. Calls that fit none run in NumPy now{advice}")
+        self.warn_once("limit", f"{text}. {self.past_limit}{advice}")
         return "the limit of recompiles is reached"
 
     def keep(self, compiled: Any, specialization: Any, bound: tuple[Any, ...]) -> None:
-        """Adds a specialisation made for a call, with the reason why."""
+        """Add a specialisation made for a call, with the reason."""
         first = not compiled.specializations
         why = "any sizes, at the limit" if self.is_at_limit else self.reasons[-1:]
         self.has_given_inexact |= specialization.is_inexact
         if self.is_interpreted_instead(specialization):
             specialization.doubt()
+        else:
+            self.tell_unused(specialization.program)
         if any(map(self.options().get, RACED)):
             from . import racing
 
@@ -457,39 +460,48 @@ class Job:
         if not first:
             self.trim(compiled, bound)
 
+    def tell_unused(self, program: Any) -> None:
+        """One warning for each option that the function was given for nothing."""
+        if self.asked and self.owner is None and program is not None:
+            from .effects import without_effect
+
+            for line in without_effect(self.asked, self.settings["mode"], program):
+                self.unused[line] = None
+                self.warn_once(line, f"{self.title}: {line}")
+
     def is_interpreted_instead(self, specialization: Any) -> bool:
-        """Whether it runs by the interpreter though nobody has asked for that."""
+        """True if the interpreter runs it although it was not requested."""
         program = specialization.program
         is_interpreted = program is not None and program.backend == "cpu:interp"
         return is_interpreted and self.settings["backend"] != "interp"
 
     def trim(self, compiled: Any, bound: tuple[Any, ...]) -> None:
-        """Drops the specialisations for calls of this kind used longest ago that are over the limit."""
+        """Drop the least recently used specialisations for calls of this kind beyond the limit."""
         for specialization in self.alike(compiled.specializations, bound)[max(self.option("recompile_limit"), 1) :]:
             compiled.drop(specialization)
         kept = {id(s) for s in compiled.specializations}
         self.made = {k: text for k, text in self.made.items() if k in kept}
 
     def profile_path(self) -> str | None:
-        """Where what is known of sizes is kept between processes."""
+        """The file of recorded sizes, shared between processes."""
         if not self.option("cache"):
             return None
         return profile_path(self.fn, _core.cache_directory())
 
     def keep_profile(self) -> None:
-        """Writes down what has been learnt of sizes."""
+        """Write the recorded sizes to disk."""
         if self.profile.is_changed:
             self.profile.save(self.profile_path())
 
     def why_plain(self) -> str | None:
-        """Why nothing is captured just now, or None."""
+        """The reason why nothing is captured at the moment, or None."""
         for kind, what in np.geterr().items():
             if what in ("raise", "call", "print", "log"):
                 return f"numpy.errstate({kind}={what!r}) is in force"
         return None
 
     def run_plain(self, bound: Any, args: Any, kwargs: Any, why: str, remember: bool = True) -> Any:
-        """Runs the function itself; such calls do so from now on."""
+        """Run the original function, also for later calls of this kind."""
         self.why = why
         if self.settings["fullgraph"]:
             raise _core.Unsupported(f"{self.name}: {why} ({self.why_whole})")
@@ -498,19 +510,20 @@ class Job:
         return self.run_eager(args, kwargs)
 
     def warn_of_flags(self, specialization: Any, flags: int) -> None:
-        """A run of a program that writes to its arguments has raised floating-point flags."""
+        """Warn about float flags that a program which writes to its arguments has raised."""
         from . import float_warnings
 
         if float_warnings.heard(flags):
             float_warnings.give(specialization.program, flags)
 
     def run_once(self, bound: Any, args: Any, kwargs: Any, why: str) -> Any:
-        """The function itself answers one call."""
+        """Let the original function run one call."""
         return self.run_eager(args, kwargs)
 
 
 def device_calls() -> Any:
-    """The module that answers calls with arrays of a device; None where there can be no such array."""
+    """The module that handles calls with device arrays; None if it is not imported, so that there are no such arrays.
+    """
     if "cinductor.arrays.array" not in sys.modules and packages.BACK.keys().isdisjoint(sys.modules):
         return None
     from .arrays import calls
@@ -519,7 +532,7 @@ def device_calls() -> Any:
 
 
 def hide_our_frames(error: Any) -> None:
-    """Takes the frames of this package out of an exception's traceback."""
+    """Remove the frames of this package from the traceback of an exception."""
     kept: list[Any] = []
     tb = error.__traceback__
     while tb is not None:

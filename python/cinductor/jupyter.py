@@ -29,8 +29,8 @@ class CompileFunctions(ast.NodeTransformer):
 
 
 def run_cell(shell: Any, line: str, cell: str) -> None:
-    """`%%cinductor`: the cell with its functions compiled. The report of each that was called in it is shown,
-    and a card of each that was not. An exception of the cell's is shown as always.
+    """`%%cinductor`: run the cell with its functions compiled. Shows the report of each function that was called in
+    it, and a card for each that was not. Exceptions of the cell are shown as usual.
     """
     mode: Any = line.strip() or None
     if mode is not None and mode not in MODES:
@@ -46,7 +46,7 @@ def run_cell(shell: Any, line: str, cell: str) -> None:
     shell.ast_transformers.append(transformer)
     shell.user_ns[NAME] = mark
     try:
-        # The line of the magic is there as a comment, so that lines have the cell's numbers.
+        # The line of the magic is kept as a comment, so that line numbers are those of the cell.
         done = shell.run_cell("# %%cinductor\n" + cell, store_history=False)
     finally:
         shell.ast_transformers.remove(transformer)
@@ -88,7 +88,7 @@ def evaluate(shell: Any, expression: ast.expr) -> Any:
     shell.user_ns[NAME] = explain
     try:
         return shell.ev(ast.unparse(expression))
-    except Exception as error:  # of an argument, whose frames are ours: what a function raises is in its report
+    except Exception as error:  # raised while evaluating an argument; exceptions of the function are in its report
         raise usage(f"{type(error).__name__}: {error}") from None
     finally:
         shell.user_ns.pop(NAME, None)
@@ -109,7 +109,7 @@ def put_out(shown: Any) -> None:
 
 
 def load(shell: Any) -> None:
-    """Registers the magics with a shell of IPython's."""
+    """Register the magics with an IPython shell."""
 
     def cinductor(line: str, cell: str | None = None) -> Any:
         if cell is not None:
@@ -121,6 +121,6 @@ def load(shell: Any) -> None:
 
 
 def unload(shell: Any) -> None:
-    """Takes them away."""
+    """Remove the magics."""
     for magics in shell.magics_manager.magics.values():
         magics.pop("cinductor", None)

@@ -55,7 +55,7 @@ RESERVED = frozenset(
 
 
 class Declared(NamedTuple):
-    """An array of a kernel: sizes are names, or ints that they must be."""
+    """An array of a kernel: each size is a name, or an int that it must have."""
 
     name: str
     dtype: str
@@ -63,7 +63,7 @@ class Declared(NamedTuple):
 
 
 def operands_of(what: str, text: Any) -> tuple[Declared, ...]:
-    """What a text like "x: f64[n, m], w: f64[m]" declares. Raises TypeError and ValueError."""
+    """Parse declarations like "x: f64[n, m], w: f64[m]". Raises TypeError and ValueError."""
     if not isinstance(text, str):
         raise TypeError(wrong("kernel", what, text, "a text like 'x: f64[n, m], w: f64[m]'"))
     found, at = [], 0
@@ -84,7 +84,7 @@ def operands_of(what: str, text: Any) -> tuple[Declared, ...]:
 
 
 def formula_of(text: str, names: frozenset[str]) -> ast.expr:
-    """An expression of sizes: names, ints, + - * // %, min and max, and nothing else."""
+    """Parse an expression of sizes: only names, ints, + - * // %, min and max."""
     try:
         tree = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError) as error:
@@ -136,7 +136,7 @@ class KernelCall:
         self.name, self.key = f"kernel_{kernel.__name__}", f"{kernel.key} {given} {wanted}"
 
     def __call__(self, *arrays: Any) -> None:
-        """Operands: those read, then what is there of those written; the last one is the result."""
+        """Operands: the arrays read, then the former contents of those written; the last one is the result."""
         kernel = self.kernel
         count = len(kernel.reads)
         reads, before, out = arrays[:count], list(arrays[count:-1]), arrays[-1]
@@ -156,14 +156,15 @@ class KernelCall:
             at += size
 
     def placed(self, before: list[Any]) -> list[Any]:
-        """For each array that is written what was there, or None."""
+        """For each written array its former contents, or None."""
         rest = iter(before)
         return [next(rest) if is_given else None for is_given in self.given]
 
 
 class DeviceKernelCall(KernelCall):
-    """The same with memory of a device, where all that the kernel writes is given and everything is
-    in C order. What is not in the result is written to memory that nobody reads."""
+    """The same call with device memory. All written arrays are given, and everything is in C order. Written arrays
+    that are not in the result are stored to memory that is not read.
+    """
 
     def __init__(self, kernel: UserKernel, wanted: list[int], is_flat: bool, device: str) -> None:
         super().__init__(kernel, [True] * len(kernel.writes), wanted, is_flat)
@@ -171,8 +172,8 @@ class DeviceKernelCall(KernelCall):
         self.key += f" {self.device}"
 
     def launch_on(self, index: int, shapes: tuple[tuple[int, ...], ...]) -> tuple[Any, ...]:
-        """For a device by its number and operands of these shapes: the code, its sizes and units; how many operands
-        are read; whether each that is written is in the result.
+        """For a device index and operands of these shapes: the code, its sizes and units; the number of operands
+        read; and whether each written operand is in the result.
         """
         kernel = self.kernel
         operands = zip((*kernel.reads, *kernel.writes), shapes, strict=True)
@@ -209,7 +210,7 @@ class UserKernel:
         return f"<kernel {self.__name__}>"
 
     def grid_of(self, text: str) -> list[tuple[str, ast.expr]]:
-        """Indices with how far they go, the last one fastest."""
+        """The indices with their extents; the last one varies fastest."""
         found: list[tuple[str, ast.expr]] = []
         for part in re.split(r",\s*(?=[A-Za-z_]\w*\s*:)", text):
             name, colon, extent = part.partition(":")
@@ -219,14 +220,14 @@ class UserKernel:
         return found
 
     def check_names(self, arrays: list[str]) -> None:
-        """Each name stands for one thing."""
+        """Check that each name has one meaning."""
         names = [*arrays, *self.size_names, *(name for name, _ in self.grid)]
         for name in names:
             if names.count(name) > 1 or name in RESERVED:
                 raise ValueError(f"kernel: {name!r} is the name of another thing, too")
 
     def text(self) -> str:
-        """The whole source: its arrays and sizes by their names, around a loop over the grid."""
+        """The C source: the body in a loop over the grid, with arrays and sizes under their names."""
         lines = [WORDS, self.preamble, "int32_t cinductor_kernel(void *const *buffers, const int64_t *sizes, "]
         lines[-1] += "int64_t begin, int64_t end)\n{"
         for number, (operand, is_read) in enumerate(
@@ -265,7 +266,7 @@ class UserKernel:
         return "\n".join(lines)
 
     def sizes_of(self, arrays: Sequence[Any]) -> dict[str, Any]:
-        """The sizes that these arrays have: None where nothing says one. Raises TypeError, ValueError."""
+        """The sizes of these arrays; None for a size that no array has. Raises TypeError and ValueError."""
         sizes: dict[str, Any] = {}
         for operand, array in zip((*self.reads, *self.writes), arrays):
             if array is None:
@@ -279,12 +280,12 @@ class UserKernel:
         return sizes
 
     def check_size(self, operand: Declared, size: int | str, known: Any, extent: Any) -> None:
-        """An axis is as long as others of its name."""
+        """Check that an axis has the same length as others with its name."""
         if known != extent:
             raise ValueError(f"{self.__name__}: {size} of {operand.name} is {extent}, and {known} elsewhere")
 
     def arranged(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
-        """Arguments by position and name in the order of reads and writes; None for a write that is not given."""
+        """Arguments by position and name in the order of reads and writes; None for a missing written array."""
         operands = (*self.reads, *self.writes)
         names = [o.name for o in operands]
         given = dict(zip(names, args))
@@ -296,14 +297,14 @@ class UserKernel:
         return [given.get(name) for name in names]
 
     def build(self, device: str = "cpu") -> _core.UserCode:
-        """Compiles it for a device, once. Raises CompileError."""
+        """Compile it for a device, once. Raises CompileError."""
         if device not in self.codes:
             source = self.source if device == "cpu" else self.cuda_text()
             self.codes[device] = _core.user_code(source, core_options(), device)
         return self.codes[device]
 
     def run(self, arrays: Sequence[np.ndarray], device: str = "cpu") -> None:
-        """Runs it on contiguous arrays of a device, those that it writes last, which share no memory with the others."""
+        """Run it on contiguous device arrays, the written ones last; these share no memory with others."""
         values, units = self.grid_values(self.sizes_of(arrays))
         self.build(device).run(tuple(arrays), values, units, config.threads)
 
@@ -313,7 +314,7 @@ class UserKernel:
         return (*(int(sizes[name]) for name in self.size_names), *map(int, extents)), math.prod(extents)
 
     def run_on_device(self, given: list[Any], arrays: Any) -> Any:
-        """The call with arrays of a device; arrays: their module."""
+        """Make a call with device arrays; arrays: their module."""
         reads, writes = given[: len(self.reads)], given[len(self.reads) :]
         known = [a for a in given if a is not None]
         if not all(isinstance(a, arrays.Array) for a in known):
@@ -335,11 +336,11 @@ class UserKernel:
         return writes[0] if len(writes) == 1 else tuple(writes)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Runs it. Arrays that are written may be left out where their sizes are those of others: then they are
-        new ones, of zeros before. Returns the written array, or a tuple of them.
+        """Run the kernel. Written arrays may be omitted if their sizes are those of others; they are then new and
+        initialised to zero. Returns the written array, or a tuple of them.
         """
         given = self.arranged(args, kwargs)
-        arrays = sys.modules.get("cinductor.arrays.array")  # who has an Array has imported it
+        arrays = sys.modules.get("cinductor.arrays.array")  # whoever has an Array has imported it
         if arrays is not None and any(isinstance(value, arrays.Array) for value in given):
             return self.run_on_device(given, arrays)
         count = len(self.reads)
@@ -371,12 +372,12 @@ class UserKernel:
 
 
 def declared(operand: Declared) -> str:
-    """As it was written."""
+    """The declaration as it was written."""
     return f"{operand.dtype}[{', '.join(map(str, operand.sizes))}]"
 
 
 def is_plain(array: np.ndarray) -> bool:
-    """True if a kernel may have its memory as it is."""
+    """True if the kernel can use its memory directly."""
     return bool(array.flags.c_contiguous and array.flags.aligned and array.dtype.isnative)
 
 

@@ -30,10 +30,10 @@ _handler: list[logging.Handler] = []
 
 
 class LogListener(events.Listener):
-    """Hears of captures while a category is switched on."""
+    """Logs captures while a category is switched on."""
 
     def end(self, event: events.CaptureEvent) -> None:
-        if not logger("breaks").isEnabledFor(logging.INFO):  # else it has been told already
+        if not logger("breaks").isEnabledFor(logging.INFO):  # otherwise it has been logged already
             tell(event)
 
 
@@ -81,7 +81,7 @@ def from_environment(value: str) -> None:
 
 
 def tell(event: events.CaptureEvent) -> None:
-    """All that a capture gives to say."""
+    """Log everything about a capture."""
     job = event.job
     if event.recompiles is not None:
         logger("recompiles").info("%s recompiles: %s", job.title, event.recompiles)
@@ -102,7 +102,7 @@ def tell(event: events.CaptureEvent) -> None:
 
 
 def tell_breaks(job: Any) -> None:
-    """Each once for a function."""
+    """Log each break once per function."""
     if not logger("breaks").isEnabledFor(logging.INFO):
         return
     found = []
@@ -128,7 +128,7 @@ def tell_fusion(job: Any, program: Any) -> None:
 
 
 def where_from(info: dict[str, Any]) -> str:
-    """Where the kernels of a capture came from."""
+    """The origin of a capture's kernels: cache or compiler."""
     if info.get("reused"):
         return "this process had the program already"
     if info.get("from_cache"):

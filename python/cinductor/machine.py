@@ -56,8 +56,7 @@ class Device:
 
     @property
     def backends(self) -> dict[str, str | None]:
-        """The compilers for this device, each with the reason why it cannot be used; None: it can.
-        """
+        """The compilers for this device; each with the reason why it cannot be used, or None."""
         return {name: why for device, name, _, why in _core.backends() if device == self.name}
 
     def __eq__(self, other: object) -> bool:
@@ -100,8 +99,8 @@ class device:
 
 
 def split(device: Any) -> tuple[str, int]:
-    """Name and index of "cuda", "cuda:1" or a Device; of None, those in force. Raises ValueError for what is
-    no such text.
+    """Name and index in "cuda", "cuda:1" or a Device; for None, the current device. Raises ValueError for other
+    texts.
     """
     name, index = split_asked(IN_FORCE.get() or "cuda" if device is None else device)
     return name, index or 0
@@ -112,7 +111,7 @@ def split_asked(device: Any) -> tuple[str, int | None]:
     if is_a(device, Device):
         return device.name, device.index
     if not is_a(device, str):
-        return device, None  # the code that looks up the name refuses it
+        return device, None  # refused where the name is looked up
     name, colon, index = device.partition(":")
     if colon and not index.isdecimal():
         raise ValueError(f"device is {device!r}; wanted: a name, or a name and a number, 'cuda:1'")
@@ -149,13 +148,13 @@ def check_place(where: Device, numerics: str, asked: str | None = None, index: i
 
 
 def text(name: str, index: int) -> str:
-    """The text that `split` parses."""
+    """The form that `split` parses."""
     return f"{name}:{index}" if index else name
 
 
 def get_include() -> str:
     """See `cinductor.get_include`; a checkout's own headers where it is run from one."""
-    from pathlib import Path  # here: it takes longer to import than the rest of this
+    from pathlib import Path  # imported here because it takes longer than the rest of this module
 
     here = Path(__file__).parent
     installed = here / "include"
@@ -189,14 +188,14 @@ def devices(name: str | None = None) -> list[Device]:
 
 @functools.cache
 def open_beside(device: str) -> None:
-    """Has a device begin what its first use would wait for (a context), in a thread, once."""
+    """Start the initialisation of a device (a context) in a thread, once."""
     thread = threading.Thread(target=_core.device_open, args=(device,), name=f"cinductor opens {device}")
-    with contextlib.suppress(RuntimeError):  # without a thread the first use opens it
+    with contextlib.suppress(RuntimeError):  # if no thread can be started the first use opens it
         thread.start()
 
 
 def count(name: str) -> int:
-    """How many devices of that kind can be used."""
+    """The number of usable devices of that kind."""
     reasons = [why for device, _, _, why in _core.backends() if device == name]
     return _core.device_count(name) if any(why is None for why in reasons) else 0
 

@@ -15,10 +15,10 @@ import numpy as np
 
 from . import _core
 
-LITTLE = 2_048  # multiplications that the library's call alone takes longer than
-MUCH = 1 << 25  # in one matrix of the stack: from here on the library packs and shares out better
-LONG = 2_048  # steps: a panel of so many does not stay in cache
-ALIKE = 1.05  # times the library's seconds: what is fused with a product saves more than that
+LITTLE = 2_048  # multiplications; fewer take less time than a BLAS call
+MUCH = 1 << 25  # in one matrix of the batch; from here on BLAS is faster
+LONG = 2_048  # steps: a panel of this length does not stay in cache
+ALIKE = 1.05  # accepted ratio to BLAS, because fusing with the product saves more than that
 RUNS = 7
 
 _known: dict[tuple[object, ...], bool] = {}  # classes of shapes that were timed
@@ -27,9 +27,8 @@ _known: dict[tuple[object, ...], bool] = {}  # classes of shapes that were timed
 def are_quicker(
     dtype: str, count: int, rows: int, steps: int, columns: int, left: int, right: int
 ) -> bool:
-    """True if `count` products of rows×steps by steps×columns matrices are faster as our kernel.
-
-    dtype: "f32" or "f64"; left, right: the factor lies transposed in memory.
+    """True if `count` products of rows×steps by steps×columns matrices are faster with cinductor's kernel. dtype:
+    "f32" or "f64"; left, right: the factor is transposed in memory.
     """
     work = rows * steps * columns
     if work >= MUCH or steps >= LONG:
@@ -45,7 +44,7 @@ def are_quicker(
 
 
 def _text(dtype: str, left: int, right: int) -> str:
-    """The graph of a stack of products of any sizes."""
+    """The text of a graph for a batch of products of any size."""
     first = ("s0,s2,s1", "[0,2,1]") if left else ("s0,s1,s2", "")
     second = ("s0,s3,s2", "[0,2,1]") if right else ("s0,s2,s3", "")
     lines = [

@@ -27,8 +27,8 @@ def functions() -> dict[str, Any]:
 
 
 def implementations(name: str) -> dict[str, str | None]:
-    """By what the operation can be done: "numpy", and "DEVICE.BACKEND" for each backend, with why it cannot
-    be used here, or None. Raises AttributeError for a name that no operation has.
+    """The implementations of the operation: "numpy", and "DEVICE.BACKEND" for each backend, with the reason why it
+    cannot be used here, or None. Raises AttributeError for an unknown operation.
     """
     find(name)
     return {NUMPY: None, **{f"{device}.{backend}": why for device, backend, _, why in _core.backends()}}
@@ -42,7 +42,7 @@ def find(name: str) -> Any:
 
 
 def as_call(function: Any, name: str) -> Any:
-    """A function of Python's that calls it, under its name."""
+    """A Python function with the operation's name that calls it."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         return function(*args, **kwargs)
@@ -53,7 +53,7 @@ def as_call(function: Any, name: str) -> Any:
 
 @functools.cache
 def compiled(name: str, implementation: str) -> Any:
-    """The operation by one backend. Raises ValueError for a name that `implementations` has not."""
+    """The operation compiled for one backend. Raises ValueError for a name that `implementations` does not have."""
     known = implementations(name)
     if implementation not in known:
         raise ValueError(f"implementation is {implementation!r}; there are: {', '.join(known)}")
@@ -65,7 +65,7 @@ def compiled(name: str, implementation: str) -> Any:
 
 
 class Operation:
-    """One operation: called as NumPy's function is, with `implementation=` naming what does it."""
+    """One operation: called like NumPy's function, with `implementation=` to choose what computes it."""
 
     __slots__ = ("name",)
 
@@ -73,9 +73,10 @@ class Operation:
         self.name = name
 
     def __call__(self, *args: Any, out: Any = None, implementation: str | None = None, **kwargs: Any) -> Any:
-        """NumPy's arguments and result, arrays of a device included. out: an array that the result is
-        written into, also where NumPy's function has no such argument; it is what is returned. Raises what
-        NumPy raises, ValueError for an implementation that there is not.
+        r"""NumPy's arguments and result, also for device arrays.
+
+        out: an array for the result, which is returned; allowed even if NumPy's function has no such argument. Raises
+        what NumPy raises, and ValueError for an unknown implementation.
         """
         function = compiled(self.name, implementation) if implementation else by_default(self.name)
         if out is None:
@@ -91,7 +92,7 @@ class Operation:
 
 @functools.cache
 def by_default(name: str) -> Any:
-    """The operation where its arguments are: compiled for the host, or for the device that they are on."""
+    """The operation compiled for the device of its arguments, or for the host."""
     return compile(as_call(find(name), name))
 
 

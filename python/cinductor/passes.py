@@ -17,7 +17,7 @@ from .user_frame import wrong
 
 
 class Pass(NamedTuple):
-    """One pass. is_needed: it cannot be left out; is_added: it was registered; level: "graph", "loops" or "procs"."""
+    """One pass. is_needed: it cannot be skipped; is_added: it was registered; level: "graph" or "procs"."""
 
     name: str
     is_needed: bool
@@ -27,7 +27,7 @@ class Pass(NamedTuple):
 
 
 class PassEvent(NamedTuple):
-    """A pass has run. before, after: its level as text (`docs/ir.md`); seconds: what it has taken."""
+    """A pass has run. before, after: its level as text (`docs/ir.md`); seconds: its time."""
 
     name: str
     before: str
@@ -37,7 +37,7 @@ class PassEvent(NamedTuple):
 
     @property
     def has_changed(self) -> bool:
-        """True if it did anything."""
+        """True if it changed anything."""
         return self.before != self.after
 
 
@@ -52,12 +52,12 @@ def list_passes(level: str = "graph") -> list[Pass]:
 
 # --- observers ------------------------------------------------------------------------------------
 
-_observers: list[tuple[Callable[[PassEvent], object], str]] = []  # with the level that each looks at
-_before: list[str] = [""]  # what the next pass is given
+_observers: list[tuple[Callable[[PassEvent], object], str]] = []  # each with its level
+_before: list[str] = [""]  # the input of the next pass
 
 
 def tell(name: str, text: str, seconds: float) -> None:
-    """After a pass; name "": what all passes of a level begin with."""
+    """Called after a pass. name "": the input of the first pass of a level."""
     level = next((row[3] for row in _core.passes() if row[0] == name), "graph")
     event, _before[0] = PassEvent(name, _before[0], text, seconds, level), text
     for entry in list(_observers) if name else ():
@@ -102,6 +102,9 @@ def check(program: Any, inputs: tuple[Any, ...], options: dict[str, Any]) -> Non
     names = [row.name for row in list_passes() if not row.is_needed]
     left_out = set(options.get("skip_passes", "").replace(",", " ").split())
     names = [name for name in names if name not in left_out]
+    if options.get("device_arrays"):  # the interpreter is the host's
+        inputs = tuple(_core.device_numpy(v) if isinstance(v, np.ndarray) else v for v in inputs)
+        options = {**options, "device_arrays": False}
     before: Any = None
     for count in range(len(names) + 1):
         skipped = ",".join([*left_out, *names[count:]])
@@ -136,7 +139,7 @@ def defined(graph: Graph) -> None:
 
 
 def copy_of(value: Any) -> Any:
-    """A copy of an input that is in memory as it does."""
+    """A copy of an input with the same layout."""
     if not isinstance(value, np.ndarray) or value.size == 0:
         return value
     steps = [(n - 1) * s for n, s in zip(value.shape, value.strides, strict=True)]
@@ -148,7 +151,7 @@ def copy_of(value: Any) -> Any:
 
 
 def difference(before: Any, after: Any) -> str | None:
-    """In what two outcomes differ."""
+    """The difference between two outcomes."""
     if isinstance(before, str) or isinstance(after, str):
         return None if before == after else f"{after} instead of {before}"
     for number, (a, b) in enumerate(zip(after, before, strict=True)):

@@ -15,7 +15,7 @@ from .report.programs import ProgramTexts
 
 
 class Span(NamedTuple):
-    """Something that ran: nanoseconds of time.perf_counter_ns. number, letter: of a kernel or library call."""
+    """Something that ran, in nanoseconds of time.perf_counter_ns. number, letter: of a kernel or library call."""
 
     program: int
     letter: str
@@ -36,8 +36,8 @@ class ProfileRow(NamedTuple):
 
 
 class KernelProfile(events.Listener):
-    """See `cinductor.profile`. rows: a ProfileRow for each, the longest first; compiling: functions and the
-    seconds that their captures took.
+    """See `cinductor.profile`. rows: a ProfileRow for each, the longest first; compiling: functions with the seconds
+    of their captures.
     """
 
     def __init__(self) -> None:
@@ -67,7 +67,7 @@ class KernelProfile(events.Listener):
         self.programs.clear()
 
     def watch_function(self, compiled: Any) -> None:
-        """All that it runs from now on."""
+        """Observe all programs that the function runs from now on."""
         job = compiled._cinductor_job
         plan = job.plan
         for specialization in compiled.specializations:
@@ -76,7 +76,7 @@ class KernelProfile(events.Listener):
             self.watch_function(piece)
 
     def watch(self, name: str, program: Any) -> None:
-        number = id(program)  # alive as long as it is in programs
+        number = id(program)  # unique while it is in programs
         if program is None or number in self.programs:
             return
 
@@ -87,7 +87,7 @@ class KernelProfile(events.Listener):
             self.programs[number] = name, program
 
     def end(self, event: events.CaptureEvent) -> None:
-        """A capture: its time, and what it has made is watched from now on."""
+        """A capture has ended: record its time, and observe its programs."""
         job, outcome = event.job, event.job.last
         self.captures.append((job.title, event.began, event.ended, threading.get_ident()))
         if outcome is not None and outcome.specialization is not None:
@@ -144,7 +144,7 @@ class KernelProfile(events.Listener):
     __repr__ = __str__
 
     def trace(self) -> dict[str, Any]:
-        """The profile for chrome://tracing and Perfetto: a dict to be written as JSON."""
+        """The profile for chrome://tracing and Perfetto, as a dict to be written as JSON."""
         made = []
         for span in self.spans:
             name, lines = self.names.get(span[:3], (f"{span.letter}{span.number}", ""))
@@ -155,7 +155,7 @@ class KernelProfile(events.Listener):
         return {"traceEvents": made, "displayTimeUnit": "ns"}
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the trace to a file. Raises OSError where that cannot be written."""
+        """Write the trace to a file. Raises OSError if that fails."""
         with open(path, "w", encoding="utf-8") as file:
             json.dump(self.trace(), file)
 

@@ -9,17 +9,17 @@ import threading
 import time
 from typing import Any
 
-PATIENCE = 0.5  # seconds before there is a line
+PATIENCE = 0.5  # seconds before a line is shown
 PACE = 0.2
 
 
 class ProgressLine:
-    """Of one capture: a thread that waits, and then writes."""
+    """The line of one capture: a thread that waits, then writes."""
 
     def __init__(self, job: Any) -> None:
         self.job, self.began, self.width, self.is_shown = job, time.perf_counter(), 0, False
         self.done, self.stream = threading.Event(), sys.stderr
-        self.cell: Any = None  # of a notebook, an output of its own
+        self.cell: Any = None  # in a notebook, its own output
         self.thread = threading.Thread(target=self.run, name="cinductor progress", daemon=True)
         self.thread.start()
 
@@ -38,7 +38,7 @@ class ProgressLine:
                 return
 
     def write(self, text: str) -> None:
-        """The line in the place of the one before."""
+        """Replace the previous line."""
         if self.cell is not None:
             self.cell.update({"text/plain": text}, raw=True)
             return
@@ -51,7 +51,7 @@ class ProgressLine:
 
     def stop(self) -> None:
         self.done.set()
-        self.thread.join(1)  # or somebody has stopped the terminal
+        self.thread.join(1)  # or the terminal is stopped
         if self.is_shown:
             self.write("")
 

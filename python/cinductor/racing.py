@@ -23,11 +23,11 @@ from .saved import stamp
 if TYPE_CHECKING:
     from .job import Job
 
-OWN = "default"  # the name of a program's own plan
+OWN = "default"  # the name of the default plan
 MOST = 8  # alternatives of one program that are built
-MOST_PLANNED = 64  # that are looked at
-MOST_HELD, LITTLE = 2, 1 << 20  # times what the default plan holds; bytes that count for nothing
-MOST_SECONDS = 30.0  # of planning and building, after which no other one is begun
+MOST_PLANNED = 64  # alternatives that are planned
+MOST_HELD, LITTLE = 2, 1 << 20  # memory relative to the default plan; bytes that are always allowed
+MOST_SECONDS = 30.0  # seconds for planning and building, after which no other build is started
 KINDS = {
     option: frozenset(kinds.split())
     for option, kinds in zip(RACED, ("kernel fusion program", "fusion", "kernel"), strict=True)
@@ -35,16 +35,19 @@ KINDS = {
 
 
 class Plan(NamedTuple):
-    """One plan of a race: what differs from the program's own ("default"), and why it takes no part, or None."""
+    """One plan of a trial: its differences from the default plan ("default"), and the reason why it takes no part, or
+    None.
+    """
 
     name: str
     why: str | None
 
 
 class SizeClass(NamedTuple):
-    """A race among calls of a class of sizes. number: their arrays have from 8**number elements on, 0 where
-    sizes are numbers; winner: a plan's name, or None while it is not known; calls; times: by plan the calls
-    that were timed and their median in seconds.
+    r"""The trial for one size class.
+
+    number: the arrays of its calls have 8**number or more elements, 0 for constant sizes; winner: the name of a plan,
+    or None while undecided; calls; times: for each plan the number of timed calls and their median in seconds.
     """
 
     number: int
@@ -63,7 +66,7 @@ class PlanRace(NamedTuple):
         return "\n".join(self.lines())
 
     def lines(self) -> list[str]:
-        """A line for each class of sizes and for each plan in it, then those that take no part."""
+        """A line for each size class and for each plan in it, then the plans that take no part."""
         found = []
         for heat in self.classes:
             sizes = f"from {8**heat.number} elements on, " if heat.number else ""
@@ -89,24 +92,24 @@ def race_of(specialization: Any) -> PlanRace | None:
 
 
 def lines_of(job: Job, specializations: Any) -> list[str]:
-    """What is known of the races of a function's programs, the one used last first; why there is none where one
-    was asked for.
+    """The trials of a function's programs, the most recently used first; the reason if there is none where one was
+    requested.
     """
     races = [race_of(s) for s in specializations]
     found = [line for race in races if race is not None for line in race.lines()]
     return found or ([job.unraced] if job.unraced else [])
 
 
-# --- what is raced --------------------------------------------------------------------------------
+# --- which programs are timed ---------------------------------------------------------------------
 
 
 def kinds_of(options: dict[str, Any]) -> frozenset[str]:
-    """The kinds of alternatives that options ask for."""
+    """The kinds of alternatives that the options request."""
     return frozenset().union(*(kinds for name, kinds in KINDS.items() if options[name]))
 
 
 def enter(job: Job, specialization: Any) -> None:
-    """Has a specialisation raced where the function's options say so."""
+    """Start a trial for a specialisation if the function's options request it."""
     if job.is_for_show or not kinds_of(job.options()):
         return
     program = specialization.program
@@ -118,7 +121,7 @@ def enter(job: Job, specialization: Any) -> None:
 
 
 def why_not(program: Any) -> str | None:
-    """Why a program has no race, or None."""
+    """The reason why a program's plans are not timed, or None."""
     if program is None:
         return "nothing is computed"
     if program.backend != "cpu:c":
@@ -129,12 +132,12 @@ def why_not(program: Any) -> str | None:
 
 
 def ask(job: Job, specialization: Any) -> None:
-    """In the first call: somebody shall look for alternatives, beside it."""
+    """Called in the first call: queues the search for alternatives on another thread."""
     beside.add(partial(prepare, job, specialization))
 
 
 def fixed_of(job: Job) -> frozenset[str]:
-    """Options and thresholds that the user has set: these are no question."""
+    """Options and thresholds that the user has set; they are not varied."""
     given = job.options()
     names = {n for n, value in given.items() if value != OPTIONS[n].default}
     choices = (part.partition("=")[0] for part in given["choices"].replace(",", " ").split())
@@ -142,7 +145,7 @@ def fixed_of(job: Job) -> frozenset[str]:
 
 
 def changed(options: dict[str, Any], name: str, value: str) -> dict[str, Any]:
-    """Options in which one, or a threshold, is another."""
+    """The options with one option or threshold changed."""
     if name not in options:
         choices = ", ".join(filter(None, (options["choices"], f"{name}={value}")))
         return {**options, "choices": choices}
@@ -151,7 +154,7 @@ def changed(options: dict[str, Any], name: str, value: str) -> dict[str, Any]:
 
 
 def prepare(job: Job, specialization: Any) -> None:
-    """Plans and builds the alternatives of a program, and begins their race."""
+    """Plan and build the alternatives of a program, and begin the trial."""
     program = specialization.program
     options = dict(program.option_values)
     digest, rows, held = _core.plan(program, options)
@@ -168,9 +171,9 @@ def prepare(job: Job, specialization: Any) -> None:
 def built(
     job: Job, program: Any, options: dict[str, Any], digest: str, held: int, wanted: list[Any]
 ) -> list[Any]:
-    """Name, program and None, or None and why, of each alternative that is another plan."""
+    """(name, program, None) or (name, None, reason) for each alternative whose plan differs."""
     last, seen = time.monotonic() + MOST_SECONDS, {digest}
-    most = max(LITTLE, held if program.writes else MOST_HELD * held)  # who has written cannot restart
+    most = max(LITTLE, held if program.writes else MOST_HELD * held)  # a call that has written cannot restart
     found: list[tuple[str, Any, str | None]] = []
     for name, value in wanted[:MOST_PLANNED]:
         if sum(row[2] is None for row in found) == MOST or time.monotonic() > last or beside.is_ending:
@@ -193,16 +196,16 @@ def built(
     return found
 
 
-# --- what is kept ---------------------------------------------------------------------------------
+# --- winners on disk ------------------------------------------------------------------------------
 
 
 def decided(job: Job, key: str | None, specialization: Any, number: int) -> None:
-    """A race is over, in the call that decided it."""
+    """Called in the call that has decided a trial."""
     beside.add(partial(keep, job, specialization, key))
 
 
 def keep(job: Job, specialization: Any, key: str | None) -> None:
-    """Writes down who has won."""
+    """Store the winner."""
     race = race_of(specialization)
     assert race is not None
     winners = {heat.number: heat.winner for heat in race.classes if heat.winner is not None}
@@ -213,7 +216,7 @@ def keep(job: Job, specialization: Any, key: str | None) -> None:
 
 
 def read(key: str | None) -> dict[int, str]:
-    """The earlier winners, by size class."""
+    """The stored winners, by size class."""
     text = None if key is None else _core.read_call(key)
     parts = (line.split() for line in (text or "").splitlines())
     return {int(p[0]): p[1] for p in parts if len(p) == 2 and p[0].isascii() and p[0].isdecimal()}
@@ -223,7 +226,7 @@ _machine: list[str] = []
 
 
 def machine() -> str:
-    """Everything besides the program that a time depends on: the package, NumPy, the CPUs."""
+    """Everything besides the program on which a time depends: the package, NumPy, the CPUs."""
     if not _machine:
         try:
             with open("/proc/cpuinfo") as file:
@@ -235,12 +238,12 @@ def machine() -> str:
 
 
 def key_of(digest: str, wanted: list[Any]) -> str:
-    """Where the winners among some alternatives of a plan are kept."""
+    """The key of the winners among these alternatives of a plan."""
     return str(_core.sha256(f"race {machine()} {digest} {wanted!r}".encode()))
 
 
 def log(job: Job, text: str) -> None:
-    """A line of the log of races, where somebody listens."""
+    """Log a line about autotuning, if there is a listener."""
     say(f"{job.name}: {text}")
 
 

@@ -19,7 +19,7 @@ from .kernels import UserKernel
 from .user_frame import wrong
 
 NAME = re.compile(r"[A-Za-z_][\w.-]*")
-TABLE: dict[str, Registration] = {}  # in the order in which they were registered
+TABLE: dict[str, Registration] = {}  # in the order of registration
 
 
 class Registration:
@@ -29,7 +29,7 @@ class Registration:
     def __init__(self, kind: str, name: str, version: str, after: str, parts: tuple[Any, ...]) -> None:
         self.kind, self.name, self.version = kind, name, version
         self.after, self.parts = after, parts
-        self.is_on = True  # off: `bisect` looks whether it is to blame
+        self.is_on = True  # off while `bisect` tests whether it is the cause
 
     def __repr__(self) -> str:
         return f"<{self.kind} {self.name!r}, version {self.version}>"
@@ -41,8 +41,7 @@ class Registration:
         self.remove()
 
     def remove(self) -> None:
-        """Forgets it, and what was compiled with it. Raises ValueError while another pass runs
-        after it."""
+        """Remove it and the programs compiled with it. Raises ValueError while another pass runs after it."""
         if TABLE.get(self.name) is not self:
             return
         behind = [other.name for other in TABLE.values() if other.after == self.name]
@@ -60,7 +59,7 @@ def names() -> list[str]:
 
 
 def put_in_force() -> None:
-    """Tells the compiler what is registered; what was compiled with anything else is forgotten."""
+    """Pass the registrations to the compiler, and drop programs compiled with others."""
     rows = [row for row in TABLE.values() if row.kind != "lowering"]
     key = ";".join(f"{row.name}@{row.version}" for row in TABLE.values())
     _core.set_passes(tuple((row.name, row.after, *row.parts) for row in rows), key)
@@ -75,7 +74,7 @@ def enter(row: Registration) -> Registration:
     if row.name in TABLE or any(row.name == name for name, *_ in _core.passes()):
         raise ValueError(f"there is something called {row.name!r} already")
     if row.kind != "lowering":
-        late = [*own[own.index("wrap") :], *names()]  # before, ints of Python's are not what they seem
+        late = [*own[own.index("wrap") :], *names()]  # earlier passes could see Python ints before their overflow is handled
         if row.after not in late:
             raise ValueError(f"after is {row.after!r}; allowed: {', '.join(map(repr, late))}")
     TABLE[row.name] = row
@@ -102,7 +101,7 @@ def version_of(fn: Any, version: str | None) -> str:
 
 
 def add_code(digest: Any, code: types.CodeType) -> None:
-    """The code of a function and of those inside of it."""
+    """Hash the code of a function and of its inner functions."""
     digest.update(code.co_code + repr((code.co_names, code.co_varnames)).encode())
     for value in code.co_consts:
         if isinstance(value, types.CodeType):

@@ -18,7 +18,7 @@ ALL_KERNELS = 1_000_000_000
 
 
 def graphs_of(text: str) -> list[str]:
-    """The graphs in a text, with the symbols that are before them."""
+    """The graphs in a text, each with the symbols declared before it."""
     found: list[str] = []
     symbols = ""
     for line in text.splitlines(keepends=True):
@@ -33,7 +33,7 @@ def graphs_of(text: str) -> list[str]:
 
 
 def inputs_of(graph: str, seed: int) -> list[Any]:
-    """Arrays and numbers that the graph takes: floats from 0.5 to 1.5, ints and bools of 0 and 1."""
+    """Generated arrays and numbers for the graph: floats from 0.5 to 1.5, ints and bools of 0 and 1."""
     rng = np.random.default_rng(seed)
     made = []
     for kind, dtype, shape, strides in _core.graph_inputs(graph):
@@ -49,7 +49,7 @@ def inputs_of(graph: str, seed: int) -> list[Any]:
 
 
 def level_of(path: str) -> str:
-    """The level of a trace's file. Raises ValueError where its name says none."""
+    """The level of a trace's file. Raises ValueError for other names."""
     found = re.search(r"(?:^|[.])(loops|kernels|procs)\.txt$|(?:^|[.])(source)\.c$", os.path.basename(path))
     if found is None:
         raise ValueError("a file's name says its level: loops.txt, kernels.txt, procs.txt or source.c")
@@ -66,13 +66,11 @@ def run(
     options: dict[str, Any] | None = None,
     calls: str = "",
 ) -> list[str]:
-    """Runs each graph in a text on inputs that are made up, and tells of its results, a line for
-    each.
+    r"""Run each graph in a text on generated inputs, and describe its results, a line for each.
 
-    backend: of the CPU, as in `compile`. level, given: a text that is in for what the one graph
-    becomes at that level; kernels and procs are the interpreter's, which checks what they do,
-    but for backend="c". calls: what library calls call, as a trace has it. Raises ValueError
-    where there is no graph, and what the graph raises.
+    backend: of the CPU, as in `compile`. level, given: a text that replaces that level of the single graph; kernels
+    and procs are run by the checking interpreter, except with backend="c". calls: the callees of library calls, as in
+    a trace. Raises ValueError if there is no graph, and exceptions of the graph.
     """
     if calls:
         make_known(calls)
@@ -110,8 +108,8 @@ def read(path: str) -> str:
 
 
 def wrapper_names(path: str, options: dict[str, Any], calls: str = "") -> tuple[dict[str, Any], list[Any]]:
-    """What a printed wrapper calls, of the graph in a file, and inputs for it that are made up; calls: the
-    file with what its library calls call, where there is one.
+    """The names that a printed wrapper uses, for the graph in a file, and generated inputs; calls: the file with the
+    callees of library calls, if there is one.
     """
     graph = read(path)
     if calls:
@@ -121,7 +119,7 @@ def wrapper_names(path: str, options: dict[str, Any], calls: str = "") -> tuple[
 
 
 def described(value: Any) -> str:
-    """A result: dtype, shape, and its first elements."""
+    """The description of a result: dtype, shape, and its first elements."""
     array = np.asarray(value)
     shown = ", ".join(map(repr, array.ravel()[:MOST_SHOWN].tolist()))
     more = ", ..." if array.size > MOST_SHOWN else ""
@@ -132,9 +130,10 @@ C_TYPES = {"f": "float", "d": "double"}
 
 
 def main_of(graph: str, program: str, results: int, first: str = "") -> str:
-    """A C file with a main that calls the program of program.c, on memory that is filled as the inputs'
-    dtypes allow, and prints the first bytes of each result. program: its text, which begins with the
-    command that compiles it; first: what the files' names begin with.
+    r"""A C file with a main function that calls the program of program.c on generated inputs and prints the first
+    bytes of each result.
+
+    program: its text, whose first line is the compile command; first: the prefix of the file names.
     """
     command = program.partition("\n")[0].replace(" -shared -nostdlib", "")
     lines = [

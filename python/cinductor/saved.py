@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 
 Traced = _core.Traced
 
-MOST_CALLS = 8  # of one function
-MOST_TEXT = 1 << 22  # characters of one call
-BETWEEN = "\n\n"  # two calls of a file; no line of a call is empty
+MOST_CALLS = 8  # calls per function
+MOST_TEXT = 1 << 22  # characters per call
+BETWEEN = "\n\n"  # separates two calls of a file; no line of a call is empty
 
-# --- which function, under which settings ---------------------------------------------------------
+# --- the key: function and settings ---------------------------------------------------------------
 
 _stamp: list[str] = []
 
@@ -70,7 +70,9 @@ def files_in(folder: str) -> list[str]:
 
 
 def key_of(job: Job, bound: tuple[Any, ...] = ()) -> str | None:
-    """Where calls of a function are kept; None where they, or one with these arguments, are not."""
+    """The key under which calls of a function are stored; None if they, or a call with these arguments, are not
+    saved.
+    """
     fn, settings = job.fn, job.settings
     is_plain = type(fn) is types.FunctionType and job.owner is None and not job.is_for_show
     is_wanted = job.option("saved_calls") and job.option("cache")
@@ -79,7 +81,7 @@ def key_of(job: Job, bound: tuple[Any, ...] = ()) -> str | None:
     if job.profile.marks or dynamic.may_be_marked(bound) or is_customised():
         return None
     backend = backend_of(job)
-    if not is_built_in(backend):  # what one from outside asks for may change under its name
+    if not is_built_in(backend):  # a device from outside may change under its name
         return None
     how = (backend, job.devices, settings["dynamic"], settings["fullgraph"], sorted(job.options().items()))
     text = f"{stamp()} {fn.__module__}:{fn.__qualname__} {digest_of(fn.__code__)} {how!r}"
@@ -87,20 +89,19 @@ def key_of(job: Job, bound: tuple[Any, ...] = ()) -> str | None:
 
 
 def backend_of(job: Job) -> str:
-    """Device and backend that its programs are for, as programs name them."""
+    """Device and backend of the function's programs, in the spelling of programs."""
     device = job.settings["device"] or "cpu"
-    own = [backend for name, backend, _ in _core.backend_names() if name == device]
+    own = [backend for name, backend, *_ in _core.backend_names() if name == device]
     return f"{device}:{job.settings['backend'] or ''.join(own[:1])}"
 
 
 def is_built_in(backend: str) -> bool:
     """True if it came with the package."""
-    return backend in [f"{device}:{name}" for device, name, is_ours in _core.backend_names() if is_ours]
+    return backend in [f"{device}:{name}" for device, name, is_ours, _ in _core.backend_names() if is_ours]
 
 
 def is_customised() -> bool:
-    """True if thresholds, passes or templates of the user's are in force, of which a key knows
-    nothing."""
+    """True if the user has set thresholds, passes or templates, which are not part of the key."""
     heuristics, passes = sys.modules.get("cinductor.heuristics"), sys.modules.get("cinductor.registering")
     return bool(getattr(heuristics, "registered", None) or getattr(passes, "TABLE", None))
 
@@ -115,7 +116,7 @@ def is_there(job: Job) -> bool:
 
 
 def save(job: Job, bound: tuple[Any, ...], specialization: Any, stage: Stage) -> None:
-    """Keeps the specialisation that a stage has made, where another process can make it again."""
+    """Save the specialisation that a stage has made, if another process can rebuild it."""
     key = None if job.profile.marks else job.saved_under
     parts = None if key is None else specialization.saved
     if key is None or parts is None or specialization.program is None:
@@ -138,23 +139,24 @@ def save(job: Job, bound: tuple[Any, ...], specialization: Any, stage: Stage) ->
 
 
 def calls_under(key: str) -> list[str]:
-    """The calls kept, the latest first."""
+    """The saved calls, the latest first."""
     text = _core.read_call(key)
     return [] if text is None else text.split(BETWEEN)
 
 
 def recall(job: Job, compiled: Any, bound: tuple[Any, ...], is_first: bool = True) -> bool:
-    """True if a saved call is like this one: then the function has its specialisation. is_first:
-    none is looked for after the first capture; what that one gives is kept under the same key."""
+    """True if a saved call matches this one; the function then has its specialisation. is_first: calls are only
+    looked up before the first capture, whose result is saved under the same key.
+    """
     key = job.saved_under = key_of(job, bound)
     for text in () if key is None or not is_first else calls_under(key):
-        if text in job.recalled:  # its guards held, and then did not: whoever asks again is captured
+        if text in job.recalled:  # its guards held once and then failed, so it is captured
             continue
         try:
             found = CallReader(job.fn, bound, text)
             specialization = made_again(job, found, bound)
         except (NotSaved, *UNREADABLE, _core.Error):
-            continue  # capture finds out what there is to say
+            continue  # capture reports the problem
         if specialization is None or (job.was_plain and specialization.is_inexact):
             continue
         job.profile.history.append({(name, axis): size for name, axis, size in found.sizes})
@@ -165,7 +167,7 @@ def recall(job: Job, compiled: Any, bound: tuple[Any, ...], is_first: bool = Tru
 
 
 def made_again(job: Job, found: CallReader, bound: tuple[Any, ...]) -> Any:
-    """The specialisation of a call that was read; None where its guards do not hold for these arguments."""
+    """Rebuild the specialisation of a saved call; None if its guards fail for these arguments."""
     tracer = _core.Tracer(
         job.name,
         options=job.options(),
@@ -184,8 +186,8 @@ def made_again(job: Job, found: CallReader, bound: tuple[Any, ...]) -> Any:
 
 
 def with_sizes(check: tuple[Any, ...], of: Callable[[Any], Any], kind: type) -> tuple[Any, ...]:
-    """A check whose sizes of that kind, traced or texts, are the others."""
-    word = check[1] if type(check[0]) is int else None  # after a source
+    """A check in which sizes of the one kind, traced or texts, are replaced by the other."""
+    word = check[1] if type(check[0]) is int else None  # after the source
     if word == "size":
         return (*check[:2], of(check[2]))
     if word != "array":

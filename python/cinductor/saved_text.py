@@ -32,32 +32,30 @@ from . import _core
 from .class_lookup import is_a
 from .user_frame import PACKAGE
 
-UNKNOWN = object()  # the value of a source that only the call knows
+UNKNOWN = object()  # the value of a source that only a call has
 DEFAULTS = ("__defaults__", "__kwdefaults__")
 KEPT_SOURCES = ("arg", "global", "cell", "attr", "item", "const", "address")
 SINGLES: dict[str, Any] = {"N": None, "T": True, "F": False, "E": ..., "M": _core.MISSING, "V": np._NoValue}
 LETTERS = {id(value): letter for letter, value in SINGLES.items()}
 NUMPYS = os.path.dirname(np.__file__) + os.sep
-# Beside classes, what may go by the name of the place where it stands.
+# Objects besides classes that may be referred to by module and name.
 NAMED = (types.FunctionType, types.BuiltinFunctionType, np.ufunc, type(np.sum))
-IN_PYTHON = 1 << 9  # the flag of classes that are written in Python
-CLOSURES = "cinductor.numpy."  # modules whose functions are known again with what they were made with
+IN_PYTHON = 1 << 9  # the flag of classes written in Python
+CLOSURES = "cinductor.numpy."  # modules whose closures can be saved, with the values of their cells
 LOCALS = "<locals>."
 # Exceptions raised when a malformed line is read.
 UNREADABLE = (StopIteration, ValueError, TypeError, LookupError, AttributeError, OverflowError)
 
 
 class NotSaved(Exception):
-    """The call stays in its process; or a saved one is for another process than this."""
+    """The call is not saved, or a saved one does not fit this process."""
 
 
 # --- names for objects ----------------------------------------------------------------------------
 
 
 def value_of(source: tuple[Any, ...], values: list[Any], bound: tuple[Any, ...]) -> Any:
-    """The value of a source here, where it takes no code of the user's to know it; values: of those
-    before it.
-    """
+    """The value of a source in this process, if that runs no code of the user; values: of earlier sources."""
     kind, *parts = source
     if kind == "arg":
         return bound[parts[0]]
@@ -83,7 +81,7 @@ def value_of(source: tuple[Any, ...], values: list[Any], bound: tuple[Any, ...])
 
 
 def module_at(name: Any) -> Any:
-    """A module that is there, or one of NumPy's own, which it loads when they are first asked for."""
+    """An imported module, or one of NumPy's own, which NumPy imports on demand."""
     if type(name) is not str:
         return None
     if name.startswith("numpy.") and name not in sys.modules and "._" not in name:
@@ -95,7 +93,7 @@ def module_at(name: Any) -> Any:
 
 
 def namespace(name: Any) -> dict[str, Any] | None:
-    """The names of a module that is there."""
+    """The names of an imported module."""
     module = module_at(name)
     return None if module is None else vars(module)
 
@@ -109,14 +107,14 @@ def find(module: Any, name: Any) -> Any:
 
 
 def where_it_stands(value: Any, is_original: Callable[[str, Any], bool]) -> str | None:
-    """Module and name of an object, where one may go by that; None where there is none."""
+    """Module and name of an object, if it may be referred to by these; else None."""
     if type(value) not in NAMED and not is_a(value, type):
-        return None  # what would be asked for its name might be code of the user's
+        return None  # reading its name might run code of the user
     name = getattr(value, "__qualname__", None) or getattr(value, "__name__", None)
     for module in (getattr(value, "__module__", None), "numpy", "builtins"):
         if type(module) is not str or type(name) is not str or module not in sys.modules:
             continue
-        # Of capture nothing is named, which would have to be imported.
+        # Objects of capture are never saved, because that would import it.
         if module.startswith("cinductor.capture") or not is_original(module, value):
             continue
         if find(module, name) is value:
@@ -125,14 +123,15 @@ def where_it_stands(value: Any, is_original: Callable[[str, Any], bool]) -> str 
 
 
 def found_at(place: str, is_it: Callable[[str, Any], bool]) -> Any:
-    """The object at this place if it still has that name; else None."""
+    """The object with this module and name, if it is still the same; else None."""
     found = find(*place.split())
     return found if where_it_stands(found, is_it) == place else None
 
 
 def where_it_is_inside(value: Any) -> str | None:
-    """Module and name of a function of NumPy's that stands after the one of that name, which asks
-    for `__array_function__` first."""
+    """Module and name of NumPy's implementation behind the function of that name, which dispatches by
+    `__array_function__`.
+    """
     if type(value) is not types.FunctionType or type(value.__module__) is not str:
         return None
     outer = find(value.__module__, value.__qualname__)
@@ -140,7 +139,7 @@ def where_it_is_inside(value: Any) -> str | None:
 
 
 def place_of_closure(value: Any) -> str | None:
-    """Module, path and line of a function's code, where that says what it is but for its cells."""
+    """Module, path and line of a closure's code, if these identify it except for its cells."""
     if type(value) is not types.FunctionType or value.__defaults__ or value.__kwdefaults__:
         return None
     module, code = str(value.__module__), value.__code__
@@ -167,8 +166,7 @@ def code_at(place: str) -> types.CodeType | None:
 
 
 def is_original(module: str, value: Any) -> bool:
-    """True if it is what Python, NumPy or this package have made: no other object has its class,
-    its names and its file."""
+    """True if it is an object that Python, NumPy or this package has made, with its original class, name and file."""
     package = module.partition(".")[0]
     value = getattr(value, "_implementation", value) if package == "numpy" else value
     cls = type(value)
@@ -181,7 +179,7 @@ def is_original(module: str, value: Any) -> bool:
 
 
 def is_users(module: str, value: Any) -> bool:
-    """True if it is a function, of which a check compares the code."""
+    """True for a function whose code a check compares."""
     return type(value) is types.FunctionType
 
 
@@ -189,7 +187,7 @@ def is_users(module: str, value: Any) -> bool:
 
 
 def digest_of(code: types.CodeType) -> str:
-    """All of a code object: what it does, and its lines."""
+    """A hash of a code object with its constants and lines."""
     parts: list[str] = []
     add_code(parts, code)
     return _core.sha256("\n".join(parts).encode("utf-8", "surrogatepass"))
@@ -203,27 +201,27 @@ def add_code(parts: list[str], code: types.CodeType) -> None:
     for constant in code.co_consts:
         if type(constant) is types.CodeType:
             add_code(parts, constant)
-        elif type(constant) is frozenset:  # their order differs from process to process
+        elif type(constant) is frozenset:  # the order of a frozenset differs between processes
             parts.append(f"frozenset {sorted(map(repr, constant))}")
         else:
             parts.append(repr(constant))
 
 
-# --- a call as lines ------------------------------------------------------------------------------
+# --- a call as lines of text ----------------------------------------------------------------------
 
 
 class LineWriter:
-    """Values, written down; fn: whose they are. Raises NotSaved."""
+    """Writes values as lines; fn: the compiled function. Raises NotSaved."""
 
     def __init__(self, fn: Any) -> None:
         self.fn = fn
         self.lines: list[str] = []
         self.sources: list[tuple[Any, ...]] = []
-        self.values: list[Any] = []  # what the sources find
-        self.known: set[int] = set()  # functions whose code a check compares, by their ids
+        self.values: list[Any] = []  # values of the sources
+        self.known: set[int] = set()  # ids of functions whose code a check compares
 
     def put(self, *values: Any) -> None:
-        """The lines of values: a letter and what it says, then those of its items."""
+        """Append the lines of values: a letter and a value, then the lines of the items."""
         left, lines = [*reversed(values)], self.lines
         while left:
             value = left.pop()
@@ -232,7 +230,7 @@ class LineWriter:
                 lines.append(single)
             elif cls is int:
                 lines.append(f"i{value}")
-            elif cls in (float, complex):  # bit by bit: a NaN has some of its own
+            elif cls in (float, complex):  # by their bits: a NaN has a payload
                 lines.append(f"f{np.array(value).dtype.str} {np.array(value).tobytes().hex()}")
             elif cls is str:
                 lines.append("s" + value.replace("\\", "\\\\").replace("\n", "\\n"))
@@ -278,14 +276,14 @@ class LineWriter:
         """A function that one of this package has made: where its code is, and what it was made with."""
         cells = [cell.cell_contents for cell in value.__closure__ or ()]
         outside, self.lines = self.lines, [f"C{place} {len(cells)}"]
-        for held in cells:  # keywords are a dict, which is nobody's but the function's
+        for held in cells:  # the dict of keywords belongs to the function
             is_dict = type(held) is dict
             self.put(is_dict, [*held.keys(), *held.values()] if is_dict else held)
         own, self.lines = self.lines, outside
         return "\n".join(own)
 
     def number_of_cell(self, value: types.CellType) -> int:
-        """Which of the function's own it is."""
+        """The index of a cell among the function's own."""
         for number, cell in enumerate(self.fn.__closure__ or ()):
             if cell is value:
                 return number
@@ -300,7 +298,7 @@ class LineWriter:
 
 
 class CallWriter(LineWriter):
-    """One call, written down. Raises NotSaved."""
+    """Writes one call. Raises NotSaved."""
 
     def __init__(self, fn: types.FunctionType, bound: tuple[Any, ...], parts: tuple[Any, ...]) -> None:
         super().__init__(fn)
@@ -318,7 +316,7 @@ CODED = ("body", "function")  # checks of a function's code
 
 
 def with_digest(check: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Such a check with the digest of the code in place of the code, and defaults as tuples."""
+    """The check with the digest of the code in place of the code, and defaults as tuples."""
     if check[1] == "function":
         return (*check[:2], digest_of(check[2]), *check[3:])
     code, defaults, named = check[2]
@@ -330,14 +328,14 @@ def as_tuple(named: dict[str, Any] | None) -> tuple[Any, ...] | None:
 
 
 class LineReader:
-    """Values, read. Raises NotSaved where something is not what it was, or is not there."""
+    """Reads values. Raises NotSaved if something is missing or has changed."""
 
     def __init__(self, fn: Any, text: str) -> None:
         self.fn, self.lines = fn, iter(text.split("\n"))
         self.values: list[Any] = []
 
     def take(self) -> Any:
-        """The next value."""
+        """Read the next value."""
         line = next(self.lines)
         letter, text = line[0], line[1:]
         if letter in SINGLES:
@@ -351,7 +349,7 @@ class LineReader:
         return found
 
     def closure(self, text: str) -> Any:
-        """A function of this package with its cells."""
+        """Make a closure of this package with its cells."""
         place, _, count = text.rpartition(" ")
         code = code_at(place)
         if code is None or len(code.co_freevars) != int(count):
@@ -366,7 +364,7 @@ class LineReader:
 
 
 class CallReader(LineReader):
-    """One call, read."""
+    """Reads one call."""
 
     def __init__(self, fn: types.FunctionType, bound: tuple[Any, ...], text: str) -> None:
         super().__init__(fn, text)
@@ -379,9 +377,7 @@ class CallReader(LineReader):
         self.parts = (sources, checks, inputs, pieces, graph, relations)
 
     def with_own(self, check: tuple[Any, ...]) -> tuple[Any, ...]:
-        """A check with the code of the function that is there now, which must be what it was, or with the
-        number or text itself.
-        """
+        """The check with the function's current code, which must be unchanged, or with the current number or text."""
         if check[0] == "names" and type(check[1]) is dict:
             return (*check[:2], tuple(own_items(check[1], check[2])))
         if check[1] == "is" and are_same(check[2], self.values[check[0]]):
@@ -419,7 +415,7 @@ READERS: dict[str, Callable[[LineReader, str], Any]] = {
 
 
 def own_items(space: dict[str, Any], pairs: tuple[Any, ...]) -> Iterator[Any]:
-    """Names and values of a module, numbers and texts as the very objects that are there."""
+    """Names and values of a module; numbers and texts are the current objects."""
     for name, value in zip(pairs[::2], pairs[1::2], strict=True):
         yield name
         found = space.get(name) if name is not None else None
@@ -427,8 +423,7 @@ def own_items(space: dict[str, Any], pairs: tuple[Any, ...]) -> Iterator[Any]:
 
 
 def are_same(a: Any, b: Any) -> bool:
-    """True if two objects are one, or numbers or texts of one class and value, alone or in tuples.
-    """
+    """True for the same object, or numbers or texts of equal class and value, also inside of tuples."""
     if a is b or type(a) is not type(b):
         return a is b
     if type(a) is tuple:

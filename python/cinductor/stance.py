@@ -42,7 +42,7 @@ class set_stance:  # noqa: N801  (used like a function)
         self._thread: int | None = _core.propose_stance(STANCES[stance], id(self))
 
     def _end(self, holds: bool) -> None:
-        """Ends the proposal that the constructor made: whether the stance becomes the process's."""
+        """End the proposal of the constructor. True if the stance becomes the process's."""
         thread, self._thread = self._thread, None
         if thread is not None:
             _core.end_proposal(thread, id(self), holds)

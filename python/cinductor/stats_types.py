@@ -26,7 +26,7 @@ class EconomyStats(TypedDict):
 
 
 class FunctionStats(Counters):
-    """Of the functions of one name."""
+    """The counters of the functions of one name."""
 
     economy: EconomyStats
     reasons: list[str]
@@ -35,15 +35,17 @@ class FunctionStats(Counters):
 
 
 class Stats(Counters):
-    """Of all functions, and by name."""
+    """The counters of all functions, and by name."""
 
     economy: EconomyStats
     functions: dict[str, FunctionStats]
 
 
 class CacheInfo(TypedDict):
-    """What `cache.info` tells. directory: "" where there is none; hits, misses, stores, rejected (damaged
-    entries): of this process; serves_alone: without a compiler, too.
+    r"""The result of `cache.info`.
+
+    directory: "" if there is none; hits, misses, stores, rejected (damaged entries): of this process; serves_alone:
+    it is used without a compiler, too.
     """
 
     directory: str
@@ -58,7 +60,7 @@ class CacheInfo(TypedDict):
 
 COUNTERS = ("calls", "captures", "recompiles", "specializations", "pieces", "eager", "replayed")
 SPENT = ("plain", "captured", "built")
-gone = dict.fromkeys(COUNTERS, 0)  # of functions that are no more, since `forget`
+gone = dict.fromkeys(COUNTERS, 0)  # of functions that no longer exist, since `forget`
 
 
 def row_of(compiled: Any) -> dict[str, int]:
@@ -77,8 +79,7 @@ def row_of(compiled: Any) -> dict[str, int]:
 
 
 def programs_of(compiled: Any) -> list[Any]:
-    """The programs that calls of the function run: its own, those of its pieces, and those for
-    device arrays."""
+    """The programs that calls of the function run: its own, those of its pieces, and those for device arrays."""
     job = compiled._cinductor_job
     own = [*(one.program for one in compiled.specializations), *job.segments]
     twins = [program for twin in job.__dict__.get("twins", {}).values() for program in programs_of(twin)]
@@ -86,13 +87,13 @@ def programs_of(compiled: Any) -> list[Any]:
 
 
 def retire(compiled: Any) -> None:
-    """A compiled function ends: it has counted, but keeps no specialisation and no piece."""
+    """A compiled function is deleted: its counters are added to the totals."""
     for name, count in row_of(compiled).items():
         gone[name] += count if name not in ("specializations", "pieces") else 0
 
 
 def forget(functions: list[Any]) -> None:
-    """All counters begin at 0 again."""
+    """Reset all counters to 0."""
     gone.update(dict.fromkeys(COUNTERS, 0))
     for compiled in functions:
         compiled.calls = compiled.failed_checks = compiled.plain_calls = 0

@@ -16,9 +16,9 @@ from .errors import AccuracyError
 
 
 def assert_same(actual: Any, expected: Any, ulp: int = 0, where: str = "result") -> None:
-    """Raises AccuracyError unless both have the same type, dtype, shape, strides where they
-    matter,
-    structure and values; a NaN equals any NaN. ulp: how far floating-point values may be apart."""
+    """Raise AccuracyError unless both have the same type, dtype, shape, relevant strides, structure and values; a NaN
+    equals any NaN. ulp: the allowed difference of floating-point values.
+    """
     if type(actual) is not type(expected):
         raise AccuracyError(f"{where}: type {type(actual)} instead of {type(expected)}")
     if isinstance(expected, tuple | list):
@@ -67,10 +67,10 @@ def assert_array(actual: Any, expected: Any, ulp: int, where: str) -> None:
 
 
 def check(fn: Callable[..., Any], *args: Any, ulp: int = 0, calls: int = 2, **settings: Any) -> Any:
-    """Runs fn plain and compiled on copies of args and compares results, exceptions, warnings'
-    categories and the arguments afterwards, several calls in a row. Returns the compiled function.
-
-    settings are those of `compile`, or a compiled function as `compiled=`."""
+    """Run fn plain and compiled on copies of args, several times, and compare results, exceptions, categories of
+    warnings and the arguments after the call. Returns the compiled function. settings are those of `compile`, or a
+    compiled function as `compiled=`.
+    """
     compiled = settings.pop("compiled", None) or compile(fn, **{"mode": "now", **settings})
     for number in range(calls):
         mine, theirs = copy.deepcopy(args), copy.deepcopy(args)

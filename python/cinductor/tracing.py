@@ -19,9 +19,9 @@ from .saved_text import calls_as_text
 
 FILES = {"wrapper": "wrapper.py", "source": "source.c"}
 DEFAULTS = {row[0]: row[2] for row in _core.options()}
-LEFT_OUT = ("dump", "wrapper", "interpreted_kernels", "verify")  # options that say how it is looked at
+LEFT_OUT = ("dump", "wrapper", "interpreted_kernels", "verify")  # options that only affect how a run is inspected
 
-# How each artefact runs alone; of a capture with several programs their files begin with a., b., …
+# How each artefact is run alone. If a capture has several programs, the names of their files begin with a., b., …
 HOW = {
     "graph.txt": "python run.py [--backend interp]: compiles and runs the graph",
     "loops.txt": "python run.py --given loops.txt [--backend interp]: reads the loops back, verifies them, goes on from there",
@@ -64,7 +64,7 @@ if __name__ == "__main__":
 
 
 class Trace(events.Listener):
-    """Writes a folder for each capture. What cannot be written costs one warning, and ends it."""
+    """Writes a folder for each capture. If writing fails, there is one warning, and the trace ends."""
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
@@ -80,7 +80,7 @@ class Trace(events.Listener):
             warn(f"CINDUCTOR_TRACE has no effect from here on: {error}")
 
     def write(self, report: Explanation, event: events.CaptureEvent) -> None:
-        """One capture: a text for each level, guards, the report as a page and as JSON."""
+        """Write one capture: a text for each level, guards, the report as a page and as JSON."""
         folder = self.new_folder(report.name)
         texts: dict[str, str] = {}
         for part in report.parts:
@@ -94,7 +94,7 @@ class Trace(events.Listener):
         report.save(os.path.join(folder, "report.html"))
 
     def new_folder(self, name: str) -> str:
-        """Numbered, in the order of captures; other processes may write beside."""
+        """The folders are numbered in the order of captures; other processes may write to the same one."""
         os.makedirs(self.folder, exist_ok=True)
         words = re.sub(r"[^\w.-]+", "-", name.rpartition("<locals>.")[2]).strip("-") or "function"
         known = [entry for entry in os.listdir(self.folder) if entry[:4].isdigit()]
@@ -108,7 +108,7 @@ class Trace(events.Listener):
         raise AssertionError
 
     def write_index(self) -> None:
-        """A page with a row for each capture that the folder has."""
+        """Write a page with a row for each capture in the folder."""
         rows = []
         for name in sorted(os.listdir(self.folder)):
             if os.path.isfile(os.path.join(self.folder, name, "report.html")):
@@ -127,7 +127,7 @@ class Trace(events.Listener):
 
 
 def artefacts(part: ProgramTexts, job: Any) -> dict[str, str]:
-    """The texts of a program by the names of their files, each as it runs alone."""
+    """The texts of a program by file name, each in a form that runs alone."""
     first = f"{part.letter}." if part.letter else ""
     options = {
         name: value for name, value in job.options().items() if value != DEFAULTS[name] and name not in LEFT_OUT
@@ -142,7 +142,7 @@ def artefacts(part: ProgramTexts, job: Any) -> dict[str, str]:
 
 
 def of_c(program: Any, graph: str, first: str) -> dict[str, str]:
-    """The program as C that needs no Python, and a main for it, where there is such a form."""
+    """The program as C without Python, and a main function for it, if it can be exported."""
     text = program.text("c") if program.backend == "cpu:c" else "#error "
     if text.startswith("#error "):
         return {}

@@ -11,11 +11,11 @@ from .class_lookup import is_a
 
 PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 IMPORTER = "<frozen importlib"
-STAGE, OURS = "__ci__", "__ci_"  # names in rewritten code: what it asks; how all of ours begin
+STAGE, OURS = "__ci__", "__ci_"  # names in rewritten code: the object that it calls; the prefix of all of cinductor's names
 
 
 def frame() -> types.FrameType | None:
-    """The innermost frame that is neither this package's nor the import system's."""
+    """The innermost frame that belongs neither to this package nor to the import system."""
     found: types.FrameType | None = sys._getframe(1)
     while found is not None and found.f_code.co_filename.startswith((PACKAGE, IMPORTER)):
         found = found.f_back
@@ -23,14 +23,14 @@ def frame() -> types.FrameType | None:
 
 
 def said(value: object) -> str:
-    """A wrong value in a message: small ones as they are, others by their class."""
+    """An invalid value in a message: small values as they are, others by their class."""
     if value is None or is_a(value, bool | int | float | complex | str):
         return repr(value)
     return f"of class {type(value).__name__}"
 
 
 def wrong(function: str, name: str, value: object, wanted: str) -> str:
-    """The message for an argument that cannot be taken."""
+    """The message for an invalid argument."""
     return f"{function}: {name} is {said(value)}; wanted: {wanted}"
 
 

@@ -7,19 +7,9 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from . import _core
-
 WHY = "a debugger, coverage or another tool looks at the lines that run"
 LINES = ("LINE", "INSTRUCTION", "JUMP", "BRANCH", "BRANCH_LEFT", "BRANCH_RIGHT")
 _told: list[str] = []
-
-
-def nothing() -> None:
-    """Run by watched.c, which then reads the version that sys.monitoring gave its code."""
-
-
-if sys.version_info[:2] == (3, 12):
-    _core.set_nothing(nothing)
 
 
 def are_lines_watched(code: Any) -> bool:
@@ -46,7 +36,7 @@ def are_lines_watched(code: Any) -> bool:
 def log(title: str) -> None:
     """One line in the log of each process."""
     if not _told:
-        import logging  # it takes longer to import than the package
+        import logging  # imported here because it takes longer than the package
 
         _told.append(title)
         logging.getLogger("cinductor.breaks").info("%s, like every compiled function, runs in NumPy: %s", title, WHY)

@@ -16,9 +16,10 @@ import warnings
 from typing import Any
 
 import torch
-from functorch.compile import aot_function
+from functorch.compile import aot_function, nop
 from torch.testing._internal.common_methods_invocations import op_db
 
+from cinductor.deferred_warnings import CinductorWarning
 from cinductor.torch import entry
 
 DTYPES = {name: getattr(torch, name) for name in ("float32", "bfloat16", "int64", "bool", "complex64", "float16", "float64", "int8", "int32", "uint8")}
@@ -95,20 +96,40 @@ def outcome(function: Any, tensors: list[torch.Tensor], backward: bool, dtype: t
         return "eager raises"
     fast, artifacts = compiled(function)
     try:
-        made = called(fast, tensors, backward)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", CinductorWarning)
+            made = called(fast, tensors, backward)
     except Exception as error:
         if type(error).__name__ in UNTRACED or "FakeTensor" in str(error) or "not allocated yet" in str(error):
             return "not traced"  # Dynamo breaks the graph there
         raise
+    try:
+        same(made, wanted, dtype)
+    except AssertionError:
+        if differs_uncompiled(function, tensors, backward, dtype, wanted):
+            return "the graph differs"  # run by eager, node for node
+        raise
+    why = {a.why for a in artifacts if a.why}
+    if why:
+        return f"refused: {' '.join(why)}"
+    return "core" if all(n[1] == "core" for a in artifacts for n in a.nodes) else "library"
+
+
+def same(made: list[Any], wanted: list[Any], dtype: torch.dtype) -> None:
     assert len(made) == len(wanted)
     for a, b in zip(made, wanted, strict=True):
         assert (a is None) == (b is None)
         if a is not None:
             torch.testing.assert_close(a, b, equal_nan=True, check_stride=False, **tolerance(dtype))
-    why = {a.why for a in artifacts if a.why}
-    if why:
-        return f"refused: {' '.join(why)}"
-    return "core" if all(n[1] == "core" for a in artifacts for n in a.nodes) else "library"
+
+
+def differs_uncompiled(function: Any, tensors: Any, backward: bool, dtype: torch.dtype, wanted: list[Any]) -> bool:
+    """Whether AOTAutograd without any compiler is wrong, too."""
+    try:
+        same(called(aot_function(function, fw_compiler=nop, bw_compiler=nop), tensors, backward), wanted, dtype)
+    except Exception:
+        return True
+    return False
 
 
 def tolerance(dtype: torch.dtype) -> dict[str, float]:
@@ -128,7 +149,7 @@ def report(op: Any, name: str, options: Any) -> str:
     kinds = {kind.partition(":")[0] for kind in counts}
     if kinds != {"core"}:
         print(f"{op.formatted_name} {name}: {dict(counts)}", flush=True)
-    return next((kind for kind in ("refused", "library", "core", "not traced", "eager raises") if kind in kinds), "no samples")
+    return next((kind for kind in ("refused", "library", "core", "not traced", "the graph differs", "eager raises") if kind in kinds), "no samples")
 
 
 def main() -> int:

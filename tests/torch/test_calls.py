@@ -28,7 +28,7 @@ class Eager:
 
 
 def whole(index, sizes, strides):
-    return "part", index, sizes, strides, 0
+    return "part", index, sizes, strides, 0, "f32"
 
 
 def test_arguments_are_read_where_they_lie_and_results_are_torchs():
@@ -78,7 +78,7 @@ def test_strides_are_those_asked_for():
 def test_parts_share_the_memory_of_their_base():
     b, (x,) = builder(["f32[3,4]"])
     y = b.node("add", (x, x))
-    f = built(b, [y], [0], [whole(0, [3, 4], [4, 1]), ("part", 0, [4, 3], [1, 4], 0), ("part", 0, [2, 4], [4, 1], 4)])
+    f = built(b, [y], [0], [whole(0, [3, 4], [4, 1]), ("part", 0, [4, 3], [1, 4], 0, "f32"), ("part", 0, [2, 4], [4, 1], 4, "f32")])
     t = torch.randn(3, 4)
     base, turned, rows = f([t])
     assert base.data_ptr() == turned.data_ptr() and rows.data_ptr() == base[1:].data_ptr()
@@ -119,7 +119,7 @@ def test_each_dtype_comes_and_goes(dtype):
 def test_numbers_and_sizes():
     b, (x, n, factor) = builder(["f64[s0]", "python i64[]", "python f64[]"], "s0 in [2, inf) from in1 hint 4")
     y = b.node("multiply", (b.node("add", (x, b.node("cast", [n], "python f64[]"))), factor))
-    f = built(b, [y], [0, 1, 2], [whole(0, ["s0"], [1]), ("size", "2*s0 + 1"), ("size", 3), ("constant", None)])
+    f = built(b, [y], [0, 1, 2], [("part", 0, ["s0"], [1], 0, "f64"), ("size", "2*s0 + 1"), ("size", 3), ("constant", None)])
     t = torch.arange(4.0, dtype=torch.float64)
     made, size, three, none = f([t, 4, float("nan")])
     assert made.isnan().all() and (size, three, none) == (9, 3, None)
@@ -255,7 +255,7 @@ def test_references_and_memory_come_back():
 def program_of_large(functions=None):
     b, (x,) = builder([f"f32[{1 << 20}]"])
     y = b.node("add", (x, x))
-    return built(b, [y], [0], [whole(0, [1 << 20], [1]), ("part", 0, [7], [2], 3)], functions=functions)
+    return built(b, [y], [0], [whole(0, [1 << 20], [1]), ("part", 0, [7], [2], 3, "f32")], functions=functions)
 
 
 def test_memory_comes_back_if_torch_refuses_it(monkeypatch):
@@ -308,7 +308,8 @@ def test_many_inputs():
         ([0, -1], [("result", 0)], "number of an argument"),
         ([0, 1], [("result", 1)], "no return 1"),
         ([0, 1], [("parts", 0)], "tuple of a kind"),
-        ([0, 1], [("part", 0, [3, 4], [4], 0)], "a stride for each size"),
+        ([0, 1], [("part", 0, [3, 4], [4], 0, "f32")], "a stride for each size"),
+        ([0, 1], [("part", 0, [3, 4], [4, 1], 0, "f33")], "no dtype f33"),
         ([0, 1], [("size", "s7")], "s7"),
     ],
 )
@@ -358,6 +359,57 @@ def test_products_are_called_without_python(name, dtype, monkeypatch):
 
     monkeypatch.setattr(library.Call, "run", fail)
     torch.testing.assert_close(artifact(list(tensors))[0], function(*tensors))
+
+
+aten = torch.ops.aten
+
+
+def convolution_gradients(mask):
+    def function(g, x, w):
+        found = aten.convolution_backward.default(g, x, w, [4], [1, 1], [1, 1], [1, 1], False, [0, 0], 1, mask)
+        return [t for t in found if t is not None]
+
+    return function
+
+
+DISPATCHED = {
+    "tensors, lists of ints, bools": (lambda x, w, b: aten.convolution.default(x, w, b, [1, 1], [1, 1], [1, 1], False, [0, 0], 1), (2, 3, 6, 6), (4, 3, 3, 3), (4,)),
+    "no tensor": (lambda x, w: aten.convolution.default(x, w, None, [1, 1], [0, 0], [1, 1], False, [0, 0], 1), (2, 3, 6, 6), (4, 3, 3, 3)),
+    "three results": (convolution_gradients([True, True, True]), (2, 4, 6, 6), (2, 3, 6, 6), (4, 3, 3, 3)),
+    "no first result": (convolution_gradients([False, True, False]), (2, 4, 6, 6), (2, 3, 6, 6), (4, 3, 3, 3)),
+    "two dtypes": (lambda x: aten.topk.default(x, 3), (7,)),
+    "a bool by name": (lambda x: aten.sort.stable(x, stable=True, descending=True), (3, 7)),
+    "a list of tensors": (lambda x, y: aten._stack.default([x, y, x], 1), (3, 4), (3, 4)),
+    "a float that is left out": (lambda q: aten._scaled_dot_product_flash_attention_for_cpu.default(q, q, q)[0], (1, 2, 8, 8)),
+    "a float that is given": (lambda q: aten._scaled_dot_product_flash_attention_for_cpu.default(q, q, q, scale=0.5)[0], (1, 2, 8, 8)),
+    "strides": (lambda x: aten.lgamma.default(x.t()[1:]), (3, 4)),
+    "nothing": (lambda x: aten.lgamma.default(x), (0, 4)),
+}
+
+
+@pytest.mark.parametrize("name", DISPATCHED)
+def test_operators_are_called_without_python(name, monkeypatch):
+    function, *sizes = DISPATCHED[name]
+    tensors = [torch.randn(s) for s in sizes]
+    artifact = compiled(function, *tensors)
+
+    def fail(*args):
+        raise AssertionError("Python was called")
+
+    monkeypatch.setattr(library.Call, "run", fail)
+    wanted = function(*tensors)
+    for got, one in zip(artifact(list(tensors)), wanted if isinstance(wanted, (list, tuple)) else [wanted], strict=True):
+        torch.testing.assert_close(got, one)
+
+
+def test_a_wrong_plan_of_a_call_is_refused():
+    functions = library.torch_functions()
+    for arguments in ([(0,)], [0], [(0, "1")], [(3, 7)], [(9, 1)], [(4, 1)]):
+        with pytest.raises((TypeError, ValueError)):
+            _core.aten_call(functions, "aten::lgamma", "", arguments, 1)
+    call = _core.aten_call(functions, "aten::lgamma", "", [(library.TENSOR, 0)], 1)
+    with pytest.raises(ValueError, match="no result 1"):
+        _core.add_extern("wrong", "wrong", library.OpResult(None, 1, True, (call, 1, True)))
 
 
 def test_a_product_of_ints_is_pythons():

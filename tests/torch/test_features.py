@@ -39,6 +39,10 @@ def make_all(sizes, more):
         lambda x: (x * 2).t().contiguous().t(),
         lambda x: x.detach(),
         lambda x: (x * 2).diagonal(),
+        lambda x: torch.fft.fft(x).real,
+        lambda x: (y := torch.fft.fft(x), y.imag, torch.view_as_real(y)),
+        lambda x: (y := x * 2, y.view(torch.int32)[1:], y.view(torch.float64)),
+        lambda x: (x.double() * 2).view(torch.int16)[:, 3],
     ],
 )
 def test_outputs_share_memory_as_eager_s_do(fn):
@@ -384,6 +388,15 @@ def test_lazy_bits(make):
     agree(lambda x: (x * 2, x + x), make)
 
 
+def test_lazy_bits_of_results():
+    """Such a result has memory of its own, as its values are not those in the memory it is a view of."""
+    fast = compiled(lambda x: (y := x * 2, y.conj(), y.conj().imag))
+    x = torch.randn(3, dtype=torch.complex64)
+    for got, wanted in zip(fast(x), (x * 2, (x * 2).conj(), -2 * x.imag)):
+        torch.testing.assert_close(got, wanted)
+    agree(lambda x: torch.linalg.eig(x), lambda: (torch.randn(4, 4, requires_grad=True),), backward=True, tolerance=1e-4)
+
+
 @pytest.mark.parametrize(
     "make",
     [
@@ -603,3 +616,36 @@ def test_constants_of_the_graph():
 
 def test_many_operands():
     agree(lambda *xs: (torch.cat(xs), torch.stack(xs).sum(0), sum(xs)), rand(*[(3,)] * 20))
+
+
+# ---- reports ----
+
+
+class Reported(torch.nn.Module):
+    def forward(self, x):
+        y = torch.linalg.inv(x)  # a library call
+        return y * 2 + 1
+
+
+def cut_in_two(x):
+    y = x + 1
+    torch._dynamo.graph_break()
+    return y * 2
+
+
+def test_reports():
+    import inspect
+
+    import cinductor
+
+    report = cinductor.explain(torch.compile(Reported(), backend=cinductor_backend()), torch.eye(3))
+    same_values(report.result, Reported()(torch.eye(3)))
+    (graph,) = report.graphs
+    line = inspect.getsourcelines(Reported)[1] + 2
+    assert any(op.startswith("aten.linalg_inv") and kind == "library" and where == f"{__file__}:{line}" for op, kind, _, where in graph.nodes)
+    assert graph.name == "inference" and "multiply" in graph.program.text("graph") and "library call" in str(report)
+
+    report = cinductor.explain(torch.compile(cut_in_two, backend=cinductor_backend()), torch.ones(2))
+    assert len(report.graphs) == 2 and sum(report.breaks.values()) == 1 and "cut by Dynamo" in str(report)
+    refused = cinductor.explain(torch.nn.Identity(), torch.ones(2))
+    assert refused.graphs == [] and str(refused) == "no graph was compiled"

@@ -79,6 +79,18 @@ ci_cpu_level(const CiOptions *options)
     return native;
 }
 
+const char *
+ci_cpu_level_of_family(int k, bool *runs)
+{
+    CiCpuLevel native = native_level();
+    for (int level = 0; level < CI_CPU_LEVEL_COUNT; level++)
+        if (rows[level].machine == rows[native].machine && k-- == 0) {
+            *runs = level <= (int)native;
+            return rows[level].name;
+        }
+    return NULL;
+}
+
 int
 ci_cpu_vector_bytes(CiCpuLevel level)
 {

@@ -14,6 +14,9 @@ typedef enum CiCpuLevel {
 
 /* The level that the options request, at most what this CPU and its system support. */
 CiCpuLevel ci_cpu_level(const CiOptions *options);
+/* The names of the levels of this machine's family, from the lowest on; NULL: there is no k-th.
+ * runs: this CPU has it. */
+const char *ci_cpu_level_of_family(int k, bool *runs);
 int ci_cpu_vector_bytes(CiCpuLevel level);
 const CiCMachine *ci_cpu_machine(CiCpuLevel level);
 /* Opens libmvec; NULL where the system has none. The caller closes it with dlclose. */

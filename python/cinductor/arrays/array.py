@@ -24,7 +24,7 @@ from ..machine import text as device_text
 from .libraries import prepare
 
 DEVICE = "cuda"
-CUDA = 2  # DLPack's number
+CUDA = 2  # the number in DLPack
 READS = "all any argmax argmin argsort astype choose clip compress conj conjugate copy cumprod cumsum diagonal dot flatten max mean min nonzero prod ravel repeat reshape round searchsorted squeeze std sum swapaxes take trace transpose var".split()
 WRITES = "fill partition put sort".split()
 BINARY = "add sub mul truediv floordiv mod divmod pow matmul and or xor lshift rshift".split()
@@ -83,27 +83,28 @@ class Array(_core.DeviceArray):
     # --- values on the host ---
 
     def numpy(self) -> np.ndarray:
-        """A copy in host memory; waits for what computes it."""
+        """A copy in host memory; waits for the kernels that compute it."""
         return _core.device_numpy(self._handle)
 
     def start_copy(self) -> HostCopy:
-        """Begins a copy to host memory without waiting for it, after what computes the array; its
-        `numpy()` waits. Raises MemoryError where there is no host memory that the device reaches
-        by itself."""
+        """Start a copy to host memory without waiting, after the kernels that compute the array; `numpy()` of the
+        result waits. Raises MemoryError if pinned host memory cannot be allocated.
+        """
         return HostCopy(self)
 
     def ipc_handle(self) -> bytes:
-        """By which another process has this memory, for `from_ipc_handle` there; of arrays that `to_device(x,
-        shared=True)` made, and of views of them. Waits for what computes the array. The memory lives as long
-        as arrays over it do in this process: keep one until the other process has closed its own. Raises
-        ValueError where the memory is not for others to open, DeviceError where the device refuses.
+        r"""Return a handle with which another process opens this memory (`from_ipc_handle`).
+
+        Only for arrays made by `to_device(x, shared=True)` and views of them. Waits for the kernels that compute the
+        array. The memory lives as long as arrays over it in this process: keep one until the other process has closed
+        its own. Raises ValueError if the memory is not shared, DeviceError if the device refuses.
         """
         from .sharing import ipc_handle
 
         return ipc_handle(self)
 
     def item(self, *where: int) -> Any:
-        """One element as a Python number. Raises ValueError where there are others."""
+        """One element as a Python number. Raises ValueError if there is more than one element."""
         return self.numpy().item(*where)
 
     def tolist(self) -> Any:
@@ -146,7 +147,7 @@ class Array(_core.DeviceArray):
         return str(self.numpy())
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: where it lies, what it is, and its values where they are not too many."""
+        """The HTML that a notebook shows: device, shape and dtype, and the values if they are not too many."""
         from ..report.card import card_of_array
 
         return card_of_array(self)
@@ -181,7 +182,7 @@ class Array(_core.DeviceArray):
     def __setitem__(self, key: Any, value: Any) -> None:
         if type(value) is Array and np.may_share_memory(self._handle, value._handle):
             if is_basic(key) and is_same_view(self[key], value):
-                return  # what `x[k] += 1` stores back
+                return  # `x[k] += 1` stores the item back
             value = compiled_method("copy")(value)
         run(operator.setitem, self, key, value)
 
@@ -211,8 +212,8 @@ class Array(_core.DeviceArray):
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
     ) -> Any:
-        """A capsule over this memory, a copy where that is asked for. Raises BufferError for a device or
-        dtype that DLPack has no number for, and for a device that it is not on, but the host.
+        """A capsule over this memory, or over a copy if requested. Raises BufferError for a device or dtype without a
+        DLPack number, and for a device other than its own and the host.
         """
         if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
             if dl_device[0] != 1 or copy is False:
@@ -224,8 +225,8 @@ class Array(_core.DeviceArray):
 
 
 class HostCopy:
-    """A copy on its way to the host; made by `Array.start_copy`. Of a device without such copies it is there
-    at once.
+    """A copy to the host in progress; made by `Array.start_copy`. A device without asynchronous copies finishes it at
+    once.
     """
 
     __slots__ = ("_array", "_started")
@@ -235,7 +236,7 @@ class HostCopy:
         self._array: Any = array if self._started else array.numpy()
 
     def numpy(self) -> np.ndarray:
-        """The array, when it is there; the same one each time. Raises DeviceError for what went wrong."""
+        """Wait for the copy and return the array; the same one each time. Raises DeviceError if the copy failed."""
         if self._started is not None:
             (data, offset, event), like = self._started, self._array._handle
             event.synchronize()
@@ -246,38 +247,38 @@ class HostCopy:
 
 
 def identity(item: Any) -> Any:
-    """What stands for an item of an index when it is looked for: arrays compare element by element."""
+    """A stand-in for an item of an index in a search, because arrays compare element by element."""
     return item if item is Ellipsis else None
 
 
 def is_same_view(a: Array, b: Array) -> bool:
-    """The same elements of the same memory."""
+    """True if both view the same elements of the same memory."""
     where = [(x._handle.ctypes.data, x.shape, x.strides, x.dtype) for x in (a, b)]
     return where[0] == where[1]
 
 
 def is_basic(key: Any) -> bool:
-    """An index by numbers and slices, which gives a view."""
+    """True for an index of numbers and slices, which gives a view."""
     kinds = (int, slice, type(None), type(Ellipsis), np.integer)
     items = key if type(key) is tuple else (key,)
     return all(is_a(item, kinds) and type(item) is not bool for item in items)
 
 
 def unpacked(kwargs: dict[str, Any]) -> dict[str, Any]:
-    """NumPy hands `out` to __array_ufunc__ as a tuple."""
+    """NumPy passes `out` to __array_ufunc__ as a tuple."""
     out = kwargs.get("out")
     return {**kwargs, "out": out[0]} if type(out) is tuple and len(out) == 1 else kwargs
 
 
 def whatever_the_stance(function: Any) -> Any:
-    """NumPy cannot do these on arrays of a device, and would give them back to be done here."""
+    """These are always compiled, because NumPy cannot run them on device arrays and would call back."""
     function.stance = -1
     return function
 
 
 @functools.cache
 def compiled(function: Any) -> Any:
-    """The function as its own compiled one; it is called by name, with whatever arguments."""
+    """The compiled version of a function, which is called by its name with any arguments."""
     from ..compile import compile
 
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -289,7 +290,7 @@ def compiled(function: Any) -> Any:
 
 @functools.cache
 def compiled_method(name: str) -> Any:
-    """The same for a method of ndarray."""
+    """The compiled version of a method of ndarray."""
     from ..compile import compile
 
     def call(array: Any, *args: Any, **kwargs: Any) -> Any:
@@ -300,7 +301,7 @@ def compiled_method(name: str) -> Any:
 
 
 def run(function: Any, *args: Any, **kwargs: Any) -> Any:
-    """The function on arrays of a device, compiled at its first use."""
+    """Run the function on device arrays; it is compiled at its first use."""
     return compiled(function)(*args, **kwargs)
 
 
@@ -308,7 +309,7 @@ def run(function: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def define(name: str, call: Callable[..., Any]) -> None:
-    """Makes it a method, with the words of ndarray's."""
+    """Add it as a method, with ndarray's docstring."""
     call.__name__, call.__qualname__ = name, f"Array.{name}"
     call.__doc__ = getattr(np.ndarray, name).__doc__
     setattr(Array, name, call)
@@ -327,8 +328,8 @@ def of_one(function: Any) -> Callable[..., Any]:
 
 
 def define_operator(name: str, call: Callable[..., Any]) -> None:
-    """The method of an operator: where it is first used the compiled function takes its place, and answers
-    without Python from then on.
+    """Add the method of an operator. At its first use the compiled function replaces it, and then runs without Python
+    code.
     """
 
     def first(*args: Any) -> Any:
@@ -374,7 +375,7 @@ define_all()
 
 
 def leave(result: Any, args: tuple[Any, ...]) -> Any:
-    """A result with Arrays, those of the arguments themselves, in place of handles."""
+    """A result with Arrays in place of handles; an argument that is returned stays the same object."""
     from .calls import rebuild
 
     known = {id(x._handle): x for x in args if type(x) is Array}
@@ -442,30 +443,47 @@ def from_dlpack(x: Any) -> Array:
     TypeError
         For other objects.
     BufferError
-        For memory of a device that does not exist here (for host arrays use `to_device`), unknown dtypes, and read-only memory.
+        For memory of the host (`to_device` copies it), of a device that does not exist here, unknown dtypes, read-only memory, and
+        arrays that their package does not share.
     """
-    prepare()
     if hasattr(type(x), "__dlpack__"):
-        stream = _core.stream_in_force.get()
-        number = 1 if stream is None else stream.handle
-        try:
-            capsule = x.__dlpack__(stream=number, max_version=(1, 0))
-        except TypeError:  # from before DLPack 1.0
-            capsule = x.__dlpack__(stream=number)
-        return Array(_core.dlpack_take(capsule))
+        return Array(_core.dlpack_take(capsule_of(x)))
+    prepare()
     interface = getattr(x, "__cuda_array_interface__", None)
     if interface is None:
         raise TypeError(f"{type(x).__name__} has neither __dlpack__ nor __cuda_array_interface__")
     return Array(over(x, interface))
 
 
+HOST_MEMORY = (1, 3)  # of DLPack's numbers of devices: memory of the host, pinned or not
+
+
+def capsule_of(x: Any) -> Any:
+    """Ask an array for its capsule of DLPack. Its package's exceptions are causes of a BufferError."""
+    try:
+        if x.__dlpack_device__()[0] in HOST_MEMORY:
+            raise BufferError("the array is in the host's memory; cinductor.to_device(x) copies it to a device")
+        prepare()
+        stream = _core.stream_in_force.get()
+        number = 1 if stream is None else stream.handle
+        try:
+            return x.__dlpack__(stream=number, max_version=(1, 0))
+        except TypeError:  # from before DLPack 1.0
+            return x.__dlpack__(stream=number)
+    except (BufferError, _core.Error):
+        raise
+    except Exception as error:
+        words = f"{type(error).__name__}: {error}"
+        raise BufferError(f"{type(x).__module__}.{type(x).__name__} does not share its memory: {words}") from error
+
+
 def over(owner: Any, interface: dict[str, Any]) -> np.ndarray:
-    """A handle by the CUDA array interface, version 3."""
+    """A handle from the CUDA array interface, version 3."""
     address, is_read_only = interface["data"]
     if is_read_only or interface.get("mask") is not None:
         raise BufferError("an array that is read-only or masked")
     dtype, shape = np.dtype(interface["typestr"]), tuple(interface["shape"])
-    # Never looked at: an array of the same form, of memory that takes no room.
+    # An array with this shape and these strides that occupies one element; its contents are never read.
     like = np.lib.stride_tricks.as_strided(
         np.empty(1, dtype), shape, interface.get("strides") or c_strides(shape, dtype.itemsize)
     )
@@ -474,7 +492,7 @@ def over(owner: Any, interface: dict[str, Any]) -> np.ndarray:
 
 
 def c_strides(shape: tuple[int, ...], step: int) -> tuple[int, ...]:
-    """Of an array in C order."""
+    """The strides of an array in C order."""
     strides = []
     for extent in reversed(shape):
         strides.append(step)

@@ -21,13 +21,14 @@ from .array import Array, from_dlpack, to_device
 from .libraries import prepare
 from .packages import back_of
 
-INDEX = "an index is out of bounds"  # what such a check says
-SEVERAL = -1  # the option device_index of programs whose arrays live on several devices
-MOST_DEVICES = 16  # that one program may be for: CI_MAX_DEVICES
+INDEX = "an index is out of bounds"  # the text of such a check
+SEVERAL = -1  # value of the option device_index for programs whose arrays are on several devices
+MOST_DEVICES = 16  # devices of one program: CI_MAX_DEVICES
 
 
 def holds(value: Any) -> bool:
-    """True if value is an array of a device or contains one. Each container is visited once: it may contain itself."""
+    """True if value is a device array or contains one. Each container is visited once, because it may contain itself.
+    """
     seen: set[int] = set()
     pending = [value]
     while pending:
@@ -42,7 +43,7 @@ def holds(value: Any) -> bool:
 
 
 def rebuild(value: Any, leaf: Any) -> Any:
-    """value with leaf(x) for each x that is no container."""
+    """value with leaf(x) for each x that is not a container."""
     cls = type(value)
     if cls in (tuple, list):
         return cls([rebuild(v, leaf) for v in value])
@@ -54,9 +55,11 @@ def rebuild(value: Any, leaf: Any) -> Any:
 
 
 class DeviceJob(Job):
-    """What is known of a function as it runs on arrays of a device: it runs there or raises,
-    because NumPy cannot take its arguments."""
+    """The job of a function for device arrays: it runs on the device or raises, because NumPy cannot take its
+    arguments.
+    """
 
+    past_limit = "The programs used longest ago are dropped for others"
     why_whole = "an argument is an array of a device"
     follows_numpy = False
 
@@ -65,11 +68,13 @@ class DeviceJob(Job):
 
     def miss(self, compiled: Any, bound: Any, args: Any, kwargs: Any) -> Any:
         if not compiled.specializations and saved.recall(self, compiled, bound):
-            return _core.MISSING  # the call looks again
+            return _core.MISSING  # the caller tries again
         from ..capture import session
 
-        if len(compiled.specializations) >= self.options()["recompile_limit"]:
+        if self.why_no_more(compiled, bound) is not None:
             compiled.clear()
+            self.captures = 0
+        self.captures += 1
         try:
             allowance = session.allowance_of(self, compiled, bound)
             return session.attempt(self, compiled, bound, args, kwargs or {}, "", allowance)
@@ -80,9 +85,9 @@ class DeviceJob(Job):
 
 
 def twin_of(job: Job, devices: tuple[Any, ...], name: str = "device_twin") -> Any:
-    """The compiled function that answers for this one where arguments are arrays of devices
-    (`devices_of`); "device_twin_always": also where the CPU is faster; "host_twin": with copies
-    in host memory."""
+    """The compiled function for arguments that are device arrays. key: `devices_of` them; "device_twin_always": also
+    runs on the device what is faster on the CPU; "host_twin": for copies in host memory.
+    """
     twins = job.__dict__.setdefault("twins", {})
     twin = twins.get((name, devices))
     if twin is None:
@@ -100,14 +105,14 @@ def twin_of(job: Job, devices: tuple[Any, ...], name: str = "device_twin") -> An
         twin = _core.CompiledFunction(job.fn, *signature_of(job.fn), own.miss)
         functools.update_wrapper(twin, job.fn)
         if own.devices:
-            twin.stance = -1  # NumPy cannot take its arguments
+            twin.stance = -1  # compiled in every stance, because NumPy cannot take its arguments
         twin._cinductor_job = own  # type: ignore[attr-defined]
         twins[name, devices] = twin
     return twin
 
 
 def likeness_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Calls of one kind have equal arrays but for their elements."""
+    """The key of a kind of calls: equal for arrays that only differ in their elements."""
     kinds: list[Any] = []
     for value in (args, tuple(kwargs.values())):
         rebuild(value, lambda x: kinds.append((x.shape, x.dtype.str) if holds(x) else type(x)))
@@ -115,7 +120,7 @@ def likeness_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def share_memory(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """True if memory of one array is another's too, of which two copies would not be."""
+    """True if two arrays share memory, which copies of them would not."""
     found: dict[int, Array] = {}
     rebuild((args, kwargs), lambda x: found.setdefault(id(x), x) if holds(x) else None)
     bounds = np.lib.array_utils.byte_bounds
@@ -124,7 +129,8 @@ def share_memory(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
 
 
 def devices_of(job: Job, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-    """Their kind, then the index of the one that all arrays among the arguments live on, or of each array's."""
+    """The kind of device, then the index of the device that has all arrays among the arguments, or of each array's.
+    """
     found: list[tuple[str, int]] = []
     rebuild((args, kwargs), lambda x: found.append(_core.device_of(x._handle)) if type(x) is Array else None)
     kinds = dict.fromkeys(kind for kind, _ in found)
@@ -137,8 +143,9 @@ def devices_of(job: Job, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple
 def call_on_host(
     job: Job, devices: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
-    """The same with copies in host memory, which go back: for loops whose iterations the CPU is
-    faster at, and where a check has failed."""
+    """Make the call with copies in host memory, which are copied back: for loops that are faster on the CPU, and
+    after a failed check.
+    """
     copies: dict[int, tuple[Array, np.ndarray]] = {}
     owners: dict[int, Array] = {}
 
@@ -170,8 +177,8 @@ def call_on_host(
 
 
 def call(job: Job, compiled: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A call with arrays of a device among its arguments, ours or those of other packages: results are of
-    the kind of the first of these.
+    """A call with device arrays among its arguments, cinductor's or those of other packages. Results have the class
+    of the first of these.
     """
     theirs: dict[int, tuple[Any, Array]] = {}
     backs = []
@@ -197,7 +204,7 @@ def call(job: Job, compiled: Any, args: tuple[Any, ...], kwargs: dict[str, Any])
 
 
 def call_ours(job: Job, compiled: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A call with Arrays among its arguments. Calls like it are then answered without coming here."""
+    """A call with Arrays among its arguments. Later calls of the same kind run in C without calling this function."""
     devices = devices_of(job, args, kwargs)
     numerics, index = job.options()["numerics"], job.settings["options"].get("device_index")
     for k in devices[1:]:
@@ -216,7 +223,7 @@ def call_ours(job: Job, compiled: Any, args: tuple[Any, ...], kwargs: dict[str, 
             return value._handle
         if is_a(value, np.ndarray):
             raise TypeError(f"{job.name}: arrays of host and device together; use to_device")
-        if is_a(value, np.generic):  # as strong as an array without axes
+        if is_a(value, np.generic):  # it promotes like an array of rank 0
             return to_device(value, text(*devices[:2]))._handle
         return value
 
@@ -231,7 +238,7 @@ def call_ours(job: Job, compiled: Any, args: tuple[Any, ...], kwargs: dict[str, 
         twin = twin_of(job, devices, name)
         result = twin(*inner, **inner_kwargs)
     except _core.CheckFailed as failure:
-        if share_memory(args, kwargs):  # copies would not
+        if share_memory(args, kwargs):  # copies would not share it
             raise (IndexError(f"{job.name}: {failure}") if INDEX in str(failure) else failure) from None
         has_failed = True
     except _core.QuickerOnHost:
@@ -240,7 +247,7 @@ def call_ours(job: Job, compiled: Any, args: tuple[Any, ...], kwargs: dict[str, 
         return call_ours(job, compiled, args, kwargs)
     else:
         has_failed = False
-    if has_failed:  # nothing has been changed: the function itself has an exception with its line, or an answer
+    if has_failed:  # nothing has been changed, so the original function can raise its exception at the right line, or return a result
         return call_on_host(job, devices, args, kwargs)
     if not (quicker or kwargs):
         compiled.note_twin(twin, args)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def library_folder(name: str) -> str | None:
-    """The folder of the newest such library that a wheel installed, looked for without importing anything."""
+    """The folder of the newest version of the library that a wheel installed. Nothing is imported."""
     spec = find_spec("nvidia")
     found = []
     for root in (spec.submodule_search_locations or ()) if spec else ():
@@ -23,7 +23,7 @@ def library_folder(name: str) -> str | None:
 
 @functools.cache
 def prepare() -> None:
-    """Tells the core where NVRTC and cuBLAS are, unless the environment already does."""
+    """Tell the core the folders of NVRTC and cuBLAS, unless the environment does."""
     for variable, name in (("CINDUCTOR_NVRTC", "libnvrtc"), ("CINDUCTOR_CUBLAS", "libcublas")):
         if variable not in os.environ and (folder := library_folder(name)):
             os.environ[variable] = folder

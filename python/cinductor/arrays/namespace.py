@@ -8,11 +8,11 @@ import numpy as np
 
 from .array import Array, compiled_method, from_dlpack, run, to_device
 
-CREATE = frozenset("arange empty eye full linspace ones zeros".split())  # of no array
+CREATE = frozenset("arange empty eye full linspace ones zeros".split())  # functions that create arrays without an array argument
 
 
 class Namespace:
-    """Functions and dtypes of NumPy by name; arrays are made on `device`, unless a call says otherwise."""
+    """NumPy's functions and dtypes by name. Functions that create arrays use `device` by default."""
 
     __slots__ = ("_device",)
 

@@ -15,7 +15,7 @@ def jaxs(array: Any) -> Any:
     return sys.modules["jax"].dlpack.from_dlpack(array)
 
 
-# What makes one of the package's own over the memory of an Array.
+# Functions that make an array of the package over the memory of an Array.
 BACK: dict[str, Callable[[Any], Any]] = {
     "torch": lambda array: sys.modules["torch"].from_dlpack(array),
     "cupy": lambda array: sys.modules["cupy"].from_dlpack(array),
@@ -25,7 +25,7 @@ BACK: dict[str, Callable[[Any], Any]] = {
 
 
 def back_of(value: Any) -> Callable[[Any], Any] | None:
-    """For an array that one of the packages has in a device's memory; None for all else."""
+    """The function that converts results back, for a device array of one of the packages; None for other objects."""
     cls = type(value)
     back = BACK.get(cls.__module__.partition(".")[0])
     is_array = back is not None and hasattr(cls, "__dlpack_device__")

@@ -22,12 +22,12 @@ MARK = b"cinductor array\n"
 VERSION = 1
 MOST_AXES = 32
 WRONG = "these bytes are no handle that ipc_handle() made"
-SELF = os.urandom(8).hex()  # with the process's number it tells this process from all others
+SELF = os.urandom(8).hex()  # together with the process id it identifies this process
 
 
 @dataclasses.dataclass(frozen=True)
 class Handle:
-    """What the bytes say."""
+    """The contents of a handle."""
 
     version: int
     process: str
@@ -46,7 +46,7 @@ def this_process() -> str:
 
 
 def shared_copy(x: Any, device: Any) -> Array:
-    """A copy of an array in memory of the device that other processes can open."""
+    """A copy of an array in device memory that other processes can open."""
     name, index = split(device)
     value = to_device(x, text(name, index))
     made = Array(_core.device_shared(value._handle, text(name, index)))
@@ -75,7 +75,7 @@ def ipc_handle(array: Array) -> bytes:
 
 
 def read(data: Any) -> Handle:
-    """The handle that the bytes are. Raises ValueError for others."""
+    """Parse a handle. Raises ValueError for other bytes."""
     if not isinstance(data, bytes | bytearray | memoryview):
         raise TypeError(f"from_ipc_handle() takes the bytes of a handle, not {type(data).__name__}")
     whole = bytes(data)
@@ -96,7 +96,7 @@ def read(data: Any) -> Handle:
 
 
 def find_device(handle: Handle) -> str:
-    """The device of this process that is the handle's. Raises ValueError where there is none."""
+    """The device of this process that the handle refers to. Raises ValueError if there is none."""
     identity = bytes.fromhex(handle.identity)
     own = Device(handle.device, handle.index)
     others = [] if not any(identity) else [Device(handle.device, k) for k in range(_core.device_count(handle.device))]
@@ -107,7 +107,7 @@ def find_device(handle: Handle) -> str:
 
 
 def extent(handle: Handle, itemsize: int) -> tuple[int, int]:
-    """From where to where in its block the elements lie, in bytes."""
+    """The byte offsets in its block where the elements begin and end."""
     if 0 in handle.shape:
         return handle.offset, handle.offset
     steps = [(n - 1) * step for n, step in zip(handle.shape, handle.strides, strict=True)]
@@ -116,7 +116,7 @@ def extent(handle: Handle, itemsize: int) -> tuple[int, int]:
 
 
 def form_of(handle: Handle) -> np.ndarray:
-    """An array of the form, of memory that takes no room; none of its elements may be looked at."""
+    """An array with this shape and dtype that occupies one element; its contents may not be read."""
     try:
         dtype = np.dtype(handle.dtype)
         shape, strides = tuple(handle.shape), tuple(handle.strides)

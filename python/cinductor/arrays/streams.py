@@ -33,11 +33,11 @@ class Event:
         self._event = _core.event_open(text(*split(device)))
 
     def synchronize(self) -> None:
-        """Waits until all that the stream had when the event was recorded is done."""
+        """Wait for all work that the stream had when the event was recorded."""
         self._event.synchronize()
 
     def elapsed(self, later: Event) -> float:
-        """Milliseconds to a later event, both past. Raises ValueError for a device that times none."""
+        """Milliseconds to a later event; both must have completed. Raises ValueError for a device without timing."""
         return self._event.elapsed(later._event)
 
 
@@ -73,22 +73,22 @@ class Stream:
 
     @property
     def handle(self) -> int:
-        """The device's own name for it: a CUstream."""
+        """The device's handle: a CUstream."""
         return self._stream.handle
 
     def record(self, event: Event | None = None) -> Event:
-        """The event, a new one by default, is when what the stream has now is done."""
+        """Record an event, by default a new one, after the work that the stream has now."""
         event = Event(self.device) if event is None else event
         self._stream.record(event._event)
         return event
 
     def wait(self, other: Event | Stream) -> None:
-        """What the stream is given from now on waits for an event, or for what another stream has now."""
+        """Let later work of the stream wait for an event, or for the current work of another stream."""
         event = other.record() if isinstance(other, Stream) else other
         self._stream.wait(event._event)
 
     def synchronize(self) -> None:
-        """Waits for all that the stream was given; raises DeviceError for what went wrong there."""
+        """Wait for all work of the stream. Raises DeviceError if some of it failed."""
         self._stream.synchronize()
 
     def __enter__(self) -> Stream:
@@ -135,7 +135,7 @@ def empty_cache(device: Any = None) -> None:
 
 
 def size_of(value: str) -> int:
-    """Bytes of "8GB", "512MiB", "1000". Raises ValueError for what is no such text."""
+    """The bytes in "8GB", "512MiB" or "1000". Raises ValueError for other texts."""
     number = value.strip().upper()
     unit = number.lstrip("0123456789. ")
     try:

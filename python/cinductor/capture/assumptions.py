@@ -19,24 +19,24 @@ INSTEAD = {
 
 
 class Assumptions(NamedTuple):
-    """How a call is captured. A capture in which an assumption does not hold is followed by one
-    without it, and none is ever assumed again: so the captures of a call have an end.
+    """The assumptions under which a call is captured. If one fails, the call is captured without it, and it is never
+    made again, so capture terminates.
     """
 
     backend: str
     dynamic: bool | None  # which sizes are symbols
-    regions: bool  # whether loops and branches are captured
-    break_budget: int | None  # runs after which the rest of the call is NumPy's
-    sized_lists: bool = True  # whether lists may be as long as a loop has trips
-    leaves_open: bool = True  # whether the program finds out what sizes say
-    decided: frozenset[tuple[str, int]] = frozenset()  # conditions that Python decides
+    regions: bool  # loops and branches are captured
+    break_budget: int | None  # number of runs after which NumPy runs the rest of the call
+    sized_lists: bool = True  # a list's length may be a number of iterations
+    leaves_open: bool = True  # the program evaluates conditions on sizes
+    decided: frozenset[tuple[str, int]] = frozenset()  # conditions that Python evaluates
 
     def without(self, failure: BaseException) -> Assumptions | None:
-        """Without the one that a failure speaks of; None where that had been given up."""
+        """Without the assumption that a failure refers to; None if it had been given up before."""
         given_up = failure.assumption if is_a(failure, Replan) else "regions"  # type: ignore[attr-defined]
         if given_up == "decided":
             less = self._replace(decided=self.decided | {failure.place})  # type: ignore[attr-defined]
-        elif given_up == "dynamic" and self.dynamic:  # which the user has asked for
+        elif given_up == "dynamic" and self.dynamic:  # requested by the user
             less = self
         else:
             less = self._replace(**{given_up: False})
@@ -44,7 +44,7 @@ class Assumptions(NamedTuple):
 
 
 def text_of(failure: BaseException) -> str:
-    """What is assumed no more, and why."""
+    """The assumption that is given up, and why."""
     if not is_a(failure, Replan):
         return f"{INSTEAD['regions']}: {failure.args[0]}"
     where = "{}:{}: ".format(*failure.place) if failure.place else ""  # type: ignore[attr-defined]

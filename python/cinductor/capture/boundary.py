@@ -54,12 +54,12 @@ if TYPE_CHECKING:
 
 
 def is_made_anew(fn: types.FunctionType) -> bool:
-    """True if a function is a lambda or one inside of another: each run of its line makes one."""
+    """True for a lambda or an inner function: each run of its line makes a new one."""
     return "<" in fn.__qualname__ and not fn.__dict__
 
 
 class Lifting:
-    """How the values of one call enter it."""
+    """Lifts values into one call."""
 
     def __init__(
         self, tracer: _core.Tracer, symbols: Symbols | None, sources: Sources, state: State, effects: Effects
@@ -68,8 +68,9 @@ class Lifting:
         self.state, self.effects = state, effects
 
     def lift_guarded(self, value: Any, source: int) -> Any:
-        """The value that the user's frame gets for a value read from a source; guards what replay
-        relies on. If the call continues in NumPy, this is the value itself."""
+        """The value that the user's frame gets for a value read from a source; adds the guards on which replay
+        relies. If NumPy runs the rest of the call, this is the value itself.
+        """
         if self.tracer.has_fallen_back:
             return value
         found = self.sources.entered.get(source)
@@ -139,7 +140,7 @@ class Lifting:
         return self.fix(value) if source == FIXED else self.lift_array(value) if source == OWN else self.lift(value)
 
     def fix(self, value: Any) -> Any:
-        """An object that is the same in each call; its contents and attributes need not be."""
+        """An object that is the same in each call, although its contents and attributes may change."""
         cls = type(value)
         if cls in STATELESS or is_a(value, type) or id(value) in self.sources.known:
             return value
@@ -181,7 +182,7 @@ class Lifting:
         return self.array(value, OPAQUE) if is_real else value
 
     def array(self, value: np.ndarray, source: int) -> Any:
-        """The Traced of an array that a source reaches."""
+        """The Traced value for an array that a source reaches."""
         arrays, sources = self.effects.arrays, self.sources
         found = arrays.known.get(id(value))
         if found is not None:
@@ -211,7 +212,7 @@ class Lifting:
     # --- containers ---
 
     def items_of(self, value: Any, source: int) -> list[Any]:
-        """The items of a list or tuple that a source reaches, entered; of a dict its values."""
+        """The lifted items of a list or tuple that a source reaches; of a dict its values."""
         self.sources.guard_length(value, source)
         pairs = list(value.items() if is_a(value, dict) else enumerate(value))
         waiting = self.effects.stores.of(value)
@@ -221,7 +222,7 @@ class Lifting:
         ]
 
     def lift_items(self, value: Any) -> Any:
-        """A container with traced items: a copy of one that outlives the call, else itself."""
+        """A container with traced items: a copy if it outlives the call, else itself."""
         source = self.sources.source_of(value)
         if source is None:
             return value
@@ -235,7 +236,7 @@ class Lifting:
         return remade(value, items)
 
     def lifted_items(self, value: dict[Any, Any]) -> dict[Any, Any]:
-        """A copy of a dict of unknown origin; no key is hashed without need."""
+        """A copy of a dict of unknown origin; keys are only hashed if necessary."""
         made = dict.copy(value)
         for key, item in value.items():
             if (new := self.lift(item)) is not item:
@@ -243,9 +244,7 @@ class Lifting:
         return made
 
     def lift_nested(self, value: Any) -> Any:
-        """Nested tuples, lists and dicts with their arrays traced, for a function that reads
-        all.
-        """
+        """Nested tuples, lists and dicts with traced arrays, for a function that reads everything."""
         cls = type(value)
         if cls is np.ndarray:
             return self.array(value, OPAQUE)
@@ -261,14 +260,14 @@ class Lifting:
             return remade(inside, items)
         return value
 
-    # --- values that are stored late ---
+    # --- deferred stores ---
 
     def store(self, value: Any, place: Any, item: Any) -> None:
-        """Sets an attribute or item at the end of the call, and of later ones. A loop carries what
-        it was before, so that is read when nothing has been stored yet.
+        """Defer a store to an attribute or item to the end of the call, also in later calls. A loop carries the old
+        value, so it is read if nothing was stored before.
         """
         sources, stores = self.sources, self.effects.stores
-        sources.sees_objects = True  # what is read of another would have changed, too
+        sources.sees_objects = True  # a store to one object could be visible through another
         if type(value) is list:
             sources.guard_length(value, sources.source_of(value))  # type: ignore[arg-type]
             place = place % len(value)
@@ -283,11 +282,11 @@ class Lifting:
         waiting[place] = item
 
 
-# --- values that Python looks into by itself ---
+# --- values that Python's own code reads ---
 
 
 def use(stage: Stage, value: Any) -> Any:
-    """The value for code in which Python looks into it by itself."""
+    """The value for code in which Python reads all of it."""
     if type(value) is np.ndarray:
         return stage.lifting.array(value, OPAQUE)
     hooked = hook_of(stage, value)
@@ -298,8 +297,7 @@ def use(stage: Stage, value: Any) -> Any:
 
 
 def operand(stage: Stage, value: Any) -> Any:
-    """One of two operands that Python is going to look into: the user's operator is given real values,
-    whatever the other is.
+    """One of two operands that Python reads: an operator of the user gets real values, whatever the other operand is.
     """
     if type(value) is np.ndarray:
         return stage.lifting.array(value, OPAQUE)
@@ -318,16 +316,16 @@ def compared(stage: Stage, relation: Callable[[Any, Any], Any], *values: Any) ->
 
 
 class Hooked:
-    """An operand whose class has operators of the user's: they see nothing that is traced."""
+    """An operand whose class has the user's own operators, which must not see traced values."""
 
     __slots__ = ("lifting", "value", "cls")
-    __array_ufunc__ = None  # arrays leave the operator to it
+    __array_ufunc__ = None  # so that arrays leave the operation to its operators
 
     def __init__(self, lifting: Lifting, value: Any, cls: type) -> None:
         self.lifting, self.value, self.cls = lifting, value, cls
 
     def apply(self, op: Callable[[Any, Any], Any], *values: Any) -> Any:
-        """op(*values), real ones."""
+        """op(*values) on real values."""
         effects = self.lifting.effects
         effects.stop(f"an operator of class {self.cls.__name__}")
         real = [effects.materialise(v.value if type(v) is Hooked else v) for v in values]
@@ -335,7 +333,7 @@ class Hooked:
 
 
 def add_operator(name: str, op: Callable[[Any, Any], Any]) -> None:
-    """An operator of two operands, from both sides."""
+    """Add an operator of two operands, in both orders."""
     setattr(Hooked, f"__{name}__", lambda self, other: self.apply(op, self, other))
     setattr(Hooked, f"__r{name}__", lambda self, other: self.apply(op, other, self))
 
@@ -345,11 +343,11 @@ for name in "add sub mul truediv floordiv mod pow matmul lshift rshift and or xo
 
 
 def hook_of(stage: Stage, value: Any) -> type | None:
-    """The class whose code of the user's runs when Python looks into a value, or None: then what of it
-    came from outside is guarded.
+    """The class whose user code would run when Python reads a value, or None; then everything in it from outside of
+    the call is guarded.
     """
     cls = type(value)
-    stage.sources.sees_objects = True  # Python asks first whether two are one
+    stage.sources.sees_objects = True  # Python first tests whether two objects are identical
     hooked = None
     if is_a(value, HOLDERS) and not has_hooks(cls):
         hooked = guard_inside(stage, value, set())
@@ -363,15 +361,16 @@ def hook_of(stage: Stage, value: Any) -> type | None:
 
 
 def has_unguarded(stage: Stage, value: Any) -> bool:
-    """True if Python reads something of it that nothing guards; of the caller's exceptions what
-    they hold, which may be set."""
+    """True if Python reads something of the value that no guard covers, such as the attributes of the caller's
+    exceptions, which may be set.
+    """
     is_set = is_a(value, BaseException) and stage.sources.source_of(value) is not None
     return is_set or is_unguarded(type(value))
 
 
 def guard_inside(stage: Stage, value: Any, seen: set[int]) -> type | None:
-    """Guards what a container holds that came from outside, and gives lists that grow their items. The
-    first class of an item of which that cannot be done, or None.
+    """Guard everything in a container that came from outside, and give growing lists their items. Returns the first
+    class of an item for which that is impossible, or None.
     """
     source = stage.sources.source_of(value)
     if source is not None:
@@ -394,7 +393,7 @@ def guard_inside(stage: Stage, value: Any, seen: set[int]) -> type | None:
 
 
 def guard_all(stage: Stage, value: Any, source: int) -> None:
-    """Guards everything in a container that Python itself is going to read."""
+    """Guard everything in a container that Python itself will read."""
     if is_a(value, set | frozenset):
         stage.sources.check(source, "equals", type(value)(value))
         return

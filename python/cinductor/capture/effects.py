@@ -70,24 +70,24 @@ class Arrays:
         self.overlap = False
 
     def add(self, value: np.ndarray, source: int, traced: Traced) -> None:
-        """An object and what stands for it."""
+        """Record an object and the traced value for it."""
         self.known[id(value)] = (value, source, traced)
         if self.bounds is not None:
             self.add_bounds(value)
 
     def real(self, traced: Traced) -> Any:
-        """The object that a traced value stands for, made now if there is none yet."""
+        """The object of a traced value, made now if there is none yet."""
         real = traced.materialise()
         if type(real) is np.ndarray and id(real) not in self.known:
             self.add(real, OPAQUE, traced)
         return real
 
     def is_callers(self, traced: Any) -> bool:
-        """True if a traced array stands for an object that code outside of the call may hold."""
+        """True if code outside of the call may have a reference to the array's object."""
         return any(t is traced for _, _, t in self.known.values())
 
     def note_distinct(self, a: Any, b: Any) -> None:
-        """Arrays that are not one object are not in later calls."""
+        """Guard that arrays that are different objects in this call are different objects in later calls."""
         sources = [s for _, s, t in self.known.values() if s >= 0 and (t is a or t is b)]
         key = (*sources, "other")
         if len(sources) == 2 and key not in self.sources.checked:
@@ -97,7 +97,7 @@ class Arrays:
     # --- writes ---
 
     def add_bounds(self, array: np.ndarray) -> None:
-        """Compares where it lies with where the others do."""
+        """Compare the memory of an array with that of the others."""
         if array.size == 0:
             return
         low, high = byte_bounds(array)
@@ -106,7 +106,7 @@ class Arrays:
         self.bounds.append((low, high))  # type: ignore[union-attr]
 
     def look_at_memory(self) -> None:
-        """Where all of them lie is compared, from the first write on."""
+        """Compare the memory of all arrays, from the first write on."""
         if self.bounds is None:
             self.bounds = []
             for array, _, _ in list(self.known.values()):
@@ -120,7 +120,7 @@ class Arrays:
         return any(map(traced.shares_storage, self.written.values()))
 
     def check_disjoint(self) -> None:
-        """Guards that written arguments overlap no other, as they did not in this call."""
+        """Guard that written arguments overlap no other array, as in this call."""
         sources = {s: t for _, s, t in self.known.values() if s >= 0}
         rows = self.sources.rows
         written = tuple([s for s, t in sources.items() if self.is_written(t)])
@@ -129,11 +129,11 @@ class Arrays:
             self.sources.check("disjoint", written, others)
 
 
-# --- attributes and items that wait for the end of the call ---
+# --- deferred stores to attributes and items ---
 
 
-KEYS = (str, int, bool, bytes, type(None))  # what is hashed and compared without the user's code
-NAMESPACES = ("__dict__", "__globals__")  # dicts that are read in other ways, too
+KEYS = (str, int, bool, bytes, type(None))  # hashed and compared without user code
+NAMESPACES = ("__dict__", "__globals__")  # dicts that are also read in other ways
 
 
 class Stores:
@@ -142,12 +142,13 @@ class Stores:
 
     def __init__(self, tracer: _core.Tracer, sources: Sources) -> None:
         self.tracer, self.sources = tracer, sources
-        self.has_given = False  # something was set, or will be with the result
+        self.has_given = False  # something was stored, or will be with the result
         self.objects: dict[int, tuple[Any, dict[Any, Any]]] = {}
 
     def may_wait(self, value: Any, name: str) -> bool:
-        """True if an attribute of an object that outlives the call can wait for the end of it: only
-        captured code could see the difference, and that is told."""
+        """True if a store to an attribute of an object that outlives the call can be deferred: only captured code
+        could see the difference.
+        """
         cls, source = type(value), self.sources.source_of(value)
         if source is None or source < 0 or not self.tracer.may_check():
             return False
@@ -176,7 +177,7 @@ class Stores:
         return {} if found is None else found[1]
 
     def waiting(self) -> list[tuple[Any, dict[Any, Any]]]:
-        """The objects of which something waits for the end of the call, with what changes."""
+        """The objects with deferred stores, and the changes."""
         pairs = []
         for value, places in self.objects.values():
             kind = "item" if holds_items(value) else "attr"
@@ -191,14 +192,14 @@ class Stores:
         return pairs
 
     def take(self) -> list[tuple[Any, dict[Any, Any]]]:
-        """The objects with what waits, which is the caller's now."""
+        """Remove and return the objects with their deferred stores."""
         pairs = self.waiting()
         self.objects = {}
         self.has_given |= bool(pairs)
         return pairs
 
 
-# --- what happens ---
+# --- effects ---
 
 
 class Effects:
@@ -210,13 +211,13 @@ class Effects:
         self.tracer, self.sources, self.state, self.aliases = tracer, sources, state, aliases
         self.arrays, self.stores, self.escapes = Arrays(sources), Stores(tracer, sources), Escapes()
         self.plain_hooks = plain_hooks
-        self.hollow: dict[int, tuple[Any, Any]] = {}  # a broadcast, flags; with what they are of
+        self.hollow: dict[int, tuple[Any, Any]] = {}  # a broadcast or flags object, with what it was made from
         self.draws: dict[int, Any] = {}  # id -> a generator and its state before the call
-        self.flags = 0  # of floating point, that have been looked at
-        self.has_ended = False  # the function's own code, with a result
+        self.flags = 0  # float flags that have been reported
+        self.has_ended = False  # the function's own code has returned a result
 
     def note(self, reason: str) -> None:
-        """Python must run on every call: noted before it happens."""
+        """Record an effect before it happens: Python must then run in each call."""
         self.happens(self.tracer.note_effect, reason)
 
     def stop(self, reason: str, *given: Any) -> None:
@@ -228,8 +229,9 @@ class Effects:
         self.happens(self.tracer.note_break, reason)
 
     def happens(self, note: Callable[[str], None], reason: str) -> None:
-        """Lists that are as long as a loop had iterations get their items, because the call cannot
-        begin again after it; what waits for the end of the call is set."""
+        """Prepare for an effect, after which the call cannot restart: lists whose length is a number of iterations
+        get their items, and deferred stores are performed.
+        """
         for grown in [*self.state.lists.values()]:
             if grown.is_sized:
                 grown.materialise(reason)
@@ -239,14 +241,14 @@ class Effects:
         self.flush()
 
     def flush(self) -> None:
-        """Sets what waits: code that is not captured may look at it."""
+        """Perform deferred stores, because uncaptured code may read the objects."""
         for value, places in self.stores.take():
             for place, item in places.items():
                 put(value, place, self.materialise(item))
 
     def before_write(self, target: Any) -> bool:
-        """Called before a traced array is written to. True: the write must be made in memory at
-        once, for arrays that the call knows by several names overlap.
+        """Called before a traced array is written. True: the write must be made in memory at once, because arrays
+        that the call knows by several names overlap.
         """
         arrays = self.arrays
         arrays.look_at_memory()
@@ -268,23 +270,23 @@ class Effects:
         float_warnings.give(self.tracer.last_program, new)
 
     def take_flags(self) -> int:
-        """The floating-point flags raised since the last look that somebody wants to hear of."""
+        """The float flags raised since the last call of this method that must be reported."""
         tracer = self.tracer
         if tracer.in_region or not tracer.float_flags & ~self.flags:
             return 0
         heard = float_warnings.heard(tracer.float_flags)
-        tracer.float_flags = heard  # the others are over: an errstate was around what has raised them
+        tracer.float_flags = heard  # the others were raised inside of an errstate that ignores them
         new = heard & ~self.flags
         self.flags |= new
         return new
 
     def can_run_again(self) -> bool:
-        """True if the function may run once more: nothing outside of the call has been written."""
+        """True if the function may run once more, because nothing outside of the call was written."""
         is_late = self.has_ended and (self.arrays.writes_outside() or self.draws)
         return not is_late and not self.stores.has_given and self.tracer.effects == 0
 
     def abandon(self, reason: str) -> None:
-        """Gives the call up while nothing has happened; otherwise breaks."""
+        """Give up the call if nothing has happened; otherwise break."""
         if self.tracer.in_region:
             self.tracer.note_break(reason)
         if self.tracer.effects == 0 and self.tracer.flushes == 0 and not self.arrays.written:
@@ -292,12 +294,11 @@ class Effects:
         self.stop(reason)
 
     def undo_call(self) -> bool:
-        """True if the function itself can run the call from its beginning: everything is as it was
-        before it then."""
+        """True if the original function can run the call from its beginning, because everything was restored."""
         return self.tracer.effects == 0 and self.undo()
 
     def undo(self) -> bool:
-        """Arrays and generators as they were before the call, or False."""
+        """Restore arrays and generators to their state before the call; False if that is impossible."""
         if not self.tracer.undo():
             return False
         for generator, state in self.draws.values():
@@ -311,7 +312,7 @@ class Effects:
         return Materialiser(self).of(value)
 
     def hollow_broadcast(self, args: tuple[Any, ...]) -> np.broadcast:
-        """np.broadcast of traced values: its shape is known, its items when they are asked for."""
+        """np.broadcast of traced values: its shape is known; its items are made on demand."""
         hollow = np.broadcast(*map(surface.dummy, args))
         self.hollow[id(hollow)] = (hollow, args)
         return hollow
@@ -324,11 +325,11 @@ class Effects:
         hollow, args = self.hollow[id(value)]
         if type(args) is tuple:
             args = np.broadcast(*map(self.materialise, args))
-            self.hollow[id(value)] = (hollow, args)  # one object, which may be iterated
+            self.hollow[id(value)] = (hollow, args)  # keep the identity, because it may be iterated
         return args
 
     def hollow_flags(self, array: Any) -> Any:
-        """The flags of a traced array: those of its own come when others get to see them."""
+        """The flags of a traced array; the real flags object is made when other code may see it."""
         hollow = array.flags
         self.hollow[id(hollow)] = (hollow, array)
         return hollow
@@ -339,18 +340,18 @@ class Effects:
         return value if found is None else self.materialise(found[1]).flags
 
 
-OPENED = (types.FunctionType, slice)  # among what an operator may be given unseen
+OPENED = (types.FunctionType, slice)  # allowed in an operator without inspection
 
 
 class Materialiser:
-    """Makes values real; those that hold one object hold one object after it."""
+    """Makes values real. Values that share an object still share it afterwards."""
 
     def __init__(self, effects: Effects) -> None:
         self.effects = effects
-        self.made: dict[int, tuple[Any, Any]] = {}  # by id: the value, and what it was made
+        self.made: dict[int, tuple[Any, Any]] = {}  # id -> the value and its replacement
 
     def of(self, value: Any) -> Any:
-        """The value with everything traced materialised: containers made in the call in place."""
+        """The value with everything traced materialised; containers made in the call are changed in place."""
         cls = type(value)
         if cls is Flat:
             return value.real(self.effects)
@@ -361,7 +362,7 @@ class Materialiser:
         if (cls in FREE_TYPES and cls not in OPENED) or is_a(value, type):
             return value
         if id(value) not in self.made:
-            self.made[id(value)] = (value, value)  # what holds itself finds itself
+            self.made[id(value)] = (value, value)  # for a container that contains itself
             self.made[id(value)] = (value, self.make(value))
         return self.made[id(value)][1]
 
@@ -415,7 +416,7 @@ class Materialiser:
         return functools.partial(*real[:count], **named)
 
     def fill(self, value: Any) -> None:
-        """Makes real, in place, what an object made in this call holds."""
+        """Materialise, in place, the contents of an object made in this call."""
         if is_a(value, list) or type(value) is collections.deque:
             put = list.__setitem__ if is_a(value, list) else collections.deque.__setitem__
             for i, item in enumerate([*value]):
@@ -440,7 +441,7 @@ class Materialiser:
                         self.fill_slot(value, slot)
 
     def fill_keys(self, value: dict[Any, Any]) -> None:
-        """Makes real what a dict is searched by."""
+        """Materialise the keys of a dict."""
         keys = [self.of(key) for key in value]
         if not all(a is b for a, b in zip(keys, value, strict=True)):
             items = list(value.values())
@@ -457,13 +458,13 @@ class Materialiser:
             return
 
     def plain_function(self, fn: types.FunctionType) -> Any:
-        """A function made in this call, for use outside of it: its scope does the plain thing."""
+        """A function made in this call, for use outside of it: its scope only does what Python does."""
         around = dict(zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True))
         if not any(name.startswith(OURS) for name in around):
             return fn
         scope = around[STAGE].cell_contents if STAGE in around else None
         if scope is not None and getattr(scope.stage, "tracer", None) is not self.effects.tracer:
-            return fn  # of an earlier call
+            return fn  # made by an earlier call
         cells = []
         for name, cell in around.items():
             if name == STAGE:
@@ -481,8 +482,8 @@ class Materialiser:
         return new
 
     def annotate(self, new: types.FunctionType, fn: types.FunctionType) -> None:
-        """Gives new the annotations of fn and its type parameters, where this Python has those.
-        Annotations that wait to be asked for (3.14) go on waiting: they may name what comes later.
+        """Copy fn's annotations and, if this Python has them, its type parameters to new. Lazily evaluated
+        annotations (3.14) stay lazy, because they may refer to later definitions.
         """
         waiting = getattr(fn, "__annotate__", None)
         if waiting is None:
@@ -498,6 +499,6 @@ class Materialiser:
     def fill_cell(self, cell: types.CellType) -> None:
         try:
             item = cell.cell_contents
-        except ValueError:  # it is empty
+        except ValueError:  # an empty cell
             return
         cell.cell_contents = self.of(item)

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 
 
 def arguments_of(job: Job, bound: tuple[Any, ...]) -> list[Any]:
-    """The values given, those of *args and **kwargs one by one."""
+    """The argument values, with those of *args and **kwargs individually."""
     values: list[Any] = []
     for kind, value in zip(job.kinds, bound, strict=True):
         if kind == VAR_POSITIONAL:
@@ -77,7 +77,7 @@ def call(job: Job, stage: Stage, bound: tuple[Any, ...]) -> Any:
         target: Callable[..., Any] = lift_callable(stage, fn)
         stage.tracer.code = code_of_method(fn)
         scope = stage.hooks(stage, anchor)
-        stage.depth = -1  # and the user's function 0
+        stage.depth = -1  # so that the user's function has depth 0
         positional, named = lift_arguments(job, stage, bound)
         stage.runs = True
         return dispatch(scope, target, tuple(positional), named)
@@ -115,13 +115,11 @@ def refuse(job: Job, reason: str) -> Any:
 
 
 def anchor() -> None:
-    """A function whose globals stand for none: callables that are not functions are called
-    from it.
-    """
+    """A function with empty globals, from which callables that are not functions are called."""
 
 
 def lift_callable(stage: Stage, fn: Any) -> Any:
-    """A callable object, reached as a constant."""
+    """A callable object, lifted as a constant."""
     source = stage.sources.source("const", fn)
     if is_a(fn, types.MethodType):
         stage.lift_guarded(fn.__func__, stage.sources.source("attr", source, "__func__"))
@@ -136,7 +134,7 @@ def lift_arguments(
     """The arguments as the function's frame gets them."""
     positional: list[Any] = []
     named: dict[str, Any] = {}
-    for i, value in enumerate(bound):  # sizes before ints, which may be equal to one
+    for i, value in enumerate(bound):  # sizes before ints, which may equal one
         if type(value) is np.ndarray:
             stage.lift_guarded(value, stage.sources.source("arg", i))
     for i, (name, kind, value) in enumerate(zip(job.names, job.kinds, bound, strict=True)):
@@ -153,7 +151,7 @@ def lift_arguments(
 
 
 def lift_argument(fn: Any, stage: Stage, name: str, value: Any, source: int) -> Any:
-    """One argument; a bytes object that varies, and is only taken items of, is an array of them."""
+    """Lift one argument. A bytes object that varies, and of which only items are read, becomes an array."""
     if type(value) is not bytes or type(fn) is not types.FunctionType or stage.symbols is None:
         return stage.lift_guarded(value, source)
     has_builtins = MEASURES.isdisjoint(fn.__globals__)
@@ -167,7 +165,7 @@ def lift_argument(fn: Any, stage: Stage, name: str, value: Any, source: int) -> 
 
 @functools.lru_cache(maxsize=256)
 def octets_of(code: types.CodeType, qualname: str) -> frozenset[str]:
-    """The parameters of a function that it only takes items of."""
+    """The parameters of which the function only reads items."""
     node = find_function(code, qualname)
     is_free = MEASURES.isdisjoint((*code.co_cellvars, *code.co_freevars))
     return Uses(node, Names(node)).octets() if node is not None and is_free else frozenset()
@@ -176,19 +174,17 @@ def octets_of(code: types.CodeType, qualname: str) -> frozenset[str]:
 # --- the end of a captured call ---
 
 
-MOST_OTHERS = 32  # objects of a class beside the one that is stored to
+MOST_OTHERS = 32  # other objects of the class of one that is stored to
 
 
 def place_of_function(fn: Any) -> tuple[str, int]:
-    """File and line of a function; of what has none, of its class."""
+    """File and line of a function; if it has none, of its class."""
     code = getattr(fn, "__code__", None)
     return ("?", 0) if code is None else (code.co_filename, code.co_firstlineno)
 
 
 def finish(job: Job, stage: Stage, result: Any) -> tuple[Any, Any]:
-    """Ends the capture: the real result and a specialisation, or None when Python must run
-    again.
-    """
+    """End the capture: the real result and a specialisation, or None if Python must run in each call."""
     stage.runs = False
     reached: dict[int, int] = {}
     result = with_stores(stage, result)
@@ -232,7 +228,7 @@ def traced_in(value: Any, seen: set[int]) -> list[Any]:
 
 
 def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int, Any]) -> Any:
-    """The result with what replay cannot make turned into real objects (then Python must run)."""
+    """The result in which everything that replay cannot make is a real object (then Python must run)."""
     cls = type(value)
     if cls is Traced:
         if value.strong is not None:
@@ -291,7 +287,7 @@ def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int
         items = [returnable(stage, v, reached, seen) for v in value]
         same = all(a is b for a, b in zip(items, value, strict=True))
         return value if same else remade(value, items)
-    if cls is dict and (hooked := hooked_in(value)) is not None:  # who fills it asks for hashes
+    if cls is dict and (hooked := hooked_in(value)) is not None:  # filling it calls the user's hashes
         stage.effects.note(f"returns a dict with keys of class {hooked.__name__}")
         return stage.materialise(value)
     if cls is dict:
@@ -311,7 +307,7 @@ def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int
 
 
 def with_stores(stage: Stage, result: Any) -> Any:
-    """The result, and what has waited for it in objects that outlive the call."""
+    """The result together with the deferred stores to objects that outlive the call."""
     if not (pairs := stage.stores.waiting()):
         return result
     for value, places in pairs:
@@ -324,9 +320,7 @@ def with_stores(stage: Stage, result: Any) -> Any:
 
 
 def are_distinct(stage: Stage, value: Any) -> bool:
-    """Another call may give one object twice: it is guarded that the others are others. False: they
-    are too many.
-    """
+    """Guard that objects which differ in this call differ in later calls. False: there are too many."""
     cls, mine = type(value), stage.sources.source_of(value)
     others = []
     for other, source in list(stage.sources.known.values()):
@@ -343,7 +337,7 @@ def are_distinct(stage: Stage, value: Any) -> bool:
 
 
 def stored(result: Any, *pairs: tuple[Any, dict[Any, Any]]) -> Any:
-    """Sets attributes and items; the result."""
+    """Perform the stores; return the result."""
     for value, places in pairs:
         for place, item in places.items():
             put(value, place, item)
@@ -351,7 +345,7 @@ def stored(result: Any, *pairs: tuple[Any, dict[Any, Any]]) -> Any:
 
 
 def either_class(stage: Stage, value: Any) -> DeferredCall:
-    """A number that is NumPy's or Python's: the program says which, and it is made again."""
+    """A number that is NumPy's or Python's: the program says which, and it is rebuilt."""
     number = stage.tracer.tagged(value, None)
     wide = np.dtype(np.float64) if value.dtype.kind == "f" else value.dtype
     pythons = stage.tracer.as_python(stage.tracer.cast(number, wide))
@@ -359,7 +353,7 @@ def either_class(stage: Stage, value: Any) -> DeferredCall:
 
 
 def instance(cls: type, attributes: dict[str, Any], *slots: Any) -> Any:
-    """An object of a class of the user's with these attributes, without its __init__."""
+    """An object of a user's class with these attributes, made without its __init__."""
     made = object.__new__(cls)
     if attributes:
         made.__dict__.update(attributes)
@@ -370,7 +364,7 @@ def instance(cls: type, attributes: dict[str, Any], *slots: Any) -> Any:
 
 
 def is_instance(value: Any) -> bool:
-    """An object of a class of the user's that is nothing but its attributes."""
+    """True for an object of a user's class that only consists of its attributes."""
     cls = type(value)
     return (
         type(cls) is type
@@ -381,7 +375,7 @@ def is_instance(value: Any) -> bool:
 
 
 def is_loose(value: Any) -> bool:
-    """A view whose layout data decide."""
+    """True for a view whose layout depends on data."""
     if value.kind != "array" or value.whole is value:
         return False
     layout = (*value.shape, *value.strides, value.offset)
@@ -404,7 +398,7 @@ def view(
     strides: tuple[int, ...],
     offset: int,
 ) -> np.ndarray:
-    """Part of an array's memory."""
+    """A view of an array's memory."""
     if whole.size == 0 and not any(whole.strides):
         strides, offset = (0,) * len(shape), 0
     return _core.view(whole, dtype, shape, strides, offset, writable)

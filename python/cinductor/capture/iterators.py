@@ -28,12 +28,12 @@ from .objects import Traced
 RegionBreak = _core.RegionBreak
 
 
-Made = Callable[..., Iterator[Any]]  # makes Python's own iterator, given what makes values real
+Made = Callable[..., Iterator[Any]]  # makes Python's own iterator, given a function that makes values real
 
 
 END, UNKNOWN = "at its end", "somewhere"  # positions, besides those that are numbers
-MOST_READ = 256  # elements of arrays that Python iterates over by nodes of the graph; of more it gets real ones
-ENDLESS = 1 << 62  # items of what never ends
+MOST_READ = 256  # elements of an array that Python reads by nodes of the graph; for more, real ones are used
+ENDLESS = 1 << 62  # items of an endless iterator
 
 
 class Items:
@@ -60,17 +60,16 @@ class Items:
         self.calls = calls or any(items.calls for items in over)
         self.ends = (END,) * len(over) if ends is None else ends
         self.position: Any = 0
-        self.is_shared = False  # the user has it
+        self.is_shared = False  # other code has a reference to it
 
     @property
     def length(self) -> Any:
-        """How many items there are."""
+        """The number of items."""
         return self.size() if callable(self.size) else self.size
 
     @property
     def is_long(self) -> bool:
-        """True if Python would read many elements of arrays one by one; guarded where a size
-        decides it."""
+        """True if Python would read many elements of arrays one by one; guarded if that depends on a size."""
         return self.reads and not self.is_endless and bool(self.length > MOST_READ)
 
     @property
@@ -79,7 +78,7 @@ class Items:
         return type(self.size) is int and self.size == ENDLESS
 
     def move(self, position: Any) -> None:
-        """So many items are gone; or END, or UNKNOWN."""
+        """Set the number of items taken; or END, or UNKNOWN."""
         self.position = position
         for items, end in zip(self.over, self.ends, strict=True):
             items.move(end if position is END else position)
@@ -94,7 +93,7 @@ class Items:
 
     @property
     def is_whole(self) -> bool:
-        """True if no item is gone."""
+        """True if no item has been taken."""
         return type(self.position) is int and self.position == 0 and self.is_in_step
 
     @property
@@ -107,7 +106,7 @@ class Items:
         )
 
     def real(self, concrete: Any) -> Iterator[Any] | None:
-        """Python's own, from where this one is; None where there is none like it."""
+        """Python's own iterator at the current position; None if there is none of this kind."""
         if self.position is END:
             return self.ended(concrete)
         if self.position is UNKNOWN or self.made is None or not self.is_in_step:
@@ -116,7 +115,7 @@ class Items:
         return self.made(concrete, position) if self.over else self.at(concrete, position)
 
     def ended(self, concrete: Any) -> Iterator[Any]:
-        """One of the same kind that has nothing left."""
+        """An iterator of the same kind without remaining items."""
         if self.made is None:
             return iter(())
         if self.over:
@@ -125,12 +124,12 @@ class Items:
         try:
             for _ in made:
                 pass
-        except RuntimeError:  # it goes over a dict that has changed since
+        except RuntimeError:  # it iterates a dict that has changed since
             return iter(())
         return made
 
     def at(self, concrete: Any, position: int) -> Iterator[Any]:
-        """Python's own from there, of what is made of nothing else."""
+        """Python's own iterator at this position, for items that do not depend on others."""
         made = self.made(concrete)  # type: ignore[misc]
         for _ in range(position):
             next(made)
@@ -157,7 +156,7 @@ class Items:
 
 
 class Range:
-    """range(start, stop, step) of which something is known only when the program runs."""
+    """range(start, stop, step) with bounds that are only known at run time."""
 
     __slots__ = ("start", "stop", "step", "length")
 
@@ -181,7 +180,7 @@ class Range:
         return range(int(self.start), int(self.stop), int(self.step))[int(index)]
 
     def real(self, concrete: Any) -> range:
-        """Python's own."""
+        """Python's own range."""
         return range(*(int(concrete.of(n)) for n in (self.start, self.stop, self.step)))
 
     def get(self, index: Any) -> Any:
@@ -190,7 +189,7 @@ class Range:
 
 
 def items_of(value: Any) -> Items | None:
-    """A loop's iterable by number; None where Python has to iterate it."""
+    """A loop's iterable by index; None if Python has to iterate it."""
     cls = type(value)
     if cls is Items:
         value.check()
@@ -209,7 +208,7 @@ def items_of(value: Any) -> Items | None:
 
 
 def part_of(concrete: Any, items: Items, position: int) -> Iterator[Any]:
-    """Python's own of what others are made of: of what the user has it is the very one, where it is."""
+    """Python's own object for a part: if the user has a reference to the part, the same object at its position."""
     if items.is_shared:
         return concrete.of(items)  # type: ignore[no-any-return]
     return items.at(concrete, position)
@@ -236,7 +235,7 @@ def numbered(
     made: Made | None = None,
     reads: bool = False,
 ) -> Items:
-    """The elements of an array of this shape in C order, in one loop over all axes."""
+    """The elements of an array of this shape in C order, by one loop over all axes."""
     length: Any = 1
     for size in shape:
         length = length * size
@@ -272,7 +271,7 @@ class Flat:
 
 
 class Octets:
-    """Stands for a bytes object of which only items are taken: an array of them, of this call's."""
+    """Stands for a bytes object of which only items are read: an array of this call's bytes."""
 
     __slots__ = ("value", "array")
 
@@ -347,10 +346,10 @@ def _are_equal(a: Any, b: Any) -> bool:
     return type(a) is Traced and type(b) is Traced and a.is_same(b)
 
 
-# --- iterators that others get to see ---
+# --- iterators that become visible to other code ---
 
 
-# Iterators that say of what they are made and how far they are; those over a container hold it.
+# Iterators that reveal their parts and positions; those over a container refer to it.
 OVER_ITERATORS = (map, filter, zip, enumerate)
 OVER_CONTAINERS = (
     *(type(iter(c)) for c in ([], (), {}, set(), "", b"", range(0))),
@@ -364,7 +363,7 @@ OTHERS = tuple(f for f in offered(itertools) if is_a(f, type))
 
 
 class Called:
-    """A function that Python itself may call, its calls still seen, and the limits of capture kept."""
+    """A function that Python itself may call: its calls are captured and limited."""
 
     __slots__ = ("scope", "f")
 
@@ -372,12 +371,11 @@ class Called:
         self.scope, self.f = scope, f
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.scope.call(self.f, *args, **kwargs)
+        return self.scope.call_method(self.f, *args, **kwargs)
 
 
 class Steps:
-    """The remaining items of an iterator made in the call. `step` takes an item and records that
-    first."""
+    """The remaining items of an iterator made in the call. `step` records the change before it takes an item."""
 
     __slots__ = ("value", "step")
 
@@ -396,7 +394,7 @@ class Steps:
 
 
 class Walk:
-    """The items of a sequence, seen one by one: `item` gives that of a position."""
+    """The items of a sequence, captured one by one: `item` reads the one at an index."""
 
     __slots__ = ("value", "item", "position")
 
@@ -407,8 +405,8 @@ class Walk:
         return self
 
     def __next__(self) -> Any:
-        if self.position >= len(self.value):  # as Python iterates a list that grows
-            self.value = ()  # and one that grows after its end
+        if self.position >= len(self.value):  # like Python's iteration of a growing list
+            self.value = ()  # also for one that grows after its end
             raise StopIteration
         self.position += 1
         return self.item(self.position - 1)
@@ -421,7 +419,7 @@ class Walk:
 
 
 class Escaped:
-    """An iterator made in the call, as code that is not captured sees it: of real values."""
+    """An iterator made in the call as uncaptured code sees it: over real values."""
 
     __slots__ = ("materialise", "items", "__weakref__")
 
@@ -445,7 +443,7 @@ class Escaped:
 
 
 class Asked:
-    """Items of an iterable that cannot be traced: Python runs between them."""
+    """Items of an iterable that cannot be traced, because Python runs between them."""
 
     __slots__ = ("lifting", "iterator")
 
@@ -460,24 +458,24 @@ class Asked:
         return self.lifting.lift(next(self.iterator))
 
     def real(self, concrete: Any) -> Iterator[Any]:
-        """The one that is asked."""
+        """The iterator itself."""
         return self.iterator
 
 
 def is_iterator(cls: type) -> bool:
-    """An iterator, or a view of a dict, that may hold what was made in the call."""
+    """True for an iterator, or a dict view, that may refer to objects made in the call."""
     return cls in OURS or cls in OVER_ITERATORS + OVER_CONTAINERS + VIEWS + OTHERS
 
 
 class Escapes:
-    """The iterators of one call that others have, too, and what each has become."""
+    """The iterators of one call that other code can see, and the replacement of each."""
 
     def __init__(self) -> None:
         self.of: dict[int, tuple[Any, Any]] = {}
-        self.left: list[weakref.ref[Escaped]] = []  # still to be taken in, while it can be
+        self.left: list[weakref.ref[Escaped]] = []  # not exhausted yet
 
     def now(self, value: Any) -> Any:
-        """An iterator made in the call: what it has become since others have it, too."""
+        """The replacement of an iterator, if other code can see it; else the iterator."""
         found = self.of.get(id(value))
         return value if found is None else found[1]
 
@@ -490,7 +488,7 @@ class Escapes:
         made = self.make(concrete, value)
         if made is None:
             if type(value) is Items:
-                value.check()  # while the call can still begin again
+                value.check()  # while the call can still restart
             concrete.effects.abandon(f"hands on a {type(value).__name__} made in the call")
             made = self.follow(concrete, value)
         if made is not value:
@@ -499,7 +497,7 @@ class Escapes:
         return made
 
     def make(self, concrete: Any, value: Any) -> Any:
-        """Python's own, or what follows a generator; None where there is none like it."""
+        """Python's own iterator, or a generator that follows it; None if there is none."""
         cls = type(value)
         if cls in OVER_CONTAINERS + VIEWS:
             return over_container(concrete, value)
@@ -512,7 +510,7 @@ class Escapes:
         return value.real(concrete) if cls in OURS else None
 
     def follow(self, concrete: Any, value: Any) -> Any:
-        """A generator of what the iterator gives, materialised."""
+        """A generator of the iterator's items, materialised."""
         made = Escaped(concrete.effects.materialise, value)
         self.left.append(weakref.ref(made))
         return (item for item in made)
@@ -525,13 +523,13 @@ class Escapes:
                 found.end()
 
 
-STAND_INS = (Steps, Walk, Asked, Items)  # for iterators of Python's own
+STAND_INS = (Steps, Walk, Asked, Items)  # objects that stand for Python's iterators
 OURS = (*STAND_INS, Called, Range)
 ATOMS = (int, float, complex, bool, str, bytes, type(None))
 
 
 def over_container(concrete: Any, value: Any) -> Any:
-    """An iterator over a list, a dict, ... or a view: what can be materialised in place stays what it is."""
+    """An iterator over a container or a view: a container that can be materialised in place stays the same object."""
     held = gc.get_referents(value)
     if all(concrete.of(part) is part for part in held):
         return value
@@ -543,7 +541,7 @@ def over_container(concrete: Any, value: Any) -> Any:
 
 
 def over_iterators(concrete: Any, value: Any) -> Any:
-    """map, zip and their like, over what they took their items from."""
+    """map, zip and similar iterators, over the iterators from which they took items."""
     f, parts, *state = value.__reduce__()
     if f is map and is_door(parts[0]):
         return concrete.of(parts[1])
@@ -557,8 +555,7 @@ def over_iterators(concrete: Any, value: Any) -> Any:
 
 
 def over_others(concrete: Any, value: Any) -> Any:
-    """Like the function above, for iterators of itertools, which can be inspected until Python
-    3.13."""
+    """Like over_iterators, for iterators of itertools, which can be inspected up to Python 3.13."""
     if all(type(part) in ATOMS for part in gc.get_referents(value)):
         return value
     if type(value).__reduce__ is object.__reduce__:
@@ -569,6 +566,6 @@ def over_others(concrete: Any, value: Any) -> Any:
 
 
 def is_door(f: Any) -> bool:
-    """True if f is a cinductor method through which items enter."""
+    """True if f is a method of cinductor through which items are captured."""
     code = getattr(getattr(f, "__func__", f), "__code__", None)
     return code is not None and code.co_filename.startswith(PACKAGE)

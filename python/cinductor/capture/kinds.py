@@ -19,11 +19,11 @@ NUMBERS = frozenset({bool, int, float, complex})
 ATOMS = frozenset({*NUMBERS, str, bytes, type(None), type(Ellipsis), range, slice})
 PYTHON_DTYPES = {bool: "?", int: "i8", float: "f8", complex: "c16"}
 INT64 = 1 << 63
-UINT64 = np.dtype(np.uint64)  # of Python's ints that are too large for int64, and not negative
+UINT64 = np.dtype(np.uint64)  # of Python ints that exceed int64 and are not negative
 
 
 def is_same(a: Any, b: Any) -> bool:
-    """True if two values are one: the same object, memory, int or number."""
+    """True if two values are equal: the same object, memory, int or number."""
     if a is b:
         return True
     cls = type(a)
@@ -32,7 +32,7 @@ def is_same(a: Any, b: Any) -> bool:
     if cls is Traced:
         return a.is_same(b)
     if cls is float or cls is complex:
-        return repr(a) == repr(b)  # the sign of a zero counts, a NaN is itself
+        return repr(a) == repr(b)  # distinguishes the sign of zero; NaN equals itself
     if cls in ATOMS:
         return bool(a == b)
     if is_a(a, np.generic):
@@ -52,7 +52,7 @@ def identity(array: Any) -> int:
 
 
 def is_one(a: Any, b: Any) -> bool:
-    """True if two values are one, and arrays the same object: `v[...]` is not `v`."""
+    """True if two values are identical; arrays must be the same object: `v[...]` is not `v`."""
     if is_record(type(a)) and type(a) is type(b):
         return len(a) == len(b) and all(map(is_one, a, b))
     if is_array(a) and is_array(b):
@@ -61,14 +61,14 @@ def is_one(a: Any, b: Any) -> bool:
 
 
 def is_int(value: Any) -> bool:
-    """A Python int, traced or not."""
+    """True for a Python int, traced or not."""
     if type(value) is Traced:
         return value.kind == "python" and value.dtype == np.int64
     return type(value) is int
 
 
 def is_number(value: Any) -> bool:
-    """A constant that the graph can have."""
+    """True for a constant that the graph can have."""
     if type(value) in NUMBERS:
         return type(value) is not int or -INT64 <= value < 2 * INT64
     return is_a(value, np.generic) and value.dtype.kind in "biufc"
@@ -87,7 +87,7 @@ def kind_of(value: Any) -> tuple[str, np.dtype] | None:
 
 
 def strength(value: Any) -> Any:
-    """True if a number is strong, NumPy's: True, False, or the traced bool of a tagged one."""
+    """True if a number is NumPy's (strong), False if Python's; for a tagged one the traced bool."""
     if type(value) is Traced and value.strong is not None:
         return value.strong
     kind = kind_of(value)
@@ -102,14 +102,14 @@ def leaves(value: Any) -> list[Any]:
 
 
 def rebuilt(like: Any, items: Iterator[Any]) -> Any:
-    """A value of like's structure with other leaves."""
+    """A value with like's structure and other leaves."""
     if is_record(type(like)):
         return remade(like, [rebuilt(part, items) for part in like])
     return next(items)
 
 
 def have_same_structure(a: Any, b: Any) -> bool:
-    """Tuples of one class and length, all the way down."""
+    """True for nested tuples of equal classes and lengths."""
     if is_record(type(a)) or is_record(type(b)):
         same = type(a) is type(b) and len(a) == len(b)
         return same and all(map(have_same_structure, a, b))
@@ -117,14 +117,14 @@ def have_same_structure(a: Any, b: Any) -> bool:
 
 
 def are_ints(a: tuple[str, np.dtype] | None, b: tuple[str, np.dtype] | None) -> bool:
-    """True if both are kinds of Python's ints: any of them is one of the larger ones, as far as the
-    program finds that it is not negative."""
+    """True if both are kinds of Python ints: each may be u64 as long as the program checks that it is not negative.
+    """
     kinds = (a, b)
     return all(k is not None and k[0] == "python" and k[1].kind in "iu" for k in kinds)
 
 
 def lifted(tracer: Any, value: Any, kind: str, dtype: np.dtype) -> Any:
-    """A number as a Traced value of that kind and dtype, None where it is not exactly that."""
+    """A number as a Traced value of that kind and dtype; None if it is not exactly representable."""
     if dtype == UINT64 and are_ints(kind_of(value), (kind, dtype)):
         if type(value) is not Traced and value < 0:
             return None
@@ -141,7 +141,7 @@ def lifted(tracer: Any, value: Any, kind: str, dtype: np.dtype) -> Any:
         new = quietly(dtype.type, value)
     except (OverflowError, ValueError):  # infinity as an int
         return None
-    exactly = new.item()  # NumPy rounds a Python's float to float32 before it compares them
+    exactly = new.item()  # NumPy would round a Python float to float32 before the comparison
     if not (exactly == value or (value != value and new != new)):
         return None
     if kind == "python":
@@ -152,15 +152,16 @@ def lifted(tracer: Any, value: Any, kind: str, dtype: np.dtype) -> Any:
 
 
 def is_of_class(kind: tuple[str, np.dtype] | None, dtype: np.dtype) -> bool:
-    """True if a number of that kind, if it is Python's, has the class that NumPy's of the dtype
-    gives when it is made Python's: `0` is no float."""
+    """True if a number of that kind, if it is Python's, has the class to which NumPy converts the dtype: `0` is not a
+    float.
+    """
     return kind is not None and (kind[0] != "python" or kind[1].kind == dtype.kind)
 
 
 __all__ = ["UNBOUND"]
 
 
-# --- methods of the function whose code is running ---
+# --- methods of the scope of the running function ---
 
 
 class Hooks(Protocol):
@@ -169,10 +170,10 @@ class Hooks(Protocol):
     stage: Any  # of the call
     file: str
     fn_globals: dict[str, Any]
-    is_library: bool  # the function is NumPy's own
+    is_library: bool  # the function belongs to NumPy
 
     def call(self, /, *args: Any, **kwargs: Any) -> Any:
-        """f(*args, **kwargs), as rewritten code has it."""
+        """f(*args, **kwargs) in rewritten code."""
 
     def attr(self, value: Any, name: str) -> Any:
         """value.name"""
@@ -196,10 +197,10 @@ class Hooks(Protocol):
         """An operator in place."""
 
     def use(self, value: Any) -> Any:
-        """A value for an operation of Python's own: what the user's methods would see is real."""
+        """A value for an operation of Python: values that the user's methods would see are real."""
 
     def key(self, value: Any) -> Any:
         """The key of a dict or element of a set, which Python hashes."""
 
     def born(self, value: Any) -> Any:
-        """An object that has just been made."""
+        """An object that was just made."""

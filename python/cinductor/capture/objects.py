@@ -22,21 +22,21 @@ from .. import _core
 from ..class_lookup import is_a
 
 Traced = _core.Traced
-Method = type(_core.Tracer("", options={}).array(np.zeros(1)).sum)  # a traced value's, bound to it
+Method = type(_core.Tracer("", options={}).array(np.zeros(1)).sum)  # the bound method of a traced value
 SEQUENCE_ITERATOR = type(iter(np.zeros(0)))
 BOUND = (Method, types.MethodWrapperType)
 CONSTANT_LEAVES = (int, float, complex, bool, str, bytes, type(None), type(Ellipsis), np.generic)
 MISSING = object()
-IN_PYTHON = 1 << 9  # the flag of classes that are written in Python
+IN_PYTHON = 1 << 9  # the flag of classes written in Python
 SLOTS = (types.MemberDescriptorType, types.GetSetDescriptorType)
-# In the place of the number of a source:
+# Special values for the index of a source:
 OPAQUE = -1  # an object that no source reaches
-OWN = -2  # this call has made or computed the value
+OWN = -2  # made or computed by this call
 FIXED = -3  # the same object in each call
 
 
 class Unbound:
-    """Stands in a tuple of values for a name that has none."""
+    """The value of a name that is not bound, in a tuple of values."""
 
     def __repr__(self) -> str:
         return "<unbound>"
@@ -51,7 +51,7 @@ UNBOUND_TEXT = (
 
 
 class MaybeUnbound(NamedTuple):
-    """Stands for the value of a name that only some paths bind; flag: whether one of them was taken."""
+    """The value of a name that only some paths bind; flag: whether one of them was taken."""
 
     value: Any
     flag: Any
@@ -65,7 +65,7 @@ NUMBER_TYPES = frozenset({float, complex})
 DTYPE_TYPES = frozenset(type(np.dtype(c)) for c in np.typecodes["All"])
 CONTAINER_TYPES = frozenset({list, tuple, dict})
 VIEWS_OF_DICTS = frozenset({type({}.items()), type({}.keys()), type({}.values())})
-# Types whose attributes and methods only ever look at the value itself.
+# Types whose attributes and methods only read the value itself.
 PURE_TYPES = frozenset(
     {
         *VALUE_TYPES,
@@ -84,7 +84,7 @@ PURE_TYPES = frozenset(
         *VIEWS_OF_DICTS,
     }
 )
-# Types that an operator, a test or a format may receive without a check.
+# Types that an operator, a test or a format may get without a check.
 FREE_TYPES = frozenset(
     {
         Traced,
@@ -117,18 +117,17 @@ IDENTITY_TYPES = frozenset(
         _core.CompiledFunction,
     }
 )
-# Objects that a guard need not know if they are the same in each call: they have no attributes that may be set, or
-# are looked up by who they are.
+# Objects whose identity no guard needs to check: they have no settable attributes, or are looked up by identity.
 STATELESS = (FREE_TYPES | IDENTITY_TYPES) - {types.FunctionType, _core.CompiledFunction}
 KINDS = "biufc"
 
 
-MAX_RANK = 32  # the most axes a graph's value has
+MAX_RANK = 32  # the maximal rank of a value in the graph
 
 
 def why_not_array(value: np.ndarray) -> str | None:
-    """Why an exact ndarray is left to NumPy, or None: kernels take native numbers that lie whole
-    elements apart.
+    """The reason why an exact ndarray is left to NumPy, or None: kernels require native numbers with strides that are
+    multiples of the element size.
     """
     dtype = value.dtype
     if not _core.has_dtype(dtype) or not dtype.isnative:
@@ -145,8 +144,9 @@ def why_not_array(value: np.ndarray) -> str | None:
 
 
 def find_in_class(cls: type, name: str, after: type | None = None) -> Any:
-    """The attribute of a class as its dictionaries have it, or MISSING; no descriptor is called.
-    after: the class of the MRO after which super() looks."""
+    """The attribute of a class as stored in its dictionaries, or MISSING; no descriptor is called. after: the class
+    of the MRO after which super() searches.
+    """
     mro = cls.__mro__
     for base in mro if after is None else mro[mro.index(after) + 1 :]:
         found = base.__dict__.get(name, MISSING)
@@ -161,8 +161,9 @@ READING = ("__iter__", "__getitem__", "__len__", "__getattribute__")
 
 
 def is_native(cls: type, *hooks: str) -> bool:
-    """True if these hooks of a container's class are Python's own or missing. A subclass may do
-    anything in its hooks."""
+    """True if these hooks of a container's class are Python's own or missing. A subclass may do anything in its
+    hooks.
+    """
     if cls in HOLDERS:
         return True
     known = [base.__dict__ for base in (*HOLDERS, object)]
@@ -177,8 +178,7 @@ def attributes_of(value: Any) -> Any:
 
 
 def has_attributes_alone(cls: type) -> bool:
-    """True if objects of the class have a `__dict__` and slots, and nothing that only C knows of.
-    """
+    """True if objects of the class only have a `__dict__` and slots, and no contents known to C code only."""
     return cls is not object and all(b is object or b.__flags__ & IN_PYTHON for b in cls.__mro__)
 
 
@@ -186,9 +186,7 @@ _slots: weakref.WeakKeyDictionary[type, tuple[types.MemberDescriptorType, ...]] 
 
 
 def slots_of(cls: type) -> tuple[types.MemberDescriptorType, ...]:
-    """The places of attributes in objects that have nothing else but a `__dict__`: `__slots__` of classes
-    of the user's.
-    """
+    """The slots of objects that otherwise only have a `__dict__`: `__slots__` of user classes."""
     found = _slots.get(cls)
     if found is None:
         bases = cls.__mro__ if has_attributes_alone(cls) else ()
@@ -199,7 +197,7 @@ def slots_of(cls: type) -> tuple[types.MemberDescriptorType, ...]:
 
 
 def is_slot_of(cls: type, found: Any) -> bool:
-    """True if what a class has under a name is such a place."""
+    """True if the class has a slot under this name."""
     return type(found) is types.MemberDescriptorType and any(found is slot for slot in slots_of(cls))
 
 
@@ -215,19 +213,19 @@ def in_slots(value: Any) -> list[Any]:
 
 
 def is_tuple(cls: type) -> bool:
-    """A tuple, or a subclass whose items are read as a tuple's."""
+    """True for a tuple, or a subclass whose items are read like a tuple's."""
     return cls is tuple or (issubclass(cls, tuple) and is_native(cls, *READING))
 
 
 def is_record(cls: type) -> bool:
-    """A tuple or a named tuple: another with other items is made without code of the user's."""
+    """True for a tuple or a named tuple, which can be rebuilt with other items without user code."""
     if cls is tuple or hasattr(cls, "__cinductor_call__"):
         return True
     if type(cls) is not type or not is_tuple(cls) or not hasattr(cls, "_fields"):
         return False
     new = cls.__new__
     where = getattr(new, "__globals__", {})
-    is_made_so = (  # by `namedtuple`: code that can only call tuple's own
+    is_made_so = (  # made by `namedtuple`, so its code only calls tuple's methods
         type(new) is types.FunctionType
         and new.__code__.co_names == ("_tuple_new",)
         and where.get("_tuple_new") is tuple.__new__
@@ -239,19 +237,19 @@ def is_record(cls: type) -> bool:
 
 
 def holds_items(value: Any) -> bool:
-    """A list or dict, which is set by its items; other objects are by their attributes."""
+    """True for a list or dict, whose state is its items; the state of other objects is their attributes."""
     return type(value) in (list, dict)
 
 
 def put(value: Any, place: Any, item: Any) -> None:
-    """Sets an item of a list or dict, or an attribute."""
+    """Set an item of a list or dict, or an attribute."""
     if holds_items(value):
         value[place] = item
     else:
         setattr(value, place, item)
 
 
-# Special names by which nothing runs when an object is compared, hashed, formatted, iterated, ...
+# Special methods that are not called when an object is compared, hashed, formatted, iterated, ...
 INERT = frozenset(
     """__module__ __dict__ __weakref__ __doc__ __qualname__ __slots__ __annotations__ __annotate__
     __annotate_func__ __annotations_cache__ __firstlineno__ __static_attributes__ __match_args__
@@ -260,7 +258,7 @@ INERT = frozenset(
     __getnewargs__ __getnewargs_ex__ __getstate__ __setstate__ __reduce__ __reduce_ex__ __copy__
     __deepcopy__ __replace__ __signature__""".split()
 )
-# Classes of whose methods none runs code of a user's, but that of what they hold.
+# Classes whose methods run no user code except that of their items.
 PLAIN_BASES = frozenset(
     {
         *(base for cls in PURE_TYPES | IDENTITY_TYPES for base in cls.__mro__),
@@ -269,12 +267,13 @@ PLAIN_BASES = frozenset(
         *(np.ndarray, type(np._NoValue)),
     }
 )
-OF_PYTHON = frozenset({"collections", "enum"})  # whose methods of named tuples and members are pure
+OF_PYTHON = frozenset({"collections", "enum"})  # modules in which methods of named tuples and enum members are pure
 
 
 def has_hooks(cls: type) -> bool:
-    """True if a protocol of such an object, other than attribute access, may run unknown code:
-    comparison, hashing, truth, length, items or conversion."""
+    """True if a protocol of such an object, other than attribute access, may run unknown code: comparison, hashing,
+    truth, length, items or conversion.
+    """
     return any(
         is_hook(name, found)
         for base in cls.__mro__
@@ -284,17 +283,18 @@ def has_hooks(cls: type) -> bool:
 
 
 def is_unguarded(cls: type) -> bool:
-    """True if what Python reads of such an object is guarded by nothing: the value of a subclass of
-    int or str, what a view of a dict shows."""
+    """True if no guard covers what Python reads of such an object: the value of a subclass of int or str, the items
+    of a dict view.
+    """
     is_value = issubclass(cls, (int, float, complex, str, bytes)) and not issubclass(cls, np.generic)
     return cls in VIEWS_OF_DICTS or (is_value and cls not in FREE_TYPES and not issubclass(cls, enum.Enum))
 
 
-HEAP = 1 << 9  # of the flags of classes: made when Python runs, so its attributes may be set
+HEAP = 1 << 9  # the flag of heap types, whose attributes may be set
 
 
 def is_users(cls: type) -> bool:
-    """True if a class is of the user's code, or of a library's written in Python."""
+    """True if a class belongs to the user's code, or to a library written in Python."""
     return bool(cls.__flags__ & HEAP) and not is_numpys(cls.__module__)
 
 
@@ -307,7 +307,7 @@ def is_mutable(cls: type) -> bool:
 
 
 def is_hook(name: str, found: Any) -> bool:
-    """True if an attribute of a class is run by Python itself."""
+    """True if Python itself calls this attribute of a class."""
     if not (name.startswith("__") and name.endswith("__")) or name in INERT:
         return False
     return getattr(found, "__globals__", {}).get("__name__") not in OF_PYTHON
@@ -333,8 +333,8 @@ def hooked_in(values: Iterable[Any], depth: int = 8) -> type | None:
 
 
 def key_with_hooks(value: Any) -> type | None:
-    """The class of a key of a dict, or of an item of a frozenset, that a guard could not compare without
-    code of the user's, or None.
+    """The class of a dict key, or of an item of a frozenset, that a guard could not compare without user code, or
+    None.
     """
     if is_a(value, dict):
         return hooked_in(dict.keys(value))
@@ -359,25 +359,24 @@ def holds_traced(values: Iterable[Any], seen: set[int] | None = None) -> bool:
 
 
 def has_length(cls: type) -> bool:
-    """True if Python asks an iterable for a hint of its length, and so code of the user's."""
+    """True if Python asks an iterable for a length hint, which runs user code."""
     hints = (find_in_class(cls, name) for name in ("__len__", "__length_hint__"))
     return any(type(hint) is types.FunctionType for hint in hints)
 
 
 def asks_length(value: Any) -> bool:
-    """True if Python asks code of the user's how long an iterable is, before it makes a list."""
-    if type(value) in (SEQUENCE_ITERATOR, reversed):  # these call methods of the sequence that they iterate over
+    """True if Python runs user code to find the length of an iterable before it makes a list."""
+    if type(value) in (SEQUENCE_ITERATOR, reversed):  # these call methods of the sequence that they iterate
         return any(has_length(type(part)) for part in gc.get_referents(value))
     return type(value) is not Traced and has_length(type(value))
 
 
 def is_ours(cls: type) -> bool:
-    """A class of this package: its objects hold what is at work, not what the user can see."""
+    """True for a class of this package, whose objects are internal state."""
     return cls.__module__.partition(".")[0] == "cinductor"
 
 
-# Types that NumPy reads as they are: values that are guarded by value, callables, and NumPy's index
-# objects.
+# Types that NumPy reads directly: values that are guarded by value, callables, and NumPy's index objects.
 _READABLE = (type, enum.Enum, np.generic, np.dtype, BaseException)
 _CALLED = frozenset({types.MethodType, functools.partial, np.vectorize, type(np._NoValue)})
 _INDEXED = frozenset(map(type, (np.r_, np.c_, np.mgrid, np.ogrid, np.s_)))
@@ -386,8 +385,9 @@ _is_foreign: dict[type, bool] = {np.ndarray: False}
 
 
 def is_foreign(cls: type) -> bool:
-    """True if NumPy finds something in such an object that no guard knows of: its buffer, its
-    items, what its __array__ returns."""
+    """True if NumPy reads something of such an object that no guard covers: its buffer, its items, the result of its
+    __array__.
+    """
     found = _is_foreign.get(cls)
     if found is None:
         is_known = (
@@ -417,7 +417,7 @@ def foreign_in(values: Iterable[Any]) -> str | None:
 
 
 def is_numpys(module: str | None) -> bool:
-    """True if a module's name is NumPy's own."""
+    """True if a module's name belongs to NumPy."""
     return module is not None and (module == "numpy" or module.startswith("numpy."))
 
 
@@ -434,12 +434,11 @@ PLAIN_GETTERS = frozenset(
 )
 
 
-PROXIES = frozenset({*weakref.ProxyTypes, super})  # whose attributes are another object's
+PROXIES = frozenset({*weakref.ProxyTypes, super})  # their attributes are another object's
 
 
 def is_plain_getter(cls: type, getter: Any) -> bool:
-    """True if a class's __getattribute__ runs no code but Python's, NumPy's and that of
-    descriptors."""
+    """True if a class's __getattribute__ only runs code of Python, NumPy and descriptors."""
     if getter in PLAIN_GETTERS:
         return True
     is_known = (is_standard(cls) or is_numpys(cls.__module__)) and cls not in PROXIES
@@ -451,12 +450,12 @@ def reads_plainly(cls: type) -> bool:
     return cls.__getattribute__ in PLAIN_GETTERS
 
 
-MOST_LOOKED = 8  # containers and leaves that are looked at for each leaf there may be
+MOST_LOOKED = 8  # containers and leaves visited per leaf that is allowed
 
 
 def count_leaves(value: Any, limit: int) -> int:
-    """Leaves of nested tuples, lists and dicts; stops counting past the limit, which what holds itself
-    is, too.
+    """The number of leaves of nested tuples, lists and dicts. Stops at the limit, which a container that contains
+    itself reaches, too.
     """
     count = looked = 0
     stack = [value]
@@ -477,7 +476,7 @@ def count_leaves(value: Any, limit: int) -> int:
 
 
 def why_not_argument(value: Any) -> str | None:
-    """Why a function that is given this argument runs in NumPy untouched, or None."""
+    """The reason why a function with this argument runs in NumPy, or None."""
     cls = type(value)
     if cls is np.ndarray:
         return why_not_array(value)
@@ -504,13 +503,13 @@ def why_not_argument(value: Any) -> str | None:
 
 
 def remade(like: Any, items: list[Any]) -> Any:
-    """A tuple or list of like's class with other items, and with its attributes."""
+    """A tuple or list of like's class with other items and like's attributes."""
     cls = type(like)
     if cls is tuple or cls is list:
         return cls(items)
     try:
         made = tuple.__new__(cls, items)
-    except TypeError:  # a structure of C's
+    except TypeError:  # a structure made in C
         return tuple(items)
     if own := attributes_of(like):
         made.__dict__.update(own)
@@ -522,24 +521,24 @@ def bounds_of(value: Any) -> tuple[Any, Any, Any]:
     return (value.start, value.stop, value.step)
 
 
-# --- results that are made again in each call ---
+# --- results that each call makes again ---
 
 
 class DeferredCall(tuple):
-    """Stands for what its first item returns when it is called with the others."""
+    """Stands for the result of calling its first item with the others."""
 
     __slots__ = ()
     __cinductor_call__ = True
 
 
 def choose(is_first: Any, first: Any, second: Any) -> Any:
-    """One of two results of branches on data."""
+    """One of two results of data-dependent branches."""
     return first if is_first else second
 
 
 def listed(kind: str, axes: tuple[int, ...], last: Any, rows: Any, *sizes: Any) -> list[Any]:
-    """A list of the rows: numbers, NumPy's ("scalar") or Python's, lists of them ("list of scalar"), or
-    arrays, as much of each as its sizes along these axes say; last: the last item itself.
+    """A list of rows: numbers, NumPy's ("scalar") or Python's, lists of them ("list of scalar"), or arrays, each cut
+    to its sizes along these axes; last: the object that is the last item.
     """
     if kind != "array":
         is_nested = kind.startswith("list")

@@ -24,7 +24,7 @@ from ..job import Job
 from ..signals import Abandon, OverBudget, Raised, Replan, Signal, Suspect, names_traced, reword
 from ..user_frame import PACKAGE
 from .assumptions import INSTEAD, REPLANS, Assumptions, text_of
-from .calls import builtins as builtins  # fills the table of calls
+from .calls import builtins as builtins  # registers the table of calls
 from .entry import arguments_of, call, finish, place_of_function
 from .hooks.scope import PlainScope, Scope
 from .objects import why_not_argument
@@ -32,46 +32,46 @@ from .pieces.driver import plan_of
 from .stage import Stage, is_of_ours
 
 MAX_FAILED_CHECKS = 3
-MOST_WORDS = 600  # characters of what a compiler says
-MOST_LEARNING = 8  # captures of one function that may learn what the next one can use
-# Code whose lines are not the user's: NumPy's own is followed.
+MOST_WORDS = 600  # characters of a compiler message
+MOST_LEARNING = 8  # captures of one function that may record something for the next one
+# Code whose lines are not the user's. NumPy's own functions are traced into.
 LIBRARIES = (PACKAGE, os.path.dirname(np.__file__) + os.sep)
 
 
 class Outcome:
-    """What a capture came to: kept for `explain`."""
+    """The outcome of a capture, for `explain`."""
 
     def __init__(self, job: Job, stage: Stage) -> None:
         tracer = stage.tracer
         reports = stage.regions.reports.items()
         self.regions = [f"{file}:{line}: {kind} {how}" for (file, line, kind), how in reports]
         self.breaks = list(tracer.breaks)
-        self.replans: list[str] = []  # what the captures before assumed in vain, in order
+        self.replans: list[str] = []  # assumptions that earlier captures gave up, in order
         if stage.why_again is not None:
             file, line = place_of_function(job.fn)
             self.breaks.append(types.SimpleNamespace(reason=stage.why_again, file=file, line=line))
         self.flushes = tracer.flushes
         self.learned = stage.learned
         self.program = tracer.last_program
-        # Of the latest compile; a graph met before in this process is not compiled again.
+        # Of the latest compile; a graph that this process has compiled before is not compiled again.
         self.info = dict(tracer.info) or {"reused": True}
         self.specialization: Any = None
-        self.failed_check = False  # the program ran, and asked for the function itself
-        self.seconds = 0.0  # that the call took
-        self.work = 0  # element-operations of the call's arrays, roughly
-        self.is_little = False  # array work, too little for what Python costs each time
+        self.failed_check = False  # the program ran and a check failed
+        self.seconds = 0.0  # of the call
+        self.work = 0  # element-operations on the call's arrays, approximately
+        self.is_little = False  # little array work compared with the cost of Python in each call
         is_early = stage.tracer.has_fallen_back and not tracer.is_inexact
         self.break_budget = tracer.useful if is_early else None
-        self.why_over = stage.why_over  # capture takes too long
-        self.plain, self.unbuilt = tracer.plain, tracer.unbuilt  # seconds, estimated
+        self.why_over = stage.why_over  # capture took too long
+        self.plain, self.unbuilt = tracer.plain, tracer.unbuilt  # estimated seconds
         self.info.update(plain_ms=1e3 * tracer.plain, build_ms=1e3 * tracer.price)
-        self.kind: Any = None  # of the call, when it needs Python each time: race.likeness
+        self.kind: Any = None  # of the call, if it needs Python each time: budget.likeness
 
 
 def run(
     job: Job, compiled: Any, bound: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
-    """Captures a call and answers it; adds a specialisation when Python need not run again."""
+    """Capture a call and run it; add a specialisation if Python need not run again."""
     why = next((w for w in map(why_not_argument, arguments_of(job, bound)) if w), None)
     if why is not None:
         return job.run_plain(bound, args, kwargs, f"an argument is {why}")
@@ -105,14 +105,14 @@ def run(
 
 
 def why_not_usable(job: Job, error: Exception) -> str:
-    """What the backend says of itself, which looks for the device before its compiler; else the error."""
+    """The backend's reason why it cannot be used (it checks the device before its compiler); else the error."""
     asked = (job.settings["device"], job.settings["backend"])
     rows = [(name, why) for device, name, _, why in _core.backends() if device == asked[0]]
     return next((why for name, why in rows if why and name == (asked[1] or rows[0][0])), str(error))
 
 
 def not_usable(job: Job, error: Exception) -> Exception:
-    """That the device asked for cannot be used: what was tried, and what helps."""
+    """The message that the requested device cannot be used: what was tried, and advice."""
     device = job.settings["device"]
     tried = ""
     if device == "cuda":
@@ -128,7 +128,7 @@ def not_usable(job: Job, error: Exception) -> Exception:
 
 
 def guarded(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend: str) -> Any:
-    """The call by one backend; raises Retry where that has failed before anything happened."""
+    """Run the call with one backend; raise Retry if it failed before anything happened."""
     allowance = allowance_of(job, compiled, bound)
     account = allowance.account
     try:
@@ -150,7 +150,7 @@ def guarded(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend
         instead, why = raise_again, f"it raised {describe(failure.error)}"
     if instead not in (Job.run_once, answer) and type(instead) is not functools.partial:
         job.economy.note_capture(account, False)
-    # Not in the handlers: what the function raises has no context of ours.
+    # Not inside of the handlers, so that the function's exceptions get no internal context.
     return instead(job, bound, args, kwargs, why)
 
 
@@ -177,7 +177,7 @@ def wait_for_build(
 
 
 def give_up(job: Job, bound: Any, args: Any, kwargs: Any, why: str) -> Any:
-    """Capture takes more than it can give."""
+    """Handle a capture that exceeds its limits."""
     job.why = why
     if "capture_limit" in why:
         say_limit(job, why)
@@ -186,13 +186,13 @@ def give_up(job: Job, bound: Any, args: Any, kwargs: Any, why: str) -> Any:
 
 
 def say_limit(job: Job, why: str) -> None:
-    """The user hears once that capture has been left off."""
+    """Warn once that capture has stopped."""
     job.warn_once("capture_limit", f"{job.title} runs on in NumPy: {why}")
 
 
 def answer(job: Job, bound: Any, args: Any, kwargs: Any, why: str) -> Any:
-    """A check failed and nothing has happened: the function itself does what Python does. Calls
-    like one whose checks keep failing run in NumPy from then on.
+    """A check failed before anything happened: the original function runs the call. Calls like one whose checks keep
+    failing run in NumPy from then on.
     """
     job.failed_checks += 1
     job.why = f"a check failed: {why}"
@@ -202,8 +202,8 @@ def answer(job: Job, bound: Any, args: Any, kwargs: Any, why: str) -> Any:
 
 
 def raise_again(job: Job, bound: Any, args: Any, kwargs: Any, why: str) -> Any:
-    """The function itself raises: with its effects until then, its text and its traceback. Values
-    that a check was to guard may have led capture elsewhere; then the function does not raise.
+    """Let the original function raise: with its effects, its message and its traceback. If values that a check was to
+    guard have misled capture, the function does not raise.
     """
     job.why = why
     job.budget.remember(bound, why)
@@ -219,9 +219,9 @@ class Retry(Signal):
 
 
 def describe(error: BaseException, is_ours: bool = False) -> str:
-    """An error of the compiler in one line, and what can be done. is_ours: whatever its class is."""
+    """A compiler error in one line, with advice. is_ours: regardless of its class."""
     text = " ".join(str(error).split())
-    if len(text) > MOST_WORDS:  # what was run comes first, what it answered last
+    if len(text) > MOST_WORDS:  # the command is at the beginning, its output at the end
         text = f"{text[: MOST_WORDS // 2]} ... {text[-MOST_WORDS // 2 :]}"
     is_other = is_ours and not is_a(error, _core.CinductorError)
     known = _core.InternalError if is_other else type(error)
@@ -230,20 +230,20 @@ def describe(error: BaseException, is_ours: bool = False) -> str:
 
 
 def tell(job: Job, bound: Any, error: Exception) -> None:
-    """The user hears of a mistake of ours, and calls like this one run in NumPy from now on."""
+    """Warn about an internal error; calls like this one run in NumPy from now on."""
     job.why = describe(error, is_ours=True)
     job.warn_once("numpy", f"{job.name} runs in NumPy: {job.why}")
     job.budget.remember(bound, job.why)
 
 
 def choose_backend(job: Job) -> str:
-    """The backend asked for, or the interpreter where the default one is not available."""
+    """The requested backend, or the interpreter if the default one is not available."""
     backend, device = job.settings["backend"], job.settings["device"] or "cpu"
     if backend is not None or device != "cpu":
         return backend or ""
     why = why_no_compiler()
     if why is None or (job.option("cache") and _core.cache_info()["serves_alone"]):
-        return ""  # the disk cache may have the kernels
+        return ""  # the disk cache may contain the kernels
     job.warn_once(
         "compiler",
         f"{job.name} runs by the interpreter backend: {why} "
@@ -254,7 +254,7 @@ def choose_backend(job: Job) -> str:
 
 @functools.cache
 def why_no_compiler() -> str | None:
-    """Why the default backend is not available, asked once, for that looks for programs."""
+    """The reason why the default backend is not available. Computed once, because it searches for programs."""
     for device, name, _, why in _core.backends():
         if device == "cpu" and name == "c":
             return why
@@ -264,7 +264,8 @@ def why_no_compiler() -> str | None:
 def attempt(
     job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend: str, allowance: Allowance
 ) -> Any:
-    """The call by one backend, captured again with one assumption less each time one did not hold."""
+    """Run the call with one backend. It is captured again, with one assumption less, each time an assumption fails.
+    """
     replans: list[str] = []
     kind, began = likeness(bound), Race.clock()  # the call may change its arguments
     known = job.budget.races.get(kind)
@@ -293,7 +294,7 @@ def attempt(
 
 
 def afterwards(job: Job, bound: Any, step: Callable[..., Any], *args: Any) -> Any:
-    """What is done for later calls only: a mistake of ours there leaves the answer alone."""
+    """Work for later calls only: an internal error in it does not affect the result."""
     try:
         return step(*args)
     except Exception as error:
@@ -306,7 +307,7 @@ def afterwards(job: Job, bound: Any, step: Callable[..., Any], *args: Any) -> An
 def learn_from(
     job: Job, compiled: Any, bound: Any, kind: Any, outcome: Outcome, made: Any, account: Any
 ) -> Race | None:
-    """What a capture tells of later calls; the race of those that need Python each time."""
+    """Record what a capture shows about later calls, and start timing those that need Python each time."""
     learned = outcome.learned and job.captures <= MOST_LEARNING
     if account is not None and outcome.specialization is not None:
         outcome.specialization.compare(account.best)
@@ -326,7 +327,7 @@ def learn_from(
         plan = plan_of(job, compiled)
         if plan is not None and plan.note(outcome.breaks):
             return None
-    if outcome.is_little or (job.is_inexact and is_little(outcome.work)):  # there is no race
+    if outcome.is_little or (job.is_inexact and is_little(outcome.work)):  # it is not timed
         job.budget.give_up(bound, kind, "little array work between steps that need Python")
     return race
 
@@ -334,8 +335,7 @@ def learn_from(
 def begin(job: Job, bound: Any, way: Assumptions, allowance: Allowance) -> Stage:
     """The stage of a call."""
     options = job.options()
-    is_instead = way.backend == "interp" != job.settings["backend"]  # so that NumPy may answer where it is quicker
-    if is_instead:
+    if way.backend == "interp" != job.settings["backend"]:  # so that NumPy may run it if it is faster
         options["numerics"] = "exact"
     if heuristics.registered:
         options["choices"] = heuristics.decided(job, way.backend, bound, options["choices"])
@@ -358,7 +358,7 @@ def begin(job: Job, bound: Any, way: Assumptions, allowance: Allowance) -> Stage
     stage.captures, stage.regions.may_open = way.regions, way.sized_lists
     stage.regions.decided, stage.regions.leaves_loops = way.decided, allowance.account is not None
     stage.break_budget, stage.leaves_open = way.break_budget, way.leaves_open
-    stage.allowance, stage.limit = allowance, allowance.left(way.regions)
+    stage.allowance, stage.limit, stage.why_whole = allowance, allowance.left(way.regions), job.why_whole
     stage.most_nodes = job.option("node_limit")
     stage.effects.flags = 0 if job.flags and float_warnings.are_all_given() else job.flags
     return stage
@@ -367,7 +367,7 @@ def begin(job: Job, bound: Any, way: Assumptions, allowance: Allowance) -> Stage
 def capture(
     job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, way: Assumptions, allowance: Allowance
 ) -> tuple[Any, Outcome]:
-    """One capture: the call's result, and what it came to. Nothing of its stage is left."""
+    """One capture: the call's result, and its outcome. Nothing of its stage remains."""
     stage = begin(job, bound, way, allowance)
     try:
         with watching.unseen():
@@ -381,7 +381,7 @@ def capture(
 def on_stage(
     stage: Stage, job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, way: Assumptions
 ) -> tuple[Any, Outcome]:
-    """The same, on a new stage."""
+    """Capture the call on a new stage."""
     stage.tell = functools.partial(tell, job, bound)
     tracer, instead = stage.tracer, None
     began = time.perf_counter()
@@ -398,7 +398,7 @@ def on_stage(
             raise
         raise instead from None
     finally:
-        instead = None  # which has this frame in its traceback
+        instead = None  # its traceback contains this frame
         close(stage)
     if stage.why_over:
         say_limit(job, stage.why_over)
@@ -408,22 +408,21 @@ def on_stage(
     if specialization is not None and stage.effects.can_run_again():
         if flags := stage.effects.take_flags():
             job.flags |= flags
-            job.fn(*args, **kwargs)  # for NumPy's warnings; the answer is that of later calls
+            job.fn(*args, **kwargs)  # for NumPy's warnings; the result is that of later calls
     else:
         stage.effects.look_at_flags()
     return made, outcome
 
 
 def close(stage: Stage) -> None:
-    """The call is captured, or not: nothing of it is asked any more."""
+    """End the capture of the call, successful or not."""
     stage.tracer.constant = None
     for scope in stage.scopes:
         scope.__class__ = PlainScope
 
 
 def finished(job: Job, stage: Stage, result: Any) -> tuple[Any, Any]:
-    """The call's result materialised, and its specialisation. What fails there behind an effect was only
-    for later calls.
+    """The call's result materialised, and its specialisation. An error here after an effect only affects later calls.
     """
     waiting, stage.effects.has_ended = stage.stores.objects, True
     try:
@@ -438,7 +437,7 @@ def finished(job: Job, stage: Stage, result: Any) -> tuple[Any, Any]:
         stage.effects.flush()
         made = stage.materialise(result)
     except Exception:
-        raise reason from None  # of a library call in what was still to run
+        raise reason from None  # from a library call in the remaining graph
     stage.tell(reason)
     return made, None
 
@@ -446,7 +445,7 @@ def finished(job: Job, stage: Stage, result: Any) -> tuple[Any, Any]:
 def keep(
     job: Job, compiled: Any, bound: Any, stage: Stage, outcome: Outcome, specialization: Any
 ) -> None:
-    """What a capture has made is kept."""
+    """Keep the results of a capture."""
     outcome.specialization = specialization
     if specialization is not None:
         job.keep(compiled, specialization, bound)
@@ -458,17 +457,17 @@ def keep(
         outcome.is_little = not stage.tracer.useful and is_little(outcome.work)
 
 
-CARRIED_ON = (Abandon, Raised, Retry)  # whoever called knows what to do
+CARRIED_ON = (Abandon, Raised, Retry)  # handled by the caller
 
 
 def failure_of(
     job: Job, compiled: Any, stage: Stage, bound: Any, way: Assumptions, error: BaseException
 ) -> BaseException:
-    """What a capture that failed raises: the error itself, or what says how the call goes on."""
+    """The exception for a failed capture: the error itself, or one that says how the call continues."""
     if is_a(error, ConstraintViolation):
         stage.effects.undo_call()
         return error
-    if is_interrupt(error) or is_a(error, _core.PromiseBroken):  # which the user asked to hear of
+    if is_interrupt(error) or is_a(error, _core.PromiseBroken):  # the user has asked to see it
         return ended(job, stage, error)
     if is_a(error, CARRIED_ON):
         job.last = Outcome(job, stage)
@@ -499,7 +498,7 @@ def failure_of(
 def check_failed(
     job: Job, compiled: Any, stage: Stage, bound: Any, error: BaseException
 ) -> BaseException:
-    """The program met what it could not do."""
+    """A check of the program failed."""
     job.last = Outcome(job, stage)
     job.last.failed_check = True
     if not stage.effects.undo_call():
@@ -526,8 +525,8 @@ def half_captured(
 
 
 def compiler_failed(job: Job, stage: Stage, bound: Any, error: Exception) -> BaseException:
-    """The graph became too large, or was not compiled. Behind effects the error is the user's, who
-    finds all that has happened until then, and NumPy answers later calls.
+    """The graph became too large, or compiling failed. After an effect the user gets the error, with all effects
+    until then, and NumPy runs later calls.
     """
     if stage.tracer.is_full:
         why = too_large(stage)
@@ -540,9 +539,9 @@ def compiler_failed(job: Job, stage: Stage, bound: Any, error: Exception) -> Bas
 
 
 def too_large(stage: Stage) -> str:
-    """Which loop made a graph too large, and what can be done."""
+    """The loop that made a graph too large, and advice."""
     places = Counter(stage.tracer.places).most_common(1)
-    if not places:  # a loop that was given up had made them
+    if not places:  # made by a loop whose capture was abandoned
         return "its graph is too large. Raise the option node_limit"
     (file, line), count = places[0]
     loops = [
@@ -560,8 +559,8 @@ def too_large(stage: Stage) -> str:
 
 
 def ended(job: Job, stage: Stage, error: BaseException) -> BaseException:
-    """An exception from outside ends the call: as it was before, or with what happened until the last
-    step that Python ran. It waits for nothing: it may well be a compiler that is waited for.
+    """An exception from outside ends the call: everything is restored, or the effects up to the last Python step
+    remain. Nothing is waited for, because the compiler may be what is waited for.
     """
     stage.tracer.needs_python = True
     stage.effects.undo_call()
@@ -570,7 +569,7 @@ def ended(job: Job, stage: Stage, error: BaseException) -> BaseException:
 
 
 def leave(job: Job, stage: Stage, bound: Any, error: BaseException) -> BaseException:
-    """The exception that is leaving the function: effects so far happen first."""
+    """The exception that leaves the function; pending effects happen first."""
     stage.tracer.needs_python = True
     try:
         stage.state.unwind(0)
@@ -587,10 +586,8 @@ def leave(job: Job, stage: Stage, bound: Any, error: BaseException) -> BaseExcep
 
 
 def worth(job: Job, stage: Stage) -> int:
-    """The elements that the call's arrays have: what compiled segments can save is in
-    proportion.
-    """
+    """The number of elements of the call's arrays, to which the savings of compiled segments are proportional."""
     if stage.tracer.flushes == 0:
         return 0
-    job.nodes = max(job.nodes, stage.tracer.info.get("nodes", 0))  # none of segments known before
+    job.nodes = max(job.nodes, stage.tracer.info.get("nodes", 0))  # none for segments that were compiled before
     return max(job.nodes, 2) * sum(array.size for array, _, _ in stage.arrays.known.values())

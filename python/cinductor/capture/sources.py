@@ -32,14 +32,14 @@ from .objects import (
     is_users,
 )
 
-# Values whose identity no guard of the value says.
+# Values whose guards by value do not determine their identity.
 COPIED = (VALUE_TYPES | NUMBER_TYPES | frozenset(np.sctypeDict.values())) - {bool, type(None), type(Ellipsis), type(NotImplemented)}
-# Attributes by which functions and partials are looked into.
+# Attributes through which functions and partials are inspected.
 PARTS = frozenset({"func", "args", "keywords", "__defaults__", "__kwdefaults__"})
 
 
 class Sources:
-    """Sources and guards of one call; names: of the parameters."""
+    """The sources and guards of one call; names: of the parameters."""
 
     def __init__(self, names: tuple[str, ...] = ()) -> None:
         self.names = names
@@ -48,16 +48,16 @@ class Sources:
         self.checks: list[tuple[Any, ...]] = []
         self.checked: set[Any] = set()
         self.known: dict[int, tuple[Any, int]] = {}
-        self.hidden: dict[int, Any] = {}  # by id of a list: what holds its items for it
-        self.entered: dict[int, tuple[Any, Any]] = {}  # by source: a value, and what the frame has
-        # By id: dicts of modules and classes in which names were looked up, with what was found.
+        self.hidden: dict[int, Any] = {}  # by id of a list: the buffer that has its items
+        self.entered: dict[int, tuple[Any, Any]] = {}  # source -> the value, and the frame's version of it
+        # By id: dicts of modules and classes in which names were looked up, with the results.
         self.namespaces: dict[int, tuple[Any, dict[Any, Any]]] = {}
-        self.objects: list[int] = []  # sources of those that are not known by who they are
-        self.sees_objects = False  # whether it may matter that no two of them are one
-        self.renewed: set[int] = set()  # sources of functions of which another call may have its own
+        self.objects: list[int] = []  # sources of objects that are not guarded by identity
+        self.sees_objects = False  # identity of these objects may matter
+        self.renewed: set[int] = set()  # sources of functions that another call may replace
 
     def source(self, kind: str, *parts: Any) -> int:
-        """The number of a source, made when first asked for."""
+        """The index of a source, which is added at its first use."""
         if kind == "item":
             key: Any = (kind, parts[0], type(parts[1]), parts[1])
         elif kind in ("attr", "closure", "address"):
@@ -76,15 +76,16 @@ class Sources:
         return found
 
     def is_given(self, source: int) -> bool:
-        """True if the source is an argument, or part of one that is made again as easily: what is
-        there in the next call may be another object that is the same to the program."""
+        """True if the source is an argument, or a part of one that a caller may rebuild as easily: the next call may
+        have an equal object instead.
+        """
         kind, *parts = self.rows[source] if source >= 0 else ("const",)
         if kind in ("item", "closure") or (kind == "attr" and parts[1] in PARTS):
             return self.is_given(parts[0])
         return kind == "arg"
 
     def source_of_free(self, fn: types.FunctionType, name: str) -> int:
-        """The source of a name of a function around fn."""
+        """The source of a name of a function that encloses fn."""
         number = fn.__code__.co_freevars.index(name)
         source = self.source_of(fn)
         if source in self.renewed:
@@ -92,31 +93,32 @@ class Sources:
         return self.source("cell", fn.__closure__[number], name)  # type: ignore[index]
 
     def check(self, *check: Any) -> None:
-        """Adds a guard."""
+        """Add a guard."""
         self.checks.append(check)
 
     def check_once(self, source: int, kind: str, *rest: Any) -> None:
-        """Adds a guard of that kind on that source unless it has one."""
+        """Add a guard of that kind on that source unless there is one."""
         key = (source, kind)
         if key not in self.checked:
             self.checked.add(key)
             self.checks.append((source, kind, *rest))
 
     def note_name(self, space: Any, name: Any, value: Any) -> None:
-        """Guards what a name is in the dict of a module or in a class: MISSING, that there is none.
-        No name: that a function of the namespace gives a false value. A name and a class: what super() finds.
+        """Guard the value of a name in a module's dict or a class; MISSING means that there is none. Without a name:
+        a function of the namespace must return a false value. With a name and a class: the lookup of super().
         """
         self.namespaces.setdefault(id(space), (space, {}))[1][name] = value
 
     def check_all(self) -> None:
-        """Adds the guards of all names, and that objects are as many, where that may be seen."""
+        """Add the guards of all names, and, if identity matters, that objects are distinct as in this call."""
         for space, found in self.namespaces.values():
             self.checks.append(("names", space, tuple(itertools.chain(*found.items()))))
         if self.sees_objects and len(self.objects) > 1:
             self.checks.append(("apart", tuple(self.objects)))
 
     def class_attr(self, cls: type, name: str, after: type | None = None) -> Any:
-        """The attribute of a class as its dictionaries have it, or MISSING, guarded. after: as for `find_in_class`."""
+        """The attribute of a class as stored in its dictionaries, or MISSING; guarded. after: as for `find_in_class`.
+        """
         found = find_in_class(cls, name, after)
         if is_mutable(cls):
             key = name if after is None else (name, after)
@@ -124,14 +126,14 @@ class Sources:
         return found
 
     def has_hooks(self, cls: type) -> bool:
-        """True if such an object has methods of its own for Python's protocols, guarded."""
+        """True if such an object has its own methods for Python's protocols; guarded."""
         found = has_hooks(cls)
         if not found and is_users(cls):
             self.note_name(cls, None, has_hooks)
         return found
 
     def tells_class(self, value: Any) -> bool:
-        """True if no code of the user's says of which class such an object is, guarded."""
+        """True if no user code decides the class that such an object reports; guarded."""
         cls = type(value)
         if cls in FREE_TYPES or cls in IDENTITY_TYPES or (is_a(value, type) and is_standard(cls)):
             return True
@@ -140,14 +142,14 @@ class Sources:
         return is_plain_getter(cls, self.class_attr(cls, "__getattribute__"))
 
     def source_of_int(self, value: Any) -> int | None:
-        """The source that an int is read from, itself and nothing computed of it."""
+        """The source of an int that was read and is not computed."""
         if type(value) is int:
             return self.source("const", value)
         return next((s for s, (_, new) in self.entered.items() if new is value), None)
 
     def are_one(self, a: Any, b: Any) -> bool | None:
-        """True if two numbers or texts that the call was given are one object, which is guarded; None if one of them was
-        not given.
+        """True if two numbers or texts from sources are one object, which is guarded; None if one of them has no
+        source.
         """
         both = [self.sources_of_value(value) for value in (a, b)]
         if not all(both):
@@ -160,12 +162,12 @@ class Sources:
         return is_same
 
     def sources_of_value(self, value: Any) -> list[int]:
-        """The sources that gave a number or text, of which Python may have several equal objects."""
+        """The sources of a number or text, of which Python may have several equal objects."""
         found = [s for s, (real, new) in self.entered.items() if new is value and type(real) in COPIED]
         return [s for s in found if self.rows[s][0] != "const"]
 
     def make(self, f: Any, source: int, *given: Any) -> Any:
-        """f(value), or f() where the source is -1: each call of the program makes its own."""
+        """f(value), or f() if the source is -1: each call of the program makes its own."""
         if not given and source >= 0:
             given = (self.value_of(source),)
         made = f(*given)
@@ -173,22 +175,21 @@ class Sources:
         return made
 
     def value_of(self, source: int) -> Any:
-        """The value that an int's source had in this call."""
+        """The value of an int's source in this call."""
         kind, first = self.rows[source][:2]
         return first if kind == "const" else self.entered[source][0]
 
     def entered_by(self, *key: Any) -> tuple[Any, Any] | None:
-        """The value of the source with this key, if there is one: the original and the frame's
-        version."""
+        """The value of the source with this key, if there is one: the original and the frame's version."""
         return self.entered.get(self.source_ids.get(key, OPAQUE))
 
     def place(self, source: int) -> str:
-        """A source in the user's words."""
+        """A source in the user's notation."""
         return place_of(self.rows, source, self.names)
 
     def source_of(self, value: Any) -> int | None:
-        """The source that reaches an object, OPAQUE, or None for one made in this call: a list whose items
-        others hold for it gets them first.
+        """The source that reaches an object, OPAQUE, or None for an object made in this call. A list whose items are
+        in a buffer gets them first.
         """
         if self.hidden and (hiding := self.hidden.get(id(value))) is not None:
             hiding.materialise()
@@ -206,7 +207,7 @@ class Sources:
             self.known[id(value)] = (value, OPAQUE)
 
     def guard_length(self, value: Any, source: int) -> None:
-        """Guards type and length of a list, tuple or set, or the keys of a dict."""
+        """Guard the type and length of a list, tuple or set, or the keys of a dict."""
         if is_a(value, dict):
             self.check_once(source, "keys", type(value), tuple(value))
         else:

@@ -48,9 +48,7 @@ from .syntax.asking import STAGE
 
 
 class Stage:
-    """State of one captured call. hooks, plain_hooks: the class of scopes that trace; that of those which no
-    longer do.
-    """
+    """The state of one captured call. hooks, plain_hooks: the scope class that traces, and the one that does not."""
 
     clock = staticmethod(time.thread_time)
 
@@ -75,34 +73,35 @@ class Stage:
         lifting = self.lifting = Lifting(tracer, symbols, self.sources, self.state, self.effects)
         self.lift, self.lift_array, self.lift_guarded = lifting.lift, lifting.lift_array, lifting.lift_guarded
         self.items_of, self.lift_items, self.lift_nested = lifting.items_of, lifting.lift_items, lifting.lift_nested
-        self.runs_on = "cpu"  # the device that the program is made for
-        self.device: str | None = None  # whose memory arrays are in; None: the host's
+        self.runs_on = "cpu"  # the device for which the program is made
+        self.device: str | None = None  # the device of the arrays; None for the host
         self.globals: dict[int, tuple[dict[str, Any], dict[str, tuple[Any, Any]]]] = {}
         self.functions: dict[int, tuple[Any, Any]] = {}
         self.codes: dict[int, Any] = {}  # of functions that rewritten code makes, by id
         self.scopes: list[Any] = []
-        self.followed = 0  # functions of the user's that were begun
+        self.followed = 0  # number of user functions that were entered
         self.depth = 0
-        self.captures = True  # loops and branches
-        self.leaves_open = True  # what sizes say in a condition
-        self.has_left_open = False  # it has happened
+        self.captures = True  # capture loops and branches
+        self.leaves_open = True  # leave conditions on sizes to the program
+        self.has_left_open = False  # a condition was left to the program
         self.limit = math.inf  # seconds of capture work
+        self.why_whole = ""  # why NumPy may not continue
         self.allowance: Allowance | None = None  # of the capture, in all its attempts
         self.most_nodes = sys.maxsize  # of the pending graph
-        self.began, self.others = self.clock(), 0.0  # of this thread; seconds of the user's own
-        self.why_over = ""  # a limit has been reached
-        self.runs = False  # the function's own code
+        self.began, self.others = self.clock(), 0.0  # of this thread; seconds in the user's own code
+        self.why_over = ""  # reason, if a limit has been reached
+        self.runs = False  # the function's own code is running
         self.errstates: dict[int, Any] = {}  # made in the call, with their keywords
-        self.break_budget: int | None = None  # as many runs were worth it in a call like this one
-        self.learned = False  # something that the next capture of such a call will use
-        self.why_again: str | None = None  # a later call cannot be answered by what was compiled
-        self.lowering: set[int] = set()  # functions that others are called for just now
-        self.tell: Callable[[Exception], None] = str  # the user of a mistake
+        self.break_budget: int | None = None  # number of runs that were useful in an earlier call of this kind
+        self.learned = False  # something was recorded that the next capture of such a call will use
+        self.why_again: str | None = None  # why later calls cannot use the compiled program
+        self.lowering: set[int] = set()  # functions whose replacement is being called
+        self.tell: Callable[[Exception], None] = str  # reports an internal error to the user
 
-    # --- its time, and its end ---
+    # --- time, and the end ---
 
     def outside(self, f: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        """A call of what is not captured, whose time is the user's own."""
+        """A call of uncaptured code, whose time belongs to the user."""
         began = self.clock()
         try:
             return f(*args, **kwargs)
@@ -111,12 +110,12 @@ class Stage:
 
     @property
     def own_work(self) -> float:
-        """Seconds that the capture has taken until now, beside the work that it traces."""
+        """Seconds that the capture has taken, without the work that it traces."""
         return self.clock() - self.began - self.others - self.tracer.seconds
 
     def close(self) -> None:
-        """The call is over. What it was made of refers to each other, and to the arguments: all of that
-        is let go of here, so that arguments live no longer than Python has them.
+        """End the call. Its objects refer to each other, and to the arguments. All references are dropped here, so
+        that arguments do not live longer than in Python.
         """
         for scope in self.scopes:
             scope.stage = None
@@ -140,13 +139,13 @@ class Stage:
         return self.tracer.copy(traced, "K")
 
     def numbered(self, value: Any) -> Items | None:
-        """The items by number; None if Python has to iterate over the value."""
+        """The items by index; None if Python has to iterate over the value."""
         value = self.escapes.now(value)
         grown = self.state.lists.get(id(value))
         return items_of(self.lift_array(value)) if grown is None else grown.items_now
 
     def forced(self, value: Any) -> Any:
-        """The value materialised; calls in which it is another are not alike, or need Python."""
+        """The value, materialised; calls with another value are of a different kind, or need Python."""
         if type(value) is Traced and not self.tracer.in_region:
             if value.kind == "array":
                 self.tracer.note_break("the values of an array are asked for")
@@ -155,16 +154,16 @@ class Stage:
         return self.materialise(value)
 
 
-# --- calls that go on in NumPy ---
+# --- calls that continue in NumPy ---
 
 
 LITTLE = "many breaks for little work one after another"
 REST = ": the rest of the call runs in NumPy"
-PATIENCE = 20  # times capture_limit, where the user asks for one graph
+PATIENCE = 20  # times capture_limit, if the user requires one graph
 
 
 def check_budget(stage: Stage) -> None:
-    """Before an iteration of a loop that Python runs: whether it is captured, too."""
+    """Check, before an iteration of a loop that Python runs, whether it is captured."""
     limit(stage)
     tracer = stage.tracer
     if stage.tracer.has_fallen_back or tracer.in_region or tracer.fullgraph or tracer.forbids_breaks:
@@ -200,7 +199,7 @@ def limit(stage: Stage) -> None:
         return postpone(stage, allowance)
     why = f"capture has taken longer than capture_limit ({allowance.most if allowance else stage.limit:g} s)"
     if tracer.fullgraph:
-        raise _core.Unsupported(f"{why}, {PATIENCE} times over (fullgraph=True)")
+        raise _core.Unsupported(f"{why}, {PATIENCE} times over ({stage.why_whole})")
     if is_half_full:
         why = f"the graph has half of the nodes of node_limit ({stage.most_nodes})"
     stage.why_over = why
@@ -222,7 +221,7 @@ def postpone(stage: Stage, allowance: Allowance) -> None:
 
 
 def fall_back(stage: Stage, why: str = LITTLE) -> None:
-    """The rest of the call is Python's and NumPy's: nothing is traced any more."""
+    """Let Python and NumPy run the rest of the call: nothing is traced any more."""
     for grown in [*stage.state.lists.values()]:
         grown.materialise()
     stage.effects.stop(f"{why}{REST}")
@@ -246,8 +245,8 @@ def fall_back(stage: Stage, why: str = LITTLE) -> None:
 
 
 def fall_back_for_flags(stage: Stage, value: Any) -> Any:
-    """The flags of an array that are about to be set, or an array with them: what nothing traced
-    knows of.
+    """Let NumPy run the rest before the flags of an array, or an array that has them, are set: traced values cannot
+    represent that.
     """
     stage.effects.abandon("sets flags of an array")
     value = stage.materialise(value)
@@ -256,7 +255,7 @@ def fall_back_for_flags(stage: Stage, value: Any) -> Any:
 
 
 def frames_of(stage: Stage) -> list[FrameType]:
-    """The frames of rewritten functions that are running, the innermost first."""
+    """The running frames of rewritten functions, the innermost first."""
     found, frame = [], sys._getframe(1)
     while frame is not None:
         if STAGE in frame.f_code.co_freevars:
@@ -269,12 +268,12 @@ def frames_of(stage: Stage) -> list[FrameType]:
 # --- after an internal error ---
 
 
-LAZY = frozenset({"for_", "iter", "star", "iter_unpacked", "unpack"})  # Python iterates later
-REPLACEMENTS: set[int] = set()  # ids of the code of objects that ask in the user's stead
+LAZY = frozenset({"for_", "iter", "star", "iter_unpacked", "unpack"})  # Python iterates their results later
+REPLACEMENTS: set[int] = set()  # ids of the code of objects that call the stage on the user's behalf
 
 
 def in_users_stead(cls: type) -> type:
-    """Notes that the methods of a class do."""
+    """Record that the methods of a class call the stage on the user's behalf."""
     for method in vars(cls).values():
         parts = (method.fget, method.fset, method.fdel) if type(method) is property else (method,)
         REPLACEMENTS.update(id(part.__code__) for part in parts if type(part) is FunctionType)
@@ -282,8 +281,9 @@ def in_users_stead(cls: type) -> type:
 
 
 def is_of_ours(error: BaseException) -> bool:
-    """True if an exception may be a mistake: those that say what capture cannot do are none, nor is
-    what a signal's handler raises."""
+    """True if an exception may be an internal error: not one that reports what capture cannot do, or one raised by a
+    signal handler.
+    """
     if is_interrupt(error):
         return False
     if is_a(error, _core.CinductorError):
@@ -300,13 +300,14 @@ def is_asked_by_users() -> bool:
 
 
 def with_bailout(method: Callable[..., Any]) -> Any:
-    """The method of a scope, with NumPy's answer where it fails after an effect; until there is
-    one, C calls it as it is."""
+    """A method of a scope that lets NumPy run the step if it fails after an effect; until there is an effect, C calls
+    the method directly.
+    """
     name = method.__name__
 
     def late(self: Any, /, *args: Any, **kwargs: Any) -> Any:
         stage = self.stage
-        if stage.tracer.has_fallen_back:  # since the frame has read this method
+        if stage.tracer.has_fallen_back:  # fallen back after the frame read this method
             return on_real_values(self, name, args, kwargs)
         state = stage.state
         before = stage.tracer.effects, stage.followed, state.changes
@@ -346,7 +347,7 @@ def ask_python(
 
 
 def lifted_once(stage: Stage, value: Any) -> Any:
-    """A value of unknown origin, got by a step that is not taken twice."""
+    """A value of unknown origin, from a step that must not be repeated."""
     try:
         return stage.lift(value)
     except Exception as error:

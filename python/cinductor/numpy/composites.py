@@ -13,11 +13,11 @@ import numpy as np
 
 
 class Otherwise(Exception):
-    """NumPy's own function has to answer."""
+    """NumPy's own function must run."""
 
 
 def mapped(f: Callable[[Any], Any], items: Any) -> Any:
-    """list(map(f, items)), or the array of that."""
+    """list(map(f, items)), or an array of the results."""
     made = []
     for item in items:
         made.append(f(item))
@@ -25,14 +25,14 @@ def mapped(f: Callable[[Any], Any], items: Any) -> Any:
 
 
 def array_or_list(made: Any) -> Any:
-    """Numbers that a captured loop has appended, as an array; any other list as it is."""
+    """Numbers that a captured loop has appended, as an array; any other list unchanged."""
     return made
 
 
 def apply_along_axis(
     func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kwargs: Any
 ) -> Any:
-    """np.apply_along_axis: the first row tells what the results are."""
+    """np.apply_along_axis: the first row determines the shape and dtype of the results."""
     x = np.asanyarray(arr)
     turned = np.moveaxis(x, axis, -1)
     outer = turned.shape[:-1]
@@ -62,7 +62,7 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
 
 
 def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
-    """np.setdiff1d. What is found of uint64 among signed integers depends on how many there are."""
+    """np.setdiff1d. For uint64 with signed integers the result depends on the number of elements."""
     x = np.ravel(ar1) if assume_unique else np.unique(ar1)
     y = np.asarray(ar2)
     if x.dtype.kind + y.dtype.kind not in ("iu", "ui"):
@@ -85,8 +85,8 @@ def cond(x: Any, p: Any = None) -> Any:
 
 
 def vectorized(function: Callable[..., Any], dtype: Any, *args: Any) -> Any:
-    """A call of np.vectorize(function): of Python's numbers, as NumPy gives them, but that what it
-    makes of NumPy's first ones tells the dtype.
+    """A call of np.vectorize(function): with Python's numbers, as NumPy passes them; the result for NumPy's first
+    ones determines the dtype.
     """
     arrays = np.broadcast_arrays(*args)
     rows = [a.reshape(-1) for a in arrays]

@@ -81,7 +81,7 @@ def fill(t: Any, self: Any, value: Any) -> None:
     if type(value) is not Traced and not is_a(value, int | float | complex | np.generic):
         value = operand(t, value, self.dtype)
     if type(value) is Traced and value.ndim:
-        np.empty((), value.dtype).fill(dummy(value))  # which not every version takes
+        np.empty((), value.dtype).fill(dummy(value))  # which not every version accepts
     t.assign(self, value)
 
 
@@ -90,7 +90,7 @@ PYTHONS = {"b": bool, "i": np.int64, "u": np.uint64, "f": np.float64, "c": np.co
 
 @method("item")
 def item(t: Any, self: Any, *args: Any) -> Any:
-    """ndarray.item: a number of Python's."""
+    """ndarray.item: a Python number."""
     if args:
         key = args[0] if len(args) == 1 else args
         flat = self if is_a(key, tuple) or self.ndim == 1 else ravel(t, self)
@@ -119,16 +119,16 @@ def view(t: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def same_dtype(a: Any, b: np.dtype) -> bool:
-    """True if what is given for a dtype is that one."""
+    """True if the dtype argument is that dtype."""
     return not (is_a(a, type) and issubclass(a, np.ndarray)) and np.dtype(a) == b
 
 
-MANY_NUMBERS = 64  # of a list in the program: each is one of its results
+MANY_NUMBERS = 64  # of a list in the program, each of which is a result
 
 
 @method("tolist")
 def tolist(t: Any, self: Any) -> Any:
-    """ndarray.tolist of a few elements: numbers of Python's."""
+    """ndarray.tolist for a few elements: Python numbers."""
     if self.ndim == 0:
         return item(t, self)
     known = all(type(n) is int for n in self.shape)

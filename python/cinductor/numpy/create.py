@@ -33,14 +33,14 @@ UNSET = np._NoValue
 
 
 def wanted_dtype(dtype: Any) -> np.dtype:
-    """A dtype argument; NotCaptured for one that cannot be compiled."""
+    """A dtype argument; raises NotCaptured if it cannot be compiled."""
     made = dtype_of(dtype)
     refuse(not has_dtype(made), f"dtype {made}")
     return made
 
 
 def plain(like: Any, device: Any, order: str) -> str:
-    """Refuses like= and devices; the order as C or F."""
+    """Refuse like= and devices; return the order as C or F."""
     refuse(like is not None, "like=")
     if device not in (None, "cpu"):
         raise ValueError("device")
@@ -84,14 +84,14 @@ def empty(
     return t.empty(checked(sizes(shape)), wanted_dtype(dtype), plain(like, device, order))
 
 
-ADDRESSES = 1 << 47  # bytes of a process
+ADDRESSES = 1 << 47  # bytes in the address space of a process
 
 
 def checked(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """A shape without negative sizes. NumPy raises for what no memory can hold, also where it is not used."""
+    """A shape without negative sizes. NumPy raises for a shape that no memory can hold, even if it is not used."""
     if (
         any(type(n) is int and n < 0 for n in shape) or len(shape) > 32
-    ):  # traced ones: by the tracer
+    ):  # traced sizes are checked by the tracer
         raise ValueError("negative dimensions are not allowed")
     refuse(math.prod(n for n in shape if type(n) is int) >= ADDRESSES, "an array that no memory can hold")
     return shape
@@ -123,7 +123,7 @@ def full(
 
 
 def like_order(x: Any, order: str) -> str:
-    """The layout of an array made like another: C, F, or K for that of its strides."""
+    """The layout of an array made like another: C, F, or K for its stride order."""
     if order == "A":
         return memory_order(x)
     return order
@@ -230,7 +230,7 @@ def identity(t: Any, n: int, dtype: Any = None, *, like: Any = None) -> Any:
 
 
 def constant(t: Any, value: np.ndarray) -> Any:
-    """An array of constants that the graph may hold as one value or by its elements."""
+    """A constant array, which the graph stores as one value or by its elements."""
     refuse(not has_dtype(value.dtype), f"dtype {value.dtype}")
     if value.size == 0:
         return t.empty(value.shape, value.dtype)
@@ -243,7 +243,7 @@ def constant(t: Any, value: np.ndarray) -> Any:
 
 
 def make_constant(t: Any, value: np.ndarray) -> Any:
-    """An input whose contents never change, where a call is captured."""
+    """An input whose contents never change, if a call is being captured."""
     return t.lift(value, None, True) if t.constant is None else t.constant(value)
 
 
@@ -283,12 +283,12 @@ def array(
 
 
 def is_sequence(x: Any) -> bool:
-    """True if NumPy takes it apart."""
+    """True if NumPy iterates it."""
     return is_a(x, list | tuple | range)
 
 
 def any_traced(x: Any) -> bool:
-    """True if a nested sequence has traced values in it."""
+    """True if a nested sequence contains traced values."""
     return any(any_traced(v) if is_sequence(v) else type(v) is Traced for v in x)
 
 
@@ -298,8 +298,9 @@ def leaves(x: Any) -> list[Any]:
 
 
 def stack_nested(t: Any, x: Any, dtype: Any) -> Any:
-    """A nested sequence of traced and concrete values as one array of a dtype, or of their common
-    one; Python's numbers are weak only where nothing else is."""
+    """A nested sequence of traced and concrete values as one array of a dtype, or of their common dtype. Python's
+    numbers are only weak if there is nothing else.
+    """
     if dtype is None:
         dtype = np.result_type(
             *(v.dtype if hasattr(v, "dtype") else np.asarray(v).dtype for v in leaves(x))
@@ -342,7 +343,7 @@ def asarray(
     refuse(copy is False, "copy=False")
     if type(a) is Traced and a.kind == "array" and order in ("C", "F"):
         made = a.dtype if dtype is None else wanted_dtype(dtype)
-        is_row = sum(is_one(n) for n in a.shape) >= a.ndim - 1  # then both orders are one
+        is_row = sum(is_one(n) for n in a.shape) >= a.ndim - 1  # then it is contiguous in both orders
         fits = a.is_in_order if order == "C" or is_row else a.flags.f_contiguous
         if made == a.dtype:
             return a if fits and not copy else t.copy(a, order)

@@ -19,7 +19,7 @@ SLOGDET = type(np.linalg.slogdet(np.eye(1)))
 
 
 def stack_of(t: Any, a: Any, is_square: bool = False) -> tuple[Any, np.dtype, np.dtype]:
-    """A stack of matrices in the dtype LAPACK computes in, that dtype, and that of its parts."""
+    """A batch of matrices in the dtype in which LAPACK computes, that dtype, and the dtype of its parts."""
     x = array(t, a)
     if x.ndim < 2:
         raise ValueError("not a matrix")
@@ -89,8 +89,9 @@ def eigvalsh(t: Any, a: Any, UPLO: str = "L") -> Any:  # noqa: N803
 
 @function(np.linalg.eig)
 def eig(t: Any, a: Any) -> Any:
-    """np.linalg.eig. Of a real matrix the values decide on the result's dtype: the program holds
-    for what it was for the array at hand."""
+    """np.linalg.eig. For a real matrix the dtype of the result depends on the values; the program uses the dtype
+    found in this call.
+    """
     x, dtype, _ = stack_of(t, a, True)
     wide = np.result_type(dtype, np.complex64)
 
@@ -111,7 +112,7 @@ def eigvals(t: Any, a: Any) -> Any:
 
 
 def as_found(t: Any, given: Any, made: Any, values: Any, dtype: np.dtype) -> Any:
-    """A complex result of a matrix of that dtype: real, where all eigenvalues were."""
+    """The complex result for a matrix of that dtype; real, if all eigenvalues were."""
     if dtype.kind == "c":
         return made
     known = given.known() if type(given) is Traced else given
@@ -173,8 +174,8 @@ def solve(t: Any, a: Any, b: Any) -> Any:
 
 @function(np.linalg.lstsq)
 def lstsq(t: Any, a: Any, b: Any, rcond: Any = None) -> Any:
-    """np.linalg.lstsq. Residuals are there when there are more equations than unknowns, which must
-    be independent then."""
+    """np.linalg.lstsq. There are residuals if there are more equations than unknowns, which must then be independent.
+    """
     x, y = array(t, a), array(t, b)
     if x.ndim != 2 or y.ndim not in (1, 2) or y.shape[0] != x.shape[0]:
         raise ValueError("shapes")

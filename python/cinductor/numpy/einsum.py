@@ -21,13 +21,13 @@ from .surface import (
     result_type,
 )
 
-LETTERS = string.ascii_uppercase + string.ascii_lowercase  # as NumPy counts them
+LETTERS = string.ascii_uppercase + string.ascii_lowercase  # in NumPy's order
 
 
 @function(np.einsum)
 def einsum(t: Any, *operands: Any, out: Any = None, optimize: Any = False, **kwargs: Any) -> Any:
-    """np.einsum: one operand turned is a view, outer products are taken apart, the rest is a
-    library call."""
+    """np.einsum: a permutation of one operand is a view, outer products are element-wise, the rest is a library call.
+    """
     refuse(kwargs, "keyword " + ", ".join(kwargs))
     terms, output, xs = parsed(t, operands)
     if len(terms) != len(xs) or any(len(s) != x.ndim for s, x in zip(terms, xs, strict=True)):
@@ -63,8 +63,7 @@ def einsum(t: Any, *operands: Any, out: Any = None, optimize: Any = False, **kwa
 
 
 def memory_order(subscripts: str, xs: list[Any], optimize: bool) -> list[int]:
-    """The result's axes from the outermost in memory, by NumPy's own answer for small operands that
-    are in memory as these do."""
+    """The result's axes, outermost in memory first, found by calling NumPy on small operands with the same layout."""
     path: Any = False
     if optimize:
         like = [np.broadcast_to(np.empty((), x.dtype), [int(n) for n in x.shape]) for x in xs]
@@ -110,7 +109,7 @@ def parsed(t: Any, operands: Any) -> tuple[list[str], str, list[Any]]:
 
 
 def turned(t: Any, x: Any, term: str, output: str) -> Any:
-    """One operand whose letters all stay: a view, maybe of a diagonal that can be written to."""
+    """One operand whose letters all remain: a view, possibly of a writable diagonal."""
     if len(set(term)) == len(term):
         return t.permute(x, [term.index(c) for c in output])
     refuse(term != output * 2 or not x.flags_now.c_contiguous, "a view of such a diagonal")
@@ -120,7 +119,7 @@ def turned(t: Any, x: Any, term: str, output: str) -> Any:
 
 
 def aligned_product(t: Any, terms: list[str], xs: list[Any], output: str) -> Any:
-    """The product of operands whose letters all stay: each is turned and widened to the output."""
+    """The product of operands whose letters all remain: each is permuted and broadcast to the output."""
     made = None
     for term, x in zip(terms, xs, strict=True):
         order = sorted(range(len(term)), key=lambda i: output.index(term[i]))

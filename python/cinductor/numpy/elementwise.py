@@ -27,7 +27,7 @@ from .surface import (
 
 @function(np.where)
 def where(t: Any, condition: Any, *choice: Any) -> Any:
-    """np.where: an array also without dimensions; with one argument its shape depends on data."""
+    """np.where: returns an array also for rank 0. With one argument its shape depends on data."""
     if not choice:
         return np.nonzero(condition)
     x, y = choice
@@ -37,7 +37,7 @@ def where(t: Any, condition: Any, *choice: Any) -> Any:
     made = t.apply("where", condition, operand(t, x, dtype), operand(t, y, dtype))
     if made.kind == "array":
         return made
-    result = t.empty((), dtype)  # of scalars too NumPy makes an array
+    result = t.empty((), dtype)  # NumPy returns an array for scalars, too
     t.assign(result, made)
     return result
 
@@ -78,12 +78,12 @@ def clip(
     return into(t, out, made, True)
 
 
-# Between two numbers, NumPy's loop leaves a -0 or 0 that equals one of them as it is.
+# For a number between two others, NumPy's loop keeps the sign of a zero that equals a bound.
 KEEPS_ZEROS = bool(np.signbit(np.clip(-np.zeros(1), 0.0, 1.0))[0])
 
 
 def is_beyond(compare: Any, x: Any, bound: Any) -> Any:
-    """Where a bound takes the place of a value; one that is no number always does."""
+    """Where a bound replaces a value; a NaN bound always does."""
     known = type(bound) is not Traced and bound == bound
     return compare(x, bound) if known else np.logical_or(compare(x, bound), np.isnan(bound))
 
@@ -106,7 +106,7 @@ def clip_method(
 
 
 _integers = np.ones(1, np.intp)
-ROUNDS_TO_ITSELF = _integers.round() is _integers  # NumPy 2.4 and later copy an array of integers
+ROUNDS_TO_ITSELF = _integers.round() is _integers  # from NumPy 2.4 on, arrays of integers are copied
 
 
 @function(np.round, np.around)
@@ -129,13 +129,13 @@ def round_(t: Any, a: Any, decimals: int = 0, out: Any = None) -> Any:
         made = np.true_divide(np.rint(np.multiply(x, scale)), scale)
     else:
         made = np.multiply(np.rint(np.true_divide(x, scale)), scale)
-    if out is None and x.ndim > 1:  # which NumPy allocates in one of these orders
+    if out is None and x.ndim > 1:  # NumPy allocates it in one of these orders
         return lying(t, made, memory_order(x))
     return into(t, out, made)
 
 
 def complex_of(t: Any, real: Any, imag: Any) -> Any:
-    """A complex number of its parts."""
+    """A complex number with these parts."""
     real, imag = array(t, real), array(t, imag)
     dtype = np.result_type(real.dtype, np.complex64)
     made = t.extern("complex", "", call_complex, [real, imag], real.shape, dtype)
@@ -143,13 +143,13 @@ def complex_of(t: Any, real: Any, imag: Any) -> Any:
 
 
 def call_complex(real: Any, imag: Any, out: Any) -> None:
-    """The parts of out"""
+    """Set the parts of out."""
     out.real = real
     out.imag = imag
 
 
 def set_part(t: Any, x: Any, name: str, value: Any) -> None:
-    """x.real = value, x.imag = value, or x.flat = value of one number, or of as many as x has."""
+    """x.real = value, x.imag = value, or x.flat = value, for one number, or as many as x has."""
     if name == "flat":
         is_array = type(value) is Traced and value.kind == "array"
         given = value if is_array else array(t, operand(t, value, x.dtype))
@@ -171,7 +171,7 @@ def set_part(t: Any, x: Any, name: str, value: Any) -> None:
 
 
 def stored(t: Any, x: Any, value: Any) -> Any:
-    """A value as what is stored in x."""
+    """A value converted for a store to x."""
     refuse(getattr(value, "dtype", np.dtype(float)).kind == "c", "complex values")
     return operand(t, value, x.dtype)
 
@@ -182,7 +182,7 @@ def copyto(t: Any, dst: Any, src: Any, casting: str = "same_kind", where: Any = 
     refuse(type(dst) is not Traced, "the destination is not an array of this call")
     src = array(t, src) if is_a(src, list | tuple | np.ndarray) else src
     if type(src) in (bool, int, float, complex):
-        np.copyto(np.zeros((), dst.dtype), src, casting)  # which raises what NumPy does
+        np.copyto(np.zeros((), dst.dtype), src, casting)  # raises NumPy's exception
     elif not np.can_cast(dummy_dtype(src), dst.dtype, casting):
         raise TypeError("casting")
     value = operand(t, src, dst.dtype)
@@ -193,13 +193,13 @@ def copyto(t: Any, dst: Any, src: Any, casting: str = "same_kind", where: Any = 
 
 
 def dummy_dtype(value: Any) -> Any:
-    """The dtype that a cast starts from."""
+    """The dtype from which a cast starts."""
     return value.dtype if hasattr(value, "dtype") else np.asarray(value).dtype
 
 
 @function(np.putmask, writes=True)
 def putmask(t: Any, a: Any, mask: Any, values: Any) -> None:
-    """np.putmask with one value, or as many as the array has."""
+    """np.putmask with one value, or with as many as the array has."""
     shape = getattr(values, "shape", ())
     refuse(shape not in ((), a.shape), "the values repeat")
     refuse(getattr(mask, "shape", None) != a.shape, "a mask of another shape")

@@ -24,19 +24,19 @@ from .surface import (
     whole,
 )
 
-HALVES = frozenset({"rfft", "ihfft", "rfft2", "rfftn"})  # results of n // 2 + 1 along the last axis
-DOUBLES = frozenset({"irfft", "hfft", "irfft2", "irfftn"})  # of 2 * (n - 1), unless n is given
+HALVES = frozenset({"rfft", "ihfft", "rfft2", "rfftn"})  # results have n // 2 + 1 elements along the last axis
+DOUBLES = frozenset({"irfft", "hfft", "irfft2", "irfftn"})  # results have 2 * (n - 1) elements, unless n is given
 
 
 def result_dtype(f: Any, dtype: np.dtype, ndim: int) -> np.dtype:
-    """The dtype of a transform, by NumPy's own answer for a small array."""
+    """The dtype of a transform, found by calling NumPy on a small array."""
     made = f(np.zeros((2,) * ndim, dtype)).dtype
     refuse(not has_dtype(made), f"dtype {made}")
     return made  # type: ignore[no-any-return]
 
 
 def made_size(name: str, given: Any, n: Any) -> Any:
-    """The size of a result's last transformed axis: n is what was asked for, or None."""
+    """The size of a result's last transformed axis; n: the requested one, or None."""
     if name in DOUBLES:
         return 2 * (given - 1) if n is None else n
     n = given if n is None else n
@@ -44,14 +44,14 @@ def made_size(name: str, given: Any, n: Any) -> Any:
 
 
 def require_elements(t: Any, name: str, given: Any, n: Any) -> None:
-    """NumPy refuses to transform no elements, or to make none."""
+    """NumPy refuses to transform or return empty axes."""
     if type(n) is not Traced:
         least = given - 1 if name in DOUBLES else given
         require(t, usually_positive(t, least) if n is None else n > 0, "a transform of nothing")
 
 
 def one_axis(name: str) -> None:
-    """Enters a transform along one axis."""
+    """Register a transform along one axis."""
     f = getattr(np.fft, name)
 
     def handler(
@@ -71,7 +71,7 @@ def one_axis(name: str) -> None:
         def call(values: Any, *rest: Any) -> None:
             *length, result = rest
             made = f(values, int(length[0]) if length else fixed, axis, norm, out=result)
-            if made is not result:  # not every function passes out= on
+            if made is not result:  # some functions ignore out=
                 result[...] = made
 
         xs = [x, cast(t, t.lift(n), INT64)] if varies else [x]
@@ -83,7 +83,7 @@ def one_axis(name: str) -> None:
 
 
 def several_axes(name: str) -> None:
-    """Enters a transform along several axes."""
+    """Register a transform along several axes."""
     f = getattr(np.fft, name)
     is_plane = name.endswith("2")
 

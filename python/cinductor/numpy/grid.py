@@ -28,7 +28,7 @@ from .surface import (
 
 FLOAT64 = np.dtype(np.float64)
 INT64 = np.dtype(np.int64)
-MOST = 2.0**53  # a length that an array may have, and a float64 holds
+MOST = 2.0**53  # the largest length of an array that a float64 represents
 
 
 # --- arange -------------------------------------------------------------------------------------
@@ -89,7 +89,7 @@ def arange_of_numbers(t: Any, start: Any, stop: Any, step: Any = 1, *, dtype: An
 
 
 def arange_of_sizes(t: Any, start: Any, stop: Any, step: Any = 1, *, dtype: Any) -> Any:
-    """np.arange of ints some of which are traced: the length is an expression of them."""
+    """np.arange of ints of which some are traced: the length is an expression of them."""
     made = wanted_dtype(np.dtype(int) if dtype is None else dtype)
     start, stop, step = (symbol(t, v) for v in (start, stop, step))
     is_traced = type(start) is Traced or type(step) is Traced
@@ -116,14 +116,14 @@ def arange_of_sizes(t: Any, start: Any, stop: Any, step: Any = 1, *, dtype: Any)
 
 
 def symbol(t: Any, value: Any) -> Any:
-    """An int as an expression: one that data decide gets a symbol."""
+    """An int as an expression: a data-dependent one gets a symbol."""
     if type(value) is not Traced or value.is_expression:
         return value
     return t.define(cast(t, value, INT64), None, None)
 
 
 def is_int(value: Any) -> bool:
-    """True if a value is a Python int, or NumPy's of 64 bits: arange makes the same of both."""
+    """True for a Python int, or a 64-bit integer of NumPy, for which arange gives the same."""
     if type(value) is Traced:
         is_pythons = value.kind == "python" and value.dtype.kind == "i"
         return is_pythons or (value.kind == "scalar" and value.dtype == INT64)
@@ -147,7 +147,7 @@ def tri(
     *,
     like: Any = None,
 ) -> Any:
-    """np.tri; NumPy's own source chooses the type of the places by the sizes."""
+    """np.tri; NumPy's own source chooses the dtype of the indices by the sizes."""
     refuse(like is not None, "like=")
     made = wanted_dtype(dtype)
     rows = whole(N)
@@ -189,8 +189,9 @@ def linspace(
 
 
 def traced_linspace(t: Any, bounds: list[Any], num: Any, endpoint: bool, dtype: Any) -> Any:
-    """linspace in the graph: arange(num) * step + start, its last value exact. A step of zero that
-    comes of a tiny difference is avoided as NumPy does. Also gives the step."""
+    """linspace in the graph: arange(num) * step + start, with an exact last value. Also returns the step. If a tiny
+    difference gives a step of zero, NumPy's other formula is used.
+    """
     dt = np.result_type(result_type(*bounds), 0.0)
     made = dt if dtype is None else wanted_dtype(dtype)
     refuse(dt == np.float16 or made.kind == "b", f"dtype {made}")
@@ -217,8 +218,8 @@ def traced_linspace(t: Any, bounds: list[Any], num: Any, endpoint: bool, dtype: 
 
 
 def scaled(t: Any, index: Any, delta: Any, step: Any, parts: Any) -> Any:
-    """index * step, or index / parts * delta when a step is zero: by one division and one product,
-    of which one is by 1."""
+    """index * step, or index / parts * delta if a step is zero: one division and one product, of which one is by 1.
+    """
     is_zero = t.apply("equal", step, step.dtype.type(0))
     if step.ndim:
         is_zero = t.reduce("any", is_zero, None)
@@ -232,7 +233,7 @@ def scaled(t: Any, index: Any, delta: Any, step: Any, parts: Any) -> Any:
 
 
 def window(name: str) -> None:
-    """Enters a handler for a window function: a library call when its length varies."""
+    """Register a window function: a library call if its length varies."""
     f = getattr(np, name)
 
     def call(*arrays: Any) -> Any:

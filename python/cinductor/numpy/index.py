@@ -28,12 +28,12 @@ from .surface import (
     require,
 )
 
-MOST_INDICES = 3  # axes that one gather indexes
+MOST_INDICES = 3  # number of axes that one gather indexes
 WHOLE = slice(None)
 BOOL, INT64 = np.dtype(bool), np.dtype(np.int64)
 
 
-# --- places -------------------------------------------------------------------------------------
+# --- positions ----------------------------------------------------------------------------------
 
 
 def flat(t: Any, x: Any) -> Any:
@@ -42,18 +42,18 @@ def flat(t: Any, x: Any) -> Any:
 
 
 def truth(t: Any, x: Any) -> Any:
-    """Which elements are not zero."""
+    """A mask of the elements that are not zero."""
     return x if x.dtype == BOOL else t.apply("not_equal", x, x.dtype.type(0))
 
 
 def places(t: Any, mask: Any) -> Any:
-    """Where the elements of a mask are true, counted in C order."""
+    """The flat indices where a mask is true, in C order."""
     mask = flat(t, mask)
     return t.compress(t.iota(mask.shape, 0), mask)
 
 
 def coordinates(t: Any, number: Any, shape: tuple[Any, ...]) -> list[Any]:
-    """The index along each axis of elements counted in C order."""
+    """The index along each axis for flat indices."""
     found: list[Any] = []
     for n in reversed(shape[1:]):
         size = cast(t, t.lift(n), INT64)
@@ -63,7 +63,7 @@ def coordinates(t: Any, number: Any, shape: tuple[Any, ...]) -> list[Any]:
 
 
 def counted(t: Any, shape: tuple[Any, ...], axis: int) -> Any:
-    """An index that goes along one axis of a shape, and is one wide along the others."""
+    """A counter along one axis of a shape, broadcast along the others."""
     n = shape[axis]
     return t.reshape(t.iota((n,), 0), tuple(n if k == axis else 1 for k in range(len(shape))))
 
@@ -85,8 +85,9 @@ def scattered(t: Any, *args: Any, **kwargs: Any) -> None:
 
 
 class Key:
-    """A key taken apart: a view of the array, the axes of it that are indexed, an index for each,
-    and the mask that is all of the key."""
+    """A key split into parts: a view of the array, the axes of it that are indexed, an index for each, and the mask
+    if that is the whole key.
+    """
 
     def __init__(self, t: Any, x: Any, key: Any) -> None:
         items = fill(t, x, key)
@@ -123,7 +124,7 @@ class Key:
 
 
 def fill(t: Any, x: Any, key: Any) -> list[Any]:
-    """The items of a key, one for each axis or None: `...` filled in, arrays traced."""
+    """The items of a key, one per axis or None: `...` expanded, arrays traced."""
     given = key if type(key) is tuple else (key,)
     items = [item_of(t, item) for item in given]
     used = sum(i.ndim if is_mask(i) else 1 for i in items if i is not None and i is not Ellipsis)
@@ -137,7 +138,7 @@ def fill(t: Any, x: Any, key: Any) -> list[Any]:
 
 
 def item_of(t: Any, item: Any) -> Any:
-    """An item of a key; what is neither basic nor an array of integers or bools is refused."""
+    """An item of a key; an item that is neither basic nor an array of integers or bools is refused."""
     if item is None or item is Ellipsis or is_a(item, slice):
         return item
     refuse(is_a(item, bool | np.bool_), "a key that is True or False")
@@ -158,7 +159,7 @@ def is_mask(item: Any) -> bool:
 
 
 def lone_mask(items: list[Any]) -> Any:
-    """The mask that is all of a key, or None."""
+    """The mask if it is the whole key, or None."""
     return items[0] if items and is_mask(items[0]) and all(map(is_whole, items[1:])) else None
 
 
@@ -168,7 +169,7 @@ def is_whole(item: Any) -> bool:
 
 
 def check_mask(mask: Any, shape: tuple[Any, ...]) -> None:
-    """A mask has the sizes of what it covers."""
+    """Check that a mask has the sizes of the axes it covers."""
     for n, size in zip(mask.shape, shape, strict=True):
         same = n == size
         refuse(type(same) is Traced, "a mask of a size that data decide")
@@ -177,7 +178,7 @@ def check_mask(mask: Any, shape: tuple[Any, ...]) -> None:
 
 
 def is_basic(key: Any) -> bool:
-    """Integers, slices, `...` and None: a view."""
+    """True for integers, slices, `...` and None, which give a view."""
     items = key if type(key) is tuple else (key,)
     kinds = (int, np.integer, slice, type(None), type(Ellipsis))
     return all(
@@ -186,14 +187,14 @@ def is_basic(key: Any) -> bool:
 
 
 def is_scalar_key(t: Any, x: Any, key: Any) -> bool:
-    """Integers for all axes, some of which only the running program knows."""
+    """True for integers for all axes, some of which are only known at run time."""
     items = fill(t, x, key)
     return bool(items) and all(type(i) is Traced and i.ndim == 0 for i in items)
 
 
 @method("__getitem__")
 def getitem(t: Any, x: Any, key: Any) -> Any:
-    """x[key]; the C module takes basic keys itself, unless the method is called by name."""
+    """x[key]; the C module handles basic keys itself, unless the method is called by name."""
     if is_basic(key):
         return x[key]
     if is_scalar_key(t, x, key):
@@ -205,13 +206,13 @@ def getitem(t: Any, x: Any, key: Any) -> Any:
 
 
 def gather(t: Any, key: Key) -> Any:
-    """The elements that a key means."""
+    """The elements selected by a key."""
     result_shape(key)
     return gathered(t, key.view, key.axes, key.indices)
 
 
 def key_of(t: Any, x: Any, key: Any) -> Key:
-    """A key with an array in it: what only integers decide is a view, and not made here."""
+    """Split a key that contains an array. A key of integers only is a view, which is not made here."""
     items = fill(t, x, key)
     has_array = any(type(i) is Traced and i.ndim > 0 for i in items)
     refuse(not has_array, "an integer that data decide")
@@ -230,7 +231,7 @@ def setitem(t: Any, x: Any, key: Any, value: Any) -> None:
         check_mask(mask, x.shape[: mask.ndim])
         choose(t, x, mask, value)
         return
-    if mask is not None and mask.ndim > 1 and x.flags_now.c_contiguous:  # one number says where
+    if mask is not None and mask.ndim > 1 and x.flags_now.c_contiguous:  # one index can address the elements
         check_mask(mask, x.shape[: mask.ndim])
         x = t.reshape(x, (mask.size, *x.shape[mask.ndim :]))
         key = flat(t, mask)
@@ -239,7 +240,7 @@ def setitem(t: Any, x: Any, key: Any, value: Any) -> None:
 
 
 def stored(t: Any, x: Any, value: Any) -> Any:
-    """A value as what is stored in x."""
+    """A value converted for a store to x."""
     if type(value) is not Traced and not is_a(
         value, int | float | complex | np.generic | list | tuple
     ):
@@ -251,19 +252,19 @@ def stored(t: Any, x: Any, value: Any) -> Any:
 
 
 def choose(t: Any, x: Any, mask: Any, value: Any) -> None:
-    """Stores a value, broadcast, where the mask over the first axes is true."""
+    """Store a value, broadcast, where the mask over the first axes is true."""
     wide = t.reshape(mask, (*mask.shape, *(1,) * (x.ndim - mask.ndim)))
     t.assign(x, t.apply("where", wide, value, x))
 
 
 def put_values(t: Any, key: Key, value: Any, distinct: bool) -> None:
-    """Stores values, broadcast, where a key says."""
+    """Store values, broadcast, at the elements selected by a key."""
     value = matched(t, value, result_shape(key))
     scattered(t, key.view, key.axes, key.indices, value, distinct=distinct)
 
 
 def result_shape(key: Key) -> tuple[Any, ...]:
-    """The shape of what a key means."""
+    """The shape of the selection by a key."""
     index: tuple[Any, ...] = ()
     for i in key.indices:
         index = joined(index, i.shape)
@@ -273,7 +274,7 @@ def result_shape(key: Key) -> tuple[Any, ...]:
 
 
 def joined(a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The shape of two indices together; sizes that data decide have to be the same."""
+    """The broadcast shape of two indices; data-dependent sizes must be equal."""
     if all(type(n) is int for n in (*a, *b)):
         return np.broadcast_shapes(a, b)
     if not a or not b:
@@ -286,8 +287,8 @@ def joined(a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def matched(t: Any, value: Any, shape: tuple[Any, ...]) -> Any:
-    """A value that is broadcast to a shape: what data decide of the sizes is checked, and the value
-    has that many elements then."""
+    """A value broadcast to a shape. Data-dependent sizes are checked, and the value then has that number of elements.
+    """
     while value.ndim > len(shape):
         if not is_one(value.shape[0]):
             raise ValueError("shape mismatch")
@@ -319,7 +320,7 @@ def take(
     index = item_of(t, indices)
     refuse(index.dtype == BOOL, "an index of bools")
     if type(out) is Traced and not np.can_cast(out.dtype, x.dtype, "safe"):
-        raise TypeError("out")  # NumPy fills a buffer of x's dtype, which begins as a copy of out
+        raise TypeError("out")  # NumPy fills a buffer of x's dtype, which starts as a copy of out
     size = x.shape[axis]
     if mode == "wrap":
         index = t.apply("remainder", cast(t, index, INT64), cast(t, t.lift(size), INT64))
@@ -333,7 +334,7 @@ def take(
 
 
 def along(t: Any, x: Any, indices: Any, axis: Any) -> tuple[Any, int, list[Any]]:
-    """The index of take_along_axis for each axis."""
+    """The index of take_along_axis, for each axis."""
     index = array(t, indices)
     if axis is None:
         if index.ndim != 1:
@@ -365,7 +366,7 @@ def put_along_axis(t: Any, arr: Any, indices: Any, values: Any, axis: Any) -> No
 
 
 def scatter_flat(t: Any, a: Any, index: Any, value: Any, mode: str = "raise") -> None:
-    """Stores at places counted in C order; values are repeated when they are fewer."""
+    """Store at flat indices; fewer values are repeated."""
     refuse(type(a) is not Traced or not a.flags_now.c_contiguous, "an array that is not contiguous")
     refuse(mode != "raise", f"mode={mode!r}")
     index, value = flat(t, item_of(t, index)), flat(t, stored(t, a, value))
@@ -439,7 +440,7 @@ def ix_(t: Any, *args: Any) -> Any:
 
 @function(np.place, writes=True)
 def place(t: Any, arr: Any, mask: Any, vals: Any) -> None:
-    """np.place of one value."""
+    """np.place with one value."""
     value = array(t, vals)
     refuse(type(arr) is not Traced or not is_one(value.size), "values that repeat")
     chosen = truth(t, array(t, mask))
@@ -465,7 +466,7 @@ COMBINED = {
 
 
 def ufunc_at(t: Any, ufunc: Any, x: Any, indices: Any, *rest: Any) -> None:
-    """ufunc.at(x, indices, values): elements that are meant twice are changed twice."""
+    """ufunc.at(x, indices, values): an element that is indexed twice is changed twice."""
     refuse(ufunc not in COMBINED or len(rest) != 1, f"{ufunc.__name__}.at")
     refuse(type(x) is not Traced or x.kind != "array", "an array made outside")
     (values,) = rest
@@ -482,8 +483,9 @@ def ufunc_at(t: Any, ufunc: Any, x: Any, indices: Any, *rest: Any) -> None:
 
 
 def rounds_alike(ufunc: Any, dtype: np.dtype, wide: np.dtype, value: Any) -> bool:
-    """True if a loop of a number's wider dtype, cast back, does what one of this dtype does: `at`
-    makes an array of a Python number first, of int64 or float64."""
+    """True if a loop of the number's wider dtype, cast back, gives the same as a loop of this dtype: `at` first
+    converts a Python number to an array of int64 or float64.
+    """
     if type(value) is Traced:
         wraps = ufunc in (np.add, np.subtract, np.multiply)
         return value.kind == "python" and wraps and dtype.kind in "iu" and wide.kind in "iu"

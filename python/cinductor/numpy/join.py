@@ -56,7 +56,7 @@ def concatenate(
         xs, axis = [t.reshape(x, (x.size,)) for x in xs], 0
     axis = normal_axis(axis, xs[0].ndim)
     for x in xs:
-        pairs = zip(x.shape, xs[0].shape, strict=False)  # sizes that are symbols are compared later
+        pairs = zip(x.shape, xs[0].shape, strict=False)  # symbolic sizes are compared later
         differs = [type(a) is type(b) is int and a != b for a, b in pairs]
         fits = x.ndim == xs[0].ndim and not any(differs[:axis] + differs[axis + 1 :])
         if not fits or not np.can_cast(x.dtype, wanted, casting):
@@ -65,7 +65,7 @@ def concatenate(
 
 
 def end_to_end(t: Any, xs: list[Any], dtype: np.dtype, axis: int) -> Any:
-    """The arrays one after the other, as NumPy lays the result out."""
+    """Concatenate the arrays, with the layout of NumPy's result."""
     return t.concat([converted(t, laid_out(t, x), dtype) for x in xs], axis)
 
 
@@ -79,7 +79,7 @@ def stack(
     dtype: Any = None,
     casting: str = "same_kind",
 ) -> Any:
-    """np.stack; NumPy's own source puts shapes into a set."""
+    """np.stack; NumPy's own source would put shapes into a set."""
     xs = parts_of(t, arrays)
     if not xs or any(x.ndim != xs[0].ndim for x in xs):
         raise ValueError("all input arrays must have the same shape")
@@ -92,7 +92,7 @@ def stack(
 def meshgrid(
     t: Any, *xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy"
 ) -> Any:
-    """np.meshgrid; NumPy's own source compares shapes with each other."""
+    """np.meshgrid; NumPy's own source would compare shapes with each other."""
     if indexing not in ("xy", "ij"):
         raise ValueError("Valid values for `indexing` are 'xy' and 'ij'.")
     xs = [array(t, x) for x in xi]
@@ -109,7 +109,7 @@ def meshgrid(
 @function(np.repeat)
 @method("repeat")
 def repeat(t: Any, a: Any, repeats: Any, axis: Any = None) -> Any:
-    """np.repeat by one number for all."""
+    """np.repeat with one number for all elements."""
     x = array(t, a)
     if not is_a(repeats, int | np.integer):
         return repeated(t, x, repeats, axis)
@@ -126,7 +126,7 @@ def repeat(t: Any, a: Any, repeats: Any, axis: Any = None) -> Any:
 
 @function(np.tile)
 def tile(t: Any, A: Any, reps: Any) -> Any:  # noqa: N803
-    """np.tile: an axis of copies before each axis, reshaped."""
+    """np.tile: insert an axis of copies before each axis, then reshape."""
     x, counts = array(t, A), sizes(reps)
     if not x.flags_now.c_contiguous or all(map(is_one, counts)):
         numbers_first = sorted(counts, key=lambda n: type(n) is not int)
@@ -145,7 +145,7 @@ def tile(t: Any, A: Any, reps: Any) -> Any:  # noqa: N803
 
 @function(np.roll)
 def roll(t: Any, a: Any, shift: Any, axis: Any = None) -> Any:
-    """np.roll: what leaves at one end of an axis comes in at the other."""
+    """np.roll: elements leave at one end of an axis and enter at the other."""
     x = array(t, a)
     if axis is None:
         flat = roll(t, in_one_axis(t, x), shift, 0)
@@ -177,7 +177,7 @@ def roll(t: Any, a: Any, shift: Any, axis: Any = None) -> Any:
 
 
 def is_int_or_tuple(value: Any) -> bool:
-    """An int, or a tuple of ints; those that vary are traced."""
+    """An int, or a tuple of ints; varying ones are traced."""
     if is_a(value, tuple):
         return all(is_int_or_tuple(v) and not is_a(v, tuple) for v in value)
     return is_a(value, int) or (type(value) is Traced and value.dtype.kind == "i")
@@ -201,7 +201,7 @@ def array_split(t: Any, ary: Any, indices_or_sections: Any, axis: int = 0) -> An
 
 
 def even_cuts(t: Any, n: Any, sections: int) -> list[Any]:
-    """Where an axis is cut into sections of which the first few have one element more."""
+    """The positions that split an axis into sections, of which the first few have one more element."""
     cuts: list[Any] = []
     at: Any = 0
     for k in range(1, sections):
@@ -214,9 +214,9 @@ def even_cuts(t: Any, n: Any, sections: int) -> list[Any]:
 
 @function(np.split)
 def split(t: Any, ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
-    """np.split: parts of one size, or at the indices given."""
+    """np.split: parts of equal size, or at given indices."""
     if is_a(indices_or_sections, int | np.integer):
-        x = ary if hasattr(ary, "shape") else None  # NumPy takes no lists here
+        x = ary if hasattr(ary, "shape") else None  # NumPy does not accept lists here
         if x is None:
             raise AttributeError("shape")
         if x.shape[normal_axis(axis, x.ndim)] % indices_or_sections:
@@ -226,7 +226,7 @@ def split(t: Any, ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
 
 @function(np.kron)
 def kron(t: Any, a: Any, b: Any) -> Any:
-    """np.kron: a product of both with axes of one between, reshaped."""
+    """np.kron: a product of both with interleaved axes, reshaped."""
     x, y = array(t, a), array(t, b)
     if x.ndim == 0 or y.ndim == 0:
         return np.multiply(x, y)

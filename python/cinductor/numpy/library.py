@@ -49,7 +49,7 @@ def packed(
     shapes: Sequence[tuple[Any, ...]],
     dtypes: Sequence[np.dtype],
 ) -> list[Any]:
-    """The results of call(*xs): of these shapes and dtypes, each exact in the widest of them."""
+    """The results of call(*xs), with these shapes and dtypes, all exact in the widest dtype."""
     wide = np.result_type(*dtypes)
     counts = [math.prod(shape) for shape in shapes]
 
@@ -89,14 +89,14 @@ def loop_dtypes(ufunc: Any, args: Sequence[Any], signature: Any) -> tuple[np.dty
     found = ufunc.resolve_dtypes(tuple(given), **more)
     for dtype in found:
         refuse(not has_dtype(dtype), f"dtype {dtype}")
-    for value, dtype in zip(args, found, strict=False):  # bools are made of a C long
+    for value, dtype in zip(args, found, strict=False):  # bools are computed as C longs
         is_int = type(value) is Traced and value.kind == "python" and value.dtype.kind in "iu"
         refuse(dtype.kind == "b" and (is_int or type(value) is int), "an int that is to be a bool")
     return found  # type: ignore[no-any-return]
 
 
 def core_shape(ufunc: Any, xs: Sequence[Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """The shape over which a generalized ufunc loops, and the shape of what it makes each time."""
+    """The shape over which a generalized ufunc loops, and the shape of each result."""
     inputs, output = ufunc.signature.replace(" ", "").split("->")
     names = [term.strip("()").split(",") for term in inputs.split("),(")]
     extent: dict[str, Any] = {}
@@ -179,7 +179,7 @@ def folded(t: Any, ufunc: Any, method: str, args: Sequence[Any], kwargs: dict[st
     refuse(out is not None and type(out) is not Traced, "out= is not an array of this call")
     is_truth = all(loop.endswith("?") for loop in ufunc.types)
     if out is not None and given.get("dtype") is None and not is_truth:
-        given["dtype"] = np.promote_types(x.dtype, out.dtype)  # which NumPy computes in
+        given["dtype"] = np.promote_types(x.dtype, out.dtype)  # the dtype in which NumPy computes
     if method == "reduce":
         made = as_result(t, reduced(t, ufunc, x, axis, given))
         return made if out is None else into(t, out, converted(t, made, out.dtype))
@@ -202,7 +202,7 @@ def folded(t: Any, ufunc: Any, method: str, args: Sequence[Any], kwargs: dict[st
 
     key = f"{method} {axis} {dtype} {x.dtype.char}"
     name = f"ufunc_{ufunc.__name__}"
-    call_it = library(t, method == "reduceat")  # whose indices may lie outside
+    call_it = library(t, method == "reduceat")  # its indices may be out of range
     made = as_result(t, call_it(name, key, call, xs, shape, like.dtype, elementwise=True))
     return made if out is None else into(t, out, converted(t, made, out.dtype))
 
@@ -232,7 +232,7 @@ def reduced(t: Any, ufunc: Any, x: Any, axis: Any, given: dict[str, Any]) -> Any
     def call(*arrays: Any) -> None:
         array, *masks, result = arrays
         where = {"where": masks[0]} if masks else {}
-        # The order in which floats are added up is that of a new result.
+        # The order of floating-point additions is that of a new result.
         result[...] = ufunc.reduce(array, axes, dtype, None, True, **more, **where)
 
     key = f"reduce {axes} {dtype} {more} {len(xs)} {x.dtype.char}"
@@ -247,7 +247,7 @@ def outer(t: Any, ufunc: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> An
 
 
 def overrides(cls: type) -> bool:
-    """True if ufuncs are left to a class: a subclass of ndarray, or one like it."""
+    """True if a class, such as a subclass of ndarray, overrides ufuncs."""
     if cls is Traced or cls is np.ndarray or issubclass(cls, np.generic):
         return False
     return hasattr(cls, "__array_ufunc__")
@@ -257,7 +257,7 @@ def overrides(cls: type) -> bool:
 def library_ufunc(
     t: Any, ufunc: Any, method: str, args: Sequence[Any], kwargs: dict[str, Any] | None
 ) -> Any:
-    """Any ufunc's method; NotCaptured when NumPy alone understands the call."""
+    """Any method of a ufunc; NotCaptured if only NumPy can interpret the call."""
     refuse(ufunc.nin + ufunc.nout > 8 or type(ufunc) is not np.ufunc, "such a ufunc")
     overriding = next((type(a).__name__ for a in args if overrides(type(a))), None)
     refuse(overriding is not None, f"{overriding} has ufuncs of its own")

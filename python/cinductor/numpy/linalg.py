@@ -45,12 +45,12 @@ def pair(t: Any, a: Any, b: Any) -> tuple[Any, Any, np.dtype]:
 
 
 def is_number(a: Any) -> bool:
-    """True if an operand has no axes: lists, tuples and ranges have."""
+    """True for an operand of rank 0; lists, tuples and ranges have axes."""
     return not is_a(a, list | tuple | range) and getattr(a, "ndim", 0) == 0
 
 
 def scaled(t: Any, name: str, call: Any, a: Any, b: Any) -> Any:
-    """A product with a number. Of floats it is BLAS's, where 0 times infinity is 0, and so is -0."""
+    """A product with a number. For floats it is BLAS's, in which 0 times infinity is 0, and so is -0."""
     x, y, dtype = pair(t, a, b)
     if dtype.kind not in "fc":
         return np.multiply(x, y)
@@ -100,7 +100,7 @@ if hasattr(np, "vecdot"):
 
 
 def linear_dtype(*xs: Any) -> np.dtype:
-    """The dtype LAPACK computes in: float64 for integers; halves are refused by NumPy."""
+    """The dtype in which LAPACK computes: float64 for integers; NumPy refuses halves."""
     dtype = np.result_type(*(x.dtype for x in xs))
     if dtype == np.float16:
         raise TypeError("array type float16 is unsupported in linalg")
@@ -108,14 +108,15 @@ def linear_dtype(*xs: Any) -> np.dtype:
 
 
 def square(x: Any) -> None:
-    """Raises unless x is a stack of square matrices; NumPy's own exception is raised instead."""
+    """Raise unless x is a batch of square matrices; NumPy's own exception replaces it."""
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         raise ValueError("not square")
 
 
 def whole_matrix(name: str, f: Any, to_real: bool = False, drops: int = 0) -> Any:
-    """A handler for a function of one stack of square matrices: a library call. drops: axes the
-    result has not."""
+    """A handler for a function of one batch of square matrices: a library call. drops: number of axes that the result
+    lacks.
+    """
 
     def call(a: Any, _out: Any) -> Any:
         return f(a)

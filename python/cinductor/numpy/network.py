@@ -16,12 +16,12 @@ import numpy as np
 
 from .surface import normal_axes
 
-MOST = 32  # elements: after that a selection in linear time is better
+MOST = 32  # elements; for more, selection in linear time is better
 FLOAT16, FLOAT32, FLOAT64 = (np.dtype(c) for c in "efd")
 
 
 def exchanges(n: int) -> list[tuple[int, int]]:
-    """Pairs (i, j), i < j, whose elements are put in order one after another: then all n are."""
+    """Pairs (i, j), i < j, of elements that are compared and exchanged in sequence; then all n are sorted."""
     pairs = []
     for p in (1 << k for k in reversed(range(max(n - 1, 0).bit_length()))):
         q, r, d = 1 << (max(n - 1, 1).bit_length() - 1), 0, p
@@ -51,8 +51,7 @@ def ordered(values: list[Any], places: set[int]) -> list[Any]:
 
 
 def median_of_few(x: Any, axis: Any, keepdims: bool) -> Any | None:
-    """np.median of an array that has few elements along these axes; None if it has more or an
-    unknown number."""
+    """np.median of an array with few elements along these axes; None if there are more, or an unknown number."""
     axes = normal_axes(axis, x.ndim)
     sizes = [x.shape[k] for k in axes]
     if any(type(n) is not int for n in sizes) or x.dtype.kind not in "fiub":
@@ -71,7 +70,7 @@ def median_of_few(x: Any, axis: Any, keepdims: bool) -> Any | None:
         middle = [value.astype(FLOAT64) for value in middle]
     if len(middle) == 1:
         return middle[0]
-    if x.dtype == FLOAT16:  # as NumPy's mean: the sum is one of single precision
+    if x.dtype == FLOAT16:  # like NumPy's mean, which sums in single precision
         first, second = (value.astype(FLOAT32) for value in middle)
         return ((first + second) / np.float32(2)).astype(FLOAT16)
     return (middle[0] + middle[1]) / middle[0].dtype.type(2)

@@ -26,7 +26,7 @@ KINDS["stable"] = "stable"
 
 
 def plain_kind(kind: Any, order: Any, stable: Any) -> str:
-    """The kind of sort, by one name for each."""
+    """The kind of sort, with one name for each."""
     refuse(order is not None, "order=")
     if stable:
         return "stable"
@@ -35,7 +35,7 @@ def plain_kind(kind: Any, order: Any, stable: Any) -> str:
 
 
 def on_axis(t: Any, a: Any, axis: Any) -> tuple[Any, int]:
-    """The array to sort, and along which axis; None is all elements."""
+    """The array to sort, and the axis; None means all elements."""
     x = array(t, a)
     if axis is None:
         return flat(t, x), 0
@@ -64,13 +64,13 @@ def argsort_call(axis: int, kind: str) -> Any:
 
 
 def sorted_values(t: Any, x: Any, axis: int = 0, kind: str = "quicksort") -> Any:
-    """The elements in order along an axis."""
+    """The elements sorted along an axis."""
     key = f"axis={axis} kind={kind}"
     return t.extern("sort", key, sort_call(axis, kind), [x], x.shape, x.dtype)
 
 
 def argsorted(t: Any, x: Any, kind: str, axis: int = 0) -> Any:
-    """Where the elements in order come from."""
+    """The indices that sort the elements."""
     key = f"axis={axis} kind={kind}"
     call = argsort_call(axis, kind)
     return t.extern("argsort", key, call, [x], x.shape, INT64, positions=axis)
@@ -109,7 +109,7 @@ def argsort(
 
 @function(np.lexsort)
 def lexsort(t: Any, keys: Any, axis: Any = -1) -> Any:
-    """np.lexsort of keys with one axis."""
+    """np.lexsort of keys of rank 1."""
     xs = [keys[k] for k in range(keys.shape[0])] if type(keys) is Traced else list(keys)
     xs = [array(t, x) for x in xs]
     refuse(any(x.ndim != 1 or x.shape != xs[0].shape for x in xs), "keys with several axes")
@@ -134,7 +134,7 @@ def partition_call(name: str, kth: Any, axis: int) -> Any:
 
 
 def partitioned(t: Any, name: str, a: Any, kth: Any, axis: Any, kind: str, order: Any) -> Any:
-    """np.partition and np.argpartition by numbers."""
+    """np.partition and np.argpartition with constant indices."""
     refuse(kind != "introselect" or order is not None, "kind= or order=")
     numbers = tuple(kth) if is_a(kth, tuple | list) else kth
     refuse(not is_a(numbers, int | tuple), "kth that is no number")
@@ -195,7 +195,7 @@ def searchsorted(t: Any, a: Any, v: Any, side: str = "left", sorter: Any = None)
     xs = [in_place(t, x, dtype), in_place(t, y, dtype)]
     if sorter is not None:
         xs.append(in_place(t, sorter, INT64))
-    call_it = library(t, sorter is not None)  # which may lead outside
+    call_it = library(t, sorter is not None)  # its indices may be out of range
     made = call_it("searchsorted", side, searchsorted_call(side), xs, y.shape, INT64)
     return as_result(t, made)
 
@@ -210,7 +210,7 @@ def digitize_call(right: bool) -> Any:
 
 
 def is_monotonic(bins: Any) -> bool:
-    """True if they are numbers, known now, that rise or fall as NumPy demands."""
+    """True if they are known numbers that rise or fall as NumPy requires."""
     if not is_a(bins, list | tuple) or any(type(b) not in (int, float) for b in bins):
         return False
     steps = np.diff(np.asarray(bins))

@@ -26,7 +26,7 @@ KEYWORDS = {
 
 
 def pairs(value: Any, ndim: int) -> list[tuple[Any, Any]]:
-    """A number, a pair, or a pair for each axis, as a pair for each axis; numbers may be traced."""
+    """Normalise a number, a pair, or a pair per axis to a pair per axis; numbers may be traced."""
     if type(value) is Traced and value.ndim == 0 or np.isscalar(value):
         return [(value, value)] * ndim
     if type(value) is Traced:
@@ -74,7 +74,7 @@ def pad(t: Any, array_: Any, pad_width: Any, mode: Any = "constant", **kwargs: A
 
 
 def width(n: Any) -> Any:
-    """How many elements are added."""
+    """The number of elements that are added."""
     refuse(type(n) is not Traced and not is_a(n, int | np.integer), "widths that are no ints")
     n = whole(n)
     if type(n) is int and n < 0:
@@ -83,7 +83,7 @@ def width(n: Any) -> Any:
 
 
 class Band:
-    """The elements that one axis is filled from, and those in front and after that are filled."""
+    """Fills one axis: the existing elements, and the padding before and after them."""
 
     def __init__(self, t: Any, part: Any, axis: int, before: Any, n: Any, after: Any) -> None:
         self.t, self.part, self.axis, self.n = t, part, axis, n
@@ -94,22 +94,22 @@ class Band:
         return self.part[(*(slice(None),) * self.axis, slice(start, stop))]
 
     def fill(self, start: Any, size: Any, value: Any) -> None:
-        """Writes a part."""
+        """Write a part."""
         if type(size) is not int or size > 0:
             self.t.assign(self.cut(start, start + size), value)
 
     def constant(self, values: tuple[Any, Any]) -> None:
-        """One number on each side."""
+        """Fill with one number on each side."""
         low, high = (operand(self.t, v, self.part.dtype) for v in values)
         self.fill(0, self.before, low)
         self.fill(self.before + self.n, self.after, high)
 
     def inner(self) -> Any:
-        """The elements that are there."""
+        """The existing elements."""
         return self.cut(self.before, self.before + self.n)
 
     def statistic(self, mode: str) -> None:
-        """One number for each line."""
+        """Fill with one number per line."""
         found = STATISTICS[mode](self.inner(), axis=self.axis, keepdims=True)
         if self.part.dtype.kind in "iu" and found.dtype.kind == "f":
             found = np.rint(found)
@@ -117,7 +117,7 @@ class Band:
         self.fill(self.before + self.n, self.after, found)
 
     def ramp(self, ends: tuple[Any, Any]) -> None:
-        """From the edge to a number outside."""
+        """Fill with a ramp from the edge to a given number."""
         t, axis, dtype = self.t, self.axis, self.part.dtype
         refuse(dtype.kind not in "fiu", f"dtype {dtype}")
         turn = (*(slice(None),) * axis, slice(None, None, -1))
@@ -134,7 +134,7 @@ class Band:
             self.fill(start, size, steps[turn] if is_behind else steps)
 
     def periodic(self, mode: str, odd: bool) -> None:
-        """Elements again: the edge's, mirrored or from the other end."""
+        """Fill with existing elements: the edge's, mirrored or from the other end."""
         if not all(self.reaches(mode, size) for size in (self.before, self.after)):
             self.repeated(mode, odd)
             return
@@ -147,14 +147,14 @@ class Band:
         self.fill(last + 1, self.after, self.source(mode, odd, False))
 
     def reaches(self, mode: str, size: Any) -> bool:
-        """True if no element is taken more than once."""
+        """True if no element is used more than once."""
         most = self.n - 1 if mode == "reflect" else self.n
         fits = size <= most if mode != "edge" else self.n > 0
         refuse(type(fits) is Traced, "sizes that data decide")
         return bool(fits)
 
     def repeated(self, mode: str, odd: bool) -> None:
-        """Elements taken several times: where each comes from is known."""
+        """Fill with elements that are used several times; their indices are known."""
         sizes = (self.before, self.n, self.after)
         refuse(odd or any(type(k) is not int for k in sizes), "sizes that vary, or reflect_type=")
         where = np.pad(np.arange(self.n), (self.before, self.after), mode)
@@ -165,7 +165,7 @@ class Band:
                 self.fill(start, index.size, np.take(inner, index, self.axis))
 
     def source(self, mode: str, odd: bool, is_before: bool) -> Any:
-        """The elements of the padding before or after."""
+        """The elements for the padding before or after."""
         size = self.before if is_before else self.after
         turn = (*(slice(None),) * self.axis, slice(None, None, -1))
         skip = 1 if mode == "reflect" else 0

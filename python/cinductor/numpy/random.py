@@ -32,9 +32,9 @@ from .surface import (
 )
 
 FLOAT64 = np.dtype(np.float64)
-OLD = "legacy_"  # before the names of what np.random's functions draw in their own way
+OLD = "legacy_"  # prefix of the draws that np.random's functions make in their own way
 DRAWS: dict[str, Callable[..., Any]] = {}
-LEGACY: dict[str, Callable[..., Any]] = {}  # those of a RandomState, np.random's functions
+LEGACY: dict[str, Callable[..., Any]] = {}  # methods of a RandomState, and np.random's functions
 WRITING_DRAWS = frozenset({"shuffle"})  # they change their first argument, x
 
 
@@ -51,20 +51,20 @@ class Draw:
 
 
 def draw(handler: Callable[..., Any]) -> Callable[..., Any]:
-    """Enters a handler for the method of its name."""
+    """Register a handler for the method of this name."""
     DRAWS[handler.__name__] = handler
     return handler
 
 
 def state_of(generator: Any) -> Any:
-    """Where a generator is, all of it."""
+    """The complete state of a generator."""
     if type(generator) is np.random.RandomState:
         return generator.get_state(legacy=False)
     return generator.bit_generator.state
 
 
 def set_state(generator: Any, state: Any) -> None:
-    """The generator goes on from there."""
+    """Restore a generator's state."""
     if type(generator) is np.random.RandomState:
         generator.set_state(state)
     else:
@@ -72,7 +72,7 @@ def set_state(generator: Any, state: Any) -> None:
 
 
 def generator_at(address: Any) -> np.random.Generator:
-    """The generator, which the caller of the program keeps alive."""
+    """The generator at an address, which the caller of the program keeps alive."""
     return ctypes.cast(int(address), ctypes.py_object).value  # type: ignore[no-any-return]
 
 
@@ -90,8 +90,9 @@ def library_draw(method: str, fixed: dict[str, Any], has_size: bool) -> Callable
 
 
 def may_be_refused(method: str, given: Sequence[Any], fixed: dict[str, Any]) -> bool:
-    """True if NumPy may refuse a draw's parameters when the program runs: those of data it may, and
-    numbers are asked for now, of a generator of no one's. NotCaptured where it refuses them."""
+    """True if NumPy may refuse a draw's parameters at run time, because they are data. Constant parameters are tested
+    now with a dummy generator; NotCaptured if NumPy refuses them.
+    """
     if any(type(v) is Traced or not is_a(v, int | float | np.number) for v in given):
         return True
     is_old = method.startswith(OLD)
@@ -114,14 +115,14 @@ def drawn(
     given: Sequence[Any] = (),
     **fixed: Any,
 ) -> Any:
-    """A draw of that shape; without one it is a number: Python's float, or a NumPy scalar. given: the
-    parameters as the user has them.
+    """A draw of that shape; without a shape it is a number: a Python float, or a NumPy scalar. given: the parameters
+    as the user wrote them.
     """
     shape = () if size is None else sizes(size)
     refuse(any(type(n) is int and n < 0 for n in shape), "a negative size")
     key = f"{sorted(fixed.items())} {size is None}"
     call = library_draw(method, fixed, size is not None)
-    # Numbers are drawn without Python by that name, so it says what else is asked for than a dtype.
+    # Calls of this name can draw without Python, so the name contains all settings besides the dtype.
     name = "_".join(["draw", method, *(k for k in fixed if k != "dtype")])
     may_fail = bool(given) and may_be_refused(method, given, fixed)
     made = library(t, may_fail)(name, key, call, [address, *values], shape, dtype)
@@ -132,7 +133,7 @@ def drawn(
 
 
 def number(t: Any, value: Any, dtype: np.dtype) -> Any:
-    """A parameter of a distribution that is one number."""
+    """A parameter of a distribution that is a single number."""
     refuse(not is_a(value, int | float | np.number | Traced), "parameters that are arrays")
     refuse(type(value) is Traced and value.ndim > 0, "parameters that are arrays")
     if type(value) is Traced:
@@ -161,7 +162,7 @@ def standard_normal(
 
 # --- distributions ------------------------------------------------------------------------------
 
-# Parameters with their defaults; those of COUNTED give ints, and `n` and their like are ints.
+# Parameters with their defaults. Distributions in COUNTED return ints; `n` and similar parameters are ints.
 DISTRIBUTIONS: dict[str, dict[str, Any]] = {
     "beta": {"a": None, "b": None},
     "binomial": {"n": None, "p": None},
@@ -203,13 +204,13 @@ INTS = frozenset(
 
 
 def distribution(name: str, defaults: dict[str, Any]) -> None:
-    """Enters a method that draws from a distribution whose parameters broadcast."""
+    """Register a method that draws from a distribution with broadcast parameters."""
     DRAWS[name] = of_distribution(name, name, defaults)
     LEGACY[name] = of_distribution(name, f"{OLD}{name}", defaults)
 
 
 def of_distribution(name: str, method: str, defaults: dict[str, Any]) -> Callable[..., Any]:
-    """The handler of a method that draws from that distribution."""
+    """The handler of a method that draws from this distribution."""
     dtype = INT64 if name in COUNTED else FLOAT64
 
     def handler(t: Any, address: Any, *args: Any, **kwargs: Any) -> Any:
@@ -266,14 +267,14 @@ def integers(
         return made
     if not all(type(b) is int for b in bounds):
         return made
-    # The drawn value is between the bounds. This is repeated for code that uses it as an index.
+    # The drawn value is within the bounds, which is repeated here for code that uses it as an index.
     inside = t.apply("minimum", t.apply("maximum", made, low), high - 1)
     return inside if size is not None else t.as_scalar(inside)
 
 
 @draw
 def permutation(t: Any, address: Any, x: Any, axis: int = 0) -> Any:
-    """Generator.permutation along one axis, or of the numbers below one."""
+    """Generator.permutation along one axis, or of the integers below a number."""
     return permuted_rows(t, address, x, {"axis": axis})
 
 
@@ -285,7 +286,7 @@ def permuted_rows(t: Any, address: Any, x: Any, fixed: dict[str, Any]) -> Any:
     normal_axis(fixed.get("axis", 0), given.ndim)
 
     def call(where: Any, rows: Any, _out: Any) -> Any:
-        rows = rows if rows.size else rows.copy()  # NumPy copies only what it sees to be shared
+        rows = rows if rows.size else rows.copy()  # NumPy only copies if it sees that memory is shared
         return generator_at(where).permutation(rows, **fixed)
 
     key = f"{fixed}"
@@ -299,9 +300,9 @@ def shuffle(t: Any, address: Any, x: Any, axis: int = 0) -> None:
 
 
 def shuffled(t: Any, address: Any, x: Any, fixed: dict[str, Any]) -> None:
-    """The rows of an array change places."""
+    """Shuffle the rows of an array in place."""
     refuse(type(x) is not Traced or x.kind != "array", "such an array")
-    refuse(not x.flags_now.writeable, "a read-only array")  # NumPy complains, and draws nothing
+    refuse(not x.flags_now.writeable, "a read-only array")  # NumPy raises without drawing
     normal_axis(fixed.get("axis", 0), x.ndim)
 
     def call(where: Any, given: Any, out: Any) -> None:
@@ -327,7 +328,7 @@ def choice(
 
 
 def chosen(t: Any, address: Any, a: Any, size: Any, p: Any, fixed: dict[str, Any]) -> Any:
-    """Elements of an array, or numbers below one, by their probabilities p."""
+    """Elements of an array, or integers below a number, drawn with probabilities p."""
     is_count = is_a(a, int | np.integer) or type(a) is Traced and a.ndim == 0
     given = number(t, a, INT64) if is_count else array(t, a)
     axis = 0 if is_count else normal_axis(fixed.get("axis", 0), given.ndim)
@@ -346,7 +347,7 @@ def chosen(t: Any, address: Any, a: Any, size: Any, p: Any, fixed: dict[str, Any
         return generator_at(where).choice(among, count, **by, **fixed)
 
     key = f"{is_count} {is_single} {len(shape)} {sorted(fixed.items())} {p is None}"
-    is_any = p is None and fixed.get("replace", True) is True  # of those that there are, over and over
+    is_any = p is None and fixed.get("replace", True) is True  # with replacement, uniformly
     if is_any and not is_count:
         require(t, usually_positive(t, given.shape[axis]), "a choice among none")
     may_fail = not is_any or (is_count and (type(a) is Traced or a <= 0))
@@ -360,7 +361,7 @@ def chosen(t: Any, address: Any, a: Any, size: Any, p: Any, fixed: dict[str, Any
 def drawn_rows(
     t: Any, address: Any, method: str, operands: list[Any], n: Any, size: Any, dtype: np.dtype
 ) -> Any:
-    """A draw whose every number is a row of n."""
+    """A draw in which every item is a row of n."""
     shape = () if size is None else sizes(size)
 
     def call(where: Any, *rest: Any) -> Any:
@@ -381,7 +382,7 @@ def dirichlet(t: Any, address: Any, alpha: Any, size: Any = None) -> Any:
 
 @draw
 def multinomial(t: Any, address: Any, n: Any, pvals: Any, size: Any = None) -> Any:
-    """multinomial of one number of trials"""
+    """multinomial with one number of trials"""
     given = in_place(t, pvals, FLOAT64)
     refuse(given.ndim != 1, "such parameters")
     operands = [number(t, n, INT64), given]
@@ -409,8 +410,7 @@ def multivariate_normal(
 
 
 def methods_that_draw(cls: type) -> Iterable[str]:
-    """The drawing methods of a class of generators; none if the class's module has not been
-    imported."""
+    """The drawing methods of a class of generators; none if its module has not been imported."""
     module: Any = sys.modules.get("numpy.random")
     if module is None:
         return ()
@@ -453,7 +453,7 @@ GLOBAL = GlobalState()
 
 
 def legacy_uniform(name: str) -> None:
-    """Enters random, random_sample, … of a size, and rand and randn of several."""
+    """Register random, random_sample, … with a size, and rand and randn with several."""
     by_dimensions = name in ("rand", "randn")
     method = "standard_normal" if name in ("randn", "standard_normal") else "random_sample"
     method = f"{OLD}{method}"
@@ -488,7 +488,7 @@ def randint(
 
 
 def seed(t: Any, address: Any, seed: Any) -> None:
-    """np.random.seed of an int."""
+    """np.random.seed with an int."""
     refuse(not is_a(seed, int) and type(seed) is not Traced, "such a seed")
 
     def call(where: Any, value: Any, out: Any) -> None:

@@ -23,11 +23,11 @@ from .surface import (
 )
 
 UNSET = np._NoValue
-EXACT = {"e": 2048, "f": 2**24}  # integers up to this are exact in the dtype
+EXACT = {"e": 2048, "f": 2**24}  # smaller integers are exact in the dtype
 
 
 def reduction(ufunc: Any, dtype_too: bool) -> Any:
-    """A handler for np.sum and its like, and for the method."""
+    """A handler for np.sum and similar functions, and for the method."""
 
     def with_dtype(
         t: Any,
@@ -41,7 +41,7 @@ def reduction(ufunc: Any, dtype_too: bool) -> Any:
     ) -> Any:
         more = given(keepdims=keepdims, initial=initial, where=where)
         if ufunc is np.add and "where" in more:
-            more.setdefault("initial", 0)  # so that a sum of nothing, or of -0.0, is 0.0
+            more.setdefault("initial", 0)  # so that an empty sum, and a sum of -0.0, is 0.0
         return ufunc.reduce(array(t, a), axis=axis, dtype=dtype, out=out, **more)
 
     def without(
@@ -97,7 +97,7 @@ for _name, _ufunc in (("any", np.logical_or), ("all", np.logical_and)):
 
 
 def count_items(x: Any, axis: Any) -> int:
-    """How many elements are folded into one."""
+    """The number of elements that are reduced to one."""
     count = 1
     for i in normal_axes(axis, x.ndim):
         count *= x.shape[i]
@@ -110,7 +110,7 @@ def number(t: Any, count: Any, dtype: Any) -> Any:
 
 
 def divide_by_count(t: Any, total: Any, count: int) -> Any:
-    """total / count, rounded once to total's dtype as NumPy's division by an intp does."""
+    """total / count, rounded once to total's dtype like NumPy's division by an intp."""
     char = total.dtype.char
     if type(count) is Traced:
         return divide_by_counts(t, total, count)
@@ -129,7 +129,7 @@ def divide_by_counts(t: Any, total: Any, counts: Any) -> Any:
 
 
 def counts_of(t: Any, x: Any, axis: Any, keepdims: bool, where: Any) -> Any:
-    """How many elements where= selects for each result."""
+    """The number of elements that where= selects, for each result."""
     mask = np.broadcast_to(where, x.shape)
     if type(mask) is not Traced:
         mask = array(t, mask)
@@ -259,7 +259,7 @@ for _name in ("argmax", "argmin"):
 def ptp(t: Any, a: Any, axis: Any = None, out: Any = None, keepdims: Any = UNSET) -> Any:
     """np.ptp"""
     x, more = array(t, a), given(keepdims=keepdims)
-    high = np.maximum.reduce(x, axis=axis, out=out, **more)  # which rounds to out's dtype
+    high = np.maximum.reduce(x, axis=axis, out=out, **more)  # it rounds to out's dtype
     return into(t, out, np.subtract(high, np.minimum.reduce(x, axis=axis, **more)), True)
 
 

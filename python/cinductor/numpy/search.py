@@ -56,7 +56,7 @@ def flatnonzero(t: Any, a: Any) -> Any:
 
 @function(np.argwhere)
 def argwhere(t: Any, a: Any) -> Any:
-    """np.argwhere: the transpose of a table with one row for each axis."""
+    """np.argwhere: the transpose of a table with one row per axis."""
     x = array(t, a)
     refuse(x.ndim == 0, "an array without axes")
     number = places(t, truth(t, x))
@@ -100,7 +100,7 @@ def compress_method(t: Any, self: Any, condition: Any, axis: Any = None, out: An
 
 
 def differs(t: Any, x: Any, equal_nan: bool = True) -> Any:
-    """Which elements of sorted values are the first of their kind; all NaNs may be one kind."""
+    """A mask of the first element of each kind among sorted values; all NaNs may count as one kind."""
     number = t.iota(x.shape, 0)
     before = gathered(t, x, [0], [t.apply("maximum", t.apply("subtract", number, 1), 0)])
     other = t.apply("not_equal", x, before)
@@ -140,8 +140,7 @@ def unique(
 
 
 def unique_rows(t: Any, given: Any, axis: int, wanted: tuple[Any, ...]) -> Any:
-    """np.unique along one axis of several. Rows are compared number by number, from the first on;
-    one with a NaN is equal to none."""
+    """np.unique along one axis of several. Rows are compared lexicographically; a row with a NaN equals no other."""
     front = t.permute(given, [axis, *(k for k in range(given.ndim) if k != axis)])
     n, rest = front.shape[0], front.shape[1:]
     refuse(any(k == 0 for k in rest), "rows of no elements")
@@ -243,7 +242,7 @@ def repeated(t: Any, x: Any, repeats: Any, axis: Any) -> Any:
 
 @function(np.count_nonzero)
 def count_nonzero(t: Any, a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
-    """np.count_nonzero; without an axis it answers with a Python int."""
+    """np.count_nonzero; without an axis it returns a Python int."""
     x = truth(t, array(t, a))
     if axis is None and not keepdims and COUNT_IS_PYTHONS:
         refuse(x.ndim == 0, "an array without axes")

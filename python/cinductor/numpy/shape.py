@@ -62,7 +62,7 @@ def reshape_method(t: Any, self: Any, *shape: Any, order: str = "C", copy: Any =
 
 
 def layout(x: Any, order: str) -> str:
-    """The order 'A' means, others as they are."""
+    """The order that 'A' stands for; others unchanged."""
     if order == "A":
         return "F" if x.flags_now.f_contiguous and not x.flags_now.c_contiguous else "C"
     refuse(order not in ("C", "F", "K"), f"order={order!r}")
@@ -70,19 +70,19 @@ def layout(x: Any, order: str) -> str:
 
 
 def turn(t: Any, x: Any) -> Any:
-    """The axes in reverse."""
+    """The axes in reverse order."""
     return t.permute(x, tuple(range(x.ndim))[::-1]) if x.ndim > 1 else x
 
 
 @function(np.ravel)
 @method("ravel")
 def ravel(t: Any, a: Any, order: str = "C") -> Any:
-    """np.ravel: a view where the elements are in order."""
+    """np.ravel: a view if the elements are contiguous."""
     return in_one_axis(t, array(t, a), order, is_asked_by_numpy())
 
 
 def in_one_axis(t: Any, x: Any, order: str = "C", is_read: bool = True) -> Any:
-    """The elements along one axis. is_read: a view and a copy are the same to who asks."""
+    """The elements along one axis. is_read: the caller does not distinguish a view from a copy."""
     if order in ("K", "A"):
         flags = x.flags_now if is_read else x.flags
         if order == "K" and not flags.c_contiguous and not flags.f_contiguous:
@@ -103,7 +103,7 @@ def in_one_axis(t: Any, x: Any, order: str = "C", is_read: bool = True) -> Any:
 
 
 def is_asked_by_numpy() -> bool:
-    """True if a function of NumPy's, followed, is at work: it only reads what it ravels."""
+    """True if a traced function of NumPy is running, which only reads the result of ravel."""
     found = user_frame.frame()
     return found is not None and str(found.f_globals.get("__name__")).startswith("numpy.")
 
@@ -231,7 +231,7 @@ def sliding_window_view(
 
 
 def normal_windows(axis: Any, ndim: int) -> tuple[int, ...]:
-    """The axes that windows run along, maybe one of them several times."""
+    """The axes along which windows run, possibly some axis several times."""
     if axis is None:
         return tuple(range(ndim))
     return np.lib.array_utils.normalize_axis_tuple(axis, ndim, allow_duplicate=True)

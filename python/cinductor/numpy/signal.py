@@ -33,7 +33,7 @@ MODES = {0: "valid", 1: "same", 2: "full"}
 
 
 def slid(name: str, default: str) -> None:
-    """Enters np.convolve or np.correlate: a library call."""
+    """Register np.convolve or np.correlate: a library call."""
     f = getattr(np, name)
 
     def handler(t: Any, a: Any, v: Any, mode: Any = default) -> Any:
@@ -69,7 +69,7 @@ slid("correlate", "valid")
 
 
 def along(t: Any, arr: Any, axis: Any) -> tuple[Any, int]:
-    """The array and its axis; without one all elements."""
+    """The array and its axis; without an axis all elements."""
     x = array(t, arr)
     if axis is None:
         return flat(t, x), 0
@@ -90,7 +90,7 @@ def is_number(obj: Any) -> bool:
 
 @function(np.delete)
 def delete(t: Any, arr: Any, obj: Any, axis: Any = None) -> Any:
-    """np.delete: what lies before and after one index; for others the rest is taken."""
+    """np.delete: for one index, the parts before and after it; for others the rest is gathered."""
     x, axis = along(t, arr, axis)
     n = x.shape[axis]
     if is_number(obj):
@@ -117,7 +117,7 @@ def delete(t: Any, arr: Any, obj: Any, axis: Any = None) -> Any:
 
 
 def any_traced(obj: Any) -> bool:
-    """True if indices are traced, or some of a list."""
+    """True if indices are traced, or some in a list."""
     return type(obj) is Traced or is_a(obj, list | tuple) and any(map(any_traced, obj))
 
 
@@ -135,7 +135,7 @@ def insert(t: Any, arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
         refuse(type(n) is not int, "an axis whose size varies")
         return insert_several(t, x, np.arange(n)[obj] if is_a(obj, slice) else obj, given, axis)
     k = obj if is_number(obj) else np.asarray(obj).item()
-    if is_number(obj):  # one index, many values: they are inserted there
+    if is_number(obj):  # one index with many values: all are inserted there
         given = t.permute(given, (*range(1, axis + 1), 0, *range(axis + 1, x.ndim)))
     refuse(not is_a(k, int | np.integer) and type(k) is not Traced, "such an index")
     k = whole(k)
@@ -151,7 +151,7 @@ def insert(t: Any, arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
 
 
 def insert_several(t: Any, x: Any, obj: Any, given: Any, axis: int) -> Any:
-    """np.insert at indices that do not vary: where each element comes from is known."""
+    """np.insert at constant indices: the source of each element is known."""
     n = x.shape[axis]
     tagged = np.insert(np.arange(n), obj, -1)
     old, new = tagged >= 0, np.flatnonzero(tagged < 0)
@@ -166,7 +166,7 @@ def insert_several(t: Any, x: Any, obj: Any, given: Any, axis: int) -> Any:
     return made
 
 
-# --- places of several axes ---------------------------------------------------------------------
+# --- flat indices -------------------------------------------------------------------------------
 
 
 @function(np.unravel_index)
@@ -233,8 +233,9 @@ def isin(
     *,
     kind: Any = None,
 ) -> Any:
-    """np.isin: a few comparisons for a few values, else a library call, as it always is where one
-    dtype of both would round integers: NumPy's ways of searching round them early, late or never."""
+    """np.isin: a few comparisons for a few values, else a library call. Always a library call if the common dtype
+    would round integers, because NumPy's algorithms round them at different points.
+    """
     x, y = array(t, element), flat(t, array(t, test_elements))
     dtype = result_type(x, y)
     is_exact = dtype.kind in "biu" or (x.dtype.kind in "fc" and y.dtype.kind in "fc")

@@ -42,7 +42,7 @@ FLOAT64 = np.dtype(np.float64)
 
 
 def left_shape(x: Any, axis: Any, keepdims: bool) -> tuple[Any, ...]:
-    """The shape of a result folded along axes."""
+    """The shape of a result reduced along axes."""
     folded = normal_axes(axis, x.ndim)
     if keepdims:
         return tuple(1 if k in folded else n for k, n in enumerate(x.shape))
@@ -50,19 +50,19 @@ def left_shape(x: Any, axis: Any, keepdims: bool) -> tuple[Any, ...]:
 
 
 def small_result(f: Callable[..., Any], *args: Any, **kwargs: Any) -> np.dtype:
-    """The dtype of a result, by NumPy's own answer for a small array."""
+    """The dtype of a result, found by calling NumPy on a small array."""
     dtype = np.asarray(f(*args, **kwargs)).dtype
     refuse(not has_dtype(dtype), f"dtype {dtype}")
     return dtype
 
 
 def given_axis(axis: Any) -> Any:
-    """An axis, or several, as numbers that do not vary."""
+    """An axis, or several, as constants."""
     return tuple(int(k) for k in axis) if is_a(axis, list | tuple) else axis
 
 
 def median_of(name: str) -> None:
-    """Enters np.median or np.nanmedian."""
+    """Register np.median or np.nanmedian."""
     f = getattr(np, name)
 
     def handler(
@@ -93,7 +93,7 @@ def median_of(name: str) -> None:
 
 
 def quantile_of(name: str) -> None:
-    """Enters np.percentile, np.quantile or one of their like: what is asked for may vary."""
+    """Register np.percentile, np.quantile or a similar function; the quantiles may vary."""
     f = getattr(np, name)
 
     def handler(
@@ -128,21 +128,21 @@ def quantile_of(name: str) -> None:
         shape = (*wanted.shape, *left_shape(x, axis, keep))
         key = f"{varies} {is_weak} {fixed!r} {axis} {method} {keep}"
         xs = [x, wanted] if varies else [x]
-        made = library(t, varies)(name, key, call, xs, shape, dtype)  # of 0 to 1, or to 100
+        made = library(t, varies)(name, key, call, xs, shape, dtype)  # in [0, 1], or up to 100
         return into(t, out, as_result(t, made))
 
     function(f)(handler)
 
 
 def weak_one(q: Any) -> Any:
-    """Something of the type of the quantiles asked for."""
+    """A number of the type of the requested quantiles."""
     if type(q) is Traced:
         return q.dtype.type(0).item() if q.kind == "python" else np.zeros(q.ndim * (1,), q.dtype)
     return np.zeros(rank(q) * (1,))
 
 
 def is_fixed(q: Any) -> bool:
-    """Numbers, or lists of numbers."""
+    """True for constants, and lists of constants."""
     return is_a(q, list | tuple) and all(map(is_fixed, q)) or type(q) in (int, float)
 
 
@@ -188,7 +188,7 @@ def interp(
 
 @function(np.gradient)
 def gradient(t: Any, f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
-    """np.gradient at coordinates that are arrays; others are captured from NumPy's own source."""
+    """np.gradient with coordinate arrays; otherwise it is captured from NumPy's own source."""
     x, places = array(t, f), [v for v in varargs if rank(v) > 0]
     refuse(not places or x.ndim == 0, "equal steps")
     axes = normal_axes(axis, x.ndim)
@@ -220,7 +220,7 @@ def gradient_along(t: Any, x: Any, step: Any, axis: int, order: int, dtype: np.d
 
 
 def limits(t: Any, given: Any) -> tuple[Any, list[Any]]:
-    """The range of a histogram: numbers that do not vary, and operands for those that do."""
+    """The range of a histogram: constants, and operands for numbers that vary."""
     if given is None:
         return None, []
     low, high = given
@@ -238,13 +238,13 @@ def histogram(
     density: Any = None,
     weights: Any = None,
 ) -> Any:
-    """np.histogram by a number of bins or by edges: counts and edges by one library call."""
+    """np.histogram with a number of bins or with edges: counts and edges by one library call."""
     x = array(t, a)
     refuse(is_a(bins, str) or x.dtype.kind == "c", "such bins")
     fixed, given = limits(t, range)
     weight = [] if weights is None else [array(t, weights)]
     if type(bins) is Traced and bins.ndim == 0 and not bins.is_expression:
-        bins = int(bins)  # the program holds for this number
+        bins = int(bins)  # the number is guarded
     edges = [] if rank(bins) == 0 else [array(t, bins)]
     if edges and edges[0].ndim != 1:
         raise ValueError("`bins` must be 1d, when an array")
@@ -277,7 +277,7 @@ def histogram(
         counts = packed(t, "histogram", key, call, xs, [(n,)], [probe[0].dtype])[0]
         return counts, edges[0]
     shapes, dtypes = [(n,), (n + 1,)], [probe[0].dtype, probe[1].dtype]
-    if dtypes[0] == INT64:  # counts are exact in float64, and in no narrower one
+    if dtypes[0] == INT64:  # counts are exact in float64, but not in narrower floats
         refuse(type(x.size) is int and x.size > 2**53, "so many elements")
         dtypes = [np.dtype(np.float64), dtypes[1]]
     counts, made = packed(t, "histogram", key, call, xs, shapes, dtypes)

@@ -22,17 +22,20 @@ from ..float_warnings import quietly
 from ..interrupt import is_interrupt
 
 Traced = _core.Traced
-has_dtype = _core.has_dtype  # whether kernels know a dtype: NumPy's own, and those of packages in pyext/state/foreign.def
+has_dtype = _core.has_dtype  # True if kernels support a dtype: NumPy's own, and those of packages in pyext/state/foreign.def
 
 
 class NotCaptured(Exception):
-    """Why a call is left to NumPy."""
+    """The reason why a call is left to NumPy."""
 
 
 class Row:
-    """One function or method. creates: traced though no argument is. writes: changes its first
-    argument. follow: Python source that is captured where there is no handler, or it refuses. out:
-    where among the arguments, the owner of a method included, the array to write to stands."""
+    r"""One function or method.
+
+    creates: traced although no argument is. writes: changes its first argument. follow: Python source that is
+    captured if there is no handler, or it refuses. out: the index of the output array among the arguments, including
+    the owner of a method.
+    """
 
     __slots__ = ("function", "handler", "creates", "writes", "follow", "out")
 
@@ -51,11 +54,11 @@ class Row:
         self.out = names.index("out") if "out" in names else -1
 
     def out_of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The array that the call writes to, named or not; None when there is none."""
+        """The array to which the call writes, positional or by keyword; None if there is none."""
         return args[self.out] if 0 <= self.out < len(args) else kwargs.get("out")
 
     def call(self, t: _core.Tracer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The function on arguments some of which are traced; raises NotCaptured."""
+        """The function on arguments of which some are traced; raises NotCaptured."""
         if self.handler is None:
             raise NotCaptured("it is followed only in a function with source")
         try:
@@ -88,7 +91,7 @@ WRITING_METHODS = frozenset(
 
 
 def function(*names: Any, creates: bool = False, writes: bool = False) -> Callable[[Any], Any]:
-    """Enters a handler for NumPy functions."""
+    """Register a handler for NumPy functions."""
 
     def enter(handler: Any) -> Any:
         for f in names:
@@ -110,7 +113,7 @@ def method(*names: str) -> Callable[[Any], Any]:
 
 
 def left_to_numpy(reason: str) -> Any:
-    """A handler for what is always a break, for that reason."""
+    """A handler that always breaks, for this reason."""
 
     def handler(t: Any, *args: Any, **kwargs: Any) -> Any:
         raise NotCaptured(reason)
@@ -120,20 +123,19 @@ def left_to_numpy(reason: str) -> Any:
 
 
 def is_large_int(value: Any) -> bool:
-    """A Python int that may be beyond int64, whose value decides what array NumPy makes of it."""
+    """True for a Python int that may exceed int64; its value decides the dtype of NumPy's array."""
     return type(value) is Traced and value.kind == "python" and value.dtype == np.uint64
 
 
 def small_ints(t: Any, column: Any) -> Any:
-    """An array of a list of such ints, which the program checks to be of int64: of others its dtype
-    depends on all of them.
+    """An array of a list of such ints, with a check that they fit int64: for others the dtype depends on all of them.
     """
     require(t, t.reduce("all", column <= np.iinfo(np.int64).max, None), "ints beyond 64 bits")
     return cast(t, column, np.dtype(np.int64))
 
 
 def resolved(t: Any, value: Any) -> Any:
-    """Nested arguments with such ints as those of int64, which the program checks."""
+    """Nested arguments in which such ints are int64, with a check."""
     if is_a(value, tuple | list):
         items = [resolved(t, v) for v in value]
         if all(map(operator.is_, items, value)):
@@ -149,7 +151,7 @@ def resolved(t: Any, value: Any) -> Any:
 
 
 def dummy(value: Any) -> Any:
-    """Something like the value that takes no memory, for NumPy to complain about."""
+    """A similar value that occupies no memory, for a call in which NumPy should raise."""
     if type(value) is Traced:
         if value.kind == "python":
             return value.dtype.type(1).item()
@@ -170,8 +172,9 @@ def dummy(value: Any) -> Any:
 
 
 def may_be_named(value: Any) -> bool:
-    """True if NumPy's complaint may hang on what a value holds: on numbers that count, point or
-    choose."""
+    """True if NumPy's exception may depend on the contents of a value: on numbers that are counts, indices or
+    choices.
+    """
     if type(value) is Traced:
         return value.dtype.kind in "biu"
     if is_a(value, dict):
@@ -180,7 +183,7 @@ def may_be_named(value: Any) -> bool:
 
 
 def raise_numpys(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Raises what NumPy raises for such arguments; returns when it accepts them, or has to see their contents."""
+    """Raise NumPy's exception for such arguments; returns if NumPy accepts them, or needs their contents."""
     if may_be_named(args) or may_be_named(kwargs):
         return
     try:
@@ -192,7 +195,7 @@ def raise_numpys(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
 
 
 def whole(n: Any) -> Any:
-    """operator.index, but an int that the program decides stays what it is. A bool is no size."""
+    """operator.index, but a run-time int stays traced. A bool is not a size."""
     if type(n) is bool:
         raise TypeError("a bool")
     is_int = type(n) is Traced and n.kind != "array" and n.dtype.kind in "iu"
@@ -200,14 +203,14 @@ def whole(n: Any) -> Any:
 
 
 def dtype_of(x: Any) -> np.dtype:
-    """np.dtype(x), which takes no arrays, though they have a dtype."""
+    """np.dtype(x), but refuses arrays, although they have a dtype."""
     if type(x) is Traced:
         raise TypeError("an array is no dtype")
     return np.dtype(x)
 
 
 def is_one(n: Any) -> bool:
-    """Is this extent 1 by itself? A symbol is not, whatever its value."""
+    """True if this extent is the constant 1. A symbol is not, whatever its value."""
     return type(n) is int and n == 1
 
 
@@ -215,20 +218,19 @@ def is_one(n: Any) -> bool:
 
 
 def refuse(condition: Any, reason: str) -> None:
-    """Raises NotCaptured when the condition holds."""
+    """Raise NotCaptured if the condition holds."""
     if condition:
         raise NotCaptured(reason)
 
 
 def usually_positive(t: _core.Tracer, size: Any) -> Any:
-    """size > 0, of what is so but for empty arrays: then it is guarded."""
+    """size > 0, which is assumed with a guard because it only fails for empty arrays."""
     known = t.is_positive(size)
     return size > 0 if known is None else known
 
 
 def require(t: _core.Tracer, condition: Any, reason: str) -> None:
-    """Raises NotCaptured where the condition does not hold; the running program checks one that
-    only it can know."""
+    """Raise NotCaptured unless the condition holds; a run-time condition is checked by the program."""
     if type(condition) is Traced:
         refuse(not t.may_check(), reason)
         t.check(condition, reason)
@@ -237,7 +239,7 @@ def require(t: _core.Tracer, condition: Any, reason: str) -> None:
 
 
 def require_same(t: _core.Tracer, a: Any, b: Any) -> None:
-    """Sizes that operands share: other ones are NumPy's to complain of, now or in the program."""
+    """Require that operands have equal sizes; for others NumPy raises, now or at run time."""
     same = a == b
     if type(same) is not Traced and not same:
         raise ValueError("sizes")
@@ -254,7 +256,7 @@ def array(t: _core.Tracer, x: Any) -> Any:
 
 
 def in_place(t: _core.Tracer, x: Any, dtype: np.dtype) -> Any:
-    """The operand of a library call: an array of that dtype, without a copy if x has it already."""
+    """An operand of a library call: an array of that dtype, without a copy if x has it already."""
     x = array(t, x)
     return x if x.dtype == dtype else cast(t, x, dtype)
 
@@ -265,7 +267,7 @@ def rank(x: Any) -> int:
 
 
 def boxed(t: _core.Tracer, x: Any) -> Any:
-    """An array without dimensions that holds a traced scalar."""
+    """An array of rank 0 that holds a traced scalar."""
     x = resolved(t, x)
     made = t.empty((), x.dtype)
     t.assign(made, x)
@@ -273,9 +275,8 @@ def boxed(t: _core.Tracer, x: Any) -> Any:
 
 
 def cast(t: _core.Tracer, x: Any, dtype: np.dtype, casting: Any = "same_kind") -> Any:
-    """A traced value in another dtype: all casts of rows go through this check. TypeError where NumPy's rule
-    refuses the cast; then NumPy's function answers or raises. Rows that round as NumPy's source does name
-    "unsafe".
+    """A traced value in another dtype; all casts of rows use this check. TypeError if NumPy's rule refuses the cast;
+    then NumPy's function runs or raises. Rows that round like NumPy's source pass "unsafe".
     """
     if x.dtype != dtype and not np.can_cast(x.dtype, dtype, casting):
         raise TypeError(f"Cannot cast from {x.dtype} to {dtype} according to the rule '{casting}'")
@@ -308,26 +309,25 @@ def operand(t: _core.Tracer, x: Any, dtype: np.dtype) -> Any:
 
 
 def converted(t: _core.Tracer, x: Any, dtype: np.dtype) -> Any:
-    """A traced value of that dtype, as astype casts it; where NumPy warns or raises NumPy does it."""
+    """A traced value of that dtype, cast like astype; if NumPy warns or raises, NumPy does the cast."""
     refuse(x.dtype.kind == "c" and dtype.kind in "iuf", "the imaginary part is discarded")
     refuse(x.kind == "python" and not t.fits(x, dtype), "a number that may not fit")
     return cast(t, x, dtype, "unsafe")
 
 
 def memory_order(x: Any) -> str:
-    """Fortran's for an array that lies so and not in C's order."""
+    """F for an array that is contiguous in Fortran order but not in C order."""
     return "C" if x.is_in_order or not x.flags.f_contiguous else "F"
 
 
 def laid_out(t: _core.Tracer, x: Any) -> Any:
-    """x; where an axis repeats its elements, a copy in the order that NumPy takes axes in by their
-    strides, as it has no other.
+    """x. If an axis has stride 0: a copy in the stride order that NumPy derives from the strides, because x has none.
     """
     return t.copy(x, "K") if any(type(s) is int and s == 0 for s in x.strides) else x
 
 
 def lying(t: _core.Tracer, made: Any, order: str, like: Any = None) -> Any:
-    """An array of this call's in that order of memory: C's, Fortran's, or (K) that of another."""
+    """An array of this call in a memory order: C, F, or (K) that of another array."""
     wanted = t.empty(made.shape, made.dtype, order, like)
     if made.ndim < 2 or t.varying(made, wanted) == []:
         return made
@@ -336,7 +336,7 @@ def lying(t: _core.Tracer, made: Any, order: str, like: Any = None) -> Any:
 
 
 def are_axes(axis: Any) -> bool:
-    """True if NumPy's functions in C take it for axes, lists of which are refused."""
+    """True for axes as NumPy's C functions accept them; lists are refused."""
     if type(axis) is Traced:
         return axis.ndim == 0
     return axis is None or is_a(axis, int | np.integer | tuple)
@@ -358,14 +358,15 @@ def normal_axes(axis: Any, ndim: int) -> tuple[int, ...]:
 
 
 def as_result(t: _core.Tracer, x: Any) -> Any:
-    """The form in which NumPy returns a ufunc-like result: a scalar if it has no dimensions."""
+    """The form in which NumPy returns the result of a ufunc: a scalar if it has rank 0."""
     return t.as_scalar(x) if x.ndim == 0 else x
 
 
 def into(t: _core.Tracer, out: Any, value: Any, is_ufunc: bool = False) -> Any:
-    """Stores into out= and returns it; the value itself when there is no out. is_ufunc: NumPy computes the
-    value in its own dtype whatever out's, and casts it. Other functions compute in a dtype that depends on
-    out's, so NumPy answers where that is another one.
+    r"""Store into out= and return it; without out the value itself.
+
+    is_ufunc: NumPy computes in its own dtype and casts the result. Other functions compute in a dtype that depends on
+    out's, so NumPy runs if that differs.
     """
     if out is None:
         return value
@@ -383,8 +384,8 @@ PARTS = "parts of complex numbers, whose steps decide the order of a sum"
 
 
 def of_numpy(call: Callable[..., Any]) -> Callable[..., Any]:
-    """Marks what a library call calls as NumPy's own, which changes no operand and keeps no array. Others get
-    operands that are read-only; many functions of NumPy's copy those before they read them.
+    """Mark the callee of a library call as a function of NumPy, which changes no operand and keeps no array. Others
+    get read-only operands, which many functions of NumPy copy before they read them.
     """
     call.is_of_numpy = True  # type: ignore[attr-defined]
     return call
@@ -401,8 +402,9 @@ def careful(
     *,
     elementwise: bool = False,
 ) -> Any:
-    """A library call that raises for some contents. The original function then runs the call, with
-    Python's handlers and effects."""
+    """A library call that raises for some contents. The original function then runs the call, with Python's handlers
+    and effects.
+    """
     refuse(not t.may_check(), "a call that may raise, behind effects")
 
     def checked(*arrays: Any) -> Any:
@@ -461,7 +463,7 @@ polyfit
 
 
 def load() -> None:
-    """Fills the tables and gives them to the C module; once more it changes nothing."""
+    """Fill the tables and pass them to the C module; calling it again has no effect."""
     for module in MODULES:
         importlib.import_module(f"{__package__}.{module}")
     composites = importlib.import_module(f"{__package__}.composites")
@@ -473,7 +475,7 @@ def load() -> None:
         if found is not None and hasattr(source, "__code__"):
             row = functions_by_id.setdefault(id(found), Row(found, None, creates=True))
             row.follow = source
-    for row in list(functions_by_id.values()):  # NumPy's own code calls what it wraps
+    for row in list(functions_by_id.values()):  # NumPy's own code calls the functions that it wraps
         inner = getattr(row.function, "_implementation", None)
         if type(inner) is type(len):
             functions_by_id.setdefault(id(inner), row)

@@ -23,12 +23,12 @@ def parts_of(key: Any) -> tuple[Any, ...]:
 
 
 def number_of_steps(step: Any) -> int | None:
-    """1:2:5j has five steps, the last one included."""
+    """1:2:5j has five steps, including the last."""
     return int(abs(step)) if is_a(step, complex | np.complexfloating) else None
 
 
 def line(t: Any, item: slice) -> Any:
-    """The array of a slice: an arange or a linspace."""
+    """The array for a slice: an arange or a linspace."""
     start = 0 if item.start is None else item.start
     step = 1 if item.step is None else item.step
     number = number_of_steps(step)
@@ -38,7 +38,7 @@ def line(t: Any, item: slice) -> Any:
 
 
 def raised(t: Any, x: Any, ndmin: int, trans1d: int) -> Any:
-    """An array with more axes, its own at trans1d."""
+    """An array with more axes; its own begin at trans1d."""
     more = ndmin - x.ndim
     if more <= 0:
         return x
@@ -107,7 +107,7 @@ def grid(t: Any, self: Any, key: Any) -> Any:
 
 
 def steps_between(start: Any, stop: Any, step: Any) -> Any:
-    """How many steps there are: an expression of sizes where they are ints."""
+    """The number of steps: an expression of sizes for ints."""
     if any(type(v) is Traced for v in (start, stop, step)):
         are_ints = all(
             type(v) is int or type(v) is Traced and is_int(v) for v in (start, stop, step)

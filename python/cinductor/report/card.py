@@ -14,11 +14,11 @@ from .page import size_text
 from .reasons import reason_of
 from .style import STYLE
 
-MOST_COPIED = 1 << 24  # bytes of an array that are copied to be shown
+MOST_COPIED = 1 << 24  # bytes of an array that are copied for display
 
 
 def card(compiled: Any) -> str:
-    """Its calls, specialisations, and what NumPy or Python does of it."""
+    """The card of a compiled function: its calls, specialisations, and calls that NumPy or Python runs."""
     job = compiled._cinductor_job
     place = place_of(job.fn)
     file, _, line = place.rpartition(":")
@@ -44,13 +44,13 @@ def card(compiled: Any) -> str:
 
 
 def list_of(facts: list[tuple[Any, str]]) -> str:
-    """Values, each over what it is."""
+    """Values, each above its label."""
     items = "".join(f"<li><b>{escape(str(value))}</b><span>{name}</span></li>" for value, name in facts)
     return f'<ul class="facts">{items}</ul>'
 
 
 def card_of_array(array: Any) -> str:
-    """Where it lies and what it is, and its values as NumPy prints them."""
+    """The card of a device array: device, type, and values as NumPy prints them."""
     facts = [
         ("×".join(map(str, array.shape)) or "0-d", "shape"),
         (array.dtype, "dtype"),

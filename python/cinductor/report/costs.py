@@ -18,16 +18,18 @@ from . import kernels, sizes
 from .kernels import Access, Kernel, Nest
 
 ITEMSIZE = {"bool": 1, "c64": 8, "c128": 16}
-MOST_TRIPS = 32  # of a loop that are counted one by one, where the extents inside depend on them
+MOST_TRIPS = 32  # iterations that are counted one by one, if inner extents depend on the loop variable
 HINT = re.compile(r"(\w+) in [\[(][^\])]*[\])] from [^,}]*? hint (-?\d+)")
 RANGE = re.compile(r"\b(u\d+) (?:= symbol \w+ )?in [\[(]")
 
 
 @dataclass
 class Cost:
-    """Of one kernel or library call, in one call of the program. read, written: bytes; None where
-    data decide. is_most: in arms that are perhaps not taken, or of sizes that are smaller.
-    is_per_trip: of one iteration of a `while`."""
+    r"""The cost of one kernel or library call in one call of the program.
+
+    read, written: bytes; None if they depend on data. is_most: an upper bound, because of arms that may not run, or
+    sizes that may be smaller. is_per_trip: for one iteration of a `while`.
+    """
 
     name: str
     call: str
@@ -41,7 +43,7 @@ class Cost:
     is_most: bool
     is_per_trip: bool
     text: str
-    seconds: float | None = None  # of all its launches in one call, measured
+    seconds: float | None = None  # measured, for all its launches in one call
 
     @property
     def bytes(self) -> int | None:
@@ -49,7 +51,7 @@ class Cost:
 
     @property
     def intensity(self) -> float | None:
-        """Operations for each byte."""
+        """Operations per byte."""
         moved = self.bytes
         return None if not moved or self.operations is None else self.operations / moved
 
@@ -63,14 +65,14 @@ def itemsize(dtype: str) -> int:
 
 
 def elements_of(buffer: dict[str, Any], names: dict[str, int]) -> int | None:
-    """Elements of a buffer of the JSON."""
+    """The number of elements of a buffer in the JSON."""
     found = [sizes.value_of(n, names) for n in buffer["sizes"]]
     known = [n for n in found if n is not None]
     return math.prod(known) if len(known) == len(found) else None
 
 
 def high_end(text: str, start: int) -> tuple[str, str]:
-    """Of a range whose low end begins there: the high end, and what closes it."""
+    """The upper end of a range whose lower end begins at this index, and its closing bracket."""
     depth, comma = 0, start
     for at in range(start, len(text)):
         c = text[at]
@@ -87,7 +89,7 @@ class Sizes:
 
     def __init__(self, graph: str, text: str) -> None:
         self.values = {name: int(value) for name, value in HINT.findall(graph)}
-        self.bounded: set[str] = set()  # of which only the most is known
+        self.bounded: set[str] = set()  # those of which only an upper bound is known
         for match in RANGE.finditer(text):
             name, (high, end) = match[1], high_end(text, match.end())
             limit = None if high == "inf" else sizes.parse(high)(self.values)
@@ -100,7 +102,7 @@ class Sizes:
 
 
 def points(axes: list[tuple[str, str]], names: dict[str, int]) -> float | None:
-    """Points of nested axes; an extent may depend on variables of those around it."""
+    """The number of points of nested axes, whose extents may depend on outer variables."""
     if not axes:
         return 1
     (name, extent), rest = axes[0], axes[1:]
@@ -117,15 +119,15 @@ def points(axes: list[tuple[str, str]], names: dict[str, int]) -> float | None:
     first, middle, last = (points(rest, {**names, name: at}) for at in (0, (count - 1) // 2, count - 1))
     if first is None or middle is None or last is None:
         return None
-    # Simpson's rule: right for extents that grow steadily.
+    # Simpson's rule: exact for extents that are polynomials of degree 3 in the loop variable.
     between = middle + (last - first) / (count - 1) / 2 * ((count - 1) % 2)
     return count * (first + 4 * between + last) / 6
 
 
 @dataclass
 class Pattern:
-    """An access as strides and extents: how many elements from where. steps is None where the index is no
-    sum of strides, and nothing is known but the count.
+    """An access pattern: the number of elements, and strides and extents from a start. steps is None if the index is
+    not a sum of strides; then only the number is known.
     """
 
     steps: tuple[tuple[int, int], ...] | None
@@ -134,13 +136,13 @@ class Pattern:
 
     @property
     def span(self) -> int:
-        """Elements from the first to the last."""
+        """The number of elements from the first to the last."""
         return 1 + sum(abs(step) * (extent - 1) for step, extent in self.steps or ())
 
 
 def extents(axes: list[tuple[str, str]], names: dict[str, int]) -> list[tuple[str, int]] | None:
-    """Axes with their extents as numbers; of one that varies with those around it the most: it grows or
-    shrinks steadily, so at their first or last value.
+    """The extents of the axes as numbers. For one that varies with outer axes it is the maximum, at the first or last
+    value of these, because it varies monotonically.
     """
     ends = []
     for is_last in (False, True):
@@ -183,7 +185,7 @@ def pattern_of(access: Access, axes: list[tuple[str, int]], names: dict[str, int
 
 
 def elements(found: list[Pattern], size: int | None) -> int:
-    """Elements that these accesses of one buffer touch."""
+    """The number of elements of one buffer that these accesses touch."""
     groups: dict[Any, dict[int, int]] = defaultdict(dict)
     span: dict[Any, int] = {}
     anywhere = 0
@@ -215,7 +217,7 @@ class Counter:
         return name in kernel.takes and self.buffers[name]["kind"] != "scalar"
 
     def moved(self, kernel: Kernel, names: dict[str, int], is_store: bool) -> int | None:
-        """Bytes that one launch reads, or stores."""
+        """The bytes that one launch reads or stores."""
         found: dict[str, list[Pattern]] = defaultdict(list)
         for nest in kernel.nests:
             axes = extents(nest.axes, names)
@@ -271,7 +273,8 @@ class Counter:
         )
 
     def call(self, kernel: Kernel, names: dict[str, int]) -> list[int | None]:
-        """Of a library call: its operands and its result, once; operations of products alone are known."""
+        """The cost of a library call: its operands and its result, once. The operations are only known for products.
+        """
         shapes = [self.shape(operand, names) for operand in kernel.operands]
         read: int | None = 0
         for operand, shape in zip(kernel.operands, shapes):
@@ -288,7 +291,7 @@ class Counter:
         return [read, written, operations]
 
     def shape(self, operand: str, names: dict[str, int]) -> list[int] | None:
-        """Of `in0`, or of a view `in0[+offset; sizes; strides]`."""
+        """The shape of `in0`, or of a view `in0[+offset; sizes; strides]`."""
         name, _, view = operand.partition("[")
         texts: list[Any] = self.buffers[name]["sizes"] if name in self.buffers else [""]
         if view:
@@ -299,8 +302,8 @@ class Counter:
 
 
 def place_all(found: list[Cost], read: list[Kernel], function: str) -> None:
-    """Kernels without a line of their own (copies at the entry of a loop) get that of the nearest kernel that
-    shares a buffer with them, else the function's.
+    """Give kernels without a line (copies at the entry of a loop) that of the nearest kernel that shares a buffer
+    with them, else the function's.
     """
     touched = [{*kernel.takes, kernel.result, *(o.partition("[")[0] for o in kernel.operands)} - {""} for kernel in read]
     placed = [k for k, cost in enumerate(found) if cost.places]
@@ -312,7 +315,7 @@ def place_all(found: list[Cost], read: list[Kernel], function: str) -> None:
 
 
 def time_all(found: list[Cost], program: dict[str, Any], seconds: dict[tuple[str, int], float]) -> None:
-    """Measured times, by the number of kernel or library call; calls of one number share its time."""
+    """Set measured times by the number of the kernel or library call. Calls of one number share its time."""
     if not seconds:
         return
     numbers = [line["number"] for line in program["lines"] if line["line"] == "extern"]

@@ -8,6 +8,7 @@ import inspect
 import json
 import linecache
 import os
+import sys
 import time
 from typing import Any
 
@@ -29,8 +30,7 @@ KEPT = (bool, int, float, complex, str, bytes, type(None), np.ndarray, np.generi
 
 
 class Break:
-    """A place where Python had to run, and the reason. source: the source line, "" if it is not
-    available."""
+    """A place where Python had to run, and the reason. source: the source line, "" if it is not available."""
 
     def __init__(self, reason: str, file: str, line: int) -> None:
         self.reason, self.file, self.line = reason, file, line
@@ -57,6 +57,7 @@ class Explanation:
     result: what the call returned. error: the exception that it raised, as text, or None.
     plain: why NumPy answered the call, or None. later: why calls like it will be left to NumPy, or
     None.
+    unused: options that the function was given and that have no effect here, with the reasons.
     programs: how many compiled graphs ran; program: the last one, whose levels are the texts graph,
     optimized (the graph after all passes), loops, kernels, procs ("" where kernels are printed as they are), wrapper (Python source, which
     options={"wrapper": "python"} runs) and source ("" without one), with kernels_count and
@@ -80,6 +81,7 @@ class Explanation:
         self.name, self.place, self.result, self.plain = job.name, place_of(job.fn), result, job.why
         remembered = list(job.budget.plain.values())
         self.later: str | None = remembered[-1] if remembered else None
+        self.unused: list[str] = list(job.unused)
         self.error: str | None = None
         self.breaks: list[Break] = []
         self.guards: list[str] = []
@@ -128,7 +130,7 @@ class Explanation:
                 self.programs = max(self.programs, 1)
 
     def _programs(self, job: Any) -> list[Any]:
-        """All that ran in the call: one where it is compiled whole, else its pieces."""
+        """All programs that ran in the call: one if it is compiled whole, else those of its pieces."""
         if self.program is None or self.specialization is not None:
             return [] if self.program is None else [self.program]
         return list({id(p): p for p in (*job.segments, self.program)}.values())
@@ -136,17 +138,19 @@ class Explanation:
     # --- the levels ---
 
     def text(self, level: str) -> str:
-        """One level of the last program: a level, a pass, ranges or json. Raises ValueError for another."""
+        """The text of a level of the last program: a level, a pass, ranges or json. Raises ValueError for other
+        names.
+        """
         return "" if self._last is None else self._last.text(level)
 
     def every_text(self, level: str) -> str:
-        """One level of all programs of the call."""
+        """The text of a level for all programs of the call."""
         texts = [(part.letter, part.text(level)) for part in self.parts]
         return "\n".join(f"# {letter}\n{text}" if letter else text for letter, text in texts if text)
 
     @property
     def graph(self) -> str:
-        """Whole arrays, operation by operation, as captured."""
+        """The graph: operations on whole arrays."""
         return self.text("graph")
 
     @property
@@ -156,12 +160,12 @@ class Explanation:
 
     @property
     def loops(self) -> str:
-        """Loop nests, one for each array that gets memory."""
+        """Loop nests, one for each array that is stored."""
         return self.text("loops")
 
     @property
     def kernels(self) -> str:
-        """Which nests run together, and how; after them why others do not."""
+        """The nests of each kernel and how they run; then why others are not fused."""
         return self.text("kernels")
 
     @property
@@ -171,56 +175,57 @@ class Explanation:
 
     @property
     def wrapper(self) -> str:
-        """The steps of one call, as Python: allocate, launch, free, return."""
+        """The steps of one call as Python: allocate, launch, free, return."""
         return self.text("wrapper")
 
     @property
     def source(self) -> str:
-        """The kernels in the device's language, as the compiler gets them."""
+        """The source of the kernels for the device's compiler."""
         return self.text("source")
 
     # --- what it costs ---
 
     @property
     def costs(self) -> list[costs.Cost]:
-        """Of each kernel and library call: lines, bytes, operations, seconds. Of a call in pieces one run of
-        each, its kernels called a.k0, b.k0 and so on.
+        """For each kernel and library call: lines, bytes, operations, seconds. For a call in pieces one run of each;
+        its kernels are named a.k0, b.k0 and so on.
         """
         return [cost for part in self.parts for cost in part.counted[0]]
 
     @property
     def provenance(self) -> dict[str, Any]:
-        """From each kernel and library call to the nodes of the graph and the lines of the function that it
-        comes from: `function`, `place`, `kernels` (`name`, `call`, `nodes`, `lines`), as CINDUCTOR_PROVENANCE writes it.
+        """The nodes of the graph and the lines of the function from which each kernel and library call comes:
+        `function`, `place`, `kernels` (`name`, `call`, `nodes`, `lines`), as written by CINDUCTOR_PROVENANCE.
         """
         return of_report(self)
 
     @property
     def apart(self) -> list[str]:
-        """Why loops were not fused, and iterations not made side by side."""
+        """The reasons why loops were not fused, and why iterations do not run in parallel."""
         return [why for part in self.parts for why in part.counted[1]]
 
     @property
     def copies(self) -> list[str]:
-        """Of a program for several devices the copies that it makes between them and with the host, in order."""
+        """For a program on several devices: its copies between them and with the host, in order."""
         return [copy for part in self.parts for copy in part.copies]
 
     @property
     def recordings(self) -> list[str]:
-        """With the option `graphs`, of each part that a device could record what became of it so far, or why it is not recorded."""
+        """With the option `graphs`: for each partition the outcome of recording, or why it is not recorded."""
         return [text for part in self.parts for text in part.recordings]
 
     @property
     def memory(self) -> timeline.Footprint:
-        """What the program allocates over the time of one call, of several the one that allocates most: a
-        static estimate.
+        """A static estimate of the memory that the program allocates over one call; of several programs the one that
+        allocates most.
         """
         return max((part.counted[2] for part in self.parts), key=lambda made: made.peak, default=timeline.Footprint())
 
     @property
     def stats(self) -> dict[str, Any]:
-        """Sums over the program, or one run of each piece: kernels, calls (of libraries), nests, bytes, operations, seconds (None where
-        one is not known; of library calls products alone have operations), peak_bytes, breaks, programs.
+        """Sums over the program, or over one run of each piece: kernels, calls (of libraries), nests, bytes,
+        operations (of library calls only products count), seconds (None if one is unknown), peak_bytes, breaks,
+        programs.
         """
         own = [cost for cost in self.costs if not cost.call]
         return {
@@ -236,9 +241,9 @@ class Explanation:
         }
 
     def measure(self, *args: Any, **kwargs: Any) -> Explanation:
-        """Times the kernels by calling the function again with these arguments, effects included; returns the
-        report. Raises what the function raises, and RuntimeError where there is nothing to call (a report that
-        was pickled, or of a function that is not compiled whole).
+        """Time the kernels by calling the function again with these arguments, effects included, and return the
+        report. Raises what the function raises, and RuntimeError if it cannot be called (for a report that was
+        pickled, or a function that is not compiled whole).
         """
         if self.specialization is None or self._compiled is None:
             raise RuntimeError(f"{self.name} cannot be measured: {self.why_not_measured}")
@@ -263,11 +268,11 @@ class Explanation:
     __repr__ = __str__
 
     def full(self) -> str:
-        """All of it as text: the page, guards, and every level."""
+        """The complete report as text: the page, guards, and every level."""
         return full(self)
 
     def data(self) -> dict[str, Any]:
-        """All of it as plain lists and dicts: what `json` writes."""
+        """The complete report as plain lists and dicts, which `json` writes."""
         broken = [
             {"reason": b.reason, "file": b.file, "line": b.line, "source": b.source, "hint": b.hint, "page": b.row.page}
             for b in self.breaks
@@ -283,15 +288,15 @@ class Explanation:
         }
 
     def json(self) -> str:
-        """All of it for tools: an object of JSON, with the texts of all levels."""
+        """The complete report for tools: a JSON object with the texts of all levels."""
         return json.dumps(self.data(), indent=1)
 
     def _repr_html_(self) -> str:
         return fragment(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the report to a file: a web page, or what the name ends with: .json, .txt (all of it as text).
-        Raises OSError where that cannot be written.
+        """Write the report to a file: a web page, or by the extension .json or .txt (complete, as text). Raises
+        OSError if that fails.
         """
         ending = os.path.splitext(os.fspath(path))[1]
         made = {".json": self.json, ".txt": self.full}.get(ending, lambda: document(self))
@@ -300,14 +305,14 @@ class Explanation:
             file.write(text)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Texts instead of programs; the result where it is arrays and numbers."""
+        """Texts instead of programs; the result if it consists of arrays and numbers."""
         left = {"program": None, "specialization": None, "_compiled": None}
         result = self.result if is_plain(self.result) else None
         return {**self.__dict__, **left, "result": result}
 
 
 def is_plain(value: Any, depth: int = 0) -> bool:
-    """True if a result is made of arrays, numbers and texts alone, and not nested for ever."""
+    """True if a result only consists of arrays, numbers and texts and is not nested without end."""
     if type(value) in (list, tuple, dict):
         inside = [*value.keys(), *value.values()] if type(value) is dict else value
         return depth < MOST_NESTED and all(is_plain(item, depth + 1) for item in inside)
@@ -315,20 +320,20 @@ def is_plain(value: Any, depth: int = 0) -> bool:
 
 
 def total(values: Any) -> Any:
-    """The sum, or None where one is not known."""
+    """The sum, or None if a value is unknown."""
     known = list(values)
     return None if any(value is None for value in known) else sum(known)
 
 
 def facts_of(program: Any) -> tuple[Any, ...]:
-    """The facts kept of a program: see OF_PROGRAM."""
+    """The stored facts about a program: see OF_PROGRAM."""
     if program is None:
         return 0, 0, None, []
     return program.kernels, program.externs, program.why_host, program.approximate
 
 
 def place_of(fn: Any) -> str:
-    """Where a function is defined."""
+    """File and line of a function's definition."""
     code = getattr(fn, "__code__", None)
     return "" if code is None else f"{code.co_filename}:{code.co_firstlineno}"
 
@@ -342,9 +347,14 @@ def lines_of(fn: Any) -> tuple[int, list[str]]:
     return first, [line.rstrip("\n") for line in lines]
 
 
-def explain(fn: Any, *args: Any, **kwargs: Any) -> Explanation:
+def explain(fn: Any, *args: Any, **kwargs: Any) -> Any:
     """See `cinductor.explain`."""
     from ..compile import for_show, make
+
+    if is_of_torch(fn):
+        from ..torch.report import explain as explain_torch
+
+        return explain_torch(fn, args, kwargs)
 
     settings: dict[str, Any] = dict.fromkeys(("dynamic", "mode", "backend", "device"))
     settings |= {"fullgraph": False, "options": {}}
@@ -368,8 +378,14 @@ def explain(fn: Any, *args: Any, **kwargs: Any) -> Explanation:
     return report
 
 
+def is_of_torch(fn: Any) -> bool:
+    """Whether torch compiles it: a module of torch's, or what torch.compile has returned."""
+    torch = sys.modules.get("torch")
+    return torch is not None and (hasattr(fn, "_torchdynamo_orig_callable") or isinstance(fn, torch.nn.Module))
+
+
 def of_latest(compiled: Any) -> Explanation:
-    """The report of the latest capture of a compiled function, which is not called; without a result."""
+    """The report of the latest capture of a compiled function. The function is not called, so there is no result."""
     job = compiled._cinductor_job
     report = Explanation(job, None)
     report.why_not_measured = f"cinductor.explain({job.name}, …) times them"
@@ -404,7 +420,7 @@ def add_rewritten(report: Explanation, fn: Any) -> None:
 
 
 def called(compiled: Any, job: Any, args: Any, kwargs: Any) -> Explanation:
-    """The report of the one call, its kernels timed where that can be done without a trace."""
+    """The report of the one call; its kernels are timed if that leaves no trace."""
     began, result, error = time.perf_counter(), None, None
     try:
         result = compiled(*args, **kwargs)
@@ -428,7 +444,7 @@ def called(compiled: Any, job: Any, args: Any, kwargs: Any) -> Explanation:
 
 
 def answerer_of(job: Any) -> Any:
-    """The job of what answered a function's only call: another where arrays of a device were given."""
+    """The job that ran a function's only call: another one for device arrays."""
     twins = list(getattr(job, "twins", {}).values())
     return twins[-1]._cinductor_job if twins else job
 

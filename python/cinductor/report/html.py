@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .costs import Cost
     from .explanation import Explanation
 
-MOST_CARDS, MOST_CHIPS = 6, 8  # that are seen at once, and after a line
+MOST_CARDS, MOST_CHIPS = 6, 8  # cards shown without scrolling, and chips after a line
 STAGES = {
     "capture": "tracing the function",
     "passes": "passes over the graph",
@@ -53,7 +53,7 @@ def fragment(report: Explanation) -> str:
 
 
 class Page:
-    """One report on its way to a page. id: what all names in it begin with, so that a notebook may have many."""
+    """A report while it is made into a page. id: the prefix of all its names, because a notebook may have many."""
 
     def __init__(self, report: Explanation) -> None:
         self.report, self.id = report, f"c{time.time_ns():x}"
@@ -89,7 +89,7 @@ class Page:
     # --- source ---
 
     def source(self) -> str:
-        """The user's lines, each with its kernels, and what became of it."""
+        """The user's lines, with the kernels and notes of each."""
         used, notes = self.kernels_by_line(), self.notes_by_line()
         own = self.report.place.rpartition(":")[0]
         first, lines = self.report.function_lines
@@ -115,7 +115,7 @@ class Page:
         return used
 
     def notes_by_line(self) -> dict[tuple[str, int], list[str]]:
-        """Breaks with their hints, and what became of loops and branches."""
+        """Breaks with their hints, and the outcomes of loops and branches."""
         notes: dict[tuple[str, int], list[str]] = defaultdict(list)
         counted: dict[tuple[str, int, str], int] = defaultdict(int)
         for b in self.report.breaks:
@@ -182,7 +182,7 @@ class Page:
         return f"<td>{self.chip(cost.name)}{call}</td><td>{links}</td>" + "".join(f"<td>{escape(text)}</td>" for text in row)
 
     def speed(self, cost: Cost) -> str:
-        """Operations, or bytes where there are none, for each second."""
+        """Operations per second, or bytes if there are no operations."""
         if not cost.seconds or cost.is_per_trip:
             return ""
         if cost.operations:
@@ -190,7 +190,7 @@ class Page:
         return f"{size_text(cost.bytes / cost.seconds)}/s" if cost.bytes else ""
 
     def of_ceiling(self, cost: Cost) -> str:
-        """How much of what the machine can do at most, for so many operations on so many bytes."""
+        """The fraction of the machine's peak, for so many operations on so many bytes."""
         if self.ceilings is None or not cost.seconds or not cost.bytes or cost.is_most or cost.is_per_trip:
             return ""
         least = max(cost.bytes / self.ceilings.bandwidth, (cost.operations or 0) / self.ceilings.operations)
@@ -199,7 +199,7 @@ class Page:
         return f"{part:.0f} % of {bound}" if part >= 1 else f"below 1 % of {bound}"
 
     def card(self, cost: Cost) -> str:
-        """Its texts at the levels where it is one thing."""
+        """The texts of a kernel at the levels at which it is one unit."""
         letter, _, name = cost.name.rpartition(".")
         (program,) = [part for part in self.report.parts if part.letter == letter]
         texts = [("kernels", cost.text)]
@@ -232,7 +232,7 @@ class Page:
         return f"<h2>Fusion</h2>{together}{others}"
 
     def linked(self, text: str) -> str:
-        """A text with the kernels that it names as chips."""
+        """A text in which the names of kernels are chips."""
         return re.sub(
             r"\b([a-z]+\.)?k\d+\b", lambda found: self.chip(found[0]) if found[0] in self.color else found[0], escape(text)
         )
@@ -332,7 +332,7 @@ def runs_of(numbers: list[int]) -> list[tuple[int, int]]:
 
 
 def part_of(text: str, begin: str, end: str) -> str:
-    """The parts of a text from a line that looks like its beginning to one that looks like its end."""
+    """The part of a text from the first line that matches the start to the line that matches the end."""
     lines, parts, start = text.splitlines(), [], None
     for k, line in enumerate(lines):
         if start is None and re.match(begin, line):
@@ -344,7 +344,7 @@ def part_of(text: str, begin: str, end: str) -> str:
 
 
 def highlighted(lines: list[str]) -> list[str]:
-    """Lines of Python as HTML, with keywords, strings and comments marked; as they are where they are no Python."""
+    """Lines of Python as HTML, with keywords, strings and comments marked; unchanged if they cannot be parsed."""
     marks: dict[int, list[tuple[int, int, str]]] = defaultdict(list)
     try:
         for token in tokenize.generate_tokens(io.StringIO("\n".join(lines) + "\n").readline):
@@ -369,7 +369,7 @@ def style_of(token: tokenize.TokenInfo) -> str:
 def marked(line: str, marks: list[tuple[int, int, str]]) -> str:
     parts, at = [], 0
     for start, end, style in marks:
-        # Indentation stands inside: notebooks drop texts that are blanks alone.
+        # Indentation is inside of the tag, because notebooks drop texts that consist of blanks.
         start = at if not line[at:start].strip() else start
         parts.append(f'{escape(line[at:start])}<span class="{style}">{escape(line[start:end])}</span>')
         at = end

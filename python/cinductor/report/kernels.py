@@ -15,13 +15,13 @@ KERNEL = re.compile(r"(k\d+): (?:on \d+ )?(.*)")
 NEST = re.compile(r"(\w+)(?: (?:memory|local|row|register|scalar))?\[(.*?)\] = (.*)\{$")
 OPERATION = re.compile(r"%\d+: \w+ = (\w+) ?(.*)")
 CALL = re.compile(r"extern (\w+)\((.*?)\)(?: key .*?)? -> (\w+)(?:$| @)")
-# Words of a body that move or name values, and compute none.
+# Operations of a body that move or name values, and compute nothing.
 MOVES = ("load", "index", "const", "cast", "bind")
 
 
 @dataclass
 class Access:
-    """One load or store: the buffer, the element as an expression, whether data decide it."""
+    """One load or store: the buffer, the index as an expression, and whether it depends on data."""
 
     buffer: str
     index: str
@@ -31,20 +31,22 @@ class Access:
 
 @dataclass
 class Nest:
-    """One loop nest. axes: names and extents, outermost first; folded: those it reduces over."""
+    """One loop nest. axes: names and extents, outermost first; folded: the axes that it reduces."""
 
     axes: list[tuple[str, str]]
     accesses: list[Access]
-    operations: int  # in each point, but for the reduction's own
-    combines: bool  # adds each element to what is there, or to an accumulator
-    may_not_run: bool  # it is in an `if`
-    repeats: bool  # it is in a `while`, whose iterations data decide
+    operations: int  # per point, without the reduction's own
+    combines: bool  # adds each element to the destination or an accumulator
+    may_not_run: bool  # inside of an `if`
+    repeats: bool  # inside of a `while`, whose number of iterations depends on data
 
 
 @dataclass
 class Kernel:
-    """One kernel or library call. call: the library's name, "" for a kernel of ours; operands: of a call,
-    as written. outer: the loops of the program around it. text: its lines.
+    r"""One kernel or library call.
+
+    call: the library's name, "" for a kernel of cinductor; operands: of a call, as written. outer: the loops of the
+    program around it. text: its lines.
     """
 
     name: str
@@ -62,7 +64,7 @@ class Kernel:
 
 @dataclass
 class Frame:
-    """An open brace: its axes, and what is not known of it."""
+    """An open brace: its axes, and unknowns."""
 
     axes: list[tuple[str, str]]
     word: str  # for, if, while
@@ -71,12 +73,12 @@ class Frame:
 
 
 def is_indirect(index: str) -> bool:
-    """True if data decide which element it is."""
+    """True if the element depends on data."""
     return re.search(r"\bat\d", index) is not None
 
 
 def split_outside(text: str, separator: str = ",") -> list[str]:
-    """The parts between separators that no parenthesis or bracket encloses."""
+    """The parts between separators outside of parentheses and brackets."""
     parts, depth, start = [], 0, 0
     for at, c in enumerate(text):
         depth += (c in "([") - (c in ")]")
@@ -87,7 +89,7 @@ def split_outside(text: str, separator: str = ",") -> list[str]:
 
 
 def axes_of(head: str) -> list[tuple[str, str]]:
-    """Axes between a word and the brace: `for i0<4096 parallel, i1<8 vector 16 lanes on outer {`."""
+    """The axes between a word and the brace: `for i0<4096 parallel, i1<8 vector 16 lanes on outer {`."""
     head = re.sub(r", rows of .*|( lanes on outer)? split .*", "", head.partition("{")[0].rstrip())
     found = []
     for part in split_outside(head.removesuffix(" lanes on outer")):
@@ -131,7 +133,7 @@ class KernelReader:
             self.frames.append(Frame(axes_of(text), word))
 
     def begin(self, name: str, rest: str) -> None:
-        """A kernel, a library call, a check, or a loop around kernels."""
+        """The start of a kernel, a library call, a check, or a loop around kernels."""
         kernel = Kernel(name, places=places_of(rest), outer=self.axes())
         kernel.may_not_run, kernel.repeats = self.stands_in("if"), self.stands_in("while")
         if match := CALL.match(re.sub(r"  @.*", "", rest)):
@@ -146,7 +148,7 @@ class KernelReader:
             self.frames.append(Frame(axes_of(rest), rest.split(" ")[0]))
 
     def axes(self) -> list[tuple[str, str]]:
-        """Of all open frames, outermost first."""
+        """The axes of all open frames, outermost first."""
         return [axis for frame in self.frames for axis in frame.axes]
 
     def stands_in(self, word: str) -> bool:
@@ -176,7 +178,7 @@ class KernelReader:
 
     def close(self, text: str) -> None:
         frame = self.frames.pop() if self.frames else None
-        if text.endswith("{"):  # `} else {`, `} test buf3 {`: the other half of the same
+        if text.endswith("{"):  # `} else {`, `} test buf3 {`: continues the same construct
             self.frames.append(Frame([], frame.word if frame else "if"))
         elif frame is not None and frame.kernel is not None:
             self.kernel = None
@@ -203,6 +205,6 @@ def calls_in(text: str) -> Iterator[str]:
 
 
 def undented(lines: list[str]) -> str:
-    """The lines without what the first is indented by."""
+    """The lines without the indentation of the first."""
     first = len(lines[0]) - len(lines[0].lstrip())
     return "\n".join(line[first:] for line in lines)

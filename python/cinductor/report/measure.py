@@ -14,14 +14,14 @@ import numpy as np
 from .. import _core
 from ..compile import compile
 
-BUDGET = 0.02  # seconds for runs beyond the first
+BUDGET = 0.02  # seconds for runs after the first
 FEW, MOST_RUNS = 3, 20
-MANY = 1000  # operations of a graph, whose texts take long
-LONG = 1.0  # seconds of a call that is not made again unasked
+MANY = 1000  # operations of a graph whose texts take long to make
+LONG = 1.0  # seconds of a call that is not repeated unless requested
 
 
 def why_not(specialization: Any, timings: dict[str, Any], seconds: float) -> str | None:
-    """Why a call of so many seconds cannot be made again just to be timed, or None."""
+    """The reason why a call that takes this long cannot be repeated for timing, or None."""
     if seconds > LONG:
         return f"the call took {seconds:.1f} s; report.measure(*args) makes it again"
     if timings.get("nodes", 0) > MANY:
@@ -37,8 +37,8 @@ def why_not(specialization: Any, timings: dict[str, Any], seconds: float) -> str
 
 
 def times(call: Any, program: Any) -> dict[tuple[str, int], float] | None:
-    """Seconds of each kernel ("k") and library call ("e") in one call: the least of several. None where
-    the program cannot be observed, or did not answer.
+    """Seconds of each kernel ("k") and library call ("e") in one call: the minimum of several. None if the program
+    cannot be observed, or did not run.
     """
     runs: list[dict[tuple[str, int], float]] = []
 
@@ -63,7 +63,7 @@ def times(call: Any, program: Any) -> dict[tuple[str, int], float] | None:
 
 
 class Ceilings(NamedTuple):
-    """The most that was measured here: bytes and operations of float64 for each second."""
+    """The measured peak performance: bytes and float64 operations per second."""
 
     bandwidth: float
     operations: float
@@ -82,12 +82,14 @@ def multiply_and_add(x: Any) -> Any:
 
 
 SIDE = 384
-PER_ELEMENT = 3 + 8 * 16 + 3  # operations of it
+PER_ELEMENT = 3 + 8 * 16 + 3  # operations per element of that function
 
 
 @functools.cache
 def ceilings() -> Ceilings | None:
-    """Measured once in a process, by kernels of cinductor's and a product of NumPy's; None without a C compiler."""
+    """The peak performance, measured once per process by kernels of cinductor and a product of NumPy; None without a
+    C compiler.
+    """
     if any(row[0] == "cpu" and row[1] == "c" and row[3] for row in _core.backends()):
         return None
     large, small = np.ones(1 << 22), np.linspace(0, 1, 1 << 18)
@@ -101,7 +103,7 @@ def ceilings() -> Ceilings | None:
 
 
 def least_of(call: Any) -> float:
-    """Seconds of the fastest of some calls after the first."""
+    """Seconds of the fastest call after the first."""
     call()
     found = []
     for _ in range(5):

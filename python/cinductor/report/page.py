@@ -43,7 +43,7 @@ def page(report: Explanation) -> str:
 
 
 def full(report: Explanation) -> str:
-    """The page without its limits, guards, specialisations, memory and every level."""
+    """The page without its limits; also guards, specialisations, memory and every level."""
     parts = [*head(report), ""]
     parts += section("Python runs here", breaks(report))
     parts += section("later calls run these compiled, with Python between", report.pieces)
@@ -77,6 +77,7 @@ def verdict(report: Explanation) -> list[str]:
     if report.plain is not None:
         hint = reason_of(report.plain).hint
         return [*lines, f"runs in NumPy: {report.plain}", *([f"  -> {hint}"] if hint else [])]
+    lines += report.unused
     if report.guards or not report.breaks:
         if report.error is not None and not report.parts:
             return lines
@@ -98,7 +99,7 @@ def verdict(report: Explanation) -> list[str]:
 
 
 def breaks(report: Explanation) -> list[str]:
-    """Each break once, with its line, its source and what can be done."""
+    """Each break once, with its line, its source and advice."""
     counted = Counter((b.file, b.line, b.reason) for b in report.breaks)
     lines = []
     for (file, line, reason), count in counted.items():
@@ -114,7 +115,7 @@ def made_for(report: Explanation) -> list[str]:
 
 
 def recompiles(report: Explanation) -> list[str]:
-    """Which guards failed, and below the last of each family what can be done."""
+    """The guards that failed, and advice after the last of each family."""
     last = {reason_of(why): k for k, why in enumerate(report.recompiles)}
     lines = []
     for k, why in enumerate(report.recompiles):
@@ -153,7 +154,7 @@ def cells(report: Explanation, cost: Cost) -> tuple[str, ...]:
 
 
 def lines_text(report: Explanation, cost: Cost) -> str:
-    """`3-5, 9` of the function's own file, with the file's name of others."""
+    """`3-5, 9` for the function's own file, with the file name for others."""
     own = report.place.rpartition(":")[0]
     by_file: dict[str, list[int]] = {}
     for file, line in cost.places:
@@ -177,7 +178,7 @@ def ranges(numbers: list[int]) -> str:
 
 
 def scaled(value: float, units: str, step: float = 1000) -> str:
-    """A number with a unit before which it has few digits."""
+    """A number with a unit, so that it has few digits."""
     names = units.split("|")
     while value >= step and len(names) > 1:
         value, names = value / step, names[1:]
@@ -220,7 +221,7 @@ def timings(report: Explanation) -> list[str]:
 
 
 def short(report: Explanation, text: str) -> str:
-    """Objects in the function's own file without its folder, and each once in a line."""
+    """Objects in the function's own file without its folder; each once per line."""
     folder = os.path.dirname(report.place.rpartition(":")[0])
     if folder:
         text = text.replace(f"@{folder}{os.sep}", "@")
@@ -228,7 +229,7 @@ def short(report: Explanation, text: str) -> str:
 
 
 def with_source(report: Explanation, text: str) -> list[str]:
-    """A text that begins with file:line, and below it that line of the file."""
+    """A text that begins with file:line, followed by that line of the file."""
     found = re.match(r"(.+?):(\d+):", text)
     source = linecache.getline(found[1], int(found[2])).strip() if found else ""
     if found and report.place.startswith(found[1] + ":"):
@@ -237,7 +238,7 @@ def with_source(report: Explanation, text: str) -> list[str]:
 
 
 def shortened(lines: list[str]) -> list[str]:
-    """As many lines as a page has space for."""
+    """The lines, limited to the length of a section."""
     if len(lines) <= MOST_LINES:
         return lines
     return [*lines[: MOST_LINES - 1], f"... and {len(lines) - MOST_LINES + 1} lines more: .full()"]
@@ -250,7 +251,7 @@ def section(title: str, lines: Iterable[str]) -> list[str]:
 
 
 def each_once(places: re.Match[str]) -> str:
-    """Objects at the end of a line, without those that are there before."""
+    """Objects at the end of a line, without those of earlier lines."""
     return "".join(" " + place for place in dict.fromkeys(places[1].split()))
 
 

@@ -12,8 +12,10 @@ from .page import LEVELS
 
 
 class ProgramTexts:
-    """The texts of a program at each level. letter: what its kernels' names begin with where a report has
-    several programs, else "". place: the function's, for kernels that have none.
+    r"""The texts of a program at each level.
+
+    letter: the prefix of its kernels' names if a report has several programs, else "". place: the function's
+    position, for kernels that have none.
     """
 
     def __init__(self, program: Any, letter: str, place: str) -> None:
@@ -21,14 +23,14 @@ class ProgramTexts:
         self.texts: dict[str, str] = {}
 
     def text(self, level: str) -> str:
-        """Raises ValueError for a level that there is not."""
+        """The text of a level. Raises ValueError for an unknown level."""
         if level not in self.texts:
             self.texts[level] = self.program.text(level)
         return self.texts[level]
 
     @functools.cached_property
     def counted(self) -> tuple[list[costs.Cost], list[str], timeline.Footprint]:
-        """Of each kernel and library call what it costs; why loops are apart; memory over time."""
+        """The cost of each kernel and library call; why loops are not fused; memory over time."""
         program = json.loads(self.text("json"))
         found, apart = kernels.read(self.text("kernels"))
         counter = costs.Counter(self.text("graph"), self.text("kernels"), program)
@@ -41,7 +43,7 @@ class ProgramTexts:
 
     @property
     def copies(self) -> list[str]:
-        """Copies between devices, and between them and the host, in the order in which they are made."""
+        """Copies between devices, and between them and the host, in order."""
         program = json.loads(self.text("json"))
         sides = {b["name"]: f"device {b['device']}" if "device" in b else "host" for b in program["buffers"]}
         if not any("device" in b for b in program["buffers"]):
@@ -51,14 +53,14 @@ class ProgramTexts:
 
     @functools.cached_property
     def recordings(self) -> list[str]:
-        """With the option `graphs`, of each part that a device could record what became of it so far."""
+        """With the option `graphs`: the outcome of recording each partition."""
         return [as_words(number, part) for number, part in enumerate(self.program.recordings or ())]
 
     def named(self, kernel: str) -> str:
         return f"{self.letter}.{kernel}" if self.letter else kernel
 
     def set_times(self, seconds: dict[tuple[str, int], float]) -> None:
-        """Measured times, by letter and number of kernels and library calls."""
+        """Set measured times, by letter and number of kernels and library calls."""
         costs.time_all(self.counted[0], json.loads(self.text("json")), seconds)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -68,7 +70,7 @@ class ProgramTexts:
 
 
 def as_words(number: int, part: dict[str, Any]) -> str:
-    """The outcome of recording a part of a program."""
+    """The outcome of recording a partition, in words."""
     runs = part["replayed"] + part["launched"]
     what = f"p{number}: {part['launches']} launches, replayed in {part['replayed']} of {runs} runs"
     return f"{what}; not recorded: {part['why_not']}" if part["why_not"] else what

@@ -19,23 +19,22 @@ from ..deferred_warnings import warn
 from ..graphs import Graph, Node
 from .kernels import Kernel, read
 
-# The last pass that has run says what the kernels were made of.
+# After the last pass, the nodes are those from which kernels were made.
 LAST = ("dce", "demand", "cse", "simplify", "decide", "fold", "wrap", "graph")
 
 
 def text_of(part: Any) -> str:
-    """The graph after all passes, or as captured where only that is known."""
+    """The graph after all passes, or as captured if only that is known."""
     for level in LAST:
         try:
             return part.text(level)  # type: ignore[no-any-return]
-        except (ValueError, AttributeError):  # left out; or the program itself is gone
+        except (ValueError, AttributeError):  # the text was skipped, or the program itself is gone
             continue
     return ""
 
 
 def is_in(kernel: Kernel, node: Node, is_alone: bool) -> bool:
-    """True if a node of one of its lines is the kernel's. is_alone: no other kernel has that line.
-    """
+    """True if a node of one of its lines belongs to the kernel. is_alone: no other kernel has that line."""
     if kernel.call:
         return node.op == kernel.call or node.name == kernel.call
     if node.op == "extern":
@@ -68,13 +67,13 @@ def kernels_of(part: Any) -> list[dict[str, Any]]:
 
 
 def of_report(report: Any) -> dict[str, Any]:
-    """Of all programs of a call."""
+    """The provenance of all programs of a call."""
     kernels = [kernel for part in report.parts for kernel in kernels_of(part)]
     return {"function": report.name, "place": report.place, "kernels": kernels}
 
 
 class Provenance(events.Listener):
-    """Writes a file of JSON for each capture. One that cannot be written costs a warning, and ends it."""
+    """Writes a JSON file for each capture. If writing fails, there is one warning, and it ends."""
 
     def __init__(self, folder: str, report_of: Any) -> None:
         self.folder = os.path.join(_core.cache_directory(), "provenance") if folder == "1" else folder

@@ -21,7 +21,7 @@ class Reason(NamedTuple):
 
     @property
     def page(self) -> str:
-        """Where the docs have it."""
+        """The address of its documentation."""
         return f"{PAGE}#{self.name}"
 
 
@@ -161,7 +161,7 @@ UNKNOWN = Reason("other", "", "")
 
 
 def reason_of(text: str) -> Reason:
-    """The row of a reason; UNKNOWN for one that no row has."""
+    """The row for a reason; UNKNOWN if no row matches."""
     return next((row for row in REASONS if re.match(row.pattern, text)), UNKNOWN)
 
 

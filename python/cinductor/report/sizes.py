@@ -16,7 +16,7 @@ Size = Callable[[Names], "int | None"]
 
 
 class SizeParser:
-    """One text, read from left to right. Raises ValueError for what is no such expression."""
+    """Parses one text from left to right. Raises ValueError if it is not an expression of sizes."""
 
     def __init__(self, text: str) -> None:
         self.tokens = TOKEN.findall(text)
@@ -93,7 +93,7 @@ def constant(value: int) -> Size:
 
 
 def joined(operator: str, left: Size, right: Size) -> Size:
-    """Both sides by an operator."""
+    """Both sides, combined by an operator."""
     function = OPERATORS[operator]
 
     def value(names: Names) -> int | None:
@@ -107,7 +107,7 @@ _read: dict[str, Size] = {}
 
 
 def parse(text: str) -> Size:
-    """The size that a text says, as a function of names. Raises ValueError for what is none."""
+    """The size in a text, as a function of names. Raises ValueError if it is not an expression."""
     found = _read.get(text)
     if found is None:
         parser = SizeParser(text)

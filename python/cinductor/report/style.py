@@ -83,7 +83,7 @@ STYLE = """
 .cinductor .tabs > input:focus-visible + label { outline: 2px solid var(--accent); }
 .cinductor ul.plain { margin: 4px 0; padding-left: 20px; }
 """
-# Which tab is seen; one rule for each number of a tab.
+# The visible tab: one rule for each number of a tab.
 TABS = "".join(
     f".cinductor .tabs > input:nth-of-type({k}):checked ~ pre:nth-of-type({k}) {{ display: block; }}\n"
     f".cinductor .tabs > input:nth-of-type({k}):checked + label {{ color: var(--ink); background: var(--panel); "

@@ -15,7 +15,7 @@ LEFT, RIGHT, TOP, BOTTOM = 62, 16, 26, 42
 
 
 class Dot(NamedTuple):
-    """A kernel in the roofline: operations for each byte, operations for each second."""
+    """A kernel in the roofline: operations per byte and operations per second."""
 
     name: str
     color: int
@@ -41,7 +41,7 @@ def drawing(parts: Sequence[str], title: str, height: float = HEIGHT) -> str:
 
 
 class LogAxis:
-    """Powers of ten between two ends, on so many pixels."""
+    """A logarithmic axis between two powers of ten, over this many pixels."""
 
     def __init__(self, values: Sequence[float], start: float, end: float) -> None:
         low, high = math.log10(min(values)), math.log10(max(values))
@@ -59,7 +59,7 @@ class LogAxis:
 
 
 def roofline(dots: Sequence[Dot], ceilings: Ceilings | None) -> str:
-    """Operations for each second over operations for each byte, below what the machine can do at most."""
+    """Operations per second over operations per byte, below the machine's peak."""
     speeds, intensities = [dot.speed for dot in dots], [dot.intensity for dot in dots]
     if ceilings:
         speeds += [ceilings.operations]
@@ -106,7 +106,7 @@ def roofs(x: LogAxis, y: LogAxis, ceilings: Ceilings) -> list[str]:
 
 
 def memory(steps: Sequence[tuple[str, int]], peak_at: int) -> str:
-    """Bytes that are live after each step, with the peak marked."""
+    """Live bytes after each step, with the peak marked."""
     top = max(live for _, live in steps) or 1
     width = (WIDTH - LEFT - RIGHT) / len(steps)
     base = HEIGHT - BOTTOM
@@ -129,7 +129,7 @@ def memory(steps: Sequence[tuple[str, int]], peak_at: int) -> str:
 
 
 def under(steps: Sequence[tuple[str, int]], width: float, base: float) -> list[str]:
-    """Names of what runs, as many as there is space for."""
+    """The names of the steps, as many as fit."""
     runs = [(k, what) for k, (what, _) in enumerate(steps) if " " not in what]
     parts, end = [], 0.0
     for k, what in runs:
@@ -141,7 +141,7 @@ def under(steps: Sequence[tuple[str, int]], width: float, base: float) -> list[s
 
 
 def bars(rows: Sequence[tuple[str, float]], unit: float = 1e-3) -> str:
-    """A bar for each stage, with its time; values in units of so many seconds."""
+    """A bar for each stage, with its time; values are in units of this many seconds."""
     top = max(value for _, value in rows) or 1
     height, left = 22, 170
     parts = []

@@ -24,8 +24,10 @@ class MemoryStep:
 
 @dataclass
 class Footprint:
-    """The steps of one call. peak: the most bytes at once, first reached at step peak_at; arguments: bytes
-    of the arrays given; unknown: buffers whose size data decide.
+    r"""The steps of one call.
+
+    peak: the largest number of live bytes, first reached at step peak_at; arguments: bytes of the arguments; unknown:
+    buffers of data-dependent size.
     """
 
     steps: list[MemoryStep] = field(default_factory=list)
@@ -54,7 +56,7 @@ class Footprint:
 
 
 class LineWalk:
-    """The lines of one program, one after another."""
+    """Counts the memory of one program, line by line."""
 
     def __init__(self, names: dict[str, int]) -> None:
         self.names, self.held, self.memory = names, dict[str, int](), Footprint()
@@ -83,7 +85,7 @@ class LineWalk:
 
 
 def walk(program: dict[str, Any], names: dict[str, int]) -> Footprint:
-    """The memory of a program, from its JSON and what its sizes come to."""
+    """The memory of a program, from its JSON and the values of its sizes."""
     way = LineWalk(names)
     for line in program["lines"]:
         way.line(line)

@@ -30,11 +30,11 @@ BOOLEAN = {
 
 @dataclass
 class Return:
-    """How one output of the FX graph is made after a run.
+    r"""How one output of the FX graph is made after a run.
 
     kind : "result" (a result of the program), "part" (strides over the memory of one), "input", "size" or "constant".
     index : number of the result or of the FX input.
-    value : the constant or size; of a part its sizes, strides and offset.
+    value : the constant or size; of a part its sizes, strides, offset and dtype.
     """
 
     kind: str
@@ -44,12 +44,12 @@ class Return:
 
 @dataclass
 class Emitted:
-    """What emission gives: a builder that is ready to compile, and how to call the program."""
+    """The result of emission: a builder that is ready to compile, and how to call the program."""
 
     builder: _core.Builder
     inputs: list[tuple[str, Any]]  # per input of the program: ("tensor" | "int" | "float", FX input) or ("constant", tensor)
     returns: list[Return]
-    nodes: list[tuple[str, str, str]] = field(default_factory=list)  # per call: target, "core" or "library", why
+    nodes: list[tuple[str, str, str, str]] = field(default_factory=list)  # per call: target, "core" or "library", why, the model's line
 
 
 class Emitter:
@@ -60,7 +60,7 @@ class Emitter:
         self.inputs: list[tuple[str, Any]] = []
         self.symbols: set[str] = set()
         self.constants: dict[Any, GraphValue] = {}
-        self.log: list[tuple[str, str, str]] = []
+        self.log: list[tuple[str, str, str, str]] = []
         self.writes: list[tuple[GraphValue, GraphValue]] = []
         self.line: tuple[str | None, int] = (None, 0)
         self.shape_env: Any = None
@@ -71,7 +71,7 @@ class Emitter:
     def put(
         self, op: str, args: list[GraphValue], dtype: torch.dtype, sizes: Any, order: str = "", **attributes: Any
     ) -> GraphValue:
-        """A node of the core of that dtype and those sizes."""
+        """A node of the core with this dtype and these sizes."""
         known = DTYPES_OF.get(op)
         operand = args[-1].dtype if args else dtype
         if known is not None and op not in ("cast", "gather") and not known.get(WORDS.get(operand), True):
@@ -121,7 +121,7 @@ class Emitter:
         return self.put("cast", [v], dtype, v.sizes)
 
     def apply(self, op: str, values: list[GraphValue], dtype: torch.dtype | None = None) -> GraphValue:
-        """An element-wise op on operands that broadcast together."""
+        """An element-wise op on operands that are broadcast."""
         if dtype is None:
             dtype = torch.bool if op in BOOLEAN else values[-1].dtype
         return self.put(op, values, dtype, broadcast([v.sizes for v in values]))
@@ -148,7 +148,7 @@ class Emitter:
         return self.slice(v, starts, steps, [size if k == axis else v.sizes[k] for k in rank])
 
     def fold(self, op: str, v: GraphValue, axes: list[int], keep: bool, dtype: torch.dtype | None = None) -> GraphValue:
-        """A reduction over axes, which stay as axes of size 1 with keep."""
+        """A reduction over axes; with keep, they stay as axes of size 1."""
         axes = sorted({a % len(v.sizes) for a in axes}) if v.sizes else []
         if not axes:
             return v if dtype is None else self.cast(v, dtype)
@@ -160,13 +160,13 @@ class Emitter:
         return self.put("iota", [], torch.int64, (size,), axes=[0])
 
     def check(self, condition: GraphValue, why: str) -> None:
-        """The program stops, and eager runs the graph, unless the condition holds everywhere."""
+        """Add a check: unless the condition holds everywhere, the program stops and eager runs the graph."""
         if condition.sizes:
             condition = self.fold("all", condition, list(range(len(condition.sizes))), False)
         self.builder.check(condition.number, why, self.line[0], self.line[1])
 
     def copy(self, v: GraphValue, order: str = "") -> GraphValue:
-        """The same elements in memory of their own."""
+        """The same elements in separate memory."""
         return self.put("copy", [v], v.dtype, v.sizes, order) if v.sizes else v
 
     # ---- the graph ----
@@ -205,7 +205,7 @@ class Emitter:
             raise Refused(f"an input is a {type(val).__name__} of layout {val.layout}")
         if val.dtype not in WORDS:
             raise Refused(f"an input is of {val.dtype}")
-        val = val.resolve_conj().resolve_neg()  # as the call resolves the real one
+        val = val.resolve_conj().resolve_neg()  # the call materialises lazy conjugation and negation of the real one
         for s in (*val.size(), *val.stride()):
             if isinstance(s, torch.SymInt):
                 for symbol in s.node.expr.free_symbols:
@@ -227,7 +227,7 @@ class Emitter:
         for name in str(node.target).split("."):
             value = getattr(value, name)
         if not isinstance(value, torch.Tensor):
-            self.env[node] = value  # the graph of a branch or body
+            self.env[node] = value  # in the graph of a branch or body
             return
         self.env[node] = self.tensor(value, ("constant", value))
 
@@ -241,10 +241,10 @@ class Emitter:
             value = self.expand(self.cast(self.env[node.args[1]], base.dtype), base.sizes)
             self.writes.append((base, value))
             self.env[node] = base
-            self.log.append((str(target), "core", ""))
+            self.note(target, "")
             return
         if isinstance(val, (torch.SymInt, int)) and not isinstance(val, bool):
-            self.env[node] = val  # arithmetic of sizes, which torch has done
+            self.env[node] = val  # arithmetic of sizes, computed by torch
             return
         self.call_op(node, val)
 
@@ -259,7 +259,11 @@ class Emitter:
             self.constants = constants
             made, why = library.call(self, node, val), str(error)
         self.env[node] = made
-        self.log.append((str(node.target), "library" if why else "core", why))
+        self.note(node.target, why)
+
+    def note(self, target: Any, why: str) -> None:
+        """Record what became of a call: a library call says why."""
+        self.log.append((str(target), "library" if why else "core", why, ":".join(map(str, self.line)) if self.line[0] else ""))
 
     # ---- outputs ----
 
@@ -274,10 +278,10 @@ class Emitter:
         return returns
 
     def shared_bases(self, outputs: Any) -> dict[int, Any]:
-        """Storage of several outputs, or of one that leaves gaps -> [the node that is all of it, number of its result]."""
+        """Storage of several outputs, or of one with gaps -> [the node that covers it, number of its result]."""
         uses: dict[int, set[Any]] = {}
         for x in outputs:
-            if isinstance(x, torch.fx.Node) and isinstance(x.meta.get("val"), torch.Tensor):
+            if isinstance(x, torch.fx.Node) and layout.is_strided(x.meta.get("val")) and not layout.is_lazy(x.meta["val"]):
                 uses.setdefault(layout.storage_of(x.meta["val"]), set()).add(x)
         shared: dict[int, Any] = {}
         for key, nodes in uses.items():
@@ -285,7 +289,7 @@ class Emitter:
                 continue
             n = self.owner_of(key)
             if n is None or n.op == "placeholder":
-                continue  # parts of an input that torch does not call views have memory of their own
+                continue  # parts of an input that torch does not call views are separate memory
             if layout.is_whole(n.meta["val"]):
                 shared[key] = [n, -1]
             elif len(nodes) > 1:
@@ -293,7 +297,7 @@ class Emitter:
         return shared
 
     def owner_of(self, storage: int) -> torch.fx.Node | None:
-        """The first node whose value is of that storage."""
+        """The first node whose value uses that storage."""
         if self.owners is None:
             self.owners = {}
             for n in self.gm.graph.nodes:
@@ -314,20 +318,20 @@ class Emitter:
             return Return("input", number)
         if not isinstance(val, torch.Tensor):
             raise Refused(f"an output is a {type(val).__name__}")
-        base = bases.get(layout.storage_of(val))
+        base = None if layout.is_lazy(val) else bases.get(layout.storage_of(val))
         if base is None:
-            is_dense = layout.is_dense(val)  # of others torch promises no strides: they are parts of something
+            is_dense = layout.is_dense(val)  # torch promises no strides for others: they are parts of something
             results.append(self.copy(value, layout.order_text(val) if is_dense else "").number)
-            return Return("part" if is_dense else "result", len(results) - 1, (tuple(val.size()), tuple(val.stride()), 0))
+            return Return("part" if is_dense else "result", len(results) - 1, (tuple(val.size()), tuple(val.stride()), 0, val.dtype))
         owner = base[0]
         if base[1] < 0:
             results.append(self.copy(self.env[owner], layout.order_text(owner.meta["val"])).number)
             base[1] = len(results) - 1
-        return Return("part", base[1], (tuple(val.size()), tuple(val.stride()), val.storage_offset()))
+        return Return("part", base[1], (tuple(val.size()), tuple(val.stride()), val.storage_offset(), val.dtype))
 
 
 def compare(node: torch.fx.Node, made: Any, val: Any) -> None:
-    """Fails unless a row's value is what torch's meta function says of the node."""
+    """Raise unless a row's value has the type that torch's meta function gives the node."""
     several = isinstance(made, (tuple, list))
     for m, v in zip(made, val, strict=False) if several else [(made, val)]:
         if m is None or v is None:
@@ -349,7 +353,7 @@ def broadcast(all_sizes: list[Any]) -> tuple[Any, ...]:
 
 
 def line_of(node: torch.fx.Node) -> tuple[str | None, int]:
-    """The model's own line from which a node comes: the innermost of its stack trace."""
+    """The model's line from which a node comes: the innermost of its stack trace."""
     trace = node.meta.get("stack_trace") or (node.stack_trace or "")
     for text in reversed(trace.splitlines()):
         text = text.strip()

@@ -17,7 +17,7 @@ from ..config import list_options
 from . import rows
 from .output import Artifact
 
-# Of cinductor's modes those that say something here; each sets these options.
+# The modes of cinductor that apply here, with the options that each sets.
 MODES: dict[str | None, dict[str, Any]] = {
     None: {},
     "default": {},
@@ -30,8 +30,12 @@ MODES: dict[str | None, dict[str, Any]] = {
 ROWS = hashlib.sha256(rows.text().encode()).hexdigest()
 
 
-def compile_graph_module(gm: Any, inputs: Any, mode: str | None, options: dict[str, Any]) -> Any:
-    """Dynamo's graph through AOTAutograd; see `cinductor.torch.backend`."""
+def compile_graph_module(gm: Any, inputs: Any, mode: str | None, options: dict[str, Any], made: list[Artifact] | None = None) -> Any:
+    """Dynamo's graph through AOTAutograd; see `cinductor.torch.backend`.
+
+    made : list, optional
+        The artifacts are added to it.
+    """
     if mode not in MODES:
         raise ValueError(f"mode is {mode!r}, expected one of {sorted(m for m in MODES if m)}")
     given = {"numerics": "close", **MODES[mode], **options}
@@ -41,8 +45,8 @@ def compile_graph_module(gm: Any, inputs: Any, mode: str | None, options: dict[s
         raise ValueError(f"unknown option {wrong[0]!r}")
     key = CacheKey(repr((__version__, ROWS, sorted(given.items()), is_strict)))
     with torch._functorch.config.patch(unlift_effect_tokens=True, bundled_autograd_cache=True, force_non_lazy_backward_lowering=True):
-        made: Any = aot_autograd(**compilers(given, is_strict), compiler_config_extra=key)(gm, inputs)
-    return made
+        compiled: Any = aot_autograd(**compilers(given, is_strict, made), compiler_config_extra=key)(gm, inputs)
+    return compiled
 
 
 @dataclass(frozen=True)
@@ -56,9 +60,9 @@ class CacheKey:
     forward_device: None = None
 
 
-def compilers(options: dict[str, Any], is_strict: bool) -> dict[str, Any]:
+def compilers(options: dict[str, Any], is_strict: bool, made: list[Artifact] | None = None) -> dict[str, Any]:
     """What AOTAutograd is given: a compiler of each kind of graph, decompositions and how a joint graph is split."""
-    compiler = functools.partial(compile_fx, options=options, is_strict=is_strict)
+    compiler = functools.partial(compile_fx, options=options, is_strict=is_strict, made=made)
     return {
         "fw_compiler": SerializableAOTDispatchCompiler(Artifact, functools.partial(compiler, name="forward")),
         "bw_compiler": SerializableAOTDispatchCompiler(Artifact, functools.partial(compiler, name="backward")),
@@ -69,6 +73,9 @@ def compilers(options: dict[str, Any], is_strict: bool) -> dict[str, Any]:
     }
 
 
-def compile_fx(gm: torch.fx.GraphModule, inputs: Any, *, name: str, options: dict[str, Any], is_strict: bool) -> Artifact:
+def compile_fx(gm: torch.fx.GraphModule, inputs: Any, *, name: str, options: dict[str, Any], is_strict: bool, made: list[Artifact] | None = None) -> Artifact:
     """One functional graph of ATen ops, compiled; eager's own run of it if that is refused."""
-    return Artifact(gm, name, options, is_strict)
+    artifact = Artifact(gm, name, options, is_strict)
+    if made is not None:
+        made.append(artifact)
+    return artifact

@@ -10,7 +10,7 @@ from .sizes import decide, hint
 
 
 def order_of(tensor: Any) -> list[int]:
-    """Axes from the largest stride to the smallest, as the core names the order of an array's memory."""
+    """The axes from the largest stride to the smallest: the core's notation of a stride order."""
     strides, sizes = [hint(s) for s in tensor.stride()], [hint(s) for s in tensor.size()]
     return sorted(range(tensor.dim()), key=lambda k: (-strides[k], -sizes[k], k))
 
@@ -24,6 +24,8 @@ def order_text(tensor: Any) -> str:
 
 def is_dense(tensor: Any) -> bool:
     """Whether the elements fill their memory without gaps or overlaps, in one order of axes for all sizes."""
+    if any(decide(s == 0) for s in tensor.size()):
+        return True  # there are no elements
     step: Any = 1
     for k in reversed(order_of(tensor)):
         size = tensor.size(k)
@@ -33,8 +35,13 @@ def is_dense(tensor: Any) -> bool:
     return True
 
 
+def is_lazy(tensor: Any) -> bool:
+    """Whether its values are not those in its memory, but conjugated or negated."""
+    return bool(tensor.is_conj() or tensor.is_neg())
+
+
 def is_strided(value: Any) -> bool:
-    """Whether it is a tensor that has strides and storage."""
+    """True for a tensor with strides and storage."""
     return isinstance(value, torch.Tensor) and value.layout == torch.strided
 
 
@@ -44,12 +51,12 @@ def is_whole(tensor: Any) -> bool:
 
 
 def storage_of(tensor: Any) -> int:
-    """An identity of the memory that a fake or real tensor is of."""
+    """An identifier of the storage of a fake or real tensor."""
     return int(tensor.untyped_storage()._cdata)
 
 
 def is_plain(tensor: Any) -> bool:
-    """Whether the core can read it: strided memory with one dtype, none of torch's lazy or wrapped kinds."""
+    """True if the core can read it: strided memory with one dtype, no lazy or wrapped tensor."""
     return bool(
         tensor.layout == torch.strided
         and not tensor.is_quantized

@@ -12,6 +12,7 @@ from .. import _core
 from ..deferred_warnings import CinductorWarning
 from .emit import Emitted, Emitter, Return
 from .library import torch_functions
+from .promote import WORDS
 from .rows import row_of
 from .sizes import UnknownSize, text_of
 from .values import Refused
@@ -39,17 +40,17 @@ def tensor_program(gm: torch.fx.GraphModule, emitted: Emitted, program: _core.Pr
 
 
 def returned(r: Return) -> tuple[Any, ...]:
-    """A return as C takes it."""
+    """A return in the form that C expects."""
     if r.kind == "part":
-        sizes, strides, offset = r.value
-        return "part", r.index, [text_of(s) for s in sizes], [text_of(s) for s in strides], text_of(offset)
+        sizes, strides, offset, dtype = r.value
+        return "part", r.index, [text_of(s) for s in sizes], [text_of(s) for s in strides], text_of(offset), WORDS[dtype]
     if r.kind in ("size", "constant"):
         return r.kind, text_of(r.value) if r.kind == "size" else r.value
     return r.kind, r.index
 
 
 def eager(gm: torch.fx.GraphModule) -> Any:
-    """The graph as eager runs it, on a list of inputs."""
+    """Runs the graph in eager mode, on a list of inputs."""
 
     def run(args: list[Any]) -> list[Any]:
         return list(gm(*args))
@@ -75,8 +76,8 @@ class Artifact(RegionalOutputCode):
 
     Attributes
     ----------
-    nodes : list of (str, str, str)
-        What became of each call of the graph: its target, "core" or "library", and why.
+    nodes : list of (str, str, str, str)
+        What became of each call of the graph: its target, "core" or "library", why, and the line of the model.
     why : str
         Why eager runs the graph; "" for a program.
     """
@@ -88,7 +89,7 @@ class Artifact(RegionalOutputCode):
 
     def build(self, gm: torch.fx.GraphModule) -> None:
         """Compile the graph, or leave it to eager."""
-        self.nodes: list[tuple[str, str, str]] = []
+        self.nodes: list[tuple[str, str, str, str]] = []
         self.why, self.run = "", eager(gm)
         try:
             emitted = Emitter(gm, self.name, row_of).run()

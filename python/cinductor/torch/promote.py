@@ -26,7 +26,7 @@ WORDS = {
     torch.complex128: "c128",
 }
 
-# The second column of aten.rows -> torch's rule.
+# The second column of aten.rows -> torch's promotion rule.
 PROMOTIONS = {
     "default": KIND.DEFAULT,
     "float": KIND.INT_TO_FLOAT,
@@ -52,6 +52,6 @@ def promoted(promotion: str, operands: list[Any]) -> tuple[torch.dtype, torch.dt
 
 
 def computation_dtype(dtype: torch.dtype) -> torch.dtype:
-    """float32 for the narrow floats, in which reductions and functions of them compute."""
+    """float32 for narrow floats, in which reductions and elementary functions compute."""
     computed: torch.dtype = get_computation_dtype(dtype)
     return computed

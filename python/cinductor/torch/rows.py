@@ -63,7 +63,7 @@ def core_ops(meaning: str) -> list[str]:
 
 
 def overload(name: str) -> Any:
-    """torch's op of a name as `aten::add.Tensor`, or None."""
+    """torch's op for a name like `aten::add.Tensor`, or None."""
     namespace, _, rest = name.partition("::")
     packet, _, which = rest.partition(".")
     found = getattr(getattr(torch.ops, namespace), packet, None)
@@ -72,7 +72,7 @@ def overload(name: str) -> Any:
 
 @functools.cache
 def table() -> dict[Any, AtenRow]:
-    """The rows by torch's op; those that the installed torch has not are left out."""
+    """The rows by torch's op, without those that the installed torch lacks."""
     rows = {}
     for schema, promotion, meaning in read(text()):
         name = schema.partition("(")[0]
@@ -88,7 +88,7 @@ def table() -> dict[Any, AtenRow]:
 
 @functools.cache
 def row_of(op: Any) -> Lowering:
-    """The function that makes core nodes of a node with this op."""
+    """The function that makes core nodes for a node with this op."""
     row = table().get(op)
     if row is None:
         return _unmapped("no row")
@@ -109,7 +109,7 @@ def row_of(op: Any) -> Lowering:
 
 
 def decompositions() -> dict[Any, Any]:
-    """torch's decompositions of the ops that have no row of their own, and that draw no random numbers."""
+    """torch's decompositions of ops that have no row and draw no random numbers."""
     kept = {op for op, row in table().items() if row.status in ("row", "library", "refuse")}
     return {
         op: function
@@ -119,10 +119,8 @@ def decompositions() -> dict[Any, Any]:
 
 
 def statuses() -> list[tuple[str, str, str]]:
-    """Name, status and tags (of core and pointwise) of each ATen op that a graph may have.
-
-    A graph has functional ops that torch does not always take apart. An op without a row is decomposed by torch, or it
-    is a library call.
+    """Name, status and tags (core, pointwise) of each ATen op that a graph may contain: functional ops that torch
+    does not always decompose. An op without a row is decomposed by torch, or is a library call.
     """
     decomposed, found = decompositions(), []
     for op in sorted(functional_ops(), key=str):
@@ -145,14 +143,14 @@ def functional_ops() -> list[Any]:
 
 
 def is_of_tensors(op: Any) -> bool:
-    """Whether the op has tensors, and a kernel of its own."""
+    """True if the op has tensors and its own kernel."""
     kinds = [str(a.type) for a in (*op._schema.arguments, *op._schema.returns)]
     has_own = not op.has_kernel_for_dispatch_key(torch._C.DispatchKey.CompositeImplicitAutograd)
     return any("Tensor" in k for k in kinds) and (has_own or op in table())
 
 
 def counts(found: list[tuple[str, str, str]]) -> dict[str, int]:
-    """How many ops have each status."""
+    """The number of ops for each status."""
     made: dict[str, int] = {}
     for _, status, _ in found:
         made[status] = made.get(status, 0) + 1
@@ -160,11 +158,11 @@ def counts(found: list[tuple[str, str, str]]) -> dict[str, int]:
 
 
 def draws(op: Any) -> bool:
-    """Whether it takes numbers of a generator: a decomposition would draw others than eager."""
+    """True if it uses a random generator: a decomposition would draw other numbers than eager."""
     return torch.Tag.nondeterministic_seeded in op.tags
 
 
-# Decompositions that make real tensors of constants, or copy into a part of a value.
+# Decompositions that make real tensors from constants, or copy into a part of a value.
 HARMFUL = {"lift_fresh", "lift", "lift_fresh_copy", "diagonal_scatter", "polar"}
 
 
@@ -207,7 +205,7 @@ class Expression:
         return emitter.expand(emitter.cast(value, val.dtype), tuple(val.size()))
 
     def visit(self, tree: Any, emitter: Emitter, given: dict[str, Any], compute: torch.dtype) -> Any:
-        """A GraphValue, or a number that is not in the graph yet."""
+        """Returns a GraphValue, or a number that is not in the graph yet."""
         if isinstance(tree, ast.Constant):
             return tree.value
         if isinstance(tree, ast.UnaryOp):

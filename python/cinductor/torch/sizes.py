@@ -81,12 +81,12 @@ def is_equal(a: Any, b: Any) -> bool:
 
 
 def are_equal(a: Any, b: Any) -> bool:
-    """The same of two lists of sizes."""
+    """True if two lists of sizes are equal."""
     return len(a) == len(b) and all(is_equal(x, y) for x, y in zip(a, b, strict=True))
 
 
 def hint(size: Any) -> int:
-    """The value that a size had when the graph was captured; raises UnknownSize if data decide it."""
+    """The value of a size when the graph was captured; raises UnknownSize if it depends on data."""
     if not isinstance(size, torch.SymInt):
         return int(size)
     if not size.node.has_hint():

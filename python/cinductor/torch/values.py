@@ -13,7 +13,7 @@ class Unmapped(Exception):
 
 
 class Refused(Exception):
-    """The graph has something that no program can have; eager runs it."""
+    """The graph contains something that no program supports; eager runs it."""
 
 
 @dataclass(frozen=True)

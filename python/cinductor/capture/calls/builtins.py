@@ -51,8 +51,8 @@ from ..objects import (
     is_standard,
     is_tuple,
 )
-from . import iterables as iterables  # fills its part of the table
-from . import numbers as numbers  # and this its own
+from . import iterables as iterables  # registers its part of the table
+from . import numbers as numbers  # registers its part
 from .calls import (
     dispatch,
     enter_families,
@@ -68,7 +68,7 @@ if TYPE_CHECKING:
     from ..kinds import Hooks
 
 
-# What only looks at the values it is given: each is a row, by its name.
+# Functions that only read the values they are given; each is a row, by name.
 LOOKS = "abs bin callable chr divmod hash hex issubclass isinstance oct ord format repr ascii".split()
 OPERATORS = """lt le eq ne ge gt not_ truth is_none is_not_none abs add and_ floordiv index
     inv invert lshift mod mul matmul neg or_ pos pow rshift sub truediv xor concat contains countOf
@@ -156,7 +156,7 @@ def _len(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
 def _type(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     scope.stage.regions.note_class(args)
     if len(args) == 1 and not kwargs:
-        if type(args[0]) in (*STAND_INS, map):  # a door of ours may be what it calls
+        if type(args[0]) in (*STAND_INS, map):  # its function may be one of cinductor's hooks
             return type(scope.stage.materialise(args[0]))
         return args[0].__class__ if type(args[0]) is Traced else type(args[0])
     return call_unknown(scope, f, args, kwargs)
@@ -188,11 +188,11 @@ def _hasattr(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
 
 
 def guard_absent(scope: Hooks, value: Any) -> None:
-    """Guards that an object still has the attributes it has, and so not the one asked for."""
+    """Guard that an object still has only the attributes it has now, and so not the requested one."""
     stage = scope.stage
     source = stage.sources.source_of(value)
     if source is None or type(value) is Traced or is_a(value, type | types.ModuleType | super):
-        return  # or the read has guarded it
+        return  # or the read has added a guard
     own = attributes_of(value)
     if source >= 0 and type(own) is dict:
         stage.sources.check_once(stage.sources.source("attr", source, "__dict__"), "keys", dict, tuple(own))
@@ -226,7 +226,7 @@ def _make(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
 
 @understands(np.ndarray)
 def _ndarray(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
-    if not args or len(args) > 2 or kwargs.keys() - {"dtype"}:  # of memory that lies somewhere
+    if not args or len(args) > 2 or kwargs.keys() - {"dtype"}:  # of an array with an address
         return call_unknown(scope, f, args, kwargs)
     return call_surface(scope, np.empty, args, kwargs)
 
@@ -240,7 +240,7 @@ def _errstate(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     return made
 
 
-if hasattr(np, "_no_nep50_warning"):  # of NumPy 2.0 and 2.1, around isclose; promotion gives none
+if hasattr(np, "_no_nep50_warning"):  # NumPy 2.0 and 2.1 use it in isclose; promotion gives no warnings
 
     @understands(np._no_nep50_warning)
     def _no_warning(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
@@ -251,7 +251,7 @@ if hasattr(np, "_no_nep50_warning"):  # of NumPy 2.0 and 2.1, around isclose; pr
 def _seterr(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     reason = "sets how NumPy treats floating-point errors"
     if not all(type(v) is str and v in ("ignore", "warn") for v in (*args, *kwargs.values())):
-        return scope.leave_to_numpy(f, args, kwargs, reason)  # they are raised where they happen
+        return scope.leave_to_numpy(f, args, kwargs, reason)  # the warnings are raised at their own place
     return call_unknown(scope, f, args, kwargs, reason)
 
 
@@ -265,13 +265,13 @@ def _filters(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
 @understands(traceback.extract_stack, traceback.format_stack, traceback.print_stack)
 def _frames(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     reason = f"looks at frames ({name_of(f)})"
-    scope.stage.effects.abandon(reason)  # which shall be the user's own
+    scope.stage.effects.abandon(reason)  # it belongs to the user
     return call_unknown(scope, f, args, kwargs, reason)
 
 
 @understands(warnings.warn)
 def _warn(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
-    """Counts the levels of the stack in the user's frames."""
+    """Count the stack levels in the user's frames."""
     stage = scope.stage
     active = stage.state.active
     if active and active[-1].levels and stage.tracer.may_check():
@@ -325,7 +325,7 @@ def _look(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
 
 
 def is_standard_class(value: Any) -> bool:
-    """A class, or several, which answer whether something is of them without code of the user's."""
+    """True for classes whose isinstance test runs no code of the user."""
     if type(value) is tuple or is_a(value, types.UnionType):
         return all(map(is_standard_class, value if type(value) is tuple else value.__args__))
     meta = type(value)
@@ -367,7 +367,7 @@ def _is_compiling(scope: Hooks, f: Any, args: Any, kwargs: Any) -> bool:
 
 
 def install_surface() -> None:
-    """Enters what the surface has, and the families."""
+    """Register the functions of the surface, and the families."""
     surface.load()
     for key, row in surface.functions_by_id.items():
         enter_row(key, row.function, call_surface)
@@ -379,16 +379,16 @@ def install_surface() -> None:
 install_surface()
 
 
-# --- `value in members` where something of it is traced ---
+# --- `value in members` with traced values ---
 
 
 MOST_MEMBERS = 64
-EXACT = 1 << 53  # ints up to here are floats, too
+EXACT = 1 << 53  # all smaller ints are exact floats
 UNEQUAL = frozenset({str, bytes, type(None), type(Ellipsis)})  # types that equal no number
 
 
 def contains(scope: Hooks, value: Any, members: Any) -> Any:
-    """value in members: a bool, traced where only the running program knows it."""
+    """value in members: a bool, traced if it is only known at run time."""
     cls = type(members)
     value = scope.use(value)
     if cls is Traced and members.ndim and is_number(value):
@@ -411,7 +411,7 @@ def contains(scope: Hooks, value: Any, members: Any) -> Any:
 
 
 def is_in(scope: Hooks, value: Any, members: Any) -> bool:
-    """As Python finds it; code of the user's that takes part is given real values."""
+    """The test as Python makes it; code of the user that takes part gets real values."""
     members = scope.members(members)
     if hooked_in((value, members)) is not None:
         value, members = scope.stage.materialise(value), scope.stage.materialise(members)
@@ -419,13 +419,13 @@ def is_in(scope: Hooks, value: Any, members: Any) -> bool:
 
 
 def is_number(value: Any) -> bool:
-    """A number of Python's or NumPy's, traced or not."""
+    """True for a number of Python or NumPy, traced or not."""
     kind = kind_of(value)
     return kind is not None and kind[0] != "array"
 
 
 def among(scope: Hooks, value: Any, items: Any) -> Any:
-    """value in items, one after the other; None where Python has to compare them."""
+    """Compare a value with the items in sequence; None if Python has to compare them."""
     if len(items) > MOST_MEMBERS:
         return None
     stage = scope.stage
@@ -459,21 +459,21 @@ def among(scope: Hooks, value: Any, items: Any) -> Any:
 
 
 def either(stage: Any, a: Any, b: Any) -> Any:
-    """a or b of truths."""
+    """a or b, for truth values."""
     if type(a) is not Traced or type(b) is not Traced:
         return a if a is True or b is False else b
     return stage.tracer.apply("logical_or", a, b)
 
 
 def may_be_nan(value: Any) -> bool:
-    """Whether a number can be NaN."""
+    """True if a number can be NaN."""
     if type(value) is Traced:
         return value.dtype.kind in "fc"
     return bool(value != value)  # noqa: PLR0124
 
 
 def hashes_alike(value: Any, item: Any) -> bool:
-    """Whether a set finds the item exactly where it equals the value."""
+    """True if a set finds the item exactly if it equals the value."""
     kind, dtype = kind_of(value)  # type: ignore[misc]
     if type(item) in UNEQUAL:
         return True
@@ -505,12 +505,12 @@ def in_range(scope: Hooks, value: Any, members: range) -> Any:
 
 
 def in_array(scope: Hooks, value: Any, members: Any) -> Any:
-    """value in an array: whether any element equals it, as NumPy has it."""
+    """value in an array: whether any element equals it, as in NumPy."""
     found = (members == value).any()
     return scope.stage.tracer.as_python(found) if type(found) is Traced else bool(found)
 
 
-# --- what patterns ask ---
+# --- tests of patterns ---
 
 
 IS_SEQUENCE, IS_MAPPING, IS_ITSELF = 1 << 5, 1 << 6, 1 << 22  # bits of CPython's tp_flags
@@ -519,8 +519,8 @@ IS_SEQUENCE, IS_MAPPING, IS_ITSELF = 1 << 5, 1 << 6, 1 << 22  # bits of CPython'
 def sequence(
     scope: Hooks, value: Any, before: int, behind: int, has_star: bool | None
 ) -> tuple[Any, ...] | None:
-    """The first and the last items; between them a list of the others, if has_star. None: there
-    are no others.
+    """The first and the last items; between them a list of the others, if has_star. None: no match, because there are
+    too few or too many items.
     """
     if type(value) is Traced or not type(value).__flags__ & IS_SEQUENCE:
         return None
@@ -541,7 +541,7 @@ def sequence(
 def mapping(
     scope: Hooks, value: Any, keys: tuple[Any, ...], has_rest: bool
 ) -> tuple[Any, ...] | None:
-    """The values of keys; behind them, if has_rest, a dict of the others."""
+    """The values of the keys, then a dict of the others if has_rest."""
     if type(value) is Traced or not type(value).__flags__ & IS_MAPPING:
         return None
     if len(set(keys)) < len(keys):
@@ -562,7 +562,7 @@ def mapping(
 def instance(
     scope: Hooks, value: Any, cls: Any, count: int, names: tuple[str, ...]
 ) -> tuple[Any, ...] | None:
-    """The attributes that the class counts, and those of names."""
+    """The positional attributes of the class, then those with names."""
     if not is_a(cls, type):
         raise TypeError("called match pattern must be a class")
     if not scope.call(isinstance, value, cls):

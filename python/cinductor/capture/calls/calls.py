@@ -60,15 +60,15 @@ if TYPE_CHECKING:
     from ..kinds import Hooks
 
 Handler = Callable[["Hooks", Any, tuple[Any, ...], dict[str, Any]], Any]
-TABLE: dict[int, tuple[Any, Handler]] = {}  # id of what is called -> it, its handler
+TABLE: dict[int, tuple[Any, Handler]] = {}  # id of the callee -> the callee, its handler
 FAMILIES: list[tuple[Any, Handler]] = []
-# Rows of modules that NumPy itself imports when they are first asked for: no function of theirs is
-# called before. Module -> names and handlers.
+# Rows for modules that NumPy imports on demand, before which their functions cannot be called. Module -> names and
+# handlers.
 LATE: dict[str, list[tuple[str, Handler]]] = {}
 
 
 def understands(*functions: Any) -> Callable[[Handler], Handler]:
-    """Enters a handler for these functions into the table."""
+    """Register a handler for these functions."""
 
     def enter(handler: Handler) -> Handler:
         for f in functions:
@@ -79,7 +79,7 @@ def understands(*functions: Any) -> Callable[[Handler], Handler]:
 
 
 def understands_family(*functions: Any) -> Callable[[Handler], Handler]:
-    """Enters a handler for those of these functions that have no row of their own."""
+    """Register a handler for those of these functions that have no row of their own."""
 
     def enter(handler: Handler) -> Handler:
         FAMILIES.extend((f, handler) for f in functions)
@@ -89,7 +89,7 @@ def understands_family(*functions: Any) -> Callable[[Handler], Handler]:
 
 
 def understands_late(module: str, *names: str) -> Callable[[Handler], Handler]:
-    """Enters a handler for functions of a module that may not be imported yet."""
+    """Register a handler for functions of a module that may not be imported yet."""
 
     def enter(handler: Handler) -> Handler:
         LATE.setdefault(module, []).extend((name, handler) for name in names)
@@ -99,7 +99,7 @@ def understands_late(module: str, *names: str) -> Callable[[Handler], Handler]:
 
 
 def enter_late() -> None:
-    """The rows of modules that have been imported since."""
+    """Register the rows of modules that have been imported since."""
     for module in [m for m in LATE if m in sys.modules]:
         for name, handler in LATE.pop(module, ()):
             f = getattr(sys.modules[module], name)
@@ -107,14 +107,14 @@ def enter_late() -> None:
 
 
 def enter_row(key: int, f: Any, handler: Handler) -> None:
-    """A function has one row, in whatever order they are entered."""
+    """A function has one row, whatever the order of registration."""
     if key in TABLE:
         raise AssertionError(f"two rows for {f!r}: {TABLE[key][1].__name__}, {handler.__name__}")
     TABLE[key] = (f, handler)
 
 
 def enter_families() -> None:
-    """When all functions have their rows that have one of their own."""
+    """Called after all functions with their own rows are registered."""
     own = frozenset(TABLE)
     for f, handler in FAMILIES:
         if id(f) not in own:
@@ -164,7 +164,7 @@ def dispatch(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 
 
 def called_by(scope: Hooks, f: Any) -> Callable[..., Any]:
-    """f as a function that Python itself may call, its calls still seen."""
+    """A function that Python itself may call with f's effect, so that its calls are captured."""
     return Called(scope, f)
 
 
@@ -225,7 +225,7 @@ def call_builtin(
             args = (list(scope.iter(args[0])),)
         return call_pure(scope, f, args, kwargs)
     if f.__name__ == "__new__" and owner in PURE_TYPES and args[:1] != (owner,):
-        return call_unknown(scope, f, args, kwargs)  # an object of a class of the user's
+        return call_unknown(scope, f, args, kwargs)  # an object of a user's class
     if is_a(owner, type) and (owner in PURE_TYPES or is_numpys(owner.__module__)):
         args = tuple(list(scope.iter(a)) if hasattr(type(a), "__next__") else a for a in args)
         return call_pure(scope, f, args, kwargs)
@@ -238,7 +238,7 @@ def call_builtin(
     return call_unknown(scope, f, args, kwargs)
 
 
-# Methods of values that look at more, or change something.
+# Methods that read more than the value itself, or change something.
 NOT_PURE = frozenset(
     """__setattr__ __delattr__ __setstate__ __reduce__ __reduce_ex__ __init__ __init_subclass__
     __subclasshook__ __next__ reset setflags setfield tofile dump dumps data __array_wrap__
@@ -252,14 +252,13 @@ PROTOCOLS: dict[str, Callable[..., Any]] = {
 
 
 def make_object(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """object.__new__(cls): only the program sees such an object die, unless its class has
-    `__del__`."""
+    """object.__new__(cls): its deallocation can only be observed if its class has `__del__`."""
     if args and is_a(args[0], type) and find_in_class(args[0], "__del__") is not MISSING:
         return call_unknown(scope, f, args, kwargs)
     return f(*args, **kwargs)
 
 
-# Methods of containers that neither compare nor hash anything.
+# Methods of containers that neither compare nor hash items.
 STORING = frozenset(
     """append extend insert pop clear copy reverse popitem keys values items
     appendleft extendleft popleft rotate""".split()
@@ -288,7 +287,7 @@ def call_container(
             return f(*(scope.use(a) for a in args))
         inside = stage.lift_items(owner)
         if name not in STORING and kind is dict:
-            scope.use([*inside])  # keys are hashed and compared, values are not looked into
+            scope.use([*inside])  # keys are hashed and compared, values are not read
         elif name not in STORING:
             inside = scope.use(inside)
         return getattr(inside, name)(*(scope.use(a) for a in args), **kwargs)
@@ -303,7 +302,7 @@ def call_container(
 def call_new_container(
     scope: Hooks, f: Any, owner: Any, kind: type, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
-    """Like the function above, for a container made in the call."""
+    """Like call_container, for a container made in the call."""
     stage, name = scope.stage, f.__name__
     if name in ("__setitem__", "__delitem__", "__iadd__", "__imul__", "__ior__"):
         if kind is list or kind is dict:
@@ -333,14 +332,14 @@ def call_new_container(
 
 
 def is_looked_at(name: str, number: int) -> bool:
-    """True if a container looks into that argument of a method, and does not only store it."""
+    """True if the method reads this argument, rather than only storing it."""
     if name in ("append", "appendleft", "extend", "extendleft"):
         return False
     return not (name in ("insert", "setdefault") and number == 1)
 
 
 def call_operator(scope: Hooks, owner: Any, name: str, args: tuple[Any, ...]) -> Any:
-    """An operator of a list or dict, called by its name."""
+    """An operator of a list or dict, called by name."""
     if name == "__setitem__" and len(args) == 2:
         return scope._set_item(args[0], args[1], owner)
     if name == "__delitem__" and len(args) == 1:
@@ -412,8 +411,9 @@ FACTORIES = (list, dict, set, tuple, dataclasses.MISSING)
 
 
 def only_fills(cls: type, init: types.FunctionType) -> bool:
-    """True if an __init__ is a dataclass's own and sets attributes without code of the user's: no
-    factory, no __setattr__ and no descriptor of theirs is in it."""
+    """True if an __init__ is a dataclass's own and only sets attributes, without code of the user: no factory,
+    __setattr__ or descriptor.
+    """
     fields = cls.__dict__.get("__dataclass_fields__")
     if fields is None or not SET_BY_DATACLASS.union(fields).issuperset(init.__code__.co_names):
         return False
@@ -430,7 +430,7 @@ SLOT = types.MemberDescriptorType
 
 
 def make_dataclass(scope: Hooks, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A dataclass: its __init__ only fills attributes; its __post_init__ is followed."""
+    """Make a dataclass: its __init__ only fills attributes; its __post_init__ is inlined."""
     after = scope.stage.sources.class_attr(cls, "__post_init__")
     if after is MISSING:
         return cls(*args, **kwargs)

@@ -26,11 +26,11 @@ from .functions import call_unknown
 if TYPE_CHECKING:
     from ..kinds import Hooks
 
-FEW = 8  # elements that are compared one after the other
+FEW = 8  # elements that are compared one by one
 
 
 def line_of(scope: Hooks, args: Any, kwargs: Any, kinds: str = "biuf") -> Any:
-    """The array with one axis of numbers that is all a builtin is given; None: something else."""
+    """The array of rank 1 of numbers if that is the only argument of a builtin; None otherwise."""
     value = scope.stage.lift_array(args[0]) if len(args) == 1 and not kwargs else None
     is_line = type(value) is Traced and value.kind == "array" and value.ndim == 1
     return value if is_line and value.dtype.kind in kinds else None
@@ -44,7 +44,7 @@ def is_many(value: Any) -> bool:
 
 
 def is_open(value: Any) -> bool:
-    """True if data decide a value, or an item of a tuple."""
+    """True if a value, or an item of a tuple, depends on data."""
     if type(value) is Traced:
         return not value.is_expression
     if type(value) in FREE_TYPES or not is_record(type(value)):
@@ -53,7 +53,7 @@ def is_open(value: Any) -> bool:
 
 
 def made_real(scope: Hooks, f: Any, values: list[Any]) -> list[Any]:
-    """Values that Python is going to compare or hash: where data decide, one break makes all of them real."""
+    """Values that Python will compare or hash: if any depends on data, one break makes all of them real."""
     if any(map(is_open, values)):
         scope.stage.tracer.note_break(f"a concrete value is needed by {f.__name__}()")
         return [scope.stage.materialise(v) for v in values]
@@ -77,7 +77,7 @@ def _sequence(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     if f in (list, tuple):
         return f(scope.iter(value))
     given = scope.use(value)
-    if type(given) in (set, frozenset, dict):  # their order goes on
+    if type(given) in (set, frozenset, dict):  # their order is kept
         return f(given)
     return f(made_real(scope, f, [*map(scope.key, scope.iter(given))]))
 
@@ -100,7 +100,7 @@ def _dict(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     return dict(*args, **kwargs)
 
 
-# --- by order ---
+# --- order ---
 
 
 @understands(sorted)
@@ -108,7 +108,7 @@ def _sorted(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     if len(args) != 1 or kwargs.keys() - {"key", "reverse"}:
         return f(*args, **kwargs)  # raises
     others = {name: scope.stage.materialise(v) for name, v in kwargs.items() if name != "key"}
-    f((), **others)  # raises where it is no way to sort
+    f((), **others)  # raises if these keywords are not valid
     value, key = scope.stage.lift_array(args[0]), kwargs.get("key")
     if key is None and (line := line_of(scope, (value,), {}, "biu")) is not None:
         items = list(scope.iter(dispatch(scope, np.sort, (line,), {})))
@@ -161,7 +161,7 @@ def _extreme(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
 
 
 def best_by_key(scope: Hooks, f: Any, value: Any, key: Any, others: dict[str, Any]) -> Any:
-    """min or max of what the key says: keys that are known are compared at once, as Python does."""
+    """min or max by the key function's results; known keys are compared at once, as in Python."""
     if (known := keys_of(scope, key, value)) is not None:
         if type(known) is list:
             place = f(range(len(known)), key=made_real(scope, f, scope.use(known)).__getitem__)
@@ -182,8 +182,8 @@ def best_by_key(scope: Hooks, f: Any, value: Any, key: Any, others: dict[str, An
 
 
 def place_of_extreme(scope: Hooks, f: Any, array: Any) -> Any:
-    """Where the first of those elements is that are least, or largest, as Python compares them. A NaN is
-    neither, unless it is the first element.
+    """The position of the first smallest or largest element, compared as in Python. A NaN only counts if it is the
+    first element.
     """
     find = np.argmax if f is max else np.argmin
     if array.dtype.kind != "f":
@@ -195,7 +195,7 @@ def place_of_extreme(scope: Hooks, f: Any, array: Any) -> Any:
 
 
 def of_numbers(scope: Hooks, f: Any, grown: Any) -> Any:
-    """f of a list of numbers that a captured loop has appended; None for other functions and other lists."""
+    """f of a list of numbers that a captured loop has appended; None for other functions and lists."""
     kind = grown.columns[0].kind
     if f not in (min, max, composites.array_or_list) or kind[0] == "array" or kind[1].kind not in "bif":
         return None
@@ -207,7 +207,7 @@ def of_numbers(scope: Hooks, f: Any, grown: Any) -> Any:
 
 
 def chosen(scope: Hooks, f: Any, values: Iterable[Any]) -> Any:
-    """The first of the largest or smallest, as Python compares them: each when it is taken."""
+    """The first of the largest or smallest items, compared as in Python: each when it is taken."""
     items = iter(values)
     best = next(items, MISSING)
     if best is MISSING:
@@ -226,7 +226,7 @@ def chosen(scope: Hooks, f: Any, values: Iterable[Any]) -> Any:
     return best
 
 
-# --- by truth, and by any function ---
+# --- truth, and arbitrary functions ---
 
 
 @understands(any, all)

@@ -36,12 +36,12 @@ if TYPE_CHECKING:
 
 
 DEBUGGERS = frozenset({"pdb", "ipdb", "pudb"})
-LIFETIMES = frozenset({"weakref", "_weakref", "_weakrefset", "gc"})  # who see objects die
+LIFETIMES = frozenset({"weakref", "_weakref", "_weakrefset", "gc"})  # modules that observe when objects die
 BOUND_KINDS = frozenset({types.MethodWrapperType, Method})
 
 
 def name_of(f: Any) -> str:
-    """How a report calls what is called."""
+    """The name of a callee in reports."""
     name = getattr(f, "__qualname__", None) or getattr(f, "__name__", None) or type(f).__name__
     module = getattr(f, "__module__", None)
     owner = getattr(f, "__self__", None)
@@ -58,8 +58,8 @@ def call_unknown(
     reason: str = "",
     is_pure: bool = False,
 ) -> Any:
-    """A break: pending work is run, the call gets real values, its result is of unknown origin.
-    is_pure: it does nothing but compute it.
+    """A break: runs the pending graph, calls with real values, and gets a result of unknown origin. is_pure: the
+    callee only computes.
     """
     stage = scope.stage
     opaque = call_of(f, args, kwargs)
@@ -67,7 +67,7 @@ def call_unknown(
         return made
     module = getattr(f, "__module__", None)
     if is_a(module, str) and module.partition(".")[0] in DEBUGGERS:
-        stage.effects.abandon(f"calls {name_of(f)}")  # which is to stop in the user's own frame
+        stage.effects.abandon(f"calls {name_of(f)}")  # it must stop in the user's own frame
     if sees_deaths(f, module):
         why = f"calls {name_of(f)}, which sees objects die"
         stage.effects.abandon(why)
@@ -91,7 +91,7 @@ def call_unknown(
 
 
 def sees_deaths(f: Any, module: Any) -> bool:
-    """True if it matters when an object dies: what is captured may hold it for longer."""
+    """True if the time when an object dies matters, because captured objects may live longer."""
     if is_a(f, type) and find_in_class(f, "__del__") is not MISSING:
         return True
     return f is sys.getrefcount or (is_a(module, str) and module in LIFETIMES)
@@ -100,15 +100,15 @@ def sees_deaths(f: Any, module: Any) -> bool:
 def call_with_foreign(
     scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], foreign: str
 ) -> Any:
-    """A call of NumPy's that is given an object which only it knows how to read."""
+    """A call of NumPy with an object whose contents only NumPy can read."""
     return call_unknown(scope, f, args, kwargs, f"calls {name_of(f)} with {foreign}")
 
 
 def call_pure(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A function of the values it is given, which Python itself reads."""
+    """A function of its arguments only, which Python itself reads."""
     args = tuple(map(scope.use, args))
     kwargs = {k: scope.use(v) for k, v in kwargs.items()}
-    if np.ndarray in map(type, args):  # ours are traced
+    if np.ndarray in map(type, args):  # cinductor's own are traced
         return call_unknown(scope, f, args, kwargs)
     return scope.stage.lift_array(f(*args, **kwargs))
 
@@ -122,16 +122,16 @@ PURE = (
 )
 WRITING = frozenset({"out", "output"})
 CONSTANTS = (bool, int, float, complex, str, type(None))
-MOST = 1024  # calls that are remembered
+MOST = 1024  # calls whose results are recorded
 
-Kind = tuple[type, np.dtype, tuple[int, ...], tuple[int, ...]]  # class, dtype, shape, memory order
+Kind = tuple[type, np.dtype, tuple[int, ...], tuple[int, ...]]  # class, dtype, shape, stride order
 _results: dict[Any, tuple[type | None, list[Kind]] | None] = {}
 
 
 class Operands:
-    """The arguments of a library call: what of them the graph has, by number, and constants."""
+    """The arguments of a library call: operands of the graph by number, and constants."""
 
-    takes_tuples = False  # of operands
+    takes_tuples = False  # as operands
 
     def __init__(self, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
         self.operands: list[Traced] = []
@@ -140,7 +140,7 @@ class Operands:
         self.kinds = [x.kind for x in self.operands]
 
     def part(self, value: Any) -> Any:
-        """The number of an operand, or in a tuple the class of a constant and what it is."""
+        """The number of an operand; for a constant a tuple of its class and value."""
         if type(value) is Traced:
             refuse(not has_dtype(value.dtype), f"dtype {value.dtype}")
             self.operands.append(value)
@@ -152,25 +152,25 @@ class Operands:
         return type(value), value, str(value)
 
     def real(self, part: Any, arrays: Sequence[Any]) -> Any:
-        """An argument of a call with these operands."""
+        """The real argument for these operands."""
         if type(part) is int:
             kind, array = self.kinds[part], arrays[part]
             return array if kind == "array" else array.item() if kind == "python" else array[()]
         return tuple(self.real(p, arrays) for p in part[1]) if part[0] is tuple else part[1]
 
     def given(self, arrays: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """All arguments of such a call."""
+        """All real arguments of the call."""
         named = {k: self.real(p, arrays) for k, p in self.named.items()}
         return tuple(self.real(p, arrays) for p in self.plan), named
 
     def freeze(self) -> list[Traced]:
-        """The operands, which are forgotten: what is left may outlive the capture."""
+        """Drop the operands: the remaining description may outlive the capture."""
         operands, self.operands = self.operands, []
         return operands
 
 
 class OpaqueCall(Operands):
-    """A call with unknown result type; TypeError if it cannot be looked up."""
+    """A call whose result type is unknown; TypeError if it cannot be a key."""
 
     takes_tuples = True
 
@@ -183,13 +183,13 @@ class OpaqueCall(Operands):
         hash(self.key)
 
     def run(self, arrays: Any) -> Any:
-        """The call with these operands."""
+        """Make the call with these operands."""
         args, kwargs = self.given(arrays)
         return self.f(*args, **kwargs)
 
 
 def call_of(f: Any, args: Any, kwargs: dict[str, Any]) -> OpaqueCall | None:
-    """The call, if it is of a function that only computes, of arrays, numbers and constants."""
+    """The call, if the function only computes and its arguments are arrays, numbers and constants."""
     module = getattr(f, "__module__", None)
     if not is_a(module, str) or not module.startswith(PURE) or WRITING & kwargs.keys():
         return None
@@ -206,7 +206,7 @@ def call_of(f: Any, args: Any, kwargs: dict[str, Any]) -> OpaqueCall | None:
 
 
 def kind_of(value: Any) -> Kind | None:
-    """The recorded type of a result; None if such a result cannot be made in the graph."""
+    """The recorded type of a result; None if the graph cannot have such a result."""
     cls = type(value)
     if cls is np.ndarray and has_dtype(value.dtype) and value.size:
         order = sorted(range(value.ndim), key=lambda k: -value.strides[k])
@@ -224,19 +224,19 @@ def kinds_of(result: Any) -> tuple[type | None, list[Kind]] | None:
     is_tuple = type(result) is tuple
     kinds = [kind_of(r) for r in (result if is_tuple else (result,))]
     if not kinds or None in kinds or len({kind[1] for kind in kinds if kind}) != 1:
-        return None  # they come in one array, of their dtype
+        return None  # they are returned in one array, with this dtype
     return (tuple if is_tuple else None), kinds  # type: ignore[return-value]
 
 
 def parts_of(whole: Any, counts: Iterable[Any], at: int = 0) -> Iterator[Any]:
-    """Of an array that has several, one after the other from some place on, each."""
+    """For an array that contains several results in sequence: each of them."""
     for count in counts:
         yield whole[at : at + count]
         at = at + count
 
 
 def learn(scope: Hooks, call: OpaqueCall, given: tuple[Any, ...], result: Any) -> None:
-    """Remembers what a call has returned: the next capture is another one."""
+    """Record the types of a call's results, for the next capture."""
     kinds = kinds_of(result)
     arrays = [a for a in given if type(a) is np.ndarray]
     results = result if type(result) is tuple else (result,)
@@ -262,7 +262,7 @@ def make(scope: Hooks, call: OpaqueCall) -> Any:
         *given, out = arrays
         try:
             result = call.run(given)
-        except Exception as error:  # the function itself is to raise it
+        except Exception as error:  # the original function raises it
             if is_interrupt(error):
                 raise
             out[0] = 0
@@ -288,14 +288,14 @@ def make(scope: Hooks, call: OpaqueCall) -> Any:
     return tuple(results) if container else results[0]
 
 
-# --- Python functions that are followed ---
+# --- Python functions that are inlined ---
 
 
 FOLLOWED_STANDARD = frozenset(
     ("dataclasses", name) for name in ("replace", "_replace", "fields", "_is_dataclass_instance")
 )
-FOLLOWED: set[Any] = set()  # functions of NumPy's that are captured from their source
-# Libraries whose functions mostly end in C: one break each, not one for each step on the way there.
+FOLLOWED: set[Any] = set()  # functions of NumPy that are captured from their source
+# Libraries whose functions mostly end in C: one break for each, not one for each step before.
 CALLED_WHOLE = frozenset({"scipy", "pandas", "sklearn", "matplotlib", "networkx", "sympy"})
 MAX_DEPTH = 60
 STDLIB = os.path.dirname(os.__file__) + os.sep
@@ -304,17 +304,17 @@ STDLIB = os.path.dirname(os.__file__) + os.sep
 def call_function(
     scope: Hooks, f: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
-    """Follows a function into its rewritten code."""
+    """Inline a function from its rewritten code."""
     stage = scope.stage
     bound = stage.functions.get(id(f))
     if (own := scope_in(f)) is not None:
-        if own.stage is not stage:  # another stage's code: the variables that it reads and sets would not be recorded
+        if own.stage is not stage:  # code of another stage, in which the variables that it reads and sets would not be recorded
             return call_unknown(
                 scope, f, args, kwargs, f"calls {name_of(f)}, which an earlier call has made"
             )
         bound = (f, f)
     elif id(f.__code__) in stage.codes and stage.sources.source_of(f) is None:
-        bound = (f, f)  # made in this call, and asks the stage for nothing
+        bound = (f, f)  # made in this call; its scope makes no calls of the stage
     elif bound is None:
         why = why_not_followed(f, scope)
         if why is None and stage.depth >= MAX_DEPTH:
@@ -330,14 +330,16 @@ def call_function(
         stage.functions[id(f)] = bound
     stage.depth += 1
     stage.followed += not scope.is_library
+    held = len(stage.state.held)
     try:
         return bound[1](*args, **kwargs)
     finally:
         stage.depth -= 1
+        del stage.state.held[held:]  # after an exception
 
 
 def scope_in(f: types.FunctionType) -> Any:
-    """The scope of a function of rewritten code, which only a comprehension in it may know; or None."""
+    """The scope of a function of rewritten code, which may only be stored in a comprehension's function; or None."""
     cells = dict(zip(f.__code__.co_freevars, f.__closure__ or (), strict=True))
     if STAGE in cells:
         return cells[STAGE].cell_contents
@@ -348,7 +350,7 @@ def scope_in(f: types.FunctionType) -> Any:
 
 
 def why_not_followed(f: types.FunctionType, scope: Hooks) -> str | None:
-    """Why a Python function is not followed, or None."""
+    """The reason why a Python function is not inlined, or None."""
     module, file = f.__module__ or "", f.__code__.co_filename
     if getattr(f, "__cinductor_disabled__", False):
         return "is disabled: " + f.__cinductor_disabled__
@@ -380,7 +382,9 @@ def bind(stage: Stage, f: types.FunctionType) -> types.FunctionType:
 
 
 def guard_body(stage: Stage, f: types.FunctionType) -> dict[str, Any]:
-    """Guards code and defaults of a function; its defaults as the call gets them, where those are not the function's."""
+    """Guard code and defaults of a function. Returns the defaults as the call gets them, if they differ from the
+    function's.
+    """
     sources = stage.sources
     source, entered = sources.source_of(f), {}
     if source not in sources.renewed and not is_numpys(f.__module__):
@@ -396,9 +400,7 @@ def guard_body(stage: Stage, f: types.FunctionType) -> dict[str, Any]:
 
 
 def enter_items(stage: Stage, values: Any, source: int) -> Any:
-    """Defaults, entered: numbers among them are constants of the function, unless the next call may
-    have one of its own.
-    """
+    """Lift defaults: numbers among them are constants of the function, unless the next call may have other ones."""
     is_renewed = stage.sources.rows[source][1] in stage.sources.renewed
     is_fixed = is_a(values, tuple) and not is_renewed
     if is_fixed:
@@ -418,15 +420,14 @@ def enter_items(stage: Stage, values: Any, source: int) -> Any:
     return tuple(enter(i, v) for i, v in enumerate(values))
 
 
-# --- functions in whose place others are called ---
+# --- functions that are replaced by others ---
 
 
-ROWS: dict[int, tuple[Any, Callable[..., Any], Any]] = {}  # id of a function -> it, the other one, its registration
+ROWS: dict[int, tuple[Any, Callable[..., Any], Any]] = {}  # id of a function -> the function, its replacement, its registration
 
 
 def instead_of(scope: Hooks, f: Any) -> Callable[..., Any] | None:
-    """The replacement that is called in place of f, or None. Inside of the replacement f is itself.
-    """
+    """The replacement that is called in place of f, or None. Inside of the replacement f is the original."""
     row = ROWS.get(id(f))
     if row is None or not row[2].is_on or id(f) in scope.stage.lowering:
         return None
@@ -434,7 +435,7 @@ def instead_of(scope: Hooks, f: Any) -> Callable[..., Any] | None:
 
 
 def call_lowered(scope: Hooks, f: Any, other: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The call of the other one."""
+    """Call the replacement."""
     inside = scope.stage.lowering
     inside.add(id(f))
     try:
@@ -447,8 +448,7 @@ def call_lowered(scope: Hooks, f: Any, other: Any, args: tuple[Any, ...], kwargs
 
 
 def call_owned(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The call as a node. If that is not possible the call is made as it is, so that it raises its
-    own exception."""
+    """The call as a node. If that is impossible the call is made directly, so that it raises its own exception."""
     stage = scope.stage
     lifted = tuple(stage.lift_nested(a) for a in args)
     named = {k: stage.lift_nested(v) for k, v in kwargs.items()}
@@ -534,7 +534,7 @@ class OperationCall(Operands):
         self.op = op
 
     def __call__(self, *arrays: Any) -> None:
-        """The last one is the result."""
+        """Returns the last result."""
         *operands, out = arrays
         args, kwargs = self.given(operands)
         shapes, dtypes = self.op.results_of(args, kwargs)

@@ -38,15 +38,15 @@ RegionBreak = _core.RegionBreak
 
 
 def numbered_of(scope: Hooks, value: Any) -> Items | None:
-    """What is gone over, by number: as loops do, and lists, tuples and views of dicts, whose items are
-    read when they are taken. None where Python has to.
+    """The items of an iterable by index, as for loops: also lists, tuples and dict views, whose items are read when
+    they are taken. None if Python has to iterate.
     """
     stage = scope.stage
     if not stage.captures:
         return None
     items = stage.numbered(value)
     if items is not None:
-        if items is value:  # an iterator moves along
+        if items is value:  # it advances with the iterator
             stage.state.before_change(items)
         return items
     cls, source = type(value), stage.sources.source_of(value)
@@ -61,14 +61,14 @@ def numbered_of(scope: Hooks, value: Any) -> Items | None:
 
 
 def length_of(stage: Any, value: Any) -> int:
-    """That of a list that is gone over."""
+    """The length of a list that is iterated."""
     if id(value) in stage.state.lists:
         raise RegionBreak("a list grows that an iterator goes over", "", 0)
     return len(value)
 
 
 def items_of_view(scope: Hooks, view: Any) -> Items:
-    """What a view of a dict gives, which stays as long."""
+    """The items of a dict view, which keeps its length."""
     length = len(view)
 
     def item(number: Any) -> Any:
@@ -80,12 +80,12 @@ def items_of_view(scope: Hooks, view: Any) -> Items:
 
 
 def is_held(value: Any) -> bool:
-    """Whether somebody may step what is gone over."""
+    """True if other code may advance the iterator."""
     return hasattr(type(value), "__next__")
 
 
 def all_numbered(scope: Hooks, values: tuple[Any, ...]) -> list[Items] | None:
-    """All of several by number; one that is given twice is stepped by both."""
+    """The items of several iterables; one that is given twice is advanced by both."""
     ours = [v for v in values if type(v) is Items]
     if len({*map(id, ours)}) != len(ours):
         return None
@@ -98,8 +98,8 @@ def all_numbered(scope: Hooks, values: tuple[Any, ...]) -> list[Items] | None:
 
 
 def least_of(scope: Hooks, values: tuple[Any, ...]) -> Any:
-    """The least of lengths, where nobody else goes over the values: else it could be seen which of them
-    has been asked last.
+    """The minimum of lengths, if no other code iterates the values; otherwise it would be visible which of them was
+    read last.
     """
     return None if any(map(is_held, values)) else scope.stage.tracer.size_min
 
@@ -117,8 +117,8 @@ def _range(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
 
 
 def is_upwards(stage: Any, step: Any) -> bool | None:
-    """Whether a range goes up; None: it does neither, or nobody can tell. A step that data decide
-    is usually positive.
+    """True if a range ascends, False if it descends; None if it does neither, or this is unknown. A data-dependent
+    step is assumed to be positive.
     """
     if type(step) is not Traced:
         return int(step) > 0 if step else None
@@ -132,14 +132,14 @@ def is_upwards(stage: Any, step: Any) -> bool | None:
 
 
 def is_bound(value: Any) -> bool:
-    """An int of Python's or NumPy's."""
+    """True for an int of Python or NumPy."""
     return is_int(value) or (
         type(value) is Traced and value.kind == "scalar" and value.dtype.kind in "iu"
     )
 
 
 def bound_of(stage: Any, value: Any) -> Any:
-    """An int as an expression: one that data decide gets a symbol."""
+    """An int as an expression: a data-dependent one gets a symbol."""
     if type(value) is Traced and not value.is_expression:
         if value.dtype != np.int64:
             value = stage.tracer.cast(value, np.int64)
@@ -149,7 +149,7 @@ def bound_of(stage: Any, value: Any) -> Any:
 
 @understands(np.ndindex)
 def _ndindex(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
-    """Known sizes are checked by NumPy; others are sizes of arrays, or become symbols."""
+    """NumPy checks known sizes; others are sizes of arrays, or become symbols."""
     shape = args[0] if len(args) == 1 and is_a(args[0], tuple) else args
     stage = scope.stage
     if stage.sources.source_of(shape) is not None:
@@ -185,7 +185,7 @@ def _enumerate(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
 
 
 def index_of(scope: Hooks, value: Any) -> Any:
-    """A value as the int that Python takes it for; None where it takes it for none, or asks the user's code."""
+    """A value as the int to which Python converts it; None if it cannot be converted, or only by user code."""
     if type(value) is Traced:
         if value.kind == "array" or value.dtype.kind not in "biu":
             return None
@@ -265,11 +265,11 @@ def _next(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
         return args[1]
 
 
-# --- itertools by number; None where Python has to ---
+# --- itertools by index; None if Python has to iterate ---
 
 
 def count_items(scope: Hooks, start: Any = 0, step: Any = 1, *rest: Any) -> Items | None:
-    """itertools.count of ints: floats are added up."""
+    """itertools.count of ints; floats would accumulate rounding errors."""
     if rest or not all(is_int(n) and (type(n) is Traced or abs(n) < ENDLESS) for n in (start, step)):
         return None
     made = lambda c, f=iter: f(itertools.count(c.of(start), c.of(step)))  # noqa: E731
@@ -286,7 +286,7 @@ def repeated_items(scope: Hooks, *args: Any) -> Items | None:
 
 
 def cycled_items(scope: Hooks, *args: Any) -> Items | None:
-    """itertools.cycle: of what may change before it is seen the first time, Python keeps what it was."""
+    """itertools.cycle: Python keeps the items that it has seen, which matters if they may change before."""
     value = args[0] if len(args) == 1 else None
     if type(value) not in (tuple, range, list) or not len(value):
         return None
@@ -299,27 +299,27 @@ def cycled_items(scope: Hooks, *args: Any) -> Items | None:
 
 
 class CycledList:
-    """itertools.cycle(list), which keeps what it has seen until the list ends: a captured loop may see
-    it while it stays what it was.
+    """itertools.cycle(list), which keeps the items it has seen until the list ends. A captured loop may read the list
+    while it is unchanged.
     """
 
     def __init__(self, scope: Hooks, value: list[Any]) -> None:
         self.scope, self.value = scope, value
         self.was = [*scope.stage.lift_items(value)]
         self.kept: list[Any] = []
-        self.ended = False  # what is kept is all
+        self.ended = False  # all items are kept
         made = lambda c, f=iter: f(itertools.cycle(c.of(value)))  # noqa: E731
         self.items = Items(ENDLESS, self.item, made)
 
     def item(self, number: Any) -> Any:
-        """The item of that number; whoever knows it has asked for all before, or a loop has."""
+        """The item of that index. All earlier ones have been read, or a loop has read them."""
         length, now = length_of(self.scope.stage, self.value), self.scope.stage.lift_items(self.value)
         if type(number) is Traced:
             if len(now) != len(self.was) or not all(map(is_one, self.was, now)):
                 raise RegionBreak("a list has changed that itertools.cycle goes over", "", 0)
             return self.scope.item(self.was, number % len(self.was))
         if number < len(self.kept):
-            self.ended &= number >= length  # else it has been undone
+            self.ended &= number >= length  # otherwise the end was undone
         elif number > len(self.kept) and not self.ended:
             self.kept, self.ended = self.was[:number], number > len(self.was)
         if not self.ended and number < length:
@@ -330,7 +330,7 @@ class CycledList:
 
 
 def sliced_items(scope: Hooks, *args: Any) -> Items | None:
-    """itertools.islice; of what somebody else steps, too, only the first ones."""
+    """itertools.islice; only from the start if other code advances the iterator."""
     if not 2 <= len(args) <= 4 or not all(n is None or is_int(n) for n in args[1:]):
         return None
     start, stop, step = (0, args[1], 1) if len(args) == 2 else (*args[1:], None)[:3]
@@ -366,7 +366,7 @@ def sliced_items(scope: Hooks, *args: Any) -> Items | None:
 
 
 def pairwise_items(scope: Hooks, *args: Any) -> Items | None:
-    """itertools.pairwise of what nobody else steps."""
+    """itertools.pairwise, if no other code advances the iterator."""
     items = None if len(args) != 1 or is_held(args[0]) else numbered_of(scope, args[0])
     if items is None or callable(items.size):
         return None
@@ -377,7 +377,7 @@ def pairwise_items(scope: Hooks, *args: Any) -> Items | None:
 
 
 def product_items(scope: Hooks, *args: Any) -> Items | None:
-    """itertools.product of what cannot change: Python keeps what it was."""
+    """itertools.product of immutable iterables, because Python keeps their items."""
     if not args or not all(type(a) in (range, Range, tuple) for a in args):
         return None
     parts = all_numbered(scope, args)
@@ -390,7 +390,9 @@ def product_items(scope: Hooks, *args: Any) -> Items | None:
 
 
 def choices_of(choose: Any) -> Any:
-    """The rows of itertools.combinations and its like, of what cannot change: Python keeps what it was."""
+    """The rows of itertools.combinations and similar functions, for immutable iterables, because Python keeps their
+    items.
+    """
 
     def items_of_choices(scope: Hooks, *args: Any) -> Items | None:
         value, *count = args or (None,)
@@ -410,7 +412,9 @@ def choices_of(choose: Any) -> Any:
 
 
 def chained_items(scope: Hooks, *args: Any) -> Items | None:
-    """itertools.chain of what stays as long: an item is selected of those that each has in that place."""
+    """itertools.chain of iterables that keep their lengths: an item is selected from those that each has at that
+    index.
+    """
     if not args or not all(type(a) in (range, Range, tuple, Traced, np.ndarray) for a in args):
         return None
     parts = all_numbered(scope, args)
@@ -423,7 +427,7 @@ def chained_items(scope: Hooks, *args: Any) -> Items | None:
 
 
 def item_of_chain(stage: Any, parts: list[Items], number: Any) -> Any:
-    """The item of that number of what stands one behind the other."""
+    """The item of that index of the concatenated iterables."""
     tracer, found = stage.tracer, MISSING
     end = sum(part.length for part in parts)
     for part in reversed(parts):
@@ -444,7 +448,7 @@ def item_of_chain(stage: Any, parts: list[Items], number: Any) -> Any:
 
 
 def accumulated_items(scope: Hooks, *args: Any) -> Items | None:
-    """itertools.accumulate of an array of numbers that NumPy adds up as its scalars do."""
+    """itertools.accumulate of an array of numbers that NumPy adds like its scalars."""
     stage, function = scope.stage, args[1] if len(args) == 2 else operator.add
     ufunc = ACCUMULATED.get(function) if callable(function) and 1 <= len(args) <= 2 else None
     array = stage.lift_array(args[0]) if ufunc is not None else None

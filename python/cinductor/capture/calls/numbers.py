@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from ..kinds import Hooks
 
 
-ADDS_WITH_CARE = sys.version_info >= (3, 12)  # sum() of floats carries the error along
-ADDS_COMPLEX_WITH_CARE = sys.version_info >= (3, 14)  # and of complex numbers
-ADDS_INTS_WITH_CARE = sum([1e16, 1, -1e16]) == 1  # ints to floats too, as 3.14 does
+ADDS_WITH_CARE = sys.version_info >= (3, 12)  # sum() of floats is compensated
+ADDS_COMPLEX_WITH_CARE = sys.version_info >= (3, 14)  # also for complex numbers
+ADDS_INTS_WITH_CARE = sum([1e16, 1, -1e16]) == 1  # also for ints added to floats, as in 3.14
 
 
 def is_traced(*values: Any) -> bool:
@@ -58,7 +58,7 @@ def _math(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
 
 @understands(math.trunc)
 def _trunc(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
-    """NumPy's numbers have no __trunc__, but for float64, which is a float."""
+    """NumPy's numbers have no __trunc__, except float64, which is a subclass of float."""
     if len(args) != 1 or kwargs or type(args[0]) is not Traced:
         return _math(scope, f, args, kwargs)
     if not is_a(args[0], float | int):
@@ -88,7 +88,7 @@ def _hypot(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
         length: Any = args[0]
         for value in args[1:]:
             length = scope.stage.tracer.number("hypot", f, (length, value))
-            if length is NotImplemented:  # Python's is no chain of pairs
+            if length is NotImplemented:  # Python does not combine them in pairs
                 return call_pure(scope, f, args, kwargs)
         return length
     if len(args) == 1 and not kwargs:
@@ -150,7 +150,7 @@ def _round(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
         return f(0, *args[1:], **kwargs)  # raises
     digits = args[1] if len(args) > 1 else kwargs.get("ndigits")
     if digits is not None and type(digits) is not Traced:
-        operator.index(digits)  # raises where it is no int
+        operator.index(digits)  # raises for an object that is not an int
     if digits is None:
         result = scope.stage.tracer.number("round", f, (value,))
         if result is not NotImplemented:
@@ -187,7 +187,7 @@ def _sum(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     start = scope.operand(args[1] if len(args) > 1 else kwargs.get("start", 0))
     if type(start) is int and start == 0 and (line := line_of(scope, args[:1], {}, "iufc")) is not None:
         if line.dtype.char in "fdlqFD" and line.shape[0] > FEW:
-            return scope.call(np.add.accumulate, line)[-1] + start  # of zeros the sign is that of 0
+            return scope.call(np.add.accumulate, line)[-1] + start  # a sum of zeros has the sign of 0
     items = [*map(scope.operand, scope.iter(args[0]))]
     if not is_traced(start, *items) or is_a(start, str | bytes | bytearray):  # which raises
         return scope.stage.lift_array(f(items, start))
@@ -230,7 +230,7 @@ def sum_and_carry(scope: Hooks, total: Any, carry: Any, item: Any) -> tuple[Any,
 
 
 def sum_of(scope: Hooks, total: Any, carry: Any) -> Any:
-    """The sum with what it carries."""
+    """The sum including its error term."""
     if not (_is_python(total, float) or _is_careful_complex(total)):
         return total
     if carry is None or (type(carry) in (float, complex) and not carry):
@@ -247,8 +247,8 @@ def sum_of(scope: Hooks, total: Any, carry: Any) -> Any:
 
 
 def _more(scope: Hooks, total: Any, carry: Any, item: Any) -> tuple[Any, Any]:
-    """A float with one more number, and what both carry: Neumaier's variant of Kahan's summation (ZAMM 54,
-    1974), as Python 3.12 and later add floats, and 3.14 and later complex numbers.
+    """A float with one more number added, and the error term: Neumaier's variant of Kahan's summation (ZAMM 54,
+    1974), which Python uses for floats from 3.12 on, and for complex numbers from 3.14 on.
     """
     if not is_traced(total, carry, item):
         item = float(item)
@@ -265,7 +265,7 @@ def _more(scope: Hooks, total: Any, carry: Any, item: Any) -> tuple[Any, Any]:
 
 
 def _is_careful_complex(total: Any) -> bool:
-    """A sum so far whose two parts are added with care."""
+    """True for a partial sum whose two parts are compensated."""
     return ADDS_COMPLEX_WITH_CARE and _is_python(total, complex)
 
 
@@ -284,23 +284,23 @@ def _join(scope: Hooks, real: Any, imag: Any) -> Any:
 
 
 def _is_python(value: Any, kind: type) -> bool:
-    """Python's own number of that kind, traced or not."""
+    """True for Python's own number of that kind, traced or not."""
     if type(value) is Traced:
         return value.kind == "python" and value.__class__ is kind
     return type(value) is kind
 
 
-# --- made of the graph's operations ---
+# --- functions composed of the graph's operations ---
 
 
 INT64, FLOAT64 = np.dtype(np.int64), np.dtype(np.float64)
-WIDE = 4.6e18  # products below, computed in floats, fit 64 bits
-EXACT = 1 << 53  # ints up to here are floats, too
+WIDE = 4.6e18  # float products below this fit 64 bits
+EXACT = 1 << 53  # all smaller ints are exact floats
 OWN_BITS = "whose value only Python itself computes"
 
 
 class PythonComputes(Exception):
-    """Python itself computes the call."""
+    """Raised if Python must compute the call."""
 
 
 class Numbers:
@@ -310,7 +310,7 @@ class Numbers:
         self.scope, self.tracer = scope, scope.stage.tracer
 
     def whole(self, value: Any) -> Any:
-        """An int as 64 bits."""
+        """An int in 64 bits."""
         if type(value) is Traced:
             if value.kind == "array" or value.dtype.kind not in "biu" or value.dtype == np.uint64:
                 raise PythonComputes
@@ -333,7 +333,7 @@ class Numbers:
         return functools.partial(self.tracer.apply, op)
 
     def check(self, condition: Any, why: str) -> None:
-        """Python itself computes the call where the condition does not hold."""
+        """Let Python compute the call unless the condition holds."""
         self.tracer.check(condition, why)
 
     def python(self, value: Any) -> Any:
@@ -342,22 +342,24 @@ class Numbers:
 
 
 def is_data(value: Any) -> bool:
-    """A number that only the running program knows."""
+    """True for a number only known at run time."""
     return type(value) is Traced and value.kind != "array" and not value.is_expression
 
 
 def is_number(value: Any) -> bool:
-    """A compile-time constant's; that of sizes, too."""
+    """True for a constant, also if it is an expression of sizes."""
     return type(value) is Traced and value.kind != "array"
 
 
 def is_unknown(value: Any) -> bool:
-    """A number that has no value in this call: it is no argument, and was not made of arguments."""
+    """True for a number that has no value in this call, because it is neither an argument nor computed from
+    arguments.
+    """
     return is_data(value) and (value.kind != "python" or value.is_fresh)
 
 
 def in_graph(*functions: Any) -> Callable[[Any], Any]:
-    """Enters a function of numbers, called with Numbers and the arguments where one is data."""
+    """Register a function of numbers; it gets Numbers and the arguments if one of them is data."""
 
     def enter(compute: Callable[..., Any]) -> Any:
         def handle(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
@@ -403,7 +405,7 @@ def lcm(n: Numbers, *values: Any) -> Any:
 
 @in_graph(math.isqrt)
 def isqrt(n: Numbers, value: Any) -> Any:
-    """math.isqrt: the float's root, which is off by one at most."""
+    """math.isqrt: the float square root is at most 1 off."""
     value = n.whole(value)
     n.check(n.greater_equal(value, 0), "isqrt of a negative number")
     n.check(n.less(value, 1 << 62), "an int of more than 62 bits")
@@ -415,7 +417,7 @@ def isqrt(n: Numbers, value: Any) -> Any:
 
 @in_graph(math.factorial)
 def factorial(n: Numbers, value: Any) -> Any:
-    """math.factorial of what fits 64 bits, by a table."""
+    """math.factorial for results that fit 64 bits, from a table."""
     value = n.whole(value)
     table = np.array([math.factorial(k) for k in range(21)])
     inside = n.logical_and(n.greater_equal(value, 0), n.less(value, len(table)))
@@ -426,7 +428,7 @@ def factorial(n: Numbers, value: Any) -> Any:
 
 @understands_method("bit_length")
 def bit_length(scope: Hooks, value: Any, args: Any) -> Any:
-    """int.bit_length of what a float holds exactly."""
+    """int.bit_length of an int that is an exact float."""
     n = Numbers(scope)
     size = n.absolute(n.whole(value))
     n.check(n.logical_and(n.less_equal(size, EXACT), n.greater_equal(size, 0)), "a large int")
@@ -455,7 +457,7 @@ def is_integer(scope: Hooks, value: Any, args: Any) -> Any:
 def ldexp(n: Numbers, x: Any, exponent: Any) -> Any:
     """math.ldexp"""
     if exponent.kind != "python" if type(exponent) is Traced else not is_a(exponent, int):
-        raise PythonComputes  # which takes no int of NumPy's
+        raise PythonComputes  # it accepts no NumPy ints
     x, places = n.real(x), n.whole(exponent)
     y = n.ldexp(x, n.real(n.maximum(n.minimum(places, 5000), -5000)))
     fits = n.logical_or(n.isfinite(y), n.logical_not(n.isfinite(x)))
@@ -480,7 +482,7 @@ def modf(n: Numbers, x: Any) -> Any:
 
 @in_graph(math.ulp)
 def ulp(n: Numbers, x: Any) -> Any:
-    """math.ulp: the distance to the next larger one, or of the largest to the one before."""
+    """math.ulp: the distance to the next larger number; for the largest to the next smaller one."""
     x = n.absolute(n.real(x))
     above, below = n.nextafter(x, math.inf), n.nextafter(x, 0.0)
     step = n.where(n.isfinite(above), n.subtract(above, x), n.subtract(x, below))
@@ -489,7 +491,7 @@ def ulp(n: Numbers, x: Any) -> Any:
 
 @understands(math.isclose)
 def _isclose(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
-    """math.isclose; tolerances that are data are Python's."""
+    """math.isclose; Python computes it for run-time tolerances."""
     relative, absolute = kwargs.get("rel_tol", 1e-9), kwargs.get("abs_tol", 0.0)
     is_known = type(relative) is float and type(absolute) is float and min(relative, absolute) >= 0
     if len(args) != 2 or not is_known or not any(map(is_data, args)):
@@ -510,7 +512,7 @@ def _isclose(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
 
 @understands(math.fsum)
 def _fsum(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
-    """math.fsum of an array, or of numbers: Python's own, called by the program."""
+    """math.fsum of an array, or of numbers: the program calls Python's function."""
     stage = scope.stage
     values = stage.lift_array(args[0]) if len(args) == 1 and not kwargs else None
     if is_a(values, list | tuple) and any(map(is_data, stage.lift_items(values))):
@@ -524,11 +526,11 @@ def _fsum(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
 
 
 def exact_sum(values: Any, out: Any) -> None:
-    """math.fsum into an array without dimensions."""
+    """math.fsum into an array of rank 0."""
     out[...] = math.fsum(values)
 
 
-# --- what only Python has -------------------------------------------------------------------------
+# --- functions that only Python computes -----------------------------------------------------------
 
 
 ONLY_PYTHONS = "gamma lgamma comb perm dist remainder sumprod fma"
@@ -537,7 +539,7 @@ ONLY_PYTHONS = "gamma lgamma comb perm dist remainder sumprod fma"
 @understands(*(getattr(math, name) for name in ONLY_PYTHONS.split() if hasattr(math, name)))
 @understands(*(f for f in offered(cmath) if callable(f)))
 def _only_pythons(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
-    """A break where an argument is data."""
+    """A break if an argument is data."""
     given = [*args, *kwargs.values()]
     given += [item for v in given if is_a(v, tuple | list) for item in v]
     if any(map(is_unknown, given)):

@@ -20,12 +20,12 @@ from .functions import call_function, call_unknown, call_with_foreign, name_of
 if TYPE_CHECKING:
     from ..kinds import Hooks
 
-NUMBER_METHODS: dict[str, Any] = {}  # what numbers of Python's have and arrays have not
+NUMBER_METHODS: dict[str, Any] = {}  # methods that Python's numbers have and arrays lack
 ufunc = np.ufunc
 
 
 def understands_method(name: str) -> Callable[[Any], Any]:
-    """Enters a method of Python's numbers, called with the scope, a traced number and arguments."""
+    """Register a method of Python's numbers; it is called with the scope, a traced number and arguments."""
 
     def enter(handler: Any) -> Any:
         NUMBER_METHODS[name] = handler
@@ -35,7 +35,7 @@ def understands_method(name: str) -> Callable[[Any], Any]:
 
 
 def call_ufunc(scope: Hooks, f: ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A ufunc: traced when an operand is."""
+    """A ufunc: traced if an operand is."""
     stage = scope.stage
     if (foreign := foreign_in(args) or foreign_in(kwargs.values())) is not None:
         return call_with_foreign(scope, f, args, kwargs, foreign)
@@ -68,7 +68,7 @@ def as_array(scope: Hooks, value: Any) -> Any:
 
 
 def eager(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
-    """A call that writes to overlapping memory: made on real arrays, at once."""
+    """A call that writes to overlapping memory: made immediately on real arrays."""
     stage = scope.stage
     result = f(
         *(stage.materialise(a) for a in args), **{k: stage.materialise(v) for k, v in kwargs.items()}
@@ -86,13 +86,13 @@ def constants(scope: Hooks, value: Any) -> Any:
 
 
 def call_surface(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A function of NumPy's that the surface has."""
+    """A NumPy function of the surface."""
     stage = scope.stage
     if f in JOINS and len(args) == 1 and not kwargs and type(args[0]) is list:
         if (made := array_of(stage.state, args[0])) is not None:
             return made
     if any(type(a) is Flat for a in args):
-        if f in COPIES and type(args[0]) is Flat:  # which share the memory of what is flat
+        if f in COPIES and type(args[0]) is Flat:  # the copy shares memory with the array
             if len(args) > 1 or kwargs.keys() - {"dtype"}:
                 return call_unknown(scope, f, args, kwargs)
             f = np.asarray
@@ -135,7 +135,7 @@ COPIES = (np.array, np.copy)
 
 
 def line_of(scope: Hooks, flat: Flat) -> Any:
-    """The array that NumPy makes of array.flat: a view where the elements lie so."""
+    """The array that NumPy makes from array.flat: a view if the elements are contiguous."""
     if flat.array.flags_now.c_contiguous:
         return scope.stage.tracer.reshape(flat.array, (flat.array.size,))
     return scope.item(flat, slice(None))
@@ -181,11 +181,11 @@ def call_array_method(
 
 
 def call_ufunc_method(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """np.add.reduce and its like."""
+    """Methods such as np.add.reduce."""
     stage = scope.stage
     if (foreign := foreign_in(args) or foreign_in(kwargs.values())) is not None:
         return call_with_foreign(scope, f, args, kwargs, foreign)
-    if f.__name__ == "at":  # its index may be a tuple, which is no array
+    if f.__name__ == "at":  # its index may be a tuple, which is not an array
         args = tuple(stage.lift_nested(a) for a in args)
         if (
             args
@@ -208,7 +208,7 @@ def call_ufunc_method(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[
 
 
 def call_draw(scope: Hooks, f: Draw, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A method of a Generator or RandomState that later calls find again."""
+    """A method of a Generator or RandomState that later calls can find."""
     stage, is_global = scope.stage, f.generator is GLOBAL
     table = LEGACY if is_global or type(f.generator) is np.random.RandomState else DRAWS
     source = stage.sources.source("const", GLOBAL) if is_global else stage.sources.source_of(f.generator)
@@ -233,7 +233,7 @@ def call_draw(scope: Hooks, f: Draw, args: tuple[Any, ...], kwargs: dict[str, An
 
 
 def call_vectorized(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A call of np.vectorize's: a loop over elements, where its function is followed."""
+    """A call of np.vectorize's object: a loop over elements that inlines its function."""
     stage = scope.stage
     otypes, function = f.otypes, f.pyfunc
     args = tuple(stage.lift_nested(a) for a in args)
@@ -249,7 +249,7 @@ def call_vectorized(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[st
 
 
 def call_ufunc_at(scope: Hooks, f: Any, args: tuple[Any, ...]) -> Any:
-    """np.add.at and its like."""
+    """np.add.at and similar methods."""
     row = surface.Row(f, lambda t, *given: ufunc_at(t, f.__self__, *given))
     try:
         return row.call(scope.stage.tracer, args, {})

@@ -34,13 +34,14 @@ if TYPE_CHECKING:
     from .state import Snapshot
 
 RegionBreak = _core.RegionBreak
-Path = tuple[tuple[int, int], ...]  # the tests that were decided, the last first, and which way
-MOST_PATHS = 8  # to one array that are distinguished
+Path = tuple[tuple[int, int], ...]  # the tests that were decided, the last first, and their outcomes
+MOST_PATHS = 8  # that are distinguished for one array
 
 
 class Source(NamedTuple):
-    """An array that a value may be. looped: the number of iterations of a loop decides it; loose:
-    the value is the array itself, but in NumPy it has another memory layout."""
+    """An array that a value may be. looped: this depends on the number of iterations of a loop; loose: the value is
+    the array itself, but has another memory layout in NumPy.
+    """
 
     array: Any
     alone: bool = False
@@ -53,17 +54,17 @@ class Source(NamedTuple):
         return self.array.storage
 
     def excludes(self, other: Source) -> bool:
-        """True if no run of the program goes both ways."""
+        """True if no run of the program takes both paths."""
         ways = dict(self.path)
         return any(ways.get(test, way) != way for test, way in other.path)
 
 
-Records = dict[int, tuple[Any, list[Source]]]  # by storage: a value, and what it may be
+Records = dict[int, tuple[Any, list[Source]]]  # by storage: a value, and the arrays that it may be
 
 
 def distinct(sources: list[Source]) -> list[Source]:
-    """Each array once in each way, however many paths lead to it: two that only the last test tells
-    apart are one without it, and of many what all have in common stays.
+    """Each array once for each path. Two paths that only differ in the last test are merged to one without it; of
+    many paths only their common tests stay.
     """
     found: dict[Any, tuple[Source, set[Path]]] = {}
     for source in sources:
@@ -73,7 +74,7 @@ def distinct(sources: list[Source]) -> list[Source]:
 
 
 def joined(paths: set[Path]) -> list[Path]:
-    """The fewest paths that are known to say the same, in order."""
+    """The fewest paths that are equivalent to these, in order."""
     left = set(paths)
     kept: list[Path] = []
     while left:
@@ -96,15 +97,16 @@ def sources_in(records: Records, value: Any) -> list[Source]:
 
 
 def is_loose(records: Records, value: Any) -> bool:
-    """True if memory made in this call has the value with padding or backwards, where one handed on
-    by value has it densely. What Python's caller has is a source anyway."""
+    """True if memory made in this call has the value with gaps or reversed, while passing it on by value makes it
+    dense. Memory of Python's caller is a source anyway.
+    """
     if any(source.loose for source in sources_in(records, value)):
         return True
     return value.whole.is_fresh and not value.is_dense
 
 
 def count_in(records: Records, roots: list[Any], storage: int) -> int:
-    """How many values among these, and in containers that they reach, may be of that memory."""
+    """The number of values among these, and in containers that they reach, that may use this memory."""
     storages = {storage}
     for other, (_, sources) in records.items():
         if any(source.storage == storage for source in sources):
@@ -117,7 +119,7 @@ class Aliases:
 
     def __init__(self, state: State) -> None:
         self.state, self.tracer = state, state.tracer
-        self.overwritten: set[int] = set()  # storages that were alone, written to as another value
+        self.overwritten: set[int] = set()  # storages that had one name and were written to as another value
 
     def sources(self, value: Any) -> list[Source]:
         """The arrays that a value may be, itself first."""
@@ -147,10 +149,10 @@ class Aliases:
         if gone & self.state.records.keys():
             self.state.put(records={k: v for k, v in self.state.records.items() if k not in gone})
 
-    # --- where it matters ---
+    # --- uses ---
 
     def before_write(self, target: Any) -> None:
-        """A write to an array that may be another, or that another may be."""
+        """Called before a write to an array that may be another one, or that another one may be."""
         for storage, (_, sources) in self.state.records.items():
             is_it = target.storage == storage
             for source in sources:
@@ -160,8 +162,9 @@ class Aliases:
                     self.overwritten.add(source.storage)
 
     def note_distinct(self, a: Any, b: Any) -> None:
-        """Somebody asked whether two values are one object, and they are not: nor is anything that
-        they may be, now and in each iteration of the loops at work."""
+        """Record that two values were compared and are different objects: then so are all arrays that they may be,
+        now and in each iteration of the current loops.
+        """
         for source in self.sources(a):
             for other in self.sources(b):
                 is_itself = source.array is a and other.array is b
@@ -197,7 +200,7 @@ class Aliases:
         return is_fresh and self.tracer.varying(value, source.array) == []
 
     def check_other(self, value: Any, source: Source) -> None:
-        """Checks that the value is not that array."""
+        """Check that the value is not that array."""
         array, tracer = source.array, self.tracer
         if source.loose:
             raise RegionBreak("an array that lies otherwise in memory is returned", "", 0)
@@ -212,30 +215,30 @@ class Aliases:
         if not sizes:
             others = value != array
             if value.dtype.kind in "fc":
-                others &= (value == value) | (array == array)  # a NaN is itself
+                others &= (value == value) | (array == array)  # a NaN equals itself
             differs = others.any()
         tracer.check(differs, "a trip makes another array")
 
 
-# --- what a loop's iterations hand to each other ---
+# --- arrays that iterations of a loop pass on ---
 
 
 class Peel(Exception):
-    """The iteration at a loop's entry is not like those after it."""
+    """Raised if the first iteration of a loop differs from later ones."""
 
 
 class CarriedArray:
-    """One array carried by value; ends: what it may be at the end of an iteration."""
+    """One array carried by value; ends: the arrays that it may be at the end of an iteration."""
 
     __slots__ = ("phi", "ends", "older", "passed", "before", "vague", "is_made", "is_loose")
 
     def __init__(self, phi: Value, ends: list[Source], is_loose: bool) -> None:
         self.phi, self.ends = phi, ends
-        self.older: list[Any] = []  # of these, memory of before the loop,
-        self.passed: list[int] = []  # and arrays carried, by number; the rest an iteration makes
-        self.before: dict[int, Any] = {}  # memory of before that it may be at a head, by storage
-        self.vague: set[int] = set()  # that of which it may be one of several views
-        self.is_made = False  # whether it may be another
+        self.older: list[Any] = []  # of these, memory from before the loop,
+        self.passed: list[int] = []  # and carried arrays, by number; the rest is made in an iteration
+        self.before: dict[int, Any] = {}  # memory from before the loop that it may be at a head, by storage
+        self.vague: set[int] = set()  # memory of which it may be one of several views
+        self.is_made = False  # it may be another array
         self.is_loose = is_loose  # True if NumPy gives it another memory layout
 
     def learn(self, other: CarriedArray) -> bool:
@@ -251,7 +254,7 @@ class CarriedArray:
 
 
 class Flow:
-    """The arrays that a loop carries by value; names: what names are at the end of an iteration."""
+    """The arrays that a loop carries by value; names: the values of names at the end of an iteration."""
 
     def __init__(self, carried: Carried, names: dict[str, Any]) -> None:
         self.carried, self.loop = carried, carried.loop
@@ -263,24 +266,24 @@ class Flow:
             if phi.type.kind == "array":
                 loose = any(is_loose(records, value) for value in (leaf, phi.entry))
                 self.arrays.append(CarriedArray(phi, self.aliases.sources(leaf), loose))
-        self.pairs: set[tuple[int, int]] = set()  # which two may be one array at the head of an iteration
+        self.pairs: set[tuple[int, int]] = set()  # pairs that may be the same array at the head of an iteration
         if self.arrays:
             self.find_memory()
             self.pairs = self.find_pairs()
 
     def number_of(self, source: Source) -> int | None:
-        """Which of the arrays carried has that memory at the head of an iteration."""
+        """The index of the carried array that has this memory at the head of an iteration."""
         for number, array in enumerate(self.arrays):
             if array.phi.value.storage == source.storage:
                 return number
         return None
 
     def is_before(self, source: Source) -> bool:
-        """True if it is memory of before the loop."""
+        """True for memory from before the loop."""
         return self.loop.snapshot.graph.had(source.array.whole)
 
     def find_memory(self) -> None:
-        """Find which earlier memory each array may use, after any number of iterations."""
+        """For each array, find the memory from before the loop that it may use after any number of iterations."""
         for array in self.arrays:
             numbers = {self.number_of(end) for end in array.ends}
             array.passed = [number for number in numbers if number is not None]
@@ -300,7 +303,7 @@ class Flow:
                     grows |= array.learn(self.arrays[number])
 
     def find_pairs(self) -> set[tuple[int, int]]:
-        """Which two may be one array at the head of an iteration."""
+        """Find the pairs of arrays that may be the same at the head of an iteration."""
         numbers = range(len(self.arrays))
         entries = [self.aliases.sources(array.phi.entry) for array in self.arrays]
         pairs = {(j, k) for j in numbers for k in numbers if j == k}
@@ -312,7 +315,7 @@ class Flow:
             pairs |= more
 
     def may_end_as_one(self, j: int, k: int, pairs: set[tuple[int, int]]) -> bool:
-        """True if an iteration may end with one array in two places."""
+        """True if an iteration may end with one array in both places."""
         for a in self.arrays[j].ends:
             for b in self.arrays[k].ends:
                 if a.excludes(b):
@@ -332,7 +335,7 @@ class Flow:
     # --- writes ---
 
     def check(self) -> None:
-        """Raises where an iteration writes to memory that another name has, too."""
+        """Raise if an iteration writes to memory that another name has, too."""
         bound = self.carried.bound
         written = {s for s, h in self.carried.written.items() if h.version != bound[s]}
         for number, array in enumerate(self.arrays):
@@ -346,7 +349,7 @@ class Flow:
             self.check_distinct(a, b)
 
     def check_distinct(self, a: Any, b: Any) -> None:
-        """Two objects of one iteration, of which one is carried, are two in every iteration."""
+        """Two different objects of one iteration, one of them carried, must differ in every iteration."""
         j, k = self.number_of(Source(a)), self.number_of(Source(b))
         firsts = [a] if j is None else list(self.arrays[j].before.values())
         seconds = [b] if k is None else list(self.arrays[k].before.values())
@@ -379,7 +382,7 @@ class Flow:
                 raise Peel("names share memory that is written to")
 
     def is_alone(self, value: Any) -> bool:
-        """Memory of the call's own that one name has."""
+        """True for memory made in the call that only one name has."""
         return self.loop.is_alone(value, self.roots)
 
     # --- after the loop ---
@@ -411,13 +414,12 @@ class Flow:
                 for array in self.arrays
             ]
             for number, is_known in enumerate(known):
-                if is_known:  # a way through more arrays than there are goes round in a circle
+                if is_known:  # a path through more arrays than exist contains a cycle
                     needed[number] = trip + 1 if trip < count else None
         return needed
 
     def note(self, made: dict[int, Any]) -> int:
-        """Notes what the values after the loop, by number, may be; how many iterations there must
-        be."""
+        """Record which arrays the values after the loop may be, and how many iterations are required."""
         most = 0
         trips_needed = self.trips_needed() if made else []
         for number, value in made.items():
@@ -439,9 +441,9 @@ def meet(a: list[Source], b: list[Source]) -> bool:
     return any(s.storage == t.storage and not s.excludes(t) for s in a for t in b)
 
 
-# --- which object ---
+# --- identity of objects ---
 
-Pair = tuple[str, Any, Any]  # a place, and what it has on the one way and on the other
+Pair = tuple[str, Any, Any]  # a place, and its values on the two paths
 
 
 class Objects:
@@ -450,7 +452,7 @@ class Objects:
     def __init__(self, snapshot: Snapshot) -> None:
         self.pairs: list[Pair] = []
         self.others: list[Any] = []
-        self.containers = snapshot.containers  # what they hold is added
+        self.containers = snapshot.containers  # their contents are added
 
     def add(self, name: str, a: Any, b: Any) -> None:
         """A name, or the items of a container."""
@@ -467,22 +469,21 @@ class Objects:
     def distinguishable_in(
         self, region: Region, carried: tuple[str, ...], head: dict[str, Any], end: dict[str, Any]
     ) -> str | None:
-        """A name carried that somebody could tell apart at the head of an iteration and at its end.
-        """
+        """A carried name whose objects at the head and the end of an iteration could be distinguished."""
         for name in (*carried, *self.containers):
             self.add(name, head[name], end.get(name))
         self.others += [end.get(n) for n in region.site.live_out if n not in carried]
         return self.distinguishable(region)
 
     def distinguishable(self, region: Region) -> str | None:
-        """A place that has two objects of one memory which somebody could tell apart."""
+        """A place that has two distinguishable objects with the same memory."""
         names: dict[int, str] = {}  # of those objects
         for name, a, b in self.pairs:
             if identity(a) != identity(b) and is_same(a, b):
                 names.setdefault(identity(a), name)
                 names.setdefault(identity(b), name)
                 if any(x.is_whole and not x.is_fresh for x in (a, b)):
-                    return name  # the caller has one of them
+                    return name  # the caller has a reference to one of them
         elsewhere = region.elsewhere() if names else []
         if not names or elsewhere is None:
             return next(iter(names.values()), None)

@@ -37,19 +37,19 @@ if TYPE_CHECKING:
     from .region import Region
 
 
-MOST_APPENDED = 16  # items, in one trip
-MOST_NODES = 2048  # for items of a list: it is the slower way for more
+MOST_APPENDED = 16  # items appended in one iteration
+MOST_NODES = 2048  # for items of a list; for more, this is the slower way
 
 
 class UnknownPrefix:
-    """Stands for what the trips before have appended."""
+    """Stands for the items that earlier iterations have appended."""
 
 
 UNKNOWN = UnknownPrefix()
 
 
 class Maybe:
-    """An item that an arm of a branch appends; flag: whether it does, truths: the same per trip."""
+    """An item that an arm of a branch appends; flag: whether it does, truths: the same for each iteration."""
 
     __slots__ = ("value", "flag", "truths")
 
@@ -58,8 +58,8 @@ class Maybe:
 
 
 class Item(Phi):
-    """What a trip appends, once. Of a list that a loop has made (inner) the value is the array of its
-    items. holders: for each leaf, the name that has the same array at the end of a trip.
+    """An append in the body of a loop. For a list that a loop has made (inner), the value is the array of its items.
+    holders: for each leaf, the name that has the same array at the end of an iteration.
     """
 
     __slots__ = ("value", "inner", "flag", "truths", "columns", "holders", "count")
@@ -73,11 +73,11 @@ class Item(Phi):
         self.value = appended if rows is None else rows
         self.columns: list[Column] = []
         self.holders: list[Any] = []
-        self.count: Any = None  # of its rows: there is one for what is not appended
+        self.count: Any = None  # number of rows, which includes a placeholder for an item that is not appended
 
     @property
     def name(self) -> str:
-        """Of what it is."""
+        """The names of its leaves."""
         return self.value.kind if self.inner is None else f"list of {self.inner[0].kind}"
 
     def operands(self, tracer: Any) -> list[Any]:
@@ -101,14 +101,14 @@ class Item(Phi):
             column.append(tracer, body, place, self.count)
 
     def take(self) -> None:
-        """The columns are what comes of it behind the region."""
+        """Take the columns from the results of the region."""
         made = iter(self.made if self.truths is None else self.made[1:])
         for column in self.columns:
             column.take(made)
 
     @property
     def backing(self) -> Any:
-        """The array of what was appended, where it is one."""
+        """The array of the items, if it is one."""
         column = self.columns[0]
         if type(self.value) is not Traced or len(column.nodes) != 1:
             return None
@@ -116,8 +116,8 @@ class Item(Phi):
 
 
 class Appended:
-    """What the trips of one loop append to a list, which held `before` when the loop began. It stands for the
-    list while the loop is captured, as a `ListBuffer` does elsewhere.
+    """The items that iterations of one loop append to a list, which contained `before` when the loop began. It stands
+    for the list during the capture of the loop, as a `ListBuffer` does elsewhere.
     """
 
     is_buffer = is_sized = False
@@ -129,26 +129,26 @@ class Appended:
         self.sample = container[len(before) :][:1]
         self.items: list[Item] = []
         is_many = type(carried.extent) is not int or carried.extent > MOST_READ
-        self.is_open = is_many  # as long as there are trips
-        self.left: ListBuffer | None = None  # of so many items that each gets a real one
+        self.is_open = is_many  # the length may be a number of iterations
+        self.left: ListBuffer | None = None  # the buffer, if there are too many items to make each real
 
     def open(self) -> None:
-        """The list at the head of a trip."""
+        """The list at the head of an iteration."""
         self.state.refill(self.container, [*self.before, UNKNOWN])
         self.state.grow(self)
 
-    # --- as long as there are trips ---
+    # --- lists whose length is a number of iterations ---
 
     @property
     def may_open(self) -> bool:
-        """Whether only calls will see the list, which began empty, or the user."""
+        """True if the list was empty at first and will only be read by calls or by the caller."""
         loop = self.loop
         names = loop.site.results if loop.scope.stage.depth == 0 else loop.site.gathers
         is_gathered = any(
             value is self.container and name in names
             for name, value in [*loop.entry.items(), *loop.others.items()]
         )
-        is_older = any(  # than a trip of a loop around
+        is_older = any(  # than an iteration of an enclosing loop
             value is self.container
             for outer in self.state.active[:-1]
             for value in (*outer.entry.values(), *outer.others.values())
@@ -158,15 +158,15 @@ class Appended:
         return loop.regions.may_open and is_gathered and not (self.before or is_older) and can_look
 
     def close(self) -> None:
-        """The number of trips is decided by this call's."""
+        """Make the number of iterations a constant, by the sizes of this call."""
         carried, trips = self.carried, int(self.carried.extent)
         carried.promises.append(lambda: int(carried.extent) == trips)
         self.is_open = False
 
-    # --- in a trip ---
+    # --- in an iteration ---
 
     def item(self, key: Any) -> Any:
-        """The item of the list, where it is known."""
+        """The item of the list, if it is known."""
         if type(key) is int and -len(self.container) <= key < len(self.container):
             value = self.container[key]
             is_known = key < 0 or key < len(self.before)
@@ -175,7 +175,7 @@ class Appended:
         return self.want_buffer()
 
     def want_buffer(self) -> Any:
-        """Whoever needs to know more of the list has it made of columns before the loop."""
+        """Restart with the list as columns before the loop, because more must be known of it."""
         learnt = self.sample or [item.value for item in self.items]
         if not learnt:
             self.loop.fail("an item of a list that grows is read")
@@ -194,18 +194,18 @@ class Appended:
         self.container.append(item)
 
     def materialise(self, why: str = "") -> None:
-        """Nobody can look at the list."""
+        """Raises: the list cannot be read."""
         raise RegionBreak(LOOKED_AT, "", 0)
 
     def truths(self, condition: Any, item: Any) -> list[bool]:
-        """Whether the condition, under which the item is appended, holds, for each trip."""
+        """The truth of the condition under which the item is appended, for each iteration."""
         found = self.carried.body.truths(condition, int(self.carried.extent))
         return want_buffer(self.loop, self.container, item) if found is None else found
 
-    # --- at the end of a trip ---
+    # --- at the end of an iteration ---
 
     def learn(self) -> None:
-        """What the trip appended."""
+        """Record the items that the iteration appended."""
         count = len(self.before) + 1
         now = self.container
         is_prefix = len(now) >= count and now[count - 1] is UNKNOWN
@@ -219,17 +219,17 @@ class Appended:
             self.close()
 
     def kinds_now(self) -> list[Any]:
-        """Whose the numbers are that this run appended."""
+        """The kinds (Python's or NumPy's) of the numbers that this run appended."""
         parts = [leaf for item in self.items for leaf in leaves(item.value)]
         return [leaf.kind if type(leaf) is Traced else type(leaf) for leaf in parts]
 
     def rows_of(self, appended: Any) -> Any:
-        """The array of what a loop has appended to a list, for itself."""
+        """The array of the items that a loop appended to a list, as a separate value."""
         rows = backing_of(self.state, appended) if type(appended) is list else None
         return None if rows is None else self.tracer.copy(rows, "C")
 
     def check(self, names: dict[str, Any]) -> None:
-        """Every item is a number, or an array that nobody else can write to."""
+        """Check that every item is a number, or an array to which no other code can write."""
         for item in self.items:
             if item.inner is not None:
                 self.check_list(item.inner, names)
@@ -240,7 +240,9 @@ class Appended:
             item.columns = [Column(leaf, room=self.room_for(leaf)) for leaf in parts]
 
     def check_list(self, inner: list[Any], names: dict[str, Any]) -> None:
-        """A list that is appended has no other name, for the one behind the loop is another."""
+        """Check that a list which is appended as an item has no other name, because the list after the loop is
+        another object.
+        """
         now, self.container[:] = list(self.container), []
         users = [value for name, value in names.items() if not name.startswith("__ci_")]
         is_seen = self.loop.reached([inner], users)
@@ -249,7 +251,7 @@ class Appended:
             self.loop.fail("a list of another name is appended to a list")
 
     def holder_of(self, leaf: Any, names: dict[str, Any], seen: set[int]) -> Any:
-        """The name that has what is appended, too (`sharing_name`); nobody else can write to it."""
+        """The name that has the appended array, too (`sharing_name`); no other name may write to it."""
         if type(leaf) is not Traced:
             if type(leaf) not in ATOMS and not is_number(leaf):
                 self.loop.fail(f"a {type(leaf).__name__} is appended to a list")
@@ -269,7 +271,7 @@ class Appended:
         return shared
 
     def sharing_name(self, array: Any, names: dict[str, Any]) -> Any:
-        """The name that has the array behind the trip, with the leaf's number; None: there is none."""
+        """The name that has the array after the iteration, with the leaf's number; None if there is none."""
         carried = self.carried
         holders = [
             (name, place)
@@ -298,7 +300,7 @@ class Appended:
         return holders[0] if holders else None
 
     def is_written(self, name: str) -> bool:
-        """Whether a trip writes to what it is handed under that name."""
+        """True if an iteration writes to the value that it gets under that name."""
         heads = {
             leaf.storage
             for leaf in leaves(self.carried.head.get(name))
@@ -308,7 +310,7 @@ class Appended:
         return any(p.value.storage in heads and p.value.version != p.version for p in phis)
 
     def room_for(self, leaf: Any) -> Any:
-        """The shape of what has room for the array in every trip."""
+        """The shape of a buffer with capacity for the array in every iteration."""
         if type(leaf) is not Traced:
             return ()
         mark = self.loop.mark
@@ -321,13 +323,13 @@ class Appended:
     # --- the region ---
 
     def finish(self, body: Any) -> None:
-        """Puts what the trip appended into columns."""
+        """Store the items that the iteration appended in columns."""
         trips = self.carried.extent if self.is_open else int(self.carried.extent)
         for item in self.items:
             item.append(self.tracer, body, self.carried.trip, trips)
 
     def exits(self, names: dict[str, Any]) -> None:
-        """What the list is behind the loop."""
+        """The list after the loop."""
         gone = [leaf for item in self.items for leaf in leaves(item.value)]
         for item in self.items:
             item.take()
@@ -350,25 +352,25 @@ class Appended:
 
     @property
     def is_long(self) -> bool:
-        """Whether there are too many items for a node each, and they can be got otherwise."""
+        """True if there are too many items for a node each, and the list can be made differently."""
         is_simple = len(self.items) == self.carried.period == 1 and self.items[0].truths is None
         is_many = type(self.carried.extent) is int and self.carried.extent > MOST_NODES
         is_outer = is_many and not self.before and not self.tracer.in_region
         return is_outer and is_simple and type(self.items[0].value) is Traced
 
     def make_real(self) -> None:
-        """Gives a list of many items real ones, by one break."""
+        """Give a list of many items real ones, by one break."""
         if self.left is not None:
             self.tracer.note_break(f"a loop appends {self.carried.extent} items to a list")
             self.left.materialise()
             self.left = None
 
     def held(self, holder: Any, names: dict[str, Any]) -> Any:
-        """What a name has that is an appended array, too."""
+        """Names whose value is an appended array."""
         return None if holder is None else leaves(names[holder[0]])[holder[1]]
 
     def appended(self, item: Item, trips: int, names: dict[str, Any]) -> list[Any]:
-        """What each trip appended as this item; UNKNOWN where it did not."""
+        """The values that each iteration appended as this item; UNKNOWN for iterations that did not."""
         values, place = [], 0
         for trip in range(trips):
             if item.truths is not None and not item.truths[trip]:
@@ -386,14 +388,13 @@ class Appended:
         return values
 
     def read(self, column: Column, place: int) -> Any:
-        """The item there, an array as one of its own."""
+        """The item at this index; an array as a separate value."""
         value = column.read(self.tracer, place)
         return self.tracer.copy(value, "K") if column.rows is not None and value.kind == "array" else value
 
 
 def owner_of(region: Region, change: Change) -> Appended:
-    """What trips append to a list to which an arm of a branch appends, an item at first; raises where
-    there is none yet.
+    """The `Appended` of a list to which an arm of a branch appends, at first as an item; raises if there is none yet.
     """
     container, state = change.container, region.state
     known = state.lists.get(id(container))
@@ -402,7 +403,7 @@ def owner_of(region: Region, change: Change) -> Appended:
     for loop in reversed(state.active):
         if loop.carried is not None and loop.reached([container]):
             whole = Change(container, loop.snapshot.before[id(container)][1])
-            if not whole.appended:  # it was taken from before
+            if not whole.appended:  # items were removed before
                 return want_buffer(loop, container, change.appended[0], whole.before)
             loop.carried.grow(whole)
             raise Rerun(loop)

@@ -98,21 +98,21 @@ class Branch(Region):
         self.last = 2 * site.arms - 1
         self.raising = dict(site.raising)
         ours = (n for n in site.state if n.startswith(OURS) and n not in site.live_out)
-        self.wanted = (*site.live_out, *ours)  # a loop looks at its flag
+        self.wanted = (*site.live_out, *ours)  # a loop reads its flag
         self.step = self.first = -1  # the step before the arm of the condition
         self.levels: list[Level] = []  # tests whose rest is being run
         self.is_plain = self.is_over = False
         self.heads: dict[str, Any] | None = None
 
     def begin(self, names: dict[str, Any]) -> None:
-        """The names of the frame before the branch."""
+        """Get the names of the frame before the branch."""
         self.start(names)
         self.open()
 
     def open(self) -> None:
-        """Nothing of it has been run."""
+        """Initialise: nothing has been run."""
         self.now = self.entry
-        self.base: Snapshot | None = Snapshot(self.state)  # None: what runs is in the open
+        self.base: Snapshot | None = Snapshot(self.state)  # None: the current arm runs without a region
         self.state.active.append(self)
         self.pending: Any = truth(self.tracer, self.condition)
         self.next_step = self.first + 1
@@ -136,7 +136,7 @@ class Branch(Region):
 
     @between_runs
     def open_step(self) -> int:
-        """An arm begins, or the test of the next."""
+        """Begin an arm, or the test of the next one."""
         if self.step % 2:
             if self.levels and self.levels[-1].else_block is None:
                 self.levels[-1].open_arm(False)
@@ -203,14 +203,14 @@ class Branch(Region):
             return self.fall_back(other.args[0])
         return False
 
-    # --- ends ---
+    # --- end states ---
 
     def live(self, names: dict[str, Any]) -> dict[str, Any]:
         """Values of the names that are live after the branch."""
         return {name: names.get(name, UNBOUND) for name in self.wanted}
 
     def finish(self, names: dict[str, Any]) -> None:
-        """The rest of all tests is run: merges, from the innermost out."""
+        """Called after the rest of all tests was run: merge, from the innermost out."""
         names = self.live(names)
         while self.levels:
             level = self.levels.pop()
@@ -223,7 +223,7 @@ class Branch(Region):
         self.regions.report(self.scope, self.site, "captured")
 
     def end(self) -> None:
-        """Nothing of it is run any more."""
+        """End the branch."""
         self.is_over = True
         self.go_on()
 
@@ -234,7 +234,7 @@ class Branch(Region):
             self.base = None
 
     def give_way(self, name: str) -> bool:
-        """The step raises: it is checked that it is not reached, and the others are run."""
+        """The arm raises: add a check that it is not reached, and run the others."""
         if not self.levels:
             self.end()
             return False
@@ -244,7 +244,7 @@ class Branch(Region):
         condition = level.condition
         if self.tracer.sample_truth(condition) is not None:
             self.fail(f"sizes decide whether {name} is raised")
-        if name == StopIteration.__name__:  # an answer: a loop of Python's may wait for it
+        if name == StopIteration.__name__:  # a result, for which a Python loop may wait
             self.fail("data decide where an iterator ends")
         if level.arm == self.step:
             condition = self.tracer.apply("logical_not", condition)
@@ -266,7 +266,7 @@ class Branch(Region):
         self.levels.clear()
 
     def fall_back(self, reason: str) -> bool:
-        """Python decides, where what was run can be undone."""
+        """Let Python evaluate the condition, if the runs can be undone."""
         if self.base is None:
             return False
         self.drop()
@@ -279,7 +279,7 @@ class Branch(Region):
         return True
 
     def plain_step(self) -> int:
-        """The steps of Python's own if."""
+        """The steps of Python's `if`."""
         if self.step == self.first:
             self.pending = bool(self.condition)
             self.step += 1 if self.pending else 2
@@ -291,7 +291,9 @@ class Branch(Region):
 
 
 class LateBranch(Branch):
-    """An if whose first test is false, with tests after it: Python's own until one is traced."""
+    """An `if` whose first test is a false Python bool, with tests after it: it is Python's own until a test is
+    traced.
+    """
 
     def __init__(self, scope: Any, site: Any) -> None:
         super().__init__(scope, site, False)
@@ -299,7 +301,7 @@ class LateBranch(Branch):
         self.restores = False
 
     def test(self, value: Any) -> None:
-        """The test of the next arm; from a traced one on this is a branch."""
+        """The test of the next arm; from the first traced one on this is a branch."""
         if self.is_waiting:
             value = self.scope.asked(value, self.site)
         is_plain = not self.is_waiting or not is_condition(value)
@@ -325,7 +327,7 @@ VALUE = "operand"
 
 
 class Condition(Region):
-    """A place in an expression where a traced condition chooses."""
+    """A conditional part of an expression with a traced condition."""
 
     def __init__(self, scope: Any, line: int, value: Any) -> None:
         super().__init__(scope, Site(-1, "if", line, (), (), ()))
@@ -335,7 +337,7 @@ class Condition(Region):
         self.level = Level(self.regions, self.condition, 0, {})
 
     def fail(self, reason: str) -> Any:
-        """Gives this attempt up: in no construct that could do without a region, all of the call."""
+        """Give this attempt up: an enclosing construct runs without a region, or the call is restarted."""
         place = (self.scope.file, self.site.line)
         is_known = place in self.regions.decided
         if self.state.active or is_known or not self.tracer.may_check():
@@ -343,27 +345,25 @@ class Condition(Region):
         raise Replan("decided", reason, place)
 
     def elsewhere(self) -> list[Any] | None:
-        """Not known here."""
+        """Unknown here."""
         return None
 
     def is_alone(self, array: Any, values: list[Any], records: Records | None = None) -> bool:
-        """Not unaliased: other references to the memory are not known here."""
+        """False: other references to the memory are unknown here."""
         return False
 
     def check_names(self) -> None:
-        """An operand that binds a name is Python's: where it is not evaluated the name is not
-        bound.
-        """
+        """An operand that binds a name is left to Python, because the name is only bound if it is evaluated."""
         now = {} if self.frame is None else self.frame.f_locals
         for name, value in now.items():
             if value is self.others.get(name, UNBOUND) or name.startswith("__ci_"):
                 continue
             if name.startswith(PREFIX) and not holds_traced(value or ()):
-                continue  # parts for a pattern: nothing else reads them
+                continue  # parts for a pattern, which are not read elsewhere
             self.fail(f"an operand of a condition binds {name}")
 
     def end_arm(self, block: Any, value: Any) -> End:
-        """The operand's value, and everything as before it."""
+        """The operand's value; everything else is restored."""
         self.check_names()
         if self.level.snapshot.graph.written():
             self.fail("an operand of a condition writes to an array")
@@ -400,7 +400,7 @@ class Operand(Condition):
         return self.known(self.merge(*ends), other)
 
     def known(self, value: Any, other: Any) -> Any:
-        """The value with its truth in this call, where sizes alone tell."""
+        """The value, with its truth in this call if that only depends on sizes."""
         mine = self.tracer.sample_truth(self.value)
         if mine is not None and type(value) is Traced:
             self.tracer.note_sample(value, self.value, other if mine is self.is_and else mine)
@@ -408,7 +408,7 @@ class Operand(Condition):
 
 
 class Choice(Condition):
-    """`a if c else b`: asked which operand is next, it opens the operand's block."""
+    """`a if c else b`: returns which operand is next, and opens the operand's block."""
 
     @property
     def first(self) -> bool:
@@ -424,7 +424,7 @@ class Choice(Condition):
         if level.snapshot.graph.written():
             self.fail("an operand of a condition writes to an array")
         self.state.close(level.then_block)
-        level.snapshot.forget()  # that a is evaluated
+        level.snapshot.forget()  # the condition that holds for a
         level.open_arm(False)
         return True
 
@@ -436,7 +436,7 @@ class Choice(Condition):
         second = End(self.state, level.else_block, {VALUE: b}, written)
         if second.written or self.diff(level.snapshot):
             self.fail("an operand of a condition changes something")
-        self.state.close(level.else_block)  # the first operand sees nothing of the second's
+        self.state.close(level.else_block)  # the first operand must not use values of the second
         self.state.reopen(level.then_block)
         self.tracer.is_infeasible = level.snapshot.is_infeasible
         first = End(self.state, level.then_block, {VALUE: a}, [])
@@ -446,7 +446,7 @@ class Choice(Condition):
 
 
 def select(tracer: Any, condition: Any, a: Any, b: Any) -> Any:
-    """a where the traced condition holds, else b; None where they are not of one type."""
+    """a if the traced condition holds, else b; None if their types differ."""
     joined = join(tracer, a, b, False, tracer.may_check())
     if type(joined) is str or joined.kind == "array":
         return None

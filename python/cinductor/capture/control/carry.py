@@ -31,20 +31,20 @@ OURS = "__ci_"
 
 
 def is_undefined(name: str, value: Any) -> bool:
-    """Whether a name without a value at the head has one that nobody reads there."""
+    """True if a name that is unbound at the head may get an arbitrary value there, because it is not read."""
     return name.startswith(OURS) or type(value) is MaybeUnbound
 
 
-MOST_CARRIED = 512  # where each finds its place among all the others
+MOST_CARRIED = 512  # because each value is searched among all others
 
 
 def kinds_of(value: Any) -> list[Any]:
-    """Kinds and dtypes of a value's leaves; None: no number."""
+    """Kinds and dtypes of a value's leaves; None if one is not a number."""
     return [kind_of(leaf) for leaf in leaves(value)]
 
 
 class Carried:
-    """The state of one loop being captured."""
+    """The state of one loop during capture."""
 
     def __init__(self, loop: Loop) -> None:
         self.loop, self.snapshot = loop, loop.snapshot
@@ -53,20 +53,20 @@ class Carried:
         self.regions.made.append(self)
         self.entry = dict(loop.entry)
         self.types = Types(self)
-        self.values: list[Value] = []  # names that are carried by value, at the head of this run
+        self.values: list[Value] = []  # names carried by value, at the head of this run
         self.steps: dict[str, Any] = {}
-        self.written: dict[int, Any] = {}  # by storage, the arrays that trips write to
+        self.written: dict[int, Any] = {}  # by storage, the arrays that iterations write to
         self.no_steps: set[str] = set()
-        self.first_trace: Any = None  # of a run that begins as the loop's first trip does
+        self.first_trace: Any = None  # of a run that starts like the loop's first iteration
         self.first_ends: dict[str, Any] = {}
-        self.is_weak = False  # whether this run is with Python's numbers where trips make NumPy's
+        self.is_weak = False  # this run has Python's numbers where iterations make NumPy's
         self.was_weak = False
         self.period, self.turn = 1, 0
-        self.distinct: list[tuple[Any, Any]] = []  # arrays that a trip found to be two objects
-        self.promises: list[Any] = []  # decisions that outlive the run they were made in
-        self.flag = loop.ended is not False  # whether the loop's flag ends it
+        self.distinct: list[tuple[Any, Any]] = []  # arrays that an iteration found to be different objects
+        self.promises: list[Any] = []  # decisions that outlive the run in which they were made
+        self.flag = loop.ended is not False  # the loop may end by its flag
         self.is_while = loop.is_while or self.flag
-        self.is_endless = False  # whether nothing else does
+        self.is_endless = False  # it only ends by its flag
         self.appends: dict[int, Appended] = {}
         self.trips = Trips()
         renewed = {n for n in loop.site.renewed if kind_of(self.entry[n]) is not None}
@@ -75,10 +75,10 @@ class Carried:
         self.names = tuple([name for name in loop.site.carried if name not in renewed])
         self.recall(loop.memory)
 
-    # --- what was learnt at this place before ---
+    # --- facts recorded at this place before ---
 
     def recall(self, memory: Learnt) -> None:
-        """Begins with what another capture of the same loop ended with."""
+        """Start with the final state of another capture of the same loop."""
         for name in memory.names:
             value = self.entry.get(name, UNBOUND)
             if value is UNBOUND or not is_int(value):
@@ -89,7 +89,7 @@ class Carried:
                 self.add_written(value.whole)
 
     def remember(self, memory: Learnt) -> None:
-        """For the next capture of the same loop, in another run of a loop around."""
+        """Record the state for the next capture of the same loop, in another run of an enclosing loop."""
         memory.names = list(self.types.of)
         everything = {**self.loop.others, **self.entry}
         memory.written = [
@@ -103,30 +103,30 @@ class Carried:
         self.written.setdefault(handle.storage, handle)
         return is_new
 
-    # --- the head of a trip ---
+    # --- the head of an iteration ---
 
     def is_live_behind(self, name: str) -> bool:
-        """Whether somebody looks at it behind the loop."""
+        """True if the name is read after the loop."""
         return name in self.loop.site.live_out or name in self.snapshot.containers
 
     @property
     def index(self) -> Any:
-        """The number of the run of the body."""
+        """The number of the iteration of the body."""
         return self.trip if self.period == 1 else self.trip * self.period + self.turn
 
     @property
     def extent(self) -> Any:
-        """Trips of the region."""
+        """The number of iterations of the region."""
         extent = self.loop.extent
         return extent if self.period == 1 else extent // self.period
 
     def open(self) -> dict[str, Any]:
-        """Opens the blocks of a run; the values of names at its head."""
-        for handle in self.written.values():  # inputs enter the graph outside
+        """Open the blocks of a run; returns the values of names at its head."""
+        for handle in self.written.values():  # inputs must enter the graph outside of the region
             handle.prepare()
         site = self.loop.site
         is_counted = bool(self.steps or self.types.joined)
-        for name in site.live_out:  # a trip makes it, or there must be one
+        for name in site.live_out:  # an iteration makes it, or at least one must run
             is_counted |= name not in self.names or self.entry[name] is UNBOUND
         for name, types in self.types.of.items():
             is_counted |= self.is_live_behind(name) and any(k and k.kind == "array" for k in types)
@@ -183,12 +183,12 @@ class Carried:
         return [(leaf, at_entry(leaf, kind)) for leaf, kind in pairs] if self.is_weak else pairs
 
     def count(self, param: Any) -> Number:
-        """The counter of trips."""
+        """The counter of iterations."""
         tracer = self.tracer
         return Number(param, lambda: tracer.lift(0, "i8"), lambda: tracer.apply("add", param, 1))
 
     def watch_flag(self, param: Any) -> Number:
-        """The flag that ends the loop."""
+        """Carry the flag that ends the loop."""
 
         def end() -> Any:
             value = self.ends_of_names[self.loop.site.flag]
@@ -202,7 +202,7 @@ class Carried:
         return Number(param, entry, end)
 
     def vary(self, block: Any, length: lattice.Length) -> Number:
-        """A size that changes."""
+        """Carry a size that changes."""
         tracer, head = self.tracer, block.param("i8", "python")
         length.define(tracer, head)
         return Number(
@@ -212,7 +212,7 @@ class Carried:
         )
 
     def names_of(self, parts: Iterable[Any]) -> dict[str, Any]:
-        """The values of names carried, given those of their leaves that change."""
+        """The values of carried names, given those of their changing leaves."""
         left = iter(parts)
         return {
             name: rebuilt(
@@ -226,7 +226,7 @@ class Carried:
         }
 
     def open_body(self, test: Any) -> bool:
-        """Closes the block of a while's condition and opens that of its body."""
+        """Close the block of a while's condition and open that of its body."""
         condition, apply = None, self.tracer.apply
         self.is_endless = test is not None and type(test) is not Traced
         if type(test) is Traced:
@@ -254,7 +254,7 @@ class Carried:
         return True
 
     def note_distinct(self, a: Any, b: Any) -> None:
-        """Two arrays are not one in this trip: where one is carried that has to be so in each."""
+        """Two arrays are different objects in this iteration. If one is carried, they must differ in each."""
         known = {(x.storage, y.storage) for x, y in self.distinct}
         if (a.storage, b.storage) in known:
             return
@@ -262,17 +262,18 @@ class Carried:
             self.distinct.append((a, b))
 
     def next_turn(self) -> bool:
-        """Whether the body is to run again in this trip."""
+        """True if the body must run again in this iteration."""
         self.turn += 1
         if self.turn < self.period:
             return True
         self.turn = 0
         return False
 
-    # --- the end of a trip ---
+    # --- the end of an iteration ---
 
     def learn(self, names: dict[str, Any]) -> bool:
-        """Compares the state at the end of a trip with that at its head; False: run it again."""
+        """Compare the state at the end of an iteration with that at its head. Returns False if it must be run again.
+        """
         loop = self.loop
         loop.check_others(names)
         names = self.ends_of_names = {**names, **self.diff_containers()}
@@ -326,8 +327,8 @@ class Carried:
         return True if name is None else self.leave_last_trip(name)
 
     def assumes_weak(self, names: dict[str, Any], is_alike: bool) -> bool:
-        """Whether the next run is to begin as the loop's first trip does, with other types than the others:
-        what that computes of constants is seen where they could be any. is_alike: this one left the same trace.
+        """True if the next run must start like the loop's first iteration, with other types than later ones, because
+        computations with constants could depend on them. is_alike: this run left the same trace.
         """
         if not self.ends_alike(names):
             raise Peel("values are of another type at the end of the loop's first trip")
@@ -339,19 +340,19 @@ class Carried:
         return False
 
     def ends_alike(self, names: dict[str, Any]) -> bool:
-        """Whether a trip leaves behind what the loop's first trip does, Python's numbers or NumPy's."""
+        """True if an iteration leaves the same kinds of numbers, Python's or NumPy's, as the first."""
         wanted = {n for n in names if n in self.types.of or self.is_live_behind(n)}
         return all(kinds_of(self.first_ends.get(n)) == kinds_of(names[n]) for n in wanted)
 
     def trace(self) -> Any:
-        """What a run did that may depend on whose its numbers are, Python's or NumPy's: what it
-        computed, which classes it asked for, what it appended.
+        """The parts of a run that may depend on the kinds of numbers: computed values, queried classes, appended
+        items.
         """
         seen = self.snapshot.since("classes")  # type: ignore[union-attr]
         return self.body.trace, seen, list(map(Appended.kinds_now, self.appends.values()))
 
     def diff_containers(self) -> dict[str, Any]:
-        """What the containers that a trip changed hold at its end."""
+        """The contents, at the end of an iteration, of the containers that it changed."""
         loop = self.loop
         self.grows = False
         for change in loop.diff(loop.snapshot):
@@ -377,7 +378,7 @@ class Carried:
         return self.snapshot.names()
 
     def check_condition(self) -> None:
-        """Raises where a while's condition, which runs once more than the body, changed anything."""
+        """Raise if a while's condition, which runs once more than the body, changed anything."""
         for change in self.loop.diff(self.snapshot):
             is_nothing, container = change.is_nothing, change.container
             if self.snapshot.has(container):
@@ -386,7 +387,7 @@ class Carried:
                 self.loop.fail("the condition changes a container, or a name of a function around")
 
     def grow(self, change: Change) -> None:
-        """Notes that trips append to a list."""
+        """Record that iterations append to a list."""
         loop, container = self.loop, change.container
         if self.is_while or loop.site.flag is not None:
             list_buffer.want_buffer(loop, container, change.appended[0])
@@ -398,7 +399,7 @@ class Carried:
         self.appends[id(container)], self.grows = grown, True
 
     def learn_flag(self, names: dict[str, Any]) -> bool:
-        """Whether the loop was found to end by its flag."""
+        """True if the loop was found to end by its flag."""
         flag = self.loop.site.flag
         value = names.get(flag, False) if flag else False
         if value is True:
@@ -411,7 +412,7 @@ class Carried:
         return True
 
     def rotates(self, changed: dict[str, Any], written: list[Any]) -> bool:
-        """Whether arrays that are written to changed places."""
+        """True if written arrays were swapped."""
         held = {handle.storage for handle in written}
         sources: dict[str, str] = {}
         for name, value in changed.items():
@@ -436,7 +437,7 @@ class Carried:
         return True
 
     def alternates(self, changed: dict[str, Any]) -> bool:
-        """Whether trips hand on arrays in C's order and in another by turns: `a = a.T * 2`."""
+        """True if iterations pass on arrays in C order and in another order alternately: `a = a.T * 2`."""
         if self.period > 1 or self.flag or self.loop.is_while or self.loop.tail:
             return False
         for name, value in changed.items():
@@ -448,14 +449,14 @@ class Carried:
         return False
 
     def repeat(self, period: int) -> None:
-        """From here on the body runs that often in one trip of the region."""
+        """From here on run the body that often in one iteration of the region."""
         self.period, self.names = period, self.loop.site.carried
         rest = self.loop.extent % period
         self.loop.tail += int(rest)
         self.promises.append(lambda: int(rest))
 
     def carry(self, name: str, value: Any) -> None:
-        """A name that a trip changed."""
+        """Carry a name that an iteration changed."""
         head = self.head[name]
         if head is UNBOUND and is_undefined(name, value):
             undefined = self.types.add_undefined(name, value)
@@ -471,7 +472,7 @@ class Carried:
                 return
         self.types.widen(name, head, value)
 
-    # --- names that only trips make ---
+    # --- names that only iterations bind ---
 
     def leave_last_trip(self, name: str) -> bool:
         loop = self.loop
@@ -485,7 +486,7 @@ class Carried:
     # --- the region ---
 
     def finish(self) -> dict[str, Any]:
-        """Makes the region; the values of names behind the loop."""
+        """Make the region; returns the values of names after the loop."""
         loop, body, tracer = self.loop, self.body, self.tracer
         names = self.ends_of_names
         self.flow.check()
@@ -548,12 +549,12 @@ class Carried:
             exits[name] = UNBOUND if trips is None else self.entry[name] + trips * step
         self.make_trips(needs_trips, counter)
         self.trips_made = counter if self.period == 1 else None
-        for phi in phis:  # what is alive at a break is returned
+        for phi in phis:  # values that are live at a break are returned
             phi.made.clear()
         return exits
 
     def leaves_of(self, names: dict[str, Any]) -> list[Any]:
-        """Those that change, of the names carried by value."""
+        """The changing leaves of the names carried by value."""
         return [
             leaf
             for name, kinds in self.types.of.items()
@@ -562,14 +563,14 @@ class Carried:
         ]
 
     def runs_once(self, extent: Any = None) -> bool:
-        """Whether the region makes a trip; guarded where that depends on the arguments."""
+        """True if the region runs at least one iteration; guarded if that depends on the arguments."""
         extent = self.extent if extent is None else extent
         return extent > 0 if type(extent) is int else self.tracer.is_positive(extent)
 
-    # --- trips that have to be made ---
+    # --- required iterations ---
 
     def make_trips(self, count: int, counter: Any) -> None:
-        """Behind the region: it made that many trips; where it makes types what they are, one."""
+        """After the region: require that it ran that many iterations, or one if iterations determine types."""
         loop = self.loop
         makes_types = any(map(self.is_live_behind, self.types.joined))
         count = max(count, makes_types)
@@ -584,7 +585,7 @@ class Carried:
             self.notify_trip(loop.key, None if self.is_while else self.extent)
 
     def notify_trip(self, key: Any, extent: Any) -> None:
-        """The loop around this one hears of it."""
+        """Notify the enclosing loop."""
         for region in reversed(self.state.active):
             outer = region.carried
             if outer is not None and outer is not self:
@@ -592,7 +593,8 @@ class Carried:
                 return
 
     def ask_trips(self) -> None:
-        """Asks what the last run did not ask any more, where the first trip begins with numbers of another type."""
+        """Check requirements that the last run dropped, if the first iteration starts with numbers of another type.
+        """
         for key, extent in self.trips.dropped():
             if not self.loop.makes_trip(extent):
                 self.loop.fail("a loop inside makes no trip")

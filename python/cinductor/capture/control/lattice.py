@@ -59,11 +59,11 @@ if TYPE_CHECKING:
 
 OTHER = "is of another type"
 LARGE = "is no 64-bit number"
-TAGGED = "fdDlq?"  # dtypes whose numbers Python has as well
+TAGGED = "fdDlq?"  # dtypes of numbers that Python has, too
 
 
 class Joined(NamedTuple):
-    """The kind and dtype in which two values meet."""
+    """The kind and dtype of a join."""
 
     kind: str
     dtype: Any
@@ -95,7 +95,7 @@ def join(tracer: Any, a: Any, b: Any, at_head: bool, may_check: bool) -> Joined 
 
 
 def join_at_head(tracer: Any, entry: Any, end: Any, dtype: Any, is_tagged: bool) -> Joined | str:
-    """A number that is strong after an iteration, or may be."""
+    """The join of a number that is strong after an iteration, or may be."""
     if kind_of(end)[0] != "scalar":  # type: ignore[index]
         return OTHER
     if is_tagged:
@@ -115,11 +115,11 @@ def can_lift(tracer: Any, value: Any, dtype: Any) -> bool:
 
 
 def are_unsigned(values: tuple[Any, ...], may_check: bool) -> bool:
-    """True if Python's ints can be those of [0, 2**64), which the program checks."""
+    """True if Python's ints can be in [0, 2**64), which the program checks."""
     return all(may_check if type(v) is Traced else v >= 0 for v in values)
 
 
-# --- arrays whose sizes differ ---
+# --- arrays of different sizes ---
 
 
 class Length:
@@ -140,7 +140,7 @@ class Length:
 
 
 def larger(tracer: Any, entry: Any, end: Any, mark: Any) -> Any:
-    """A size of before the mark that is at least both, None where there is none."""
+    """A size from before the mark that is at least both; None if there is none."""
     most = mark.most(end)
     if most is None or (entry := mark.most(entry)) is None:
         return None
@@ -153,7 +153,7 @@ def is_at_most(tracer: Any, size: Any, other: Any) -> bool:
 
 
 def axes_that_vary(tracer: Any, a: Any, b: Any) -> list[int] | None:
-    """Axes along which two arrays are not known to be equally long; None: they differ in more."""
+    """The axes along which two arrays may differ in length; None if they differ otherwise."""
     axes = tracer.varying(a, b)
     if axes is None:
         return None
@@ -161,7 +161,7 @@ def axes_that_vary(tracer: Any, a: Any, b: Any) -> list[int] | None:
 
 
 def find(lengths: list[Length], entry: Any, end: Any, old: Length | None = None) -> Length | None:
-    """The length that begins and ends so."""
+    """The length with these values at the entry and the end."""
     for length in lengths:
         if length.old is old and is_same(length.entry, entry) and is_same(length.end, end):
             return length
@@ -169,8 +169,8 @@ def find(lengths: list[Length], entry: Any, end: Any, old: Length | None = None)
 
 
 def grouped(kinds: list[tuple[Any, Any]], now: list[Length]) -> list[Length] | None:
-    """The lengths of arrays, given as their types and their shapes at the entry, that change alike,
-    set in the types; None where they are what they were.
+    """Set in the types the lengths of arrays, given as types and shapes at the entry, that change together; None if
+    nothing changes.
     """
     groups: list[Length] = []
     found: list[tuple[Any, dict[int, Length]]] = []
@@ -202,15 +202,15 @@ def grouped(kinds: list[tuple[Any, Any]], now: list[Length]) -> list[Length] | N
 
 
 def first_part(tracer: Any, buffer: Any, shape: tuple[Any, ...]) -> Any:
-    """The view of a buffer's first elements; those of a row in that shape."""
+    """The view of a buffer's first elements; for a flat buffer with that shape."""
     if buffer.ndim == len(shape):
         return tracer.slice(buffer, (0,) * len(shape), (1,) * len(shape), shape)
     return tracer.reshape(tracer.slice(buffer, (0,), (1,), (tracer.count(shape),)), shape)
 
 
 def read(tracer: Any, buffer: Any, lengths: dict[int, Length], sizes: Any = None) -> Any:
-    """The array in a buffer; sizes: along axes that do not vary, where the buffer is a row. Where
-    it may be returned it is one that has its own memory.
+    """The array in a buffer; sizes: along axes that do not vary, for a flat buffer. If it may be returned, it is a
+    copy.
     """
     sizes = buffer.shape if sizes is None else sizes
     shape = tuple(lengths[k].now if k in lengths else n for k, n in enumerate(sizes))
@@ -228,11 +228,11 @@ def write(tracer: Any, buffer: Any, value: Any, lengths: Any) -> None:
 
 
 def number_of(tracer: Any, size: Any) -> Any:
-    """A size as a value that a region hands on."""
+    """A size as a value that a region passes on."""
     return tracer.lift(size) if type(size) is int else size
 
 
-# --- how large they become ---
+# --- capacities ---
 
 
 Place = tuple[str, int, int]  # a name, the number of its leaf, an axis
@@ -248,9 +248,9 @@ class Rule(NamedTuple):
 
 
 def capacity(types: Types, kind: Type, axis: int, sizes: tuple[Any, Any, Any]) -> Any:
-    """The most that a size, given at the loop's entry and at the two ends of an iteration, can be:
-    that at the entry where no iteration makes it larger, what is known of it, or by its rule;
-    None where there is no such number."""
+    """An upper bound of a size, given at the loop's entry and at both ends of an iteration: its value at the entry if
+    no iteration increases it, a known bound, or by its rule; None if there is none.
+    """
     loop, tracer = types.loop, types.tracer
     entry, before, end = sizes
     mark, length = loop.snapshot.graph, kind.lengths.get(axis)  # type: ignore[union-attr]
@@ -289,7 +289,7 @@ def row_capacity(types: Types, axes: list[int], entry: Any, before: Any, after: 
 
 
 def place_of(types: Types, kind: Type, axis: int) -> Place | None:
-    """Where a type that is known is carried."""
+    """The place where a known type is carried."""
     for name, row in types.of.items():
         for number, known in enumerate(row):
             if known is kind:
@@ -298,15 +298,16 @@ def place_of(types: Types, kind: Type, axis: int) -> Place | None:
 
 
 def resolve(loop: Loop) -> None:
-    """Computes, outside of the loop, what its rules come to."""
+    """Compute, outside of the loop, the values of its rules."""
     for rule in loop.rules:
         loop.capacities[rule.place] = grown(loop, rule)
     loop.rules.clear()
 
 
 def grown(loop: Loop, rule: Rule) -> Any:
-    """The size after all iterations, or at their entry where that is more. The entry is the loop's,
-    also where the rule was found after iterations that were peeled off."""
+    """The size after all iterations, or at the entry if that is larger. The entry is the loop's, even if the rule was
+    found after peeled iterations.
+    """
     tracer, trips = loop.tracer, loop.items.length
     name, number, axis = rule.place
     entry = leaves(loop.entry[name])[number].shape[axis]
@@ -319,7 +320,7 @@ def grown(loop: Loop, rule: Rule) -> Any:
     return tracer.size_max(size, entry)
 
 
-# --- what a loop's iterations hand to each other, leaf by leaf ---
+# --- types of carried leaves ---
 
 
 class Type:
@@ -331,21 +332,20 @@ class Type:
 
     def __init__(self, kind: str, dtype: Any, like: Any = None, tagged: bool = False) -> None:
         self.kind, self.dtype, self.like = kind, dtype, like
-        self.tagged = tagged  # Python's number or NumPy's: a bool that says which goes with it
+        self.tagged = tagged  # Python's or NumPy's number, with a bool that tells
         self.lengths: dict[int, Length] = {}
         self.ends: dict[int, tuple[Any, Any]] = {}
         self.room: Any = None
 
 
 def type_of(value: Any) -> Type:
-    """That of a traced value, as it stands."""
+    """The type of a traced value as it is."""
     kind, dtype = kind_of(value)  # type: ignore[misc]
     return Type(kind, dtype, value if kind == "array" else None, value.strong is not None)
 
 
 def at_entry(leaf: Any, kind: Type | None) -> Type | None:
-    """A leaf's type where the loop's first iteration begins, though the others begin with NumPy's.
-    """
+    """A leaf's type at the loop's entry, although later iterations start with NumPy's."""
     if kind is None or kind.kind != "scalar" or kind.tagged:
         return kind
     return Type(*kind_of(leaf))  # type: ignore[misc]
@@ -358,14 +358,14 @@ class Types:
         self.carried, self.loop, self.tracer = carried, carried.loop, carried.tracer
         self.of: dict[str, list[Type | None]] = {}
         self.lengths: list[Length] = []  # of all arrays whose sizes change
-        self.joined: set[str] = set()  # names that are of another type at the loop's entry
-        self.moved = False  # an array to a row, or out of it
-        self.guessed = False  # sizes vary that may not
+        self.joined: set[str] = set()  # names with another type at the loop's entry
+        self.moved = False  # a change between an array and a flat buffer
+        self.guessed = False  # sizes vary that may be constant
 
-    # --- names that become known ---
+    # --- names that become carried ---
 
     def recall(self, name: str, value: Any) -> None:
-        """A name that another capture of the loop carried."""
+        """Add a name that another capture of the loop carried."""
         parts = leaves(value)
         if all(kind_of(v) is not None and type(v) is Traced for v in parts):
             self.of[name] = [type_of(v) for v in parts]
@@ -382,7 +382,7 @@ class Types:
         return rebuilt(value, iter(items))
 
     def join(self, name: str, before: Any, after: Any) -> Type:
-        """The type of a leaf that was one thing at the entry and is another after an iteration."""
+        """The type of a leaf from its values at the entry and after an iteration."""
         joined = join(self.tracer, before, after, True, self.tracer.may_check())
         if joined is LARGE:
             self.loop.fail(f"{name} {LARGE}")
@@ -397,10 +397,10 @@ class Types:
             self.joined.add(name)
         return Type(joined.kind, joined.dtype, tagged=joined.tagged)
 
-    # --- names that are known ---
+    # --- names that are carried ---
 
     def widen(self, name: str, head: Any, value: Any) -> bool:
-        """True if leaves that did not change so far, do; of a name that did not, either."""
+        """True if leaves that were unchanged so far change, or a new name does."""
         if value is UNBOUND or not have_same_structure(head, value):
             raise Peel(f"{name} changes its type")
         is_wider = False
@@ -417,7 +417,7 @@ class Types:
         return is_wider
 
     def wider(self, name: str, kind: Type, entry: Any, before: Any, after: Any) -> Type | None:
-        """The type of a leaf that has one, where that is no longer enough."""
+        """A wider type of a leaf whose type no longer suffices."""
         if kind.kind == "array":
             is_array = type(after) is Traced and after.kind == "array"
             if not is_array or not self.holds(kind, entry, before, after):
@@ -427,7 +427,7 @@ class Types:
                 raise Peel(f"{name} changes its type")
         elif type(after) is Traced and after.strong is not None:
             if kind.dtype != after.dtype or not can_lift(self.tracer, entry, kind.dtype):
-                raise Peel(f"{name} changes its type")  # an entry that is an int is no float
+                raise Peel(f"{name} changes its type")  # an int at the entry is not a float
             self.joined.discard(name)
             return Type("scalar", kind.dtype, tagged=True)
         elif kind_of(after) != (kind.kind, kind.dtype):
@@ -441,7 +441,7 @@ class Types:
         return None
 
     def is_exact(self, kind: Type, value: Any) -> bool:
-        """True if a number is one of 64 bits."""
+        """True for a number of 64 bits."""
         if type(value) is Traced or not is_number(value):
             return True
         return lifted(self.tracer, value, kind.kind, kind.dtype) is not None
@@ -449,18 +449,18 @@ class Types:
     # --- sizes of arrays ---
 
     def fits(self, after: Any, before: Any) -> bool:
-        """True if an array can be handed on in the place of another."""
+        """True if an array can be passed on in place of another."""
         fitted = after.fitted(before)
         return fitted is not None and self.tracer.varying(before, fitted) == []
 
     def holds(self, kind: Type, entry: Any, before: Any, after: Any) -> bool:
-        """True if an array is of the type, or of one with sizes that vary."""
+        """True if an array has the type, or one with varying sizes."""
         if not kind.lengths and self.fits(after, before):
             return True
         return self.vary(kind, entry, before, after)
 
     def vary(self, kind: Type, entry: Any, before: Any, after: Any) -> bool:
-        """True if an array may be as large as it is at the end of an iteration; notes its sizes."""
+        """True if an array may have its size at the end of an iteration; records its sizes."""
         axes = axes_that_vary(self.tracer, before, after)
         if axes is None:
             return False
@@ -482,9 +482,9 @@ class Types:
         return True
 
     def is_once(self, kind: Type, before: Any, after: Any, axes: list[int]) -> bool:
-        """True if the first iteration alone seems to change the sizes, because they end as
-        something that is known before the loop. Those of an array that becomes smaller are tried
-        as ones that vary."""
+        """True if only the first iteration seems to change the sizes, because they end as a value known before the
+        loop. Sizes of a shrinking array are treated as varying.
+        """
         loop, tracer = self.loop, self.tracer
         if not loop.may_peel or self.carried.flag:
             return False
@@ -500,7 +500,7 @@ class Types:
         return bool(known)
 
     def group(self) -> bool:
-        """Finds which sizes change alike; whether that is news."""
+        """Find which sizes change together. True if that is new."""
         pairs = [
             (kind, leaf.shape)
             for name, types in self.of.items()

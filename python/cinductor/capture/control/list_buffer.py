@@ -33,19 +33,19 @@ if TYPE_CHECKING:
     from .region import Region
     from .state import State
 
-SPARE = 64  # items that may be appended outside of the loop
-OPEN = 4096  # in a loop of which nobody knows how long it runs: with more, Python takes long anyway
+SPARE = 64  # capacity for items appended outside of the loop
+OPEN = 4096  # capacity in a loop with an unknown number of iterations; for more, Python takes long anyway
 MANY = 1 << 22
-MOST_HELD = 4096  # items that a list has before: each of them is a node
+MOST_HELD = 4096  # items of a list before; each of them is a node
 NUMBERS = "?bhilqBHILQfd"
 SEVERAL_TYPES = "items of several types are in a list that grows"
 LOOKED_AT = "a list that a loop appends to is looked at"
-JOINS = frozenset({np.array, np.asarray, np.stack})  # of a list, make an array of its items
+JOINS = frozenset({np.array, np.asarray, np.stack})  # functions that make an array from the items of a list
 
 
 class Column:
-    """One leaf of all items: rows, one for each; of arrays that have not all the same sizes, how long
-    each is, by axis. like: the leaf of one item; room: the sizes that a row has.
+    """One leaf of all items. rows: one for each item; for arrays of different sizes also each length, by axis. like:
+    the leaf of one item; room: the sizes of a row.
     """
 
     __slots__ = ("like", "kind", "room", "rows", "sizes", "nodes")
@@ -58,11 +58,11 @@ class Column:
 
     @property
     def axes(self) -> list[int]:
-        """The axes along which not all are equally long."""
+        """The axes along which lengths differ."""
         return [k for k, size in enumerate(self.room) if not is_same(size, self.like.shape[k])]
 
     def read(self, tracer: Any, place: Any) -> Any:
-        """The leaf of the item there; an array as a view of its row."""
+        """The leaf of the item at this index; an array as a view of its row."""
         if self.rows is None:
             return self.like
         row = self.rows[place]
@@ -73,10 +73,10 @@ class Column:
             shape[axis] = tracer.define(sizes[place], 0, shape[axis] + 1)
         return lattice.first_part(tracer, row, tuple(shape)) if self.sizes else row
 
-    # --- as what a region hands on ---
+    # --- as values of a region ---
 
     def append(self, tracer: Any, body: Any, place: Any, count: Any) -> None:
-        """The leaf of a trip gets its row, in parameters of the body; count: of all rows."""
+        """Give the leaf of an iteration its row, in parameters of the body. count: the number of rows."""
         if type(self.like) is not Traced:
             return
         axes = self.axes
@@ -93,15 +93,15 @@ class Column:
             body.result(rows)
 
     def take(self, made: Iterator[Any]) -> None:
-        """What comes of it behind the region."""
+        """Take the results of the region."""
         if self.nodes:
             self.rows, *sizes = [next(made) for _ in self.nodes]
             self.sizes = dict(zip(self.axes, sizes, strict=True))
 
 
 class ListBuffer:
-    """One such list; like: an item of it; count: how many there are; room: for how many. To one without a
-    loop, or branch, for which it was made nobody may append.
+    """One list as columns; like: one of its items; count: the number of items; room: the capacity. Without an
+    enclosing loop or branch for which it was made, no item may be appended.
     """
 
     is_buffer = True
@@ -114,9 +114,9 @@ class ListBuffer:
         self.cells, self.room = [count], count if room is None else room
         self.loop: Loop | Branch | None = None
         self.spare = 0
-        self.is_sized = False  # it is as long as a loop had trips: `leave_sized`
-        self.name = ""  # of what its items are
-        self.last: tuple[Any, Any] | None = None  # what else has the last row, with its version then
+        self.is_sized = False  # its length is a number of iterations: `leave_sized`
+        self.name = ""  # names of the items
+        self.last: tuple[Any, Any] | None = None  # the other value that has the last row, with its version then
         self.state.grow(self)
 
     @property
@@ -126,7 +126,7 @@ class ListBuffer:
 
     @property
     def truth(self) -> Any:
-        """Whether there are any."""
+        """True if there are items."""
         return self.length > 0
 
     def fail(self, reason: str) -> Any:
@@ -135,14 +135,14 @@ class ListBuffer:
     # --- items ---
 
     def put(self, place: Any, item: Any) -> None:
-        """Stores the item there."""
+        """Store the item at this index."""
         if not is_alike(item, self.like):
             self.fail(SEVERAL_TYPES)
         for leaf, column in zip(leaves(item), self.columns, strict=True):
             self.scope.item_slot(column.rows, place).value = lifted(self.tracer, leaf, *column.kind)
 
     def fill(self, items: list[Any]) -> None:
-        """The items that the list has before: constants by one store, others one by one."""
+        """Store the items that the list has before: constants by one store, others one by one."""
         if not any(type(leaf) is Traced for item in items for leaf in leaves(item)):
             for k, column in enumerate(self.columns):
                 known = np.array([leaves(item)[k] for item in items], column.kind[1])
@@ -154,7 +154,7 @@ class ListBuffer:
             self.cells[0] += 1
 
     def place(self, number: Any, limit: Any) -> Any:
-        """A number that is checked to be from 0 to below a limit."""
+        """A number with a check that it is at least 0 and less than a limit."""
         if type(number) is int and type(limit) is int and 0 <= number < limit:
             return number
         if type(number) is int:
@@ -165,7 +165,7 @@ class ListBuffer:
         return self.tracer.define(number, 0, self.room)
 
     def at(self, key: Any) -> Any:
-        """The place of an item."""
+        """The index of an item."""
         if type(key) is Traced and key.kind == "scalar" and np.can_cast(key.dtype, np.int64) and key.dtype != bool:
             key = self.tracer.as_python(self.tracer.cast(key, np.int64))
         if not is_int(key):
@@ -177,7 +177,7 @@ class ListBuffer:
         return self.place(turned, self.length)
 
     def item(self, key: Any) -> Any:
-        """list[key]; a slice is another such list, to which nobody may append."""
+        """list[key]; a slice is another list buffer without capacity for appends."""
         if type(key) is not slice:
             return self.read(self.at(key))
         parts = [rows[key] for rows in self.copied()]
@@ -188,8 +188,8 @@ class ListBuffer:
         return rebuilt(self.like, iter([c.read(self.tracer, place) for c in self.columns]))
 
     def is_list_for(self, item: Any) -> bool:
-        """Whether it becomes a list like any other for an item that columns cannot have: in the open, where
-        the call cannot be captured in another way.
+        """True if an item that columns cannot store turns it into an ordinary list: this happens without a region,
+        where the call cannot restart.
         """
         if self.tracer.in_region or self.tracer.may_check():
             return False
@@ -230,22 +230,22 @@ class ListBuffer:
     def set_length(self, length: Any) -> None:
         self.state.refill(self.cells, [length])
 
-    # --- all of it ---
+    # --- the whole list ---
 
     @property
     def items_now(self) -> Items:
-        """For a loop."""
+        """The items, for a loop."""
         return Items(self.size(), self.read)
 
     def size(self) -> Any:
-        """How many items there are, as a size."""
+        """The number of items as a size."""
         length = self.length
         if type(length) is int or length.is_expression:
             return length
         return self.tracer.define(length, 0, self.room + 1)
 
     def copied(self) -> list[Any]:
-        """The rows of all columns, as arrays of their own."""
+        """Copies of the rows of all columns."""
         size = self.size()
         return [self.tracer.copy(column.rows[:size], "K") for column in self.columns]
 
@@ -259,14 +259,13 @@ class ListBuffer:
             self.fail("an array is made of a list of tuples that grows")
         (column,) = self.columns
         if column.kind[1] != np.float64:
-            require(self.tracer, length > 0, "a list of no items")  # of none there are floats
+            require(self.tracer, length > 0, "a list of no items")  # an empty list gives floats
         (rows,) = self.copied()
         return small_ints(self.tracer, rows) if column.kind == ("python", np.uint64) else rows
 
     def materialise(self, why: str = "") -> None:
-        """The list gets its items, behind a break: somebody does what columns cannot. One as long as a loop
-        had trips where graphs have run, so that its length is known; before that the call is captured
-        again.
+        """Give the list its items, after a break, for an operation that columns do not support. A list whose length
+        is a number of iterations needs a graph that has run; before that the call is captured again.
         """
         if self.is_sized and not self.may_look:
             self.replan(why or "a list as long as a loop had trips is looked at")
@@ -280,11 +279,11 @@ class ListBuffer:
         self.drop()
 
     def drop(self) -> None:
-        """It is a list like any other."""
+        """Turn it into an ordinary list."""
         self.state.put(lists={k: g for k, g in self.state.lists.items() if g is not self})
 
     def recipe(self) -> tuple[Any, ...]:
-        """The function that makes the list, and what it is given."""
+        """The function that makes the list, and its arguments."""
         self.check_last()
         return self.parts()
 
@@ -300,25 +299,25 @@ class ListBuffer:
             self.fail("a list of nested tuples that grows is returned")
         return (tuples, names, *self.copied())
 
-    # --- one that is as long as a loop had trips ---
+    # --- lists whose length is a number of iterations ---
 
     def leave_sized(self, name: str, last: Any) -> None:
-        """Nobody but calls, or the caller, will see it: who wants more of it than its length, an array of it
-        or itself as a result has the call captured again, with a number of trips that is known.
+        """Only calls, or the caller, will read the list. If anything other than its length, its array or itself as a
+        result is needed, the call is captured again with a constant number of iterations.
         """
         self.is_sized, self.name = True, name
         self.last = None if last is None else (last, last.version)
 
     @property
     def may_look(self) -> bool:
-        """Whether graphs have run, so that its length is known."""
+        """True if graphs have run, so that the length is known."""
         return self.tracer.flushes > 0 and not self.tracer.in_region
 
     def replan(self, why: str) -> Any:
         raise Replan("sized_lists", why)
 
     def check_last(self) -> None:
-        """The last row and the other name of its array are to be the same still."""
+        """Check that the last row and the other name of its array are still the same."""
         if self.last is not None and self.last[0].version != self.last[1]:
             self.replan("a list whose last array was written to")
 
@@ -355,13 +354,13 @@ class ListBuffer:
 
 
 def made_of(scope: Any, like: Any, rows: list[Any], count: Any) -> list[Any]:
-    """A list of numbers that are arrays': nobody may append to it."""
+    """A list of an array's numbers, to which no item may be appended."""
     columns = map(Column, leaves(like), rows)
     return ListBuffer(scope, [], like, columns, count).container
 
 
 def repeated(scope: Any, items: list[Any], count: Any) -> list[Any] | None:
-    """[number] * count of a count that has no value yet; None where it is another list."""
+    """[number] * count for a count that has no value yet; None for other lists."""
     kind = number_kind(items[0]) if len(items) == 1 else None
     if kind is None or not is_int(count):
         return None
@@ -372,7 +371,7 @@ def repeated(scope: Any, items: list[Any], count: Any) -> list[Any] | None:
 
 
 def joined(scope: Any, a: list[Any], b: list[Any]) -> list[Any] | None:
-    """a + b, of which one is such a list; None where their items differ."""
+    """a + b, of which one is a list buffer; None if their items differ."""
     lists = scope.stage.state.lists
     parts = [lists.get(id(value), value) for value in (a, b)]
     known = [part for part in parts if type(part) is ListBuffer]
@@ -392,12 +391,12 @@ def joined(scope: Any, a: list[Any], b: list[Any]) -> list[Any] | None:
     return made_of(scope, known[0].like, [scope.call(np.concatenate, columns)], length)
 
 
-# --- lists that are full, and still known as columns ---
+# --- ordinary lists that are still known as columns ---
 
 
 def keep_backing(state: State, made: list[Any], rows: Any) -> None:
-    """A list that a loop made: its items are rows of the array. It is the array that NumPy makes of
-    them, but of ints whose values decide what that is.
+    """Record for a list that a loop made that its items are rows of an array, which NumPy would make of them. Not for
+    ints whose values decide the dtype.
     """
     if not any(map(is_large_int, made)):
         seen = [(item, item.version if type(item) is Traced else 0) for item in made]
@@ -413,7 +412,7 @@ def list_of(state: State, row: Any, kind: str) -> list[Any]:
 
 
 def backing_of(state: State, value: Any) -> Any:
-    """The array of what a loop appended to a list, where that is what the list holds."""
+    """The array of the items that a loop appended to a list, if the list still has these."""
     found = state.backings.get(id(value))
     if found is None or found[0] is not value or not 0 < len(value) == len(found[1]):
         return None
@@ -423,30 +422,30 @@ def backing_of(state: State, value: Any) -> Any:
         if type(item) is list:
             if backing_of(state, item) is None:
                 return None
-        elif item.version != version:  # somebody has written to it since
+        elif item.version != version:  # it was written to since
             return None
     return found[2]
 
 
 def array_of(state: State, value: list[Any]) -> Any:
-    """np.array(list), where the list is columns; else None."""
+    """np.array(list), if the list is columns; else None."""
     if (found := state.lists.get(id(value))) is not None:
         return found.array
     rows = backing_of(state, value)
     return None if rows is None else state.tracer.copy(rows, "K")
 
 
-# --- which lists have columns before a loop ---
+# --- which lists become columns before a loop ---
 
 
 def number_kind(value: Any) -> tuple[str, np.dtype] | None:
-    """The kind of what columns can have of which data decide how many there are."""
+    """The kind of a leaf in columns of which data decide the length."""
     kind = kind_of(value)
     return None if kind is None or kind[0] == "array" or kind[1].char not in NUMBERS else kind
 
 
 def is_alike(item: Any, like: Any) -> bool:
-    """Whether the columns of an item can have this one."""
+    """True if the columns of an item can store this one."""
     return have_same_structure(item, like) and all(
         kind_of(leaf) == kind_of(other) and not (type(leaf) is Traced and leaf.strong is not None)
         for leaf, other in zip(leaves(item), leaves(like), strict=True)
@@ -462,15 +461,15 @@ def may_be_columns(now: Any, before: Any) -> bool:
 
 
 def want_buffer(region: Region, container: list[Any], item: Any, before: Any = ()) -> Any:
-    """Has the outermost loop or branch that knows of a list begin again, with the list as columns. before:
-    what the list held, where it has been taken from since.
+    """Restart the outermost loop or branch that knows the list, with the list as columns. before: the items of the
+    list, if some were removed since.
     """
     if not all(map(number_kind, leaves(item))):
         region.fail("data decide how a list grows, and its items are no numbers")
-    now = [v for v in container if type(v) is Traced or not is_ours(type(v))]  # no unknown prefix
+    now = [v for v in container if type(v) is Traced or not is_ours(type(v))]  # without the unknown prefix
     known = [*now, *before]
     if not all(is_alike(other, item) for other in known):
-        region.fail(SEVERAL_TYPES)  # now: there is nothing to go back to when the columns are made
+        region.fail(SEVERAL_TYPES)  # now, because nothing can be undone when the columns are made
     if len(known) > MOST_HELD and any(type(leaf) is Traced for v in known for leaf in leaves(v)):
         region.fail("a list grows that has thousands of items")
     room = 1
@@ -494,7 +493,7 @@ def want_buffer(region: Region, container: list[Any], item: Any, before: Any = (
 
 
 def make(region: Loop | Branch) -> None:
-    """Makes columns for the lists that are asked for, outside of the loop or branch."""
+    """Make columns for the requested lists, outside of the loop or branch."""
     if region.lists_before is None:
         region.lists_before = region.state.lists
     for container, item, room in region.buffers_wanted:

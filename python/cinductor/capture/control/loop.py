@@ -27,12 +27,12 @@ from .carry import Carried
 from .region import Peel, Region, RegionBreak, Rerun, between_runs, reason_of, truth
 from .state import Snapshot
 
-UNROLL = 8  # known iterations that are simply run; half as many for each loop inside
+UNROLL = 8  # known iterations that are unrolled; half as many for each inner loop
 PATIENCE = 3  # iterations of a while with known tests that may record work
 MAX_WATCHED = 4096
 MAX_RUNS = 24
 MAX_PEELED = 2
-MOST_FILLING = 16  # while a deque with a bound is not full
+MOST_FILLING = 16  # while a bounded deque is not full
 
 PLAIN, WATCH, PEEL, REGION, TAIL, DONE = "plain", "watch", "peel", "region", "tail", "done"
 
@@ -42,13 +42,13 @@ class Ended(Signal):
 
 
 class Learnt:
-    """Facts recorded about a loop at one place of one call path."""
+    """Facts recorded about a loop at one position of one call path."""
 
     def __init__(self) -> None:
-        self.names: list[str] = []  # carried from iteration to iteration; a set's order is another in each process
-        self.written: list[str] = []  # names of arrays written to
-        self.offset = 0  # iterations peeled off
-        self.plain: str | None = None  # why it is not captured
+        self.names: list[str] = []  # carried from iteration to iteration; a list, because the order of a set differs between processes
+        self.written: list[str] = []  # names of written arrays
+        self.offset = 0  # peeled iterations
+        self.plain: str | None = None  # the reason why it is not captured
 
 
 class Loop(Region):
@@ -60,8 +60,8 @@ class Loop(Region):
         self, scope: Any, site: Any, items: Items | None, phase: str, iterator: Items | None = None
     ) -> None:
         super().__init__(scope, site)
-        self.iterator = iterator  # what the items are taken from, where others may have it
-        self.gone = 0 if iterator is None else iterator.position  # before the loop
+        self.iterator = iterator  # the iterator of the items, if other code may have it
+        self.gone = 0 if iterator is None else iterator.position  # items taken before the loop
         self.items = Items(None, None) if items is None else items
         self.operands = (self.items, iterator)
         self.is_while = items is None
@@ -72,17 +72,17 @@ class Loop(Region):
             self.phase = PEEL
         self.position = self.runs = self.trips = self.worked = self.worked_trips = 0
         self.goes_on = self.may_guess = True
-        self.ended: Any = False  # whether an iteration before the region has ended the loop
-        self.fills = False  # whether a deque with a bound was seen to grow
+        self.ended: Any = False  # an iteration before the region has ended the loop
+        self.fills = False  # a bounded deque was seen to grow
         self.tail = 0
         self.base: Snapshot | None = None
         self.snapshot: Snapshot | None = None
         self.carried: Carried | None = None
-        self.heads: dict[str, Any] | None = None  # what the next plain run begins with
+        self.heads: dict[str, Any] | None = None  # names for the next plain run
         self.now: dict[str, Any] = {}
         self.restores = self.phase != PLAIN
-        self.rules: list[Any] = []  # by which arrays grow: `lattice`
-        self.capacities: dict[Any, Any] = {}  # what they came to
+        self.rules: list[Any] = []  # rules by which arrays grow: `lattice`
+        self.capacities: dict[Any, Any] = {}  # their values
 
     @property
     def mark(self) -> Any:
@@ -91,12 +91,12 @@ class Loop(Region):
     # --- the protocol of rewritten code ---
 
     def begin(self, names: dict[str, Any]) -> None:
-        """The names of the frame before the loop."""
+        """Get the names of the frame before the loop."""
         self.start(names)
         self.first = self.now = self.entry
         self.base = Snapshot(self.state, is_kept=True)
         if self.phase == PEEL and not self.is_while and not self.may_make_trip(self.items.length):
-            self.offset, self.phase = 0, REGION  # it was peeled where more was known
+            self.offset, self.phase = 0, REGION  # iterations were peeled when more was known
         if self.phase in (PEEL, REGION):
             self.move(UNKNOWN)
 
@@ -122,10 +122,10 @@ class Loop(Region):
             self.hand_over()
 
     def hand_over(self) -> None:
-        """NumPy goes on with the call: from this iteration on the loop is Python's own."""
+        """NumPy continues the call: from this iteration on the loop is Python's own."""
         left: Any = None
         if not self.is_while:
-            if self.items.made is None:  # nothing of Python's is like it
+            if self.items.made is None:  # Python has no iterator of this kind
                 return
             if self.iterator is None:
                 self.items.move(self.position)
@@ -136,19 +136,19 @@ class Loop(Region):
         self.__next__()
 
     def position_in(self, iterator: Items) -> Any:
-        """How many items are gone: a body may take some, too."""
+        """The number of items taken: the body may take some, too."""
         iterator.check()
         return self.items.length if iterator.position is END else iterator.position - self.gone
 
     def move(self, position: Any) -> None:
-        """Where the iterator is that the items are taken from."""
+        """Set the position of the iterator that supplies the items."""
         if self.iterator is not None:
             is_place = type(position) is str or is_same(self.gone, 0)
             self.iterator.move(position if is_place else self.gone + position)
 
     def ends(self) -> bool:
-        """True if there is no other iteration."""
-        if self.phase == PLAIN and self.ended is not False:  # no region came after that iteration
+        """True if there is no further iteration."""
+        if self.phase == PLAIN and self.ended is not False:  # no region followed that iteration
             self.goes_on, self.ended = not bool(self.ended), False
         if self.phase == DONE or not self.goes_on:
             return True
@@ -168,7 +168,7 @@ class Loop(Region):
 
     @between_runs
     def open(self) -> None:
-        """A run of the region begins."""
+        """Begin a run of the region."""
         self.heads = self.open_run()
 
     def enter(self) -> tuple[Any, ...]:
@@ -222,7 +222,7 @@ class Loop(Region):
         if type(flag) is Traced and self.phase == WATCH:
             self.restart()
         if type(flag) is Traced and self.phase == PEEL and self.position == self.offset:
-            self.ended, flag = flag, False  # the region makes no iteration then
+            self.ended, flag = flag, False  # the region then runs no iteration
         if flag is not False and bool(flag):
             self.goes_on = False
         if self.phase == WATCH and self.is_while and self.goes_on:
@@ -254,7 +254,7 @@ class Loop(Region):
             if self.buffers_wanted or self.rules:
                 self.start_over()
             if self.rules and self.offset and self.rerun_as(REGION):
-                self.offset = self.memory.offset = 0  # no iteration was unlike the others
+                self.offset = self.memory.offset = 0  # no iteration was peeled
             return True
         is_ours = not issubclass(kind, Signal) and not is_interrupt(error)
         is_weak = self.carried is not None and self.carried.is_weak
@@ -272,10 +272,10 @@ class Loop(Region):
             self.base.end()
             self.base = None
 
-    # --- other ways to run it ---
+    # --- other ways to run the loop ---
 
     def rerun_as(self, phase: str) -> bool:
-        """Back to where the loop began; False when that cannot be."""
+        """Go back to the loop's beginning; False if that is impossible."""
         if self.base is None:
             return False
         self.base.unwind()
@@ -293,14 +293,14 @@ class Loop(Region):
         return True
 
     def restart(self) -> None:
-        """Captures the loop instead, from its beginning, where nothing has happened since."""
+        """Capture the loop instead, from its beginning, if there was no effect since."""
         if self.base is not None and self.base.can_undo:
             raise Rerun(self)
         self.conclude()
         self.phase = PLAIN
 
     def watch(self) -> None:
-        """Counts the iterations that recorded work: enough of them are captured instead."""
+        """Count the iterations that recorded work: after enough of them the loop is captured."""
         self.trips += 1
         if self.base is None or not self.base.can_undo or self.trips > MAX_WATCHED:
             self.conclude()
@@ -324,14 +324,13 @@ class Loop(Region):
         return self.may_make_trip(self.items.length - self.offset)
 
     def may_make_trip(self, left: Any) -> bool:
-        """True if some of a loop's iterations are left, or the program can check that."""
+        """True if iterations of a loop remain, or the program can check that."""
         if type(left) is int:
             return left > 0
         return self.tracer.is_positive(left) or (self.tracer.may_check() and type(left > 0) is Traced)
 
     def makes_trip(self, left: Any) -> bool:
-        """True if some of a loop's iterations are left; where only the program knows, it checks
-        that."""
+        """True if iterations of a loop remain; if that is only known at run time, the program checks it."""
         if left > 0 if type(left) is int else self.tracer.is_positive(left):
             return True
         is_left = left > 0
@@ -350,10 +349,10 @@ class Loop(Region):
         return True
 
     def fall_back(self, reason: str, error: BaseException) -> bool:
-        """Without guesses, if some were made; else Python runs the loop where it can; else an outer
-        construct does without a region.
+        """Retry without guesses, if some were made; else let Python run the loop if possible; else an enclosing
+        construct runs without a region.
         """
-        if self.snapshot is not None:  # between two runs nothing is left of the last
+        if self.snapshot is not None:  # between two runs there is nothing to restore
             self.snapshot.drop()
             self.start_over()
         if self.may_guess and self.carried is not None and self.carried.types.guessed:
@@ -378,7 +377,7 @@ class Loop(Region):
     # --- runs of the body ---
 
     def start_over(self) -> None:
-        """The next run begins to learn again."""
+        """Begin the fixed-point search again."""
         self.snapshot.end()  # type: ignore[union-attr]
         self.snapshot, self.now = None, self.entry
         self.tail = 0
@@ -406,7 +405,7 @@ class Loop(Region):
         return self.carried.open()  # type: ignore[union-attr]
 
     def close_run(self, names: dict[str, Any]) -> None:
-        """Learns from a run; makes the region when there was nothing to learn."""
+        """Learn from a run; make the region if there was nothing to learn."""
         carried = self.carried
         assert carried is not None and self.snapshot is not None
         if carried.next_turn():
@@ -427,7 +426,7 @@ class Loop(Region):
 
 
 class Left(Loop):
-    """A for loop that NumPy goes on with: what Python does, over its own iterator."""
+    """A for loop that NumPy continues: as in Python, over its own iterator."""
 
     item: Any = None
 
@@ -437,7 +436,7 @@ class Left(Loop):
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> bool:
         return False
 
-    __enter__ = Loop.conclude  # there is nothing to do
+    __enter__ = Loop.conclude  # nothing to do
 
 
 class LeftWhile(Left):

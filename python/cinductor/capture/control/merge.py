@@ -45,9 +45,12 @@ OURS = "__ci_"
 
 
 class Side:
-    """An arm's value for one side of a pair. here: makes it in a block; kind: the kind of the branch's result, None
-    if the other side decides; sample: its value in this call, if sizes choose; is_small: a `where` may select it;
-    array, lengths: set for an array; node: its node in the arm's block."""
+    r"""One side of a pair.
+
+    here: makes the value in a block; kind: the kind of the branch's result, None if the other side decides; sample:
+    its value in this call, if sizes decide; is_small: a `where` may select it; array, lengths: set for an array;
+    node: its node in the arm's block.
+    """
 
     __slots__ = ("here", "kind", "sample", "is_small", "array", "lengths", "node")
 
@@ -99,7 +102,7 @@ def undefined(like: ArmValue, shape: tuple[Any, ...]) -> Side:
 
 
 def in_buffer(array: ArmValue, shape: tuple[Any, ...], lengths: Any) -> Side:
-    """An array in a buffer that is large enough for that of the other arm, too."""
+    """An array in a buffer with capacity for the other arm's, too."""
 
     def here(region: Region) -> Any:
         buffer = region.tracer.undefined(array.node, shape)
@@ -110,7 +113,7 @@ def in_buffer(array: ArmValue, shape: tuple[Any, ...], lengths: Any) -> Side:
 
 
 def unsigned(value: Any) -> Side:
-    """A Python int, live out of the arm or a constant, as one of [0, 2**64), which the other arm's is."""
+    """A Python int, live out of the arm or a constant, as one in [0, 2**64), like the other arm's."""
 
     def here(region: Region) -> Any:
         number = value.here(region) if type(value) is ArmValue else value
@@ -139,8 +142,8 @@ class End:
     """The end state of an arm: values of names, and written memory."""
 
     def __init__(self, state: Any, block: Any, names: dict[str, Any], written: list[Any]) -> None:
-        self.appended: list[tuple[Any, list[Any]]] = []  # what iterations append to a list, and items
-        self.records = state.records  # what was known where it ends
+        self.appended: list[tuple[Any, list[Any]]] = []  # items that iterations append to a list
+        self.records = state.records  # alias records at its end
         known: list[ArmValue] = []
         self.names = {name: live_out_leaves(block, value, known) for name, value in names.items()}
         self.written = [(handle, ArmValue(block, handle)) for handle in written]
@@ -164,8 +167,9 @@ class End:
 
 
 def live_out_leaves(block: Any, value: Any, known: list[ArmValue] | None = None) -> Any:
-    """The value with its traced leaves live out of the block. known: numbers that are already; one that several names
-    have is one after the branch, too."""
+    """The value with its traced leaves live out of the block. known: numbers of values that are already; a value with
+    several names is one value after the branch, too.
+    """
     if value is UNBOUND:
         return value
     parts = leaves(value)
@@ -191,7 +195,7 @@ def plain_value(value: Any) -> Any:
 
 
 class Result:
-    """A leaf that the graph decides, by number; strong: that of the bool for a mixed one."""
+    """A leaf that the graph selects, by number; strong: that of the bool for a tagged number."""
 
     __slots__ = ("number", "strong")
 
@@ -200,11 +204,11 @@ class Result:
         self.strong: int | None = None
 
 
-# --- values of which a branch chooses one of two ---
+# --- pairs of values ---
 
 
 class Pair(Phi):
-    """A part for each arm, of which the branch chooses one; values: the leaves that they stand for."""
+    """A part for each arm, of which the branch selects one; values: the leaves that they stand for."""
 
     __slots__ = ("values", "parts")
 
@@ -218,7 +222,7 @@ class Pair(Phi):
 
 
 class Merge:
-    """Makes one value of each pair that two arms end with."""
+    """Merges the end states of two arms."""
 
     def __init__(self, region: Region, level: Level, first: End, second: End) -> None:
         self.region, self.level = region, level
@@ -226,12 +230,12 @@ class Merge:
         self.ends = (first, second)
         self.blocks = (level.then_block, level.else_block)
         self.pairs: list[Pair] = []
-        self.lengths: list[tuple[lattice.Length, int]] = []  # and the numbers of their results
+        self.lengths: list[tuple[lattice.Length, int]] = []  # with the numbers of their results
         self.checks: list[tuple[bool, str]] = []
-        self.listed: set[int] = set()  # results that a list contains, whatever else refers to them
+        self.listed: set[int] = set()  # results in a list, whatever else refers to them
 
     def names(self, wanted: tuple[str, ...]) -> dict[str, Any]:
-        """The values of names after the branch, and the memory's versions."""
+        """The values of names after the branch, and the versions of memory."""
         snapshot = self.level.snapshot
         for end, block in zip(self.ends, self.blocks, strict=True):
             kept = {n: v for n, v in snapshot.names().items() if n not in end.names}
@@ -266,7 +270,7 @@ class Merge:
         return {name: names[name] for name in wanted}
 
     def check_objects(self, names: tuple[str, ...]) -> None:
-        """Raises where a name has one object in the one arm and another in the other, of one memory."""
+        """Raise if a name has different objects with the same memory in the two arms."""
         places = Objects(self.level.snapshot)
         for name in names:
             a, b = (end.names.get(name, UNBOUND) for end in self.ends)
@@ -278,7 +282,7 @@ class Merge:
             self.region.fail(f"{name} is another view of its array in each branch")
 
     def plan_appended(self) -> list[tuple[Any, Maybe]]:
-        """The items that the arms appended to lists, with a Result where the graph decides."""
+        """The items that the arms appended to lists, with a Result for each leaf that the graph selects."""
         plan = []
         for which, end in enumerate(self.ends):
             for grown, items in end.appended:
@@ -312,7 +316,7 @@ class Merge:
                 self.tracer.note_sample(value, self.level.condition, chosen)
 
     def plan(self, name: str) -> Any:
-        """The merged value, with a Result where the graph decides."""
+        """The merged value, with a Result for each leaf that the graph selects."""
         a, b = (end.names.get(name, UNBOUND) for end in self.ends)
         if a is UNBOUND and b is UNBOUND:
             return UNBOUND
@@ -335,7 +339,7 @@ class Merge:
         return returns[0] != returns[1] and name in self.region.site.returned
 
     def is_one_value(self, a: Any, b: Any) -> bool:
-        """True if two results can be one value; so they must be where a caller goes on with it."""
+        """True if two results can be one value, which is necessary if the caller continues with it."""
         if self.region.scope.stage.depth > 0:
             return True
         pairs = list(zip(leaves(a), leaves(b), strict=False))
@@ -357,7 +361,7 @@ class Merge:
         return join(self.tracer, a, b, False, self.tracer.may_check())
 
     def plan_either(self, a: Any, b: Any) -> Any:
-        """One of two results. The code that returns it makes it again."""
+        """One of two results, which the code that returns it rebuilds."""
         for part in (*leaves(a), *leaves(b)):
             is_plain = part is choose or is_a(part, CONSTANT_LEAVES)
             if part.strong if type(part) is ArmValue else not is_plain:
@@ -368,14 +372,14 @@ class Merge:
         return DeferredCall((choose, taken, first, self.plan_dead("the result", UNBOUND, b)))
 
     def older(self, part: Any) -> Any:
-        """An array of before the branch as it is, whatever arm is taken."""
+        """An array from before the branch that is the same in both arms."""
         if type(part) is not ArmValue or part.kind != "array" or not part.value.is_whole:
             return part
         mark = self.level.snapshot.graph
         return part.value if mark.had(part.value) else part
 
     def plan_maybe_unbound(self, name: str, a: Any, b: Any) -> MaybeUnbound | None:
-        """Numbers that a path does not bind, with the bool that says whether they have a value."""
+        """Numbers that one path does not bind, with the bool that says whether they are bound."""
         pairs = [v if type(v) is MaybeUnbound else MaybeUnbound(v, v is not UNBOUND) for v in (a, b)]
         flags = [flag(v.flag) for v in pairs]
         parts = [leaf for v in pairs if v.value is not UNBOUND for leaf in leaves(v.value)]
@@ -403,7 +407,7 @@ class Merge:
         return self.plan_dead(name, a, b)
 
     def plan_dead(self, name: str, a: Any, b: Any) -> Any:
-        """The value of one arm; it is never read after the other arm."""
+        """The value of one arm; it is not read after the other arm."""
         bound = b if a is UNBOUND else a
         parts = []
         for part in leaves(bound):
@@ -417,14 +421,14 @@ class Merge:
         return rebuilt(bound, iter(parts))
 
     def is_written(self, part: ArmValue) -> bool:
-        """True if it is an array of before the branch to which an arm writes."""
+        """True if it is an array from before the branch to which an arm writes."""
         if part.kind != "array" or not part.value.is_whole:
             return False
         written = [handle for end in self.ends for handle, _ in end.written]
         return any(handle.storage == part.value.storage for handle in written)
 
     def want_undefined(self, name: str, part: ArmValue, is_first: bool) -> Result:
-        """The value of one arm; in the other one (the first or the second) it is never read."""
+        """The value of one arm; in the other one (first or second) it is never read."""
         lengths: dict[int, lattice.Length] = {}
         shape = list(part.value.shape) if part.kind == "array" else []
         for axis, size in enumerate(shape):
@@ -446,7 +450,7 @@ class Merge:
     def join(self, name: str, a: Any, b: Any) -> Any:
         """One leaf of both arms."""
         if is_same(plain_value(a), plain_value(b)):
-            return plain_value(a)  # it was there before the arms
+            return plain_value(a)  # from before the arms
         values = plain_value(a), plain_value(b)
         joined = self.meet(*values)
         if type(joined) is str:
@@ -462,7 +466,7 @@ class Merge:
         return self.want(a, b)
 
     def join_sizes(self, name: str, a: ArmValue, b: ArmValue) -> Any:
-        """Arrays of two shapes are in buffers that are large enough for both."""
+        """Store arrays of two shapes in buffers with capacity for both."""
         axes = self.tracer.varying(a.node, b.node)
         if axes is None:
             self.region.fail(f"{name} is of another type in each branch")
@@ -477,7 +481,7 @@ class Merge:
         return self.want(*(in_buffer(v, tuple(shape), lengths) for v in (a, b)))
 
     def tag(self, a: Any, b: Any, dtype: Any) -> Result:
-        """NumPy's number of the dtype, with the bool that says whether it is not Python's."""
+        """NumPy's number of the dtype, with the bool that is true if it is not Python's."""
         parts = [v if type(v) is ArmValue else dtype.type(v) for v in (a, b)]
         value = self.want(*parts)
         known = []
@@ -488,7 +492,7 @@ class Merge:
         return value
 
     def note_sources(self, results: list[Any]) -> None:
-        """A merged array may be memory of before, or that of another result."""
+        """Record that a merged array may be memory from before the branch, or that of another result."""
         aliases, mark = self.region.regions.aliases, self.level.snapshot.graph
         made: list[dict[int, list[Any]]] = [{}, {}]  # in each arm: storage -> results that have it
         for number, (value, pair) in enumerate(zip(results, self.pairs, strict=True)):
@@ -517,14 +521,14 @@ class Merge:
         return array is not None and is_loose(end.records, array.value)
 
     def is_alone(self, array: Any, end: End) -> bool:
-        """Memory that only one name still has where the arm ends."""
+        """True for memory that only one name has at the end of the arm."""
         ends = [plain_value(v) for value in end.names.values() for v in leaves(value)]
         return self.region.is_alone(array, ends, end.records)
 
     # --- the graph ---
 
     def want(self, a: Any, b: Any) -> Result:
-        """The one of two parts that the branch chooses."""
+        """The result for two parts, of which the branch selects one."""
         for number, pair in enumerate(self.pairs):
             if pair.values[0] is a and pair.values[1] is b:
                 return Result(number)
@@ -543,19 +547,19 @@ class Merge:
         return length
 
     def choose_all(self, handles: list[Any]) -> list[Any]:
-        """One value for each pair; the handles of memory get their new versions."""
+        """One value for each pair; the handles of written memory get their new versions."""
         made = self.choose(handles)
         for length, number in self.lengths:
             length.define(self.tracer, made[number])
         return [self.read(value, pair) for value, pair in zip(made, self.pairs, strict=True)]
 
     def read(self, value: Any, pair: Pair) -> Any:
-        """A result; an array of its own where the region's has space for more."""
+        """A result; if the region's buffer has spare capacity, a separate array."""
         lengths = next((part.lengths for part in pair.parts if part.lengths is not None), None)
         return value if lengths is None else lattice.read(self.tracer, value, lengths)
 
     def choose(self, handles: list[Any]) -> list[Any]:
-        """The values as the region gives them back, or as they are selected."""
+        """The values as results of the region, or selected by `where`."""
         if not self.pairs and not handles and not any(block.has_effects for block in self.blocks):
             return []
         harmless = all(block.is_harmless for block in self.blocks)

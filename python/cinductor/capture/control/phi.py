@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 
 class Phi:
-    """One thing that a region hands on. made: what comes of it after the region."""
+    """One value that a region passes on. made: the value after the region."""
 
     __slots__ = ("made",)
 
@@ -69,7 +69,7 @@ class Phi:
 def make_region(
     tracer: Any, op: str, blocks: tuple[Any, ...], phis: Iterable[Phi], condition: Any = None
 ) -> None:
-    """Closes the signature: the node, of which each Phi is given its values. condition: of an if."""
+    """Complete the signature and make the node; each Phi gets its values. condition: of an `if`."""
     operands: list[Any] = [] if condition is None else [condition]
     kinds: list[list[str]] = []
     all_phis = list(phis)
@@ -116,13 +116,13 @@ class Memory(Phi):
         body.result(self.handle)
 
     def rebuild(self) -> None:
-        """The memory has its new version."""
+        """Give the memory its new version."""
         self.handle.set_version(self.made[0])
 
 
 class Value(Phi):
-    """A leaf of a name's value, handed on by value as the type says. params: one, of which the value
-    at the head may be the first elements, and the bool of a tagged number.
+    """A leaf of a name's value, passed on by value with its type. params: a buffer, of which the value at the head
+    may be the first elements, and the bool of a tagged number.
     """
 
     __slots__ = ("name", "place", "entry", "type", "params", "value", "version", "head", "ends")
@@ -132,7 +132,7 @@ class Value(Phi):
         self.ends: list[Any] = []
 
     def make_params(self, tracer: Any, block: Any, like: Any) -> None:
-        """Parameters of the first block; like: an array that is as large as it may be."""
+        """Parameters of the first block; like: an array of the largest size."""
         kind = self.type
         if kind.like is None:
             self.params = [block.param(kind.dtype, kind.kind)]
@@ -163,7 +163,7 @@ class Value(Phi):
         return [param.kind for param in self.params]
 
     def entry_buffer(self, tracer: Any) -> Any:
-        """The array itself, or memory that is large enough with the array in it."""
+        """The array itself, or a buffer with sufficient capacity that contains it."""
         entry, shape = self.entry, shape_of_buffer(self.entry, self.type)
         if len(shape) == entry.ndim and all(map(is_same, shape, entry.shape)):
             return entry
@@ -212,12 +212,12 @@ class LastValue(Value):
     def __init__(self, where: tuple[str, int], value: Any, kind: Type, sources: Any) -> None:
         super().__init__(where, None, kind)
         self.value, self.sources = value, sources
-        self.is_loose = False  # laid out otherwise in NumPy's memory
+        self.is_loose = False  # its layout differs in NumPy
         self.node: tuple[Any, int] = (None, 0)  # in the body's block
         self.sizes: list[Number] = []  # those that only the loop knows
 
     def vary(self, tracer: Any, axis: int, length: lattice.Length) -> None:
-        """One of its sizes is not as large in each iteration."""
+        """Record that one of its sizes varies between iterations."""
         self.type.lengths[axis] = length
         end = length.end
         self.sizes.append(Number(None, lambda: tracer.lift(0), lambda: lattice.number_of(tracer, end)))
@@ -251,7 +251,7 @@ class LastValue(Value):
 
 
 def shape_of_buffer(entry: Any, kind: Type) -> tuple[Any, ...]:
-    """As large as an array becomes in all iterations."""
+    """The largest size of the array over all iterations."""
     lengths = kind.lengths
     if kind.room is not None:
         return (kind.room,)
@@ -264,7 +264,7 @@ def strength_of(tracer: Any, value: Any) -> Any:
     return strong if type(strong) is Traced else tracer.lift(strong)
 
 
-# --- names that only a loop's last iteration makes ---
+# --- live-out names ---
 
 
 OURS = "__ci_"
@@ -278,7 +278,7 @@ class Last:
         self.carried, self.loop, self.tracer = carried, carried.loop, carried.tracer
         self.values: dict[str, Any] = {}
         self.live_out: list[LastValue] = []
-        self.made: dict[int, Any] = {}  # views in the last iteration, by the object they are one of
+        self.made: dict[int, Any] = {}  # views in the last iteration, by the object that they are one of
 
     @property
     def mark(self) -> Any:
@@ -300,7 +300,7 @@ class Last:
     # --- at the end of an iteration ---
 
     def sort_names(self, names: dict[str, Any]) -> str | None:
-        """Sorts the names; one that only its last iteration, run after the region, can make."""
+        """Classify the names. One of them may require that the last iteration is run after the region."""
         site = self.loop.site
         self.names = names
         for name in site.live_out:
@@ -318,8 +318,7 @@ class Last:
         return None
 
     def sort(self, name: str, place: int, leaf: Any) -> Any:
-        """The leaf as it is after the loop, or live out; NOWHERE when only the iteration itself has
-        it."""
+        """The leaf as it is after the loop, or live out; NOWHERE if it only exists in the iteration."""
         if type(leaf) is not Traced:
             is_fixed = leaf is UNBOUND or type(leaf) in ATOMS or is_number(leaf)
             return leaf if is_fixed or self.was_there(leaf) else NOWHERE
@@ -337,7 +336,7 @@ class Last:
         return last
 
     def was_there(self, leaf: Any) -> bool:
-        """An object of before the loop."""
+        """True for an object from before the loop."""
         is_plain = attributes_of(leaf) is None and not slots_of(type(leaf))
         if type(leaf) in ROWS or is_a(leaf, list | dict | set) or not is_plain:
             values = (*self.carried.entry.values(), *self.loop.others.values())
@@ -397,7 +396,7 @@ class Last:
             self.values[name] = rebuilt(value, map(self.closed, leaves(value)))
 
     def measure(self, last: LastValue) -> None:
-        """Which of an array's sizes only the loop knows."""
+        """Determine which of an array's sizes only the loop knows."""
         if last.value.kind != "array":
             return
         for axis, size in enumerate(last.value.shape):
@@ -415,7 +414,7 @@ class Last:
         return self.made[id(leaf)]
 
     def value_before(self, last: LastValue) -> Any:
-        """The name's value before the loop, where that can be its value after it."""
+        """The name's value before the loop, if that can be its value after it."""
         before = self.carried.entry[last.name]
         value = self.values[last.name]
         if before is UNBOUND or not have_same_structure(before, value):
@@ -446,7 +445,7 @@ class Last:
         }
 
 
-# --- iterations that have to be made ---
+# --- required iterations ---
 
 
 class Trips:
@@ -458,15 +457,16 @@ class Trips:
         self.now: dict[Any, list[Any]] = {}
 
     def open(self) -> None:
-        """Another run begins."""
+        """Begin another run."""
         for key, extents in self.now.items():
             if len(extents) > len(self.before.get(key, ())):
                 self.before[key] = extents
         self.now = {}
 
     def note(self, key: Any, extent: Any, mark: Any) -> None:
-        """A loop inside has to make an iteration; an extent of None: it has no number of
-        iterations. mark: where the loop around it begins."""
+        """An inner loop must run an iteration. An extent of None: its number of iterations is unknown. mark: the
+        start of the enclosing loop.
+        """
         if extent is not None:
             most = mark.most(extent)
             extent = extent if most is not None and is_same(most, extent) else None
@@ -482,5 +482,5 @@ class Trips:
         ]
 
     def are_known(self) -> bool:
-        """True if all that can be asked before the region."""
+        """True if all requirements can be checked before the region."""
         return all(extent is not None for _, extent in self.dropped())

@@ -19,6 +19,7 @@ from ... import _core
 from ...class_lookup import is_a
 from ...interrupt import is_interrupt
 from ...signals import NotPaid, Signal
+from ...user_frame import OURS
 from ..iterators import END, Items
 from ..kinds import UNBOUND, is_one
 from ..objects import Traced
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 RegionBreak = _core.RegionBreak
 PACKAGE = __name__.partition(".")[0] + "."
-ENTRY = "cinductor.capture.entry"  # calls the outermost of the user's frames
+ENTRY = "cinductor.capture.entry"  # it calls the outermost of the user's frames
 
 
 class Raising(Signal):
@@ -40,30 +41,30 @@ class Raising(Signal):
 
 
 class Rerun(Signal):
-    """A construct being captured is begun again: something was learnt in the middle of it."""
+    """Raised if a construct must be captured again, because of a fact found in the middle of it."""
 
 
 class Regions:
-    """The constructs at work in one captured call, and what was learnt of them."""
+    """The active constructs of one captured call, and facts recorded about constructs."""
 
     def __init__(self, state: State) -> None:
         self.state, self.tracer = state, state.tracer
-        self.made: list[Any] = []  # what is emptied in the end
+        self.made: list[Any] = []  # objects that are emptied at the end
         self.memory: dict[Any, Any] = {}
         self.reports: dict[tuple[str, int, str], str] = {}
         self.aliases = Aliases(self.state)
-        self.tests = 0  # decided so far, by branches
-        self.leaves_loops = False  # that break where there is no array
-        self.decided: frozenset[tuple[str, int]] = frozenset()  # conditions that are Python's
+        self.tests = 0  # number of tests decided by branches
+        self.leaves_loops = False  # give up a capture whose loop breaks where there is no array
+        self.decided: frozenset[tuple[str, int]] = frozenset()  # conditions that Python evaluates
         self.recursive: set[tuple[str, int]] = set()  # conditions that end recursions: file, line
         self.may_open = True
 
     def end(self) -> None:
-        """The call is over: what constructs know of frames and values is let go of."""
+        """The call is over: drop references of constructs to frames and values."""
         let_go([*self.made, self.state, self])
 
     def count_test(self) -> int:
-        """A number of its own for each test."""
+        """A unique number for each test."""
         self.tests += 1
         return self.tests
 
@@ -76,9 +77,9 @@ class Regions:
         return any(value.storage == p.value.storage for carried in loops for p in carried.values)
 
     def step(self, scope: Hooks, items: Items) -> Any:
-        """The next item of an iterator of which an iteration may say how far it is. Only for the
-        function whose construct is being captured: what Python runs might ask until there is
-        none."""
+        """The next item of an iterator whose position an iteration may determine. Only for the function whose
+        construct is being captured, because code that Python runs might take items without end.
+        """
         self.state.before_change(items)
         position = items.position
         if type(position) is str:
@@ -104,7 +105,7 @@ class Regions:
         return items.get(position)
 
     def note_class(self, values: tuple[Any, ...]) -> None:
-        """Called where it matters whether a number is Python's or NumPy's."""
+        """Called where the kind of a number, Python's or NumPy's, matters."""
         for value in values:
             self.tracer.resolve_class(value)
             if self.state.active:
@@ -121,7 +122,7 @@ class Regions:
 
 
 def let_go(values: Iterable[Any]) -> None:
-    """Empties the objects of this folder among these, and what they are made of."""
+    """Empty those of these objects that belong to this folder, and their parts."""
     left = list(values)
     while left:
         value = left.pop()
@@ -135,8 +136,7 @@ def let_go(values: Iterable[Any]) -> None:
 
 
 def between_runs(step: Callable[..., Any]) -> Callable[..., Any]:
-    """A step of a construct's own, before or after a run of the user's code: whatever fails there,
-    the construct is captured in no such way."""
+    """A step of a construct before or after a run of user code: if it fails, the construct is not captured."""
 
     @functools.wraps(step)
     def guarded(self: Region, *args: Any) -> Any:
@@ -154,14 +154,14 @@ def between_runs(step: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def reason_of(error: BaseException) -> str | None:
-    """Why a run cannot be captured, where that is what an error says."""
+    """The reason why a run cannot be captured, if an error gives one."""
     if is_a(error, RegionBreak):
         return str(error.args[0])
     return str(error) if is_a(error, _core.CinductorError) else None
 
 
 def users_frame() -> Any:
-    """The frame of rewritten code that asks: what it sees, a body or an operand may change."""
+    """The frame of the calling rewritten code, whose names a body or operand may change."""
     frame: Any = sys._getframe(1)
     while frame is not None and frame.f_globals.get("__name__", "").startswith(PACKAGE):
         frame = frame.f_back
@@ -175,12 +175,12 @@ class Region:
     is_loop = False
     carried: Any = None  # by a loop, from iteration to iteration
     levels: Any = ()  # of a branch: tests whose rest is being run
-    offset = 0  # iterations of a loop that are peeled off
-    operands: tuple[Any, ...] = ()  # values without a name: what a loop iterates over
+    offset = 0  # peeled iterations of a loop
+    operands: tuple[Any, ...] = ()  # values without a name: the iterable of a loop
 
     @property
     def mark(self) -> Any:
-        """Where it began."""
+        """The mark at its beginning."""
         raise NotImplementedError
 
     def __init__(self, scope: Hooks, site: Site) -> None:
@@ -188,22 +188,22 @@ class Region:
         self.regions: Regions = scope.stage.regions
         self.state, self.tracer = self.regions.state, self.regions.tracer
         self.regions.made.append(self)
-        self.buffers_wanted: list[Any] = []  # lists to be made buffers: `list_buffer`
-        self.lists_before: dict[int, Any] | None = None  # lists that were columns before any was made
+        self.buffers_wanted: list[Any] = []  # lists that must become buffers: `list_buffer`
+        self.lists_before: dict[int, Any] | None = None  # lists that were columns before
         outer = self.state.active[-1].key if self.state.active else None
         self.key = (outer, id(scope), site.number)
 
     def fail(self, reason: str) -> Any:
-        """Gives this attempt up."""
+        """Give this attempt up."""
         raise RegionBreak(reason, self.scope.file, self.site.line)
 
     def forget_buffers(self) -> None:
-        """Lists that were made buffers for it are lists again."""
+        """Turn lists that were made buffers for it back into lists."""
         if self.lists_before is not None:
             self.state.put(lists=self.state.still_lists(self.lists_before))
 
     def start(self, names: dict[str, Any]) -> None:
-        """The state that every run begins with."""
+        """The state in which every run begins."""
         self.frame = users_frame()
         state = frozenset(self.site.state)
         self.entry = {name: names.get(name, UNBOUND) for name in self.site.state}
@@ -214,7 +214,7 @@ class Region:
         }
 
     def attempt_to(self, begin: Callable[[], Any]) -> Any:
-        """Begins a run, as a step of __next__; where that fails it is as if the body had."""
+        """Begin a run, as a step of __next__; a failure counts as one of the body."""
         try:
             return begin()
         except BaseException as error:
@@ -242,43 +242,49 @@ class Region:
         return [Change(*befores[id(c)]) for c, _ in now if id(c) in seen]
 
     def reached(self, wanted: Iterable[Any], names: Iterable[Any] | None = None) -> set[int]:
-        """Ids of the containers that somebody sees, by the names before the construct or by these.
-
-        Invariant: what the construct's code changes of before the construct it has reached by a name of
-        its frame or of those around, by what the construct goes over, or by what outlives the call.
+        """Ids of the containers that are visible, through names before the construct or these. Invariant: containers
+        from before the construct that its code changes are reached by a name of its frame or an enclosing one, by
+        the iterable of the construct, or by an object that outlives the call.
         """
         roots = [*(self.entry.values() if names is None else names), *self.others.values()]
         roots += [*self.operands, *self.callers()]
         return reached(roots, wanted, self.state.sources.known, self.tracer.effects > 0)
 
     def callers(self) -> list[Any]:
-        """The values that the calling frames refer to."""
+        """The values that the calling frames refer to, and those on the stacks of all frames: what waits in
+        expressions, and what the loops around iterate over."""
         values: list[Any] = []
-        frame = self.frame and self.frame.f_back
+        frame = self.frame
         while frame is not None and frame.f_globals.get("__name__") != ENTRY:
-            values.extend(frame.f_locals.values())
+            names = frame.f_locals
+            values.extend(names.values() if frame is not self.frame else ())
+            for name in [name for name in names if name.startswith(OURS)]:
+                values.extend(getattr(names[name], "operands", ()))
             frame = frame.f_back
         values.extend(attributes for _, attributes in self.scope.stage.stores.objects.values())
         values.extend(lists.cells for lists in self.state.list_buffers.values())
+        values.extend(self.state.held)
         return values
 
     def elsewhere(self) -> list[Any] | None:
         """References besides the names of the construct's state; None if unknown."""
+        if self.state.unseen:
+            return None
         return [*self.others.values(), *self.callers()]
 
     def is_alone(self, array: Any, values: list[Any], records: Records | None = None) -> bool:
         """True if at most one of the values, with what callers see, may be of that memory, made
         here."""
-        if not array.is_fresh:
+        if not array.is_fresh or array.storage <= self.state.unseen:
             return False
         seen = [*values, *self.others.values(), *self.callers()]
         known = self.state.records if records is None else records
         return count_in(known, seen, array.storage) <= 1
 
     def check_others(self, names: dict[str, Any]) -> None:
-        """Names that the construct does not assign are as they were."""
+        """Check that names that the construct does not assign are unchanged."""
         code = None if self.frame is None else self.frame.f_code
-        cells = () if code is None else (*code.co_cellvars, *code.co_freevars)  # the journal's to keep
+        cells = () if code is None else (*code.co_cellvars, *code.co_freevars)  # the journal keeps these
         for name, value in self.others.items():
             now = names.get(name, UNBOUND)
             if now is not value and not is_one(now, value) and name not in cells:
@@ -289,7 +295,7 @@ class Region:
         return tuple(map(names.get, self.site.state, itertools.repeat(UNBOUND)))
 
     def check(self, condition: Any, why: str) -> None:
-        """A check node: where it fails the original function answers."""
+        """Add a check node: if it fails the original function runs the call."""
         if condition is True:
             return
         if type(condition) is not Traced or not self.tracer.may_check():
@@ -298,8 +304,9 @@ class Region:
 
 
 def is_condition(value: Any) -> bool:
-    """A traced value that has one truth, which only the running program knows: an int of Python's
-    is known where sizes say it, and after a break."""
+    """True for a traced value with a truth that is only known at run time. An int of Python is known if it only
+    depends on sizes, and after a break.
+    """
     if type(value) is not Traced or not (value.ndim == 0 or value.size == 1):
         return False
     is_int = value.kind == "python" and value.dtype.kind == "i"

@@ -17,6 +17,7 @@ import datetime
 import decimal
 import operator
 import random
+import sys
 import threading
 import types
 from collections.abc import Callable, Iterable
@@ -34,13 +35,13 @@ from ..sources import Sources
 RegionBreak = _core.RegionBreak
 
 TABLES = ("records", "lists", "backings")
-STACKS = ("snapshots", "blocks", "facts", "active", "conditions", "classes")
+STACKS = ("snapshots", "blocks", "facts", "active", "conditions", "classes", "held")
 MANY = 1 << 30  # references: the count is unknown
 tables_of, stacks_of = operator.attrgetter(*TABLES), operator.attrgetter(*STACKS)
 
 
 def content_of(cell: types.CellType | Items) -> tuple[Any, ...]:
-    """The value of a cell, if it has one; where an iterator is."""
+    """The value of a cell, if it has one; the position of an iterator."""
     if type(cell) is Items:
         return (cell.position,)
     try:
@@ -50,7 +51,7 @@ def content_of(cell: types.CellType | Items) -> tuple[Any, ...]:
 
 
 def fill(container: Any, items: Any) -> None:
-    """Makes a container hold other items."""
+    """Replace the contents of a container."""
     if is_a(container, list):
         list.__setitem__(container, slice(None), items)
     elif type(container) not in ROWS:
@@ -74,8 +75,8 @@ def fill(container: Any, items: Any) -> None:
         container.update(items)
 
 
-# Mutable state that can be restored, besides slots: exact classes, with a function that copies the
-# contents; `fill` restores it.
+# Mutable state that can be restored, besides slots: exact classes, with a function that copies the contents; `fill`
+# restores it.
 ROWS: dict[type, Callable[[Any], Any]] = {
     list: list.copy,
     dict: dict.copy,
@@ -87,13 +88,13 @@ ROWS: dict[type, Callable[[Any], Any]] = {
 
 
 def contents_of(value: Any) -> Any:
-    """A copy of what a value holds."""
+    """A copy of the contents of an object."""
     row = ROWS.get(type(value))
     return in_slots(value) if row is None else row(value)
 
 
 def why_not_put_back(value: Any) -> str | None:
-    """Why what a value holds could not be put back as it was; None where it can."""
+    """The reason why the contents of an object could not be restored; None if they can be."""
     cls = type(value)
     if cls not in ROWS and not slots_of(cls):
         return f"a {cls.__name__} changes"
@@ -108,28 +109,30 @@ def why_not_put_back(value: Any) -> str | None:
 
 
 class State:
-    """All of it, for one call; marks: those to which it may go back, the innermost last."""
+    """The state of one call; marks: those to which it may be rolled back, the innermost last."""
 
     def __init__(self, tracer: _core.Tracer, sources: Sources) -> None:
         self.tracer, self.sources = tracer, sources
         self.snapshots: list[Snapshot] = []
-        self.cells: list[types.CellType] = []  # of names that functions inside of others set
+        self.cells: list[types.CellType] = []  # of names that inner functions set
         self.changes = 0
-        self.unlike: dict[int, Any] = {}  # sets that no other with the same items is like
-        self.records: dict[int, Any] = {}  # which memory arrays may be: `alias`
-        self.lists: dict[int, Any] = {}  # lists that are columns and a count, by id
+        self.unlike: dict[int, Any] = {}  # sets whose order no other set with the same items has
+        self.records: dict[int, Any] = {}  # the memory that arrays may use: `alias`
+        self.lists: dict[int, Any] = {}  # lists stored as columns and a count, by id
         # Lists that loops made: their items with versions, and the buffer of these.
         self.backings: dict[int, tuple[list[Any], list[tuple[Any, int]], Any]] = {}
-        self.active: list[Any] = []  # the constructs at work, the innermost last
-        self.conditions: list[Any] = []  # operands of and, or and conditional expressions at work
-        self.classes: list[str] = []  # of numbers that were asked for it, in regions being captured
+        self.active: list[Any] = []  # active constructs, the innermost last
+        self.conditions: list[Any] = []  # operands of and, or and conditional expressions being evaluated
+        self.classes: list[str] = []  # classes of numbers queried in regions being captured
         self.blocks: list[Any] = []
         self.facts: list[Any] = []
+        self.held: list[Any] = []  # operands that wait on the stacks of frames: `syntax/pending.py`
+        self.unseen = 0  # the newest storage that other operands which wait may have
 
-    # --- doors ---
+    # --- mutation hooks ---
 
     def before_change(self, value: Any) -> None:
-        """Called before an object changes; raises RegionBreak where that could not be undone."""
+        """Called before an object changes; raises RegionBreak if the change could not be undone."""
         self.changes += 1
         if type(value) is Items:
             for part in value.over:
@@ -161,7 +164,7 @@ class State:
         fill(container, items)
 
     def note_definition(self, value: Any) -> Any:
-        """The value, an object that has just been made."""
+        """Record an object that was just made."""
         if type(value) is Items:
             value.is_shared = True
         if self.snapshots:
@@ -169,7 +172,7 @@ class State:
         return value
 
     def share(self, cells: Iterable[types.CellType]) -> None:
-        """Cells that may be set from here on, unseen."""
+        """Record cells that inner functions may set without notice."""
         for cell in cells:
             if not any(cell is known for known in self.cells):
                 self.cells.append(cell)
@@ -196,19 +199,19 @@ class State:
         return not all(source.alone for source in self.records[storage][1])
 
     def grow(self, grown: Any) -> None:
-        """From here on a list is columns, or a buffer."""
+        """Record that a list is columns, or a buffer."""
         self.put(lists={**self.lists, id(grown.container): grown})
 
     def still_lists(self, before: dict[int, Any]) -> dict[int, Any]:
-        """Of the lists that grew those that still do: what was looked at since is like any other."""
+        """The growing lists that are still buffers or columns: a list that was read since is an ordinary one."""
         return {key: grown for key, grown in before.items() if key in self.lists}
 
     @property
     def list_buffers(self) -> dict[int, Any]:
-        """Of the lists that grow those that are buffers."""
+        """The growing lists that are buffers."""
         return {key: grown for key, grown in self.lists.items() if grown.is_buffer}
 
-    # --- blocks, and what is known in them ---
+    # --- blocks, and facts in them ---
 
     def open(self) -> Any:
         """A new block; closed by `close`, or when a snapshot is undone."""
@@ -233,23 +236,25 @@ class State:
             self.blocks.pop().close()
 
     def assume(self, condition: Any, holds: bool = True) -> None:
-        """A condition is known from here on, until a snapshot is undone or ends."""
+        """A condition holds from here on, until a snapshot is undone or ends."""
         self.facts.append(self.tracer.assume(condition, holds))
 
 
 class Snapshot:
-    """A point to go back to: everything since then can be undone. is_kept: the code since then
-    stays unless it can be undone as a whole, so changes that cannot be undone are allowed.
-    Changes of containers after it are carried from iteration to iteration and merged like values
-    of names, under names that user code cannot have (`containers`)."""
+    r"""A state to which capture can roll back.
+
+    is_kept: the later code stays unless it can be undone as a whole, so changes that cannot be undone are allowed.
+    Later changes of containers are carried from iteration to iteration and merged like values of names, under names
+    that user code cannot have (`containers`).
+    """
 
     def __init__(self, state: State, is_kept: bool = False) -> None:
         self.state, self.is_kept, self.can_put_back = state, is_kept, True
         self.graph = state.tracer.mark()
         self.tables = dict(zip(TABLES, tables_of(state), strict=True))
-        self.before: dict[int, tuple[Any, Any]] = {}  # objects, with what they held
+        self.before: dict[int, tuple[Any, Any]] = {}  # objects, with their former contents
         self.born: dict[int, Any] = {}
-        self.containers: dict[str, Any] = {}  # by name, those that the runs of a construct change
+        self.containers: dict[str, Any] = {}  # by name, those that runs of a construct change
         for cell in state.cells:  # changes of these cells are not reported
             self.note(cell)
         state.snapshots.append(self)
@@ -258,7 +263,7 @@ class Snapshot:
 
     @property
     def can_undo(self) -> bool:
-        """True if nothing has happened since that stays."""
+        """True if there was no change since that stays."""
         is_kept = self.can_put_back and self.graph.is_valid
         return is_kept and self.state.tracer.effects == self.effects
 
@@ -266,7 +271,7 @@ class Snapshot:
         """The entries that a stack has gained."""
         return getattr(self.state, stack)[self.depths[stack] :]
 
-    # --- what objects held ---
+    # --- contents of objects ---
 
     def begin(self) -> None:
         """Begin with no changes. Changes of cells that functions set are not reported."""
@@ -276,7 +281,7 @@ class Snapshot:
             self.note(cell)
 
     def note(self, value: Any) -> None:
-        """Keeps what a value holds that has a row."""
+        """Save the contents of a value that has a row."""
         if id(value) not in self.before:
             self.before[id(value)] = (value, contents_of(value))
 
@@ -293,39 +298,37 @@ class Snapshot:
             fill(container, before)
         return now
 
-    # --- the way back ---
+    # --- rollback ---
 
     def drop(self) -> None:
-        """Undoes it, and nothing that was made of it is kept: what was decided by the sizes of this
-        call is open again.
-        """
+        """Undo and drop everything: decisions by the sizes of this call are open again."""
         self.undo()
         self.graph.forget_guards()
 
     def undo(self) -> None:
-        """Back to where it was made; it may be undone again."""
+        """Roll back to the snapshot; it may be undone again."""
         state = self.state
         self.unwind()
         del state.snapshots[self.depths["snapshots"] :]
         self.swap()
         self.begin()
-        for name in ("active", "conditions", "classes"):
+        for name in ("active", "conditions", "classes", "held"):
             del getattr(state, name)[self.depths[name] :]
         self.forget()
         self.rewind()
         state.tracer.is_infeasible = self.is_infeasible
 
     def rewind(self) -> None:
-        """The graph and what is known are as they were, whatever names and containers have now."""
+        """Restore the graph and the facts, but not names and containers."""
         self.state.put(**self.tables)
         self.graph.restore()
 
     def unwind(self) -> None:
-        """Closes the blocks that are open since."""
+        """Close the blocks that were opened since."""
         self.state.unwind(self.depths["blocks"])
 
     def forget(self) -> None:
-        """Forgets the facts that are known since."""
+        """Forget the facts recorded since."""
         while len(self.state.facts) > self.depths["facts"]:
             self.state.tracer.forget(self.state.facts.pop())
 
@@ -365,7 +368,7 @@ class Snapshot:
         return dict(zip(self.containers, map(value_of, self.containers.values()), strict=True))
 
     def refill(self, names: dict[str, Any]) -> None:
-        """Makes them hold what their names have."""
+        """Restore the containers from the values of their names."""
         for name, container in self.containers.items():
             items = (names[name],) if type(container) is Items else names[name]
             is_dict = is_a(container, dict)
@@ -373,19 +376,20 @@ class Snapshot:
             self.state.refill(container, items)
 
 
-# --- what changed ---
+# --- changes ---
 
 
 class Change(NamedTuple):
-    """A container that a run has changed, and what it held."""
+    """A container that a run has changed, with its former contents."""
 
     container: Any
     before: Any
 
     @property
     def keeps_places(self) -> bool:
-        """True if it still has the same keys, or as many items. A set may have grown its table
-        though it holds what it held, and the order of its items with it."""
+        """True if it still has the same keys, or as many items. The table of a set may have grown, which can change
+        its order even if its items are the same.
+        """
         now, before = self.container, self.before
         if is_a(now, dict):
             return list(before) == list(now)
@@ -393,19 +397,19 @@ class Change(NamedTuple):
 
     @property
     def fills(self) -> bool:
-        """True if it has grown, and will not once it is full."""
+        """True if it is bounded and has grown, so that it stops growing once it is full."""
         now = self.container
         return type(now) is collections.deque and now.maxlen is not None and len(now) > len(self.before)
 
     @property
     def is_nothing(self) -> bool:
-        """True if it holds what it held."""
+        """True if its contents are unchanged."""
         pairs = map(is_one, items_in(self.before), items_in(self.container))
         return self.keeps_places and all(pairs)
 
     @property
     def appended(self) -> list[Any]:
-        """The items that a list has gained."""
+        """The items that were appended to a list."""
         before, now = self.before, self.container
         if type(now) is not list or type(before) is not list or len(now) <= len(before):
             return []
@@ -428,20 +432,18 @@ def value_of(container: Any, before: Any = None) -> Any:
     return items[0] if type(container) is Items else items
 
 
-# --- who holds what ---
+# --- reachability ---
 
-# Classes of C whose objects hold no other that the user could change.
+# Classes of C modules that the collector does not know because their objects hold no other; besides builtins and
+# NumPy's scalars.
 ATOMS: frozenset[Any] = frozenset(
     {
-        *(kind for kind in np.sctypeDict.values() if kind not in (np.void, np.object_)),
-        *(bool, complex, bytes, bytearray, range, object, types.CodeType, type(...)),
-        *(type(NotImplemented), type(iter(range(1))), type(iter(range(1 << 64)))),
         *(type(np.sum), random.Random.__base__, decimal.Decimal, datetime.date, datetime.timedelta),
         *(type(threading.RLock()), type(datetime.datetime_CAPI)),
     }
 )
 # Modules of C whose classes' tp_traverse shows all that an object holds; besides Python's builtins.
-SHOWN = frozenset({"_abc", "_collections", "collections", "functools", "itertools", "numpy", "operator", "types", "weakref"})
+SHOWN = frozenset({*sys.stdlib_module_names, "numpy"})
 # Classes of the package's whose objects stand for the user's; others hold what is at work.
 OPENED = frozenset({Items, Called, Escaped, Flat, Octets, Range, Steps, Walk, Asked, Method})
 
@@ -449,7 +451,8 @@ OPENED = frozenset({Items, Called, Escaped, Flat, Octets, Range, Steps, Walk, As
 def references(
     roots: Iterable[Any], is_meant: Callable[[Any], bool], apart: Iterable[Any] = ()
 ) -> int:
-    """How many traced values among these and in what they hold, but for those apart, are meant."""
+    """The number of these traced values that occur among values and their contents, without those in closed objects.
+    """
     closed = {id(container): container for container in apart}
     found = _core.traced_in(list(roots), closed, ATOMS, SHOWN, OPENED)
     return MANY if found is None else sum(map(is_meant, found))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 PLAIN_SETTERS = (object.__setattr__, types.SimpleNamespace.__setattr__)
 PLAIN_DELETERS = (object.__delattr__, types.SimpleNamespace.__delattr__)
-WARNS_OF_SHAPE = np.lib.NumpyVersion(np.__version__) >= "2.5.0"  # that it is set, in every call
+WARNS_OF_SHAPE = np.lib.NumpyVersion(np.__version__) >= "2.5.0"  # setting it gives a warning in each call
 
 
 class Attributes(Reads):
@@ -34,7 +34,7 @@ class Attributes(Reads):
     fall_back: Callable[[str], None]
 
     def attr_slot(self, value: Any, name: str) -> Slot:
-        """The place value.name"""
+        """The slot value.name"""
         return Slot(self._get_attr, self._set_attr, self._del_attr, name, value)
 
     def _get_attr(self, name: str, value: Any) -> Any:
@@ -48,7 +48,7 @@ class Attributes(Reads):
             return setattr(self.fall_back_for_flags(value), name, item)
         found = stage.sources.class_attr(cls, name)
         if type(found) is property and type(found.fset) is types.FunctionType:
-            self.call(found.fset, value, item)
+            self.call_method(found.fset, value, item)
             return None
         if stage.sources.source_of(value) is None and not is_a(value, type | types.ModuleType):
             is_slot = is_slot_of(cls, found)
@@ -64,7 +64,7 @@ class Attributes(Reads):
         return setattr(value, name, stage.materialise(item))
 
     def fall_back_for_flags(self, value: Any) -> Any:
-        """Flags, or an array, that are about to be set."""
+        """Let NumPy run the rest before flags, or an array that has them, are set."""
         return fall_back_for_flags(self.stage, value)
 
     def _touch_attributes(self, value: Any, is_slot: bool) -> None:
@@ -85,7 +85,7 @@ class Attributes(Reads):
             try:
                 value.shape = item
             except (TypeError, ValueError, AttributeError):
-                pass  # NumPy shall say it in its own words
+                pass  # NumPy raises its own exception
             else:
                 return
         if name in ("real", "imag", "flat"):
@@ -98,13 +98,13 @@ class Attributes(Reads):
             stage.effects.stop(f"assigns .{name} of an array")
         else:
             stage.effects.abandon(f"assigns .{name} of an array")
-            self.fall_back(f"assigns .{name} of an array")  # nothing traced is that object any more
+            self.fall_back(f"assigns .{name} of an array")  # no traced value stands for that object any more
         setattr(stage.materialise(value), name, stage.materialise(item))
 
     def _del_attr(self, name: str, value: Any) -> None:
         found = self.stage.sources.class_attr(type(value), name)
         if type(found) is property and type(found.fdel) is types.FunctionType:
-            self.call(found.fdel, value)
+            self.call_method(found.fdel, value)
             return
         is_slot = is_slot_of(type(value), found)
         is_plain = is_slot or not hasattr(type(found), "__delete__")
@@ -116,14 +116,12 @@ class Attributes(Reads):
         delattr(value, name)
 
 
-# --- objects that are stored to, and context managers ---
+# --- slots, and context managers ---
 
 
 @in_users_stead
 class Slot:
-    """A place that is stored to: `slot.value = v`, `del slot.value`, `slot.load().augment(op,
-    v)`.
-    """
+    """A place that can be assigned: `slot.value = v`, `del slot.value`, `slot.load().augment(op, v)`."""
 
     __slots__ = ("get", "put", "remove", "key", "owner", "current")
 
@@ -144,9 +142,14 @@ class Slot:
         self.remove(self.key, *self.owner)
 
     def load(self) -> Slot:
-        """Reads the place now."""
+        """Read the current value."""
         self.current = self.get(self.key, *self.owner)
         return self
+
+    @property
+    def waiting(self) -> tuple[Any, ...]:
+        """The values that Python has on its stack between `load` and `augment`."""
+        return self.current, self.key, *self.owner
 
     def augment(self, name: str, other: Any) -> None:
         """The rest of `place op= other`."""
@@ -154,13 +157,13 @@ class Slot:
         owner = self.owner[0] if self.owner else None
         is_array = new is self.current and type(new) is Traced and new.kind == "array"
         if is_array and type(owner) is Traced and new.shares_storage(owner):
-            return  # a view of the owner was written; what x[mask] gave is a copy to be stored
+            return  # a view of the owner was written; a copy, as x[mask] gives, must be stored
         self.put(self.key, new, *self.owner)
 
 
 @in_users_stead
 class Managed:
-    """A context manager around whose methods pending work is run."""
+    """A context manager; the pending graph is run before and after its methods."""
 
     def __init__(self, lifting: Lifting, manager: Any) -> None:
         self.lifting, self.manager = lifting, manager
@@ -176,8 +179,7 @@ class Managed:
 
 @in_users_stead
 class Quiet:
-    """An errstate scope: operations inside are recorded with the floating-point flags that it
-    ignores."""
+    """An errstate scope: operations inside are recorded with the floating-point flags that it ignores."""
 
     def __init__(self, tracer: _core.Tracer, errstate: Any, asked: dict[str, Any]) -> None:
         self.tracer, self.errstate, self.asked, self.around = tracer, errstate, asked, 0

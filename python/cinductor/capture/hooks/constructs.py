@@ -40,7 +40,7 @@ class Construct:
     """Common base of the plain constructs."""
 
     __slots__ = ()
-    restores = False  # whether the frame's names are looked at and set
+    restores = False  # the frame's names are read and set
 
     def __enter__(self) -> None:
         """A run of a body begins."""
@@ -50,12 +50,17 @@ class Construct:
 
 
 class For(Construct):
-    """A for loop: `item` is what the target gets."""
+    """A for loop: `item` is assigned to the target."""
 
     __slots__ = ("items", "item")
 
     def __init__(self, items: Iterable[Any]) -> None:
         self.items = items
+
+    @property
+    def operands(self) -> tuple[Any, ...]:
+        """The values without a name: what the loop iterates over."""
+        return (self.items,)
 
     def __iter__(self) -> Iterator[None]:
         for item in self.items:
@@ -64,7 +69,7 @@ class For(Construct):
 
 
 class While(Construct):
-    """A while loop: it goes on while its test does."""
+    """A while loop: it continues while its test is true."""
 
     __slots__ = ("scope", "goes_on")
 
@@ -127,7 +132,7 @@ THEN, ELSE = Decided(0), Decided(1)
 
 
 class PlainChoice:
-    """Which operands of a conditional expression Python evaluates."""
+    """The operands of a conditional expression that Python evaluates."""
 
     __slots__ = ("first", "second")
 
@@ -139,7 +144,7 @@ FIRST, SECOND = PlainChoice(True), PlainChoice(False)
 
 
 class PlainOperand:
-    """The first operand of `and` or `or` whose truth a method of its class has told."""
+    """The first operand of `and` or `or`, whose truth its class's method has returned."""
 
     __slots__ = ("value", "truth")
 
@@ -173,7 +178,7 @@ class PlainControl:
             raise UnboundLocalError(UNBOUND_TEXT.format(name))
         return value.value
 
-    locals = staticmethod(builtins.locals)  # of the frame that calls it
+    locals = staticmethod(builtins.locals)  # of the calling frame
 
     def for_(self, value: Any, number: int) -> Any:
         """for ... in value"""
@@ -229,15 +234,15 @@ class PlainControl:
         return value if type(value) in FREE_TYPES else self.test(value)
 
 
-# --- captured functions: plain where Python can decide ---
+# --- captured functions: as in Python if Python can decide ---
 
 
 EQUALITIES = (operator.eq, operator.ne)
-MOST_RECURSIONS = 6  # of a function in arms of one another: twice as many arms each time
+MOST_RECURSIONS = 6  # of a function in its own arms: each doubles the number of arms
 
 
 def count_frames(frame: FrameType) -> int:
-    """How often a frame's function is running."""
+    """How many frames run the same function as this one."""
     code, count = frame.f_code, 0
     at: FrameType | None = frame
     while at is not None:
@@ -247,14 +252,14 @@ def count_frames(frame: FrameType) -> int:
 
 
 def is_complex(value: Any) -> bool:
-    """True if it is a complex number of Python's."""
+    """True for a Python complex number."""
     if type(value) is not Traced:
         return type(value) is complex
     return value.kind == "python" and value.dtype == np.complex128
 
 
 def is_double(stage: Any, value: Any) -> bool:
-    """True if it is an np.float64, which is a float to Python's numbers."""
+    """True for an np.float64, which is a float to Python's numbers."""
     if type(value) is not Traced or value.dtype != np.float64:
         return type(value) is np.float64
     stage.regions.note_class((value,))
@@ -262,7 +267,7 @@ def is_double(stage: Any, value: Any) -> bool:
 
 
 class Watched(For):
-    """A loop that Python runs while its call is captured: it may become too long for that."""
+    """A loop that Python runs during capture; it checks the limits of the capture in each iteration."""
 
     __slots__ = ("stage",)
 
@@ -309,11 +314,11 @@ class TracedControl(PlainControl):
     lt, le, gt, ge, eq, ne = map(comparison, COMPARISONS)
 
     def decide(self, name: str, a: Any, b: Any) -> Any:
-        """A comparison of which sizes are to decide now."""
+        """A comparison of sizes that must be decided now."""
         return self.compare(getattr(operator, name), a, b, is_open=False)
 
     def compare(self, relation: Any, a: Any, b: Any, is_open: bool = True) -> Any:
-        """A comparison; what sizes say is left open, for the program to find out, if is_open."""
+        """A comparison. If is_open, a comparison of sizes is left to the program."""
         a, b = (boundary.use(self.stage, v) if type(v) is np.ndarray else v for v in (a, b))
         found = boundary.compared(self.stage, relation, a, b)
         if found is not NotImplemented:
@@ -337,20 +342,21 @@ class TracedControl(PlainControl):
         return value
 
     def leave_open(self) -> None:
-        """Notes that guards would be another way to capture the call."""
+        """Record that the call could also be captured with guards."""
         if not self.stage.has_left_open:
             self.stage.has_left_open = True
-            # Where this call's sizes decide, with a guard, there may be no break.
+            # If this call's sizes decide, with a guard, no break is allowed.
             self.stage.tracer.on_break = functools.partial(Replan, "leaves_open")
 
     def may_leave_open(self) -> bool:
-        """True if the program may find out what sizes say: another way could still be taken. In
-        NumPy's own source sizes say what there is to do, or what is wrong."""
+        """True if the program may evaluate a condition on sizes, because the call could still be captured
+        differently. In NumPy's own source, sizes select algorithms or errors, so they are decided.
+        """
         stage = self.stage
         return stage.captures and stage.leaves_open and stage.tracer.may_check() and not self.is_library
 
     def bound(self, value: Any, name: str) -> Any:  # type: ignore[override]
-        """The value of a name that may have none: the program checks that it has."""
+        """The value of a name that may be unbound: the program checks that it is bound."""
         if type(value) is not MaybeUnbound:
             return value
         if type(value.flag) is Traced and self.stage.tracer.may_check():
@@ -359,17 +365,17 @@ class TracedControl(PlainControl):
         return PlainControl.bound(value, name)
 
     def specialised(self, value: Any) -> Any:
-        """A condition; what sizes say is guarded, because else there is an exception."""
+        """A condition. If it only depends on sizes it is guarded, because otherwise an exception is raised."""
         sample = self.stage.tracer.sample_truth(value)
         return value if sample is None else bool(value)
 
     def symbolic(self, value: Any) -> Any:
-        """A condition; whether a size is zero is left open."""
+        """A condition. A test of a size against zero is left to the program."""
         is_size = type(value) is Traced and value.is_expression
         return self.compare(operator.ne, value, 0) if is_size else value
 
     def asked(self, value: Any, site: Any) -> Any:
-        """The test of an if."""
+        """The test of an `if`."""
         return self.specialised(value) if site.raising else self.symbolic(value)
 
     def for_(self, value: Any, number: int) -> Any:
@@ -410,7 +416,7 @@ class TracedControl(PlainControl):
         return made
 
     def recurses(self, line: int) -> bool:
-        """True if data end a recursion through a condition on this line: Python decides it then."""
+        """True if data end a recursion through a condition on this line, so that Python evaluates it."""
         key, regions = (self.file, line), self.stage.regions
         if key not in regions.recursive:
             if not self.stage.tracer.in_region or count_frames(users_frame()) < MOST_RECURSIONS:
@@ -422,8 +428,9 @@ class TracedControl(PlainControl):
         return True
 
     def is_open(self, line: int) -> bool:
-        """True if an expression on the line that cannot be captured can be left for another way: by
-        a construct around it, or by capturing the call again."""
+        """True if an expression on the line that cannot be captured can be handled differently: by an enclosing
+        construct, or by capturing the call again.
+        """
         stage = self.stage
         is_refused = (self.file, line) in stage.regions.decided
         is_undoable = stage.tracer.may_check() or stage.tracer.in_region
@@ -440,7 +447,7 @@ class TracedControl(PlainControl):
         return super().bool_begin(value, is_and)
 
     def bool_end(self, value: Any) -> Any:
-        if self.stage.tracer.has_fallen_back:  # since the frame has read this method: Python has begun it
+        if self.stage.tracer.has_fallen_back:  # fallen back after the frame read this method: Python runs it
             return super().bool_end(value)
         conditions = self.stage.state.conditions
         scope, operand = conditions.pop()
@@ -449,7 +456,7 @@ class TracedControl(PlainControl):
         return super().bool_end(value) if operand is None else operand.join(value)
 
     def truth(self, value: Any) -> Any:
-        """An operand of `and` or `or` whose truth alone matters; what Python can tell stays."""
+        """An operand of `and` or `or` of which only the truth is used; a value whose truth Python knows stays."""
         grown = self.stage.state.lists.get(id(value))
         value = self.symbolic(value if grown is None else grown.truth)
         if is_condition(value) and self.stage.captures:

@@ -46,23 +46,23 @@ if TYPE_CHECKING:
     from ..stage import Stage
 
 
-Read = tuple[Any, int]  # a value that was read, and its source
-# Modules of Python's own whose names are compared by identity: they are functions and constants.
+Read = tuple[Any, int]  # a value and its source
+# Modules of Python whose names are guarded by identity, because they are functions and constants.
 PURE_MODULES = frozenset({"math", "cmath", "operator", "functools", "itertools", "builtins"})
-# Objects that are never a call's own.
+# Objects that no call makes.
 LASTING = (type, types.ModuleType, np.ufunc, type(np.sum))
-# Binding a descriptor of these kinds runs no code of the user's.
+# Binding a descriptor of these kinds runs no user code.
 METHOD_KINDS = frozenset({types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType})
 FUNCTION = types.FunctionType
 GETTER = object.__dict__["__getattribute__"]
 METHODS_OWN = frozenset(name for name in vars(types.MethodType) if name != "__doc__")
 OUR_NAMES = frozenset(name for name in dir(Traced) if not hasattr(np.ndarray, name))
-# Enum's own properties: the attribute of the member that each returns.
+# Enum's own properties, with the attribute of the member that each returns.
 OF_MEMBERS = {enum.Enum.__dict__["value"].fget: "_value_", enum.Enum.__dict__["name"].fget: "_name_"}
 
 
 def is_data(found: Any) -> bool:
-    """True if an attribute of a class comes before the attributes of the object itself."""
+    """True for an attribute of a class that has precedence over the object's own attributes."""
     return found is not MISSING and hasattr(type(found), "__set__")
 
 
@@ -90,7 +90,7 @@ class Reads:
             return reader(self, value, name)
         return self._read_class(value, name) if is_a(value, type) else self._read_object(value, name)
 
-    # --- values of the call ---
+    # --- attributes of values of the call ---
 
     def _read_traced(self, value: Traced, name: str) -> Read:
         stage = self.stage
@@ -99,7 +99,7 @@ class Reads:
             getattr(value.__class__(), name)
         elif name == "base" and value.kind == "array":
             if not stage.tracer.in_region and stage.effects.undo_call():
-                raise Abandon("reads .base of an array")  # ours may be views of others
+                raise Abandon("reads .base of an array")  # cinductor's arrays may be views of others
             stage.effects.abandon("reads .base of an array")
             return stage.materialise(value).base, OPAQUE
         elif name == "flags":
@@ -114,7 +114,7 @@ class Reads:
         return getattr(value, name), OWN
 
     def _read_value(self, value: Any, name: str) -> Read:
-        """Of a value that is guarded as a whole, and of a container's methods."""
+        """An attribute of a value that is guarded as a whole, or a container's method."""
         return getattr(value, name), OWN
 
     def _read_broadcast(self, value: Any, name: str) -> Read:
@@ -135,7 +135,7 @@ class Reads:
         own = where.get("__name__")
         value = where.get(name, MISSING)
         if value is MISSING and is_numpys(own):
-            getattr(module, name)  # which NumPy may import now, and keeps there
+            getattr(module, name)  # NumPy may import it now, and keeps it there
             value = where.get(name, MISSING)
         if value is MISSING:
             return self._read_absent(module, where, name)
@@ -152,7 +152,7 @@ class Reads:
         return self._global(where, cache[1], name, value), OWN
 
     def _read_absent(self, module: types.ModuleType, where: dict[str, Any], name: str) -> Read:
-        """An attribute that a module's dict does not have: the class's, or what its `__getattr__` returns (PEP 562)."""
+        """An attribute that a module's dict lacks: the class's, or the result of its `__getattr__` (PEP 562)."""
         stage = self.stage
         stage.sources.note_name(where, name, _core.MISSING)
         if find_in_class(types.ModuleType, name) is not MISSING:
@@ -161,7 +161,7 @@ class Reads:
         if getter is MISSING:
             stage.sources.note_name(where, "__getattr__", _core.MISSING)
             return getattr(module, name), OWN  # raises
-        made = self.call(self.attr(module, "__getattr__"), name)
+        made = self.call_method(self.attr(module, "__getattr__"), name)
         stage.learned |= name in where  # it has imported what the next capture finds
         return made, OWN
 
@@ -198,7 +198,7 @@ class Reads:
         getter = sources.class_attr(kind, "__get__")
         if type(getter) is FUNCTION and not is_standard(kind):
             self.stage.lifting.fix(found)
-            return self.call(getter, found, None, cls), OWN
+            return self.call_method(getter, found, None, cls), OWN
         if getter is MISSING or is_standard(kind) or is_numpys(kind.__module__):
             return self._at_class(cls, name, getattr(cls, name))
         return self._unknown(cls, name, kind.__name__)
@@ -250,7 +250,7 @@ class Reads:
         if type(method) is FUNCTION and not is_standard(kind) and not is_numpys(kind.__module__):
             self._guard_unset(value, name)
             stage.lifting.fix(found)
-            return self.call(method, found, value, cls), OWN
+            return self.call_method(method, found, value, cls), OWN
         return self._unknown(value, name, kind.__name__)
 
     def _bound_function(self, value: Any, name: str, found: Any) -> Read:
@@ -273,13 +273,13 @@ class Reads:
             return self.read(value, inner)
         if type(found.fget) is not FUNCTION:
             return self._unknown(value, name, type(found).__name__)
-        return self.call(found.fget, value), OWN
+        return self.call_method(found.fget, value), OWN
 
     def _bound_cached(self, value: Any, name: str, found: Any) -> Read:
         if type(found.func) is not FUNCTION:
             return self._unknown(value, name, "cached_property")
         self._guard_unset(value, name)
-        made = self.call(found.func, value)
+        made = self.call_method(found.func, value)
         self._set_attr(found.attrname, made, value)
         return made, OWN
 
@@ -290,14 +290,14 @@ class Reads:
         return self.read(self.stage.lifting.fix(value.__func__), name)
 
     def _read_super(self, value: Any, name: str) -> Read:
-        """super().name: of the classes that follow `__thisclass__` in the MRO of `__self_class__`."""
+        """super().name: looked up in the classes that follow `__thisclass__` in the MRO of `__self_class__`."""
         stage, owner = self.stage, value.__self__
         start, after = value.__self_class__, value.__thisclass__
         if start is None or name == "__class__":
             return self._bound(value, name, find_in_class(super, name))
         found = stage.sources.class_attr(start, name, after)
         if found is MISSING:
-            return getattr(value, name), OWN  # of the super object itself, or raises
+            return getattr(value, name), OWN  # an attribute of the super object itself, or raises
         kind = type(found)
         if kind in (FUNCTION, *METHOD_KINDS):
             return getattr(value, name), FIXED
@@ -306,7 +306,7 @@ class Reads:
         if kind is staticmethod:
             return found.__func__, FIXED
         if kind is property and owner is not start and type(found.fget) is FUNCTION:
-            return self.call(found.fget, owner), OWN
+            return self.call_method(found.fget, owner), OWN
         if stage.sources.class_attr(kind, "__get__") is MISSING:
             return found, FIXED
         return self._unknown(value, name, kind.__name__)
@@ -318,7 +318,7 @@ class Reads:
     # --- sources and guards ---
 
     def _at(self, value: Any, name: str, item: Any) -> Read:
-        """An attribute that an object itself has: later calls read it from there."""
+        """An attribute of the object itself: later calls read it from there."""
         sources = self.stage.sources
         source = sources.source_of(value)
         if source is None and is_a(value, LASTING):
@@ -328,7 +328,7 @@ class Reads:
         return (item, source if source == OPAQUE else sources.source("attr", source, name))
 
     def _guard_method(self, value: Any, name: str, found: Any) -> None:
-        """An object may come to have an attribute of the name of a method."""
+        """Guard that an object has no attribute with the name of a method."""
         sources = self.stage.sources
         source = sources.source_of(value)
         if source is not None and source != OPAQUE and attributes_of(value) is not None:
@@ -336,7 +336,7 @@ class Reads:
             sources.check_once(sources.source("attr", method, "__func__"), "is", found)
 
     def _guard_unset(self, value: Any, name: str) -> None:
-        """Guard the names of an object's own attributes: none of them hides the attribute of the class."""
+        """Guard the names of an object's own attributes, so that none of them hides the attribute of the class."""
         sources, own = self.stage.sources, attributes_of(value)
         source = sources.source_of(value)
         if source is not None and source != OPAQUE and type(own) is dict:

@@ -36,7 +36,7 @@ OWN_ERRORS = (Signal, _core.RegionBreak, _core.CheckFailed, _core.CinductorError
 
 
 class Scope(Attributes, Subscripts, Iteration, TracedControl):
-    """One function's view of the stage."""
+    """The interface between the rewritten code of one function and the stage."""
 
     __slots__ = (
         "stage",
@@ -68,15 +68,15 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         stage.scopes.append(self)
 
     def check_budget(self) -> None:
-        """Before an iteration that Python runs: it may be one too many."""
+        """Check the limits before an iteration that Python runs."""
         check_budget(self.stage)
 
     def fall_back(self, why: str) -> None:
-        """The rest of the call is Python's and NumPy's."""
+        """Let Python and NumPy run the rest of the call."""
         fall_back(self.stage, why)
 
     def leave_to_numpy(self, f: Any, args: Any, kwargs: Any, reason: str) -> Any:
-        """A call after which only NumPy does what is asked for: the rest of the call is its own."""
+        """Make a call that only NumPy supports; NumPy runs the rest of the call."""
         stage = self.stage
         stage.effects.abandon(reason)
         fall_back(stage, reason)
@@ -100,21 +100,21 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         return self._global(self.fn_globals, self.cache, name, value)
 
     def is_builtin(self, name: str) -> bool:
-        """True if the name is what Python means by it."""
+        """True if the name has Python's own meaning."""
         return self.name(name) is getattr(builtins, name)
 
     def sum_and_carry(self, total: Any, carry: Any, item: Any) -> tuple[Any, Any]:
-        """One more item of a sum."""
+        """Add one item to a compensated sum."""
         return sum_and_carry(self, total, carry, item)
 
     def sum_of(self, total: Any, carry: Any) -> Any:
-        """A sum with its carry."""
+        """The value of a compensated sum."""
         return sum_of(self, total, carry)
 
     def _global(self, where: dict, cache: dict, name: str, value: Any) -> Any:
         stage = self.stage
         if self.is_library:
-            new = value  # NumPy's own: the identity of its functions says which they are
+            new = value  # NumPy tests the identity of its functions
         else:
             new = stage.lift_guarded(value, stage.sources.source("global", where, name))
         cache[name] = (value, new)
@@ -140,11 +140,11 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         return made
 
     def local(self, value: Any) -> Any:
-        """A local name that functions inside share: it may have been made concrete."""
+        """A local name that inner functions share: its value may have become concrete."""
         return self.stage.lift_array(value) if type(value) is np.ndarray else value
 
     def global_slot(self, name: str) -> Slot:
-        """The place of a global name."""
+        """The slot of a global name."""
         return Slot(self._get_global, self._set_global, self._del_global, name)
 
     def _get_global(self, name: str) -> Any:
@@ -161,7 +161,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         del self.fn_globals[name]
 
     def free_slot(self, name: str) -> Slot:
-        """The place of a name of a function around the captured one."""
+        """The slot of a name of an enclosing function."""
         return Slot(self._get_free, self._set_free, self._del_free, name)
 
     def _get_free(self, name: str) -> Any:
@@ -192,11 +192,11 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         return lifted_once(self.stage, value)
 
     def use(self, value: Any) -> Any:
-        """A value that Python looks into: compared, formatted."""
+        """A value that Python reads: compared, formatted."""
         return value if type(value) in FREE_TYPES else boundary.use(self.stage, value)
 
     def operand(self, value: Any) -> Any:
-        """An operand of an arithmetic operator: sequences are joined, not looked into."""
+        """An operand of an arithmetic operator: sequences are joined, not read."""
         cls = type(value)
         if cls in FREE_TYPES:
             return value
@@ -205,14 +205,14 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         return boundary.operand(self.stage, value)
 
     def modulo(self, a: Any, b: Any) -> Any:
-        """a % b, which a text understands as formatting."""
+        """a % b, which is formatting if a is a text."""
         if is_a(a, str | bytes | bytearray):
             b = self.operand(b)
             return a % (self.use(b.value) if type(b) is boundary.Hooked else b)
         return self.operand(a) % self.operand(b)
 
     def repeat(self, a: Any, b: Any) -> Any:
-        """a * b, where one is written as a list."""
+        """a * b, where one operand is a list display."""
         items, count = (a, b) if type(a) is list else (b, a)
         is_plain = type(items) is list and id(items) not in self.stage.state.lists
         if is_plain and type(count) is Traced and self.may_leave_open():
@@ -223,7 +223,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         return self.operand(a) * self.operand(b)
 
     def joined(self, a: Any, b: Any) -> Any:
-        """a + b, where one is written as a list."""
+        """a + b, where one operand is a list display."""
         lists = self.stage.state.lists
         if lists and (id(a) in lists or id(b) in lists):
             made = list_buffer.joined(self, a, b)
@@ -244,7 +244,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         return contains(self, value, members)
 
     def test(self, value: Any) -> Any:
-        """A value whose truth is asked for next."""
+        """A value whose truth is tested next."""
         cls = type(value)
         if cls in FREE_TYPES:
             return value
@@ -261,7 +261,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         for name in ("__bool__", "__len__"):
             method = stage.sources.class_attr(cls, name)
             if type(method) is types.FunctionType:
-                return self.call(method, value)
+                return self.call_method(method, value)
             if method is not MISSING and stage.sources.source_of(value) is not None:
                 stage.effects.stop(f"the truth of a {cls.__name__}")
                 return value
@@ -285,7 +285,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
             return op(value, other)
         if cls is list and name == "iadd":
             other = stage.lift_array(other)
-            if type(other) is Traced or is_a(other, np.generic):  # whose operator Python asks first
+            if type(other) is Traced or is_a(other, np.generic):  # Python tries its operator first
                 return op(self.operand(value), other)
             other = list(self.iter(other))
         if stage.sources.source_of(value) is not None and hasattr(cls, f"__{name}__"):
@@ -299,6 +299,16 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
             return self.lifted_once(op(stage.materialise(value), stage.materialise(other)))
         return op(value, other)
 
+    def hold(self, value: Any) -> Any:
+        """The value, an operand that waits while a later one runs code."""
+        self.stage.state.held.append(value.waiting if type(value) is Slot else value)
+        return value
+
+    def done(self, count: int, value: Any) -> Any:
+        """The value, the operand for which `count` others have waited."""
+        del self.stage.state.held[-count:]
+        return value
+
     # --- statements ---
 
     def context(self, value: Any) -> Any:
@@ -306,9 +316,9 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         cls = type(value)
         if cls is Traced:
             self.stage.effects.stop("enters an array")
-            return self.stage.materialise(value)  # raises when entered
+            return self.stage.materialise(value)  # raises when it is entered
         if cls is np.errstate and self.stage.sources.source_of(value) is None:
-            # Made by the table of calls, which has looked at its arguments.
+            # Made by the table of calls, which has inspected its arguments.
             return Quiet(self.stage.tracer, *self.stage.errstates[id(value)])
         if cls.__module__ == "contextlib" and cls.__name__ == "nullcontext":
             return value
@@ -340,11 +350,11 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         return PATTERNS[kind](self, value, *asked)
 
     def leaves(self) -> None:
-        """First in every `finally`: what the library's own exceptions leave is not over yet."""
+        """Called first in every `finally`: a call that one of the library's own exceptions leaves is not over yet."""
         error = sys.exc_info()[1]
         if not is_a(error, OWN_ERRORS) or error.__traceback__ is None:
             return
-        if error.__traceback__.tb_frame is sys._getframe(1):  # none that a caller has caught
+        if error.__traceback__.tb_frame is sys._getframe(1):  # not one that a caller has caught
             raise  # noqa: PLE0704
 
     def import_module(self, name: str, is_last: bool) -> Any:
@@ -372,7 +382,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         return self.attr(found, name)
 
     def decorator(self, value: Any) -> Callable[[Any], Any]:
-        """A decorator of a function inside."""
+        """A decorator of an inner function."""
         return lambda fn: self.call(value, fn)
 
     def call(self, /, *args: Any, **kwargs: Any) -> Any:
@@ -388,11 +398,20 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
             grown.materialise()
         return dispatch(self, args[0], args[1:], kwargs)
 
+    def call_method(self, /, *args: Any, **kwargs: Any) -> Any:
+        """Like `call`, where the user's code writes no call: operands around may wait unseen."""
+        state = self.stage.state
+        before, state.unseen = state.unseen, state.tracer.last_storage
+        try:
+            return self.call(*args, **kwargs)
+        finally:
+            state.unseen = before
+
 
 # Operations of rewritten code, except those that inspect the calling frame or have no result.
 BAILING = """
     name free local use operand repeat joined members contains test augment context mapping iter
-    star key iter_unpacked unpack attr item call slice import_module import_name lt le gt ge eq ne bound for_
+    star key iter_unpacked unpack attr item call call_method slice import_module import_name lt le gt ge eq ne bound for_
     while_ if_ bool_begin then not_ truth is_bool is_one holds
     _get_global _set_global _del_global _get_free _set_free _del_free
     _get_attr _set_attr _del_attr _get_item _set_item _del_item
@@ -401,11 +420,11 @@ for name in BAILING:
     setattr(Scope, name, with_bailout(getattr(Scope, name)))
 
 
-# --- functions that outlive the captured call they were made in ---
+# --- functions made in a captured call that outlive it ---
 
 
 class PlainScope(Scope):
-    """Does the plain thing: nothing is traced any more."""
+    """Does what Python does: nothing is traced any more."""
 
     __slots__ = ()
 
@@ -431,12 +450,13 @@ class PlainScope(Scope):
     truth = local = use = operand = members = test = mapping = iter = star = context = staticmethod(
         lambda value: value
     )
-    key = born = truth
+    key = born = hold = truth
+    done = staticmethod(lambda count, value: value)
     own_super = staticmethod(lambda made, cls: made)
     attr = staticmethod(getattr)
     item = staticmethod(operator.getitem)
     contains = staticmethod(lambda value, members: value in members)
-    call = staticmethod(lambda f, /, *args, **kwargs: f(*args, **kwargs))
+    call = call_method = staticmethod(lambda f, /, *args, **kwargs: f(*args, **kwargs))
     iter_unpacked = unpack = staticmethod(lambda value, shape: value)
     augment = staticmethod(lambda name, value, other: getattr(operator, name)(value, other))
     decorator = staticmethod(lambda value: value)

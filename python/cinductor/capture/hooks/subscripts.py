@@ -63,7 +63,7 @@ INDEX_TRICKS = frozenset(
 
 
 def is_constant_key(key: Any) -> bool:
-    """Numbers and slices of numbers."""
+    """True for numbers and slices of numbers."""
     if type(key) is tuple:
         return all(map(is_constant_key, key))
     if type(key) is slice:
@@ -71,11 +71,11 @@ def is_constant_key(key: Any) -> bool:
     return type(key) in (int, float, complex, type(None))
 
 
-PLAIN_INDEXES = FREE_TYPES - {slice, Traced}  # Python says itself of what no index is
+PLAIN_INDEXES = FREE_TYPES - {slice, Traced}  # Python raises its own exception for those that are not an index
 
 
 def may_count(key: Any) -> bool:
-    """True if Python takes a traced value as an index of a sequence, or NumPy says why not."""
+    """True if Python accepts a traced value as an index of a sequence, or NumPy raises."""
     return key.kind == "array" or key.dtype.kind in "iu" or (key.dtype == bool and key.kind == "python")
 
 
@@ -92,10 +92,10 @@ class Subscripts:
         return slice(*bounds)
 
     def _index(self, key: Any) -> Any:
-        """An index with ints in the places of objects that have a method for it."""
+        """An index in which objects with `__index__` are replaced by ints."""
         cls = type(key)
         if cls is Traced:
-            return key if may_count(key) else self.stage.materialise(key)  # Python's own words
+            return key if may_count(key) else self.stage.materialise(key)  # so that Python raises its own exception
         if cls is slice:
             bounds = (key.start, key.stop, key.step)
             if all(type(b) in FREE_TYPES and type(b) is not Traced for b in bounds):
@@ -105,11 +105,11 @@ class Subscripts:
             return key
         if is_a(key, int):
             if self.stage.sources.source_of(key) is not None:
-                self.stage.effects.stop(f"an index is of class {cls.__name__}")  # no guard has its value
-            return int.__index__(key)  # a __index__ of a subclass is not called
+                self.stage.effects.stop(f"an index is of class {cls.__name__}")  # no guard covers its value
+            return int.__index__(key)  # the __index__ of a subclass is not called
         method = self.stage.sources.class_attr(cls, "__index__")
         if type(method) is types.FunctionType:
-            made = self.call(method, key)
+            made = self.call_method(method, key)
             if not is_a(made, int) and type(made) is not Traced:
                 raise TypeError(f"__index__ returned non-int (type {type(made).__name__})")
             return made
@@ -131,8 +131,8 @@ class Subscripts:
         return key
 
     def _want_columns(self, value: Any, key: Any) -> None:
-        """Has the loop or branch around begin again, if data decide which item of a list made in the call
-        is read or stored: with the list as columns.
+        """If data decide which item of a list made in the call is read or stored, restart the enclosing loop or
+        branch with the list as columns.
         """
         stage = self.stage
         if type(value) is list and is_place(self, key) and stage.tracer.in_region:
@@ -183,9 +183,9 @@ class Subscripts:
             return constants(self, value[key])
         method = self.stage.sources.class_attr(cls, "__getitem__")
         if type(method) is types.FunctionType:
-            return self.call(method, value, key)
+            return self.call_method(method, value, key)
         if is_numpys(cls.__module__) and cls.__name__ in INDEX_TRICKS:
-            return self.call(value.__getitem__, key)
+            return self.call_method(value.__getitem__, key)
         stage.effects.stop(f"reads an item of a {cls.__name__}")
         return stage.lift(value[stage.materialise(key)])
 
@@ -206,7 +206,7 @@ class Subscripts:
         return stage.lift_guarded(item, stage.sources.source("item", source, key))
 
     def _key(self, key: Any) -> Any:
-        """An index with everything in it seen."""
+        """An index whose parts have all been inspected."""
         if type(key) is tuple and self.stage.sources.source_of(key) is None:
             return tuple(map(self._key, key))
         if type(key) in FREE_TYPES or type(find_in_class(type(key), "__index__")) is types.FunctionType:
@@ -221,7 +221,7 @@ class Subscripts:
         return boundary.use(self.stage, key)
 
     def item_slot(self, value: Any, key: Any) -> Slot:
-        """The place value[key]"""
+        """The slot value[key]"""
         return Slot(self._get_item, self._set_item, self._del_item, key, value)
 
     def _get_item(self, key: Any, value: Any) -> Any:
@@ -261,7 +261,7 @@ class Subscripts:
             stage.state.before_change(value)
             value[key if cls is not collections.deque else self._index(key)] = item
         elif type(method) is types.FunctionType:
-            self.call(method, value, key, item)
+            self.call_method(method, value, key, item)
         elif stage.stores.may_wait_at(value, key):
             stage.lifting.store(value, key, item)
         else:
@@ -271,7 +271,7 @@ class Subscripts:
             value[stage.materialise(key)] = stage.materialise(item)
 
     def array_of(self, value: Any, dtype: Any = None) -> Any:
-        """Sequences that hold traced values, as the array NumPy would make of them."""
+        """Sequences that contain traced values, as the array that NumPy would make of them."""
         value = self.stage.lift_nested(value)
         return self.call(np.array, value, dtype) if is_a(value, list | tuple) else value
 
@@ -279,7 +279,7 @@ class Subscripts:
         stage, cls = self.stage, type(value)
         method = self.stage.sources.class_attr(cls, "__delitem__")
         if type(method) is types.FunctionType:
-            self.call(method, value, key)
+            self.call_method(method, value, key)
             return
         if is_a(value, list | dict):
             key = self._place(value, key)
@@ -290,21 +290,21 @@ class Subscripts:
         del value[stage.materialise(key)]
 
 
-# --- items at a place that data decide ---
+# --- items at a data-dependent index ---
 
 
 MOST_CONSTANTS, MOST_TRACED = 1024, 64  # items
 
 
 def is_place(scope: Scope, key: Any) -> bool:
-    """True if a number is known to the running program only."""
+    """True for a number that is only known at run time."""
     if type(key) is not Traced or key.kind == "array" or key.dtype.kind not in "iu":
         return False
     return not key.is_expression or scope.stage.tracer.in_region
 
 
 def pick(scope: Scope, value: Any, key: Any) -> Any:
-    """value[key], or MISSING where Python has to make it."""
+    """value[key], or MISSING if Python has to select it."""
     stage = scope.stage
     is_known = stage.sources.source_of(value) is not None
     if not 0 < len(value) <= (MOST_TRACED if is_known else MOST_CONSTANTS):
@@ -334,7 +334,7 @@ def pick(scope: Scope, value: Any, key: Any) -> Any:
 
 
 def line_of(tracer: Any, flat: Flat) -> Any:
-    """All elements along one axis: a view where the memory is so, else a copy."""
+    """All elements along one axis: a view if they are contiguous, else a copy."""
     return raveled(tracer, flat.array)
 
 
@@ -357,7 +357,7 @@ def write_flat(scope: Scope, flat: Flat, key: Any, value: Any) -> None:
     if type(key) is not tuple and not stage.effects.before_write(array):
         is_number = np.ndim(value) == 0 if type(value) is not Traced else value.ndim == 0
         is_own = type(value) is Traced and value.kind == "array" and value.shares_storage(array)
-        line = array if array.ndim == 1 and not is_own else None  # NumPy reads its own while it writes
+        line = array if array.ndim == 1 and not is_own else None  # NumPy reads its operand while it writes
         if line is None and array.flags_now.c_contiguous and not is_own:
             line = stage.tracer.reshape(array, (array.size,))
         if line is not None and (is_number or has_shape(value, line[key])):
@@ -367,14 +367,14 @@ def write_flat(scope: Scope, flat: Flat, key: Any, value: Any) -> None:
 
 
 def has_shape(value: Any, place: Any) -> bool:
-    """True if a value has as many elements as a place takes; NumPy repeats what is too short."""
+    """True if a value has as many elements as the destination; NumPy repeats shorter ones."""
     return type(value) is Traced and value.shape == place.shape and type(value.size) is int
 
 
-# --- one by one ---
+# --- iteration and unpacking ---
 
 
-MOST_ROWS = 65536  # of an array of more axes: a row is a view
+MOST_ROWS = 65536  # of an array of rank 2 or more: a row is a view
 
 
 class Iteration:
@@ -390,7 +390,7 @@ class Iteration:
         if is_a(value, dict):
             return self.stage.lift_items(value)
         if find_in_class(type(value), "keys") is MISSING:
-            return value  # for Python to complain of
+            return value  # Python raises its own exception
         self.stage.effects.stop(f"a {type(value).__name__} is unpacked as a mapping")
         return {k: self.stage.lift(value[k]) for k in value.keys()}  # noqa: SIM118  (no dict)
 
@@ -410,7 +410,7 @@ class Iteration:
             return self._iter_real(value)
         cls, source = type(value), stage.sources.source_of(value)
         if all(find_in_class(cls, name) is MISSING for name in ("__iter__", "__getitem__")):
-            return value  # for Python to complain of
+            return value  # Python raises its own exception
         if cls in CONTAINER_TYPES or is_tuple(cls):
             if source is None:
                 return map(stage.lift_array, value)
@@ -427,7 +427,7 @@ class Iteration:
                 return self._steps(value)
             method = self.stage.sources.class_attr(cls, "__iter__")
             if type(method) is types.FunctionType and not has_length(cls):
-                return self._steps(self.call(method, value))
+                return self._steps(self.call_method(method, value))
             if not self.stage.sources.has_hooks(cls):
                 return value
         elif cls in VALUE_TYPES or (is_a(value, type) and is_standard(cls)):
@@ -449,7 +449,7 @@ class Iteration:
         if not is_ours(type(value)):
             method = self.stage.sources.class_attr(type(value), "__next__")
             if type(method) is types.FunctionType:
-                return self.call(method, value)
+                return self.call_method(method, value)
         self.stage.state.before_change(value)
         if type(value) is np.broadcast:
             value = self.stage.effects.filled(value)
@@ -469,7 +469,7 @@ class Iteration:
         return items
 
     def _iter_real(self, items: Items) -> Iterator[Any]:
-        """Many items by Python's own iterator, over real arrays: one break."""
+        """Iterate many items by Python's own iterator over real arrays: one break."""
         reason = f"iterates over {int(items.length)} items"
         if items.calls:
             self.stage.effects.stop(reason, items)
@@ -494,13 +494,13 @@ class Iteration:
         return Asked(self.stage.lifting, iter(value))
 
     def iter_unpacked(self, value: Any, shape: tuple[Any, ...]) -> Iterator[Any]:
-        """The items of a loop whose target unpacks each of them."""
+        """The items of a loop whose target unpacks each item."""
         return (self.unpack(item, shape) for item in self.iter(value))
 
     def unpack(self, value: Any, shape: tuple[Any, ...]) -> Any:
-        """A value that is unpacked by the next assignment; shape says which parts are again."""
+        """A value that the next assignment unpacks; shape says which parts are unpacked again."""
         if type(value) is Traced and value.ndim and len(value) != len(shape) and shape:
-            return self.stage.materialise(value)  # raises when unpacked, as NumPy's does
+            return self.stage.materialise(value)  # raises when it is unpacked, like NumPy's
         if type(value) not in CONTAINER_TYPES and type(value) is not Traced:
             return self._unpack_each(self.iter(value), shape)
         return [*self._unpack_each(self.iter(value), shape)]

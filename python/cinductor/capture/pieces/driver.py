@@ -44,58 +44,56 @@ from ..syntax.rewrite import (
 from .split import CELL, FOLLOW, UNBOUND, Marks, Piece, Split
 
 MOST_SPLITS = 24  # of one function
-TRIED = 64  # calls after which nobody waits to know which pieces NumPy does quicker
-FEW = 3  # calls of a piece that nothing is known of
-MOST_FOLLOWED = 64  # functions called that have broken inside
-REVIEWS = frozenset({256, 1024})  # calls after which that is asked again
+TRIED = 64  # calls after which the choice of pieces for NumPy is final
+FEW = 3  # first calls of a piece, before anything is known about it
+MOST_FOLLOWED = 64  # called functions that have broken inside
+REVIEWS = frozenset({256, 1024})  # calls after which the choice is reviewed
 
 
-# What a program can return, looked into no further.
+# Types that a program can return, not inspected further.
 DATA = (np.ndarray, np.generic, int, float, complex, str, type(None), tuple, list, dict)
 
 
 class PieceJob(Job):
-    """What is known of a piece of a function that breaks."""
+    """The job of one piece of a function that breaks."""
 
     def __init__(self, fn: Any, settings: dict[str, Any], owner: Any, piece: Any) -> None:
         super().__init__(fn, settings)
         self.owner, self.lines = owner, piece.lines
         self.binders = piece.binders()
-        self.is_stale = False  # the function has been split again where it broke
-        self.is_left = False  # to NumPy: its calls differ too much
+        self.is_stale = False  # the function has been split again at its breaks
+        self.is_left = False  # NumPy runs it, because its calls differ too much
         self.warned, self.was_recorded = owner.warned, owner.was_recorded
 
     def answer(self, compiled: Any, bound: Any, args: Any, kwargs: Any) -> Any:
-        """In the call that has shown where it breaks, a piece may come again: there is another for
-        the next.
-        """
+        """In the call that has shown a new break, the piece may be called again: the next call uses another piece."""
         if self.is_stale:
             return self.run_eager(args, kwargs)
         return super().answer(compiled, bound, args, kwargs)
 
     def binders_of(self, result: Any) -> list[int]:
-        """The lines that bind what a program cannot return: a function, an iterator, a file."""
+        """The lines that bind a value that no program can return: a function, an iterator, a file."""
         values = result if len(self.binders) != 1 else (result,)
         pairs = zip(values, self.binders, strict=True) if self.binders else ()
         return [n for value, lines in pairs if not is_a(value, DATA) for n in lines]
 
     @property
     def title(self) -> str:
-        """The function, and which of its lines these are."""
+        """The function, and the lines of the piece."""
         first, last = self.lines
         ends = "" if first == last else f"-{last}"
         path = os.path.basename(self.fn.__code__.co_filename)
         return f"{self.name} ({path}:{first}{ends}, between two breaks)"
 
     def at_limit(self, count: int, is_accumulated: bool) -> str | None:
-        """As for the whole function; what NumPy answers becomes part of the driver."""
+        """As for a function; a piece that NumPy runs becomes part of the dispatcher."""
         why = super().at_limit(count, is_accumulated)
         self.is_left = why is not None
         return why
 
     def alike(self, known: tuple[Any, ...], bound: tuple[Any, ...]) -> list[Any]:
-        """All of them: what a piece is given are values of the function's own, and a text that differs in
-        each trip of a loop is no mode that a user has chosen.
+        """All specialisations: arguments of a piece are values of the function, and a text that differs in each
+        iteration of a loop is not a mode.
         """
         return list(known)
 
@@ -110,7 +108,7 @@ def is_split_at(b: Any) -> bool:
 
 
 def make_piece(fn: Any, settings: dict[str, Any], owner: Any, piece: Any) -> Any:
-    """The compiled function of a piece of a function; its plan owns it."""
+    """Compile a piece of a function; the function's plan owns it."""
     job = PieceJob(fn, settings, owner, piece)
     compiled = _core.CompiledFunction(fn, *signature_of(fn), job.miss)
     compiled._cinductor_job = job  # type: ignore[attr-defined]
@@ -118,7 +116,7 @@ def make_piece(fn: Any, settings: dict[str, Any], owner: Any, piece: Any) -> Any
 
 
 class NoValue:
-    """Stands for the value of a name that has none."""
+    """The value of a name that is unbound."""
 
     def __repr__(self) -> str:
         return "UNBOUND"
@@ -128,9 +126,7 @@ NO_VALUE = NoValue()
 
 
 class SplitPlan:
-    """How one function is split. `driver` is None until it has been, and when that came to
-    nothing.
-    """
+    """How one function is split. `driver` is None until it was split, and if splitting was not useful."""
 
     def __init__(self, job: Job, fn: types.FunctionType, compiled: Any = None) -> None:
         self.fn = fn
@@ -141,30 +137,30 @@ class SplitPlan:
         self.driver: Callable[..., Any] | None = None
         self.pieces: list[Any] = []  # compiled functions
         self.made: dict[types.CodeType, Any] = {}
-        self.codes: dict[types.CodeType, bool] = {}  # of drivers, or of pieces
+        self.codes: dict[types.CodeType, bool] = {}  # code of dispatchers (True) and pieces
         self.followed: dict[int, tuple[Any, Any]] = {}
         self.splits = self.calls = 0
         self.is_over = False
-        self.is_tried = False  # it is known which pieces NumPy does quicker
+        self.is_tried = False  # the pieces that NumPy runs have been chosen
         self.warned, self.was_recorded = job.warned, job.was_recorded
 
     def captures(self) -> int:
-        """Captures of pieces so far, and of what they call."""
+        """The number of captures of pieces, and of functions that they call."""
         jobs = [p._cinductor_job for p in (*self.made.values(), *self.callees())]
         plans = [plan for j in jobs if (plan := j.plan) is not None]
         return sum(j.captures for j in jobs) + sum(plan.captures() for plan in plans)
 
     def callees(self) -> list[Any]:
-        """Functions that are called, have broken inside and are compiled by themselves."""
+        """Called functions that have broken inside and are compiled separately."""
         return [made for f, made in list(self.followed.values()) if made is not f]
 
     @property
     def is_inexact(self) -> bool:
-        """Whether some piece, or what it calls, is."""
+        """True if a piece, or a function it calls, may differ from NumPy in the last bits."""
         return any(p._cinductor_job.is_inexact for p in (*self.made.values(), *self.callees()))
 
     def lines(self) -> list[str]:
-        """Where the pieces are, and which of them NumPy answers."""
+        """The lines of the pieces, and which of them NumPy runs."""
         texts = []
         for piece in self.pieces if self.driver is not None else ():
             first, last = piece._cinductor_job.lines
@@ -176,8 +172,8 @@ class SplitPlan:
         return texts
 
     def note(self, breaks: list[Any], others: Iterable[int] = ()) -> bool:
-        """A capture has broken: the function is split there, too. False when that is no news.
-        others: lines to be left to Python where a break has none.
+        """Record a break and split the function there, too. False if it was known. others: lines that are left to
+        Python if a break has no line.
         """
         breaks = [*filter(is_split_at, breaks)] or breaks
         places = {(getattr(b, "own_line", 0), getattr(b, "is_inner", False)) for b in breaks}
@@ -191,7 +187,7 @@ class SplitPlan:
         return any(news) and not self.is_over
 
     def split(self) -> None:
-        """Makes the driver again."""
+        """Make the dispatcher again."""
         self.splits += 1
         self.driver, self.is_tried = None, False
         if (compiled := self.asked and self.asked()) is not None:
@@ -227,7 +223,7 @@ class SplitPlan:
             self.codes[made.__code__] = True
 
     def function(self, node: Any, cells: dict[str, Any]) -> types.FunctionType | None:
-        """A function of the node over the cells of the user's and these."""
+        """A function of the node, over the user's cells and these."""
         fn, code = self.fn, self.fn.__code__
         tree = factory(node, (*cells, *code.co_freevars), imports_of(code))
         new = compile_function(tree, code)
@@ -243,7 +239,7 @@ class SplitPlan:
         return made
 
     def compiled(self, piece: Piece, declared: Any) -> Any:
-        """The compiled function of a piece: the one that an earlier split has made."""
+        """The compiled function of a piece, reused from an earlier split if possible."""
         plain = self.function(piece.function(self.fn.__name__, declared, True), {UNBOUND: NO_VALUE})
         if plain is None:
             return None
@@ -260,7 +256,7 @@ class SplitPlan:
         return found
 
     def follow(self, f: Any) -> Any:
-        """What is called in place of a function that has broken inside: compiled by itself."""
+        """The replacement of a called function that has broken inside: it is compiled separately."""
         found = self.followed.get(id(f))
         if found is not None:
             return found[1]
@@ -289,16 +285,16 @@ class SplitPlan:
             raise
 
     def bound_driver(self) -> Any:
-        """What is called with the arguments alone."""
+        """The dispatcher as a function of the arguments alone."""
         driver = self.driver
         return types.MethodType(driver, self.first[0]) if driver and self.first else driver
 
     def fix_traceback(self, error: BaseException) -> None:
-        """An exception leaves the driver."""
+        """Correct the traceback of an exception that leaves the dispatcher."""
         error.__traceback__ = self.in_one(error.__traceback__)
 
     def review(self) -> None:
-        """Pieces that are left to NumPy become part of the driver, once all have been tried."""
+        """Once all pieces have been timed, make those that NumPy runs part of the dispatcher."""
         all_of_it = (*self.pieces, *self.callees())
         self.is_tried = self.calls > TRIED or not any(map(is_trying, all_of_it))
         lost = [p for p in self.pieces if is_numpys(p)] if self.is_tried and self.calls > 1 else []
@@ -311,7 +307,7 @@ class SplitPlan:
             self.is_tried = self.is_over
 
     def in_one(self, tb: types.TracebackType | None) -> types.TracebackType | None:
-        """A traceback in which a driver and its piece are the one frame that they stand for."""
+        """A traceback in which the dispatcher and its piece are one frame."""
         kept: list[types.TracebackType] = []
         while tb is not None:
             code = tb.tb_frame.f_code
@@ -326,7 +322,7 @@ class SplitPlan:
 
 
 def is_trying(piece: Any) -> bool:
-    """Whether it is being found out how a piece, or what it calls, is quicker."""
+    """True while a piece, or a function it calls, is being timed against NumPy."""
     job = piece._cinductor_job
     plan = job.plan
     if piece.calls < FEW:
@@ -338,7 +334,7 @@ def is_trying(piece: Any) -> bool:
 
 
 def is_numpys(piece: Any) -> bool:
-    """Whether NumPy answers the calls of a piece."""
+    """True if NumPy runs the calls of a piece."""
     job, found = piece._cinductor_job, piece.specializations
     if job.is_left or not found:
         return bool(job.is_left or job.budget.plain)
@@ -346,7 +342,7 @@ def is_numpys(piece: Any) -> bool:
 
 
 def plan_of(job: Job, compiled: Any) -> SplitPlan | None:
-    """The plan of a job whose calls break, made now; None where there can be none."""
+    """The plan of a job whose calls break, made now; None if it cannot be split."""
     plan = job.plan
     if plan is None:
         found = method_of(job.fn) if type(job.fn) is not types.FunctionType else job.fn

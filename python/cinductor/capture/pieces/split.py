@@ -17,29 +17,31 @@ from typing import Any
 from ..syntax.cfg import EMPTY, Cfg, Set, captured
 from ..syntax.jumps import always_jumps, blocks_of
 
-FOLLOW = "_ci_follow"  # what a driver calls for a function that has broken inside
+FOLLOW = "_ci_follow"  # what a dispatcher calls in place of a function that has broken inside
 WORK = ast.BinOp | ast.UnaryOp | ast.Call | ast.Subscript | ast.Compare | ast.BoolOp | ast.IfExp
 Names = frozenset[str]
 OPAQUE = ast.Lambda | ast.GeneratorExp | ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom
 
 
 def works(node: ast.AST) -> bool:
-    """True if there is anything to compute in it."""
+    """True if the expression computes something."""
     return any(isinstance(n, WORK) and not is_number(n) for n in ast.walk(node))
 
 
 def is_number(node: ast.AST) -> bool:
-    """A constant with a sign."""
+    """True for a constant with an optional sign."""
     return isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant)
 
 
 def is_fixed(node: ast.AST, locals_: Names) -> bool:
-    """True if a part is the same whenever it is evaluated."""
+    """True if evaluating the part always gives the same value."""
     return isinstance(node, ast.Constant) or (isinstance(node, ast.Name) and node.id in locals_)
 
 
 def is_pythons(node: ast.AST) -> bool:
-    """True if Python is certain to run an expression: it makes a text of values, or calls what has broken inside."""
+    """True if Python certainly has to run an expression: it formats values, or calls a function that has broken
+    inside.
+    """
     if any(isinstance(n, ast.Name) and n.id == FOLLOW for n in ast.walk(node)):
         return True
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
@@ -48,9 +50,11 @@ def is_pythons(node: ast.AST) -> bool:
 
 
 class Hoist:
-    """One statement. `temps` are the assignments that go before it; what Python has to run itself
-    has `ci_glue`. lists: names of lists and dicts alone, whose methods can be looked up later;
-    depth: how deep expressions are opened to find what can be moved.
+    r"""Moves parts out of one statement.
+
+    `temps` are the assignments before it; expressions that Python itself must run have `ci_glue`. lists: names that
+    only refer to lists and dicts, whose methods can be looked up later; depth: how deep expressions are opened to
+    find parts to move.
     """
 
     def __init__(self, locals_: Names, lists: Names, name: Callable[[], str]) -> None:
@@ -60,7 +64,7 @@ class Hoist:
         self.temps: list[ast.stmt] = []
 
     def move(self, node: ast.expr, stays: bool = False) -> ast.expr:
-        """The part becomes a name that has been assigned before."""
+        """Replace the part by a name that is assigned before."""
         name = self.name()
         target = ast.copy_location(ast.Name(name, ast.Store()), node)
         temp = ast.copy_location(ast.Assign([target], node), node)
@@ -69,13 +73,12 @@ class Hoist:
         return ast.copy_location(ast.Name(name, ast.Load()), node)
 
     def parts(self, nodes: list[ast.expr], depth: int) -> list[ast.expr]:
-        """Parts that are evaluated in this order: all up to the last that works are moved."""
+        """Parts that are evaluated in this order: all up to the last one that computes something are moved."""
         last = max((k for k, n in enumerate(nodes) if works(n)), default=-1)
         return [n if k > last else self.part(n, depth, k == last) for k, n in enumerate(nodes)]
 
     def part(self, node: ast.expr, depth: int, is_last: bool = True) -> ast.expr:
-        """A part that is moved, or opened when its own is to stay with Python: it keeps its place if nothing is moved
-        after it."""
+        """Move a part, or open it if Python must run it; it keeps its place if nothing after it is moved."""
         if is_fixed(node, self.locals):
             return node
         if depth <= 0 and not is_pythons(node):
@@ -84,7 +87,7 @@ class Hoist:
         return opened if is_last else self.move(opened, True)
 
     def open(self, node: ast.expr, depth: int) -> ast.expr:
-        """The same expression, with the moved parts replaced."""
+        """The same expression, with moved parts replaced."""
         if isinstance(node, ast.Call):
             return self.call(node, depth)
         if isinstance(node, ast.JoinedStr):
@@ -137,7 +140,7 @@ class Hoist:
         while isinstance(base, ast.Attribute):
             base = base.value  # type: ignore[assignment]
         if isinstance(base, ast.Name) and (base.id in self.lists or base.id not in self.locals):
-            return node  # a module's function, or a list's
+            return node  # a function of a module, or a method of a list
         if works(node.value):
             node.value = self.part(node.value, depth)
         return self.move(node, True) if has_parts else node
@@ -146,7 +149,7 @@ class Hoist:
 def hoist(
     node: ast.stmt, locals_: Names, lists: Names, name: Callable[[], str], depth: int
 ) -> list[ast.stmt]:
-    """The statement, which is changed, after the assignments that its parts have become."""
+    """The statement, which is changed, preceded by the assignments to which its parts were moved."""
     made = Hoist(locals_, lists, name)
     node.ci_glue = True  # type: ignore[attr-defined]
     if any(isinstance(n, OPAQUE) for n in ast.walk(node)):
@@ -159,14 +162,14 @@ def hoist(
 
 
 def load_of(node: ast.expr) -> ast.expr:
-    """A place that is a name, as it is read."""
+    """A load of an assigned name."""
     return ast.Name(node.id, ast.Load()) if isinstance(node, ast.Name) else node
 
 
-CELL = "_ci_p"  # how the driver calls its pieces, and what it gets from outside
+CELL = "_ci_p"  # the name under which the dispatcher calls its pieces and gets outside values
 TEMP = "_ci_t"
 UNBOUND = "_ci_unbound"
-MOST_LEVEL, LEFT = 4, 9  # a statement that broke so often is left as it is
+MOST_LEVEL, LEFT = 4, 9  # number of breaks after which a statement is left unchanged
 CONSUMERS = frozenset({"sum", "any", "all", "min", "max", "sorted", "tuple", "list", "set", "dict"})
 SIMPLE = ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Expr | ast.Return | ast.Assert | ast.Pass
 DISPLAYS = ast.List | ast.Dict | ast.Set | ast.ListComp | ast.DictComp
@@ -175,14 +178,15 @@ OUTSIDE = frozenset({"super", "__class__", FOLLOW})
 
 class Marks:
     """What is known about a function's lines: how often each statement broke, and whether it did so in a called
-    function."""
+    function.
+    """
 
     def __init__(self) -> None:
         self.levels: dict[int, int] = {}
         self.inner: set[int] = set()
 
     def add(self, line: int, is_inner: bool) -> bool:
-        """One more break at a line; False when that is no news."""
+        """Record a break at a line; False if it was known."""
         level = self.levels.get(line, 0)
         if is_inner and line not in self.inner:
             self.inner.add(line)
@@ -192,23 +196,23 @@ class Marks:
         return level < MOST_LEVEL
 
     def leave(self, line: int) -> bool:
-        """The statement there is Python's as it stands; False when that is no news."""
+        """Leave the statement to Python unchanged; False if it was known."""
         known, self.levels[line] = self.levels.get(line, 0), LEFT
         return known < LEFT
 
     def within(self, node: Any) -> list[int]:
-        """The lines of a statement that have broken."""
+        """The lines of a statement at which breaks happened."""
         moved = getattr(node, "ci_moved", ())
         return [n for n in self.levels if node.lineno <= n <= node.end_lineno and n not in moved]
 
 
 def head_end(node: Any) -> int:
-    """The last line of what a construct evaluates itself."""
+    """The last line of the expressions that a construct itself evaluates."""
     return max(node.lineno, node.body[0].lineno - 1) if hasattr(node, "body") else node.end_lineno
 
 
 class Piece:
-    """A run of statements, and the function it becomes."""
+    """A sequence of statements, and the function it becomes."""
 
     def __init__(self, number: int, body: list[ast.stmt]) -> None:
         self.number = number
@@ -216,11 +220,11 @@ class Piece:
         self.lines = body[0].lineno, body[-1].end_lineno or body[-1].lineno
         self.inputs: tuple[str, ...] = ()
         self.outputs: tuple[str, ...] = ()
-        self.maybe_unbound: Set = EMPTY  # outputs that may have no value
+        self.maybe_unbound: Set = EMPTY  # outputs that may be unbound
         self.is_tail = False
 
     def binders(self) -> list[list[int]]:
-        """For each output the lines that bind it."""
+        """For each output, the lines that bind it."""
         pairs = [(n.lineno, frozenset(own_binds(n))) for n, _ in statements(self.body, False)]
         return [[line for line, names in pairs if out in names] for out in self.outputs]
 
@@ -260,13 +264,13 @@ class Piece:
 
 
 def guarded(name: str, at: ast.stmt) -> list[ast.stmt]:
-    """The name has a value afterwards, UNBOUND if it had none."""
+    """An assignment after which the name has a value: UNBOUND if it had none."""
     text = f"try: {name}\nexcept NameError: {name} = {UNBOUND}"
     return located(at, *ast.parse(text).body)
 
 
 def located(at: ast.AST, *nodes: ast.stmt) -> list[ast.stmt]:
-    """Statements at the place of another."""
+    """Statements with the position of another one."""
     for node in nodes:
         for part in ast.walk(node):
             if isinstance(part, ast.stmt | ast.expr | ast.excepthandler):
@@ -275,25 +279,25 @@ def located(at: ast.AST, *nodes: ast.stmt) -> list[ast.stmt]:
 
 
 def tuple_of(names: tuple[str, ...], ctx: ast.expr_context) -> ast.expr:
-    """The names as a tuple; one alone is itself."""
+    """The names as a tuple; a single one as itself."""
     parts: list[ast.expr] = [ast.Name(n, ctx) for n in names]
     return parts[0] if len(parts) == 1 else ast.Tuple(parts, ctx)
 
 
 class Split:
-    """The pieces of a function whose node is given up for it; the node becomes the driver's."""
+    """Splits a function into pieces. Its node is consumed and becomes the dispatcher's."""
 
     def __init__(self, node: ast.FunctionDef, locals_: frozenset[str], marks: Marks) -> None:
         self.node = node
         self.marks = marks
         self.temps = 0
-        self.follows = False  # some function that is called is compiled by itself
+        self.follows = False  # a called function is compiled separately
         self.pieces: list[Piece] = []
         own = [n for n, _ in statements(node.body, False)]
         declared = [n for n in own if isinstance(n, ast.Global | ast.Nonlocal)]
         outer = {name for n in declared for name in n.names}
         inner = [n for n in ast.walk(node) if isinstance(n, ast.Nonlocal) and n not in declared]
-        self.shared = frozenset(n for d in inner for n in d.names)  # bound by functions inside
+        self.shared = frozenset(n for d in inner for n in d.names)  # bound by inner functions
         self.declared: list[ast.stmt] = [*declared]
         self.locals = frozenset(locals_) - outer - self.shared
         self.lists = names_of_lists(node) & self.locals
@@ -303,14 +307,14 @@ class Split:
         own = [*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg]
         self.flow = Cfg(node.body, [arg.arg for arg in own if arg is not None])
         self.stable = self.stable_names()
-        self.maybe: dict[int, Set] = {}  # by id of a statement: names that may have a value
+        self.maybe: dict[int, Set] = {}  # by id of a statement: names that may be bound
         arguments = {a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)}
         self.note_maybe(node.body, set(arguments))
         body = self.block(node.body, True)
         node.body = self.still_local(body, arguments) + body
 
     def still_local(self, body: list[ast.stmt], arguments: set[str]) -> list[ast.stmt]:
-        """Declares names that the driver reads where pieces alone bind them."""
+        """Declare names that the dispatcher reads but only pieces bind."""
         read = frozenset().union(*map(mentioned, body)) & self.locals
         lost = read.difference(arguments, *map(binds, body))
         return [s for n in sorted(lost) for s in located(body[0], *ast.parse(f"{n}: None").body)]
@@ -320,10 +324,10 @@ class Split:
         self.temps += 1
         return f"{TEMP}{self.temps - 1}"
 
-    # --- statements that have broken are opened ---
+    # --- opening statements that have broken ---
 
     def taken_to_pieces(self, body: list[ast.stmt]) -> list[ast.stmt]:
-        """The block with what has broken in it opened, so that its array work can be outlined."""
+        """The block in which statements that have broken are opened, so that their array work can be outlined."""
         return [new for node in body for new in self.pieces_of(node)]
 
     def pieces_of(self, node: Any) -> list[ast.stmt]:
@@ -368,10 +372,10 @@ class Split:
         node.test = ast.copy_location(ast.Name(name, ast.Load()), node.test)
         return temp
 
-    # --- runs ---
+    # --- sequences of statements ---
 
     def block(self, body: list[ast.stmt], is_root: bool = False) -> list[ast.stmt]:
-        """The block with its runs outlined."""
+        """The block with its sequences outlined."""
         out: list[ast.stmt] = []
         run: list[ast.stmt] = []
         for node in body:
@@ -395,7 +399,7 @@ class Split:
         return node
 
     def outlined(self, run: list[ast.stmt], ends_function: bool) -> list[ast.stmt]:
-        """The replacement of a run of statements in the driver."""
+        """The replacement of a sequence of statements in the dispatcher."""
         while run and is_trivial(run[-1]):
             tail = run[-1]
             return [*self.outlined(run[:-1], False), tail]
@@ -412,9 +416,7 @@ class Split:
         return piece.call()
 
     def stays(self, piece: Piece, returns: list[ast.stmt]) -> int | None:
-        """The number of a statement that cannot be in the piece; None when all can: the piece has
-        its names then.
-        """
+        """The number of a statement that cannot be in the piece; None if all can: the piece then has its names."""
         run = piece.body
         if returns and not piece.is_tail:
             return next(k for k, n in enumerate(run) if any(r in returns for r in jumps_out(n)))
@@ -424,7 +426,7 @@ class Split:
         if sure is None:
             return 0
         bound = frozenset().union(*map(binds, run))
-        # A name that surely has no value yet is local to the piece if the piece binds it.
+        # A name that is certainly unbound at this point is local to the piece if the piece binds it.
         unbound = (given & bound) - self.maybe[id(run[0])]
         for name in given - sure - unbound:
             return next(k for k, used in enumerate(names) if name in used)
@@ -437,7 +439,7 @@ class Split:
         return None
 
     def note_maybe(self, body: list[ast.stmt], names: set[str]) -> None:
-        """Whatever is bound before a statement as it is written, or in a loop around it."""
+        """Record the names that are bound before a statement as written, or in a loop around it."""
         for node in body:
             if isinstance(node, ast.For | ast.While):
                 names |= binds(node)
@@ -447,7 +449,7 @@ class Split:
                 self.note_maybe(block, names)
 
     def why_not(self, node: ast.stmt) -> str | None:
-        """Why a statement cannot be in a piece, whatever is around it; or None."""
+        """The reason why a statement cannot be in any piece, or None."""
         if isinstance(node, ast.Global | ast.Nonlocal | ast.Import | ast.ImportFrom | ast.Delete):
             return "Python's own"
         names = mentioned(node)
@@ -477,7 +479,7 @@ class Split:
         return None
 
     def captured_in(self, node: ast.stmt) -> Set:
-        """The function's names that what is made in a statement may read later."""
+        """The function's names that an object made in a statement may read later."""
         found: Set = EMPTY
         for part in ast.walk(node):
             if isinstance(part, ast.Lambda | ast.FunctionDef | ast.GeneratorExp):
@@ -489,7 +491,7 @@ class Split:
         return found & self.locals
 
     def stable_names(self) -> Set:
-        """Names that are bound once: what a function inside reads is what it was made with."""
+        """Names that are bound once: an inner function reads the value that they had when it was made."""
         counts: dict[str, int] = {}
         args = self.node.args
         for arg in ast.walk(args):
@@ -502,7 +504,7 @@ class Split:
 
 
 class Followed(ast.NodeTransformer):
-    """Calls in a statement that broke inside of what it calls: that is compiled by itself."""
+    """Replaces calls in a statement that broke inside the called function: that function is compiled separately."""
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
@@ -516,7 +518,7 @@ class Followed(ast.NodeTransformer):
 
 
 def names_of_lists(node: ast.FunctionDef) -> Set:
-    """Names that are never bound to anything but new lists, dicts and sets."""
+    """Names that are only bound to new lists, dicts and sets."""
     lists, others = set(), {a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)}
     for part, _ in statements(node.body, False):
         names = frozenset(own_binds(part))
@@ -529,7 +531,7 @@ def names_of_lists(node: ast.FunctionDef) -> Set:
 
 
 def is_trivial(node: ast.stmt) -> bool:
-    """A statement that a piece would only hand over."""
+    """True for a statement that would make a useless piece."""
     return isinstance(node, ast.Pass | ast.Expr | ast.Assign) and not works(node)
 
 
@@ -551,7 +553,7 @@ def mentioned(node: ast.AST) -> Set:
 
 
 def own_binds(node: ast.AST) -> Iterator[str]:
-    """The names that a statement binds, one for each place; those in its blocks are others'."""
+    """The names that a statement itself binds, once per binding; not those in its blocks."""
     if isinstance(node, ast.FunctionDef):
         yield node.name
         return
@@ -569,7 +571,7 @@ def own_binds(node: ast.AST) -> Iterator[str]:
             if isinstance(name, str):
                 yield name
         if isinstance(part, ast.comprehension):
-            todo += (part.iter, *part.ifs)  # its target is a name of its own
+            todo += (part.iter, *part.ifs)  # its target is local to the comprehension
         else:
             todo += (child for child in ast.iter_child_nodes(part) if id(child) not in others)
 
@@ -586,7 +588,7 @@ def binds(node: ast.AST) -> Set:
 
 
 def statements(body: list[ast.stmt], in_loop: bool) -> Iterator[tuple[ast.stmt, bool]]:
-    """All statements of a function, and whether a loop is around."""
+    """All statements of a function, and whether each is inside of a loop."""
     for node in body:
         is_loop = isinstance(node, ast.For | ast.While)
         yield node, in_loop or is_loop

@@ -23,29 +23,29 @@ from .names import FunctionNode, Names, Transformer, place_of, placed, walk
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """One for, while or if.
+    r"""One for, while or if.
 
-    Names are the function's own, and flags (`__ci_...`) that jumps have become. What functions
-    inside load is always live; names declared global or nonlocal are in none of the tuples.
+    Names are the function's own, and flags (`__ci_...`) into which jumps were turned. Names that inner functions load
+    are always live; names declared global or nonlocal are in none of the tuples.
     """
 
     number: int
     kind: str  # for, while, if
     line: int
     state: tuple[str, ...]  # names assigned in it, sorted
-    carried: tuple[str, ...]  # those live at its head; the loop's own flag never is
+    carried: tuple[str, ...]  # those live at its head, except the loop's own flag
     live_out: tuple[str, ...]  # those live after it
-    renewed: frozenset[str] = frozenset()  # loops: those live at its head where no iteration runs
-    target: Any = None  # for: the shape of the target, as `unpack` takes it
-    flag: str | None = None  # loops: True where the loop shall end after this iteration
-    depth: int = 0  # loops: how many there are inside, each within the one before
-    arms: int = 0  # if: how many tests it has
-    raising: tuple[tuple[int, str], ...] = ()  # if: steps that end by raising, and what
-    returned: frozenset[str] = frozenset()  # names that no code reads once the function is to return
-    gathers: frozenset[str] = frozenset()  # lists that are filled, then handed to calls
+    renewed: frozenset[str] = frozenset()  # loops: those live at its head if no iteration runs
+    target: Any = None  # for: the shape of the target, for `unpack`
+    flag: str | None = None  # loops: True if the loop ends after this iteration
+    depth: int = 0  # loops: the depth of nested loops inside
+    arms: int = 0  # if: the number of its tests
+    raising: tuple[tuple[int, str], ...] = ()  # if: steps that end by raising, and the exception
+    returned: frozenset[str] = frozenset()  # names that are never read before the function returns
+    gathers: frozenset[str] = frozenset()  # lists that are filled, then passed to calls
     results: frozenset[str] = frozenset()  # and those that the user's function then returns
-    maybe_unbound: frozenset[str] = frozenset()  # names that are asked for where they may have no value
-    protected: bool = False  # it is in a try or a with of its function
+    maybe_unbound: frozenset[str] = frozenset()  # names that need a check where they are read
+    protected: bool = False  # inside of a try or a with of its function
 
 
 LOCAL, CELL, FREE, GLOBAL = "local", "cell", "free", "global"
@@ -66,26 +66,26 @@ class Asking(Transformer):
         self.freevars = frozenset(freevars)
         self.with_regions = with_regions
         self.scopes: list[Names] = []
-        self.hidden: list[set[str]] = []  # targets of comprehensions around
+        self.hidden: list[set[str]] = []  # targets of enclosing comprehensions
         self.cfg: Cfg | None = None  # of the function being rewritten
         self.sites: list[Site] = []
         self.temporaries = 0
         self.loops = 0
-        self.bound: frozenset[str] = frozenset()  # names that surely have a value here
-        self.blocks = 0  # of CPython's, around
-        self.protected = 0  # try and with around
-        self.decisive = 0  # tests around of which sizes are to decide now
+        self.bound: frozenset[str] = frozenset()  # names that are certainly bound here
+        self.blocks = 0  # enclosing blocks of CPython
+        self.protected = 0  # enclosing try and with
+        self.decisive = 0  # enclosing tests of sizes that must be decided now
         self.without_walrus = 0 if with_regions else 1
 
     def run(self) -> FunctionNode:
-        """The function's node, rewritten; the node given is changed."""
+        """Rewrite the function's node, which is changed."""
         self._body(self.root)
         return self.root
 
     # building
 
     def ask(self, node: ast.AST, method: str, *args: ast.expr, **more: Any) -> ast.Call:
-        """`__ci__.method(args)` at node's place."""
+        """`__ci__.method(args)` at the position of node."""
         at = place_of(node)
         method_of = ast.Attribute(ast.Name(STAGE, ast.Load(), **at), method, ast.Load(), **at)
         return ast.Call(method_of, list(args), more.get("keywords", []), **at)
@@ -96,7 +96,7 @@ class Asking(Transformer):
         return ast.Attribute(ast.Name(of, ast.Load(), **at), name, ast.Load(), **at)
 
     def load(self, node: ast.AST, name: str) -> ast.Name:
-        """A name as it is."""
+        """A load of a name."""
         return ast.Name(name, ast.Load(), **place_of(node))
 
     def store(self, node: ast.AST, name: str, value: ast.expr) -> ast.Assign:
@@ -116,7 +116,7 @@ class Asking(Transformer):
     # names
 
     def where(self, name: str) -> str:
-        """Where a name of the innermost function lives."""
+        """The scope of a name of the innermost function."""
         if name.startswith(OURS) or (self.hidden and self.is_hidden(name)):
             return LOCAL
         if name in self.scopes[-1].globals:
@@ -131,19 +131,20 @@ class Asking(Transformer):
         return FREE if name in self.freevars else GLOBAL
 
     def is_hidden(self, name: str) -> bool:
-        """True if a comprehension around binds it."""
+        """True if an enclosing comprehension binds it."""
         return any(name in targets for targets in self.hidden)
 
     def _may_be_unbound(self, name: str) -> bool:
-        """True if a construct may leave the name without a value on some path, so that a read must check for it."""
+        """True if a construct may leave the name unbound on some path, so that a read must check for it."""
         if self.cfg is None or name.startswith(OURS) or self.where(name) != LOCAL:
             return False
         names = self.scopes[-1]
         return name in names.bound and name not in names.unbound and not self.is_hidden(name)
 
     def _has_value(self, name: str) -> bool:
-        """True if a local name surely has one; those of functions around are taken to have, unless some statement
-        deletes them."""
+        """True if a local name is certainly bound; names of enclosing functions are assumed to be, unless some
+        statement deletes them.
+        """
         if name in self.bound or self.is_hidden(name):
             return True
         around = [scope for scope in self.scopes if name in scope.bound]
@@ -153,7 +154,7 @@ class Asking(Transformer):
 
     def _body(self, node: FunctionNode) -> None:
         names = Names(node)
-        if self.scopes:  # what it returns is no result of the call
+        if self.scopes:  # its return value is not the result of the call
             names.results = names.gathers
         self.scopes.append(names)
         around = self.hidden, self.cfg, self.blocks, self.protected, self.bound
@@ -171,7 +172,7 @@ class Asking(Transformer):
         self.scopes.pop()
 
     def _lower(self, node: ast.FunctionDef, names: Names) -> list[ast.stmt]:
-        """Turns jumps into flags; gives the statements that are gone."""
+        """Turn jumps into flags; return the statements that were removed."""
         lowering = Lowering(self.loops)
         try:
             lowering.run(node)
@@ -183,8 +184,8 @@ class Asking(Transformer):
         return lowering.dropped
 
     def _sharing(self, node: ast.FunctionDef, shared: list[str]) -> list[ast.stmt]:
-        """The docstring; then what tells the stage the cells of names that the function sets in one
-        around.
+        """The docstring; then the call that passes the stage the cells of names that the function sets in an
+        enclosing one.
         """
         has_text = bool(node.body) and ast.get_docstring(node, clean=False) is not None
         first = [node.body.pop(0)] if has_text else []
@@ -196,7 +197,7 @@ class Asking(Transformer):
         return first
 
     def _binding(self, node: ast.FunctionDef, names: Names) -> ast.stmt:
-        """`if 0:` a store to every local name: those that only dropped code binds stay local."""
+        """`if 0:` a store to every local name: names that only removed code binds stay local."""
         stores = [placed(ast.Name(name, ast.Store()), node) for name in sorted(names.bound)]
         none = self.text(node, None)
         assign = placed(ast.Assign(list[ast.expr](stores), none), node)
@@ -214,10 +215,10 @@ class Asking(Transformer):
         return out
 
 
-# --- expressions: reads, calls, operands and what decides ---
+# --- expressions: reads, calls, operands and conditions ---
 
 
-SEEN = (int, complex)  # constants with which a comparison is seen
+SEEN = (int, complex)  # constants with which a comparison calls the stage
 COMPARISONS = {
     ast.Lt: "lt",
     ast.LtE: "le",
@@ -229,7 +230,7 @@ COMPARISONS = {
 
 
 def is_list(node: ast.expr) -> bool:
-    """A list written out, or a sum or product of one."""
+    """True for a list display, or a sum or product of one."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Mult):
         return is_list(node.left) or is_list(node.right)
     return isinstance(node, ast.List)
@@ -325,7 +326,8 @@ class Expressions(Asking):
         return self._use(node, "key")
 
     def _super(self, node: ast.Call) -> ast.expr:
-        """super() as it is, because the compiler looks for this form. The class that it takes from a cell is guarded."""
+        """super() is kept, because the compiler looks for this form. The class that it takes from a cell is guarded.
+        """
         if self.where("__class__") != FREE:
             return node
         return self.ask(node, "own_super", node, self.visit_Name(self.load(node, "__class__")))
@@ -358,13 +360,13 @@ class Expressions(Asking):
     # operands
 
     def _use(self, node: ast.expr, method: str = "use") -> ast.expr:
-        """The operand, read whole by the stage unless it can only be a fresh value."""
+        """The operand, passed to the stage unless it can only be a fresh value."""
         fresh = isinstance(node, ast.Constant | ast.BinOp | ast.Compare | ast.JoinedStr | ast.UnaryOp)
         new = self.visit(node)
         return new if fresh else self.ask(node, method, new)
 
     def _test(self, node: ast.expr) -> ast.expr:
-        """A condition that Python itself reads."""
+        """A condition that Python itself tests."""
         return self._use(node, "test") if may_be_traced(node) else self.visit(node)
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
@@ -402,8 +404,9 @@ class Expressions(Asking):
         return node
 
     def _identity(self, node: ast.Compare) -> ast.expr:
-        """x is y: of one bool that is written out the stage is asked, because it may trace the other; that two
-        objects are not one is a guard."""
+        """x is y. A comparison with True or False calls the stage, which may trace the other operand; that two
+        objects differ is a guard.
+        """
         self.generic_visit(node)
         both = [node.left, *node.comparators]
         constants = [v for v in both if isinstance(v, ast.Constant)]
@@ -431,8 +434,9 @@ class Expressions(Asking):
         return placed(ast.Compare(left, [op], [self._compared(right, op)]), node)
 
     def _may_be_of_sizes(self, left: ast.expr, right: ast.expr) -> bool:
-        """True if the stage is to see the comparison: the program may find out what sizes say, or Python answer for
-        its complex numbers."""
+        """True if the comparison must call the stage: it may be left to the program if it is about sizes, or to
+        Python for its complex numbers.
+        """
         both = (left, right)
         known = [isinstance(v, ast.Constant) and type(v.value) not in SEEN for v in both]
         is_told = all(isinstance(v, ast.Constant) for v in both)
@@ -442,13 +446,13 @@ class Expressions(Asking):
         return self._use(node, "members" if isinstance(op, ast.In | ast.NotIn) else "use")
 
     def _is_stable(self, node: ast.expr) -> bool:
-        """True if an operand may be written twice: it is loaded before anything can change it."""
+        """True if an operand may be written twice, because nothing can change it between the loads."""
         if isinstance(node, ast.Name):
             return self.where(node.id) == LOCAL
         return isinstance(node, ast.Constant)
 
     def _chain(self, node: ast.Compare, left: ast.expr, i: int) -> ast.expr:
-        """The comparisons of a chain from the i-th on, each after the truth of the one before."""
+        """The comparisons of a chain from the i-th on; each follows the truth of the previous one."""
         op, right = node.ops[i], node.comparators[i]
         if i == len(node.ops) - 1:
             return self._compare(node, left, op, right)
@@ -463,7 +467,7 @@ class Expressions(Asking):
         first = self._compare(node, left, op, value)
         return self._joined(node, ast.And(), first, self._chain(node, again, i + 1))
 
-    # what decides
+    # conditions
 
     def _joined(self, node: ast.expr, op: ast.boolop, first: ast.expr, second: ast.expr) -> ast.expr:
         """`first and second`, or `or`, that may be traced."""
@@ -472,8 +476,9 @@ class Expressions(Asking):
         return self.ask(node, "bool_end", placed(ast.BoolOp(op, [begin, second]), node))
 
     def _decided(self, node: ast.expr, by_sizes: bool = False) -> ast.expr:
-        """An expression of which only the truth is asked for; by_sizes: what they say in this call is guarded,
-        because else there is an exception."""
+        """An expression of which only the truth is used. by_sizes: a result that depends on sizes is guarded, because
+        otherwise an exception is raised.
+        """
         if isinstance(node, ast.BoolOp):
             node.ci_is_test = True  # type: ignore[attr-defined]
         self.decisive += by_sizes
@@ -527,8 +532,8 @@ class Expressions(Asking):
     # comprehensions
 
     def _loop_of(self, node: Any) -> ast.expr | None:
-        """The call of the function that a comprehension, or a call with one, has; None where there is
-        none, or a name that it is handed may have no value.
+        """The call of the function made for a comprehension, or for a call with one; None if there is none, or a name
+        that it needs may be unbound.
         """
         plan: ComprehensionPlan | None = getattr(node, "ci_loop", None)
         if plan is None:
@@ -580,9 +585,7 @@ class Expressions(Asking):
         return self.ask(node, "iter", new)
 
     def _shape(self, at: ast.AST, target: ast.expr) -> ast.Constant:
-        """Which parts of a target are unpacked again: None, or a tuple of the same for each
-        part.
-        """
+        """The parts of a target that are unpacked again: None, or a tuple of the same for each part."""
 
         def shape(t: ast.expr) -> Any:
             if not isinstance(t, ast.Tuple | ast.List):

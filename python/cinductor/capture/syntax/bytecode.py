@@ -37,7 +37,7 @@ PLACES = frozenset("FAST FAST_CHECK FAST_BORROW GLOBAL DEREF NAME CLASSDEREF".sp
 COMPARED: dict[str, type[ast.cmpop]] = {
     "<": ast.Lt, "<=": ast.LtE, "==": ast.Eq, "!=": ast.NotEq, ">": ast.Gt, ">=": ast.GtE,
 }  # fmt: skip
-# Instructions that make an expression of so many values (None: as their argument says), or a place.
+# Instructions that make an expression of this many values (None: given by their argument), or a place.
 PUSHED: dict[str, tuple[int | None, Any]] = {
     "LOAD_ATTR": (1, lambda at, v: ast.Attribute(v, at.argval, ast.Load())),
     "LOAD_METHOD": (1, lambda at, v: ast.Attribute(v, at.argval, ast.Load())),
@@ -56,11 +56,11 @@ STORED: dict[str, tuple[int, Any]] = {
 
 
 def function_of(code: types.CodeType) -> Any:
-    """The node of a function that may compile to this code; None where that is not known."""
+    """The node of a function that may compile to this code; None if it cannot be reconstructed."""
     try:
         return Reader(code).function()
     except (Unknown, IndexError, KeyError, AttributeError, TypeError, ValueError, RecursionError):
-        return None  # an instruction, or a way through them, that has not been met
+        return None  # an instruction, or a path through them, that is not supported
 
 
 class Reader:
@@ -72,15 +72,15 @@ class Reader:
         self.code = code
         self.line = code.co_firstlineno
         self.blocks: dict[int, Block] = {}
-        self.lines: dict[int, int] = {}  # of what is only a line, before a loop
-        self.slices: dict[tuple[int, ...], Any] = {}  # by their parts, which are read once
+        self.lines: dict[int, int] = {}  # of nodes that only consist of a line, before a loop
+        self.slices: dict[tuple[int, ...], Any] = {}  # by their parts; each is read once
         self.block = Block(0)
-        self.declared: dict[str, type[ast.Global | ast.Nonlocal]] = {}  # names that are not the function's
+        self.declared: dict[str, type[ast.Global | ast.Nonlocal]] = {}  # names that are not local to the function
 
     # --- nodes ---
 
     def at(self, node: Any) -> Any:
-        """The node, on the line that is being read."""
+        """The node with the current line."""
         node.lineno = node.end_lineno = self.line
         node.col_offset = node.end_col_offset = 0
         return node
@@ -93,7 +93,7 @@ class Reader:
             return value
         if isinstance(value, frozenset):
             raise Unknown("a set of constants")
-        if isinstance(value, tuple):  # which was written as one, or folded
+        if isinstance(value, tuple):  # it was written as a tuple, or folded to one
             return self.at(ast.Tuple([self.constant(v) for v in value], ast.Load()))
         return self.at(ast.Constant(value))
 
@@ -116,7 +116,7 @@ class Reader:
     # --- the function ---
 
     def function(self) -> Any:
-        """The whole of it."""
+        """The whole function."""
         code = self.code
         if code.co_flags & (0x20 | 0x80 | 0x200):
             raise Unknown("a generator")
@@ -150,7 +150,7 @@ class Reader:
         )
 
     def body(self) -> list[ast.stmt]:
-        """Its statements."""
+        """The statements of the function."""
         instructions = [*dis.get_instructions(self.code)]
         starts = {0}
         for k, at in enumerate(instructions):
@@ -174,7 +174,7 @@ class Reader:
     # --- instructions ---
 
     def read(self, at: Any, instructions: list[Any], k: int) -> None:
-        """One of them."""
+        """Read one instruction."""
         op = at.opname
         following = self.blocks.get(instructions[k + 1].offset) if k + 1 < len(instructions) else None
         if op in ("RETURN_VALUE", "RETURN_CONST"):
@@ -233,7 +233,7 @@ class Reader:
         self.push(node)
 
     def store(self, target: Any) -> None:
-        """target = what is on the stack: with others below it, one of several that are stored at once."""
+        """target = top of the stack; with others below it, one of several targets of an assignment."""
         stack, body = self.block.stack, self.block.body
         if len(stack) > 1 and all(isinstance(v, ast.AST) and v is not stack[0] for v in stack[1:]):
             whole = StoredRow(None, len(stack), [*stack])
@@ -326,7 +326,7 @@ class Reader:
         self.block.stack += [c, a, b]
 
     def exchanged(self, values: list[Any]) -> list[Any]:
-        """Values that are stored in another order than they were made in: `a, b = x, y`."""
+        """Values that are stored in another order than they were computed: `a, b = x, y`."""
         if self.block.stack or any(isinstance(v, Part | types.CodeType) or getattr(v, "ci_in_place", False) for v in values):
             return values
         whole = StoredRow(None, len(values), values[::-1])
@@ -365,7 +365,7 @@ class Reader:
         self.block.ends = True
 
     def read_GET_ITER(self, at: Any) -> None:
-        """A loop's, or a comprehension's."""
+        """The iterable of a loop or a comprehension."""
         if self.block.stack:
             self.block.stack[-1].ci_iterated = True
 
@@ -419,7 +419,7 @@ class Reader:
 
     def read_MAKE_FUNCTION(self, at: Any) -> None:
         code = self.pop()
-        while isinstance(code, ast.Constant) and isinstance(code.value, str):  # its name, before 3.11
+        while isinstance(code, ast.Constant) and isinstance(code.value, str):  # the qualified name, before 3.11
             code = self.pop()
         if (at.arg or 0) & 8:
             self.pop()
@@ -442,7 +442,7 @@ class Reader:
         self.emit(ast.Expr(self.at(ast.Call(self.name(APPENDED), self.several(2), []))))
 
     def read_YIELD_VALUE(self, at: Any) -> None:
-        """A generator expression's item."""
+        """The item of a generator expression."""
         self.read_LIST_APPEND(at)
         self.push(self.name(SLOT))
 
@@ -454,7 +454,7 @@ class Reader:
 
 
 def modules_in(code: types.CodeType) -> list[str]:
-    """Names that the code takes for modules: what is called there is no method."""
+    """Names that the code uses as modules, so a call of their attribute is not a method call."""
     found: dict[str, bool] = {}
     before: Any = None
     for at in dis.get_instructions(code):
@@ -467,7 +467,7 @@ def modules_in(code: types.CodeType) -> list[str]:
 
 
 def has_text(code: types.CodeType) -> bool:
-    """True if a first constant that is a text is the function's own."""
+    """True if the first constant, a text, belongs to the function's code."""
     return sys.version_info < (3, 14) or bool(code.co_flags & 0x4000000)
 
 
@@ -478,7 +478,7 @@ def line_of(at: Any) -> int | None:
 
 
 class StoredRow:
-    """A value that is unpacked, or several that are stored at once."""
+    """A value that is unpacked, or several values that are stored at once."""
 
     def __init__(self, value: Any, count: int, values: list[Any] | None = None) -> None:
         self.value, self.values = value, values
@@ -486,13 +486,13 @@ class StoredRow:
 
 
 class Part:
-    """One of its parts."""
+    """One of the parts of a stored row."""
 
     def __init__(self, whole: StoredRow, number: int) -> None:
         self.whole, self.number = whole, number
 
     def fill(self, reader: Reader, target: Any) -> None:
-        """The part is stored there; the last one makes the assignment."""
+        """Store the part there; the last one completes the assignment."""
         whole = self.whole
         whole.targets[self.number] = target
         if all(t is not None for t in whole.targets):
@@ -507,7 +507,7 @@ class Part:
 
 
 class Exchanged(Part):
-    """A value that is not where it was made: in an assignment of several, or anywhere else."""
+    """A value that was moved from where it was computed: in an assignment of several, or elsewhere."""
 
     def __init__(self, whole: StoredRow, number: int, value: Any) -> None:
         super().__init__(whole, number)
@@ -515,7 +515,7 @@ class Exchanged(Part):
 
 
 class Comprehension:
-    """The function of one, which Python calls with what it runs over."""
+    """The function of a comprehension, which Python calls with its iterable."""
 
     def __init__(self, code: types.CodeType) -> None:
         self.code = code
@@ -540,8 +540,9 @@ class Comprehension:
 
 
 class Imported:
-    """A module, or what is taken of one under some name, until it is stored. wanted: the names of a
-    `from ... import`; aliases: those that have been stored.
+    r"""A module, or names imported from one, until they are stored.
+
+    wanted: the names of a `from ... import`; aliases: those that have been stored.
     """
 
     def __init__(self, module: str, level: int, wanted: list[str]) -> None:

@@ -23,9 +23,9 @@ from .jumps import VALUE, is_endless
 from .names import children, is_closed, names_in, walk
 
 Set = frozenset[str]
-Bound = Set | None  # None: no path leads there
+Bound = Set | None  # None: unreachable
 EMPTY: Set = frozenset()
-# Expressions whose parts are not all evaluated, or not in the order in which they stand.
+# Expressions that do not evaluate all of their parts, or not in the written order.
 NOT_IN_ORDER = (
     ast.Lambda | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp | ast.NamedExpr
     | ast.BoolOp | ast.IfExp | ast.Compare
@@ -39,7 +39,7 @@ class ConstructFlow:
     binds: Set
     head: Set  # live at its head
     behind: Set  # live after it
-    renewed: Set = EMPTY  # live at a loop's head only for what is after it: iterations bind them again
+    renewed: Set = EMPTY  # live at a loop's head only because of code after it: iterations bind them again
 
 
 class Effect:
@@ -49,16 +49,16 @@ class Effect:
 
     def __init__(self, *nodes: ast.AST | None) -> None:
         self.uses: set[str] = set()  # read before they are bound here
-        self.kills: set[str] = set()  # bound whatever happens
+        self.kills: set[str] = set()  # bound in every case
         self.binds: set[str] = set()
-        self.captured: set[str] = set()  # read by what may run later
-        self.drops: set[str] = set()  # have no value after it
+        self.captured: set[str] = set()  # read by code that may run later
+        self.drops: set[str] = set()  # unbound after it
         for node in nodes:
             if node is not None:
                 self.add(node, True)
 
     def bind(self, name: str, certain: bool = True) -> None:
-        """The name gets a value, or loses it."""
+        """The name is bound, or unbound."""
         self.binds.add(name)
         if certain:
             self.kills.add(name)
@@ -107,9 +107,7 @@ class Effect:
         self.captured |= names_in(*body)
 
     def _type(self, *nodes: ast.AST | None) -> None:
-        """Annotations and what else names types: evaluated here or, by later versions, when asked
-        for.
-        """
+        """Annotations and other expressions of types: evaluated here or, in later versions, lazily."""
         for node in nodes:
             if node is not None:
                 self.add(node, True)
@@ -175,8 +173,8 @@ NOTHING = Effect()
 
 
 class Point:
-    """A step of a function, one of its points; stops: names that are not live before it for what is behind it;
-    only: no others are.
+    """A point of a function. stops: names that are not live before it because of the code after it; only: all names
+    but these are stopped.
     """
 
     __slots__ = ("effect", "ahead", "errors", "stops", "only", "live", "sure")
@@ -193,7 +191,7 @@ class Point:
 
 
 class Ways(NamedTuple):
-    """Where jumps go, and exceptions."""
+    """The targets of jumps and exceptions."""
 
     errors: tuple[Point, ...] = ()
     broken: Point | None = None
@@ -213,15 +211,15 @@ class ConstructPoints(NamedTuple):
 
     binds: set[str]
     heads: list[Point]
-    body: Point | None = None  # of a loop, with the step before each iteration
+    body: Point | None = None  # of a loop: the point before each iteration
     step: Effect = NOTHING
 
 
 class Cfg:
-    """The graph of a function's body; arguments: the names that have a value where it begins."""
+    """The graph of a function's body; arguments: the names that are bound at its start."""
 
     def __init__(self, body: list[ast.stmt], arguments: Iterable[str]) -> None:
-        self.points: list[Point] = []  # the last first
+        self.points: list[Point] = []  # last first
         self.places: dict[int, list[StatementPoints]] = {}  # by the id of a statement
         self.constructs: dict[int, ConstructPoints] = {}
         captured: set[str] = set()
@@ -232,7 +230,7 @@ class Cfg:
         self._flow_back()
         self._flow_on(start, frozenset(arguments))
 
-    # --- what is asked ---
+    # --- queries ---
 
     def flow(self, node: ast.stmt) -> ConstructFlow:
         """The flow of a for, while or if whose jumps are flags."""
@@ -263,11 +261,11 @@ class Cfg:
         return EMPTY.union(*[point.live for place in places for point in place.errors])
 
     def sure(self, node: ast.stmt) -> Bound:
-        """The names that surely have a value before a statement."""
+        """The names that are certainly bound before a statement."""
         return common([place.entry.sure for place in self.places[id(node)]])
 
     def sure_after(self, node: ast.stmt) -> Bound:
-        """Names that surely have a value after the statement."""
+        """The names that are certainly bound after the statement."""
         return common([place.end.sure for place in self.places[id(node)]])
 
     # --- the graph, from the end to the beginning ---
@@ -320,7 +318,7 @@ class Cfg:
         resets = frozenset(s.targets[0].id for s in getattr(node, "ci_resets", ()))
         ended = self._block(node.orelse, end, ways)
         head = Point(self.points, NOTHING, [], errors)
-        head.stops = resets | {VALUE} if has_flags else EMPTY  # no iteration begins after a return
+        head.stops = resets | {VALUE} if has_flags else EMPTY  # no iteration starts after a return
         first_inside = len(self.points)
         read = Effect(*([ast.Name(flag, ast.Load())] if flag else []))
         tail = Point(self.points, read, [head, end] if flag else [head])
@@ -328,11 +326,11 @@ class Cfg:
         step = Point(self.points, Effect(node.target if is_for else node.test), [body], errors)
         binds = self._bound_since(first_inside) | resets
         head.ahead = [step]
-        if not is_endless(node):  # where the head's test sends it
+        if not is_endless(node):  # the path on which the test at the head is false
             (head if is_for else step).ahead.append(ended)
         self.constructs[id(node)] = ConstructPoints(binds, [head], body, step.effect)
         first = head
-        if resets:  # they are what they are where no iteration runs
+        if resets:  # they keep their values if no iteration runs
             skip = Point(self.points, NOTHING, [end])
             skip.only = resets
             first = Point(self.points, NOTHING, [head, skip])
@@ -364,10 +362,10 @@ class Cfg:
         done = self._block(node.orelse, end, ways)
         return self._block(node.body, done, ways._replace(errors=caught))
 
-    # --- names along it ---
+    # --- data flow ---
 
     def _flow_back(self) -> None:
-        """Live names, until there are no more."""
+        """Compute live names, to the least fixed point."""
         is_new = True
         while is_new:
             is_new = False
@@ -383,7 +381,7 @@ class Cfg:
                 point.live = live
 
     def _flow_on(self, start: Point, arguments: Set) -> None:
-        """Names that surely have a value, until there are no fewer."""
+        """Compute the names that are certainly bound, to the greatest fixed point."""
         start.sure = arguments
         is_new = True
         while is_new:

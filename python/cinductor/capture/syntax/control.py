@@ -29,7 +29,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from .asking import LOCAL, Expressions, Site
+from .asking import Expressions, Site
 from .jumps import VALUE, may_be_traced
 from .names import children, placed, type_parameters, walk
 
@@ -77,7 +77,7 @@ class Statements(Expressions):
         self.without_walrus -= 1
 
     def visit_TypeAlias(self, node: Any) -> Any:
-        return node  # whatever it names is evaluated when somebody asks, perhaps after the call
+        return node  # its names are evaluated on demand, perhaps after the call
 
     def visit_Assert(self, node: ast.Assert) -> ast.stmt:
         test = self._decided(node.test, True)
@@ -97,7 +97,7 @@ class Statements(Expressions):
         return node
 
     def _inside(self, body: list[ast.stmt], blocks: int) -> list[ast.stmt]:
-        """The statements in a with or a try, rewritten."""
+        """The rewritten statements in a with or a try."""
         self.blocks += blocks
         self.protected += 1
         out = self._statements(body)
@@ -146,8 +146,7 @@ class Statements(Expressions):
         target = self.visit(node.target)
         if isinstance(target, ast.Name):
             load = placed(ast.Name(target.id, ast.Load()), target)
-            if self.where(target.id) == LOCAL:
-                load = self.visit_Name(load)
+            load = self.visit_Name(load)
             new = self.ask(node, "augment", name, load, value)
             return placed(ast.Assign([target], new), node)
         slot = target.value  # `__ci__.x_slot(...)` of `__ci__.x_slot(...).value`
@@ -195,7 +194,7 @@ class Statements(Expressions):
 
     def _try(self, node: Any) -> ast.stmt:
         end = int(bool(node.finalbody))
-        asks = isinstance(node, ast.Try)  # no `except*`, which gives groups of Exceptions
+        asks = isinstance(node, ast.Try)  # not for `except*`, which passes groups of Exceptions
         node.body = self._inside(node.body, 1 + end)
         self.blocks += end
         node.handlers = [self.visit(h) for h in node.handlers]
@@ -213,11 +212,11 @@ class Statements(Expressions):
 
 
 CPYTHONS_BLOCKS = 20
-SPARE_BLOCKS = 5  # for a try or a with in the innermost body
+SPARE_BLOCKS = 5  # left for a try or a with in the innermost body
 
 
 def depth_of(node: ast.AST) -> int:
-    """How many loops of a statement stand each within the one before."""
+    """The depth of nested loops in a statement."""
     inside = 0
     for part in children(node):
         if not isinstance(part, ast.expr):
@@ -239,7 +238,7 @@ class Control(Statements):
     # constructs
 
     def _site(self, node: Any, kind: str, **more: Any) -> Site | None:
-        """The site of a new construct; None where it stays Python's own."""
+        """The site of a new construct; None if the statement stays Python's own."""
         if self.cfg is None or self.blocks + 2 > CPYTHONS_BLOCKS - SPARE_BLOCKS:
             return None
         flow = self.cfg.flow(node)
@@ -267,7 +266,7 @@ class Control(Statements):
         return site
 
     def _dead(self, state: tuple[str, ...]) -> frozenset[str]:
-        """Names that are dead after a return: no `finally` and no function inside reads them."""
+        """Names that are dead after a return, because no `finally` and no inner function reads them."""
         if self.protected:
             return frozenset()
         loads = self.scopes[-1].loads
@@ -276,7 +275,7 @@ class Control(Statements):
     def _construct(
         self, node: ast.stmt, site: Site, made: ast.expr, body: list[ast.stmt]
     ) -> list[ast.stmt]:
-        """The statements of a construct; body: what is in its `with`."""
+        """The statements of a construct; body: the statements in its `with`."""
         name = f"__ci_{site.number}"
         inside = [*self._restoring(node, site, "enter"), *body, self._leaving(node, site)]
         item = ast.withitem(self.load(node, name), None)
@@ -296,17 +295,17 @@ class Control(Statements):
         return placed(ast.If(test, body, []), node)
 
     def _method(self, node: ast.AST, site: Site, method: str, *args: ast.expr) -> ast.Call:
-        """A call of the construct's own method."""
+        """A call of a method of the construct."""
         func = self.ours(node, method, f"__ci_{site.number}")
         return placed(ast.Call(func, list(args), []), node)
 
     def _with_names(self, node: ast.stmt, site: Site, method: str) -> ast.stmt:
-        """A call of the construct's method with the frame's names."""
+        """A call of a method of the construct with the frame's names."""
         call = self._method(node, site, method, self.ask(node, "locals"))
         return placed(ast.Expr(call), node)
 
     def _leaving(self, node: ast.stmt, site: Site) -> ast.stmt:
-        """The end of a run: a loop whose flag is set ends with it."""
+        """The end of an iteration: a loop whose flag is set ends here."""
         leave = self._if_restores(node, site, [self._with_names(node, site, "leave")])
         if site.flag is not None:
             leave.orelse = [self._break_if(node, site.flag)]
@@ -317,7 +316,7 @@ class Control(Statements):
         return placed(ast.If(self.load(node, flag), [stop], []), node)
 
     def _restoring(self, node: ast.stmt, site: Site, method: str) -> list[ast.stmt]:
-        """Names get the values that the construct gives; one that is live may lose its value."""
+        """Assign the values that the construct returns to names; a live one may become unbound."""
         is_enter = method == "enter"
         call = self._method(node, site, method, *(() if is_enter else (self.ask(node, "locals"),)))
         if not site.state:
@@ -344,7 +343,7 @@ class Control(Statements):
     def _run(
         self, body: list[ast.stmt], blocks: int = 2, target: ast.expr | None = None
     ) -> list[ast.stmt]:
-        """The statements of a body, rewritten; target: that of its for."""
+        """The rewritten statements of a body; target: that of its for."""
         bound, self.blocks = self.bound, self.blocks + blocks
         if target is not None:
             names = {n.id for n in walk(target) if isinstance(n, ast.Name)}

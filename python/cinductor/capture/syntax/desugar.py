@@ -52,11 +52,12 @@ PREFIX = "_subject"
 
 
 class Parts(ast.Call):
-    """A question of the stage: its kind, a constant, is the function; it is given the value first.
+    r"""A call of the stage, for a pattern. Its function is a constant for the kind of pattern, and the value is its
+    first argument.
 
-    "sequence": the numbers of items before and behind a star, and whether there is a star;
-    "mapping": the keys, a tuple, and whether the rest is wanted; "instance": the class, the number of
-    positions and the names of attributes.
+    "sequence": the numbers of items before and after a star, and whether there is a star; "mapping": the keys, a
+    tuple, and whether the rest is wanted; "instance": the class, the number of positional patterns and the names of
+    attributes.
     """
 
 
@@ -68,7 +69,7 @@ class Case(NamedTuple):
 
 
 class PatternReads(Transformer):
-    """Reads of names that a pattern binds, as reads of the items."""
+    """Replaces reads of names that a pattern binds by reads of the items."""
 
     def __init__(self, bound: list[tuple[str, ast.expr]]) -> None:
         self.bound = dict(bound)
@@ -80,7 +81,7 @@ class PatternReads(Transformer):
 
 
 def at(place: ast.AST, item: ast.expr) -> ast.expr:
-    """An item, read at a place."""
+    """A read of an item, at a position."""
     new = copy.deepcopy(item)
     for node in walk(new):
         placed(node, place)
@@ -141,7 +142,7 @@ class Matches(Transformer):
     # --- patterns ---
 
     def add(self, case: Case, pattern: Any, item: ast.expr) -> None:
-        """Adds what a pattern asks of an item, in Python's order."""
+        """Add the tests of a pattern for an item, in Python's order."""
         if isinstance(pattern, ast.MatchAs):
             if pattern.pattern is not None:
                 self.add(case, pattern.pattern, item)
@@ -171,7 +172,7 @@ class Matches(Transformer):
             self.add_parts(case, pattern, item, "instance", asked, inner)
 
     def add_sequence(self, case: Case, pattern: ast.MatchSequence, item: ast.expr) -> None:
-        """Items before a star, what it stands for where that is bound, and those after it."""
+        """Items before a star, the list for the star if it is bound, and items after it."""
         inner = pattern.patterns
         star = next((k for k, p in enumerate(inner) if is_rest(p)), None)
         if star is None:
@@ -187,7 +188,7 @@ class Matches(Transformer):
     def add_parts(
         self, case: Case, pattern: Any, item: ast.expr, kind: str, asked: Any, inner: list[Any]
     ) -> None:
-        """One question, and what patterns ask of the parts that it gives."""
+        """Add one call, and the tests of the patterns for the parts that it returns."""
         name = self.name()
         call = placed(Parts(constant(pattern, kind), [at(pattern, item), *asked], []), pattern)
         target = placed(ast.Name(name, ast.Store()), pattern)
@@ -199,7 +200,7 @@ class Matches(Transformer):
             self.add(case, part, read)
 
     def add_either(self, case: Case, pattern: ast.MatchOr, item: ast.expr) -> None:
-        """The first of several that fits; what it binds gets one name, a tuple."""
+        """The first of several patterns that matches; its bindings get one name, a tuple."""
         tests: list[ast.expr] = []
         bound: list[str] = []
         name = ""
@@ -218,7 +219,7 @@ class Matches(Transformer):
             case.bound.append((own, read))
 
     def binding(self, place: ast.AST, name: str, value: ast.expr) -> ast.expr:
-        """A test that holds, and binds a name."""
+        """A test that is true and binds a name."""
         target = placed(ast.Name(name, ast.Store()), place)
         compare = ast.Compare(
             placed(ast.NamedExpr(target, value), place), [ast.IsNot()], [constant(place, Ellipsis)]
@@ -228,8 +229,8 @@ class Matches(Transformer):
     # --- the chain ---
 
     def shown(self, node: ast.Match, cases: list[Case]) -> set[str]:
-        """The names of guarded cases that are looked at elsewhere than in cases that bind them: a
-        case whose guard fails leaves them bound.
+        """The names of guarded cases that are read outside of the cases that bind them, because a case whose guard
+        fails leaves them bound.
         """
         pairs = list(zip(node.cases, cases, strict=True))
         guarded = {name for written, case in pairs if written.guard for name, _ in case.bound}
@@ -256,7 +257,10 @@ class Matches(Transformer):
                 target = placed(ast.Name(name, ast.Store()), place)
                 binds.append(placed(ast.Assign([target], at(place, item)), place))
             body = [*binds, *written.body]
-            chain = [placed(ast.If(all_of(tests, place), body, chain), place)] if tests else body
+            if tests or chain:  # cases that are never tried make their names local
+                chain = [placed(ast.If(all_of(tests, place), body, chain), place)]
+            else:
+                chain = body
         return chain
 
 
@@ -268,7 +272,7 @@ def all_of(tests: list[ast.expr], place: ast.AST) -> ast.expr:
 
 
 def are_rows(subject: ast.Tuple, patterns: list[ast.pattern]) -> bool:
-    """True if each pattern asks for the items of a tuple that is written out, one by one."""
+    """True if each pattern matches the items of a tuple display one by one."""
     if any(isinstance(v, ast.Starred) for v in subject.elts):
         return False
     return all(is_wildcard(p) or is_row(p, len(subject.elts)) for p in patterns)
@@ -284,14 +288,14 @@ def is_wildcard(pattern: ast.pattern) -> bool:
 
 
 def without_matches(root: Any) -> Any:
-    """The function with such statements replaced."""
+    """The function with its match statements replaced."""
     return Matches(root).visit(root)
 
 
 # --- comprehensions are calls of functions with loops ---
 
 
-COMPREHENSION = "__ci_"  # our functions' names: that, what tracebacks call them, and a number
+COMPREHENSION = "__ci_"  # prefix of cinductor's function names, followed by the name in tracebacks and a number
 ITEMS, LIST, ITEM, RESULT, CARRY, CALLEE, SOME = (
     "made.items", "made.list", "made.item", "made.result", "made.carry", "made.callee",
     "made.some",
@@ -299,14 +303,14 @@ ITEMS, LIST, ITEM, RESULT, CARRY, CALLEE, SOME = (
 COMPREHENSIONS = ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp
 OPAQUE = ast.Lambda | ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom
 CONSUMERS = frozenset({"list", "tuple", "set", "frozenset", "max", "min", "sorted"})
-# sum() of Python's floats carries the error along since 3.12, that of complex numbers since 3.14.
+# sum() of Python floats is compensated since 3.12, and that of complex numbers since 3.14.
 SUM_IS_PLAIN = sys.version_info < (3, 12)
 
 
 @dataclass(frozen=True, slots=True)
 class ComprehensionPlan:
-    """The function of a comprehension, or of a call with one: the names that it is handed, what it
-    calls with the list, and the builtin that the call has to be of.
+    """The function for a comprehension, or for a call with one: the names that it gets, the function that it calls
+    with the list, and the builtin that the call must refer to.
     """
 
     function: str
@@ -320,7 +324,7 @@ class Comprehensions(Visitor):
 
     def __init__(self, root: ast.FunctionDef) -> None:
         self.functions: list[ast.stmt] = []
-        self.bound: frozenset[str] = frozenset()  # in the functions and comprehensions around
+        self.bound: frozenset[str] = frozenset()  # bound in enclosing functions and comprehensions
         declared = [n.names for n in walk(root) if isinstance(n, ast.Nonlocal)]
         self.shared = frozenset().union(*declared)  # names that calls may change
         self._function(root)
@@ -402,7 +406,7 @@ class Comprehensions(Visitor):
             self._plan(inner, inner, in_list(elt), new_list(), load(LIST))
 
     def _plan_filtered(self, node: ast.Call, inner: Any) -> None:
-        """A sum of what passes a test: an int only where nothing does, so nothing is added to that."""
+        """A sum of filtered items: it is an int only if there are none, in which case nothing is added."""
         item, total = load(ITEM), load(RESULT)
         if SUM_IS_PLAIN:
             first = assign(RESULT, ast.BinOp(ast.Constant(0), ast.Add(), item))
@@ -416,7 +420,7 @@ class Comprehensions(Visitor):
         self._plan(node, inner, step, assign(SOME, ast.Constant(False)), result, builtin="sum")
 
     def _plan_extreme(self, node: Any, inner: Any) -> None:
-        """max or min of what passes a test: that of the default where nothing does, or its exception."""
+        """max or min of filtered items: for none, the default, or an exception."""
         order: ast.cmpop = ast.Gt() if node.func.id == "max" else ast.Lt()
         taken = assign(RESULT, load(ITEM))
         better = ast.If(ast.Compare(load(ITEM), [order], [load(RESULT)]), [taken], [])
@@ -436,7 +440,7 @@ class Comprehensions(Visitor):
         self._plan(node, inner, step, start, result, builtin=node.func.id, after=after)
 
     def _is_of_module(self, node: ast.expr) -> bool:
-        """Perhaps: an attribute, of attributes, of a name that no function around binds."""
+        """True if it may be a module's attribute: attributes of a name that no enclosing function binds."""
         is_attribute = isinstance(node, ast.Attribute)
         while isinstance(node, ast.Attribute):
             node = node.value
@@ -457,7 +461,7 @@ class Comprehensions(Visitor):
         builtin: str | None = None,
         after: Iterable[ast.stmt] = (),
     ) -> None:
-        """Makes the function whose iterations do that step; none where it would not be the same."""
+        """Make the function whose iterations perform this step; None if it would differ from the original."""
         first, *others = inner.generators
         tests = [t for g in inner.generators for t in g.ifs]
         parts = [inner.elt, *tests, *(g.iter for g in others)]
@@ -487,13 +491,13 @@ class Comprehensions(Visitor):
 
 
 def with_loops(node: ast.FunctionDef) -> None:
-    """Puts the functions of its comprehensions into a function, after its docstring."""
+    """Insert the functions of comprehensions into a function, after its docstring."""
     functions = Comprehensions(node).functions
     start = int(ast.get_docstring(node, clean=False) is not None)
     node.body[start:start] = functions
 
 
-# --- what one iteration does ---
+# --- the step of one iteration ---
 
 
 def in_list(elt: ast.expr) -> list[ast.stmt]:
@@ -508,7 +512,7 @@ def added(elt: ast.expr) -> list[ast.stmt]:
 
 
 def added_with_care(elt: ast.expr) -> list[ast.stmt]:
-    """made.result, made.carry = the sum of made.result and elt, and made.carry with its error"""
+    """made.result, made.carry = the compensated sum of made.result and elt, and its error term"""
     return [assign_both(ours("sum_and_carry", load(RESULT), load(CARRY), elt))]
 
 
@@ -519,7 +523,7 @@ def found(elt: ast.expr, negated: bool = False) -> list[ast.stmt]:
 
 
 def looked_for(elt: ast.expr, negated: bool = False) -> list[ast.stmt]:
-    """made.item = elt; where nothing was found before: if made.item: made.result = True"""
+    """made.item = elt; if nothing was found before: if made.item: made.result = True"""
     is_open = load(RESULT) if negated else ast.UnaryOp(ast.Not(), load(RESULT))
     test = ast.UnaryOp(ast.Not(), load(ITEM)) if negated else load(ITEM)
     is_found = ast.If(test, [assign(RESULT, ast.Constant(not negated))], [])
@@ -527,12 +531,12 @@ def looked_for(elt: ast.expr, negated: bool = False) -> list[ast.stmt]:
 
 
 def is_filtered(node: Any) -> bool:
-    """True if a comprehension leaves something out."""
+    """True if a comprehension has a filter."""
     return any(generator.ifs for generator in node.generators)
 
 
 def is_filtered_extreme(node: ast.Call) -> bool:
-    """max or min of a generator that leaves something out, with nothing but a number as default."""
+    """True for max or min of a filtered generator, with at most a number as default."""
     is_extreme = isinstance(node.func, ast.Name) and node.func.id in ("max", "min")
     if not is_extreme or len(node.args) != 1 or not isinstance(node.args[0], ast.GeneratorExp):
         return False
@@ -542,13 +546,13 @@ def is_filtered_extreme(node: ast.Call) -> bool:
 
 
 def is_constant(node: ast.expr) -> bool:
-    """A number, or anything else that is written out, or the negative of one."""
+    """True for a number or other constant, or a negated one."""
     inner = node.operand if isinstance(node, ast.UnaryOp) else node
     return isinstance(inner, ast.Constant)
 
 
 def is_int(elt: ast.expr) -> bool:
-    """True if it is an int, a bool, or one of NumPy's numbers."""
+    """True for an int, a bool, or a NumPy integer."""
     if isinstance(elt, ast.Constant):
         return isinstance(elt.value, int)
     return isinstance(elt, ast.Compare)
@@ -577,7 +581,7 @@ def assign_both(value: ast.expr) -> ast.stmt:
 
 
 def ours(method: str, *args: ast.expr) -> ast.expr:
-    """A call of the stage's method."""
+    """A call of a method of the stage."""
     call = ast.Call(load(method), list(args), [])
     call.ci_is_ours = True  # type: ignore[attr-defined]
     return call

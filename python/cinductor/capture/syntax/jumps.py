@@ -20,7 +20,7 @@ from .names import Transformer, placed, walk
 
 RETURN, VALUE = "__ci_return", "__ci_value"
 Loop = ast.For | ast.While
-Place = tuple["LoopFlags | None", bool]  # the loop around; whether a construct is around
+Place = tuple["LoopFlags | None", bool]  # the enclosing loop; whether it is inside of a construct
 
 
 class Unsuitable(Exception):
@@ -28,7 +28,7 @@ class Unsuitable(Exception):
 
 
 def may_be_traced(node: ast.expr) -> bool:
-    """True if a condition can be something else than Python's own True or False."""
+    """True if a condition can be something other than Python's own True or False."""
     if isinstance(node, ast.Compare):
         if is_text(node.left) and isinstance(node.ops[0], ast.In | ast.NotIn):
             return len(node.ops) > 1
@@ -41,12 +41,12 @@ def may_be_traced(node: ast.expr) -> bool:
 
 
 def is_text(node: ast.expr) -> bool:
-    """A constant that is no number."""
+    """True for a constant that is not a number."""
     return isinstance(node, ast.Constant) and isinstance(node.value, str | bytes)
 
 
 def blocks_of(node: ast.AST) -> list[list[ast.stmt]]:
-    """The lists of statements in a statement; functions and classes have none here."""
+    """The lists of statements in a statement; none for functions and classes."""
     found: list[list[ast.stmt]] = []
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return found
@@ -114,7 +114,7 @@ def _jumps_from_finally(body: list[ast.stmt]) -> bool:
 
 
 def _declarations(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """global and nonlocal in these statements: they say where names live even when unreachable."""
+    """The global and nonlocal statements among these: they define scopes even if unreachable."""
     for node in body:
         if isinstance(node, ast.Global | ast.Nonlocal):
             yield node
@@ -123,7 +123,7 @@ def _declarations(body: list[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 class LoopFlags:
-    """The flags of one loop; None where no jump of that kind is in it."""
+    """The flags of one loop; None for kinds of jumps that it does not contain."""
 
     def __init__(self, node: Loop, number: int) -> None:
         kinds = {type(n) for n in _own_jumps(node.body)}
@@ -139,11 +139,11 @@ class Lowering:
     def __init__(self, first_loop: int) -> None:
         self.loops = first_loop
         self.flags: set[str] = set()  # all flag names that this pass created
-        self.used: set[str] = set()  # those that something reads
+        self.used: set[str] = set()  # those that are read
         self.dropped: list[ast.stmt] = []
 
     def run(self, node: ast.FunctionDef) -> None:
-        """Lowers the function's body in place."""
+        """Lower the function's body in place."""
         body = node.body
         if _jumps_from_finally(body):
             raise Unsuitable
@@ -165,7 +165,7 @@ class Lowering:
     # building
 
     def _set(self, at: ast.stmt, name: str, value: bool | str) -> ast.stmt:
-        """name = value: a constant, or the other flag of that name."""
+        """name = value, where value is a constant or another flag."""
         self.flags.add(name)
         node: ast.expr = ast.Constant(value)
         if isinstance(value, str):
@@ -183,7 +183,7 @@ class Lowering:
 
     @staticmethod
     def _flag_of(jumps: set[Any], loop: LoopFlags | None) -> str:
-        """The flag that tells whether one of these kinds of jumps was made."""
+        """The flag that is True if one of these kinds of jumps was made."""
         if loop is not None and ast.Continue in jumps:
             return loop.skipped or ""
         if loop is not None and ast.Break in jumps:
@@ -193,7 +193,7 @@ class Lowering:
     # the passes
 
     def _block(self, body: list[ast.stmt], place: Place) -> tuple[list[ast.stmt], set[Any]]:
-        """The block lowered, and the kinds of jumps that have become flags in it."""
+        """Lower the block; returns also the kinds of jumps in it that became flags."""
         out: list[ast.stmt] = []
         jumps: set[Any] = set()
         loop, inside = place
@@ -240,7 +240,7 @@ class Lowering:
     def _branch(
         self, node: ast.If, rest: list[ast.stmt], place: Place
     ) -> tuple[list[ast.stmt], set[Any]]:
-        """An if that a jump leaves, and what is after it in its block."""
+        """An `if` that contains a jump, and the rest of its block."""
         loop, inner = place[0], (place[0], True)
         first, second = always_jumps(node.body), always_jumps(node.orelse)
         before, after = node.body, node.orelse
@@ -264,7 +264,7 @@ class Lowering:
     def _statement(
         self, node: ast.stmt, place: Place
     ) -> tuple[list[ast.stmt], set[Any], list[ast.stmt]]:
-        """A statement lowered, its jumps, and what runs after it before the rest."""
+        """A lowered statement, its jumps, and the statements that follow it before the rest."""
         jumps: set[Any] = set()
         if isinstance(node, Loop):
             return self._loop(node, place)
@@ -284,7 +284,7 @@ class Lowering:
         return [node], jumps, []
 
     def _ends_of_try(self, node: Any, in_body: set[Any], jumps: set[Any], place: Place) -> None:
-        """else is run unless the body jumped; finally always."""
+        """The else clause runs unless the body jumped; finally always."""
         if node.orelse:
             inner = (place[0], True) if in_body else place
             at = node.orelse[0]
@@ -369,7 +369,7 @@ class Lowering:
         return name in self.flags and name not in self.used
 
 
-# --- what a loop does when it is left ---
+# --- statements before a loop is left ---
 
 
 PREFIX = "_exit"
@@ -381,7 +381,7 @@ SCOPES = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
 
 
 class SinkPrints(Transformer):
-    """Moves such statements, of inner loops first."""
+    """Moves printing statements after the loop, inner loops first."""
 
     def __init__(self, root: ast.AST) -> None:
         self.taken = {n.id for n in walk(root) if isinstance(n, ast.Name)}
@@ -404,7 +404,7 @@ class SinkPrints(Transformer):
         for k, (name, body) in enumerate(moved):
             test = placed(ast.Name(name, ast.Load()), body[0])
             if k == len(moved) - 1 and is_endless(node) and breaks(node.body) == len(moved):
-                test = placed(ast.Constant(True), body[0])  # nothing else ends it
+                test = placed(ast.Constant(True), body[0])  # only the flag ends it
             choice = placed(ast.If(test, body, []), body[0])
             choice.end_lineno = body[-1].end_lineno
             behind.append(choice)
@@ -413,9 +413,7 @@ class SinkPrints(Transformer):
     visit_For = visit_While = _loop
 
     def leave(self, node: Any, body: list[ast.stmt], moved: list[Any]) -> None:
-        """Looks for exits in the arms of a block of a loop, and notes which lines a statement has
-        no more.
-        """
+        """Find the exits in the arms of a block of a loop, and record which lines a statement loses."""
         known = len(moved)
         for part in body:
             if not isinstance(part, ast.If):
@@ -460,7 +458,7 @@ def lines(body: list[ast.stmt]) -> frozenset[int]:
 
 
 def breaks(body: list[ast.stmt]) -> int:
-    """How many jumps leave the loop whose body it is."""
+    """The number of jumps that leave the loop with this body."""
     count = 0
     for node in body:
         count += isinstance(node, ast.Break | ast.Return)
@@ -473,7 +471,7 @@ def breaks(body: list[ast.stmt]) -> int:
 
 
 def is_effect(body: list[ast.stmt]) -> bool:
-    """Statements that tell somebody something, and do not jump."""
+    """True for statements whose only purpose is output, without jumps."""
     prints = any(isinstance(n, ast.Expr) and is_print(n.value) for n in body)
     return prints and not any(isinstance(n, JUMPS | SCOPES) for part in body for n in walk(part))
 
@@ -487,10 +485,10 @@ def is_print(node: ast.expr) -> bool:
 
 
 def with_exits_behind(root: Any) -> Any:
-    """The function with such statements after its loops."""
+    """The function with such statements moved after its loops."""
     return SinkPrints(root).visit(root)
 
 
 def exits_of(root: Any) -> set[str]:
-    """The names that say how loops were left."""
+    """The flags that say how loops were left."""
     return {n.id for n in walk(root) if isinstance(n, ast.Name) and n.id.startswith(PREFIX)}

@@ -18,13 +18,13 @@ FunctionNode = ast.FunctionDef | ast.Lambda
 LEAVES = frozenset({ast.Name, ast.Constant})  # most nodes
 
 
-# The nodes in a node's fields, in order; it and all below it, those nearer to it first; the new node, at
-# the old one's place; where a node stands, for what makes another there. Asked thousands of times, in C.
+# The child nodes in order; a node and all below it, breadth first; a new node with the position of an old one; the
+# position of a node, for a new one. Called thousands of times, so they are implemented in C.
 children, walk, placed, place_of = _core.children, _core.walk, _core.placed, _core.place_of
 
 
 class Methods(dict[type[ast.AST], Callable[[Any, Any], Any]]):
-    """By classes of nodes, what visits one: looked for when one is met first."""
+    """The visitor method of each class of nodes, looked up at its first use."""
 
     def __init__(self, visitor: type[Visitor]) -> None:
         self.visitor = visitor
@@ -37,10 +37,10 @@ class Methods(dict[type[ast.AST], Callable[[Any, Any], Any]]):
 
 
 class Visitor:
-    """`visit_Name` and its like are called for nodes of that class, for others `generic_visit`."""
+    """Calls `visit_Name` etc. for nodes of that class, and `generic_visit` for others."""
 
     _methods: ClassVar[Methods]
-    _quiet: ClassVar[frozenset[type[ast.AST]]]  # leaves of which there is nothing to say
+    _quiet: ClassVar[frozenset[type[ast.AST]]]  # classes of leaves without a method
 
     def __init_subclass__(cls) -> None:
         cls._methods = Methods(cls)
@@ -51,17 +51,17 @@ class Visitor:
         return node if type(node) in self._quiet else self._methods[type(node)](self, node)
 
     def generic_visit(self, node: ast.AST) -> Any:
-        """Visits the parts of a node."""
+        """Visit the children of a node."""
         for child in children(node):
             if type(child) not in self._quiet:
                 self._methods[type(child)](self, child)
 
 
 class Transformer(Visitor):
-    """A visitor whose methods give what takes a node's place; in lists, several or none."""
+    """A visitor whose methods return the replacement of a node; in lists, several or none."""
 
     def generic_visit(self, node: ast.AST) -> Any:
-        """The node, with its parts changed."""
+        """The node with its children replaced."""
         values = node.__dict__
         for field in node._fields:
             value = values.get(field)
@@ -86,12 +86,12 @@ class Transformer(Visitor):
 
 
 def names_in(*nodes: ast.AST) -> set[str]:
-    """Every name in some syntax."""
+    """Every name in a syntax tree."""
     return {n.id for node in nodes for n in walk(node) if isinstance(n, ast.Name)}
 
 
 def type_parameters(node: Any) -> Names | None:
-    """The scope around a generic function, in which its annotations and its body stand."""
+    """The scope around a generic function, which contains its annotations and its body."""
     names = [ast.arg(p.name) for p in getattr(node, "type_params", ())]
     scope = ast.Lambda(ast.arguments([], names, None, [], [], None, []), ast.Constant(None))
     return Names(scope) if names else None
@@ -104,7 +104,7 @@ def is_closed(node: FunctionNode) -> bool:
 
 
 class Names:
-    """The names a function's body binds, and those it declares global or nonlocal; lists that are gathered
+    """The names that a function's body binds, and those it declares global or nonlocal; lists that are gathered
     (`Uses`), and those of them that it returns.
     """
 
@@ -112,7 +112,7 @@ class Names:
         self.bound: set[str] = set()
         self.globals: set[str] = set()
         self.nonlocals: set[str] = set()
-        self.loads: set[str] = set()  # by functions inside
+        self.loads: set[str] = set()  # by inner functions
         self.unbound: set[str] = set()  # that some statement deletes
         arguments = node.args
         for arg in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
@@ -143,7 +143,7 @@ class Names:
                 left += reversed(children(node) if binds is None else binds(self, node))
 
     def _function(self, node: FunctionNode) -> list[Any]:
-        """Its defaults and decorators are evaluated here; what is in it is read later."""
+        """Defaults and decorators of an inner function are evaluated here; its body reads names later."""
         decorators = []
         if isinstance(node, ast.FunctionDef):
             self.bound.add(node.name)
@@ -196,8 +196,7 @@ class Names:
         return children(node)
 
 
-# Nodes that bind names other than by a store to a name, and the parts of them that are evaluated in
-# the function itself.
+# Nodes that bind names in other ways than by a store, and their parts that are evaluated in the function itself.
 BINDS: dict[str, Callable[[Names, Any], list[Any]]] = {
     "FunctionDef": Names._function,
     "Lambda": Names._function,
@@ -211,18 +210,17 @@ BINDS: dict[str, Callable[[Names, Any], list[Any]]] = {
 }
 
 
-# --- what names stand for ---
+# --- uses of names ---
 
 
-# What a name is where it stands: bound to `[]`; before `.append(...)`; the only argument of a call;
-# the first one of `len` or `enumerate`; what a loop runs over; before an index; in what the
-# function returns at its end, where it returns nothing before.
+# Uses of a name: bound to `[]`; before `.append(...)`; the only argument of a call; the first argument of `len` or
+# `enumerate`; the iterable of a loop; before an index; in the value of the function's only return, at its end.
 EMPTY, APPENDED, GIVEN, MEASURED, ITERATED, INDEXED, RETURNED = range(7)
 MEASURES = frozenset({"len", "enumerate"})
 
 
 class Use(NamedTuple):
-    """A place where a name stands, and all that it is there."""
+    """A position at which a name is used, and how."""
 
     line: int
     column: int
@@ -230,13 +228,13 @@ class Use(NamedTuple):
 
 
 class Uses(Visitor):
-    """Where a function's names stand, and as what."""
+    """The uses of a function's names."""
 
     def __init__(self, node: FunctionNode, names: Names) -> None:
         self.names = names
-        self.made_empty: set[str] = set()  # by `name = []`
+        self.made_empty: set[str] = set()  # assigned by `name = []`
         self.of: dict[str, list[Use]] = {}
-        self.nested = 0  # comprehensions around
+        self.nested = 0  # enclosing comprehensions
         body: list[Any] = node.body if isinstance(node.body, list) else [node.body]
         returned = result_of(body)
         for statement in body if returned is None else body[:-1]:
@@ -247,12 +245,12 @@ class Uses(Visitor):
     def note(self, node: ast.Name, *what: int) -> None:
         """Record a use of a name. The order of uses inside an inner function or a comprehension is
         unknown."""
-        place = getattr(node, "lineno", 0), getattr(node, "col_offset", 0)  # ours may have none
+        place = getattr(node, "lineno", 0), getattr(node, "col_offset", 0)  # nodes made by cinductor may have none
         use = Use(*place, () if self.nested else what)
         self.of.setdefault(node.id, []).append(use)
 
     def stand(self, node: Any, *what: int) -> None:
-        """A part that is a name is that there; else its names are something else."""
+        """Record a part that is a name as this use; the names of another expression are used in an unknown way."""
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             self.note(node, *what)
         elif node is not None:
@@ -274,8 +272,8 @@ class Uses(Visitor):
         return frozenset(found)
 
     def octets(self) -> frozenset[str]:
-        """Parameters that items are taken of, one by one: bytes there may be an array of them, whatever
-        they are in the next call.
+        """Parameters of which only items are read: a bytes argument may be an array, whatever its contents in the
+        next call.
         """
         names = self.names
         measures = [] if MEASURES & names.bound else [MEASURED]
@@ -330,7 +328,7 @@ class Uses(Visitor):
         self.note(node)
 
     def visit_Lambda(self, node: FunctionNode) -> None:
-        """Whatever is in a function inside is something else."""
+        """Uses inside of an inner function are unknown."""
         self.nested += 1
         for child in walk(node):
             if isinstance(child, ast.Name) and not is_closed(node):
@@ -361,7 +359,7 @@ def result_of(body: list[Any]) -> list[ast.expr] | None:
 
 
 def is_row(node: Any) -> bool:
-    """a, b"""
+    """True for a, b"""
     return isinstance(node, ast.Tuple) and not any(isinstance(n, ast.Starred) for n in node.elts)
 
 
@@ -371,7 +369,7 @@ def targets_of(node: Any) -> set[str]:
 
 
 def free_names(node: ast.AST) -> set[str]:
-    """The names that an expression reads of what is around it."""
+    """The names that an expression reads from its surroundings."""
     if isinstance(node, ast.Name):
         return {node.id}
     found: set[str] = set().union(*map(free_names, children(node)))
@@ -379,7 +377,7 @@ def free_names(node: ast.AST) -> set[str]:
 
 
 def placed_at_end(new: ast.stmt, old: Any) -> ast.stmt:
-    """The new statement, where the old one ends."""
+    """The new statement, at the end position of the old one."""
     for node in walk(new):
         node.lineno, node.col_offset = old.end_lineno, old.end_col_offset  # type: ignore[attr-defined]
         node.end_lineno, node.end_col_offset = old.end_lineno, old.end_col_offset  # type: ignore[attr-defined]
@@ -387,7 +385,7 @@ def placed_at_end(new: ast.stmt, old: Any) -> ast.stmt:
 
 
 def place_new(new: ast.AST, old: ast.AST) -> None:
-    """Gives what has no place yet that of the old node."""
+    """Give nodes without a position that of the old node."""
     for node in walk(new):
         if "lineno" in node._attributes and not hasattr(node, "lineno"):
             placed(node, old)

@@ -33,17 +33,18 @@ from .control import Control
 from .desugar import COMPREHENSION, COMPREHENSIONS, with_loops, without_matches
 from .jumps import with_exits_behind
 from .names import FunctionNode, Transformer, children, place_of, walk
+from .pending import hold_operands
 
 FACTORY = "__ci_factory__"
 FUNCTION = "__ci_function__"
 FUTURE_FLAGS = 0
 for _feature in __future__.all_feature_names:
     FUTURE_FLAGS |= getattr(__future__, _feature).compiler_flag
-FUTURE_FLAGS &= ~0x10  # CO_NESTED, which the oldest feature shares
+FUTURE_FLAGS &= ~0x10  # CO_NESTED, with which the oldest feature shares its bit
 
 
 def class_name(qualname: str) -> str:
-    """The class whose body the function stands in, for names that begin with two underscores."""
+    """The class in whose body the function is defined, for names with two leading underscores."""
     parts = qualname.split(".")
     for i in range(len(parts) - 2, -1, -1):
         if parts[i] != "<locals>" and parts[i + 1] != "<locals>":
@@ -52,15 +53,13 @@ def class_name(qualname: str) -> str:
 
 
 def find_function(code: types.CodeType, qualname: str) -> FunctionNode | None:
-    """The node of the source that compiles to `code`; private names are mangled in it already.
-
-    The function's own lines are parsed first, the whole file only if that does not do. Where there are
-    no lines at all, the bytecode says what they were.
+    """The node in the source that compiles to `code`; its private names are already mangled. First only the
+    function's own lines are parsed, then the whole file. If there is no source, the bytecode is decompiled.
     """
     lines = linecache.getlines(code.co_filename)
     first = code.co_firstlineno
     owner = class_name(qualname)
-    if not lines:  # what a prompt or `exec` has made
+    if not lines:  # made at a prompt or by `exec`
         read = function_of(code)
         known = read is not None and is_source_of(read, code, "", modules_in(code))
         return read if known else None
@@ -94,7 +93,8 @@ def is_source_of(
     node: FunctionNode, code: types.CodeType, owner: str, imports: Iterable[str]
 ) -> bool:
     """True if the node compiles to `code`; mangles the node's private names. A notebook compiles the statements of a
-    cell one by one, so that its imports change nothing."""
+    cell one by one, so its imports do not affect compiling.
+    """
     if owner:
         Mangler(owner).visit(node)
     for names in (imports, ()) if imports else ((),):
@@ -105,15 +105,15 @@ def is_source_of(
 
 
 def imports_of(code: types.CodeType) -> list[str]:
-    """The names that the file of some code imports at the top."""
+    """The names that the file of a code object imports at top level."""
     return _imports_of_lines(linecache.getlines(code.co_filename))
 
 
 def renamed(
     code: types.CodeType, old: str, new: str, loops: str | None = None
 ) -> types.CodeType:
-    """The code with another beginning of the qualified names in it, and with the names that tracebacks
-    give to the functions of comprehensions: <listcomp> for `loops` with listcomp and a number.
+    """The code with another prefix of its qualified names, and with the names that tracebacks give to the functions
+    of comprehensions: <listcomp> for `loops` with listcomp and a number.
     """
     consts: list[Any] = []
     for value in code.co_consts:
@@ -135,8 +135,8 @@ _imports_known: dict[int, tuple[list[str], list[str]]] = {}  # by the list of a 
 
 
 def _imports_of_lines(lines: list[str]) -> list[str]:
-    """The names that import statements in the first column bind: they change how calls compile. Looked
-    for once in the lines of a file, which linecache keeps until it has changed.
+    """The names that import statements in the first column bind, because these change how calls are compiled.
+    Computed once for the lines of a file, which linecache keeps until the file changes.
     """
     known = _imports_known.get(id(lines))
     if known is None or known[0] is not lines:
@@ -181,9 +181,8 @@ def _last_line(code: types.CodeType) -> int:
 
 
 def _parse_block(lines: list[str], first: int, last: int) -> ast.Module | None:
-    """The lines from `first` to `last`, and as many more as it takes to make them parse.
-
-    An indented block stands under `if 1:`; dedenting would change strings of several lines.
+    """The lines from `first` to `last`, and as many more as needed to parse them. An indented block is put under `if
+    1:`, because dedenting would change multi-line strings.
     """
     indented = lines[first - 1][:1] in " \t"
     for end in range(last, min(last + 12, len(lines)) + 1):
@@ -210,10 +209,9 @@ def _first_line(node: ast.FunctionDef) -> int:
 
 
 def factory(node: FunctionNode, cells: Iterable[str], imports: Iterable[str] = ()) -> ast.Module:
-    """A module whose one function takes the cells and makes the function.
-
-    It is only compiled, never run: decorators and the values of defaults are left out, and type
-    parameters, which are cells to the body. `imports`: names that the module imports.
+    """A module whose only function takes the cells and makes the function. It is only compiled, never run, so
+    decorators and default values are left out. Type parameters are cells of the body. `imports`: names that the
+    module imports.
     """
     here = place_of(node)
     arguments = ast.arguments(
@@ -243,14 +241,13 @@ def factory(node: FunctionNode, cells: Iterable[str], imports: Iterable[str] = (
 
 
 def compile_function(tree: ast.Module, like: types.CodeType) -> types.CodeType | None:
-    """The code of the function that the factory makes, under the original's file and future
-    flags.
+    """Compile the factory under the original's file and future flags; returns the code of the function that it makes.
     """
     flags = like.co_flags & FUTURE_FLAGS
     is_lambda = not isinstance(tree.body[-1].body[0], ast.FunctionDef)  # type: ignore[attr-defined]
     try:
         module = silently(compile, tree, like.co_filename, "exec", flags, dont_inherit=True)
-    except TypeError:  # a node has no place: rare, and looking for it takes as long as compiling
+    except TypeError:  # a node without a position: rare, and searching for it takes as long as compiling
         tree = ast.fix_missing_locations(tree)
         module = silently(compile, tree, like.co_filename, "exec", flags, dont_inherit=True)
     if module is None:
@@ -264,7 +261,7 @@ def compile_function(tree: ast.Module, like: types.CodeType) -> types.CodeType |
 
 
 def is_same(a: types.CodeType, b: types.CodeType) -> bool:
-    """True if two code objects do the same; lines and qualified names are not looked at."""
+    """True if two code objects do the same; lines and qualified names are ignored."""
     return (
         a.co_code == b.co_code
         and a.co_names == b.co_names
@@ -287,14 +284,14 @@ def _is_same_const(a: Any, b: Any) -> bool:
     if type(a) is tuple and type(b) is tuple and len(a) == len(b):
         return all(map(_is_same_const, a, b))
     if type(a) is frozenset and type(b) is frozenset:
-        return sorted(map(repr, a)) == sorted(map(repr, b))  # in any order, as hashes have it
+        return sorted(map(repr, a)) == sorted(map(repr, b))  # in any order, because it depends on hashes
     if type(a) is str and type(b) is str and (a == FUNCTION or a.startswith(FACTORY)):
-        return True  # the name of the function (3.10 loads it to make it)
+        return True  # the name of the function, which 3.10 loads to make it
     return type(a) is type(b) and (a == b and repr(a) == repr(b))
 
 
 class Mangler(Transformer):
-    """Names that begin with two underscores, as the body of a class spells them."""
+    """Mangles names that begin with two underscores, as in the body of a class."""
 
     def __init__(self, class_name: str) -> None:
         self.prefix = "_" + class_name.lstrip("_") if class_name.strip("_") else ""
@@ -323,7 +320,7 @@ class Mangler(Transformer):
 
 
 class SyntaxRow(NamedTuple):
-    """The verdict on a class of syntax and why."""
+    """The treatment of a class of syntax, and the reason."""
 
     verdict: str
     reason: str
@@ -397,7 +394,7 @@ SYNTAX: dict[str, SyntaxRow] = {
     "Slice": SyntaxRow(CAPTURED, "becomes a slice object"),
 }
 
-# Names whose calls look at the caller's own frame: a function that calls one runs in NumPy.
+# Functions that inspect the caller's frame: a function that calls one runs in NumPy.
 FRAME_READERS = frozenset(
     {"locals", "vars", "dir", "eval", "exec", "globals", "__import__", "breakpoint"}
 )
@@ -412,13 +409,16 @@ SUSPENDS = 0x20 | 0x80 | 0x200  # generator, coroutine, asynchronous generator
 
 
 class NotRewritable(Exception):
-    """Why a function runs as it is."""
+    """The reason why a function runs unchanged."""
 
 
 class Rewritten:
-    """The rewriting of a code object. `code` replaces the original and has one more cell, for the
-    stage. `sites` are its constructs and those of inner functions, by number. `inside` has the
-    codes of the inner functions, by id, because codes of different functions may be equal."""
+    r"""The rewriting of a code object.
+
+    `code` replaces the original and has one more cell, for the stage. `sites` are its constructs and those of inner
+    functions, by number. `inside` has the codes of the inner functions, by id, because codes of different functions
+    may be equal.
+    """
 
     __slots__ = ("code", "original", "tree", "sites", "inside")
 
@@ -436,9 +436,7 @@ class Rewritten:
         self.inside = {id(nested): nested for nested in codes_in(code)}
 
     def bind(self, fn: types.FunctionType, cell: types.CellType) -> types.FunctionType:
-        """The rewritten function over fn's own globals, defaults and cells; `cell` holds the
-        stage.
-        """
+        """The rewritten function with fn's own globals, defaults and cells; `cell` contains the scope."""
         cells = dict(zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True))
         cells[STAGE] = cell
         closure = tuple(map(cells.__getitem__, self.code.co_freevars))
@@ -450,7 +448,7 @@ class Rewritten:
 
 
 def codes_in(code: types.CodeType) -> Iterator[types.CodeType]:
-    """The codes of functions inside, all the way down."""
+    """The codes of inner functions, recursively."""
     for constant in code.co_consts:
         if type(constant) is types.CodeType:
             yield constant
@@ -472,7 +470,7 @@ def rewrite(fn: types.FunctionType) -> Rewritten:
             _memo.clear()
         linecache.getlines(
             code.co_filename, fn.__globals__
-        )  # whose loader may have it, as of a zip
+        )  # its loader may have the source, for example in a zip file
         try:
             found = _rewrite(code, fn.__qualname__, fn.__dict__.get(GIVEN))
         except NotRewritable as reason:
@@ -513,14 +511,14 @@ def _rewrite(code: types.CodeType, qualname: str, given: FunctionNode | None) ->
 def _rewrite_source(
     code: types.CodeType, qualname: str, given: FunctionNode | None, with_regions: bool
 ) -> Rewritten | None:
-    """The rewriting, with constructs or with Python's own control flow; None when the one with
-    constructs does not compile, for CPython limits nested blocks.
+    """The rewriting, with constructs or with Python's own control flow; None if the version with constructs does not
+    compile, because CPython limits nested blocks.
     """
     node = find_function(code, qualname) if given is None else copy.deepcopy(given)
     if node is None:
         found = bool(linecache.getlines(code.co_filename))
         raise NotRewritable("its source in the file is not what runs" if found else NOT_FOUND)
-    classes = set(map(type, walk(node)))  # what there is nothing of no pass looks for
+    classes = set(map(type, walk(node)))  # passes for syntax that the function does not contain are skipped
     if ast.Match in classes:
         node = without_matches(node)
         classes = set(map(type, walk(node)))
@@ -531,7 +529,9 @@ def _rewrite_source(
     if with_regions and isinstance(node, ast.FunctionDef) and not classes.isdisjoint(COMPREHENSIONS):
         with_loops(node)
     rewriter = Control(node, code.co_freevars, with_regions, annotations_run)
-    tree = factory(rewriter.run(), (STAGE, *code.co_freevars))
+    rewritten = rewriter.run()
+    hold_operands(rewritten)
+    tree = factory(rewritten, (STAGE, *code.co_freevars))
     new = compile_function(tree, code)
     if new is None and with_regions:
         return None
@@ -551,7 +551,7 @@ DOUBTFUL = {name for name, row in SYNTAX.items() if row.verdict == BREAK} | {
 
 
 def is_resized(func: ast.expr, code: types.CodeType) -> bool:
-    """True if a call may be of ndarray.resize: `a.resize(...)`, but for a module's function."""
+    """True if a call may be ndarray.resize: `a.resize(...)`, unless it is a module's function."""
     if not isinstance(func, ast.Attribute) or func.attr != "resize":
         return False
     own = (*code.co_varnames, *code.co_cellvars, *code.co_freevars)
@@ -559,7 +559,7 @@ def is_resized(func: ast.expr, code: types.CodeType) -> bool:
 
 
 def _check(root: FunctionNode, code: types.CodeType) -> None:
-    """Raises NotRewritable for syntax whose row says break, with its line."""
+    """Raise NotRewritable for syntax whose row says break, with its line."""
     declared: set[str] = set()
     doubtful = [node for node in walk(root) if type(node).__name__ in DOUBTFUL]
     for node in doubtful:

@@ -15,31 +15,34 @@ from typing import Any
 from .names import Transformer, walk
 
 SLOT = "__ci_slot"  # a value that a block finds on the stack, by its depth
-ITEM = "__ci_item"  # what a loop's target gets
-MOST_STEPS = 20_000  # blocks that are gone through, those where ways have met again and again
+ITEM = "__ci_item"  # the value assigned to a loop's target
+MOST_STEPS = 20_000  # visits of blocks, because paths may join repeatedly
 
 
 class Unknown(Exception):
-    """Bytecode that is not read."""
+    """Bytecode that is not supported."""
 
 
 class Block:
-    """Instructions that run one after another. test: what decides between `ahead` (it holds) and
-    `other`; items: a `for` asks for its next item, and goes to `other` after the last."""
+    r"""Consecutive instructions.
+
+    test: decides between `ahead` (true) and `other`; items: the iterable of a `for`, which continues at `other` after
+    the last item.
+    """
 
     def __init__(self, number: int) -> None:
         self.number = number
         self.line = 0
         self.body: list[ast.stmt] = []
         self.stack: list[Any] = []
-        self.pops = 0  # values that it takes from below
+        self.pops = 0  # number of values that it takes from the stack of earlier blocks
         self.test: Any = None
         self.items = False
         self.ends = False
-        self.is_far = False  # it jumps over others
-        self.turns = False  # where the test holds it jumps
-        self.keeps = ""  # `and` or `or` whose first operand the test is
-        self.drops = False  # it begins by dropping a value that a test before it has kept
+        self.is_far = False  # it jumps over other blocks
+        self.turns = False  # it jumps if the test is true
+        self.keeps = ""  # `and` or `or` whose first operand is the test
+        self.drops = False  # it first drops a value that an earlier test has kept
         self.ahead: Block | None = None
         self.other: Block | None = None
 
@@ -49,12 +52,12 @@ class Block:
 
     @property
     def is_pure(self) -> bool:
-        """True if it does nothing but leave values."""
+        """True if it only pushes values."""
         return not self.body and not self.items and self.pops == 0
 
 
 def is_place(value: Any, target: Any) -> bool:
-    """True if what is read is what is stored to."""
+    """True if the expression read is the target of the store."""
     if type(value) is not type(target):
         return False
     if isinstance(value, ast.Name):
@@ -65,7 +68,7 @@ def is_place(value: Any, target: Any) -> bool:
 
 
 class Filling(Transformer):
-    """Puts values where a block has taken them from below; stack: what there is."""
+    """Substitutes values for those that a block has taken from the stack; stack: the values."""
 
     def __init__(self, stack: list[Any]) -> None:
         self.stack = stack
@@ -84,14 +87,14 @@ class Filling(Transformer):
 
 
 class Jumps:
-    """Where those of a loop go."""
+    """The targets of a loop's jumps."""
 
     def __init__(self, head: Block, behind: Block | None) -> None:
         self.head, self.behind = head, behind
 
 
 class Structure:
-    """Blocks made loops and branches."""
+    """Turns blocks into loops and branches."""
 
     def __init__(self, reader: Any, first: Block) -> None:
         self.reader, self.first = reader, Block(-1)
@@ -105,21 +108,21 @@ class Structure:
         self.steps = 0
 
     def body(self) -> list[ast.stmt]:
-        """All of them."""
+        """All statements."""
         body = [InPlace().visit(part) for part in self.sequence(self.first, None, [])]
         names = (n for part in body for n in walk(part) if isinstance(n, ast.Name))
         if any(n.id.startswith(SLOT) or n.id == ITEM for n in names):
             raise Unknown("a value of another block")
         return body
 
-    # --- blocks that belong together ---
+    # --- merging blocks ---
 
     def all(self) -> list[Block]:
         """All reachable blocks, by number."""
         return sorted(reached_from(self.first, ()), key=lambda b: b.number)
 
     def joins(self) -> bool:
-        """True if two blocks were made one."""
+        """True if two blocks were merged."""
         blocks = self.all()
         before: dict[Block, int] = dict.fromkeys(blocks, 0)
         before[self.first] = 1
@@ -161,7 +164,7 @@ class Structure:
         return True
 
     def joins_test(self, a: Block, is_alone: Callable[[Any], bool]) -> bool:
-        """`a and b or c`, `(a or b) and c`: the second test's value is kept."""
+        """`a and b or c`, `(a or b) and c`: the value of the second test is kept."""
         for b, rest in ((a.ahead, a.other), (a.other, a.ahead)):
             if b is None or not is_alone(b) or not b.keeps or not b.is_pure or b.stack:
                 continue
@@ -198,7 +201,7 @@ class Structure:
         return True
 
     def joins_tests(self, a: Block, is_alone: Callable[[Any], bool]) -> bool:
-        """Tests of which the second is asked only sometimes."""
+        """Tests of which the second is only evaluated sometimes."""
         t, f = a.ahead, a.other
         for b, rest in ((t, f), (f, t)):
             if b is None or not is_alone(b) or not b.is_pure or b.stack or b.test is None or b.keeps:
@@ -215,7 +218,7 @@ class Structure:
         return False
 
     def turn_loops(self) -> None:
-        """Python tests a while's condition at its end again: there it goes back to the first test."""
+        """Undo the duplication of a while's condition: at the end of the body, jump back to the first test."""
         blocks = [b for b in self.all() if b.test is not None and not b.keeps]
         for a in blocks:
             for b in blocks:
@@ -241,7 +244,7 @@ class Structure:
         return (*ways, follow)
 
     def sequence(self, block: Block | None, follow: Block | None, stack: list[Any], at_head: bool = False) -> Any:
-        """The statements from a block until another; at_head: of a loop, which it begins with."""
+        """The statements from a block up to another; at_head: the block is the head of a loop."""
         out: list[ast.stmt] = []
         ways, line = self.loops[-1] if self.loops else None, 0
         while block is not None and (block is not follow or at_head):
@@ -282,7 +285,7 @@ class Structure:
         return out
 
     def on_line(self, node: Any, line: int) -> Any:
-        """The node, there."""
+        """The node with that line."""
         self.reader.line = line or self.reader.line
         return self.reader.at(node)
 
@@ -293,7 +296,7 @@ class Structure:
         return ast.copy_location(ast.If(test, then or [ast.copy_location(ast.Pass(), test)], other), test)
 
     def meeting(self, block: Block, follow: Block | None) -> Block | None:
-        """Where the ways of a test meet."""
+        """The block where the paths of a test join."""
         stops = self.stops(follow)
         ways = [reached_from(b, stops) if b is not None else set() for b in block.next]
         common = ways[0] & ways[1] if len(ways) == 2 else set()
@@ -301,12 +304,12 @@ class Structure:
         return follow if first is None and follow in common else first
 
     def is_head(self, block: Block) -> bool:
-        """True if something after the block goes back to it."""
+        """True if a later block jumps back to it."""
         stops = self.stops(None)
         return any(block in b.next and b not in stops for b in reached_from(block, stops))
 
     def loop(self, head: Block, stack: list[Any]) -> tuple[ast.stmt, Block | None]:
-        """A loop, and what stands after it."""
+        """A loop, and the block after it."""
         stops = self.stops(None)
         inside = {
             b
@@ -348,12 +351,12 @@ class Structure:
 
 
 def passed(block: Block | None) -> Block | None:
-    """Where a block leads that only goes somewhere."""
+    """The first block that does something, after blocks that only jump."""
     return block.ahead if block is not None and is_jump(block, block.ahead) else block
 
 
 class InPlace(Transformer):
-    """`a = a + b` that is `a += b`."""
+    """`a = a + b` that was written as `a += b`."""
 
     def visit_Assign(self, node: ast.Assign) -> Any:
         value, target = node.value, node.targets[0]
@@ -371,21 +374,20 @@ def negated(test: Any) -> Any:
 
 
 def is_jump(block: Block, target: Block | None, may_pop: bool = False) -> bool:
-    """True if a block only goes there."""
+    """True if a block only jumps to that one."""
     is_empty = block.is_pure or (may_pop and not block.body and not block.items)
     return is_empty and not block.stack and block.test is None and block.ahead is target is not None
 
 
 def is_copy(a: Block | None, b: Block | None) -> bool:
-    """True if two blocks are one, or end the function alike: Python puts small ones where they are
-    reached."""
+    """True if two blocks are equal, or end the function in the same way: Python duplicates small blocks."""
     if a is b or a is None or b is None:
         return a is b
     return a.ends and b.ends and [*map(ast.dump, a.body)] == [*map(ast.dump, b.body)]
 
 
 def tail_of(end: Block, block: Block) -> Block | None:
-    """The part of `end`, which it is cut off from, that does what another block does; None: it does not."""
+    """Cut off the part of `end` that does the same as another block, and return it; None if there is none."""
     if is_copy(block, end):
         return end
     count = len(block.body)
@@ -399,7 +401,7 @@ def tail_of(end: Block, block: Block) -> Block | None:
 
 
 def reached_from(block: Block, stops: tuple[Any, ...]) -> set[Block]:
-    """The block and all that can be reached from it, but for what is after stops."""
+    """The block and all that can be reached from it without passing the stops."""
     found, left = set(), [block]
     while left:
         at = left.pop()

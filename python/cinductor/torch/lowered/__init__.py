@@ -8,7 +8,7 @@ import torch
 
 
 def meta(x: Any) -> Any:
-    """The fake tensor, size or number that a node stands for; other things as they are."""
+    """The fake tensor, size or number of a node; other objects unchanged."""
     return x.meta["val"] if isinstance(x, torch.fx.Node) else x
 
 

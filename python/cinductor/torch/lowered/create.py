@@ -17,7 +17,7 @@ def _filled(emitter: Emitter, node: torch.fx.Node, value: object) -> GraphValue:
 
 
 def zeros(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
-    """Zeros; also of ops that leave their elements open."""
+    """Zeros; also used for ops that leave their elements undefined."""
     return _filled(emitter, node, 0)
 
 
@@ -70,12 +70,12 @@ def pad(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
 
 
 def put_into(emitter: Emitter, base: GraphValue, view: GraphValue, value: GraphValue) -> GraphValue:
-    """A version of base whose elements that the view sees are the value's."""
+    """A version of base in which the elements of the view are the value's."""
     return emitter.put("assign", [base, view, value], base.dtype, base.sizes)
 
 
 def writable(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
-    """The operand that a scatter makes a version of. The core copies it if its old value is read later."""
+    """The operand of which a scatter makes a new version. The core copies it if its old value is read later."""
     return emitter.cast(emitter.env[node.args[0]], meta(node).dtype)
 
 

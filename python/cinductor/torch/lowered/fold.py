@@ -14,13 +14,13 @@ from . import argument, has_argument, meta, sizes
 
 
 def axes_of(node: torch.fx.Node, x: GraphValue) -> list[int]:
-    """The axes that a reduction is over; all of them without dim."""
+    """The axes of a reduction; all of them without dim."""
     name = "dim" if has_argument(node, "dim") else "dims"
     dims = argument(node, name) if has_argument(node, name) else None
     rank = len(x.sizes)
-    if dims is None or (isinstance(dims, (list, tuple)) and not dims):
+    if not rank or dims is None or (isinstance(dims, (list, tuple)) and not dims):
         return list(range(rank))
-    return [d % rank if rank else 0 for d in (dims if isinstance(dims, (list, tuple)) else [dims])]
+    return [d % rank for d in (dims if isinstance(dims, (list, tuple)) else [dims])]
 
 
 def keeps(node: torch.fx.Node) -> bool:
@@ -32,7 +32,7 @@ def is_empty(v: GraphValue) -> bool:
 
 
 def count(emitter: Emitter, x: GraphValue, axes: list[int], dtype: torch.dtype) -> GraphValue:
-    """The number of elements that a reduction adds up."""
+    """The number of elements that are reduced."""
     return emitter.value(math.prod([x.sizes[a] for a in axes]), dtype)
 
 

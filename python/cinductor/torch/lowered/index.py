@@ -16,7 +16,7 @@ COMBINE = {"sum": "add", "amax": "maximum", "amin": "minimum", "prod": "multiply
 
 
 def inside(emitter: Emitter, index: Any, size: Any) -> GraphValue:
-    """Indices that are checked to be from 0 to size - 1: only x[i] counts negative ones from the end."""
+    """Indices with a check that they are in [0, size): only x[i] accepts negative ones."""
     i, n = emitter.value(index, torch.int64), emitter.value(size, torch.int64)
     is_positive = emitter.apply("greater_equal", [i, emitter.constant(0, torch.int64)])
     emitter.check(emitter.apply("logical_and", [is_positive, emitter.apply("less", [i, n])]), "index out of range")
@@ -24,7 +24,7 @@ def inside(emitter: Emitter, index: Any, size: Any) -> GraphValue:
 
 
 def wrapped(emitter: Emitter, index: Any, size: Any) -> GraphValue:
-    """Indices from 0 on, of some that count from the end where they are negative."""
+    """Indices in which negative ones, which count from the end, are converted."""
     i, n = emitter.value(index, torch.int64), emitter.value(size, torch.int64)
     is_low = emitter.apply("greater_equal", [i, emitter.apply("negative", [n])])
     emitter.check(emitter.apply("logical_and", [is_low, emitter.apply("less", [i, n])]), "index out of range")
@@ -66,7 +66,7 @@ def index(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     v = emitter.put("gather", [x, *ids], x.dtype, left[:at] + common + left[at:], axes=axes)
     if are_neighbours(axes):
         return v
-    moved = list(range(at, at + len(common)))  # the axes of indices that are no neighbours come first
+    moved = list(range(at, at + len(common)))  # if the indexed axes are not adjacent, their axes come first
     return emitter.permute(v, moved + [k for k in range(len(v.sizes)) if k not in moved])
 
 
@@ -85,7 +85,7 @@ def _scatter(emitter: Emitter, x: GraphValue, value: GraphValue, axes: list[int]
 
 
 def _along(emitter: Emitter, x: GraphValue, axis: int, i: GraphValue) -> tuple[list[int], list[GraphValue]]:
-    """Indices of all axes: those of one as they are given, those of the others counted."""
+    """Indices for all axes: the given ones for one axis, counters for the others."""
     rank = len(i.sizes)
     if rank > MOST_INDICES:
         raise Unmapped(f"{rank} indices")

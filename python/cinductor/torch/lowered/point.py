@@ -20,7 +20,7 @@ def cast(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     if v.dtype.is_complex and not out.dtype.is_complex:
         raise Unmapped("a complex number that becomes a real one")
     if v.dtype.is_floating_point and out.dtype in (torch.uint8, torch.int8, torch.int16):
-        v = emitter.cast(v, torch.int64)  # so torch converts what is out of range
+        v = emitter.cast(v, torch.int64)  # so torch converts values out of range
     return emitter.cast(v, out.dtype)
 
 
@@ -35,7 +35,7 @@ def rounded(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
 
 
 def integer_or(op: str) -> object:
-    """floor, ceil and trunc are nothing to ints."""
+    """floor, ceil and trunc do nothing to ints."""
 
     def lowering(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
         x: GraphValue = emitter.env[node.args[0]]
@@ -65,7 +65,7 @@ def divide(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
 
 
 def remainder(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
-    """The sign of the divisor; a zero is positive unless the dividend's sign says otherwise, as torch has it."""
+    """The result has the sign of the divisor; a zero is positive unless torch takes the dividend's sign."""
     return _modulo(emitter, node, "remainder")
 
 
@@ -82,7 +82,7 @@ def _modulo(emitter: Emitter, node: torch.fx.Node, op: str) -> GraphValue:
         return emitter.expand(emitter.cast(emitter.apply(op, [a, b]), meta(node).dtype), sizes(node))
     if op == "fmod":
         made = emitter.apply("fmod", [a, b])
-    else:  # torch's: fmod, moved by the divisor where the signs differ
+    else:  # torch's rule: fmod, shifted by the divisor if the signs differ
         left = emitter.apply("fmod", [a, b])
         differs = emitter.apply("not_equal", [emitter.apply("less", [b, zero]), emitter.apply("less", [left, zero])], torch.bool)
         moves = emitter.apply("logical_and", [emitter.apply("not_equal", [left, zero]), differs])
@@ -126,7 +126,9 @@ def _constant_power(emitter: Emitter, x: GraphValue, b: float) -> GraphValue | N
 
 
 def clamp(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
-    """Bounds. NaN stays, and a zero at a bound that is a number; one at a bound of a tensor has the bound's sign."""
+    """Bounds. NaN stays; a zero equal to a bound keeps its sign if the bound is a number, and gets the bound's sign
+    if it is a tensor.
+    """
     out, name = meta(node).dtype, str(node.target)
     low = argument(node, "min") if "clamp_max" not in name else None
     high = argument(node, "max") if "clamp_min" not in name else None

@@ -22,7 +22,7 @@ def reshape(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
 
 
 def same(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
-    """The operand: only what leaves the graph has an order in memory."""
+    """Returns the operand, because a layout only matters for outputs of the graph."""
     value: GraphValue = emitter.env[node.args[0]]
     return value
 
@@ -141,7 +141,7 @@ def cat(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
 
 
 def memory_of(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
-    """All elements of the storage that a node's value is a part of, in the order of memory."""
+    """All elements of the storage of a node's value, in the order of memory."""
     owner = emitter.owner_of(layout.storage_of(meta(node)))
     if owner is None or not layout.is_whole(meta(owner)):
         raise Refused("strides over memory that no node of the graph is the whole of")
@@ -188,7 +188,7 @@ def as_strided(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
 
 
 def as_strided_scatter(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
-    """A version of the operand. Its elements outside of the view stay; of places that are written twice one value stays."""
+    """A version of the operand. Elements outside of the view stay; of several values for one position one stays."""
     x, out = node.args[0], meta(node)
     if not layout.is_whole(meta(x)):
         raise Refused("a write by strides into memory that has more than the operand")

@@ -1,0 +1,326 @@
+/* Calls of ATen's operators through torch's dispatcher, from C, on the memory of the program. The lock is not
+ * held. What an operator has several results of stays in the run until the program has taken each.
+ *
+ * A plan is the operator's arguments in order, each a tuple of a kind and a value:
+ *     (WORD, int)      itself, as 64 bits
+ *     (TENSOR, k)      operand k
+ *     (SIZE, k)        the int in operand k
+ *     (SOME, one)      an optional argument that is given
+ *     (LIST, [one, ...])
+ * An error leaves the call to Python, which raises it. */
+#include "program/direct.h"
+#include "program/program.h"
+#include "state/torch_functions.h"
+
+#define NAME "cinductor.aten_call"
+
+enum { MOST_ARGUMENTS = 32, MOST_RESULTS = 8 }; /* of an operator that is called here */
+
+typedef enum Kind { WORD, TENSOR, SIZE, SOME, LIST } Kind;
+
+/* In prefix order: a SOME is followed by one, a LIST by `word` others. */
+typedef struct Part {
+    Kind kind;
+    uint64_t word; /* or the operand's number, or how many */
+} Part;
+
+struct CxAtenCall {
+    const CxTorch *torch;
+    char *name, *overload;
+    Part *parts;
+    int nparts, narguments, nresults;
+};
+
+struct CxStash {
+    const CxAtenCall *call;
+    CxStash *next;
+    CxHandle results[MOST_RESULTS];
+};
+
+/* ---- a plan ---- */
+
+static int
+add_part(CxAtenCall *call, PyObject *one)
+{
+    int kind;
+    PyObject *value;
+
+    if (!PyTuple_Check(one))
+        return PyErr_Format(PyExc_TypeError, "an argument of a call is a tuple"), -1;
+    if (!PyArg_ParseTuple(one, "iO", &kind, &value))
+        return -1;
+    if (kind < WORD || kind > LIST || (kind == LIST && !PyList_Check(value)))
+        return PyErr_Format(PyExc_ValueError, "a call has no argument of kind %d with that value", kind), -1;
+    Part *grown = PyMem_Realloc(call->parts, sizeof *grown * (size_t)(call->nparts + 1));
+    if (grown == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    call->parts = grown;
+    Part *part = &grown[call->nparts++];
+    *part = (Part){.kind = (Kind)kind};
+    if (kind == SOME)
+        return add_part(call, value);
+    if (kind == LIST) {
+        int status = 0;
+        part->word = (uint64_t)PyList_GET_SIZE(value);
+        for (Py_ssize_t k = 0; status == 0 && k < PyList_GET_SIZE(value); k++)
+            status = add_part(call, PyList_GET_ITEM(value, k));
+        return status;
+    }
+    part->word = PyLong_AsUnsignedLongLongMask(value);
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+static void
+free_call(CxAtenCall *call)
+{
+    PyMem_Free(call->name);
+    PyMem_Free(call->overload);
+    PyMem_Free(call->parts);
+    PyMem_Free(call);
+}
+
+static void
+free_capsule(PyObject *capsule)
+{
+    free_call(PyCapsule_GetPointer(capsule, NAME));
+}
+
+static char *
+copy_of(const char *text)
+{
+    size_t size = strlen(text) + 1;
+    char *copy = PyMem_Malloc(size);
+    return copy != NULL ? memcpy(copy, text, size) : NULL;
+}
+
+/* aten_call(functions, name, overload, arguments, nresults): a call by torch's dispatcher, which the results of
+ * it share; None where this torch has no such dispatcher. */
+PyObject *
+cx_aten_call(PyObject *module, PyObject *args)
+{
+    PyObject *functions, *arguments;
+    const char *name, *overload;
+    int nresults;
+
+    CX_ENTRY();
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OssO!i:aten_call", &functions, &name, &overload, &PyList_Type, &arguments,
+                          &nresults))
+        return NULL;
+    const CxTorch *torch = cx_torch_of(functions);
+    if (torch == NULL)
+        return NULL;
+    if (torch->dispatch == NULL || PyList_GET_SIZE(arguments) > MOST_ARGUMENTS || nresults > MOST_RESULTS)
+        Py_RETURN_NONE;
+    CxAtenCall *call = PyMem_Calloc(1, sizeof *call);
+    if (call == NULL)
+        return PyErr_NoMemory();
+    *call = (CxAtenCall){.torch = torch, .name = copy_of(name), .overload = copy_of(overload),
+                         .narguments = (int)PyList_GET_SIZE(arguments), .nresults = nresults};
+    int status = call->name != NULL && call->overload != NULL ? 0 : -1;
+    for (int k = 0; status == 0 && k < call->narguments; k++)
+        status = add_part(call, PyList_GET_ITEM(arguments, k));
+    PyObject *capsule = status == 0 ? PyCapsule_New(call, NAME, free_capsule) : NULL;
+    if (capsule == NULL)
+        free_call(call);
+    return capsule != NULL || PyErr_Occurred() ? capsule : PyErr_NoMemory();
+}
+
+/* ---- arguments ---- */
+
+typedef struct Building {
+    const CxAtenCall *plan;
+    const CiExternCall *call;
+    int at;
+} Building;
+
+static CxHandle
+operand(const CxAtenCall *plan, const CiExternCall *call, uint64_t k)
+{
+    if (k >= (uint64_t)call->noperands)
+        return NULL;
+    return cx_torch_from_memory(plan->torch, call->operands[k], call->dtypes[k], call->ranks[k], call->sizes[k],
+                                call->strides[k]);
+}
+
+static bool build(Building *b, uint64_t *value);
+
+static bool
+build_list(Building *b, uint64_t count, uint64_t *value)
+{
+    const CxTorch *torch = b->plan->torch;
+    void *list;
+
+    if (torch->new_list((size_t)count, &list) != 0)
+        return false;
+    for (uint64_t k = 0; k < count; k++) {
+        uint64_t one;
+        if (!build(b, &one) || torch->push(list, one) != 0) {
+            torch->delete_list(list);
+            return false;
+        }
+    }
+    memcpy(value, &list, sizeof list);
+    return true;
+}
+
+static bool
+build(Building *b, uint64_t *value)
+{
+    const Part *part = &b->plan->parts[b->at++];
+    CxHandle tensor;
+    uint64_t *some;
+
+    switch (part->kind) {
+    case WORD:
+        *value = part->word;
+        return true;
+    case TENSOR:
+        tensor = operand(b->plan, b->call, part->word);
+        memcpy(value, &tensor, sizeof tensor);
+        return tensor != NULL;
+    case SIZE:
+        if (part->word >= (uint64_t)b->call->noperands)
+            return false;
+        memcpy(value, b->call->operands[part->word], sizeof *value);
+        return true;
+    case SOME:
+        if (b->plan->torch->new_value(&some) != 0)
+            return false;
+        memcpy(value, &some, sizeof some);
+        return build(b, some);
+    case LIST:
+        return build_list(b, part->word, value);
+    }
+    return false;
+}
+
+/* ---- results ---- */
+
+static bool
+deliver(const CxTorch *torch, const CiExternCall *call, CxHandle made)
+{
+    int n = call->noperands;
+    CxHandle out = cx_torch_from_memory(torch, call->result, call->dtypes[n], call->ranks[n], call->sizes[n],
+                                        call->strides[n]);
+    int64_t rank = -1, *sizes = NULL;
+    bool is_done = out != NULL && made != NULL && torch->rank_of(made, &rank) == 0 && rank == call->ranks[n] &&
+                   torch->sizes_of(made, &sizes) == 0 &&
+                   memcmp(sizes, call->sizes[n], (size_t)rank * sizeof *sizes) == 0 &&
+                   torch->copy(out, made, 0) == 0;
+    if (out != NULL)
+        torch->delete (out);
+    return is_done;
+}
+
+static void
+drop(const CxTorch *torch, CxHandle *tensor)
+{
+    if (*tensor != NULL)
+        torch->delete (*tensor);
+    *tensor = NULL;
+}
+
+static CxStash **
+find_stash(CxRun *run, const CxAtenCall *call)
+{
+    CxStash **at = &run->stash;
+    while (*at != NULL && (*at)->call != call)
+        at = &(*at)->next;
+    return at;
+}
+
+static void
+free_stash(CxStash *stash)
+{
+    for (int k = 0; k < MOST_RESULTS; k++)
+        drop(stash->call->torch, &stash->results[k]);
+    PyMem_RawFree(stash);
+}
+
+void
+cx_stash_close(CxRun *run)
+{
+    while (run->stash != NULL) {
+        CxStash *stash = run->stash;
+        run->stash = stash->next;
+        free_stash(stash);
+    }
+}
+
+/* Keeps what a call has made, but for the result that is delivered. */
+static bool
+keep_results(CxRun *run, const CxAtenCall *call, const CxHandle *results)
+{
+    CxStash **at = find_stash(run, call), *stash = *at;
+
+    if (stash == NULL)
+        stash = PyMem_RawCalloc(1, sizeof *stash);
+    if (stash == NULL)
+        return false;
+    for (int k = 0; *at != NULL && k < MOST_RESULTS; k++)
+        drop(call->torch, &stash->results[k]);
+    *at = stash;
+    stash->call = call;
+    memcpy(stash->results, results, sizeof *results * (size_t)call->nresults);
+    return true;
+}
+
+static bool
+run_first(const CxDirect *direct, const CiExternCall *call)
+{
+    const CxAtenCall *plan = direct->aten;
+    uint64_t stack[MOST_ARGUMENTS] = {0};
+    CxHandle results[MOST_RESULTS] = {NULL};
+    Building b = {plan, call, 0};
+
+    if (call->arg == NULL)
+        return false;
+    for (int k = 0; k < plan->narguments; k++)
+        if (!build(&b, &stack[k]))
+            return false; /* what was built is lost: there is no memory, or torch has another ABI */
+    if (plan->torch->dispatch(plan->name, plan->overload, stack, plan->torch->version) != 0)
+        return false;
+    for (int k = 0; k < plan->nresults; k++)
+        memcpy(&results[k], &stack[k], sizeof results[k]);
+    bool is_done = deliver(plan->torch, call, results[direct->result]);
+    drop(plan->torch, &results[direct->result]);
+    if (is_done && (plan->nresults == 1 || keep_results(call->arg, plan, results)))
+        return true;
+    for (int k = 0; k < plan->nresults; k++)
+        drop(plan->torch, &results[k]);
+    return false;
+}
+
+static bool
+run_other(const CxDirect *direct, const CiExternCall *call)
+{
+    CxStash *stash = call->arg != NULL ? *find_stash(call->arg, direct->aten) : NULL;
+    bool is_done = stash != NULL && deliver(direct->torch, call, stash->results[direct->result]);
+
+    if (is_done)
+        drop(direct->torch, &stash->results[direct->result]);
+    return is_done;
+}
+
+int
+cx_direct_aten_init(CxDirect *direct, PyObject *torch_call)
+{
+    PyObject *capsule;
+    int is_first;
+
+    if (!PyArg_ParseTuple(torch_call, "Oip", &capsule, &direct->result, &is_first))
+        return -1;
+    direct->aten = PyCapsule_GetPointer(capsule, NAME);
+    if (direct->aten == NULL)
+        return -1;
+    if (direct->result < 0 || direct->result >= direct->aten->nresults) {
+        PyErr_Format(PyExc_ValueError, "%s has no result %d", direct->aten->name, direct->result);
+        return -1;
+    }
+    direct->torch = direct->aten->torch;
+    direct->run = is_first ? run_first : run_other;
+    return 0;
+}

@@ -1,0 +1,81 @@
+"""What became of the graphs of a PyTorch function or module: `cinductor.explain` for them."""
+
+from __future__ import annotations
+
+import collections
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch._dynamo.utils import counters
+
+from . import entry
+from .output import Artifact
+
+
+@dataclass
+class GraphReport:
+    """One compiled graph.
+
+    Attributes
+    ----------
+    name : str
+        "forward", "backward" or "inference".
+    nodes : list of (str, str, str, str)
+        Each op: its name, "core" or "library", why it is a library call, and the line of the model.
+    why : str
+        Why eager runs the graph; "" for a program.
+    program : cinductor._core.Program or None
+        Its `text(level)` has each level: graph, loops, kernels, procs, wrapper, source.
+    """
+
+    name: str
+    nodes: list[tuple[str, str, str, str]]
+    why: str
+    program: Any
+
+    def __str__(self) -> str:
+        if self.why:
+            return f"{self.name}: run by eager: {self.why}"
+        inside = sum(kind == "core" for _, kind, _, _ in self.nodes)
+        lines = [f"{self.name}: {len(self.nodes)} ops, {inside} compiled, {len(self.nodes) - inside} library calls"]
+        calls = collections.Counter((op, why, where) for op, kind, why, where in self.nodes if kind != "core")
+        lines += [f"  {n} x {op} ({why}), {where}" for (op, why, where), n in calls.most_common()]
+        return "\n".join(lines)
+
+
+@dataclass
+class TorchExplanation:
+    """The report of one call.
+
+    Attributes
+    ----------
+    graphs : list of GraphReport
+    breaks : dict
+        Where Dynamo has cut the graph: its reason, and how often.
+    result : object
+        What the call returned.
+    """
+
+    graphs: list[GraphReport] = field(default_factory=list)
+    breaks: dict[str, int] = field(default_factory=dict)
+    result: Any = None
+
+    def __str__(self) -> str:
+        cuts = [f"cut by Dynamo {n} x: {reason.splitlines()[0]}" for reason, n in self.breaks.items()]
+        return "\n".join([*(str(g) for g in self.graphs), *cuts]) or "no graph was compiled"
+
+
+def explain(fn: Any, args: Any, kwargs: Any) -> TorchExplanation:
+    """Compile a module or function anew, call it once and report its graphs; see `cinductor.explain`."""
+    inner = getattr(fn, "_orig_mod", None) or getattr(fn, "_torchdynamo_orig_callable", fn)
+    made: list[Artifact] = []
+
+    def backend(gm: Any, inputs: Any) -> Any:
+        return entry.compile_graph_module(gm, inputs, None, {}, made)
+
+    before = collections.Counter(counters["graph_break"])
+    with torch._functorch.config.patch(enable_autograd_cache=False):
+        result = torch.compile(inner, backend=backend)(*args, **kwargs)
+    graphs = [GraphReport(a.name, a.nodes, a.why, getattr(a.run, "program", None)) for a in made]
+    return TorchExplanation(graphs, dict(collections.Counter(counters["graph_break"]) - before), result)

@@ -1,0 +1,106 @@
+"""Each option on each kind of device: it changes something, or words refuse it."""
+
+import os
+import stat
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import option_effects
+import pytest
+from test_cuda import card  # noqa: F401
+
+import cinductor
+from cinductor import _core
+from cinductor.config import MODES, OPTIONS
+
+
+def test_each_option_has_a_row():
+    assert sorted([*option_effects.ROWS, *option_effects.ELSEWHERE]) == sorted(OPTIONS)
+
+
+@pytest.mark.parametrize("name", option_effects.ROWS)
+def test_on_the_cpu(name):
+    option_effects.check(name)
+
+
+def test_on_an_emulated_gpu(card):  # noqa: F811
+    assert card("options.py", CINDUCTOR_TEST_SIZE="200")[-1] == "ok options"
+
+
+# --- options that show only if something is wrong -------------------------------------------------------
+
+
+def test_threads():
+    """Threads of the process after a call of one, and of all."""
+    code = """
+import os, sys, numpy as np, cinductor
+x = np.ones(2_000_000)
+before = len(os.listdir("/proc/self/task"))
+cinductor.compile(lambda x: np.sqrt(x) + 1, options={"threads": int(sys.argv[1])})(x)
+print(len(os.listdir("/proc/self/task")) - before)
+"""
+    def started(threads):
+        return int(subprocess.run([sys.executable, "-c", code, str(threads)], capture_output=True, text=True, check=True).stdout)
+
+    assert started(1) == 0
+    if len(os.sched_getaffinity(0)) > 1:
+        assert started(0) > 0
+
+
+def test_a_slow_compiler(tmp_path, monkeypatch):
+    compiler = tmp_path / "cc"
+    compiler.write_text("#!/bin/sh\nsleep 30\n")
+    compiler.chmod(compiler.stat().st_mode | stat.S_IEXEC)
+    monkeypatch.setenv("CC", str(compiler))
+    compiled = cinductor.compile(lambda x: x * 17 + 3, options={"compile_timeout": 1}, fullgraph=True)
+    with pytest.raises(cinductor.CompileError):
+        compiled(np.ones(3))
+
+
+def test_check_passes():
+    def wrong(graph):
+        for node in graph.nodes:
+            if node.op == "negative":
+                graph.replace(node, node.args[0])
+
+    with cinductor.register_pass("wrong", wrong):
+        for checked in (False, True):
+            compiled = cinductor.compile(np.negative, options={"check_passes": checked}, fullgraph=True)
+            if checked:
+                with pytest.raises(cinductor.PassFailed, match="'wrong' changes what the graph gives"):
+                    compiled(np.ones(4))
+            else:
+                assert compiled(np.ones(4)).tolist() == [1.0] * 4
+
+
+# --- words ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", [mode for mode, options in MODES.items() if "graphs" in options])
+def test_a_mode_that_does_nothing_here_says_so_once(mode):
+    compiled = cinductor.compile(lambda x: x + 1, mode=mode)
+    with pytest.warns(cinductor.CinductorWarning) as caught:
+        compiled(np.ones(3))
+        compiled(np.ones((3, 3)))
+    said = [str(w.message) for w in caught if "no effect" in str(w.message)]
+    assert len(said) == 1 and f"option graphs (set by mode {mode!r}) has no effect here: device 'cpu' does not record" in said[0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert "option graphs" in str(cinductor.explain(compiled, np.ones(4)))
+
+
+def test_what_holds_for_the_process_is_no_fault_of_a_function(recwarn):
+    with cinductor.config.patch(graphs=True, templates="always"):
+        cinductor.compile(lambda x: x + 1)(np.ones(3))
+    assert not list(recwarn)
+
+
+def test_another_familys_architecture_is_refused():
+    others = set(OPTIONS["arch"].allowed.split("|")) - {"", *(name for name, _ in _core.arch_levels())}
+    assert others
+    for name in others:
+        for use in (cinductor.compile, lambda fn, options: cinductor.export(fn, np.ones(3), options=options)):
+            with pytest.raises(ValueError, match=f"option 'arch' is '{name}'; allowed"):
+                use(lambda x: x + 1, options={"arch": name})
