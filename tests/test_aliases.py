@@ -505,7 +505,7 @@ def augmented_cell(o, x, h):
 
 
 def in_a_default(o, x, h):
-    def k(a=o[0], b=h(o, x)):
+    def k(a=o[0], b=h(o, x)):  # noqa: B008
         return a + b
 
     return k()
@@ -548,7 +548,7 @@ WAITING = [
     lambda o, x, h: o[0].__add__(h(o, x)),
     lambda o, x, h: o[0][int(h(o, x) * 0)],
     lambda o, x, h: o[0] < h(o, x),
-    lambda o, x, h: (lambda a=o[0], b=h(o, x): a + b)(),
+    lambda o, x, h: (lambda a=o[0], b=h(o, x): a + b)(),  # noqa: B008
     lambda o, x, h: (lambda a, b: a + b)(o[0], b=h(o, x)),
     lambda o, x, h: o[0] + [h(o, x) for i in range(1)][0],
     lambda o, x, h: o[0] + max(h(o, x) for i in range(1)),
