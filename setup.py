@@ -82,6 +82,7 @@ class BuildPackage(build_py):
                 to = Path(self.build_lib, "cinductor", "include", *Path(header).parts[1:])
                 self.mkpath(str(to.parent))
                 self.copy_file(header, str(to))
+            self.copy_file("docs/reasons.md", str(Path(self.build_lib, "cinductor", "reasons.md")))  # python -m cinductor reasons
 
 
 class BuildExtension(build_ext):

@@ -1,4 +1,4 @@
-"""Times NumPy's loops of elementary functions and cinductor's own, to fill the table pyext/operation/slow.def.
+"""Elementary functions: NumPy's loops, the default's way to their bits, and libmvec (numerics="close").
 
     python benchmarks/functions.py [--arch x86-64-v3] [--size 20000]
     python benchmarks/functions.py --errors [--device cuda] [--size 1000000]
@@ -15,6 +15,7 @@ import time
 import numpy as np
 
 import cinductor
+from cinductor import _core
 
 NAMES = """exp exp2 expm1 log log2 log10 log1p sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh arccosh arctanh cbrt
 power arctan2 hypot logaddexp logaddexp2 absolute""".split()
@@ -74,8 +75,8 @@ def main():
     given = parser.parse_args()
     if given.errors:
         return errors(given.device, given.size)
-    options = {"numerics": "close", "threads": 1, "arch": given.arch}
-    print(f"{'':24}   NumPy  close  ratio")
+    ways = {(name, char): way for name, char, way, _ in _core.functions()}
+    print(f"{'':22}   NumPy default   close  NumPy/default  default/close")
     for name in NAMES:
         ufunc = getattr(np, name)
         for dtype in "efdFD":
@@ -84,15 +85,22 @@ def main():
                 out = ufunc(*args)
             except TypeError:
                 continue
-            ours = cinductor.compile(lambda *args, ufunc=ufunc: ufunc(*args), options=options)
-            ours(*args)
-            pairs = [
-                (once(lambda *a, u=ufunc, o=out: u(*a, out=o), args), once(ours, args))
-                for _ in range(RUNS)
+            made = [
+                cinductor.compile(
+                    lambda *args, ufunc=ufunc: ufunc(*args),
+                    options={"numerics": numerics, "threads": 1, "arch": given.arch},
+                )
+                for numerics in ("numpy", "close")
             ]
-            theirs, own = (min(times) / given.size * 1e9 for times in zip(*pairs, strict=True))
-            slow = "  slow" if theirs > 2 * own else ""
-            print(f"{name:12}{np.dtype(dtype)!s:12} {theirs:7.2f} {own:6.2f} {theirs / own:6.1f}{slow}")
+            calls = [lambda *a, u=ufunc, o=out: u(*a, out=o), *made]
+            for _ in range(2 + (1 << 18) // given.size):  # the first elements precede the test of vectors
+                [call(*args) for call in calls]
+            rows = [[once(call, args) for call in calls] for _ in range(RUNS)]
+            theirs, default, close = (min(times) / given.size * 1e9 for times in zip(*rows, strict=True))
+            print(
+                f"{name:12}{np.dtype(dtype)!s:10} {theirs:7.2f} {default:7.2f} {close:7.2f} {theirs / default:14.1f}"
+                f" {default / close:14.1f}  {ways.get((name, dtype), '')}{', slow' if theirs > 2 * close else ''}"
+            )
 
 
 if __name__ == "__main__":

@@ -89,12 +89,13 @@ def coverage_page() -> str:
 
 # Headings of the reference, and the names below each.
 GROUPS = {
-    "Compile": "compile CompiledFunction disable reset set_stance is_compiling stats wait",
+    "Compile": "compile warm lower ShapeDtype CompiledFunction disable reset set_stance is_compiling stats wait",
     "Inspect": "explain profile set_logs print_rewritten bisect coverage list_backends",
     "Settings": "config list_options list_mode_options list_choices",
     "Sizes": "mark_dynamic mark_static mark_unbacked",
     "Loops as functions": "fori_loop while_loop cond scan",
     "The disk cache": "cache",
+    "Graphs": "graph Graph",
     "Export": "export register_wrapper_backend",
     "Extend": "kernel custom_op list_passes observe_passes register_pass register_pattern register_lowering register_template",
     "Devices and arrays": "Device device devices Array to_device from_dlpack from_ipc_handle ops Stream Event synchronize"

@@ -133,10 +133,11 @@ ELSEWHERE = {
     "alignment_asserts": "tests/core/test_memory_plan.c",
     "check_passes": "test_options.test_check_passes",
     "interpreted_kernels": "test_extending.test_kernels_run_by_the_interpreter_and_fusions_are_counted",
-    "progress": "test_jupyter",
+    "progress": "test_logs.test_progress",
+    "cache_limit": "test_options.test_the_cache_has_a_limit",
 }
-# Values that turn off what these do not do anyway.
-NOTHING_TO_TURN_OFF = {("dummy", "saved_calls"), ("dummy", "pools"), ("cuda", "pools")}  # pools: with the option graphs
+# Values that turn off what these do not do anyway, or on what they always do.
+NOTHING_TO_TURN_OFF = {("dummy", "saved_calls"), ("dummy", "pools"), ("cuda", "pools"), ("dummy", "offload")}  # pools: with the option graphs
 ADDRESS = re.compile(r"0x[0-9a-f]+|[0-9.]+ m?s\b|/[\w/.-]+")
 
 

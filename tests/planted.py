@@ -137,7 +137,7 @@ def operands() -> None:
     """An operand that waits is not seen."""
     from cinductor.capture.hooks.scope import Scope
 
-    Scope.hold, Scope.done = (lambda self, value: value), (lambda self, count, value: value)
+    Scope.waits, Scope.done = (lambda self, value: value), (lambda self, count, value: value)
 
 
 @bug

@@ -511,6 +511,17 @@ def in_a_default(o, x, h):
     return k()
 
 
+def decorated(o, x, h):
+    def keep(v):
+        return lambda f: lambda: v + f()
+
+    @keep(o[0])
+    def k(a=h(o, x)):  # noqa: B008
+        return a
+
+    return k()
+
+
 def stored(o, x, h):
     q = [0.0, 1.0]
     q[int(h(o, x) * 0)] = x
@@ -560,7 +571,7 @@ WAITING = [
     lambda o, x, h: o[0] + len(Taking(o, x, h)),
     lambda o, x, h: o[0] + (1.0 if Taking(o, x, h) else 2.0),
     lambda o, x, h: (o[0], next(iter(Taking(o, x, h)))),
-    augmented, augmented_cell, in_a_default, stored, iterated, iterated_unpacked,
+    augmented, augmented_cell, in_a_default, decorated, stored, iterated, iterated_unpacked,
 ]  # fmt: skip
 
 

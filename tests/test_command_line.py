@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import cinductor
-from cinductor import _core
+from cinductor import _core, benching
 from cinductor.__main__ import main
+from cinductor.report.reasons import REASONS
 
 FILE = """
 import numpy as np
@@ -79,7 +80,66 @@ def test_explain(file, capsys):
 def test_bench(file, capsys):
     assert main(["bench", f"{file}:scaled", "--make", "inputs", "--seconds", "0.01"]) == 0
     said = capsys.readouterr().out
-    assert "times as fast" in said and "the same bits" in said and "NOT" not in said
+    assert "times as fast; results have the same bits" in said and said.count("calls, first call") == 2
+
+
+def test_bench_compares(tmp_path, capsys, monkeypatch):
+    """Other compilers that are absent have a line; differences are in units of the last place."""
+    (tmp_path / "model.py").write_text("import numpy as np\ndef f(x): return np.tanh(x)\ndef make(): return np.linspace(0, 3, 500)\n")
+    monkeypatch.setattr(benching, "LEAST", 2)
+    words = ["bench", f"{tmp_path}/model.py:f", "--make", "make", "--seconds", "0", "--compare", "numba"]
+    assert main(words) == 0
+    said = capsys.readouterr().out
+    assert "numba  " in said and ("same bits" in said or "the largest difference is" in said)
+    assert main([*words[:-1], "cython"]) == 1
+    assert main([*words[:-2], "--options", '{"numerics": "exact"}']) == 0
+    assert "same bits" in capsys.readouterr().out
+    for got, want, words in (
+        (1.0, 1.0, ""),
+        (np.nextafter(1.0, 2), 1.0, "1 ULP"),
+        ([np.nan], [np.nan], ""),
+        (np.nan, 1.0, "inf ULP"),
+        (np.arange(3), np.arange(3) + 1, "other values"),
+        (np.ones(2, "f4"), np.ones(2), "float32[2] instead of float64[2]"),
+        ((1, 2), (1,), "2 values instead of 1"),
+        ({"a": np.ones(2)}, {"a": np.ones(2)}, ""),
+    ):
+        assert words in benching.difference(got, want) and bool(words) == bool(benching.difference(got, want))
+
+
+def test_places_of_functions(tmp_path, capsys, monkeypatch):
+    """Of a module, methods, and calls that raise: a report and one line, and the exit code 1."""
+    source = "class M:\n    @staticmethod\n    def f(x=2.0): return x + 1\ndef boom(): raise ValueError('no')\n"
+    (tmp_path / "mine.py").write_text(source)
+    monkeypatch.chdir(tmp_path)
+    assert main(["explain", "mine:M.f"]) == 0 and main(["explain", "mine.py:M.f", "--level", "graph"]) == 0
+    assert "graph" in capsys.readouterr().out
+    for words, said in (
+        (["explain", "mine:boom"], "mine:boom raised ValueError: no"),
+        (["bench", "mine:boom"], "mine:boom raised ValueError: no"),
+        (["bench", "mine.py:M.f", "--make", "boom"], "boom() raised ValueError: no"),
+        (["explain", "mine.py:M.f", "--save", "/nonexistent/r.html"], "/nonexistent/r.html: No such file"),
+        (["explain", "mine.py:M.f", "--options", '{"threds": 1}'], "did you mean 'threads'"),
+        (["explain", "other:f"], "a file is named with its ending, as other.py:FUNC"),
+        (["reasons", "prining"], "did you mean 'printing'?"),
+    ):
+        assert main(words) == 1
+        lines = capsys.readouterr().err.strip().splitlines()
+        assert lines[-1].startswith("cinductor: ") and said in lines[-1] and not any("Traceback" in line for line in lines)
+
+
+def test_each_reason_has_a_page(capsys):
+    assert main(["reasons"]) == 0
+    names = capsys.readouterr().out.split()
+    for row in REASONS:
+        assert row.name in names and main(["reasons", row.name]) == 0 and "What helps" in capsys.readouterr().out
+        assert row.page.endswith(row.name)
+
+
+def test_version(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert ended.value.code == 0 and capsys.readouterr().out == f"cinductor {cinductor.__version__}\n"
 
 
 def test_a_cache_is_taken_elsewhere(tmp_path, capsys, monkeypatch):
@@ -132,7 +192,7 @@ def test_what_is_missing_is_named(tmp_path, capsys):
 def test_cache(capsys):
     assert main(["cache", "info"]) == 0
     said = capsys.readouterr().out
-    assert "directory" in said and "entries" in said
+    assert "folder " in said and "size " in said and "kernels " in said
 
 
 @pytest.mark.parametrize(

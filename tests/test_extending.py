@@ -446,7 +446,7 @@ def test_an_exact_program_has_no_function_of_a_pass_with_other_bits():
         ("(add x)", "x", "add takes 2 operands, not 1"),
         ("(add x y)", "z", "z stands for nothing"),
         ("x", "x", "a pattern is an operation"),
-        ("(add x y) 3", "x", "text behind it"),
+        ("(add x y) 3", "x", "unexpected text after it"),
         ("(add x:float63 y)", "x", "there is no type float63"),
         ("(matmul a (matmul b c))", "(matmul (matmul a b) c)", "matmul is no element-wise operation"),
         ("(add x y)", "(sum x)", "sum is no element-wise operation"),

@@ -12,7 +12,7 @@ import pytest
 from test_cuda import card  # noqa: F401
 
 import cinductor
-from cinductor import _core
+from cinductor import _core, trimming
 from cinductor.config import MODES, OPTIONS
 
 
@@ -57,6 +57,54 @@ def test_a_slow_compiler(tmp_path, monkeypatch):
     compiled = cinductor.compile(lambda x: x * 17 + 3, options={"compile_timeout": 1}, fullgraph=True)
     with pytest.raises(cinductor.CompileError):
         compiled(np.ones(3))
+
+
+def test_the_cache_has_a_limit(tmp_path, monkeypatch):
+    """Entries used longest ago go first; reading one is a use."""
+    before = cinductor.cache.info()["directory"]
+    monkeypatch.setattr(trimming, "_seen", [0])
+    monkeypatch.setattr(trimming, "EVERY", 1)
+    old = [f"{number:064x}.so" for number in range(8)]
+    for age, name in enumerate(old):
+        (tmp_path / name).write_bytes(bytes(200_000))
+        os.utime(tmp_path / name, (1e9 - age, 1e9 - age))
+    (tmp_path / "notes.txt").write_bytes(bytes(5_000_000))
+    try:
+        cinductor.cache.set_directory(tmp_path)
+        cinductor.compile(lambda x: x * 21 + 3, options={"cache_limit": 1})(np.ones(3))
+        assert {name for name in old if (tmp_path / name).exists()} == set(old[:4]) and (tmp_path / "notes.txt").exists()
+        own = [entry for entry in trimming.entries(str(tmp_path)) if entry.last_use > 1.1e9]
+        assert own  # what was just compiled stays
+        for entry in own:
+            os.utime(entry.path, (1e9 + 1, 1e9 + 1))
+        cinductor.reset()
+        code = "import sys, numpy as np, cinductor; cinductor.cache.set_directory(sys.argv[1])\n"
+        code += "f = lambda x: x * 21 + 3\ncinductor.compile(f)(np.ones(3))"
+        subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True)
+        assert any(os.stat(entry.path).st_mtime > 1.1e9 for entry in own)
+        assert cinductor.cache.clear(older=1) >= 4 and cinductor.cache.trim(0) > 0
+        assert not trimming.entries(str(tmp_path))
+        for wrong in (-1, float("nan")):
+            with pytest.raises(ValueError):
+                cinductor.cache.trim(wrong)
+            with pytest.raises(ValueError):
+                cinductor.cache.clear(older=wrong)
+    finally:
+        cinductor.cache.set_directory(before or None)
+
+
+def test_unknown_variables_are_named():
+    code = "import warnings; warnings.simplefilter('always'); import cinductor"
+    env = {**os.environ, "CINDUCTOR_THREDS": "2", "CINDUCTOR_TEST_NOTHING": "1"}
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, check=True).stderr
+    assert said.count("CinductorWarning") == 1
+    assert "CINDUCTOR_THREDS has no effect: there is none of this name; did you mean 'CINDUCTOR_THREADS'?" in said
+
+
+@pytest.mark.parametrize("name", ["nopython", "parallel", "fastmath", "static_argnums", "cache"])
+def test_keywords_of_other_compilers_are_answered(name):
+    with pytest.raises(TypeError, match=f"no keyword argument '{name}'; (?!did you mean)"):
+        cinductor.compile(lambda x: x, **{name: True})
 
 
 def test_check_passes():

@@ -429,10 +429,10 @@ def test_reports_tell_of_races(clock, caplog):
     run(compiled, X)
     racing.beside.wait()
     report = cinductor.explain(compiled, X)
-    assert "races of plans:" in str(report) and "apart=1: 0.7 us, the median of 9" in report.full()
+    assert "plans timed by autotuning:" in str(report) and "apart=1: 0.7 us, the median of 9" in report.full()
     assert report.races == report.data()["races"] == race(compiled).lines()
     assert any("calls: apart=1 wins" in line for line in report.races)
-    assert "Races of plans" in report._repr_html_()
+    assert "Plans timed by autotuning" in report._repr_html_()
     assert report.races[0] in cinductor.stats()["functions"]["softmax"]["races"]
     assert "apart=1 wins" in caplog.text
 

@@ -470,7 +470,7 @@ def test_a_loop_that_hands_on_a_long_list():
         return s, out
 
     x = np.arange(4.0) / 8
-    for count, how in ((4, "captured"), (300, "hands on more than")):
+    for count, how in ((4, "captured"), (300, "carries more than")):
         compiled = cinductor.compile(turned, backend="interp", dynamic=False)
         for _ in range(2):
             same(compiled(x, count), turned(x, count))

@@ -16,7 +16,7 @@ import programs
 import pytest
 
 import cinductor
-from cinductor.report import costs, html, kernels, reasons, sizes, svg
+from cinductor.report import costs, html, kernels, pages, reasons, sizes, svg
 
 ROOT = Path(__file__).resolve().parent.parent
 X = np.linspace(-1, 1, 120).reshape(12, 10)
@@ -235,7 +235,7 @@ def test_a_break_has_its_hint_and_page():
     report = explained(broken, V)
     (found,) = report.breaks
     assert found.hint == "return the value and print it outside"
-    assert found.row.page == "docs/reasons.md#printing"
+    assert found.row.page == "python -m cinductor reasons printing"
     assert found.hint in str(report) and found.hint in report._repr_html_()
 
 
@@ -257,7 +257,7 @@ def test_a_recompile_has_its_hint():
     report = cinductor.explain(fast, V[:7])
     assert "x.shape[0] was 100" in report.recompiles[0]
     for text in (str(report), report._repr_html_()):
-        assert "cinductor.mark_dynamic(x, axis) or dynamic=True" in text and "reasons.md#sizes-that-differ" in text
+        assert "cinductor.mark_dynamic(x, axis) or dynamic=True" in text and "cinductor reasons sizes-that-differ" in text
 
 
 def test_json_has_all_of_it():
@@ -437,7 +437,7 @@ def test_every_reason_has_a_row():
 
 
 def test_rows_of_reasons_and_pages_are_the_same():
-    page = (ROOT / reasons.PAGE).read_text()
+    page = (ROOT / pages.PAGE).read_text()
     assert re.findall(r"^## (\S+)$", page, re.M) == [row.name for row in reasons.REASONS]
     for row in reasons.REASONS:
         assert row.hint and row.hint[0].islower() and not row.hint.endswith(".")

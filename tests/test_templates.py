@@ -114,7 +114,7 @@ def test_in_place():
 
 
 def test_no_warning_of_what_is_not_there():
-    """Padding rows and columns of the last tile set no float flags beyond NumPy's, which depend on its version."""
+    """Padding rows and columns of the last tile must not raise float flags; NumPy's own flags depend on its version."""
     x, w, b = operands("f4", 5, 3, 5)
     x[0, 0] = np.inf
     w[:] = 1

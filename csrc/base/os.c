@@ -31,6 +31,12 @@ ci_os_stat(const char *path, CiFileInfo *info)
     return 0;
 }
 
+int
+ci_os_touch(const char *path)
+{
+    return utimensat(AT_FDCWD, path, NULL, AT_SYMLINK_NOFOLLOW) ? errno : 0;
+}
+
 /* Reads to the end, whatever size the file said it had: /proc files say 0. */
 static int
 read_all(int fd, size_t guess, void **data, size_t *size)

@@ -17,6 +17,7 @@ typedef struct CiFileInfo {
 /* All return 0 or an errno. */
 int ci_os_stat(const char *path, CiFileInfo *info);          /* does not follow a last link */
 int ci_os_read(const char *path, void **data, size_t *size); /* malloc'ed, caller frees */
+int ci_os_touch(const char *path); /* sets the time of the last change to now */
 /* Temp file beside it + rename, mode 0600: readers see the old file or the new one. */
 int ci_os_write_atomic(const char *path, const void *data, size_t size);
 int ci_os_make_directories(const char *path); /* each new one 0700 */

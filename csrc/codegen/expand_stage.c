@@ -112,7 +112,7 @@ add_pack(CiExpander *x, const CiNest *nest, const Group *group, const CiScalar *
     const CiExpr *coef, *rest;
     CiMemory *cell = ci_map_find(x->cells, CI_KEY(nest));
     if (!ci_expr_split_linear(x->b.sym, nest->store, op->index, &coef, &rest))
-        ci_fail(x->b.ctx, CI_ERR_INTERNAL, "what is packed lies at no multiple of its count");
+        ci_fail(x->b.ctx, CI_ERR_INTERNAL, "the offset of compressed elements is no multiple of their count");
     CiStmt *call = ci_build_add(&x->b, CI_STMT_call);
     call->intrinsic = CI_INTRINSIC_pack;
     call->args = CI_NEW_ARRAY(x->b.ctx, int, 2);

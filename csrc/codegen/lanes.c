@@ -24,7 +24,7 @@ look_at_access(Survey *s, const CiAccess *at)
     bool is_linear = ci_expr_split_linear(s->b->sym, at->index, s->lane_var, &coef, &rest);
     /* Nor can a compiler make vectors of a loop around loops. */
     if (!is_linear || (!s->has_loop && !ci_expr_equals_const(coef, 1)))
-        s->why = "elements do not lie side by side";
+        s->why = "the elements are not contiguous";
 }
 
 static void

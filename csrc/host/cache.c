@@ -185,6 +185,8 @@ check_entry(const char *path, const char *key, const char *extension)
             error = 0;
     }
     free(data);
+    if (!error)
+        (void)ci_os_touch(path); /* entries used longest ago are removed first */
     return error;
 }
 
@@ -440,6 +442,12 @@ const char *
 ci_cache_directory(const CiCache *cache)
 {
     return cache->directory;
+}
+
+int64_t
+ci_cache_stores(const CiCache *cache)
+{
+    return atomic_load(&cache->stores);
 }
 
 void

@@ -62,6 +62,7 @@ bool ci_cache_build_folder(CiCache *cache, bool is_kept, int root, CiBuildFolder
 void ci_cache_avoid(CiCache *cache, const CiBuildFolder *folder, const char *why);
 /* Lives as long as the cache; "" when no directory could be used. */
 const char *ci_cache_directory(const CiCache *cache);
+int64_t ci_cache_stores(const CiCache *cache); /* kernels that this process has stored */
 void ci_cache_info(CiCache *cache, CiCacheInfo *info);
 int64_t ci_cache_clear(CiCache *cache); /* entries removed */
 

@@ -92,7 +92,7 @@ verify_rows(const Verifier *v)
                                         row->buffer->name, part->stages[s].axes[a].var->name));
         }
         if (row->scratch_offset != end)
-            refuse(v, ci_format(v->ctx, "the row %s does not lie behind the one before it",
+            refuse(v, ci_format(v->ctx, "the row %s does not follow the previous one",
                                 row->buffer->name));
         end = ci_expr_add(v->sym, end, row_bytes(v, row));
     }

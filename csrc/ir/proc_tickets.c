@@ -164,7 +164,7 @@ ci_proc_verify_turns(CiProcVerifier *v)
     t.handed_on = ci_map_new(v->ctx);
     bool is_one = units && !units->next && units->kind == CI_STMT_for &&
                   units->run == CI_RUN_parallel && !units->runs && units->nvars == 1;
-    require(&t, units, is_one, "units that wait are trips of no loop that begins them in order");
+    require(&t, units, is_one, "units that wait are iterations of no loop that begins them in order");
     t.unit = units->vars[0];
     walk(&t, &units->body);
     for (int way = 0; way < 2; way++)

@@ -155,7 +155,7 @@ compile_text(Compiler *c, CiContext *ctx, const char *text)
     ci_lexer_init(&c->lex, ctx, text);
     Term *term = compile_term(c);
     if (c->lex.kind != CI_TOKEN_end)
-        ci_lexer_fail(&c->lex, "text behind it");
+        ci_lexer_fail(&c->lex, "unexpected text after it");
     return term;
 }
 

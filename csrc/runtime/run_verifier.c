@@ -117,7 +117,7 @@ check_use(CiWatching *w, const CiStep *step, int slot, bool is_stored)
     if (watch->memory && slot >= w->program->ninputs && !address)
         return fail(w, step, "%s is used, but holds no memory", of->name);
     if (watch->alignment && of->is_host && address % (uintptr_t)alignment_of(of->dtype))
-        return fail(w, step, "%s lies at an address that is no multiple of %d", of->name,
+        return fail(w, step, "the address of %s is no multiple of %d", of->name,
                     alignment_of(of->dtype));
     return CI_OK;
 }
@@ -153,7 +153,7 @@ check_return(const CiWatching *w, const CiStep *step)
     const CiProgram *program = w->program;
     for (int k = program->ninputs; k < program->nslots; k++)
         if ((program->slots[k].is_own || program->slots[k].is_part) && w->slots[k])
-            return fail(w, step, "%s is never given back", program->watch->slots[k].name);
+            return fail(w, step, "%s is never freed", program->watch->slots[k].name);
     if (program->watch->memory == CI_MEMORY_log)
         fprintf(stderr, "track_memory: at most %lld bytes, %lld of them results\n",
                 (long long)w->peak, (long long)w->live);
@@ -177,7 +177,7 @@ ci_watch_before(CiWatching *w, const CiStep *step)
         return fail(w, step, "%s takes memory, but holds some", watch->slots[step->slot].name);
     if (step->kind == CI_STEP_free) {
         if (!w->slots[step->slot])
-            return fail(w, step, "%s is given back, but holds no memory",
+            return fail(w, step, "%s is freed, but has no memory",
                         watch->slots[step->slot].name);
         w->live -= w->values[w->program->slots[step->slot].bytes];
     }

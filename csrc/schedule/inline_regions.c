@@ -174,7 +174,7 @@ why_not_block(CiScheduler *outside, CiScheduler *block, bool is_shared)
         if (!is_shared && fusion->region && fusion->region->kind == CI_ITEM_for &&
             ci_is_worth_threads(block->target, fusion->region) &&
             !ci_why_not_parallel(block, fusion->region, NULL))
-            return ci_format(block->ctx, "the trips of %s are worth threads",
+            return ci_format(block->ctx, "the iterations of %s are worth threads",
                              fusion->region->region->var->name);
         for (int n = 0; n < fusion->nnests && !why; n++) {
             const CiFusionNest *nest = &fusion->nests[n];

@@ -269,7 +269,7 @@ check_placed(CiScheduler *s, const CiKernel *kernel, const CiPlanned *all, int c
         is_related = is_related || ((all[k].reads & planned->reads) &&
                                     shares_reads(s, kernel, all[k].nest, nest));
     }
-    return is_related ? NULL : "what both read lies at other outer indices";
+    return is_related ? NULL : "both read the buffer at other outer indices";
 }
 
 static const char *

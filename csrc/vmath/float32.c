@@ -1,4 +1,8 @@
 /* More functions of floats, made from those of float32.h, and the loops of all. */
+#include "vmath/vmath.h"
+
+#if defined(__x86_64__) && defined(__GNUC__)
+
 #include "vmath/float32.h"
 #include "vmath/loops.h"
 
@@ -50,7 +54,7 @@ INLINE F
 minus_inverse(F x, F r, F w)
 {
     const int32_t upper = (int32_t)0xfffff000;
-    F z = (F)((I)w & upper), v = r - (z - x), a = -1.0f / pick_f(w == 0.0f, all_f(1.0f), w), t = (F)((I)a & upper);
+    F z = (F)((I)w & upper), v = r - (z - x), a = -1.0f / w, t = (F)((I)a & upper);
     return t + a * ((1.0f + t * z) + t * v);
 }
 
@@ -69,7 +73,7 @@ tan_f(F x, I *rare)
     F large = iy - 2.0f * (u - (w * w / (w + iy) - r));
     large = pick_f(abs_f(u) < 0x1p-13f, iy * (1.0f - 2.0f * iy * u), large);
     large = (F)((I)large ^ sign);
-    F small = pick_f(is_odd, minus_inverse(u, r, w), w);
+    F small = pick_f(is_odd, minus_inverse(u, r, pick_f(is_odd, w, all_f(1.0f))), w);
     small = pick_f(a < WORD(0x39000000), pick_f(is_odd, -1.0f / pick_f(is_odd, y, all_f(1.0f)), y), small);
     *rare |= ~(abs_f(x) < 120.0f);
     return pick_f(is_large, large, small);
@@ -120,7 +124,7 @@ arccos_f(F x, I *rare)
     F r = p / (1.0f + z * q);
     F small = high - (x - (low - x * r));
     F below = 3.1415925026e+00f - 2.0f * (s + (r * s - low));
-    F df = (F)((I)s & (int32_t)0xfffff000), c = (z - df * df) / (s + df);
+    F df = (F)((I)s & (int32_t)0xfffff000), c = (z - df * df) / pick_f(is_small, all_f(1.0f), s + df);
     F above = 2.0f * (df + (r * s + c));
     *rare |= ~(size < 1.0f);
     return pick_f(is_small, small, pick_f(x < 0.0f, below, above));
@@ -178,7 +182,7 @@ arcsinh_f(F x, I *rare)
     F y = log1p_f(of_log1p, &none), log = logf_f(of_log, &none_too);
     y = pick_f(is_large, log, y);
     y = pick_f(is_huge, log + 6.9314718246e-01f, y);
-    *rare |= ~(a < __builtin_inff()) | (none & ~is_large & ~is_huge);
+    *rare |= ~(a < 0x1p60f) | (none & ~is_large & ~is_huge);
     return pick_f(a < WORD(0x38000000), x, sign_f(y, x));
 }
 
@@ -186,11 +190,11 @@ INLINE F
 arccosh_f(F x, I *rare)
 {
     I none = {0}, none_too = {0}, is_huge = x >= 0x1p28f, is_large = (x > 2.0f) & ~is_huge;
-    F square = x * x, t = x - 1.0f;
-    F of_log = pick_f(is_huge, x, 2.0f * x - 1.0f / (x + sqrt_f(square - 1.0f)));
+    F inner = pick_f(is_large, x * x - 1.0f, all_f(1.0f)), t = x - 1.0f;
+    F of_log = pick_f(is_large, 2.0f * x - 1.0f / (x + sqrt_f(inner)), x);
     F log = logf_f(of_log, &none_too);
     F y = log1p_f(t + sqrt_f(2.0f * t + t * t), &none);
-    *rare |= ~((x > 1.0f) & (x < __builtin_inff())) | (none & ~is_large & ~is_huge);
+    *rare |= ~((x > 1.0f) & (x < 0x1p60f)) | (none & ~is_large & ~is_huge);
     y = pick_f(is_large, log, y);
     return pick_f(is_huge, log + 6.9314718246e-01f, y);
 }
@@ -321,3 +325,5 @@ add_one_rare(CiVmathBlock *block)
 const CiVmathRow ci_vmath_float32[] = {
 #include "vmath/vmath.def"
     {CI_OP_none, CI_DTYPE_f32, 0, NULL, NULL}};
+
+#endif

@@ -286,7 +286,9 @@ log1p_f(F x, I *rare)
     F y = pick_f(kf == 0.0f, f - (square - product), far);
     *rare |= ~((x > -1.0f) & (x < __builtin_inff()));
     *rare |= ((mantissa == 0) | (mantissa > 0x7ffffc)) & ~near;
-    return pick_f(abs_f(x) < 0x1p-29f, x - x * x * 0.5f, y);
+    I is_tiny = abs_f(x) < 0x1p-29f;
+    F tiny = pick_f(is_tiny, x, all_f(0.0f));
+    return pick_f(is_tiny, x - tiny * tiny * 0.5f, y);
 }
 
 /* ---- arc tangent ---- */

@@ -1,4 +1,8 @@
 /* The functions of doubles, and their loops. */
+#include "vmath/vmath.h"
+
+#if defined(__x86_64__) && defined(__GNUC__)
+
 #include "vmath/float64.h"
 #include "vmath/loops.h"
 
@@ -143,6 +147,33 @@ arctanh_d(D x, L *rare)
     return pick_d(size < 0x1p-28, x, sign_d(0.5 * sum, x));
 }
 
+INLINE D
+arcsinh_d(D x, L *rare)
+{
+    L none = {0}, none_too = {0};
+    D a = abs_d(x), square = a * a, root = sqrt_d(1.0 + square);
+    L is_huge = a >= HIGH(0x41b00001), is_large = (a >= HIGH(0x40000001)) & ~is_huge;
+    D of_log = pick_d(is_large, 2.0 * a + 1.0 / (root + a), a);
+    D y = log1p_d(a + square / (1.0 + root), &none), log = log_d(of_log, &none_too);
+    y = pick_d(is_large, log, y);
+    y = pick_d(is_huge, log + 6.93147180559945286227e-01, y);
+    *rare |= ~(a < 0x1p500) | (none & ~is_large & ~is_huge);
+    return pick_d(a < HIGH(0x3e300000), x, sign_d(y, x));
+}
+
+INLINE D
+arccosh_d(D x, L *rare)
+{
+    L none = {0}, none_too = {0};
+    L is_huge = x >= 0x1p28, is_large = (x > 2.0) & ~is_huge;
+    D inner = pick_d(is_large, x * x - 1.0, all_d(1.0)), t = x - 1.0;
+    D of_log = pick_d(is_large, 2.0 * x - 1.0 / (x + sqrt_d(inner)), x);
+    D y = log1p_d(t + sqrt_d(2.0 * t + t * t), &none), log = log_d(of_log, &none_too);
+    *rare |= ~((x > 1.0) & (x < 0x1p500)) | (none & ~is_large & ~is_huge);
+    y = pick_d(is_large, log, y);
+    return pick_d(is_huge, log + 6.93147180559945286227e-01, y);
+}
+
 /* NumPy's polynomials of degree 16 in 16 ranges. */
 INLINE D
 tanh_d(D x, L *rare)
@@ -192,17 +223,18 @@ hypot_d(D x, D y, L *rare)
 {
     D ax = abs_d(x), ay = abs_d(y);
     L is_less = ax < ay;
-    D a = pick_d(is_less, ay, ax), b = pick_d(is_less, ax, ay);
+    D larger = pick_d(is_less, ay, ax), smaller = pick_d(is_less, ax, ay);
+    L is_one = (smaller == 0.0) | ((smaller <= larger * 0x1p-54) & (larger > 0x1p-900));
+    D a = pick_d(is_one, all_d(1.0), larger), b = pick_d(is_one, all_d(0.0), smaller);
     D h = sqrt_d(a * a + b * b), delta = h - b, other = h - a;
     L is_near = h <= 2.0 * b;
     D t1 = pick_d(is_near, a * (2.0 * delta - a), 2.0 * other * (a - 2.0 * b));
     D t2 = pick_d(is_near, (delta - 2.0 * (a - b)) * delta,
                   (4.0 * other - b) * b + other * other);
-    h -= (t1 + t2) / pick_d(h == 0.0, all_d(1.0), 2.0 * h);
-    L is_one = (b == 0.0) | ((b <= a * 0x1p-54) & (a > 0x1p-900));
+    h -= (t1 + t2) / (2.0 * h);
     *rare |= ~((ax < __builtin_inf()) & (ay < __builtin_inf()));
     *rare |= ~is_one & ((a > 0x1p511) | (b < 0x1p-459));
-    return pick_d(is_one, a + b, h);
+    return pick_d(is_one, larger + smaller, h);
 }
 
 INLINE D
@@ -231,3 +263,5 @@ logaddexp2_d(D x, D y, L *rare)
 const CiVmathRow ci_vmath_float64[] = {
 #include "vmath/vmath.def"
     {CI_OP_none, CI_DTYPE_f64, 0, NULL, NULL}};
+
+#endif

@@ -241,7 +241,9 @@ log1p_d(D x, L *rare)
     D far = fma_d(k, all_d(6.93147180369123816490e-01), -((square - low) - f));
     D y = pick_d(k == 0.0, f - (square - product), far);
     *rare |= ~((x > -1.0) & (x < __builtin_inf())) | (sum.is_power & ~near);
-    return pick_d(abs_d(x) < 0x1p-29, fma_d(-(x * x), all_d(0.5), x), y);
+    L is_tiny = abs_d(x) < 0x1p-29;
+    D tiny = pick_d(is_tiny, x, all_d(0.0));
+    return pick_d(is_tiny, fma_d(-(tiny * tiny), all_d(0.5), x), y);
 }
 
 #endif

@@ -100,7 +100,7 @@ check_part(Verify *verify, const CiLine *line)
     if (!ci_sym_known_multiple_of(sym, start, ci_pool_capacity(sym, ci_expr_const(sym, 1))))
         refuse(verify, "begins within a line of the cache", line->buffer->name);
     if (!ci_sym_known_le(sym, end, all) && !ci_sym_known_le(sym, room, all))
-        refuse(verify, "ends behind its pool", line->buffer->name);
+        refuse(verify, "ends after its pool", line->buffer->name);
     for (int i = 0; i < w->nbuffers; i++) {
         if (w->pool_of[i] != line->other || verify->states[i] != STATE_live)
             continue;
@@ -108,7 +108,7 @@ check_part(Verify *verify, const CiLine *line)
         const CiExpr *to = ci_expr_add(
             sym, from, ci_pool_capacity(sym, ci_buffer_bytes(sym, w->buffers[i])));
         if (!ci_sym_known_le(sym, to, start) && !ci_sym_known_le(sym, room, from))
-            refuse(verify, ci_format(verify->ctx, "lies where %s does", w->buffers[i]->name),
+            refuse(verify, ci_format(verify->ctx, "overlaps %s", w->buffers[i]->name),
                    line->buffer->name);
     }
     verify->offset[line->buffer->id] = start;
@@ -128,7 +128,7 @@ check_death(Verify *verify, const CiBuffer *buffer, CiLineKind kind)
 {
     bool is_part = verify->wrapper->pool_of[buffer->id] != NULL;
     if (kind != CI_LINE_reuse && is_part != (kind == CI_LINE_leave))
-        refuse(verify, "is given back, but not as it was taken", buffer->name);
+        refuse(verify, "is not freed as it was allocated", buffer->name);
     if (kind == CI_LINE_free && has_parts(verify, buffer))
         refuse(verify, "is freed, but parts of it are used", buffer->name);
     if (buffer->kind != CI_BUFFER_temp || buffer->is_result)

@@ -91,7 +91,7 @@ base_of(CxTensorCall *call, int position, int64_t *storage, CiReturn *r)
     return *base;
 }
 
-/* Whether the base is already the tensor that a give asks for. */
+/* True if the base is already the tensor that a give asks for. */
 static bool
 is_as_asked(const CxTensorCall *call, const CxGive *give, const CiReturn *r)
 {

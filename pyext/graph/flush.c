@@ -303,6 +303,48 @@ cx_has_checks(const CxTracer *t)
     return t->graph != NULL && cx_block_has_checks(t->graph->body);
 }
 
+/* A value of a result's kind, dtype and sizes. Nothing has computed it, and nobody reads it. */
+static PyObject *
+empty_value(CxTracer *t, const CxStorage *s)
+{
+    int64_t sizes[CI_MAX_RANK], strides[CI_MAX_RANK];
+
+    for (int k = 0; k < s->rank; k++)
+        if (!cx_size_is_known(t, s->sizes[k]) || !cx_size_is_known(t, s->strides[k])) {
+            cx_raise_status(t->state, CI_ERR_UNSUPPORTED, "data decide a size of the result (cinductor.warm)");
+            return NULL;
+        }
+    if (cx_size_values(t, s->rank, s->sizes, sizes) < 0 ||
+        cx_size_values(t, s->rank, s->strides, strides) < 0)
+        return NULL;
+    PyObject *array = cx_array_new(t->state, s->dtype, s->rank, sizes, strides), *number = NULL;
+    if (array == NULL || s->kind == CI_KIND_array)
+        return array;
+    PyArray_FILLWBYTE((PyArrayObject *)array, 0);
+    number = s->kind == CI_KIND_python
+                 ? PyObject_CallMethod(array, "item", NULL)
+                 : PyArray_ToScalar(PyArray_DATA((PyArrayObject *)array), (PyArrayObject *)array);
+    Py_DECREF(array);
+    return number;
+}
+
+/* In place of a run, where only programs are wanted: at the end of a call alone, because before it
+ * Python asks for values. */
+static int
+fill_results(Flush *f, bool is_end)
+{
+    CxTracer *t = f->tracer;
+
+    if (!is_end)
+        return cx_raise_status(t->state, CI_ERR_UNSUPPORTED,
+                               "Python needs a value that only a call computes (cinductor.warm)");
+    for (int k = 0; k < f->nouts; k++)
+        if (f->outs[k]->value == NULL &&
+            (f->outs[k]->value = empty_value(t, f->outs[k])) == NULL)
+            return -1;
+    return 0;
+}
+
 int
 cx_tracer_flush(CxTracer *t, CxStorage **wanted, int nwanted, bool everything)
 {
@@ -337,7 +379,7 @@ cx_tracer_flush(CxTracer *t, CxStorage **wanted, int nwanted, bool everything)
         goto done;
     if (t->options.check_passes && check_passes(&f, program) < 0)
         goto done;
-    result = run_program(&f, program);
+    result = t->is_dry ? fill_results(&f, !everything) : run_program(&f, program);
     t->is_inexact |= !cx_block_is_exact(t->graph->body);
     t->flushes++;
     t->plain += plain;

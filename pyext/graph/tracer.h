@@ -71,6 +71,7 @@ struct CxTracer {
     PyObject *whole;
     bool fullgraph, needs_python, is_busy, is_finished;
     int effects; /* effects that Python would repeat if the original function ran again */
+    bool is_dry;    /* programs are compiled and not run */
     double seconds; /* CPU time of this thread in programs */
     /* The share of a build's price that a piece between breaks has run for before it is built. */
     double rent;

@@ -206,8 +206,10 @@ deliver(const CxTorch *torch, const CiExternCall *call, CxHandle made)
     CxHandle out = cx_torch_from_memory(torch, call->result, call->dtypes[n], call->ranks[n], call->sizes[n],
                                         call->strides[n]);
     int64_t rank = -1, *sizes = NULL;
+    int32_t dtype = -1;
     bool is_done = out != NULL && made != NULL && torch->rank_of(made, &rank) == 0 && rank == call->ranks[n] &&
-                   torch->sizes_of(made, &sizes) == 0 &&
+                   torch->sizes_of(made, &sizes) == 0 && torch->dtype_of(made, &dtype) == 0 &&
+                   dtype == torch->dtypes[call->dtypes[n]] &&
                    memcmp(sizes, call->sizes[n], (size_t)rank * sizeof *sizes) == 0 &&
                    torch->copy(out, made, 0) == 0;
     if (out != NULL)

@@ -259,24 +259,7 @@ function_html(PyObject *self, PyObject *unused)
     return card;
 }
 
-static PyObject *
-function_warm(PyObject *self, PyObject *args, PyObject *kwargs)
-{
-    const CxFunction *f = (CxFunction *)self;
-
-    CX_ENTRY();
-    if (!PyMethod_Check(f->miss))
-        return PyErr_Format(PyExc_TypeError, "%R has no job", self);
-    PyObject *named = kwargs != NULL ? Py_NewRef(kwargs) : PyDict_New(), *report = NULL;
-    if (named != NULL)
-        report = PyObject_CallMethod(PyMethod_GET_SELF(f->miss), "warm", "OOO", self, args, named);
-    Py_XDECREF(named);
-    return report;
-}
-
 static PyMethodDef function_methods[] = {
-    {"warm", (PyCFunction)(void (*)(void))function_warm, METH_VARARGS | METH_KEYWORDS,
-     "warm(*args, **kwargs)\n--\n\nCall the function on copies of the arguments, captured and built before this returns: the report."},
     {"_repr_html_", function_html, METH_NOARGS, "The HTML that a notebook displays."},
     {"add", function_add, METH_O, "add(specialization): puts it at the front of the table."},
     {"drop", function_drop, METH_O,

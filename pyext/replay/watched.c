@@ -1,15 +1,15 @@
 /* Coverage tools and debuggers record the lines that run. A kernel runs no lines, and a capture
- * runs the lines of both branches of an `if`. So the original function runs while a trace function
- * is set (sys.settrace) or a tool of sys.monitoring receives line events. The check is one comparison
- * of versions, in C, because a profiler would see a call of Python: from 3.13 on, sys.monitoring has
- * a version that changes with the tools' events. */
+ * runs the lines of both branches of an `if`. So the original function runs while a trace
+ * function is set (sys.settrace) or a tool of sys.monitoring receives line events. The check
+ * compares versions, in C, because a profiler would see a call of Python. From 3.13 on
+ * sys.monitoring has a version that changes with the tools' events. */
 #include "replay/watched.h"
 
 #if PY_VERSION_HEX >= 0x030D0000
 static int
 version_of(CxState *state, PyObject *code, uint64_t *version)
 {
-    enum { EVENT_BITS = 8 }; /* of the eval breaker; the version is above them */
+    enum { EVENT_BITS = 8 }; /* of the eval breaker; the version is stored above them */
     (void)state, (void)code;
     *version = (uint64_t)(PyThreadState_Get()->eval_breaker >> EVENT_BITS);
     return 0;

@@ -11,9 +11,9 @@ typedef struct CxWatched {
     bool is_told;     /* the job knows that NumPy runs the calls */
 } CxWatched;
 
-/* 1 if a trace function of this thread or a tool of sys.monitoring records the lines; -1 with an
- * exception. code: the function's, or NULL. miss: the compiled function's, a method of its job; other
- * methods of the job are called. */
+/* 1 if a trace function of this thread or a tool of sys.monitoring records lines; -1 with an
+ * exception. code: the function's, or NULL. miss: the compiled function's method of its job, whose
+ * other methods are called. */
 int cx_is_watched(CxState *state, CxWatched *watched, PyObject *code, PyObject *miss);
 
 #endif

@@ -143,8 +143,8 @@ is_numpy_scalar(PyTypeObject *type)
            !PyType_IsSubtype(type, &PyObjectArrType_Type);
 }
 
-/* A Shows of a class made by C code. A builtin class without the collector's flag holds no object that
- * could change; is_derived: the object's class is one in Python derived from it. */
+/* The Shows of a class made by C code. Objects of a builtin class without the collector's flag hold
+ * no object that could change. is_derived: the object's class is a Python class derived from it. */
 static int
 shown_by_c(Walk *w, PyTypeObject *type, bool is_derived)
 {

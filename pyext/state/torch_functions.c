@@ -53,6 +53,7 @@ find_all(CxTorch *torch)
            find(torch, "aoti_torch_get_data_ptr", &torch->data_of) &&
            find(torch, "aoti_torch_get_dim", &torch->rank_of) &&
            find(torch, "aoti_torch_get_sizes", &torch->sizes_of) &&
+           find(torch, "aoti_torch_get_dtype", &torch->dtype_of) &&
            find(torch, "aoti_torch_delete_tensor_object", &torch->delete);
 }
 

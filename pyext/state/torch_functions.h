@@ -28,6 +28,7 @@ typedef struct CxTorch {
     int32_t (*delete)(CxHandle tensor);
     int32_t (*rank_of)(CxHandle tensor, int64_t *rank);
     int32_t (*sizes_of)(CxHandle tensor, int64_t **sizes);
+    int32_t (*dtype_of)(CxHandle tensor, int32_t *dtype);
     /* The dispatcher and what its arguments are made of, which are given up to it. NULL: it is not there. */
     int32_t (*dispatch)(const char *name, const char *overload, uint64_t *stack, uint64_t version);
     int32_t (*new_list)(size_t size, void **list);

@@ -17,7 +17,16 @@ cx_cache_info(PyObject *module, PyObject *unused)
                          (long long)info.stores, "rejected", (long long)info.rejected);
 }
 
-/* read_call(key): the text stored under a key, or None. */
+/* cache_stores(): kernels that this process has stored, without a look at the folder. */
+PyObject *
+cx_cache_stores(PyObject *module, PyObject *unused)
+{
+    CxState *state = PyModule_GetState(module);
+    (void)unused;
+    return PyLong_FromLongLong(state->runtime.cache ? ci_cache_stores(state->runtime.cache) : 0);
+}
+
+/* read_call(key): the text kept under a key, or None. */
 PyObject *
 cx_read_call(PyObject *module, PyObject *key)
 {

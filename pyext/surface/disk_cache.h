@@ -5,6 +5,7 @@
 #include "state/state.h"
 
 PyObject *cx_cache_info(PyObject *module, PyObject *unused);
+PyObject *cx_cache_stores(PyObject *module, PyObject *unused);
 PyObject *cx_cache_directory(PyObject *module, PyObject *unused);
 PyObject *cx_set_cache_directory(PyObject *module, PyObject *path);
 PyObject *cx_read_call(PyObject *module, PyObject *key);

@@ -176,9 +176,8 @@ module_backend_names(PyObject *module, PyObject *unused)
     (void)unused;
     for (int k = 0; list != NULL && k < ci_backend_count(registry); k++) {
         const CiBackend *b = ci_backend_at(registry, k);
-        PyObject *row = Py_BuildValue("(ssNN)", b->device->name, b->compiler->name,
-                                      PyBool_FromLong(k < ci_backend_count(NULL)),
-                                      PyBool_FromLong(b->compiler->why_slower != NULL));
+        PyObject *row = Py_BuildValue("(ssN)", b->device->name, b->compiler->name,
+                                      PyBool_FromLong(k < ci_backend_count(NULL)));
         if (row == NULL || PyList_Append(list, row) < 0)
             Py_CLEAR(list);
         Py_XDECREF(row);
@@ -315,6 +314,7 @@ static PyMethodDef module_methods[] = {
     {"check_function", cx_check_function, METH_VARARGS, NULL},
     {"arch_levels", module_arch_levels, METH_NOARGS, NULL},
     {"cache_info", cx_cache_info, METH_NOARGS, NULL},
+    {"cache_stores", cx_cache_stores, METH_NOARGS, NULL},
     {"cache_clear", module_cache_clear, METH_NOARGS, NULL},
     {"ufuncs", module_ufuncs, METH_NOARGS, NULL},
     {"sha256", module_sha256, METH_O, NULL},

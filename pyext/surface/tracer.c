@@ -288,6 +288,7 @@ static PyMemberDef tracer_members[] = {
      "Number of effects, which the original function would repeat."},
     {"leaves_open", T_BOOL, offsetof(CxTracer, leaves_open), 0, NULL},
     {"is_infeasible", T_BOOL, offsetof(CxTracer, is_infeasible), 0, NULL},
+    {"is_dry", T_BOOL, offsetof(CxTracer, is_dry), 0, NULL},
     {"rent", T_DOUBLE, offsetof(CxTracer, rent), 0,
      "What part of a build's price a piece between breaks has to have run for, before it is built."},
     {"plain", T_DOUBLE, offsetof(CxTracer, plain), READONLY,

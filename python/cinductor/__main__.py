@@ -1,28 +1,30 @@
-"""The command line: python -m cinductor doctor | explain | bench | run | aten | cache."""
+"""The command line: python -m cinductor doctor | explain | bench | run | reasons | aten | cache."""
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import importlib.util
 import inspect
 import json
+import os
 import runpy
 import statistics
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-import numpy as np
-
-from . import cache, compile, explain, rerun
+from . import __version__, benching, cache, compile, config, explain, rerun, trimming
 from ._core import CheckFailed, Error
 from .config import nearest
 from .doctor import prove, report
+from .report import pages
 from .report.page import LEVELS
 
-EPILOG = """FILE:FUNC is a function of a file, which is run as `python FILE` runs it, but not as __main__.
-Its arguments are what the file's function that --make names returns: a tuple, or one argument.
+EPILOG = """FILE:FUNC is a function of a file, which is run as `python FILE` runs it, but not as __main__; MODULE:FUNC of
+a module that can be imported; FILE:CLASS.METHOD a method. Its arguments are what the file's function that --make names
+returns: a tuple, or one argument.
 Without --make FUNC takes none."""
 
 
@@ -33,23 +35,46 @@ class Wrong(Exception):
 def load(place: str, make: str) -> tuple[Callable[..., Any], Callable[[], tuple[Any, ...]]]:
     """The function, and a function that makes its arguments."""
     path, _, name = place.rpartition(":")
-    if not path or not name.isidentifier():
-        raise Wrong(f"{place}: FILE:FUNC is expected, as model.py:loss")
-    try:
-        found = runpy.run_path(path, run_name="cinductor.file")
-    except OSError as error:
-        raise Wrong(f"{path}: {error.strerror}") from None
+    if not path or not all(part.isidentifier() for part in name.split(".")):
+        raise Wrong(f"{place}: FILE:FUNC is expected, as model.py:loss, or MODULE:FUNC")
+    found = space_of(path)
     for asked in filter(None, (name, make)):
-        if not callable(found.get(asked)):
+        if not callable(attribute(found, asked)):
             raise Wrong(f"{path} has no function {asked}{nearest(asked, names_in(found))}")
-    if not make and (wanted := missing(found[name])):
+    fn = attribute(found, name)
+    if not make and (wanted := missing(fn)):
         raise Wrong(f"{name} takes {wanted}: --make NAME names the function of {path} that makes them")
 
     def arguments() -> tuple[Any, ...]:
-        made = found[make]() if make else ()
+        made = attribute(found, make)() if make else ()
         return made if isinstance(made, tuple) else (made,)
 
-    return found[name], arguments
+    return fn, arguments
+
+
+def space_of(path: str) -> dict[str, Any]:
+    """The names of a file, or of a module that can be imported from here."""
+    if not path.endswith(".py") and not os.path.exists(path) and all(p.isidentifier() for p in path.split(".")):
+        sys.path.insert(0, os.getcwd())
+        try:
+            return vars(importlib.import_module(path))
+        except ModuleNotFoundError as error:
+            raise Wrong(f"{path}: {error}; a file is named with its ending, as {path}.py:FUNC") from None
+        finally:
+            sys.path.remove(os.getcwd())
+    try:
+        return runpy.run_path(path, run_name="cinductor.file")
+    except OSError as error:
+        raise Wrong(f"{path}: {error.strerror}") from None
+
+
+def attribute(found: dict[str, Any], name: str) -> Any:
+    """A function of a file, or a method of its class: "Model.loss"."""
+    first, *rest = name.split(".")
+    value = found.get(first)
+    for part in rest:
+        value = getattr(value, part, None)
+    return value
 
 
 def names_in(found: dict[str, Any]) -> list[str]:
@@ -79,50 +104,72 @@ def doctor(given: argparse.Namespace) -> None:
 
 def show(given: argparse.Namespace) -> None:
     fn, arguments = load(given.function, given.make)
-    report = explain(compile(fn, mode=given.mode), *arguments())
-    if given.save:
-        report.save(given.save)
-        print(f"{given.save} is written")
-        return
+    report = explain(compiled(fn, given), *made_by(arguments, given))
     if given.level and not hasattr(report, given.level):
         raise Wrong(f"a report has no {given.level}{nearest(given.level, LEVELS)}")
-    print(getattr(report, given.level) if given.level else report)
+    if given.save:
+        try:
+            report.save(given.save)
+        except OSError as error:
+            raise Wrong(f"{given.save}: {error.strerror}") from None
+        print(f"{given.save} is written")
+    else:
+        print(getattr(report, given.level) if given.level else report)
+    if report.error is not None:
+        raise Wrong(f"{given.function} raised {report.error}")
 
 
-def seconds(call: Callable[..., Any], arguments: Callable[[], tuple[Any, ...]], budget: float) -> float:
-    """The median of one call; arguments are made again for each call."""
-    times: list[float] = []
-    until = time.perf_counter() + budget
-    while len(times) < 5 or (time.perf_counter() < until and len(times) < 1000):
-        made = arguments()
-        start = time.perf_counter()
-        call(*made)
-        times.append(time.perf_counter() - start)
-    return statistics.median(times)
-
-
-def is_same(a: Any, b: Any) -> bool:
-    if isinstance(a, tuple | list) and isinstance(b, tuple | list):
-        return len(a) == len(b) and all(is_same(x, y) for x, y in zip(a, b, strict=True))
+def compiled(fn: Callable[..., Any], given: argparse.Namespace) -> Any:
+    """The function, compiled as the command says."""
     try:
-        np.testing.assert_array_equal(a, b)
-    except AssertionError:
-        return False
-    return True
+        return compile(fn, mode=given.mode, options=json.loads(given.options))
+    except (TypeError, ValueError) as error:
+        raise Wrong(str(error)) from None
+
+
+def made_by(arguments: Callable[[], tuple[Any, ...]], given: argparse.Namespace) -> tuple[Any, ...]:
+    """The arguments of one call."""
+    try:
+        return arguments()
+    except Exception as error:
+        raise Wrong(f"{given.make}() raised {type(error).__name__}: {error}") from None
 
 
 def bench(given: argparse.Namespace) -> None:
     fn, arguments = load(given.function, given.make)
-    fast = compile(fn, mode=given.mode)
-    start = time.perf_counter()
-    got = fast(*arguments())
-    first = time.perf_counter() - start
-    same = is_same(got, fn(*arguments()))
-    ours, theirs = (seconds(call, arguments, given.seconds) for call in (fast, fn))
-    print(f"first call  {first * 1e3:10.3f} ms")
-    print(f"compiled    {ours * 1e3:10.3f} ms")
-    print(f"NumPy       {theirs * 1e3:10.3f} ms")
-    print(f"{theirs / ours:.2f} times as fast; results are {'the same bits' if same else 'NOT the same bits'}")
+    names = given.compare.replace(",", " ").split()
+    for name in names:
+        if name not in benching.OTHERS:
+            raise Wrong(f"--compare {name}: allowed: {', '.join(benching.OTHERS)}")
+    fast = compiled(fn, given)
+    try:
+        made = made_by(arguments, given)
+        ours = benching.timed(fast, arguments, given.seconds)
+        theirs = benching.timed(fn, arguments, given.seconds)
+        found = benching.difference(fast(*made), fn(*made_by(arguments, given)))
+    except Wrong:
+        raise
+    except Exception as error:
+        raise Wrong(f"{given.function} raised {type(error).__name__}: {error}") from None
+    print(ours.line("compiled"))
+    print(theirs.line("NumPy"))
+    for line in benching.compared(names, fn, arguments, given.seconds):
+        print(line)
+    ratio = statistics.median(theirs.calls) / statistics.median(ours.calls)
+    print(f"{ratio:.2f} times as fast; results {'have the same bits' if not found else f'differ: {found}'}")
+    if found:
+        print('numerics="exact" has NumPy\'s own bits (--options \'{"numerics": "exact"}\')')
+
+
+def tell_reasons(given: argparse.Namespace) -> None:
+    """Prints the page about a reason, or their names."""
+    sections = pages.sections()
+    if not given.name:
+        print("\n".join(sections))
+    elif given.name in sections:
+        print(sections[given.name])
+    else:
+        raise Wrong(f"there is no reason {given.name}{nearest(given.name, sections)}")
 
 
 def run_graph(given: argparse.Namespace) -> None:
@@ -148,10 +195,25 @@ def keep(given: argparse.Namespace) -> None:
     if given.file:
         raise Wrong(f"cache {given.what} takes no file")
     if given.what == "clear":
-        print(f"{cache.clear()} kernels removed")
-        return
-    for name, value in cache.info().items():
-        print(f"{name:10} {value}")
+        print(f"{cache.clear(given.older)} entries removed")
+    elif given.what == "trim":
+        print(f"{cache.trim(config.cache_limit if given.megabytes is None else given.megabytes)} entries removed")
+    else:
+        print("\n".join(about_cache()))
+
+
+def about_cache() -> Iterator[str]:
+    """The rows of `cache info`."""
+    found = cache.info()
+    every = trimming.entries(found["directory"])
+    yield f"folder     {found['directory'] or 'none can be used; CINDUCTOR_CACHE_DIR names one'}"
+    limit = f"{config.cache_limit} MB (option cache_limit)" if config.cache_limit else "no limit"
+    yield f"size       {sum(entry.size for entry in every) / 1e6:.1f} MB in {len(every)} files, of at most {limit}"
+    yield f"kernels    {found['entries']}"
+    if every:
+        days = [(time.time() - entry.last_use) / 86_400 for entry in (every[0], every[-1])]
+        yield f"last use   {days[1]:.1f} to {days[0]:.1f} days ago"
+    yield f"compiler   {'not needed for what is kept' if found['serves_alone'] else 'needed'}"
 
 
 def keep_file(given: argparse.Namespace) -> None:
@@ -184,6 +246,7 @@ def show_aten(given: argparse.Namespace) -> None:
 
 def parser() -> argparse.ArgumentParser:
     whole = argparse.ArgumentParser(prog="python -m cinductor", description="A compiler for NumPy code.")
+    whole.add_argument("--version", action="version", version=f"cinductor {__version__}")
     commands = whole.add_subparsers(required=True, metavar="COMMAND")
 
     def command(name: str, run: Callable[[argparse.Namespace], None], doc: str) -> argparse.ArgumentParser:
@@ -204,23 +267,29 @@ def parser() -> argparse.ArgumentParser:
         made.add_argument("function", metavar="FILE:FUNC")
         made.add_argument("--make", default="", metavar="NAME", help="the function that makes arguments")
         made.add_argument("--mode", default="now", help="of cinductor.compile")
+        made.add_argument("--options", default="{}", metavar="JSON", help="of cinductor.compile")
         if run is show:
             made.add_argument("--level", default="", help="one part: graph, loops, kernels, procs, source, …")
             made.add_argument("--save", default="", metavar="PATH", help="a web page, or .json, or .txt with all of it")
         else:
-            made.add_argument("--seconds", type=float, default=1.0, help="for each of the two")
-    made = command("run", run_graph, "runs a graph's text, as a trace has it, on inputs that are made up")
+            made.add_argument("--seconds", type=float, default=1.0, help="for each way to run it")
+            made.add_argument("--compare", default="", metavar="NAMES", help="other compilers: numba,jax,torch")
+    made = command("run", run_graph, "runs the text of a graph, as written by a trace, on generated inputs")
     made.add_argument("file", metavar="FILE")
-    made.add_argument("--backend", default="", help="c or interp; by itself the best that is there")
-    made.add_argument("--runs", type=int, default=5, help="of which the quickest is told")
+    made.add_argument("--backend", default="", help="c or interp; default: the best available")
+    made.add_argument("--runs", type=int, default=5, help="number of runs, of which the fastest is printed")
     made.add_argument("--seed", type=int, default=0, help="of the inputs")
-    instead = "loops.txt, kernels.txt, procs.txt or source.c of the same trace, in place of what the graph becomes"
+    instead = "loops.txt, kernels.txt, procs.txt or source.c of the same trace, used instead of the lowered graph"
     made.add_argument("--given", default="", metavar="FILE", help=instead)
     made.add_argument("--calls", default="", metavar="FILE", help="calls.txt of the same trace: what library calls call")
     made.add_argument("--options", default="{}", metavar="JSON", help="of cinductor.compile")
+    made = command("reasons", tell_reasons, "why something runs in Python or NumPy, and what helps")
+    made.add_argument("name", nargs="?", default="", metavar="NAME", help="the name that a report has after a hint")
     command("aten", show_aten, "ATen ops of PyTorch, and whether cinductor compiles, decomposes or calls each")
     made = command("cache", keep, "the disk cache of kernels")
-    made.add_argument("what", choices=("info", "clear", "save", "load"))
+    made.add_argument("what", choices=("info", "clear", "trim", "save", "load"))
+    made.add_argument("--older", type=float, metavar="DAYS", help="of clear: entries not used for that long")
+    made.add_argument("--megabytes", type=float, help="of trim: what may remain, instead of the option cache_limit")
     made.add_argument("file", nargs="?", default="", metavar="FILE", help="of save and load: the cache as one file")
     return whole
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import os
-import re
 import tempfile
 import zipfile
 import zlib
 
 from . import _core
+from .trimming import ENTRY
 from .user_frame import wrong
 
-# Compiled kernels, build notes, captures, and recorded sizes.
-ENTRY = re.compile(r"[0-9a-f]{64}\.[a-z]{2,16}")
 MOST_BYTES = 1 << 30  # of one entry
 
 

@@ -160,7 +160,25 @@ STEPS = (("lowering", find_lowering), ("pass", find_pass), ("fusion", find_fusio
 
 
 def bisect(fn: Any, *args: Any, options: dict[str, Any] | None = None, **kwargs: Any) -> Finding:
-    """See `cinductor.bisect`."""
+    """Find the lowering, pass, fusion or kernel that makes the result differ from NumPy's.
+
+    fn is called on copies of the arguments, by NumPy and compiled, a few dozen times, each time with less of the compiler. So it
+    should have no side effects except writes to them. Results, exceptions and written arguments are compared bit for bit, or within 4
+    ULP if the program has functions that may differ from NumPy's.
+
+    Parameters
+    ----------
+    fn : callable
+        A function, or a compiled one, whose options apply.
+    options : dict, optional
+        As in `compile`.
+
+    Returns
+    -------
+    Finding
+        `kind` is "none" (no difference), "lowering", "pass", "fusion", "kernel" or "rest" (capture, a needed pass or
+        lowering). `name`, `place` and `difference` have details, str() everything.
+    """
     if not callable(fn):
         raise TypeError(wrong("bisect", "fn", fn, "a function or another callable"))
     settings: dict[str, Any] = dict.fromkeys(("dynamic", "mode", "backend", "device"))

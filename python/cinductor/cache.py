@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from typing import TYPE_CHECKING
 
 from . import _core
@@ -17,15 +18,59 @@ def info() -> CacheInfo:
     return found
 
 
-def clear() -> int:
-    """Remove every entry. Kernels in use stay loaded.
+def clear(older: float | None = None) -> int:
+    """Remove entries. Kernels in use stay loaded.
+
+    Parameters
+    ----------
+    older : float, optional
+        Only those that were not used for this many days; None: all.
 
     Returns
     -------
     int
-        The number of entries.
+        The number of removed entries.
+
+    Raises
+    ------
+    ValueError
+        For a negative number.
     """
-    return _core.cache_clear()
+    if older is None:
+        return _core.cache_clear()
+    if not older >= 0:
+        raise ValueError(f"older is {older!r}; allowed: None, or a number of days")
+    from .trimming import entries, remove
+
+    last = time.time() - 86_400 * older
+    return remove([entry for entry in entries(_core.cache_info()["directory"]) if entry.last_use < last])
+
+
+def trim(megabytes: float) -> int:
+    """Remove the entries used longest ago until the others have at most this size.
+
+    The option `cache_limit` does this by itself from 5,000 megabytes on.
+
+    Parameters
+    ----------
+    megabytes : float
+        The size that may remain.
+
+    Returns
+    -------
+    int
+        The number of removed entries.
+
+    Raises
+    ------
+    ValueError
+        For a negative number.
+    """
+    if not megabytes >= 0:
+        raise ValueError(f"megabytes is {megabytes!r}; allowed: a number of at least 0")
+    from .trimming import trim as run
+
+    return run(int(megabytes * 1_000_000))
 
 
 def save(path: str | os.PathLike[str]) -> int:

@@ -128,13 +128,38 @@ def compile(
     if is_a(fn, _core.CompiledFunction):
         fn = fn.__wrapped__
     if not callable(fn) or is_a(fn, type):
-        raise TypeError(f"compile() expects a function or another callable that is not a class, got {fn!r}")
+        raise TypeError(f"compile() expects a function or another callable that is not a class, got {words_of(fn)}")
     if disable:
         return globals()["disable"](fn)
     return make(fn, settings)
 
 
+# Keywords of Numba's and JAX's decorators, with what to write here.
+KEYWORDS_OF_OTHERS = {
+    "nopython": "fullgraph=True raises where Python would have to run",
+    "forceobj": "code that cannot be compiled runs in Python by itself",
+    "parallel": "loops run on several threads by themselves; options={'threads': 1} has one",
+    "nogil": "the interpreter's lock is released while kernels run, without a setting",
+    "fastmath": "options={'numerics': 'fast'} allows other bits",
+    "error_model": "float warnings follow numpy.errstate, as in NumPy",
+    "locals": "types follow from the arguments of each call",
+    "inline": "functions that are called are captured with their caller",
+    "static_argnums": "texts, bools and objects are part of a program by themselves; ints are until they differ",
+    "static_argnames": "texts, bools and objects are part of a program by themselves; ints are until they differ",
+    "donate_argnums": "arguments that the function writes to are written in place",
+    "signature": "cinductor.warm(f, ...) compiles before the first call",
+}
 SETTINGS = ("fullgraph", "dynamic", "mode", "options", "backend", "device", "disable")
+
+
+def words_of(value: Any) -> str:
+    """What compile was given instead of a function, and what may have been meant."""
+    if is_a(value, type):
+        return f"the class {value.__qualname__}; compile its methods, or an object with __call__"
+    text = repr(value)
+    if is_a(value, np.ndarray | np.generic | int | float | complex):
+        text = f"{type(value).__name__}; for the result of a call write compile(f)(x), not compile(f(x))"
+    return text if len(text) < 200 else f"a {type(value).__name__}"
 
 
 def check_settings(unknown: dict[str, Any], **flags: Any) -> None:
@@ -142,6 +167,8 @@ def check_settings(unknown: dict[str, Any], **flags: Any) -> None:
     for name, value in unknown.items():
         if name in OPTIONS:
             close = f"; it is an option: options={{{name!r}: {value!r}}}"
+        elif name in KEYWORDS_OF_OTHERS:
+            close = f"; {KEYWORDS_OF_OTHERS[name]}"
         else:
             close = nearest(name, (*SETTINGS, *OPTIONS))
         raise TypeError(f"compile() has no keyword argument {name!r}{close}")
@@ -159,7 +186,7 @@ def check_backend(backend: str | None, device: str | None) -> None:
     for row in _core.backend_names():
         names.setdefault(row[0], []).append(row[1])
     if device is not None and device not in names:
-        raise ValueError(refusal("device", device, names))
+        raise ValueError(refusal("device", device, names) if device != "gpu" else "there is no device 'gpu'; did you mean 'cuda'?")
     own = names[device or "cpu"]
     if backend is not None and backend not in own:
         others = [d for d in names if backend in names[d]]

@@ -85,6 +85,14 @@ OWN = (
         "Keep what captures give in the disk cache, so that a later process need not capture the same calls.",
     ),
     Option(
+        "cache_limit",
+        "int",
+        5000,
+        "0..",
+        "CINDUCTOR_CACHE_LIMIT",
+        "Megabytes of the disk cache, from which on the entries used longest ago are removed; 0: no limit.",
+    ),
+    Option(
         "progress",
         "bool",
         True,
@@ -229,6 +237,21 @@ def from_environment(option: Option) -> Any:
         return option.default
 
 
+# Variables that are no options, and those that the project's own tests and builds read.
+VARIABLES = tuple(
+    f"CINDUCTOR_{name}" for name in "CACHE_DIR CUBLAS CUFFT DEVICE_FALLBACK LOGS NVRTC PROVENANCE TRACE".split()
+)
+OF_TESTS = tuple(f"CINDUCTOR_{name}" for name in "ACCEPT BUILD_ COVERAGE FUZZ PACKAGES_ PROJECT_URL SOAK TEST_".split())
+
+
+def warn_of_variables() -> None:
+    """Warn of each variable of the environment that has a name like cinductor's and that nothing reads."""
+    known = {*VARIABLES, *(option.environment for option in OPTIONS.values())}
+    for name in sorted(os.environ):
+        if name.startswith("CINDUCTOR_") and name not in known and not name.startswith(OF_TESTS):
+            warn(f"the environment variable {name} has no effect: there is none of this name{nearest(name, known)}")
+
+
 def is_float(text: str) -> bool:
     return re.fullmatch(FLOAT, text, re.IGNORECASE) is not None
 
@@ -281,6 +304,7 @@ class Config:
 
 
 config = Config()
+warn_of_variables()
 
 
 def resolve(mode: str | None, options: dict[str, Any] | None) -> dict[str, Any]:

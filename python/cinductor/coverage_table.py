@@ -80,11 +80,14 @@ class Coverage:
 
 
 def coverage() -> Coverage:
-    r"""The treatment of each public callable of NumPy in a captured function.
+    """List how each public callable of NumPy is captured.
 
-    Covers functions of `numpy`, `numpy.linalg` and `numpy.fft`, draws, methods of arrays and of ufuncs. A row assumes
-    arguments that are arrays of compiled dtypes. Other arguments, and rare keywords, may still break; `explain` gives
-    the reason. Printing it gives a table.
+    Returns
+    -------
+    Coverage
+        One row (name, how, reason) for each function of `numpy`, `numpy.linalg` and `numpy.fft`, each draw, and each method
+        of arrays and ufuncs. `how` is "compiled", "composed", "called", "answered" or "break". print() gives a table.
+        Arguments are assumed to be arrays of compiled dtypes.
     """
     rows = [*of_modules(), *of_draws(), *of_methods(), *of_ufunc_methods()]
     return Coverage(sorted(rows, key=lambda row: (row.name.count("."), row.name)))

@@ -92,3 +92,33 @@ class CustomOp:
         """The function's result. Raises ValueError if its shape or dtype is not that of the rule."""
         results = self.run(args, kwargs, *self.results_of(args, kwargs))
         return tuple(results) if len(results) > 1 else results[0]
+
+
+def custom_op(
+    fn: Any = None, *, shape: Callable[..., Any], dtype: Any = None, name: str | None = None
+) -> Any:
+    """Declare a function that the compiler calls from inside compiled functions without tracing into it; also a decorator.
+
+    Parameters
+    ----------
+    fn : callable or int
+        A Python function of arrays, numbers and constants that only computes: it may be called less or more often than the
+        code says. Or a C function, as a ctypes function or an address, `int32_t fn(void *const *operands, const int64_t *const
+        *sizes, void *const *results)`: operands and results are in C order, sizes has those of the operands, then of
+        the results; a result other than 0 is an error.
+    shape : callable
+        A function of the same arguments that returns the result's shape, or a list of shapes for several results. It should
+        use only shapes and numbers.
+    dtype : dtype or list, optional
+        Of the results; None: the first operand's.
+    name : str, optional
+        The name in reports.
+
+    Raises
+    ------
+    TypeError
+        If fn is not callable. The operation raises ValueError if fn returns another shape or dtype.
+    """
+    if fn is None:
+        return lambda decorated: CustomOp(decorated, shape, dtype, name)
+    return CustomOp(fn, shape, dtype, name)

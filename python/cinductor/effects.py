@@ -37,13 +37,6 @@ def needs_device(place: Place) -> str | None:
     return "the function runs on the CPU" if place.device == "cpu" else None
 
 
-def needs_judge(place: Place) -> str | None:
-    for device, compiler, _, leaves_programs in _core.backend_names():
-        if (device, compiler) == (place.device, place.compiler) and not leaves_programs:
-            return f"device {device!r} leaves no program to the CPU"
-    return None
-
-
 def needs_host_code(place: Place) -> str | None:
     if place.compiler in ("c", "interp"):
         return None
@@ -94,7 +87,7 @@ NEEDS: dict[str, tuple[Callable[[Place], str | None], ...]] = {
     "library_threads": (needs_host_code,),
     "nan_asserts": (needs_host_memory,),
     "device_index": (needs_device,),
-    "offload": (needs_device, needs_host_arrays, needs_judge),
+    "offload": (needs_device,),
     "on_limit": (needs_numpy,),
     "wrapper": (needs_host_arrays,),
     "templates": (needs_free_order,),

@@ -89,10 +89,10 @@ ERRORS: dict[str, ErrorRow] = {
         "make room, or set CINDUCTOR_CACHE_DIR to a folder of your own",
     ),
     "DeviceError": ErrorRow(
-        "The device asked for cannot be used, or it reports an error.", "device='cpu' needs none"
+        "The requested device cannot be used, or it reports an error.", "device='cpu' needs none"
     ),
     "InternalError": ErrorRow(
-        "An invariant of the compiler does not hold: a mistake of ours (in a call NumPy answers, with a warning, unless `fullgraph=True`).",
+        "An internal error of cinductor. In a call NumPy runs instead, with a warning, unless `fullgraph=True`.",
         "please report it; cinductor.disable leaves the function out",
     ),
     "RecompileError": ErrorRow(
@@ -119,6 +119,7 @@ ERRORS: dict[str, ErrorRow] = {
 # Reasons other than fullgraph=True why Python may not run uncompiled code, with advice.
 WHOLE = {
     "(an argument is an array of a device)": "Python runs such a line for arrays of the host: give .numpy(), or take the line out of the function",
+    "(cinductor.warm)": "call the function itself, or take the line out of it",
     "(export)": "take the line out of the function; cinductor.explain shows all such lines",
 }
 

@@ -99,7 +99,18 @@ def program_of(text: str) -> Program:
 def register_wrapper_backend(
     name: str, fn: Callable[[Program], Any], lines: Iterable[str] | None = None
 ) -> None:
-    """See `cinductor.register_wrapper_backend`."""
+    """Make `export(..., form=name)` pass programs to a function.
+
+    Parameters
+    ----------
+    name : str
+        The name of the form.
+    fn : callable
+        Takes a `cinductor.exporting.Program` (buffers with their users, lines, results, the kernels' C), which it may change.
+        `export` returns its result.
+    lines : iterable of str, optional
+        The kinds of lines that it supports; None: all. A program with another line raises `Unsupported`.
+    """
     if not isinstance(name, str) or not name or name in FORMS:
         raise ValueError(f"a backend for wrappers cannot be called {name!r}")
     if name in BACKENDS:
@@ -129,7 +140,30 @@ def given_to(name: str, text: str) -> Any:
 def export(
     fn: Any, *args: Any, form: str = "c", options: dict[str, Any] | None = None, **kwargs: Any
 ) -> Any:
-    """See `cinductor.export`."""
+    """Return the program of fn for arguments like these, for use without Python.
+
+    Parameters
+    ----------
+    fn : callable
+        A function, or a compiled one, whose options apply. It is called once, on copies of the arguments that follow.
+    form : str
+        "c": one C file, whose first line says how to compile it, and whose `call` takes and returns arrays (`ci_array`) on
+        one thread. "json": buffers, lines and results, with the kernels' C; `examples/run_json.py` runs it. Otherwise a name of
+        `register_wrapper_backend`.
+    options : dict, optional
+        As in `compile`.
+
+    Returns
+    -------
+    str or object
+        The file, or the result of the wrapper backend. Results of the program are its arrays and numbers, in their order;
+        views that the function returns (`y.T`, a part of an argument) are left to the caller.
+
+    Raises
+    ------
+    Unsupported
+        If the program needs Python: breaks, library calls, loops of NumPy's functions (numerics="close" avoids these).
+    """
     if form not in FORMS and form not in BACKENDS:
         known = [*FORMS, *BACKENDS]
         raise ValueError(f"export() has no form {form!r}: it has {', '.join(known)}")

@@ -4,6 +4,7 @@ changed, and written back. The compiler verifies the result of a pass.
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -71,13 +72,15 @@ class NodeBlock:
 
 
 class Graph:
-    r"""The graph of a program.
+    """The graph of a program.
 
-    inputs; body: its block, whose results are returned; writes: input -> the value that it holds at the end. Use
-    `add`, `replace`, `set_args` and `erase` to change it; they keep users up to date.
+    inputs; body: its block, whose results are returned; writes: input -> the value that it holds at the end; parameters: the
+    function's names of the inputs, in a graph from `cinductor.graph`. Use `add`, `replace`, `set_args` and `erase` to change
+    it; they keep users up to date.
     """
 
     def __init__(self, text: str) -> None:
+        self.parameters: list[str] = []
         self.inputs: list[Node] = []
         self.writes: dict[Node, Node] = {}
         self.body = NodeBlock()
@@ -174,12 +177,112 @@ class Graph:
         """The text that the compiler reads."""
         return "".join(f"{line}\n" for line in (self.head, *self.lines(), "}"))
 
+    def __str__(self) -> str:
+        return self.text()
+
+    def optimized(self, skip: str = "") -> Graph:
+        """Return the graph after the compiler's passes and the registered ones.
+
+        Parameters
+        ----------
+        skip : str
+            Names of passes that do not run, with commas between, as in the option `skip_passes`.
+        """
+        return Graph(self.compile(options={"skip_passes": skip}).text("optimized"))
+
+    def diff(self, other: Graph) -> str:
+        """Return the lines in which another graph differs, as a unified diff; "" if none does."""
+        return "".join(difflib.unified_diff(*(g.text().splitlines(True) for g in (self, other)), "before", "after", n=1))
+
+    def compile(self, options: dict[str, Any] | None = None, backend: str = "") -> GraphProgram:
+        """Compile the graph as it is now.
+
+        Parameters
+        ----------
+        options : dict, optional
+            Of `list_options()`.
+        backend : str
+            Of the CPU, as in `cinductor.compile`; "": the best.
+
+        Raises
+        ------
+        SyntaxError, ValueError
+            If the graph is not valid, with the line of its text.
+        """
+        from .config import resolve
+
+        return GraphProgram(self, _core.compile_graph(self.text(), options=resolve(None, options), backend=backend))
+
     def lines(self) -> Iterator[str]:
         """The text between the head and the last bracket."""
         yield from lines_of(self.body.nodes)
         for written, value in self.writes.items():
             yield f"  write {written.reference} = {value.reference}"
         yield "  " + last_of(self.body)
+
+
+class GraphProgram:
+    """A compiled graph. Call it with the graph's inputs, in the order of `graph.parameters`.
+
+    Every call is checked first: ValueError if an input is another array than the graph says (dtype, sizes, strides), or if there are
+    more or fewer. Inputs that the graph writes to are written in place.
+
+    Attributes
+    ----------
+    graph : Graph
+        What was compiled.
+    """
+
+    def __init__(self, graph: Graph, program: Any) -> None:
+        self.graph, self._program = graph, program
+
+    def __call__(self, *inputs: Any) -> list[Any]:
+        """Return the results in a list."""
+        found: list[Any] = _core.run_program(self._program, inputs)
+        return found
+
+    def text(self, level: str) -> str:
+        """One level of the program: "graph", "optimized", "loops", "kernels", "procs", "wrapper", "source", or a pass's name."""
+        found: str = self._program.text(level)
+        return found
+
+    def __repr__(self) -> str:
+        return f"<program of {self.graph.head.split('(')[0].strip()}: {self._program.kernels} kernels, {self._program.externs} library calls>"
+
+
+def graph(fn: Callable[..., Any], *specs: Any, **named: Any) -> Graph:
+    """Capture a function as a graph, without a call.
+
+    Parameters
+    ----------
+    fn, *specs, **named
+        A function and its arguments, as in `warm`, which describes what is raised, too.
+
+    Returns
+    -------
+    Graph
+        To be walked, changed, printed (`text()`), parsed (`Graph(text)`), compared (`diff`), optimized and compiled.
+
+    Raises
+    ------
+    Unsupported
+        If the function is not one graph: Python would have to run, or nothing is computed.
+
+    Examples
+    --------
+    >>> g = cinductor.graph(lambda x: np.sin(x) ** 2, cinductor.ShapeDtype((10,)))
+    >>> run = g.compile()
+    >>> (y,) = run(np.arange(10.0))
+    """
+    from .warming import captured
+
+    target, job = captured(fn, specs, named)
+    specialization = target.specializations[0]
+    if specialization.program is None:
+        raise _core.Unsupported("nothing is computed: the results are constants, arguments and views of arguments")
+    found = Graph(specialization.program.text("graph"))
+    found.parameters = [job.name_of(row[0]) for row in specialization.saved[0]]
+    return found
 
 
 class Like:

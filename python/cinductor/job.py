@@ -89,6 +89,7 @@ class Job:
     """
 
     devices: tuple[Any, ...] = ()  # of arrays that it takes: kind and index, or that of each
+    is_dry = False  # programs are compiled and not run: warming.py
     past_limit = "Calls that fit none run in NumPy now"  # what becomes of calls at a limit
     why_whole = "fullgraph=True"  # why Python may run nothing between kernels, if it may not; see errors.WHOLE
 
@@ -117,7 +118,6 @@ class Job:
         self.economy = Economy()  # decides when calls are captured and built
         self.was_plain = False  # NumPy has run calls that may be compiled later, with the same bits
         self.has_saved = False  # the disk cache had calls of it
-        self.is_warming = False  # calls are captured and built before they return
         self.is_for_show = False  # its only call is made by `explain`
         self.why: str | None = None  # why NumPy ran the latest call that was tried, or None
         self.made: dict[int, str] = {}  # id of a specialisation -> why it was made
@@ -142,6 +142,9 @@ class Job:
         self.why = watching.WHY
         watching.log(self.title)
         return True
+
+    def note_sources(self, rows: Any) -> None:
+        """Of a capture that ran nothing: where its values come from."""
 
     def retire(self, compiled: Any) -> None:
         """Called when the compiled function is deleted."""
@@ -220,7 +223,7 @@ class Job:
     @property
     def pays(self) -> bool:
         """Whether captures and builds wait until calls in NumPy have paid for them."""
-        return self.follows_numpy and not (self.is_for_show or self.is_warming or self.is_inexact)
+        return self.follows_numpy and not (self.is_for_show or self.is_dry or self.is_inexact)
 
     def economy_of(self, compiled: Any) -> str | None:
         """What was paid for captures and builds, and what the next step waits for."""
@@ -335,7 +338,15 @@ class Job:
         finally:
             _capturing.count -= 1
             self.keep_profile()
+            self.trim_cache()
             events.end(self, begun)
+
+    def trim_cache(self) -> None:
+        """Enforces the option cache_limit after kernels were stored."""
+        if _core.cache_stores():
+            from .trimming import keep_within
+
+            keep_within(self.option("cache_limit"))
 
     def run_timed(self, race: Race, bound: Any, args: Any, kwargs: Any) -> Any:
         """Run the original function to time it against the compiled pieces."""
@@ -352,24 +363,6 @@ class Job:
         result = self.run_eager(args, kwargs)
         account.note(Economy.clock() - began)
         return result
-
-    def warm(self, compiled: Any, args: Any, kwargs: Any) -> Any:
-        """One call on copies of the arguments, for which nothing waits until it pays: its report."""
-        import copy
-
-        from .report.explanation import of_latest
-
-        before = [(account, account.due) for account in compiled.accounts()]
-        for account, _ in before:
-            account.due = 0.0
-        self.is_warming = True
-        try:
-            compiled(*copy.deepcopy(args), **copy.deepcopy(kwargs))
-        finally:
-            self.is_warming = False
-            for account, due in before:
-                account.due = due
-        return of_latest(compiled)
 
     def run_driver(self, plan: Any, compiled: Any, bound: Any, args: Any, kwargs: Any) -> Any:
         """Run the function in pieces with Python between. Once it has been found to be faster, C calls it directly.

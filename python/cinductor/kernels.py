@@ -253,7 +253,7 @@ class UserKernel:
         operands = [(o, "const ") for o in self.reads] + [(o, "") for o in self.writes]
         for operand, _ in operands:
             if operand.dtype[0] == "c":
-                raise TypeError(f"{self.__name__}: {operand.name} is complex, which kernels for a card are not")
+                raise TypeError(f"{self.__name__}: {operand.name} is complex, which GPU kernels do not support")
         given = [f"{const}{C_TYPES[o.dtype]} *__restrict__ {o.name}" for o, const in operands]
         given += [f"const int64_t {name}" for name in self.size_names]
         given += [f"const int64_t extent_{number}" for number in range(len(self.grid))]
@@ -367,7 +367,7 @@ class UserKernel:
     def shape_of(self, operand: Declared, sizes: Mapping[str, Any]) -> tuple[Any, ...]:
         """The shape of an array that is made for the caller."""
         if unknown := [s for s in operand.sizes if isinstance(s, str) and s not in sizes]:
-            raise TypeError(f"{self.__name__}: {operand.name} is missing, for nothing says how long {unknown[0]} is")
+            raise TypeError(f"{self.__name__}: {operand.name} is missing, and no argument gives the size {unknown[0]}")
         return tuple(sizes[s] if isinstance(s, str) else s for s in operand.sizes)
 
 
@@ -392,3 +392,44 @@ def copied(array: np.ndarray, writes: Sequence[np.ndarray]) -> np.ndarray:
 def core_options() -> dict[str, Any]:
     """The options that a compiler of sources needs."""
     return {name: getattr(config, name) for name in ("cache", "arch", "compile_timeout")}
+
+
+def kernel(
+    source: str, *, reads: str, writes: str, grid: str, preamble: str = "", name: str = "kernel"
+) -> UserKernel:
+    """Make a kernel from a body in C or CUDA C++, for compiled functions and for calls outside of them.
+
+    The call takes arrays in the order of reads and writes, or by name. Those of writes may be omitted if their sizes are those of
+    others; they are new then, and zero before. It returns the written array, or a tuple. Memory that is read is never shared with
+    memory that is written: it is copied if it would be. Inside a compiled function the kernel is a library call. With arrays of a
+    GPU (`Array`) it is compiled as CUDA C++ by NVRTC and runs there: these must be contiguous, not complex, and written arrays
+    separate. Accesses of the body are not checked.
+
+    Parameters
+    ----------
+    source : str
+        Statements of C for one point of the grid. Arrays are pointers in C order; sizes and indices are int64_t.
+    reads, writes : str
+        Arrays with dtype (bool, i8 to u64, f32, f64, c64, c128) and sizes, which are names or numbers.
+    grid : str
+        Indices with their ends: sizes, or + - * // %, min and max of them. Points run in any order and on several threads.
+    preamble : str
+        Declarations and functions before the kernel.
+    name : str
+        The name in reports.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For declarations that cannot be parsed, and for arrays that differ from them.
+    CompileError
+        With the compiler's message, at the first call.
+
+    Examples
+    --------
+    >>> rows = cinductor.kernel(
+    ...     "out[i] = 0; for (int64_t j = 0; j < m; j++) out[i] += x[i * m + j] * w[j];",
+    ...     reads="x: f64[n, m], w: f64[m]", writes="out: f64[n]", grid="i: n")
+    >>> y = rows(x, w)               # or rows(x, w, out)
+    """
+    return UserKernel(source, reads, writes, grid, preamble, name)

@@ -45,7 +45,20 @@ def logger(category: str) -> logging.Logger:
 
 
 def set_logs(*names: str) -> None:
-    """See `cinductor.set_logs`."""
+    """Switch the named logs on and all others off.
+
+    Parameters
+    ----------
+    *names : str
+        Of breaks, recompiles, fusion, guards, cache, races, perf, or all; also one string with commas. None: all are off.
+        Each is a logger `cinductor.<name>` of `logging`, which prints to stderr if no handler is configured. The
+        variable CINDUCTOR_LOGS does the same.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For an unknown name; for an argument that is not a string.
+    """
     asked = [part for name in names for part in split(name)]
     for name in asked:
         if name not in (*CATEGORIES, "all"):

@@ -153,8 +153,8 @@ def text(name: str, index: int) -> str:
 
 
 def get_include() -> str:
-    """See `cinductor.get_include`; a checkout's own headers where it is run from one."""
-    from pathlib import Path  # imported here because it takes longer than the rest of this module
+    """Return the folder of the C headers (`device/device.h`), for devices and compilers in other packages."""
+    from pathlib import Path  # here: it takes longer to import than the rest of this
 
     here = Path(__file__).parent
     installed = here / "include"

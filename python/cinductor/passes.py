@@ -17,7 +17,7 @@ from .user_frame import wrong
 
 
 class Pass(NamedTuple):
-    """One pass. is_needed: it cannot be skipped; is_added: it was registered; level: "graph" or "procs"."""
+    """One pass. is_needed: it cannot be skipped; is_added: it was registered; level: "graph", "loops" or "procs"."""
 
     name: str
     is_needed: bool
@@ -42,7 +42,20 @@ class PassEvent(NamedTuple):
 
 
 def list_passes(level: str = "graph") -> list[Pass]:
-    """Every pass of a level: the compiler's own in their order, then those that are registered."""
+    """List every pass of a level.
+
+    `options={"skip_passes": "cse, simplify"}` skips some, CINDUCTOR_DUMP=before_cse,cse prints the level before and after one.
+
+    Parameters
+    ----------
+    level : {"graph", "loops", "procs"}
+        Passes over graphs, over the loops that they become, or over the statements of kernels.
+
+    Returns
+    -------
+    list of Pass
+        With `name`, `is_needed` (it cannot be skipped), `doc`, `is_added` (it was registered) and `level`.
+    """
     levels = {row[3] for row in _core.passes()}
     if level not in levels:
         raise ValueError(wrong("list_passes", "level", level, " or ".join(map(repr, sorted(levels)))))
@@ -71,10 +84,15 @@ def tell(name: str, text: str, seconds: float) -> None:
 
 @contextlib.contextmanager
 def observe_passes(observer: Callable[[PassEvent], object], level: str = "graph") -> Iterator[None]:
-    """While a with statement runs, calls observer with a PassEvent after each pass of a level, "graph", "loops" or "procs".
+    """Call observer after each pass of a level while a with statement runs.
 
-    Programs that are compiled already, and found again, run no pass. An observer that raises hears no more,
-    which a warning says. Raises TypeError for what is not callable, ValueError for a level without passes.
+    Programs that are compiled already run no pass. An observer that raises is not called again, which a warning says.
+
+    Parameters
+    ----------
+    observer : callable
+        Takes a PassEvent: `name`, `before` and `after` (the graph, or the procs, as text), `seconds`, `level`, `has_changed`.
+    level : {"graph", "loops", "procs"}
     """
     if not callable(observer):
         raise TypeError(wrong("observe_passes", "observer", observer, "a function of a PassEvent"))

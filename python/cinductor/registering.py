@@ -113,7 +113,33 @@ def add_code(digest: Any, code: types.CodeType) -> None:
 def register_pass(
     name: str, fn: Callable[[Graph], Graph | None], *, after: str = "simplify", version: str | None = None
 ) -> Registration:
-    """See `cinductor.register_pass`."""
+    """Add a graph pass to those of `list_passes()`.
+
+    The result is verified, and must take and return what the graph did before. If fn raises or breaks the graph, NumPy runs the
+    call and a warning gives the reason (`PassFailed`).
+
+    Parameters
+    ----------
+    name : str
+        The name of the pass.
+    fn : callable
+        Takes a `cinductor.graphs.Graph` (nodes with operands, users, sizes, dtypes, the user's line), which it may change by
+        add, replace, set_args and erase. Returns None, or another Graph.
+    after : str
+        The pass after which it runs: "wrap" or a later one, or a registered one.
+    version : str, optional
+        Distinguishes passes of one name; None: the hash of the code, defaults and closure of fn.
+
+    Returns
+    -------
+    Registration
+        Its `remove()`, or the end of a with statement, removes the pass. Both discard compiled programs.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the name is taken or `after` does not exist; if fn is not callable.
+    """
     if not callable(fn):
         raise TypeError(wrong("register_pass", "fn", fn, "a function of a graph"))
     return enter(Registration("pass", name, version_of(fn, version), after, (on_text(fn),)))
@@ -122,7 +148,24 @@ def register_pass(
 def register_pattern(
     name: str, pattern: str, replacement: str, *, after: str = "simplify"
 ) -> Registration:
-    """See `cinductor.register_pattern`."""
+    """Add a graph pass that rewrites a pattern.
+
+    Shapes and dtypes must stay the same. Whether bits do is the caller's responsibility.
+
+    Parameters
+    ----------
+    name : str
+        The name of the pass.
+    pattern, replacement : str
+        Texts of operations (`docs/ir.md`): names match any node, `x:f64`, `x:int` one of a type, numbers match constants.
+        Operands of commutative operations match in both orders. `(let d A B)` names A in B.
+    after : str
+        As in `register_pass`, which also describes result and errors.
+
+    Examples
+    --------
+    >>> cinductor.register_pattern("twice", "(add x x)", "(multiply x 2)")
+    """
     for what, text in (("pattern", pattern), ("replacement", replacement)):
         if not isinstance(text, str):
             raise TypeError(wrong("register_pattern", what, text, "a text like '(add x 0)'"))
@@ -142,7 +185,20 @@ def register_template(
     after: str = "simplify",
     version: str | None = None,
 ) -> Registration:
-    """See `cinductor.register_template`."""
+    """Compute an operation of the graph by a kernel of your own, if fn returns one for it.
+
+    Parameters
+    ----------
+    name : str
+        The name of the template.
+    op : str
+        An operation (`docs/ir.md`): "matmul", "sum", "exp".
+    fn : callable
+        Takes each `cinductor.graphs.Node` of that operation, with dtypes, sizes and attributes. Returns a `cinductor.kernel`
+        that reads the node's operands in their order and writes one array of its dtype and sizes, or None to leave it.
+    after, version : str
+        As in `register_pass`, which also describes result and errors.
+    """
     reasons = {row[0]: row[4] for row in _core.ops()}
     if op not in reasons:
         public = [name for name, why in reasons.items() if why is None]
@@ -166,7 +222,20 @@ def register_template(
 def register_lowering(
     function: Any, fn: Callable[..., Any], *, name: str | None = None, version: str | None = None
 ) -> Registration:
-    """See `cinductor.register_lowering`."""
+    """Make compiled functions call fn where they call function.
+
+    Parameters
+    ----------
+    function : callable
+        A function or ufunc of NumPy, of another package or your own, recognized by identity where code calls it by a name
+        (`np.add(x, y)`, not `x + y`). If NumPy runs a call, it calls this one.
+    fn : callable
+        A function in Python, which is captured like any other. Inside of it, function is the original.
+    name : str, optional
+        None: "lowering." and the function's name.
+    version : str, optional
+        As in `register_pass`, which also describes result and errors.
+    """
     if not callable(function) or not callable(fn):
         raise TypeError("register_lowering() takes two functions: what is called, and what is compiled instead")
     if not isinstance(fn, types.FunctionType):

@@ -91,13 +91,13 @@ def key_of(job: Job, bound: tuple[Any, ...] = ()) -> str | None:
 def backend_of(job: Job) -> str:
     """Device and backend of the function's programs, in the spelling of programs."""
     device = job.settings["device"] or "cpu"
-    own = [backend for name, backend, *_ in _core.backend_names() if name == device]
+    own = [backend for name, backend, _ in _core.backend_names() if name == device]
     return f"{device}:{job.settings['backend'] or ''.join(own[:1])}"
 
 
 def is_built_in(backend: str) -> bool:
     """True if it came with the package."""
-    return backend in [f"{device}:{name}" for device, name, is_ours, _ in _core.backend_names() if is_ours]
+    return backend in [f"{device}:{name}" for device, name, is_ours in _core.backend_names() if is_ours]
 
 
 def is_customised() -> bool:

@@ -52,7 +52,7 @@ TEST(verifier_finds_parts_that_meet)
     CiLine *leave = &w->lines[find_line(w, CI_LINE_leave, 0)];
     *leave = (CiLine){.kind = CI_LINE_comment, .text = "", .match = -1, .open = -1, .loc = {.file = ""}};
     CHECK_FAILS(ctx, INTERNAL, verify_body, w);
-    expect(ctx, "buf2 lies where buf0 does");
+    expect(ctx, "buf2 overlaps buf0");
 }
 
 TEST(verifier_finds_parts_outside_of_their_pool)
@@ -62,7 +62,7 @@ TEST(verifier_finds_parts_outside_of_their_pool)
     CiLine *part = &w->lines[find_line(w, CI_LINE_part, 0)];
     part->value = ci_expr_const(sym, 64);
     CHECK_FAILS(ctx, INTERNAL, verify_body, w);
-    expect(ctx, "buf0 ends behind its pool");
+    expect(ctx, "buf0 ends after its pool");
     part->value = ci_expr_const(sym, 8);
     CHECK_FAILS(ctx, INTERNAL, verify_body, w);
     expect(ctx, "buf0 begins within a line of the cache");

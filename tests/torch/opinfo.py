@@ -89,7 +89,7 @@ def check(op: Any, dtype: torch.dtype, most: int, backward: bool = False) -> col
 
 
 def outcome(function: Any, tensors: list[torch.Tensor], backward: bool, dtype: torch.dtype) -> str:
-    """What became of one sample: "core", "library", or why it was not compiled."""
+    """The result for one sample: "core", "library", or why it was not compiled."""
     try:
         wanted = called(function, tensors, backward)
     except Exception:
@@ -124,7 +124,7 @@ def same(made: list[Any], wanted: list[Any], dtype: torch.dtype) -> None:
 
 
 def differs_uncompiled(function: Any, tensors: Any, backward: bool, dtype: torch.dtype, wanted: list[Any]) -> bool:
-    """Whether AOTAutograd without any compiler is wrong, too."""
+    """True if AOTAutograd without any compiler is wrong, too."""
     try:
         same(called(aot_function(function, fw_compiler=nop, bw_compiler=nop), tensors, backward), wanted, dtype)
     except Exception:

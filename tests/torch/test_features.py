@@ -409,6 +409,31 @@ def test_inputs_that_are_refused(make):
     agree(lambda x: x * 2, make, strict=False, fullgraph=False)
 
 
+def test_what_torch_says_wrongly_of_a_result_is_eager_s():
+    """The meta function calls it a tensor of bytes."""
+
+    def fn(x):
+        return torch.quantize_per_tensor(x, 0.1, 0, torch.quint8)
+
+    x = torch.linspace(-1, 1, 5)
+    assert torch.equal(compiled(fn, strict=False)(x), fn(x))
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [
+        lambda x: torch.ones(3, device="meta") + 1,
+        lambda x: torch.zeros(3, device="meta").to(torch.int32),
+    ],
+)
+def test_tensors_that_a_graph_makes_are_refused_by_name(fn):
+    x = torch.ones(3)
+    got, wanted = compiled(fn, strict=False)(x), fn(x)
+    assert (got.device, got.dtype, got.shape) == (wanted.device, wanted.dtype, wanted.shape)
+    with pytest.raises(Exception, match="gives a FakeTensor of layout"):
+        compiled(fn, fullgraph=True)(x)
+
+
 # ---- calls ----
 
 

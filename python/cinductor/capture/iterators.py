@@ -266,7 +266,7 @@ class Flat:
 
     def real(self, effects: Any) -> Any:
         """NumPy's own."""
-        effects.stop("hands on array.flat itself, not its items")
+        effects.stop("passes on array.flat itself, not its items")
         return effects.materialise(self.array).flat
 
 
@@ -489,7 +489,7 @@ class Escapes:
         if made is None:
             if type(value) is Items:
                 value.check()  # while the call can still restart
-            concrete.effects.abandon(f"hands on a {type(value).__name__} made in the call")
+            concrete.effects.abandon(f"passes on a {type(value).__name__} made in the call")
             made = self.follow(concrete, value)
         if made is not value:
             self.of[id(value)] = (value, made)

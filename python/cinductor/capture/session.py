@@ -351,6 +351,7 @@ def begin(job: Job, bound: Any, way: Assumptions, allowance: Allowance) -> Stage
     tracer.user_frames_skip = LIBRARIES
     job.turn.tracer = tracer
     tracer.rent = -1 if job.is_for_show else 0 if not allowance.pays or allowance.is_paid else RENT
+    tracer.is_dry = job.is_dry
     symbols = Symbols(tracer, job.profile, way.dynamic, job.breaks_by_itself)
     stage = Stage(tracer, symbols, job.names, Scope, PlainScope)
     stage.runs_on = job.device
@@ -405,6 +406,9 @@ def on_stage(
     outcome = job.last = Outcome(job, stage)
     outcome.info["capture_ms"] = 1e3 * (captured - began)
     afterwards(job, bound, keep, job, compiled, bound, stage, outcome, specialization)
+    if job.is_dry:
+        job.note_sources(stage.sources.rows)
+        return made, outcome
     if specialization is not None and stage.effects.can_run_again():
         if flags := stage.effects.take_flags():
             job.flags |= flags
@@ -425,6 +429,9 @@ def finished(job: Job, stage: Stage, result: Any) -> tuple[Any, Any]:
     """The call's result materialised, and its specialisation. An error here after an effect only affects later calls.
     """
     waiting, stage.effects.has_ended = stage.stores.objects, True
+    if job.is_dry and waiting:
+        names = ", ".join(f".{name}" for _, attributes in waiting.values() for name in attributes)
+        raise _core.Unsupported(f"only a call can do this: it sets {names} of an object (cinductor.warm)")
     try:
         stage.escapes.end()
         return finish(job, stage, result)

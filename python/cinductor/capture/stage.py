@@ -361,4 +361,4 @@ def go_on(stage: Stage, error: Exception) -> None:
     """Let NumPy run the rest of the call after an internal error."""
     stage.tell(error)
     if not stage.tracer.has_fallen_back:
-        fall_back(stage, "a mistake of cinductor's")
+        fall_back(stage, "an internal error of cinductor")

@@ -405,7 +405,7 @@ def careful(
     """A library call that raises for some contents. The original function then runs the call, with Python's handlers
     and effects.
     """
-    refuse(not t.may_check(), "a call that may raise, behind effects")
+    refuse(not t.may_check(), "a call that may raise, after effects")
 
     def checked(*arrays: Any) -> Any:
         try:

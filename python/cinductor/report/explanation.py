@@ -347,8 +347,24 @@ def lines_of(fn: Any) -> tuple[int, list[str]]:
     return first, [line.rstrip("\n") for line in lines]
 
 
-def explain(fn: Any, *args: Any, **kwargs: Any) -> Any:
-    """See `cinductor.explain`."""
+def explain(fn: Any, *args: Any, **kwargs: Any) -> Explanation:
+    """Call fn once on these arguments and report what it was compiled to.
+
+    The call is real, side effects included. Without side effects it is repeated a few times, to time its kernels.
+
+    Parameters
+    ----------
+    fn : callable
+        A function, or a compiled one, whose options apply.
+
+    Returns
+    -------
+    Explanation
+        The text of every level (`graph`, `loops`, `kernels`, `procs`, `wrapper`, `source`), `costs` of each kernel, `memory`,
+        `guards`, `breaks`, `regions` (loops and branches), `recompiles`, `timings` and `result`. Its str() is a page,
+        `.full()` everything, `.json()` for tools, `.save(path)` a web page, which notebooks display directly. An exception
+        of fn is in `error`.
+    """
     from ..compile import for_show, make
 
     if is_of_torch(fn):

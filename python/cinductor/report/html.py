@@ -268,8 +268,8 @@ class Page:
         if self.ceilings is None:
             return '<p class="soft">The ceilings of this machine were not measured.</p>'
         return (
-            '<p class="soft">Ceilings are the most that was measured here on float64: a sum of long arrays, and '
-            "arithmetic in registers or a product of matrices. What lies in cache may be above that of memory.</p>"
+            '<p class="soft">Ceilings are the peak measured on this machine for float64: a sum of long arrays, and '
+            "arithmetic in registers or a product of matrices. Data in cache may exceed the bandwidth of memory.</p>"
         )
 
     # --- calls ---
@@ -278,17 +278,17 @@ class Page:
         """Guards, specialisations and recompiles."""
         report = self.report
         lists = (
-            ("Specialisations, the one used last first", report.specializations),
-            ("Calls that fitted none, the latest last", report.recompiles),
-            ("Races of plans", report.races),
-            ("Captured anew, for an assumption did not hold", report.replans),
+            ("Specialisations, most recently used first", report.specializations),
+            ("Calls that matched none, the latest last", report.recompiles),
+            ("Plans timed by autotuning", report.races),
+            ("Captured again, because an assumption did not hold", report.replans),
             ("Compiled pieces of later calls", report.pieces),
-            ("Guards: what a call must be like for this program", report.guards),
+            ("Guards: conditions on a call for this program", report.guards),
         )
         parts = []
         for title, items in lists:
             if items:
-                rows = "".join(f"<li>{escape(item)}{hint(item) if 'fitted none' in title else ''}</li>" for item in items)
+                rows = "".join(f"<li>{escape(item)}{hint(item) if 'matched none' in title else ''}</li>" for item in items)
                 parts.append(f'<p>{title}:</p><ul class="plain">{rows}</ul>')
         return f"<h2>Calls</h2>{''.join(parts)}" if parts else ""
 
@@ -313,7 +313,7 @@ def hint(reason: str) -> str:
     row = reason_of(reason)
     if not row.hint:
         return ""
-    return f'<br><span class="hint">{escape(row.hint)}</span> <span class="soft">({escape(row.page)})</span>'
+    return f'<br><span class="hint">{escape(row.hint)}</span> <span class="soft">({link_to(row.page)})</span>'
 
 
 def plural_lines(text: str) -> str:
@@ -374,3 +374,8 @@ def marked(line: str, marks: list[tuple[int, int, str]]) -> str:
         parts.append(f'{escape(line[at:start])}<span class="{style}">{escape(line[start:end])}</span>')
         at = end
     return "".join(parts) + escape(line[at:])
+
+
+def link_to(page: str) -> str:
+    """A link, or the command as text."""
+    return f'<a href="{escape(page)}">{escape(page)}</a>' if page.startswith("https://") else escape(page)

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 LEVELS = ("graph", "optimized", "loops", "kernels", "procs", "wrapper", "source")
 MOST_LINES = 12  # of a section of the page
-ANEW = "captured anew, for an assumption did not hold"
-FITTED_NONE = "calls that fitted none, the latest last"
-RACES = "races of plans"
-MADE = "specialisations, the one used last first"
+ANEW = "captured again, because an assumption did not hold"
+FITTED_NONE = "calls that matched none, the latest last"
+RACES = "plans timed by autotuning"
+MADE = "specialisations, most recently used first"
 
 
 def page(report: Explanation) -> str:

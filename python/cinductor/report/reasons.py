@@ -1,7 +1,7 @@
 """The table of reasons why something runs in Python or NumPy.
 
-A row is a family of reasons: a pattern of their texts, advice for the user, and the heading of `docs/reasons.md`
-that has more (the row's name). The first row that matches counts.
+A row is a family of reasons: how their texts begin or what they contain, what a user can do, and where
+the page of reasons has more (a heading of the row's name). The first row that matches counts.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-PAGE = "docs/reasons.md"
+from .pages import of_reason
 
 
 class Reason(NamedTuple):
@@ -21,8 +21,8 @@ class Reason(NamedTuple):
 
     @property
     def page(self) -> str:
-        """The address of its documentation."""
-        return f"{PAGE}#{self.name}"
+        """Where the docs have it: an address, or the command that prints it."""
+        return of_reason(self.name)
 
 
 REASONS = tuple(
@@ -60,7 +60,7 @@ REASONS = tuple(
             "growing-lists",
             r".*\b(appended to a list|appends? |list that is as long)|"
             r"data decide how a list|a list |an empty list|arrays of many sizes|an item of a list|items of (several types|\S+ are of another type)|several loops append",
-            "append one number or array of one size to a list in each trip, and stack the list behind the loop",
+            "append one number or array of one size to a list in each iteration, and stack the list after the loop",
         ),
         (
             "overlap",
@@ -86,20 +86,20 @@ REASONS = tuple(
         ),
         (
             "objects",
-            r"(reads|sets|deletes|assigns) (\.|an? attribute|flags|an item|\S+ \(|the items of)|hands on|makes |enters |an object|"
-            r"asks whether|an index is of class|looks for a key|sees objects die|flags of an array|iterates a|unpacks a|"
+            r"(reads|sets|deletes|assigns) (\.|an? attribute|flags|an item|\S+ \(|the items of)|passes on|makes |enters |an object|"
+            r"tests whether|an index is of class|searches for a key|sees objects die|flags of an array|iterates a|unpacks a|"
             r"a container|a \S+ is (used as a whole|unpacked)|an operator|iter\(\)",
             "objects of plain classes are captured; give the function the arrays themselves, or cinductor.disable what uses the object",
         ),
         (
             "results",
-            r"returns |an array that (may be one of several|lies otherwise)|whether an array is another|a write to an array that may be",
+            r"returns |an array that (may be one of several)|an array with another memory layout|whether an array is another|a write to an array that may be",
             "return arrays, numbers, and tuples, lists or dicts of them that are made in the call",
         ),
         (
             "loops",
-            r"runs in Python, one iteration|iterates over \S+ items|it (hands on more|does no array work)|what is carried|the (loop|body|condition)\b|"
-            r"a (branch|loop) |a trip makes|.*changes its (type|shape)|.* is (bound|used behind the loop|written to and|changed by a function|another view)|"
+            r"runs in Python, one iteration|iterates over \S+ items|it (carries more|does no array work)|the state carried|the (loop|body|condition)\b|"
+            r"a (branch|loop) |an iteration makes|.*changes its (type|shape)|.* is (bound|used after the loop|written to and|changed by a function|another view)|"
             r"values are of another type|arrays change places|an array has changed that|an (iterator|exception leaves|operand of a condition|array that is carried)|"
             r"the size of|the array |an array is made|a recursion that data end|a result is of another type",
             "use whole-array operations, or loop over range(len(x)); keep the type and shape of each variable the same in every iteration",
@@ -152,7 +152,7 @@ REASONS = tuple(
         ),
         (
             "compiler",
-            r".*(C compiler|cannot be (loaded|compiled)|no folder|compile_timeout|mistake of cinductor's|No space)",
+            r".*(C compiler|cannot be (loaded|compiled)|no folder|compile_timeout|internal error of cinductor|No space)",
             "python -m cinductor doctor says what is missing",
         ),
     )

@@ -60,7 +60,7 @@ class SizeParser:
         if token in ("min", "max") and self.peek() == "(":
             return self.extreme(min if token == "min" else max)
         if not token.isidentifier():
-            raise ValueError(f"{token or 'nothing'} stands where a size is expected")
+            raise ValueError(f"{token or 'nothing'} is not a size")
         return lambda names: names.get(token)
 
     def extreme(self, choose: Callable[[list[int]], int]) -> Size:
@@ -113,7 +113,7 @@ def parse(text: str) -> Size:
         parser = SizeParser(text)
         found = parser.sum()
         if parser.peek():
-            raise ValueError(f"{parser.peek()} stands behind an expression of sizes: {text}")
+            raise ValueError(f"{parser.peek()} follows an expression of sizes: {text}")
         if len(_read) < 10_000:
             _read[text] = found
     return found

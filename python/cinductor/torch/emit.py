@@ -166,7 +166,7 @@ class Emitter:
         self.builder.check(condition.number, why, self.line[0], self.line[1])
 
     def copy(self, v: GraphValue, order: str = "") -> GraphValue:
-        """The same elements in separate memory."""
+        """A copy of the elements in separate memory."""
         return self.put("copy", [v], v.dtype, v.sizes, order) if v.sizes else v
 
     # ---- the graph ----
@@ -202,7 +202,7 @@ class Emitter:
     def tensor(self, val: Any, source: tuple[str, Any]) -> GraphValue:
         """An input that is a tensor, with its symbols."""
         if type(val).__name__ not in ("FakeTensor", "Tensor", "Parameter") or not layout.is_plain(val):
-            raise Refused(f"an input is a {type(val).__name__} of layout {val.layout}")
+            raise Refused(f"an input is {layout.kind(val)}")
         if val.dtype not in WORDS:
             raise Refused(f"an input is of {val.dtype}")
         val = val.resolve_conj().resolve_neg()  # the call materialises lazy conjugation and negation of the real one
@@ -249,6 +249,9 @@ class Emitter:
         self.call_op(node, val)
 
     def call_op(self, node: torch.fx.Node, val: Any) -> None:
+        for v in val if isinstance(val, (tuple, list)) else [val]:
+            if isinstance(v, torch.Tensor) and not layout.is_plain(v):
+                raise Refused(f"{node.target} gives {layout.kind(v)}")
         before, constants = self.builder.position(), dict(self.constants)
         try:
             made = self.row_of(node.target)(self, node)

@@ -38,7 +38,7 @@ def compile_graph_module(gm: Any, inputs: Any, mode: str | None, options: dict[s
     """
     if mode not in MODES:
         raise ValueError(f"mode is {mode!r}, expected one of {sorted(m for m in MODES if m)}")
-    given = {"numerics": "close", **MODES[mode], **options}
+    given = {"numerics": "close", "threads": torch.get_num_threads(), **MODES[mode], **options}
     is_strict = bool(given.pop("strict", False))
     known = {option.name for option in list_options()}
     if wrong := sorted(set(given) - known):
@@ -51,7 +51,7 @@ def compile_graph_module(gm: Any, inputs: Any, mode: str | None, options: dict[s
 
 @dataclass(frozen=True)
 class CacheKey:
-    """What AOTAutograd's cache adds to its key: the two fields that Inductor adds.
+    """The part of the key of AOTAutograd's cache that a backend adds, in the two fields that Inductor has.
 
     cudagraphs : the version of cinductor, its rows and options.
     """
@@ -61,7 +61,7 @@ class CacheKey:
 
 
 def compilers(options: dict[str, Any], is_strict: bool, made: list[Artifact] | None = None) -> dict[str, Any]:
-    """What AOTAutograd is given: a compiler of each kind of graph, decompositions and how a joint graph is split."""
+    """Arguments of AOTAutograd: a compiler for each kind of graph, decompositions and the partition of a joint graph."""
     compiler = functools.partial(compile_fx, options=options, is_strict=is_strict, made=made)
     return {
         "fw_compiler": SerializableAOTDispatchCompiler(Artifact, functools.partial(compiler, name="forward")),

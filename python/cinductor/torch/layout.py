@@ -23,7 +23,7 @@ def order_text(tensor: Any) -> str:
 
 
 def is_dense(tensor: Any) -> bool:
-    """Whether the elements fill their memory without gaps or overlaps, in one order of axes for all sizes."""
+    """True if the elements fill their memory without gaps or overlaps, in one order of axes for all sizes."""
     if any(decide(s == 0) for s in tensor.size()):
         return True  # there are no elements
     step: Any = 1
@@ -36,7 +36,7 @@ def is_dense(tensor: Any) -> bool:
 
 
 def is_lazy(tensor: Any) -> bool:
-    """Whether its values are not those in its memory, but conjugated or negated."""
+    """True if its values are those in its memory, conjugated or negated."""
     return bool(tensor.is_conj() or tensor.is_neg())
 
 
@@ -46,7 +46,7 @@ def is_strided(value: Any) -> bool:
 
 
 def is_whole(tensor: Any) -> bool:
-    """Whether it is dense from the start of its memory on."""
+    """True if it is dense from the start of its memory on."""
     return is_dense(tensor) and decide(tensor.storage_offset() == 0)
 
 
@@ -56,10 +56,15 @@ def storage_of(tensor: Any) -> int:
 
 
 def is_plain(tensor: Any) -> bool:
-    """True if the core can read it: strided memory with one dtype, no lazy or wrapped tensor."""
+    """True if the core can read it: strided memory of the host with one dtype, no lazy or wrapped tensor."""
     return bool(
         tensor.layout == torch.strided
         and not tensor.is_quantized
         and not tensor.is_nested
-        and tensor.device.type in ("cpu", "cuda")
+        and tensor.device.type == "cpu"
     )
+
+
+def kind(tensor: Any) -> str:
+    """The type, layout and device of a tensor, for the reason of a refusal."""
+    return f"a {'nested ' if tensor.is_nested else ''}{type(tensor).__name__} of layout {tensor.layout} on {tensor.device}"

@@ -47,13 +47,11 @@ def call(emitter: Emitter, node: torch.fx.Node, val: Any) -> Any:
         raise Refused(f"{node.target} gives a {type(val).__name__}")
     for o in outs:
         if o is not None:
-            if not layout.is_plain(o):
-                raise Refused(f"{node.target} gives a tensor of layout {o.layout}")
             for s in o.size():
                 if isinstance(s, torch.SymInt) and not s.node.has_hint():
                     raise Refused(f"{node.target} gives a tensor whose size is decided by data")
     shared = Call(node.target, plan, spec, isinstance(val, (tuple, list)))
-    dispatched = dispatch(node.target, plan, spec, outs) if val_is_of_host(outs) else None
+    dispatched = dispatch(node.target, plan, spec, outs)
     number, values = next(_numbers), []
     name = f"aten.{str(node.target).removeprefix('aten.')}"
     for k, o in enumerate(outs):
@@ -131,7 +129,7 @@ PRODUCTS = {
 def torch_call(node: torch.fx.Node, plan: list[tuple[str, Any]], operands: list[Any]) -> Any:
     """How C makes the call: its functions, name, number of tensors and factors; None if Python makes it."""
     name, val = PRODUCTS.get(node.target), node.meta["val"]
-    if name is None or torch_functions() is None or val.device.type != "cpu":
+    if name is None or torch_functions() is None:
         return None
     factors = [node.kwargs.get("beta", 1), node.kwargs.get("alpha", 1)]
     are_tensors = [kind for kind, _ in plan].count("tensor") == len(operands) == len(node.args)
@@ -143,10 +141,6 @@ def torch_call(node: torch.fx.Node, plan: list[tuple[str, Any]], operands: list[
 # ---- calls by torch's dispatcher ----
 
 WORD, TENSOR, SIZE, SOME, LIST = range(5)  # kinds of arguments of _core.aten_call
-
-
-def val_is_of_host(outs: list[Any]) -> bool:
-    return all(o is None or o.device.type == "cpu" for o in outs)
 
 
 def dispatch(op: Any, plan: list[tuple[str, Any]], spec: Any, outs: list[Any]) -> Any:
@@ -236,8 +230,8 @@ class OpResult:
             self.call.run([tensor_of(a) for a in arrays[:-1]])
         made = self.call.of_thread.made
         made, out = made[self.index] if self.call.has_several else made, tensor_of(arrays[-1])
-        if made.shape != out.shape:
-            raise _core.CheckFailed(f"{self.call.target} gives sizes {tuple(made.shape)}, not {tuple(out.shape)}")
+        if made.shape != out.shape or made.dtype != out.dtype or made.layout != out.layout:
+            raise _core.CheckFailed(f"{self.call.target} gives another kind of tensor than torch's meta function says")
         out.copy_(made)
 
 

@@ -59,7 +59,7 @@ def eager(gm: torch.fx.GraphModule) -> Any:
 
 
 class Artifact(RegionalOutputCode):
-    """What became of one graph: a program that C calls with tensors, or the graph for eager to run.
+    """One compiled graph: a program that C calls with tensors, or the graph for eager to run.
 
     AOTAutograd's cache keeps the graph of ATen ops. A process that loads it emits the graph anew and finds kernels in
     the disk cache, so that no artifact depends on the version of the core.
@@ -77,7 +77,7 @@ class Artifact(RegionalOutputCode):
     Attributes
     ----------
     nodes : list of (str, str, str, str)
-        What became of each call of the graph: its target, "core" or "library", why, and the line of the model.
+        For each call of the graph its target, "core" or "library", the reason, and the line of the model.
     why : str
         Why eager runs the graph; "" for a program.
     """

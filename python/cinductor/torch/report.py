@@ -1,4 +1,4 @@
-"""What became of the graphs of a PyTorch function or module: `cinductor.explain` for them."""
+"""Reports of `cinductor.explain` for PyTorch functions and modules: how each graph was compiled."""
 
 from __future__ import annotations
 

@@ -163,7 +163,7 @@ def draws(op: Any) -> bool:
 
 
 # Decompositions that make real tensors from constants, or copy into a part of a value.
-HARMFUL = {"lift_fresh", "lift", "lift_fresh_copy", "diagonal_scatter", "polar"}
+HARMFUL = {"lift_fresh", "lift", "lift_fresh_copy", "polar"}
 
 
 def _unmapped(why: str) -> Lowering:

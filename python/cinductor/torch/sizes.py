@@ -55,8 +55,8 @@ def expression(e: Any) -> str:
 def decide(condition: Any) -> bool:
     """The truth of a condition on sizes, for all calls of the graph.
 
-    Where neither the ranges of the symbols nor torch's guards tell, the call that is compiled for decides, and torch
-    is given the guard: sizes for which it does not hold get a graph of their own.
+    If neither the ranges of the symbols nor torch's guards answer, the sizes of the first call do, and the answer becomes
+    a guard of torch's. Sizes for which the guard does not hold get another graph.
     """
     if isinstance(condition, bool):
         return condition
@@ -72,7 +72,7 @@ def decide(condition: Any) -> bool:
 
 
 def is_equal(a: Any, b: Any) -> bool:
-    """Whether two sizes are equal for all values of their symbols, as far as is known without a guard."""
+    """True if two sizes are equal for all values of their symbols, as far as is known without a guard."""
     if isinstance(a, int) and isinstance(b, int):
         return a == b
     if sympy.expand(_symbolic(a) - _symbolic(b)) == 0:

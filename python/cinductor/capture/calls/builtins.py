@@ -197,7 +197,7 @@ def guard_absent(scope: Hooks, value: Any) -> None:
     if source >= 0 and type(own) is dict:
         stage.sources.check_once(stage.sources.source("attr", source, "__dict__"), "keys", dict, tuple(own))
     else:
-        stage.effects.note(f"asks whether a {type(value).__name__} has an attribute")
+        stage.effects.note(f"tests whether a {type(value).__name__} has an attribute")
 
 
 @understands(copy.copy, copy.deepcopy)

@@ -272,7 +272,7 @@ def call_container(
     stage, name = scope.stage, f.__name__
     grown = stage.state.lists.get(id(owner))
     if grown is not None and grown.is_sized:
-        grown.materialise("a list grows behind a loop")
+        grown.materialise("a list grows after a loop")
     elif grown is not None and (name, len(args)) in (("append", 1), ("pop", 0)) and not kwargs:
         return getattr(grown, name)(*args)
     kind = next(k for k in READERS if is_a(owner, k))

@@ -330,12 +330,12 @@ def call_function(
         stage.functions[id(f)] = bound
     stage.depth += 1
     stage.followed += not scope.is_library
-    held = len(stage.state.held)
+    waiting = len(stage.state.waiting)
     try:
         return bound[1](*args, **kwargs)
     finally:
         stage.depth -= 1
-        del stage.state.held[held:]  # after an exception
+        del stage.state.waiting[waiting:]  # after an exception
 
 
 def scope_in(f: types.FunctionType) -> Any:

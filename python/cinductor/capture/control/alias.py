@@ -203,7 +203,7 @@ class Aliases:
         """Check that the value is not that array."""
         array, tracer = source.array, self.tracer
         if source.loose:
-            raise RegionBreak("an array that lies otherwise in memory is returned", "", 0)
+            raise RegionBreak("an array with another memory layout is returned", "", 0)
         is_alike = (value.dtype, value.ndim) == (array.dtype, array.ndim)
         if not (source.looped and is_alike and self.tracer.may_check()):
             raise RegionBreak("an array that may be one of several is returned", "", 0)
@@ -217,7 +217,7 @@ class Aliases:
             if value.dtype.kind in "fc":
                 others &= (value == value) | (array == array)  # a NaN equals itself
             differs = others.any()
-        tracer.check(differs, "a trip makes another array")
+        tracer.check(differs, "an iteration makes another array")
 
 
 # --- arrays that iterations of a loop pass on ---
@@ -354,13 +354,13 @@ class Flow:
         firsts = [a] if j is None else list(self.arrays[j].before.values())
         seconds = [b] if k is None else list(self.arrays[k].before.values())
         if j is not None and k is not None and j != k and (j, k) in self.pairs:
-            raise Peel("whether an array is another differs from trip to trip")
+            raise Peel("whether an array is another differs between iterations")
         for first in firsts:
             for second in seconds:
                 if first is a and second is b:
                     continue
                 if first.storage == second.storage:
-                    raise Peel("whether an array is another differs from trip to trip")
+                    raise Peel("whether an array is another differs between iterations")
                 self.aliases.note_distinct(first, second)
 
     def is_written(self, array: CarriedArray) -> bool:
@@ -372,7 +372,7 @@ class Flow:
         """Require that the array was made in the call and has one name, at the entry and after
         every iteration."""
         if array.is_loose:
-            self.loop.fail(f"{array.phi.name} is written to and lies otherwise in memory")
+            self.loop.fail(f"{array.phi.name} is written to and has another memory layout")
         if array.older or any((number, k) in self.pairs and k != number for k in range(len(self.arrays))):
             self.loop.fail(f"{array.phi.name} shares memory that is written to")
         for value in array.before.values():

@@ -213,7 +213,7 @@ class Appended:
             self.loop.fail("a list grows in other ways than by append")
         self.items = [Item(appended, self.rows_of(appended)) for appended in now[count:]]
         if len(self.items) > MOST_APPENDED:
-            self.loop.fail("a trip appends many items to a list")
+            self.loop.fail("an iteration appends many items to a list")
         is_simple = len(self.items) == self.carried.period == 1 and self.items[0].truths is None
         if self.is_open and not (is_simple and type(self.items[0].value) is Traced):
             self.close()

@@ -1,5 +1,4 @@
-"""The state that iterations of a loop pass to each other, found by a fixed-point iteration, and the region made of
-it.
+"""The state that iterations of a loop pass to each other, found by a fixed-point iteration, and its region.
 
 `open` makes the state at the head of an iteration; `learn` compares it with the state at its end. A name is
 unchanged, an int that grows by a constant (`steps`), or carried by value (`lattice`; in the region `phi`). Written
@@ -171,7 +170,7 @@ class Carried:
             value.open(self.tracer, block)
         head.update(self.names_of(value.head for value in self.values))
         if sum(len(value.params) for value in self.values) > MOST_CARRIED:
-            self.loop.fail(f"it hands on more than {MOST_CARRIED} values")
+            self.loop.fail(f"it carries more than {MOST_CARRIED} values")
         for handle in self.written.values():
             block.bind(handle)
         self.bound = {storage: handle.version for storage, handle in self.written.items()}
@@ -232,7 +231,7 @@ class Carried:
         if type(test) is Traced:
             condition = truth(self.tracer, test)
         elif test is not None and not test:
-            self.loop.fail("the loop makes no trip")
+            self.loop.fail("the loop runs no iteration")
         if not self.loop.is_while:
             condition = apply("less", self.counter.head, self.extent)
         if self.flag_phi is not None:
@@ -278,7 +277,7 @@ class Carried:
         loop.check_others(names)
         names = self.ends_of_names = {**names, **self.diff_containers()}
         if self.body is None:
-            loop.fail("the loop makes no trip")
+            loop.fail("the loop runs no iteration")
         if self.is_weak:
             self.first_trace, self.is_weak = self.trace(), False
             return False
@@ -318,7 +317,7 @@ class Carried:
             return False
         places = Objects(self.snapshot)
         if (name := places.distinguishable_in(loop, self.names, self.head, names)) is not None:
-            raise Peel(f"{name} is another view of its array in each trip")
+            raise Peel(f"{name} is another view of its array in each iteration")
         if self.types.joined and self.assumes_weak(names, trace == self.first_trace):
             return False
         self.flow = Flow(self, names)
@@ -331,7 +330,7 @@ class Carried:
         computations with constants could depend on them. is_alike: this run left the same trace.
         """
         if not self.ends_alike(names):
-            raise Peel("values are of another type at the end of the loop's first trip")
+            raise Peel("values are of another type at the end of the loop's first iteration")
         if not is_alike and not self.was_weak:
             self.is_weak = self.was_weak = True
             return True
@@ -403,7 +402,7 @@ class Carried:
         flag = self.loop.site.flag
         value = names.get(flag, False) if flag else False
         if value is True:
-            self.loop.fail("the loop ends in its first trip")
+            self.loop.fail("the loop ends in its first iteration")
         if type(value) is not Traced or self.flag:
             return False
         if self.period > 1:
@@ -464,7 +463,7 @@ class Carried:
                 self.entry[name] = undefined
                 return
         if head is UNBOUND or value is UNBOUND:
-            raise Peel(f"{name} is bound in one trip and not in another")
+            raise Peel(f"{name} is bound in one iteration and not in another")
         if is_int(head) and is_int(value) and name not in self.no_steps:
             step = value - head
             if type(step) is int or (type(step) is Traced and step.is_fixed):
@@ -477,7 +476,7 @@ class Carried:
     def leave_last_trip(self, name: str) -> bool:
         loop = self.loop
         if self.is_while or loop.tail >= self.period or not self.runs_once():
-            loop.fail(f"{name} is used behind the loop as its last trip left it")
+            loop.fail(f"{name} is used after the loop with its value of the last iteration")
         extent = self.extent
         self.promises.append(lambda: self.runs_once(extent))
         loop.tail += self.period
@@ -578,9 +577,9 @@ class Carried:
             return
         if counter is not None:
             enough = self.tracer.apply("greater_equal", counter, count)
-            loop.check(enough, "the loop makes a trip")
+            loop.check(enough, "the loop runs an iteration")
         elif self.is_while or not loop.makes_trip(self.extent - (count - 1)):
-            loop.check(False, "the loop makes a trip")
+            loop.check(False, "the loop runs an iteration")
         if makes_types and (self.is_while or type(self.extent) is not int):
             self.notify_trip(loop.key, None if self.is_while else self.extent)
 
@@ -597,5 +596,5 @@ class Carried:
         """
         for key, extent in self.trips.dropped():
             if not self.loop.makes_trip(extent):
-                self.loop.fail("a loop inside makes no trip")
+                self.loop.fail("a loop inside runs no iteration")
             self.notify_trip(key, extent)

@@ -268,7 +268,7 @@ class ListBuffer:
         is a number of iterations needs a graph that has run; before that the call is captured again.
         """
         if self.is_sized and not self.may_look:
-            self.replan(why or "a list as long as a loop had trips is looked at")
+            self.replan(why or "a list whose length is a number of iterations is read")
         if self.tracer.in_region:
             self.fail(LOOKED_AT)
         make, *given = self.parts()
@@ -350,7 +350,7 @@ class ListBuffer:
             rows = self.array
             return self.tracer.reshape(rows, (rows.shape[0] * inner[0], *inner[1:]))
         name = getattr(f, "__name__", type(f).__name__)
-        return self.replan(f"{name} looks at a list that is as long as a loop had trips")
+        return self.replan(f"{name} reads a list that is as long as a loop had iterations")
 
 
 def made_of(scope: Any, like: Any, rows: list[Any], count: Any) -> list[Any]:

@@ -157,7 +157,7 @@ class Loop(Region):
         length = self.items.length
         if self.phase == PEEL and type(length) is Traced:
             if not self.makes_trip(length - self.position):
-                self.fail("the loop makes a trip is known only when the program runs")
+                self.fail("whether the loop runs an iteration is known only when the program runs")
             return False
         return self.position >= int(length)
 
@@ -336,7 +336,7 @@ class Loop(Region):
         is_left = left > 0
         if type(is_left) is not Traced or not self.tracer.may_check():
             return False
-        self.check(is_left, "the loop makes a trip")
+        self.check(is_left, "the loop runs an iteration")
         return True
 
     def peel_one(self) -> bool:
@@ -400,7 +400,7 @@ class Loop(Region):
         elif self.carried.turn:  # type: ignore[union-attr]
             return self.now
         if self.runs > MAX_RUNS:
-            self.fail("what is carried from trip to trip keeps changing")
+            self.fail("the state carried between iterations keeps changing")
         self.state.active.append(self)
         return self.carried.open()  # type: ignore[union-attr]
 

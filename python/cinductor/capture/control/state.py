@@ -35,7 +35,7 @@ from ..sources import Sources
 RegionBreak = _core.RegionBreak
 
 TABLES = ("records", "lists", "backings")
-STACKS = ("snapshots", "blocks", "facts", "active", "conditions", "classes", "held")
+STACKS = ("snapshots", "blocks", "facts", "active", "conditions", "classes", "waiting")
 MANY = 1 << 30  # references: the count is unknown
 tables_of, stacks_of = operator.attrgetter(*TABLES), operator.attrgetter(*STACKS)
 
@@ -126,7 +126,7 @@ class State:
         self.classes: list[str] = []  # classes of numbers queried in regions being captured
         self.blocks: list[Any] = []
         self.facts: list[Any] = []
-        self.held: list[Any] = []  # operands that wait on the stacks of frames: `syntax/pending.py`
+        self.waiting: list[Any] = []  # operands that wait on the stacks of frames: `syntax/pending.py`
         self.unseen = 0  # the newest storage that other operands which wait may have
 
     # --- mutation hooks ---
@@ -312,7 +312,7 @@ class Snapshot:
         del state.snapshots[self.depths["snapshots"] :]
         self.swap()
         self.begin()
-        for name in ("active", "conditions", "classes", "held"):
+        for name in ("active", "conditions", "classes", "waiting"):
             del getattr(state, name)[self.depths[name] :]
         self.forget()
         self.rewind()

@@ -299,14 +299,14 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
             return self.lifted_once(op(stage.materialise(value), stage.materialise(other)))
         return op(value, other)
 
-    def hold(self, value: Any) -> Any:
+    def waits(self, value: Any) -> Any:
         """The value, an operand that waits while a later one runs code."""
-        self.stage.state.held.append(value.waiting if type(value) is Slot else value)
+        self.stage.state.waiting.append(value.waiting if type(value) is Slot else value)
         return value
 
     def done(self, count: int, value: Any) -> Any:
         """The value, the operand for which `count` others have waited."""
-        del self.stage.state.held[-count:]
+        del self.stage.state.waiting[-count:]
         return value
 
     # --- statements ---
@@ -450,7 +450,7 @@ class PlainScope(Scope):
     truth = local = use = operand = members = test = mapping = iter = star = context = staticmethod(
         lambda value: value
     )
-    key = born = hold = truth
+    key = born = waits = truth
     done = staticmethod(lambda count, value: value)
     own_super = staticmethod(lambda made, cls: made)
     attr = staticmethod(getattr)

@@ -126,7 +126,7 @@ class Subscripts:
         if hooked is None and self.stage.sources.source_of(value) is None:
             hooked = hooked_in(value)
         if hooked is not None:
-            self.stage.effects.stop(f"looks for a key of class {hooked.__name__}")
+            self.stage.effects.stop(f"searches for a key of class {hooked.__name__}")
             return self.stage.materialise(key)
         return key
 

@@ -1,14 +1,14 @@
 """Makes visible which operands wait while a later operand of the same expression runs code.
 
-    o[0] + f(o)    becomes    hold(item(o, 0)) + done(1, call(f, o))        each a method of `__ci__`
+    o[0] + f(o)    becomes    waits(item(o, 0)) + done(1, call(f, o))        each a method of `__ci__`
 
 CPython keeps `o[0]` on the frame's evaluation stack, where nothing can find it: if f removes the array from
-o, the stack has the only other reference. `hold` adds the value to `State.held` and `done` removes it as
+o, the stack has the only other reference. `waits` adds the value to `State.waiting` and `done` removes it as
 soon as the last operand that calls something has been evaluated. Then the operator itself runs. Methods that an
 operator calls (a property, `__getitem__`) are in no expression: see `Scope.call_method`.
 
 Invariant: an operand is left out only if it is a constant, a global, or a local name that no inner function
-sets and that the later operands do not bind. These are found without `held`.
+sets and that the later operands do not bind. These are found without `State.waiting`.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ READS = frozenset({"name", "bound", *SLOTS})  # give what is found by a name, or
 Part = tuple[Any, Any]  # an owner and a field, or a list and a position
 
 
-def hold_operands(root: FunctionNode) -> None:
-    """Adds `hold` and `done` to a rewritten function and to those inside it."""
+def mark_operands(root: FunctionNode) -> None:
+    """Adds `waits` and `done` to a rewritten function and to those inside it."""
     visit(root)
 
 
@@ -41,6 +41,9 @@ def visit(node: Any) -> bool:
     method = method_of(node) if cls is ast.Call else None
     if cls in COMPREHENSIONS:
         leave_unseen(node)
+    elif cls is ast.FunctionDef:
+        for statement in node.body:
+            visit(statement)
     order = ORDER.get(cls)
     if order is None or method == "choose":  # a conditional expression: no operand waits
         calls = [visit(child) for child in ast.iter_child_nodes(node)]
@@ -49,7 +52,7 @@ def visit(node: Any) -> bool:
     calls = [visit(at(part)) for part in parts]
     last = max((i for i, is_call in enumerate(calls) if is_call), default=0)
     if last:
-        hold(parts[:last], parts[last])
+        mark(parts[:last], parts[last])
     return (cls is ast.Call and method in CALLS) or any(calls)
 
 
@@ -60,11 +63,11 @@ def leave_unseen(node: ast.expr) -> None:
             call.func.attr = "call_method"  # type: ignore[attr-defined]
 
 
-def hold(parts: list[Part], then: Part) -> None:
-    """Holds those of the parts that no name shows until `then` has been evaluated."""
+def mark(parts: list[Part], then: Part) -> None:
+    """Marks those of the parts that no name shows until `then` has been evaluated."""
     waiting = [part for i, part in enumerate(parts) if waits_unseen(at(part), [*parts[i + 1 :], then])]
     for part in waiting:
-        put(part, ask(at(part), "hold", at(part)))
+        put(part, ask(at(part), "waits", at(part)))
     if waiting:
         node = at(then)
         put(then, ask(node, "done", ast.Constant(len(waiting), **place_of(node)), node))
@@ -98,7 +101,7 @@ def of_list(nodes: list[Any]) -> list[Part]:
 
 
 def of_call(node: ast.Call) -> list[Part]:
-    """What is called, if it is no method of `__ci__`: a function, or an object of which it is a method."""
+    """The callee (of a method its object), unless it is a method of `__ci__`, and the arguments."""
     callee: list[Part] = []
     if method_of(node) is None:
         callee.append((node.func, "value") if type(node.func) is ast.Attribute else (node, "func"))
@@ -125,7 +128,7 @@ def slots_of(target: ast.expr) -> Iterable[Part]:
 
 
 def of_arguments(node: ast.arguments) -> list[Part]:
-    """The defaults."""
+    """The default values of parameters."""
     return [part for part in [*of_list(node.defaults), *of_list(node.kw_defaults)] if at(part) is not None]
 
 
@@ -144,6 +147,7 @@ ORDER: dict[type, Callable[[Any], list[Part]]] = {
     ast.Raise: lambda node: [(node, name) for name in ("exc", "cause") if getattr(node, name) is not None],
     ast.Assign: of_assignment,
     ast.arguments: of_arguments,
+    ast.FunctionDef: lambda node: [*of_list(node.decorator_list), *of_arguments(node.args)],
 }
 
 

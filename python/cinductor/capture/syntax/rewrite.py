@@ -33,7 +33,7 @@ from .control import Control
 from .desugar import COMPREHENSION, COMPREHENSIONS, with_loops, without_matches
 from .jumps import with_exits_behind
 from .names import FunctionNode, Transformer, children, place_of, walk
-from .pending import hold_operands
+from .pending import mark_operands
 
 FACTORY = "__ci_factory__"
 FUNCTION = "__ci_function__"
@@ -530,7 +530,7 @@ def _rewrite_source(
         with_loops(node)
     rewriter = Control(node, code.co_freevars, with_regions, annotations_run)
     rewritten = rewriter.run()
-    hold_operands(rewritten)
+    mark_operands(rewritten)
     tree = factory(rewritten, (STAGE, *code.co_freevars))
     new = compile_function(tree, code)
     if new is None and with_regions:

@@ -99,5 +99,12 @@ def select_scatter(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     return put_into(emitter, base, emitter.along(base, axis, i, 1, 1), emitter.reshape(value, one))
 
 
+def diagonal_scatter(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    base, value = emitter.copy(writable(emitter, node)), sizes(node.args[1])
+    axes = [argument(node, name) % len(base.sizes) for name in ("dim1", "dim2")]
+    view = emitter.put("diagonal", [base], base.dtype, value, axes=axes, starts=[argument(node, "offset")])
+    return put_into(emitter, base, view, emitter.value(node.args[1], base.dtype))
+
+
 def copy(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     return emitter.expand(emitter.value(node.args[1], meta(node).dtype), sizes(node))

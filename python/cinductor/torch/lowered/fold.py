@@ -125,8 +125,10 @@ def log_softmax(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
 
 def _arg(emitter: Emitter, node: torch.fx.Node, op: str) -> GraphValue:
     x = emitter.env[node.args[0]]
-    if not x.sizes or is_empty(x):
-        raise Unmapped("a position in a number or in nothing")
+    if not x.sizes:
+        return emitter.constant(0, torch.int64)
+    if is_empty(x):
+        raise Unmapped("a position in nothing")
     dim = argument(node, "dim")
     if dim is None:
         x, dim = emitter.reshape(x, (math.prod(x.sizes),)), 0

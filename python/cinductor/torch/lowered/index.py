@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -23,11 +24,12 @@ def inside(emitter: Emitter, index: Any, size: Any) -> GraphValue:
     return i
 
 
-def wrapped(emitter: Emitter, index: Any, size: Any) -> GraphValue:
-    """Indices in which negative ones, which count from the end, are converted."""
+def wrapped(emitter: Emitter, index: Any, size: Any, is_known: bool) -> GraphValue:
+    """Indices in which negative ones, which count from the end, are converted. is_known: none is out of range."""
     i, n = emitter.value(index, torch.int64), emitter.value(size, torch.int64)
-    is_low = emitter.apply("greater_equal", [i, emitter.apply("negative", [n])])
-    emitter.check(emitter.apply("logical_and", [is_low, emitter.apply("less", [i, n])]), "index out of range")
+    if not is_known:
+        is_low = emitter.apply("greater_equal", [i, emitter.apply("negative", [n])])
+        emitter.check(emitter.apply("logical_and", [is_low, emitter.apply("less", [i, n])]), "index out of range")
     from_end = emitter.apply("less", [i, emitter.constant(0, torch.int64)])
     return emitter.apply("where", [from_end, emitter.apply("add", [i, n]), i])
 
@@ -39,19 +41,21 @@ def embedding(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
 
 def index_select(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     x, i = emitter.env[node.args[0]], emitter.env[node.args[2]]
-    if not x.sizes or not i.sizes:
+    i = i if i.sizes else emitter.reshape(i, (1,))
+    if not x.sizes:
         raise Unmapped("an element of a number")
     axis = node.args[1] % len(x.sizes)
     return emitter.put("gather", [x, inside(emitter, i, x.sizes[axis])], x.dtype, sizes(node), axes=[axis])
 
 
-def _indices(emitter: Emitter, x: GraphValue, indices: Any) -> tuple[list[int], list[GraphValue]]:
+def _indices(emitter: Emitter, node: torch.fx.Node, x: GraphValue) -> tuple[list[int], list[GraphValue]]:
+    indices, is_known = node.args[1], "_unsafe" in str(node.target)  # torch's own indices, of a decomposition
     axes = [k for k, i in enumerate(indices) if i is not None]
     if any(meta(indices[k]).dtype in (torch.bool, torch.uint8) for k in axes):
         raise Unmapped("a mask as an index")
     if not 0 < len(axes) <= MOST_INDICES:
         raise Unmapped(f"{len(axes)} indices")
-    return axes, [wrapped(emitter, indices[k], x.sizes[k]) for k in axes]
+    return axes, [wrapped(emitter, indices[k], x.sizes[k], is_known) for k in axes]
 
 
 def are_neighbours(axes: list[int]) -> bool:
@@ -60,7 +64,7 @@ def are_neighbours(axes: list[int]) -> bool:
 
 def index(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     x = emitter.env[node.args[0]]
-    axes, ids = _indices(emitter, x, node.args[1])
+    axes, ids = _indices(emitter, node, x)
     left = [s for k, s in enumerate(x.sizes) if k not in axes]
     common, at = list(broadcast([i.sizes for i in ids])), axes[0]
     v = emitter.put("gather", [x, *ids], x.dtype, left[:at] + common + left[at:], axes=axes)
@@ -72,7 +76,7 @@ def index(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
 
 def index_put(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     x, value = emitter.env[node.args[0]], emitter.value(node.args[2], meta(node).dtype)
-    axes, ids = _indices(emitter, x, node.args[1])
+    axes, ids = _indices(emitter, node, x)
     if not are_neighbours(axes):
         raise Unmapped("indices of axes that are no neighbours")
     return _scatter(emitter, x, value, axes, ids, "add" if argument(node, "accumulate") else None)
@@ -130,6 +134,22 @@ def _scatter_along(emitter: Emitter, node: torch.fx.Node, combine: str | None) -
     if value.sizes:
         value = emitter.slice(value, [0] * len(i.sizes), [1] * len(i.sizes), i.sizes)
     return _scatter(emitter, x, value, axes, ids, combine)
+
+
+def masked_scatter(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    """The k-th element where the mask is true is the source's k-th one."""
+    x, mask, source = (emitter.env[a] for a in node.args)
+    mask = emitter.expand(emitter.value(mask, torch.bool), sizes(node))
+    room, n = math.prod(source.sizes), math.prod(mask.sizes)
+    if decide(room == 0) or decide(n == 0):
+        raise Unmapped("no element")
+    counts = emitter.put("cumsum", [emitter.cast(emitter.reshape(mask, (n,)), torch.int64)], torch.int64, (n,), axes=[0])
+    emitter.check(emitter.apply("less_equal", [counts, emitter.value(room, torch.int64)]), "too few elements in the source")
+    one = emitter.constant(1, torch.int64)
+    at = emitter.apply("subtract", [emitter.apply("maximum", [counts, one]), one])
+    flat = emitter.reshape(emitter.value(source, x.dtype), (room,))
+    taken = emitter.reshape(emitter.put("gather", [flat, at], x.dtype, (n,), axes=[0]), mask.sizes)
+    return emitter.apply("where", [mask, taken, emitter.expand(x, mask.sizes)])
 
 
 def index_add(emitter: Emitter, node: torch.fx.Node) -> GraphValue:

@@ -190,19 +190,3 @@ def where(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     compute = meta(node).dtype
     made = emitter.apply("where", [emitter.value(condition, torch.bool), emitter.value(a, compute), emitter.value(b, compute)])
     return emitter.expand(made, sizes(node))
-
-
-def part(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
-    x = emitter.env[node.args[0]]
-    if not x.dtype.is_complex:
-        return x
-    return emitter.put("real" if ".real" in str(node.target) else "imag", [x], meta(node).dtype, x.sizes)
-
-
-def complex_of(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
-    out = meta(node).dtype
-    half = {torch.complex64: torch.float32, torch.complex128: torch.float64}.get(out)
-    if half is None:
-        raise Unmapped(f"{out}")
-    made = emitter.apply("join_parts", [emitter.value(x, half) for x in node.args], out)
-    return emitter.expand(made, sizes(node))
