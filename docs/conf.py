@@ -91,7 +91,7 @@ def coverage_page() -> str:
 GROUPS = {
     "Compile": "compile warm lower ShapeDtype CompiledFunction disable reset set_stance is_compiling stats wait",
     "Inspect": "explain profile set_logs print_rewritten bisect coverage list_backends",
-    "Settings": "config list_options list_mode_options list_choices",
+    "Settings": "Options config list_options list_mode_options list_choices",
     "Sizes": "mark_dynamic mark_static mark_unbacked",
     "Loops as functions": "fori_loop while_loop cond scan",
     "The disk cache": "cache",

@@ -4,6 +4,7 @@ import os
 import stat
 import subprocess
 import sys
+import typing
 import warnings
 
 import numpy as np
@@ -18,6 +19,17 @@ from cinductor.config import MODES, OPTIONS
 
 def test_each_option_has_a_row():
     assert sorted([*option_effects.ROWS, *option_effects.ELSEWHERE]) == sorted(OPTIONS)
+
+
+def test_the_types_of_options_are_those_of_the_table():
+    types = typing.get_type_hints(cinductor.Options)
+    assert list(types) == list(OPTIONS)
+    for name, kind in types.items():
+        option = OPTIONS[name]
+        if option.type == "text":
+            assert typing.get_args(kind) == tuple(option.allowed.split("|"))
+        else:
+            assert kind is {"bool": bool, "int": int, "float": float}.get(option.type, str)
 
 
 @pytest.mark.parametrize("name", option_effects.ROWS)

@@ -331,7 +331,9 @@ LATE = {
     "arrays/calls.py",
     "dynamic.py",
     "events.py",
+    "graphs.py",
     "job.py",
+    "ops.py",
     "report/explanation.py",
     "torch/__init__.py",
 }

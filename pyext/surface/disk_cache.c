@@ -26,7 +26,7 @@ cx_cache_stores(PyObject *module, PyObject *unused)
     return PyLong_FromLongLong(state->runtime.cache ? ci_cache_stores(state->runtime.cache) : 0);
 }
 
-/* read_call(key): the text kept under a key, or None. */
+/* read_call(key): the text stored under a key, or None. */
 PyObject *
 cx_read_call(PyObject *module, PyObject *key)
 {

@@ -62,13 +62,14 @@ if TYPE_CHECKING:
     )
     from .exporting import Program as Program
     from .exporting import export, register_wrapper_backend
-    from .graphs import Graph, graph
+    from .graphs import Graph
     from .graphs import Node as Node
     from .heuristics import Facts, register_heuristics
     from .kernels import UserKernel as UserKernel
     from .kernels import kernel
     from .logs import set_logs
     from .machine import Device, device, devices, get_include, register_device, toolkit
+    from .option_types import Options
     from .passes import Pass as Pass
     from .passes import PassEvent as PassEvent
     from .passes import list_passes, observe_passes
@@ -78,7 +79,7 @@ if TYPE_CHECKING:
     from .registering import register_lowering, register_pass, register_pattern, register_template
     from .report.explanation import Explanation as Explanation
     from .report.explanation import explain
-    from .warming import ShapeDtype, lower, warm
+    from .warming import ShapeDtype, graph, lower, warm
 
 __version__ = _core.VERSION
 
@@ -102,6 +103,7 @@ __all__ = [
     "InternalError",
     "LoweringError",
     "NoFolder",
+    "Options",
     "PassFailed",
     "PromiseBroken",
     "RecompileError",
@@ -222,8 +224,9 @@ PLACES = {
         "Event Stream configure_memory empty_cache memory_stats reset_peak synchronize".split(),
         "arrays.streams",
     ),
-    **dict.fromkeys(("Graph", "graph"), "graphs"),
-    **dict.fromkeys(("ShapeDtype", "lower", "warm"), "warming"),
+    "Graph": "graphs",
+    **dict.fromkeys(("ShapeDtype", "graph", "lower", "warm"), "warming"),
+    "Options": "option_types",
     **dict.fromkeys(("cond", "fori_loop", "scan", "while_loop"), "control"),
     **dict.fromkeys(
         "AccuracyError BackendCompilerFailed ConstraintViolation RecompileLimitExceeded".split(), "errors"

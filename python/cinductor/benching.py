@@ -39,7 +39,8 @@ def timed(call: Callable[..., Any], arguments: Callable[[], tuple[Any, ...]], bu
         wait(result)
         return time.perf_counter() - began
 
-    first, calls, until = once(), [], time.perf_counter() + budget
+    calls: list[float] = []
+    first, until = once(), time.perf_counter() + budget
     while len(calls) < LEAST or (time.perf_counter() < until and len(calls) < MOST):
         calls.append(once())
     return Times(first, calls)
@@ -100,7 +101,7 @@ def other(name: str, fn: Callable[..., Any]) -> Callable[..., Any]:
 
         return numba.njit(fn)  # type: ignore[no-any-return]
     if name == "torch":
-        import torch
+        import torch  # type: ignore[import-not-found,unused-ignore]
 
         return torch.compile(fn)  # type: ignore[no-any-return]
     import jax  # type: ignore[import-not-found,import-untyped,unused-ignore]

@@ -20,6 +20,7 @@ from .signature import signature_of
 
 if TYPE_CHECKING:
     from .machine import Device
+    from .option_types import Options
 
 F = TypeVar("F", bound=Callable[..., Any])
 _functions: dict[int, weakref.ref[Any]] = {}  # by id; other threads compile while this is iterated
@@ -32,7 +33,7 @@ def compile(
     fullgraph: bool = ...,
     dynamic: bool | None = ...,
     mode: Mode | None = ...,
-    options: dict[str, Any] | None = ...,
+    options: Options | None = ...,
     backend: str | None = ...,
     device: str | Device | None = ...,
     disable: bool = ...,
@@ -44,7 +45,7 @@ def compile(
     fullgraph: bool = ...,
     dynamic: bool | None = ...,
     mode: Mode | None = ...,
-    options: dict[str, Any] | None = ...,
+    options: Options | None = ...,
     backend: str | None = ...,
     device: str | Device | None = ...,
     disable: bool = ...,
@@ -57,7 +58,7 @@ def compile(
     fullgraph: bool = False,
     dynamic: bool | None = None,
     mode: str | None = None,
-    options: dict[str, Any] | None = None,
+    options: Options | dict[str, Any] | None = None,
     backend: str | None = None,
     device: str | Device | None = None,
     disable: bool = False,
@@ -102,7 +103,7 @@ def compile(
         device, index = split_asked(device)
         options = options if index is None else {**(options or {}), "device_index": index}
     check_backend(backend, device)
-    resolved = resolve(mode, options)
+    resolved = resolve(mode, options)  # type: ignore[arg-type]
     if device is not None:
         check_place(Device(device), resolved.get("numerics", config.numerics))
     settings: dict[str, Any] = {

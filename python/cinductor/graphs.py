@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from . import _core
+from .config import resolve
 from .kernels import DTYPES, KernelCall, UserKernel
 
 REFERENCE = re.compile(r"%\d+|in\d+")
@@ -72,11 +73,11 @@ class NodeBlock:
 
 
 class Graph:
-    """The graph of a program.
+    r"""The graph of a program.
 
-    inputs; body: its block, whose results are returned; writes: input -> the value that it holds at the end; parameters: the
-    function's names of the inputs, in a graph from `cinductor.graph`. Use `add`, `replace`, `set_args` and `erase` to change
-    it; they keep users up to date.
+    inputs; body: its block, whose results are returned; writes: input -> the value that it holds at the end. Use
+    `add`, `replace`, `set_args` and `erase` to change it; they keep users up to date. parameters: what each input of
+    a graph from `cinductor.graph` is called in the function.
     """
 
     def __init__(self, text: str) -> None:
@@ -192,7 +193,8 @@ class Graph:
 
     def diff(self, other: Graph) -> str:
         """Return the lines in which another graph differs, as a unified diff; "" if none does."""
-        return "".join(difflib.unified_diff(*(g.text().splitlines(True) for g in (self, other)), "before", "after", n=1))
+        before, after = (graph.text().splitlines(True) for graph in (self, other))
+        return "".join(difflib.unified_diff(before, after, "before", "after", n=1))
 
     def compile(self, options: dict[str, Any] | None = None, backend: str = "") -> GraphProgram:
         """Compile the graph as it is now.
@@ -209,8 +211,6 @@ class Graph:
         SyntaxError, ValueError
             If the graph is not valid, with the line of its text.
         """
-        from .config import resolve
-
         return GraphProgram(self, _core.compile_graph(self.text(), options=resolve(None, options), backend=backend))
 
     def lines(self) -> Iterator[str]:
@@ -248,41 +248,6 @@ class GraphProgram:
 
     def __repr__(self) -> str:
         return f"<program of {self.graph.head.split('(')[0].strip()}: {self._program.kernels} kernels, {self._program.externs} library calls>"
-
-
-def graph(fn: Callable[..., Any], *specs: Any, **named: Any) -> Graph:
-    """Capture a function as a graph, without a call.
-
-    Parameters
-    ----------
-    fn, *specs, **named
-        A function and its arguments, as in `warm`, which describes what is raised, too.
-
-    Returns
-    -------
-    Graph
-        To be walked, changed, printed (`text()`), parsed (`Graph(text)`), compared (`diff`), optimized and compiled.
-
-    Raises
-    ------
-    Unsupported
-        If the function is not one graph: Python would have to run, or nothing is computed.
-
-    Examples
-    --------
-    >>> g = cinductor.graph(lambda x: np.sin(x) ** 2, cinductor.ShapeDtype((10,)))
-    >>> run = g.compile()
-    >>> (y,) = run(np.arange(10.0))
-    """
-    from .warming import captured
-
-    target, job = captured(fn, specs, named)
-    specialization = target.specializations[0]
-    if specialization.program is None:
-        raise _core.Unsupported("nothing is computed: the results are constants, arguments and views of arguments")
-    found = Graph(specialization.program.text("graph"))
-    found.parameters = [job.name_of(row[0]) for row in specialization.saved[0]]
-    return found
 
 
 class Like:

@@ -154,7 +154,7 @@ def text(name: str, index: int) -> str:
 
 def get_include() -> str:
     """Return the folder of the C headers (`device/device.h`), for devices and compilers in other packages."""
-    from pathlib import Path  # here: it takes longer to import than the rest of this
+    from pathlib import Path  # imported here because it takes longer than the rest of this module
 
     here = Path(__file__).parent
     installed = here / "include"

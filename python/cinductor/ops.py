@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from . import _core
 from .compile import compile
 from .config import nearest
+from .coverage_table import coverage
+
+if TYPE_CHECKING:
+    from .option_types import Options
 
 NUMPY = "numpy"
 SPACES = ("linalg", "fft", "random")
@@ -64,9 +68,7 @@ def functions() -> dict[str, Callable[..., Any]]:
 
 @functools.cache
 def ways() -> dict[str, tuple[str, str]]:
-    """What becomes of each operation in a program, and the reason for a break."""
-    from .coverage_table import coverage
-
+    """How a program computes each operation, and the reason for a break."""
     rows = coverage().rows.values()
     return {row.name: (row.how, row.reason) for row in rows if row.name.partition(".")[0] in SPACES or "." not in row.name}
 
@@ -142,7 +144,7 @@ def find(name: str) -> Any:
 
 
 def as_call(function: Any, name: str) -> Any:
-    """A Python function with the operation's name that calls it."""
+    """A function of Python's that calls it, under its name."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         return function(*args, **kwargs)
@@ -164,7 +166,7 @@ def compiled(name: str, implementation: str) -> Any:
     device, _, backend = implementation.partition(".")
     if ways()[name][0] in WHY:
         raise ValueError(f"{name} is not computed by {implementation!r}: {known[implementation]}")
-    options = {"offload": "always"} if device != "cpu" else {}
+    options: Options = {"offload": "always"} if device != "cpu" else {}
     return compile(as_call(function, name), device=device, backend=backend, options=options, fullgraph=True)
 
 
@@ -225,7 +227,7 @@ class Space:
 
 @functools.cache
 def by_default(name: str) -> Any:
-    """The operation compiled for the device of its arguments, or for the host."""
+    """The operation where its arguments are: compiled for the host, or for the device that they are on."""
     return compile(as_call(find(name), name))
 
 

@@ -6,6 +6,7 @@ capture would have to wait for, is refused with its reason; such functions are w
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from . import _core
 from .class_lookup import is_a
 from .compile import compile
+from .graphs import Graph
 from .job import Job
 from .signature import signature_of
 from .user_frame import wrong
@@ -70,7 +72,7 @@ class WarmJob(Job):
         """The text of a value that the function is given: "x", "pair[0]"."""
         kind, *parts = self.rows[source]
         if kind == "arg":
-            return self.names[parts[0]]
+            return str(self.names[parts[0]])
         if kind in ("item", "attr"):
             inner = self.name_of(parts[0])
             return f"{inner}[{parts[1]!r}]" if kind == "item" else f"{inner}.{parts[1]}"
@@ -155,3 +157,36 @@ def lower(fn: Any, *specs: Any, **named: Any) -> Any:
     target = warm(fn, *specs, **named)
     found = target.specializations
     return found[0].program if found else None
+
+
+def graph(fn: Callable[..., Any], *specs: Any, **named: Any) -> Graph:
+    """Capture a function as a graph, without a call.
+
+    Parameters
+    ----------
+    fn, *specs, **named
+        A function and its arguments, as in `warm`, which describes what is raised, too.
+
+    Returns
+    -------
+    Graph
+        To be walked, changed, printed (`text()`), parsed (`Graph(text)`), compared (`diff`), optimized and compiled.
+
+    Raises
+    ------
+    Unsupported
+        If the function is not one graph: Python would have to run, or nothing is computed.
+
+    Examples
+    --------
+    >>> g = cinductor.graph(lambda x: np.sin(x) ** 2, cinductor.ShapeDtype((10,)))
+    >>> run = g.compile()
+    >>> (y,) = run(np.arange(10.0))
+    """
+    target, job = captured(fn, specs, named)
+    specialization = target.specializations[0]
+    if specialization.program is None:
+        raise _core.Unsupported("nothing is computed: the results are constants, arguments and views of arguments")
+    found = Graph(specialization.program.text("graph"))
+    found.parameters = [job.name_of(row[0]) for row in specialization.saved[0]]
+    return found

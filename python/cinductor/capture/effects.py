@@ -229,8 +229,9 @@ class Effects:
         self.happens(self.tracer.note_break, reason)
 
     def happens(self, note: Callable[[str], None], reason: str) -> None:
-        """Lists that are as long as a loop had iterations get their items, because the call cannot
-        begin again after it; what waits for the end of the call is set."""
+        """Prepare for an effect, after which the call cannot restart: lists whose length is a number of iterations
+        get their items, and deferred stores are performed.
+        """
         if self.tracer.is_dry:
             raise _core.Unsupported(f"only a call can do this: it {reason} (cinductor.warm)")
         for grown in [*self.state.lists.values()]:

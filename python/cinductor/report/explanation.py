@@ -347,7 +347,7 @@ def lines_of(fn: Any) -> tuple[int, list[str]]:
     return first, [line.rstrip("\n") for line in lines]
 
 
-def explain(fn: Any, *args: Any, **kwargs: Any) -> Explanation:
+def explain(fn: Any, *args: Any, **kwargs: Any) -> Any:
     """Call fn once on these arguments and report what it was compiled to.
 
     The call is real, side effects included. Without side effects it is repeated a few times, to time its kernels.
@@ -396,8 +396,8 @@ def explain(fn: Any, *args: Any, **kwargs: Any) -> Explanation:
 
 def is_of_torch(fn: Any) -> bool:
     """Whether torch compiles it: a module of torch's, or what torch.compile has returned."""
-    torch = sys.modules.get("torch")
-    return torch is not None and (hasattr(fn, "_torchdynamo_orig_callable") or isinstance(fn, torch.nn.Module))
+    module = getattr(sys.modules.get("torch.nn"), "Module", None)
+    return module is not None and (hasattr(fn, "_torchdynamo_orig_callable") or isinstance(fn, module))
 
 
 def of_latest(compiled: Any) -> Explanation:

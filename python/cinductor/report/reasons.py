@@ -1,7 +1,7 @@
 """The table of reasons why something runs in Python or NumPy.
 
-A row is a family of reasons: how their texts begin or what they contain, what a user can do, and where
-the page of reasons has more (a heading of the row's name). The first row that matches counts.
+A row is a family of reasons: a pattern of their texts, advice for the user, and the heading of the page of reasons
+that has more (the row's name). The first row that matches counts.
 """
 
 from __future__ import annotations
