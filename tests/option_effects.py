@@ -231,7 +231,7 @@ def text_of(program, level):
 
 
 def changes(name, device="cpu", on_device=False):
-    """What differs, by its name; words that refuse the option are among them."""
+    """The differences by name; words that refuse the option are among them."""
     row = ROWS[name]
     default = seen(row, dict(row.settings), device, on_device)
     asked = seen(row, {**row.settings, name: row.value}, device, on_device)

@@ -412,7 +412,7 @@ def test_names_that_no_graph_has_are_refused(name):
 
 @pytest.mark.parametrize("numerics", NUMERICS)
 def test_a_pattern(numerics):
-    """It matches functions whatever computes them, and its own functions are computed as those were."""
+    """A pattern matches functions of cinductor and of NumPy, and its own functions are computed as those were."""
 
     def f(x):
         return np.exp(np.log(x)) + 1

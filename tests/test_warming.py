@@ -135,7 +135,7 @@ def test_wrong_arguments():
 
 
 def test_another_process_needs_no_compiler(tmp_path):
-    """What was warmed is in the disk cache."""
+    """Warmed programs are in the disk cache."""
     code = """
 import sys, os, numpy as np, cinductor
 sys.path.insert(0, {tests!r})

@@ -54,7 +54,7 @@ def wait(result: Any) -> None:
 
 
 def leaves(value: Any) -> Iterator[Any]:
-    """What is in containers."""
+    """The values inside of containers, one by one."""
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, list | tuple):

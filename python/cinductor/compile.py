@@ -154,7 +154,7 @@ SETTINGS = ("fullgraph", "dynamic", "mode", "options", "backend", "device", "dis
 
 
 def words_of(value: Any) -> str:
-    """What compile was given instead of a function, and what may have been meant."""
+    """The text about a value that is no function, with a hint."""
     if is_a(value, type):
         return f"the class {value.__qualname__}; compile its methods, or an object with __call__"
     text = repr(value)

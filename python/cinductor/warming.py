@@ -21,7 +21,7 @@ from .user_frame import wrong
 
 
 class ShapeDtype(NamedTuple):
-    """What an array argument is like, for `warm` and `lower`.
+    """The shape and dtype of an array argument, for `warm`, `lower` and `graph`.
 
     Parameters
     ----------
