@@ -265,7 +265,7 @@ def test_passes_run_behind_what_they_name():
     with cinductor.register_pass("a", lambda graph: order.append("a"), after="dce", version="1") as a:
         with cinductor.register_pass("b", lambda graph: order.append("b"), after="a", version="1"):
             cinductor.compile(lambda x: x - 11)(X)
-            with pytest.raises(ValueError, match="'b' runs behind 'a'"):
+            with pytest.raises(ValueError, match="'b' runs after 'a'"):
                 a.remove()
     assert order == ["a", "b"]
 

@@ -145,7 +145,7 @@ def test_classes_of_sizes_have_races_of_their_own(clock):
     def waves(x, y):  # not NumPy's bits, so it is not timed against NumPy
         return np.maximum(np.sin(x) * y + 1, 0)
 
-    compiled = begun(waves, X, Y, dynamic=True)
+    compiled = begun(waves, X, Y, dynamic=True, options={"numerics": "close"})
     said.update({("threads=1", 2): 500, ("threads=1", 4): 2000, ("flat_tile=4096", 4): 500})
     for x in (X, RNG.random((8, 9))):
         first = compiled(x, x)

@@ -331,9 +331,7 @@ LATE = {
     "arrays/calls.py",
     "dynamic.py",
     "events.py",
-    "graphs.py",
     "job.py",
-    "ops.py",
     "report/explanation.py",
     "torch/__init__.py",
 }

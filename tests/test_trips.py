@@ -162,7 +162,20 @@ def shifted(u, n):
         u[2:] = u[:-2] + u[2:]
 
 
+def rows_in_turn(u, n):
+    """Each iteration replaces another row: elements of the others would be old in one of two buffers."""
+    for t in range(n % len(u) + 2):
+        u[t] = np.minimum(u[t], u[t][::-1] + u[1])
+
+
+def shrinking(u, n):
+    for t in range(n % 3 + 3):
+        u[t : 9 - t] = u[t : 9 - t] * 0.5 + u[t + 1 : 10 - t]
+
+
 DOUBLED = [
+    (rows_in_turn, [(25, 6)], False),
+    (shrinking, [(12, 4)], False),
     (heat_in_place, [(9, 12)], True),
     (heat_in_place, [(3, 3)], False),
     (one_row, [(4, 7)], True),
@@ -175,14 +188,17 @@ DOUBLED = [
 
 @pytest.mark.parametrize(("function", "shapes", "is_doubled"), DOUBLED)
 @pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize(("device", "dynamic"), [("cpu", False), ("cpu", True), ("cuda", False)])
-def test_loops_exchange_two_buffers(function, shapes, is_doubled, order, device, dynamic):
+@pytest.mark.parametrize(
+    ("device", "backend", "dynamic"),
+    [("cpu", "interp", False), ("cpu", "interp", True), ("cpu", "c", False), ("cuda", "interp", False)],
+)
+def test_loops_exchange_two_buffers(function, shapes, is_doubled, order, device, backend, dynamic):
     """NumPy's bits, also in elements outside the part that the loop replaces."""
     rng = np.random.default_rng(5)
-    options = {"choices": "trip_bytes=1,frame_bytes=1,doubled_trips=1", "offload": "always"}
+    options = {"choices": "trip_bytes=1,frame_bytes=1,doubled_iterations=1"} | ({"offload": "always"} if device == "cuda" else {})
     for n in (18, 19):
         given = [np.asarray(rng.random(shape), order=order) for shape in shapes]
-        compiled = cinductor.compile(function, dynamic=dynamic, device=device, backend="interp", options=options)
+        compiled = cinductor.compile(function, dynamic=dynamic, device=device, backend=backend, options=options)
         got, want = [x.copy(order="K") for x in given], [x.copy(order="K") for x in given]
         assert compiled(*got, n) is function(*want, n) is None
         for g, w in zip(got, want, strict=True):
@@ -199,7 +215,7 @@ def test_views_keep_elements_between(function, shapes, _):
     got, want = base.copy(), base.copy()
     part = tuple(slice(0, 2 * s, 2) for s in shapes[0])
     others = [rng.random(shape) for shape in shapes[1:]]
-    options = {"choices": "trip_bytes=1,frame_bytes=1,doubled_trips=1"}
+    options = {"choices": "trip_bytes=1,frame_bytes=1,doubled_iterations=1"}
     cinductor.compile(function, dynamic=False, backend="interp", options=options)(got[part], *map(np.copy, others), 18)
     function(want[part], *map(np.copy, others), 18)
     np.testing.assert_array_equal(got, want)

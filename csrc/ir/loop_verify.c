@@ -7,12 +7,19 @@
 
 #include "base/map.h"
 
+/* The variable of a `for` around an item. */
+typedef struct Scope {
+    const CiExpr *var;
+    const struct Scope *outer;
+} Scope;
+
 typedef struct Verifier {
     CiContext *ctx;
     CiSym *sym;
     const char *name;
     CiMap *stored; /* buffer -> buffer once something has stored it */
     int nest;
+    const Scope *scope;
     int depth; /* regions around: a branch or a later iteration may know more of an index than its
                 * range */
 } Verifier;
@@ -22,6 +29,32 @@ fail_nest(const Verifier *v, const CiNest *nest, const char *rule)
 {
     ci_fail(v->ctx, CI_ERR_INTERNAL, "loops %s: nest %d, into %s: %s", v->name, v->nest,
             nest->target ? nest->target->name : "nothing", rule);
+}
+
+/* ---- scopes ---- */
+
+static bool
+is_in_scope(const Verifier *v, const CiExpr *symbol)
+{
+    bool is = symbol->symbol_kind != CI_SYMBOL_index;
+    for (const Scope *at = v->scope; at && !is; at = at->outer)
+        is = at->var == symbol;
+    return is;
+}
+
+/* Every loop variable in an expression of a nest is of a loop around it, an axis, or made in its
+ * body. */
+static void
+verify_scope(const Verifier *v, const CiNest *nest, const CiExpr *e)
+{
+    for (int k = 0; k < e->nsymbols; k++) {
+        const CiExpr *symbol = e->symbols[k];
+        bool is_known = is_in_scope(v, symbol) || ci_body_binds(&nest->body, symbol);
+        for (int a = 0; a < nest->naxes && !is_known; a++)
+            is_known = nest->axes[a].var == symbol;
+        if (!is_known)
+            fail_nest(v, nest, ci_format(v->ctx, "%s is used outside its loop", symbol->name));
+    }
 }
 
 /* ---- bounds ---- */
@@ -179,8 +212,10 @@ verify_body(const Verifier *v, const CiNest *nest)
         for (int i = 0; i < op->nargs; i++)
             if (op->args[i] < 0 || op->args[i] >= k)
                 fail_nest(v, nest, "an operand is defined after its use");
-        if (op->op == CI_OP_load || op->op == CI_OP_index)
+        if (op->op == CI_OP_load || op->op == CI_OP_index) {
             verify_linked(v, nest, op, op->index, 0);
+            verify_scope(v, nest, op->index);
+        }
         if (op->op == CI_OP_load)
             verify_load(v, nest, op);
         else if (op->op == CI_OP_index || op->op == CI_OP_const)
@@ -217,6 +252,7 @@ verify_axes(const Verifier *v, const CiNest *nest)
         CiAxisKind kind = k < nest->npoint ? CI_AXIS_point
                           : is_scan        ? CI_AXIS_scan
                                            : CI_AXIS_reduce;
+        verify_scope(v, nest, nest->axes[k].extent);
         if (nest->axes[k].kind != kind)
             fail_nest(v, nest, "point axes come first, then those of the fold");
         if (kind == CI_AXIS_reduce && ci_expr_depends_on(nest->store, nest->axes[k].var))
@@ -238,6 +274,7 @@ verify_nest(Verifier *v, const CiNest *nest)
     if (!nest->target || !nest->store)
         fail_nest(v, nest, "it stores nowhere");
     verify_axes(v, nest);
+    verify_scope(v, nest, nest->store);
     verify_body(v, nest);
     CiDtype yielded = nest->body.ops[nest->body.result].dtype;
     CiDtype made = nest->fold == CI_OP_none ? yielded : ci_op_result(nest->fold, yielded);
@@ -257,6 +294,11 @@ verify_extern(Verifier *v, const CiExternItem *item)
             !ci_map_find(v->stored, CI_KEY(item->operands[k])))
             ci_fail(v->ctx, CI_ERR_INTERNAL, "loops %s: %s is read before anything stored it",
                     v->name, item->operands[k]->name);
+    for (int k = 0; k <= item->noperands; k++)
+        for (int s = 0; s < item->offsets[k]->nsymbols; s++)
+            if (!is_in_scope(v, item->offsets[k]->symbols[s]))
+                ci_fail(v->ctx, CI_ERR_INTERNAL, "loops %s: %s is used outside its loop", v->name,
+                        item->offsets[k]->symbols[s]->name);
     ci_map_put(v->stored, CI_KEY(item->result), item->result);
 }
 
@@ -313,6 +355,29 @@ verify_check(const Verifier *v, const CiItem *item)
                 check->symbol->name);
 }
 
+static void verify_items(Verifier *v, const CiItems *items);
+
+static void
+verify_region(Verifier *v, const CiItem *item)
+{
+    const CiRegion *region = item->region;
+    const Scope scope = {region->var, v->scope};
+    for (int k = 0; region->var && k < region->extent->nsymbols; k++)
+        if (!is_in_scope(v, region->extent->symbols[k]))
+            ci_fail(v->ctx, CI_ERR_INTERNAL, "loops %s: for %s: %s is used outside its loop",
+                    v->name, region->var->name, region->extent->symbols[k]->name);
+    v->depth++;
+    v->scope = region->var ? &scope : v->scope;
+    if (item->kind != CI_ITEM_if)
+        note_stores(v, &region->body);
+    verify_items(v, &region->condition_items);
+    verify_items(v, &region->body);
+    verify_items(v, &region->other);
+    verify_swaps(v, item);
+    v->scope = region->var ? scope.outer : v->scope;
+    v->depth--;
+}
+
 static void
 verify_items(Verifier *v, const CiItems *items)
 {
@@ -325,14 +390,7 @@ verify_items(Verifier *v, const CiItems *items)
         } else if (item->check) {
             verify_check(v, item);
         } else {
-            v->depth++;
-            if (item->kind != CI_ITEM_if)
-                note_stores(v, &item->region->body);
-            verify_items(v, &item->region->condition_items);
-            verify_items(v, &item->region->body);
-            verify_items(v, &item->region->other);
-            verify_swaps(v, item);
-            v->depth--;
+            verify_region(v, item);
         }
     }
 }
@@ -340,7 +398,7 @@ verify_items(Verifier *v, const CiItems *items)
 void
 ci_loops_verify(const CiLoops *loops)
 {
-    Verifier v = {loops->ctx, loops->sym, loops->name, ci_map_new(loops->ctx), 0, 0};
+    Verifier v = {loops->ctx, loops->sym, loops->name, ci_map_new(loops->ctx), 0, NULL, 0};
     for (int k = 0; k < loops->nbuffers; k++)
         CI_REQUIRE(loops->ctx, loops->buffers[k]->id == k &&
                                    (k < loops->ninputs) == (loops->buffers[k]->input >= 0));

@@ -476,13 +476,6 @@ find_loop(const CiLoopRewriter *r, const CiItems *items, int first, Batch *b, in
     return b->body.count > 1 && is_worth_it(b);
 }
 
-static void
-add_all(const CiLoopRewriter *r, CiItems *to, const CiItems *from)
-{
-    for (int k = 0; k < from->count; k++)
-        CI_PUSH(r->ctx, to->items, to->count, to->capacity, from->items[k]);
-}
-
 /* Items that are moved after a loop may begin another loop. */
 static void
 batch_block(const CiLoopRewriter *r, CiItems *items)
@@ -498,10 +491,10 @@ batch_block(const CiLoopRewriter *r, CiItems *items)
         }
         number_trips(&batch);
         CiItem loop = make_loop(&batch);
-        add_all(r, &made, &batch.before);
+        ci_add_items(r->ctx, &made, &batch.before);
         CI_PUSH(r->ctx, made.items, made.count, made.capacity, loop);
         batch_block(r, &batch.after);
-        add_all(r, &made, &batch.after);
+        ci_add_items(r->ctx, &made, &batch.after);
         k = last - 1;
     }
     *items = made;

@@ -1,4 +1,4 @@
-/* Visits the blocks of a program: its own and those of regions. Makes variables of new loops. */
+/* Visits the blocks of a program: its own and those of regions. Helpers to rewrite blocks. */
 #include "loops/loops.h"
 
 void
@@ -19,6 +19,22 @@ ci_visit_blocks(const CiLoopRewriter *r, CiItems *items, CiBlockVisit before, Ci
     }
     if (after)
         after(r, items);
+}
+
+void
+ci_add_items(CiContext *ctx, CiItems *to, const CiItems *more)
+{
+    for (int k = 0; k < more->count; k++)
+        CI_PUSH(ctx, to->items, to->count, to->capacity, more->items[k]);
+}
+
+const CiScalar *
+ci_copied_load(const CiNest *nest)
+{
+    const CiScalar *op = &nest->body.ops[nest->body.result];
+    bool is_copy = nest->fold == CI_OP_none && !nest->is_combined && !ci_nest_is_indirect(nest) &&
+                   op->op == CI_OP_load && op->buffer->dtype == nest->target->dtype;
+    return is_copy ? op : NULL;
 }
 
 const CiExpr *

@@ -12,7 +12,8 @@
  * outside the part have the same value in both buffers. Where sizes are constant, iterations copy
  * them all the same, because temporal blocking asks for loops that store the whole array.
  *
- * Invariants: the copy is the only store to x in the loop, and the only load of buf0. */
+ * Invariants: the copy is the only store to x in the loop, to the same elements in each iteration,
+ * and the only load of buf0. */
 #include "loops/loops.h"
 
 #include <string.h>
@@ -26,16 +27,6 @@ typedef struct Doubling {
 } Doubling;
 
 /* ---- the loop ---- */
-
-/* The load that a nest yields as it is; NULL: it computes. */
-static const CiScalar *
-copied_load(const CiNest *nest)
-{
-    const CiScalar *op = &nest->body.ops[nest->body.result];
-    bool is_copy = nest->fold == CI_OP_none && !nest->is_combined && !ci_nest_is_indirect(nest) &&
-                   op->op == CI_OP_load && op->buffer->dtype == nest->target->dtype;
-    return is_copy ? op : NULL;
-}
 
 /* True if every item of the body is a nest with plain stores. */
 static bool
@@ -62,7 +53,7 @@ count(const Doubling *d, const CiItems *items, const CiBuffer *buffer, int *nloa
 static CiNest *
 find_maker(Doubling *d, int at)
 {
-    const CiScalar *load = copied_load(d->copy);
+    const CiScalar *load = ci_copied_load(d->copy);
     const CiExpr *from[CI_MAX_RANK], *to[CI_MAX_RANK];
     for (int k = at - 1; k >= 0; k--) {
         CiNest *nest = d->region->body.items[k].nest;
@@ -86,9 +77,19 @@ find_maker(Doubling *d, int at)
 static bool
 is_large(const Doubling *d)
 {
-    CiAmount trips = ci_amount_of(ci_amount(1), d->region->extent);
+    CiAmount iterations = ci_amount_of(ci_amount(1), d->region->extent);
     return ci_amount_likely(ci_cost_of_buffer(d->array)) >= CI_CHOOSE(d->r, trip_bytes) &&
-           ci_amount_likely(trips) >= CI_CHOOSE(d->r, doubled_trips);
+           ci_amount_likely(iterations) >= CI_CHOOSE(d->r, doubled_iterations);
+}
+
+/* True if every iteration copies to the same elements: others would be old in one of the buffers. */
+static bool
+is_same_part(const Doubling *d)
+{
+    bool is = !ci_expr_depends_on(d->copy->store, d->region->var);
+    for (int a = 0; is && a < d->copy->naxes; a++)
+        is = !ci_expr_depends_on(d->copy->axes[a].extent, d->region->var);
+    return is;
 }
 
 /* True if the item at that position of the loop's body is such a copy. */
@@ -98,9 +99,10 @@ find(Doubling *d, int at)
     int nloads, nstores;
     d->copy = d->region->body.items[at].nest;
     d->array = d->copy->target;
-    const CiScalar *load = copied_load(d->copy);
+    const CiScalar *load = ci_copied_load(d->copy);
     if (!load || load->buffer->kind != CI_BUFFER_temp || load->buffer->is_result ||
-        d->array->is_swapped || !ci_buffer_is_dense(d->r->loops, d->array) || !is_large(d))
+        d->array->is_swapped || !ci_buffer_is_dense(d->r->loops, d->array) || !is_same_part(d) ||
+        !is_large(d))
         return false;
     count(d, &d->region->body, d->array, &nloads, &nstores);
     if (nstores != 1)
@@ -272,13 +274,6 @@ double_buffer(Doubling *d, int at, CiItems *before, CiItems *after)
 }
 
 static void
-put_all(const CiLoopRewriter *r, CiItems *to, const CiItems *from)
-{
-    for (int k = 0; k < from->count; k++)
-        CI_PUSH(r->ctx, to->items, to->count, to->capacity, from->items[k]);
-}
-
-static void
 double_block(const CiLoopRewriter *r, CiItems *items)
 {
     CiItems now = {0};
@@ -292,9 +287,9 @@ double_block(const CiLoopRewriter *r, CiItems *items)
                 if (find(&d, at))
                     double_buffer(&d, at, &before, &after);
         }
-        put_all(r, &now, &before);
-        put_all(r, &now, &item);
-        put_all(r, &now, &after);
+        ci_add_items(r->ctx, &now, &before);
+        ci_add_items(r->ctx, &now, &item);
+        ci_add_items(r->ctx, &now, &after);
     }
     *items = now;
 }

@@ -63,6 +63,10 @@ void ci_loop_passes_run(CiLoops *loops, const CiTarget *target, const CiLoopOpti
 typedef void (*CiBlockVisit)(const CiLoopRewriter *r, CiItems *items);
 void ci_visit_blocks(const CiLoopRewriter *r, CiItems *items, CiBlockVisit before,
                      CiBlockVisit after);
+/* Appends items to a block's. */
+void ci_add_items(CiContext *ctx, CiItems *to, const CiItems *more);
+/* The load that a nest stores as it is; NULL: the nest computes, or stores by indices from data. */
+const CiScalar *ci_copied_load(const CiNest *nest);
 /* An unused variable t0, t1, … of a loop of that many iterations. */
 const CiExpr *ci_new_loop_variable(CiContext *ctx, CiSym *sym, const CiExpr *extent);
 /* True if the iterations of the loop are enough work for several threads. */

@@ -37,13 +37,6 @@ is_large(const CiComposer *c)
     return bytes >= CI_CHOOSE(c->r, trip_bytes);
 }
 
-static void
-put_all(CiComposer *c, CiItems *items, const CiItems *more)
-{
-    for (int k = 0; k < more->count; k++)
-        put(c, items, more->items[k]);
-}
-
 /* The buffers that the loop's one exchange is of. */
 static bool
 find_exchange(CiComposer *c)
@@ -94,13 +87,10 @@ make_loops(CiComposer *c, const CiExpr *trips, const CiExpr *begun, CiItems *int
 static CiBuffer *
 copied_by(const CiItem *item)
 {
-    const CiNest *nest = item->nest;
-    if (!nest || nest->fold != CI_OP_none || nest->is_combined || ci_nest_is_indirect(nest))
-        return NULL;
-    const CiScalar *op = &nest->body.ops[nest->body.result];
-    bool is_copy = op->op == CI_OP_load && op->index == nest->store &&
-                   op->buffer->dtype == nest->target->dtype && op->buffer->kind != CI_BUFFER_scalar;
-    return is_copy ? op->buffer : NULL;
+    const CiScalar *load = item->nest ? ci_copied_load(item->nest) : NULL;
+    bool is_copy =
+        load && load->index == item->nest->store && load->buffer->kind != CI_BUFFER_scalar;
+    return is_copy ? load->buffer : NULL;
 }
 
 static int
@@ -158,7 +148,7 @@ make_without_copies(CiComposer *c, const CiItems *items, int at, int before, CiI
     CiBuffer *result = items->items[at + 1].nest->target;
     if (!ci_compose_pair(c, ci_expr_const(sym, 0), copied_by(&items->items[before]), c->from))
         return false;
-    put_all(c, into, &c->made);
+    ci_add_items(c->r->ctx, into, &c->made);
     if (!make_loops(c, ci_expr_const(sym, trips - 2 - last), two, into))
         return false;
     const CiExpr *trip = ci_expr_const(sym, trips - last);
@@ -166,7 +156,7 @@ make_without_copies(CiComposer *c, const CiItems *items, int at, int before, CiI
         ci_compose_single(c, trip, result);
     else if (!ci_compose_pair(c, trip, c->from, result))
         return false;
-    put_all(c, into, &c->made);
+    ci_add_items(c->r->ctx, into, &c->made);
     return true;
 }
 
@@ -217,7 +207,7 @@ compose_block(const CiLoopRewriter *r, CiItems *items)
         }
         if (before >= 0)
             take_out(&now, items->items[before].nest);
-        put_all(&c, &now, &made);
+        ci_add_items(r->ctx, &now, &made);
         k += behind;
     }
     *items = now;

@@ -303,7 +303,7 @@ cx_has_checks(const CxTracer *t)
     return t->graph != NULL && cx_block_has_checks(t->graph->body);
 }
 
-/* A value of a result's kind, dtype and sizes. Nothing has computed it, and nobody reads it. */
+/* A value of a result's kind, dtype and sizes. It is not computed and must not be read. */
 static PyObject *
 empty_value(CxTracer *t, const CxStorage *s)
 {

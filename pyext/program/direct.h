@@ -37,8 +37,8 @@ typedef struct CxAtenCall CxAtenCall;
 int cx_direct_aten_init(CxDirect *direct, PyObject *torch_call);
 PyObject *cx_aten_call(PyObject *module, PyObject *args);
 
-/* legacy_draw.c: the second of two normal numbers, which waits in the generator behind np.random's
- * functions; NULL where it cannot be reached. Whoever draws holds the lock of the bits. */
+/* legacy_draw.c: the second of a pair of normal numbers, which is cached in the generator of
+ * np.random's functions; NULL if it cannot be reached. Needs the lock of the bit generator. */
 typedef struct CxFreeBlock CxFreeBlock;
 struct bitgen;
 CxFreeBlock *cx_spare_find(CxState *state, PyObject *random_state, struct bitgen *bits);

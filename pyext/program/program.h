@@ -84,9 +84,8 @@ typedef struct CxRun {
     int64_t few_symbols[CX_FEW_SYMBOLS];
 } CxRun;
 
-/* Where a later call finds an input of a graph: the value of a source, or of a symbol of the
- * call's environment (a python i64 input, for symbols that no array of the graph has as an
- * extent). */
+/* Where a later call finds an input of a graph. An input is the value of a source or of a symbol of
+ * the call's environment: a python i64 input for symbols that are no extent of an array. */
 typedef struct CxInput {
     int source;
     CiKind kind;

@@ -57,7 +57,7 @@ find_all(CxTorch *torch)
            find(torch, "aoti_torch_delete_tensor_object", &torch->delete);
 }
 
-/* What the dispatcher takes is as of the version that the library says. */
+/* Calls of the dispatcher take the ABI version of the loaded library. */
 static void
 find_dispatcher(CxTorch *torch)
 {

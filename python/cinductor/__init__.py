@@ -202,7 +202,7 @@ def print_rewritten(fn: Any) -> None:
     print(run(fn))
 
 
-# What is not imported until it is asked for, by where it is.
+# Public names that are imported at their first use -> their modules.
 PLACES = {
     "explain": "report.explanation",
     "set_logs": "logs",

@@ -159,7 +159,7 @@ def words_of(value: Any) -> str:
         return f"the class {value.__qualname__}; compile its methods, or an object with __call__"
     text = repr(value)
     if is_a(value, np.ndarray | np.generic | int | float | complex):
-        text = f"{type(value).__name__}; for the result of a call write compile(f)(x), not compile(f(x))"
+        text = f"{type(value).__name__}. To compile f and call it, write compile(f)(x), not compile(f(x))"
     return text if len(text) < 200 else f"a {type(value).__name__}"
 
 

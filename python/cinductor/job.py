@@ -188,7 +188,8 @@ class Job:
 
     @property
     def dynamic(self) -> bool | None:
-        """Whether sizes are symbols: True, False, or None for those that calls have shown to vary."""
+        """True if sizes are symbols, False if they are constants, None if those that differed between calls are symbols.
+        """
         asked = self.settings["dynamic"]
         return True if asked is None and self.is_at_limit else asked
 

@@ -162,7 +162,7 @@ class KernelCall:
 
 
 class DeviceKernelCall(KernelCall):
-    """The same call with device memory. All written arrays are given, and everything is in C order. Written arrays
+    """A KernelCall with device memory. All written arrays are given, and everything is in C order. Written arrays
     that are not in the result are stored to memory that is not read.
     """
 
@@ -340,7 +340,7 @@ class UserKernel:
         initialised to zero. Returns the written array, or a tuple of them.
         """
         given = self.arranged(args, kwargs)
-        arrays = sys.modules.get("cinductor.arrays.array")  # whoever has an Array has imported it
+        arrays = sys.modules.get("cinductor.arrays.array")  # imported if an Array exists
         if arrays is not None and any(isinstance(value, arrays.Array) for value in given):
             return self.run_on_device(given, arrays)
         count = len(self.reads)

@@ -46,7 +46,7 @@ class Registration:
             return
         behind = [other.name for other in TABLE.values() if other.after == self.name]
         if behind:
-            raise ValueError(f"{behind[0]!r} runs behind {self.name!r}")
+            raise ValueError(f"{behind[0]!r} runs after {self.name!r}")
         del TABLE[self.name]
         if self.kind == "lowering":
             del functions.ROWS[id(self.parts[0])]

@@ -129,9 +129,7 @@ def found_at(place: str, is_it: Callable[[str, Any], bool]) -> Any:
 
 
 def where_it_is_inside(value: Any) -> str | None:
-    """Module and name of NumPy's implementation behind the function of that name, which dispatches by
-    `__array_function__`.
-    """
+    """Module and name of the implementation that a NumPy function calls after it dispatched `__array_function__`."""
     if type(value) is not types.FunctionType or type(value.__module__) is not str:
         return None
     outer = find(value.__module__, value.__qualname__)

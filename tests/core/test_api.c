@@ -319,7 +319,10 @@ TEST(every_level_is_shown_in_order)
 #define PASS(name, is_needed, doc) #name " "
 #include "passes/passes.def"
 #undef PASS
-                                 "ranges loops kernels joins wrapper partitions json c chain reduce vector procs ";
+                                 "optimized ranges loops drop_empty double_buffering temporal_blocking "
+                                 "interchange_blocks interchange_rows promote_scalars batch_calls "
+                                 "assign_devices factor_axes order_axes kernels joins wrapper "
+                                 "partitions json c dead_stores chain reduce vector procs ";
     CHECK_TEXT(seen.data, levels);
     ci_program_release(program);
     ci_api_close(api);

@@ -54,27 +54,28 @@ class Explanation:
     """The report of one call. str() is a page, `full()` all of it, `json()` the same for tools, `save(path)`
     a web page, which notebooks show by themselves; the parts are attributes. It pickles.
 
-    result: what the call returned. error: the exception that it raised, as text, or None.
-    plain: why NumPy answered the call, or None. later: why calls like it will be left to NumPy, or
-    None.
-    unused: options that the function was given and that have no effect here, with the reasons.
-    programs: how many compiled graphs ran; program: the last one, whose levels are the texts graph,
-    optimized (the graph after all passes), loops, kernels, procs ("" where kernels are printed as they are), wrapper (Python source, which
-    options={"wrapper": "python"} runs) and source ("" without one), with kernels_count and
-    externs_count. why_host: why the CPU runs it, though a device was asked for; approximate: its functions
-    that are within 4 ULP of NumPy's, as "sin of float64".
-    costs: of each kernel and library call of it the lines, bytes, operations and measured seconds; apart:
-    why loops were not fused; copies: between devices; recordings: of the option graphs; memory: what is allocated over a call's time; stats: the sums.
-    guards: in words. breaks: list of Break, in the order in which they were met. regions: what
-    became of loops and branches on traced values, as lines "file:line: for captured". replans: what
-    captures of the call before this one had assumed and was given up, with the reasons.
-    pieces: the lines "file:first-last" that later calls of a function that breaks have compiled, and
-    which of them NumPy answers.
-    specializations: why each that the compiled function has was made, the one used last first.
-    recompiles: which guards calls of the compiled function failed, the latest last.
+    result: the return value of the call. error: the text of the exception that it raised, or None.
+    plain: the reason why NumPy ran the call, or None. later: the reason why NumPy will run similar calls, or None.
+    unused: options of the function that have no effect here, with the reasons.
+    programs: the number of compiled graphs that ran. program: the last of them. Its levels as text are graph,
+    optimized (the graph after all passes), loops, kernels, procs, wrapper (Python source, which
+    options={"wrapper": "python"} runs) and source. A level that the program does not have is "".
+    kernels_count, externs_count: the numbers of its kernels and library calls.
+    why_host: the reason why the program runs on the CPU although a device was asked for, or None.
+    approximate: functions of the program that are within 4 ULP of NumPy's, as "sin of float64".
+    costs: lines, bytes, operations and measured seconds of each kernel and library call.
+    apart: the reasons why loops were not fused. copies: copies between devices.
+    recordings: the recordings of the option graphs. memory: allocations over the time of a call. stats: the totals.
+    guards: the conditions under which the specialisation is used again, in words.
+    breaks: the Breaks in the order in which capture met them.
+    regions: loops and branches on traced values, as lines "file:line: for captured".
+    replans: assumptions of earlier captures of this call that did not hold, with the reasons.
+    pieces: lines "file:first-last" of the parts into which breaks split the function, and if NumPy runs a part.
+    specializations: the reason why each specialisation was compiled, most recently used first.
+    recompiles: the guards that calls failed, the latest last.
     economy: what calls have paid for captures and builds, and what the next step waits for, or None.
-    races: of its programs' plans, under max_autotune: plans with their median times, and who has won.
-    timings: milliseconds and counts by name. rewritten: the function's source as capture runs it.
+    races: with max_autotune, the plans of each program with their median times, and the fastest.
+    timings: milliseconds and counts by name. rewritten: the source of the function as capture runs it.
     """
 
     def __init__(self, job: Any, result: Any) -> None:
@@ -395,7 +396,7 @@ def explain(fn: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def is_of_torch(fn: Any) -> bool:
-    """Whether torch compiles it: a module of torch's, or what torch.compile has returned."""
+    """True if torch compiles the function: a torch module, or a result of torch.compile."""
     module = getattr(sys.modules.get("torch.nn"), "Module", None)
     return module is not None and (hasattr(fn, "_torchdynamo_orig_callable") or isinstance(fn, module))
 

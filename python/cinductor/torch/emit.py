@@ -30,7 +30,7 @@ BOOLEAN = {
 
 @dataclass
 class Return:
-    r"""How one output of the FX graph is made after a run.
+    """How one output of the FX graph is made after a run.
 
     kind : "result" (a result of the program), "part" (strides over the memory of one), "input", "size" or "constant".
     index : number of the result or of the FX input.

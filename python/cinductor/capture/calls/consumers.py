@@ -52,7 +52,7 @@ def is_open(value: Any) -> bool:
     return any(map(is_open, leaves(value)))
 
 
-def made_real(scope: Hooks, f: Any, values: list[Any]) -> list[Any]:
+def materialise_all(scope: Hooks, f: Any, values: list[Any]) -> list[Any]:
     """Values that Python will compare or hash: if any depends on data, one break makes all of them real."""
     if any(map(is_open, values)):
         scope.stage.tracer.note_break(f"a concrete value is needed by {f.__name__}()")
@@ -79,7 +79,7 @@ def _sequence(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     given = scope.use(value)
     if type(given) in (set, frozenset, dict):  # their order is kept
         return f(given)
-    return f(made_real(scope, f, [*map(scope.key, scope.iter(given))]))
+    return f(materialise_all(scope, f, [*map(scope.key, scope.iter(given))]))
 
 
 TWO = itertools.repeat((None, None))
@@ -94,7 +94,7 @@ def _dict(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
         is_plain = hasattr(type(first), "__next__") or not has_hooks(type(first))
         if is_plain and not hasattr(type(first), "keys"):
             pairs = [(scope.key(k), v) for k, v in map(scope.unpack, scope.iter(first), TWO)]
-            keys = made_real(scope, f, [k for k, _ in pairs])
+            keys = materialise_all(scope, f, [k for k, _ in pairs])
             return dict(zip(keys, (v for _, v in pairs), strict=True), **kwargs)
         return call_unknown(scope, f, args, kwargs)
     return dict(*args, **kwargs)
@@ -116,14 +116,14 @@ def _sorted(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     if asks_length(value):
         return call_unknown(scope, f, args, kwargs)
     if key is None:
-        return sorted(made_real(scope, f, scope.use([*scope.iter(value)])), **others)
+        return sorted(materialise_all(scope, f, scope.use([*scope.iter(value)])), **others)
     keys = keys_of(scope, key, value)
     items = [*scope.iter(value)]
     if type(keys) is Traced:
         keys = scope.stage.forced(keys).tolist()
     else:
         keys = [*map(called_by(scope, key), items)] if keys is None else keys
-        keys = made_real(scope, f, scope.use(keys))
+        keys = materialise_all(scope, f, scope.use(keys))
     return [items[k] for k in sorted(range(len(items)), key=keys.__getitem__, **others)]
 
 
@@ -164,7 +164,7 @@ def best_by_key(scope: Hooks, f: Any, value: Any, key: Any, others: dict[str, An
     """min or max by the key function's results; known keys are compared at once, as in Python."""
     if (known := keys_of(scope, key, value)) is not None:
         if type(known) is list:
-            place = f(range(len(known)), key=made_real(scope, f, scope.use(known)).__getitem__)
+            place = f(range(len(known)), key=materialise_all(scope, f, scope.use(known)).__getitem__)
         else:
             place = dispatch(scope, int, (place_of_extreme(scope, f, known),), {})
         return value.start + place * value.step if type(value) in (range, Range) else value[place]
@@ -178,7 +178,7 @@ def best_by_key(scope: Hooks, f: Any, value: Any, key: Any, others: dict[str, An
             best = len(keys) - 1
     if not items:
         return f((), **others)
-    return items[best if is_known else f(range(len(items)), key=made_real(scope, f, keys).__getitem__)]
+    return items[best if is_known else f(range(len(items)), key=materialise_all(scope, f, keys).__getitem__)]
 
 
 def place_of_extreme(scope: Hooks, f: Any, array: Any) -> Any:

@@ -87,7 +87,7 @@ class Hoist:
         return opened if is_last else self.move(opened, True)
 
     def open(self, node: ast.expr, depth: int) -> ast.expr:
-        """The same expression, with moved parts replaced."""
+        """The expression with moved parts replaced."""
         if isinstance(node, ast.Call):
             return self.call(node, depth)
         if isinstance(node, ast.JoinedStr):
@@ -177,9 +177,7 @@ OUTSIDE = frozenset({"super", "__class__", FOLLOW})
 
 
 class Marks:
-    """What is known about a function's lines: how often each statement broke, and whether it did so in a called
-    function.
-    """
+    """Breaks of a function by line: how often each statement broke, and whether it did so in a called function."""
 
     def __init__(self) -> None:
         self.levels: dict[int, int] = {}
