@@ -482,7 +482,7 @@ def paddings(array: np.ndarray) -> tuple[int, ...]:
     """Per axis the elements between the end of all that is inside of it and its next step; -1 where
     that says nothing (steps are dense in those of the axis inside, or overlap; a stride of 0)."""
 
-def are_placed_alike(a: set, b: set) -> bool:
+def are_placed_alike(a: set[Any], b: set[Any]) -> bool:
     """Whether they hold the same objects, and give them in the same order whatever is added to both."""
 
 def reached(
@@ -511,7 +511,7 @@ def traced_in(
     `reached`, which has the same arguments, gives all.
     """
 
-def exchange_items(items: set | frozenset, new: list[Any]) -> None:
+def exchange_items(items: set[Any] | frozenset[Any], new: list[Any]) -> None:
     """Each item of a set becomes an equal one, given in the order of iteration, in its place.
 
     Raises ValueError where there are not as many, or one hashes unlike what it stands for.

@@ -212,8 +212,8 @@ class Job:
 
     @property
     def follows_numpy(self) -> bool:
-        """Whether NumPy may run calls before a program does, and so with the same bits: unless a mode, numerics, device or
-        backend was asked for that has none in its place.
+        """True if NumPy may run calls before a program does. Results then have the same bits. False if a mode,
+        numerics, device or backend was requested that NumPy cannot replace.
         """
         asked, settings = self.asked, self.settings
         is_wanted = self.option("economy") != "now" and self.option("numerics") in ("numpy", "exact")
@@ -223,11 +223,11 @@ class Job:
 
     @property
     def pays(self) -> bool:
-        """Whether captures and builds wait until calls in NumPy have paid for them."""
+        """True if captures and builds wait until calls in NumPy have paid for them."""
         return self.follows_numpy and not (self.is_for_show or self.is_dry or self.is_inexact)
 
     def economy_of(self, compiled: Any) -> str | None:
-        """What was paid for captures and builds, and what the next step waits for."""
+        """A line about the time paid for captures and builds, and the condition of the next step."""
         return self.economy.line(self.option("economy"), compiled.accounts(), bool(compiled.specializations))
 
     def reasons_for_numpy(self, compiled: Any) -> list[str]:

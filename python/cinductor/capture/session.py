@@ -155,7 +155,7 @@ def guarded(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend
 
 
 def allowance_of(job: Job, compiled: Any, bound: Any) -> Allowance:
-    """What the captures of a call may take."""
+    """The time that captures of a call may take."""
     account = compiled.account(bound) if job.pays and job.owner is None else None
     return Allowance(job.option("capture_limit"), job.pays, account, functools.partial(bounds.seconds_of, job.fn, bound))
 

@@ -70,7 +70,7 @@ def head(report: Explanation) -> list[str]:
 
 
 def verdict(report: Explanation) -> list[str]:
-    """What was paid, the outcome of the call, and of later calls."""
+    """Lines about the account of calls, the outcome of the call, and that of later calls."""
     lines = [report.economy] if report.economy else []
     if report.error is not None:
         lines.append(f"raised {report.error}")
