@@ -212,14 +212,23 @@ class Job:
 
     @property
     def follows_numpy(self) -> bool:
-        """True if NumPy may run calls before a program does. Results then have the same bits. False if a mode,
-        numerics, device or backend was requested that NumPy cannot replace.
+        """True if NumPy may run calls before a program does. Results then have the same bits."""
+        return self.option("economy") != "now" and self.why_now is None
+
+    @property
+    def why_now(self) -> str | None:
+        """Why programs are built before a call returns whatever the option economy is: NumPy cannot run the calls of what
+        was requested. None if it can.
         """
-        asked, settings = self.asked, self.settings
-        is_wanted = self.option("economy") != "now" and self.option("numerics") in ("numpy", "exact")
-        is_other = asked.get("numerics") == "numpy" or settings["backend"] == "interp" or self.option("graphs")
-        is_other = is_other or settings["fullgraph"] or settings["device"] not in (None, "cpu")
-        return is_wanted and not (is_other or any(map(self.option, RACED)))
+        settings = self.settings
+        numerics = self.asked.get("numerics", "exact" if config.numerics == "numpy" else config.numerics)
+        if settings["device"] not in (None, "cpu"):
+            return f"device {settings['device']!r} was requested, which NumPy does not have"
+        if numerics != "exact":
+            return f"NumPy has other bits than numerics {numerics!r}"
+        if settings["fullgraph"] or settings["backend"] == "interp":
+            return "fullgraph=True was requested" if settings["fullgraph"] else "backend 'interp' builds nothing"
+        return next((f"option {name} is about programs that are built" for name in (*RACED, "graphs") if self.option(name)), None)
 
     @property
     def pays(self) -> bool:
@@ -257,7 +266,7 @@ class Job:
             if self.settings["device"] not in (None, "cpu"):
                 from .machine import Device, check_place, open_beside
 
-                check_place(Device(self.device), self.options()["numerics"])
+                check_place(Device(self.device), self.option("numerics"))
                 open_beside(self.device)
             deferred_warnings.begin()
             try:
@@ -457,9 +466,9 @@ class Job:
     def tell_unused(self, program: Any) -> None:
         """One warning for each option that the function was given for nothing."""
         if self.asked and self.owner is None and program is not None:
-            from .effects import without_effect
+            from .effects import of_program, without_effect
 
-            for line in without_effect(self.asked, self.settings["mode"], program):
+            for line in without_effect(self.asked, self.settings["mode"], of_program(program, self.why_now)):
                 self.unused[line] = None
                 self.warn_once(line, f"{self.title}: {line}")
 

@@ -206,7 +206,7 @@ def call(job: Job, compiled: Any, args: tuple[Any, ...], kwargs: dict[str, Any])
 def call_ours(job: Job, compiled: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A call with Arrays among its arguments. Later calls of the same kind run in C without calling this function."""
     devices = devices_of(job, args, kwargs)
-    numerics, index = job.options()["numerics"], job.settings["options"].get("device_index")
+    numerics, index = job.option("numerics"), job.settings["options"].get("device_index")
     for k in devices[1:]:
         check_place(Device(devices[0], k), numerics, job.settings["device"], index)
     quicker: set[Any] = job.__dict__.setdefault("quicker_on_host", set())
