@@ -557,7 +557,7 @@ def test_programs(card, order):
     result.
     """
     some = SOME + AFTER_BARRIERS if order == "any" else SOME
-    lines = card("programs.py", *([] if RUNS else some), EMULATOR_ORDER=order)
+    lines = card("run_programs.py", *([] if RUNS else some), EMULATOR_ORDER=order)
     failed = [line for line in lines if not line.startswith("ok")]
     assert lines and not failed, "\n".join(failed)
 

@@ -28,7 +28,7 @@ def outside(tmp_path_factory):
         folders = ["-I", cinductor.get_include(), "-isystem", sysconfig.get_path("include")]
         sources = sorted(source.glob("*.c"))
         subprocess.run([*command, *folders, *sources, "-o", package / f"_{name}.so"], check=True)
-        path = os.pathsep.join([str(folder), str(ROOT / "tests"), os.environ.get("PYTHONPATH", "")])
+        path = os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
         return {**os.environ, "PYTHONPATH": path}
 
     return build
@@ -59,7 +59,7 @@ def opencl(outside):
     done = run_python(env, "-c", "import cinductor_opencl as o; o.register()")
     if "OSError" in done.stderr:
         pytest.skip(f"{done.stderr.splitlines()[-1]} (Debian: pocl-opencl-icd)")
-    return {**env, "CINDUCTOR_TEST_WAYS": "opencl"}
+    return env
 
 
 def test_opencl(opencl):
@@ -69,12 +69,13 @@ def test_opencl(opencl):
 @pytest.mark.parametrize("name", ways.IN_OTHER_WAYS)
 def test_opencl_in_other_ways(name, opencl):
     """A sample of the tests that take a way (ways.py), random keys among them; all with CINDUCTOR_FUZZ."""
-    run_tests(opencl, next((ROOT / "tests").glob(f"*/{name}.py")))
+    run_tests({**opencl, "CINDUCTOR_TEST_WAYS": "opencl"}, next((ROOT / "tests").glob(f"*/{name}.py")))
 
 
 def test_programs_on_opencl(opencl):
     """Some of tests/programs, or all with CINDUCTOR_FUZZ."""
     names = [] if ways.EVERYTHING else ["linear_algebra.cholesky", "roots.bisection", "signals.histogram"]
-    done = run_python(opencl, ROOT / "tests" / "cuda" / "programs.py", *names)
+    env = {**opencl, "CINDUCTOR_TEST_WAYS": "opencl"}
+    done = run_python(env, ROOT / "tests" / "cuda" / "run_programs.py", *names)
     failed = [line for line in done.stdout.splitlines() if not line.startswith("ok")]
     assert done.returncode == 0 and done.stdout and not failed, "\n".join([*failed, done.stderr])

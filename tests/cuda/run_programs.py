@@ -1,6 +1,6 @@
 """Runs programs of tests/programs in the way of this process (ways.py), twice at one size, and compares them with NumPy.
 
-    python programs.py [NAME ...]
+    python run_programs.py [NAME ...]
 
 Prints one line for each: `ok` or `fail`, the name, and either that all of it ran on the device or why it ran on the
 host. CINDUCTOR_TEST_WAYS names the way: a GPU, which may be the emulated one, or a device from outside of the tree.
