@@ -1,6 +1,7 @@
 /* The type Tracer: the capture of one call of one function. Its methods are in surface.c. */
 #include "graph/methods.h"
 #include "program/program.h"
+#include "state/docs.h"
 #include "value/index.h"
 
 static int
@@ -235,53 +236,41 @@ get_places(PyObject *self, void *closure)
 }
 
 static PyGetSetDef tracer_getset[] = {
-    {"is_full", get_is_full, NULL, "True if the pending graph has reached node_limit.", NULL},
-    {"places", get_places, NULL, "File and line of each node of the pending graph.", NULL},
-    {"backend", get_backend, set_backend, "The backend of later compiles; may be set.", NULL},
-    {"flushes", get_flushes, NULL, "Graphs run so far.", NULL},
-    {"nodes", get_nodes, NULL, "Number of nodes of the pending graph, without those inside of regions.",
-     NULL},
-    {"in_region", get_in_region, NULL, "True if a block is open.", NULL},
-    {"last_program", get_program, NULL, "The Program of the latest flush.", NULL},
-    {"user_frames_skip", get_skip, set_skip, "Directories whose frames are not the user's.", NULL},
+    CX_GETTER(Tracer, is_full, get_is_full, NULL, NULL),
+    CX_GETTER(Tracer, places, get_places, NULL, NULL),
+    CX_GETTER(Tracer, backend, get_backend, set_backend, NULL),
+    CX_GETTER(Tracer, flushes, get_flushes, NULL, NULL),
+    CX_GETTER(Tracer, nodes, get_nodes, NULL, NULL),
+    CX_GETTER(Tracer, in_region, get_in_region, NULL, NULL),
+    CX_GETTER(Tracer, last_program, get_program, NULL, NULL),
+    CX_GETTER(Tracer, user_frames_skip, get_skip, set_skip, NULL),
     {NULL, NULL, NULL, NULL, NULL},
 };
 
 static PyMemberDef tracer_members[] = {
-    {"breaks", T_OBJECT, offsetof(CxTracer, breaks), READONLY, NULL},
-    {"info", T_OBJECT, offsetof(CxTracer, info), READONLY, NULL},
-    {"specialized", T_OBJECT, offsetof(CxTracer, specialized), READONLY,
-     "(source, value) of the Python numbers whose values were needed."},
-    {"name", T_OBJECT, offsetof(CxTracer, name), READONLY, NULL},
-    {"useful", T_INT, offsetof(CxTracer, useful), READONLY,
-     "Number of graphs run up to the last one with more than little work."},
-    {"quiet", T_UINT, offsetof(CxTracer, quiet), 0,
-     "Floating-point flags that the active errstate ignores."},
-    {"is_inexact", T_BOOL, offsetof(CxTracer, is_inexact), READONLY,
-     "True if results of graphs run so far may differ from NumPy's in the last bits."},
-    {"has_fallen_back", T_BOOL, offsetof(CxTracer, has_fallen_back), 0, NULL},
-    {"forbids_breaks", T_BOOL, offsetof(CxTracer, forbids_breaks), 0, NULL},
-    {"on_break", T_OBJECT, offsetof(CxTracer, on_break), 0, NULL},
-    {"constant", T_OBJECT, offsetof(CxTracer, constant), 0,
-     "A function that makes an array that never changes an input, or None."},
-    {"code", T_OBJECT, offsetof(CxTracer, code), 0,
-     "The function's code object, in which breaks have their lines."},
-    {"on_force", T_OBJECT, offsetof(CxTracer, on_force), 0, NULL},
-    {"needs_python", T_BOOL, offsetof(CxTracer, needs_python), 0, NULL},
-    {"effects", T_INT, offsetof(CxTracer, effects), 0,
-     "Number of effects, which the original function would repeat."},
-    {"leaves_open", T_BOOL, offsetof(CxTracer, leaves_open), 0, NULL},
-    {"is_infeasible", T_BOOL, offsetof(CxTracer, is_infeasible), 0, NULL},
-    {"is_dry", T_BOOL, offsetof(CxTracer, is_dry), 0, NULL},
-    {"interprets_light", T_BOOL, offsetof(CxTracer, interprets_light), 0, NULL},
-    {"fullgraph", T_BOOL, offsetof(CxTracer, fullgraph), READONLY, NULL},
-    {"last_storage", T_UINT, offsetof(CxTracer, last_storage), READONLY,
-     "The serial number of the newest storage."},
-    {"seconds", T_DOUBLE, offsetof(CxTracer, seconds), READONLY,
-     "CPU time of this thread in the programs of this call."},
-    {"float_flags", T_UINT, offsetof(CxTracer, float_flags), 0,
-     "Flags raised by kernels of this call and not yet reported: 1 divide, 2 overflow, 4 underflow, "
-     "8 invalid."},
+    CX_MEMBER(Tracer, breaks, T_OBJECT, CxTracer, breaks, READONLY),
+    CX_MEMBER(Tracer, info, T_OBJECT, CxTracer, info, READONLY),
+    CX_MEMBER(Tracer, specialized, T_OBJECT, CxTracer, specialized, READONLY),
+    CX_MEMBER(Tracer, name, T_OBJECT, CxTracer, name, READONLY),
+    CX_MEMBER(Tracer, useful, T_INT, CxTracer, useful, READONLY),
+    CX_MEMBER(Tracer, quiet, T_UINT, CxTracer, quiet, 0),
+    CX_MEMBER(Tracer, is_inexact, T_BOOL, CxTracer, is_inexact, READONLY),
+    CX_MEMBER(Tracer, has_fallen_back, T_BOOL, CxTracer, has_fallen_back, 0),
+    CX_MEMBER(Tracer, forbids_breaks, T_BOOL, CxTracer, forbids_breaks, 0),
+    CX_MEMBER(Tracer, on_break, T_OBJECT, CxTracer, on_break, 0),
+    CX_MEMBER(Tracer, constant, T_OBJECT, CxTracer, constant, 0),
+    CX_MEMBER(Tracer, code, T_OBJECT, CxTracer, code, 0),
+    CX_MEMBER(Tracer, on_force, T_OBJECT, CxTracer, on_force, 0),
+    CX_MEMBER(Tracer, needs_python, T_BOOL, CxTracer, needs_python, 0),
+    CX_MEMBER(Tracer, effects, T_INT, CxTracer, effects, 0),
+    CX_MEMBER(Tracer, leaves_open, T_BOOL, CxTracer, leaves_open, 0),
+    CX_MEMBER(Tracer, is_infeasible, T_BOOL, CxTracer, is_infeasible, 0),
+    CX_MEMBER(Tracer, is_dry, T_BOOL, CxTracer, is_dry, 0),
+    CX_MEMBER(Tracer, interprets_light, T_BOOL, CxTracer, interprets_light, 0),
+    CX_MEMBER(Tracer, fullgraph, T_BOOL, CxTracer, fullgraph, READONLY),
+    CX_MEMBER(Tracer, last_storage, T_UINT, CxTracer, last_storage, READONLY),
+    CX_MEMBER(Tracer, seconds, T_DOUBLE, CxTracer, seconds, READONLY),
+    CX_MEMBER(Tracer, float_flags, T_UINT, CxTracer, float_flags, 0),
     {NULL, 0, 0, 0, NULL},
 };
 
@@ -293,7 +282,7 @@ static PyType_Slot tracer_slots[] = {
     CX_SLOT(Py_tp_methods, cx_tracer_methods),
     CX_SLOT(Py_tp_members, tracer_members),
     CX_SLOT(Py_tp_getset, tracer_getset),
-    {Py_tp_doc, "One call's tracing."},
+    {Py_tp_doc, CX_DOC_Tracer},
     {0, NULL},
 };
 

@@ -1,4 +1,4 @@
-"""Adds the folders of the tests to the path of imports, behind installed packages: tests and scripts import helpers,
+"""Adds the folders of the tests to the path of imports, after installed packages: tests and scripts import helpers,
 and other tests, by the names of their files.
 """
 
