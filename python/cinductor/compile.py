@@ -123,9 +123,7 @@ def compile(
 
         prepare()
     again = functools.partial(compile, **settings, disable=disable)
-    if fn is None:
-        return again
-    if is_a(fn, staticmethod | classmethod | property):
+    if fn is None or is_a(fn, staticmethod | classmethod | property):
         return with_functions(fn, again)
     if is_a(fn, _core.CompiledFunction):
         fn = fn.__wrapped__
@@ -137,7 +135,9 @@ def compile(
 
 
 def with_functions(fn: Any, compiled: Callable[[Any], Any]) -> Any:
-    """A staticmethod, classmethod or property whose functions are compiled."""
+    """A staticmethod, classmethod or property whose functions are compiled; without fn the decorator."""
+    if fn is None:
+        return compiled
     if not is_a(fn, property):
         return type(fn)(compiled(fn.__func__))
     own = (f if f is None else compiled(f) for f in (fn.fget, fn.fset, fn.fdel))
