@@ -1036,7 +1036,7 @@ class Specialization:
     saved: (
         tuple[list[Any], list[Any], str | None, list[Any], list[Any], list[Any]] | None
     )
-    """What `Tracer.recall` needs besides sources and checks, or None if it is only valid in this process.
+    """The parts for `Tracer.recall` besides sources and checks, or None if it is only valid in this process.
 
     Inputs, pieces of the result, the text of the graph, symbols (arguments of `Tracer.symbol`), relations of sizes, and
     library calls (arguments of `add_extern`).
