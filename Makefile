@@ -9,7 +9,7 @@ WARNINGS = -Wall -Wextra -Wpedantic -Wshadow -Wmissing-prototypes -Werror
 C_FLAGS = -std=gnu11 -fsyntax-only $(WARNINGS) -Icsrc
 TESTING = $(VENV)/.with-test-cuda
 
-.PHONY: docs venv test test-torch lint lint-python lint-english lint-c demo bench reports fuzz planted replay soak packages test-cuda test-arm sanitize clean
+.PHONY: docs venv test test-torch lint lint-python lint-english lint-c demo bench economy reports fuzz planted replay soak packages test-cuda test-arm sanitize clean
 
 venv: $(VENV)/.with-test-demo-cuda
 
@@ -85,6 +85,12 @@ reports: $(TESTING)
 demo: $(VENV)/.with-demo
 	$(PY) examples/quantize_photo.py examples/out
 
+# First minutes: scenarios in each mode, and how good the estimates are.
+economy: $(VENV)/.built
+	$(PY) benchmarks/economy.py
+	$(PY) benchmarks/estimates.py
+
+bench: export CINDUCTOR_MODE = now
 bench: $(VENV)/.with-bench
 	$(PY) benchmarks/run.py
 	$(PY) benchmarks/indexing.py

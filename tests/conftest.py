@@ -32,6 +32,8 @@ SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined",
 
 # Captures must not depend on how busy the machine is. Tests of the limit set it themselves.
 os.environ.setdefault("CINDUCTOR_CAPTURE_LIMIT", "inf")
+# Captures and builds must not depend on what calls took before. Tests of that set the mode themselves.
+os.environ.setdefault("CINDUCTOR_MODE", "now")
 # Tests must not reuse captures of other tests. Tests of saved calls switch saving on.
 os.environ.setdefault("CINDUCTOR_SAVED_CALLS", "0")
 if "CINDUCTOR_CACHE_DIR" not in os.environ:

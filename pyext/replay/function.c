@@ -121,6 +121,7 @@ function_dealloc(PyObject *self)
     cx_body_note(&f->body, NULL);
     Py_XDECREF(f->table);
     Py_XDECREF(f->plain);
+    cx_accounts_clear(&f->accounts);
     cx_driven_clear(&f->driven);
     cx_twins_clear(&f->twins);
     Py_XDECREF(f->dict);
@@ -177,6 +178,7 @@ function_drop_all(PyObject *self, PyObject *unused)
         return NULL;
     Py_SETREF(f->table, empty);
     Py_XSETREF(f->plain, Py_NewRef(empty));
+    cx_accounts_clear(&f->accounts);
     cx_driven_clear(&f->driven);
     cx_twins_clear(&f->twins);
     Py_RETURN_NONE;
@@ -229,6 +231,25 @@ function_note_twin(PyObject *self, PyObject *args)
 }
 
 static PyObject *
+function_account(PyObject *self, PyObject *bound)
+{
+    CxFunction *f = (CxFunction *)self;
+
+    CX_ENTRY();
+    if (!is_key(f, bound))
+        return NULL;
+    CxKind kind = cx_kind_of(((PyTupleObject *)bound)->ob_item, f->signature.count);
+    return cx_accounts_open(f->state, &f->accounts, &kind);
+}
+
+static PyObject *
+function_accounts(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return cx_accounts_list(&((CxFunction *)self)->accounts);
+}
+
+static PyObject *
 function_html(PyObject *self, PyObject *unused)
 {
     PyObject *module = PyImport_ImportModule("cinductor.report.card");
@@ -246,6 +267,8 @@ static PyMethodDef function_methods[] = {
     CX_METHOD(CompiledFunction, note_plain, function_note_plain, METH_O),
     CX_METHOD(CompiledFunction, note_driven, function_note_driven, METH_VARARGS),
     CX_METHOD(CompiledFunction, note_twin, function_note_twin, METH_VARARGS),
+    CX_METHOD(CompiledFunction, account, function_account, METH_O),
+    CX_METHOD(CompiledFunction, accounts, function_accounts, METH_NOARGS),
     CX_METHOD(CompiledFunction, clear, function_drop_all, METH_NOARGS),
     {NULL, NULL, 0, NULL},
 };

@@ -501,6 +501,14 @@ spec_doubt(PyObject *self, PyObject *unused)
 }
 
 static PyObject *
+spec_compare(PyObject *self, PyObject *seconds)
+{
+    CxSpecialization *s = (CxSpecialization *)self;
+    set_trials(s, cx_trial_after(s->program, (int64_t)(1e9 * PyFloat_AsDouble(seconds))));
+    return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
+}
+
+static PyObject *
 spec_ask_for_race(PyObject *self, PyObject *asker)
 {
     CxSpecialization *s = (CxSpecialization *)self;
@@ -526,6 +534,7 @@ spec_race(PyObject *self, PyObject *args)
 }
 
 static PyMethodDef spec_methods[] = {
+    CX_METHOD(Specialization, compare, spec_compare, METH_O),
     CX_METHOD(Specialization, ask_for_race, spec_ask_for_race, METH_O),
     CX_METHOD(Specialization, race, spec_race, METH_VARARGS),
     CX_METHOD(Specialization, try_numpy, spec_try_numpy, METH_NOARGS),

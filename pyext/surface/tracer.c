@@ -18,6 +18,7 @@ tracer_traverse(PyObject *self, visitproc visit, void *arg)
     Py_VISIT(t->saved);
     Py_VISIT(t->on_break);
     Py_VISIT(t->on_force);
+    Py_VISIT(t->on_build);
     return 0;
 }
 
@@ -34,6 +35,7 @@ tracer_clear(PyObject *self)
     Py_CLEAR(t->saved);
     Py_CLEAR(t->on_break);
     Py_CLEAR(t->on_force);
+    Py_CLEAR(t->on_build);
     return 0;
 }
 
@@ -145,6 +147,17 @@ get_in_region(PyObject *self, void *closure)
 }
 
 static PyObject *
+get_has_arrays(PyObject *self, void *closure)
+{
+    const CxStorage *s = ((CxTracer *)self)->storages;
+
+    (void)closure;
+    while (s != NULL && s->kind != CI_KIND_array)
+        s = s->next;
+    return PyBool_FromLong(s != NULL);
+}
+
+static PyObject *
 get_skip(PyObject *self, void *closure)
 {
     (void)closure;
@@ -241,6 +254,7 @@ static PyGetSetDef tracer_getset[] = {
     CX_GETTER(Tracer, backend, get_backend, set_backend, NULL),
     CX_GETTER(Tracer, flushes, get_flushes, NULL, NULL),
     CX_GETTER(Tracer, nodes, get_nodes, NULL, NULL),
+    CX_GETTER(Tracer, has_arrays, get_has_arrays, NULL, NULL),
     CX_GETTER(Tracer, in_region, get_in_region, NULL, NULL),
     CX_GETTER(Tracer, last_program, get_program, NULL, NULL),
     CX_GETTER(Tracer, user_frames_skip, get_skip, set_skip, NULL),
@@ -261,12 +275,16 @@ static PyMemberDef tracer_members[] = {
     CX_MEMBER(Tracer, constant, T_OBJECT, CxTracer, constant, 0),
     CX_MEMBER(Tracer, code, T_OBJECT, CxTracer, code, 0),
     CX_MEMBER(Tracer, on_force, T_OBJECT, CxTracer, on_force, 0),
+    CX_MEMBER(Tracer, on_build, T_OBJECT, CxTracer, on_build, 0),
     CX_MEMBER(Tracer, needs_python, T_BOOL, CxTracer, needs_python, 0),
     CX_MEMBER(Tracer, effects, T_INT, CxTracer, effects, 0),
     CX_MEMBER(Tracer, leaves_open, T_BOOL, CxTracer, leaves_open, 0),
     CX_MEMBER(Tracer, is_infeasible, T_BOOL, CxTracer, is_infeasible, 0),
     CX_MEMBER(Tracer, is_dry, T_BOOL, CxTracer, is_dry, 0),
-    CX_MEMBER(Tracer, interprets_light, T_BOOL, CxTracer, interprets_light, 0),
+    CX_MEMBER(Tracer, rent, T_DOUBLE, CxTracer, rent, 0),
+    CX_MEMBER(Tracer, plain, T_DOUBLE, CxTracer, plain, READONLY),
+    CX_MEMBER(Tracer, price, T_DOUBLE, CxTracer, price, READONLY),
+    CX_MEMBER(Tracer, unbuilt, T_DOUBLE, CxTracer, unbuilt, READONLY),
     CX_MEMBER(Tracer, fullgraph, T_BOOL, CxTracer, fullgraph, READONLY),
     CX_MEMBER(Tracer, last_storage, T_UINT, CxTracer, last_storage, READONLY),
     CX_MEMBER(Tracer, seconds, T_DOUBLE, CxTracer, seconds, READONLY),

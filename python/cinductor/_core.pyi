@@ -366,6 +366,8 @@ class Tracer:
     """The number of effects that the original function would repeat. May be set."""
     needs_python: bool
     """True after a break or an outside effect: the call gets no Specialization. May be set."""
+    has_arrays: bool
+    """True if an array that was met or made is still in use."""
     flushes: int
     """The number of graphs run so far."""
     user_frames_skip: tuple[str, ...]
@@ -387,8 +389,17 @@ class Tracer:
 
     (source, values, "differs") for exponents that NumPy computes by no special loop, as it does for the values.
     """
-    on_break: Callable[[str], BaseException] | None
-    """Makes the exception that is raised instead of the first break, or None. May be set."""
+    on_break: Callable[[str], BaseException | None] | None
+    """Called with the reason of the first break, if there was no effect, or None. May be set.
+
+    It returns an exception that is raised instead, or None.
+    """
+    on_build: Callable[[Program, float, float, bool], object] | None
+    """Called before a whole graph is built, or None. May be set.
+
+    Its arguments are the unbuilt program, the seconds of NumPy and of the build, and True if the program is exact. It
+    raises an exception to delay the build.
+    """
     code: CodeType | None
     """The code object of the function, in which breaks have their `own_line`. May be set."""
     constant: Callable[[np.ndarray], Any] | None
@@ -413,8 +424,14 @@ class Tracer:
     """True in a branch that the sizes of this call do not take, where they decide nothing. May be set."""
     is_dry: bool
     """True if programs are compiled and not run. May be set."""
-    interprets_light: bool
-    """True if a segment below the work threshold is interpreted the first time. May be set."""
+    rent: float
+    """The share of a build's price for which a segment must have run before it is built. May be set."""
+    plain: float
+    """The estimated seconds of the graphs run so far in NumPy."""
+    price: float
+    """The estimated seconds of their builds."""
+    unbuilt: float
+    """The part of `price` for graphs that were interpreted instead of built."""
     backend: str
     """The backend of later compiles. May be set: a graph whose compile failed is still pending."""
     float_flags: int
@@ -957,6 +974,8 @@ class Program:
     """True if it writes to its inputs."""
     is_symbolic: bool
     """True if it has size symbols."""
+    is_built: bool
+    """False for the program of `Tracer.on_build` until `build` has compiled it."""
     option_values: dict[str, Any]
     """The options for which it was compiled."""
     guards: tuple[tuple[str, str, str, int], ...]
@@ -967,6 +986,8 @@ class Program:
     Keys: `launches` in the partition, `device`, the number of runs that were `replayed` and `launched`, the number of
     `recordings`, and `why_not` it is recorded, or None.
     """
+    def build(self) -> dict[str, Any]:
+        """Compile a program that is not built, and return the times and counts of the compile."""
     def text(self, level: str, /) -> str:
         """Return the text of a level.
 
@@ -1082,6 +1103,8 @@ class Specialization:
         ValueError
             If it was called before, or there is no program.
         """
+    def compare(self, seconds: float, /) -> None:
+        """Time the first calls; NumPy runs the later ones if it was faster. Its best time is known (0: unknown)."""
     def try_numpy(self) -> None:
         """Time the first calls in NumPy, too; the faster way runs the later calls."""
     def doubt(self) -> None:
@@ -1090,6 +1113,39 @@ class Specialization:
         """Return the guard that these bound arguments fail, in words, or None if all hold."""
     def is_other_kind(self, args: tuple[Any, ...], /) -> bool:
         """Return True if bound arguments differ in more than sizes and numbers: a class, a dtype, a rank, a text."""
+
+@final
+class Account:
+    """Calls of one kind that no specialization fits, and the time that they have taken in the original function.
+
+    It runs them without the miss until `spent` has reached `due`, sizes are larger than before, or, while a build is
+    awaited, sizes are other ones. All attributes may be set; times are in seconds.
+    """
+
+    spent: float
+    """The time in the original function since the latest build."""
+    total: float
+    """The time in the original function of all calls."""
+    due: float
+    """The value of `spent` at which Python decides again."""
+    best: float
+    """The time of the fastest call, or 0 if none was timed."""
+    price: float
+    """The time that the latest build takes or took."""
+    calls: int
+    """The number of calls."""
+    builds: int
+    """The number of builds that were queued."""
+    varies: bool
+    """True if sizes or ints of calls have differed."""
+    is_awaited: bool
+    """True while a build is queued."""
+    program: Program | None
+    """The program of a capture, at first not built."""
+    why: str | None
+    """The reason for which the next step waits, or None."""
+    def note(self, seconds: float, /) -> None:
+        """Add the time of a call that has run in the original function."""
 
 class CompiledFunction:
     """The function that `compile` returns. A call runs a compiled program that fits, or compiles one.
@@ -1190,6 +1246,10 @@ class CompiledFunction:
         """
     def note_plain(self, key: tuple[Any, ...], /) -> None:
         """Let fn run calls with this key, without `miss`; see key_of in job.py."""
+    def account(self, bound: tuple[Any, ...], /) -> Account:
+        """Return the account of calls of this kind: classes, dtypes, ranks and flags, but not sizes and ints."""
+    def accounts(self) -> list[Account]:
+        """Return all accounts, the one used latest first."""
     def add(self, specialization: Specialization, /) -> None:
         """Add a specialization, which later calls try first."""
     def drop(self, specialization: Specialization, /) -> None:
@@ -1454,6 +1514,9 @@ def plan(program: Program, options: dict[str, Any], /) -> tuple[str, list[tuple[
     peak : int
         The peak memory in bytes.
     """
+
+def has_warned_of_compiler() -> bool:
+    """Return True if a warning was given that a segment is interpreted, because its compiler failed."""
 
 def set_beside(number: int, /) -> None:
     """Set the state of builds on other threads: 0 none, 1 some, so that no trial is timed, 2 they shall stop."""

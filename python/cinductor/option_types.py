@@ -54,6 +54,7 @@ class Options(TypedDict, total=False):
     multi_kernel: bool
     apart: str
     graphs: bool
+    economy: Literal["auto", "lazy", "now"]
     capture_limit: float
     saved_calls: bool
     cache_limit: int
