@@ -82,7 +82,8 @@ def check(fn, fast, make, backward=False, tolerance=None):
     """Call both once and compare."""
     wanted, got = outcome(fn, make, backward), outcome(fast, make, backward)
     if isinstance(wanted[0], type):
-        assert got[:2] == wanted[:2]
+        # Dynamo raises an error of its own for one of tracing, with the text of eager's in it
+        assert issubclass(got[0], wanted[0]) and (got[1] == wanted[1] or wanted[1] in got[1])
         return
     assert not isinstance(got[0], type), f"raises {got[:2]}"
     for ours, theirs in zip(got[:2], wanted[:2]):
