@@ -557,7 +557,7 @@ def writes_in_training(x):
     y = x * 2
     y[1] = 0
     y += 1
-    y.mul_(y.detach())
+    y.mul_(x.detach())
     z = torch.zeros(3, 4)
     z[0] = x[1]
     z.index_add_(0, torch.tensor([1, 1]), x[:2])
