@@ -474,7 +474,8 @@ class Job:
         if self.asked and self.owner is None and program is not None:
             from .effects import of_program, without_effect
 
-            for line in without_effect(self.asked, self.settings["mode"], of_program(program, self.why_now)):
+            why_now = None if self.option("economy") == "now" else self.why_now
+            for line in without_effect(self.asked, self.settings["mode"], of_program(program, why_now)):
                 self.unused[line] = None
                 self.warn_once(line, f"{self.title}: {line}")
 
