@@ -342,7 +342,7 @@ def cell(figure):
 
 
 def rate(name, row):
-    """What cinductor moves or computes in a second."""
+    """Bytes that cinductor moves in a second, or operations that it computes."""
     own, work = row.get("cinductor", {}), gpu_programs.PROGRAMS[name].work
     if "steady" not in own:
         return "–"
