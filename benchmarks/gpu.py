@@ -71,7 +71,6 @@ class Torch:
     def __init__(self, mode=None):
         import torch
 
-        torch.set_default_device("cuda")
         self.torch, self.mode = torch, mode
 
     def enter(self, x):
@@ -112,6 +111,7 @@ class Jax:
         import jax
 
         jax.config.update("jax_enable_x64", True)
+        jax.config.update("jax_default_matmul_precision", "highest")  # not TF32, which the others do not use either
         self.jax, self.enter, self.leave, self.wait = jax, jax.numpy.asarray, np.asarray, jax.block_until_ready
 
     def compile(self, function):
