@@ -58,7 +58,7 @@ def program(*makers, work=0.0, writes=False, unequal=0.0, skips=()):
 
 
 def bound_to(function, module):
-    """The same code object with `np` bound to another array module."""
+    """Return the function with `np` bound to another array module; the code object stays."""
     if module is np:
         return function
     names = {**function.__globals__, "np": module}
