@@ -13,6 +13,7 @@
 typedef struct CiImprecise {
     const char *function; /* by C's name of the f64 version */
     int operands;
+    const char *shortcut; /* statements that return earlier, or "" */
 } CiImprecise;
 
 typedef struct CiSpelling {

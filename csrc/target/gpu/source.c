@@ -25,9 +25,9 @@ add_rounded(CiText *out, const char *source, const CiGpuDialect *gpu)
         if (!gpu->has_f64)
             ci_fail(out->ctx, CI_ERR_UNSUPPORTED,
                     "%s of f32 is computed in f64, which the device does not have", row->function);
-        ci_text_add(out, "%s float ci_rounded_%s(float a%s) { return (float)%s((double)a%s); }\n",
+        ci_text_add(out, "%s float ci_rounded_%s(float a%s) { %sreturn (float)%s((double)a%s); }\n",
                     gpu->spelling.function, row->function, is_pair ? ", float b" : "",
-                    row->function, is_pair ? ", (double)b" : "");
+                    row->shortcut, row->function, is_pair ? ", (double)b" : "");
     }
 }
 

@@ -28,9 +28,9 @@ static const char prelude[] = NO_F64 "#pragma OPENCL FP_CONTRACT OFF\n"
 
 /* All functions that OpenCL does not define as exact. */
 static const CiImprecise imprecise[] = {
-    {"erf", 1},
-    {"erfc", 1},
-#define MATH(name, arity, function) {#function, arity},
+    {"erf", 1, ""},
+    {"erfc", 1, ""},
+#define MATH(name, arity, function) {#function, arity, ""},
 #include "ir/ops.def"
 };
 
