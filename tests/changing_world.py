@@ -8,6 +8,7 @@ places, too.
 import copy
 import enum
 import functools
+import inspect
 import sys
 import types
 
@@ -49,7 +50,7 @@ def item(name, owner, key):
     return Place(f"{name}[{key!r}]", value, put, can_miss=isinstance(owner, dict))
 
 
-def attribute(name, owner, key, value, like=1.0):
+def attribute(name, owner, key, value, like=1.0, can_miss=False):
     """owner.key, where the owner itself has the value, or may come to have it."""
 
     def put(value):
@@ -58,7 +59,7 @@ def attribute(name, owner, key, value, like=1.0):
         else:
             setattr(owner, key, value)
 
-    return Place(f"{name}.{key}", value, put, like)
+    return Place(f"{name}.{key}", value, put, like, can_miss)
 
 
 def is_in_library(module):
@@ -78,6 +79,13 @@ def names_in(code):
     """The names that code, and the code inside it, looks up in a namespace."""
     inner = [c for c in code.co_consts if isinstance(c, types.CodeType)]
     return dict.fromkeys([*code.co_names, *(name for c in inner for name in names_in(c))])
+
+
+def attributes_in(code):
+    """The names in code that may be attributes, those in strings included."""
+    inner = [c for c in code.co_consts if isinstance(c, types.CodeType)]
+    texts = [c for c in code.co_consts if type(c) is str and c.isidentifier()]
+    return [*code.co_names, *texts, *(name for c in inner for name in attributes_in(c))]
 
 
 def of_function(name, fn):
@@ -127,13 +135,17 @@ def of_class(name, cls):
         yield Place(f"{name} base {base.__name__}", base)
 
 
-def of_object(name, value):
+def of_object(name, value, wanted):
+    """wanted: names that functions look up. An object with a `__dict__` can get an attribute of each."""
     cls = type(value)
     for key, held in [*getattr(value, "__dict__", {}).items()]:
-        yield attribute(name, value, key, held)
+        yield attribute(name, value, key, held, can_miss=True)
+    for key in wanted if type(getattr(value, "__dict__", None)) is dict else ():
+        if key not in UNTOUCHED and inspect.getattr_static(value, key, MISSING) is MISSING:
+            yield attribute(name, value, key, MISSING)
     for key, slot in [pair for base in cls.__mro__ for pair in vars(base).items()]:
         if type(slot) is types.MemberDescriptorType and is_users(slot.__objclass__):
-            yield attribute(name, value, key, getattr(value, key, MISSING))
+            yield attribute(name, value, key, getattr(value, key, MISSING), can_miss=True)
     if is_users(cls) and not isinstance(value, enum.Enum | tuple | BaseException):
         yield attribute(name, value, "__class__", cls)
     yield Place(f"type({name})", cls)
@@ -158,8 +170,8 @@ PARTS = {
 }
 
 
-def inside(name, value):
-    """The places in a value, and values that only lead to other places."""
+def inside(name, value, wanted):
+    """The places in a value, and values that only lead to other places. wanted: as for `of_object`."""
     cls = type(value)
     for part in PARTS.get(cls, ()):
         yield Place(f"{name}.{part}", getattr(value, part))
@@ -177,19 +189,21 @@ def inside(name, value):
     elif isinstance(value, type):
         yield from of_class(name, value) if is_users(value) else ()
     elif cls is types.SimpleNamespace or is_users(cls):
-        yield from of_object(name, value)
+        yield from of_object(name, value, wanted)
 
 
 def places(fn, given):
     """Every place that is reached from a function and its arguments, by name."""
     todo = [Place("function", fn), *(item("arguments", given, k) for k in range(len(given)))]
-    seen, found = set(), {}
+    seen, found, wanted = set(), {}, {}
     for at in todo:
+        if type(at.value) is types.FunctionType and not is_in_library(at.value.__globals__.get("__name__")):
+            wanted |= dict.fromkeys(attributes_in(at.value.__code__))
         if at.put is not None:
             found.setdefault(at.name, at)
         if id(at.value) not in seen and len(todo) < MOST and not at.name.startswith("items of "):
             seen.add(id(at.value))
-            todo += inside(at.name, at.value)
+            todo += inside(at.name, at.value, [*wanted])
     return found
 
 

@@ -762,3 +762,95 @@ def in_a_branch(x):
     if x[0] > 0:
         return x * Left.z + LEFT.get()
     return x * BASE.get()
+
+
+class Bare:
+    pass
+
+
+class Slots:
+    """One slot is empty, and the objects have a `__dict__`, too."""
+
+    __slots__ = ("__dict__", "a", "b")
+
+    def __init__(self):
+        self.b = 2.0
+
+
+class Guess:
+    """A property that may raise, behind which `__getattr__` comes."""
+
+    def __init__(self):
+        self.k = 2.0
+
+    @property
+    def a(self):
+        return self.__dict__["held"]
+
+    @property
+    def b(self):
+        return self.later + 1.0
+
+    def __getattr__(self, name):
+        return 5.0 + len(name)
+
+
+class Asked(type):
+    """A metaclass that is asked for what a class lacks."""
+
+    def __getattr__(cls, name):
+        LOG.append(name)
+        return 4.0
+
+
+class Known(metaclass=Asked):
+    def __init__(self, v=1.0):
+        self.v = v
+
+    def __call__(self, x):
+        return x * self.v
+
+    def __iter__(self):
+        return iter((self.v, 2.0))
+
+
+def read_or(o, x):
+    try:
+        return x * o.a
+    except AttributeError as error:
+        return x - (2.0 if error.name == "a" else 1.0)
+
+
+@given(Bare())
+def an_attribute_that_may_be_missing(x, o):
+    return read_or(o, x)
+
+
+@given(Slots())
+def a_slot_that_may_be_empty(x, o):
+    return read_or(o, x) + o.b
+
+
+@given(Slots())
+def a_slot_that_may_be_empty_by_name(x, o):
+    return x * getattr(o, "a", 7.0) + hasattr(o, "a")
+
+
+@given(Bare(), Slots())
+def an_attribute_that_is_tested(x, o, p):
+    return x + sum(hasattr(v, "a") for v in (o, p)) + getattr(o, "q", 3.0)
+
+
+@program
+def an_attribute_of_a_function_that_may_be_missing(x):
+    return read_or(read_or, x)
+
+
+@given(Guess())
+def what_getattr_makes_of_a_missing_attribute(x, o):
+    return x * o.k + o.b + o.other
+
+
+@given(Known(2.0))
+def a_metaclass_that_is_asked(x, o):
+    return o(x) + Known.missing + sum(o), o

@@ -571,6 +571,7 @@ class Specialization:
       (s, "word")  exactly an int, of [0, 2**64)
       (s, "len", type, n)  exact container type and length      (s, "keys", type, (k, …))  exact
       dict type and keys in order
+      (s, "lacks", name)  a dict without that key      (s, "lacks", slot)  an object whose slot is empty
       (s, "same", r)  the very object of source r (an array given twice)      (s, "other", r)  not
       that object
       ("absent", dict, name)  the dict has no such key (a global that would hide a builtin)

@@ -43,8 +43,10 @@ from .objects import (
     Traced,
     attributes_of,
     bounds_of,
+    defines,
     find_in_class,
     holds_items,
+    hooked_in,
     is_record,
     put,
     reads_plainly,
@@ -155,7 +157,7 @@ class Stores:
         if type(attributes_of(value)) is not dict or not reads_plainly(cls):
             return False
         is_plain = cls.__setattr__ is object.__setattr__
-        return is_plain and not hasattr(type(find_in_class(cls, name)), "__set__")
+        return is_plain and not defines(type(find_in_class(cls, name)), "__set__")
 
     def may_wait_at(self, value: Any, key: Any) -> bool:
         """True if a store to an item may be deferred. A store to a key that the dict does not have
@@ -336,12 +338,23 @@ class Effects:
         self.hollow[id(hollow)] = (hollow, array)
         return hollow
 
+    def flags_with(self, flags: Any, name: Any) -> Any:
+        """The object that has the flag of this name: the real array's flags unless the traced array knows it."""
+        if id(flags) in self.hollow and str(name).lower() not in KNOWN_FLAGS:
+            self.stop(f"reads the flag {name} of an array")
+            return self.real_flags(flags)
+        return flags
+
     def real_flags(self, value: Any) -> Any:
         """The flags of the real array if `value` is a stand-in for them, otherwise `value`."""
         found = self.hollow.get(id(value))
         return value if found is None else self.materialise(found[1]).flags
 
 
+# Flags that follow from strides, guards and types; whether an array owns its memory does not.
+KNOWN_FLAGS = frozenset(
+    "c c_contiguous contiguous f f_contiguous fortran fnc forc farray fa carray ca behaved b a aligned w writeable".split()
+)
 OPENED = (types.FunctionType, slice)  # allowed in an operator without inspection
 
 
@@ -426,9 +439,7 @@ class Materialiser:
                     put(value, i, new)
         elif is_a(value, dict):
             self.fill_keys(value)
-            for key, item in list(value.items()):
-                if (new := self.of(item)) is not item:
-                    dict.__setitem__(value, key, new)
+            self.fill_values(value)
         elif is_a(value, set):
             _core.exchange_items(value, [self.of(v) for v in set.__iter__(value)])
         elif type(value) is functools.partial:
@@ -449,6 +460,23 @@ class Materialiser:
             items = list(value.values())
             dict.clear(value)
             dict.update(value, zip(keys, items, strict=True))
+
+    def fill_values(self, value: dict[Any, Any]) -> None:
+        """Materialise the values of a dict. Keys with a hash of the user's are not hashed again: `fromkeys` and `update` of
+        dicts copy the hashes.
+        """
+        real = {k: new for k, item in enumerate(value.values()) if (new := self.of(item)) is not item}
+        if not real:
+            return
+        if hooked_in(value) is None:
+            for k, key in enumerate(list(value)):
+                if k in real:
+                    dict.__setitem__(value, key, real[k])
+            return
+        keys = dict.fromkeys(value)
+        for k, item in reversed([*enumerate(value.values())]):
+            dict.update(value, dict.fromkeys(keys, real.get(k, item)))
+            keys.popitem()
 
     def fill_slot(self, value: Any, slot: Any) -> None:
         try:

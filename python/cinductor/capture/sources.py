@@ -206,6 +206,13 @@ class Sources:
         if id(value) not in self.known and id(value) not in self.hidden:
             self.known[id(value)] = (value, OPAQUE)
 
+    def guard_absent(self, source: int, name: str, slot: Any = None) -> None:
+        """Guard that an object has no attribute of its own with this name: none in its `__dict__`, or an empty slot."""
+        source = self.source("attr", source, "__dict__") if slot is None else source
+        if (source, "lacks", name) not in self.checked:
+            self.checked.add((source, "lacks", name))
+            self.check(source, "lacks", name if slot is None else slot)
+
     def guard_length(self, value: Any, source: int) -> None:
         """Guard the type and length of a list, tuple or set, or the keys of a dict."""
         if is_a(value, dict):

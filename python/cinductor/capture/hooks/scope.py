@@ -25,7 +25,7 @@ from ..calls.consumers import of_numbers
 from ..calls.functions import DEBUGGERS
 from ..calls.numbers import sum_and_carry, sum_of
 from ..control import list_buffer
-from ..objects import CONTAINER_TYPES, FREE_TYPES, HOLDERS, MISSING, Traced, is_native, is_numpys
+from ..objects import CONTAINER_TYPES, FREE_TYPES, HOLDERS, MISSING, Traced, defines, is_native, is_numpys
 from ..stage import Stage, check_budget, fall_back, lifted_once, limit, with_bailout
 from ..syntax.asking import Site
 from .attributes import Attributes, Managed, Quiet, Slot
@@ -201,7 +201,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         if cls in FREE_TYPES:
             return value
         if cls in CONTAINER_TYPES:
-            return self.stage.lift_items(value)
+            return self.stage.lifting.operand(value)
         return boundary.operand(self.stage, value)
 
     def modulo(self, a: Any, b: Any) -> Any:
@@ -288,7 +288,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
             if type(other) is Traced or is_a(other, np.generic):  # Python tries its operator first
                 return op(self.operand(value), other)
             other = list(self.iter(other))
-        if stage.sources.source_of(value) is not None and hasattr(cls, f"__{name}__"):
+        if stage.sources.source_of(value) is not None and defines(cls, f"__{name}__"):
             stage.effects.note(f"changes a {cls.__name__} in place")
             return op(value, stage.materialise(other))
         if cls in (list, dict, set):
@@ -320,7 +320,8 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         if cls is np.errstate and self.stage.sources.source_of(value) is None:
             # Made by the table of calls, which has inspected its arguments.
             return Quiet(self.stage.tracer, *self.stage.errstates[id(value)])
-        if cls.__module__ == "contextlib" and cls.__name__ == "nullcontext":
+        is_null = cls.__module__ == "contextlib" and cls.__name__ == "nullcontext"
+        if is_null or not (defines(cls, "__enter__") and defines(cls, "__exit__")):  # Python raises for the latter
             return value
         self.stage.effects.stop(f"enters a {cls.__name__}")
         return Managed(self.stage.lifting, value)

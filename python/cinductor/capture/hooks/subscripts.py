@@ -39,6 +39,7 @@ from ..objects import (
     VALUE_TYPES,
     Traced,
     asks_length,
+    defines,
     find_in_class,
     has_hooks,
     has_length,
@@ -77,6 +78,11 @@ PLAIN_INDEXES = FREE_TYPES - {slice, Traced}  # Python raises its own exception 
 def may_count(key: Any) -> bool:
     """True if Python accepts a traced value as an index of a sequence, or NumPy raises."""
     return key.kind == "array" or key.dtype.kind in "iu" or (key.dtype == bool and key.kind == "python")
+
+
+def has_own_index(key: Any) -> bool:
+    """True if a method in Python converts the key to an int."""
+    return type(key) not in FREE_TYPES and type(find_in_class(type(key), "__index__")) is types.FunctionType
 
 
 class Subscripts:
@@ -142,11 +148,13 @@ class Subscripts:
     def item(self, value: Any, key: Any) -> Any:
         """value[key]"""
         cls = type(value)
+        stage = self.stage
         if cls is Traced:
+            if value.ndim == 0 and has_own_index(key):
+                return stage.materialise(value)[key]  # raises without calling `__index__`
             if type(key) not in FREE_TYPES or type(key) is slice:
                 key = self._key(key)
             return value[key]
-        stage = self.stage
         if cls in CONTAINER_TYPES or is_tuple(cls):
             key = self._place(value, key)
             grown = stage.state.lists.get(id(value))
@@ -168,6 +176,8 @@ class Subscripts:
                 if stage.lift_array(value) is not value
                 else (stage.lift(value[stage.materialise(key)]))
             )
+        if cls is FLAGS:
+            return stage.effects.flags_with(value, key)[key]
         if cls is Flat:
             return read_flat(self, value, key if type(key) in FREE_TYPES else self._key(key))
         if cls is Octets:
@@ -209,7 +219,7 @@ class Subscripts:
         """An index whose parts have all been inspected."""
         if type(key) is tuple and self.stage.sources.source_of(key) is None:
             return tuple(map(self._key, key))
-        if type(key) in FREE_TYPES or type(find_in_class(type(key), "__index__")) is types.FunctionType:
+        if type(key) in FREE_TYPES or has_own_index(key):
             return self._index(key)
         if type(key) in CONTAINER_TYPES:
             return self.stage.lift_nested(key)
@@ -423,7 +433,7 @@ class Iteration:
         if source is None:
             if cls is collections.deque:
                 return map(stage.lift_array, value)
-            if hasattr(cls, "__next__"):
+            if defines(cls, "__next__"):
                 return self._steps(value)
             method = self.stage.sources.class_attr(cls, "__iter__")
             if type(method) is types.FunctionType and not has_length(cls):
@@ -437,7 +447,7 @@ class Iteration:
 
     def star(self, value: Any) -> Any:
         """The items that a star unpacks. Python itself calls `__len__` of a user's object."""
-        is_iterable = any(hasattr(type(value), n) for n in ("__iter__", "__getitem__"))
+        is_iterable = any(defines(type(value), n) for n in ("__iter__", "__getitem__"))
         if is_iterable and asks_length(value):
             self.stage.effects.stop(f"unpacks a {type(value).__name__}")
             return self.stage.materialise(value)
@@ -456,7 +466,7 @@ class Iteration:
         return self.stage.lift_array(next(value))
 
     def _steps(self, value: Any) -> Iterator[Any]:
-        if not hasattr(type(value), "__next__"):
+        if not defines(type(value), "__next__"):
             raise TypeError(f"iter() returned non-iterator of type '{type(value).__name__}'")
         return Steps(value, self.step)
 
