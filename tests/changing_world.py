@@ -97,6 +97,8 @@ def of_function(name, fn):
             continue
         if key in space:
             yield item("globals", space, key)
+        elif key not in own:  # an attribute's name, or a global that is missing
+            yield item("globals", space, key)
         elif callable(own.get(key)) and not isinstance(own[key], type):
             place = item("globals", space, key)
             place.like = own[key]
@@ -116,6 +118,24 @@ def of_function(name, fn):
         yield attribute(name, fn, "__code__", fn.__code__)
 
 
+# Special methods that a class may come to have.
+PROTOCOLS = {
+    "__iter__": lambda self: iter((1.0, 2.0)),
+    "__len__": lambda self: 2,
+    "__bool__": lambda self: False,
+    "__getitem__": lambda self, key: (1.0, 2.0, 3.0)[key],
+    "__contains__": lambda self, value: True,
+    "__call__": lambda self, *values: 3.0,
+    "__add__": lambda self, other: other * 2,
+    "__radd__": lambda self, other: other * 3,
+    "__float__": lambda self: 2.5,
+    "__index__": lambda self: 1,
+    "__getattr__": lambda self, name: 4.0,
+    "__enter__": lambda self: 2.0,
+    "__exit__": lambda self, *error: False,
+}
+
+
 def of_class(name, cls):
     is_enum = isinstance(cls, enum.EnumMeta)
     for key, value in [*vars(cls).items()]:
@@ -127,6 +147,9 @@ def of_class(name, cls):
         for key, value in vars(base).items() if is_users(base) and not is_enum else ():
             if key not in UNTOUCHED and key not in vars(cls):
                 yield attribute(name, cls, key, MISSING, value)
+    for key, like in PROTOCOLS.items() if not is_enum else ():
+        if not hasattr(cls, key) and not issubclass(cls, BaseException):
+            yield attribute(name, cls, key, MISSING, like)
     if cls.__bases__ != (object,) and not is_enum:
         yield attribute(name, cls, "__bases__", cls.__bases__)
     for key, member in cls.__members__.items() if is_enum else ():

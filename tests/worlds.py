@@ -17,6 +17,7 @@ from collections import namedtuple
 import numpy as np
 
 PROGRAMS = []
+LOG = []  # what functions note, besides their results
 ARGUMENTS = {}
 
 
@@ -854,3 +855,45 @@ def what_getattr_makes_of_a_missing_attribute(x, o):
 @given(Known(2.0))
 def a_metaclass_that_is_asked(x, o):
     return o(x) + Known.missing + sum(o), o
+
+
+class Empty:
+    """A class without any special method."""
+
+
+def each(uses, x):
+    """The result of each use, or the class of the exception."""
+    made = []
+    for use in uses:
+        try:
+            made.append(use(x))
+        except (TypeError, AttributeError) as error:
+            made.append(type(error))
+    return made
+
+
+@given(Empty())
+def a_class_that_comes_to_have_items(x, o):
+    return each([lambda x: x * sum(o), lambda x: x + len(o), lambda x: x * o[1], lambda x: (2.0 in o, x + 1), lambda x: x if o else -x], x)
+
+
+@given(Empty())
+def a_class_that_comes_to_have_operators(x, o):
+    return each([lambda x: o + x, lambda x: x.sum() + o, lambda x: x * float(o), lambda x: x[o], lambda x: o(x)], x)
+
+
+@given(Empty())
+def a_class_that_comes_to_be_entered(x, o):
+    def enters(x):
+        with o as v:
+            return x * v
+
+    return each([enters, lambda x: x + o.nothing], x)
+
+
+@program
+def a_name_that_may_be_missing(x):
+    try:
+        return x * NOTHING  # noqa: F821
+    except NameError as error:
+        return x + len(error.name)

@@ -125,6 +125,10 @@ class Sources:
             self.note_name(cls, key, _core.MISSING if found is MISSING else found)
         return found
 
+    def defines(self, cls: type, name: str) -> bool:
+        """True if the class has an attribute of this name; guarded."""
+        return self.class_attr(cls, name) is not MISSING
+
     def has_hooks(self, cls: type) -> bool:
         """True if such an object has its own methods for Python's protocols; guarded."""
         found = has_hooks(cls)

@@ -42,7 +42,6 @@ from ..objects import (
     PURE_TYPES,
     Traced,
     asks_length,
-    attributes_of,
     foreign_in,
     holds_traced,
     hooked_in,

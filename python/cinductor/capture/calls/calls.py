@@ -317,7 +317,7 @@ def call_new_container(
             args = (list(scope.iter(first)),)
         elif type(first) is dict:
             args = (stage.lift_items(first), *args[1:])
-        elif defines(type(first), "keys"):
+        elif stage.sources.defines(type(first), "keys"):
             return call_unknown(scope, f, args, kwargs)
         else:
             args = (list(scope.iter(first)), *args[1:])

@@ -91,8 +91,8 @@ def _dict(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
         first = args[0]
         if type(first) is dict:
             return dict(scope.stage.lift_items(first), **kwargs)
-        is_plain = defines(type(first), "__next__") or not has_hooks(type(first))
-        if is_plain and not defines(type(first), "keys"):
+        is_plain = scope.stage.sources.defines(type(first), "__next__") or not has_hooks(type(first))
+        if is_plain and not scope.stage.sources.defines(type(first), "keys"):
             pairs = [(scope.key(k), v) for k, v in map(scope.unpack, scope.iter(first), TWO)]
             keys = materialise_all(scope, f, [k for k, _ in pairs])
             return dict(zip(keys, (v for _, v in pairs), strict=True), **kwargs)

@@ -26,7 +26,16 @@ from ...kernels import DTYPES as KERNEL_DTYPES
 from ...kernels import DeviceKernelCall, KernelCall, UserKernel
 from ...numpy.surface import NotCaptured, array, careful, has_dtype, refuse
 from ...user_frame import PACKAGE
-from ..objects import FREE_TYPES, MISSING, Method, Traced, attribute, find_in_class, holds_traced, is_numpys
+from ..objects import (
+    FREE_TYPES,
+    MISSING,
+    Method,
+    Traced,
+    attribute,
+    find_in_class,
+    holds_traced,
+    is_numpys,
+)
 from ..stage import Stage
 from ..syntax.asking import OURS, STAGE
 from ..syntax.rewrite import NotRewritable, rewrite

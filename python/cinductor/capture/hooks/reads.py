@@ -64,11 +64,6 @@ OUR_NAMES = frozenset(name for name in dir(Traced) if not hasattr(np.ndarray, na
 OF_MEMBERS = {enum.Enum.__dict__["value"].fget: "_value_", enum.Enum.__dict__["name"].fget: "_name_"}
 
 
-def is_data(found: Any) -> bool:
-    """True for an attribute of a class that has precedence over the object's own attributes."""
-    return found is not MISSING and defines(type(found), "__set__")
-
-
 class Reads:
     """The methods of a scope that read attributes."""
 
@@ -178,7 +173,7 @@ class Reads:
         if sources.class_attr(meta, "__getattribute__") is not type.__dict__["__getattribute__"]:
             return self._unknown(cls, name, "__getattribute__")
         above, found = sources.class_attr(meta, name), find_in_class(cls, name)
-        if is_data(above):
+        if self._is_data(above):
             return self._bound(cls, name, above)
         if found is not MISSING:
             return self._read_in_class(cls, name, found)
@@ -238,10 +233,14 @@ class Reads:
         stage.effects.stop(f"reads .{name} of a {cls.__name__} through its __getattr__")
         return bound_method(value, "__getattr__")(name), OPAQUE
 
+    def _is_data(self, found: Any) -> bool:
+        """True for an attribute of a class that has precedence over the object's own attributes."""
+        return found is not MISSING and self.stage.sources.defines(type(found), "__set__")
+
     def _read_plain(self, value: Any, name: str) -> Read:
         """What object's `__getattribute__` returns, or its AttributeError."""
         found, own = self.stage.sources.class_attr(type(value), name), attributes_of(value)
-        if type(own) is dict and name in own and not is_data(found):
+        if type(own) is dict and name in own and not self._is_data(found):
             return self._at(value, name, own[name])
         return self._read_unset(value, name) if found is MISSING else self._bound(value, name, found)
 

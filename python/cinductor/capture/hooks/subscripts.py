@@ -39,7 +39,6 @@ from ..objects import (
     VALUE_TYPES,
     Traced,
     asks_length,
-    defines,
     find_in_class,
     has_hooks,
     has_length,
@@ -419,7 +418,7 @@ class Iteration:
         if type(value) is Items and value.is_long:
             return self._iter_real(value)
         cls, source = type(value), stage.sources.source_of(value)
-        if all(find_in_class(cls, name) is MISSING for name in ("__iter__", "__getitem__")):
+        if not any(stage.sources.defines(cls, name) for name in ("__iter__", "__getitem__")):
             return value  # Python raises its own exception
         if cls in CONTAINER_TYPES or is_tuple(cls):
             if source is None:
@@ -433,7 +432,7 @@ class Iteration:
         if source is None:
             if cls is collections.deque:
                 return map(stage.lift_array, value)
-            if defines(cls, "__next__"):
+            if stage.sources.defines(cls, "__next__"):
                 return self._steps(value)
             method = self.stage.sources.class_attr(cls, "__iter__")
             if type(method) is types.FunctionType and not has_length(cls):
@@ -447,7 +446,7 @@ class Iteration:
 
     def star(self, value: Any) -> Any:
         """The items that a star unpacks. Python itself calls `__len__` of a user's object."""
-        is_iterable = any(defines(type(value), n) for n in ("__iter__", "__getitem__"))
+        is_iterable = any(self.stage.sources.defines(type(value), n) for n in ("__iter__", "__getitem__"))
         if is_iterable and asks_length(value):
             self.stage.effects.stop(f"unpacks a {type(value).__name__}")
             return self.stage.materialise(value)
@@ -466,7 +465,7 @@ class Iteration:
         return self.stage.lift_array(next(value))
 
     def _steps(self, value: Any) -> Iterator[Any]:
-        if not defines(type(value), "__next__"):
+        if not self.stage.sources.defines(type(value), "__next__"):
             raise TypeError(f"iter() returned non-iterator of type '{type(value).__name__}'")
         return Steps(value, self.step)
 
