@@ -185,7 +185,7 @@ class Subscripts:
             picked = pick(self, [*value], key) if is_place(self, key) else MISSING
             return stage.lift_array(value[self._index(key)]) if picked is MISSING else picked
         if cls in PURE_TYPES or is_a(value, types.GenericAlias):
-            return value[self._index(key)]
+            return value[self._index(key) if hasattr(cls, "__getitem__") else key]
         if is_a(value, type) and not has_hooks(cls):
             return value[key]
         if cls.__name__ in INDEX_TRICKS and is_numpys(cls.__module__) and is_constant_key(key):
