@@ -23,7 +23,7 @@ UNTOUCHED = frozenset(
     __abstractmethods__ _abc_impl __dataclass_fields__ __dataclass_params__ _member_map_ _member_names_ _value2member_map_ __new__
     _member_type_ _use_args_ _new_member_ _generate_next_value_ _unhashable_values_ _value_repr_ __class_getitem__ __hash__
     _hashable_values_ _sort_order_ __objclass__ _missing_ __builtins__ __loader__ __spec__ __file__ __cached__ __package__ __name__
-    __match_args__ LOG __set_name__ __annotate_func__ __annotations_cache__ __replace__""".split()
+    __match_args__ LOG _name_ __set_name__ __annotate_func__ __annotations_cache__ __replace__""".split()
 )
 
 

@@ -779,7 +779,7 @@ class Slots:
 
 
 class Guess:
-    """A property that may raise, behind which `__getattr__` comes."""
+    """A property that may raise, after which `__getattr__` is called."""
 
     def __init__(self):
         self.k = 2.0

@@ -27,6 +27,7 @@ from .iterators import Octets, is_iterator, octets_in
 from .objects import (
     BOUND,
     CONSTANT_LEAVES,
+    CONTAINER_TYPES,
     DTYPE_TYPES,
     IDENTITY_TYPES,
     MISSING,
@@ -227,6 +228,20 @@ def traced_in(value: Any, seen: set[int]) -> list[Any]:
     return [found for item in items for found in traced_in(item, seen)]
 
 
+def has_owner(f: Any) -> bool:
+    """True for a method of an object, which may change, or be another one in each call."""
+    return f.__self__ is not None and not is_a(f.__self__, type | types.ModuleType)
+
+
+def is_constant(value: Any) -> bool:
+    """True for a value without traced and changeable parts, which all calls may share."""
+    if is_a(value, CONSTANT_LEAVES):
+        return True
+    if type(value) is slice:
+        return all(map(is_constant, bounds_of(value)))
+    return type(value) in (tuple, frozenset) and all(map(is_constant, value))
+
+
 def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int, Any]) -> Any:
     """The result in which everything that replay cannot make is a real object (then Python must run)."""
     cls = type(value)
@@ -260,11 +275,16 @@ def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int
     if cls is frozenset and any(type(v) is Traced for v in value):
         stage.effects.note("returns a frozenset of traced numbers")
         return stage.materialise(value)
+    if cls in (types.BuiltinFunctionType, types.MethodWrapperType) and has_owner(value):
+        if type(value.__self__) in CONTAINER_TYPES:
+            return DeferredCall((getattr, returnable(stage, value.__self__, reached, seen), value.__name__))
+        stage.effects.note(f"returns a method of a {type(value.__self__).__name__}")
+        return stage.materialise(value)
     if cls in IDENTITY_TYPES or is_a(value, type) or cls in (range, slice, frozenset):
         if cls is types.FunctionType:
             stage.effects.note("returns a function made in the call")
             return stage.materialise(value)
-        if cls in (slice, frozenset) and traced_in(value, set()):
+        if cls in (slice, frozenset) and not is_constant(value):
             stage.effects.note(f"returns a {cls.__name__} made in the call")
             return stage.materialise(value)
         return value

@@ -225,6 +225,7 @@ def fall_back(stage: Stage, why: str = LITTLE) -> None:
             _core.set_locals(frame, changed)
     for scope in stage.scopes:
         scope.__class__ = stage.plain_hooks
+    stage.state.waiting.clear()  # operands die when Python's would
 
 
 def fall_back_for_flags(stage: Stage, value: Any) -> Any:

@@ -238,7 +238,7 @@ class Reads:
         return found is not MISSING and self.stage.sources.defines(type(found), "__set__")
 
     def _read_plain(self, value: Any, name: str) -> Read:
-        """What object's `__getattribute__` returns, or its AttributeError."""
+        """Read the attribute as object's `__getattribute__` does; raises its AttributeError."""
         found, own = self.stage.sources.class_attr(type(value), name), attributes_of(value)
         if type(own) is dict and name in own and not self._is_data(found):
             return self._at(value, name, own[name])

@@ -209,7 +209,11 @@ class Subscripts:
             place = key % len(value) if type(value) is list and type(key) is int else key
             if place in waiting and (type(value) is dict or -len(value) <= key < len(value)):
                 return waiting[place]
-        item = value[key]
+        try:
+            item = value[key]
+        except LookupError:
+            stage.sources.guard_length(value, source)
+            raise
         if type(key) not in (int, str, bool) and not is_a(key, tuple):
             stage.sources.guard_length(value, source)
         return stage.lift_guarded(item, stage.sources.source("item", source, key))
