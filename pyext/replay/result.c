@@ -2,11 +2,13 @@
 #include "replay/result.h"
 #include "value/index.h"
 
-/* True for a tuple whose class, or a base of it, has this name. A metaclass's __getattr__ is not run. */
+/* True for a tuple whose class, or a base of it, has this name. No __getattr__ of a metaclass is
+ * called. */
 static bool
 is_tuple_with(PyObject *o, const char *text)
 {
-    PyObject *name = PyTuple_Check(o) && !PyTuple_CheckExact(o) ? PyUnicode_InternFromString(text) : NULL;
+    bool is_subclass = PyTuple_Check(o) && !PyTuple_CheckExact(o);
+    PyObject *name = is_subclass ? PyUnicode_InternFromString(text) : NULL;
     bool has_it = name != NULL && _PyType_Lookup(Py_TYPE(o), name) != NULL;
 
     Py_XDECREF(name);

@@ -281,7 +281,8 @@ settings_that_ignore(unsigned flags)
 
 /* Calls callable(*args) while NumPy ignores these flags. */
 PyObject *
-cx_call_quietly(CxState *state, unsigned flags, PyObject *callable, PyObject *const *args, int nargs)
+cx_call_quietly(CxState *state, unsigned flags, PyObject *callable, PyObject *const *args,
+                int nargs)
 {
     PyObject *none = PyTuple_New(0), *settings = settings_that_ignore(flags), *before = NULL;
     PyObject *result = NULL;

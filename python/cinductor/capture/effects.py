@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import collections
 import functools
+import gc
 import types
 from collections.abc import Callable
 from typing import Any
@@ -355,6 +356,7 @@ class Effects:
 KNOWN_FLAGS = frozenset(
     "c c_contiguous contiguous f f_contiguous fortran fnc forc farray fa carray ca behaved b a aligned w writeable".split()
 )
+HELD = (list, dict, set, collections.deque)
 OPENED = (types.FunctionType, slice)  # allowed in an operator without inspection
 
 
@@ -374,6 +376,8 @@ class Materialiser:
             return value.value
         if cls is Traced:
             return self.effects.arrays.real(value)
+        if cls is types.BuiltinFunctionType and type(value.__self__) in HELD:
+            self.of(value.__self__)  # a method of a container
         if (cls in FREE_TYPES and cls not in OPENED) or is_a(value, type):
             return value
         if id(value) not in self.made:
@@ -410,7 +414,19 @@ class Materialiser:
             return self.effects.escapes.escape(self, value)
         else:
             self.fill(value)
+            self.fill_held(value)
         return value
+
+    def fill_held(self, value: Any) -> None:
+        """Materialise, in place, containers that an object holds in its C part: a view's dict, the arguments of an
+        exception.
+        """
+        if is_a(value, BaseException):
+            value.args = self.of(value.args)
+        if type(value) not in HELD:
+            for part in gc.get_referents(value):
+                if type(part) in HELD:
+                    self.of(part)
 
     def record(self, value: Any) -> Any:
         """A tuple: its items cannot be set, its attributes can."""
@@ -491,6 +507,8 @@ class Materialiser:
         """A function made in this call, for use outside of it: its scope only does what Python does."""
         around = dict(zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True))
         if not any(name.startswith(OURS) for name in around):
+            if self.effects.sources.source_of(fn) is None:
+                self.fill_function(fn)
             return fn
         scope = around[STAGE].cell_contents if STAGE in around else None
         if scope is not None and getattr(scope.stage, "tracer", None) is not self.effects.tracer:
@@ -507,9 +525,19 @@ class Materialiser:
         if fn.__kwdefaults__:
             new.__kwdefaults__ = {k: self.of(v) for k, v in fn.__kwdefaults__.items()}
         new.__qualname__, new.__module__ = fn.__qualname__, fn.__module__
+        self.fill(fn.__dict__)
         new.__dict__ = fn.__dict__  # both functions share one dict, so that an attribute set on either is seen on both
         self.annotate(new, fn)
         return new
+
+    def fill_function(self, fn: types.FunctionType) -> None:
+        """Materialise, in place, what a function refers to that needs nothing of cinductor's."""
+        for cell in fn.__closure__ or ():
+            self.fill_cell(cell)
+        if fn.__defaults__ and (defaults := self.of(fn.__defaults__)) is not fn.__defaults__:
+            fn.__defaults__ = defaults
+        self.fill(fn.__kwdefaults__ or {})
+        self.fill(fn.__dict__)
 
     def annotate(self, new: types.FunctionType, fn: types.FunctionType) -> None:
         """Copy fn's annotations and, if this Python has them, its type parameters to new. Lazily evaluated
