@@ -86,6 +86,7 @@ typedef struct CiExternCall {
      * instead and store its memory here; else NULL. */
     void **other_result;
     void *arg;    /* the program's caller's own: CiCall's */
+    unsigned quiet; /* CiLoc.quiet: floating-point flags that are not reported */
 } CiExternCall;
 
 struct CiExtern {

@@ -48,7 +48,8 @@ ci_frame_extern(CiFrame *frame, int number)
                          .result = frame->arguments[plan->noperands],
                          .other_result =
                              plan->is_result ? &frame->slots[plan->slots[plan->noperands]] : NULL,
-                         .arg = frame->call->arg};
+                         .arg = frame->call->arg,
+                         .quiet = plan->quiet};
     const CiQueue *queue = ci_frame_queue(frame, plan->side);
     if (queue && plan->ext.call_on)
         return plan->ext.call_on(plan->ext.data, queue, &call);

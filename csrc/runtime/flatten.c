@@ -200,6 +200,7 @@ flatten_extern(CiFlatten *flat, const CiLine *line)
                 item->ext->name);
     int n = item->noperands;
     plan->op = item->op;
+    plan->quiet = item->loc.quiet;
     plan->side = flat->wrapper->options.has_device_memory ? line->side : CI_SIDE_host;
     plan->noperands = n;
     plan->slots = CI_NEW_ARRAY(ctx, int, n + 1);

@@ -64,6 +64,7 @@ typedef struct CiPlanExtern {
     int *sizes, *strides;
     int *ranks;
     CiDtype *dtypes;
+    unsigned quiet; /* CiLoc.quiet */
 } CiPlanExtern;
 
 typedef struct CiPlanSlot {

@@ -97,7 +97,9 @@ call_library(void *data, const CiExternCall *call)
     if (callee->is_of_numpy && call->other_result != NULL &&
         cx_warm_enter(callee->state, call->dtypes[n], call->ranks[n], call->sizes[n], &before) < 0)
         goto done;
-    result = PyObject_Vectorcall(callee->callable, args, (size_t)n + 1, NULL);
+    result = call->quiet == 0
+                 ? PyObject_Vectorcall(callee->callable, args, (size_t)n + 1, NULL)
+                 : cx_call_quietly(callee->state, call->quiet, callee->callable, args, n + 1);
     if (cx_warm_leave(before) < 0)
         Py_CLEAR(result);
     if (result != NULL)

@@ -224,6 +224,36 @@ text_of_keys(const CxCheck *c)
     return PyUnicode_FromFormat("a %s with keys %R", name, c->b);
 }
 
+static bool
+is_descriptor(PyObject *o)
+{
+    return Py_IS_TYPE(o, &PyMemberDescr_Type) || Py_IS_TYPE(o, &PyGetSetDescr_Type);
+}
+
+/* True if a dict has no such key, or if an object's slot (a member descriptor) is empty. */
+static bool
+lacks(PyObject *value, PyObject *name)
+{
+    bool is_slot = is_descriptor(name);
+    PyObject *found = NULL;
+
+    if (is_slot ? !PyObject_TypeCheck(value, PyDescr_TYPE(name)) : !PyDict_Check(value))
+        return false;
+    found = is_slot ? Py_TYPE(name)->tp_descr_get(name, value, NULL)
+                    : Py_XNewRef(PyDict_GetItemWithError(value, name));
+    PyErr_Clear();
+    Py_XDECREF(found);
+    return found == NULL;
+}
+
+static PyObject *
+text_of_lacking(const CxCheck *c)
+{
+    return is_descriptor(c->a)
+               ? PyUnicode_FromFormat("an object with an empty slot %U", PyDescr_NAME(c->a))
+               : PyUnicode_FromFormat("a dict without %R", c->a);
+}
+
 /* ---- relations between several values ---- */
 
 static int
@@ -380,6 +410,15 @@ found_keys(const CxCheck *c, int where, PyObject *value)
     PyObject *text = keys ? PyUnicode_FromFormat("one with %R", keys) : NULL;
     Py_XDECREF(keys);
     return text;
+}
+
+static PyObject *
+found_that_has(const CxCheck *c, int where, PyObject *value)
+{
+    (void)c;
+    (void)where;
+    (void)value;
+    return PyUnicode_FromString("one that has it");
 }
 
 /* ---- tests and texts of the rows ---- */

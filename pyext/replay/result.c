@@ -2,19 +2,30 @@
 #include "replay/result.h"
 #include "value/index.h"
 
+/* True for a tuple whose class, or a base of it, has this name. No __getattr__ of a metaclass is
+ * called. */
+static bool
+is_tuple_with(PyObject *o, const char *text)
+{
+    bool is_subclass = PyTuple_Check(o) && !PyTuple_CheckExact(o);
+    PyObject *name = is_subclass ? PyUnicode_InternFromString(text) : NULL;
+    bool has_it = name != NULL && _PyType_Lookup(Py_TYPE(o), name) != NULL;
+
+    Py_XDECREF(name);
+    return has_it;
+}
+
 static bool
 is_named_tuple(PyObject *o)
 {
-    return PyTuple_Check(o) && !PyTuple_CheckExact(o) &&
-           PyObject_HasAttrString((PyObject *)Py_TYPE(o), "_fields");
+    return is_tuple_with(o, "_fields");
 }
 
 /* True for a call that makes the object: a tuple of the callable and its arguments. */
 static bool
 is_call(PyObject *o)
 {
-    return PyTuple_Check(o) && !PyTuple_CheckExact(o) && PyTuple_GET_SIZE(o) > 0 &&
-           PyObject_HasAttrString((PyObject *)Py_TYPE(o), "__cinductor_call__");
+    return is_tuple_with(o, "__cinductor_call__") && PyTuple_GET_SIZE(o) > 0;
 }
 
 PyObject *

@@ -278,6 +278,44 @@ cx_errstate_is_strict(CxState *state)
     return is_strict || filters_are_strict();
 }
 
+/* The settings of seterr() with which NumPy ignores these flags. */
+static PyObject *
+settings_that_ignore(unsigned flags)
+{
+    static const char *const KINDS[] = {"divide", "over", "under", "invalid"}; /* CX_FLAG_... */
+    PyObject *settings = PyDict_New(), *ignore = PyUnicode_FromString("ignore");
+
+    for (int k = 0; settings != NULL && k < 4; k++)
+        if (ignore == NULL ||
+            ((flags >> k & 1) && PyDict_SetItemString(settings, KINDS[k], ignore) < 0))
+            Py_CLEAR(settings);
+    Py_XDECREF(ignore);
+    return settings;
+}
+
+/* Calls callable(*args) while NumPy ignores these flags. */
+PyObject *
+cx_call_quietly(CxState *state, unsigned flags, PyObject *callable, PyObject *const *args,
+                int nargs)
+{
+    PyObject *none = PyTuple_New(0), *settings = settings_that_ignore(flags), *before = NULL;
+    PyObject *result = NULL;
+
+    if (none != NULL && settings != NULL)
+        before = PyObject_Call(state->seterr, none, settings);
+    if (before != NULL) {
+        result = PyObject_Vectorcall(callable, args, (size_t)nargs, NULL);
+        PyObject *error = cx_take_exception(), *left = PyObject_Call(state->seterr, none, before);
+        Py_XDECREF(left);
+        if (error != NULL)
+            cx_restore_exception(error);
+    }
+    Py_XDECREF(before);
+    Py_XDECREF(settings);
+    Py_XDECREF(none);
+    return result;
+}
+
 /* NumPy's error state is in a context variable without a public name; if it is not found,
  * geterr() is called. */
 int
@@ -288,6 +326,8 @@ cx_errstate_init(CxState *state)
 
     if (numpy != NULL)
         state->geterr = PyObject_GetAttrString(numpy, "geterr");
+    if (numpy != NULL)
+        state->seterr = PyObject_GetAttrString(numpy, "seterr");
     if (umath != NULL)
         state->errstate = PyObject_GetAttrString(umath, "_extobj_contextvar");
     if (state->errstate != NULL &&
@@ -296,7 +336,7 @@ cx_errstate_init(CxState *state)
         Py_CLEAR(state->errstate);
     Py_XDECREF(numpy);
     Py_XDECREF(umath);
-    if (state->geterr == NULL)
+    if (state->geterr == NULL || state->seterr == NULL)
         return -1;
     PyErr_Clear();
     return 0;

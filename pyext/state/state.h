@@ -99,6 +99,8 @@ int cx_protect(CxState *state, CiContext *ctx, void (*body)(CiContext *ctx, void
 enum { CX_FLAG_divide = 1, CX_FLAG_overflow = 2, CX_FLAG_underflow = 4, CX_FLAG_invalid = 8 };
 int cx_errstate_init(CxState *state);
 bool cx_errstate_is_strict(CxState *state);
+PyObject *cx_call_quietly(CxState *state, unsigned flags, PyObject *callable, PyObject *const *args,
+                          int nargs);
 
 /* options.c: fills in defaults, then the environment, then these values; a list of all options. */
 int cx_options_fill(PyObject *values, CiOptions *options);

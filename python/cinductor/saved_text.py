@@ -130,7 +130,7 @@ def found_at(place: str, is_it: Callable[[str, Any], bool]) -> Any:
 
 def where_it_is_inside(value: Any) -> str | None:
     """Module and name of the implementation that a NumPy function calls after it dispatched `__array_function__`."""
-    if type(value) is not types.FunctionType or type(value.__module__) is not str:
+    if type(value) is not types.FunctionType or str(value.__module__).partition(".")[0] != "numpy":
         return None
     outer = find(value.__module__, value.__qualname__)
     return where_it_stands(outer, is_original) if getattr(outer, "_implementation", None) is value else None
@@ -166,7 +166,7 @@ def code_at(place: str) -> types.CodeType | None:
 def is_original(module: str, value: Any) -> bool:
     """True if it is an object that Python, NumPy or this package has made, with its original class, name and file."""
     package = module.partition(".")[0]
-    value = getattr(value, "_implementation", value) if package == "numpy" else value
+    value = value._implementation if type(value) is type(np.sum) else value
     cls = type(value)
     if cls is types.FunctionType:
         return str(value.__code__.co_filename).startswith((PACKAGE, NUMPYS))

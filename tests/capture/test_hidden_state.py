@@ -118,7 +118,10 @@ def check(seed, folder, seconds=60):
 
 
 @pytest.mark.parametrize("first", range(0, len(SEEDS), BATCH))
-def test_programs(first, tmp_path):
+def test_programs(first, tmp_path, request):
+    """In every other batch pieces are compiled, too, however little they compute."""
+    if first // BATCH % 2:
+        request.getfixturevalue("pieces_are_compiled")
     for seed in SEEDS[first : first + BATCH]:
         check(seed, tmp_path)
 
@@ -355,6 +358,42 @@ def without_key(k):
     table = {1: 10, 2: 20, 3: 30}
     del table[k]
     return table
+
+
+def test_each_call_makes_the_objects_of_methods():
+    """A bound method refers to an object that the call has made, or got."""
+
+    def f(x, rows):
+        out = []
+        return out.append, {"k": [1.0]}.get, {3.0}.add, [2.0].__len__, rows.append, slice([4.0], None), x + len(out)
+
+    compiled = cinductor.compile(f, backend="interp")
+    seen = []
+    for _ in range(4):
+        rows = [1.0]
+        *made, last = compiled(X, rows)
+        np.testing.assert_array_equal(last, X)
+        assert made[4].__self__ is rows and made[0].__self__ == [] and made[1]("k") == [1.0] and made[3]() == 1
+        made[0](5.0)
+        made[1]("k").append(2.0)
+        seen += [made[0].__self__, made[1].__self__, made[2].__self__, made[3].__self__, made[5].start]
+    assert len({*map(id, seen)}) == len(seen)
+
+
+def test_a_list_that_was_too_short():
+    def f(x, rows, table):
+        try:
+            return x + rows[1]
+        except IndexError:
+            pass
+        try:
+            return x + table["k"]
+        except KeyError:
+            return x
+
+    compiled = cinductor.compile(f, backend="interp")
+    for rows, table in [([], {}), ([1.0], {"k": 2.0}), ([1.0, 2.0], {}), ([], {"q": 1.0}), ([1.0], {"k": 3.0})]:
+        np.testing.assert_array_equal(compiled(X, rows, table), f(X, rows, table))
 
 
 DAY, MINUTE = np.timedelta64(5, "D"), np.timedelta64(5, "m")

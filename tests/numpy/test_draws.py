@@ -475,3 +475,18 @@ def test_nothing_is_drawn_for_what_cannot_be_written():
         with pytest.raises(ValueError, match="read-only"):
             compiled(rng, np.arange(5.0))
         assert rng.random() == np.random.default_rng(0).random()
+
+
+def test_a_list_of_the_callers_is_shuffled():
+    def f(rng, items):
+        other = [1, 2, 3, 4]
+        rng.shuffle(items)
+        rng.shuffle(other)
+        return other
+
+    for made in (lambda: np.random.default_rng(3), lambda: np.random.RandomState(3)):
+        compiled = cinductor.compile(f, backend="interp")
+        for _ in range(3):
+            rows = [[1.0, 2.0, 3.0, 4.0] for _ in range(2)]
+            assert compiled(made(), rows[0]) == f(made(), rows[1])
+            assert rows[0] == rows[1]

@@ -740,6 +740,89 @@ def test_two_names_of_a_loop_that_may_be_one_are_asked_of_a_tuple():
     alike(program, *(lambda k=k: (numbers(12), numbers(12), k) for k in (1, 2, 1)))
 
 
+class Keeper:
+    """Operators that return the other operand."""
+
+    __array_ufunc__ = None
+
+    def __add__(self, other):
+        return other
+
+    __radd__ = __rsub__ = __add__
+
+
+def test_an_operator_of_the_users_gets_the_callers_own_containers():
+    def f(x, items, table):
+        k = Keeper()
+        return k + items, items - k, k + table, sum([items], k), x - k, x * 2
+
+    compiled = cinductor.compile(f, backend="interp")
+    for _ in range(3):
+        x, items, table = np.arange(3.0), [1.0, np.ones(2)], {"a": 2.0}
+        *kept, made = compiled(x, items, table)
+        assert all(a is b for a, b in zip(kept, (items, items, table, items, x), strict=True))
+        np.testing.assert_array_equal(made, x * 2)
+
+
+def kept(x, d):
+    d["o"] = o = [x * 2]
+    return o, (o, {"k": o})
+
+
+def kept_before_a_break(x, d):
+    o = [x * 2]
+    print(end="")
+    d["o"] = o
+    return o, {"k": o}
+
+
+def kept_by_an_attribute(x, d):
+    def h():
+        return 0
+
+    h.o = [x * 2]
+    print(end="")
+    d["o"] = h.o
+    return h, h.o
+
+
+def kept_by_a_default(x, d):
+    o = [x * 2]
+
+    def h(v=o):
+        return 0
+
+    d["o"] = o
+    return o, h
+
+
+@pytest.mark.parametrize("f", [kept, kept_before_a_break, kept_by_an_attribute, kept_by_a_default])
+def test_a_list_that_is_kept_and_returned_is_one(f):
+    def lists(value):
+        if callable(value):
+            return lists((*(value.__defaults__ or ()), *vars(value).values()))
+        if isinstance(value, dict | tuple):
+            return [found for v in (value.values() if isinstance(value, dict) else value) for found in lists(v)]
+        return [value]
+
+    compiled = cinductor.compile(f, backend="interp")
+    for n in (3, 4, 5, 5):
+        d = {}
+        found = lists((compiled(np.ones(n), d), d))
+        assert len(found) == 3 + (f is kept) and all(o is d["o"] for o in found)
+        assert type(d["o"][0]) is np.ndarray and d["o"][0].tolist() == [2.0] * n
+
+
+def test_whether_arguments_own_their_memory():
+    def f(x):
+        flags = x.flags
+        return flags.owndata, flags["OWNDATA"], flags.c_contiguous, x.T.flags.owndata, flags.num, x + 1
+
+    compiled = cinductor.compile(f, backend="interp")
+    for x in (np.arange(6.0), np.arange(6.0)[1:], np.arange(6.0), np.arange(6.0).reshape(2, 3), np.ones((2, 3))):
+        assert repr(compiled(x)) == repr(f(x))
+
+
 def test_the_base_of_a_copy_behind_an_effect():
     def f(x):
         print(end="")

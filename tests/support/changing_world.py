@@ -8,6 +8,7 @@ places, too.
 import copy
 import enum
 import functools
+import inspect
 import sys
 import types
 
@@ -22,7 +23,7 @@ UNTOUCHED = frozenset(
     __abstractmethods__ _abc_impl __dataclass_fields__ __dataclass_params__ _member_map_ _member_names_ _value2member_map_ __new__
     _member_type_ _use_args_ _new_member_ _generate_next_value_ _unhashable_values_ _value_repr_ __class_getitem__ __hash__
     _hashable_values_ _sort_order_ __objclass__ _missing_ __builtins__ __loader__ __spec__ __file__ __cached__ __package__ __name__
-    __match_args__ LOG __set_name__ __annotate_func__ __annotations_cache__ __replace__""".split()
+    __match_args__ LOG _name_ __set_name__ __annotate_func__ __annotations_cache__ __replace__""".split()
 )
 
 
@@ -49,7 +50,7 @@ def item(name, owner, key):
     return Place(f"{name}[{key!r}]", value, put, can_miss=isinstance(owner, dict))
 
 
-def attribute(name, owner, key, value, like=1.0):
+def attribute(name, owner, key, value, like=1.0, can_miss=False):
     """owner.key, where the owner itself has the value, or may come to have it."""
 
     def put(value):
@@ -58,7 +59,7 @@ def attribute(name, owner, key, value, like=1.0):
         else:
             setattr(owner, key, value)
 
-    return Place(f"{name}.{key}", value, put, like)
+    return Place(f"{name}.{key}", value, put, like, can_miss)
 
 
 def is_in_library(module):
@@ -80,6 +81,13 @@ def names_in(code):
     return dict.fromkeys([*code.co_names, *(name for c in inner for name in names_in(c))])
 
 
+def attributes_in(code):
+    """The names in code that may be attributes, those in strings included."""
+    inner = [c for c in code.co_consts if isinstance(c, types.CodeType)]
+    texts = [c for c in code.co_consts if type(c) is str and c.isidentifier()]
+    return [*code.co_names, *texts, *(name for c in inner for name in attributes_in(c))]
+
+
 def of_function(name, fn):
     space = fn.__globals__
     own = space["__builtins__"]
@@ -88,6 +96,8 @@ def of_function(name, fn):
         if key in UNTOUCHED:
             continue
         if key in space:
+            yield item("globals", space, key)
+        elif key not in own:  # an attribute's name, or a global that is missing
             yield item("globals", space, key)
         elif callable(own.get(key)) and not isinstance(own[key], type):
             place = item("globals", space, key)
@@ -108,6 +118,24 @@ def of_function(name, fn):
         yield attribute(name, fn, "__code__", fn.__code__)
 
 
+# Special methods that a class may come to have.
+PROTOCOLS = {
+    "__iter__": lambda self: iter((1.0, 2.0)),
+    "__len__": lambda self: 2,
+    "__bool__": lambda self: False,
+    "__getitem__": lambda self, key: (1.0, 2.0, 3.0)[key],
+    "__contains__": lambda self, value: True,
+    "__call__": lambda self, *values: 3.0,
+    "__add__": lambda self, other: other * 2,
+    "__radd__": lambda self, other: other * 3,
+    "__float__": lambda self: 2.5,
+    "__index__": lambda self: 1,
+    "__getattr__": lambda self, name: 4.0,
+    "__enter__": lambda self: 2.0,
+    "__exit__": lambda self, *error: False,
+}
+
+
 def of_class(name, cls):
     is_enum = isinstance(cls, enum.EnumMeta)
     for key, value in [*vars(cls).items()]:
@@ -119,6 +147,9 @@ def of_class(name, cls):
         for key, value in vars(base).items() if is_users(base) and not is_enum else ():
             if key not in UNTOUCHED and key not in vars(cls):
                 yield attribute(name, cls, key, MISSING, value)
+    for key, like in PROTOCOLS.items() if not is_enum else ():
+        if not hasattr(cls, key) and not issubclass(cls, BaseException):
+            yield attribute(name, cls, key, MISSING, like)
     if cls.__bases__ != (object,) and not is_enum:
         yield attribute(name, cls, "__bases__", cls.__bases__)
     for key, member in cls.__members__.items() if is_enum else ():
@@ -127,13 +158,17 @@ def of_class(name, cls):
         yield Place(f"{name} base {base.__name__}", base)
 
 
-def of_object(name, value):
+def of_object(name, value, wanted):
+    """wanted: names that functions look up. An object with a `__dict__` can get an attribute of each."""
     cls = type(value)
     for key, held in [*getattr(value, "__dict__", {}).items()]:
-        yield attribute(name, value, key, held)
+        yield attribute(name, value, key, held, can_miss=True)
+    for key in wanted if type(getattr(value, "__dict__", None)) is dict else ():
+        if key not in UNTOUCHED and inspect.getattr_static(value, key, MISSING) is MISSING:
+            yield attribute(name, value, key, MISSING)
     for key, slot in [pair for base in cls.__mro__ for pair in vars(base).items()]:
         if type(slot) is types.MemberDescriptorType and is_users(slot.__objclass__):
-            yield attribute(name, value, key, getattr(value, key, MISSING))
+            yield attribute(name, value, key, getattr(value, key, MISSING), can_miss=True)
     if is_users(cls) and not isinstance(value, enum.Enum | tuple | BaseException):
         yield attribute(name, value, "__class__", cls)
     yield Place(f"type({name})", cls)
@@ -158,8 +193,8 @@ PARTS = {
 }
 
 
-def inside(name, value):
-    """The places in a value, and values that only lead to other places."""
+def inside(name, value, wanted):
+    """The places in a value, and values that only lead to other places. wanted: as for `of_object`."""
     cls = type(value)
     for part in PARTS.get(cls, ()):
         yield Place(f"{name}.{part}", getattr(value, part))
@@ -177,19 +212,21 @@ def inside(name, value):
     elif isinstance(value, type):
         yield from of_class(name, value) if is_users(value) else ()
     elif cls is types.SimpleNamespace or is_users(cls):
-        yield from of_object(name, value)
+        yield from of_object(name, value, wanted)
 
 
 def places(fn, given):
     """Every place that is reached from a function and its arguments, by name."""
     todo = [Place("function", fn), *(item("arguments", given, k) for k in range(len(given)))]
-    seen, found = set(), {}
+    seen, found, wanted = set(), {}, {}
     for at in todo:
+        if type(at.value) is types.FunctionType and not is_in_library(at.value.__globals__.get("__name__")):
+            wanted |= dict.fromkeys(attributes_in(at.value.__code__))
         if at.put is not None:
             found.setdefault(at.name, at)
         if id(at.value) not in seen and len(todo) < MOST and not at.name.startswith("items of "):
             seen.add(id(at.value))
-            todo += inside(at.name, at.value)
+            todo += inside(at.name, at.value, [*wanted])
     return found
 
 

@@ -160,6 +160,59 @@ class Number:
         return self
 
 
+class Vector:
+    """Operators that read an attribute of the other operand, and keep what they get."""
+
+    def __init__(self, k):
+        self.k = k
+
+    def __add__(self, other):
+        LOG.append("add")
+        return Vector(self.k + getattr(other, "k", 1.0)) if not isinstance(other, list) else other
+
+    def __radd__(self, other):
+        LOG.append("radd")
+        return self if not isinstance(other, list) else other
+
+    def __mul__(self, other):
+        LOG.append("mul")
+        return Vector(self.k * other.k)
+
+    def __lt__(self, other):
+        return self.k < other.k
+
+
+def vectors(stop=3):
+    for k in range(stop):
+        LOG.append(k)
+        yield Vector(k + 0.5)
+
+
+class Asked(type):
+    """A metaclass that is asked for what its class lacks."""
+
+    def __getattr__(cls, name):
+        LOG.append(("meta", name))
+        raise AttributeError(name)
+
+
+class Made(metaclass=Asked):
+    def __init__(self, k=1.0):
+        self.k = k
+
+    def __call__(self, v):
+        return v + self.k
+
+    def __iter__(self):
+        return iter((self.k, 2.0))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        return False
+
+
 class Dying:
     def __del__(self):
         LOG.append("del")
@@ -529,8 +582,10 @@ OBJECTS = [
      ["o[0] = s", "o += [1.]", "o.note = s", "del o[0]"], "(list(o), o.__dict__)"),
     ("random.Random(5)", ["o.random()", "o.choice([1., 2., 3.])", "o.getrandbits(4)", "o.uniform(0, 2)", "o.seed(3) or 1.", "o.randint(0, 9)"],
      ["s += o.random()"], "o.random()"),
-    ("np.random.default_rng(5)", ["o.random()", "o.integers(9)", "o.normal()", "o.bit_generator.random_raw() % 7", "o.choice([1., 2.])"],
-     ["s += o.random()"], "o.random()"),
+    ("np.random.default_rng(5)", ["o.random()", "o.integers(9)", "o.normal()", "o.bit_generator.random_raw() % 7", "o.choice([1., 2.])",
+                                     "o.shuffle([1, 2, 3]) or 1.", "o.spawn(1)[0].random()", "float(o.bit_generator.state['has_uint32'])", "float(copy.deepcopy(o).random())"],
+     ["s += o.random()", "state = o.bit_generator.state\ns += o.random()\no.bit_generator.state = state", "items = [1., 2., 3.]\no.shuffle(items)\ns += items[0]",
+      "bits = o.bit_generator\ns += o.random() + bits.random_raw() % 7"], "o.random()"),
     ("io.StringIO()", ["o.write('ab')", "o.tell()", "len(o.getvalue())", "o.seek(0)", "o.truncate(1)"], ["o.write('x')"], "o.getvalue()"),
     ("functools.partial(max, 1.)", ["o(s)", "o(2., 5.)", "operator.setitem(o.keywords, 'default', 1) or 1."], ["s = o(s)"], "(o.args, o.keywords)"),
     ("contextlib.ExitStack()", ["o.callback(LOG.append, 'closed') and 1.", "o.close() or 1.", "o.__enter__() is o and 1."], ["with o:\n    s += 1"],
@@ -577,6 +632,11 @@ HOOKS = [
     ("Number(2)", ["float(o)", "int(o)", "round(o)", "abs(o)", "o + s", "len(f'{o}')", "len(f'{o:>3}')", "len(format(o))", "np.float64(o)", "math.sqrt(o)", "math.floor(float(o))",
                    "len('{}'.format(o))", "round(o, 1)", "operator.abs(o)", "operator.add(o, 1.)", "math.isfinite(o)", "len('%s' % (o,)) and 1.", "np.array([float(o)])[0]",
                    "complex(float(o)).real", "sum([o], 0.0) if 0 else 1.", "math.hypot(o, 1.)", "pow(int(o), 2)", "len(str(o)) and 1.", "len(repr(o)) and 1."]),
+    ("Vector(x.sum())", ["sum([o, o], Vector(1.)).k", "sum([o, o, o]).k", "sum(vectors(), o).k", "sum(vectors()).k", "sum(a * b for a, b in zip(vectors(), [o, o])).k",
+                         "math.prod([o, o], start=o).k", "[*itertools.accumulate(vectors())][-1].k", "functools.reduce(operator.add, vectors(), o).k",
+                         "(o + o).k", "sum(map(operator.add, vectors(), [o, o])).k", "float(([s] + o)[0])", "float((o + [s, 1.])[1])", "max(vectors()).k", "sorted([o, Vector(2.)])[0].k"]),
+    ("Made()", ["o(s)", "sum(o)", "[*map(o, [1., 2.])][0]", "len([o, o])", "float(o is None)", "sorted([3., 1.], key=o)[0]", "float(o in [1., o])", "o.k",
+                "float(isinstance(o, Made))", "float(hasattr(Made, 'nothing'))", "Made(2.).k", "float(callable(o))", "next(iter(o))", "len({o: 1.})"]),
     ("Dying()", ["1.", "float(o is None)", "float(Dying() is None)", "len([Dying(), Dying()])", "[Dying()].pop() and 1.", "{1: Dying()}.pop(1) and 1.",
                  "(lambda: (Dying(), 2.))()[1]"]),
     ("Entered()", ["o.__enter__() and 1.", "o.__exit__() or 1.", "contextlib.nullcontext(2.).__enter__()"]),

@@ -17,6 +17,7 @@ from collections import namedtuple
 import numpy as np
 
 PROGRAMS = []
+LOG = []  # what functions note, besides their results
 ARGUMENTS = {}
 
 
@@ -762,3 +763,137 @@ def in_a_branch(x):
     if x[0] > 0:
         return x * Left.z + LEFT.get()
     return x * BASE.get()
+
+
+class Bare:
+    pass
+
+
+class Slots:
+    """One slot is empty, and the objects have a `__dict__`, too."""
+
+    __slots__ = ("__dict__", "a", "b")
+
+    def __init__(self):
+        self.b = 2.0
+
+
+class Guess:
+    """A property that may raise, after which `__getattr__` is called."""
+
+    def __init__(self):
+        self.k = 2.0
+
+    @property
+    def a(self):
+        return self.__dict__["held"]
+
+    @property
+    def b(self):
+        return self.later + 1.0
+
+    def __getattr__(self, name):
+        return 5.0 + len(name)
+
+
+class Asked(type):
+    """A metaclass that is asked for what a class lacks."""
+
+    def __getattr__(cls, name):
+        LOG.append(name)
+        return 4.0
+
+
+class Known(metaclass=Asked):
+    def __init__(self, v=1.0):
+        self.v = v
+
+    def __call__(self, x):
+        return x * self.v
+
+    def __iter__(self):
+        return iter((self.v, 2.0))
+
+
+def read_or(o, x):
+    try:
+        return x * o.a
+    except AttributeError as error:
+        return x - (2.0 if error.name == "a" else 1.0)
+
+
+@given(Bare())
+def an_attribute_that_may_be_missing(x, o):
+    return read_or(o, x)
+
+
+@given(Slots())
+def a_slot_that_may_be_empty(x, o):
+    return read_or(o, x) + o.b
+
+
+@given(Slots())
+def a_slot_that_may_be_empty_by_name(x, o):
+    return x * getattr(o, "a", 7.0) + hasattr(o, "a")
+
+
+@given(Bare(), Slots())
+def an_attribute_that_is_tested(x, o, p):
+    return x + sum(hasattr(v, "a") for v in (o, p)) + getattr(o, "q", 3.0)
+
+
+@program
+def an_attribute_of_a_function_that_may_be_missing(x):
+    return read_or(read_or, x)
+
+
+@given(Guess())
+def what_getattr_makes_of_a_missing_attribute(x, o):
+    return x * o.k + o.b + o.other
+
+
+@given(Known(2.0))
+def a_metaclass_that_is_asked(x, o):
+    return o(x) + Known.missing + sum(o), o
+
+
+class Empty:
+    """A class without any special method."""
+
+
+def each(uses, x):
+    """The result of each use, or the class of the exception."""
+    made = []
+    for use in uses:
+        try:
+            made.append(use(x))
+        except (TypeError, AttributeError) as error:
+            made.append(type(error))
+    return made
+
+
+@given(Empty())
+def a_class_that_comes_to_have_items(x, o):
+    return each([lambda x: x * sum(o), lambda x: x + len(o), lambda x: x * o[1], lambda x: (2.0 in o, x + 1), lambda x: x if o else -x], x)
+
+
+@given(Empty())
+def a_class_that_comes_to_have_operators(x, o):
+    return each([lambda x: o + x, lambda x: x.sum() + o, lambda x: x * float(o), lambda x: x[o], lambda x: o(x)], x)
+
+
+@given(Empty())
+def a_class_that_comes_to_be_entered(x, o):
+    def enters(x):
+        with o as v:
+            return x * v
+
+    return each([enters, lambda x: x + o.nothing], x)
+
+
+@program
+def a_name_that_may_be_missing(x):
+    try:
+        return x * NOTHING  # noqa: F821
+    except NameError as error:
+        return x + len(error.name)

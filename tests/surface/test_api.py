@@ -944,8 +944,17 @@ def test_errstate():
         with np.errstate(divide="ignore", invalid="ignore"):
             return x / (x - 1)
 
+    def of_library_calls(x):
+        with np.errstate(all="ignore"):
+            y = np.exp(x[::-1] * 1000), np.linalg.norm(x * 1e300), np.convolve(x[0] * 1e200, x[1] * 1e200), (x + 1j) / 0
+        return y
+
     g = check(f, X, backend="interp")
     is_captured(g)
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("default")
+        check(of_library_calls, X, X + 1, backend="interp", options={"numerics": "exact"})
+    assert not given
     with np.errstate(divide="raise"):
         for fn in (f, lambda x: 1 / (x - 1)):
             compiled = compile(fn)

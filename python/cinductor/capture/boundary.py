@@ -66,6 +66,7 @@ class Lifting:
     ) -> None:
         self.tracer, self.symbols, self.sources = tracer, symbols, sources
         self.state, self.effects = state, effects
+        self.copies: dict[int, tuple[Any, Any]] = {}  # by id: operands that are copies of the caller's containers, and these
 
     def lift_guarded(self, value: Any, source: int) -> Any:
         """The value that the user's frame gets for a value read from a source; adds the guards on which replay
@@ -235,6 +236,13 @@ class Lifting:
             return dict(zip(value, items, strict=True))
         return remade(value, items)
 
+    def operand(self, value: Any) -> Any:
+        """A container as an operand: Python's own operator gets traced items, one of the user's the container itself."""
+        made = self.lift_items(value)
+        if made is not value:
+            self.copies[id(made)] = (made, value)
+        return made
+
     def lifted_items(self, value: dict[Any, Any]) -> dict[Any, Any]:
         """A copy of a dict of unknown origin; keys are only hashed if necessary."""
         made = dict.copy(value)
@@ -326,9 +334,10 @@ class Hooked:
 
     def apply(self, op: Callable[[Any, Any], Any], *values: Any) -> Any:
         """op(*values) on real values."""
-        effects = self.lifting.effects
+        effects, copies = self.lifting.effects, self.lifting.copies
         effects.stop(f"an operator of class {self.cls.__name__}")
-        real = [effects.materialise(v.value if type(v) is Hooked else v) for v in values]
+        given = [v.value if type(v) is Hooked else copies.get(id(v), (v, v))[1] for v in values]
+        real = [effects.materialise(v) for v in given]
         return self.lifting.lift(op(*real))
 
 

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import collections
 import functools
+import gc
 import types
 from collections.abc import Callable
 from typing import Any
@@ -43,8 +44,10 @@ from .objects import (
     Traced,
     attributes_of,
     bounds_of,
+    defines,
     find_in_class,
     holds_items,
+    hooked_in,
     is_record,
     put,
     reads_plainly,
@@ -155,7 +158,7 @@ class Stores:
         if type(attributes_of(value)) is not dict or not reads_plainly(cls):
             return False
         is_plain = cls.__setattr__ is object.__setattr__
-        return is_plain and not hasattr(type(find_in_class(cls, name)), "__set__")
+        return is_plain and not defines(type(find_in_class(cls, name)), "__set__")
 
     def may_wait_at(self, value: Any, key: Any) -> bool:
         """True if a store to an item may be deferred. A store to a key that the dict does not have
@@ -336,12 +339,24 @@ class Effects:
         self.hollow[id(hollow)] = (hollow, array)
         return hollow
 
+    def flags_with(self, flags: Any, name: Any) -> Any:
+        """The object that has the flag of this name: the real array's flags unless the traced array knows it."""
+        if id(flags) in self.hollow and str(name).lower() not in KNOWN_FLAGS:
+            self.stop(f"reads the flag {name} of an array")
+            return self.real_flags(flags)
+        return flags
+
     def real_flags(self, value: Any) -> Any:
         """The flags of the real array if `value` is a stand-in for them, otherwise `value`."""
         found = self.hollow.get(id(value))
         return value if found is None else self.materialise(found[1]).flags
 
 
+# Flags that follow from strides, guards and types; whether an array owns its memory does not.
+KNOWN_FLAGS = frozenset(
+    "c c_contiguous contiguous f f_contiguous fortran fnc forc farray fa carray ca behaved b a aligned w writeable".split()
+)
+HELD = (list, dict, set, collections.deque)
 OPENED = (types.FunctionType, slice)  # allowed in an operator without inspection
 
 
@@ -361,6 +376,8 @@ class Materialiser:
             return value.value
         if cls is Traced:
             return self.effects.arrays.real(value)
+        if cls is types.BuiltinFunctionType and type(value.__self__) in HELD:
+            self.of(value.__self__)  # a method of a container
         if (cls in FREE_TYPES and cls not in OPENED) or is_a(value, type):
             return value
         if id(value) not in self.made:
@@ -397,7 +414,19 @@ class Materialiser:
             return self.effects.escapes.escape(self, value)
         else:
             self.fill(value)
+            self.fill_held(value)
         return value
+
+    def fill_held(self, value: Any) -> None:
+        """Materialise, in place, containers that an object holds in its C part: a view's dict, the arguments of an
+        exception.
+        """
+        if is_a(value, BaseException):
+            value.args = self.of(value.args)
+        if type(value) not in HELD:
+            for part in gc.get_referents(value):
+                if type(part) in HELD:
+                    self.of(part)
 
     def record(self, value: Any) -> Any:
         """A tuple: its items cannot be set, its attributes can."""
@@ -426,9 +455,7 @@ class Materialiser:
                     put(value, i, new)
         elif is_a(value, dict):
             self.fill_keys(value)
-            for key, item in list(value.items()):
-                if (new := self.of(item)) is not item:
-                    dict.__setitem__(value, key, new)
+            self.fill_values(value)
         elif is_a(value, set):
             _core.exchange_items(value, [self.of(v) for v in set.__iter__(value)])
         elif type(value) is functools.partial:
@@ -450,6 +477,23 @@ class Materialiser:
             dict.clear(value)
             dict.update(value, zip(keys, items, strict=True))
 
+    def fill_values(self, value: dict[Any, Any]) -> None:
+        """Materialise the values of a dict. Keys with a hash of the user's are not hashed again: `fromkeys` and `update` of
+        dicts copy the hashes.
+        """
+        real = {k: new for k, item in enumerate(value.values()) if (new := self.of(item)) is not item}
+        if not real:
+            return
+        if hooked_in(value) is None:
+            for k, key in enumerate(list(value)):
+                if k in real:
+                    dict.__setitem__(value, key, real[k])
+            return
+        keys = dict.fromkeys(value)
+        for k, item in reversed([*enumerate(value.values())]):
+            dict.update(value, dict.fromkeys(keys, real.get(k, item)))
+            keys.popitem()
+
     def fill_slot(self, value: Any, slot: Any) -> None:
         try:
             item = slot.__get__(value)
@@ -463,6 +507,8 @@ class Materialiser:
         """A function made in this call, for use outside of it: its scope only does what Python does."""
         around = dict(zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True))
         if not any(name.startswith(OURS) for name in around):
+            if self.effects.sources.source_of(fn) is None:
+                self.fill_function(fn)
             return fn
         scope = around[STAGE].cell_contents if STAGE in around else None
         if scope is not None and getattr(scope.stage, "tracer", None) is not self.effects.tracer:
@@ -479,9 +525,19 @@ class Materialiser:
         if fn.__kwdefaults__:
             new.__kwdefaults__ = {k: self.of(v) for k, v in fn.__kwdefaults__.items()}
         new.__qualname__, new.__module__ = fn.__qualname__, fn.__module__
+        self.fill(fn.__dict__)
         new.__dict__ = fn.__dict__  # both functions share one dict, so that an attribute set on either is seen on both
         self.annotate(new, fn)
         return new
+
+    def fill_function(self, fn: types.FunctionType) -> None:
+        """Materialise, in place, what a function refers to that needs nothing of cinductor's."""
+        for cell in fn.__closure__ or ():
+            self.fill_cell(cell)
+        if fn.__defaults__ and (defaults := self.of(fn.__defaults__)) is not fn.__defaults__:
+            fn.__defaults__ = defaults
+        self.fill(fn.__kwdefaults__ or {})
+        self.fill(fn.__dict__)
 
     def annotate(self, new: types.FunctionType, fn: types.FunctionType) -> None:
         """Copy fn's annotations and, if this Python has them, its type parameters to new. Lazily evaluated

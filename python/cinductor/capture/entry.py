@@ -27,6 +27,7 @@ from .iterators import Octets, is_iterator, octets_in
 from .objects import (
     BOUND,
     CONSTANT_LEAVES,
+    CONTAINER_TYPES,
     DTYPE_TYPES,
     IDENTITY_TYPES,
     MISSING,
@@ -190,7 +191,10 @@ def finish(job: Job, stage: Stage, result: Any) -> tuple[Any, Any]:
     result = with_stores(stage, result)
     leaves = traced_in(result, set())
     stage.regions.aliases.before_return(leaves)
-    result = returnable(stage, result, reached, {})
+    needed_python, given = stage.tracer.needs_python, result
+    result = returnable(stage, given, reached, {})
+    if stage.tracer.needs_python and not needed_python:
+        result = returnable(stage, given, reached, {})  # whose lists were copies
     stage.escapes.end()
     if not stage.tracer.needs_python:
         stage.arrays.check_disjoint()
@@ -227,6 +231,20 @@ def traced_in(value: Any, seen: set[int]) -> list[Any]:
     return [found for item in items for found in traced_in(item, seen)]
 
 
+def has_owner(f: Any) -> bool:
+    """True for a method of an object, which may change, or be another one in each call."""
+    return f.__self__ is not None and not is_a(f.__self__, type | types.ModuleType)
+
+
+def is_constant(value: Any) -> bool:
+    """True for a value without traced and changeable parts, which all calls may share."""
+    if is_a(value, CONSTANT_LEAVES):
+        return True
+    if type(value) is slice:
+        return all(map(is_constant, bounds_of(value)))
+    return type(value) in (tuple, frozenset) and all(map(is_constant, value))
+
+
 def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int, Any]) -> Any:
     """The result in which everything that replay cannot make is a real object (then Python must run)."""
     cls = type(value)
@@ -261,13 +279,7 @@ def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int
         stage.effects.note("returns a frozenset of traced numbers")
         return stage.materialise(value)
     if cls in IDENTITY_TYPES or is_a(value, type) or cls in (range, slice, frozenset):
-        if cls is types.FunctionType:
-            stage.effects.note("returns a function made in the call")
-            return stage.materialise(value)
-        if cls in (slice, frozenset) and traced_in(value, set()):
-            stage.effects.note(f"returns a {cls.__name__} made in the call")
-            return stage.materialise(value)
-        return value
+        return shared_by_calls(stage, value, reached, seen)
     if is_iterator(cls):
         stage.effects.abandon(f"returns a {cls.__name__} made in the call")
         return stage.materialise(value)
@@ -280,6 +292,8 @@ def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int
     if id(value) in seen and not is_a(value, tuple):
         stage.effects.note("returns one container twice")
         return stage.materialise(value)
+    if cls in (list, dict) and stage.tracer.needs_python:
+        return stage.materialise(value)  # other code may have that very object
     seen[id(value)] = value
     if cls is DeferredCall:
         return DeferredCall((value[0], *(returnable(stage, v, reached, seen) for v in value[1:])))
@@ -304,6 +318,21 @@ def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int
         return DeferredCall((instance, cls, own, *slots))
     stage.effects.note(f"returns an object of class {cls.__name__}")
     return stage.materialise(value)
+
+
+def shared_by_calls(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int, Any]) -> Any:
+    """A result that is the same object in each call, unless the call has made it or its parts."""
+    cls = type(value)
+    if cls in (types.BuiltinFunctionType, types.MethodWrapperType) and has_owner(value):
+        if type(value.__self__) in CONTAINER_TYPES:
+            return DeferredCall((getattr, returnable(stage, value.__self__, reached, seen), value.__name__))
+        stage.effects.note(f"returns a method of a {type(value.__self__).__name__}")
+        return stage.materialise(value)
+    if cls is types.FunctionType or (cls in (slice, frozenset) and not is_constant(value)):
+        name = "function" if cls is types.FunctionType else cls.__name__
+        stage.effects.note(f"returns a {name} made in the call")
+        return stage.materialise(value)
+    return value
 
 
 def with_stores(stage: Stage, result: Any) -> Any:

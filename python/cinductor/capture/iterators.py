@@ -23,7 +23,7 @@ import numpy as np
 from .. import _core
 from ..class_lookup import is_a, offered
 from ..user_frame import PACKAGE
-from .objects import Traced
+from .objects import Traced, attribute
 
 RegionBreak = _core.RegionBreak
 
@@ -567,5 +567,5 @@ def over_others(concrete: Any, value: Any) -> Any:
 
 def is_door(f: Any) -> bool:
     """True if f is a method of cinductor through which items are captured."""
-    code = getattr(getattr(f, "__func__", f), "__code__", None)
+    code = attribute(f.__func__ if type(f) is types.MethodType else f, "__code__")
     return code is not None and code.co_filename.startswith(PACKAGE)

@@ -86,6 +86,17 @@ def kind_of(value: Any) -> tuple[str, np.dtype] | None:
     return None
 
 
+def in_words(value: Any) -> str:
+    """A number for a reason: its value if it is a constant, and its class."""
+    kind = kind_of(value)
+    if kind is None or kind[0] == "array":
+        return "an array" if kind else f"a {type(value).__name__}"
+    if kind[0] == "scalar":
+        return f"a NumPy {kind[1].name}"
+    name = {"b": "bool", "i": "int", "u": "int", "f": "float"}.get(kind[1].kind, "complex")
+    return f"Python's {name}" if type(value) is Traced else f"Python's {name} {value!r}"
+
+
 def strength(value: Any) -> Any:
     """True if a number is NumPy's (strong), False if Python's; for a tagged one the traced bool."""
     if type(value) is Traced and value.strong is not None:

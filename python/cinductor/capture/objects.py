@@ -155,6 +155,31 @@ def find_in_class(cls: type, name: str, after: type | None = None) -> Any:
     return MISSING
 
 
+def defines(cls: type, name: str) -> bool:
+    """True if a class, or one of its bases, has an attribute of this name. Unlike `hasattr`, it runs no `__getattr__` of
+    a metaclass.
+    """
+    return find_in_class(cls, name) is not MISSING
+
+
+def attribute(value: Any, name: str) -> Any:
+    """An attribute that capture itself wants to know, or None. No `__getattr__` and `__getattribute__` of the user's runs."""
+    if not is_users(type(value)):
+        return getattr(value, name, None)
+    read = type.__getattribute__ if is_a(value, type) else object.__getattribute__
+    try:
+        return read(value, name)
+    except AttributeError:
+        return None
+
+
+def bound_method(value: Any, name: str) -> Any:
+    """The special method of an object, as Python's own lookup finds it in the class and binds it."""
+    cls = type(value)
+    found = find_in_class(cls, name)
+    return found.__get__(value, cls) if defines(type(found), "__get__") else found
+
+
 FLAGS = type(np.zeros(1).flags)
 HOLDERS = (tuple, list, dict, set, frozenset)
 READING = ("__iter__", "__getitem__", "__len__", "__getattribute__")
@@ -219,9 +244,9 @@ def is_tuple(cls: type) -> bool:
 
 def is_record(cls: type) -> bool:
     """True for a tuple or a named tuple, which can be rebuilt with other items without user code."""
-    if cls is tuple or hasattr(cls, "__cinductor_call__"):
+    if cls is tuple or defines(cls, "__cinductor_call__"):
         return True
-    if type(cls) is not type or not is_tuple(cls) or not hasattr(cls, "_fields"):
+    if type(cls) is not type or not is_tuple(cls) or not defines(cls, "_fields"):
         return False
     new = cls.__new__
     where = getattr(new, "__globals__", {})
@@ -495,7 +520,7 @@ def why_not_argument(value: Any) -> str | None:
             return f"a dict with keys of class {hooked.__name__}"
         items = value.values() if is_a(value, dict) else value
         return next((why for why in map(why_not_argument, items) if why), None)
-    if not is_a(value, type) and hasattr(cls, "__next__"):
+    if not is_a(value, type) and defines(cls, "__next__"):
         return f"an iterator ({cls.__name__})"
     if cls in VIEWS_OF_DICTS:
         return f"a view of a dict ({cls.__name__})"

@@ -125,6 +125,10 @@ class Sources:
             self.note_name(cls, key, _core.MISSING if found is MISSING else found)
         return found
 
+    def defines(self, cls: type, name: str) -> bool:
+        """True if the class has an attribute of this name; guarded."""
+        return self.class_attr(cls, name) is not MISSING
+
     def has_hooks(self, cls: type) -> bool:
         """True if such an object has its own methods for Python's protocols; guarded."""
         found = has_hooks(cls)
@@ -205,6 +209,13 @@ class Sources:
         """Record an object that no source reaches."""
         if id(value) not in self.known and id(value) not in self.hidden:
             self.known[id(value)] = (value, OPAQUE)
+
+    def guard_absent(self, source: int, name: str, slot: Any = None) -> None:
+        """Guard that an object has no attribute of its own with this name: none in its `__dict__`, or an empty slot."""
+        source = self.source("attr", source, "__dict__") if slot is None else source
+        if (source, "lacks", name) not in self.checked:
+            self.checked.add((source, "lacks", name))
+            self.check(source, "lacks", name if slot is None else slot)
 
     def guard_length(self, value: Any, source: int) -> None:
         """Guard the type and length of a list, tuple or set, or the keys of a dict."""

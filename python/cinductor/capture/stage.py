@@ -42,7 +42,7 @@ from .control.region import Regions
 from .control.state import State
 from .effects import Effects, Materialiser
 from .iterators import Items, items_of
-from .objects import OPAQUE, Traced, why_not_array
+from .objects import OPAQUE, Traced, defines, why_not_array
 from .sources import Sources
 from .syntax.asking import STAGE
 
@@ -242,6 +242,7 @@ def fall_back(stage: Stage, why: str = LITTLE) -> None:
             _core.set_locals(frame, changed)
     for scope in stage.scopes:
         scope.__class__ = stage.plain_hooks
+    stage.state.waiting.clear()  # operands die when Python's would
 
 
 def fall_back_for_flags(stage: Stage, value: Any) -> Any:
@@ -339,7 +340,7 @@ def ask_python(
     """The result of Python and NumPy for a step that has failed."""
     if name in LAZY:
         kind = type(scope.stage.materialise(args[0]))
-        if not any(hasattr(kind, n) for n in ("__iter__", "__getitem__")):
+        if not any(defines(kind, n) for n in ("__iter__", "__getitem__")):
             raise error
     result = on_real_values(scope, name, args, kwargs)
     go_on(scope.stage, error)

@@ -417,6 +417,12 @@ def methods_that_draw(cls: type) -> Iterable[str]:
     return DRAWS if cls is module.Generator else LEGACY if cls is module.RandomState else ()
 
 
+def has_random_state(value: Any) -> bool:
+    """True for a generator, a bit generator and a RandomState: draws that are not performed yet change what it shows."""
+    module: Any = sys.modules.get("numpy.random")
+    return module is not None and is_a(value, module.Generator | module.RandomState | module.BitGenerator)
+
+
 def is_global_state(value: Any) -> bool:
     """True if the value is the generator behind np.random's functions."""
     module: Any = sys.modules.get("numpy.random")

@@ -12,6 +12,7 @@ from .surface import (
     array,
     as_result,
     cast,
+    fold,
     function,
     into,
     method,
@@ -42,7 +43,7 @@ def reduction(ufunc: Any, dtype_too: bool) -> Any:
         more = given(keepdims=keepdims, initial=initial, where=where)
         if ufunc is np.add and "where" in more:
             more.setdefault("initial", 0)  # so that an empty sum, and a sum of -0.0, is 0.0
-        return ufunc.reduce(array(t, a), axis=axis, dtype=dtype, out=out, **more)
+        return fold(ufunc, "reduce", array(t, a), axis=axis, dtype=dtype, out=out, **more)
 
     def without(
         t: Any,
@@ -76,7 +77,7 @@ def truth(ufunc: Any) -> Any:
         where: Any = UNSET,
     ) -> Any:
         more = given(keepdims=keepdims, where=where)
-        return ufunc.reduce(array(t, a), axis=axis, dtype=np.bool_, out=out, **more)
+        return fold(ufunc, "reduce", array(t, a), axis=axis, dtype=np.bool_, out=out, **more)
 
     return handler
 
@@ -133,7 +134,7 @@ def counts_of(t: Any, x: Any, axis: Any, keepdims: bool, where: Any) -> Any:
     mask = np.broadcast_to(where, x.shape)
     if type(mask) is not Traced:
         mask = array(t, mask)
-    return np.add.reduce(mask, axis=axis, dtype=np.intp, keepdims=keepdims)
+    return fold(np.add, "reduce", mask, axis=axis, dtype=np.intp, keepdims=keepdims)
 
 
 @function(np.mean)
@@ -157,7 +158,7 @@ def mean(
     count = count_items(x, axis)
     require(t, usually_positive(t, count), "the mean of an empty slice warns")
     more = {} if where is UNSET else {"where": where, "initial": 0}
-    total = np.add.reduce(x, axis=axis, dtype=dtype, keepdims=keep, **more)
+    total = fold(np.add, "reduce", x, axis=axis, dtype=dtype, keepdims=keep, **more)
     if where is UNSET or where is True:
         quotient = divide_by_count(t, total, count)
     else:
@@ -196,7 +197,7 @@ def var(
     count = count_items(x, axis)
     require(t, selects or usually_positive(t, count - ddof), "no degrees of freedom: warns")
     if mean is UNSET:
-        total = np.add.reduce(x, axis=axis, dtype=dtype, keepdims=True, **more)
+        total = fold(np.add, "reduce", x, axis=axis, dtype=dtype, keepdims=True, **more)
         if selects:
             mean = divide_by_counts(t, total, counts_of(t, x, axis, True, where))
         else:
@@ -206,7 +207,7 @@ def var(
         squares = centred.real * centred.real + centred.imag * centred.imag
     else:
         squares = centred * centred
-    total = np.add.reduce(squares, axis=axis, dtype=dtype, keepdims=keep, **more)
+    total = fold(np.add, "reduce", squares, axis=axis, dtype=dtype, keepdims=keep, **more)
     refuse(total.dtype.kind == "c", "a complex dtype")
     if selects:
         counts = np.maximum(counts_of(t, x, axis, keep, where) - ddof, 0)
@@ -259,8 +260,8 @@ for _name in ("argmax", "argmin"):
 def ptp(t: Any, a: Any, axis: Any = None, out: Any = None, keepdims: Any = UNSET) -> Any:
     """np.ptp"""
     x, more = array(t, a), given(keepdims=keepdims)
-    high = np.maximum.reduce(x, axis=axis, out=out, **more)  # it rounds to out's dtype
-    return into(t, out, np.subtract(high, np.minimum.reduce(x, axis=axis, **more)), True)
+    high = fold(np.maximum, "reduce", x, axis=axis, out=out, **more)  # it rounds to out's dtype
+    return into(t, out, np.subtract(high, fold(np.minimum, "reduce", x, axis=axis, **more)), True)
 
 
 def running(ufunc: Any) -> Any:
@@ -273,7 +274,7 @@ def running(ufunc: Any) -> Any:
         elif x.ndim == 0:
             axis, x = normal_axis(axis, 1), t.reshape(x, (1,))
         refuse(is_a(axis, tuple), "several axes")
-        return ufunc.accumulate(x, axis=axis, dtype=dtype, out=out)
+        return fold(ufunc, "accumulate", x, axis=axis, dtype=dtype, out=out)
 
     return handler
 
@@ -303,7 +304,7 @@ def running_with_initial(ufunc: Any) -> Any:
             if x.ndim >= 2:
                 raise ValueError("axis")
             axis = 0
-        made = ufunc.accumulate(x, axis=axis, dtype=dtype, out=out)
+        made = fold(ufunc, "accumulate", x, axis=axis, dtype=dtype, out=out)
         if not include_initial:
             return made
         axis = normal_axis(axis, x.ndim)

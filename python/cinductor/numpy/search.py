@@ -13,6 +13,7 @@ from .order import argsorted, sorted_values
 from .surface import (
     array,
     cast,
+    fold,
     function,
     method,
     normal_axis,
@@ -247,4 +248,4 @@ def count_nonzero(t: Any, a: Any, axis: Any = None, *, keepdims: Any = False) ->
     if axis is None and not keepdims and COUNT_IS_PYTHONS:
         refuse(x.ndim == 0, "an array without axes")
         return places(t, x).shape[0]
-    return np.add.reduce(x, axis=axis, dtype=np.intp, keepdims=keepdims)
+    return fold(np.add, "reduce", x, axis=axis, dtype=np.intp, keepdims=keepdims)

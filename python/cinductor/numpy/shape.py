@@ -14,6 +14,7 @@ from .surface import (
     Traced,
     are_axes,
     array,
+    fold,
     function,
     method,
     normal_axes,
@@ -249,7 +250,7 @@ def trace(
     out: Any = None,
 ) -> Any:
     """np.trace"""
-    return np.add.reduce(diagonal(t, a, offset, axis1, axis2), axis=-1, dtype=dtype, out=out)
+    return fold(np.add, "reduce", diagonal(t, a, offset, axis1, axis2), axis=-1, dtype=dtype, out=out)
 
 
 @function(np.diag)

@@ -19,6 +19,7 @@ from .surface import (
     array,
     as_result,
     cast,
+    fold,
     function,
     has_dtype,
     in_place,
@@ -379,13 +380,11 @@ def average(
     more = {} if keepdims is UNSET else {"keepdims": keepdims}
     wide = [FLOAT64] if x.dtype.kind in "biu" else []
     dtype = np.result_type(x.dtype, weight.dtype, *wide)
-    total = np.add.reduce(
-        weight, axis=axis if weight.shape == x.shape else axes, dtype=dtype, **more
-    )
+    total = fold(np.add, "reduce", weight, axis=axis if weight.shape == x.shape else axes, dtype=dtype, **more)
     zero = np.equal(total, 0.0)
     require(t, np.logical_not(np.any(zero)), "weights that do not sum to zero")
     product = np.multiply(x, weight, dtype=dtype)
-    made = np.true_divide(np.add.reduce(product, axis=axis, **more), total)
+    made = np.true_divide(fold(np.add, "reduce", product, axis=axis, **more), total)
     if not returned:
         return made
     if total.shape != made.shape:

@@ -255,6 +255,15 @@ def array(t: _core.Tracer, x: Any) -> Any:
     return functions_by_id[id(np.array)].handler(t, x)
 
 
+def fold(ufunc: np.ufunc, how: str, x: Any, **settings: Any) -> Any:
+    """ufunc.reduce(x, ...) or ufunc.accumulate(x, ...) of a traced array. NumPy is not asked for it, because from 2.4 on
+    it never frees x if `__array_ufunc__` raises.
+    """
+    out = settings.pop("out", None)
+    given = settings if out is None else {**settings, "out": (out,)}
+    return x.__array_ufunc__(ufunc, how, x, **given)
+
+
 def in_place(t: _core.Tracer, x: Any, dtype: np.dtype) -> Any:
     """An operand of a library call: an array of that dtype, without a copy if x has it already."""
     x = array(t, x)

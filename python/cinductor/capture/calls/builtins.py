@@ -42,7 +42,6 @@ from ..objects import (
     PURE_TYPES,
     Traced,
     asks_length,
-    attributes_of,
     foreign_in,
     holds_traced,
     hooked_in,
@@ -169,7 +168,6 @@ def _getattr(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     try:
         return scope.attr(*args[:2])
     except AttributeError:
-        guard_absent(scope, args[0])
         return args[2]
 
 
@@ -182,22 +180,8 @@ def _hasattr(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     try:
         scope.attr(*args)
     except AttributeError:
-        guard_absent(scope, args[0])
         return False
     return True
-
-
-def guard_absent(scope: Hooks, value: Any) -> None:
-    """Guard that an object still has only the attributes it has now, and so not the requested one."""
-    stage = scope.stage
-    source = stage.sources.source_of(value)
-    if source is None or type(value) is Traced or is_a(value, type | types.ModuleType | super):
-        return  # or the read has added a guard
-    own = attributes_of(value)
-    if source >= 0 and type(own) is dict:
-        stage.sources.check_once(stage.sources.source("attr", source, "__dict__"), "keys", dict, tuple(own))
-    else:
-        stage.effects.note(f"tests whether a {type(value).__name__} has an attribute")
 
 
 @understands(copy.copy, copy.deepcopy)

@@ -29,6 +29,8 @@ from ..objects import (
     PURE_TYPES,
     Traced,
     asks_length,
+    attribute,
+    defines,
     find_in_class,
     hooked_in,
     is_numpys,
@@ -227,9 +229,9 @@ def call_builtin(
     if f.__name__ == "__new__" and owner in PURE_TYPES and args[:1] != (owner,):
         return call_unknown(scope, f, args, kwargs)  # an object of a user's class
     if is_a(owner, type) and (owner in PURE_TYPES or is_numpys(owner.__module__)):
-        args = tuple(list(scope.iter(a)) if hasattr(type(a), "__next__") else a for a in args)
+        args = tuple(list(scope.iter(a)) if defines(type(a), "__next__") else a for a in args)
         return call_pure(scope, f, args, kwargs)
-    if f.__name__ == "__init__" and getattr(f, "__objclass__", None) is object:
+    if f.__name__ == "__init__" and attribute(f, "__objclass__") is object:
         return f(*args, **kwargs)
     if f.__name__ == "__new__" and owner is object:
         return make_object(scope, f, args, kwargs)
@@ -315,7 +317,7 @@ def call_new_container(
             args = (list(scope.iter(first)),)
         elif type(first) is dict:
             args = (stage.lift_items(first), *args[1:])
-        elif hasattr(type(first), "keys"):
+        elif stage.sources.defines(type(first), "keys"):
             return call_unknown(scope, f, args, kwargs)
         else:
             args = (list(scope.iter(first)), *args[1:])
@@ -349,7 +351,7 @@ def call_operator(scope: Hooks, owner: Any, name: str, args: tuple[Any, ...]) ->
 
 def call_unbound(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """list.append(x, ...), np.ndarray.sum(x): the method of the first argument."""
-    owner = getattr(f, "__objclass__", None)
+    owner = attribute(f, "__objclass__")
     if owner is np.ndarray and args and type(args[0]) is Traced:
         name = f.__name__
         method = getattr(args[0], name, None)
@@ -422,7 +424,7 @@ def only_fills(cls: type, init: types.FunctionType) -> bool:
     return (
         (is_frozen or cls.__setattr__ is object.__setattr__)
         and all(f.default_factory in FACTORIES for f in fields.values())
-        and all(type(f) is SLOT or not hasattr(type(f), "__set__") for f in found)
+        and all(type(f) is SLOT or not defines(type(f), "__set__") for f in found)
     )
 
 

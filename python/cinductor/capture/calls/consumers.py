@@ -19,7 +19,7 @@ from ..control.branch import select
 from ..control.region import is_condition
 from ..iterators import MOST_READ, Range
 from ..kinds import leaves
-from ..objects import FREE_TYPES, MISSING, Traced, asks_length, has_hooks, is_record
+from ..objects import FREE_TYPES, MISSING, Traced, asks_length, defines, has_hooks, is_record
 from .calls import called_by, dispatch, understands
 from .functions import call_unknown
 
@@ -91,8 +91,8 @@ def _dict(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
         first = args[0]
         if type(first) is dict:
             return dict(scope.stage.lift_items(first), **kwargs)
-        is_plain = hasattr(type(first), "__next__") or not has_hooks(type(first))
-        if is_plain and not hasattr(type(first), "keys"):
+        is_plain = scope.stage.sources.defines(type(first), "__next__") or not has_hooks(type(first))
+        if is_plain and not scope.stage.sources.defines(type(first), "keys"):
             pairs = [(scope.key(k), v) for k, v in map(scope.unpack, scope.iter(first), TWO)]
             keys = materialise_all(scope, f, [k for k, _ in pairs])
             return dict(zip(keys, (v for _, v in pairs), strict=True), **kwargs)
@@ -151,7 +151,7 @@ def _extreme(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
         return best_by_key(scope, f, args[0] if is_one else [*map(scope.use, args)], key, others)
     if is_one and (line := line_of(scope, args, {})) is not None and line.shape[0] > FEW:
         return line[place_of_extreme(scope, f, line)]
-    if is_one and hasattr(type(args[0]), "__next__") and not others:
+    if is_one and defines(type(args[0]), "__next__") and not others:
         return chosen(scope, f, scope.iter(args[0]))
     items = list(scope.iter(args[0])) if is_one else [scope.use(a) for a in args]
     if any(type(v) is Traced for v in items):

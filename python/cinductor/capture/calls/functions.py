@@ -26,7 +26,16 @@ from ...kernels import DTYPES as KERNEL_DTYPES
 from ...kernels import DeviceKernelCall, KernelCall, UserKernel
 from ...numpy.surface import NotCaptured, array, careful, has_dtype, refuse
 from ...user_frame import PACKAGE
-from ..objects import FREE_TYPES, MISSING, Method, Traced, find_in_class, holds_traced, is_numpys
+from ..objects import (
+    FREE_TYPES,
+    MISSING,
+    Method,
+    Traced,
+    attribute,
+    find_in_class,
+    holds_traced,
+    is_numpys,
+)
 from ..stage import Stage
 from ..syntax.asking import OURS, STAGE
 from ..syntax.rewrite import NotRewritable, rewrite
@@ -42,9 +51,9 @@ BOUND_KINDS = frozenset({types.MethodWrapperType, Method})
 
 def name_of(f: Any) -> str:
     """The name of a callee in reports."""
-    name = getattr(f, "__qualname__", None) or getattr(f, "__name__", None) or type(f).__name__
-    module = getattr(f, "__module__", None)
-    owner = getattr(f, "__self__", None)
+    name = attribute(f, "__qualname__") or attribute(f, "__name__") or type(f).__name__
+    module = attribute(f, "__module__")
+    owner = attribute(f, "__self__")
     if owner is not None and not is_a(owner, types.ModuleType | type):
         module = None if "." in name else type(owner).__name__
     return f"{module}.{name}" if module and module != "builtins" else name
@@ -65,7 +74,7 @@ def call_unknown(
     opaque = call_of(f, args, kwargs)
     if opaque is not None and (made := make(scope, opaque)) is not None:
         return made
-    module = getattr(f, "__module__", None)
+    module = attribute(f, "__module__")
     if is_a(module, str) and module.partition(".")[0] in DEBUGGERS:
         stage.effects.abandon(f"calls {name_of(f)}")  # it must stop in the user's own frame
     if sees_deaths(f, module):
@@ -79,7 +88,7 @@ def call_unknown(
         stage.effects.stop(reason or f"calls {name_of(f)}", *args, *kwargs.values())
     args = tuple(map(stage.materialise, args))
     kwargs = {k: stage.materialise(v) for k, v in kwargs.items()}
-    owner = getattr(f, "__self__", None)
+    owner = attribute(f, "__self__")
     if type(f) is types.MethodType or type(f) in BOUND_KINDS or type(f) is types.FunctionType:
         f = stage.materialise(f)
     elif owner is not None and stage.sources.source_of(owner) is None:
@@ -190,7 +199,7 @@ class OpaqueCall(Operands):
 
 def call_of(f: Any, args: Any, kwargs: dict[str, Any]) -> OpaqueCall | None:
     """The call, if the function only computes and its arguments are arrays, numbers and constants."""
-    module = getattr(f, "__module__", None)
+    module = attribute(f, "__module__")
     if not is_a(module, str) or not module.startswith(PURE) or WRITING & kwargs.keys():
         return None
     if type(f).__name__ not in (
@@ -460,10 +469,11 @@ def call_owned(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, An
     make = make_kernel if type(f) is UserKernel else make_operation
     try:
         return make(scope, f, lifted, named)
-    except NotCaptured as reason:
-        return call_unknown(scope, f, lifted, named, f"calls {f.__name__}: {reason}")
+    except NotCaptured as error:
+        reason = f"calls {f.__name__}: {error}"
     except (TypeError, ValueError, _core.Error):
-        return call_unknown(scope, f, lifted, named)
+        reason = ""
+    return call_unknown(scope, f, args, kwargs, reason)  # with the caller's own lists
 
 
 # --- kernels --------------------------------------------------------------------------------------

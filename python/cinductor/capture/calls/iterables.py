@@ -27,7 +27,7 @@ from ..iterators import (
     zipped,
 )
 from ..kinds import is_int, is_one
-from ..objects import MISSING, OPAQUE, VIEWS_OF_DICTS, Traced, asks_length, is_ours
+from ..objects import MISSING, OPAQUE, VIEWS_OF_DICTS, Traced, asks_length, defines, is_ours
 from .calls import called_by, dispatch, understands
 from .functions import call_pure, call_unknown
 
@@ -81,7 +81,7 @@ def items_of_view(scope: Hooks, view: Any) -> Items:
 
 def is_held(value: Any) -> bool:
     """True if other code may advance the iterator."""
-    return hasattr(type(value), "__next__")
+    return defines(type(value), "__next__")
 
 
 def all_numbered(scope: Hooks, values: tuple[Any, ...]) -> list[Items] | None:
@@ -202,11 +202,11 @@ def _iter(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     if len(args) != 1 or kwargs:
         return call_unknown(scope, f, args, kwargs)
     value = args[0]
-    if hasattr(type(value), "__next__") and scope.stage.sources.source_of(value) is None:
+    if defines(type(value), "__next__") and scope.stage.sources.source_of(value) is None:
         method = scope.stage.sources.class_attr(type(value), "__iter__")
         is_users = type(method) is types.FunctionType and not is_ours(type(value))
         return dispatch(scope, method, args, {}) if is_users else value
-    if asks_length(value) or hasattr(type(value), "__next__"):
+    if asks_length(value) or defines(type(value), "__next__"):
         return call_unknown(scope, f, args, kwargs)
     items = numbered_of(scope, value)
     if items is not None:
@@ -253,7 +253,7 @@ def _next(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     args = (*map(scope.stage.escapes.now, args[:1]), *args[1:])
     if args and (scope.stage.sources.source_of(args[0]) is not None or type(args[0]) is Traced):
         return call_unknown(scope, f, args, kwargs)
-    if not args or kwargs or len(args) > 2 or not hasattr(type(args[0]), "__next__"):
+    if not args or kwargs or len(args) > 2 or not defines(type(args[0]), "__next__"):
         return next(*args, **kwargs)  # raises
     if type(args[0]) is Items and len(args) == 1:
         return scope.stage.regions.step(scope, args[0])

@@ -19,7 +19,7 @@ import numpy as np
 
 from ...class_lookup import is_a, offered
 from ...numpy.surface import careful
-from ..objects import FREE_TYPES, Traced
+from ..objects import CONTAINER_TYPES, FREE_TYPES, VIEWS_OF_DICTS, Traced
 from .calls import dispatch, understands, understands_family
 from .consumers import FEW, line_of
 from .functions import call_pure, call_unknown
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ..kinds import Hooks
 
 
+COLLECTIONS = frozenset({*CONTAINER_TYPES, *VIEWS_OF_DICTS, set, frozenset, range})
 ADDS_WITH_CARE = sys.version_info >= (3, 12)  # sum() of floats is compensated
 ADDS_COMPLEX_WITH_CARE = sys.version_info >= (3, 14)  # also for complex numbers
 ADDS_INTS_WITH_CARE = sum([1e16, 1, -1e16]) == 1  # also for ints added to floats, as in 3.14
@@ -184,19 +185,21 @@ def _pow(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
 def _sum(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     if not args or len(args) > 2 or kwargs.keys() - {"start"}:
         return f(*args, **kwargs)  # raises
-    start = scope.operand(args[1] if len(args) > 1 else kwargs.get("start", 0))
+    start = args[1] if len(args) > 1 else kwargs.get("start", 0)
     if type(start) is int and start == 0 and (line := line_of(scope, args[:1], {}, "iufc")) is not None:
         if line.dtype.char in "fdlqFD" and line.shape[0] > FEW:
             return scope.call(np.add.accumulate, line)[-1] + start  # a sum of zeros has the sign of 0
-    items = [*map(scope.operand, scope.iter(args[0]))]
-    if not is_traced(start, *items) or is_a(start, str | bytes | bytearray):  # which raises
-        return scope.stage.lift_array(f(items, start))
-    if not ADDS_WITH_CARE:
-        return functools.reduce(operator.add, items, start)
-    total, carry = start, 0j if _is_careful_complex(start) else 0.0
+    items = map(scope.operand, scope.iter(args[0]))
+    if type(args[0]) in COLLECTIONS:  # no code of the user's runs between two items
+        items = [*items]
+        if all(type(v) in FREE_TYPES and type(v) is not Traced for v in (start, *items)):
+            return f(items, start)
+    if is_a(start, str | bytes | bytearray):
+        return f(items, start)  # raises
+    total, carry = start, (0j if _is_careful_complex(start) else 0.0) if ADDS_WITH_CARE else None
     for item in items:
-        total, carry = sum_and_carry(scope, total, carry, item)
-    return sum_of(scope, total, carry)
+        total, carry = sum_and_carry(scope, scope.operand(total), carry, item)
+    return scope.stage.lift_array(sum_of(scope, total, carry))
 
 
 def sum_and_carry(scope: Hooks, total: Any, carry: Any, item: Any) -> tuple[Any, Any]:

@@ -217,9 +217,9 @@ def call_draw(scope: Hooks, f: Draw, args: tuple[Any, ...], kwargs: dict[str, An
         return call_unknown(scope, method, args, kwargs)
     if (foreign := foreign_in(args) or foreign_in(kwargs.values())) is not None:
         return call_with_foreign(scope, method, args, kwargs, foreign)
-    args = tuple(a if type(a) in FREE_TYPES else stage.lift_nested(a) for a in args)
-    kwargs = {k: v if type(v) in FREE_TYPES else stage.lift_nested(v) for k, v in kwargs.items()}
-    target = args[0] if args else kwargs.get("x")
+    lifted = tuple(a if type(a) in FREE_TYPES else stage.lift_nested(a) for a in args)
+    named = {k: v if type(v) in FREE_TYPES else stage.lift_nested(v) for k, v in kwargs.items()}
+    target = lifted[0] if lifted else named.get("x")
     writes = f.name in WRITING_DRAWS and type(target) is Traced
     if writes and stage.effects.before_write(target):
         return call_unknown(scope, method, args, kwargs)
@@ -227,9 +227,10 @@ def call_draw(scope: Hooks, f: Draw, args: tuple[Any, ...], kwargs: dict[str, An
         stage.effects.draws[id(f.generator)] = (f.generator, state_of(f.generator))
     address = stage.tracer.scalar(id(f.generator), stage.sources.source("address", source))
     try:
-        return table[f.name](stage.tracer, address, *args, **kwargs)
-    except (surface.NotCaptured, TypeError, ValueError, OverflowError) as why:
-        return call_unknown(scope, method, args, kwargs, f"calls {name_of(method)}: {why}")
+        return table[f.name](stage.tracer, address, *lifted, **named)
+    except (surface.NotCaptured, TypeError, ValueError, OverflowError) as error:
+        why = f"calls {name_of(method)}: {error}"
+    return call_unknown(scope, method, args, kwargs, why)  # whose exceptions have no context
 
 
 def call_vectorized(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

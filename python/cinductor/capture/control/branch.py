@@ -102,6 +102,7 @@ class Branch(Region):
         self.step = self.first = -1  # the step before the arm of the condition
         self.levels: list[Level] = []  # tests whose rest is being run
         self.is_plain = self.is_over = False
+        self.why: str | None = None  # the reason for which Python decides
         self.heads: dict[str, Any] | None = None
 
     def begin(self, names: dict[str, Any]) -> None:
@@ -275,13 +276,23 @@ class Branch(Region):
         self.step = self.first
         self.now = self.entry
         self.restores = True
-        self.regions.report(self.scope, self.site, f"decided by Python: {reason}")
+        self.why = f"decided by Python: {reason}"
+        self.regions.report(self.scope, self.site, self.why)
         return True
+
+    def decide(self) -> bool:
+        """The truth of the condition. In a region that needs a reason: why the arms are not one program."""
+        try:
+            return bool(self.condition)
+        except RegionBreak as error:
+            if self.why is None:
+                raise
+            raise RegionBreak(self.why, *error.args[1:]) from error
 
     def plain_step(self) -> int:
         """The steps of Python's `if`."""
         if self.step == self.first:
-            self.pending = bool(self.condition)
+            self.pending = self.decide()
             self.step += 1 if self.pending else 2
         elif self.step % 2 == 0 or self.step == self.last:
             raise StopIteration

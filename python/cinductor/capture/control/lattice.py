@@ -40,6 +40,7 @@ from ..kinds import (
     UNBOUND,
     are_ints,
     have_same_structure,
+    in_words,
     is_number,
     is_of_class,
     is_same,
@@ -387,7 +388,7 @@ class Types:
         if joined is LARGE:
             self.loop.fail(f"{name} {LARGE}")
         if type(joined) is str:
-            raise Peel(f"{name} changes its type")
+            raise Peel(f"{name} changes its type from {in_words(before)} to {in_words(after)}")
         if joined.kind == "array":
             kind = type_of(before)
             if not self.fits(after, before) and not self.vary(kind, before, before, after):

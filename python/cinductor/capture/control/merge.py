@@ -21,6 +21,7 @@ from ..kinds import (
     UINT64,
     UNBOUND,
     have_same_structure,
+    in_words,
     is_number,
     is_same,
     kind_of,
@@ -454,7 +455,7 @@ class Merge:
         values = plain_value(a), plain_value(b)
         joined = self.meet(*values)
         if type(joined) is str:
-            where = " in each branch" if joined is OTHER else ""
+            where = f" in each branch: {in_words(values[0])} and {in_words(values[1])}" if joined is OTHER else ""
             self.region.fail(f"{name} {joined}{where}")
         if joined.kind == "array":
             is_alike = self.tracer.varying(a.node, b.node) == []

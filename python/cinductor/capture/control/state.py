@@ -13,6 +13,7 @@ snapshot keeps the depth). The graph and its memory have marks of their own (pye
 from __future__ import annotations
 
 import collections
+import contextlib
 import datetime
 import decimal
 import operator
@@ -58,8 +59,9 @@ def fill(container: Any, items: Any) -> None:
         for slot, item in zip(slots_of(type(container)), items, strict=True):
             if item is not UNBOUND:
                 slot.__set__(container, item)
-            elif hasattr(container, slot.__name__):
-                slot.__delete__(container)
+            else:
+                with contextlib.suppress(AttributeError):  # if it is empty already
+                    slot.__delete__(container)
     elif type(container) is collections.deque:
         container.clear()
         container.extend(items)

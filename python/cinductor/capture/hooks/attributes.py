@@ -13,7 +13,7 @@ from ...class_lookup import is_a
 from ...float_warnings import quietened
 from ...numpy.elementwise import set_part
 from ...numpy.surface import NotCaptured
-from ..objects import FLAGS, Traced, attributes_of, is_slot_of
+from ..objects import FLAGS, Traced, attributes_of, bound_method, is_slot_of
 from ..stage import fall_back_for_flags, in_users_stead
 from .reads import Reads
 
@@ -52,13 +52,13 @@ class Attributes(Reads):
             return None
         if stage.sources.source_of(value) is None and not is_a(value, type | types.ModuleType):
             is_slot = is_slot_of(cls, found)
-            if cls.__setattr__ in PLAIN_SETTERS and (is_slot or not hasattr(type(found), "__set__")):
+            if cls.__setattr__ in PLAIN_SETTERS and (is_slot or not stage.sources.defines(type(found), "__set__")):
                 self._touch_attributes(value, is_slot)
                 return setattr(value, name, item)
         if stage.stores.may_wait(value, name):
             return stage.lifting.store(value, name, item)
         stage.effects.note(f"sets .{name} of a {cls.__name__}")
-        if cls.__setattr__ is not object.__setattr__ or hasattr(type(found), "__set__"):
+        if cls.__setattr__ is not object.__setattr__ or stage.sources.defines(type(found), "__set__"):
             stage.tracer.flush()
             stage.materialise(value)
         return setattr(value, name, stage.materialise(item))
@@ -107,7 +107,7 @@ class Attributes(Reads):
             self.call_method(found.fdel, value)
             return
         is_slot = is_slot_of(type(value), found)
-        is_plain = is_slot or not hasattr(type(found), "__delete__")
+        is_plain = is_slot or not self.stage.sources.defines(type(found), "__delete__")
         is_plain &= type(value).__delattr__ in PLAIN_DELETERS
         if self.stage.sources.source_of(value) is not None or type(value) is Traced or not is_plain:
             self.stage.effects.note(f"deletes .{name} of a {type(value).__name__}")
@@ -163,18 +163,19 @@ class Slot:
 
 @in_users_stead
 class Managed:
-    """A context manager; the pending graph is run before and after its methods."""
+    """A context manager; the pending graph is run before and after its methods, which Python looks up in this order."""
 
     def __init__(self, lifting: Lifting, manager: Any) -> None:
-        self.lifting, self.manager = lifting, manager
+        self.lifting = lifting
+        self.enter, self.exit = (bound_method(manager, name) for name in ("__enter__", "__exit__"))
 
     def __enter__(self) -> Any:
-        return self.lifting.lift(type(self.manager).__enter__(self.manager))
+        return self.lifting.lift(self.enter())
 
     def __exit__(self, *error: Any) -> Any:
         self.lifting.tracer.flush()
         self.lifting.tracer.force_shown()
-        return type(self.manager).__exit__(self.manager, *error)
+        return self.exit(*error)
 
 
 @in_users_stead

@@ -23,7 +23,7 @@ from ..control.branch import Branch, Choice, LateBranch, Operand
 from ..control.loop import REGION, UNROLL, WATCH, Loop
 from ..control.region import RegionBreak, is_condition, truth, users_frame
 from ..iterators import Items
-from ..objects import FREE_TYPES, UNBOUND, UNBOUND_TEXT, MaybeUnbound, Traced
+from ..objects import FREE_TYPES, UNBOUND, UNBOUND_TEXT, MaybeUnbound, Traced, defines
 from ..stage import check_budget
 
 
@@ -386,7 +386,7 @@ class TracedControl(PlainControl):
         if items is None and iterator is not None and type(iterator.position) is not str:
             items = iterator.rest(self.stage.tracer)
         if items is None:
-            if self.stage.captures and iterator is None and hasattr(type(value), "__next__"):
+            if self.stage.captures and iterator is None and defines(type(value), "__next__"):
                 how = f"runs in Python, one iteration at a time: a {type(value).__name__} has no items by number"
                 self.stage.regions.report(self, site, how)
             return Watched(self.stage, super().for_(value, number).items)

@@ -23,11 +23,12 @@ import numpy as np
 
 from ... import _core
 from ...class_lookup import is_a
-from ...numpy.random import Draw, methods_that_draw
+from ...numpy.random import Draw, has_random_state, methods_that_draw
 from ...signals import Abandon
 from ..iterators import STAND_INS, Flat
 from ..objects import (
     FIXED,
+    FLAGS,
     MISSING,
     OPAQUE,
     OWN,
@@ -35,6 +36,8 @@ from ..objects import (
     SLOTS,
     Traced,
     attributes_of,
+    bound_method,
+    defines,
     find_in_class,
     is_mutable,
     is_numpys,
@@ -59,11 +62,6 @@ METHODS_OWN = frozenset(name for name in vars(types.MethodType) if name != "__do
 OUR_NAMES = frozenset(name for name in dir(Traced) if not hasattr(np.ndarray, name))
 # Enum's own properties, with the attribute of the member that each returns.
 OF_MEMBERS = {enum.Enum.__dict__["value"].fget: "_value_", enum.Enum.__dict__["name"].fget: "_name_"}
-
-
-def is_data(found: Any) -> bool:
-    """True for an attribute of a class that has precedence over the object's own attributes."""
-    return found is not MISSING and hasattr(type(found), "__set__")
 
 
 class Reads:
@@ -122,6 +120,9 @@ class Reads:
             value = self.stage.effects.filled(value)
         return getattr(value, name), OWN
 
+    def _read_flags(self, value: Any, name: str) -> Read:
+        return getattr(self.stage.effects.flags_with(value, name), name), OWN
+
     def _read_flat(self, value: Flat, name: str) -> Read:
         return getattr(value.real(self.stage.effects), name), OPAQUE
 
@@ -172,7 +173,7 @@ class Reads:
         if sources.class_attr(meta, "__getattribute__") is not type.__dict__["__getattribute__"]:
             return self._unknown(cls, name, "__getattribute__")
         above, found = sources.class_attr(meta, name), find_in_class(cls, name)
-        if is_data(above):
+        if self._is_data(above):
             return self._bound(cls, name, above)
         if found is not MISSING:
             return self._read_in_class(cls, name, found)
@@ -213,6 +214,8 @@ class Reads:
         stage, cls = self.stage, type(value)
         if name in methods_that_draw(cls):
             return Draw(self, value, name), OWN
+        if has_random_state(value):
+            return self._unknown(value, name, "state")  # which earlier draws change
         getter = stage.sources.class_attr(cls, "__getattribute__")
         if getter is not GETTER and not is_plain_getter(cls, getter):
             return self._unknown(value, name, "__getattribute__")
@@ -221,15 +224,37 @@ class Reads:
                 return deferred[name], OWN
             if name == "__dict__":
                 stage.effects.note(f"reads .__dict__ of a {cls.__name__}")
-        found = stage.sources.class_attr(cls, name)
-        own = attributes_of(value)
-        if type(own) is dict and name in own and not is_data(found):
+        try:
+            return self._read_plain(value, name)
+        except AttributeError:
+            getter = stage.sources.class_attr(cls, "__getattr__")
+            if getter is MISSING:
+                raise
+        stage.effects.stop(f"reads .{name} of a {cls.__name__} through its __getattr__")
+        return bound_method(value, "__getattr__")(name), OPAQUE
+
+    def _is_data(self, found: Any) -> bool:
+        """True for an attribute of a class that has precedence over the object's own attributes."""
+        return found is not MISSING and self.stage.sources.defines(type(found), "__set__")
+
+    def _read_plain(self, value: Any, name: str) -> Read:
+        """Read the attribute as object's `__getattribute__` does; raises its AttributeError."""
+        found, own = self.stage.sources.class_attr(type(value), name), attributes_of(value)
+        if type(own) is dict and name in own and not self._is_data(found):
             return self._at(value, name, own[name])
-        if found is not MISSING:
-            return self._bound(value, name, found)
-        if stage.sources.class_attr(cls, "__getattr__") is not MISSING:
-            return self._unknown(value, name, "__getattr__")
-        return self._at(value, name, getattr(value, name))  # raises, mostly
+        return self._read_unset(value, name) if found is MISSING else self._bound(value, name, found)
+
+    def _read_unset(self, value: Any, name: str, slot: Any = None) -> Read:
+        """Raise an AttributeError, under a guard that the object still has no such attribute. slot: its empty slot."""
+        stage, own = self.stage, attributes_of(value)
+        source = stage.sources.source_of(value)
+        if source is not None and (slot is not None or own is not None):
+            if source >= 0 and (slot is not None or type(own) is dict):
+                stage.sources.guard_absent(source, name, slot)
+            else:
+                stage.effects.note(f"tests whether a {type(value).__name__} has an attribute")
+        read = type(value).__getattribute__ if defines(type(value), "__getattr__") else getattr
+        return read(value, name), OWN
 
     def _bound(self, value: Any, name: str, found: Any) -> Read:
         """Bind an attribute of an object's class, whose lookup is guarded, to the object."""
@@ -242,7 +267,7 @@ class Reads:
             return getattr(value, name), FIXED
         if kind in SLOTS or kind.__name__ == "_tuplegetter":
             is_class = name == "__class__" and found is object.__dict__["__class__"]
-            return (cls, FIXED) if is_class else self._at(value, name, getattr(value, name))
+            return (cls, FIXED) if is_class else self._read_slot(value, name, found)
         method = stage.sources.class_attr(kind, "__get__")
         if method is MISSING:
             is_made = stage.sources.source_of(value) is None
@@ -252,6 +277,13 @@ class Reads:
             stage.lifting.fix(found)
             return self.call_method(method, found, value, cls), OWN
         return self._unknown(value, name, kind.__name__)
+
+    def _read_slot(self, value: Any, name: str, slot: Any) -> Read:
+        try:
+            item = slot.__get__(value, type(value))
+        except AttributeError:
+            return self._read_unset(value, name, slot)
+        return self._at(value, name, item)
 
     def _bound_function(self, value: Any, name: str, found: Any) -> Read:
         self._guard_method(value, name, found)
@@ -336,11 +368,11 @@ class Reads:
             sources.check_once(sources.source("attr", method, "__func__"), "is", found)
 
     def _guard_unset(self, value: Any, name: str) -> None:
-        """Guard the names of an object's own attributes, so that none of them hides the attribute of the class."""
+        """Guard that no attribute of the object's own hides the attribute of its class."""
         sources, own = self.stage.sources, attributes_of(value)
         source = sources.source_of(value)
         if source is not None and source != OPAQUE and type(own) is dict:
-            sources.check_once(sources.source("attr", source, "__dict__"), "keys", dict, tuple(own))
+            sources.guard_absent(source, name)
 
 
 BOUND: dict[type, Callable[..., Read]] = {
@@ -356,6 +388,7 @@ READERS: dict[Any, Callable[..., Read]] = {
     **dict.fromkeys(PURE_TYPES, Reads._read_value),
     **dict.fromkeys(STAND_INS, Reads._read_stand_in),
     Traced: Reads._read_traced,
+    FLAGS: Reads._read_flags,
     Flat: Reads._read_flat,
     np.broadcast: Reads._read_broadcast,
     types.ModuleType: Reads._read_module,

@@ -25,7 +25,15 @@ from ..calls.consumers import of_numbers
 from ..calls.functions import DEBUGGERS
 from ..calls.numbers import sum_and_carry, sum_of
 from ..control import list_buffer
-from ..objects import CONTAINER_TYPES, FREE_TYPES, HOLDERS, MISSING, Traced, is_native, is_numpys
+from ..objects import (
+    CONTAINER_TYPES,
+    FREE_TYPES,
+    HOLDERS,
+    MISSING,
+    Traced,
+    is_native,
+    is_numpys,
+)
 from ..stage import Stage, check_budget, fall_back, lifted_once, limit, with_bailout
 from ..syntax.asking import Site
 from .attributes import Attributes, Managed, Quiet, Slot
@@ -122,11 +130,11 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
 
     def _builtin(self, name: str) -> Any:
         value = self.builtins.get(name, MISSING)
-        if value is MISSING:
-            raise NameError(f"name '{name}' is not defined", name=name)
         if not self.is_library:
             self.stage.sources.note_name(self.fn_globals, name, _core.MISSING)
-            self.stage.sources.note_name(self.builtins, name, value)
+            self.stage.sources.note_name(self.builtins, name, _core.MISSING if value is MISSING else value)
+        if value is MISSING:
+            raise NameError(f"name '{name}' is not defined", name=name)
         self.cache[name] = (value, value)
         return value
 
@@ -201,7 +209,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         if cls in FREE_TYPES:
             return value
         if cls in CONTAINER_TYPES:
-            return self.stage.lift_items(value)
+            return self.stage.lifting.operand(value)
         return boundary.operand(self.stage, value)
 
     def modulo(self, a: Any, b: Any) -> Any:
@@ -288,7 +296,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
             if type(other) is Traced or is_a(other, np.generic):  # Python tries its operator first
                 return op(self.operand(value), other)
             other = list(self.iter(other))
-        if stage.sources.source_of(value) is not None and hasattr(cls, f"__{name}__"):
+        if stage.sources.source_of(value) is not None and stage.sources.defines(cls, f"__{name}__"):
             stage.effects.note(f"changes a {cls.__name__} in place")
             return op(value, stage.materialise(other))
         if cls in (list, dict, set):
@@ -320,8 +328,9 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         if cls is np.errstate and self.stage.sources.source_of(value) is None:
             # Made by the table of calls, which has inspected its arguments.
             return Quiet(self.stage.tracer, *self.stage.errstates[id(value)])
-        if cls.__module__ == "contextlib" and cls.__name__ == "nullcontext":
-            return value
+        is_null = cls.__module__ == "contextlib" and cls.__name__ == "nullcontext"
+        if is_null or not all(self.stage.sources.defines(cls, name) for name in ("__enter__", "__exit__")):
+            return value  # Python raises for a class without both
         self.stage.effects.stop(f"enters a {cls.__name__}")
         return Managed(self.stage.lifting, value)
 

@@ -79,6 +79,11 @@ def may_count(key: Any) -> bool:
     return key.kind == "array" or key.dtype.kind in "iu" or (key.dtype == bool and key.kind == "python")
 
 
+def has_own_index(key: Any) -> bool:
+    """True if a method in Python converts the key to an int."""
+    return type(key) not in FREE_TYPES and type(find_in_class(type(key), "__index__")) is types.FunctionType
+
+
 class Subscripts:
     """The methods of a scope for items."""
 
@@ -142,11 +147,13 @@ class Subscripts:
     def item(self, value: Any, key: Any) -> Any:
         """value[key]"""
         cls = type(value)
+        stage = self.stage
         if cls is Traced:
+            if value.ndim == 0 and has_own_index(key):
+                return stage.materialise(value)[key]  # raises without calling `__index__`
             if type(key) not in FREE_TYPES or type(key) is slice:
                 key = self._key(key)
             return value[key]
-        stage = self.stage
         if cls in CONTAINER_TYPES or is_tuple(cls):
             key = self._place(value, key)
             grown = stage.state.lists.get(id(value))
@@ -168,6 +175,8 @@ class Subscripts:
                 if stage.lift_array(value) is not value
                 else (stage.lift(value[stage.materialise(key)]))
             )
+        if cls is FLAGS:
+            return stage.effects.flags_with(value, key)[key]
         if cls is Flat:
             return read_flat(self, value, key if type(key) in FREE_TYPES else self._key(key))
         if cls is Octets:
@@ -176,7 +185,7 @@ class Subscripts:
             picked = pick(self, [*value], key) if is_place(self, key) else MISSING
             return stage.lift_array(value[self._index(key)]) if picked is MISSING else picked
         if cls in PURE_TYPES or is_a(value, types.GenericAlias):
-            return value[self._index(key)]
+            return value[self._index(key) if hasattr(cls, "__getitem__") else key]
         if is_a(value, type) and not has_hooks(cls):
             return value[key]
         if cls.__name__ in INDEX_TRICKS and is_numpys(cls.__module__) and is_constant_key(key):
@@ -200,7 +209,11 @@ class Subscripts:
             place = key % len(value) if type(value) is list and type(key) is int else key
             if place in waiting and (type(value) is dict or -len(value) <= key < len(value)):
                 return waiting[place]
-        item = value[key]
+        try:
+            item = value[key]
+        except LookupError:
+            stage.sources.guard_length(value, source)
+            raise
         if type(key) not in (int, str, bool) and not is_a(key, tuple):
             stage.sources.guard_length(value, source)
         return stage.lift_guarded(item, stage.sources.source("item", source, key))
@@ -209,7 +222,7 @@ class Subscripts:
         """An index whose parts have all been inspected."""
         if type(key) is tuple and self.stage.sources.source_of(key) is None:
             return tuple(map(self._key, key))
-        if type(key) in FREE_TYPES or type(find_in_class(type(key), "__index__")) is types.FunctionType:
+        if type(key) in FREE_TYPES or has_own_index(key):
             return self._index(key)
         if type(key) in CONTAINER_TYPES:
             return self.stage.lift_nested(key)
@@ -409,7 +422,7 @@ class Iteration:
         if type(value) is Items and value.is_long:
             return self._iter_real(value)
         cls, source = type(value), stage.sources.source_of(value)
-        if all(find_in_class(cls, name) is MISSING for name in ("__iter__", "__getitem__")):
+        if not any(stage.sources.defines(cls, name) for name in ("__iter__", "__getitem__")):
             return value  # Python raises its own exception
         if cls in CONTAINER_TYPES or is_tuple(cls):
             if source is None:
@@ -423,7 +436,7 @@ class Iteration:
         if source is None:
             if cls is collections.deque:
                 return map(stage.lift_array, value)
-            if hasattr(cls, "__next__"):
+            if stage.sources.defines(cls, "__next__"):
                 return self._steps(value)
             method = self.stage.sources.class_attr(cls, "__iter__")
             if type(method) is types.FunctionType and not has_length(cls):
@@ -437,7 +450,7 @@ class Iteration:
 
     def star(self, value: Any) -> Any:
         """The items that a star unpacks. Python itself calls `__len__` of a user's object."""
-        is_iterable = any(hasattr(type(value), n) for n in ("__iter__", "__getitem__"))
+        is_iterable = any(self.stage.sources.defines(type(value), n) for n in ("__iter__", "__getitem__"))
         if is_iterable and asks_length(value):
             self.stage.effects.stop(f"unpacks a {type(value).__name__}")
             return self.stage.materialise(value)
@@ -456,7 +469,7 @@ class Iteration:
         return self.stage.lift_array(next(value))
 
     def _steps(self, value: Any) -> Iterator[Any]:
-        if not hasattr(type(value), "__next__"):
+        if not self.stage.sources.defines(type(value), "__next__"):
             raise TypeError(f"iter() returned non-iterator of type '{type(value).__name__}'")
         return Steps(value, self.step)
 

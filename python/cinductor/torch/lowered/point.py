@@ -34,9 +34,11 @@ def sign(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     x: GraphValue = emitter.env[node.args[0]]
     if x.dtype == torch.bool:
         return x
-    zero = emitter.constant(0, x.dtype)
     if not x.dtype.is_complex:
-        return emitter.apply("where", [emitter.apply("isnan", [x]), zero, emitter.apply("sign", [x])])
+        wide = emitter.cast(x, torch.float32) if x.dtype == torch.bfloat16 else x  # the core's sign of bfloat16 keeps -0.0
+        zero = emitter.constant(0, wide.dtype)
+        return emitter.cast(emitter.apply("where", [emitter.apply("isnan", [wide]), zero, emitter.apply("sign", [wide])]), x.dtype)
+    zero = emitter.constant(0, x.dtype)
     length = emitter.put("complex_absolute", [x], x.dtype.to_real(), x.sizes)
     is_zero = emitter.apply("equal", [x, zero])
     return emitter.apply("where", [is_zero, zero, emitter.apply("divide", [x, emitter.cast(length, x.dtype)])])
