@@ -23,7 +23,7 @@ import numpy as np
 from .. import _core
 from ..class_lookup import is_a, offered
 from ..user_frame import PACKAGE
-from .objects import Traced
+from .objects import VIEWS_OF_DICTS, Traced
 
 RegionBreak = _core.RegionBreak
 
@@ -357,7 +357,7 @@ OVER_CONTAINERS = (
     *(type(reversed(c)) for c in ([], {}, {}.values(), {}.items(), range(0))),
     reversed,
 )
-VIEWS = (type({}.keys()), type({}.values()), type({}.items()))
+VIEWS = tuple(VIEWS_OF_DICTS)
 MOST_LEFT = 65536  # items of an iterator that outlives the call
 OTHERS = tuple(f for f in offered(itertools) if is_a(f, type))
 
