@@ -502,13 +502,13 @@ OBJECTS = [
     ("collections.UserList([1., 2., 3.])", ["o.append(s) or 1.", "o.pop()", "len(o)", "o[0]"], ["o[0] = s", "o += [1.]", "del o[0]"], "list(o)"),
     ("bytearray(b'abc')", [
         "o.append(65) or 1.", "o.pop()", "o[0]", "o.extend(b'xy') or 1.", "o.reverse() or o[0]", "len(o)", "o.find(b'b')",
-        "operator.setitem(o, 0, 66) or 1.", "len(operator.iconcat(o, b'z'))", "memoryview(o)[0]", "float(np.frombuffer(o, 'u1')[0])",
+        "operator.setitem(o, 0, 66) or 1.", "len(operator.iconcat(o, b'z'))", "bytes(o)[-1]", "float(np.array(o)[0])",
     ], ["o[0] = 70", "o += b'q'", "del o[0]", "o[0] = int(s) % 256", "for v in o:\n    if x[1] > s:\n        o[0] = 71"], "bytes(o)"),
     ("array.array('d', [1., 2., 3.])", [
         "o.append(4.) or 1.", "o.append(s) or 1.", "o.pop()", "o[0]", "o[1:][0]", "o.extend([5., 6.]) or 1.", "o.insert(0, 7.) or 1.", "o.reverse() or o[0]",
-        "o.index(o[-1])", "len(o)", "sum(o)", "operator.setitem(o, 0, 66.) or 1.", "float(np.frombuffer(o)[0])", "memoryview(o)[0]", "o.tolist()[0]",
+        "o.index(o[-1])", "len(o)", "sum(o)", "operator.setitem(o, 0, 66.) or 1.", "float(np.array(o)[0])", "o.tolist()[0]",
         "len(o + o)", "float(2. in o)", "operator.itemgetter(0)(o)", "o.fromlist([1.]) or 1.", "o.__setitem__(0, 3.) or o[0]",
-    ], ["o[0] = 70.", "o[0] = s", "o += o", "del o[0]", "o *= 2", "for v in o:\n    if x[1] > s:\n        o[0] = 71.", "np.frombuffer(o)[:] = s"],
+    ], ["o[0] = 70.", "o[0] = s", "o += o", "del o[0]", "o *= 2", "for v in o:\n    if x[1] > s:\n        o[0] = 71."],
      "(o.tolist(), len(o))"),
     ("types.SimpleNamespace(v=1., w=[])", [
         "o.__dict__.update(v=4.) or o.v", "setattr(o, 'v', 5.) or o.v", "object.__setattr__(o, 'v', 6.) or o.v", "o.__setattr__('v', 8.) or o.v",

@@ -248,8 +248,8 @@ def holds_items(value: Any) -> bool:
 
 
 def plain_class(value: dict[Any, Any]) -> Any:
-    """The class whose methods read and set the items of a dict of any class, in its order."""
-    return ORDERED if is_a(value, ORDERED) else dict
+    """The class whose methods read and set the items of a dict of any class without the user's methods."""
+    return ORDERED if type(value) is ORDERED else dict
 
 
 def put(value: Any, place: Any, item: Any) -> None:

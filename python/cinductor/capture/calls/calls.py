@@ -347,7 +347,7 @@ def call_class(scope: Hooks, cls: type, args: tuple[Any, ...], kwargs: dict[str,
         return call_unknown(scope, cls, args, kwargs)
     if issubclass(cls, BaseException) and cls.__module__ == "builtins":
         return cls(*(stage.forced(scope.use(a)) for a in args), **kwargs)
-    if issubclass(cls, enum.Enum) or cls in PURE_CLASSES:
+    if issubclass(cls, enum.Enum):
         return call_pure(scope, cls, args, kwargs)
     if is_record(cls) and cls is not tuple:
         stage.sources.class_attr(cls, "__new__")
@@ -419,8 +419,3 @@ def make_dataclass(scope: Hooks, cls: type, args: tuple[Any, ...], kwargs: dict[
     object.__setattr__(made, "__class__", cls)
     dispatch(scope, after, (made, *given), {})
     return made
-
-
-PURE_CLASSES = frozenset(
-    {np.dtype, np.finfo, np.iinfo, complex, str, bytes, slice, range, type({})}
-)
