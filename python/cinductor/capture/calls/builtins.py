@@ -169,7 +169,12 @@ def _hasattr(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
         return hasattr(args[0].__class__, *args[1:])
     if type(args[0]) in PURE_TYPES:
         return hasattr(*args)
-    return _getattr(scope, f, (*args, MISSING), kwargs) is not MISSING
+    try:
+        scope.attr(*args)
+    except AttributeError:
+        guard_absent(scope, args[0])
+        return False
+    return True
 
 
 def guard_absent(scope: Hooks, value: Any) -> None:
