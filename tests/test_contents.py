@@ -347,7 +347,23 @@ def test_what_changes_its_structure_is_run_by_python():
                 d[1.0] = x[3]
         return repr([*d])
 
-    for fn in adds, takes_an_equal_key:
+    def left_while_it_is_iterated(x):
+        """What the branch would add is undone, also where the keys are that the loop has not seen yet."""
+        d, t = {"a": 1.0, "b": 2.0, "c": 3.0}, 0.0
+        del d["a"]
+        others = d.keys(), collections.deque(d), {1.0, 2.0}, collections.OrderedDict(d)
+        for iterable in (d, *others):
+            for v in iterable:
+                t += 1
+                if x[3] > 5 + t:
+                    d["new"] = t
+                    others[1].append(v)
+                    others[2].add(t)
+                    others[3].move_to_end("b")
+                    break
+        return t, repr([d, others])
+
+    for fn in adds, takes_an_equal_key, left_while_it_is_iterated:
         got = cinductor.compile(fn, backend="interp")(X)
         np.testing.assert_array_equal(got, fn(X))
 

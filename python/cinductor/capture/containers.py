@@ -1,8 +1,7 @@
 """Rows of classes of objects: what is recorded of their contents, and what their methods do.
 
 A row of `ROWS` is for objects of exactly its class that the call has made. An object without a row may not change
-in a loop or branch that is captured. Contents that are restored keep their places if they can, so that an active
-iterator over the object stays where it is.
+in a loop or branch that is captured. Contents that are restored keep their places if they can.
 
 A row of `READERS` names the methods of a class of values that only read the value and their arguments.
 """
@@ -14,7 +13,7 @@ import collections
 import enum
 import operator
 import types
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,7 +39,7 @@ from .objects import (
 
 
 class MethodEffect(NamedTuple):
-    """What a method does to its container. kept: the first of the arguments that it only stores; is_final: the
+    """The effect of a method on its container. kept: the first of the arguments that it only stores; is_final: the
     container cannot be restored afterwards.
     """
 
@@ -127,9 +126,13 @@ def are_one(a: Any, b: Any) -> bool:
     return a == b if type(a) is int else len(a) == len(b) and all(map(operator.is_, a, b))
 
 
+def take(value: Any, contents: Any) -> None:
+    value[:] = contents
+
+
 def enter(value: Any, contents: Any) -> None:
     value.clear()
-    (value.extend if is_a(value, list | collections.deque) else value.update)(contents)
+    (value.extend if is_a(value, collections.deque) else value.update)(contents)
 
 
 def store(value: Any, contents: Any) -> None:
@@ -205,7 +208,7 @@ OF_KEYS: dict[str, Any] = {
     "outlives": True,
 }
 ROWS: dict[type, ContainerRow] = {
-    list: ContainerRow(list.copy, enter, store, methods=OF_LIST, outlives=True),
+    list: ContainerRow(list.copy, take, methods=OF_LIST, outlives=True),
     dict: ContainerRow(dict.copy, enter, store, **OF_KEYS),
     ORDERED: ContainerRow(lambda value: ordered(dict.items(value), value), enter_ordered, store, build=build_ordered, **OF_KEYS),
     set: ContainerRow(set.copy, enter_set, None, lambda contents: None, why_not=why_not_set, methods=OF_SET, outlives=True),
@@ -226,7 +229,6 @@ REFUSED = ContainerRow(lambda value: None, enter, why_not=lambda value: f"a {typ
 
 def of_memory(build: Callable[..., Any]) -> ContainerRow:
     """The row of a class of C numbers, which are not carried, because they cannot be traced."""
-    take = lambda value, contents: value.__setitem__(slice(None), contents)  # noqa: E731
     return ContainerRow(lambda value: value[:], take, None, lambda contents: None, methods=OF_MEMORY, build=build, is_memory=True)
 
 
@@ -246,14 +248,11 @@ def methods_of(value: Any) -> MethodEffects | None:
     return row.methods if row is not None else OF_TUPLE if is_tuple(type(value)) else None
 
 
-def walk(value: Any) -> Iterator[Any]:
-    """The items of an OrderedDict or of a view of one. Its own iterator would count what is restored as a change."""
-    mapping = value if type(value) is ORDERED else value.mapping
-    keys = [*mapping]
-    for number, key in enumerate(keys):
-        if number and not are_one(keys, [*mapping]):
-            raise RuntimeError("OrderedDict mutated during iteration")
-        yield key if value is mapping else [*value][number]
+def places_of(value: Any) -> Any:
+    """Where the items of a container or of a view of a dict are, for `are_one`."""
+    mapping = value.mapping if type(value) in VIEWS_OF_DICTS else value
+    found = ROWS[type(value)].places(value) if type(value) in ROWS else None
+    return [*mapping] if found is None else found
 
 
 # --- values that nothing changes ---

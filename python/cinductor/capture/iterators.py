@@ -418,6 +418,46 @@ class Walk:
         return made
 
 
+class StableIterator:
+    """Python's iterator over a container made in the call. Contents that are restored are new to Python's iterator; a
+    new one then continues at its position. is_same: whether the items are where they were; restored: how often the
+    call has restored contents.
+    """
+
+    __slots__ = ("value", "lift", "is_same", "restored", "before", "iterator", "position")
+
+    def __init__(
+        self, value: Any, lift: Callable[[Any], Any], is_same: Callable[[], bool], restored: Callable[[], int]
+    ) -> None:
+        self.value, self.lift, self.is_same, self.restored = value, lift, is_same, restored
+        self.before, self.iterator, self.position = restored(), iter(value), 0
+
+    def __iter__(self) -> StableIterator:
+        return self
+
+    def __next__(self) -> Any:
+        if (count := self.restored()) != self.before:
+            self.before = count
+            if self.position >= 0 and self.is_same():
+                self.iterator = self.at(iter(self.value))
+        self.position += 1
+        try:
+            return self.lift(next(self.iterator))
+        except BaseException:
+            self.position = -1 << 62  # it has ended
+            raise
+
+    def at(self, made: Iterator[Any]) -> Iterator[Any]:
+        """The iterator after as many items as were taken."""
+        for _ in range(self.position):
+            next(made)
+        return made
+
+    def real(self, concrete: Any) -> Iterator[Any]:
+        """Python's own."""
+        return self.at(iter(concrete.of(self.value))) if self.position >= 0 else self.iterator
+
+
 class Escaped:
     """An iterator made in the call as uncaptured code sees it: over real values."""
 
@@ -523,7 +563,7 @@ class Escapes:
                 found.end()
 
 
-STAND_INS = (Steps, Walk, Asked, Items)  # objects that stand for Python's iterators
+STAND_INS = (Steps, Walk, Asked, Items, StableIterator)  # objects that stand for Python's iterators
 OURS = (*STAND_INS, Called, Range)
 ATOMS = (int, float, complex, bool, str, bytes, type(None))
 

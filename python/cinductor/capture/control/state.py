@@ -27,7 +27,18 @@ import numpy as np
 
 from ... import _core
 from ..containers import ContainerRow, row_of
-from ..iterators import Asked, Called, Escaped, Flat, Items, Octets, Range, Steps, Walk
+from ..iterators import (
+    Asked,
+    Called,
+    Escaped,
+    Flat,
+    Items,
+    Octets,
+    Range,
+    StableIterator,
+    Steps,
+    Walk,
+)
 from ..kinds import is_one, is_same
 from ..objects import OPAQUE, Method
 from ..sources import Sources
@@ -47,7 +58,7 @@ class State:
         self.tracer, self.sources = tracer, sources
         self.snapshots: list[Snapshot] = []
         self.cells: list[types.CellType] = []  # of names that inner functions set
-        self.changes = 0
+        self.changes = self.restored = 0  # how often contents were
         self.unlike: dict[int, Any] = {}  # sets whose order no other set with the same items has
         self.records: dict[int, Any] = {}  # the memory that arrays may use: `alias`
         self.lists: dict[int, Any] = {}  # lists stored as columns and a count, by id
@@ -227,6 +238,7 @@ class Snapshot:
                 continue
             now.append((change, row.copy(container)))
             row.restore(container, before)
+        self.state.restored += bool(now)
         return now
 
     # --- rollback ---
@@ -371,7 +383,7 @@ ATOMS: frozenset[Any] = frozenset(
 # Modules of C whose classes' tp_traverse shows all that an object holds; besides Python's builtins.
 SHOWN = frozenset({*sys.stdlib_module_names, "numpy"})
 # Classes of the package's whose objects stand for the user's; others hold what is at work.
-OPENED = frozenset({Items, Called, Escaped, Flat, Octets, Range, Steps, Walk, Asked, Method})
+OPENED = frozenset({Items, Called, Escaped, Flat, Octets, Range, StableIterator, Steps, Walk, Asked, Method})
 
 
 def references(

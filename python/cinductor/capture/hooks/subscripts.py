@@ -25,19 +25,20 @@ from ...class_lookup import is_a
 from ...numpy.index import flat as raveled
 from .. import boundary
 from ..calls.numpy_calls import constants
-from ..containers import ROWS, walk
+from ..containers import ROWS, are_one, places_of
 from ..control import list_buffer
-from ..iterators import Asked, Flat, Items, Octets, Range, Steps, Walk, items_of
+from ..iterators import Asked, Flat, Items, Octets, Range, StableIterator, Steps, Walk, items_of
 from ..kinds import have_same_structure, kind_of, leaves, rebuilt
 from ..objects import (
     CONTAINER_TYPES,
     FLAGS,
     FREE_TYPES,
+    MAPPINGS,
     MISSING,
     OPAQUE,
-    ORDERED_TYPES,
     PURE_TYPES,
     VALUE_TYPES,
+    VIEWS_OF_DICTS,
     Traced,
     asks_length,
     find_in_class,
@@ -412,13 +413,11 @@ class Iteration:
         if type(value) is Items and value.is_long:
             return self._iter_real(value)
         cls, source = type(value), stage.sources.source_of(value)
-        if source is None and cls in ORDERED_TYPES:
-            return map(stage.lift_array, walk(value))
         if all(find_in_class(cls, name) is MISSING for name in ("__iter__", "__getitem__")):
             return value  # Python raises its own exception
         if cls in CONTAINER_TYPES or is_tuple(cls):
             if source is None:
-                return map(stage.lift_array, value)
+                return self._iter_made(value) if cls in MAPPINGS else map(stage.lift_array, value)
             if source == OPAQUE:
                 return map(stage.lift, value)
             if is_a(value, dict):
@@ -426,8 +425,8 @@ class Iteration:
                 return iter(value)
             return self._iter_guarded(value, source)
         if source is None:
-            if cls in ROWS:
-                return map(stage.lift_array, value)
+            if cls in ROWS or cls in VIEWS_OF_DICTS:
+                return self._iter_made(value)
             if hasattr(cls, "__next__"):
                 return self._steps(value)
             method = self.stage.sources.class_attr(cls, "__iter__")
@@ -464,6 +463,10 @@ class Iteration:
         if not hasattr(type(value), "__next__"):
             raise TypeError(f"iter() returned non-iterator of type '{type(value).__name__}'")
         return Steps(value, self.step)
+
+    def _iter_made(self, value: Any) -> StableIterator:
+        state, before = self.stage.state, places_of(value)
+        return StableIterator(value, self.stage.lift_array, lambda: are_one(before, places_of(value)), lambda: state.restored)
 
     def _iter_array(self, value: Traced) -> Any:
         if value.ndim == 0:
