@@ -527,7 +527,8 @@ cx_ufunc_node(CxTracer *tracer, int ufunc, int part, CxArgs *args, const CxResol
     if (status != 0)
         return status;
     bool is_square = operands[1].traced == NULL && operands[1].value.re == 2.0;
-    bool is_number = kind != CI_KIND_array && !(is_square && tracer->nblocks > 0);
+    bool is_product = is_square && tracer->nblocks > 0 && strcmp(tracer->options.numerics, "exact") != 0;
+    bool is_number = kind != CI_KIND_array && !is_product; /* limits.md: squares of numbers in loops */
     if (op == CI_OP_power && (is_number || ufunc == CX_UFUNC_float_power))
         op = CI_OP_scalar_power;
     else if (op == CI_OP_power && operands[1].traced == NULL)
