@@ -356,8 +356,8 @@ OVER_CONTAINERS = (
     *(type(iter(view)) for view in ({}.values(), {}.items())),
     *(type(reversed(c)) for c in ([], {}, {}.values(), {}.items(), range(0))),
     reversed,
+    *VIEWS_OF_DICTS,
 )
-VIEWS = tuple(VIEWS_OF_DICTS)
 MOST_LEFT = 65536  # items of an iterator that outlives the call
 OTHERS = tuple(f for f in offered(itertools) if is_a(f, type))
 
@@ -418,44 +418,33 @@ class Walk:
         return made
 
 
-class StableIterator:
-    """Python's iterator over a container made in the call. Contents that are restored are new to Python's iterator; a
-    new one then continues at its position. is_same: whether the items are where they were; restored: how often the
-    call has restored contents.
+class StableIterator(Walk):
+    """Python's iterator over a container made in the call. If the call has restored contents, a new one continues at
+    its position. is_same: whether the items are where they were.
     """
 
-    __slots__ = ("value", "lift", "is_same", "restored", "before", "iterator", "position")
+    __slots__ = ("state", "is_same", "restored", "iterator")
 
-    def __init__(
-        self, value: Any, lift: Callable[[Any], Any], is_same: Callable[[], bool], restored: Callable[[], int]
-    ) -> None:
-        self.value, self.lift, self.is_same, self.restored = value, lift, is_same, restored
-        self.before, self.iterator, self.position = restored(), iter(value), 0
-
-    def __iter__(self) -> StableIterator:
-        return self
+    def __init__(self, state: Any, value: Any, lift: Callable[[Any], Any], is_same: Callable[[], bool]) -> None:
+        super().__init__(value, lift)
+        self.state, self.is_same, self.restored, self.iterator = state, is_same, state.restored, iter(value)
 
     def __next__(self) -> Any:
-        if (count := self.restored()) != self.before:
-            self.before = count
-            if self.position >= 0 and self.is_same():
-                self.iterator = self.at(iter(self.value))
+        if self.restored != self.state.restored:
+            self.restored = self.state.restored
+            self.iterator = self.at(self.value) if self.is_same() else self.iterator
         self.position += 1
-        try:
-            return self.lift(next(self.iterator))
-        except BaseException:
-            self.position = -1 << 62  # it has ended
-            raise
+        return self.item(next(self.iterator))
 
-    def at(self, made: Iterator[Any]) -> Iterator[Any]:
-        """The iterator after as many items as were taken."""
-        for _ in range(self.position):
-            next(made)
-        return made
+    def at(self, value: Any) -> Iterator[Any]:
+        """An iterator after as many items as were taken."""
+        return itertools.islice(value, self.position, None)
 
     def real(self, concrete: Any) -> Iterator[Any]:
         """Python's own."""
-        return self.at(iter(concrete.of(self.value))) if self.position >= 0 else self.iterator
+        made = iter(concrete.of(self.value))
+        _ = [*itertools.islice(made, self.position)]
+        return made
 
 
 class Escaped:
@@ -504,7 +493,7 @@ class Asked:
 
 def is_iterator(cls: type) -> bool:
     """True for an iterator, or a dict view, that may refer to objects made in the call."""
-    return cls in OURS or cls in OVER_ITERATORS + OVER_CONTAINERS + VIEWS + OTHERS
+    return cls in OURS or cls in OVER_ITERATORS + OVER_CONTAINERS + OTHERS
 
 
 class Escapes:
@@ -539,7 +528,7 @@ class Escapes:
     def make(self, concrete: Any, value: Any) -> Any:
         """Python's own iterator, or a generator that follows it; None if there is none."""
         cls = type(value)
-        if cls in OVER_CONTAINERS + VIEWS:
+        if cls in OVER_CONTAINERS:
             return over_container(concrete, value)
         if cls in OVER_ITERATORS:
             return over_iterators(concrete, value)

@@ -466,7 +466,7 @@ class Iteration:
 
     def _iter_made(self, value: Any) -> StableIterator:
         state, before = self.stage.state, places_of(value)
-        return StableIterator(value, self.stage.lift_array, lambda: are_one(before, places_of(value)), lambda: state.restored)
+        return StableIterator(state, value, self.stage.lift_array, lambda: are_one(before, places_of(value)))
 
     def _iter_array(self, value: Traced) -> Any:
         if value.ndim == 0:
