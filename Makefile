@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv$(if $(filter-out python3,$(PYTHON)),-$(notdir $(PYTHON)))
 PY = $(VENV)/bin/python
 comma := ,
-SOURCES := setup.py pyproject.toml $(shell find csrc pyext -name '*.[ch]' -o -name '*.def')
+SOURCES := setup.py pyproject.toml tools/core_docs.py python/cinductor/_core.pyi $(shell find csrc pyext -name '*.[ch]' -o -name '*.def')
 WARNINGS = -Wall -Wextra -Wpedantic -Wshadow -Wmissing-prototypes -Werror
 C_FLAGS = -std=gnu11 -fsyntax-only $(WARNINGS) -Icsrc
 TESTING = $(VENV)/.with-test-cuda
@@ -68,7 +68,7 @@ lint-c: $(TESTING)
 	  if command -v $$cc >/dev/null; then \
 	    find csrc tests/core -name '*.c' -print0 | \
 	      xargs -0 -n 8 -P 2 $$cc $(C_FLAGS) -Wno-string-concatenation -Itests/core && \
-	    find pyext -name '*.c' -print0 | xargs -0 -n 4 -P 2 $$cc $(C_FLAGS) -Ipyext \
+	    find pyext -name '*.c' -print0 | xargs -0 -n 4 -P 2 $$cc $(C_FLAGS) -Ipyext -Ibuild/generated \
 	      $$($(PY) -c 'import numpy, sysconfig as s; print("-isystem", s.get_path("include"), "-isystem", numpy.get_include())') \
 	    || exit 1; \
 	  fi; \

@@ -3,6 +3,7 @@
 #include "foreign/tensor_private.h"
 #include "foreign/tensor_program.h"
 #include "program/builder.h"
+#include "state/docs.h"
 
 #include <structmember.h>
 
@@ -282,7 +283,7 @@ tensor_program_dealloc(PyObject *self)
 
 static PyMemberDef tensor_program_members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(CxTensorProgram, vectorcall), READONLY, NULL},
-    {"program", T_OBJECT, offsetof(CxTensorProgram, program), READONLY, NULL},
+    CX_MEMBER(TensorProgram, program, T_OBJECT, CxTensorProgram, program, READONLY),
     {NULL, 0, 0, 0, NULL},
 };
 
@@ -293,7 +294,7 @@ static PyType_Slot tensor_program_slots[] = {
     CX_SLOT(Py_tp_clear, tensor_program_clear),
     CX_SLOT(Py_tp_members, tensor_program_members),
     CX_SLOT(Py_tp_call, PyVectorcall_Call),
-    {Py_tp_doc, "TensorProgram(program, functions, inputs, returns, eager): a program called with a list of tensors."},
+    {Py_tp_doc, CX_DOC_TensorProgram},
     {0, NULL},
 };
 

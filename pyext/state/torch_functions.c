@@ -1,6 +1,8 @@
 /* Finds the functions of the installed torch. */
 #include "state/torch_functions.h"
 
+#include "state/docs.h"
+
 #include <dlfcn.h>
 
 #define NAME "cinductor.torch_functions"
@@ -124,8 +126,7 @@ torch_functions(PyObject *module, PyObject *args)
 }
 
 PyMethodDef cx_torch_methods[] = {
-    {"torch_functions", torch_functions, METH_VARARGS,
-     "torch_functions(library, exchange, types, is_conj, is_neg, wrap): functions of the torch that is loaded."},
+    CX_FUNCTION(torch_functions, torch_functions, METH_VARARGS),
     {NULL, NULL, 0, NULL},
 };
 

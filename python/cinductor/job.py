@@ -36,7 +36,13 @@ _capturing = _local()
 
 
 def is_compiling() -> bool:
-    """True while this thread captures a function, also in the captured function itself."""
+    """Tell whether this thread captures a function.
+
+    Returns
+    -------
+    bool
+        True during a capture, also for the captured function itself.
+    """
     return getattr(_capturing, "count", 0) > 0
 
 
