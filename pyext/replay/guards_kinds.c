@@ -198,6 +198,21 @@ text_of_length(const CxCheck *c)
                                 (long long)c->count, c->count == 1 ? "" : "s");
 }
 
+/* The keys of an OrderedDict, whose order is not that of the dict in it. */
+static int
+test_ordered_keys(const CxCheck *c, PyObject *dict)
+{
+    PyObject *keys = PySequence_Tuple(dict);
+    bool agrees = keys != NULL;
+
+    for (Py_ssize_t k = 0; agrees && k < PyTuple_GET_SIZE(keys); k++)
+        agrees = value_equals(PyTuple_GET_ITEM(keys, k), PyTuple_GET_ITEM(c->b, k));
+    if (keys == NULL)
+        PyErr_Clear();
+    Py_XDECREF(keys);
+    return agrees ? AGREES : OTHER_VALUE;
+}
+
 static int
 test_keys(const CxCheck *c, PyObject *dict)
 {
@@ -208,6 +223,8 @@ test_keys(const CxCheck *c, PyObject *dict)
         return OTHER_CLASS;
     if (PyDict_GET_SIZE(dict) != PyTuple_GET_SIZE(c->b))
         return OTHER_VALUE;
+    if (PyODict_Check(dict) && Py_TYPE(dict)->tp_iter == PyODict_Type.tp_iter)
+        return test_ordered_keys(c, dict);
     while (PyDict_Next(dict, &at, &key, &value))
         if (!value_equals(key, PyTuple_GET_ITEM(c->b, k++)))
             return OTHER_VALUE;

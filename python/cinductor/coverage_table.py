@@ -14,7 +14,7 @@ import numpy as np
 
 from . import _core
 from .capture import session as session  # fills the tables
-from .capture.calls.calls import PURE_CLASSES, TABLE
+from .capture.calls.calls import TABLE
 from .capture.calls.functions import FOLLOWED
 from .numpy import surface
 from .numpy.random import DRAWS, LEGACY
@@ -119,7 +119,7 @@ def of_callable(f: Any, name: str) -> tuple[How, str]:
         if issubclass(f, np.generic):
             is_known = f in np.sctypeDict.values() and _core.has_dtype(np.dtype(f))
             return ("compiled", "") if is_known else ("break", "its dtype is not compiled")
-        known = f in PURE_CLASSES or issubclass(f, BaseException) or f.__module__ == "builtins"
+        known = issubclass(f, BaseException) or f.__module__ == "builtins"
         return ("answered", "") if known else ("break", f"makes an object of class {name}")
     if f in FOLLOWED:
         return "composed", ""

@@ -234,6 +234,19 @@ def a_name_that_a_function_inside_sets(x):
     return total, last
 
 
+@case(X)
+@case(-X)
+def a_dict_is_set_while_it_is_iterated(x):
+    """A key was deleted before, so the others are not where they are in a new dict."""
+    d, seen = {"a": 1.0, "b": 2.0, "c": 3.0, "d": 4.0}, []
+    del d["a"]
+    for k, v in d.items():
+        seen.append((k, v))
+        if x[0] > 0:
+            d[k] = x[1]
+    return seen, d
+
+
 @pytest.mark.parametrize("fn, args", CASES, ids=lambda v: getattr(v, "__name__", ""))
 def test_whole(fn, args):
     check(fn, *args)
@@ -326,8 +339,33 @@ def test_what_changes_its_structure_is_run_by_python():
             seen[i] = x * i
         return seen[11]
 
-    got = cinductor.compile(adds, backend="interp")(X)
-    np.testing.assert_array_equal(got, adds(X))
+    def takes_an_equal_key(x):
+        d = {1: x[0]}
+        for _ in range(8):
+            if x[2] < 0:
+                del d[1]
+                d[1.0] = x[3]
+        return repr([*d])
+
+    def left_while_it_is_iterated(x):
+        """What the branch would add is undone, also where the keys are that the loop has not seen yet."""
+        d, t = {"a": 1.0, "b": 2.0, "c": 3.0}, 0.0
+        del d["a"]
+        others = d.keys(), collections.deque(d), {1.0, 2.0}, collections.OrderedDict(d)
+        for iterable in (d, *others):
+            for v in iterable:
+                t += 1
+                if x[3] > 5 + t:
+                    d["new"] = t
+                    others[1].append(v)
+                    others[2].add(t)
+                    others[3].move_to_end("b")
+                    break
+        return t, repr([d, others])
+
+    for fn in adds, takes_an_equal_key, left_while_it_is_iterated:
+        got = cinductor.compile(fn, backend="interp")(X)
+        np.testing.assert_array_equal(got, fn(X))
 
 
 class Heavy:

@@ -37,6 +37,8 @@ def same(got, want):
         assert len(got) == len(want)
         for a, b in zip(got, want):
             same(a, b)
+    elif isinstance(want, dict):
+        same([*got.items()], [*want.items()])
     elif isinstance(want, np.ndarray):
         assert (got.dtype, got.shape, got.strides) == (want.dtype, want.shape, want.strides)
         np.testing.assert_array_equal(got, want)

@@ -358,7 +358,7 @@ def test_surface_knows_nothing_of_capture():
 
 # Folders and files of capture, from the bottom up: each may import its own row and those before it.
 CAPTURE_LAYERS = [
-    "iterators kinds objects sources",
+    "containers iterators kinds objects sources",
     "syntax",
     "control",
     "boundary effects stage",

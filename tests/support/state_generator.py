@@ -12,7 +12,7 @@ import random
 import re
 
 PRELUDE = '''
-import bisect, collections, contextlib, copy, dataclasses, enum, functools, heapq, io, itertools, json, math, operator, random, types
+import array, bisect, collections, contextlib, copy, dataclasses, enum, functools, heapq, io, itertools, json, math, operator, random, types
 import numpy as np
 
 LOG = []
@@ -520,7 +520,9 @@ OBJECTS = [
         "o.__setitem__('k', 4.) or o['k']", "o.__delitem__('a') or 1.", "dict.update(o, q=2.) or 1.", "dict.pop(o, 'a', 1.)",
         "len(o.keys())", "sum(o.values())", "len(o | {'u': 3.})", "operator.itemgetter('a')(o)", "len(dict(o, y=1.))", "len({**o})",
         "o.__ior__({'v': 9}) is o and 1.", "o.update([('m', 1.)]) or 1.", "operator.methodcaller('popitem')(o)[1]",
-    ], ["o['a'] = s", "del o['a']", "o |= {'w': 1.}", "o['n'] = o.get('n', 0.) + 1", "o.update({'e': s})", "for k in list(o):\n    o[k] += 1"],
+    ], ["o['a'] = s", "del o['a']", "o |= {'w': 1.}", "o['n'] = o.get('n', 0.) + 1", "o.update({'e': s})", "for k in list(o):\n    o[k] += 1",
+        "for k in o:\n    if x[1] > s:\n        o[k] = s", "for k in o:\n    s += 1\n    if x[1] * 9 > s:\n        o['zz'] = s\n        break", "for k, v in o.items():\n    if s > 0:\n        o[k] = v + s\n    s += 1",
+        "o[1] = o.pop(1., s)", "o[1.] = o.pop(1, s)"],
      "(list(o.items()), len(o))"),
     ("{1, 2, 3}", [
         "o.add(len(o) + 5) or 1.", "o.discard(1) or 1.", "o.pop() if o else 0", "o.update([7, 8]) or 1.", "o.clear() or 1.",
@@ -532,7 +534,8 @@ OBJECTS = [
         "o.append(s) or 1.", "o.appendleft(s) or 1.", "o.pop()", "o.popleft()", "o.rotate(1) or o[0]", "o.extend([1., 2.]) or 1.",
         "o.extendleft([1.]) or 1.", "o.clear() or 1.", "o.insert(1, 9.) or 1.", "o.remove(2.) or 1.", "o.reverse() or o[0]", "len(o)", "o[0]",
         "o.count(1.)", "o.index(3.)", "len(operator.iadd(o, [4.]))", "operator.setitem(o, 0, 8.) or o[0]", "float(2. in o)", "sum(o)",
-    ], ["o += [5.]", "o[0] = s", "del o[0]", "o *= 2"], "(list(o), len(o))"),
+    ], ["o += [5.]", "o[0] = s", "del o[0]", "o *= 2", "for v in o:\n    s += v\n    if x[1] * 9 > s:\n        o.appendleft(v)\n        break"],
+     "(list(o), len(o))"),
     ("collections.Counter('abca')", [
         "o.update('ab') or 1.", "o.subtract('a') or 1.", "o['a']", "o['zz']", "len(o.most_common(1))", "o.total()", "o.pop('a')",
         "len(o + o)", "len(+o)", "operator.setitem(o, 'a', 5) or o['a']",
@@ -543,16 +546,24 @@ OBJECTS = [
     ], ["o['z'] = [s]", "o['a'] += [1.]"], "sorted((str(k), list(v)) for k, v in o.items())"),
     ("collections.OrderedDict(a=1., b=2.)", [
         "o.move_to_end('a') or 1.", "o.popitem(last=False)[1]", "o.pop('a', 3.)", "o.setdefault('u', 1.)", "next(iter(o)) == 'a'",
-        "next(reversed(o.values()))", "o.update(k=3.) or 1.",
-    ], ["o['a'] = s", "o['c'] = s", "del o['b']", "o |= {'w': 1.}"], "list(o.items())"),
+        "next(reversed(o.values()))", "o.update(k=3.) or 1.", "o.move_to_end(next(iter(o))) or 1.", "o.copy().popitem()[1]",
+        "len(collections.OrderedDict(o, q=s))", "float(o == dict(o))", "list(dict.items(o))[0][1]",
+    ], ["o['a'] = s", "o['c'] = s", "del o['b']", "o |= {'w': 1.}", "for k in o:\n    if x[1] > s:\n        o[k] = s", "for k in o:\n    s += 1\n    if x[1] * 9 > s:\n        o['zz'] = s\n        break",
+        "for k, v in o.items():\n    if s > 0:\n        o[k] = v + s\n    s += 1"], "(list(o.items()), list(dict.items(o)))"),
     ("collections.ChainMap({'a': 1.}, {'b': 2.})", [
         "o['b']", "o.pop('a', 1.)", "operator.setitem(o, 'q', 1.) or 1.", "len(o.new_child().maps)", "o.maps[0].clear() or 1.",
     ], ["o['b'] = s", "del o['a']"], "(o.maps, len(o))"),
     ("collections.UserList([1., 2., 3.])", ["o.append(s) or 1.", "o.pop()", "len(o)", "o[0]"], ["o[0] = s", "o += [1.]", "del o[0]"], "list(o)"),
     ("bytearray(b'abc')", [
         "o.append(65) or 1.", "o.pop()", "o[0]", "o.extend(b'xy') or 1.", "o.reverse() or o[0]", "len(o)", "o.find(b'b')",
-        "operator.setitem(o, 0, 66) or 1.", "len(operator.iconcat(o, b'z'))",
-    ], ["o[0] = 70", "o += b'q'", "del o[0]"], "bytes(o)"),
+        "operator.setitem(o, 0, 66) or 1.", "len(operator.iconcat(o, b'z'))", "bytes(o)[-1]", "float(np.array(o)[0])",
+    ], ["o[0] = 70", "o += b'q'", "del o[0]", "o[0] = int(s) % 256", "for v in o:\n    if x[1] > s:\n        o[0] = 71"], "bytes(o)"),
+    ("array.array('d', [1., 2., 3.])", [
+        "o.append(4.) or 1.", "o.append(s) or 1.", "o.pop()", "o[0]", "o[1:][0]", "o.extend([5., 6.]) or 1.", "o.insert(0, 7.) or 1.", "o.reverse() or o[0]",
+        "o.index(o[-1])", "len(o)", "sum(o)", "operator.setitem(o, 0, 66.) or 1.", "float(np.array(o)[0])", "o.tolist()[0]",
+        "len(o + o)", "float(2. in o)", "operator.itemgetter(0)(o)", "o.fromlist([1.]) or 1.", "o.__setitem__(0, 3.) or o[0]",
+    ], ["o[0] = 70.", "o[0] = s", "o += o", "del o[0]", "o *= 2", "for v in o:\n    if x[1] > s:\n        o[0] = 71."],
+     "(o.tolist(), len(o))"),
     ("types.SimpleNamespace(v=1., w=[])", [
         "o.__dict__.update(v=4.) or o.v", "setattr(o, 'v', 5.) or o.v", "object.__setattr__(o, 'v', 6.) or o.v", "o.__setattr__('v', 8.) or o.v",
         "operator.attrgetter('v')(o)", "o.w.append(s) or 1.", "o.__dict__.setdefault('n', 3.)", "o.__dict__.pop('v', 2.)", "delattr(o, 'w') or 1.",

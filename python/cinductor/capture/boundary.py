@@ -44,6 +44,8 @@ from .objects import (
     is_tuple,
     is_unguarded,
     key_with_hooks,
+    objects_in,
+    plain_class,
     remade,
     why_not_array,
 )
@@ -233,7 +235,7 @@ class Lifting:
             return remade(value, [self.lift(v) for v in value])
         items = self.items_of(value, source)
         if is_a(value, dict):
-            return dict(zip(value, items, strict=True))
+            return plain_class(value)(zip(value, items, strict=True))
         return remade(value, items)
 
     def operand(self, value: Any) -> Any:
@@ -245,7 +247,7 @@ class Lifting:
 
     def lifted_items(self, value: dict[Any, Any]) -> dict[Any, Any]:
         """A copy of a dict of unknown origin; keys are only hashed if necessary."""
-        made = dict.copy(value)
+        made: dict[Any, Any] = plain_class(value).copy(value)
         for key, item in value.items():
             if (new := self.lift(item)) is not item:
                 made[key] = new
@@ -390,8 +392,7 @@ def guard_inside(stage: Stage, value: Any, seen: set[int]) -> type | None:
         return None
     seen.add(id(value))
     found = None
-    items = [*value, *value.values()] if is_a(value, dict) else value
-    for item in items:
+    for item in objects_in(value):
         if type(item) in FREE_TYPES:
             continue
         if is_a(item, HOLDERS) and not has_hooks(type(item)):

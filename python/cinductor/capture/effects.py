@@ -33,6 +33,7 @@ from ..class_lookup import is_a
 from ..numpy import surface
 from ..numpy.random import set_state
 from ..signals import Abandon, Suspect
+from .containers import row_of
 from .control.alias import Aliases
 from .control.state import State
 from .iterators import Escapes, Flat, Items, Octets, is_iterator
@@ -40,6 +41,7 @@ from .objects import (
     BOUND,
     FLAGS,
     FREE_TYPES,
+    MAPPINGS,
     OPAQUE,
     Traced,
     attributes_of,
@@ -49,6 +51,7 @@ from .objects import (
     holds_items,
     hooked_in,
     is_record,
+    plain_class,
     put,
     reads_plainly,
     remade,
@@ -169,7 +172,7 @@ class Stores:
         if type(value) is list:
             return type(key) is int and -len(value) <= key < len(value)
         kind, *parts = self.sources.rows[source]
-        if type(value) is not dict or (kind == "attr" and parts[1] in NAMESPACES):
+        if type(value) not in MAPPINGS or (kind == "attr" and parts[1] in NAMESPACES):
             return False
         parts = list(key) if type(key) is tuple else [key]
         return all(type(part) in KEYS for part in parts) and key in value
@@ -356,7 +359,7 @@ class Effects:
 KNOWN_FLAGS = frozenset(
     "c c_contiguous contiguous f f_contiguous fortran fnc forc farray fa carray ca behaved b a aligned w writeable".split()
 )
-HELD = (list, dict, set, collections.deque)
+HELD = (list, dict, set, collections.deque, collections.OrderedDict)
 OPENED = (types.FunctionType, slice)  # allowed in an operator without inspection
 
 
@@ -448,7 +451,9 @@ class Materialiser:
 
     def fill(self, value: Any) -> None:
         """Materialise, in place, the contents of an object made in this call."""
-        if is_a(value, list) or type(value) is collections.deque:
+        if row_of(value).is_memory:  # other objects may change it from here on
+            return self.effects.sources.note_opaque(value)
+        if is_a(value, list | collections.deque):
             put = list.__setitem__ if is_a(value, list) else collections.deque.__setitem__
             for i, item in enumerate([*value]):
                 if (new := self.of(item)) is not item:
@@ -456,6 +461,8 @@ class Materialiser:
         elif is_a(value, dict):
             self.fill_keys(value)
             self.fill_values(value)
+            if attributes := attributes_of(value):
+                self.fill(attributes)
         elif is_a(value, set):
             _core.exchange_items(value, [self.of(v) for v in set.__iter__(value)])
         elif type(value) is functools.partial:
@@ -474,8 +481,8 @@ class Materialiser:
         keys = [self.of(key) for key in value]
         if not all(a is b for a, b in zip(keys, value, strict=True)):
             items = list(value.values())
-            dict.clear(value)
-            dict.update(value, zip(keys, items, strict=True))
+            plain_class(value).clear(value)
+            plain_class(value).update(value, zip(keys, items, strict=True))
 
     def fill_values(self, value: dict[Any, Any]) -> None:
         """Materialise the values of a dict. Keys with a hash of the user's are not hashed again: `fromkeys` and `update` of
@@ -487,7 +494,7 @@ class Materialiser:
         if hooked_in(value) is None:
             for k, key in enumerate(list(value)):
                 if k in real:
-                    dict.__setitem__(value, key, real[k])
+                    plain_class(value).__setitem__(value, key, real[k])
             return
         keys = dict.fromkeys(value)
         for k, item in reversed([*enumerate(value.values())]):

@@ -7,7 +7,6 @@ run in each call, and the stage has the reason.
 
 from __future__ import annotations
 
-import collections
 import functools
 import types
 from collections.abc import Callable
@@ -22,6 +21,7 @@ from ..signals import Abandon
 from ..signature import KEYWORD_ONLY, VAR_KEYWORD, VAR_POSITIONAL, method_of
 from .calls.calls import dispatch
 from .calls.functions import bind
+from .containers import ROWS
 from .effects import Materialiser
 from .iterators import Octets, is_iterator, octets_in
 from .objects import (
@@ -30,6 +30,7 @@ from .objects import (
     CONTAINER_TYPES,
     DTYPE_TYPES,
     IDENTITY_TYPES,
+    MAPPINGS,
     MISSING,
     OPAQUE,
     UNBOUND,
@@ -216,7 +217,9 @@ def traced_in(value: Any, seen: set[int]) -> list[Any]:
     """The traced values in a result."""
     if type(value) is Traced:
         return [value]
-    if is_a(value, list | frozenset | collections.deque) or is_tuple(type(value)):
+    if type(value) in ROWS:
+        items = list(ROWS[type(value)].items(value))
+    elif is_a(value, list | frozenset) or is_tuple(type(value)):
         items = list(value)
     elif type(value) is slice:
         items = [value.start, value.stop, value.step]
@@ -301,17 +304,18 @@ def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int
         items = [returnable(stage, v, reached, seen) for v in value]
         same = all(a is b for a, b in zip(items, value, strict=True))
         return value if same else remade(value, items)
-    if cls is dict and (hooked := hooked_in(value)) is not None:  # filling it calls the user's hashes
-        stage.effects.note(f"returns a dict with keys of class {hooked.__name__}")
-        return stage.materialise(value)
-    if cls is dict:
+    if cls in MAPPINGS:
+        if (hooked := hooked_in(value)) is not None:  # filling it calls the user's hashes
+            stage.effects.note(f"returns a {cls.__name__} with keys of class {hooked.__name__}")
+            return stage.materialise(value)
         Materialiser(stage.effects).fill_keys(value)
+    if cls is dict:
         for key, item in value.items():
             value[key] = returnable(stage, item, reached, seen)
         return value
-    if cls is collections.deque and not stage.tracer.needs_python:
-        items = [returnable(stage, v, reached, seen) for v in value]
-        return DeferredCall((collections.deque, items, value.maxlen))
+    build = ROWS[cls].build if cls in ROWS else None
+    if build is not None and not stage.tracer.needs_python and not attributes_of(value):
+        return DeferredCall(build(value, [returnable(stage, v, reached, seen) for v in ROWS[cls].items(value)]))
     if is_instance(value) and not stage.tracer.needs_python:
         own = {k: returnable(stage, v, reached, seen) for k, v in (attributes_of(value) or {}).items()}
         slots = [v if v is UNBOUND else returnable(stage, v, reached, seen) for v in in_slots(value)]

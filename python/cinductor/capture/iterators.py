@@ -23,7 +23,7 @@ import numpy as np
 from .. import _core
 from ..class_lookup import is_a, offered
 from ..user_frame import PACKAGE
-from .objects import Traced, attribute
+from .objects import VIEWS_OF_DICTS, Traced, attribute
 
 RegionBreak = _core.RegionBreak
 
@@ -356,8 +356,8 @@ OVER_CONTAINERS = (
     *(type(iter(view)) for view in ({}.values(), {}.items())),
     *(type(reversed(c)) for c in ([], {}, {}.values(), {}.items(), range(0))),
     reversed,
+    *VIEWS_OF_DICTS,
 )
-VIEWS = (type({}.keys()), type({}.values()), type({}.items()))
 MOST_LEFT = 65536  # items of an iterator that outlives the call
 OTHERS = tuple(f for f in offered(itertools) if is_a(f, type))
 
@@ -418,6 +418,35 @@ class Walk:
         return made
 
 
+class StableIterator(Walk):
+    """Python's iterator over a container made in the call. If the call has restored contents, a new one continues at
+    its position. is_same: whether the items are where they were.
+    """
+
+    __slots__ = ("state", "is_same", "restored", "iterator")
+
+    def __init__(self, state: Any, value: Any, lift: Callable[[Any], Any], is_same: Callable[[], bool]) -> None:
+        super().__init__(value, lift)
+        self.state, self.is_same, self.restored, self.iterator = state, is_same, state.restored, iter(value)
+
+    def __next__(self) -> Any:
+        if self.restored != self.state.restored:
+            self.restored = self.state.restored
+            self.iterator = self.at(self.value) if self.is_same() else self.iterator
+        self.position += 1
+        return self.item(next(self.iterator))
+
+    def at(self, value: Any) -> Iterator[Any]:
+        """An iterator after as many items as were taken."""
+        return itertools.islice(value, self.position, None)
+
+    def real(self, concrete: Any) -> Iterator[Any]:
+        """Python's own."""
+        made = iter(concrete.of(self.value))
+        _ = [*itertools.islice(made, self.position)]
+        return made
+
+
 class Escaped:
     """An iterator made in the call as uncaptured code sees it: over real values."""
 
@@ -464,7 +493,7 @@ class Asked:
 
 def is_iterator(cls: type) -> bool:
     """True for an iterator, or a dict view, that may refer to objects made in the call."""
-    return cls in OURS or cls in OVER_ITERATORS + OVER_CONTAINERS + VIEWS + OTHERS
+    return cls in OURS or cls in OVER_ITERATORS + OVER_CONTAINERS + OTHERS
 
 
 class Escapes:
@@ -499,7 +528,7 @@ class Escapes:
     def make(self, concrete: Any, value: Any) -> Any:
         """Python's own iterator, or a generator that follows it; None if there is none."""
         cls = type(value)
-        if cls in OVER_CONTAINERS + VIEWS:
+        if cls in OVER_CONTAINERS:
             return over_container(concrete, value)
         if cls in OVER_ITERATORS:
             return over_iterators(concrete, value)
@@ -523,7 +552,7 @@ class Escapes:
                 found.end()
 
 
-STAND_INS = (Steps, Walk, Asked, Items)  # objects that stand for Python's iterators
+STAND_INS = (Steps, Walk, Asked, Items, StableIterator)  # objects that stand for Python's iterators
 OURS = (*STAND_INS, Called, Range)
 ATOMS = (int, float, complex, bool, str, bytes, type(None))
 

@@ -6,14 +6,16 @@ This module runs no user code: it inspects classes without calling their methods
 
 from __future__ import annotations
 
+import array
 import builtins
+import collections
 import enum
 import functools
 import gc
 import sys
 import types
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -63,8 +65,11 @@ VALUE_TYPES = frozenset(
 )
 NUMBER_TYPES = frozenset({float, complex})
 DTYPE_TYPES = frozenset(type(np.dtype(c)) for c in np.typecodes["All"])
-CONTAINER_TYPES = frozenset({list, tuple, dict})
-VIEWS_OF_DICTS = frozenset({type({}.items()), type({}.keys()), type({}.values())})
+ORDERED: type = collections.OrderedDict
+MAPPINGS = frozenset({dict, ORDERED})
+CONTAINER_TYPES = MAPPINGS | {list, tuple}
+VIEWS_OF_DICTS = frozenset(type(view) for d in ({}, ORDERED()) for view in (d.items(), d.keys(), d.values()))
+ORDERED_TYPES = frozenset({ORDERED, *(cls for cls in VIEWS_OF_DICTS if cls.__name__.startswith("odict"))})
 # Types whose attributes and methods only read the value itself.
 PURE_TYPES = frozenset(
     {
@@ -103,6 +108,7 @@ IDENTITY_TYPES = frozenset(
     {
         types.FunctionType,
         types.BuiltinFunctionType,
+        type(array.array("b").extend),  # a method that is given its class
         types.ModuleType,
         types.MethodDescriptorType,
         types.WrapperDescriptorType,
@@ -263,7 +269,12 @@ def is_record(cls: type) -> bool:
 
 def holds_items(value: Any) -> bool:
     """True for a list or dict, whose state is its items; the state of other objects is their attributes."""
-    return type(value) in (list, dict)
+    return type(value) is list or type(value) in MAPPINGS
+
+
+def plain_class(value: dict[Any, Any]) -> Any:
+    """The class whose methods read and set the items of a dict of any class without the user's methods."""
+    return ORDERED if type(value) is ORDERED else dict
 
 
 def put(value: Any, place: Any, item: Any) -> None:
@@ -286,7 +297,7 @@ INERT = frozenset(
 # Classes whose methods run no user code except that of their items.
 PLAIN_BASES = frozenset(
     {
-        *(base for cls in PURE_TYPES | IDENTITY_TYPES for base in cls.__mro__),
+        *(base for cls in PURE_TYPES | IDENTITY_TYPES | MAPPINGS for base in cls.__mro__),
         *(c for c in vars(builtins).values() if is_a(c, type) and issubclass(c, BaseException)),
         *(c for c in vars(enum).values() if is_a(c, type) and issubclass(c, enum.Enum)),
         *(np.ndarray, type(np._NoValue)),
@@ -338,23 +349,19 @@ def is_hook(name: str, found: Any) -> bool:
     return getattr(found, "__globals__", {}).get("__name__") not in OF_PYTHON
 
 
+def objects_in(value: Any) -> Iterable[Any]:
+    """The objects in a container: of a dict the values, and the keys."""
+    return [*value, *value.values()] if is_a(value, dict) else value
+
+
 def hooked_in(values: Iterable[Any], depth: int = 8) -> type | None:
     """The first class with hooks among values and in the containers among them, or None."""
     classes = {*map(type, values)} - FREE_TYPES
-    if not classes:
-        return None
-    holders = []
-    for cls in classes:
-        if not issubclass(cls, type) and has_hooks(cls):
-            return cls
-        if issubclass(cls, HOLDERS):
-            holders.append(cls)
-    for value in values if holders else ():
-        if type(value) in holders and depth:
-            inside = [*value, *value.values()] if is_a(value, dict) else value
-            if (found := hooked_in(inside, depth - 1)) is not None:
-                return found
-    return None
+    found = next((cls for cls in classes if not issubclass(cls, type) and has_hooks(cls)), None)
+    if found is not None or not depth or not any(issubclass(cls, HOLDERS) for cls in classes):
+        return found
+    inner = (hooked_in(objects_in(value), depth - 1) for value in values if type(value) in classes and is_a(value, HOLDERS))
+    return next((cls for cls in inner if cls is not None), None)
 
 
 def key_with_hooks(value: Any) -> type | None:
@@ -366,21 +373,23 @@ def key_with_hooks(value: Any) -> type | None:
     return hooked_in([*frozenset.__iter__(value)]) if is_a(value, frozenset) else None
 
 
-def holds_traced(values: Iterable[Any], seen: set[int] | None = None) -> bool:
-    """True if there is a traced value among values, or in the lists, tuples and dicts among them.
-    """
+def leaves_in(values: Iterable[Any], seen: set[int] | None = None) -> Iterator[Any]:
+    """The objects among values, and in the lists, tuples and dicts among them, which are left out."""
     for value in values:
         cls = type(value)
-        if cls is Traced:
-            return True
-        if (cls in CONTAINER_TYPES or is_tuple(cls)) and len(value):
+        if cls in FREE_TYPES or not (cls in CONTAINER_TYPES or is_tuple(cls)):
+            yield value
+        elif len(value):
             seen = set() if seen is None else seen
-            if id(value) in seen:
-                continue
-            seen.add(id(value))
-            if holds_traced(value.values() if cls is dict else value, seen):
-                return True
-    return False
+            if id(value) not in seen:
+                seen.add(id(value))
+                yield from leaves_in(objects_in(value), seen)
+
+
+def holds_traced(values: Iterable[Any]) -> bool:
+    """True if there is a traced value among values, or in the lists, tuples and dicts among them.
+    """
+    return any(type(value) is Traced for value in leaves_in(values))
 
 
 def has_length(cls: type) -> bool:
@@ -425,18 +434,11 @@ def is_foreign(cls: type) -> bool:
 
 def foreign_in(values: Iterable[Any]) -> str | None:
     """The first object for which is_foreign holds in nested tuples, lists and dicts, or None."""
-    for value in values:
+    for value in leaves_in(values):
         cls = type(value)
-        if cls in FREE_TYPES:
-            continue
-        if cls in CONTAINER_TYPES or is_tuple(cls):
-            inside = foreign_in(value.values() if cls is dict else value)
-            if inside is not None:
-                return inside
-        elif cls is np.ndarray:
-            if (why := why_not_array(value)) is not None:
-                return why
-        elif is_foreign(cls):
+        if cls is np.ndarray and (why := why_not_array(value)) is not None:
+            return why
+        if cls not in FREE_TYPES and is_foreign(cls):
             return f"an object of class {cls.__name__}"
     return None
 
@@ -510,7 +512,7 @@ def why_not_argument(value: Any) -> str | None:
     if is_a(value, np.ndarray):
         return f"a {cls.__name__}, which is a subclass of ndarray"
     if (
-        cls in CONTAINER_TYPES
+        cls in (list, dict)
         or is_tuple(cls)
         or (is_a(value, list) and is_native(cls, *READING))
     ):

@@ -59,25 +59,17 @@ class Row:
 
     def call(self, t: _core.Tracer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The function on arguments of which some are traced; raises NotCaptured."""
+        return self.method(t, None, args, kwargs)
+
+    def method(self, t: _core.Tracer, owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The method on a traced owner; raises NotCaptured. None: a function."""
         if self.handler is None:
             raise NotCaptured("it is followed only in a function with source")
         try:
             args, kwargs = resolved(t, args), resolved(t, kwargs)
-            return self.handler(t, *args, **kwargs)
+            return self.handler(t, *args, **kwargs) if owner is None else self.handler(t, owner, *args, **kwargs)
         except (TypeError, ValueError, IndexError, OverflowError, AttributeError) as error:
-            raise_numpys(self.function, args, kwargs)
-            raise NotCaptured(str(error)) from error
-
-    def method(
-        self, t: _core.Tracer, owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Any:
-        """The method on a traced owner; raises NotCaptured."""
-        assert self.handler is not None
-        try:
-            args, kwargs = resolved(t, args), resolved(t, kwargs)
-            return self.handler(t, owner, *args, **kwargs)
-        except (TypeError, ValueError, IndexError, OverflowError, AttributeError) as error:
-            raise_numpys(getattr(dummy(owner), self.function), args, kwargs)
+            raise_numpys(self.function if owner is None else getattr(dummy(owner), self.function), args, kwargs)
             raise NotCaptured(str(error)) from error
 
 

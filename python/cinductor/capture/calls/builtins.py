@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import abc
 import builtins
-import collections
 import contextlib
 import copy
 import functools
@@ -33,6 +32,7 @@ from ...job import is_compiling
 from ...numpy import surface
 from ...numpy.random import GLOBAL, Draw
 from ...user_frame import PACKAGE
+from ..containers import ROWS
 from ..control.region import Raising, is_condition, truth
 from ..iterators import STAND_INS, Flat, Octets, Range
 from ..kinds import is_int, kind_of
@@ -41,7 +41,6 @@ from ..objects import (
     MISSING,
     PURE_TYPES,
     Traced,
-    asks_length,
     foreign_in,
     holds_traced,
     hooked_in,
@@ -92,16 +91,20 @@ def _in_place(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     return scope.augment("iadd" if f is operator.iconcat else f.__name__, *args)
 
 
-@understands(operator.setitem)
-def _setitem(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
-    value, key, item = args
-    return scope._set_item(key, item, value)
+# Functions that do what an operation of rewritten code does, with the number of their arguments.
+OPERATIONS: dict[Any, tuple[int, Callable[..., Any]]] = {
+    operator.getitem: (2, lambda scope, value, key: scope.item(value, key)),
+    operator.setitem: (3, lambda scope, value, key, item: scope._set_item(key, item, value)),
+    operator.delitem: (2, lambda scope, value, key: scope._del_item(key, value)),
+    setattr: (3, lambda scope, value, name, item: scope._set_attr(name, item, value)),
+    delattr: (2, lambda scope, value, name: scope._del_attr(name, value)),
+}
 
 
-@understands(operator.delitem)
-def _delitem(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
-    value, key = args
-    return scope._del_item(key, value)
+@understands(*OPERATIONS)
+def _operation(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
+    count, operation = OPERATIONS[f]
+    return f(*args, **kwargs) if kwargs or len(args) != count else operation(scope, *args)  # the first raises
 
 
 if hasattr(operator, "call"):
@@ -109,19 +112,6 @@ if hasattr(operator, "call"):
     @understands(operator.call)
     def _call(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
         return dispatch(scope, args[0], args[1:], kwargs)
-
-
-@understands(operator.getitem)
-def _getitem(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
-    return scope.item(*args)
-
-
-@understands(collections.deque)
-def _deque(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
-    given = [*args, *kwargs.values()]
-    if any(type(v) is Traced for v in given[1:]) or (args and asks_length(args[0])):
-        return call_unknown(scope, f, args, kwargs)
-    return f(*([scope.iter(args[0])] if args else []), *args[1:], **kwargs)
 
 
 @understands(len)
@@ -133,10 +123,10 @@ def _len(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
             return value.length
         if type(value) is Flat or type(value) is Octets:
             return value.array.size
-        is_deque = type(value) is collections.deque and stage.sources.source_of(value) is None
-        if is_deque or (is_a(value, HOLDERS) and is_native(type(value), "__len__")):
-            if id(value) in stage.state.lists:
-                return stage.state.lists[id(value)].length
+        if id(value) in stage.state.lists:
+            return stage.state.lists[id(value)].length
+        is_made = type(value) in ROWS and stage.sources.source_of(value) is None
+        if is_made or (is_a(value, HOLDERS) and is_native(type(value), "__len__")):
             source = stage.sources.source_of(value)
             if source is not None and source >= 0:
                 stage.sources.guard_length(value, source)
@@ -189,17 +179,6 @@ def _copy(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     if type(args[0]) is Traced and args[0].kind == "array":
         return dispatch(scope, args[0].copy, ("K",), {})
     return call_unknown(scope, f, args, kwargs)
-
-
-@understands(setattr)
-def _setattr(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
-    value, name, item = args
-    scope._set_attr(name, item, value)
-
-
-@understands(delattr)
-def _delattr(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
-    scope._del_attr(args[1], args[0])
 
 
 @understands(functools.partial, types.SimpleNamespace, types.MethodType, super, object)

@@ -7,7 +7,6 @@ callee is unknown: the call is a break and is made with real values.
 
 from __future__ import annotations
 
-import collections
 import dataclasses
 import enum
 import functools
@@ -23,8 +22,10 @@ from ...class_lookup import is_a
 from ...custom_ops import CustomOp
 from ...kernels import UserKernel
 from ...numpy.random import GLOBAL, LEGACY, Draw, is_global_state
+from ..containers import ROWS, UNKNOWN, MethodEffect, methods_of, only_reads
 from ..iterators import Called
 from ..objects import (
+    MAPPINGS,
     MISSING,
     PURE_TYPES,
     Traced,
@@ -32,11 +33,11 @@ from ..objects import (
     attribute,
     defines,
     find_in_class,
+    holds_traced,
     hooked_in,
     is_numpys,
     is_record,
     is_standard,
-    is_tuple,
 )
 from . import functions
 from .functions import (
@@ -137,7 +138,7 @@ def dispatch(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
         return found[1](scope, f, args, kwargs)
     if cls is types.FunctionType:
         return call_function(scope, f, args, kwargs)
-    if cls is types.BuiltinFunctionType or cls in BOUND_KINDS:
+    if is_a(f, types.BuiltinFunctionType) or cls in BOUND_KINDS:
         return call_builtin(scope, f, args, kwargs)
     if cls is types.MethodType:
         if f.__name__ in LEGACY and is_global_state(f.__self__):
@@ -194,17 +195,6 @@ UNBOUND_KINDS = frozenset(
         type(np.sum),
     }
 )
-READERS = {
-    list: frozenset("index count copy __len__ __contains__ __getitem__ __iter__".split()),
-    collections.deque: frozenset("index count copy __len__ __contains__ __getitem__ __iter__".split()),
-    tuple: frozenset("index count __len__ __contains__ __getitem__ __iter__".split()),
-    dict: frozenset("get items keys values copy __len__ __contains__ __getitem__".split()),
-    set: frozenset(
-        "copy difference intersection isdisjoint issubset issuperset union "
-        "symmetric_difference __len__ __contains__".split()
-    ),
-}
-
 
 def call_builtin(
     scope: Hooks, f: types.BuiltinFunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -216,36 +206,25 @@ def call_builtin(
         return call_unknown(scope, f, args, kwargs)
     if cls is Traced:
         return call_array_method(scope, f, owner, f.__name__, args, kwargs)
-    if cls in (list, dict, set, collections.deque) or is_tuple(cls):
-        return call_container(scope, f, owner, args, kwargs)
+    if (methods := methods_of(owner)) is not None:
+        return call_method(scope, f, owner, methods.get(f.__name__, UNKNOWN), args, kwargs)
     if cls is ufunc:
         return call_ufunc_method(scope, f, args, kwargs)
     if f.__name__ in PROTOCOLS and scope.stage.sources.source_of(owner) is None:
         return PROTOCOLS[f.__name__](scope, owner, *args)
-    if cls in PURE_TYPES and f.__name__ not in NOT_PURE:
-        if cls is str and f.__name__ == "join" and args:
-            args = (list(scope.iter(args[0])),)
-        return call_pure(scope, f, args, kwargs)
     if f.__name__ == "__new__" and owner in PURE_TYPES and args[:1] != (owner,):
         return call_unknown(scope, f, args, kwargs)  # an object of a user's class
-    if is_a(owner, type) and (owner in PURE_TYPES or is_numpys(owner.__module__)):
-        args = tuple(list(scope.iter(a)) if defines(type(a), "__next__") else a for a in args)
+    if only_reads(owner, f.__name__):
+        iterates = (cls is str and f.__name__ == "join") or is_a(owner, type)
+        args = tuple(list(scope.iter(a)) if iterates and defines(type(a), "__next__") else a for a in args)
         return call_pure(scope, f, args, kwargs)
     if f.__name__ == "__init__" and attribute(f, "__objclass__") is object:
         return f(*args, **kwargs)
     if f.__name__ == "__new__" and owner is object:
         return make_object(scope, f, args, kwargs)
-    if is_a(owner, enum.Enum | np.dtype | np.generic) and f.__name__ not in NOT_PURE:
-        return call_pure(scope, f, args, kwargs)
     return call_unknown(scope, f, args, kwargs)
 
 
-# Methods that read more than the value itself, or change something.
-NOT_PURE = frozenset(
-    """__setattr__ __delattr__ __setstate__ __reduce__ __reduce_ex__ __init__ __init_subclass__
-    __subclasshook__ __next__ reset setflags setfield tofile dump dumps data __array_wrap__
-    __setitem__ __delitem__""".split()
-)
 PROTOCOLS: dict[str, Callable[..., Any]] = {
     "__next__": lambda scope, owner: dispatch(scope, next, (owner,), {}),
     "__setattr__": lambda scope, owner, name, item: scope._set_attr(name, item, owner),
@@ -260,41 +239,42 @@ def make_object(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
     return f(*args, **kwargs)
 
 
-# Methods of containers that neither compare nor hash items.
-STORING = frozenset(
-    """append extend insert pop clear copy reverse popitem keys values items
-    appendleft extendleft popleft rotate""".split()
-)
-
-
-def call_container(
-    scope: Hooks, f: Any, owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+def call_method(
+    scope: Hooks, f: Any, owner: Any, method: MethodEffect, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
-    """A method of a list, tuple, dict, set or deque."""
-    stage, name = scope.stage, f.__name__
-    grown = stage.state.lists.get(id(owner))
+    """A method of a container."""
+    name = f.__name__
+    grown = scope.stage.state.lists.get(id(owner))
     if grown is not None and grown.is_sized:
         grown.materialise("a list grows after a loop")
     elif grown is not None and (name, len(args)) in (("append", 1), ("pop", 0)) and not kwargs:
         return getattr(grown, name)(*args)
-    kind = next(k for k in READERS if is_a(owner, k))
-    source = stage.sources.source_of(owner)
-    if source is None:
-        return call_new_container(scope, f, owner, kind, args, kwargs)
-    if kind is collections.deque:
+    if type(owner) in ROWS and ROWS[type(owner)].is_memory and holds_traced((*args, *kwargs.values())):
+        scope.stage.sources.note_opaque(owner)
+    if scope.stage.sources.source_of(owner) is None:
+        return call_new_container(scope, f, owner, method, args, kwargs)
+    if type(owner) in ROWS and not ROWS[type(owner)].outlives:
         return call_unknown(scope, f, args, kwargs)
-    if name in READERS[kind]:
-        if kind is set:
+    return call_container(scope, f, owner, method, args, kwargs)
+
+
+def call_container(
+    scope: Hooks, f: Any, owner: Any, method: MethodEffect, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """A method of a container that outlives the call."""
+    stage, name = scope.stage, f.__name__
+    if not method.changes:
+        if is_a(owner, set):
             scope.use(owner)
             return f(*(scope.use(a) for a in args))
         inside = stage.lift_items(owner)
-        if name not in STORING and kind is dict:
+        if method.compares and is_a(owner, dict):
             scope.use([*inside])  # keys are hashed and compared, values are not read
-        elif name not in STORING:
+        elif method.compares:
             inside = scope.use(inside)
         return getattr(inside, name)(*(scope.use(a) for a in args), **kwargs)
     stage.effects.note(f"changes a {type(owner).__name__} that outlives the call ({name})")
-    if name in ("extend", "update", "sort"):
+    if method.compares or method.iterates:
         stage.tracer.flush()
     args = tuple(stage.materialise(a) for a in args)
     kwargs = {k: stage.materialise(v) for k, v in kwargs.items()}
@@ -302,42 +282,32 @@ def call_container(
 
 
 def call_new_container(
-    scope: Hooks, f: Any, owner: Any, kind: type, args: tuple[Any, ...], kwargs: dict[str, Any]
+    scope: Hooks, f: Any, owner: Any, method: MethodEffect, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
-    """Like call_container, for a container made in the call."""
+    """A method of a container made in the call."""
     stage, name = scope.stage, f.__name__
-    if name in ("__setitem__", "__delitem__", "__iadd__", "__imul__", "__ior__"):
-        if kind is list or kind is dict:
-            return call_operator(scope, owner, name, args)
-    if name in ("extend", "extendleft", "update") and args:
-        first = args[0]
-        if is_a(owner, list | collections.deque):
-            if asks_length(first):
-                return call_unknown(scope, f, args, kwargs)
-            args = (list(scope.iter(first)),)
-        elif type(first) is dict:
+    if name in OPERATORS and not is_a(owner, tuple | set):
+        return call_operator(scope, owner, name, args)
+    if method.iterates and args:
+        first, is_keyed = args[0], is_a(owner, dict | set)
+        if is_keyed and type(first) in MAPPINGS:
             args = (stage.lift_items(first), *args[1:])
-        elif stage.sources.defines(type(first), "keys"):
+        elif stage.sources.defines(type(first), "keys") if is_keyed else asks_length(first):
             return call_unknown(scope, f, args, kwargs)
         else:
             args = (list(scope.iter(first)), *args[1:])
-    elif name == "sort" and kwargs.get("key") is not None:
+    has_key = name == "sort" and kwargs.get("key") is not None
+    if has_key:
         kwargs = {**kwargs, "key": called_by(scope, kwargs["key"])}
-    if name not in STORING and not (name == "sort" and "key" in kwargs):
-        if hooked_in((owner,)) is not None:
-            return call_unknown(scope, f, args, kwargs)
-    args = tuple(scope.use(a) if is_looked_at(name, k) else a for k, a in enumerate(args))
-    if name not in READERS[kind] and not is_a(owner, tuple):
-        journal = stage.state
-        (journal.before_pop if name == "pop" else journal.before_change)(owner)
+    if method.compares and not has_key and hooked_in((owner,)) is not None:
+        return call_unknown(scope, f, args, kwargs)
+    args = tuple(scope.use(a) if k < method.kept else a for k, a in enumerate(args))
+    if method.changes and not is_a(owner, tuple):
+        (stage.state.before_pop if method.is_final else stage.state.before_change)(owner)
     return stage.lift_array(f(*args, **kwargs))
 
 
-def is_looked_at(name: str, number: int) -> bool:
-    """True if the method reads this argument, rather than only storing it."""
-    if name in ("append", "appendleft", "extend", "extendleft"):
-        return False
-    return not (name in ("insert", "setdefault") and number == 1)
+OPERATORS = frozenset({"__setitem__", "__delitem__", "__iadd__", "__imul__", "__ior__"})
 
 
 def call_operator(scope: Hooks, owner: Any, name: str, args: tuple[Any, ...]) -> Any:
@@ -379,7 +349,7 @@ def call_class(scope: Hooks, cls: type, args: tuple[Any, ...], kwargs: dict[str,
         return call_unknown(scope, cls, args, kwargs)
     if issubclass(cls, BaseException) and cls.__module__ == "builtins":
         return cls(*(stage.forced(scope.use(a)) for a in args), **kwargs)
-    if issubclass(cls, enum.Enum) or cls in PURE_CLASSES:
+    if issubclass(cls, enum.Enum):
         return call_pure(scope, cls, args, kwargs)
     if is_record(cls) and cls is not tuple:
         stage.sources.class_attr(cls, "__new__")
@@ -451,8 +421,3 @@ def make_dataclass(scope: Hooks, cls: type, args: tuple[Any, ...], kwargs: dict[
     object.__setattr__(made, "__class__", cls)
     dispatch(scope, after, (made, *given), {})
     return made
-
-
-PURE_CLASSES = frozenset(
-    {np.dtype, np.finfo, np.iinfo, complex, str, bytes, slice, range, type({})}
-)

@@ -1,4 +1,4 @@
-"""Builtins that read all items of an iterable: list, set, dict, sorted, min, max, any, all, and functools.reduce.
+"""Builtins that read all items of an iterable: list, set, dict, deque, sorted, min, max, any, all, and functools.reduce.
 
 For an array of numbers, `min`, `max`, `any` and `all` are a few nodes, whatever its length. A key function of many
 items is evaluated by a captured loop. If Python has to compare or hash data-dependent items, one break makes all
@@ -7,6 +7,8 @@ of them real. `Iteration.iter` returns real items if there are many elements to 
 
 from __future__ import annotations
 
+import array
+import collections
 import functools
 import itertools
 from collections.abc import Iterable
@@ -19,7 +21,17 @@ from ..control.branch import select
 from ..control.region import is_condition
 from ..iterators import MOST_READ, Range
 from ..kinds import leaves
-from ..objects import FREE_TYPES, MISSING, Traced, asks_length, defines, has_hooks, is_record
+from ..objects import (
+    FREE_TYPES,
+    MAPPINGS,
+    MISSING,
+    Traced,
+    asks_length,
+    defines,
+    has_hooks,
+    is_record,
+    leaves_in,
+)
 from .calls import called_by, dispatch, understands
 from .functions import call_unknown
 
@@ -82,22 +94,40 @@ def _sequence(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     return f(materialise_all(scope, f, [*map(scope.key, scope.iter(given))]))
 
 
+@understands(array.array, bytearray)
+def _memory(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
+    args = tuple(scope.stage.lift_items(a) if type(a) in (list, tuple) else a for a in args)
+    is_known = all(type(v) in KNOWN for v in leaves_in((*args, *kwargs.values())))
+    return f(*args, **kwargs) if is_known else call_unknown(scope, f, args, kwargs)
+
+
+KNOWN = frozenset({bool, int, float, str, bytes, range})
+
+
+@understands(collections.deque)
+def _deque(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
+    given = [*args, *kwargs.values()]
+    if any(type(v) is Traced for v in given[1:]) or (args and asks_length(args[0])):
+        return call_unknown(scope, f, args, kwargs)
+    return f(*([scope.iter(args[0])] if args else []), *args[1:], **kwargs)
+
+
 TWO = itertools.repeat((None, None))
 
 
-@understands(dict)
+@understands(*MAPPINGS)
 def _dict(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     if len(args) == 1:
         first = args[0]
-        if type(first) is dict:
-            return dict(scope.stage.lift_items(first), **kwargs)
+        if type(first) in MAPPINGS:
+            return f(scope.stage.lift_items(first), **kwargs)
         is_plain = scope.stage.sources.defines(type(first), "__next__") or not has_hooks(type(first))
         if is_plain and not scope.stage.sources.defines(type(first), "keys"):
             pairs = [(scope.key(k), v) for k, v in map(scope.unpack, scope.iter(first), TWO)]
             keys = materialise_all(scope, f, [k for k, _ in pairs])
-            return dict(zip(keys, (v for _, v in pairs), strict=True), **kwargs)
+            return f(zip(keys, (v for _, v in pairs), strict=True), **kwargs)
         return call_unknown(scope, f, args, kwargs)
-    return dict(*args, **kwargs)
+    return f(*args, **kwargs)
 
 
 # --- order ---

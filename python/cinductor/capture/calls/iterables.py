@@ -27,7 +27,16 @@ from ..iterators import (
     zipped,
 )
 from ..kinds import is_int, is_one
-from ..objects import MISSING, OPAQUE, VIEWS_OF_DICTS, Traced, asks_length, defines, is_ours
+from ..objects import (
+    MISSING,
+    OPAQUE,
+    ORDERED_TYPES,
+    VIEWS_OF_DICTS,
+    Traced,
+    asks_length,
+    defines,
+    is_ours,
+)
 from .calls import called_by, dispatch, understands
 from .functions import call_pure, call_unknown
 
@@ -55,7 +64,7 @@ def numbered_of(scope: Hooks, value: Any) -> Items | None:
             stage.sources.guard_length(value, source)
         made = lambda c, f=iter: f(c.of(value))  # noqa: E731
         return Items(lambda: length_of(stage, value), lambda i: scope.item(value, i), made)
-    if cls in VIEWS_OF_DICTS and source is None:
+    if cls in VIEWS_OF_DICTS - ORDERED_TYPES and source is None:
         return items_of_view(scope, value)
     return None
 

@@ -37,7 +37,7 @@ def understands_method(name: str) -> Callable[[Any], Any]:
 def call_ufunc(scope: Hooks, f: ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A ufunc: traced if an operand is."""
     stage = scope.stage
-    if (foreign := foreign_in(args) or foreign_in(kwargs.values())) is not None:
+    if (foreign := foreign_in((*args, *kwargs.values()))) is not None:
         return call_with_foreign(scope, f, args, kwargs, foreign)
     for a in args:
         if type(a) not in FREE_TYPES:
@@ -58,6 +58,12 @@ def call_ufunc(scope: Hooks, f: ufunc, args: tuple[Any, ...], kwargs: dict[str, 
     if holds_traced(args) or (kwargs and holds_traced(kwargs.values())):
         return f(*args, **kwargs)
     return constants(scope, f(*args, **kwargs))
+
+
+def lifted(stage: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments with traced arrays, also inside of lists, tuples and dicts."""
+    real = {k: v if type(v) in FREE_TYPES else stage.lift_nested(v) for k, v in kwargs.items()} if kwargs else kwargs
+    return tuple([a if type(a) in FREE_TYPES else stage.lift_nested(a) for a in args]), real
 
 
 def as_array(scope: Hooks, value: Any) -> Any:
@@ -97,11 +103,9 @@ def call_surface(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, 
                 return call_unknown(scope, f, args, kwargs)
             f = np.asarray
         args = tuple(line_of(scope, a) if type(a) is Flat else a for a in args)
-    if (foreign := foreign_in(args) or foreign_in(kwargs.values())) is not None:
+    if (foreign := foreign_in((*args, *kwargs.values()))) is not None:
         return call_with_foreign(scope, f, args, kwargs, foreign)
-    args = tuple(a if type(a) in FREE_TYPES else stage.lift_nested(a) for a in args)
-    if kwargs:
-        kwargs = {k: v if type(v) in FREE_TYPES else stage.lift_nested(v) for k, v in kwargs.items()}
+    args, kwargs = lifted(stage, args, kwargs)
     row = surface.functions_by_id[id(f)]
     if type(out := row.out_of(args, kwargs)) is Traced and stage.effects.before_write(out):
         return eager(scope, f, args, kwargs, out)
@@ -151,11 +155,9 @@ def call_array_method(
 ) -> Any:
     """A method of a traced value."""
     stage = scope.stage
-    if (foreign := foreign_in(args) or foreign_in(kwargs.values())) is not None:
+    if (foreign := foreign_in((*args, *kwargs.values()))) is not None:
         return call_with_foreign(scope, getattr(stage.materialise(owner), name), args, kwargs, foreign)
-    args = tuple(a if type(a) in FREE_TYPES else stage.lift_nested(a) for a in args)
-    if kwargs:
-        kwargs = {k: v if type(v) in FREE_TYPES else stage.lift_nested(v) for k, v in kwargs.items()}
+    args, kwargs = lifted(stage, args, kwargs)
     row = surface.methods.get(name)
     out = kwargs.get("out") if row is None else row.out_of((owner, *args), kwargs)
     if type(out) is Traced and stage.effects.before_write(out):
@@ -183,7 +185,7 @@ def call_array_method(
 def call_ufunc_method(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Methods such as np.add.reduce."""
     stage = scope.stage
-    if (foreign := foreign_in(args) or foreign_in(kwargs.values())) is not None:
+    if (foreign := foreign_in((*args, *kwargs.values()))) is not None:
         return call_with_foreign(scope, f, args, kwargs, foreign)
     if f.__name__ == "at":  # its index may be a tuple, which is not an array
         args = tuple(stage.lift_nested(a) for a in args)
@@ -215,11 +217,10 @@ def call_draw(scope: Hooks, f: Draw, args: tuple[Any, ...], kwargs: dict[str, An
     method = getattr(f.generator, f.name)
     if source is None or source < 0:
         return call_unknown(scope, method, args, kwargs)
-    if (foreign := foreign_in(args) or foreign_in(kwargs.values())) is not None:
+    if (foreign := foreign_in((*args, *kwargs.values()))) is not None:
         return call_with_foreign(scope, method, args, kwargs, foreign)
-    lifted = tuple(a if type(a) in FREE_TYPES else stage.lift_nested(a) for a in args)
-    named = {k: v if type(v) in FREE_TYPES else stage.lift_nested(v) for k, v in kwargs.items()}
-    target = lifted[0] if lifted else named.get("x")
+    real, named = lifted(stage, args, kwargs)
+    target = real[0] if real else named.get("x")
     writes = f.name in WRITING_DRAWS and type(target) is Traced
     if writes and stage.effects.before_write(target):
         return call_unknown(scope, method, args, kwargs)
@@ -227,7 +228,7 @@ def call_draw(scope: Hooks, f: Draw, args: tuple[Any, ...], kwargs: dict[str, An
         stage.effects.draws[id(f.generator)] = (f.generator, state_of(f.generator))
     address = stage.tracer.scalar(id(f.generator), stage.sources.source("address", source))
     try:
-        return table[f.name](stage.tracer, address, *lifted, **named)
+        return table[f.name](stage.tracer, address, *real, **named)
     except (surface.NotCaptured, TypeError, ValueError, OverflowError) as error:
         why = f"calls {name_of(method)}: {error}"
     return call_unknown(scope, method, args, kwargs, why)  # whose exceptions have no context

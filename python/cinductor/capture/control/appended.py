@@ -402,7 +402,7 @@ def owner_of(region: Region, change: Change) -> Appended:
         return known
     for loop in reversed(state.active):
         if loop.carried is not None and loop.reached([container]):
-            whole = Change(container, loop.snapshot.before[id(container)][1])
+            whole = loop.snapshot.before[id(container)]
             if not whole.appended:  # items were removed before
                 return want_buffer(loop, container, change.appended[0], whole.before)
             loop.carried.grow(whole)

@@ -366,7 +366,7 @@ class Carried:
                 continue
             if not change.keeps_places:
                 loop.fills |= change.fills
-                if not loop.offset and list_buffer.may_be_columns(*change):
+                if not loop.offset and list_buffer.may_be_columns(container, change.before):
                     list_buffer.want_buffer(loop, container, change.before[0], change.before)
                 raise Peel("the body adds to a container or takes from it")
             name = self.snapshot.name_of(container)
@@ -390,7 +390,7 @@ class Carried:
         loop, container = self.loop, change.container
         if self.is_while or loop.site.flag is not None:
             list_buffer.want_buffer(loop, container, change.appended[0])
-        grown = Appended(self, *change)
+        grown = Appended(self, container, change.before)
         if grown.is_open and not grown.may_open:
             if type(self.extent) is not int and len(self.state.active) > 1:
                 list_buffer.want_buffer(loop, container, change.appended[0])

@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ...class_lookup import is_a
+from ..containers import REFUSED, row_of
 from ..kinds import (
     ATOMS,
     UNBOUND,
@@ -35,11 +36,10 @@ from ..kinds import (
     rebuilt,
     strength,
 )
-from ..objects import Traced, attributes_of, slots_of
+from ..objects import Traced, attributes_of
 from . import lattice
 from .alias import is_loose
 from .lattice import type_of
-from .state import ROWS
 
 if TYPE_CHECKING:
     from .alias import Source
@@ -337,8 +337,7 @@ class Last:
 
     def was_there(self, leaf: Any) -> bool:
         """True for an object from before the loop."""
-        is_plain = attributes_of(leaf) is None and not slots_of(type(leaf))
-        if type(leaf) in ROWS or is_a(leaf, list | dict | set) or not is_plain:
+        if row_of(leaf) is not REFUSED or is_a(leaf, list | dict | set) or attributes_of(leaf) is not None:
             values = (*self.carried.entry.values(), *self.loop.others.values())
             return any(leaf is value for value in values)
         return True

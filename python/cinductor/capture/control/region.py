@@ -24,7 +24,7 @@ from ..iterators import END, Items
 from ..kinds import UNBOUND, is_one
 from ..objects import Traced
 from .alias import Aliases, Peel, Records, count_in
-from .state import Change, Snapshot, State, fill, reached
+from .state import Change, Snapshot, State, reached
 
 if TYPE_CHECKING:
     from ..kinds import Hooks
@@ -235,11 +235,10 @@ class Region:
         if not before.before:
             return []
         now = before.swap()
-        seen = self.reached(container for container, _ in now)
-        for container, items in now:
-            fill(container, items)
-        befores = before.before
-        return [Change(*befores[id(c)]) for c, _ in now if id(c) in seen]
+        seen = self.reached(change.container for change, _ in now)
+        for change, contents in now:
+            change.row.restore(change.container, contents)
+        return [change for change, _ in now if id(change.container) in seen]
 
     def reached(self, wanted: Iterable[Any], names: Iterable[Any] | None = None) -> set[int]:
         """Ids of the containers that are visible, through names before the construct or these. Invariant: containers

@@ -2,8 +2,8 @@
 
 Bodies of loops and branches run several times, so their changes must be undone. Every change goes
 through a hook that is called before it: calls, slots (an attribute, item or shape), iterator
-steps, augmented assignments. The hook saves the object's contents. If it has no row for the object's
-class, it raises RegionBreak. An object that was created after a snapshot needs no saving: it is
+steps, augmented assignments. The hook saves the object's contents. If the object's class has no row
+(`containers`), it raises RegionBreak. An object that was created after a snapshot needs no saving: it is
 discarded with the run that created it.
 
 Analysis results are stored in immutable tables (a snapshot keeps a reference) and in stacks (a
@@ -13,7 +13,6 @@ snapshot keeps the depth). The graph and its memory have marks of their own (pye
 from __future__ import annotations
 
 import collections
-import contextlib
 import datetime
 import decimal
 import operator
@@ -27,10 +26,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ... import _core
-from ...class_lookup import is_a
-from ..iterators import Asked, Called, Escaped, Flat, Items, Octets, Range, Steps, Walk
-from ..kinds import UNBOUND, is_one
-from ..objects import OPAQUE, Method, hooked_in, in_slots, slots_of
+from ..containers import ContainerRow, row_of
+from ..iterators import (
+    Asked,
+    Called,
+    Escaped,
+    Flat,
+    Items,
+    Octets,
+    Range,
+    StableIterator,
+    Steps,
+    Walk,
+)
+from ..kinds import is_one, is_same
+from ..objects import OPAQUE, Method
 from ..sources import Sources
 
 RegionBreak = _core.RegionBreak
@@ -41,75 +51,6 @@ MANY = 1 << 30  # references: the count is unknown
 tables_of, stacks_of = operator.attrgetter(*TABLES), operator.attrgetter(*STACKS)
 
 
-def content_of(cell: types.CellType | Items) -> tuple[Any, ...]:
-    """The value of a cell, if it has one; the position of an iterator."""
-    if type(cell) is Items:
-        return (cell.position,)
-    try:
-        return (cell.cell_contents,)
-    except ValueError:
-        return ()
-
-
-def fill(container: Any, items: Any) -> None:
-    """Replace the contents of a container."""
-    if is_a(container, list):
-        list.__setitem__(container, slice(None), items)
-    elif type(container) not in ROWS:
-        for slot, item in zip(slots_of(type(container)), items, strict=True):
-            if item is not UNBOUND:
-                slot.__set__(container, item)
-            else:
-                with contextlib.suppress(AttributeError):  # if it is empty already
-                    slot.__delete__(container)
-    elif type(container) is collections.deque:
-        container.clear()
-        container.extend(items)
-    elif type(container) is Items:
-        container.position = items[0]
-    elif type(container) is types.CellType:
-        if items:
-            container.cell_contents = items[0]
-        elif content_of(container):
-            del container.cell_contents
-    else:
-        container.clear()
-        container.update(items)
-
-
-# Mutable state that can be restored, besides slots: exact classes, with a function that copies the contents; `fill`
-# restores it.
-ROWS: dict[type, Callable[[Any], Any]] = {
-    list: list.copy,
-    dict: dict.copy,
-    set: set.copy,
-    collections.deque: collections.deque.copy,
-    types.CellType: content_of,
-    Items: content_of,
-}
-
-
-def contents_of(value: Any) -> Any:
-    """A copy of the contents of an object."""
-    row = ROWS.get(type(value))
-    return in_slots(value) if row is None else row(value)
-
-
-def why_not_put_back(value: Any) -> str | None:
-    """The reason why the contents of an object could not be restored; None if they can be."""
-    cls = type(value)
-    if cls not in ROWS and not slots_of(cls):
-        return f"a {cls.__name__} changes"
-    if cls in (dict, set) and hooked_in(value) is not None:
-        return f"a {cls.__name__} changes whose keys have methods of their own"
-    if cls is set:
-        again: set[Any] = set()
-        again.update(value.copy())  # as `fill` does
-        if not _core.are_placed_alike(again, value):
-            return "a set changes whose order comes from what it held before"
-    return None
-
-
 class State:
     """The state of one call; marks: those to which it may be rolled back, the innermost last."""
 
@@ -117,7 +58,7 @@ class State:
         self.tracer, self.sources = tracer, sources
         self.snapshots: list[Snapshot] = []
         self.cells: list[types.CellType] = []  # of names that inner functions set
-        self.changes = 0
+        self.changes = self.restored = 0  # how often contents were
         self.unlike: dict[int, Any] = {}  # sets whose order no other set with the same items has
         self.records: dict[int, Any] = {}  # the memory that arrays may use: `alias`
         self.lists: dict[int, Any] = {}  # lists stored as columns and a count, by id
@@ -145,7 +86,7 @@ class State:
                 break
             if id(value) in snapshot.before and not known:
                 continue
-            why_not = why_not_put_back(value) if not known else "a set changes that was popped"
+            why_not = "a set changes that was popped" if known else row_of(value).why_not(value)
             if why_not is None:
                 snapshot.note(value)
             elif snapshot.is_kept:
@@ -160,10 +101,10 @@ class State:
             self.unlike[id(value)] = value
         self.before_change(value)
 
-    def refill(self, container: Any, items: Any) -> None:
-        """A container gets other items."""
+    def refill(self, container: Any, contents: Any) -> None:
+        """A container gets other contents."""
         self.before_change(container)
-        fill(container, items)
+        row_of(container).restore(container, contents)
 
     def note_definition(self, value: Any) -> Any:
         """Record an object that was just made."""
@@ -254,11 +195,10 @@ class Snapshot:
         self.state, self.is_kept, self.can_put_back = state, is_kept, True
         self.graph = state.tracer.mark()
         self.tables = dict(zip(TABLES, tables_of(state), strict=True))
-        self.before: dict[int, tuple[Any, Any]] = {}  # objects, with their former contents
+        self.before: dict[int, Change] = {}  # objects, with their former contents
         self.born: dict[int, Any] = {}
+        self.begin()
         self.containers: dict[str, Any] = {}  # by name, those that runs of a construct change
-        for cell in state.cells:  # changes of these cells are not reported
-            self.note(cell)
         state.snapshots.append(self)
         self.depths = dict(zip(STACKS, map(len, stacks_of(state)), strict=True))
         self.effects, self.is_infeasible = state.tracer.effects, state.tracer.is_infeasible
@@ -285,19 +225,20 @@ class Snapshot:
     def note(self, value: Any) -> None:
         """Save the contents of a value that has a row."""
         if id(value) not in self.before:
-            self.before[id(value)] = (value, contents_of(value))
+            row = row_of(value)
+            self.before[id(value)] = Change(value, row.copy(value), row)
 
-    def swap(self) -> list[tuple[Any, Any]]:
+    def swap(self) -> list[tuple[Change, Any]]:
         """Restore the contents of the containers. Returns their current contents, except cells that
-        are unset."""
+        are unchanged."""
         now = []
-        for container, before in self.before.values():
-            items = contents_of(container)
-            if type(container) is types.CellType and all(map(is_one, before, items)):
-                if len(before) == len(items):
-                    continue
-            now.append((container, items))
-            fill(container, before)
+        for change in self.before.values():
+            container, before, row = change
+            if type(container) is types.CellType and change.is_nothing:
+                continue
+            now.append((change, row.copy(container)))
+            row.restore(container, before)
+        self.state.restored += bool(now)
         return now
 
     # --- rollback ---
@@ -356,8 +297,7 @@ class Snapshot:
         for name, known in self.containers.items():
             if known is container:
                 return name
-        kind = "dict" if is_a(container, dict) else type(container).__name__
-        name = f"an item of {kind} {len(self.containers) + 1}"
+        name = f"an item of {type(container).__name__} {len(self.containers) + 1}"
         self.containers[name] = container
         return name
 
@@ -373,29 +313,33 @@ class Snapshot:
         """Restore the containers from the values of their names."""
         for name, container in self.containers.items():
             items = (names[name],) if type(container) is Items else names[name]
-            is_dict = is_a(container, dict)
-            items = dict(zip(container, items, strict=True)) if is_dict else list(items)
-            self.state.refill(container, items)
+            self.state.refill(container, row_of(container).contents(container, items))
 
 
 # --- changes ---
 
 
 class Change(NamedTuple):
-    """A container that a run has changed, with its former contents."""
+    """A container that a run may change, with its former contents."""
 
     container: Any
     before: Any
+    row: ContainerRow
+
+    @property
+    def now(self) -> Any:
+        """Its contents."""
+        return self.row.copy(self.container)
 
     @property
     def keeps_places(self) -> bool:
         """True if it still has the same keys, or as many items. The table of a set may have grown, which can change
         its order even if its items are the same.
         """
-        now, before = self.container, self.before
-        if is_a(now, dict):
-            return list(before) == list(now)
-        return type(now) is not set and len(before) == len(items_in(now))
+        places, now = self.row.places(self.before), self.row.places(self.now)
+        if type(places) is not list:
+            return places is not None and bool(places == now)
+        return len(places) == len(now) and all(map(is_same, places, now))  # 1 and 1.0 are one key, but two objects
 
     @property
     def fills(self) -> bool:
@@ -406,8 +350,8 @@ class Change(NamedTuple):
     @property
     def is_nothing(self) -> bool:
         """True if its contents are unchanged."""
-        pairs = map(is_one, items_in(self.before), items_in(self.container))
-        return self.keeps_places and all(pairs)
+        items = self.row.items
+        return self.keeps_places and all(map(is_one, items(self.before), items(self.now)))
 
     @property
     def appended(self) -> list[Any]:
@@ -418,19 +362,11 @@ class Change(NamedTuple):
         return now[len(before) :] if all(map(is_one, before, now)) else []
 
 
-def items_in(container: Any) -> tuple[Any, ...]:
-    """The items of a list or dict in order."""
-    if type(container) in (types.CellType, Items):
-        return content_of(container)
-    if type(container) not in ROWS and type(container) is not tuple:
-        return tuple(in_slots(container))
-    return tuple(container.values() if is_a(container, dict) else container)
-
-
 def value_of(container: Any, before: Any = None) -> Any:
     """The current or former value of a container's name, given its contents: its items, or an
     iterator's position."""
-    items = items_in(container if before is None else before)
+    row = row_of(container)
+    items = tuple(row.items(row.copy(container) if before is None else before))
     return items[0] if type(container) is Items else items
 
 
@@ -447,7 +383,7 @@ ATOMS: frozenset[Any] = frozenset(
 # Modules of C whose classes' tp_traverse shows all that an object holds; besides Python's builtins.
 SHOWN = frozenset({*sys.stdlib_module_names, "numpy"})
 # Classes of the package's whose objects stand for the user's; others hold what is at work.
-OPENED = frozenset({Items, Called, Escaped, Flat, Octets, Range, Steps, Walk, Asked, Method})
+OPENED = frozenset({Items, Called, Escaped, Flat, Octets, Range, StableIterator, Steps, Walk, Asked, Method})
 
 
 def references(

@@ -24,11 +24,13 @@ from ..calls.calls import dispatch
 from ..calls.consumers import of_numbers
 from ..calls.functions import DEBUGGERS
 from ..calls.numbers import sum_and_carry, sum_of
+from ..containers import ROWS
 from ..control import list_buffer
 from ..objects import (
     CONTAINER_TYPES,
     FREE_TYPES,
     HOLDERS,
+    MAPPINGS,
     MISSING,
     Traced,
     is_native,
@@ -242,7 +244,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
     def members(self, value: Any) -> Any:
         """The right operand of `in`."""
         source = self.stage.sources.source_of(value)
-        if type(value) is dict and source is not None and source >= 0:
+        if type(value) in MAPPINGS and source is not None and source >= 0:
             self.stage.sources.guard_length(value, source)
             return value
         return self.use(value)
@@ -299,7 +301,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         if stage.sources.source_of(value) is not None and stage.sources.defines(cls, f"__{name}__"):
             stage.effects.note(f"changes a {cls.__name__} in place")
             return op(value, stage.materialise(other))
-        if cls in (list, dict, set):
+        if cls in ROWS:
             stage.state.before_change(value)
         hooked = None if cls is list else boundary.hook_of(stage, value)
         if hooked is not None:

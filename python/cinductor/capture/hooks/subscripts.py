@@ -14,7 +14,6 @@ writes access the array's memory in every layout. If the flatiter object itself 
 
 from __future__ import annotations
 
-import collections
 import operator
 import types
 from collections.abc import Callable, Iterator
@@ -26,17 +25,20 @@ from ...class_lookup import is_a
 from ...numpy.index import flat as raveled
 from .. import boundary
 from ..calls.numpy_calls import constants
+from ..containers import ROWS, are_one, places_of
 from ..control import list_buffer
-from ..iterators import Asked, Flat, Items, Octets, Range, Steps, Walk, items_of
+from ..iterators import Asked, Flat, Items, Octets, Range, StableIterator, Steps, Walk, items_of
 from ..kinds import have_same_structure, kind_of, leaves, rebuilt
 from ..objects import (
     CONTAINER_TYPES,
     FLAGS,
     FREE_TYPES,
+    MAPPINGS,
     MISSING,
     OPAQUE,
     PURE_TYPES,
     VALUE_TYPES,
+    VIEWS_OF_DICTS,
     Traced,
     asks_length,
     find_in_class,
@@ -181,9 +183,9 @@ class Subscripts:
             return read_flat(self, value, key if type(key) in FREE_TYPES else self._key(key))
         if cls is Octets:
             return value.item(key if type(key) in FREE_TYPES else self._key(key))
-        if cls is collections.deque and stage.sources.source_of(value) is None:
+        if cls in ROWS and stage.sources.source_of(value) is None:
             picked = pick(self, [*value], key) if is_place(self, key) else MISSING
-            return stage.lift_array(value[self._index(key)]) if picked is MISSING else picked
+            return stage.lift_array(value[self._place(value, key)]) if picked is MISSING else picked
         if cls in PURE_TYPES or is_a(value, types.GenericAlias):
             return value[self._index(key) if hasattr(cls, "__getitem__") else key]
         if is_a(value, type) and not has_hooks(cls):
@@ -201,13 +203,13 @@ class Subscripts:
     def _guarded_item(self, value: Any, key: Any, source: int) -> Any:
         stage = self.stage
         if type(key) is Traced:
-            is_position = type(value) is not dict and key.dtype.kind in "iu"
+            is_position = not is_a(value, dict) and key.dtype.kind in "iu"
             key = operator.index(key) if is_position else stage.forced(key)
         if type(key) is slice:
             return stage.lift_items(value)[key]
         if waiting := stage.stores.of(value):
             place = key % len(value) if type(value) is list and type(key) is int else key
-            if place in waiting and (type(value) is dict or -len(value) <= key < len(value)):
+            if place in waiting and (is_a(value, dict) or -len(value) <= key < len(value)):
                 return waiting[place]
         try:
             item = value[key]
@@ -262,17 +264,19 @@ class Subscripts:
         if cls is Flat:
             key = key if type(key) in FREE_TYPES else self._key(key)
             return write_flat(self, value, key, self.array_of(item))
-        if is_a(value, list | dict):
+        if cls in ROWS or is_a(value, list | dict):
             key = self._place(value, key)
         if id(value) in stage.state.lists:
             stage.state.lists[id(value)].set_item(key, item)
             return
+        if type(item) is Traced and cls in ROWS and ROWS[cls].is_memory:
+            stage.sources.note_opaque(value)
         source = stage.sources.source_of(value)
         self._want_columns(value, key)
         method = self.stage.sources.class_attr(cls, "__setitem__")
-        if source is None and cls in (list, dict, collections.deque):
+        if source is None and cls in ROWS:
             stage.state.before_change(value)
-            value[key if cls is not collections.deque else self._index(key)] = item
+            value[key] = item
         elif type(method) is types.FunctionType:
             self.call_method(method, value, key, item)
         elif stage.stores.may_wait_at(value, key):
@@ -294,9 +298,9 @@ class Subscripts:
         if type(method) is types.FunctionType:
             self.call_method(method, value, key)
             return
-        if is_a(value, list | dict):
+        if cls in ROWS or is_a(value, list | dict):
             key = self._place(value, key)
-        if stage.sources.source_of(value) is not None or cls not in (list, dict):
+        if stage.sources.source_of(value) is not None or cls not in ROWS:
             stage.effects.note(f"deletes an item of a {cls.__name__}")
         else:
             stage.state.before_change(value)
@@ -426,7 +430,7 @@ class Iteration:
             return value  # Python raises its own exception
         if cls in CONTAINER_TYPES or is_tuple(cls):
             if source is None:
-                return map(stage.lift_array, value)
+                return self._iter_made(value) if cls in MAPPINGS else map(stage.lift_array, value)
             if source == OPAQUE:
                 return map(stage.lift, value)
             if is_a(value, dict):
@@ -434,8 +438,8 @@ class Iteration:
                 return iter(value)
             return self._iter_guarded(value, source)
         if source is None:
-            if cls is collections.deque:
-                return map(stage.lift_array, value)
+            if cls in ROWS or cls in VIEWS_OF_DICTS:
+                return self._iter_made(value)
             if stage.sources.defines(cls, "__next__"):
                 return self._steps(value)
             method = self.stage.sources.class_attr(cls, "__iter__")
@@ -472,6 +476,10 @@ class Iteration:
         if not self.stage.sources.defines(type(value), "__next__"):
             raise TypeError(f"iter() returned non-iterator of type '{type(value).__name__}'")
         return Steps(value, self.step)
+
+    def _iter_made(self, value: Any) -> StableIterator:
+        state, before = self.stage.state, places_of(value)
+        return StableIterator(state, value, self.stage.lift_array, lambda: are_one(before, places_of(value)))
 
     def _iter_array(self, value: Traced) -> Any:
         if value.ndim == 0:
