@@ -812,3 +812,34 @@ def test_what_changes_without_a_name_is_carried(fn):
     for x in VALUES + VALUES:
         y = x.copy()
         assert described(compiled(x)) == described(fn(y)) and np.array_equal(x, y)
+
+
+# --- methods of containers that pass from piece to piece ------------------------------------------------
+
+METHODS = [
+    ("[1]", "append", "h(2)", "len(l)"),
+    ("{}", "setdefault", "h('a', 1)", "len(l)"),
+    ("collections.deque([1])", "append", "h(2)", "len(l)"),
+    ("[[1]]", "__getitem__", "h(0).append(2)", "h(0)"),
+    ("{'a': [1]}", "get", "h('a').append(2)", "h('a')"),
+    ("[functools.partial(max, 1.)]", "__getitem__", "h(0).keywords['default'] = 1", "h(0).keywords"),
+    ("[[1]]", "pop", "h(0).append(2)", "len(l)"),
+    ("{1, 2}", "add", "h(5)", "len(l)"),
+    ("{'a': [1]}", "items", "[v.append(2) for k, v in h()]", "list(h())"),
+    ("([1], 2)", "__getitem__", "h(0).append(2)", "h(0)"),
+    ("[[1]]", "__iter__", "[v.append(2) for v in h()]", "list(h())"),
+    ("iter([3, 4])", "__next__", "h()", "h()"),
+]
+
+
+@pytest.mark.parametrize(("made", "name", "changes", "read"), METHODS, ids=lambda v: v)
+def test_a_method_belongs_to_its_object_in_every_piece(made, name, changes, read, tmp_path, pieces_are_compiled):
+    """The object of a method that a piece takes is the caller's: what the method changes, the caller sees."""
+    lines = [f"l = {made}", f"h = l.{name}", "if x[0] > 0.7:", "    pass", "elif x[0] > 0.3:", "    pass", "else:"]
+    lines += [f"    {changes}", f"return x + 1, l, {read}"]
+    text = "import collections\nimport functools\n\n\ndef program(x):\n" + "".join(f"    {line}\n" for line in lines)
+    program = load(text, tmp_path / "methods.py").program
+    fast = cinductor.compile(program, backend="interp")
+    for first in (0.9, 0.1, 0.5, 0.1):
+        x = np.full(3, first)
+        assert described(fast(x)) == described(program(x))

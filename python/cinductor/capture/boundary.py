@@ -30,6 +30,7 @@ from .objects import (
     FREE_TYPES,
     HOLDERS,
     IDENTITY_TYPES,
+    METHODS_IN_C,
     NUMBER_TYPES,
     OPAQUE,
     OWN,
@@ -37,6 +38,7 @@ from .objects import (
     VALUE_TYPES,
     attributes_of,
     has_hooks,
+    has_owner,
     holds_items,
     hooked_in,
     is_record,
@@ -113,6 +115,10 @@ class Lifting:
             has = (value.__defaults__ is not None) + 2 * (value.__kwdefaults__ is not None)
             sources.check(source, "function", value.__code__, value.__globals__, has)
             sources.renewed.add(source)
+        elif cls in METHODS_IN_C and has_owner(value) and not is_a(value.__self__, np.ndarray | np.generic):
+            sources.check(source, "type", cls)
+            sources.check(sources.source("attr", source, "__name__"), "equals", value.__name__)
+            self.lift_guarded(value.__self__, sources.source("attr", source, "__self__"))
         elif cls in IDENTITY_TYPES or is_a(value, type | enum.Enum):
             sources.check(source, "is", value)
         elif is_a(value, np.generic):

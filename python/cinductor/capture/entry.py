@@ -31,6 +31,7 @@ from .objects import (
     DTYPE_TYPES,
     IDENTITY_TYPES,
     MAPPINGS,
+    METHODS_IN_C,
     MISSING,
     OPAQUE,
     UNBOUND,
@@ -41,6 +42,7 @@ from .objects import (
     choose,
     find_in_class,
     has_attributes_alone,
+    has_owner,
     holds_items,
     hooked_in,
     in_slots,
@@ -234,11 +236,6 @@ def traced_in(value: Any, seen: set[int]) -> list[Any]:
     return [found for item in items for found in traced_in(item, seen)]
 
 
-def has_owner(f: Any) -> bool:
-    """True for a method of an object, which may change, or be another one in each call."""
-    return f.__self__ is not None and not is_a(f.__self__, type | types.ModuleType)
-
-
 def is_constant(value: Any) -> bool:
     """True for a value without traced and changeable parts, which all calls may share."""
     if is_a(value, CONSTANT_LEAVES):
@@ -327,7 +324,7 @@ def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int
 def shared_by_calls(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int, Any]) -> Any:
     """A result that is the same object in each call, unless the call has made it or its parts."""
     cls = type(value)
-    if cls in (types.BuiltinFunctionType, types.MethodWrapperType) and has_owner(value):
+    if cls in METHODS_IN_C and has_owner(value):
         if type(value.__self__) in CONTAINER_TYPES:
             return DeferredCall((getattr, returnable(stage, value.__self__, reached, seen), value.__name__))
         stage.effects.note(f"returns a method of a {type(value.__self__).__name__}")

@@ -124,11 +124,17 @@ IDENTITY_TYPES = frozenset(
     }
 )
 # Objects whose identity no guard needs to check: they have no settable attributes, or are looked up by identity.
+METHODS_IN_C = frozenset({types.BuiltinFunctionType, types.MethodWrapperType, type(array.array("b").extend)})
 STATELESS = (FREE_TYPES | IDENTITY_TYPES) - {types.FunctionType, _core.CompiledFunction}
 KINDS = "biufc"
 
 
 MAX_RANK = 32  # the maximal rank of a value in the graph
+
+
+def has_owner(f: Any) -> bool:
+    """True for a method in C of an object, which may change, or be another one in each call."""
+    return f.__self__ is not None and not is_a(f.__self__, type | types.ModuleType)
 
 
 def why_not_array(value: np.ndarray) -> str | None:
