@@ -106,7 +106,11 @@ void
 ci_reduce_step(CiReducer *r, const CiExpr *first, const CiExpr *row, int lanes,
                CiMemory *const *acc, const CiExpr *live)
 {
-    CiAt at = {1, &r->var, &first, r->var, lanes, live, 1};
+    const CiExpr *from[] = {r->var, r->vector}, *to[] = {first, NULL};
+    if (r->vector)
+        to[1] = ci_expr_floordiv(r->b.sym, ci_expr_sub(r->b.sym, first, r->part),
+                                 ci_reduce_number(r, lanes));
+    CiAt at = {r->vector ? 2 : 1, from, to, r->var, lanes, live, 1};
     ci_reduce_take(r, ci_build_at(&r->b, &r->body, &at), row, lanes, acc, live);
 }
 
@@ -159,8 +163,8 @@ ci_reduce_turn(CiReducer *r, CiOp fold, int at, int count)
 
 /* ---- many into one ---- */
 
-static void
-halve_rows(CiReducer *r, CiOp fold, int at, int count)
+void
+ci_reduce_halve_rows(CiReducer *r, CiOp fold, int at, int count)
 {
     for (int rows = r->width / r->lanes / 2; rows > 0; rows /= 2) {
         const CiExpr *row;
@@ -175,13 +179,10 @@ halve_rows(CiReducer *r, CiOp fold, int at, int count)
     }
 }
 
-/* Accumulators fold pairwise; what comes of them is left in values. */
 void
-ci_reduce_halve(CiReducer *r, CiOp fold, int at, int count, int *values)
+ci_reduce_halve_lanes(CiReducer *r, CiOp fold, int count, int *values)
 {
-    halve_rows(r, fold, at, count);
-    ci_reduce_load(r, values, r->acc + at, count, ci_reduce_number(r, 0), r->lanes);
-    for (int lanes = r->lanes / 2; lanes > 0; lanes /= 2) {
+    for (int lanes = r->b.proc->types[values[0]].lanes / 2; lanes > 0; lanes /= 2) {
         int late[CI_MAX_ACCUMULATORS];
         for (int k = 0; k < count; k++) {
             CiType type = ci_type_of(r->b.proc->types[values[k]].dtype, lanes);
@@ -190,6 +191,15 @@ ci_reduce_halve(CiReducer *r, CiOp fold, int at, int count, int *values)
         }
         ci_reduction_of(fold)->combine(&r->b, fold, lanes, values, late);
     }
+}
+
+/* Accumulators fold pairwise; what comes of them is left in values. */
+void
+ci_reduce_halve(CiReducer *r, CiOp fold, int at, int count, int *values)
+{
+    ci_reduce_halve_rows(r, fold, at, count);
+    ci_reduce_load(r, values, r->acc + at, count, ci_reduce_number(r, 0), r->lanes);
+    ci_reduce_halve_lanes(r, fold, count, values);
 }
 
 /* A zero of an extreme is +0, in whatever order zeros came. */

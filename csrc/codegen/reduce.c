@@ -108,8 +108,8 @@ chains_in_lanes(CiReducer *r, const CiExpr *first, const CiExpr *count)
     ci_build_leave(&r->b, outside);
 }
 
-static void
-chains(CiReducer *r, const CiExpr *first, const CiExpr *count)
+void
+ci_reduce_chains(CiReducer *r, const CiExpr *first, const CiExpr *count)
 {
     if (r->family->vector_bytes)
         chains_and_rest(r, first, count);
@@ -169,11 +169,11 @@ chains_of_block(CiReducer *r, const CiExpr *first, const CiExpr *count)
         first = ci_reduce_number(r, 0);
     }
     r->walk = ci_reduce_has_walks(r);
-    chains(r, first, count);
+    ci_reduce_chains(r, first, count);
     if (r->walk) {
         ci_reduce_each(r, true, false, ci_reduce_turn);
         r->walk = 2;
-        chains(r, first, count);
+        ci_reduce_chains(r, first, count);
     }
     r->walk = 0;
     r->body = body;
@@ -196,10 +196,13 @@ reduce_free(CiReducer *r)
     for (int chains = r->family->chains; r->lanes > 1 && chains > 1 && r->width < extent;
          chains /= 2)
         r->width *= 2;
+    bool is_in_pieces = (r->fold->count && r->fold->nvars > 1) || ci_reduce_calls_ufunc(r);
+    if (!is_in_pieces && ci_reduce_narrow(r))
+        return;
     ci_reduce_alloc_accumulators(r);
     ci_reduce_each(r, true, true, ci_reduce_reset);
-    if ((r->fold->count && r->fold->nvars > 1) || ci_reduce_calls_ufunc(r)) {
-        ci_reduce_in_pieces(r, chains);
+    if (is_in_pieces) {
+        ci_reduce_in_pieces(r, ci_reduce_chains);
         ci_reduce_each(r, true, true, finish_free);
         return;
     }
@@ -208,7 +211,7 @@ reduce_free(CiReducer *r)
         CiStmt *loop = ci_build_loop(&r->b, r->fold->vars[k], r->fold->extents[k], CI_RUN_serial);
         ci_build_enter(&r->b, &loop->body);
     }
-    chains(r, ci_reduce_number(r, 0), r->extent);
+    ci_reduce_chains(r, ci_reduce_number(r, 0), r->extent);
     ci_build_leave(&r->b, outside);
     ci_reduce_each(r, true, true, finish_free);
 }

@@ -83,20 +83,44 @@ named_conversion(const CiCPrinter *p, CiDtype from, CiDtype to, int lanes)
     return NULL;
 }
 
-const char *
-ci_c_convert(CiCPrinter *p, CiDtype from, CiDtype to, int lanes, const char *value)
+/* The statements that convert vector `a`; NULL: the compiler's own conversion is as fast. */
+static const char *
+conversion(const CiCPrinter *p, const char *type, CiDtype from, CiDtype to, int lanes)
+{
+    const char *text = named_conversion(p, from, to, lanes);
+    if (text)
+        return ci_format(p->ctx, "return %s;", text);
+    bool has_widths = p->machine->resized && ci_dtype_is_integral(from) && ci_dtype_is_integral(to);
+    return has_widths ? p->machine->resized(p->ctx, type, from, to, lanes, p->vector_bytes) : NULL;
+}
+
+static const char *
+convert_at_once(CiCPrinter *p, CiDtype from, CiDtype to, int lanes, const char *value)
 {
     const char *type = ci_c_type(p, to, lanes), *source = ci_c_type(p, from, lanes),
                *name = ci_format(p->ctx, "%s_of_%s", type, source),
-               *text = named_conversion(p, from, to, lanes);
+               *text = conversion(p, type, from, to, lanes);
     if (!text)
         return ci_format(p->ctx, "__builtin_convertvector(%s, %s)", value, type);
     if (ci_c_needs(p, name))
         ci_text_line(&p->helpers,
                      "CI_INLINE %s\n%s(%s a)\n{\n#ifdef __clang__\n    return "
-                     "__builtin_convertvector(a, %s);\n#else\n    return %s;\n#endif\n}",
+                     "__builtin_convertvector(a, %s);\n#else\n    %s\n#endif\n}",
                      type, name, source, type, text);
     return ci_format(p->ctx, "%s(%s)", name, value);
+}
+
+/* There are instructions between floats and integers of four bytes and more. */
+const char *
+ci_c_convert(CiCPrinter *p, CiDtype from, CiDtype to, int lanes, const char *value)
+{
+    CiDtype other = ci_dtype_is_float(from) ? to : from;
+    bool is_far = ci_dtype_is_float(from) != ci_dtype_is_float(to) && ci_dtype_size(other) < 4;
+    if (is_far) {
+        value = convert_at_once(p, from, CI_DTYPE_i32, lanes, value);
+        from = CI_DTYPE_i32;
+    }
+    return convert_at_once(p, from, to, lanes, value);
 }
 
 const char *
