@@ -1,7 +1,11 @@
 """Tests numerics="exact": results have NumPy's bits, also those of elementary functions."""
 
+import ast
 import copy
 import itertools
+import os
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -68,6 +72,42 @@ OF_A_HALF = [
 
 def of_a_half(x):
     return [f(x) for f in OF_A_HALF]
+
+
+WAYS = """
+import sys
+import numpy as np
+import cinductor
+from cinductor import _core
+for name, char, *proof in map(str.split, sys.argv[1:]):
+    _core.note_proof(name, char, int(proof[0]), proof[1] == "equal")
+x = np.linspace(-3, 3, 1000, dtype="f4")
+assert np.array_equal(cinductor.compile(np.exp)(x), np.exp(x))
+print({name + char: (way, source) for name, char, way, source in _core.functions()})
+"""
+
+
+def test_verdicts_are_kept_for_later_processes(tmp_path):
+    """A proof replaces a test: a function of which an operand differs is NumPy's loop from the next process on."""
+
+    def ways(*proofs):
+        done = subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", WAYS, *proofs], capture_output=True, text=True, check=True,
+            env={**os.environ, "CINDUCTOR_CACHE_DIR": str(tmp_path)},
+        )  # fmt: skip
+        return ast.literal_eval(done.stdout)
+
+    first = ways()
+    on_vectors = [name for name, (way, _) in first.items() if way == "vectors"]
+    if not {"expf", "logf"} <= set(on_vectors):
+        pytest.skip("no functions on vectors on this machine")
+    assert ways() == first
+    assert ways("exp f 4294967296 equal", "log f 4294967296 other")["expf"] == ("vectors", first["expf"][1] + "; 2^32 operands compared")
+    later = ways("exp f 4096 equal")
+    assert later["expf"][1].endswith("2^32 operands compared") and later["logf"][0] in ("own", "NumPy's loop")
+    assert {name: later[name] for name in on_vectors if name not in ("expf", "logf")} == {
+        name: first[name] for name in on_vectors if name not in ("expf", "logf")
+    }
 
 
 @pytest.mark.parametrize("backend", ["c", "interp"])

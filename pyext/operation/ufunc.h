@@ -82,5 +82,6 @@ CiOp cx_op_by_numpy(const CxTracer *tracer, CiOp op, CiDtype dtype);
 PyObject *cx_functions(CxState *state);
 /* (name, character, first, step, blocks) -> (blocks that differ from NumPy's, an operand's bits). */
 PyObject *cx_check_function(PyObject *module, PyObject *args);
+PyObject *cx_note_proof(PyObject *module, PyObject *args);
 
 #endif

@@ -59,6 +59,7 @@ typedef struct CxState {
     CiUfuncLoop ufunc_loops[CI_UFUNC_LOOPS]; /* the runtime's */
     CiUfuncTable ufunc_tables[CI_UFUNC_COUNT]; /* for functions of one float16 */
     CiUfuncVector ufunc_vectors[CI_UFUNC_LOOPS];
+    CiUfuncVerdicts ufunc_verdicts; /* of earlier processes, about these */
     bool has_vector_library;                 /* NumPy's function loops are vectorised */
     /* Some loops of the ufunc were replaced by another library. */
     bool is_replaced[CX_UFUNC_COUNT];

@@ -312,6 +312,7 @@ static PyMethodDef module_methods[] = {
     {"set_array_type", cx_set_array_type, METH_VARARGS, NULL},
     {"functions", module_functions, METH_NOARGS, NULL},
     {"check_function", cx_check_function, METH_VARARGS, NULL},
+    {"note_proof", cx_note_proof, METH_VARARGS, NULL},
     {"arch_levels", module_arch_levels, METH_NOARGS, NULL},
     {"cache_info", cx_cache_info, METH_NOARGS, NULL},
     {"cache_stores", cx_cache_stores, METH_NOARGS, NULL},
