@@ -124,6 +124,42 @@ def test_functions_of_float16(backend, numerics):
     assert not cinductor.explain(compiled, every).approximate
 
 
+def squares(x):
+    out = np.empty((2, len(x)))
+    v = 0.3
+    for k in range(len(x)):
+        v = v * 0.5 + float(x[k])
+        out[0, k] = v**2
+        out[1, k] = x[k] ** 2
+    return out
+
+
+def products_of_numbers(z):
+    """The ufunc itself runs NumPy's loop; operators do not."""
+    out = np.empty((4, len(z)), z.dtype)
+    for k in range(len(z)):
+        out[0, k] = np.multiply(z[k], z[len(z) - 1 - k])
+        out[1, k] = z[k] * z[len(z) - 1 - k]
+        v = z[k]
+        v *= z[len(z) - 1 - k]
+        out[2, k] = v
+        out[3, k] = np.square(z[k])
+    return out
+
+
+def test_squares_of_numbers_in_loops_are_the_librarys():
+    """The C library's pow differs from a product once in a thousand squares."""
+    x = np.random.default_rng(5).standard_normal(20000)
+    assert_same_bits(cinductor.compile(squares, options={"numerics": "exact"})(x), squares(x))
+
+
+@pytest.mark.parametrize("dtype", ["F", "D"])
+def test_products_of_complex_numbers(dtype):
+    rng = np.random.default_rng(6)
+    z = (rng.standard_normal(3000) + 1j * rng.standard_normal(3000)).astype(dtype)
+    assert_same_bits(cinductor.compile(products_of_numbers)(z), products_of_numbers(z))
+
+
 VECTORS = [(name, char) for name, char, way, _ in _core.functions() if way == "vectors"]
 
 

@@ -63,8 +63,8 @@ typedef struct CxState {
     bool has_vector_library;                 /* NumPy's function loops are vectorised */
     /* Some loops of the ufunc were replaced by another library. */
     bool is_replaced[CX_UFUNC_COUNT];
-    /* NumPy's loops of multiply and square of c64 and c128 arrays use an FMA. */
-    bool fuses_complex[2][2];
+    /* NumPy's loops of multiply and square of complex numbers use an FMA. */
+    bool fuses_complex[2][2][2]; /* of arrays; squares; complex128 */
     /* NumPy's loop of float powers computes roots if all exponents are 0.5. */
     bool roots_of_powers;
     int stance;              /* a CxStance, for the process */
