@@ -62,6 +62,8 @@ void ci_reduce_halve(CiReducer *r, CiOp fold, int at, int count, int *values);
 void ci_reduce_halve_rows(CiReducer *r, CiOp fold, int at, int count);
 void ci_reduce_halve_lanes(CiReducer *r, CiOp fold, int count, int *values);
 int ci_reduce_plain_zero(CiReducer *r, int value);
+/* `count` contiguous elements from `first` on into the accumulators. */
+void ci_reduce_chains(CiReducer *r, const CiExpr *first, const CiExpr *count);
 /* Some reduction is cheaper in two walks; between them each has its turn. */
 bool ci_reduce_has_walks(const CiReducer *r);
 void ci_reduce_turn(CiReducer *r, CiOp fold, int at, int count);
@@ -87,9 +89,6 @@ int64_t ci_block_most_at_once(const CiReducer *r);
 /* Leaves the loop where there are so few elements. */
 void ci_block_exit(CiReducer *r, const CiExpr *count);
 void ci_block_add(CiReducer *r, const CiExpr *first, const CiExpr *count);
-
-/* reduce.c: `count` contiguous elements from `first` on into the accumulators. */
-void ci_reduce_chains(CiReducer *r, const CiExpr *first, const CiExpr *count);
 
 /* reduce_narrow.c: expands a fold that is free of order with accumulators narrower than its results.
  * Returns false, and changes nothing, if those would have no more lanes. */
