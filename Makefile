@@ -9,7 +9,7 @@ WARNINGS = -Wall -Wextra -Wpedantic -Wshadow -Wmissing-prototypes -Werror
 C_FLAGS = -std=gnu11 -fsyntax-only $(WARNINGS) -Icsrc
 TESTING = $(VENV)/.with-test-cuda
 
-.PHONY: docs venv test test-torch lint lint-python lint-english lint-c demo bench reports fuzz planted replay soak packages test-cuda test-arm sanitize clean
+.PHONY: docs venv test test-torch lint lint-python lint-english lint-c demo bench economy reports fuzz planted replay soak packages test-cuda test-arm sanitize clean
 
 venv: $(VENV)/.with-test-demo-cuda
 
@@ -27,8 +27,10 @@ $(VENV)/.with-%: $(VENV)/.built
 	$(PY) -m pip install --quiet 'cinductor[$(subst -,$(comma),$*)]'
 	touch $@
 
+# Two groups run at a time, the longest first.
+GROUPS_OF_TESTS = 'capture/test_[a-f]*.py' core numpy 'capture/test_[g-o]*.py' 'capture/test_[p-z]*.py' program devices surface 'report tests/packaging tests/torch'
 test: $(TESTING)
-	printf '%s\n' c efg i-o p-r abd s t-z h | xargs -P 2 -I{} sh -c '$(PY) -m pytest -q tests/test_[{}]*.py'
+	printf '%s\n' $(GROUPS_OF_TESTS) | xargs -P 2 -I{} sh -c '$(PY) -m pytest -q tests/{}'
 
 # tests/torch, in an environment of its own: torch is large, and nothing else needs it.
 TORCH_PY = .venv-torch/bin/python
@@ -44,7 +46,7 @@ test-torch: .venv-torch/.built
 	$(TORCH_PY) -m pytest -q tests/torch
 
 test-cuda: $(TESTING)
-	CINDUCTOR_TEST_CUDA=1 $(PY) -m pytest -q tests/test_cuda.py
+	CINDUCTOR_TEST_CUDA=1 $(PY) -m pytest -q tests/devices/test_cuda.py
 
 # The core and its kernels for aarch64, under qemu: needs gcc-aarch64-linux-gnu and qemu-user.
 test-arm: $(TESTING)
@@ -78,11 +80,17 @@ docs: $(VENV)/.with-docs
 
 # The report of every program in tests/programs, opened in headless Chromium if it is installed.
 reports: $(TESTING)
-	$(PY) tests/render_reports.py build/reports
+	$(PY) tests/support/render_reports.py build/reports
 
 demo: $(VENV)/.with-demo
 	$(PY) examples/quantize_photo.py examples/out
 
+# First minutes: scenarios in each mode, and how good the estimates are.
+economy: $(VENV)/.built
+	$(PY) benchmarks/economy.py
+	$(PY) benchmarks/estimates.py
+
+bench: export CINDUCTOR_MODE = now
 bench: $(VENV)/.with-bench
 	$(PY) benchmarks/run.py
 	$(PY) benchmarks/indexing.py
@@ -92,12 +100,12 @@ bench: $(VENV)/.with-bench
 	$(PY) benchmarks/nodes.py
 
 fuzz: $(TESTING)
-	CINDUCTOR_FUZZ=$(or $(N),5000) $(PY) -m pytest -q tests/test_fuzz.py tests/test_memory.py tests/test_pools.py tests/test_hidden_state.py \
-	  tests/test_changing_world.py tests/test_op_matrix.py tests/test_ways.py tests/test_indexing.py tests/test_indirect.py \
-	  tests/test_programs.py tests/test_core.py -k 'not test_core or random'
+	CINDUCTOR_FUZZ=$(or $(N),5000) $(PY) -m pytest -q tests/program/test_fuzz.py tests/capture/test_memory.py tests/core/test_pools.py tests/capture/test_hidden_state.py \
+	  tests/capture/test_changing_world.py tests/numpy/test_op_matrix.py tests/program/test_ways.py tests/numpy/test_indexing.py tests/core/test_indirect.py \
+	  tests/program/test_programs.py tests/core/test_core.py -k 'not test_core or random'
 
 planted: $(TESTING)
-	$(PY) tests/planted.py $(or $(N),3000)
+	$(PY) tests/support/planted.py $(or $(N),3000)
 
 # Compares this tree with the commit BASE on a corpus: texts of all levels, bits, times.
 replay: $(TESTING)
@@ -111,7 +119,7 @@ replay: $(TESTING)
 
 soak: $(TESTING)
 	CINDUCTOR_SOAK=$(or $(SECONDS),600) CINDUCTOR_SOAK_CALLS=$(or $(CALLS),100000) $(PY) -m pytest -q \
-	  tests/test_soak.py tests/test_devices.py tests/test_cuda.py -k "soak or outside or for_long"
+	  tests/program/test_soak.py tests/devices/test_devices.py tests/devices/test_cuda.py -k "soak or outside or for_long"
 
 # The tests of public packages with their functions compiled, in a separate environment. SUITES
 # selects some of tests/packages/suites.py. Takes an hour on two cores.

@@ -21,8 +21,8 @@ from pathlib import Path
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
-
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "support"))
+import folders  # noqa: F401
 import programs
 from race_plans import alternatives
 

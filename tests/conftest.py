@@ -23,13 +23,17 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(Path(__file__).resolve().parent / "support"))
+from folders import ROOT
+
 LIBRARIES = ["-ldl", "-lm", "-lpthread"]
 BASE_FLAGS = ["-std=gnu11", "-I" + str(ROOT / "csrc"), "-I" + str(ROOT / "tests" / "core")]
 SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-g1", "-Og"]
 
 # Captures must not depend on how busy the machine is. Tests of the limit set it themselves.
 os.environ.setdefault("CINDUCTOR_CAPTURE_LIMIT", "inf")
+# Captures and builds must not depend on what calls took before. Tests of that set the mode themselves.
+os.environ.setdefault("CINDUCTOR_MODE", "now")
 # Tests must not reuse captures of other tests. Tests of saved calls switch saving on.
 os.environ.setdefault("CINDUCTOR_SAVED_CALLS", "0")
 if "CINDUCTOR_CACHE_DIR" not in os.environ:

@@ -241,7 +241,7 @@ ci_cache_store(CiCache *cache, const char *key_hex, const char *extension, const
     int error = write_entry(cache, out, key_hex, extension, payload, size);
     if (error)
         warn(cache, TROUBLE_store,
-             "nothing can be stored in the disk cache %s: %s; make room, or set "
+             "nothing can be stored in the disk cache %s: %s; free some space, or set "
              "CINDUCTOR_CACHE_DIR to "
              "another folder",
              cache->directory, strerror(error));
@@ -396,7 +396,7 @@ ci_cache_avoid(CiCache *cache, const CiBuildFolder *folder, const char *why)
 {
     atomic_store(&cache->first_root, folder->root);
     warn(cache, TROUBLE_store,
-         "no kernels can be built in %s; %s is used instead (make room there, or set "
+         "no kernels can be built in %s; %s is used instead (free some space there, or set "
          "CINDUCTOR_CACHE_DIR to another folder)",
          why, ci_folder_temporary(folder->root - 1));
 }

@@ -97,10 +97,12 @@ cx_tracer_note(CxTracer *tracer, PyObject *reason)
     if (tracer->on_break != NULL && tracer->on_break != Py_None && tracer->flushes == 0 &&
         PyList_GET_SIZE(tracer->breaks) == 0) {
         PyObject *error = PyObject_CallOneArg(tracer->on_break, reason);
-        if (error != NULL)
+        bool goes_on = error == Py_None;
+        if (error != NULL && !goes_on)
             PyErr_SetObject((PyObject *)Py_TYPE(error), error);
         Py_XDECREF(error);
-        return -1;
+        if (!goes_on)
+            return -1;
     }
     if (tracer->fullgraph) {
         PyObject *file = cx_path(loc.file);

@@ -215,7 +215,9 @@ run_program(Flush *f, CxProgram *program)
     }
     double began = thread_seconds();
     int failed = cx_program_run(&f->run);
-    t->seconds += thread_seconds() - began;
+    double took = thread_seconds() - began;
+    t->seconds += took;
+    program->spent += took;
     if (failed < 0)
         goto done;
     t->float_flags |= f->run.float_flags;
@@ -348,7 +350,7 @@ cx_tracer_flush(CxTracer *t, CxStorage **wanted, int nwanted, bool everything)
 {
     Flush f = {.tracer = t};
     CxProgram *program = NULL;
-    bool is_little;
+    double plain = 0;
     int result = -1;
 
     if (t->is_busy)
@@ -371,8 +373,8 @@ cx_tracer_flush(CxTracer *t, CxStorage **wanted, int nwanted, bool everything)
     }
     if (cx_protect(t->state, t->ctx, body_outputs, &f) < 0 || fill_inputs(&f) < 0)
         goto done;
-    is_little = cx_call_makes_at_most(t, CX_LITTLE);
-    program = cx_segment_find(t, f.form.data);
+    plain = cx_call_seconds(t);
+    program = cx_segment_find(t, f.form.data, plain);
     if (program == NULL || (everything && f.has_writes && save_written(t) < 0))
         goto done;
     if (t->options.check_passes && check_passes(&f, program) < 0)
@@ -380,7 +382,8 @@ cx_tracer_flush(CxTracer *t, CxStorage **wanted, int nwanted, bool everything)
     result = t->is_dry ? fill_results(&f, !everything) : run_program(&f, program);
     t->is_inexact |= !cx_block_is_exact(t->graph->body);
     t->flushes++;
-    if (!is_little)
+    t->plain += plain;
+    if (plain > CX_LITTLE)
         t->useful = t->flushes;
     Py_XSETREF(t->program, Py_NewRef(program));
     forget_graph(t);

@@ -49,13 +49,15 @@ int cx_build_input(CxStorage *storage); /* its value is an input of the pending 
 extern PyType_Spec cx_break_spec;
 int cx_tracer_note(CxTracer *tracer, PyObject *reason);
 
-/* segment.c: finds the program of the pending graph by this key, or compiles it. */
-struct CxProgram *cx_segment_find(CxTracer *tracer, const char *form);
-/* work.c: true if a graph's operations make at most that many elements, for all sizes; in this
- * call. */
-enum { CX_LITTLE = 10000 }; /* fewer elements take NumPy less time than a run and a break */
-bool cx_graph_makes_at_most(const CiGraph *graph, int64_t limit);
-bool cx_call_makes_at_most(CxTracer *tracer, int64_t limit);
+/* segment.c: finds the program of the pending graph by this key, or compiles it. plain: seconds that NumPy
+ * may take for the graph. */
+struct CxProgram *cx_segment_find(CxTracer *tracer, const char *form, double plain);
+/* Of the module: true if a warning says that a piece is interpreted because its compiler failed. */
+PyObject *cx_has_warned_of_compiler(PyObject *module, PyObject *unused);
+/* work.c: estimates the time of a graph in NumPy, for all sizes; in this call. */
+#define CX_LITTLE 20e-6 /* seconds: less than a run and a break */
+double cx_graph_seconds(const CiGraph *graph);
+double cx_call_seconds(CxTracer *tracer);
 /* exact.c: true if every operation, also in regions, rounds like NumPy's. */
 bool cx_block_is_exact(const CiBlock *block);
 /* True if the square of a number is a product, which can be vectorised: in loops and branches. The C

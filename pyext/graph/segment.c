@@ -2,7 +2,10 @@
  * the text of the graph. The text omits hints, because the sizes of the call have decided
  * everything they can. It also omits the names of data-dependent symbols, which differ in each
  * iteration of a loop that Python runs. */
+#include <math.h>
+
 #include "graph/graph.h"
+#include "ir/plain.h"
 #include "program/program.h"
 
 /* A number that Python computes anew in each call and that became part of the graph makes a new
@@ -44,24 +47,19 @@ choose_backend(CxTracer *t)
     return plain;
 }
 
-/* True (1) for a light piece between two breaks that is new: it may never come again, so it is
- * interpreted and only compiled the second time. -1 with an exception. */
-static int
-is_first_meeting(CxTracer *t, PyObject *key)
+/* True if a build pays for a piece between two breaks: its next run alone takes long enough in NumPy, or
+ * its runs have taken the rent, a share of the build's price. Until then the piece is interpreted. A call that
+ * owes no rent builds a piece when it meets it again, and a piece that is not light at once. */
+static bool
+is_due(const CxTracer *t, const CxProgram *before, double plain, double price)
 {
-    enum { MAX_MET = 4096, LIGHT = 1 << 21 };
-    PyObject *met = t->state->segments_met;
-    const CiBackend *plain = find_interpreter(t);
+    const double light = 1.2e-3; /* seconds */
+    const CiBackend *interpreter = find_interpreter(t);
 
-    if (!t->interprets_light || !t->needs_python || plain == NULL || plain == t->backend ||
-        !cx_call_makes_at_most(t, LIGHT))
-        return 0;
-    int is_known = PySet_Contains(met, key);
-    if (is_known != 0)
-        return -(is_known < 0);
-    if (PySet_GET_SIZE(met) >= MAX_MET)
-        PySet_Clear(met);
-    return PySet_Add(met, key) < 0 ? -1 : 1;
+    if (!t->needs_python || interpreter == NULL || interpreter == t->backend ||
+        plain >= fmax(2 * t->rent * price, light))
+        return true;
+    return before != NULL ? before->spent >= before->rent : t->rent < 0;
 }
 
 static CxProgram *
@@ -116,14 +114,20 @@ interpret_instead(CxTracer *t, const CiBackend *backend)
     return told < 0 ? NULL : compile_by(t, plain, &options, t->state->passes);
 }
 
-static CxProgram *
-compile_segment(CxTracer *t, PyObject *key)
+PyObject *
+cx_has_warned_of_compiler(PyObject *module, PyObject *unused)
 {
-    int is_first = is_first_meeting(t, key);
+    const CxState *state = PyModule_GetState(module);
+    (void)unused;
+    return PyBool_FromLong(state->told_of_compiler);
+}
 
-    if (is_first < 0)
-        return NULL;
-    const CiBackend *backend = is_first ? find_interpreter(t) : choose_backend(t);
+static CxProgram *
+compile_segment(CxTracer *t, PyObject *key, const CxProgram *before, double plain, double price)
+{
+    bool builds = is_due(t, before, plain, price);
+    const CiBackend *backend = builds ? choose_backend(t) : find_interpreter(t);
+
     if (backend == NULL)
         return NULL;
     PyObject *passes = Py_XNewRef(t->state->passes);
@@ -136,8 +140,10 @@ compile_segment(CxTracer *t, PyObject *key)
     if (program == NULL)
         return NULL;
     t->ctx = NULL; /* owned by the program now */
-    if (is_first)
-        return program;
+    if (!builds) {
+        program->rent = fmax(t->rent * price, 1e-9);
+        t->unbuilt += price;
+    }
     if (cx_program_put(program, key) < 0)
         PyErr_Clear(); /* compiled again next time */
     return program;
@@ -150,25 +156,58 @@ keep(CxTracer *t, CxProgram *program)
 {
     enum { MOST_KEPT = 1024 };
 
-    if (!t->needs_python || t->kept == NULL || program->key == NULL) /* new and interpreted */
+    if (!t->needs_python || t->kept == NULL || program->key == NULL)
         return 0;
     if (PySet_GET_SIZE(t->kept) >= MOST_KEPT)
         PySet_Clear(t->kept);
     return PySet_Add(t->kept, (PyObject *)program);
 }
 
+/* True if an interpreted program is still not worth its build. */
+static bool
+stays_interpreted(const CxTracer *t, CxProgram *program, double plain, double price)
+{
+    program->rent = fmin(program->rent, fmax(t->rent * price, 1e-9));
+    return !is_due(t, program, plain, price);
+}
+
+/* Capture decides whether a whole graph is built now, and whether an inexact program may run: it raises otherwise,
+ * and has the unbuilt program. */
+static int
+ask_for_build(CxTracer *t, PyObject *key, double plain, double price)
+{
+    PyObject *asked = t->on_build, *done = NULL;
+
+    if (asked == NULL || asked == Py_None || t->needs_python || find_interpreter(t) == t->backend)
+        return 0;
+    CxProgram *program = cx_program_defer(t->state, t->graph, &t->options, t->option_values,
+                                          t->backend, key);
+    if (program != NULL)
+        done = PyObject_CallFunction(asked, "OddO", (PyObject *)program, plain, price,
+                                     cx_block_is_exact(t->graph->body) ? Py_True : Py_False);
+    Py_XDECREF(program);
+    Py_XDECREF(done);
+    return done == NULL ? -1 : 0;
+}
+
 CxProgram *
-cx_segment_find(CxTracer *t, const char *form)
+cx_segment_find(CxTracer *t, const char *form, double plain)
 {
     int failed = 0;
+    double price = t->state->build_factor * ci_build_seconds(t->graph);
     PyObject *key = PyUnicode_FromFormat("%s:%s %R %V\n%s", t->backend->device->name,
                                          t->backend->compiler->name, t->option_values,
                                          t->state->passes_key, "", form);
     if (key == NULL)
         return NULL;
+    t->price += price;
     CxProgram *program = cx_program_find(t->state, key, &failed);
-    if (program == NULL && !failed)
-        program = compile_segment(t, key);
+    bool is_known = program != NULL && (program->rent == 0 || stays_interpreted(t, program, plain, price));
+    bool builds = !is_known && !failed;
+    if ((builds || !cx_block_is_exact(t->graph->body)) && ask_for_build(t, key, plain, price) < 0)
+        Py_CLEAR(program);
+    else if (builds)
+        Py_XSETREF(program, compile_segment(t, key, program, plain, price));
     Py_DECREF(key);
     if (program != NULL && keep(t, program) < 0)
         Py_CLEAR(program);

@@ -71,12 +71,19 @@ struct CxTracer {
     PyObject *whole;
     bool fullgraph, needs_python, is_busy, is_finished;
     int effects; /* effects that Python would repeat if the original function ran again */
-    bool is_dry; /* programs are compiled and not run */
-    bool interprets_light; /* interpret a light piece the first time */
+    bool is_dry;    /* programs are compiled and not run */
     double seconds; /* CPU time of this thread in programs */
-    PyObject *on_break; /* raised instead of the first break, if there was no effect; or NULL */
+    /* The share of a build's price that a piece between breaks has run for before it is built. */
+    double rent;
+    double plain, price; /* estimated seconds of the graphs run: in NumPy, and of their builds */
+    double unbuilt;      /* the part of `price` for builds that were not made */
+    /* Called at the first break, if there was no effect: it returns what is raised, or None; or NULL. */
+    PyObject *on_break;
     const CiExpr *shown[CX_MOST_SHOWN]; /* sizes in texts of exceptions that may be caught */
     int nshown;
+    /* Called before a whole graph is built, with an unbuilt program, the seconds of NumPy and of the build, and
+     * True if it is exact. It raises to put the build off. Or NULL. */
+    PyObject *on_build;
     PyObject *on_force; /* raised if a size by which nothing may be decided is needed */
     PyObject *saved;     /* arrays written to by runs of this call, with their former contents */
     bool cannot_undo;    /* an array too large to be saved was written to */

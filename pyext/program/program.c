@@ -1,6 +1,7 @@
 /* The type Program: a compiled graph, and how it runs. */
 #include <fenv.h>
 
+#include "ir/plain.h"
 #include "program/call_sizes.h"
 #include "state/array.h"
 #include "state/stream.h"
@@ -87,65 +88,105 @@ take_message(void)
     return text;
 }
 
+/* Builds are estimated by those made before, the latest most. */
+static void
+note_build(CxState *state, const CiGraph *graph, const CiCompileInfo *info)
+{
+    double factor = 1e-3 * info->total_ms / ci_build_seconds(graph);
+
+    if (info->build.children > 0)
+        state->build_factor += (factor - state->build_factor) / 4;
+}
+
+static CxProgram *
+new_program(CxState *state, CiGraph *graph, const CiOptions *options, PyObject *option_values,
+            const CiBackend *backend, PyObject *passes)
+{
+    PyTypeObject *type = (PyTypeObject *)state->program_type;
+    CxProgram *p = (CxProgram *)type->tp_alloc(type, 0);
+
+    if (p == NULL)
+        return NULL;
+    p->state = state;
+    p->passes = Py_XNewRef(passes);
+    p->option_values = Py_NewRef(option_values);
+    p->options = *options;
+    p->backend = backend;
+    p->writes = graph->nwrites != 0;
+    p->may_stop = cx_block_has_checks(graph->body);
+    p->graph = graph;
+    for (int k = 0; k < graph->ninputs; k++)
+        p->nscalars += graph->inputs[k]->kind == CI_KIND_python;
+    p->texts = PyDict_New();
+    if (p->texts == NULL)
+        Py_CLEAR(p);
+    return p;
+}
+
+static int
+build(CxProgram *p, const CiTextInput *given, PyObject *info)
+{
+    CxState *state = p->state;
+    CiRequest request;
+    int made = cx_program_make(state, p->graph, &p->options, p->backend, p->passes, given, NULL,
+                               NULL, NULL, &request);
+
+    if (made < 0 && can_run_on_host(state, &p->options, p->backend)) {
+        p->why_host = take_message();
+        p->backend = ci_backend_find(state->runtime.registry, "cpu", NULL);
+        made = p->why_host == NULL ? -1
+                                   : cx_program_make(state, p->graph, &p->options, p->backend,
+                                                     p->passes, given, NULL, NULL, NULL, &request);
+    }
+    if (made < 0)
+        return -1;
+    p->program = request.program;
+    p->queue = cx_queue(state, &p->options, p->backend);
+    p->work = ci_program_work(p->program);
+    p->is_symbolic = !ci_program_is_static(p->program);
+    p->small = p->is_symbolic ? find_small(p->graph) : 0;
+    p->kernels = request.info.kernels;
+    p->externs = request.info.externs;
+    note_build(state, p->graph, &request.info);
+    if (fill_returns(p) < 0 || cx_info_fill(info, &request.info) < 0 || cx_warn_of_cache(state) < 0)
+        return -1;
+    return strcmp(p->options.wrapper, "python") == 0 ? cx_wrapper_open(p) : 0;
+}
+
 CxProgram *
 cx_program_compile(CxState *state, CiContext *ctx, CiGraph *graph, const CiOptions *options,
                    PyObject *option_values, const CiBackend *backend, PyObject *passes,
                    const CiTextInput *given, PyObject *info)
 {
-    CiRequest request;
-    CxProgram *p = NULL;
-    PyObject *why_host = NULL;
+    CxProgram *p = new_program(state, graph, options, option_values, backend, passes);
 
-    int made = cx_program_make(state, graph, options, backend, passes, given, NULL, NULL, NULL,
-                               &request);
-    if (made < 0 && can_run_on_host(state, options, backend)) {
-        why_host = take_message();
-        backend = ci_backend_find(state->runtime.registry, "cpu", NULL);
-        made = why_host == NULL ? -1
-                                : cx_program_make(state, graph, options, backend, passes, given,
-                                                  NULL, NULL, NULL, &request);
+    if (p != NULL && build(p, given, info) < 0) {
+        p->graph = NULL;
+        Py_CLEAR(p);
     }
-    if (made < 0) {
-        Py_XDECREF(why_host);
-        return NULL;
-    }
-    p = (CxProgram *)((PyTypeObject *)state->program_type)
-            ->tp_alloc((PyTypeObject *)state->program_type, 0);
-    if (p == NULL) {
-        ci_program_release(request.program);
-        Py_XDECREF(why_host);
-        return NULL;
-    }
-    p->why_host = why_host;
-    p->passes = Py_XNewRef(passes);
-    p->state = state;
-    p->program = request.program;
-    p->option_values = Py_NewRef(option_values);
-    p->options = *options;
-    p->backend = backend;
-    p->queue = cx_queue(state, options, backend);
-    p->work = ci_program_work(p->program);
-    p->writes = graph->nwrites != 0;
-    p->may_stop = cx_block_has_checks(graph->body);
-    p->is_symbolic = !ci_program_is_static(p->program);
-    p->small = p->is_symbolic ? find_small(graph) : 0;
-    p->kernels = request.info.kernels;
-    p->externs = request.info.externs;
-    p->graph = graph;
-    for (int k = 0; k < graph->ninputs; k++)
-        p->nscalars += graph->inputs[k]->kind == CI_KIND_python;
-    p->texts = PyDict_New();
-    if (p->texts == NULL || fill_returns(p) < 0 || cx_info_fill(info, &request.info) < 0 ||
-        cx_warn_of_cache(state) < 0)
-        goto fail;
-    if (strcmp(options->wrapper, "python") == 0 && cx_wrapper_open(p) < 0)
-        goto fail;
-    p->ctx = ctx; /* last, because after a failure the context still belongs to the caller */
+    if (p != NULL)
+        p->ctx = ctx; /* last, because after a failure the context still belongs to the caller */
     return p;
-fail:
-    p->graph = NULL;
-    Py_DECREF(p);
-    return NULL;
+}
+
+CxProgram *
+cx_program_defer(CxState *state, const CiGraph *graph, const CiOptions *options,
+                 PyObject *option_values, const CiBackend *backend, PyObject *key)
+{
+    CiContext *ctx = ci_context_open();
+    CiGraph *copy = ctx != NULL ? cx_graph_copy(state, ctx, graph) : (CiGraph *)PyErr_NoMemory();
+    CxProgram *p = NULL;
+
+    if (copy != NULL)
+        p = new_program(state, copy, options, option_values, backend, state->passes);
+    if (p == NULL) {
+        if (ctx != NULL)
+            ci_context_close(ctx);
+        return NULL;
+    }
+    p->ctx = ctx;
+    p->key = Py_NewRef(key);
+    return p;
 }
 
 /* ---- running ---- */
@@ -414,7 +455,25 @@ program_text(PyObject *self, PyObject *args)
                                                     : NULL;
 }
 
+/* Other threads run meanwhile. */
+static PyObject *
+program_build(PyObject *self, PyObject *unused)
+{
+    CxProgram *p = (CxProgram *)self;
+    PyObject *info = PyDict_New();
+
+    (void)unused;
+    CX_ENTRY();
+    if (p->program != NULL || info == NULL)
+        return info;
+    if (build(p, NULL, info) < 0 || (p->key != NULL && cx_program_put(p, p->key) < 0))
+        Py_CLEAR(info);
+    return info;
+}
+
 static PyMethodDef program_methods[] = {
+    {"build", program_build, METH_NOARGS,
+     "build(): compiles a program that a tracer has left unbuilt; the numbers of the compile."},
     {"text", program_text, METH_VARARGS,
      "text(level): the text of \"graph\", a pass, \"loops\", \"kernels\", \"procs\", \"wrapper\", "
      "\"json\" or \"source\"."},
@@ -434,7 +493,15 @@ static PyMemberDef program_members[] = {
     {NULL, 0, 0, 0, NULL},
 };
 
+static PyObject *
+program_is_built(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyBool_FromLong(((CxProgram *)self)->program != NULL);
+}
+
 static PyGetSetDef program_getset[] = {
+    {"is_built", program_is_built, NULL, "False until `build` has compiled it.", NULL},
     {"backend", cx_program_backend, NULL, "\"device:backend\" it was compiled for.", NULL},
     {"approximate", cx_program_approximate, NULL,
      "Functions whose results are within 4 ULP of NumPy's: \"sin of float64\".", NULL},

@@ -36,6 +36,8 @@ struct CxProgram {
     /* The reason why the host's backend runs it instead of the device's, or NULL. */
     PyObject *why_host;
     PyObject *key;      /* its key among the segments, or NULL */
+    double rent;        /* 0, or the seconds that it runs interpreted before it is built */
+    double spent;       /* seconds that it has run */
 };
 /* The shape of a result buffer, if its memory is returned in another shape than the program's. */
 typedef struct CxShape {
@@ -100,6 +102,7 @@ int cx_program_make(CxState *state, const CiGraph *graph, const CiOptions *optio
                     void (*dump)(void *, const char *, const char *),
                     void (*planned)(void *, const struct CiProgramPlan *), void *arg,
                     CiRequest *request);
+CiGraph *cx_graph_copy(CxState *state, CiContext *ctx, const CiGraph *graph);
 PyObject *cx_program_text(CxProgram *program, const char *level);
 PyObject *cx_program_backend(PyObject *self, void *closure);
 PyObject *cx_program_approximate(PyObject *self, void *closure);
@@ -134,6 +137,9 @@ PyObject *cx_program_wrapper_names(PyObject *self, PyObject *unused);
 void cx_generators_close(CxGenerators *generators);
 
 /* program.c */
+/* Makes an unbuilt program with a copy of the graph. Its method `build` compiles it and stores it under the key. */
+CxProgram *cx_program_defer(CxState *state, const CiGraph *graph, const CiOptions *options,
+                            PyObject *option_values, const CiBackend *backend, PyObject *key);
 /* Owns ctx if it succeeds. passes: from Python; given: see CiRequest; either may be NULL. */
 CxProgram *cx_program_compile(CxState *state, CiContext *ctx, CiGraph *graph,
                               const CiOptions *options, PyObject *option_values,

@@ -16,6 +16,13 @@ body_copy_graph(CiContext *ctx, void *arg)
     job->to = ci_graph_copy_to(ctx, job->from);
 }
 
+CiGraph *
+cx_graph_copy(CxState *state, CiContext *ctx, const CiGraph *graph)
+{
+    CopyJob job = {graph, NULL};
+    return cx_protect(state, ctx, body_copy_graph, &job) < 0 ? NULL : job.to;
+}
+
 int
 cx_program_make(CxState *state, const CiGraph *graph, const CiOptions *options,
                 const CiBackend *backend, PyObject *passes, const CiTextInput *given,
@@ -23,7 +30,6 @@ cx_program_make(CxState *state, const CiGraph *graph, const CiOptions *options,
                 void (*planned)(void *, const struct CiProgramPlan *), void *arg, CiRequest *request)
 {
     CiContext *ctx = ci_context_open();
-    CopyJob job = {graph, NULL};
     PyThreadState *saved = NULL;
     CxPasses extras = {0};
     PyObject *observer = dump == NULL ? Py_XNewRef(state->pass_observer) : NULL;
@@ -34,10 +40,10 @@ cx_program_make(CxState *state, const CiGraph *graph, const CiOptions *options,
         PyErr_NoMemory();
         return -1;
     }
-    if (cx_passes_open(state, &extras, passes, options) < 0 ||
-        cx_protect(state, ctx, body_copy_graph, &job) < 0)
+    CiGraph *copy = cx_graph_copy(state, ctx, graph);
+    if (copy == NULL || cx_passes_open(state, &extras, passes, options) < 0)
         goto done;
-    *request = (CiRequest){.graph = job.to,
+    *request = (CiRequest){.graph = copy,
                            .given = given,
                            .options = options,
                            .queue = cx_queue(state, options, backend),

@@ -3,6 +3,7 @@
  * immutable tuple that is replaced as a whole, so a call in progress keeps its own. */
 #include "replay/function.h"
 
+#include "base/os.h"
 #include "state/stance.h"
 
 /* One call. It keeps the parameters with which it was bound, because code that it runs may
@@ -113,6 +114,19 @@ done:
     return result;
 }
 
+/* The original function, whose time its account notes. */
+static PyObject *
+call_timed(CxFunction *f, CxAccount *account, const Call *call)
+{
+    Py_INCREF((PyObject *)account);
+    int64_t began = ci_os_time_ns();
+    PyObject *result = call_itself(f, call);
+
+    cx_account_note(account, 1e-9 * (double)(ci_os_time_ns() - began));
+    Py_DECREF((PyObject *)account);
+    return result;
+}
+
 static PyObject *
 call_miss(CxFunction *f, const Call *call)
 {
@@ -125,6 +139,13 @@ call_miss(CxFunction *f, const Call *call)
                                    call->names, &result);
     if (is_driven != 0)
         return is_driven < 0 ? NULL : result;
+    if (f->accounts.count > 0) {
+        CxKind kind = cx_kind_of(call->bound, call->count);
+        bool asks = true;
+        CxAccount *account = cx_accounts_find(&f->accounts, &kind, &asks);
+        if (!asks)
+            return call_timed(f, account, call);
+    }
     return ask_python(f, call);
 }
 

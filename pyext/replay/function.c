@@ -120,6 +120,7 @@ function_dealloc(PyObject *self)
     cx_body_note(&f->body, NULL);
     Py_XDECREF(f->table);
     Py_XDECREF(f->plain);
+    cx_accounts_clear(&f->accounts);
     cx_driven_clear(&f->driven);
     cx_twins_clear(&f->twins);
     Py_XDECREF(f->dict);
@@ -176,6 +177,7 @@ function_drop_all(PyObject *self, PyObject *unused)
         return NULL;
     Py_SETREF(f->table, empty);
     Py_XSETREF(f->plain, Py_NewRef(empty));
+    cx_accounts_clear(&f->accounts);
     cx_driven_clear(&f->driven);
     cx_twins_clear(&f->twins);
     Py_RETURN_NONE;
@@ -228,6 +230,25 @@ function_note_twin(PyObject *self, PyObject *args)
 }
 
 static PyObject *
+function_account(PyObject *self, PyObject *bound)
+{
+    CxFunction *f = (CxFunction *)self;
+
+    CX_ENTRY();
+    if (!is_key(f, bound))
+        return NULL;
+    CxKind kind = cx_kind_of(((PyTupleObject *)bound)->ob_item, f->signature.count);
+    return cx_accounts_open(f->state, &f->accounts, &kind);
+}
+
+static PyObject *
+function_accounts(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return cx_accounts_list(&((CxFunction *)self)->accounts);
+}
+
+static PyObject *
 function_html(PyObject *self, PyObject *unused)
 {
     PyObject *module = PyImport_ImportModule("cinductor.report.card");
@@ -249,6 +270,8 @@ static PyMethodDef function_methods[] = {
      "note_driven(driver, fix, key): lets the dispatcher run calls with this key; None ends that."},
     {"note_twin", function_note_twin, METH_VARARGS,
      "note_twin(variant, args): lets the device variant run calls with arguments on these devices; None ends that."},
+    {"account", function_account, METH_O, "account(bound): the account of calls of this kind."},
+    {"accounts", function_accounts, METH_NOARGS, "All accounts, the one used latest first."},
     {"clear", function_drop_all, METH_NOARGS,
      "Removes all specializations and all keys of calls that fn runs."},
     {NULL, NULL, 0, NULL},

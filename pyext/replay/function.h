@@ -2,6 +2,7 @@
 #ifndef CX_FUNCTION_H
 #define CX_FUNCTION_H
 
+#include "replay/account.h"
 #include "replay/body.h"
 #include "replay/device_call.h"
 #include "replay/driven.h"
@@ -17,6 +18,7 @@ typedef struct CxFunction {
     PyObject *renew;   /* returns the parameters after code or defaults were assigned, or NULL */
     CxBody body;
     PyObject *plain;        /* keys of calls that fn runs: plain.c */
+    CxAccounts accounts;    /* of the kinds of calls that no specialization fits */
     CxDriven driven;        /* calls that a dispatcher runs */
     CxDeviceVariants twins;          /* variants for arguments that are device arrays */
     /* `latest` and `table` are replaced and counted with the GIL; a call holds a reference to

@@ -254,7 +254,7 @@ read_program(CxTracer *t, PyObject *text, Py_ssize_t ninputs)
         bad("a graph");
         return NULL;
     }
-    return cx_segment_find(t, parse.form.data);
+    return cx_segment_find(t, parse.form.data, 0);
 }
 
 /* ---- the specialization ---- */

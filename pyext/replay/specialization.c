@@ -500,6 +500,14 @@ spec_doubt(PyObject *self, PyObject *unused)
 }
 
 static PyObject *
+spec_compare(PyObject *self, PyObject *seconds)
+{
+    CxSpecialization *s = (CxSpecialization *)self;
+    set_trials(s, cx_trial_after(s->program, (int64_t)(1e9 * PyFloat_AsDouble(seconds))));
+    return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
+}
+
+static PyObject *
 spec_ask_for_race(PyObject *self, PyObject *asker)
 {
     CxSpecialization *s = (CxSpecialization *)self;
@@ -525,12 +533,13 @@ spec_race(PyObject *self, PyObject *args)
 }
 
 static PyMethodDef spec_methods[] = {
+    {"compare", spec_compare, METH_O,
+     "compare(seconds): the first calls are timed; NumPy, which has taken that long at best, answers where it is faster."},
     {"ask_for_race", spec_ask_for_race, METH_O,
      "ask_for_race(asker): calls asker(specialization) once, in the first call that matches."},
     {"race", spec_race, METH_VARARGS,
      "race(plans, known, done): times the plans on the following calls and selects the fastest: "
      "replay/race.h."},
-
     {"try_numpy", spec_try_numpy, METH_NOARGS,
      "Times the first calls in NumPy, too; the faster way runs the later calls."},
     {"doubt", spec_doubt, METH_NOARGS,

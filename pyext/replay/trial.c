@@ -51,7 +51,7 @@ CxNumpyTiming
 cx_trial_of_piece(const CxProgram *program)
 {
     bool is_wanted = may_be_numpys(program) && (!program->is_symbolic ||
-                                                cx_graph_makes_at_most(program->graph, CX_LITTLE));
+                                                cx_graph_seconds(program->graph) <= CX_LITTLE);
     return (CxNumpyTiming){.is_lost = program == NULL, .is_wanted = is_wanted};
 }
 
@@ -59,6 +59,18 @@ CxNumpyTiming
 cx_trial_of_interpreted(const CxProgram *program)
 {
     return (CxNumpyTiming){.is_wanted = may_be_numpys(program), .asks_long = true};
+}
+
+CxNumpyTiming
+cx_trial_after(const CxProgram *program, int64_t numpy)
+{
+    CxNumpyTiming trial = {.is_wanted = may_be_numpys(program), .asks_long = true};
+
+    if (trial.is_wanted && !program->is_symbolic && numpy > 0) {
+        trial.best[1] = numpy;
+        trial.counts[1] = CALLS;
+    }
+    return trial;
 }
 
 int
@@ -78,6 +90,13 @@ calls_needed(const CxNumpyTiming *trial)
     return trial->best[0] <= LONG ? CALLS : trial->best[0] <= VERY_LONG ? FEW : 1;
 }
 
+static bool
+are_both_timed(const CxNumpyTiming *trial)
+{
+    int needed = calls_needed(trial);
+    return trial->counts[0] >= needed && trial->counts[1] >= needed;
+}
+
 /* True if timing can stop. A program that takes long, without a reason to doubt it, has little
  * call overhead, while the original function may take much longer. */
 static bool
@@ -85,10 +104,11 @@ is_over(const CxNumpyTiming *trial)
 {
     bool is_long = (trial->counts[0] > 0 && trial->best[0] > 10 * LONG) ||
                    (trial->counts[0] >= CALLS && trial->best[0] > LONG);
-    bool is_clear = trial->counts[1] >= CLEAR_CALLS && trial->best[1] > 2 * trial->best[0];
+    bool is_clear = trial->counts[0] > 0 && trial->counts[1] >= CLEAR_CALLS &&
+                    trial->best[1] > 2 * trial->best[0];
 
     return !trial->is_wanted || trial->is_lost || is_clear || (is_long && !trial->asks_long) ||
-           (trial->counts[1] > 0 && trial->counts[1] >= calls_needed(trial));
+           are_both_timed(trial);
 }
 
 bool
@@ -114,8 +134,7 @@ cx_trial_end(CxNumpyTiming *trial, bool is_numpy, int64_t began)
     if (trial->counts[is_numpy] == 0 || taken < trial->best[is_numpy])
         trial->best[is_numpy] = taken;
     trial->counts[is_numpy]++;
-    trial->is_lost = trial->counts[1] >= calls_needed(trial) &&
-                     trial->best[1] < trial->best[0] - trial->best[0] / 10;
+    trial->is_lost = are_both_timed(trial) && trial->best[1] < trial->best[0] - trial->best[0] / 10;
 }
 
 bool

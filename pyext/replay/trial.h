@@ -20,6 +20,9 @@ CxNumpyTiming cx_trial_of(const CxProgram *program);
 CxNumpyTiming cx_trial_of_piece(const CxProgram *program);
 /* Like cx_trial_of, for a program that is interpreted because there is no compiler. */
 CxNumpyTiming cx_trial_of_interpreted(const CxProgram *program);
+/* Like cx_trial_of, for calls that NumPy has run, the fastest in that many nanoseconds. A program for one size
+ * is compared with that time. */
+CxNumpyTiming cx_trial_after(const CxProgram *program, int64_t numpy);
 /* The size class of a call whose arrays have this many elements. */
 enum { CX_TRIAL_CLASSES = 9 };
 int cx_trial_class(int64_t elements);

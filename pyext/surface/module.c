@@ -7,6 +7,7 @@
 #include "program/passes.h"
 #include "program/user_code.h"
 #include "region/region.h"
+#include "replay/account.h"
 #include "replay/specialization.h"
 #include "state/array.h"
 #include "state/dlpack.h"
@@ -242,7 +243,6 @@ module_cache_clear(PyObject *module, PyObject *unused)
     (void)unused;
     PyDict_Clear(state->segments);
     PySet_Clear(state->segments_kept);
-    PySet_Clear(state->segments_met);
     PyDict_Clear(state->segment_counts);
     return PyLong_FromLongLong(state->runtime.cache ? ci_cache_clear(state->runtime.cache) : 0);
 }
@@ -337,6 +337,7 @@ static PyMethodDef module_methods[] = {
     {"recompile", cx_recompile, METH_VARARGS, NULL},
     {"plan", cx_plan, METH_VARARGS, NULL},
     {"set_beside", cx_set_beside, METH_O, NULL},
+    {"has_warned_of_compiler", cx_has_warned_of_compiler, METH_NOARGS, NULL},
     {"set_race_clock", cx_set_race_clock, METH_O, NULL},
     {"graph_inputs", cx_graph_inputs, METH_O, NULL},
     {"compile_graph", (PyCFunction)(void (*)(void))cx_compile_graph, METH_VARARGS | METH_KEYWORDS,
@@ -391,10 +392,10 @@ make_tables(CxState *state)
     state->files = PyDict_New();
     state->segments = PyDict_New();
     state->segments_kept = PySet_New(NULL);
-    state->segments_met = PySet_New(NULL);
+    state->build_factor = 1;
     state->segment_counts = PyDict_New();
     state->externs = PyDict_New();
-    bool are_made = state->files && state->segments && state->segments_kept && state->segments_met &&
+    bool are_made = state->files && state->segments && state->segments_kept &&
                     state->segment_counts && state->externs;
     return are_made ? 0 : -1;
 }
@@ -422,6 +423,7 @@ module_exec(PyObject *module)
         add_type(module, &cx_builder_spec, &state->builder_type) < 0 ||
         add_type(module, &cx_user_code_spec, &state->user_code_type) < 0 ||
         add_type(module, &cx_specialization_spec, &state->specialization_type) < 0 ||
+        add_type(module, &cx_account_spec, &state->account_type) < 0 ||
         add_type(module, &cx_function_spec, &state->function_type) < 0 ||
         add_type(module, &cx_bound_method_spec, &state->method_type) < 0 ||
         add_type(module, &cx_hook_spec, &state->hook_type) < 0 ||

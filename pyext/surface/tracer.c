@@ -17,6 +17,7 @@ tracer_traverse(PyObject *self, visitproc visit, void *arg)
     Py_VISIT(t->saved);
     Py_VISIT(t->on_break);
     Py_VISIT(t->on_force);
+    Py_VISIT(t->on_build);
     return 0;
 }
 
@@ -33,6 +34,7 @@ tracer_clear(PyObject *self)
     Py_CLEAR(t->saved);
     Py_CLEAR(t->on_break);
     Py_CLEAR(t->on_force);
+    Py_CLEAR(t->on_build);
     return 0;
 }
 
@@ -144,6 +146,17 @@ get_in_region(PyObject *self, void *closure)
 }
 
 static PyObject *
+get_has_arrays(PyObject *self, void *closure)
+{
+    const CxStorage *s = ((CxTracer *)self)->storages;
+
+    (void)closure;
+    while (s != NULL && s->kind != CI_KIND_array)
+        s = s->next;
+    return PyBool_FromLong(s != NULL);
+}
+
+static PyObject *
 get_skip(PyObject *self, void *closure)
 {
     (void)closure;
@@ -241,6 +254,7 @@ static PyGetSetDef tracer_getset[] = {
     {"flushes", get_flushes, NULL, "Graphs run so far.", NULL},
     {"nodes", get_nodes, NULL, "Number of nodes of the pending graph, without those inside of regions.",
      NULL},
+    {"has_arrays", get_has_arrays, NULL, "True if an array that was met or made is still in use.", NULL},
     {"in_region", get_in_region, NULL, "True if a block is open.", NULL},
     {"last_program", get_program, NULL, "The Program of the latest flush.", NULL},
     {"user_frames_skip", get_skip, set_skip, "Directories whose frames are not the user's.", NULL},
@@ -267,13 +281,22 @@ static PyMemberDef tracer_members[] = {
     {"code", T_OBJECT, offsetof(CxTracer, code), 0,
      "The function's code object, in which breaks have their lines."},
     {"on_force", T_OBJECT, offsetof(CxTracer, on_force), 0, NULL},
+    {"on_build", T_OBJECT, offsetof(CxTracer, on_build), 0,
+     "on_build(program, plain, price, is_exact): called before a whole graph is built."},
     {"needs_python", T_BOOL, offsetof(CxTracer, needs_python), 0, NULL},
     {"effects", T_INT, offsetof(CxTracer, effects), 0,
      "Number of effects, which the original function would repeat."},
     {"leaves_open", T_BOOL, offsetof(CxTracer, leaves_open), 0, NULL},
     {"is_infeasible", T_BOOL, offsetof(CxTracer, is_infeasible), 0, NULL},
     {"is_dry", T_BOOL, offsetof(CxTracer, is_dry), 0, NULL},
-    {"interprets_light", T_BOOL, offsetof(CxTracer, interprets_light), 0, NULL},
+    {"rent", T_DOUBLE, offsetof(CxTracer, rent), 0,
+     "What part of a build's price a piece between breaks has to have run for, before it is built."},
+    {"plain", T_DOUBLE, offsetof(CxTracer, plain), READONLY,
+     "Seconds that NumPy may take for the graphs run so far."},
+    {"price", T_DOUBLE, offsetof(CxTracer, price), READONLY,
+     "Seconds that a compiler may take for them."},
+    {"unbuilt", T_DOUBLE, offsetof(CxTracer, unbuilt), READONLY,
+     "Those of them that were interpreted instead."},
     {"fullgraph", T_BOOL, offsetof(CxTracer, fullgraph), READONLY, NULL},
     {"last_storage", T_UINT, offsetof(CxTracer, last_storage), READONLY,
      "The serial number of the newest storage."},

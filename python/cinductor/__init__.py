@@ -28,7 +28,7 @@ from ._core import (
     RecompileError,
     Unsupported,
 )
-from .compile import compile, disable, reset, stats
+from .compile import compile, disable, reset, stats, wait
 from .config import config, list_backends, list_choices, list_mode_options, list_options
 from .deferred_warnings import CacheWarning, CinductorWarning
 from .dynamic import mark_dynamic, mark_static, mark_unbacked
@@ -162,6 +162,7 @@ __all__ = [
     "synchronize",
     "to_device",
     "toolkit",
+    "wait",
     "warm",
     "while_loop",
 ]
@@ -234,14 +235,12 @@ PLACES = {
 
 
 def __getattr__(name: str) -> Any:
-    if name in PLACES:
-        from importlib import import_module
+    from importlib import import_module
 
+    if name in PLACES:
         found = globals()[name] = getattr(import_module(f"cinductor.{PLACES[name]}"), name)
         return found
     if name == "ops":
-        from importlib import import_module
-
         return import_module("cinductor.ops")
     raise AttributeError(f"module 'cinductor' has no attribute {name!r}")
 

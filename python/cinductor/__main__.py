@@ -266,7 +266,7 @@ def parser() -> argparse.ArgumentParser:
         made.epilog = EPILOG
         made.add_argument("function", metavar="FILE:FUNC")
         made.add_argument("--make", default="", metavar="NAME", help="the function that makes arguments")
-        made.add_argument("--mode", default="default", help="of cinductor.compile")
+        made.add_argument("--mode", default="now", help="of cinductor.compile")
         made.add_argument("--options", default="{}", metavar="JSON", help="of cinductor.compile")
         if run is show:
             made.add_argument("--level", default="", help="one part: graph, loops, kernels, procs, source, …")

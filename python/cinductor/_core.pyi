@@ -205,12 +205,16 @@ class Tracer:
     breaks: list[Break]
     name: str
     fullgraph: bool
+    has_arrays: bool  # an array that was met or made is still in use
     has_fallen_back: bool  # NumPy goes on with the call; may be set
     effects: int  # how often something has been done that the function itself would do again
     needs_python: bool  # an outside effect or a break: no Specialization may be made
     flushes: int  # graphs run so far
     # directory whose frames are not the user's (set once by the package)
     user_frames_skip: tuple[str, ...]  # directories whose frames are not the user's
+    on_build: Callable[[Program, float, float, bool], object] | None
+    """Called with an unbuilt program before a whole graph is built, with the seconds that NumPy and the build may take, and whether
+    it is exact; it raises to leave the build to a later time."""
     last_program: Program | None  # of the latest flush
     info: dict[str, Any]  # timings and counts of the latest compile
     def symbol(
@@ -336,7 +340,10 @@ class Tracer:
     leaves_open: bool  # what a comparison of sizes says is the program's to find out
     is_infeasible: bool  # in an arm that the sizes of this call do not take: they decide nothing
     is_dry: bool  # programs are compiled and not run
-    interprets_light: bool  # a light piece between breaks is compiled when it comes once more
+    rent: float  # what part of a build's price a piece between breaks has to have run for, before it is built
+    plain: float  # seconds that NumPy may take for the graphs run so far
+    price: float  # seconds that a compiler may take for them
+    unbuilt: float  # for those of them that were interpreted instead
     def undo(self) -> bool:
         """What the runs of this call wrote into arrays of its caller is taken back; False when it
         cannot be, or something else has happened."""
@@ -475,7 +482,7 @@ def paddings(array: np.ndarray) -> tuple[int, ...]:
     """Per axis the elements between the end of all that is inside of it and its next step; -1 where
     that says nothing (steps are dense in those of the axis inside, or overlap; a stride of 0)."""
 
-def are_placed_alike(a: set, b: set) -> bool:
+def are_placed_alike(a: set[Any], b: set[Any]) -> bool:
     """Whether they hold the same objects, and give them in the same order whatever is added to both."""
 
 def reached(
@@ -504,7 +511,7 @@ def traced_in(
     `reached`, which has the same arguments, gives all.
     """
 
-def exchange_items(items: set | frozenset, new: list[Any]) -> None:
+def exchange_items(items: set[Any] | frozenset[Any], new: list[Any]) -> None:
     """Each item of a set becomes an equal one, given in the order of iteration, in its place.
 
     Raises ValueError where there are not as many, or one hashes unlike what it stands for.
@@ -536,6 +543,9 @@ class Program:
     """Of each part that a device could record: `launches` in it, `device`, runs that were `replayed` and `launched`, `recordings`
     that there are now, `why_not` it is recorded, or None. None without the option graphs."""
 
+    is_built: bool  # False until `build` has compiled it
+    def build(self) -> dict[str, Any]:
+        """Compile a program that `Tracer.on_build` was called with: the numbers of the compile."""
     def text(self, level: str) -> str:
         """ "graph", "loops", "kernels", "procs", "wrapper", "json" or "source"."""
     def observe(self, observer: Callable[[str, int, int, int], object] | None) -> bool:
@@ -606,6 +616,10 @@ class Specialization:
         first; name, program, why it takes no part or None. known: who has won before, by classes of sizes. done:
         called with the specialisation and a class that is decided.
         """
+    def compare(self, seconds: float, /) -> None:
+        """Time the first calls of a function that NumPy has answered, in so many seconds at best (0: unknown), and have NumPy
+        answer where it is faster.
+        """
     def try_numpy(self) -> None:
         """Has the first calls timed in NumPy too: the quicker way answers from then on."""
     def doubt(self) -> None:
@@ -618,6 +632,25 @@ class Specialization:
         """Whether these bound arguments differ in more than sizes and numbers: in a class, a dtype, a
         rank, a text.
         """
+
+@final
+class Account:
+    """Calls of one kind that no specialization fits, and the time that they have taken in the original function. It runs them
+    without the miss until `spent` has reached `due`, sizes are larger than before, or, while a build is awaited, other sizes.
+    """
+
+    spent: float  # seconds, as all, since the latest build
+    total: float
+    due: float
+    best: float  # of one call; 0: none
+    price: float  # of the latest build
+    calls: int
+    builds: int  # that were queued
+    varies: bool  # sizes or ints have differed
+    is_awaited: bool  # a build is queued
+    program: Program | None  # of a capture, unbuilt at first
+    why: str | None  # what the next step waits for
+    def note(self, seconds: float, /) -> None: ...
 
 class CompiledFunction:
     """The callable that `compile` returns. Vectorcall: binds arguments to the parameters, tries
@@ -659,6 +692,10 @@ class CompiledFunction:
         right; None: no call any more.
         """
     def note_plain(self, key: tuple[Any, ...]) -> None: ...
+    def account(self, bound: tuple[Any, ...]) -> Account:
+        """The account of calls of this kind: classes, dtypes, ranks, flags; not sizes and ints."""
+    def accounts(self) -> list[Account]:
+        """All accounts, the one used latest first."""
     def add(self, specialization: Specialization) -> None: ...
     def drop(self, specialization: Specialization) -> None: ...
     def clear(self) -> None: ...
@@ -765,6 +802,9 @@ def plan(program: Program, options: dict[str, Any], /) -> tuple[str, list[tuple[
     """Of the graph by these options, which is not built: a digest that tells the plan from another, its
     alternatives (kind, option or threshold, value), and the bytes that it holds at its worst.
     """
+
+def has_warned_of_compiler() -> bool:
+    """True if a warning says that a piece is interpreted, because its compiler failed."""
 
 def set_beside(number: int, /) -> None:
     """0: nothing is built beside calls; 1: something is, and no call of a race is timed; 2: it shall stop."""

@@ -12,6 +12,7 @@ results; if bits may differ, nothing is timed. `explain` and `stats` report the 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from itertools import islice
 from typing import Any
 
@@ -29,6 +30,7 @@ SHORT = 5e-3  # seconds
 CLEAR = 1.5  # times slower; then no further round is needed
 MOST_COMPILES = 4  # calls in pieces that compile something, before these count as their time
 MOST_KEPT = 256  # calls, and kinds of calls, about which something is recorded
+FIRST = 15e-3  # seconds that a capture may take before calls have paid for one
 
 
 class Budget:
@@ -57,7 +59,7 @@ class Budget:
 
     def race_for(self, bound: tuple[Any, ...]) -> Race | None:
         """The timing state by which the next call like this one runs in NumPy."""
-        race = self.races.get(likeness(bound))
+        race = self.races.get(likeness(bound)) if self.races else None
         return race if race is not None and race.is_numpys_turn else None
 
     @property
@@ -159,6 +161,38 @@ class Race:
                 f"Python is needed in each call, and in compiled pieces it took {1e3 * pieces:.3g} "
                 f"ms, in NumPy {1e3 * own:.3g} ms"
             )
+
+
+class Allowance:
+    """The seconds of its own that a capture may take in all its attempts.
+
+    They are few, or as many as calls of its kind have taken in NumPy, or as many as this call may take, and never more
+    than `most`, the option capture_limit. pays: False if capture waits for nothing. account: that of the call's kind, or
+    None. bound: returns the seconds that this call may take.
+    """
+
+    def __init__(self, most: float, pays: bool, account: Any, bound: Callable[[], float]) -> None:
+        self.most, self.pays, self.account, self.bound = most, pays, account, bound
+        spent = account.spent if account is not None else 0.0
+        self.is_paid = spent > 0  # pieces are built
+        has_program = account is not None and account.program is not None  # a capture of this kind was whole
+        self.seconds = most if has_program or not pays else min(most, max(FIRST, spent))
+        self.is_asked = not pays  # the bound
+        self.used = 0.0
+
+    def left(self, regions: bool) -> float:
+        """For the next attempt. One with regions leaves half of the most for another without."""
+        if not self.pays:
+            return self.most
+        return min(self.seconds, self.most / (2 if regions else 1)) - self.used
+
+    def raise_by_bound(self) -> bool:
+        """Return True if the bound of the call allows more seconds."""
+        before, is_first = self.seconds, not self.is_asked
+        self.is_asked = True
+        if is_first and before < self.most:
+            self.seconds = min(self.most, max(before, self.bound()))
+        return self.seconds > before
 
 
 def likeness(bound: tuple[Any, ...]) -> Any:

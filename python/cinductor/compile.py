@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 import numpy as np
 
 from . import _core, saved, stats_types
+from .background import beside
 from .class_lookup import is_a
 from .config import OPTIONS, Mode, config, nearest, refusal, resolve
 from .job import Job
@@ -63,7 +64,7 @@ def compile(
     disable: bool = False,
     **unknown: Any,
 ) -> Any:
-    """Return a function that does what fn does, and is compiled when it is first called.
+    """Return a function that does what fn does, and is compiled when it is called.
 
     Arrays of any shape with dtypes bool, (u)int8 to 64, float16 to 64, complex64 and 128 are compiled, alone or nested in tuples, lists,
     dicts, named tuples and dataclasses. Calls with other arguments run in NumPy. The compiled function raises what fn raises.
@@ -79,8 +80,8 @@ def compile(
         None: the first call is compiled for its own sizes, and a size or int that differs later becomes a symbol. True: symbols
         from the first call on. False: never. See `mark_dynamic`, `mark_static` and `mark_unbacked`.
     mode : str, optional
-        "default", "reduce-overhead" (sets the option `graphs`), "max-autotune-no-cudagraphs" (sets `max_autotune`), or
-        "max-autotune" (sets both).
+        "auto" (NumPy runs calls while a program is built), "lazy" (builds what calls have paid for), "now" (builds first),
+        "reduce-overhead" (sets the option `graphs`), "max-autotune-no-cudagraphs" (`max_autotune`), "max-autotune" (both).
     options : dict, optional
         Options of `list_options()`.
     backend : str, optional
@@ -198,7 +199,8 @@ def check_backend(backend: str | None, device: str | None) -> None:
 def make(fn: Any, settings: dict[str, Any], is_users: bool = True) -> Any:
     """The compiled function of a callable. is_users: it was requested by the user, so its calls are counted."""
     job = Job(fn, settings)
-    if job.device == "cpu" and not saved.is_there(job):
+    job.has_saved = saved.is_there(job)
+    if job.device == "cpu" and not job.has_saved and job.option("economy") != "lazy":
         # started now so that the first call does not wait; with a device it overlaps with opening that
         from .capture import session as session
     names, kinds, defaults = signature_of(fn)
@@ -267,15 +269,20 @@ def stats() -> stats_types.Stats:
         calls. captures: calls that were traced. recompiles: captures after a function's first. specializations: programs that are
         kept. pieces: parts of functions that were split at breaks. eager: calls that ran in NumPy: because of a stance, no
         program was right, the function could not be compiled, NumPy was faster, or a check failed. replayed: parts of calls
-        that a device replayed (option `graphs`). The totals include functions that no longer exist. functions: those alive by
-        name, with `reasons` (of the latest captures), `numpy` (why NumPy runs calls) and `races` (plans timed under
+        that a device replayed (option `graphs`). The totals include functions that no longer exist. economy: seconds that calls
+        took in NumPy while they paid (`plain`), of captures (`captured`) and of builds beside calls (`built`), of the functions
+        alive. functions: those alive by name, with `reasons` (of the latest captures), `numpy` (why NumPy runs calls) and `races` (plans timed under
         max_autotune, with times and winners).
     """
-    total = dict(stats_types.gone)
+    total, spent = dict(stats_types.gone), dict.fromkeys(stats_types.SPENT, 0.0)
     by_name: dict[str, dict[str, Any]] = {}
     for compiled in functions():
         job, row = compiled._cinductor_job, stats_types.row_of(compiled)
-        known = by_name.setdefault(job.name, {**dict.fromkeys(row, 0), "reasons": [], "races": [], "numpy": []})
+        empty = {"economy": dict.fromkeys(spent, 0.0), "reasons": [], "races": [], "numpy": []}
+        known = by_name.setdefault(job.name, {**dict.fromkeys(row, 0), **empty})
+        for name, seconds in job.economy.summary(compiled.accounts()).items():
+            spent[name] += seconds
+            known["economy"][name] += seconds
         for name, count in row.items():
             total[name] += count
             known[name] += count
@@ -284,8 +291,8 @@ def stats() -> stats_types.Stats:
             from .racing import lines_of
 
             known["races"] += lines_of(job, compiled.specializations)
-        known["numpy"] += job.budget.reasons(compiled.specializations)
-    return {**total, "functions": by_name}  # type: ignore[typeddict-item]
+        known["numpy"] += job.reasons_for_numpy(compiled)
+    return {**total, "economy": spent, "functions": by_name}  # type: ignore[typeddict-item]
 
 
 def disable(fn: Any = None, *, reason: str | None = None) -> Any:
@@ -310,3 +317,15 @@ def disable(fn: Any = None, *, reason: str | None = None) -> Any:
     disabled.__cinductor_disabled__ = reason or "no reason given"  # type: ignore[attr-defined]
     return disabled
 
+
+def wait() -> None:
+    """Wait until no build is queued: then the next call of each function that has paid runs its program.
+
+    Examples
+    --------
+    >>> f = cinductor.compile(lambda x: x * 2 + 1)
+    >>> f(np.arange(3.0))
+    array([1., 3., 5.])
+    >>> cinductor.wait()
+    """
+    beside.wait()

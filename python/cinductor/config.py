@@ -15,9 +15,12 @@ from . import _core
 from .class_lookup import Record
 from .deferred_warnings import warn
 
-Mode = Literal["default", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune"]
+Mode = Literal["default", "auto", "lazy", "now", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune"]
 MODES: dict[str, dict[str, Any]] = {
     "default": {},
+    "auto": {"economy": "auto"},
+    "lazy": {"economy": "lazy"},
+    "now": {"economy": "now"},
     "reduce-overhead": {"graphs": True},
     "max-autotune-no-cudagraphs": {"max_autotune": True},
     "max-autotune": {"max_autotune": True, "graphs": True},
@@ -57,6 +60,14 @@ class Threshold(Record):
 
 # Options of capture only, which the compiler does not have.
 OWN = (
+    Option(
+        "economy",
+        "text",
+        "auto",
+        "auto|lazy|now",
+        "CINDUCTOR_MODE",
+        "When a function is captured and built: in the first call, and beside further calls (auto); when calls in NumPy have taken as long (lazy); before the first call returns (now).",
+    ),
     Option(
         "capture_limit",
         "float",

@@ -104,7 +104,7 @@ def trial() -> str:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            result = compile(lambda x: (x * 2 + 1).sum(), backend="c", options={"cache": False})(x)
+            result = compile(lambda x: (x * 2 + 1).sum(), backend="c", mode="now", options={"cache": False})(x)
         except Exception as error:
             return f"FAILED: {type(error).__name__}: {error}"
     said = "".join(f"\n{warning.message}" for warning in caught)

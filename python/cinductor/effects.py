@@ -14,19 +14,23 @@ from .config import OPTIONS, RACED
 
 
 class Place(NamedTuple):
-    """Where a program runs: device and compiler ("cpu", "c"), its options, and whether its arguments are arrays of the device."""
+    """Where a program runs: device and compiler ("cpu", "c"), its options, whether it is recorded, and why NumPy runs no calls
+    before it.
+    """
 
     device: str
     compiler: str
     options: dict[str, Any]
     records: bool
+    why_now: str | None
 
 
-def of_program(program: Any) -> Place:
+def of_program(program: Any, why_now: str | None) -> Place:
     """Where a program runs."""
     device, _, compiler = program.backend.partition(":")
     parts = program.recordings or ()
-    return Place(device, compiler, program.option_values, not all("does not record" in (p["why_not"] or "") for p in parts))
+    records = not all("does not record" in (p["why_not"] or "") for p in parts)
+    return Place(device, compiler, program.option_values, records, why_now)
 
 
 def needs_host_memory(place: Place) -> str | None:
@@ -72,6 +76,10 @@ def needs_host_arrays(place: Place) -> str | None:
     return "arguments are arrays of the device" if place.options.get("device_arrays") else None
 
 
+def needs_calls_in_numpy(place: Place) -> str | None:
+    return place.why_now
+
+
 def needs_numpy(place: Place) -> str | None:
     if place.options.get("on_limit") != "eager" or not place.options.get("device_arrays"):
         return None
@@ -89,6 +97,7 @@ NEEDS: dict[str, tuple[Callable[[Place], str | None], ...]] = {
     "device_index": (needs_device,),
     "offload": (needs_device,),
     "on_limit": (needs_numpy,),
+    "economy": (needs_calls_in_numpy,),
     "wrapper": (needs_host_arrays,),
     "templates": (needs_free_order,),
     "graphs": (needs_recording,),
@@ -101,12 +110,12 @@ def why_none(name: str, place: Place) -> str | None:
     return next(filter(None, (need(place) for need in NEEDS.get(name, ()))), None)
 
 
-def without_effect(asked: dict[str, Any], mode: str | None, program: Any) -> list[str]:
+def without_effect(asked: dict[str, Any], mode: str | None, place: Place) -> list[str]:
     """A line for each option that a function was given, by itself or by its mode, and that does nothing for a program."""
-    place, lines = of_program(program), []
+    lines = []
     for name, value in asked.items():
         if value == OPTIONS[name].default or (why := why_none(name, place)) is None:
             continue
-        by = f" (set by mode {mode!r})" if mode not in (None, "default") and name in RACED + ("graphs",) else ""
+        by = f" (set by mode {mode!r})" if mode not in (None, "default") and name in (*RACED, "graphs", "economy") else ""
         lines.append(f"option {name}{by} has no effect here: {why}")
     return lines

@@ -86,7 +86,7 @@ ERRORS: dict[str, ErrorRow] = {
     ),
     "NoFolder": ErrorRow(
         "No folder can be written to and loaded from (`_core.compile_text`; in a call the interpreter or NumPy answers, with a warning, unless `fullgraph=True`).",
-        "make room, or set CINDUCTOR_CACHE_DIR to a folder of your own",
+        "free some space, or set CINDUCTOR_CACHE_DIR to a folder of your own",
     ),
     "DeviceError": ErrorRow(
         "The requested device cannot be used, or it reports an error.", "device='cpu' needs none"

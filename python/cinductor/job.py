@@ -25,6 +25,7 @@ from .budget import Budget, Race, key_of, likeness
 from .class_lookup import is_a
 from .config import OWN, RACED, config, resolve
 from .dynamic import Profile, any_unbacked, profile_path
+from .economy import Economy
 from .signature import signature_of
 from .user_frame import PACKAGE
 
@@ -114,6 +115,9 @@ class Job:
         self.reasons: list[str] = []  # why calls were captured again, the latest last
         self.budget = Budget()  # decides whether NumPy is faster
         self.has_given_inexact = False  # results that may differ from NumPy's in the last bits
+        self.economy = Economy()  # decides when calls are captured and built
+        self.was_plain = False  # NumPy has run calls that may be compiled later, with the same bits
+        self.has_saved = False  # the disk cache had calls of it
         self.is_for_show = False  # its only call is made by `explain`
         self.why: str | None = None  # why NumPy ran the latest call that was tried, or None
         self.made: dict[int, str] = {}  # id of a specialisation -> why it was made
@@ -180,7 +184,7 @@ class Job:
 
     def option(self, name: str) -> Any:
         """One option in force."""
-        return self.settings["options"].get(name, getattr(config, name))
+        return self.asked.get(name, getattr(config, name))
 
     @property
     def dynamic(self) -> bool | None:
@@ -196,11 +200,57 @@ class Job:
         return f"{name}:{index}" if index > 0 and name != "cpu" else name
 
     def options(self) -> dict[str, Any]:
-        """The options in force: the process's, overridden by the mode's, then by the function's."""
+        """The options in force: the process's, overridden by the mode's, then by the function's. Programs that follow calls in
+        NumPy have its bits.
+        """
         asked = {**vars(config), **self.asked}
+        if self.follows_numpy:
+            asked["numerics"] = "exact"
         for option in OWN:
             del asked[option.name]
         return asked
+
+    @property
+    def follows_numpy(self) -> bool:
+        """True if NumPy may run calls before a program does. Results then have the same bits."""
+        return self.option("economy") != "now" and self.why_now is None
+
+    @property
+    def why_now(self) -> str | None:
+        """Why programs are built before a call returns whatever the option economy is: NumPy cannot run the calls of what
+        was requested. None if it can.
+        """
+        settings = self.settings
+        numerics = self.asked.get("numerics", "exact" if config.numerics == "numpy" else config.numerics)
+        if settings["device"] not in (None, "cpu"):
+            return f"device {settings['device']!r} was requested, which NumPy does not have"
+        if numerics != "exact":
+            return f"NumPy has other bits than numerics {numerics!r}"
+        if settings["fullgraph"] or settings["backend"] == "interp":
+            return "fullgraph=True was requested" if settings["fullgraph"] else "backend 'interp' builds nothing"
+        return next((f"option {name} is about programs that are built" for name in (*RACED, "graphs") if self.option(name)), None)
+
+    @property
+    def pays(self) -> bool:
+        """True if captures and builds wait until calls in NumPy have paid for them."""
+        return self.follows_numpy and not (self.is_for_show or self.is_dry or self.is_inexact)
+
+    def economy_of(self, compiled: Any) -> str | None:
+        """A line about the time paid for captures and builds, and the condition of the next step."""
+        return self.economy.line(self.option("economy"), compiled.accounts(), bool(compiled.specializations))
+
+    def reasons_for_numpy(self, compiled: Any) -> list[str]:
+        """Why the original function runs calls, each reason once."""
+        whys = [*self.budget.reasons(compiled.specializations), *(a.why for a in compiled.accounts() if a.why)]
+        return [*dict.fromkeys(whys)]
+
+    def warn_of_build(self, error: Exception) -> str:
+        """Warn once that a build has failed; the text."""
+        from .capture.session import describe
+
+        why = describe(error, is_ours=True)
+        self.warn_once("numpy", f"{self.name} runs in NumPy: {why}")
+        return why
 
     def warn_once(self, key: str, message: str) -> None:
         """Issue a warning once for this function."""
@@ -216,7 +266,7 @@ class Job:
             if self.settings["device"] not in (None, "cpu"):
                 from .machine import Device, check_place, open_beside
 
-                check_place(Device(self.device), self.options()["numerics"])
+                check_place(Device(self.device), self.option("numerics"))
                 open_beside(self.device)
             deferred_warnings.begin()
             try:
@@ -255,7 +305,10 @@ class Job:
         if plain and (key := key_of(bound)) in plain:
             compiled.note_plain(key)
             return self.run_eager(args, kwargs)
-        race = self.budget.race_for(bound) if self.budget.races and not self.is_inexact else None
+        account = compiled.account(bound) if self.pays and self.owner is None else None
+        if account is not None and not self.economy.wants_capture(self, account, bound):
+            return self.run_noted(account, args, kwargs)
+        race = None if self.is_inexact else self.budget.race_for(bound)
         if race is not None:
             return self.run_timed(race, bound, args, kwargs)
         plan = self.plan
@@ -264,6 +317,8 @@ class Job:
         turn = self.turn
         is_own = turn.take()
         if not is_own and not is_compiling():
+            if account is not None:
+                return self.run_noted(account, args, kwargs)
             if turn.wait():
                 return _core.MISSING
             if not (self.settings["fullgraph"] or self.is_inexact):  # NumPy could give other bits
@@ -310,6 +365,13 @@ class Job:
         race.note_numpy(Race.clock() - began)
         if race.why is not None:
             self.budget.remember(bound, race.why, key)
+        return result
+
+    def run_noted(self, account: Any, args: Any, kwargs: Any) -> Any:
+        """The function itself, whose time its account notes."""
+        self.was_plain, began = True, Economy.clock()
+        result = self.run_eager(args, kwargs)
+        account.note(Economy.clock() - began)
         return result
 
     def run_driver(self, plan: Any, compiled: Any, bound: Any, args: Any, kwargs: Any) -> Any:
@@ -404,9 +466,9 @@ class Job:
     def tell_unused(self, program: Any) -> None:
         """One warning for each option that the function was given for nothing."""
         if self.asked and self.owner is None and program is not None:
-            from .effects import without_effect
+            from .effects import of_program, without_effect
 
-            for line in without_effect(self.asked, self.settings["mode"], program):
+            for line in without_effect(self.asked, self.settings["mode"], of_program(program, self.why_now)):
                 self.unused[line] = None
                 self.warn_once(line, f"{self.title}: {line}")
 

@@ -1,4 +1,4 @@
-"""The option names of `compile` for type checkers. tests/test_options.py compares them with the table of options."""
+"""The option names of `compile` for type checkers. tests/devices/test_options.py compares them with the table of options."""
 
 from __future__ import annotations
 
@@ -45,6 +45,7 @@ class Options(TypedDict, total=False):
     multi_kernel: bool
     apart: str
     graphs: bool
+    economy: Literal["auto", "lazy", "now"]
     capture_limit: float
     saved_calls: bool
     cache_limit: int

@@ -10,22 +10,17 @@ later process starts with it.
 
 from __future__ import annotations
 
-import atexit
 import os
 import time
-from _thread import allocate_lock
-from collections import deque
-from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import _core
+from .background import beside
 from .config import OPTIONS, RACED
 from .saved import stamp
 
 if TYPE_CHECKING:
-    import threading
-
     from .job import Job
 
 OWN = "default"  # the name of the default plan
@@ -257,73 +252,3 @@ def say(text: str) -> None:
     import logging
 
     logging.getLogger("cinductor.races").debug("%s", text)
-
-
-# --- work on another thread -----------------------------------------------------------------------
-
-
-class Beside:
-    """Tasks for which no call waits. One thread runs them, and ends when there are none left."""
-
-    def __init__(self) -> None:
-        self.lock = allocate_lock()
-        self.tasks: deque[Callable[[], None]] = deque()
-        self.thread: threading.Thread | None = None
-        self.is_ending = False
-
-    def add(self, task: Callable[[], None]) -> None:
-        """Queue a task. It is run unless the process ends before."""
-        import threading
-
-        with self.lock:
-            if self.is_ending:
-                return
-            self.tasks.append(task)
-            if self.thread is None:
-                self.thread = threading.Thread(target=self.work, name="cinductor races", daemon=True)
-                self.thread.start()
-
-    def next(self) -> Callable[[], None] | None:
-        """The next task; None ends the thread. No calls are timed while a task runs."""
-        with self.lock:
-            _core.set_beside(1 if self.tasks else 0)
-            if self.tasks:
-                return self.tasks.popleft()
-            self.thread = None
-            return None
-
-    def work(self) -> None:
-        """The main function of the thread."""
-        while (task := self.next()) is not None:
-            try:
-                task()
-            except KeyboardInterrupt:  # `end` interrupts a build; the user's Ctrl-C reaches only the main thread
-                return
-            except Exception as error:  # an error in autotuning must not reach the user
-                say(f"no race: {error!r}")
-
-    def wait(self) -> None:
-        """Wait until all tasks are done."""
-        while (thread := self.thread) is not None:
-            thread.join()
-
-    def end(self) -> None:
-        """The process ends: builds in progress are abandoned."""
-        with self.lock:
-            self.is_ending = True
-            self.tasks.clear()
-            thread = self.thread
-        if thread is not None:
-            _core.set_beside(2)
-            thread.join(5.0)
-            _core.set_beside(0)
-
-    def forget(self) -> None:
-        """Called in the child of a fork, which does not have the thread."""
-        self.__init__()  # type: ignore[misc]
-        _core.set_beside(0)
-
-
-beside = Beside()
-atexit.register(beside.end)
-os.register_at_fork(after_in_child=beside.forget)

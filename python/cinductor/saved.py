@@ -157,7 +157,7 @@ def recall(job: Job, compiled: Any, bound: tuple[Any, ...], is_first: bool = Tru
             specialization = made_again(job, found, bound)
         except (NotSaved, *UNREADABLE, _core.Error):
             continue  # capture reports the problem
-        if specialization is None:
+        if specialization is None or (job.was_plain and specialization.is_inexact):
             continue
         job.profile.history.append({(name, axis): size for name, axis, size in found.sizes})
         job.recalled.add(text)

@@ -8,6 +8,7 @@ catch them.
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from .class_lookup import is_a
 from .user_frame import PACKAGE
@@ -53,6 +54,18 @@ class Suspect(Abandon):
 
 class OverBudget(Abandon):
     """There is too little work in the call: the function itself shall run, now and for its like."""
+
+
+class NotPaid(Abandon):
+    """The capture takes longer than calls have paid for: the function itself shall run until they have."""
+
+
+class Deferred(Signal):
+    """A whole capture whose program waits for its build: the original function runs the call. seconds: what it may take."""
+
+    def __init__(self, program: Any, seconds: float) -> None:
+        super().__init__("the build waits until it pays")
+        self.program, self.seconds = program, seconds
 
 
 # Code that only arranges the capture and runs no operation for the user.

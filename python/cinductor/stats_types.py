@@ -17,9 +17,18 @@ class Counters(TypedDict):
     replayed: int
 
 
+class EconomyStats(TypedDict):
+    """Seconds: of calls that NumPy has run until captures and builds were paid for, of captures, and of builds beside calls."""
+
+    plain: float
+    captured: float
+    built: float
+
+
 class FunctionStats(Counters):
     """The counters of the functions of one name."""
 
+    economy: EconomyStats
     reasons: list[str]
     races: list[str]
     numpy: list[str]
@@ -28,6 +37,7 @@ class FunctionStats(Counters):
 class Stats(Counters):
     """The counters of all functions, and by name."""
 
+    economy: EconomyStats
     functions: dict[str, FunctionStats]
 
 
@@ -49,6 +59,7 @@ class CacheInfo(TypedDict):
 
 
 COUNTERS = ("calls", "captures", "recompiles", "specializations", "pieces", "eager", "replayed")
+SPENT = ("plain", "captured", "built")
 gone = dict.fromkeys(COUNTERS, 0)  # of functions that no longer exist, since `forget`
 
 

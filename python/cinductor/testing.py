@@ -71,7 +71,7 @@ def check(fn: Callable[..., Any], *args: Any, ulp: int = 0, calls: int = 2, **se
     warnings and the arguments after the call. Returns the compiled function. settings are those of `compile`, or a
     compiled function as `compiled=`.
     """
-    compiled = settings.pop("compiled", None) or compile(fn, **settings)
+    compiled = settings.pop("compiled", None) or compile(fn, **{"mode": "now", **settings})
     for number in range(calls):
         mine, theirs = copy.deepcopy(args), copy.deepcopy(args)
         expected, expected_error = outcome(fn, theirs)

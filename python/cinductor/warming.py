@@ -52,6 +52,11 @@ class WarmJob(Job):
         super().__init__(owner.fn, {**owner.settings, "fullgraph": True})
         self.for_job, self.target = owner, target
 
+    @property
+    def follows_numpy(self) -> bool:
+        """As the other job: NumPy may have run calls of its function."""
+        return self.for_job.follows_numpy
+
     def keep(self, compiled: Any, specialization: Any, bound: tuple[Any, ...]) -> None:
         super().keep(compiled, specialization, bound)
         self.for_job.keep(self.target, specialization, bound)

@@ -10,13 +10,9 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 
 import pytest
 from conftest import ROOT, CoreBuild
-
-sys.path.insert(0, str(ROOT / "tests"))
-
 from test_core import ITEMS
 from test_golden import FILES, GOLDEN, LEVELS, name_of
 

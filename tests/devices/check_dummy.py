@@ -52,6 +52,19 @@ def test_kernels_of_ones_own_are_the_hosts():
     np.testing.assert_array_equal(got.numpy(), program(x))
 
 
+@pytest.mark.parametrize("mode", ["auto", "lazy", "now"])
+def test_arrays_of_the_device_are_computed_there_in_every_mode(mode):
+    """NumPy cannot run their calls, so no mode waits for it, and none asks for NumPy's bits."""
+    compiled, x = cinductor.compile(lambda x: np.exp(x) * 2 + 1, mode=mode), np.arange(50.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(2):
+            before = dummy.counts()["launch"]
+            got = compiled(cinductor.to_device(x, "dummy"))
+            assert dummy.counts()["launch"] > before
+            np.testing.assert_allclose(got.numpy(), np.exp(x) * 2 + 1)
+
+
 @pytest.mark.parametrize("delay", [10])
 def test_programs_on_the_device(delay):
     """All of tests/programs, captured whole, with copies to the device and back."""

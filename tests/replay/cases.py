@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-TESTS = Path(__file__).parents[1]
-sys.path.insert(0, str(TESTS))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from folders import TESTS
 
 Calls = list[tuple[str, Callable[[], Any]]]
 WAYS: dict[str, dict[str, Any]] = {

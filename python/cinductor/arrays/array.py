@@ -285,7 +285,7 @@ def compiled(function: Any) -> Any:
         return function(*args, **kwargs)
 
     call.__name__ = call.__qualname__ = getattr(function, "__name__", "call")
-    return whatever_the_stance(compile(call))
+    return whatever_the_stance(compile(call, mode="now"))
 
 
 @functools.cache
@@ -297,7 +297,7 @@ def compiled_method(name: str) -> Any:
         return getattr(array, name)(*args, **kwargs)
 
     call.__name__ = call.__qualname__ = name
-    return whatever_the_stance(compile(call))
+    return whatever_the_stance(compile(call, mode="now"))
 
 
 def run(function: Any, *args: Any, **kwargs: Any) -> Any:
@@ -335,7 +335,7 @@ def define_operator(name: str, call: Callable[..., Any]) -> None:
     def first(*args: Any) -> Any:
         from ..compile import compile
 
-        made = whatever_the_stance(compile(call))
+        made = whatever_the_stance(compile(call, mode="now"))
         setattr(Array, name, made)
         return made(*args)
 

@@ -61,6 +61,7 @@ class DeviceJob(Job):
 
     past_limit = "The programs used longest ago are dropped for others"
     why_whole = "an argument is an array of a device"
+    follows_numpy = False
 
     def options(self) -> dict[str, Any]:
         return {**super().options(), "device_arrays": True, "wrapper": "c"}
@@ -75,7 +76,8 @@ class DeviceJob(Job):
             self.captures = 0
         self.captures += 1
         try:
-            return session.attempt(self, compiled, bound, args, kwargs or {}, "")
+            allowance = session.allowance_of(self, compiled, bound)
+            return session.attempt(self, compiled, bound, args, kwargs or {}, "", allowance)
         except signals.Abandon as reason:
             raise _core.Unsupported(f"{self.name}: {reason} ({self.why_whole})") from None
         except (session.Retry, signals.Raised) as instead:
@@ -204,7 +206,7 @@ def call(job: Job, compiled: Any, args: tuple[Any, ...], kwargs: dict[str, Any])
 def call_ours(job: Job, compiled: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A call with Arrays among its arguments. Later calls of the same kind run in C without calling this function."""
     devices = devices_of(job, args, kwargs)
-    numerics, index = job.options()["numerics"], job.settings["options"].get("device_index")
+    numerics, index = job.option("numerics"), job.settings["options"].get("device_index")
     for k in devices[1:]:
         check_place(Device(devices[0], k), numerics, job.settings["device"], index)
     quicker: set[Any] = job.__dict__.setdefault("quicker_on_host", set())

@@ -8,19 +8,22 @@ import time
 import types
 from collections import Counter
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from .. import _core, float_warnings, heuristics, saved, watching
-from ..budget import Race, is_little, is_worth_pieces, likeness, needs_no_break
+from .. import _core, float_warnings, heuristics, saved, signals, watching
+from .. import bound as bounds
+from ..budget import Allowance, Race, is_little, is_worth_pieces, likeness, needs_no_break
 from ..class_lookup import is_a
 from ..dynamic import Symbols, UnbackedForced, any_unbacked
+from ..economy import RENT
 from ..errors import ERRORS, ConstraintViolation
 from ..interrupt import is_interrupt
 from ..job import Job
 from ..signals import Abandon, OverBudget, Raised, Replan, Signal, Suspect, names_traced, reword
 from ..user_frame import PACKAGE
+from .assumptions import INSTEAD, REPLANS, Assumptions, text_of
 from .calls import builtins as builtins  # registers the table of calls
 from .entry import arguments_of, call, finish, place_of_function
 from .hooks.scope import PlainScope, Scope
@@ -54,11 +57,14 @@ class Outcome:
         self.info = dict(tracer.info) or {"reused": True}
         self.specialization: Any = None
         self.failed_check = False  # the program ran and a check failed
+        self.seconds = 0.0  # of the call
         self.work = 0  # element-operations on the call's arrays, approximately
         self.is_little = False  # little array work compared with the cost of Python in each call
         is_early = stage.tracer.has_fallen_back and not tracer.is_inexact
         self.break_budget = tracer.useful if is_early else None
         self.why_over = stage.why_over  # capture took too long
+        self.plain, self.unbuilt = tracer.plain, tracer.unbuilt  # estimated seconds
+        self.info.update(plain_ms=1e3 * tracer.plain, build_ms=1e3 * tracer.price)
         self.kind: Any = None  # of the call, if it needs Python each time: budget.likeness
 
 
@@ -91,8 +97,8 @@ def run(
         except Retry as failure:
             error = failure.error
         else:
-            text = f"{job.name} runs by the interpreter backend: {describe(error)}"
-            job.warn_once("compiler", text)
+            if job.owner is None or not _core.has_warned_of_compiler():
+                job.warn_once("compiler", f"{job.name} runs by the interpreter backend: {describe(error)}")
             return result
     tell(job, bound, error)
     return job.run_eager(args, kwargs)
@@ -123,11 +129,17 @@ def not_usable(job: Job, error: Exception) -> Exception:
 
 def guarded(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend: str) -> Any:
     """Run the call with one backend; raise Retry if it failed before anything happened."""
+    allowance = allowance_of(job, compiled, bound)
+    account = allowance.account
     try:
-        return attempt(job, compiled, bound, args, kwargs, backend)
+        return attempt(job, compiled, bound, args, kwargs, backend, allowance)
+    except signals.Deferred as asked:
+        instead, why = functools.partial(wait_for_build, account, asked.program, asked.seconds), str(asked)
     except Suspect as reason:
         job.flags |= reason.args[0]
         instead, why = Job.run_once, "floating-point flags"
+    except signals.NotPaid as reason:
+        instead, why = functools.partial(postpone, account), str(reason)
     except OverBudget as reason:
         instead, why = give_up, str(reason)
     except Abandon as reason:
@@ -136,8 +148,32 @@ def guarded(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend
         instead, why = answer, str(reason)
     except Raised as failure:
         instead, why = raise_again, f"it raised {describe(failure.error)}"
+    if instead not in (Job.run_once, answer) and type(instead) is not functools.partial:
+        job.economy.note_capture(account, False)
     # Not inside of the handlers, so that the function's exceptions get no internal context.
     return instead(job, bound, args, kwargs, why)
+
+
+def allowance_of(job: Job, compiled: Any, bound: Any) -> Allowance:
+    """The time that captures of a call may take."""
+    account = compiled.account(bound) if job.pays and job.owner is None else None
+    return Allowance(job.option("capture_limit"), job.pays, account, functools.partial(bounds.seconds_of, job.fn, bound))
+
+
+def postpone(account: Any, job: Job, bound: Any, args: Any, kwargs: Any, why: str) -> Any:
+    """Capture takes more than has been paid for it: until then NumPy runs the calls."""
+    job.why = why
+    job.economy.note_capture(account, False)
+    return job.run_eager(args, kwargs) if account is None else job.run_noted(account, args, kwargs)
+
+
+def wait_for_build(
+    account: Any, program: Any, seconds: float, job: Job, bound: Any, args: Any, kwargs: Any, why: str
+) -> Any:
+    """The program of a whole capture is built when that pays: until then NumPy runs the calls."""
+    job.why = why
+    job.economy.defer(job, account, program, seconds)
+    return job.run_noted(account, args, kwargs)
 
 
 def give_up(job: Job, bound: Any, args: Any, kwargs: Any, why: str) -> Any:
@@ -225,7 +261,9 @@ def why_no_compiler() -> str | None:
     return None
 
 
-def attempt(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend: str) -> Any:
+def attempt(
+    job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend: str, allowance: Allowance
+) -> Any:
     """Run the call with one backend. It is captured again, with one assumption less, each time an assumption fails.
     """
     replans: list[str] = []
@@ -235,7 +273,7 @@ def attempt(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend
     way = way._replace(leaves_open=job.leaves_open, decided=job.decided)
     while True:
         try:
-            made, outcome = capture(job, compiled, bound, args, kwargs, way)
+            made, outcome = capture(job, compiled, bound, args, kwargs, way, allowance)
             break
         except REPLANS as failure:
             less = way.without(failure)
@@ -248,7 +286,8 @@ def attempt(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend
         place = "{}:{}".format(*place_of_function(job.fn))
         text = next(text for text in replans if text.startswith(INSTEAD["regions"]))
         outcome.regions.insert(0, f"{place}: {text}")
-    later = afterwards(job, bound, learn_from, job, compiled, bound, kind, outcome, made)
+    outcome.seconds = seconds
+    later = afterwards(job, bound, learn_from, job, compiled, bound, kind, outcome, made, allowance.account)
     if later is not None:
         later.note_pieces(seconds, "reused" not in outcome.info)
     return made
@@ -266,10 +305,14 @@ def afterwards(job: Job, bound: Any, step: Callable[..., Any], *args: Any) -> An
 
 
 def learn_from(
-    job: Job, compiled: Any, bound: Any, kind: Any, outcome: Outcome, made: Any
+    job: Job, compiled: Any, bound: Any, kind: Any, outcome: Outcome, made: Any, account: Any
 ) -> Race | None:
     """Record what a capture shows about later calls, and start timing those that need Python each time."""
     learned = outcome.learned and job.captures <= MOST_LEARNING
+    if account is not None and outcome.specialization is not None:
+        outcome.specialization.compare(account.best)
+    if not learned:
+        job.economy.note_capture(account, outcome.specialization is not None, outcome.unbuilt)
     if outcome.specialization is not None or job.settings["fullgraph"] or learned:
         return None
     outcome.kind = kind
@@ -289,50 +332,7 @@ def learn_from(
     return race
 
 
-REPLANS = (Replan, _core.RegionBreak)
-INSTEAD = {
-    "dynamic": "sizes are numbers",
-    "regions": "Python runs all loops and branches",
-    "sized_lists": "lists have as many items as in this call",
-    "leaves_open": "what sizes say is decided, with guards",
-    "decided": "Python decides a condition",
-}
-
-
-class Assumptions(NamedTuple):
-    """The assumptions under which a call is captured. If one fails, the call is captured without it, and it is never
-    made again, so capture terminates.
-    """
-
-    backend: str
-    dynamic: bool | None  # which sizes are symbols
-    regions: bool  # loops and branches are captured
-    break_budget: int | None  # number of runs after which NumPy runs the rest of the call
-    sized_lists: bool = True  # a list's length may be a number of iterations
-    leaves_open: bool = True  # the program evaluates conditions on sizes
-    decided: frozenset[tuple[str, int]] = frozenset()  # conditions that Python evaluates
-
-    def without(self, failure: BaseException) -> Assumptions | None:
-        """Without the assumption that a failure refers to; None if it had been given up before."""
-        given_up = failure.assumption if is_a(failure, Replan) else "regions"  # type: ignore[attr-defined]
-        if given_up == "decided":
-            less = self._replace(decided=self.decided | {failure.place})  # type: ignore[attr-defined]
-        elif given_up == "dynamic" and self.dynamic:  # requested by the user
-            less = self
-        else:
-            less = self._replace(**{given_up: False})
-        return None if less == self else less
-
-
-def text_of(failure: BaseException) -> str:
-    """The assumption that is given up, and why."""
-    if not is_a(failure, Replan):
-        return f"{INSTEAD['regions']}: {failure.args[0]}"
-    where = "{}:{}: ".format(*failure.place) if failure.place else ""  # type: ignore[attr-defined]
-    return f"{where}{INSTEAD[failure.assumption]}: {failure.args[0]}"  # type: ignore[attr-defined]
-
-
-def begin(job: Job, bound: Any, way: Assumptions) -> Stage:
+def begin(job: Job, bound: Any, way: Assumptions, allowance: Allowance) -> Stage:
     """The stage of a call."""
     options = job.options()
     if way.backend == "interp" != job.settings["backend"]:  # so that NumPy may run it if it is faster
@@ -350,30 +350,32 @@ def begin(job: Job, bound: Any, way: Assumptions) -> Stage:
     )
     tracer.user_frames_skip = LIBRARIES
     job.turn.tracer = tracer
-    tracer.interprets_light = not job.is_for_show
+    tracer.rent = -1 if job.is_for_show else 0 if not allowance.pays or allowance.is_paid else RENT
     tracer.is_dry = job.is_dry
     symbols = Symbols(tracer, job.profile, way.dynamic, job.breaks_by_itself)
     stage = Stage(tracer, symbols, job.names, Scope, PlainScope)
     stage.runs_on = job.device
     stage.device = job.device if options.get("device_arrays") else None
     stage.captures, stage.regions.may_open = way.regions, way.sized_lists
-    stage.regions.decided = way.decided
+    stage.regions.decided, stage.regions.leaves_loops = way.decided, allowance.account is not None
     stage.break_budget, stage.leaves_open = way.break_budget, way.leaves_open
-    stage.limit, stage.why_whole = job.option("capture_limit"), job.why_whole
+    stage.allowance, stage.limit, stage.why_whole = allowance, allowance.left(way.regions), job.why_whole
     stage.most_nodes = job.option("node_limit")
     stage.effects.flags = 0 if job.flags and float_warnings.are_all_given() else job.flags
     return stage
 
 
 def capture(
-    job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, way: Assumptions
+    job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, way: Assumptions, allowance: Allowance
 ) -> tuple[Any, Outcome]:
     """One capture: the call's result, and its outcome. Nothing of its stage remains."""
-    stage = begin(job, bound, way)
+    stage = begin(job, bound, way, allowance)
     try:
         with watching.unseen():
             return on_stage(stage, job, compiled, bound, args, kwargs, way)
     finally:
+        allowance.used += stage.own_work
+        job.economy.captured += stage.own_work
         stage.close()
 
 
@@ -388,6 +390,8 @@ def on_stage(
         tracer.constant = stage.constant
         result = call(job, stage, bound)
         captured = time.perf_counter()
+        if stage.allowance is not None and stage.allowance.account is not None:
+            tracer.on_build = functools.partial(job.economy.before_build, job, stage.allowance.account, stage.allowance.bound)
         made, specialization = finished(job, stage, result)
     except BaseException as error:
         instead = failure_of(job, compiled, stage, bound, way, error)
@@ -474,7 +478,12 @@ def failure_of(
         return ended(job, stage, error)
     if is_a(error, CARRIED_ON):
         job.last = Outcome(job, stage)
+        if is_a(error, signals.NotPaid):
+            stage.effects.undo_call()
         return error
+    if is_a(error, signals.Deferred):
+        job.last = Outcome(job, stage)
+        return error if stage.effects.undo_call() else leave(job, stage, bound, _core.InternalError("a build was left late"))
     if is_a(error, UnbackedForced):
         job.last = Outcome(job, stage)
         return stage.symbols.denied(error)  # type: ignore[union-attr]

@@ -30,12 +30,12 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from ..budget import MANY_NODES, is_for_pieces, why_spent
+from ..budget import MANY_NODES, Allowance, is_for_pieces, why_spent
 from ..class_lookup import is_a
 from ..dynamic import Symbols
 from ..errors import ConstraintViolation
 from ..interrupt import is_interrupt
-from ..signals import OverBudget
+from ..signals import NotPaid, OverBudget
 from ..user_frame import PACKAGE
 from .boundary import Lifting
 from .control.region import Regions
@@ -86,6 +86,7 @@ class Stage:
         self.has_left_open = False  # a condition was left to the program
         self.limit = math.inf  # seconds of capture work
         self.why_whole = ""  # why NumPy may not continue
+        self.allowance: Allowance | None = None  # of the capture, in all its attempts
         self.most_nodes = sys.maxsize  # of the pending graph
         self.began, self.others = self.clock(), 0.0  # of this thread; seconds in the user's own code
         self.why_over = ""  # reason, if a limit has been reached
@@ -190,7 +191,13 @@ def limit(stage: Stage) -> None:
     is_half_full = tracer.effects > 0 and tracer.nodes > stage.most_nodes // 2
     if stage.own_work <= most and not is_half_full:
         return None
-    why = f"capture has taken longer than capture_limit ({stage.limit:g} s)"
+    allowance = stage.allowance
+    if allowance is not None and not is_half_full and allowance.raise_by_bound():
+        stage.limit = allowance.left(stage.captures)
+        return limit(stage)
+    if allowance is not None and not is_half_full and allowance.seconds < allowance.most:
+        return postpone(stage, allowance)
+    why = f"capture has taken longer than capture_limit ({allowance.most if allowance else stage.limit:g} s)"
     if tracer.fullgraph:
         raise _core.Unsupported(f"{why}, {PATIENCE} times over ({stage.why_whole})")
     if is_half_full:
@@ -200,6 +207,16 @@ def limit(stage: Stage) -> None:
         raise _core.RegionBreak(why, "", 0)
     if stage.effects.undo_call():
         raise OverBudget(why)
+    return fall_back(stage, why)
+
+
+def postpone(stage: Stage, allowance: Allowance) -> None:
+    """The capture has taken what calls have paid for: NumPy answers this one, and the next."""
+    why = f"capture has taken the {1e3 * allowance.seconds:.3g} ms that calls have paid for"
+    if stage.effects.undo_call():
+        raise NotPaid(why)
+    if stage.tracer.in_region or stage.tracer.forbids_breaks:
+        raise _core.RegionBreak(why, "", 0)
     return fall_back(stage, why)
 
 

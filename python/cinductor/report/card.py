@@ -31,7 +31,7 @@ def card(compiled: Any) -> str:
     notes = [f"specialisation {k}: {job.made.get(id(s), '')}" for k, s in enumerate(compiled.specializations, 1)]
     breaks = [] if job.last is None else [(b.line, b.reason) for b in job.last.breaks]
     notes += [f"line {number}: {reason}. {reason_of(reason).hint}" for number, reason in dict.fromkeys(breaks)]
-    notes += [f"NumPy answers: {why}" for why in dict.fromkeys(job.budget.reasons(compiled.specializations))]
+    notes += [f"NumPy answers: {why}" for why in dict.fromkeys(job.reasons_for_numpy(compiled))]
     if not compiled.calls:
         notes.append("not called yet: it is compiled in its first call")
     rows = "".join(f"<li>{escape(note)}</li>" for note in notes)

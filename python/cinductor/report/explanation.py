@@ -73,6 +73,7 @@ class Explanation:
     pieces: lines "file:first-last" of the parts into which breaks split the function, and if NumPy runs a part.
     specializations: the reason why each specialisation was compiled, most recently used first.
     recompiles: the guards that calls failed, the latest last.
+    economy: what calls have paid for captures and builds, and what the next step waits for, or None.
     races: with max_autotune, the plans of each program with their median times, and the fastest.
     timings: milliseconds and counts by name. rewritten: the source of the function as capture runs it.
     """
@@ -87,6 +88,7 @@ class Explanation:
         self.guards: list[str] = []
         self.recompiles: list[str] = []
         self.races: list[str] = []
+        self.economy: str | None = None
         self.specializations: list[str] = []
         self.regions: list[str] = []
         self.replans: list[str] = []
@@ -277,7 +279,7 @@ class Explanation:
             for b in self.breaks
         ]
         names = "name place error plain later programs why_host approximate guards regions replans pieces"
-        names += " specializations recompiles races apart copies stats timings why_not_measured rewritten"
+        names += " economy specializations recompiles races apart copies stats timings why_not_measured rewritten"
         return {
             **{name: getattr(self, name) for name in names.split()},
             "breaks": broken,
@@ -376,7 +378,7 @@ def explain(fn: Any, *args: Any, **kwargs: Any) -> Any:
     known = None
     if isinstance(fn, _core.CompiledFunction):
         known = fn._cinductor_job  # type: ignore[attr-defined]
-        kept = fn.specializations
+        kept, economy = fn.specializations, known.economy_of(fn)
         settings = {**known.settings, "fullgraph": False}
         fn = fn.__wrapped__  # type: ignore[attr-defined]
     if not callable(fn):
@@ -388,6 +390,7 @@ def explain(fn: Any, *args: Any, **kwargs: Any) -> Any:
     report = called(compiled, job, args, kwargs)
     if known is not None:
         add_known(report, known, kept, getattr(job.last, "kind", None))
+        report.economy = economy
     add_rewritten(report, fn)
     return report
 
@@ -404,6 +407,7 @@ def of_latest(compiled: Any) -> Explanation:
     report = Explanation(job, None)
     report.why_not_measured = f"cinductor.explain({job.name}, …) times them"
     add_known(report, job, compiled.specializations, getattr(job.last, "kind", None))
+    report.economy = job.economy_of(compiled)
     add_rewritten(report, job.fn)
     return report
 

@@ -94,7 +94,7 @@ def ceilings() -> Ceilings | None:
         return None
     large, small = np.ones(1 << 22), np.linspace(0, 1, 1 << 18)
     out = np.empty_like(large)
-    moving, computing = compile(add, dynamic=False), compile(multiply_and_add, dynamic=False)
+    moving, computing = (compile(fn, dynamic=False, mode="now") for fn in (add, multiply_and_add))
     moved = 3 * large.nbytes / least_of(lambda: moving(large, large, out))
     done = PER_ELEMENT * small.size / least_of(lambda: computing(small))
     square = small[: SIDE * SIDE].reshape(SIDE, SIDE)

@@ -70,8 +70,8 @@ def head(report: Explanation) -> list[str]:
 
 
 def verdict(report: Explanation) -> list[str]:
-    """The outcome of the call, and of later calls."""
-    lines = []
+    """Lines about the account of calls, the outcome of the call, and that of later calls."""
+    lines = [report.economy] if report.economy else []
     if report.error is not None:
         lines.append(f"raised {report.error}")
     if report.plain is not None:
@@ -212,7 +212,12 @@ def timings(report: Explanation) -> list[str]:
     for name in ("capture", "compile"):
         if f"{name}_ms" in times:
             lines.append(f"{times[f'{name}_ms']:8.1f} ms  {words[name]}")
-    return [*lines, f"{own:8.1f} ms  from the graph to kernels"] if own > 0 else lines
+    if own > 0:
+        lines.append(f"{own:8.1f} ms  from the graph to kernels")
+    if times.get("build_ms"):
+        lines.append(f"{times['build_ms']:8.1f} ms  estimated before, for all but tracing")
+        lines.append(f"{times['plain_ms']:8.3g} ms  estimated for the call in NumPy")
+    return lines
 
 
 def short(report: Explanation, text: str) -> str:

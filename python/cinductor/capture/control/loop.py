@@ -365,6 +365,7 @@ class Loop(Region):
                 return False
             raise RegionBreak(reason, self.scope.file, self.site.line) from None
         self.memory.plain = reason
+        self.regions.note_pythons()
         self.regions.report(self.scope, self.site, f"runs in Python, one iteration at a time: {reason}")
         self.phase = PLAIN
         self.position, self.tail = self.offset, 0

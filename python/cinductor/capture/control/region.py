@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from ... import _core
 from ...class_lookup import is_a
 from ...interrupt import is_interrupt
-from ...signals import Signal
+from ...signals import NotPaid, Signal
 from ...user_frame import OURS
 from ..iterators import END, Items
 from ..kinds import UNBOUND, is_one
@@ -54,6 +54,7 @@ class Regions:
         self.reports: dict[tuple[str, int, str], str] = {}
         self.aliases = Aliases(self.state)
         self.tests = 0  # number of tests decided by branches
+        self.leaves_loops = False  # give up a capture whose loop breaks where there is no array
         self.decided: frozenset[tuple[str, int]] = frozenset()  # conditions that Python evaluates
         self.recursive: set[tuple[str, int]] = set()  # conditions that end recursions: file, line
         self.may_open = True
@@ -109,6 +110,11 @@ class Regions:
             self.tracer.resolve_class(value)
             if self.state.active:
                 self.state.classes.append(value.kind if type(value) is Traced else type(value).__name__)
+
+    def note_pythons(self) -> None:
+        """Python runs a loop: if it breaks before an array has been met, capture is not worth its iterations."""
+        if self.leaves_loops and not self.tracer.on_break:
+            self.tracer.on_break = lambda reason: None if self.tracer.has_arrays else NotPaid(reason)
 
     def report(self, scope: Hooks, site: Site, how: str) -> None:
         """Record the outcome of a construct, for explain."""

@@ -18,7 +18,7 @@ import pytest
 import cinductor
 from cinductor.report import costs, html, kernels, pages, reasons, sizes, svg
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 X = np.linspace(-1, 1, 120).reshape(12, 10)
 V = np.linspace(0, 1, 100)
 F = V.astype(np.float32)

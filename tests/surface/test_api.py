@@ -291,6 +291,9 @@ def test_modes_and_options():
     modes = cinductor.list_mode_options()
     assert list(modes) == [
         "default",
+        "auto",
+        "lazy",
+        "now",
         "reduce-overhead",
         "max-autotune-no-cudagraphs",
         "max-autotune",

@@ -11,7 +11,7 @@ import pytest
 
 import cinductor
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 VERSION = re.search(r'CI_VERSION "([^"]+)"', (ROOT / "csrc/base/version.h").read_text())[1]
 # Run setup.py like pip, after changing one thing.
 SETUP = "import sys, runpy; sys.argv = ['setup.py', '-q', 'egg_info', '-e', sys.argv[1]]; {}; runpy.run_path('setup.py', run_name='__main__')"

@@ -1,4 +1,4 @@
-"""Finds the places that a function can reach, and changes them, for tests/test_changing_world.py.
+"""Finds the places that a function can reach, and changes them, for tests/capture/test_changing_world.py.
 
 A place is a name of a module, an attribute of an object, class or function, defaults, constants of code, a cell,
 or an item of a list or dict. The class of an object, its bases, and names that a class does not have yet are

@@ -60,7 +60,7 @@ MORE = {
 
 def load():
     """The programs by name, including those of the benchmarks."""
-    path = pathlib.Path(__file__).parents[1] / "benchmarks" / "programs.py"
+    path = pathlib.Path(__file__).parents[2] / "benchmarks" / "programs.py"
     spec = importlib.util.spec_from_file_location("benchmark_programs", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

@@ -16,7 +16,7 @@ from nbclient import NotebookClient
 import cinductor
 from cinductor.jupyter import CompileFunctions
 
-NOTEBOOKS = Path(__file__).resolve().parent.parent / "examples" / "notebooks"
+NOTEBOOKS = Path(__file__).resolve().parents[2] / "examples" / "notebooks"
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,6 @@
 """Opens the reports of all programs of tests/programs in headless Chromium: `make reports`.
 
-    python tests/render_reports.py [FOLDER [PROGRAM ...]]
+    python tests/support/render_reports.py [FOLDER [PROGRAM ...]]
 
 Writes each report into the folder. A page in the browser loads the reports one by one and clicks every control.
 Prints which reports raise a script error, are wider than the window, or have a kernel without a source line; the
@@ -19,10 +19,8 @@ import warnings
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import folders  # noqa: F401
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 import programs
 
 import cinductor

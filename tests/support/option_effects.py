@@ -121,6 +121,7 @@ ROWS = {
     "multi_kernel": Row(True, columns, {}, (M,), 30),
     "apart": Row("1"),
     "graphs": Row(True, calls=6),
+    "economy": Row("lazy", elementwise),
     "capture_limit": Row(0.0),
     "saved_calls": Row(not cinductor.config.saved_calls),
 }

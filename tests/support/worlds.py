@@ -1,4 +1,4 @@
-"""Functions that read attributes of every kind, for tests/test_changing_world.py.
+"""Functions that read attributes of every kind, for tests/capture/test_changing_world.py.
 
 Each function of PROGRAMS takes an array and the values that ARGUMENTS has for it. The module is loaded more than
 once, so nothing here keeps state outside of the module.

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 GUIDE = sorted(path.relative_to(ROOT).as_posix() for path in (DOCS / "guide").glob("*.md"))
 DOCUMENTS = ["README.md", "docs/index.md", "docs/trouble.md", *GUIDE]

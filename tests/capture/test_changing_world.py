@@ -2,9 +2,9 @@
 and calls once more.
 
 The module of a function is loaded twice: capture runs in one copy, Python in the other. changing_world.py finds
-the same places in both, and both are changed in the same way. The functions are those of tests/worlds.py, which
+the same places in both, and both are changed in the same way. The functions are those of tests/support/worlds.py, which
 read attributes of every kind, the programs of tests/programs, the reproducers, and programs of
-tests/state_generator.py.
+tests/support/state_generator.py.
 """
 
 import functools
@@ -14,7 +14,6 @@ import random
 import re
 import sys
 import types
-from pathlib import Path
 
 import numpy as np
 import programs
@@ -22,11 +21,11 @@ import pytest
 import state_generator
 import worlds
 from changing_world import other_at, places
+from folders import TESTS
 from test_hidden_state import outcome
 
 import cinductor
 
-HERE = Path(__file__).parent
 MORE = int(os.environ.get("CINDUCTOR_FUZZ", "0"))
 BATCH = 20
 SEEDS = [*range(100), *(int.from_bytes(os.urandom(4), "little") for _ in range(MORE))]
@@ -71,7 +70,7 @@ def load(path):
 
 def of_worlds(name):
     def made():
-        module = load(HERE / "worlds.py")
+        module = load(TESTS / "support" / "worlds.py")
         return World(module, getattr(module, name), (np.arange(1.0, 4.0), *module.ARGUMENTS.get(name, ())))
 
     return made
@@ -81,7 +80,7 @@ def of_programs(name):
     theme, function = name.split(".")
 
     def made():
-        module = load(HERE / "programs" / f"{theme}.py")
+        module = load(TESTS / "programs" / f"{theme}.py")
         row = programs.Program(*next(row for row in module.PROGRAMS if row[0].__name__ == function))
         return World(module, row.function, row.make(row.sizes[0], np.random.default_rng(0)))
 
@@ -90,7 +89,7 @@ def of_programs(name):
 
 def of_reproducers():
     """The functions that the reproducers compare with NumPy, and their arguments."""
-    module, found = load(HERE / "test_reproducers.py"), []
+    module, found = load(TESTS / "capture" / "test_reproducers.py"), []
 
     def note(fn, *arguments, **settings):
         if type(fn) is types.FunctionType and type(settings.get("backend")) in (str, type(None)):

@@ -365,7 +365,7 @@ CAPTURE_LAYERS = [
     "calls",
     "hooks",
     "pieces",
-    "__init__ entry session",
+    "__init__ assumptions entry session",
 ]
 
 

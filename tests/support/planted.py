@@ -1,9 +1,9 @@
 """Plants one bug at a time in the mutation hooks, the guards and the rollback of capture, and checks that a test
 finds it.
 
-    python tests/planted.py [PROGRAMS]     # most programs tried per bug (default: 1,500)
+    python tests/support/planted.py [PROGRAMS]     # most programs tried per bug (default: 1,500)
 
-The programs of tests/state_generator.py, or changes of the worlds of tests/worlds.py, have to find each bug.
+The programs of tests/support/state_generator.py, or changes of the worlds of tests/support/worlds.py, have to find each bug.
 Prints which program found which bug. The exit status is 1 if more than one bug was not found.
 """
 
@@ -302,6 +302,7 @@ def bound() -> None:
 def find(name: str, programs: int) -> int | None:
     """The first program that exposes the bug."""
     os.environ["CINDUCTOR_CAPTURE_LIMIT"] = "5"
+    import folders  # noqa: F401
     import test_changing_world as changes_of
     import test_hidden_state as programs_of
     import worlds

@@ -17,6 +17,7 @@ BACKEND = "interp"
 def trace(fn, *args, options=None, fullgraph="", backend=BACKEND):
     """Run fn once on traced arguments. Return (tracer, real result, specialization or None)."""
     tracer = _core.Tracer(fn.__name__, options=options or {}, backend=backend, fullgraph=fullgraph)
+    tracer.rent = -1.0  # pieces are built at once
     sources, checks, traced = [], [], []
     for k, value in enumerate(args):
         sources.append(("arg", k))

@@ -18,10 +18,10 @@ import sys
 import types
 import typing
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
+from folders import TESTS
 
 import cinductor
 from cinductor.testing import assert_same, check
@@ -815,7 +815,7 @@ def test_a_capture_is_the_same_in_every_process():
     """The capture does not depend on the order of a set of names."""
     texts = set()
     for seed in "1234":
-        env = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(Path(__file__).parent)}
+        env = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(TESTS)}
         done = subprocess.run([sys.executable, "-c", SAME], env=env, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         texts.add(done.stdout)

@@ -160,8 +160,8 @@ def test_branches_are_little_work_too(fallen):
 def test_loops_that_python_runs_from_the_start(fallen, monkeypatch):
     """A call whose loops could not be captured is captured again without regions."""
 
-    def no_regions(job, args, way, begin=session.begin):
-        return begin(job, args, way._replace(regions=False))
+    def no_regions(job, args, way, allowance, begin=session.begin):
+        return begin(job, args, way._replace(regions=False), allowance)
 
     def searched(x):
         big, small, k = np.sort(np.repeat(x, 3000)), x.copy(), 0

@@ -16,7 +16,7 @@ import pytest
 from race_plans import alternatives
 
 import cinductor
-from cinductor import _core, racing
+from cinductor import _core, background, racing
 
 RNG = np.random.default_rng(5)
 X, Y = RNG.random((64, 96)), RNG.random((64, 96))
@@ -401,7 +401,7 @@ def test_processes(tmp_path):
 
 def test_a_build_that_the_end_of_the_process_interrupts_says_nothing(monkeypatch):
     """For example a C compiler that is running when the process ends."""
-    beside, has_begun, uncaught = racing.Beside(), threading.Event(), []
+    beside, has_begun, uncaught = background.Beside(), threading.Event(), []
     monkeypatch.setattr(threading, "excepthook", uncaught.append)
 
     def build():

@@ -1,0 +1,245 @@
+/* Accounts of the kinds of calls that no specialization fits. A kind is a digest: two kinds that share one also
+ * share an account, which changes when a call is compiled, and nothing else. */
+#include "replay/account.h"
+
+/* ---- kinds ---- */
+
+enum { DEEPEST = 4, MOST_ITEMS = 8 };
+
+typedef struct Walk {
+    CxKind kind;
+    double largest;
+} Walk;
+
+static uint64_t
+extended(uint64_t digest, uint64_t value)
+{
+    digest = (digest ^ value) * 0x9e3779b97f4a7c15u;
+    return digest ^ digest >> 29;
+}
+
+static void
+add_size(Walk *w, int64_t size)
+{
+    w->kind.sizes = extended(w->kind.sizes, (uint64_t)size);
+    w->largest = fmax(w->largest, fabs((double)size));
+}
+
+static void
+add_array(Walk *w, PyArrayObject *a)
+{
+    const PyArray_Descr *dtype = PyArray_DESCR(a);
+
+    w->kind.kind = extended(w->kind.kind, (uint64_t)(unsigned)dtype->type_num);
+    w->kind.kind = extended(w->kind.kind, (uint64_t)(unsigned char)dtype->byteorder);
+    w->kind.kind = extended(w->kind.kind, (uint64_t)(unsigned)PyArray_FLAGS(a));
+    for (int k = 0; k < PyArray_NDIM(a); k++) {
+        npy_intp size = PyArray_DIM(a, k);
+        w->kind.kind = extended(w->kind.kind, size < 2 ? (uint64_t)size : 2);
+        add_size(w, size);
+    }
+    w->largest = fmax(w->largest, (double)PyArray_SIZE(a));
+}
+
+static void add_value(Walk *w, PyObject *value, int depth);
+
+/* The first items: those of a long container may differ from call to call. */
+static void
+add_items(Walk *w, PyObject *value, int depth)
+{
+    Py_ssize_t count = PySequence_Fast_GET_SIZE(value);
+
+    if (PyTuple_CheckExact(value))
+        w->kind.kind = extended(w->kind.kind, (uint64_t)count);
+    add_size(w, count);
+    for (Py_ssize_t k = 0; k < count && k < MOST_ITEMS && depth < DEEPEST; k++)
+        add_value(w, PySequence_Fast_GET_ITEM(value, k), depth + 1);
+}
+
+static void
+add_dict(Walk *w, PyObject *dict, int depth)
+{
+    Py_ssize_t at = 0;
+    PyObject *name = NULL, *item = NULL;
+
+    add_size(w, PyDict_GET_SIZE(dict));
+    for (int k = 0; k < MOST_ITEMS && depth < DEEPEST && PyDict_Next(dict, &at, &name, &item); k++) {
+        add_value(w, name, depth + 1);
+        add_value(w, item, depth + 1);
+    }
+}
+
+/* Runs no code of the user's. */
+static void
+add_value(Walk *w, PyObject *value, int depth)
+{
+    PyTypeObject *cls = Py_TYPE(value);
+    bool is_itself = value == Py_None || PyBool_Check(value) || PyType_Check(value) ||
+                     cls == &PyFunction_Type || cls == &PyCFunction_Type;
+
+    w->kind.kind = extended(w->kind.kind, (uint64_t)(uintptr_t)(is_itself ? (void *)value : (void *)cls));
+    if (cls == &PyArray_Type)
+        add_array(w, (PyArrayObject *)value);
+    else if (cls == &PyLong_Type) {
+        int overflow = 0;
+        long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
+        add_size(w, overflow ? INT64_MAX : number);
+    } else if (cls == &PyUnicode_Type)
+        w->kind.kind = extended(w->kind.kind, (uint64_t)PyObject_Hash(value));
+    else if (cls == &PyTuple_Type || cls == &PyList_Type)
+        add_items(w, value, depth);
+    else if (cls == &PyDict_Type)
+        add_dict(w, value, depth);
+}
+
+CxKind
+cx_kind_of(PyObject *const *bound, int count)
+{
+    Walk walk = {.largest = 1};
+
+    for (int k = 0; k < count; k++)
+        add_value(&walk, bound[k], 0);
+    walk.kind.class = ilogb(walk.largest);
+    return walk.kind;
+}
+
+/* ---- accounts ---- */
+
+static CxAccount *
+find(CxAccounts *accounts, uint64_t kind)
+{
+    for (int k = 0; k < accounts->count; k++) {
+        CxAccount *found = accounts->list[k];
+        if (found->kind.kind != kind)
+            continue;
+        memmove(accounts->list + 1, accounts->list, sizeof found * (size_t)k);
+        return accounts->list[0] = found;
+    }
+    return NULL;
+}
+
+CxAccount *
+cx_accounts_find(CxAccounts *accounts, const CxKind *kind, bool *asks)
+{
+    CxAccount *account = find(accounts, kind->kind);
+
+    *asks = true;
+    if (account == NULL)
+        return NULL;
+    bool is_new_size = !account->varies && account->kind.sizes != kind->sizes;
+    bool is_larger = kind->class > account->kind.class;
+    account->varies |= is_new_size;
+    account->kind.class = is_larger ? kind->class : account->kind.class;
+    *asks = account->spent >= account->due || is_larger || (is_new_size && account->is_awaited);
+    return account;
+}
+
+PyObject *
+cx_accounts_open(CxState *state, CxAccounts *accounts, const CxKind *kind)
+{
+    PyTypeObject *type = (PyTypeObject *)state->account_type;
+    CxAccount *account = find(accounts, kind->kind);
+
+    if (account != NULL)
+        return Py_NewRef((PyObject *)account);
+    account = (CxAccount *)type->tp_alloc(type, 0);
+    if (account == NULL)
+        return NULL;
+    account->kind = *kind;
+    if (accounts->count == CX_MOST_ACCOUNTS)
+        Py_DECREF((PyObject *)accounts->list[--accounts->count]);
+    memmove(accounts->list + 1, accounts->list, sizeof account * (size_t)accounts->count++);
+    accounts->list[0] = (CxAccount *)Py_NewRef((PyObject *)account);
+    return (PyObject *)account;
+}
+
+void
+cx_accounts_clear(CxAccounts *accounts)
+{
+    while (accounts->count > 0)
+        Py_DECREF((PyObject *)accounts->list[--accounts->count]);
+}
+
+PyObject *
+cx_accounts_list(const CxAccounts *accounts)
+{
+    PyObject *list = PyList_New(accounts->count);
+
+    for (int k = 0; list != NULL && k < accounts->count; k++)
+        PyList_SET_ITEM(list, k, Py_NewRef((PyObject *)accounts->list[k]));
+    return list;
+}
+
+void
+cx_account_note(CxAccount *account, double seconds)
+{
+    enum { FEW = 4, MOST = 16 }; /* calls; times the mean: more is the time of other threads and processes */
+    double mean = account->calls > 0 ? account->total / (double)account->calls : 0;
+
+    account->best = account->calls == 0 ? seconds : fmin(account->best, seconds);
+    account->spent += account->calls < FEW ? seconds : fmin(seconds, MOST * mean);
+    account->total += seconds;
+    account->calls++;
+}
+
+/* ---- the type ---- */
+
+static void
+account_dealloc(PyObject *self)
+{
+    CxAccount *account = (CxAccount *)self;
+    PyTypeObject *type = Py_TYPE(self);
+
+    Py_XDECREF(account->program);
+    Py_XDECREF(account->why);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+static PyObject *
+account_note(PyObject *self, PyObject *seconds)
+{
+    double took = PyFloat_AsDouble(seconds);
+
+    CX_ENTRY();
+    if (took == -1.0 && PyErr_Occurred())
+        return NULL;
+    cx_account_note((CxAccount *)self, took);
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef account_methods[] = {
+    {"note", account_note, METH_O, "note(seconds): a call has run in the original function."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyMemberDef account_members[] = {
+    {"spent", T_DOUBLE, offsetof(CxAccount, spent), 0, "Seconds in the original function since the latest build."},
+    {"due", T_DOUBLE, offsetof(CxAccount, due), 0, "Seconds at which Python decides again."},
+    {"best", T_DOUBLE, offsetof(CxAccount, best), 0, "Seconds of the fastest call; 0: none."},
+    {"total", T_DOUBLE, offsetof(CxAccount, total), 0, "Seconds in the original function, of all calls."},
+    {"price", T_DOUBLE, offsetof(CxAccount, price), 0, "Seconds of the latest build."},
+    {"builds", T_INT, offsetof(CxAccount, builds), 0, "Builds that were queued."},
+    {"calls", T_PYSSIZET, offsetof(CxAccount, calls), 0, "Calls in the original function."},
+    {"varies", T_BOOL, offsetof(CxAccount, varies), 0, "True if sizes or ints have differed."},
+    {"is_awaited", T_BOOL, offsetof(CxAccount, is_awaited), 0, "True while a build is queued."},
+    {"program", T_OBJECT, offsetof(CxAccount, program), 0, "The program of a capture, or None."},
+    {"why", T_OBJECT, offsetof(CxAccount, why), 0, "What the next step waits for, or None."},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyType_Slot account_slots[] = {
+    CX_SLOT(Py_tp_dealloc, account_dealloc),
+    CX_SLOT(Py_tp_methods, account_methods),
+    CX_SLOT(Py_tp_members, account_members),
+    {Py_tp_doc, "Calls of one kind, and the time that they have taken."},
+    {0, NULL},
+};
+
+PyType_Spec cx_account_spec = {
+    "cinductor._core.Account",
+    sizeof(CxAccount),
+    0,
+    CX_TYPE_FLAGS | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    account_slots,
+};

@@ -1,0 +1,48 @@
+/* Accounts: the time that calls of one kind have taken in the original function. */
+#ifndef CX_ACCOUNT_H
+#define CX_ACCOUNT_H
+
+#include "state/state.h"
+
+extern PyType_Spec cx_account_spec;
+
+/* A digest of what calls have in common: classes, dtypes, ranks, flags, and which sizes are 0 or 1, but not sizes
+ * and ints. sizes: a digest of sizes and ints; class: the number of bits of the largest. */
+typedef struct CxKind {
+    uint64_t kind, sizes;
+    int class;
+} CxKind;
+
+/* C runs the calls of an account in the original function until `spent` has reached `due`. Then Python decides.
+ * It also decides about a call of a larger class of sizes and, while a build is awaited, about the first call
+ * with other sizes. */
+typedef struct CxAccount {
+    PyObject_HEAD
+    CxKind kind;
+    double spent, due, best; /* seconds; best: of one call, 0 if none was timed */
+    double total;            /* seconds of all calls; a build resets `spent` */
+    double price;            /* seconds that the latest build takes, or took */
+    Py_ssize_t calls;
+    int builds;
+    bool varies;     /* calls had different sizes or ints */
+    bool is_awaited; /* a build is */
+    PyObject *program, *why;
+} CxAccount;
+
+/* The accounts of one function, the one used latest first; the one used longest ago leaves. */
+enum { CX_MOST_ACCOUNTS = 64 };
+typedef struct CxAccounts {
+    int count;
+    CxAccount *list[CX_MOST_ACCOUNTS];
+} CxAccounts;
+
+CxKind cx_kind_of(PyObject *const *bound, int count);
+/* A borrowed reference, or NULL. Notes the call's sizes; *asks: Python decides. */
+CxAccount *cx_accounts_find(CxAccounts *accounts, const CxKind *kind, bool *asks);
+/* A new reference: the account of a kind, made where there is none. */
+PyObject *cx_accounts_open(CxState *state, CxAccounts *accounts, const CxKind *kind);
+void cx_accounts_clear(CxAccounts *accounts);
+PyObject *cx_accounts_list(const CxAccounts *accounts);
+void cx_account_note(CxAccount *account, double seconds);
+
+#endif

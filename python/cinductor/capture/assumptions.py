@@ -1,0 +1,51 @@
+"""Assumptions under which a call is captured, and the next ones when a capture has disproved one."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from .. import _core
+from ..class_lookup import is_a
+from ..signals import Replan
+
+REPLANS = (Replan, _core.RegionBreak)
+INSTEAD = {
+    "dynamic": "sizes are numbers",
+    "regions": "Python runs all loops and branches",
+    "sized_lists": "lists have as many items as in this call",
+    "leaves_open": "what sizes say is decided, with guards",
+    "decided": "Python decides a condition",
+}
+
+
+class Assumptions(NamedTuple):
+    """The assumptions under which a call is captured. If one fails, the call is captured without it, and it is never
+    made again, so capture terminates.
+    """
+
+    backend: str
+    dynamic: bool | None  # which sizes are symbols
+    regions: bool  # loops and branches are captured
+    break_budget: int | None  # number of runs after which NumPy runs the rest of the call
+    sized_lists: bool = True  # a list's length may be a number of iterations
+    leaves_open: bool = True  # the program evaluates conditions on sizes
+    decided: frozenset[tuple[str, int]] = frozenset()  # conditions that Python evaluates
+
+    def without(self, failure: BaseException) -> Assumptions | None:
+        """Without the assumption that a failure refers to; None if it had been given up before."""
+        given_up = failure.assumption if is_a(failure, Replan) else "regions"  # type: ignore[attr-defined]
+        if given_up == "decided":
+            less = self._replace(decided=self.decided | {failure.place})  # type: ignore[attr-defined]
+        elif given_up == "dynamic" and self.dynamic:  # requested by the user
+            less = self
+        else:
+            less = self._replace(**{given_up: False})
+        return None if less == self else less
+
+
+def text_of(failure: BaseException) -> str:
+    """The assumption that is given up, and why."""
+    if not is_a(failure, Replan):
+        return f"{INSTEAD['regions']}: {failure.args[0]}"
+    where = "{}:{}: ".format(*failure.place) if failure.place else ""  # type: ignore[attr-defined]
+    return f"{where}{INSTEAD[failure.assumption]}: {failure.args[0]}"  # type: ignore[attr-defined]

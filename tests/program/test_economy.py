@@ -1,0 +1,533 @@
+"""Captures and builds wait until calls in NumPy have paid for them: the law, with a clock and a worker that tests step."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import programs
+import pytest
+
+import cinductor
+from cinductor import budget, economy
+from cinductor.bound import seconds_of
+from cinductor.capture.stage import Stage
+
+X = np.linspace(0.0, 1.0, 50)
+
+
+@pytest.fixture(autouse=True)
+def auto():
+    """The mode that users have."""
+    with cinductor.config.patch(economy="auto"):
+        yield
+
+
+class Queue:
+    """Builds, which the test makes when it wants to."""
+
+    def __init__(self):
+        self.tasks = []
+
+    def add(self, task):
+        self.tasks.append(task)
+
+    def run(self):
+        while self.tasks:
+            self.tasks.pop(0)()
+
+
+@pytest.fixture(autouse=True)
+def queue(monkeypatch):
+    made = Queue()
+    monkeypatch.setattr(economy, "beside", made)
+    monkeypatch.setattr(economy, "has_another_processor", lambda: True)
+    return made
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock for calls that Python times: each step is as long as the test says."""
+
+    class Clock:
+        now, step = 0.0, 0.0
+
+        def __call__(self):
+            self.now += self.step
+            return self.now
+
+    made = Clock()
+    monkeypatch.setattr(economy.Economy, "clock", staticmethod(made))
+    monkeypatch.setattr(budget.Race, "clock", staticmethod(made))
+    return made
+
+
+def whole(x):
+    return np.sqrt(x * 2 + 1).sum()
+
+
+def broken(x, n):
+    y = x * 2 + 1
+    print(end="")
+    return (y - n).sum()
+
+
+def cube_sum(n):
+    s = 0
+    for k in range(n):
+        s += k * k % 7
+    return s
+
+
+def is_same(got, want):
+    assert np.asarray(got).tobytes() == np.asarray(want).tobytes()
+
+
+def built():
+    """Objects that a compiler has made for this process."""
+    return cinductor.cache.info()["misses"]
+
+
+def of(compiled):
+    """Its job, and the account used last."""
+    return compiled._cinductor_job, compiled.accounts()[0]
+
+
+# --- whole functions ------------------------------------------------------------------------------
+
+
+def test_the_first_call_queues_a_build_and_a_later_one_runs_it(queue):
+    compiled, before = cinductor.compile(whole), built()
+    for _ in range(5):
+        is_same(compiled(X), whole(X))
+    job, account = of(compiled)
+    assert job.captures == 1 and account.is_awaited and account.calls == 5 and built() == before
+    assert not compiled.specializations and compiled.plain_calls == 4
+    queue.run()
+    is_same(compiled(X), whole(X))
+    (specialization,) = compiled.specializations
+    assert job.captures == 2 and not specialization.is_inexact and account.program is None
+    is_same(compiled(X), whole(X))
+    assert specialization.hits == 1
+
+
+def test_lazy_pays_for_the_capture_and_then_for_the_build(queue):
+    compiled = cinductor.compile(whole, mode="lazy")
+    is_same(compiled(X), whole(X))
+    job, account = of(compiled)
+    assert job.captures == 0 and account.due == economy.CAPTURE
+    account.spent = account.due
+    is_same(compiled(X), whole(X))
+    assert job.captures == 1 and not queue.tasks and "a build" in account.why
+    assert economy.CAPTURE < account.due == economy.RENT * account.price
+    account.spent = account.due
+    is_same(compiled(X), whole(X))
+    assert len(queue.tasks) == 1 and job.captures == 1
+    queue.run()
+    is_same(compiled(X), whole(X))
+    assert compiled.specializations and job.captures == 2
+
+
+@pytest.mark.parametrize("mode", ["auto", "lazy"])
+def test_a_long_call_is_built_at_once(mode, queue):
+    compiled = cinductor.compile(cube_sum, mode=mode)
+    assert compiled(3_000_000) == cube_sum(3_000_000)
+    assert compiled.specializations and not queue.tasks
+
+
+def test_a_larger_size_is_looked_at_anew(queue):
+    compiled = cinductor.compile(cube_sum, mode="lazy")
+    for n in (10, 11, 12, 13):
+        assert compiled(n) == cube_sum(n)
+    job, account = of(compiled)
+    assert job.captures == 0 and account.varies and len(compiled.accounts()) == 1
+    assert compiled(3_000_000) == cube_sum(3_000_000)
+    assert compiled.specializations
+
+
+def test_sizes_that_differ_while_a_build_is_awaited_become_symbols(queue):
+    def fn(x):
+        return np.sqrt(x * 3 + 1).sum()
+
+    compiled = cinductor.compile(fn)
+    for n in (50, 51, 52):
+        x = np.linspace(0.0, 1.0, n)
+        is_same(compiled(x), fn(x))
+    job, account = of(compiled)
+    assert job.captures == 2 and account.builds == 1
+    queue.run()
+    for n in (53, 54):
+        x = np.linspace(0.0, 1.0, n)
+        is_same(compiled(x), fn(x))
+    (specialization,) = compiled.specializations
+    assert specialization.program.is_symbolic and job.captures == 3
+
+
+def test_kinds_beyond_the_first_pay(queue):
+    compiled = cinductor.compile(whole)
+    kinds = [X.astype(dtype) for dtype in "fdbhil"]
+    for x in kinds:
+        is_same(compiled(x), whole(x))
+    job, _ = of(compiled)
+    assert job.captures == economy.WISHES < len(compiled.accounts()) == len(kinds)
+
+
+def test_a_kind_is_everything_but_sizes_and_numbers():
+    def fn(*values, **more):
+        return values
+
+    compiled = cinductor.compile(fn)
+    key = lambda *values, **more: id(compiled.account((values, more)))  # noqa: E731
+    a = np.ones((3, 4))
+    same = [(a, np.ones((5, 6))), (3, 10**30), ([1, 2], [1, 2]), (2.5, 3.5), ("x", "x")]
+    other = [(a, a.astype("f")), (a, a.T), (a, np.ones((3, 1))), (a, np.ones(3)), (True, False), (1, 1.0)]
+    other += [(None, 1), ("x", "y"), ((1,), (1, 2)), ([1], [1.0]), (len, abs), ({"k": 1}, {"k": 1.0})]
+    for one, two in same:
+        assert key(one) == key(two)
+    for one, two in other:
+        assert key(one) != key(two)
+
+
+def test_accounts_are_bounded():
+    compiled = cinductor.compile(lambda s: s)
+    kept = [compiled.account((str(k),)) for k in range(500)]
+    assert len(compiled.accounts()) == 64 and kept[-1] is compiled.account(("499",))
+    assert kept[0] is not compiled.account(("0",))
+
+
+def test_only_programs_with_numpys_bits_follow_numpy(queue):
+    def fn(x):
+        total = 0j
+        for value in x:
+            total = total * value + value
+        return total
+
+    x = np.linspace(1, 2, 20) + 1j
+    compiled = cinductor.compile(fn)
+    compiled(x)
+    (specialization,) = compiled.specializations  # by the first call: nothing was plain
+    assert specialization.is_inexact
+    compiled = cinductor.compile(fn, mode="lazy")
+    compiled(x)
+    job, account = of(compiled)
+    account.spent = account.due
+    is_same(compiled(x), fn(x))
+    is_same(compiled(x), fn(x))
+    assert not compiled.specializations and not queue.tasks and account.why == economy.INEXACT
+
+
+def test_a_build_that_fails_is_one_warning(queue, monkeypatch):
+    compiled = cinductor.compile(whole)
+    compiled(X)
+    queue.tasks[0].program = None
+    of(compiled)[1].program = None
+    queue.run()
+    with pytest.warns(cinductor.CinductorWarning, match="runs in NumPy"):
+        is_same(compiled(X), whole(X))
+    is_same(compiled(X), whole(X))
+    assert not compiled.specializations
+
+
+def test_with_one_processor_a_call_builds_when_calls_have_paid_for_all(queue, monkeypatch):
+    monkeypatch.setattr(economy, "has_another_processor", lambda: False)
+    compiled = cinductor.compile(whole)
+    is_same(compiled(X), whole(X))
+    job, account = of(compiled)
+    assert not queue.tasks and account.due == account.price
+    account.spent = account.due
+    is_same(compiled(X), whole(X))
+    assert compiled.specializations and not queue.tasks
+
+
+def test_a_program_that_is_slower_than_numpy_is_left(queue):
+    compiled = cinductor.compile(whole)
+    compiled(X)
+    of(compiled)[1].best = 1e-8
+    queue.run()
+    for _ in range(30):
+        is_same(compiled(X), whole(X))
+    assert "NumPy was faster" in compiled.specializations[0].why_numpy
+
+
+def test_warm_waits_for_nothing_and_has_numpys_bits(queue):
+    def fn(x):
+        return np.arctan2(x, x + 1)
+
+    compiled = cinductor.compile(fn)
+    is_same(compiled(X), fn(X))
+    cinductor.warm(compiled, X)
+    (specialization,) = compiled.specializations
+    assert specialization.program.option_values["numerics"] == "exact"
+    is_same(compiled(X), fn(X))
+    assert specialization.hits == 1
+
+
+def test_what_is_asked_for_does_not_wait(queue):
+    for settings in (
+        {"fullgraph": True},
+        {"mode": "now"},
+        {"mode": "max-autotune"},
+        {"mode": "reduce-overhead"},
+        *({"options": {"numerics": n}} for n in ("numpy", "close", "fast")),
+    ):
+        compiled = cinductor.compile(whole, **settings)
+        assert not compiled._cinductor_job.pays
+    compiled = cinductor.compile(whole, mode="now")
+    compiled(X)
+    assert compiled.specializations and not queue.tasks and not compiled.accounts()
+    assert not cinductor.explain(whole, X).breaks
+    assert not queue.tasks
+
+
+@pytest.mark.parametrize("name", [n for n in programs.load() if not n.startswith("failures.")][::4])
+def test_programs_have_the_same_bits_before_and_after_the_switch(name, queue):
+    """An exact program: plain, compiled and plain again, on other contents each time."""
+    program = programs.load()[name]
+    compiled = cinductor.compile(program.function)
+    with np.errstate(all="ignore"):
+        for seed in range(4):
+            mine, numpys = (program.make(program.sizes[0], np.random.default_rng(seed)) for _ in range(2))
+            got, want = compiled(*mine), program.function(*numpys)
+            if any(s.is_inexact for s in compiled.specializations):
+                return
+            assert_same_bytes((got, mine), (want, numpys))
+            if seed > 0:
+                queue.run()
+
+
+def assert_same_bytes(got, want):
+    if isinstance(want, tuple | list):
+        assert len(got) == len(want)
+        for a, b in zip(got, want, strict=True):
+            assert_same_bytes(a, b)
+    elif isinstance(want, dict):
+        assert_same_bytes(list(got.values()), list(want.values()))
+    elif isinstance(want, np.ndarray | np.generic | float | complex):
+        same = np.asarray(got), np.asarray(want)
+        assert same[0].dtype == same[1].dtype and same[0].shape == same[1].shape
+        if same[1].dtype.kind in "fc":
+            np.testing.assert_array_equal(*same)
+            real = [np.ascontiguousarray(v).view(v.real.dtype) for v in same]
+            assert (np.signbit(real[0]) == np.signbit(real[1]))[~np.isnan(real[1])].all()
+        elif same[1].dtype.kind != "O":
+            assert same[0].tobytes() == same[1].tobytes()
+
+
+# --- processes ------------------------------------------------------------------------------------
+
+PROCESS = """
+import os, sys, time
+import numpy as np
+import cinductor
+
+def f(x):
+    return np.sqrt(x * 2 + 1).sum()
+
+x = np.arange(100.0)
+compiled = cinductor.compile(f)
+assert compiled(x) == f(x)
+"""
+BODIES = {
+    "the process ends": "",
+    "wait": """
+cinductor.wait()
+assert compiled(x) == f(x) and compiled.specializations
+""",
+    "fork": """
+child = os.fork()
+cinductor.wait()
+assert compiled(x) == f(x)
+cinductor.wait()
+assert compiled(x) == f(x) and compiled.specializations
+if child == 0:
+    os._exit(7)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+""",
+    "threads": """
+import threading
+def work():
+    for _ in range(200):
+        assert compiled(x) == f(x)
+threads = [threading.Thread(target=work) for _ in range(4)]
+[t.start() for t in threads]
+[t.join() for t in threads]
+cinductor.wait()
+assert compiled(x) == f(x) and compiled.specializations
+""",
+}
+
+
+@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
+def test_processes(tmp_path, body):
+    environment = {**os.environ, "CINDUCTOR_MODE": "auto", "CINDUCTOR_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-W", "error", "-c", PROCESS + body], env=environment, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert not list(tmp_path.rglob("*.tmp*"))
+
+
+# --- pieces ---------------------------------------------------------------------------------------
+
+
+def test_pieces_are_built_when_calls_have_paid(clock, monkeypatch):
+    monkeypatch.setattr("cinductor.budget.LITTLE_WORK", 0)
+    compiled, before = cinductor.compile(broken), built()
+    clock.step = 1e-3
+    for _ in range(6):
+        is_same(compiled(X, 0.5), broken(X, 0.5))
+    job, account = of(compiled)
+    assert job.captures == 1 and built() == before
+    assert account.calls == 5 and "another capture" in account.why
+    account.spent = account.due
+    for _ in range(6):
+        is_same(compiled(X, 0.5), broken(X, 0.5))
+    assert built() > before
+
+
+@pytest.mark.parametrize("size", [50, 1 << 22])
+def test_a_piece_is_built_at_once_where_its_run_takes_longer(clock, size):
+    def fn(x):
+        print(end="")
+        return np.exp(x) + x * 1.5
+
+    x = np.linspace(0.0, 1.0, size)
+    compiled = cinductor.compile(fn, options={"numerics": "exact"})
+    is_same(compiled(x), fn(x))
+    last = compiled._cinductor_job.last
+    assert (last.unbuilt == 0) == (last.plain >= 1e-3 * last.info["build_ms"])
+    assert size > 50 or last.unbuilt > 0
+
+
+def test_new_kinds_pay_where_captures_have_failed(clock):
+    compiled = cinductor.compile(broken)
+    for dtype in "dfil":
+        is_same(compiled(X.astype(dtype), 0.5), broken(X.astype(dtype), 0.5))
+    assert compiled._cinductor_job.captures == 1
+
+
+def test_each_capture_that_fails_is_four_times_dearer():
+    made = economy.Economy()
+    prices = [made.price]
+    for _ in range(3):
+        made.note_capture(None, False)
+        prices.append(made.price)
+    assert prices == [economy.CAPTURE * economy.BACKOFF**k for k in range(4)]
+    for _ in range(5):
+        made.note_capture(None, True)
+    assert made.price == economy.CAPTURE
+
+
+@pytest.fixture
+def slow(monkeypatch):
+    """Captures whose own work takes a millisecond at each look at the clock."""
+    now = 0.0
+
+    def clock():
+        nonlocal now
+        now += 1e-3
+        return now
+
+    monkeypatch.setattr(Stage, "clock", staticmethod(clock))
+
+
+def many_calls(x):
+    def one(x):
+        return x * 1.5
+
+    for _ in range(6):
+        x = one(one(one(one(one(one(one(x)))))))
+        x = one(one(one(one(one(one(one(x)))))))
+        x = one(one(one(one(one(one(one(x)))))))
+    return x
+
+
+def test_a_capture_takes_no_longer_than_was_paid(slow, clock, monkeypatch, queue):
+    """NumPy runs calls until it is paid for; then the whole is compiled, with the same bits."""
+    monkeypatch.setattr("cinductor.budget.FIRST", 0.02)
+    compiled = cinductor.compile(many_calls)
+    is_same(compiled(X), many_calls(X))
+    job, account = of(compiled)
+    assert not compiled.specializations and "paid for" in job.why and job.economy.failures == 1
+    assert not job.budget.plain and not job.warned
+    account.spent = 1.0
+    is_same(compiled(X), many_calls(X))
+    queue.run()
+    is_same(compiled(X), many_calls(X))
+    assert job.captures == 3 and compiled.specializations
+    assert job.economy.failures == 0
+
+
+def test_what_a_capture_may_take():
+    def allowance(most, spent, bound=0.0, pays=True):
+        account = cinductor.compile(lambda x: x).account((X,))
+        account.spent = spent
+        return budget.Allowance(most, pays, account, lambda: bound)
+
+    assert allowance(0.5, 0.0, pays=False).left(True) == 0.5
+    assert allowance(0.5, 0.0).left(True) == budget.FIRST
+    assert allowance(0.5, 0.2).left(True) == 0.2
+    assert allowance(0.5, 3.0).left(True) == 0.25  # another attempt has as much
+    made = allowance(0.5, 0.0, bound=0.3)
+    assert made.raise_by_bound() and made.left(False) == 0.3
+    made.used = 0.1
+    assert made.left(False) == pytest.approx(0.2) and not made.raise_by_bound()
+    assert not allowance(0.5, 0.0, bound=1.0, pays=False).raise_by_bound()
+
+
+def test_stats_tell_what_is_waited_for():
+    compiled = cinductor.compile(broken)
+    compiled(X, 0.5)
+    found = cinductor.stats()
+    assert "another capture pays" in str(found["functions"]["broken"]["numpy"])
+    assert found["economy"]["captured"] > 0 == found["economy"]["built"]
+
+
+def test_explain_tells_what_was_paid_and_what_is_awaited(queue):
+    def fn(x):
+        return np.sqrt(x * 5 + 1).sum()
+
+    compiled = cinductor.compile(fn)
+    assert cinductor.explain(compiled, X).economy is None
+    compiled = cinductor.compile(fn, mode="lazy")
+    compiled(X)
+    compiled(X)
+    said = cinductor.explain(compiled, X).economy
+    assert "lazy: calls run in NumPy until" in said and "2 calls in NumPy" in said
+    assert said in str(cinductor.explain(compiled, X))
+
+
+# --- estimates ------------------------------------------------------------------------------------
+
+
+def test_the_bound_follows_loops_and_sizes():
+    def straight(x):
+        return x + 1
+
+    def loop(n):
+        s = 0
+        for k in range(n):
+            s += k
+        return s
+
+    def loops(n):
+        s = 0
+        for _ in range(n):
+            for j in range(n):
+                s += j
+        return s
+
+    assert seconds_of(straight, (1,)) < 1e-5
+    assert seconds_of(loop, (10**6,)) > 0.02 > seconds_of(loop, (10,))
+    assert seconds_of(loops, (10**4,)) > 100 * seconds_of(loop, (10**4,))
+    assert seconds_of(straight, (np.zeros(10**8),)) > 0.02
+    assert seconds_of(len, ()) == 0
+
+
+def test_estimates_follow_the_work():
+    """In the report, of a capture; not how long it is, but how it grows."""
+
+    def fn(x):
+        return np.exp(x) + x
+
+    small, large = (cinductor.explain(fn, np.ones(n)).timings for n in (100, 10**6))
+    assert large["plain_ms"] > 100 * small["plain_ms"] > 0
+    assert large["build_ms"] == pytest.approx(small["build_ms"], rel=0.5)
