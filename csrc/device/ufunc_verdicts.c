@@ -40,7 +40,7 @@ add_library(CiSha256 *hash, uintptr_t function)
     ci_sha256_add_text(hash, text);
 }
 
-/* What the C library selects its functions by. */
+/* Adds the features by which the C library selects its functions. */
 static void
 add_processor(CiSha256 *hash)
 {
