@@ -68,7 +68,7 @@ def main():
         for name, (fn, x) in CASES.items():
             if asked and not any(word in name for word in asked):
                 continue
-            compiled = cinductor.compile(fn, options={"threads": threads})
+            compiled = cinductor.compile(fn, mode="now", options={"threads": threads})
             for _ in range(3):
                 assert np.array_equal(compiled(x), fn(x))
             ours, numpys = turns([lambda f=compiled, x=x: f(x), lambda f=fn, x=x: f(x)], given.seconds)
