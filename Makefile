@@ -4,12 +4,12 @@ PYTHON ?= python3
 VENV ?= .venv$(if $(filter-out python3,$(PYTHON)),-$(notdir $(PYTHON)))
 PY = $(VENV)/bin/python
 comma := ,
-SOURCES := setup.py pyproject.toml $(shell find csrc pyext -name '*.[ch]' -o -name '*.def')
+SOURCES := setup.py pyproject.toml tools/core_docs.py python/cinductor/_core.pyi $(shell find csrc pyext -name '*.[ch]' -o -name '*.def')
 WARNINGS = -Wall -Wextra -Wpedantic -Wshadow -Wmissing-prototypes -Werror
 C_FLAGS = -std=gnu11 -fsyntax-only $(WARNINGS) -Icsrc
 TESTING = $(VENV)/.with-test-cuda
 
-.PHONY: docs venv test test-torch lint lint-python lint-english lint-c demo bench economy reports fuzz planted replay soak packages test-cuda test-arm sanitize clean
+.PHONY: docs venv test test-torch lint lint-python lint-english lint-c demo bench bench-gpu economy reports fuzz planted replay soak packages test-cuda test-arm sanitize clean
 
 venv: $(VENV)/.with-test-demo-cuda
 
@@ -68,7 +68,7 @@ lint-c: $(TESTING)
 	  if command -v $$cc >/dev/null; then \
 	    find csrc tests/core -name '*.c' -print0 | \
 	      xargs -0 -n 8 -P 2 $$cc $(C_FLAGS) -Wno-string-concatenation -Itests/core && \
-	    find pyext -name '*.c' -print0 | xargs -0 -n 4 -P 2 $$cc $(C_FLAGS) -Ipyext \
+	    find pyext -name '*.c' -print0 | xargs -0 -n 4 -P 2 $$cc $(C_FLAGS) -Ipyext -Ibuild/generated \
 	      $$($(PY) -c 'import numpy, sysconfig as s; print("-isystem", s.get_path("include"), "-isystem", numpy.get_include())') \
 	    || exit 1; \
 	  fi; \
@@ -98,6 +98,11 @@ bench: $(VENV)/.with-bench
 	$(PY) benchmarks/loops.py
 	$(PY) benchmarks/memory.py
 	$(PY) benchmarks/nodes.py
+
+# cinductor, torch.compile, CuPy and JAX on one GPU: needs a Python that has them, e.g. GPU_PY=python3.
+GPU_PY ?= $(PY)
+bench-gpu:
+	$(GPU_PY) benchmarks/gpu.py $(if $(OUT),--out $(OUT)) $(if $(SECONDS),--budget $(SECONDS)) $(PROGRAMS)
 
 fuzz: $(TESTING)
 	CINDUCTOR_FUZZ=$(or $(N),5000) $(PY) -m pytest -q tests/program/test_fuzz.py tests/capture/test_memory.py tests/core/test_pools.py tests/capture/test_hidden_state.py \

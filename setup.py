@@ -8,6 +8,7 @@ the project that a release enters into the metadata.
 import os
 import re
 import shutil
+import subprocess
 import sys
 import sysconfig
 from concurrent.futures import ThreadPoolExecutor
@@ -87,7 +88,9 @@ class BuildPackage(build_py):
 
 class BuildExtension(build_ext):
     def run(self):
+        """The core comes first, and the header with the docstrings of the module, which its tables include."""
         self.run_command("build_clib")
+        subprocess.run([sys.executable, "tools/core_docs.py", STUB, f"{GENERATED}/core_docs.h"], check=True)
         super().run()
 
 
@@ -115,6 +118,7 @@ def refuse_free_threading():
 refuse_free_threading()
 COMPILE, LINK = flags()
 BUILT_AS = "".join(f"-{name[16:].lower()}" for name in sorted(os.environ) if name.startswith("CINDUCTOR_BUILD_"))
+STUB, GENERATED = "python/cinductor/_core.pyi", "build/generated"
 HEADERS = sorted(glob("csrc/**/*.h", recursive=True) + glob("csrc/**/*.def", recursive=True))
 CORE = {
     "sources": sorted(glob("csrc/**/*.c", recursive=True)),
@@ -125,8 +129,8 @@ CORE = {
 EXTENSION = Extension(
     "cinductor._core",
     sorted(glob("pyext/*/*.c")),
-    include_dirs=["csrc", "pyext", numpy.get_include()],
-    depends=HEADERS + sorted(glob("pyext/*/*.h") + glob("pyext/*/*.def")) + CORE["sources"],
+    include_dirs=["csrc", "pyext", GENERATED, numpy.get_include()],
+    depends=HEADERS + sorted(glob("pyext/*/*.h") + glob("pyext/*/*.def")) + CORE["sources"] + [STUB, "tools/core_docs.py"],
     libraries=["dl", "m", "pthread"],
     extra_compile_args=COMPILE,
     extra_link_args=LINK,

@@ -1,11 +1,12 @@
 """Times the overhead of a call on a GPU, beyond the kernel itself.
 
-    python benchmarks/gpu_dispatch.py [--calls N] [--processes N]
+    python benchmarks/gpu_dispatch.py [--calls N] [--processes N] [--sizes]
 
-One run measures a one-kernel program of cinductor, of CuPy and torch where they are installed, and the driver's
-calls made from C. Figures are microseconds per call, without waiting for the device between calls, medians of
-batches. Then fresh processes measure import and first result, in seconds of wall time from the start of the
-process, minimum and median, with an empty and with a filled disk cache.
+One run measures a one-kernel program of cinductor, of CuPy and torch where they are installed, iterations of loops
+around kernels, and the driver's calls made from C. Figures are microseconds per call, without waiting for the device
+between calls, medians of batches. Then fresh processes measure import and first result, in seconds of wall time from
+the start of the process, minimum and median, with an empty and with a filled disk cache. With --sizes: kernels of
+constant and of symbolic sizes, milliseconds.
 """
 
 import argparse
@@ -19,6 +20,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import gpu
 import numpy as np
 
 PTX = b""".version 7.0
@@ -155,6 +157,7 @@ def recordings(calls):
     import cinductor
 
     x, w = (cinductor.to_device(np.full((32, 32), 1 / 32, np.float32)) for _ in range(2))
+
     def wait_for(f):
         f(x, w)
         cinductor.synchronize()
@@ -165,6 +168,66 @@ def recordings(calls):
         waited = measure(functools.partial(wait_for, f.func), cinductor.synchronize, calls)
         print(f"cinductor, 16 launches, graphs={graphs}, waited for: {waited:.3f} µs")
         print(f"  {cinductor.explain(f.func, x, w).recordings}")
+
+
+def relax(x, iterations):
+    """A loop of the wrapper around kernels."""
+    for _ in range(iterations):
+        x[1:-1] = (x[:-2] + x[2:]) / 2
+    return x
+
+
+def until(x, iterations):
+    """A condition that the GPU computes and the host reads."""
+    k = 0
+    while x.max() > 0 and k < iterations:
+        x = x * 0.999
+        k += 1
+    return x
+
+
+def loops():
+    """Microseconds of one iteration, from two numbers of iterations, so that the rest of the call does not count."""
+    import cinductor
+
+    for name, function, size in (
+        ("launch in a for loop", relax, 100_000),
+        ("iteration of a while loop, 16 elements", until, 16),
+        ("iteration of a while loop, 1e6 elements", until, 1_000_000),
+    ):
+        fn, times = cinductor.compile(function), {}
+        for iterations in (100, 1100):
+            x = cinductor.to_device(np.linspace(1, 2, size))
+            times[iterations] = gpu.measure(functools.partial(fn, x, iterations), lambda _: cinductor.synchronize(), batches=3)
+        print(f"cinductor, {name}: {1e6 * (times[1100] - times[100]) / 1000:.3f} µs")
+
+
+def softmax(x, v):
+    e = np.exp(x - x.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
+
+
+SIZED = {
+    "pointwise": lambda x, v: x * 2 + 1,
+    "broadcast": lambda x, v: x * v + 1,
+    "rows": lambda x, v: x.sum(axis=1),
+    "columns": lambda x, v: x.sum(axis=0),
+    "all": lambda x, v: x.sum(),
+    "softmax": softmax,
+    "transposed": lambda x, v: x.T + 1,
+}
+
+
+def sizes():
+    """Milliseconds of kernels with constant and with symbolic sizes."""
+    import cinductor
+
+    for shape in ((1000, 1000), (16384, 4096), (50_000_000, 1)):
+        x, v = (cinductor.to_device(np.ones(n, np.float32)) for n in (shape, shape[1]))
+        for name, function in SIZED.items():
+            calls = [functools.partial(cinductor.compile(function, dynamic=d), x, v) for d in (False, True)]
+            constant, symbolic = (1e3 * gpu.measure(call, lambda _: cinductor.synchronize(), batches=3) for call in calls)
+            print(f"cinductor, {name} {shape[0]}x{shape[1]}: {constant:.4g} ms, symbolic sizes {symbolic:.4g} ms")
 
 
 def from_python(calls):
@@ -222,8 +285,13 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--calls", type=int, default=3000)
     parser.add_argument("--processes", type=int, default=5)
+    parser.add_argument("--sizes", action="store_true")
     arguments = parser.parse_args()
+    if arguments.sizes:
+        sizes()
+        return
     from_python(arguments.calls)
+    loops()
     from_c(arguments.calls)
     first_results(arguments.processes)
 

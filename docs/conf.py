@@ -122,8 +122,9 @@ def entry(name: str) -> list[str]:
         lines = ["```{eval-rst}", f".. automodule:: cinductor.{name}", "```", ""]
         return lines + [line for n in inner for line in directive("function", f"{name}.{n}")]
     if value is cinductor.CompiledFunction:  # members of the C type are internal
-        text = "The result of `compile`. It is called as the original function, which is its attribute `__wrapped__`."
-        return [*directive("class", name), text, ""]
+        return directive("class", name)
+    if value is cinductor.Array:  # these are an ndarray's, and types in docstrings (`dtype`) would link to them
+        return directive("class", name, ":members:", ":exclude-members: shape, strides, dtype, ndim, size, itemsize, nbytes, T")
     if inspect.isclass(value):
         return directive("class", name, ":members:")
     return directive("function" if callable(value) else "data", name)

@@ -2,6 +2,7 @@
 #include "codegen/grid.h"
 
 #include "codegen/instantiate.h"
+#include "codegen/varying.h"
 
 #define MOST_ROUNDS 8
 #define MOST_LANES 16 /* of bytes: an access has as many */
@@ -14,6 +15,7 @@ typedef struct Neighbours {
     CiSym *sym;
     const CiStmts *body;
     const CiExpr *var;
+    const bool *varies; /* values, from neighbour to neighbour */
     const CiAccess *stored;
     int widest, lanes; /* bytes of an element; asked for */
     bool may_run;      /* lanes may come in order: what runs, and packs */
@@ -62,7 +64,7 @@ look(void *arg, const CiStmt *stmt)
     n->is_apart |= stmt->kind != CI_STMT_let && stmt->kind != CI_STMT_alloc &&
                    stmt->kind != CI_STMT_yield && !is_store && !(is_pack && n->may_run);
     n->is_apart |= stmt->kind == CI_STMT_alloc && stmt->memory->space != CI_SPACE_register;
-    n->is_apart |= stmt->op == CI_OP_bind || (stmt->cell && !n->may_run) ||
+    n->is_apart |= (stmt->op == CI_OP_bind && n->varies[stmt->value]) || (stmt->cell && !n->may_run) ||
                    (is_store && stmt->op != CI_OP_none);
     if (stmt->at.memory && !is_pack)
         look_at_access(n, &stmt->at, is_store);
@@ -90,6 +92,7 @@ find_lanes(const CiBuild *b, const CiFamily *family, const CiDomain *domain, boo
     Neighbours n = {.sym = b->sym,
                     .body = &domain->body,
                     .var = domain->vars[last],
+                    .varies = ci_vary(b->ctx, b->proc, &domain->body, domain->vars[last]).values,
                     .lanes = 1,
                     .may_run = may_run};
     ci_stmts_visit(&domain->body, look, &n);

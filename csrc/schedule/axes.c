@@ -165,18 +165,25 @@ count_lane_votes(CiScheduler *s, const CiKernel *kernel, const CiStage *stage, C
     }
 }
 
-static bool
-wants_outer_lanes(CiScheduler *s, const CiKernel *kernel)
+static CiLaneVotes
+lane_votes(CiScheduler *s, const CiKernel *kernel)
 {
     CiLaneVotes votes = {.is_small = true};
-    if (kernel->nouter == 0)
-        return false;
     for (int t = 0; t < kernel->nstages; t++) {
         if (kernel->stages[t].naxes == 0)
             continue;
         votes.has_inner = true;
         count_lane_votes(s, kernel, &kernel->stages[t], &votes);
     }
+    return votes;
+}
+
+static bool
+wants_outer_lanes(CiScheduler *s, const CiKernel *kernel)
+{
+    if (kernel->nouter == 0)
+        return false;
+    CiLaneVotes votes = lane_votes(s, kernel);
     if (!votes.has_inner || votes.needs_outer)
         return true;
     if (votes.needs_inner)
@@ -185,6 +192,25 @@ wants_outer_lanes(CiScheduler *s, const CiKernel *kernel)
     bool lies_outside = votes.outer > votes.inner;
     return (lies_outside && most >= CI_CHOOSE(s, lane_columns)) ||
            (votes.is_small && most >= CI_CHOOSE(s, small_inner));
+}
+
+/* Reductions over rows of a few columns run along the rows if a machine with its own order of sums
+ * reads contiguous elements there. The logical layout of the operand, from which lowering chose the
+ * order, says nothing about the loads of a fused body. */
+static void
+turn_few_columns(CiScheduler *s, CiKernel *kernel)
+{
+    if (!s->target->has_own_order || kernel->nouter == 0 ||
+        kernel->outer[kernel->nouter - 1].extent->high >= CI_CHOOSE(s, lane_columns))
+        return;
+    CiLaneVotes votes = lane_votes(s, kernel);
+    if (!votes.needs_outer || votes.needs_inner || votes.inner <= 0)
+        return;
+    for (int t = 0; t < kernel->nstages; t++)
+        for (int n = 0; n < kernel->stages[t].nnests; n++) {
+            CiFoldOrder *order = &kernel->stages[t].nests[n]->order;
+            order->kind = order->kind == CI_FOLD_rows ? CI_FOLD_lanes : order->kind;
+        }
 }
 
 static bool
@@ -535,6 +561,7 @@ ci_label_axes(CiScheduler *s, CiKernel *kernel)
     kernel->nparallel = kernel->nouter;
     if (ci_label_product(s, kernel) || ci_label_margins(s, kernel))
         return;
+    turn_few_columns(s, kernel);
     kernel->lanes_on_outer = wants_outer_lanes(s, kernel);
     int64_t tile = 1;
     const CiExpr *work = ci_expr_const(s->sym, 0),

@@ -91,20 +91,24 @@ walks_across(CiScheduler *s, const CiKernel *kernel, const CiNest *nest)
 }
 
 /* NULL or the reason against fusion. Sharing data inside an outer point is worth a strided
- * traversal if the shared data has inner axes; it is not if it is one element per point. */
+ * traversal if the shared data has inner axes; it is not if it is one element per point. Lanes of a
+ * GPU are threads, which have one direction in a kernel: none is good for nests of both. */
 static const char *
 check_direction(CiScheduler *s, const CiKernel *kernel)
 {
-    int deep = 0;
-    bool is_across = false;
+    int deep = 0, across = 0, along = 0;
     for (int k = 0; k < kernel->nstages; k++) {
         const CiStage *stage = &kernel->stages[k];
         for (int n = 0; n < stage->nnests; n++) {
-            deep += stage->naxes > 0;
-            is_across = is_across || walks_across(s, kernel, stage->nests[n]);
+            bool is_deep = stage->naxes > 0, is_across = walks_across(s, kernel, stage->nests[n]);
+            deep += is_deep;
+            across += is_across;
+            along += is_deep && !is_across && !ci_nest_is_fold(stage->nests[n]);
         }
     }
-    return is_across && deep == 1 ? "one would be walked across memory for an element of the other"
+    if (across && along && s->target->has_lanes_across_threads)
+        return "one is contiguous in memory where the other is strided";
+    return across && deep == 1 ? "one would be walked across memory for an element of the other"
                                   : NULL;
 }
 

@@ -165,7 +165,7 @@ keep_arguments(CxTensorCall *call, PyObject *arguments)
             Py_NewRef(constant != NULL ? constant : PyList_GET_ITEM(arguments, t->inputs[k].argument));
     }
     for (int k = 0; k < t->ngives; k++)
-        if (t->gives[k].kind == CX_GIVE_argument)
+        if (cx_give_is_of_argument(&t->gives[k]))
             call->given[k] = Py_NewRef(PyList_GET_ITEM(arguments, t->gives[k].index));
     return true;
 }

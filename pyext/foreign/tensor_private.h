@@ -13,9 +13,11 @@ typedef struct CxTensorInput {
 } CxTensorInput;
 
 typedef enum CxGiveKind {
+    CX_GIVE_number,   /* a return of the program as an int */
     CX_GIVE_result,   /* a return of the program as it is */
     CX_GIVE_part,     /* a view of the memory of one */
     CX_GIVE_argument, /* the argument itself */
+    CX_GIVE_view,     /* a view of the memory of one, from its first element on */
     CX_GIVE_size,     /* an int */
     CX_GIVE_constant
 } CxGiveKind;
@@ -24,7 +26,7 @@ typedef enum CxGiveKind {
 typedef struct CxGive {
     CxGiveKind kind;
     int index;          /* of the return or argument */
-    CiDtype dtype;      /* in which a part sees the memory */
+    CiDtype dtype;      /* in which a part or view sees the memory */
     int rank, at, count; /* numbers of the call: sizes, strides, offset; or the size */
     PyObject *constant;
 } CxGive;
@@ -44,6 +46,12 @@ typedef struct CxTensorProgram {
     CxPlace *places;
     int nplaces;
 } CxTensorProgram;
+
+static inline bool
+cx_give_is_of_argument(const CxGive *give)
+{
+    return give->kind == CX_GIVE_argument || give->kind == CX_GIVE_view;
+}
 
 /* One call; arrays are per input unless it says otherwise. */
 typedef struct CxTensorCall {

@@ -3,6 +3,7 @@
 #include "foreign/tensor_private.h"
 #include "foreign/tensor_program.h"
 #include "program/builder.h"
+#include "state/docs.h"
 
 #include <structmember.h>
 
@@ -87,7 +88,7 @@ add_numbers(CxTensorProgram *t, PyObject *sizes)
     return result;
 }
 
-/* ("part", index, sizes, strides, offset, dtype) over a return of the program. */
+/* ("part", index, sizes, strides, offset, dtype) over a return of the program, or "view" over an argument. */
 static int
 read_part(CxTensorProgram *t, PyObject *one, CxGive *give)
 {
@@ -115,7 +116,7 @@ read_part(CxTensorProgram *t, PyObject *one, CxGive *give)
 static int
 read_give(CxTensorProgram *t, PyObject *one, CxGive *give)
 {
-    static const char *const kinds[] = {"result", "part", "input", "size", "constant"};
+    static const char *const kinds[] = {"number", "result", "part", "input", "view", "size", "constant"};
     const char *kind = PyTuple_Check(one) && PyTuple_GET_SIZE(one) >= 2
                            ? PyUnicode_AsUTF8(PyTuple_GET_ITEM(one, 0))
                            : NULL;
@@ -133,15 +134,15 @@ read_give(CxTensorProgram *t, PyObject *one, CxGive *give)
         return add_number(t, value);
     if (give->kind == CX_GIVE_constant)
         give->constant = Py_NewRef(value);
-    else if (give->kind == CX_GIVE_part ? read_part(t, one, give) < 0
-                                        : (give->index = (int)PyLong_AsLong(value), PyErr_Occurred() != NULL))
+    else if (give->kind == CX_GIVE_part || give->kind == CX_GIVE_view ? read_part(t, one, give) < 0
+                 : (give->index = (int)PyLong_AsLong(value), PyErr_Occurred() != NULL))
         return -1;
     int limit = give->kind <= CX_GIVE_part ? t->program->nreturns : INT_MAX;
     if (give->index < 0 || give->index >= limit) {
         PyErr_Format(PyExc_ValueError, "the program has no return %d", give->index);
         return -1;
     }
-    if (give->kind == CX_GIVE_argument && give->index >= t->nargs)
+    if (cx_give_is_of_argument(give) && give->index >= t->nargs)
         t->nargs = give->index + 1;
     return 0;
 }
@@ -282,7 +283,7 @@ tensor_program_dealloc(PyObject *self)
 
 static PyMemberDef tensor_program_members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(CxTensorProgram, vectorcall), READONLY, NULL},
-    {"program", T_OBJECT, offsetof(CxTensorProgram, program), READONLY, NULL},
+    CX_MEMBER(TensorProgram, program, T_OBJECT, CxTensorProgram, program, READONLY),
     {NULL, 0, 0, 0, NULL},
 };
 
@@ -293,7 +294,7 @@ static PyType_Slot tensor_program_slots[] = {
     CX_SLOT(Py_tp_clear, tensor_program_clear),
     CX_SLOT(Py_tp_members, tensor_program_members),
     CX_SLOT(Py_tp_call, PyVectorcall_Call),
-    {Py_tp_doc, "TensorProgram(program, functions, inputs, returns, eager): a program called with a list of tensors."},
+    {Py_tp_doc, CX_DOC_TensorProgram},
     {0, NULL},
 };
 

@@ -15,6 +15,20 @@ is_layout(int rank, const int64_t *sizes, const int64_t *strides, const int64_t 
     return true;
 }
 
+/* The strides that torch gives a tensor without elements: those of extents of at least 1. */
+static const int64_t *
+strides_of_empty(const CiResultBuffer *buffer, int64_t *strides)
+{
+    int64_t step = 1, elements = 1;
+
+    for (int axis = buffer->rank - 1; axis >= 0; axis--) {
+        strides[axis] = step;
+        step *= buffer->sizes[axis] > 1 ? buffer->sizes[axis] : 1;
+        elements *= buffer->sizes[axis];
+    }
+    return elements == 0 ? strides : buffer->strides;
+}
+
 /* With the strides that torch has promised where they only differ along axes of one element. */
 void *
 cx_tensor_new_result(void *arg, int number, const CiResultBuffer *buffer)
@@ -22,7 +36,8 @@ cx_tensor_new_result(void *arg, int number, const CiResultBuffer *buffer)
     CxTensorCall *call = arg;
     const CxTorch *torch = call->program->torch;
     int owner = call->program->owners[number];
-    const int64_t *strides = buffer->strides;
+    int64_t empty[CI_MAX_RANK];
+    const int64_t *strides = strides_of_empty(buffer, empty);
 
     if (owner >= 0) {
         const int64_t *wanted = call->numbers + call->program->gives[owner].at;
@@ -150,12 +165,12 @@ make_tensor(CxTensorCall *call, int number)
 
     if (base == NULL)
         return -1;
-    if (!call->is_taken[give->index] && (give->kind == CX_GIVE_result || is_as_asked(call, give, &r))) {
+    if (!call->is_taken[give->index] && (give->kind != CX_GIVE_part || is_as_asked(call, give, &r))) {
         call->is_taken[give->index] = true;
         call->made[number] = base;
         return 0;
     }
-    if (give->kind == CX_GIVE_result)
+    if (give->kind != CX_GIVE_part)
         return call->program->torch->reinterpret(base, r.rank, r.sizes, r.strides, 0, &call->made[number]);
     return make_part(call, give, base, &r, &call->made[number]);
 }
@@ -198,12 +213,48 @@ wrap(CxTensorCall *call)
 }
 
 static PyObject *
+tuple_of(const int64_t *numbers, int count)
+{
+    PyObject *tuple = PyTuple_New(count);
+    for (int k = 0; tuple != NULL && k < count; k++) {
+        PyObject *one = PyLong_FromLongLong(numbers[k]);
+        if (one == NULL)
+            Py_CLEAR(tuple);
+        else
+            PyTuple_SET_ITEM(tuple, k, one);
+    }
+    return tuple;
+}
+
+/* Strides over the memory of an argument, without its gradient. */
+static PyObject *
+view_of(PyObject *argument, const int64_t *numbers, int rank)
+{
+    PyObject *offset = PyObject_CallMethod(argument, "storage_offset", NULL);
+    PyObject *alone = PyObject_CallMethod(argument, "detach", NULL);
+    PyObject *sizes = tuple_of(numbers, rank), *strides = tuple_of(numbers + rank, rank), *made = NULL;
+
+    if (offset != NULL && alone != NULL && sizes != NULL && strides != NULL)
+        made = PyObject_CallMethod(alone, "as_strided", "OOL", sizes, strides,
+                                   PyLong_AsLongLong(offset) + numbers[2 * rank]);
+    Py_XDECREF(offset);
+    Py_XDECREF(alone);
+    Py_XDECREF(sizes);
+    Py_XDECREF(strides);
+    return made;
+}
+
+static PyObject *
 give_one(CxTensorCall *call, int number, PyObject *tensors, Py_ssize_t *next)
 {
     const CxGive *give = &call->program->gives[number];
     switch (give->kind) {
     case CX_GIVE_argument:
         return Py_NewRef(call->given[number]);
+    case CX_GIVE_view:
+        return view_of(call->given[number], call->numbers + give->at, give->rank);
+    case CX_GIVE_number:
+        return PyObject_CallMethod(PyList_GET_ITEM(tensors, (*next)++), "item", NULL);
     case CX_GIVE_size:
         return PyLong_FromLongLong(call->numbers[give->at]);
     case CX_GIVE_constant:

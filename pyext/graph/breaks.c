@@ -1,6 +1,7 @@
 /* Records breaks: the reason why Python had to run, and the user's line. */
 #include "graph/graph.h"
 #include "graph/size.h"
+#include "state/docs.h"
 
 typedef struct CxBreak {
     PyObject_HEAD PyObject *reason, *file;
@@ -30,15 +31,12 @@ break_repr(PyObject *self)
 }
 
 static PyMemberDef break_members[] = {
-    {"reason", T_OBJECT, offsetof(CxBreak, reason), READONLY, "The operation that Python had to run."},
-    {"file", T_OBJECT, offsetof(CxBreak, file), READONLY, NULL},
-    {"line", T_INT, offsetof(CxBreak, line), READONLY, NULL},
-    {"own_line", T_INT, offsetof(CxBreak, own_line), READONLY,
-     "The line of the compiled function where this happened, or 0."},
-    {"is_inner", T_BOOL, offsetof(CxBreak, is_inner), READONLY,
-     "True if it happened in a function that this line calls."},
-    {"is_late", T_BOOL, offsetof(CxBreak, is_late), READONLY,
-     "True if no check was possible, because of an earlier break or effect."},
+    CX_MEMBER(Break, reason, T_OBJECT, CxBreak, reason, READONLY),
+    CX_MEMBER(Break, file, T_OBJECT, CxBreak, file, READONLY),
+    CX_MEMBER(Break, line, T_INT, CxBreak, line, READONLY),
+    CX_MEMBER(Break, own_line, T_INT, CxBreak, own_line, READONLY),
+    CX_MEMBER(Break, is_inner, T_BOOL, CxBreak, is_inner, READONLY),
+    CX_MEMBER(Break, is_late, T_BOOL, CxBreak, is_late, READONLY),
     {NULL, 0, 0, 0, NULL},
 };
 
@@ -46,7 +44,7 @@ static PyType_Slot break_slots[] = {
     CX_SLOT(Py_tp_dealloc, break_dealloc),
     CX_SLOT(Py_tp_repr, break_repr),
     CX_SLOT(Py_tp_members, break_members),
-    {Py_tp_doc, "A place where Python had to run uncaptured code, and why."},
+    {Py_tp_doc, CX_DOC_Break},
     {0, NULL},
 };
 

@@ -1,5 +1,6 @@
 /* Matrix products with NumPy's shapes. They are library calls of the graph or, if numerics
- * allows another order of addition and this is faster, nodes that become kernels. */
+ * allows another order of addition and this is faster, nodes that become kernels. On a device with
+ * its own order of sums, a product with a vector is a reduction, which reads the matrix once. */
 #include "operation/traced.h"
 #include "operation/ufunc.h"
 #include "program/program.h"
@@ -104,6 +105,36 @@ takes_product(CxTracer *t, CxTraced *const *operands, CiDtype dtype, int rank,
     return !strcmp(t->backend->compiler->name, "c") && are_quicker(t, operands, rank, sizes);
 }
 
+static bool
+is_reduction(const CxTracer *t, const CxTraced *a, const CxTraced *b, CiDtype dtype)
+{
+    return (cx_rank(a) == 1 || cx_rank(b) == 1) && (dtype == CI_DTYPE_f32 || dtype == CI_DTYPE_f64) &&
+           ci_backend_has_memory(t->backend) && t->backend->compiler->has_own_order;
+}
+
+/* (a * b).sum(-1), or (a[:, None] * b).sum(-2) for a vector a and a matrix b. */
+static PyObject *
+sum_products(CxTraced *a, CxTraced *b)
+{
+    bool is_row = cx_rank(a) == 1 && cx_rank(b) > 1;
+    PyObject *all = PySlice_New(NULL, NULL, NULL), *index = NULL, *left = NULL, *products = NULL,
+             *result = NULL;
+
+    if (all != NULL)
+        index = PyTuple_Pack(2, all, Py_None);
+    if (index != NULL)
+        left = is_row ? PyObject_GetItem((PyObject *)a, index) : Py_NewRef((PyObject *)a);
+    if (left != NULL)
+        products = PyNumber_Multiply(left, (PyObject *)b);
+    if (products != NULL)
+        result = PyObject_CallMethod(products, "sum", "i", is_row ? -2 : -1);
+    Py_XDECREF(all);
+    Py_XDECREF(index);
+    Py_XDECREF(left);
+    Py_XDECREF(products);
+    return result;
+}
+
 /* The product as a node of the pending graph. */
 static CiNode *
 build_matmul(CxTracer *t, CxTraced *const *operands, CiDtype dtype, int rank,
@@ -160,9 +191,12 @@ cx_matmul(CxTracer *tracer, PyObject *a, PyObject *b)
         if (operands[k] == NULL)
             goto done;
     }
-    result = cx_traced_from_node(tracer,
-                                 build_matmul(tracer, operands, (CiDtype)r.out[0], rank, sizes),
-                                 rank == 0 ? CI_KIND_scalar : CI_KIND_array);
+    if (is_reduction(tracer, operands[0], operands[1], (CiDtype)r.out[0]))
+        result = sum_products(operands[0], operands[1]);
+    else
+        result = cx_traced_from_node(tracer,
+                                     build_matmul(tracer, operands, (CiDtype)r.out[0], rank, sizes),
+                                     rank == 0 ? CI_KIND_scalar : CI_KIND_array);
 done:
     cx_operands_close(&args);
     Py_XDECREF(operands[0]);

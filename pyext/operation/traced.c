@@ -4,6 +4,7 @@
 #include "graph/methods.h"
 #include "operation/ufunc.h"
 #include "state/array.h"
+#include "state/docs.h"
 #include "value/build.h"
 #include "value/index.h"
 #include "value/tagged.h"
@@ -248,25 +249,25 @@ traced_prepare(PyObject *self, PyObject *unused)
     return cx_traced_prepare((CxTraced *)self) < 0 ? NULL : Py_NewRef(Py_None);
 }
 
-#define ONE(name) {#name, cx_traced_##name, METH_O, NULL},
-#define NONE(name) {#name, cx_traced_##name, METH_NOARGS, NULL},
+#define ONE(name) CX_METHOD(Traced, name, cx_traced_##name, METH_O),
+#define NONE(name) CX_METHOD(Traced, name, cx_traced_##name, METH_NOARGS),
 
 static PyMethodDef traced_methods[] = {
 #include "graph/value_methods.def"
-    {"prepare", traced_prepare, METH_NOARGS, NULL},
-    {"materialise", traced_materialise, METH_NOARGS, NULL},
-    {"known", cx_traced_known, METH_NOARGS, NULL},
-    {"shares_storage", traced_shares_storage, METH_O, NULL},
-    {"is_same", traced_is_same, METH_O, NULL},
-    {"__array__", (PyCFunction)(void (*)(void))traced_array, METH_VARARGS | METH_KEYWORDS, NULL},
-    {"__array_ufunc__", (PyCFunction)(void (*)(void))traced_array_ufunc,
-     METH_VARARGS | METH_KEYWORDS, NULL},
-    {"__array_function__", traced_array_function, METH_VARARGS, NULL},
-    {"__complex__", traced_complex, METH_NOARGS, NULL},
-    {"__reduce_ex__", traced_reduce_ex, METH_O, NULL},
-    {"__copy__", traced_copy, METH_NOARGS, NULL},
-    {"__deepcopy__", traced_copy, METH_O, NULL},
-    {"__format__", traced_format, METH_O, NULL},
+    CX_METHOD(Traced, prepare, traced_prepare, METH_NOARGS),
+    CX_METHOD(Traced, materialise, traced_materialise, METH_NOARGS),
+    CX_METHOD(Traced, known, cx_traced_known, METH_NOARGS),
+    CX_METHOD(Traced, shares_storage, traced_shares_storage, METH_O),
+    CX_METHOD(Traced, is_same, traced_is_same, METH_O),
+    CX_METHOD(Traced, __array__, CX_KEYWORDS(traced_array), METH_VARARGS | METH_KEYWORDS),
+    CX_METHOD(Traced, __array_ufunc__, CX_KEYWORDS(traced_array_ufunc),
+              METH_VARARGS | METH_KEYWORDS),
+    CX_METHOD(Traced, __array_function__, traced_array_function, METH_VARARGS),
+    CX_METHOD(Traced, __complex__, traced_complex, METH_NOARGS),
+    CX_METHOD(Traced, __reduce_ex__, traced_reduce_ex, METH_O),
+    CX_METHOD(Traced, __copy__, traced_copy, METH_NOARGS),
+    CX_METHOD(Traced, __deepcopy__, traced_copy, METH_O),
+    CX_METHOD(Traced, __format__, traced_format, METH_O),
     {NULL, NULL, 0, NULL},
 };
 
@@ -306,7 +307,7 @@ static PyType_Slot traced_slots[] = {
     CX_SLOT(Py_nb_##slot, cx_nb_##slot), CX_SLOT(Py_nb_inplace_##slot, cx_nb_inplace_##slot),
 #define UNARY(op, slot, ...) CX_SLOT(Py_nb_##slot, cx_nb_##slot),
 #include "value/number.def"
-    {Py_tp_doc, "A value being traced."},
+    {Py_tp_doc, CX_DOC_Traced},
     {0, NULL},
 };
 

@@ -1,6 +1,7 @@
 /* Methods of traced values: the surface's handler as a bound method; without a handler, the real
  * value's own method, after a break. */
 #include "operation/traced.h"
+#include "state/docs.h"
 
 /* The real value, only for inspection; None if there is none yet, or for a view. */
 PyObject *
@@ -120,8 +121,8 @@ method_dealloc(PyObject *self)
 
 static PyMemberDef method_members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(CxMethod, vectorcall), READONLY, NULL},
-    {"__self__", T_OBJECT, offsetof(CxMethod, self), READONLY, NULL},
-    {"__name__", T_OBJECT, offsetof(CxMethod, name), READONLY, NULL},
+    CX_MEMBER(Method, __self__, T_OBJECT, CxMethod, self, READONLY),
+    CX_MEMBER(Method, __name__, T_OBJECT, CxMethod, name, READONLY),
     {NULL, 0, 0, 0, NULL},
 };
 
@@ -130,6 +131,7 @@ static PyType_Slot method_slots[] = {
     CX_SLOT(Py_tp_traverse, method_traverse),
     CX_SLOT(Py_tp_call, PyVectorcall_Call),
     CX_SLOT(Py_tp_members, method_members),
+    {Py_tp_doc, CX_DOC_Method},
     {0, NULL},
 };
 

@@ -4,6 +4,7 @@
  * sizes are written as in the text of a graph (docs/ir.md); a size may also be an int.
  * compile_graph() compiles the graph without running it and empties the builder. */
 #include "program/builder.h"
+#include "state/docs.h"
 
 #include "ir/text_common.h"
 
@@ -253,26 +254,23 @@ builder_dealloc(PyObject *self)
 }
 
 static PyMethodDef builder_methods[] = {
-    {"symbol", builder_symbol, METH_O, "symbol(text): declares a size symbol, \"s0 in [2, inf) from in0.sizes 1 hint 7\"."},
-    {"input", builder_input, METH_O, "input(type): the number of the next input, of a type as \"f32[s0,4] strides [1,s0]\"."},
-    {"node", (PyCFunction)(void (*)(void))builder_node, METH_VARARGS | METH_KEYWORDS,
-     "node(op, args, type=None, *, axes, starts, steps, combine, distinct, name, key, file, line): the number of a\n"
-     "new value. type: where the op does not determine it (reshape, expand, slice, cast, extern, ...)."},
-    {"const", builder_const, METH_VARARGS, "const(type, value): a constant of rank 0."},
-    {"expr", builder_expr, METH_O, "expr(size): the value of a symbolic expression, python i64."},
-    {"check", builder_check, METH_VARARGS, "check(condition, why, file, line): the program stops, unchanged, if the condition is false."},
-    {"define", builder_define, METH_VARARGS, "define(value, \"u0 in [0, s0)\", file, line): an unbacked symbol has that value."},
-    {"write", builder_write, METH_VARARGS, "write(input, value): the input's memory holds the value when the program ends."},
-    {"results", builder_results, METH_O, "results(values): what the current block, or the graph, returns."},
-    {"block", builder_block, METH_NOARGS, "block(): the number of a new block of a region, which is entered."},
-    {"enter", builder_enter, METH_O, "enter(number): nodes are appended to this block; -1 is the graph's body."},
-    {"param", builder_param, METH_O, "param(type): a parameter of the current block."},
-    {"region", builder_region, METH_VARARGS,
-     "region(op, args, blocks, extent, name, file, line): a for, while or if of these blocks; the number of its first result."},
-    {"position", builder_position, METH_NOARGS, "position(): the current position, for rewind()."},
-    {"rewind", builder_rewind, METH_VARARGS, "rewind(position): drops the nodes of the current block that were made since."},
-    {"text", builder_text, METH_NOARGS, "text(): the graph's text."},
-    {"type", builder_type, METH_O, "type(number): the type of a value as text."},
+    CX_METHOD(Builder, symbol, builder_symbol, METH_O),
+    CX_METHOD(Builder, input, builder_input, METH_O),
+    CX_METHOD(Builder, node, CX_KEYWORDS(builder_node), METH_VARARGS | METH_KEYWORDS),
+    CX_METHOD(Builder, const, builder_const, METH_VARARGS),
+    CX_METHOD(Builder, expr, builder_expr, METH_O),
+    CX_METHOD(Builder, check, builder_check, METH_VARARGS),
+    CX_METHOD(Builder, define, builder_define, METH_VARARGS),
+    CX_METHOD(Builder, write, builder_write, METH_VARARGS),
+    CX_METHOD(Builder, results, builder_results, METH_O),
+    CX_METHOD(Builder, block, builder_block, METH_NOARGS),
+    CX_METHOD(Builder, enter, builder_enter, METH_O),
+    CX_METHOD(Builder, param, builder_param, METH_O),
+    CX_METHOD(Builder, region, builder_region, METH_VARARGS),
+    CX_METHOD(Builder, position, builder_position, METH_NOARGS),
+    CX_METHOD(Builder, rewind, builder_rewind, METH_VARARGS),
+    CX_METHOD(Builder, text, builder_text, METH_NOARGS),
+    CX_METHOD(Builder, type, builder_type, METH_O),
     {NULL, NULL, 0, NULL},
 };
 
@@ -280,7 +278,7 @@ static PyType_Slot builder_slots[] = {
     CX_SLOT(Py_tp_new, builder_new),
     CX_SLOT(Py_tp_dealloc, builder_dealloc),
     CX_SLOT(Py_tp_methods, builder_methods),
-    {Py_tp_doc, "Builder(name): a graph that is being made."},
+    {Py_tp_doc, CX_DOC_Builder},
     {0, NULL},
 };
 

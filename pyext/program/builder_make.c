@@ -248,7 +248,7 @@ cx_builder_define(CiContext *ctx, void *arg)
     ci_lexer_init(&lex, ctx, call->type);
     const char *name = ci_lexer_expect_name(&lex);
     const CiExpr *symbol = ci_form_parse_range(b->graph->sym, &lex, name, &limit);
-    keep_value(call, ci_graph_define(b->graph, value, symbol, symbol->low, limit, loc_from(call)));
+    keep_value(call, ci_graph_define(b->graph, value, symbol, symbol->low, symbol->limit, loc_from(call)));
 }
 
 void

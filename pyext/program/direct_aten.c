@@ -141,8 +141,8 @@ operand(const CxAtenCall *plan, const CiExternCall *call, uint64_t k)
 {
     if (k >= (uint64_t)call->noperands)
         return NULL;
-    return cx_torch_from_memory(plan->torch, call->operands[k], call->dtypes[k], call->ranks[k], call->sizes[k],
-                                call->strides[k]);
+    return cx_torch_operand(plan->torch, call->operands[k], call->dtypes[k], call->ranks[k], call->sizes[k],
+                            call->strides[k]);
 }
 
 static bool build(Building *b, uint64_t *value);

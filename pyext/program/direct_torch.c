@@ -34,9 +34,10 @@ run_product(const CxDirect *direct, const CiExternCall *call)
     if (count != direct->ntensors)
         return false;
     for (; made < count; made++) {
+        CxTorchTensor *make = made < call->noperands ? cx_torch_operand : cx_torch_from_memory;
         void *memory = made < call->noperands ? call->operands[made] : call->result;
-        tensors[made] = cx_torch_from_memory(direct->torch, memory, call->dtypes[made], call->ranks[made],
-                                             call->sizes[made], call->strides[made]);
+        tensors[made] =
+            make(direct->torch, memory, call->dtypes[made], call->ranks[made], call->sizes[made], call->strides[made]);
         if (tensors[made] == NULL)
             break;
     }

@@ -4,6 +4,7 @@
 #include "ir/plain.h"
 #include "program/call_sizes.h"
 #include "state/array.h"
+#include "state/docs.h"
 #include "state/stream.h"
 
 /* For fewer elements, keeping the GIL costs other threads less than releasing it costs this one. */
@@ -472,24 +473,21 @@ program_build(PyObject *self, PyObject *unused)
 }
 
 static PyMethodDef program_methods[] = {
-    {"build", program_build, METH_NOARGS,
-     "build(): compiles a program that a tracer has left unbuilt; the numbers of the compile."},
-    {"text", program_text, METH_VARARGS,
-     "text(level): the text of \"graph\", a pass, \"loops\", \"kernels\", \"procs\", \"wrapper\", "
-     "\"json\" or \"source\"."},
-    {"observe", cx_program_observe, METH_O, "observe(fn): calls fn after each launch."},
-    {"library_calls", cx_program_library_calls, METH_NOARGS, "The callables of its library calls."},
-    {"wrapper_names", cx_program_wrapper_names, METH_NOARGS, "The names that the printed wrapper uses."},
+    CX_METHOD(Program, build, program_build, METH_NOARGS),
+    CX_METHOD(Program, text, program_text, METH_VARARGS),
+    CX_METHOD(Program, observe, cx_program_observe, METH_O),
+    CX_METHOD(Program, library_calls, cx_program_library_calls, METH_NOARGS),
+    CX_METHOD(Program, wrapper_names, cx_program_wrapper_names, METH_NOARGS),
     {NULL, NULL, 0, NULL},
 };
 
 static PyMemberDef program_members[] = {
-    {"kernels", T_INT, offsetof(CxProgram, kernels), READONLY, NULL},
-    {"why_host", T_OBJECT, offsetof(CxProgram, why_host), READONLY, NULL},
-    {"externs", T_INT, offsetof(CxProgram, externs), READONLY, NULL},
-    {"writes", T_BOOL, offsetof(CxProgram, writes), READONLY, NULL},
-    {"is_symbolic", T_BOOL, offsetof(CxProgram, is_symbolic), READONLY, NULL},
-    {"option_values", T_OBJECT, offsetof(CxProgram, option_values), READONLY, NULL},
+    CX_MEMBER(Program, kernels, T_INT, CxProgram, kernels, READONLY),
+    CX_MEMBER(Program, why_host, T_OBJECT, CxProgram, why_host, READONLY),
+    CX_MEMBER(Program, externs, T_INT, CxProgram, externs, READONLY),
+    CX_MEMBER(Program, writes, T_BOOL, CxProgram, writes, READONLY),
+    CX_MEMBER(Program, is_symbolic, T_BOOL, CxProgram, is_symbolic, READONLY),
+    CX_MEMBER(Program, option_values, T_OBJECT, CxProgram, option_values, READONLY),
     {NULL, 0, 0, 0, NULL},
 };
 
@@ -501,14 +499,11 @@ program_is_built(PyObject *self, void *closure)
 }
 
 static PyGetSetDef program_getset[] = {
-    {"is_built", program_is_built, NULL, "False until `build` has compiled it.", NULL},
-    {"backend", cx_program_backend, NULL, "\"device:backend\" it was compiled for.", NULL},
-    {"approximate", cx_program_approximate, NULL,
-     "Functions whose results are within 4 ULP of NumPy's: \"sin of float64\".", NULL},
-    {"guards", cx_program_guards, NULL,
-     "The assumptions of its graph about sizes: a tuple of (relation, left, right, line).", NULL},
-    {"recordings", cx_program_recordings, NULL,
-     "The outcome of recording each partition, as dicts; None without the option graphs.", NULL},
+    CX_GETTER(Program, is_built, program_is_built, NULL, NULL),
+    CX_GETTER(Program, backend, cx_program_backend, NULL, NULL),
+    CX_GETTER(Program, approximate, cx_program_approximate, NULL, NULL),
+    CX_GETTER(Program, guards, cx_program_guards, NULL, NULL),
+    CX_GETTER(Program, recordings, cx_program_recordings, NULL, NULL),
     {NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -516,7 +511,7 @@ static PyType_Slot program_slots[] = {
     CX_SLOT(Py_tp_dealloc, program_dealloc), CX_SLOT(Py_tp_traverse, program_traverse),
     CX_SLOT(Py_tp_clear, program_clear),     CX_SLOT(Py_tp_methods, program_methods),
     CX_SLOT(Py_tp_members, program_members), CX_SLOT(Py_tp_getset, program_getset),
-    {Py_tp_doc, "A compiled graph."},        {0, NULL},
+    {Py_tp_doc, CX_DOC_Program},             {0, NULL},
 };
 
 PyType_Spec cx_program_spec = {

@@ -3,6 +3,7 @@
  * kernel. */
 #include "program/user_code.h"
 #include "state/array.h"
+#include "state/docs.h"
 #include "state/stream.h"
 
 typedef struct UserCode {
@@ -286,15 +287,14 @@ user_code_dealloc(PyObject *self)
 }
 
 static PyMethodDef user_code_methods[] = {
-    {"run", user_code_run, METH_VARARGS,
-     "run(arrays, sizes, units, threads): runs that many units."},
+    CX_METHOD(UserCode, run, user_code_run, METH_VARARGS),
     {NULL, NULL, 0, NULL},
 };
 
 static PyType_Slot user_code_slots[] = {
     CX_SLOT(Py_tp_dealloc, user_code_dealloc),
     CX_SLOT(Py_tp_methods, user_code_methods),
-    {Py_tp_doc, "A function that the user has written in C."},
+    {Py_tp_doc, CX_DOC_UserCode},
     {0, NULL},
 };
 

@@ -5,6 +5,7 @@
 #include "program/program.h"
 #include "region/region.h"
 #include "state/array.h"
+#include "state/docs.h"
 #include "value/index.h"
 #include "value/python_number.h"
 
@@ -488,28 +489,27 @@ get_count(PyObject *self, void *closure)
 }
 
 static PyMethodDef block_methods[] = {
-    {"param", block_param, METH_VARARGS, NULL},
-    {"bind", block_bind, METH_O, NULL},
-    {"result", block_result, METH_VARARGS, NULL},
-    {"close", block_close, METH_VARARGS, NULL},
-    {"reopen", block_reopen, METH_NOARGS, NULL},
-    {"splice", block_splice, METH_NOARGS, NULL},
-    {"live_out", block_live_out, METH_O, NULL},
-    {"value", block_value, METH_O, NULL},
-    {"index", block_index, METH_O, NULL},
-    {"undefined", block_undefined, METH_O, NULL},
-    {"last_value", cx_block_last_value, METH_O, NULL},
-    {"truths", cx_block_truths, METH_VARARGS, NULL},
+    CX_METHOD(Block, param, block_param, METH_VARARGS),
+    CX_METHOD(Block, bind, block_bind, METH_O),
+    CX_METHOD(Block, result, block_result, METH_VARARGS),
+    CX_METHOD(Block, close, block_close, METH_VARARGS),
+    CX_METHOD(Block, reopen, block_reopen, METH_NOARGS),
+    CX_METHOD(Block, splice, block_splice, METH_NOARGS),
+    CX_METHOD(Block, live_out, block_live_out, METH_O),
+    CX_METHOD(Block, value, block_value, METH_O),
+    CX_METHOD(Block, index, block_index, METH_O),
+    CX_METHOD(Block, undefined, block_undefined, METH_O),
+    CX_METHOD(Block, last_value, cx_block_last_value, METH_O),
+    CX_METHOD(Block, truths, cx_block_truths, METH_VARARGS),
     {NULL, NULL, 0, NULL},
 };
 
 static PyGetSetDef block_getset[] = {
-    {"trace", get_trace, NULL, "The text of its nodes.", NULL},
-    {"is_harmless", get_is_harmless, NULL, "True if it may be computed needlessly.", NULL},
-    {"has_effects", get_has_effects, NULL, "True if it contains checks or library calls.",
-     NULL},
-    {"nodes", get_count, NULL, "Number of nodes, including those of inner blocks.", NULL},
-    {"work", get_count, NULL, "Number of nodes that compute something.", (void *)1},
+    CX_GETTER(Block, trace, get_trace, NULL, NULL),
+    CX_GETTER(Block, is_harmless, get_is_harmless, NULL, NULL),
+    CX_GETTER(Block, has_effects, get_has_effects, NULL, NULL),
+    CX_GETTER(Block, nodes, get_count, NULL, NULL),
+    CX_GETTER(Block, work, get_count, NULL, (void *)1),
     {NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -517,7 +517,7 @@ static PyType_Slot block_slots[] = {
     CX_SLOT(Py_tp_dealloc, block_dealloc),
     CX_SLOT(Py_tp_methods, block_methods),
     CX_SLOT(Py_tp_getset, block_getset),
-    {Py_tp_doc, "A block of the pending graph, from which a region is made."},
+    {Py_tp_doc, CX_DOC_Block},
     {0, NULL},
 };
 

@@ -2,6 +2,7 @@
  * nodes, and version.c for the memory. */
 #include "graph/methods.h"
 #include "region/region.h"
+#include "state/docs.h"
 #include "value/index.h"
 
 #include "base/map.h"
@@ -190,18 +191,17 @@ get_work(PyObject *self, void *closure)
 }
 
 static PyGetSetDef mark_getset[] = {
-    {"is_valid", get_is_valid, NULL, "True if a rollback is possible, because no graph has been run since.", NULL},
-    {"work", get_work, NULL, "Number of nodes built since in the open block that compute arrays or NumPy scalars.",
-     NULL},
+    CX_GETTER(Mark, is_valid, get_is_valid, NULL, NULL),
+    CX_GETTER(Mark, work, get_work, NULL, NULL),
     {NULL, NULL, NULL, NULL, NULL},
 };
 
 static PyMethodDef mark_methods[] = {
-    {"restore", mark_restore, METH_NOARGS, NULL},
-    {"forget_guards", mark_forget_guards, METH_NOARGS, NULL},
-    {"written", mark_written, METH_NOARGS, NULL},
-    {"had", mark_had, METH_O, NULL},
-    {"most", mark_most, METH_O, NULL},
+    CX_METHOD(Mark, restore, mark_restore, METH_NOARGS),
+    CX_METHOD(Mark, forget_guards, mark_forget_guards, METH_NOARGS),
+    CX_METHOD(Mark, written, mark_written, METH_NOARGS),
+    CX_METHOD(Mark, had, mark_had, METH_O),
+    CX_METHOD(Mark, most, mark_most, METH_O),
     {NULL, NULL, 0, NULL},
 };
 
@@ -209,7 +209,7 @@ static PyType_Slot mark_slots[] = {
     CX_SLOT(Py_tp_dealloc, mark_dealloc),
     CX_SLOT(Py_tp_getset, mark_getset),
     CX_SLOT(Py_tp_methods, mark_methods),
-    {Py_tp_doc, "A position in the pending graph to which capture can roll back."},
+    {Py_tp_doc, CX_DOC_Mark},
     {0, NULL},
 };
 

@@ -2,6 +2,8 @@
  * share an account, which changes when a call is compiled, and nothing else. */
 #include "replay/account.h"
 
+#include "state/docs.h"
+
 /* ---- kinds ---- */
 
 enum { DEEPEST = 4, MOST_ITEMS = 8 };
@@ -209,22 +211,22 @@ account_note(PyObject *self, PyObject *seconds)
 }
 
 static PyMethodDef account_methods[] = {
-    {"note", account_note, METH_O, "note(seconds): a call has run in the original function."},
+    CX_METHOD(Account, note, account_note, METH_O),
     {NULL, NULL, 0, NULL},
 };
 
 static PyMemberDef account_members[] = {
-    {"spent", T_DOUBLE, offsetof(CxAccount, spent), 0, "Seconds in the original function since the latest build."},
-    {"due", T_DOUBLE, offsetof(CxAccount, due), 0, "Seconds at which Python decides again."},
-    {"best", T_DOUBLE, offsetof(CxAccount, best), 0, "Seconds of the fastest call; 0: none."},
-    {"total", T_DOUBLE, offsetof(CxAccount, total), 0, "Seconds in the original function, of all calls."},
-    {"price", T_DOUBLE, offsetof(CxAccount, price), 0, "Seconds of the latest build."},
-    {"builds", T_INT, offsetof(CxAccount, builds), 0, "Builds that were queued."},
-    {"calls", T_PYSSIZET, offsetof(CxAccount, calls), 0, "Calls in the original function."},
-    {"varies", T_BOOL, offsetof(CxAccount, varies), 0, "True if sizes or ints have differed."},
-    {"is_awaited", T_BOOL, offsetof(CxAccount, is_awaited), 0, "True while a build is queued."},
-    {"program", T_OBJECT, offsetof(CxAccount, program), 0, "The program of a capture, or None."},
-    {"why", T_OBJECT, offsetof(CxAccount, why), 0, "What the next step waits for, or None."},
+    CX_MEMBER(Account, spent, T_DOUBLE, CxAccount, spent, 0),
+    CX_MEMBER(Account, due, T_DOUBLE, CxAccount, due, 0),
+    CX_MEMBER(Account, best, T_DOUBLE, CxAccount, best, 0),
+    CX_MEMBER(Account, total, T_DOUBLE, CxAccount, total, 0),
+    CX_MEMBER(Account, price, T_DOUBLE, CxAccount, price, 0),
+    CX_MEMBER(Account, builds, T_INT, CxAccount, builds, 0),
+    CX_MEMBER(Account, calls, T_PYSSIZET, CxAccount, calls, 0),
+    CX_MEMBER(Account, varies, T_BOOL, CxAccount, varies, 0),
+    CX_MEMBER(Account, is_awaited, T_BOOL, CxAccount, is_awaited, 0),
+    CX_MEMBER(Account, program, T_OBJECT, CxAccount, program, 0),
+    CX_MEMBER(Account, why, T_OBJECT, CxAccount, why, 0),
     {NULL, 0, 0, 0, NULL},
 };
 
@@ -232,7 +234,7 @@ static PyType_Slot account_slots[] = {
     CX_SLOT(Py_tp_dealloc, account_dealloc),
     CX_SLOT(Py_tp_methods, account_methods),
     CX_SLOT(Py_tp_members, account_members),
-    {Py_tp_doc, "Calls of one kind, and the time that they have taken."},
+    {Py_tp_doc, CX_DOC_Account},
     {0, NULL},
 };
 

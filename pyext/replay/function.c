@@ -1,5 +1,6 @@
 /* CompiledFunction, the type that `compile` returns; call.c implements its calls. */
 #include "replay/function.h"
+#include "state/docs.h"
 
 /* ---- the type ---- */
 
@@ -260,20 +261,15 @@ function_html(PyObject *self, PyObject *unused)
 }
 
 static PyMethodDef function_methods[] = {
-    {"_repr_html_", function_html, METH_NOARGS, "The HTML that a notebook displays."},
-    {"add", function_add, METH_O, "add(specialization): puts it at the front of the table."},
-    {"drop", function_drop, METH_O,
-     "drop(specialization): removes it; calls in progress continue."},
-    {"note_plain", function_note_plain, METH_O,
-     "note_plain(key): lets fn run calls with this key; see key_of in job.py."},
-    {"note_driven", function_note_driven, METH_VARARGS,
-     "note_driven(driver, fix, key): lets the dispatcher run calls with this key; None ends that."},
-    {"note_twin", function_note_twin, METH_VARARGS,
-     "note_twin(variant, args): lets the device variant run calls with arguments on these devices; None ends that."},
-    {"account", function_account, METH_O, "account(bound): the account of calls of this kind."},
-    {"accounts", function_accounts, METH_NOARGS, "All accounts, the one used latest first."},
-    {"clear", function_drop_all, METH_NOARGS,
-     "Removes all specializations and all keys of calls that fn runs."},
+    CX_METHOD(CompiledFunction, _repr_html_, function_html, METH_NOARGS),
+    CX_METHOD(CompiledFunction, add, function_add, METH_O),
+    CX_METHOD(CompiledFunction, drop, function_drop, METH_O),
+    CX_METHOD(CompiledFunction, note_plain, function_note_plain, METH_O),
+    CX_METHOD(CompiledFunction, note_driven, function_note_driven, METH_VARARGS),
+    CX_METHOD(CompiledFunction, note_twin, function_note_twin, METH_VARARGS),
+    CX_METHOD(CompiledFunction, account, function_account, METH_O),
+    CX_METHOD(CompiledFunction, accounts, function_accounts, METH_NOARGS),
+    CX_METHOD(CompiledFunction, clear, function_drop_all, METH_NOARGS),
     {NULL, NULL, 0, NULL},
 };
 
@@ -281,16 +277,14 @@ static PyMemberDef function_members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(CxFunction, vectorcall), READONLY, NULL},
     {"__dictoffset__", T_PYSSIZET, offsetof(CxFunction, dict), READONLY, NULL},
     {"__weaklistoffset__", T_PYSSIZET, offsetof(CxFunction, weakrefs), READONLY, NULL},
-    {"fn", T_OBJECT, offsetof(CxFunction, fn), READONLY, NULL},
-    {"parameters", T_OBJECT, offsetof(CxFunction, signature.names), READONLY, NULL},
-    {"specializations", T_OBJECT, offsetof(CxFunction, table), READONLY, NULL},
-    {"stance", T_INT, offsetof(CxFunction, stance), 0, NULL},
-    {"is_counted", T_BOOL, offsetof(CxFunction, is_counted), 0, NULL},
-    {"calls", T_PYSSIZET, offsetof(CxFunction, calls), 0, NULL},
-    {"failed_checks", T_PYSSIZET, offsetof(CxFunction, failed_checks), 0,
-     "Number of calls in which a check failed, so that the original function ran."},
-    {"plain_calls", T_PYSSIZET, offsetof(CxFunction, plain_calls), 0,
-     "Number of other calls that fn ran without `miss`: by a known key, by a stance, or for timing."},
+    CX_MEMBER(CompiledFunction, fn, T_OBJECT, CxFunction, fn, READONLY),
+    CX_MEMBER(CompiledFunction, parameters, T_OBJECT, CxFunction, signature.names, READONLY),
+    CX_MEMBER(CompiledFunction, specializations, T_OBJECT, CxFunction, table, READONLY),
+    CX_MEMBER(CompiledFunction, stance, T_INT, CxFunction, stance, 0),
+    CX_MEMBER(CompiledFunction, is_counted, T_BOOL, CxFunction, is_counted, 0),
+    CX_MEMBER(CompiledFunction, calls, T_PYSSIZET, CxFunction, calls, 0),
+    CX_MEMBER(CompiledFunction, failed_checks, T_PYSSIZET, CxFunction, failed_checks, 0),
+    CX_MEMBER(CompiledFunction, plain_calls, T_PYSSIZET, CxFunction, plain_calls, 0),
     {NULL, 0, 0, 0, NULL},
 };
 
@@ -318,14 +312,15 @@ function_set_attribute(PyObject *self, PyObject *value, void *name)
     return status;
 }
 
-#define ATTRIBUTE(name) {name, function_attribute, function_set_attribute, NULL, name}
+#define ATTRIBUTE(name)                                                                            \
+    CX_GETTER(CompiledFunction, name, function_attribute, function_set_attribute, #name)
 
 static PyGetSetDef function_getset[] = {
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL},
-    ATTRIBUTE("__annotations__"),
-    ATTRIBUTE("__code__"),
-    ATTRIBUTE("__defaults__"),
-    ATTRIBUTE("__kwdefaults__"),
+    ATTRIBUTE(__annotations__),
+    ATTRIBUTE(__code__),
+    ATTRIBUTE(__defaults__),
+    ATTRIBUTE(__kwdefaults__),
     {NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -341,6 +336,7 @@ static PyType_Slot function_slots[] = {
     CX_SLOT(Py_tp_methods, function_methods),
     CX_SLOT(Py_tp_members, function_members),
     CX_SLOT(Py_tp_getset, function_getset),
+    {Py_tp_doc, CX_DOC_CompiledFunction},
     {0, NULL},
 };
 

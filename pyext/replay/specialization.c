@@ -5,6 +5,7 @@
 #include "graph/size.h"
 #include "state/array.h"
 #include "state/device_array.h"
+#include "state/docs.h"
 
 struct CxSpecialization {
     PyObject_HEAD CxState *state;
@@ -533,21 +534,13 @@ spec_race(PyObject *self, PyObject *args)
 }
 
 static PyMethodDef spec_methods[] = {
-    {"compare", spec_compare, METH_O,
-     "compare(seconds): the first calls are timed; NumPy, which has taken that long at best, answers where it is faster."},
-    {"ask_for_race", spec_ask_for_race, METH_O,
-     "ask_for_race(asker): calls asker(specialization) once, in the first call that matches."},
-    {"race", spec_race, METH_VARARGS,
-     "race(plans, known, done): times the plans on the following calls and selects the fastest: "
-     "replay/race.h."},
-    {"try_numpy", spec_try_numpy, METH_NOARGS,
-     "Times the first calls in NumPy, too; the faster way runs the later calls."},
-    {"doubt", spec_doubt, METH_NOARGS,
-     "Like try_numpy, also for long calls, because without a compiler it is interpreted."},
-    {"why_not", spec_why_not, METH_VARARGS,
-     "why_not(args): None, or the guard that these bound arguments fail."},
-    {"is_other_kind", spec_is_other_kind, METH_VARARGS,
-     "is_other_kind(args): True if these bound arguments differ in more than sizes and numbers."},
+    CX_METHOD(Specialization, compare, spec_compare, METH_O),
+    CX_METHOD(Specialization, ask_for_race, spec_ask_for_race, METH_O),
+    CX_METHOD(Specialization, race, spec_race, METH_VARARGS),
+    CX_METHOD(Specialization, try_numpy, spec_try_numpy, METH_NOARGS),
+    CX_METHOD(Specialization, doubt, spec_doubt, METH_NOARGS),
+    CX_METHOD(Specialization, why_not, spec_why_not, METH_VARARGS),
+    CX_METHOD(Specialization, is_other_kind, spec_is_other_kind, METH_VARARGS),
     {NULL, NULL, 0, NULL},
 };
 
@@ -560,24 +553,19 @@ get_race_rows(PyObject *self, void *closure)
 }
 
 static PyGetSetDef spec_getset[] = {
-    {"race_rows", get_race_rows, NULL, "Plans and times of its trials (replay/race.h), or None.", NULL},
-    {"guards", get_guards, NULL, "The guards in words.", NULL},
-    {"recipe", get_recipe, NULL, "The recipe of the result, one line per piece.", NULL},
-    {"why_numpy", get_why_numpy, NULL, "The reason why the original function runs its calls, or None.", NULL},
-    {"is_inexact", get_is_inexact, NULL, "True if its results may differ from NumPy's in the last bits.",
-     NULL},
-    {"is_trying", get_is_trying, NULL, "True while its calls are timed in both ways.",
-     NULL},
-    {"saved", get_saved, NULL,
-     "The parts from which Tracer.recall rebuilds it, besides sources and checks: inputs, pieces, graph. "
-     "None if it is only valid in this process.",
-     NULL},
-    {"program", get_program, NULL, "The Program, or None when nothing is computed.", NULL},
+    CX_GETTER(Specialization, race_rows, get_race_rows, NULL, NULL),
+    CX_GETTER(Specialization, guards, get_guards, NULL, NULL),
+    CX_GETTER(Specialization, recipe, get_recipe, NULL, NULL),
+    CX_GETTER(Specialization, why_numpy, get_why_numpy, NULL, NULL),
+    CX_GETTER(Specialization, is_inexact, get_is_inexact, NULL, NULL),
+    CX_GETTER(Specialization, is_trying, get_is_trying, NULL, NULL),
+    CX_GETTER(Specialization, saved, get_saved, NULL, NULL),
+    CX_GETTER(Specialization, program, get_program, NULL, NULL),
     {NULL, NULL, NULL, NULL, NULL},
 };
 
 static PyMemberDef spec_members[] = {
-    {"hits", T_PYSSIZET, offsetof(CxSpecialization, hits), READONLY, NULL},
+    CX_MEMBER(Specialization, hits, T_PYSSIZET, CxSpecialization, hits, READONLY),
     {NULL, 0, 0, 0, NULL},
 };
 
@@ -587,7 +575,7 @@ static PyType_Slot spec_slots[] = {
     CX_SLOT(Py_tp_methods, spec_methods),
     CX_SLOT(Py_tp_getset, spec_getset),
     CX_SLOT(Py_tp_members, spec_members),
-    {Py_tp_doc, "Guards, one program, and the shape of its result."},
+    {Py_tp_doc, CX_DOC_Specialization},
     {0, NULL},
 };
 

@@ -6,6 +6,7 @@
 #include "state/stream.h"
 
 #include "state/array.h"
+#include "state/docs.h"
 
 static void
 memory_dealloc(PyObject *self)
@@ -23,7 +24,7 @@ memory_dealloc(PyObject *self)
 
 static PyType_Slot memory_slots[] = {
     CX_SLOT(Py_tp_dealloc, memory_dealloc),
-    {Py_tp_doc, "A block of a device's memory."},
+    {Py_tp_doc, CX_DOC_DeviceMemory},
     {0, NULL},
 };
 
@@ -406,14 +407,14 @@ device_properties(PyObject *module, PyObject *name)
 }
 
 PyMethodDef cx_device_methods[] = {
-    {"device_of", device_of, METH_O, NULL},
-    {"device_count", device_count, METH_O, NULL},
-    {"device_open", device_open, METH_O, NULL},
-    {"device_properties", device_properties, METH_O, NULL},
-    {"device_array", device_array, METH_VARARGS, NULL},
-    {"device_numpy", device_numpy, METH_O, NULL},
-    {"device_update", device_update, METH_VARARGS, NULL},
-    {"is_device_array", is_device_array, METH_O, NULL},
-    {"device_synchronize", device_synchronize, METH_O, NULL},
+    CX_FUNCTION(device_of, device_of, METH_O),
+    CX_FUNCTION(device_count, device_count, METH_O),
+    CX_FUNCTION(device_open, device_open, METH_O),
+    CX_FUNCTION(device_properties, device_properties, METH_O),
+    CX_FUNCTION(device_array, device_array, METH_VARARGS),
+    CX_FUNCTION(device_numpy, device_numpy, METH_O),
+    CX_FUNCTION(device_update, device_update, METH_VARARGS),
+    CX_FUNCTION(is_device_array, is_device_array, METH_O),
+    CX_FUNCTION(device_synchronize, device_synchronize, METH_O),
     {NULL, NULL, 0, NULL},
 };

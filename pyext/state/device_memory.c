@@ -3,6 +3,7 @@
 #include "state/stream.h"
 
 #include "state/array.h"
+#include "state/docs.h"
 
 int
 cx_device_enter(CxState *state, CiQueue *queue, PyObject **stream, PyObject *const *objects,
@@ -148,10 +149,10 @@ device_over(PyObject *module, PyObject *args)
 }
 
 PyMethodDef cx_device_memory_methods[] = {
-    {"memory_use", memory_use, METH_O, NULL},
-    {"memory_forget_peak", memory_forget_peak, METH_O, NULL},
-    {"memory_bound", memory_bound, METH_VARARGS, NULL},
-    {"memory_give_back", memory_give_back, METH_O, NULL},
-    {"device_over", device_over, METH_VARARGS, NULL},
+    CX_FUNCTION(memory_use, memory_use, METH_O),
+    CX_FUNCTION(memory_forget_peak, memory_forget_peak, METH_O),
+    CX_FUNCTION(memory_bound, memory_bound, METH_VARARGS),
+    CX_FUNCTION(memory_give_back, memory_give_back, METH_O),
+    CX_FUNCTION(device_over, device_over, METH_VARARGS),
     {NULL, NULL, 0, NULL},
 };

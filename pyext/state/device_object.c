@@ -1,6 +1,7 @@
 /* The base class of cinductor.Array: an object with a handle, which is an ndarray in device
  * memory. */
 #include "state/device_array.h"
+#include "state/docs.h"
 
 #include <structmember.h>
 
@@ -76,7 +77,7 @@ object_dealloc(PyObject *self)
 }
 
 static PyMemberDef object_members[] = {
-    {"_handle", T_OBJECT_EX, offsetof(CxDeviceArray, handle), READONLY, NULL},
+    CX_MEMBER(DeviceArray, _handle, T_OBJECT_EX, CxDeviceArray, handle, READONLY),
     {"__weaklistoffset__", T_PYSSIZET, offsetof(CxDeviceArray, weakrefs), READONLY, NULL},
     {NULL, 0, 0, 0, NULL},
 };
@@ -87,7 +88,7 @@ static PyType_Slot object_slots[] = {
     CX_SLOT(Py_tp_traverse, object_traverse),
     CX_SLOT(Py_tp_clear, object_clear),
     {Py_tp_members, object_members},
-    {Py_tp_doc, "The base class of objects with an array in device memory."},
+    {Py_tp_doc, CX_DOC_DeviceArray},
     {0, NULL},
 };
 

@@ -6,6 +6,7 @@
 #include "state/dlpack.h"
 
 #include "state/array.h"
+#include "state/docs.h"
 
 typedef CxDlTensor Tensor;
 
@@ -297,8 +298,8 @@ dlpack_device(PyObject *module, PyObject *array)
 }
 
 PyMethodDef cx_dlpack_methods[] = {
-    {"dlpack_give", dlpack_give, METH_VARARGS, NULL},
-    {"dlpack_take", dlpack_take, METH_O, NULL},
-    {"dlpack_device", dlpack_device, METH_O, NULL},
+    CX_FUNCTION(dlpack_give, dlpack_give, METH_VARARGS),
+    CX_FUNCTION(dlpack_take, dlpack_take, METH_O),
+    CX_FUNCTION(dlpack_device, dlpack_device, METH_O),
     {NULL, NULL, 0, NULL},
 };

@@ -3,25 +3,48 @@
  * flags. */
 #include "state/state.h"
 
+#include "state/docs.h"
+
 static const char *const exception_names[CI_ERR_COUNT] = {
 #define ERROR(name, python, text) [CI_ERR_##name] = python,
 #include "base/errors.def"
 #undef ERROR
 };
 
-static int
-add_class(CxState *state, PyObject *module, const char *name, const char *doc, PyObject *base)
+static const struct {
+    const char *name, *doc;
+} exception_docs[] = {
+#define ROW(name) {#name, CX_DOC_##name},
+    CX_EXCEPTIONS(ROW)
+#undef ROW
+};
+
+/* Makes a class of exceptions and adds it to the module. `bases` is a class or a tuple of them. */
+static PyObject *
+new_class(PyObject *module, const char *package, const char *name, PyObject *bases)
 {
     PyObject *type = NULL;
     char full[80];
-    int result = -1;
+    size_t k = 0;
 
-    PyOS_snprintf(full, sizeof full, "cinductor.%s", name);
-    type = PyErr_NewExceptionWithDoc(full, doc, base, NULL);
-    if (type == NULL || PyDict_SetItemString(state->exceptions, name, type) < 0)
-        goto done;
-    result = PyModule_AddObjectRef(module, name, type);
-done:
+    while (k < sizeof exception_docs / sizeof *exception_docs &&
+           strcmp(exception_docs[k].name, name) != 0)
+        k++;
+    if (k == sizeof exception_docs / sizeof *exception_docs)
+        return PyErr_Format(PyExc_SystemError, "_core.pyi has no class %s", name);
+    PyOS_snprintf(full, sizeof full, "%s.%s", package, name);
+    type = PyErr_NewExceptionWithDoc(full, exception_docs[k].doc, bases, NULL);
+    if (type != NULL && PyModule_AddObjectRef(module, name, type) < 0)
+        Py_CLEAR(type);
+    return type;
+}
+
+static int
+add_class(CxState *state, PyObject *module, const char *name, PyObject *bases)
+{
+    PyObject *type = new_class(module, "cinductor", name, bases);
+    int result = type ? PyDict_SetItemString(state->exceptions, name, type) : -1;
+
     Py_XDECREF(type);
     return result;
 }
@@ -31,20 +54,13 @@ done:
 static int
 add_bases(CxState *state, PyObject *module)
 {
-    PyObject *error = PyErr_NewExceptionWithDoc(
-        "cinductor.Error", "The base of the package's exceptions.", NULL, NULL);
+    PyObject *error = new_class(module, "cinductor", "Error", NULL);
     PyObject *both = error ? PyTuple_Pack(2, error, PyExc_RuntimeError) : NULL;
     int result = -1;
 
-    if (both == NULL || PyModule_AddObjectRef(module, "Error", error) < 0)
-        goto done;
-    state->base_error = PyErr_NewExceptionWithDoc(
-        "cinductor.CinductorError", "An error that the compiler reports.", error, NULL);
-    if (state->base_error != NULL &&
-        PyModule_AddObjectRef(module, "CinductorError", state->base_error) == 0)
-        result = add_class(state, module, "RecompileError",
-                           "No program matches a call, and the stance forbids compiling one.", both);
-done:
+    state->base_error = both ? new_class(module, "cinductor", "CinductorError", error) : NULL;
+    if (state->base_error != NULL)
+        result = add_class(state, module, "RecompileError", both);
     Py_XDECREF(error);
     Py_XDECREF(both);
     return result;
@@ -60,10 +76,9 @@ cx_errors_init(CxState *state, PyObject *module)
         return -1;
     /* Not Exceptions, so that the user's handlers do not catch them. */
     state->region_break =
-        PyErr_NewException("cinductor._core.RegionBreak", PyExc_BaseException, NULL);
+        new_class(module, "cinductor._core", "RegionBreak", PyExc_BaseException);
     if (state->region_break == NULL ||
-        PyModule_AddObjectRef(module, "RegionBreak", state->region_break) < 0 ||
-        add_class(state, module, "CheckFailed", NULL, PyExc_BaseException) < 0)
+        add_class(state, module, "CheckFailed", PyExc_BaseException) < 0)
         return -1;
     for (int k = 1; k < CI_ERR_COUNT; k++) {
         const char *name = exception_names[k];
@@ -73,8 +88,7 @@ cx_errors_init(CxState *state, PyObject *module)
         if (known != NULL) {
             if (PyDict_SetItemString(state->exceptions, name, known) < 0)
                 return -1;
-        } else if (add_class(state, module, name, ci_status_text((CiStatus)k), state->base_error) <
-                   0) {
+        } else if (add_class(state, module, name, state->base_error) < 0) {
             return -1;
         }
     }

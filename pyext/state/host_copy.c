@@ -3,6 +3,7 @@
 #include "state/stream.h"
 
 #include "state/array.h"
+#include "state/docs.h"
 
 typedef struct HostBlock {
     CiQueue queue;
@@ -114,6 +115,6 @@ device_start_copy(PyObject *module, PyObject *array)
 }
 
 PyMethodDef cx_host_copy_methods[] = {
-    {"device_start_copy", device_start_copy, METH_O, NULL},
+    CX_FUNCTION(device_start_copy, device_start_copy, METH_O),
     {NULL, NULL, 0, NULL},
 };

@@ -7,6 +7,7 @@
  * Invariant: an object is left out only if it is known to refer to nothing, or is closed. If a
  * class hides references, or there are too many objects, the result is "unknown". */
 #include "state/array.h"
+#include "state/docs.h"
 
 enum { WANTED = 1, SEEN = 2, FLAGS = 3 }; /* stored in the low bits of an address in the table */
 enum { DONE = 0, FAILED = -1, UNKNOWN = 1, FOUND = 2 };
@@ -358,7 +359,7 @@ traced_in(PyObject *module, PyObject *args)
 }
 
 PyMethodDef cx_reach_methods[] = {
-    {"reached", reached, METH_VARARGS, NULL},
-    {"traced_in", traced_in, METH_VARARGS, NULL},
+    CX_FUNCTION(reached, reached, METH_VARARGS),
+    CX_FUNCTION(traced_in, traced_in, METH_VARARGS),
     {NULL, NULL, 0, NULL},
 };

@@ -3,6 +3,7 @@
 #include "state/stream.h"
 
 #include "state/array.h"
+#include "state/docs.h"
 
 typedef struct SharedBlock {
     CiQueue queue; /* without a stream */
@@ -165,8 +166,8 @@ share_open(PyObject *module, PyObject *args)
 }
 
 PyMethodDef cx_shared_methods[] = {
-    {"device_shared", device_shared, METH_VARARGS, NULL},
-    {"share_name", share_name, METH_O, NULL},
-    {"share_open", share_open, METH_VARARGS, NULL},
+    CX_FUNCTION(device_shared, device_shared, METH_VARARGS),
+    CX_FUNCTION(share_name, share_name, METH_O),
+    CX_FUNCTION(share_open, share_open, METH_VARARGS),
     {NULL, NULL, 0, NULL},
 };

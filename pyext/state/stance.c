@@ -8,6 +8,8 @@
  * another proposal, or when the object dies; entering the object withdraws it. */
 #include "state/stance.h"
 
+#include "state/docs.h"
+
 int
 cx_stances_init(CxState *state)
 {
@@ -140,11 +142,9 @@ leave_stance(PyObject *module, PyObject *unused)
 }
 
 PyMethodDef cx_stance_methods[] = {
-    {"propose_stance", propose_stance, METH_VARARGS,
-     "propose_stance(stance, number): proposes a stance for the process; returns the thread."},
-    {"end_proposal", end_proposal, METH_VARARGS,
-     "end_proposal(thread, number, holds): ends the proposal; with holds it becomes the process's stance."},
-    {"enter_stance", enter_stance, METH_O, "enter_stance(stance): sets the stance of this context."},
-    {"leave_stance", leave_stance, METH_NOARGS, "Restores the stance before the latest enter_stance."},
+    CX_FUNCTION(propose_stance, propose_stance, METH_VARARGS),
+    CX_FUNCTION(end_proposal, end_proposal, METH_VARARGS),
+    CX_FUNCTION(enter_stance, enter_stance, METH_O),
+    CX_FUNCTION(leave_stance, leave_stance, METH_NOARGS),
     {NULL, NULL, 0, NULL},
 };

@@ -3,6 +3,8 @@
  * variable, so each thread has its own. */
 #include "state/stream.h"
 
+#include "state/docs.h"
+
 typedef struct CxStream {
     PyObject_HEAD CiQueue queue;
     bool is_foreign;
@@ -157,15 +159,15 @@ stream_handle(PyObject *self, void *closure)
 }
 
 static PyMethodDef stream_type_methods[] = {
-    {"synchronize", stream_synchronize, METH_NOARGS, "Waits for all work of the stream."},
-    {"record", stream_record, METH_O, "Records the event after the work that the stream has now."},
-    {"wait", stream_wait, METH_O, "Lets later work of the stream wait for the event."},
+    CX_METHOD(Stream, synchronize, stream_synchronize, METH_NOARGS),
+    CX_METHOD(Stream, record, stream_record, METH_O),
+    CX_METHOD(Stream, wait, stream_wait, METH_O),
     {NULL, NULL, 0, NULL},
 };
 
 static PyGetSetDef stream_getset[] = {
-    {"device", stream_device, NULL, "The device's name and number.", NULL},
-    {"handle", stream_handle, NULL, "The device's handle, an int.", NULL},
+    CX_GETTER(Stream, device, stream_device, NULL, NULL),
+    CX_GETTER(Stream, handle, stream_handle, NULL, NULL),
     {NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -173,7 +175,7 @@ static PyType_Slot stream_slots[] = {
     CX_SLOT(Py_tp_dealloc, stream_dealloc),
     {Py_tp_methods, stream_type_methods},
     {Py_tp_getset, stream_getset},
-    {Py_tp_doc, "A queue of a device, whose work runs in order."},
+    {Py_tp_doc, CX_DOC_Stream},
     {0, NULL},
 };
 
@@ -231,15 +233,15 @@ event_elapsed(PyObject *self, PyObject *given)
 }
 
 static PyMethodDef event_type_methods[] = {
-    {"synchronize", event_synchronize, METH_NOARGS, "Waits for the event."},
-    {"elapsed", event_elapsed, METH_O, "Milliseconds from this event to another; both must have completed."},
+    CX_METHOD(Event, synchronize, event_synchronize, METH_NOARGS),
+    CX_METHOD(Event, elapsed, event_elapsed, METH_O),
     {NULL, NULL, 0, NULL},
 };
 
 static PyType_Slot event_slots[] = {
     CX_SLOT(Py_tp_dealloc, event_dealloc),
     {Py_tp_methods, event_type_methods},
-    {Py_tp_doc, "A point in the work of a stream."},
+    {Py_tp_doc, CX_DOC_Event},
     {0, NULL},
 };
 
@@ -331,7 +333,7 @@ event_open(PyObject *module, PyObject *name)
 }
 
 PyMethodDef cx_stream_methods[] = {
-    {"stream_open", stream_open, METH_VARARGS, NULL},
-    {"event_open", event_open, METH_O, NULL},
+    CX_FUNCTION(stream_open, stream_open, METH_VARARGS),
+    CX_FUNCTION(event_open, event_open, METH_O),
     {NULL, NULL, 0, NULL},
 };

@@ -1,6 +1,7 @@
 /* Fast helpers for capture: traverses Python syntax trees and copies source positions
  * (capture/syntax/names.py), and tests the class of an object. */
 #include "state/array.h"
+#include "state/docs.h"
 
 /* ---- syntax ---- */
 
@@ -150,10 +151,10 @@ is_a(PyObject *module, PyObject *args)
 }
 
 PyMethodDef cx_syntax_methods[] = {
-    {"walk", walk, METH_O, NULL},
-    {"children", children, METH_O, NULL},
-    {"place_of", place_of, METH_O, NULL},
-    {"placed", placed, METH_VARARGS, NULL},
-    {"is_a", is_a, METH_VARARGS, NULL},
+    CX_FUNCTION(walk, walk, METH_O),
+    CX_FUNCTION(children, children, METH_O),
+    CX_FUNCTION(place_of, place_of, METH_O),
+    CX_FUNCTION(placed, placed, METH_VARARGS),
+    CX_FUNCTION(is_a, is_a, METH_VARARGS),
     {NULL, NULL, 0, NULL},
 };

@@ -1,6 +1,8 @@
 /* Finds the functions of the installed torch. */
 #include "state/torch_functions.h"
 
+#include "state/docs.h"
+
 #include <dlfcn.h>
 
 #define NAME "cinductor.torch_functions"
@@ -124,8 +126,7 @@ torch_functions(PyObject *module, PyObject *args)
 }
 
 PyMethodDef cx_torch_methods[] = {
-    {"torch_functions", torch_functions, METH_VARARGS,
-     "torch_functions(library, exchange, types, is_conj, is_neg, wrap): functions of the torch that is loaded."},
+    CX_FUNCTION(torch_functions, torch_functions, METH_VARARGS),
     {NULL, NULL, 0, NULL},
 };
 
@@ -135,13 +136,58 @@ cx_torch_of(PyObject *capsule)
     return PyCapsule_GetPointer(capsule, NAME);
 }
 
+/* torch's strides are not negative: for others its functions end the process. */
+static bool
+has_reversed(int rank, const int64_t *strides)
+{
+    for (int axis = 0; axis < rank; axis++)
+        if (strides[axis] < 0)
+            return true;
+    return false;
+}
+
 CxHandle
 cx_torch_from_memory(const CxTorch *torch, void *data, CiDtype dtype, int rank, const int64_t *sizes,
                      const int64_t *strides)
 {
     CxHandle made = NULL;
-    if (torch->dtypes[dtype] < 0 || torch->from_memory(data, rank, sizes, strides, 0, torch->dtypes[dtype],
-                                                       0, 0, &made, 0, NULL, 0) != 0)
+
+    if (torch->dtypes[dtype] < 0 || has_reversed(rank, strides) ||
+        torch->from_memory(data, rank, sizes, strides, 0, torch->dtypes[dtype], 0, 0, &made, 0, NULL, 0) != 0)
         return NULL;
     return made;
+}
+
+/* Copies elements to dense memory in C order, and returns the end of the copy. */
+static char *
+copy_elements(char *into, const char *from, size_t size, int rank, const int64_t *sizes, const int64_t *strides)
+{
+    if (rank == 0) {
+        memcpy(into, from, size);
+        return into + size;
+    }
+    for (int64_t k = 0; k < sizes[0]; k++)
+        into = copy_elements(into, from + k * strides[0] * (int64_t)size, size, rank - 1, sizes + 1, strides + 1);
+    return into;
+}
+
+CxHandle
+cx_torch_operand(const CxTorch *torch, void *data, CiDtype dtype, int rank, const int64_t *sizes,
+                 const int64_t *strides)
+{
+    int64_t dense[CI_MAX_RANK], step = 1;
+    CxHandle copy = NULL;
+    void *memory;
+
+    if (torch->dtypes[dtype] < 0 || !has_reversed(rank, strides))
+        return cx_torch_from_memory(torch, data, dtype, rank, sizes, strides);
+    for (int axis = rank - 1; axis >= 0; axis--) {
+        dense[axis] = step;
+        step *= sizes[axis];
+    }
+    if (torch->empty_strided(rank, sizes, dense, torch->dtypes[dtype], 0, 0, &copy) != 0)
+        return NULL;
+    if (torch->data_of(copy, &memory) == 0)
+        copy_elements(memory, data, (size_t)ci_dtype_size(dtype), rank, sizes, strides);
+    return copy;
 }

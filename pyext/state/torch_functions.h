@@ -47,9 +47,11 @@ extern PyMethodDef cx_torch_methods[];
 
 /* From the result of torch_functions(); NULL with an exception. */
 const CxTorch *cx_torch_of(PyObject *capsule);
-/* A tensor over host memory with that layout, which it does not own. NULL: torch cannot make
- * one. */
-CxHandle cx_torch_from_memory(const CxTorch *torch, void *data, CiDtype dtype, int rank,
-                              const int64_t *sizes, const int64_t *strides);
+typedef CxHandle CxTorchTensor(const CxTorch *torch, void *data, CiDtype dtype, int rank, const int64_t *sizes,
+                               const int64_t *strides);
+/* A tensor over host memory with that layout, which it does not own. NULL: torch cannot make one. */
+CxTorchTensor cx_torch_from_memory;
+/* A tensor with those elements, to be read: over the memory, or a copy if an axis is reversed. */
+CxTorchTensor cx_torch_operand;
 
 #endif

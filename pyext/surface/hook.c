@@ -5,6 +5,7 @@
 #include "state/state.h"
 
 #include "graph/tracer.h"
+#include "state/docs.h"
 #include "surface/register.h"
 
 typedef struct Hook {
@@ -111,6 +112,7 @@ static PyType_Slot hook_slots[] = {
     CX_SLOT(Py_tp_call, PyVectorcall_Call),
     CX_SLOT(Py_tp_descr_get, hook_get),
     CX_SLOT(Py_tp_members, hook_members),
+    {Py_tp_doc, CX_DOC_Hook},
     {0, NULL},
 };
 

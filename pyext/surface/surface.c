@@ -3,6 +3,7 @@
 #include "graph/methods.h"
 #include "operation/ufunc.h"
 #include "state/array.h"
+#include "state/docs.h"
 #include "value/build.h"
 #include "value/index.h"
 
@@ -243,9 +244,10 @@ cx_method_as_scalar(PyObject *self, PyObject *value)
     return cx_traced_from_node(t, cx_build_cast(t, x, cx_dtype(x), CI_KIND_scalar), CI_KIND_scalar);
 }
 
-#define WITH(name, flags) {#name, (PyCFunction)(void (*)(void))cx_method_##name, flags, NULL},
+#define WITH(name, flags) CX_METHOD(Tracer, name, cx_method_##name, flags),
 #define ARGS(name) WITH(name, METH_VARARGS)
-#define KEYS(name) WITH(name, METH_VARARGS | METH_KEYWORDS)
+#define KEYS(name)                                                                                 \
+    CX_METHOD(Tracer, name, CX_KEYWORDS(cx_method_##name), METH_VARARGS | METH_KEYWORDS),
 #define ONE(name) WITH(name, METH_O)
 #define NONE(name) WITH(name, METH_NOARGS)
 

@@ -1,11 +1,14 @@
-"""Types of the C module: what capture (Python) and the compiler (C) say to each other.
+"""The compiler in C, and the Python objects of capture and replay.
 
-Capture is lazy tracing. A `Tracer` lives for one call of one function. Arrays met in the call are
-`Traced` values; operations on them append nodes to the tracer's graph. `flush` compiles and runs
-what is pending and makes every live value concrete; tracing then goes on in a new graph. A function
-that never had to flush before it returned, and had no outside effect, becomes a `Specialization`:
-guards, one program, and the shape of its result, replayed without Python.
+Capture is lazy tracing. A `Tracer` exists for one call of one function. Arrays of the call become `Traced` values;
+operations on them append nodes to the tracer's pending graph. A flush compiles and runs the pending graph, and makes
+every live value real; tracing then continues in a new graph. If a function has not flushed before it returns, and has
+had no outside effect, it gets a `Specialization`: guards, one program, and the recipe of its result, which are
+replayed without Python.
 """
+
+# tools/core_docs.py makes the signatures and docstrings of the C module from this file. `...` as a default means that
+# the argument may be omitted and that no value of Python says the same.
 
 import ast
 from collections.abc import Callable, Sequence
@@ -17,185 +20,334 @@ import numpy as np
 
 _Node = TypeVar("_Node", bound=ast.AST)
 
-VERSION: str  # of csrc/base/version.h
+VERSION: str
+"""The version of the package, from csrc/base/version.h."""
 
-class Error(Exception): ...  # the base of the package's exceptions: errors.py
-class RecompileError(Error, RuntimeError): ...
+class Error(Exception):
+    """The base of the package's exceptions; never raised itself."""
 
-# the compiler's own: the classes of errors.def that builtins lack derive from it
-class CinductorError(Error): ...
-class InternalError(CinductorError): ...
-class PassFailed(CinductorError): ...
-class Unsupported(CinductorError): ...
-class LoweringError(CinductorError): ...
-class CompilerNotFound(CinductorError): ...
+class RecompileError(Error, RuntimeError):
+    """Raised if no program matches a call under `set_stance("fail_on_recompile")`.
+
+    `set_stance("default")` compiles one.
+    """
+
+class CinductorError(Error):
+    """The base of the errors that the compiler reports; never raised itself."""
+
+class InternalError(CinductorError):
+    """Raised for an internal error of cinductor; please report it.
+
+    In a call NumPy runs instead, with a warning, unless `fullgraph=True`. `cinductor.disable` leaves the function out.
+    """
+
+class PassFailed(CinductorError):
+    """Raised if a pass of `register_pass`, `register_pattern` or `register_template` raises or breaks the graph.
+
+    Also raised if `check_passes` finds a pass that changes a bit. `options={"skip_passes": name}` leaves the pass out.
+    """
+
+class Unsupported(CinductorError):
+    """Raised if `fullgraph=True`, `export`, `warm` or an array of a device meets code that cannot be compiled.
+
+    `fullgraph=False` runs such a line in Python, between compiled pieces. `explain` shows all of these lines.
+    """
+
+class LoweringError(CinductorError):
+    """Raised if the graph has an operation that no backend can compute.
+
+    In a call NumPy runs instead, with a warning, unless `fullgraph=True`.
+    """
+
+class CompilerNotFound(CinductorError):
+    """Raised if there is no C compiler and the disk cache knows none.
+
+    Install gcc or clang, or set CC to a C compiler. In a call the interpreter or NumPy runs instead, with a warning.
+    """
+
 class CompileError(CinductorError):
-    cmd: str
-    stderr: str
-    source: str | None  # path of the source that was refused
+    """Raised if a C or CUDA compiler refuses the source of a kernel, or if the kernel cannot be loaded.
 
-class NoFolder(CinductorError): ...
-class DeviceError(CinductorError): ...
-class QuickerOnHost(CinductorError): ...  # of a program; never leaves
-class PromiseBroken(CinductorError): ...  # of track_memory and the options that end in _asserts
-class CheckFailed(BaseException): ...  # a check failed in the running program; never leaves
+    CC selects another C compiler; `CINDUCTOR_DUMP=source` prints the source. In a call the interpreter or NumPy runs
+    instead, with a warning, unless `fullgraph=True`.
+
+    Attributes
+    ----------
+    cmd : str
+        The command line of the compiler.
+    stderr : str
+        Its messages.
+    source : str or None
+        The path of the refused source.
+    """
+
+    cmd: str
+    """The command line of the compiler."""
+    stderr: str
+    """The messages of the compiler."""
+    source: str | None
+    """The path of the refused source, or None."""
+
+class NoFolder(CinductorError):
+    """Raised if no folder can be written to and loaded from.
+
+    Free some space, or set CINDUCTOR_CACHE_DIR to a folder of your own.
+    """
+
+class DeviceError(CinductorError):
+    """Raised if the requested device is unavailable or reports an error; `device="cpu"` needs none."""
+
+class QuickerOnHost(CinductorError):
+    """Raised inside a compile for a device if the program would run faster on the CPU; it never leaves a call."""
+
+class PromiseBroken(CinductorError):
+    """Raised if a run-time check of a compiled program fails: `track_memory`, or an option that ends in `_asserts`.
+
+    The message names the buffer, the step of the program and the user's line. `explain` shows the program's steps.
+    """
+
+class CheckFailed(BaseException):
+    """Raised if a check of a running program fails; the original function then runs, so it never leaves a call."""
 
 @final
 class Traced:
-    """A value being traced. Never created directly.
+    """A value being traced: a storage and a view of it.
 
-    kind: "array" (an ndarray), "scalar" (a NumPy scalar: 0-d, strong) or "python" (float,
-    complex or int argument: 0-d, weak).
-    An array is a storage and a chain of views; reads are of the storage's current version;
-    writes (`x[...] = v`, `x += v`, `out=`) make a new version.
-    Operators, comparisons, indexing by basic indices, in-place operators, `__array_ufunc__`,
-    `__array_function__` (looked up in the table given to
-    `set_surface`), ndarray attributes (shape, dtype, ndim, size, strides, itemsize, nbytes, T,
-    flags, real, imag, flat is a break) and methods (through the table)
-    work as the real value's. `__class__` is the real one's, so isinstance answers as for the
-    real value.
-    Where a concrete value is demanded (bool, int, float, complex, index, iteration of array data
-    in Python, hash, str, repr, format, `__array__`, `item`,
-    `tolist`, buffer, pickling) the tracer breaks: flushes, records the reason and the user's
-    line, and answers from the concrete value. Python scalars instead
-    specialise: the tracer notes that the value itself is guarded.
+    `kind` is "array" (an ndarray), "scalar" (a NumPy scalar) or "python" (a float, complex or int). Reads are of the
+    storage's current version; writes (`x[...] = v`, `x += v`, `out=`) make a new one.
+
+    Operators, comparisons, indexing, ufuncs, NumPy's functions (by the tables of `set_surface`), attributes and methods
+    of ndarrays work as on the real value, and so does `isinstance`. If code needs the real value (bool, int, iteration
+    over data, str, `__array__`, the buffer protocol, pickling), the tracer breaks: it records the reason and the user's
+    line, flushes, and continues with the real value. A Python number is guarded to have this value instead.
     """
 
     kind: str
+    """The kind of the real value: "array", "scalar" or "python"."""
     tracer: Tracer
-    is_in_order: bool  # C-contiguous; guarded for sizes that decide it
-    is_view_of_part: bool  # of the real or imaginary parts of complex numbers, and no call takes it so
-    is_dense: bool  # side by side and forwards, in some order of its axes
-    shape: tuple[int, ...]  # with Traced ints of kind python where an extent is a symbol
+    """The tracer of the call."""
+    is_in_order: bool
+    """True if the array is C-contiguous. Sizes on which this depends are guarded."""
+    is_view_of_part: bool
+    """True for a view into the real or imaginary parts of complex numbers, except `real` and `imag` themselves."""
+    is_dense: bool
+    """True if the elements fill a contiguous block in forward order, for some order of the axes."""
+    shape: tuple[int, ...]
+    """The sizes as in NumPy; a symbolic one is a Traced int. May be set, as in NumPy."""
     dtype: np.dtype[Any]
+    """The dtype of the elements."""
     ndim: int
+    """The number of axes."""
+    offset: Any
+    """The offset of a view in bytes from the start of its memory, 0 for a whole array."""
+    is_fixed: bool
+    """True for an int that is an expression of the arguments' sizes and ints alone."""
+    is_c_order: bool
+    """True if the last axis is the innermost in memory, unless the order makes no difference."""
+    size: Any
+    """The number of elements, an int or a Traced int."""
+    strides: tuple[Any, ...]
+    """The strides in bytes as in NumPy; a symbolic one is a Traced int."""
+    itemsize: int
+    """The size of one element in bytes."""
+    nbytes: Any
+    """The size of all elements in bytes, an int or a Traced int."""
+    T: Traced
+    """The transposed view; of a number, the number."""
+    mT: Traced
+    """The view with the last two axes exchanged. Raises ValueError for fewer than two axes."""
+    real: Any
+    """The real part, a view as in NumPy."""
+    imag: Any
+    """The imaginary part, a view as in NumPy."""
+    flags: Any
+    """NumPy's flags. Sizes on which contiguity depends are guarded."""
+    flags_now: Any
+    """The flags in this call, without guards, for operations whose result does not depend on contiguity."""
+    storage: int
+    """The number of the storage, for comparisons."""
+    version: int
+    """The number of the storage's current version."""
+    is_whole: bool
+    """True if the value is not a view."""
+    whole: Traced
+    """The whole array of the memory that this view is in."""
+    is_fresh: bool
+    """True if the array was made in this call and is not a view, so that no earlier object shares its memory."""
+    is_expression: bool
+    """True for an int that is an expression of sizes and loop variables."""
+    strong: Traced | None
+    """For a number whose class the program decides: the bool that is true if it is NumPy's. Otherwise None."""
     def materialise(self) -> Any:
-        """The real value: an ndarray (the very argument object where it is one), NumPy scalar or
-        Python scalar. Flushes without recording a break.
+        """Return the real value: the argument itself, or an ndarray, a NumPy scalar or a Python number.
+
+        Flushes if the value is pending, without recording a break.
         """
     def known(self) -> Any:
-        """The real value to look at, without running what is pending; None where there is none."""
+        """Return the real value for inspection only, or None if there is none yet or the value is a view."""
     def prepare(self) -> None:
-        """Gives it a node of the open block."""
-    offset: Any  # where a view begins, in bytes from the beginning of its memory
-    is_fixed: bool  # an int expression of the arguments' sizes and ints alone
-    is_c_order: bool  # the last axis is the innermost, as far as that makes a difference
-    # of arrays, as NumPy's
-    size: Any
-    strides: tuple[Any, ...]
-    itemsize: int
-    nbytes: Any
-    T: Traced
-    mT: Traced
-    real: Any
-    imag: Any
-    flags: Any
-    flags_now: Any  # the same, without a guard
-    # what the value is to capture
-    storage: int  # of its memory, for comparison
-    version: int  # of that memory
-    is_whole: bool  # all of its memory, in order
-    whole: Traced  # that
-    is_fresh: bool  # nothing else has its memory
-    is_expression: bool  # a size: an expression of symbols
-    strong: Traced  # a Python number as NumPy's own
-    def is_same(self, other: Any) -> bool: ...
+        """Give the value a node of the open block."""
+    def is_same(self, other: Any, /) -> bool:
+        """Return True if the other is the same view of the same memory, or the same symbolic expression."""
     def as_data(self) -> Traced:
-        """An int that only the running program knows, as what the program computes; else itself."""
+        """Return an int that is only known at run time as a value of the program; other values as they are."""
     def detached(self) -> Traced:
-        """A view's elements as an array that owns its memory."""
-    def fitted(self, like: Traced) -> Traced | None:
-        """The array with its sizes written as like's are; None unless they are known to be equal."""
-    def set_version(self, value: Traced) -> None:
-        """From here on the whole array's memory holds the value."""
-    def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray: ...
-    def __array_ufunc__(self, *args: Any, **kwargs: Any) -> Any: ...
-    def __array_function__(self, *args: Any, **kwargs: Any) -> Any: ...
-    def __complex__(self) -> complex: ...
-    def __copy__(self) -> Any: ...
-    def __deepcopy__(self, memo: Any) -> Any: ...
-    def shares_storage(self, other: Traced) -> bool: ...
+        """Return the elements of a view as an array that owns its memory, without a copy if they are contiguous."""
+    def fitted(self, like: Traced, /) -> Traced | None:
+        """Return the array with its sizes written as those of `like`, or None unless they are known to be equal."""
+    def set_version(self, value: Traced, /) -> None:
+        """Make the value the current version of the memory of this array, which is not a view."""
+    def shares_storage(self, other: Any, /) -> bool:
+        """Return True if the other is a Traced value of the same memory."""
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+        """Break, and return the real value as an ndarray."""
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, /, *args: Any, **kwargs: Any) -> Any:
+        """Append the nodes of a ufunc to the pending graph, or break and let NumPy compute it."""
+    def __array_function__(
+        self, func: Callable[..., Any], types: Any, args: tuple[Any, ...], kwargs: dict[str, Any], /
+    ) -> Any:
+        """Call the handler of a NumPy function, or break and let NumPy compute it."""
+    def __complex__(self) -> complex:
+        """Break, and return the real value as a complex number."""
+    def __copy__(self) -> Any:
+        """Return a copy of an array; of a number, the number."""
+    def __deepcopy__(self, memo: Any, /) -> Any:
+        """Return a copy of an array; of a number, the number."""
+    def __format__(self, spec: str, /) -> str:
+        """Break, and format the real value."""
+    def __reduce_ex__(self, protocol: Any, /) -> Any:
+        """Break, and pickle or copy the real value."""
 
 @final
 class Break:
-    """One reason why Python had to run: read-only attributes."""
+    """A place where Python had to run uncaptured code, and why. Read-only."""
 
     reason: str
+    """The operation that Python had to run."""
     file: str
+    """The file of the user's line."""
     line: int
-    own_line: int  # of the function that was called where this happened, or 0
-    is_inner: bool  # whether it happened in what that line calls
-    is_late: bool  # whether nothing could be checked any more, after an earlier break or effect
+    """The user's line."""
+    own_line: int
+    """The line of the compiled function from which this was reached, or 0."""
+    is_inner: bool
+    """True if it happened in a function that this line calls."""
+    is_late: bool
+    """True if no check was possible any more, because of an earlier break or effect."""
 
 class RegionBreak(BaseException):
-    """A loop or branch cannot be captured as it is: (reason, file, line)."""
+    """Raised if a loop or branch cannot be captured as a region, with the arguments (reason, file, line)."""
 
 @final
 class Hook:
-    """A method of a `stage`: the first function, or behind an effect, or where the call has fallen back, the
-    second.
+    """A method of the scope object that rewritten code calls; a descriptor.
+
+    Parameters
+    ----------
+    method : callable
+        The function that usually runs.
+    late : callable
+        The function that runs if the call has fallen back to NumPy, or has had an effect.
     """
 
-    def __new__(cls, method: Callable[..., Any], late: Callable[..., Any]) -> Hook: ...
-    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+    def __new__(cls, method: Callable[..., Any], late: Callable[..., Any], /) -> Hook: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call one of the two functions with these arguments."""
 
 @final
 class Mark:
-    is_valid: bool  # one can go back: nothing has been run since, and the block is open
-    work: int  # nodes of the open block since then that compute arrays or NumPy's numbers
+    """A position in the pending graph to which capture can roll back."""
+
+    is_valid: bool
+    """True if a rollback is possible: no graph has been run since, and the same block is open."""
+    work: int
+    """The number of nodes built since in the open block that compute arrays or NumPy scalars."""
     def restore(self) -> None:
-        """Goes back: nodes and versions of memory are as they were."""
+        """Roll back: remove the nodes and the versions of memory that were made since.
+
+        Raises InternalError if the mark is not valid.
+        """
     def forget_guards(self) -> None:
-        """What was decided since by the sizes of this call is open again."""
+        """Forget the guards that the sizes of this call have decided since."""
     def written(self) -> list[Traced]:
-        """The memory of before that has been written to since, as whole arrays."""
-    def had(self, value: Traced) -> bool:
-        """Whether the value's memory was there."""
-    def most(self, size: Any) -> Any:
-        """The most that a size can be, by what was known then; None where there is no bound."""
+        """Return the memory that existed at the mark and was written to since, as whole arrays."""
+    def had(self, value: Traced, /) -> bool:
+        """Return True if the value's memory existed at the mark, or is real."""
+    def most(self, size: Any, /) -> Any:
+        """Return an upper bound of a size in terms that existed at the mark, or None if there is none."""
 
 @final
 class Block:
+    """A block of the pending graph, from which a region is made."""
+
     nodes: int
-    work: int  # nodes that compute arrays or NumPy's numbers
-    trace: list[int]  # what it computes, for comparison
-    is_harmless: bool  # it may be computed without need
-    has_effects: bool  # it checks something, or calls a library
-    def index(self, extent: int | Traced) -> Traced:
-        """The loop variable of a `for` over [0, extent): the first parameter."""
-    def last_value(self, value: Traced) -> Any:
-        """What an int expression of the index, or a view, is in the last trip; None where that is none."""
-    def truths(self, condition: Traced, count: int) -> list[bool] | None:
-        """The condition's truth in each trip, where the trip's number alone decides."""
-    def param(self, like: Any, kind: str = ...) -> Traced:
-        """A parameter of the type of a Traced value, or of a dtype and kind."""
-    def bind(self, array: Traced) -> None:
-        """A parameter that is a new version of the whole array's memory."""
-    def result(self, value: Any, like: Any = None) -> None:
-        """Adds a result: a Traced value or (block, number); with like's order of axes in memory."""
-    def live_out(self, value: Traced) -> int:
-        """A number for the value as it is now, good when the block is closed."""
-    def value(self, number: int) -> Traced:
-        """A held value, in the block around into which its block was spliced."""
-    def undefined(self, number: int) -> Traced | None:
-        """Anything of a held value's type; None when its sizes are known only inside."""
-    def close(self, keeps: bool = False) -> None:
-        """keeps: its values can be used in the block opened next."""
-    def reopen(self) -> None: ...
+    """The number of nodes, including those of inner blocks."""
+    work: int
+    """The number of nodes that compute arrays or NumPy scalars."""
+    trace: list[int]
+    """A number for each node that computes something, to compare with another run of the same source."""
+    is_harmless: bool
+    """True if the block may be computed needlessly: its values have one element and it cannot fail."""
+    has_effects: bool
+    """True if it contains checks or library calls."""
+    def index(self, extent: int | Traced, /) -> Traced:
+        """Add the loop variable of a `for` over [0, extent) as the first parameter, and return it."""
+    def last_value(self, value: Any, /) -> Any:
+        """Return an int or view as it is in the last iteration of a `for`.
+
+        None if it is not an expression of the loop variable and of values from outside.
+        """
+    def truths(self, condition: Traced | tuple[Block, int], count: int, /) -> list[bool] | None:
+        """Return the truth of a condition in each of `count` iterations, if it depends on the loop variable alone."""
+    def param(self, like: Any, kind: str = ..., /) -> Traced:
+        """Add a parameter of the type of a Traced value, or of a dtype and a kind, and return it."""
+    def bind(self, array: Traced, /) -> None:
+        """Add a parameter that becomes the version of the memory of a whole array."""
+    def result(self, value: Any, like: Any = None, /) -> None:
+        """Add a result: a Traced value or (block, number). Its axes get the stride order of `like`."""
+    def live_out(self, value: Traced, /) -> int:
+        """Hold the current value, and return a number for it that is valid after the block is closed."""
+    def value(self, number: int, /) -> Traced:
+        """Return a held value, in the surrounding block into which this one was spliced."""
+    def undefined(self, number: int, /) -> Traced | None:
+        """Return a placeholder of a held value's type, or None if its sizes are only known inside of the block."""
+    def close(self, keeps: bool = False, /) -> None:
+        """Close the block. With `keeps`, the block that is opened next may use its values."""
+    def reopen(self) -> None:
+        """Open a closed block again; the surrounding block must be the open one."""
     def splice(self) -> None:
-        """Its nodes become the outer block's."""
+        """Move the nodes of a closed block into the surrounding block."""
 
 @final
 class Tracer:
-    """One call's tracing. options: names of options.def. device and backend as in `compile`.
-    fullgraph: if it is not empty a break raises Unsupported instead of flushing, naming line, reason and this text. key: what the
-    function's segments are counted by; its name alone unless given. keep: what keeps the programs
-    of its segments alive; the module does unless given."""
+    """The capture of one call of one function.
+
+    Parameters
+    ----------
+    name : str
+        The name of the function.
+    options : dict, optional
+        Values of rows of options.def; the environment and the defaults give the others.
+    device, backend : str
+        As in `compile`; "" is the device's first backend.
+    fullgraph : str
+        If not empty, a break raises Unsupported with the line, the reason and this text, instead of flushing.
+    key : str, optional
+        The function by which its segments are counted; the name if it is omitted.
+    keep : set, optional
+        Keeps the programs of segments alive; a set of the module if it is omitted.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For a backend that does not exist, and for options with wrong values or names.
+    """
+
     def __new__(
         cls,
         name: str,
         *,
-        options: dict[str, Any],
+        options: dict[str, Any] = ...,
         device: str = "cpu",
         backend: str = "",
         fullgraph: str = "",
@@ -203,20 +355,90 @@ class Tracer:
         keep: set[Program] = ...,
     ) -> Tracer: ...
     breaks: list[Break]
+    """The breaks so far."""
     name: str
+    """The name of the function."""
     fullgraph: bool
-    has_arrays: bool  # an array that was met or made is still in use
-    has_fallen_back: bool  # NumPy goes on with the call; may be set
-    effects: int  # how often something has been done that the function itself would do again
-    needs_python: bool  # an outside effect or a break: no Specialization may be made
-    flushes: int  # graphs run so far
-    # directory whose frames are not the user's (set once by the package)
-    user_frames_skip: tuple[str, ...]  # directories whose frames are not the user's
+    """True if a break raises Unsupported."""
+    has_fallen_back: bool
+    """True if NumPy runs the rest of the call. May be set."""
+    effects: int
+    """The number of effects that the original function would repeat. May be set."""
+    needs_python: bool
+    """True after a break or an outside effect: the call gets no Specialization. May be set."""
+    has_arrays: bool
+    """True if an array that was met or made is still in use."""
+    flushes: int
+    """The number of graphs run so far."""
+    user_frames_skip: tuple[str, ...]
+    """Directories whose frames are not the user's. May be set."""
+    last_program: Program | None
+    """The program of the latest flush."""
+    info: dict[str, Any]
+    """Times and counts of the latest compile."""
+    in_region: bool
+    """True if a block is open."""
+    is_full: bool
+    """True if the pending graph has reached the option `node_limit`."""
+    places: list[tuple[str, int]]
+    """The file and line of each node of the pending graph."""
+    forbids_breaks: bool
+    """True if a break raises RegionBreak, as inside of a block. May be set."""
+    specialized: list[tuple[Any, ...]]
+    """(source, value) of Python numbers whose values were needed.
+
+    (source, values, "differs") for exponents that NumPy computes by no special loop, as it does for the values.
+    """
+    on_break: Callable[[str], BaseException | None] | None
+    """Called with the reason of the first break, if there was no effect, or None. May be set.
+
+    It returns an exception that is raised instead, or None.
+    """
     on_build: Callable[[Program, float, float, bool], object] | None
-    """Called with an unbuilt program before a whole graph is built, with the seconds that NumPy and the build may take, and whether
-    it is exact; it raises to leave the build to a later time."""
-    last_program: Program | None  # of the latest flush
-    info: dict[str, Any]  # timings and counts of the latest compile
+    """Called before a whole graph is built, or None. May be set.
+
+    Its arguments are the unbuilt program, the seconds of NumPy and of the build, and True if the program is exact. It
+    raises an exception to delay the build.
+    """
+    code: CodeType | None
+    """The code object of the function, in which breaks have their `own_line`. May be set."""
+    constant: Callable[[np.ndarray], Any] | None
+    """Makes an input of an array that never changes, or None. May be set."""
+    on_force: type[BaseException] | None
+    """Raised if the value of an unbacked size is needed, with its name, file, line and the user. May be set."""
+    last_storage: int
+    """The serial number of the newest storage."""
+    seconds: float
+    """The CPU time of this thread in the programs of this call."""
+    useful: int
+    """The number of graphs run up to the last one above the work threshold."""
+    quiet: int
+    """Floating-point flags that the active errstate ignores, as in `float_flags`. May be set."""
+    is_inexact: bool
+    """True if results of graphs run so far may differ from NumPy's in the last bits."""
+    nodes: int
+    """The number of nodes of the pending graph, without those inside of regions."""
+    leaves_open: bool
+    """True if comparisons of sizes are left to the program instead of being guarded. May be set."""
+    is_infeasible: bool
+    """True in a branch that the sizes of this call do not take, where they decide nothing. May be set."""
+    is_dry: bool
+    """True if programs are compiled and not run. May be set."""
+    rent: float
+    """The share of a build's price for which a segment must have run before it is built. May be set."""
+    plain: float
+    """The estimated seconds of the graphs run so far in NumPy."""
+    price: float
+    """The estimated seconds of their builds."""
+    unbuilt: float
+    """The part of `price` for graphs that were interpreted instead of built."""
+    backend: str
+    """The backend of later compiles. May be set: a graph whose compile failed is still pending."""
+    float_flags: int
+    """Flags raised by kernels of this call and not yet reported. May be set.
+
+    The bits are NumPy's: 1 divide, 2 overflow, 4 underflow, 8 invalid.
+    """
     def symbol(
         self,
         name: str,
@@ -227,30 +449,50 @@ class Tracer:
         high: int | None = None,
         is_unbacked: bool = False,
     ) -> Any:
-        """A new size symbol of the call ("s0"), in [low, high], as a Traced int: a later call finds it as the
-        extent of that axis of a source's array, as its padding (PADDING_AXIS - axis), or as the value of
-        its int (axis -1). hint: its value in this call. is_unbacked: nothing may be decided by
-        that."""
+        """Declare a size symbol of the call, and return it as a Traced int.
+
+        Parameters
+        ----------
+        name : str
+            Its name, as "s0".
+        source, axis : int
+            Where a later call finds it: the size of that axis of a source's array, the padding of axis k (axis
+            `PADDING_AXIS - k`), or the value of the source's int (axis -1).
+        hint : int
+            The value in this call.
+        low, high : int
+            The range; no upper end if `high` is None.
+        is_unbacked : bool
+            True if the hint must decide nothing.
+        """
     def close(self) -> None:
-        """Nothing is traced any more: its values are real, or none."""
-    def undefined(self, like: Any, shape: Any = ...) -> Any:
-        """An array of like's dtype whose elements are anything."""
-    def tagged(self, *parts: Any) -> Any:
-        """One number of several kinds: which one, and its parts."""
-    def varying(self, a: Any, b: Any) -> list[int] | None:
-        """Axes along which Traced values or (block, number) of one dtype and order differ in size: none
-        where they are of one type. None: they differ in more.
+        """End an abandoned capture: its values are real from now on, or invalid."""
+    def undefined(self, like: Any, shape: Sequence[Any], /) -> Traced:
+        """Return an array of the dtype of `like` whose contents are never read.
+
+        It has the stride order of `like` if it has as many axes, otherwise C order.
         """
-    def resolve_class(self, value: Any) -> None:
-        """Has a number whose class the program decides be of one class from here on."""
+    def tagged(self, number: Traced, strong: Traced | None, /) -> Traced:
+        """Return a number that is NumPy's if the Traced bool `strong` is true at run time, or if it is None."""
+    def varying(self, a: Any, b: Any, /) -> list[int] | None:
+        """Return the axes along which two values differ in size, or None if they differ in more.
+
+        The values are Traced or (block, number), of one dtype and stride order. An empty list means equal types.
+        """
+    def resolve_class(self, value: Any, /) -> None:
+        """Break if the program decides the class of the number, so that its class is fixed from here on."""
     def fixed_sizes(self) -> list[tuple[tuple[str, ...], bool, str, str, int]]:
-        """What was decided to be one number: the names of its symbols, whether it is the symbol itself,
-        the guard's text, file, line.
+        """Return the sizes that guards fix to one number.
+
+        Returns
+        -------
+        list of tuple
+            (names of its symbols, True if it is a single symbol, text of the guard, file, line).
         """
-    def size(self, text: str) -> Any:
-        """The size that a text of a saved call stands for: an int or a Traced one."""
-    def size_text(self, size: Any) -> str:
-        """The text of a size."""
+    def size(self, text: str, /) -> Any:
+        """Return the size, an int or Traced int, for a text of a saved call."""
+    def size_text(self, size: Any, /) -> str:
+        """Return the text of a size, which `size` reads."""
     def array(
         self,
         value: np.ndarray,
@@ -258,157 +500,255 @@ class Tracer:
         sizes: Sequence[Any] | None = None,
         paddings: Sequence[Any] | None = None,
     ) -> Traced:
-        """The traced value of a real array; the same array object gives the same Traced. source
-        >= 0 says how a later call finds it (see Specialization);
-        -1 means made in this call by Python, which sets needs_python when it enters a graph.
-        sizes, paddings (in elements): per axis an int, maybe a Traced one, or None for the array's own size, and stride; strides of a dense array follow from its sizes."""
+        """Return the Traced value of a real array; always the same one for the same array.
+
+        Parameters
+        ----------
+        value : ndarray
+            The array.
+        source : int
+            The number of the source by which a later call finds it. -1: Python made it in this call, so that
+            `needs_python` becomes true when it enters a graph.
+        sizes, paddings : sequence, optional
+            For each axis an int or Traced int, or None for the array's own. Paddings are in elements; strides follow
+            from both.
+        """
     def scalar(
         self, value: float | complex | int | np.generic, source: int, size: Any = None
     ) -> Traced:
-        """A scalar argument or guarded read that is a run-time value. Of kind python; of kind
-        scalar when the value is a NumPy scalar. size: what an int is, of symbols.
+        """Return the Traced value of a number that is known at run time: an argument or a guarded read.
+
+        Parameters
+        ----------
+        value : number
+            A NumPy scalar gets the kind "scalar", a Python number the kind "python".
+        source : int
+            As in `array`.
+        size : int or Traced, optional
+            The symbolic expression that an int is.
         """
-    # Control flow. A value made in a block that is closed, or behind a mark that one went back to,
-    # raises RegionBreak when it is used; so does whatever would run the graph while a block is open.
-    in_region: bool
-    is_full: bool  # the pending graph has reached node_limit
-    places: list[tuple[str, int]]  # of its nodes
-    forbids_breaks: bool  # may be set: a break raises RegionBreak, too
     def mark(self) -> Mark:
-        """A place in the open block that one can go back to."""
+        """Return the current position in the open block, for a rollback."""
     def block(self) -> Block:
-        """Opens a block in the open one."""
+        """Open a new block in the open one, and return it."""
     def region(
         self,
         op: str,
         blocks: tuple[Block, ...],
         entries: tuple[Traced, ...],
         kinds: tuple[str, ...],
+        /,
     ) -> list[Traced]:
-        """A `for`, `while` or `if` of closed blocks; its results, of these kinds."""
-    def select(self, condition: Traced, a: Traced, b: Traced, kind: str) -> Traced:
-        """One of two numbers of one dtype, a "scalar" or "python" one."""
-    def check(self, condition: Traced, why: str) -> None:
-        """Where the bool is false when the program runs, CheckFailed is raised."""
-    def define(self, value: Traced, low: int | None, limit: int | Traced | None) -> Traced:
-        """An int that data decide as an expression; checked to be in [low, limit)."""
-    def as_line(self, size: Any, symbol: Any) -> tuple[int, Any] | None:
-        """(a, b) where the size is a * symbol + b of a constant a >= 1, as far as large ones tell."""
-    specialized: list[tuple[Any, ...]]
-    """(source, value) of Python scalars whose value was demanded; (source, values, "differs") of exponents
-    for which NumPy has no way of its own, as it has for the values."""
-    def as_int(self, value: Traced, dtype: str) -> Traced | None:
-        """The same int of Python's as i64 or u64, which the running program checks; None where it may not."""
-    def as_python(self, value: Traced) -> Traced:
-        """A bool as Python's own."""
-    def count(self, shape: Any) -> int | Traced:
-        """How many elements an array of that shape has."""
-    def is_positive(self, value: int | Traced) -> bool | None:
-        """Whether it is known to be, or not; guarded where it depends on the arguments, None where on data."""
-    def assume(self, condition: Any, holds: bool = True) -> int:
-        """A fact that proofs may use until it is forgotten: a Traced bool that compared sizes, or
-        (a, relation, b). holds=False: its contrary. Other conditions say nothing."""
-    def forget(self, token: int) -> None: ...
-    def sample_truth(self, value: Any) -> bool | None:
-        """The truth of a number in this call where sizes alone decide it, without a guard."""
-    def note_sample(self, value: Traced, condition: Traced, chosen: Any) -> None:
-        """Notes what a number, which the graph makes where a condition on sizes chooses, is in this
-        call; whoever demands it has the condition guarded."""
-    def size_min(self, a: Any, b: Any) -> Any: ...  # of ints that may be symbols
-    def size_max(self, a: Any, b: Any) -> Any: ...
-    def broadcast(self, xs: Sequence[Any]) -> tuple[Any, ...]: ...  # their common shape
-    def lift(self, value: Any, like: np.dtype[Any] | None = None) -> Traced:
-        """A concrete number, NumPy scalar or ndarray as an operand of this graph (Traced values
-        pass through).
+        """Make a "for", "while" or "if" of closed blocks.
+
+        Parameters
+        ----------
+        op : str
+            The operation.
+        blocks : tuple of Block
+            The body; condition and body; or the two branches. The body of a for has an `index`.
+        entries : tuple of Traced
+            The initial values of the parameters after the loop variable; of an if, the condition.
+        kinds : tuple of str
+            The kind of each result.
+
+        Returns
+        -------
+        list of Traced
+            The results.
         """
-    def note_break(self, reason: str) -> None:
-        """Records a break at the user's current line (raises under fullgraph) and flushes."""
-    def note_effect(self, reason: str) -> None:
-        """Records that Python must run on every call (raises under fullgraph); does not flush."""
-    def flush(self) -> None: ...
-    on_break: Callable[[str], BaseException] | None  # makes what is raised instead of the first break
-    code: CodeType | None  # the function's own: breaks tell its line
-    constant: Callable[[np.ndarray], Any] | None  # makes an input of an array that never changes
-    # Raised where the value of an unbacked size is needed; args: its name, file, line, who needs it.
-    on_force: type[BaseException] | None
-    last_storage: int  # the serial number of the newest storage
-    seconds: float  # of this thread, in the programs of the call
-    useful: int  # of the flushes, those until the last that had more than little work
-    quiet: int  # flags of which the errstate around what is traced now wants to hear nothing
-    is_inexact: bool  # results of the graphs run so far may have other bits than NumPy's
-    nodes: int  # of the graph that is pending
-    leaves_open: bool  # what a comparison of sizes says is the program's to find out
-    is_infeasible: bool  # in an arm that the sizes of this call do not take: they decide nothing
-    is_dry: bool  # programs are compiled and not run
-    rent: float  # what part of a build's price a piece between breaks has to have run for, before it is built
-    plain: float  # seconds that NumPy may take for the graphs run so far
-    price: float  # seconds that a compiler may take for them
-    unbuilt: float  # for those of them that were interpreted instead
+    def select(self, condition: Traced, a: Traced, b: Traced, kind: str, /) -> Traced:
+        """Return a if the condition is true at run time, else b: numbers of one dtype. `kind` is the result's."""
+    def check(self, condition: Traced, why: str, /) -> None:
+        """Make the program raise CheckFailed, with this reason, if the Traced bool is false at run time."""
+    def define(self, value: Traced, low: int | None, limit: int | Traced | None, /) -> Traced:
+        """Return a data-dependent int as a symbolic expression, checked at run time to be in [low, limit).
+
+        A bound of None is absent.
+        """
+    def as_line(self, size: Any, symbol: Any, /) -> tuple[int, Any] | None:
+        """Return (a, b) if the size is a * symbol + b for large values of the symbol, with a constant a >= 1."""
+    def as_int(self, value: Traced, dtype: str, /) -> Traced | None:
+        """Return a Python int as "i64" or "u64", with a run-time check; None if no check is possible."""
+    def as_python(self, value: Traced, /) -> Traced:
+        """Return a NumPy number (an int, float64 or complex128) as a Python number of the same value."""
+    def count(self, shape: Sequence[Any], /) -> int | Traced:
+        """Return the number of elements of an array of this shape."""
+    def is_positive(self, value: int | Traced, /) -> bool | None:
+        """Return True or False if it is known whether the int is positive, with guards; None if data decide it."""
+    def assume(self, condition: Any, holds: bool = True) -> int:
+        """Add a fact that proofs may use until `forget`.
+
+        Parameters
+        ----------
+        condition : Traced or tuple
+            A Traced bool that compares sizes, or (a, relation, b). Other conditions are ignored.
+        holds : bool
+            False adds the negated condition.
+
+        Returns
+        -------
+        int
+            The token for `forget`.
+        """
+    def forget(self, token: int, /) -> None:
+        """Remove the fact of this token."""
+    def sample_truth(self, value: Any, /) -> bool | None:
+        """Return the truth of a number in this call, without a guard, if only sizes decide it; else None."""
+    def note_sample(self, value: Traced, condition: Traced, chosen: Any, /) -> None:
+        """Record the value in this call of a Python number that the graph selects by a condition on sizes.
+
+        Code that needs the value guards the condition.
+        """
+    def size_min(self, a: Any, b: Any, /) -> Any:
+        """Return the smaller of two sizes, each an int or a Traced int."""
+    def size_max(self, a: Any, b: Any, /) -> Any:
+        """Return the larger of two sizes, each an int or a Traced int."""
+    def broadcast(self, xs: Sequence[Any], /) -> tuple[Any, ...]:
+        """Return the broadcast shape of the arrays. Raises ValueError if there is none."""
+    def lift(self, value: Any, like: Any = None, constant: bool = False) -> Traced:
+        """Return a number, NumPy scalar or ndarray as an operand of the graph; Traced values as they are.
+
+        Parameters
+        ----------
+        value : object
+            The operand.
+        like : dtype, optional
+            The dtype of a Python number.
+        constant : bool
+            True if the array never changes, so that it is no outside effect.
+        """
+    def note_break(self, reason: Any, /) -> None:
+        """Record a break at the user's line and flush. Raises Unsupported under fullgraph."""
+    def note_effect(self, reason: str, /) -> None:
+        """Record that Python must run on every call. Raises Unsupported under fullgraph; flushes pending checks."""
+    def flush(self) -> None:
+        """Compile and run the pending graph, and make every live value real."""
     def undo(self) -> bool:
-        """What the runs of this call wrote into arrays of its caller is taken back; False when it
-        cannot be, or something else has happened."""
-    # --- graph building for the NumPy surface. Operands: Traced, or concrete values (lifted).
-    # No promotion: casts are explicit. ---
-    # pointwise, math, composite, where; operands of one dtype
-    def apply(self, op: str, *args: Any) -> Traced: ...
-    def cast(self, x: Any, dtype: Any) -> Traced: ...
-    # exactly `ufunc(*args, **kwargs)`, promotion included
-    # folded axes go; result kind array
-    def reduce(self, op: str, x: Any, axes: Sequence[int]) -> Traced: ...
-    def scan(self, op: str, x: Any, axis: int) -> Traced: ...
-    # views share the storage
-    def permute(self, x: Any, axes: Sequence[int]) -> Traced: ...
-    # a view where NumPy makes one, else a copy
-    def reshape(self, x: Any, shape: Sequence[int]) -> Traced: ...
+        """Undo the writes of this call's runs to arrays of the caller.
+
+        Returns False if that is impossible, or if there was another effect.
+        """
+    def apply(self, op: str, /, *args: Any) -> Traced:
+        """Append a pointwise operation, a function or `where` on one to four operands of one dtype.
+
+        Numbers take the dtype of the Traced operands. Raises ValueError if there is no such operation.
+        """
+    def cast(self, x: Any, dtype: Any, /) -> Traced:
+        """Return the value with another dtype. Raises OverflowError for a Python int that may be out of range."""
+    def reduce(self, op: str, x: Any, axes: Any, /) -> Traced:
+        """Reduce an array along axes, which the result does not have."""
+    def scan(self, op: str, x: Any, axis: Any, /) -> Traced:
+        """Return the running results of a reduction along one axis."""
+    def permute(self, x: Any, axes: Sequence[int], /) -> Traced:
+        """Return a view with its axes in another order."""
+    def reshape(self, x: Any, shape: Sequence[Any], /) -> Traced:
+        """Return a view of another shape where NumPy makes one, otherwise a copy."""
     def slice(
-        self, x: Any, starts: Sequence[int], steps: Sequence[int], sizes: Sequence[int]
-    ) -> Traced: ...
-    # read-only view, as broadcast_to
-    def expand(self, x: Any, shape: Sequence[int]) -> Traced: ...
+        self, x: Any, starts: Sequence[Any], steps: Sequence[Any], sizes: Sequence[Any], /
+    ) -> Traced:
+        """Return a view with one start, step and size for each axis."""
+    def expand(self, x: Any, shape: Sequence[Any], /) -> Traced:
+        """Return a read-only broadcast view, as NumPy's `broadcast_to`."""
     def diagonal(
-        self, x: Any, axis1: int, axis2: int, offset: int, is_writable: bool = False
-    ) -> Traced: ...
-    # read-only; every run of so many neighbours along the axis, on an axis of its own behind all
-    def window(self, x: Any, axis: int, size: Any) -> Traced: ...
-    def copy(self, x: Any, order: str = "C") -> Traced: ...  # C, F, K
-    # whether numbers may be stored in an array of that dtype, which the program checks
-    def fits(self, x: Traced, dtype: Any) -> bool: ...
-    # target[...] = value, broadcast: arrays are cast unsafely, numbers must fit
-    def assign(self, target: Traced, value: Any) -> None: ...
-    def concat(self, xs: Sequence[Any], axis: int) -> Traced: ...
+        self, x: Any, axis1: int, axis2: int, offset: Any, is_writable: bool = False, /
+    ) -> Traced:
+        """Return the view of a diagonal, whose axis is the last one."""
+    def window(self, x: Any, axis: int, size: Any, /) -> Traced:
+        """Return a read-only view of all windows of this size along an axis, on a new last axis."""
+    def copy(self, x: Any, order: str = "C") -> Traced:
+        """Return a copy in the memory order "C", "F", "A" or "K"."""
+    def fits(self, x: Any, dtype: Any, /) -> bool:
+        """Return True if numbers may be stored in an array of the dtype, with a run-time check if need be."""
+    def assign(self, target: Traced, value: Any, /) -> None:
+        """Store `target[...] = value`: broadcasts, and casts arrays unsafely; Python numbers must fit.
+
+        Raises ValueError if the target is read-only.
+        """
+    def concat(self, xs: Sequence[Any], axis: int, /) -> Traced:
+        """Join arrays along an axis. Raises ValueError if there are none."""
     def full(
-        self, shape: Sequence[int], value: Any, dtype: Any, order: str = "C", like: Any = None
-    ) -> Traced: ...
-    def empty(
-        self, shape: Sequence[int], dtype: Any, order: str = "C", like: Any = None
-    ) -> Traced: ...
-    def iota(self, shape: Sequence[int], axis: int) -> Traced: ...  # int64
+        self, shape: Sequence[Any], value: Any, dtype: Any, order: str = "C", like: Any = ...
+    ) -> Traced:
+        """Return a new array of one value.
+
+        Parameters
+        ----------
+        shape : sequence of int or Traced
+            The sizes.
+        value : number or Traced
+            The value; a Traced one is broadcast.
+        dtype : dtype
+            Of the elements.
+        order : {"C", "F", "A", "K"}
+            The memory order; that of `like` for "A" and "K".
+        like : Traced, optional
+            The array whose order is kept.
+
+        Raises
+        ------
+        ValueError
+            If a size is negative, or the order is another one.
+        """
+    def empty(self, shape: Sequence[Any], dtype: Any, order: str = "C", like: Any = ...) -> Traced:
+        """Return a new array without contents. The arguments are those of `full`."""
+    def iota(self, shape: Sequence[Any], axis: int, /) -> Traced:
+        """Return an int64 array whose elements are their positions along an axis."""
     def extern(
         self,
         name: str,
         key: str,
-        call: Callable[..., Any],
-        args: Sequence[Any],
-        shape: Sequence[int],
+        callable: Callable[..., Any],
+        operands: Sequence[Any],
+        shape: Sequence[Any],
         dtype: Any,
         positions: int = -1,
         may_fail: bool = False,
         elementwise: bool = False,
     ) -> Traced:
-        """A library call: call(*operands, out) on real arrays, out C-contiguous, or, if it is
-        elementwise, laid out as NumPy lays it out for these operands; it fills out and returns None, or
-        returns what out is to hold: a new array that leaves the program is not copied. key: everything
-        else it depends on. The same (name, key) must mean the same call. positions: the result is
-        made of positions along that axis of the first operand. may_fail: as a check does, by raising
-        CheckFailed.
+        """Append a library call to the graph.
+
+        Parameters
+        ----------
+        name, key : str
+            The call's name, and the text of every other setting. The same name and key must mean the same call.
+        callable : callable
+            Called as `callable(*operands, out)` with real arrays when the program runs. Fills `out` and returns None,
+            or returns the contents of `out`; a new array that leaves the program is not copied.
+        operands : sequence
+            Traced or real operands, at most CX_MOST_OPERANDS.
+        shape, dtype : sequence, dtype
+            Those of the result.
+        positions : int
+            The axis of the first operand along which the result consists of positions; -1 for other results.
+        may_fail : bool
+            True if the call raises CheckFailed where the original function must run.
+        elementwise : bool
+            True if the result is stored as NumPy stores it for these operands; otherwise in C order.
         """
-    # indices of any integers count from the end when negative; what is out of bounds fails a check,
-    # or answers NotImplemented where a check is needed and there may be none
     def gather(
         self, x: Any, axes: Sequence[int], indices: Sequence[Any], plain: bool = False
-    ) -> Traced:
-        """The elements of x at indices along ascending axes, one index each, which broadcast
-        together. plain: laid out in C order, else as NumPy lays out x[...]."""
+    ) -> Any:
+        """Return the elements of an array at integer indices, as `x[i, :, j]`.
+
+        Negative indices count from the end; an index out of range fails a check.
+
+        Parameters
+        ----------
+        x : array
+            The array.
+        axes : sequence of int
+            The indexed axes, ascending.
+        indices : sequence of array
+            One for each of these axes; they are broadcast together.
+        plain : bool
+            True for a result in C order; otherwise it is stored as NumPy stores `x[...]`.
+
+        Returns
+        -------
+        Traced
+            NotImplemented if a check is needed and none is possible any more.
+        """
     def scatter(
         self,
         target: Traced,
@@ -419,23 +759,44 @@ class Tracer:
         distinct: bool = False,
         inside: bool = False,
     ) -> Any:
-        """Stores a value, broadcast, at the elements that gather takes; the last of several for one
-        element stays, or each is combined with what is there. distinct: there is one for each.
-        inside: the indices are known to be in range, and are not looked at.
-        NotImplemented, too, where the target is written at once."""
-    def compress(self, x: Any, mask: Any) -> Traced:
-        """The elements of one axis where a mask is true; equal masks make equal sizes."""
+        """Store a value, broadcast, at the elements that `gather` reads.
+
+        Parameters
+        ----------
+        target : Traced
+            The array, which is written to.
+        axes, indices : sequence
+            As in `gather`.
+        value : array
+            The last one stays if several are stored at one element.
+        combine : str, optional
+            An operation that combines the value with the element instead.
+        distinct : bool
+            True if each element gets one value at most.
+        inside : bool
+            True if the indices are known to be in range, so that they are not checked.
+
+        Returns
+        -------
+        None
+            NotImplemented if a check is needed and none is possible, or after a break, if NumPy must write.
+        """
+    def compress(self, x: Any, mask: Any, /) -> Traced:
+        """Return the elements along the first axis at which a bool array of one axis is true.
+
+        Equal masks give equal sizes.
+        """
     def may_check(self) -> bool:
-        """Whether the running program may still give up: nothing has happened yet."""
+        """Return True if the program may still stop at a check, because nothing has happened yet."""
     def force_shown(self) -> None:
-        """The sizes in the texts of exceptions since the last call of this are numbers of the program:
-        somebody has caught one."""
-    def number(self, name: str, function: Any, args: tuple[Any, ...]) -> Any:
-        """function(*args) of numbers as a number of Python's, for the rows of math.def; with
-        checks where Python raises. NotImplemented where the graph has no such call, or when it is
-        too late for a check."""
-    # a 0-d result NumPy returns as a scalar
-    def as_scalar(self, x: Traced) -> Traced: ...
+        """Guard the sizes in texts of exceptions since the last call, because user code has caught one."""
+    def number(self, name: str, function: Any, args: tuple[Any, ...], /) -> Any:
+        """Return `function(*args)` for numbers as a Python number, by the row `name` of math.def.
+
+        Checks at run time where Python raises. NotImplemented if there is no such row, or no check is possible.
+        """
+    def as_scalar(self, x: Traced, /) -> Traced:
+        """Return a value without axes as a NumPy scalar."""
     def recall(
         self,
         sources: list[Any],
@@ -445,15 +806,22 @@ class Tracer:
         graph: str | None,
         relations: list[Any],
         bound: tuple[Any, ...],
+        /,
     ) -> Specialization | None:
-        """The specialisation whose `saved` this is, where its guards hold for bound arguments; else None,
-        and nothing is compiled; the tracer has been told of the symbols. Raises ValueError for what `saved` never gives."""
-    # may be set; a flush or finish that fails to compile leaves the graph pending, so that
-    # another backend can be tried
-    backend: str
-    # NumPy's bits (1 divide, 2 overflow, 4 underflow, 8 invalid) that kernels of this call
-    # raised and somebody may still hear of
-    float_flags: int
+        """Rebuild a specialization from its `saved` parts, if its guards hold for bound arguments.
+
+        The symbols must have been declared. Compiles nothing if the guards do not hold.
+
+        Returns
+        -------
+        Specialization or None
+            None if a guard does not hold.
+
+        Raises
+        ------
+        ValueError
+            For parts that `saved` never gives, and if the tracer has traced before.
+        """
     def finish(
         self,
         sources: list[tuple[Any, ...]],
@@ -461,29 +829,67 @@ class Tracer:
         result: Any,
         reached: dict[int, int] | None = None,
     ) -> tuple[Any, Specialization | str | None]:
-        """Ends the call: compiles and runs what is pending and returns (the real result,
-        specialization, or what cannot be made again, or None when Python is needed).
-        `result` may nest Traced values in tuple, list, dict, namedtuple; a tuple whose class has
-        __cinductor_call__ is what calling its first item with the others returns; sources as below; objects reached by a source are returned as themselves:
-        reached maps id(object) -> source of the objects (not Traced) in `result` that a source
-        reaches. Any other leaf is an immutable constant."""
+        """End the call: compile and run the pending graph.
+
+        Parameters
+        ----------
+        sources, checks : list
+            The guards, as in `Specialization`.
+        result : object
+            The result, with Traced values nested in tuples, lists, dicts and named tuples. A tuple whose class has
+            `__cinductor_call__` is the result of calling its first item with the others. An object that a source
+            reaches is returned as itself; any other leaf is an immutable constant.
+        reached : dict, optional
+            The id of each object in the result that a source reaches, with the number of the source.
+
+        Returns
+        -------
+        value : object
+            The real result.
+        specialization : Specialization, str or None
+            None if Python is needed; a str says which part of the result cannot be rebuilt.
+        """
 
 def view(
     array: np.ndarray,
-    dtype: np.dtype,
+    dtype: np.dtype[Any],
     shape: tuple[int, ...],
     strides: tuple[int, ...],
     offset: int,
     is_writable: bool,
+    /,
 ) -> np.ndarray:
-    """A part of an array's memory; nobody checks that it has it."""
+    """Return an array over a part of another array's memory. Nothing checks that the part is inside of it.
 
-def paddings(array: np.ndarray) -> tuple[int, ...]:
-    """Per axis the elements between the end of all that is inside of it and its next step; -1 where
-    that says nothing (steps are dense in those of the axis inside, or overlap; a stride of 0)."""
+    Parameters
+    ----------
+    array : ndarray
+        The array, which is kept alive.
+    dtype, shape, strides : dtype, tuple of int, tuple of int
+        Those of the result; strides are in bytes.
+    offset : int
+        The offset of its first element in bytes.
+    is_writable : bool
+        True if it may be written to.
+    """
 
-def are_placed_alike(a: set[Any], b: set[Any]) -> bool:
-    """Whether they hold the same objects, and give them in the same order whatever is added to both."""
+def paddings(array: np.ndarray, /) -> tuple[int, ...]:
+    """Return for each axis the number of elements between the end of the axes inside it and its next step.
+
+    -1 if the strides do not show it: the stride is 0, or steps overlap or do not fit to those of the axes inside.
+    """
+
+def are_placed_alike(a: set[Any], b: set[Any], /) -> bool:
+    """Return True if two sets have the same objects in the same slots.
+
+    Then they iterate in the same order, whatever is added to both.
+    """
+
+def exchange_items(items: set[Any] | frozenset[Any], new: list[Any], /) -> None:
+    """Replace each item of a set by an equal one, in the order of iteration.
+
+    Raises ValueError for another number of items, and for an item with another hash.
+    """
 
 def reached(
     roots: list[Any],
@@ -492,12 +898,27 @@ def reached(
     atoms: frozenset[type],
     modules: frozenset[str],
     opened: frozenset[type],
+    /,
 ) -> set[int]:
-    """The ids of the wanted objects among the roots and in what they hold; all ids if an object holds
-    others that its class does not show, or there are too many to look through.
+    """Find which of the wanted objects the roots refer to, directly or not.
 
-    closed: ids of objects that are not looked into. atoms: classes of C whose objects hold nothing. modules: those of C classes whose tp_traverse shows all, besides Python's builtins. opened:
-    the package's own classes that are looked into.
+    Parameters
+    ----------
+    roots, wanted : list
+        Objects.
+    closed : dict
+        Its keys are ids of objects that are not entered.
+    atoms : frozenset of type
+        C classes whose objects refer to nothing.
+    modules : frozenset of str
+        Modules whose C classes show all references by tp_traverse, besides Python's builtins.
+    opened : frozenset of type
+        The package's own classes that are entered.
+
+    Returns
+    -------
+    set of int
+        Their ids. The ids of all wanted objects if a class hides references, or if there are too many objects.
     """
 
 def traced_in(
@@ -506,105 +927,159 @@ def traced_in(
     atoms: frozenset[type],
     modules: frozenset[str],
     opened: frozenset[type],
+    /,
 ) -> list[Traced] | None:
-    """The traced values among the roots and in what they hold, each as often as it is met; None where
-    `reached`, which has the same arguments, gives all.
+    """Return the Traced values that the roots refer to, directly or not, once for each reference.
+
+    The arguments are those of `reached`. None if a class hides references, or if there are too many objects.
     """
 
-def exchange_items(items: set[Any] | frozenset[Any], new: list[Any]) -> None:
-    """Each item of a set becomes an equal one, given in the order of iteration, in its place.
-
-    Raises ValueError where there are not as many, or one hashes unlike what it stands for.
-    """
-
-PADDING_AXIS: int  # the axis PADDING_AXIS - k of a symbol's source is the padding of axis k
+PADDING_AXIS: int
+"""`Tracer.symbol` means the padding of axis k by the axis PADDING_AXIS - k."""
 
 def set_surface(
-    functions: dict[Any, Callable[..., Any]], methods: dict[str, Callable[..., Any]]
+    functions: dict[Any, Callable[..., Any]], methods: dict[str, Callable[..., Any]], /
 ) -> tuple[dict[Any, Any] | None, dict[str, Any] | None]:
-    """Gives the tables in force before. functions: NumPy function -> handler(tracer, args, kwargs) used by __array_function__
-    (NotImplemented or missing: a break, then NumPy's own function runs on
-    concrete values); methods: ndarray method name -> handler(tracer, self, args, kwargs)."""
+    """Set the tables by which Traced values compute NumPy's functions and methods.
+
+    Parameters
+    ----------
+    functions : dict
+        A NumPy function -> handler(tracer, args, kwargs). Without a handler, or if it returns NotImplemented, the
+        tracer breaks and NumPy's function runs on real values.
+    methods : dict
+        The name of an ndarray method -> handler(tracer, self, args, kwargs).
+
+    Returns
+    -------
+    tuple of dict or None
+        The previous tables.
+    """
 
 @final
 class Program:
     """A compiled graph. Read-only."""
 
     kernels: int
+    """The number of kernels."""
     externs: int
-    backend: str  # "device:backend" it was compiled for
+    """The number of library calls."""
+    backend: str
+    """The backend for which it was compiled, as "device:backend"."""
     why_host: str | None
+    """The reason why a program for a device runs on the CPU, or None."""
     approximate: list[str]
+    """Functions whose results are within 4 ULP of NumPy's, as "sin of float64"."""
     writes: bool
+    """True if it writes to its inputs."""
     is_symbolic: bool
+    """True if it has size symbols."""
+    is_built: bool
+    """False for the program of `Tracer.on_build` until `build` has compiled it."""
     option_values: dict[str, Any]
-    guards: tuple[tuple[str, str, str, int], ...]  # relation, left, right and line of what the graph assumes of sizes
+    """The options for which it was compiled."""
+    guards: tuple[tuple[str, str, str, int], ...]
+    """The assumptions of its graph about sizes: (relation, left, right, line)."""
     recordings: list[dict[str, Any]] | None
-    """Of each part that a device could record: `launches` in it, `device`, runs that were `replayed` and `launched`, `recordings`
-    that there are now, `why_not` it is recorded, or None. None without the option graphs."""
+    """How each partition was recorded by the device, or None without the option `graphs`.
 
-    is_built: bool  # False until `build` has compiled it
+    Keys: `launches` in the partition, `device`, the number of runs that were `replayed` and `launched`, the number of
+    `recordings`, and `why_not` it is recorded, or None.
+    """
     def build(self) -> dict[str, Any]:
-        """Compile a program that `Tracer.on_build` was called with: the numbers of the compile."""
-    def text(self, level: str) -> str:
-        """ "graph", "loops", "kernels", "procs", "wrapper", "json" or "source"."""
-    def observe(self, observer: Callable[[str, int, int, int], object] | None) -> bool:
-        """Has the observer called behind each kernel ("k") and library call ("e") of later runs, with
-        its number, when it began and when it ended (time.perf_counter_ns); None: no more. False:
-        a device with memory of its own, which cannot be observed. Float warnings are not looked at
-        meanwhile."""
+        """Compile a program that is not built, and return the times and counts of the compile."""
+    def text(self, level: str, /) -> str:
+        """Return the text of a level.
+
+        Parameters
+        ----------
+        level : str
+            "graph", "optimized", "loops", "kernels", "procs", "wrapper", "json" or "source".
+
+        Raises
+        ------
+        ValueError
+            If there is no such level.
+        """
+    def observe(self, observer: Callable[[str, int, int, int], object] | None, /) -> bool:
+        """Call the observer after each kernel and library call of later runs; None ends this.
+
+        Parameters
+        ----------
+        observer : callable or None
+            Called with "k" (kernel) or "e" (library call), its number, and when it began and ended, in nanoseconds
+            of `time.perf_counter_ns`.
+
+        Returns
+        -------
+        bool
+            False if the program runs on a device with its own memory, where it cannot be observed.
+        """
     def library_calls(self) -> list[tuple[Any, ...]]:
-        """What its library calls call, but for products: of each what `add_extern` takes."""
+        """Return the arguments of `add_extern` for each library call, except products."""
     def wrapper_names(self) -> dict[str, Any]:
-        """What the text of the level "wrapper" calls: helpers, kernels, library calls."""
+        """Return the names that the text of the level "wrapper" uses: helpers, kernels, library calls."""
 
 @final
 class Specialization:
-    """Guards, a program and the result's structure.
+    """Guards, one program, and the recipe of its result.
 
-    A source says how a call finds a value; sources are numbered in order and refer to earlier ones:
-      ("arg", i)  ("global", dict, name)  ("cell", cell[, name])  ("attr", source, name)  ("item",
-      source, key)  ("closure", source, number, name)  a variable around a function
-      ("const", object)
-    Checks are tuples (source, kind, …), evaluated cheapest first, what holds a thing before the
-    thing; then what the tracer's shape guards say:
-      (s, "is", object)   (s, "type", type)   (s, "equals", value)  same type and equal, NaN
-      equal to itself, 0.0 and -0.0 differ
-      (s, "function", code, globals, has)  a Python function of that code and those globals; has: 1
-      where it has defaults, plus 2 where it has defaults of keywords
-      (s, "array", dtype, shape, strides, writable, aligned)  exact ndarray; strides of axes of
-      size <= 1 and of empty arrays not looked at; sizes and strides that vary are texts ("s0",
-      "8*s0") of symbols that the tracer was told of
-      (s, "differs", (value, …))  equal to none of them
-      (s, "size", text)  exactly an int with that value
-      (s, "float") (s, "complex") (s, "int")  exactly that Python type
-      (s, "word")  exactly an int, of [0, 2**64)
-      (s, "len", type, n)  exact container type and length      (s, "keys", type, (k, …))  exact
-      dict type and keys in order
-      (s, "same", r)  the very object of source r (an array given twice)      (s, "other", r)  not
-      that object
-      ("absent", dict, name)  the dict has no such key (a global that would hide a builtin)
-      ("apart", (s, …))  no two of these are one object
-      ("disjoint", (s, …), (s, …))  the address ranges of written arrays (first) overlap no other
-      array of either group
+    A source says how a call finds a value. Sources are numbered, and refer to earlier ones::
+
+        ("arg", i)  ("global", dict, name)  ("cell", cell[, name])  ("attr", source, name)
+        ("item", source, key)  ("closure", source, number, name)  ("const", object)
+
+    Checks are (source, kind, ...). They are evaluated cheapest first, a container before its contents::
+
+        (s, "is", object)   (s, "type", type)
+        (s, "equals", value)                    equal and of one type; NaN equals itself, 0.0 and -0.0 differ
+        (s, "function", code, globals, has)     a Python function; has: 1 for defaults, plus 2 for keyword defaults
+        (s, "array", dtype, shape, strides, writable, aligned)
+                                                an exact ndarray; symbolic sizes and strides are texts: "s0", "8*s0"
+        (s, "differs", (value, ...))            equal to none of them
+        (s, "size", text)                       exactly an int with this value
+        (s, "float")  (s, "complex")  (s, "int")
+        (s, "word")                             exactly an int, in [0, 2**64)
+        (s, "len", type, n)                     exact container type and length
+        (s, "keys", type, (k, ...))             exact dict type and keys, in order
+        (s, "same", r)  (s, "other", r)         the object of source r; another one
+        ("absent", dict, name)                  the dict has no such key, which would hide a builtin
+        ("apart", (s, ...))                     no two of these are one object
+        ("disjoint", (s, ...), (s, ...))        the memory of written arrays (first) overlaps no other array
     """
 
-    program: Program
-    guards: list[str]  # in the user's words
-    recipe: list[str]  # how the result is made, a line for each piece
-    # What Tracer.recall makes it of again in a later process: sources, checks, inputs, pieces of the
-    # result, the graph as a text, symbols (what `Tracer.symbol` takes), what was decided of them. None:
-    # only this process can.
-    saved: tuple[list[Any], list[Any], list[Any], list[Any], str | None, list[Any], list[Any], list[Any]] | None
+    program: Program | None
+    """The program, or None if nothing is computed."""
+    guards: list[str]
+    """The guards in words."""
+    recipe: list[str]
+    """The recipe of the result, one line for each piece."""
+    saved: (
+        tuple[list[Any], list[Any], str | None, list[Any], list[Any], list[Any]] | None
+    )
+    """The parts for `Tracer.recall` besides sources and checks, or None if it is only valid in this process.
+
+    Inputs, pieces of the result, the text of the graph, symbols (arguments of `Tracer.symbol`), relations of sizes, and
+    library calls (arguments of `add_extern`).
+    """
     hits: int
-    why_numpy: str | None  # why the function itself answers its calls
-    is_inexact: bool  # its results may have other bits than NumPy's
-    is_trying: bool  # its calls are timed, to know which way is quicker
-    # Of its race: plans (name, why it takes no part or None), and of each class of sizes that has been met its
-    # number, the winner or None, calls, and by plan the calls that were timed and their median in nanoseconds.
-    race_rows: tuple[list[tuple[str, str | None]], list[tuple[int, str | None, int, list[tuple[int, int]]]]] | None
+    """The number of calls that it has run."""
+    why_numpy: str | None
+    """The reason why the original function runs its calls, or None."""
+    is_inexact: bool
+    """True if its results may differ from NumPy's in the last bits."""
+    is_trying: bool
+    """True while its calls are timed in both ways."""
+    race_rows: (
+        tuple[list[tuple[str, str | None]], list[tuple[int, str | None, int, list[tuple[int, int]]]]] | None
+    )
+    """The plans of its autotuning trials and their times, or None.
+
+    Plans are (name, why it takes no part or None). Each size class has its number, the winner or None, the number of
+    calls, and for each plan the number of timed calls and their median in nanoseconds.
+    """
     def ask_for_race(self, asker: Callable[[Specialization], object], /) -> None:
-        """It is called once, in the first call that fits."""
+        """Call asker(specialization) once, in the first call that could be part of an autotuning trial."""
     def race(
         self,
         plans: list[tuple[str, Program | None, str | None]],
@@ -612,60 +1087,117 @@ class Specialization:
         done: Callable[[Specialization, int], object],
         /,
     ) -> None:
-        """Calls are answered by one plan after another, and by the quickest in the end. plans: the program's own
-        first; name, program, why it takes no part or None. known: who has won before, by classes of sizes. done:
-        called with the specialisation and a class that is decided.
+        """Time the plans on the following calls, and let the fastest run all later ones.
+
+        Parameters
+        ----------
+        plans : list of tuple
+            (name, program, why it takes no part or None); the first is the program itself.
+        known : dict
+            Size class -> name of the plan that won before.
+        done : callable
+            Called with the specialization and a size class when its trial is decided.
+
+        Raises
+        ------
+        ValueError
+            If it was called before, or there is no program.
         """
     def compare(self, seconds: float, /) -> None:
-        """Time the first calls of a function that NumPy has answered, in so many seconds at best (0: unknown), and have NumPy
-        answer where it is faster.
-        """
+        """Time the first calls; NumPy runs the later ones if it was faster. Its best time is known (0: unknown)."""
     def try_numpy(self) -> None:
-        """Has the first calls timed in NumPy too: the quicker way answers from then on."""
+        """Time the first calls in NumPy, too; the faster way runs the later calls."""
     def doubt(self) -> None:
-        """The same, of long calls too: it is interpreted, for there is no compiler."""
-    def why_not(self, args: tuple[Any, ...]) -> str | None:
-        """None when every guard holds for these bound arguments, else the failing guard in the
-        user's words.
-        """
-    def is_other_kind(self, args: tuple[Any, ...]) -> bool:
-        """Whether these bound arguments differ in more than sizes and numbers: in a class, a dtype, a
-        rank, a text.
-        """
+        """Like `try_numpy`, also for long calls: without a compiler the program is interpreted."""
+    def why_not(self, args: tuple[Any, ...], /) -> str | None:
+        """Return the guard that these bound arguments fail, in words, or None if all hold."""
+    def is_other_kind(self, args: tuple[Any, ...], /) -> bool:
+        """Return True if bound arguments differ in more than sizes and numbers: a class, a dtype, a rank, a text."""
 
 @final
 class Account:
-    """Calls of one kind that no specialization fits, and the time that they have taken in the original function. It runs them
-    without the miss until `spent` has reached `due`, sizes are larger than before, or, while a build is awaited, other sizes.
+    """Calls of one kind that no specialization fits, and the time that they have taken in the original function.
+
+    It runs them without the miss until `spent` has reached `due`, sizes are larger than before, or, while a build is
+    awaited, sizes are other ones. All attributes may be set; times are in seconds.
     """
 
-    spent: float  # seconds, as all, since the latest build
+    spent: float
+    """The time in the original function since the latest build."""
     total: float
+    """The time in the original function of all calls."""
     due: float
-    best: float  # of one call; 0: none
-    price: float  # of the latest build
+    """The value of `spent` at which Python decides again."""
+    best: float
+    """The time of the fastest call, or 0 if none was timed."""
+    price: float
+    """The time that the latest build takes or took."""
     calls: int
-    builds: int  # that were queued
-    varies: bool  # sizes or ints have differed
-    is_awaited: bool  # a build is queued
-    program: Program | None  # of a capture, unbuilt at first
-    why: str | None  # what the next step waits for
-    def note(self, seconds: float, /) -> None: ...
+    """The number of calls."""
+    builds: int
+    """The number of builds that were queued."""
+    varies: bool
+    """True if sizes or ints of calls have differed."""
+    is_awaited: bool
+    """True while a build is queued."""
+    program: Program | None
+    """The program of a capture, at first not built."""
+    why: str | None
+    """The reason for which the next step waits, or None."""
+    def note(self, seconds: float, /) -> None:
+        """Add the time of a call that has run in the original function."""
 
 class CompiledFunction:
-    """The callable that `compile` returns. Vectorcall: binds arguments to the parameters, tries
-    specializations (most recent first) by guards in C, runs the program;
-    when none fits calls miss(self, bound_args, args, kwargs), and looks again for MISSING. A descriptor: binds like a function.
-    parameters: names in order; kinds: inspect's kinds as ints; defaults: values or MISSING.
-    renew(self) gives these three again, and forgets what was compiled, when the function has got
-    another code or other defaults. Has a __dict__ and weakrefs."""
+    """The function that `compile` returns. A call runs a compiled program that fits, or compiles one.
+
+    It is called like the original function, its attribute `__wrapped__`, and has the same name, docstring and signature.
+    In a class it is a method. A call binds its arguments, and runs the first specialization whose guards hold. If
+    none fits, the call is captured and compiled. What cannot be compiled runs in NumPy.
+
+    Parameters
+    ----------
+    fn : callable
+        The original function. `compile(fn)` gives all arguments.
+    parameters : tuple of str
+        The names of its parameters, in order.
+    kinds : tuple of int
+        Their kinds, as `int` of those of `inspect.Parameter`.
+    defaults : tuple
+        Their defaults, or MISSING.
+    miss : callable
+        Runs a call that no specialization fits: miss(self, bound arguments, args, kwargs) returns the result, or
+        MISSING to look again.
+    renew : callable, optional
+        renew(self) returns the three tuples again if the function has other code or other defaults.
+
+    Returns
+    -------
+    object
+        A call returns what fn returns, with dtypes, shapes and bits as in NumPy; the option `numerics` says more.
+
+    Raises
+    ------
+    Exception
+        A call raises what fn raises, and `cinductor.Error` for settings as `fullgraph` that forbid to run it in NumPy.
+
+    Examples
+    --------
+    >>> f = cinductor.compile(lambda x: np.sin(x) + 1)
+    >>> y = f(np.arange(10.0))
+    """
 
     @property
-    def __code__(self) -> Any: ...
+    def __annotations__(self) -> Any:  # type: ignore[override]
+        """The annotations of the original function. May be set."""
     @property
-    def __defaults__(self) -> Any: ...
+    def __code__(self) -> Any:
+        """The code of the original function. May be set."""
     @property
-    def __kwdefaults__(self) -> Any: ...
+    def __defaults__(self) -> Any:
+        """The defaults of the original function. May be set."""
+    @property
+    def __kwdefaults__(self) -> Any:
+        """The defaults of its keyword-only parameters. May be set."""
     def __new__(
         cls,
         fn: Callable[..., Any],
@@ -675,100 +1207,249 @@ class CompiledFunction:
         miss: Callable[..., Any],
         renew: Callable[..., Any] = ...,
     ) -> CompiledFunction: ...
-    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function."""
     fn: Callable[..., Any]
+    """The original function."""
     parameters: tuple[str, ...]
+    """The names of its parameters."""
     specializations: tuple[Specialization, ...]
-    # 0 default, 1 run fn itself, 2 no new specialization: run fn, 3: raise
+    """The specializations, in the order in which a call tries them."""
     stance: int
+    """0: as usual, 1: fn runs, 2: nothing new is compiled, so fn runs, 3: such a call raises. May be set."""
     calls: int
-    failed_checks: int  # calls that fn answered, for a check of the program failed
-    plain_calls: int  # other calls that fn answered without the miss: known ones, by a stance, in a trial
-    is_counted: bool  # in `stats`: then it tells its job when it ends, `miss.__self__.retire(self)`
-    def _repr_html_(self) -> str: ...
-    def note_twin(self, twin: Any, args: tuple[Any, ...]) -> None: ...
-    def note_driven(self, driver: Any, fix: Any, key: Any) -> None:
-        """driver answers calls like this key, mend(error) puts the traceback of what it raises
-        right; None: no call any more.
+    """The number of calls. May be set."""
+    failed_checks: int
+    """The number of calls in which a check failed, so that the original function ran. May be set."""
+    plain_calls: int
+    """The number of other calls that fn ran without `miss`. May be set."""
+    is_counted: bool
+    """True if `stats` counts it, so that it calls `miss.__self__.retire(self)` before it is freed. May be set."""
+    def _repr_html_(self) -> str:
+        """Return the HTML that a notebook displays."""
+    def note_twin(self, variant: Callable[..., Any] | None, args: tuple[Any, ...], /) -> None:
+        """Let the variant for a device run calls whose arguments are on the same devices as these.
+
+        None ends this for all devices.
         """
-    def note_plain(self, key: tuple[Any, ...]) -> None: ...
-    def account(self, bound: tuple[Any, ...]) -> Account:
-        """The account of calls of this kind: classes, dtypes, ranks, flags; not sizes and ints."""
+    def note_driven(self, driver: Any, fix: Any, key: Any, /) -> None:
+        """Let the dispatcher of a split function run calls with this key.
+
+        Parameters
+        ----------
+        driver : callable or None
+            Called with the arguments of a call. None ends this for all calls.
+        fix : callable
+            fix(error) corrects the traceback of an exception of the driver.
+        key : tuple
+            The kinds of the arguments, as for `note_plain`.
+        """
+    def note_plain(self, key: tuple[Any, ...], /) -> None:
+        """Let fn run calls with this key, without `miss`; see key_of in job.py."""
+    def account(self, bound: tuple[Any, ...], /) -> Account:
+        """Return the account of calls of this kind: classes, dtypes, ranks and flags, but not sizes and ints."""
     def accounts(self) -> list[Account]:
-        """All accounts, the one used latest first."""
-    def add(self, specialization: Specialization) -> None: ...
-    def drop(self, specialization: Specialization) -> None: ...
-    def clear(self) -> None: ...
+        """Return all accounts, the one used latest first."""
+    def add(self, specialization: Specialization, /) -> None:
+        """Add a specialization, which later calls try first."""
+    def drop(self, specialization: Specialization, /) -> None:
+        """Remove a specialization; calls in progress continue."""
+    def clear(self) -> None:
+        """Remove all specializations, keys of calls that fn runs, dispatchers and device variants."""
 
 MISSING: Any
+"""Stands for no default, and as the result of a miss for "look again"."""
 
-def propose_stance(stance: int, number: int, /) -> int: ...
-def end_proposal(thread: int, number: int, holds: bool, /) -> None: ...
-def enter_stance(stance: int, /) -> None: ...  # this context's
-def leave_stance() -> None: ...
-def set_exact(is_exact: bool, /) -> None: ...  # whether the process's numerics are "exact"
-def is_compiling() -> bool: ...
-def set_locals(frame: FrameType, values: dict[str, Any]) -> None: ...
+def propose_stance(stance: int, number: int, /) -> int:
+    """Propose a stance for the process, which holds from the thread's next call of a compiled function on.
 
-# (name, type, default, allowed, environment variable, doc) of options.def
-def options() -> list[tuple[str, str, Any, str, str, str]]: ...
+    Parameters
+    ----------
+    stance : int
+        As `CompiledFunction.stance`.
+    number : int
+        Identifies the proposal.
 
-# (name, value on processors, value on cards, doc) of choices.def
-def choices() -> list[tuple[str, int, int, str]]: ...
-
-# whether kernels know a dtype
-def has_dtype(dtype: np.dtype[Any]) -> bool: ...
-
-# (name, kind, arity, {dtype: supported}) of ops.def
-# (name, kind, operands or -1, dtype -> whether it can, why no pass of the user's ever gets it, or None)
-def ops() -> list[tuple[str, str, int, dict[str, bool], str | None]]: ...
-
-# (device, name, whether it is built in)
-def backend_names() -> list[tuple[str, str, bool]]: ...
-# Architecture levels of this machine's family, from the lowest on, and whether this CPU has each.
-def arch_levels() -> list[tuple[str, bool]]: ...
-# (device, name, doc, why not available or None)
-def backends() -> list[tuple[str, str, str, str | None]]: ...
-
-# (name, character of the dtype, how its bits are had, whose algorithm vectors have or "")
-def functions() -> list[tuple[str, str, str, str]]: ...
-# Compares the vectors with NumPy's loop, 512 operands a block: from the pattern `first` on every `step`th,
-# or random ones (step 0). -> (blocks that differ, the pattern of an operand in the first of them)
-def check_function(name: str, char: str, first: int, step: int, blocks: int) -> tuple[int, int]: ...
-# Keeps the result of a proof in the disk cache: operands compared, and whether all had NumPy's bits.
-def note_proof(name: str, char: str, points: int, is_equal: bool) -> None: ...
-def cache_info() -> Any: ...
-def cache_stores() -> int: ...
-def cache_clear() -> int: ...
-def ufuncs() -> list[np.ufunc]: ...  # those that are ops
-def is_a(value: Any, classes: Any) -> bool:
-    """isinstance by the object's own class: its `__class__`, which may be code of the user's, is not asked
-    for; a traced value has that of what it stands for.
+    Returns
+    -------
+    int
+        The thread, for `end_proposal`.
     """
-def children(node: ast.AST) -> list[ast.AST]: ...  # in its fields, in order
-def walk(node: ast.AST) -> list[ast.AST]: ...  # it and all below it, those nearer to it first
-def placed(new: _Node, old: ast.AST) -> _Node: ...  # the new node, at the old one's place
-def place_of(node: ast.AST) -> dict[str, Any]: ...  # where it stands, as keywords
-def sha256(data: bytes) -> str: ...  # in hexadecimal
-def graph_inputs(text: str) -> list[tuple[str, np.dtype[Any], tuple[int, ...], tuple[int, ...]]]:
-    """Kind ("array", "scalar", "python"), dtype, shape and strides in elements of each input of a graph's
-    text; sizes that vary as in the call that was captured."""
-def read_call(key: str) -> str | None: ...  # what was kept under a key of the disk cache
-def has_call(key: str) -> bool: ...
-def write_call(key: str, text: str) -> None: ...
-def cache_directory() -> str: ...  # "" without a cache
-def set_cache_directory(path: str | None) -> None: ...
+
+def end_proposal(thread: int, number: int, holds: bool, /) -> None:
+    """End a proposal, if it is still open. With `holds` it becomes the stance of the process."""
+
+def enter_stance(stance: int, /) -> None:
+    """Set the stance of this context."""
+
+def leave_stance() -> None:
+    """Restore the stance from before the latest `enter_stance`. Raises RuntimeError if there was none."""
+
+def set_exact(is_exact: bool, /) -> None:
+    """Set whether the process's numerics are "exact": True, or anything else."""
+
+def is_compiling() -> bool:
+    """Return True while any thread captures a function."""
+
+def set_locals(frame: FrameType, values: dict[str, Any], /) -> None:
+    """Assign local variables of a running frame."""
+
+def options() -> list[tuple[str, str, Any, str, str, str]]:
+    """Return the rows of options.def: (name, type, default, allowed values, environment variable, doc)."""
+
+def choices() -> list[tuple[str, int, int, str]]:
+    """Return the rows of choices.def: (name, value on CPUs, value on GPUs, doc)."""
+
+def has_dtype(dtype: Any, /) -> bool:
+    """Return True if kernels have this dtype."""
+
+def ops() -> list[tuple[str, str, int, dict[str, bool], str | None]]:
+    """Return the operations of graphs.
+
+    Returns
+    -------
+    list of tuple
+        (name, kind, number of operands or -1, name of a dtype -> True if it is supported, the reason why no registered
+        pass ever gets it or None).
+    """
+
+def backend_names() -> list[tuple[str, str, bool]]:
+    """Return (device, name, True if it is built in) of each backend, without opening a driver or a compiler."""
+
+def arch_levels() -> list[tuple[str, bool]]:
+    """Return the architecture levels of this CPU's family, lowest first, and True for each that this CPU has."""
+
+def backends() -> list[tuple[str, str, str, str | None]]:
+    """Return (device, name, doc, the reason why it is not available or None) of each backend."""
+
+def functions() -> list[tuple[str, str, str, str]]:
+    """Return how each function of floats computes NumPy's bits.
+
+    Returns
+    -------
+    list of tuple
+        (name, character of the dtype, "vectors", "table", "own" or "NumPy's loop", source of the algorithm or "").
+    """
+
+def check_function(name: str, char: str, first: int, step: int, blocks: int, /) -> tuple[int, int]:
+    """Compare a vectorised function with NumPy's loop on blocks of 512 operands.
+
+    Parameters
+    ----------
+    name, char : str
+        The function and the character of its dtype, as in `functions`.
+    first, step : int
+        The bit pattern of the first operand and the distance to the next one; a seed and 0 for random operands.
+    blocks : int
+        The number of blocks.
+
+    Returns
+    -------
+    tuple of int
+        The number of blocks that differ, and the bit pattern of an operand in the first of them.
+
+    Raises
+    ------
+    ValueError
+        If there is no such function.
+    """
+
+def note_proof(name: str, char: str, points: int, is_equal: bool, /) -> None:
+    """Keep the result of a comparison in the disk cache, for later processes.
+
+    Parameters
+    ----------
+    name, char : str
+        The function and the character of its dtype, as in `functions`.
+    points : int
+        The number of operands that were compared. A result of fewer operands than the kept one is ignored.
+    is_equal : bool
+        True if all results have NumPy's bits. Otherwise later processes call NumPy's loop.
+
+    Raises
+    ------
+    ValueError
+        If there is no such function.
+    """
+
+def cache_info() -> Any:
+    """Return the directory, contents and counters of the disk cache; see `cinductor.cache.info`."""
+
+def cache_stores() -> int:
+    """Return the number of kernels that this process has stored, without reading the directory."""
+
+def cache_clear() -> int:
+    """Delete the entries of the disk cache, and forget compiled segments. Returns the number of deleted entries."""
+
+def ufuncs() -> list[np.ufunc]:
+    """Return the ufuncs that are operations of graphs."""
+
+def is_a(value: Any, classes: Any, /) -> bool:
+    """Return isinstance(value, classes) by the object's own class, without reading `__class__`.
+
+    Reading it may run user code. A Traced value has the class of the value that it stands for.
+    """
+
+def children(node: ast.AST, /) -> list[ast.AST]:
+    """Return the nodes in the fields of a syntax node, in order."""
+
+def walk(node: ast.AST, /) -> list[ast.AST]:
+    """Return a syntax node and all nodes below it, in breadth-first order."""
+
+def placed(new: _Node, old: ast.AST, /) -> _Node:
+    """Give a syntax node the position of another one, and return it."""
+
+def place_of(node: ast.AST, /) -> dict[str, Any]:
+    """Return the position of a syntax node: `lineno`, `col_offset`, `end_lineno` and `end_col_offset`."""
+
+def sha256(data: bytes, /) -> str:
+    """Return the SHA-256 of bytes as hexadecimal digits."""
+
+def graph_inputs(text: str, /) -> list[tuple[str, np.dtype[Any], tuple[int, ...], tuple[int, ...]]]:
+    """Return (kind, dtype, shape, strides in elements) of each input of a graph's text.
+
+    The kind is "array", "scalar" or "python". Symbolic sizes are those of the captured call.
+    """
+
+def read_call(key: str, /) -> str | None:
+    """Return the text that the disk cache has for a key of a saved call, or None."""
+
+def has_call(key: str, /) -> bool:
+    """Return True if the disk cache has a saved call of this key."""
+
+def write_call(key: str, text: str, /) -> None:
+    """Store the text of a saved call in the disk cache. A failure is ignored."""
+
+def cache_directory() -> str:
+    """Return the directory of the disk cache, or "" if there is none."""
+
+def set_cache_directory(path: Any, /) -> None:
+    """Use another directory for the disk cache; None restores the default."""
+
 @final
 class UserCode:
-    """A function that the user has written in C."""
+    """A compiled function that the user has written in C."""
 
     def run(
         self, arrays: tuple[Any, ...], sizes: tuple[int, ...], units: int, threads: int, /
     ) -> None:
-        """Runs that many units of its grid."""
+        """Run units of the grid.
+
+        Parameters
+        ----------
+        arrays : tuple of array
+            The buffers.
+        sizes : tuple of int
+            The sizes.
+        units, threads : int
+            The number of units, and the number of threads that share them.
+        """
 
 def user_code(source: str, options: dict[str, Any], device: str, /) -> UserCode:
-    """Its function `cinductor_kernel`, compiled and kept as kernels are."""
+    """Compile C source, and return its function `cinductor_kernel`. It is cached as kernels are.
+
+    Raises CompileError if the compiler refuses it.
+    """
 
 def add_extern(
     name: str,
@@ -776,55 +1457,107 @@ def add_extern(
     call: Callable[..., Any],
     position_axis: int = 0,
     may_fail: bool = False,
-    parts: tuple[int, ...] = (),
+    parts: tuple[int, ...] = ...,
     /,
 ) -> None:
-    """A library call that graphs read from a text may have by its name and key. One that is known stays."""
+    """Register a library call, so that graphs in text form can have it by its name and key.
+
+    Parameters
+    ----------
+    name, key, call
+        As in `Tracer.extern`. A call that is registered already stays.
+    position_axis : int
+        1 + `positions` of `Tracer.extern`.
+    may_fail : bool
+        As in `Tracer.extern`.
+    parts : tuple of int
+        For each operand 0, or a number that says which part of a complex number it is.
+    """
 
 def set_passes(rows: tuple[tuple[Any, ...], ...], key: str, /) -> None:
-    """Passes of compiles from now on: (name, after, function of text) or (name, after, pattern, replacement);
-    the key tells them from others."""
+    """Set the registered passes of later compiles.
 
-def set_pass_observer(
-    observer: Callable[[str, str, float], object] | None, /
-) -> None:
-    """Called behind each pass with its name, the graph's text and seconds; with "" before all of them."""
+    Parameters
+    ----------
+    rows : tuple of tuple
+        (name, after, function of the graph's text) or (name, after, pattern, replacement).
+    key : str
+        Distinguishes these passes from others.
+    """
 
-def passes() -> list[tuple[str, bool, str, str]]: ...  # name, cannot be left out, doc, level
-def check_pattern(pattern: str, replacement: str, /) -> None: ...
-def run_program(program: Program, inputs: Sequence[Any], /) -> list[Any]: ...
+def set_pass_observer(observer: Callable[[str, str, float], object] | None, /) -> None:
+    """Call the observer after each pass with its name, the graph's text and the seconds; None ends this.
+
+    Before the first pass the name is "".
+    """
+
+def passes() -> list[tuple[str, bool, str, str]]:
+    """Return (name, True if it cannot be left out, doc, level) of each pass."""
+
+def check_pattern(pattern: str, replacement: str, /) -> None:
+    """Raise SyntaxError if a pattern and its replacement cannot be parsed."""
+
+def run_program(program: Program, inputs: Sequence[Any], /) -> list[Any]:
+    """Run a program, and return its results. It may write to its inputs.
+
+    Raises ValueError for another number of inputs.
+    """
+
 def recompile(
     program: Program, options: dict[str, Any], backend: str, rows: tuple[tuple[Any, ...], ...], /
 ) -> Program:
-    """The graph as captured by other options; rows of passes come before those of the program."""
+    """Compile the captured graph of a program again.
+
+    Parameters
+    ----------
+    program : Program
+        The program.
+    options : dict
+        As in `Tracer`.
+    backend : str
+        A backend of the same device.
+    rows : tuple of tuple
+        Passes that run before those of the program, as in `set_passes`.
+    """
 
 def plan(program: Program, options: dict[str, Any], /) -> tuple[str, list[tuple[str, str, str]], int]:
-    """Of the graph by these options, which is not built: a digest that tells the plan from another, its
-    alternatives (kind, option or threshold, value), and the bytes that it holds at its worst.
+    """Plan the graph of a program with other options, without building it.
+
+    Returns
+    -------
+    digest : str
+        Identifies the plan.
+    alternatives : list of tuple
+        (kind, option or threshold, value).
+    peak : int
+        The peak memory in bytes.
     """
 
 def has_warned_of_compiler() -> bool:
-    """True if a warning says that a piece is interpreted, because its compiler failed."""
+    """Return True if a warning was given that a segment is interpreted, because its compiler failed."""
 
 def set_beside(number: int, /) -> None:
-    """0: nothing is built beside calls; 1: something is, and no call of a race is timed; 2: it shall stop."""
+    """Set the state of builds on other threads: 0 none, 1 some, so that no trial is timed, 2 they shall stop."""
 
 def set_race_clock(clock: Callable[[str, int], int] | None, /) -> None:
-    """For tests: in a race, a call by the plan of a name, of a class of sizes, has taken so many nanoseconds."""
+    """Set the clock of autotuning trials, for tests: clock(name of the plan, size class) -> nanoseconds."""
 
-def aten_call(functions: Any, name: str, overload: str, arguments: list[tuple[int, Any]], nresults: int) -> Any:
-    """A call of an ATen operator by torch's dispatcher, without Python.
+def aten_call(
+    functions: Any, name: str, overload: str, arguments: list[tuple[int, Any]], nresults: int, /
+) -> Any:
+    """Make a call of an ATen operator that runs by torch's dispatcher, without Python.
 
     Parameters
     ----------
     functions : capsule
-        What torch_functions() returned.
+        The result of `torch_functions`.
     name, overload : str
-        The operator, as `aten::topk` and ``.
+        The operator, as "aten::topk" and "".
     arguments : list of (int, object)
         A kind and a value for each: (0, 64 bits), (1, operand), (2, operand that is an int), (3, an optional argument
         that is given), (4, list).
     nresults : int
+        The number of results.
 
     Returns
     -------
@@ -835,7 +1568,26 @@ def aten_call(functions: Any, name: str, overload: str, arguments: list[tuple[in
 def torch_functions(
     library: str, exchange: Any, types: tuple[type, ...], is_conj: Any, is_neg: Any, wrap: Any, /
 ) -> Any:
-    """Functions of the torch that is loaded, which TensorProgram calls; None where that torch lacks one."""
+    """Find the functions of the loaded torch that `TensorProgram` calls.
+
+    Parameters
+    ----------
+    library : str
+        The path of torch's C++ library, which is loaded.
+    exchange : capsule
+        torch's DLPack exchange table.
+    types : tuple of type
+        The classes whose objects are taken as tensors.
+    is_conj, is_neg : callable
+        Return True for a tensor whose values are stored conjugated, or negated.
+    wrap : callable
+        Makes tensors of torch from a list of DLPack capsules.
+
+    Returns
+    -------
+    capsule or None
+        None if this torch lacks one of them.
+    """
 
 class TensorProgram:
     """A program that is called with a list of tensors, which it empties.
@@ -843,30 +1595,48 @@ class TensorProgram:
     Parameters
     ----------
     program : Program
-    functions : object
-        What torch_functions() returned.
+        A program of the host.
+    functions : capsule
+        The result of `torch_functions`.
     inputs : list
         For each input of the program the number of an argument, or a tensor of the program's own.
     returns : list of tuple
         ("result", index), ("part", index, sizes, strides, offset), ("input", index), ("size", size) or
         ("constant", value).
     eager : callable
-        It is called with the list if the program is not for its values, or if a check of it fails.
+        Called with the list if the program does not accept its values, or if a check fails.
+
+    Raises
+    ------
+    TypeError
+        For a program that runs on a device.
     """
 
     program: Program
+    """The program."""
     def __new__(
         cls, program: Program, functions: Any, inputs: list[Any], returns: list[tuple[Any, ...]], eager: Any, /
     ) -> TensorProgram: ...
-    def __call__(self, args: list[Any], /) -> list[Any]: ...
+    def __call__(self, args: list[Any], /) -> list[Any]:
+        """Run the program, empty the list, and return the results."""
 
 @final
 class Builder:
-    """A graph that is being made. Values are named by numbers; types, symbols and sizes are written as in docs/ir.md."""
+    """A graph that is being made. Values are numbers; types, symbols and sizes are texts as in docs/ir.md.
+
+    Methods raise ValueError after the graph was compiled.
+
+    Parameters
+    ----------
+    name : str
+        The name of the function.
+    """
 
     def __new__(cls, name: str) -> Builder: ...
-    def symbol(self, text: str, /) -> int: ...
-    def input(self, type: str, /) -> int: ...
+    def symbol(self, text: str, /) -> int:
+        """Declare a size symbol, as "s0 in [2, inf) from in0.sizes 1 hint 7"."""
+    def input(self, type: str, /) -> int:
+        """Add an input of a type, as "f32[s0,4] strides [1,s0]", and return its value."""
     def node(
         self,
         op: str,
@@ -876,126 +1646,356 @@ class Builder:
         axes: Sequence[int] = ...,
         starts: Sequence[int | str] = ...,
         steps: Sequence[int | str] = ...,
-        combine: str | None = ...,
-        distinct: bool = ...,
-        name: str | None = ...,
+        combine: str | None = None,
+        distinct: bool = False,
+        name: str | None = None,
         key: str = ...,
-        file: str | None = ...,
-        line: int = ...,
-    ) -> int: ...
-    def const(self, type: str, value: complex, /) -> int: ...
-    def expr(self, size: int | str, /) -> int: ...
-    def check(self, condition: int, why: str, file: str | None = ..., line: int = ..., /) -> int: ...
-    def define(self, value: int, symbol: str, file: str | None = ..., line: int = ..., /) -> int: ...
-    def write(self, input: int, value: int, /) -> int: ...
-    def results(self, values: Sequence[int], /) -> int: ...
-    def block(self) -> int: ...
-    def enter(self, block: int, /) -> int: ...
-    def param(self, type: str, /) -> int: ...
+        file: str | None = None,
+        line: int = 0,
+    ) -> int:
+        """Append a node, and return its value.
+
+        Parameters
+        ----------
+        op : str
+            The operation.
+        args : sequence of int
+            The operands.
+        type : str, optional
+            The result's type, for operations that do not determine it: reshape, expand, slice, cast, extern, ...
+        axes, starts, steps : sequence, optional
+            Attributes of the operation.
+        combine : str, optional
+            The operation by which a scatter combines values.
+        distinct : bool
+            True if a scatter stores at most one value at each element.
+        name, key : str, optional
+            Those of a library call.
+        file, line : str, int
+            The user's line.
+        """
+    def const(self, type: str, value: complex, /) -> int:
+        """Append a constant without axes, and return its value."""
+    def expr(self, size: int | str, /) -> int:
+        """Append the value of a symbolic expression, a Python int, and return it."""
+    def check(self, condition: int, why: str, file: str | None = None, line: int = 0, /) -> int:
+        """Append a check: the program stops with this reason, without effects, if the condition is false."""
+    def define(self, value: int, symbol: str, file: str | None = None, line: int = 0, /) -> int:
+        """Append the definition of an unbacked symbol by a value, as "u0 in [0, s0)"."""
+    def write(self, input: int, value: int, /) -> int:
+        """Make the memory of an input contain the value when the program ends."""
+    def results(self, values: Sequence[int], /) -> int:
+        """Set the results of the current block or of the graph."""
+    def block(self) -> int:
+        """Make a block of a region, enter it, and return its number."""
+    def enter(self, block: int, /) -> int:
+        """Append later nodes to this block; -1 is the graph's body."""
+    def param(self, type: str, /) -> int:
+        """Add a parameter to the current block, and return its value."""
     def region(
         self,
         op: str,
         args: Sequence[int],
         blocks: Sequence[int],
-        trip: int | str = ...,
+        extent: int | str = ...,
         name: str = ...,
-        file: str | None = ...,
-        line: int = ...,
+        file: str | None = None,
+        line: int = 0,
         /,
-    ) -> int: ...
-    def position(self) -> tuple[int, int, int]: ...
-    def rewind(self, position: tuple[int, int, int], /) -> None: ...
-    def text(self) -> str: ...
-    def type(self, value: int, /) -> str: ...
+    ) -> int:
+        """Append a region.
+
+        Parameters
+        ----------
+        op : str
+            "for", "while" or "if".
+        args : sequence of int
+            The initial values, or the condition of an if.
+        blocks : sequence of int
+            The numbers of its blocks.
+        extent, name : int or str, str
+            The trip count of a for, and the name of its loop variable.
+        file, line : str, int
+            The user's line.
+
+        Returns
+        -------
+        int
+            The first result; the others follow.
+        """
+    def position(self) -> tuple[int, int, int]:
+        """Return the current position, for `rewind`."""
+    def rewind(self, position: tuple[int, int, int], /) -> None:
+        """Remove the nodes of the current block that were appended since the position."""
+    def text(self) -> str:
+        """Return the text of the graph."""
+    def type(self, value: int, /) -> str:
+        """Return the type of a value as text."""
 
 def compile_graph(
     graph: Builder | str, *, options: dict[str, Any] = ..., device: str = "cpu", backend: str = ""
 ) -> Program:
-    """Compile a graph without running it. A Builder is spent by this."""
+    """Compile a graph without running it.
+
+    Parameters
+    ----------
+    graph : Builder or str
+        The graph, or its text. A Builder cannot be used afterwards.
+    options, device, backend
+        As in `Tracer`.
+
+    Raises
+    ------
+    ValueError, SyntaxError
+        If there is no such backend; if the text cannot be parsed.
+    """
 
 def compile_text(
     text: str,
     inputs: Sequence[Any],
     *,
-    options: dict[str, Any],
+    options: dict[str, Any] = ...,
     device: str = "cpu",
     backend: str = "",
     runs: int = 0,
     level: str = "",
     given: str = "",
 ) -> tuple[Any, ...]:
-    """(results, program): parses a graph, compiles and runs it on real arrays; for tests and tools.
+    """Parse the text of a graph, compile it and run it on real arrays; for tests and tools.
 
-    runs: it runs as often again, and the least of the seconds that takes is a third item.
-    level: "loops", "kernels", "procs" or "source", which is read from the text `given` and not made."""
+    Parameters
+    ----------
+    text : str
+        The graph.
+    inputs : sequence
+        Arrays and numbers.
+    options, device, backend
+        As in `Tracer`.
+    runs : int
+        The number of further runs that are timed.
+    level, given : str
+        "loops", "kernels", "procs" or "source", and the text of that level, which is used instead of the made one.
 
-# --- arrays of a device: ndarrays whose data pointer is an address there (see arrays/array.py) ---
-# a copy in the device's memory
-def device_array(array: np.ndarray, device: str) -> np.ndarray: ...
-def device_numpy(array: np.ndarray) -> np.ndarray: ...  # a copy in the host's
-# (bytes, where the first element lies, when they are there); None: there are no such copies
-def device_start_copy(array: np.ndarray) -> tuple[np.ndarray, int, Any] | None: ...
-def device_update(
-    array: np.ndarray, copy: np.ndarray
-) -> None: ...  # what device_numpy gave goes back
-def is_device_array(array: Any) -> bool: ...
-def device_of(array: Any) -> tuple[str, int]: ...
-def device_count(name: str) -> int: ...
-def device_open(name: str) -> None: ...  # what its first use would wait for
-def device_properties(device: str) -> tuple[str, int, int, int, bytes]: ...  # name, bytes, capability, units, identity
-def device_shared(like: np.ndarray, device: str) -> np.ndarray: ...
-def share_name(array: np.ndarray) -> tuple[bytes, int]: ...  # by which others open its block, its offset there
-def share_open(device: str, name: bytes) -> tuple[Any, int, int]: ...  # what closes it, address, bytes
-def register_device(device: Any, compilers: tuple[Any, ...]) -> str: ...
-def toolkit() -> Any: ...  # a capsule
+    Returns
+    -------
+    results : list
+        The results of the graph.
+    program : Program
+        The program.
+    seconds : float
+        The shortest time of a run, if `runs` is not 0.
+
+    Raises
+    ------
+    ValueError, SyntaxError
+        For another number of inputs, and a backend that does not exist; if the text cannot be parsed.
+    """
+
+# --- Arrays of a device: ndarrays whose data pointer is an address there; see arrays/array.py. ---
+
+def device_array(array: np.ndarray, device: str, /) -> np.ndarray:
+    """Copy an array to a device's memory, in the same stride order.
+
+    Raises TypeError for a dtype that kernels lack, and ValueError for a device without its own memory.
+    """
+
+def device_numpy(array: np.ndarray, /) -> np.ndarray:
+    """Copy a device array to host memory, with its strides. Waits for the kernels that compute it."""
+
+def device_start_copy(array: np.ndarray, /) -> tuple[np.ndarray, int, Event] | None:
+    """Start to copy a device array to host memory.
+
+    Returns
+    -------
+    tuple or None
+        (bytes, offset of the first element, event): the bytes may be read after the event. None if the device has no
+        such copies, or the array is empty.
+    """
+
+def device_update(array: np.ndarray, copy: np.ndarray, /) -> None:
+    """Copy the contents of a result of `device_numpy` back to the device array."""
+
+def is_device_array(array: Any, /) -> bool:
+    """Return True for an ndarray in a device's memory."""
+
+def device_of(array: Any, /) -> tuple[str, int]:
+    """Return the device of a device array, as ("cuda", 1). Raises TypeError for other objects."""
+
+def device_count(name: str, /) -> int:
+    """Return the number of devices of this kind in the machine."""
+
+def device_open(name: str, /) -> None:
+    """Start the initialisation of a device, for which its first use would wait."""
+
+def device_properties(device: str, /) -> tuple[str, int, int, int, bytes]:
+    """Return (name, bytes of memory, compute capability, multiprocessors, identity of 16 bytes) of a device."""
+
+def device_shared(like: np.ndarray, device: str, /) -> np.ndarray:
+    """Make a device array without contents in memory that other processes can open.
+
+    Its dtype, shape and stride order are those of `like`.
+    """
+
+def share_name(array: np.ndarray, /) -> tuple[bytes, int]:
+    """Return the name by which other processes open the memory of an array, and the offset of its first element.
+
+    Waits for the array's kernels. Raises ValueError if the memory was not made by `device_shared`.
+    """
+
+def share_open(device: str, name: bytes, /) -> tuple[Any, int, int]:
+    """Open memory that another process shares.
+
+    Returns
+    -------
+    owner : capsule
+        Closes the memory when it is freed.
+    address, size : int
+        The address on the device, and the number of bytes.
+    """
+
+def register_device(device: Any, compilers: tuple[Any, ...], /) -> str:
+    """Register a kind of device, and return its name; see `cinductor.register_device`."""
+
+def toolkit() -> Any:
+    """Return the capsule "cinductor.CiToolkit"; see `cinductor.toolkit`."""
 
 class DeviceArray:
-    """What has an array of a device's memory."""
+    """The base class of objects with an array in device memory.
+
+    Parameters
+    ----------
+    handle : ndarray
+        A device array.
+    """
 
     _handle: np.ndarray
-    def __new__(cls, handle: np.ndarray) -> DeviceArray: ...
+    """The device array."""
+    def __new__(cls, handle: np.ndarray, /) -> DeviceArray: ...
 
-def set_array_type(type: type, leave: Any) -> None: ...
+def set_array_type(type: type, leave: Any, /) -> None:
+    """Set the class of result arrays, which is derived from `DeviceArray`.
+
+    leave(result, arguments) returns a result with objects of this class in place of device arrays.
+    """
+
 @final
 class DeviceMemory:
-    """What owns an array's memory on a device."""
+    """A block of a device's memory: the owner of a device array's data."""
 
 @final
 class Method:
     """A method of a traced array, bound to it."""
 
     __name__: str
+    """The name of the method."""
     __self__: Traced
-    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
-def device_synchronize(device: str) -> None: ...
-# one over memory that the owner has; like: of its dtype, shape and strides
+    """The array."""
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the handler of the method, or break and let NumPy compute it."""
+
+def device_synchronize(device: str, /) -> None:
+    """Wait for all work on a device. Raises DeviceError if some of it failed."""
+
 def device_over(
-    owner: Any, device: str, address: int, like: np.ndarray, stream: int | None
-) -> np.ndarray: ...
-def dlpack_give(array: np.ndarray, stream: int | None, is_versioned: bool) -> Any: ...  # a capsule
-def dlpack_take(capsule: Any) -> np.ndarray: ...
-def dlpack_device(array: np.ndarray) -> tuple[int, int]: ...
-def memory_use(device: str) -> dict[str, int]: ...
-def memory_forget_peak(device: str) -> None: ...
-def memory_bound(device: str, limit: int, keep: int) -> None: ...  # keep -1: as it was
-def memory_give_back(device: str) -> None: ...
+    owner: Any, device: str, address: int, like: np.ndarray, stream: int | None, /
+) -> np.ndarray:
+    """Make a device array over memory of another object.
+
+    Parameters
+    ----------
+    owner : object
+        It is kept alive.
+    device : str
+        The device.
+    address : int
+        The address of the first element.
+    like : ndarray
+        Has the dtype, shape and strides; its elements are not read.
+    stream : int or None
+        The handle of a stream whose work must be finished first.
+    """
+
+def dlpack_give(array: np.ndarray, stream: Any, is_versioned: bool, /) -> Any:
+    """Return a DLPack capsule for a device array.
+
+    Parameters
+    ----------
+    array : ndarray
+        The device array.
+    stream : int or None
+        The stream that will read it, as in `__dlpack__`.
+    is_versioned : bool
+        True for DLPack 1.0.
+
+    Raises
+    ------
+    BufferError
+        If DLPack cannot describe the device or the dtype.
+    """
+
+def dlpack_take(capsule: Any, /) -> np.ndarray:
+    """Return a device array over the tensor of a DLPack capsule, which cannot be used afterwards."""
+
+def dlpack_device(array: np.ndarray, /) -> tuple[int, int]:
+    """Return the (type, number) of an array's device in DLPack."""
+
+def memory_use(device: str, /) -> dict[str, int]:
+    """Return the memory use of a device; see `cinductor.memory_stats`."""
+
+def memory_forget_peak(device: str, /) -> None:
+    """Restart the peak of `memory_use` from the memory that is allocated now."""
+
+def memory_bound(device: str, limit: int, keep: int, /) -> None:
+    """Set limits of a device's memory in bytes.
+
+    Parameters
+    ----------
+    device : str
+        The device.
+    limit : int
+        The most bytes that may be allocated; 0 for no limit.
+    keep : int
+        The most freed bytes that are cached; -1 leaves it unchanged.
+    """
+
+def memory_give_back(device: str, /) -> None:
+    """Free the cached memory of a device."""
 
 @final
 class Stream:
-    @property
-    def device(self) -> str: ...
-    @property
-    def handle(self) -> int: ...
-    def synchronize(self) -> None: ...
-    def record(self, event: Event) -> None: ...
-    def wait(self, event: Event) -> None: ...
+    """A queue of a device, whose work runs in order."""
+
+    device: str
+    """The device's name and number."""
+    handle: int
+    """The handle of the device's library."""
+    def synchronize(self) -> None:
+        """Wait for all work of the stream. Raises DeviceError if some of it failed."""
+    def record(self, event: Event, /) -> None:
+        """Record the event after the work that the stream has now."""
+    def wait(self, event: Event, /) -> None:
+        """Let later work of the stream wait for the event."""
 
 @final
 class Event:
-    def synchronize(self) -> None: ...
-    def elapsed(self, later: Event) -> float: ...
+    """A point in the work of a stream."""
 
-def stream_open(device: str, handle: int | None) -> Stream: ...
-def event_open(device: str) -> Event: ...
+    def synchronize(self) -> None:
+        """Wait for the event."""
+    def elapsed(self, later: Event, /) -> float:
+        """Return the milliseconds from this event to a later one; both must have completed.
+
+        Raises ValueError for events of another device, and for a device that does not time them.
+        """
+
+def stream_open(device: str, handle: int | None, /) -> Stream:
+    """Open a new stream, or use the handle of another package's stream.
+
+    Raises ValueError for a device that does not exist or has no streams.
+    """
+
+def event_open(device: str, /) -> Event:
+    """Make an event that is not recorded yet. Raises ValueError as `stream_open`."""
 
 stream_in_force: ContextVar[Stream | None]
+"""The current stream of each context."""

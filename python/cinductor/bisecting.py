@@ -170,6 +170,8 @@ def bisect(fn: Any, *args: Any, options: dict[str, Any] | None = None, **kwargs:
     ----------
     fn : callable
         A function, or a compiled one, whose options apply.
+    *args, **kwargs
+        The arguments of the call.
     options : dict, optional
         As in `compile`.
 

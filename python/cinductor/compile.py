@@ -91,6 +91,11 @@ def compile(
     disable : bool
         Return a function that runs fn unchanged.
 
+    Returns
+    -------
+    CompiledFunction
+        The compiled function; without fn a decorator. A staticmethod, classmethod or property gets another of its kind.
+
     Raises
     ------
     TypeError, ValueError
@@ -118,14 +123,9 @@ def compile(
         from .arrays.libraries import prepare
 
         prepare()
-    if fn is None:
-        return functools.partial(compile, **settings, disable=disable)
-    if is_a(fn, staticmethod | classmethod):
-        return type(fn)(compile(fn.__func__, **settings, disable=disable))
-    if is_a(fn, property):
-        accessors = (fn.fget, fn.fset, fn.fdel)
-        own = (f if f is None else compile(f, **settings, disable=disable) for f in accessors)
-        return type(fn)(*own, fn.__doc__)
+    again = functools.partial(compile, **settings, disable=disable)
+    if fn is None or is_a(fn, staticmethod | classmethod | property):
+        return with_functions(fn, again)
     if is_a(fn, _core.CompiledFunction):
         fn = fn.__wrapped__
     if not callable(fn) or is_a(fn, type):
@@ -133,6 +133,16 @@ def compile(
     if disable:
         return globals()["disable"](fn)
     return make(fn, settings)
+
+
+def with_functions(fn: Any, compiled: Callable[[Any], Any]) -> Any:
+    """A staticmethod, classmethod or property whose functions are compiled; without fn the decorator."""
+    if fn is None:
+        return compiled
+    if not is_a(fn, property):
+        return type(fn)(compiled(fn.__func__))
+    own = (f if f is None else compiled(f) for f in (fn.fget, fn.fset, fn.fdel))
+    return type(fn)(*own, fn.__doc__)
 
 
 # Keywords of Numba's and JAX's decorators, with what to write here.
@@ -253,7 +263,10 @@ def functions() -> list[Any]:
 
 
 def reset() -> None:
-    """Discard every specialisation of every compiled function, and the counters of `stats`; the disk cache stays."""
+    """Discard the programs of every compiled function, and the counters of `stats`.
+
+    The next call of each function is captured again. The disk cache stays, so that known kernels are loaded from it.
+    """
     stats_types.forget(functions())
     for compiled in functions():
         compiled.clear()
@@ -304,6 +317,11 @@ def disable(fn: Any = None, *, reason: str | None = None) -> Any:
         The function.
     reason : str, optional
         Reported by `explain`.
+
+    Returns
+    -------
+    callable
+        A function that does what fn does; without fn a decorator.
     """
     if fn is None:
         return functools.partial(disable, reason=reason)

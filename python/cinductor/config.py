@@ -320,7 +320,23 @@ def resolve(mode: str | None, options: dict[str, Any] | None) -> dict[str, Any]:
 
 
 def list_mode_options(mode: Mode | None = None) -> dict[str, Any]:
-    """Return the options that each mode sets, or those of one mode."""
+    """Return the options that each mode sets, or those of one mode.
+
+    Parameters
+    ----------
+    mode : str, optional
+        One of the modes of `compile`; None: all.
+
+    Returns
+    -------
+    dict
+        Option -> value for one mode; mode -> such a dict for all.
+
+    Raises
+    ------
+    ValueError
+        If there is no mode of that name.
+    """
     if mode is None:
         return {name: dict(values) for name, values in MODES.items()}
     return resolve(mode, None)
@@ -337,9 +353,14 @@ def list_options() -> list[Option]:
 
 
 def list_backends() -> dict[str, str | None]:
-    """Return the backends by name, with the reason why each cannot be used here, or None.
+    """List the backends, which make kernels from the compiler's output.
 
     `explain` names the backend that ran.
+
+    Returns
+    -------
+    dict
+        Name, for `backend=` -> the reason why it cannot be used here, or None if it can.
     """
     found: dict[str, str | None] = {}
     for _, name, _, why in _core.backends():

@@ -33,6 +33,11 @@ def fori_loop(lower: int, upper: int, body: Callable[[int, State], State], init:
     init : object
         The first state: anything that a local name may have; several values as a tuple.
 
+    Returns
+    -------
+    object
+        The last state.
+
     Raises
     ------
     TypeError
@@ -59,6 +64,11 @@ def while_loop(cond: Callable[[State], Any], body: Callable[[State], State], ini
         Take the state. cond returns a bool, body the next state.
     init : object
         The first state.
+
+    Returns
+    -------
+    object
+        The last state.
 
     Raises
     ------

@@ -114,6 +114,11 @@ def custom_op(
     name : str, optional
         The name in reports.
 
+    Returns
+    -------
+    callable
+        The operation, which is called as fn is; without fn a decorator.
+
     Raises
     ------
     TypeError

@@ -21,14 +21,16 @@ from .user_frame import frame
 
 
 class CinductorWarning(RuntimeWarning):
-    """Warning of cinductor itself: a function, or a part of it, runs in another way than was
-    requested. A filter for this class affects nothing else."""
+    """Given if a function, or a part of it, runs in another way than was requested; the message says why.
+
+    A filter for this class affects no other warnings.
+    """
 
     __module__ = "cinductor"
 
 
 class CacheWarning(CinductorWarning):
-    """Something is wrong with the disk cache, which costs time and nothing else."""
+    """Given if the disk cache cannot be used, which costs time and nothing else; CINDUCTOR_CACHE_DIR names another folder."""
 
     __module__ = "cinductor"
 

@@ -18,19 +18,33 @@ from .class_lookup import Record, is_a
 
 
 class RecompileLimitExceeded(RecompileError):
-    """No program matches a call, the limit is reached, and on_limit is "error"."""
+    """Raised if no program matches a call, `recompile_limit` is reached and `on_limit` is "error".
+
+    `mark_dynamic` or `dynamic=True` makes one program accept many sizes; a larger `recompile_limit` keeps more programs.
+    """
 
     __module__ = "cinductor"
 
 
 class ConstraintViolation(Error, ValueError):
-    """A size is outside of its declared range, or the function needs its value."""
+    """Raised if a size is outside of its declared range, or if the function works for one value of it only.
+
+    Leave the mark out, or use `mark_static`.
+    """
 
     __module__ = "cinductor"
 
 
 class BackendCompilerFailed(Error):
-    """Raised if a wrapper backend raised: `backend` is its name, `inner` the exception."""
+    """Raised if a function of `register_wrapper_backend` raises.
+
+    Parameters
+    ----------
+    backend : str
+        The name of the wrapper backend, also an attribute.
+    inner : BaseException
+        Its exception, which says what to correct; also an attribute.
+    """
 
     __module__ = "cinductor"
 
@@ -43,7 +57,7 @@ class BackendCompilerFailed(Error):
 
 
 class AccuracyError(Error, AssertionError):
-    """`cinductor.testing` has found results that differ."""
+    """Raised if `cinductor.testing` finds results that differ; the message has the operation and the largest difference."""
 
     __module__ = "cinductor"
 

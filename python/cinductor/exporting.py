@@ -145,7 +145,9 @@ def export(
     Parameters
     ----------
     fn : callable
-        A function, or a compiled one, whose options apply. It is called once, on copies of the arguments that follow.
+        A function, or a compiled one, whose options apply.
+    *args, **kwargs
+        The arguments of a call. fn is called once, on copies of them.
     form : str
         "c": one C file, whose first line says how to compile it, and whose `call` takes and returns arrays (`ci_array`) on
         one thread. "json": buffers, lines and results, with the kernels' C; `examples/run_json.py` runs it. Otherwise a name of

@@ -75,9 +75,33 @@ class NodeBlock:
 class Graph:
     r"""The graph of a program.
 
-    inputs; body: its block, whose results are returned; writes: input -> the value that it holds at the end. Use
-    `add`, `replace`, `set_args` and `erase` to change it; they keep users up to date. parameters: what each input of
-    a graph from `cinductor.graph` is called in the function.
+    `add`, `replace`, `set_args` and `erase` change it and keep the users of nodes up to date.
+
+    Parameters
+    ----------
+    text : str
+        A text of `text()`, as in `docs/ir.md`.
+
+    Attributes
+    ----------
+    inputs : list of Node
+        The inputs, in order.
+    body : NodeBlock
+        Its nodes, and the results, which the program returns.
+    writes : dict
+        Input -> the Node whose value its memory contains at the end.
+    parameters : list of str
+        The name of each input in the function, for a graph from `cinductor.graph`.
+
+    Raises
+    ------
+    ValueError
+        If the text is not a graph.
+
+    Examples
+    --------
+    >>> g = cinductor.graph(lambda x: np.sin(x) + 1, cinductor.ShapeDtype((10,)))
+    >>> [node.op for node in g.nodes]
     """
 
     def __init__(self, text: str) -> None:
@@ -87,7 +111,11 @@ class Graph:
         self.body = NodeBlock()
         self.head = ""
         self.next_id = 0
-        GraphReader(self, text).read()
+        reader = GraphReader(self, text)
+        try:
+            reader.read()
+        except (StopIteration, LookupError, ValueError) as error:
+            raise ValueError(f"line {reader.at} of this text is no line of a graph: {reader.line!r}") from error
 
     @property
     def nodes(self) -> list[Node]:
@@ -392,16 +420,21 @@ class GraphReader:
         self.at = 0
         self.known: dict[str, Node] = {}
 
+    @property
+    def line(self) -> str:
+        """The line that was read last; "" before the first one."""
+        return self.lines[self.at - 1] if self.at else ""
+
     def read(self) -> None:
         """Read the graph."""
         head = next(k for k, line in enumerate(self.lines) if line.startswith("graph "))
         self.graph.head = "\n".join(self.lines[: head + 1])
-        line = self.lines[head]
+        self.at = head + 1
+        line = self.line
         begin = line.index("(", closing_name(line))
         for part in split(line[begin + 1 : closing(line, begin)]):
             name, _, kind = part.partition(": ")
             self.graph.inputs.append(self.define(name, typed(Node("input", name=name), kind)))
-        self.at = head + 1
         self.graph.body = self.block()
         self.graph.next_id = max((node.id for node in self.known.values()), default=-1) + 1
 

@@ -36,7 +36,13 @@ _capturing = _local()
 
 
 def is_compiling() -> bool:
-    """True while this thread captures a function, also in the captured function itself."""
+    """Tell whether this thread captures a function.
+
+    Returns
+    -------
+    bool
+        True during a capture, also for the captured function itself.
+    """
     return getattr(_capturing, "count", 0) > 0
 
 
@@ -468,7 +474,8 @@ class Job:
         if self.asked and self.owner is None and program is not None:
             from .effects import of_program, without_effect
 
-            for line in without_effect(self.asked, self.settings["mode"], of_program(program, self.why_now)):
+            why_now = None if self.option("economy") == "now" else self.why_now
+            for line in without_effect(self.asked, self.settings["mode"], of_program(program, why_now)):
                 self.unused[line] = None
                 self.warn_once(line, f"{self.title}: {line}")
 

@@ -418,6 +418,11 @@ def kernel(
     name : str
         The name in reports.
 
+    Returns
+    -------
+    UserKernel
+        The kernel, to be called.
+
     Raises
     ------
     TypeError, ValueError

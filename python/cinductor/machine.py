@@ -15,7 +15,12 @@ from .class_lookup import is_a
 class Device:
     """One device of the machine. str() is the form that `device=` takes: "cuda:1".
 
-    Attributes that query the device raise DeviceError if it cannot be used. An index without a device raises ValueError.
+    Parameters
+    ----------
+    name : str
+        The kind, or the kind and the number: "cuda", "cuda:1".
+    index : int
+        The number, if the name has none.
 
     Attributes
     ----------
@@ -29,6 +34,17 @@ class Device:
         Multiprocessors or cores.
     capability : int
         Of CUDA: 90 for 9.0; otherwise 0.
+
+    Raises
+    ------
+    ValueError
+        If the index is not a number of 0 or more; by attributes that query the device, if it does not exist.
+    DeviceError
+        By these attributes, if the device cannot be used.
+
+    Examples
+    --------
+    >>> f = cinductor.compile(fn, device=cinductor.Device("cuda", 1))
     """
 
     __slots__ = ("index", "name")
@@ -40,18 +56,22 @@ class Device:
 
     @property
     def description(self) -> str:
+        """The manufacturer's name."""
         return _core.device_properties(str(self))[0]
 
     @property
     def memory(self) -> int:
+        """Bytes; 0 if unknown."""
         return _core.device_properties(str(self))[1]
 
     @property
     def capability(self) -> int:
+        """Of CUDA: 90 for 9.0; otherwise 0."""
         return _core.device_properties(str(self))[2]
 
     @property
     def units(self) -> int:
+        """Multiprocessors or cores."""
         return _core.device_properties(str(self))[3]
 
     @property
@@ -81,7 +101,17 @@ class device:
     """Select the device for code that names none, in this thread, while a with statement runs.
 
     This holds for `to_device`, `Stream`, `Event`, `memory_stats` and similar functions. A compiled function runs according to its
-    own `device=` and to where its arguments are.
+    own `device=` and to where its arguments are. `with device(...) as d` gives the Device.
+
+    Parameters
+    ----------
+    device : str or Device
+        "cuda", "cuda:1" or one of `devices()`.
+
+    Raises
+    ------
+    ValueError
+        For texts of another form. A device that does not exist is found when it is used.
     """
 
     __slots__ = ("_device", "_tokens")
@@ -153,7 +183,13 @@ def text(name: str, index: int) -> str:
 
 
 def get_include() -> str:
-    """Return the folder of the C headers (`device/device.h`), for devices and compilers in other packages."""
+    """Return the folder of the C headers, for devices and compilers in other packages.
+
+    Returns
+    -------
+    str
+        A path for `-I`; the headers there are `device/device.h`, `device/toolkit.h` and what they include.
+    """
     from pathlib import Path  # imported here because it takes longer than the rest of this module
 
     here = Path(__file__).parent
@@ -173,7 +209,17 @@ def toolkit() -> Any:
 
 
 def devices(name: str | None = None) -> list[Device]:
-    """List the usable devices of the machine, all or of one kind. The CPU comes first.
+    """List the usable devices of the machine, all or of one kind.
+
+    Parameters
+    ----------
+    name : str, optional
+        The kind: "cpu", "cuda" or a registered one; None: all kinds.
+
+    Returns
+    -------
+    list of Device
+        The CPU comes first. Empty if no device of this kind can be used.
 
     Raises
     ------
@@ -201,29 +247,48 @@ def count(name: str) -> int:
 
 
 def register_device(device: Any, compilers: tuple[Any, ...] | list[Any] = ("c", "interp")) -> Device:
-    """Adds a kind of device to this process, for `device=` and `to_device`; the first of its devices.
+    """Add a kind of device to this process, for `device=` and `to_device`.
 
-    device: a capsule "cinductor.CiDevice" that an extension made of its struct (`get_include()` has the
-    headers), or an object with `name` and `doc` and these methods, `index` telling which of its devices
-    and `stream` what `stream_open` gave, or None::
+    Exceptions of a method are raised as DeviceError, or as MemoryError, by the call that needs it. Those of the four
+    methods that record are warnings, and kernels are launched one by one from then on.
 
-        allocate(index, size, stream) -> address      release(index, address, size, stream)
-        copy_in(index, address, host, stream)         host: a memoryview of bytes to be read
-        copy_out(index, address, host, stream)        to be written
-        synchronize(index, stream)
-        copy_across(index, address, from_index, from_address, size, stream),
-        count() -> int, properties(index) -> (name, bytes, units), launch(index, kernel, stream),
-        stream_open(index) and stream_close, event_open, event_close, event_record, event_wait,
-        event_synchronize(index, what, stream): where it has such things
-        record_begin(index, stream) -> stream         an int that no other stream has: launches that are
-                                                      given to it now are kept, and not done
-        record_end(index, stream) -> recording        an int; asked after a failed launch, too
-        replay(index, recording, stream)              behind it the kernels run that were kept
-        record_close(index, recording)                all four or none: the option `graphs`
+    Parameters
+    ----------
+    device : capsule or object
+        A capsule "cinductor.CiDevice" that an extension made of its struct (`get_include()` has the headers), or an object
+        with `name`, `doc` and methods, whose `index` is the number of a device, and whose `stream` is a result of
+        `stream_open` or None::
 
-    compilers: names of the processor's, whose kernels then run on the addresses that `allocate` gives, or
-    capsules "cinductor.CiCompiler". What a method raises, the call that asked raises as DeviceError, or as
-    MemoryError; of the four that record it is a warning, and launches are made from then on. Raises ValueError for a device that is there already, was made for another version or lacks
-    a function; TypeError for what is no device.
+            allocate(index, size, stream) -> address
+            release(index, address, size, stream)
+            copy_in(index, address, host, stream)         # host: a memoryview of bytes to be read
+            copy_out(index, address, host, stream)        # host: a memoryview of bytes to be written
+            synchronize(index, stream)
+
+        All others are optional, those of streams and events together, and so the four that record::
+
+            copy_across(index, address, from_index, from_address, size, stream)
+            count() -> int
+            properties(index) -> (name, bytes, units)
+            launch(index, kernel, stream)
+            stream_open(index), stream_close, event_open, event_close, event_record, event_wait
+            event_synchronize(index, what, stream)
+            record_begin(index, stream) -> stream         # an int; later launches on it are recorded, and do not run
+            record_end(index, stream) -> recording        # an int; also called after a failed launch
+            replay(index, recording, stream)              # runs the recorded kernels: the option `graphs`
+            record_close(index, recording)
+    compilers : tuple or list
+        Names of compilers for CPUs ("c", "interp"), whose kernels then run on the addresses of `allocate`, or capsules
+        "cinductor.CiCompiler".
+
+    Returns
+    -------
+    Device
+        The first device of the kind.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the name is taken, the struct is of another version, or a function is missing; for objects of other types.
     """
     return Device(_core.register_device(device, tuple(compilers)))

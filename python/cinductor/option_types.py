@@ -6,7 +6,16 @@ from typing import Literal, TypedDict
 
 
 class Options(TypedDict, total=False):
-    """The argument `options` of `compile`; `list_options()` describes each."""
+    """The argument `options` of `compile`: a dict, all of whose keys are optional.
+
+    `list_options()` has the type, default, environment variable and description of each. An unknown key or a value that
+    is not allowed raises ValueError, a value of another type TypeError, when `compile` is called.
+
+    Examples
+    --------
+    >>> options: cinductor.Options = {"threads": 4, "numerics": "close"}
+    >>> f = cinductor.compile(fn, options=options)
+    """
 
     wrapper: Literal["c", "python"]
     numerics: Literal["exact", "numpy", "close", "fast"]

@@ -93,6 +93,17 @@ def observe_passes(observer: Callable[[PassEvent], object], level: str = "graph"
     observer : callable
         Takes a PassEvent: `name`, `before` and `after` (the graph, or the procs, as text), `seconds`, `level`, `has_changed`.
     level : {"graph", "loops", "procs"}
+        The level.
+
+    Returns
+    -------
+    context manager
+        Its end removes the observer.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the observer is not callable; if there is no such level.
     """
     if not callable(observer):
         raise TypeError(wrong("observe_passes", "observer", observer, "a function of a PassEvent"))

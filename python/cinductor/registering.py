@@ -160,7 +160,12 @@ def register_pattern(
         Texts of operations (`docs/ir.md`): names match any node, `x:f64`, `x:int` one of a type, numbers match constants.
         Operands of commutative operations match in both orders. `(let d A B)` names A in B.
     after : str
-        As in `register_pass`, which also describes result and errors.
+        As in `register_pass`, which also describes errors.
+
+    Returns
+    -------
+    Registration
+        As in `register_pass`.
 
     Examples
     --------
@@ -197,7 +202,12 @@ def register_template(
         Takes each `cinductor.graphs.Node` of that operation, with dtypes, sizes and attributes. Returns a `cinductor.kernel`
         that reads the node's operands in their order and writes one array of its dtype and sizes, or None to leave it.
     after, version : str
-        As in `register_pass`, which also describes result and errors.
+        As in `register_pass`, which also describes errors.
+
+    Returns
+    -------
+    Registration
+        As in `register_pass`.
     """
     reasons = {row[0]: row[4] for row in _core.ops()}
     if op not in reasons:
@@ -234,7 +244,12 @@ def register_lowering(
     name : str, optional
         None: "lowering." and the function's name.
     version : str, optional
-        As in `register_pass`, which also describes result and errors.
+        As in `register_pass`, which also describes errors.
+
+    Returns
+    -------
+    Registration
+        As in `register_pass`.
     """
     if not callable(function) or not callable(fn):
         raise TypeError("register_lowering() takes two functions: what is called, and what is compiled instead")

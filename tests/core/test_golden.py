@@ -79,11 +79,11 @@ def test_variants_forget_nothing(golden):
 
 
 def test_costs_of_gpu_kernels(golden, request):
-    """The accesses, operations and barriers in the statements of each GPU kernel of 60 programs: a regression of
+    """The accesses, operations and barriers in the statements of each GPU kernel of some 65 programs: a regression of
     the generated code shows here without a GPU. A lower number is an improvement; --accept writes the table."""
     table = GOLDEN / "gpu_costs.txt"
-    paths = [path for path in FILES if path.parent.name in ("codegen", "schedule") and is_graph(path)][:60]
-    assert len(paths) == 60
+    paths = [path for path in FILES if path.parent.name in ("codegen", "schedule") and is_graph(path)]
+    assert len(paths) >= 60
     done = start(golden, "costs", *paths)
     assert done.returncode == 0, done.stderr
     rows = done.stdout.replace(f"{GOLDEN}/", "")

@@ -45,6 +45,7 @@ extern "C" { EmulatorRuntime *emulator_runtime; int emulator_waits = WAITS; }
 #define __launch_bounds__(...)
 #define __syncthreads() emulator_runtime->wait(0)
 #define __syncwarp() emulator_runtime->wait(1)
+#define rsqrtf(value) (1 / sqrtf(value))
 #define __int_as_float(bits) __builtin_bit_cast(float, (int)(bits))
 #define __float_as_uint(value) __builtin_bit_cast(unsigned, (float)(value))
 #define __longlong_as_double(bits) __builtin_bit_cast(double, (long long)(bits))

@@ -10,7 +10,7 @@ import numpy as np
 import cinductor
 
 DTYPES = ("?", "i1", "u2", "i4", "u8", "i8", "f2", "f4", "f8")
-SHAPES = ((1,), (7,), (257,), (5, 33), (3, 1, 4), (2, 4097), (9000,), (0,), (3, 0))
+SHAPES = ((1,), (7,), (257,), (600,), (4096,), (5, 33), (3, 1, 4), (2, 4097), (9000,), (0,), (3, 0))
 
 
 def array(shape, dtype, seed=0):
@@ -194,6 +194,40 @@ def of_transforms(dtype, shapes):
                     check(f"{name} {norm}", lambda a, f=f, axis=axis, norm=norm: f(a, axis=axis, norm=norm), a, near=near)
 
 
+def of_powers():
+    """Exponents that are halves of whole numbers, and hypot: the nearest float of all operands, or infinity or NaN."""
+    bits = np.random.default_rng(0).integers(0, 1 << 32, 3000, dtype=np.uint32).view(np.float32)
+    special = np.array([0, -0.0, np.inf, -np.inf, np.nan, 1e-45, -1e-45, 1e-40, 3.4e38, -3.4e38, 1, -1, 2], np.float32)
+    x = np.concatenate([bits, special, np.random.default_rng(1).random(1000, dtype=np.float32) * 4])
+    functions = {f"power {b}": lambda x, b=b: np.power(x, b) for b in (-8.0, -7.5, -3.0, -2.0, -1.5, -0.5, 1.5, 3.0, 7.5, 8.0, 8.5)}
+    functions["hypot"] = lambda x: np.hypot(x, x[::-1])
+    for name, fn in functions.items():
+        with np.errstate(all="ignore"):
+            want = fn(x.astype(np.longdouble)).astype(np.float32)
+        got = cinductor.compile(fn, fullgraph=True)(cinductor.to_device(x)).numpy()
+        same = np.array_equal(got, want, equal_nan=True) and np.array_equal(np.signbit(got[got == 0]), np.signbit(want[want == 0]))
+        print("ok" if same else "fail", name, flush=True)
+
+
+def of_vectors():
+    """Products with a vector, from either side, of stacks, of strided matrices and without elements."""
+    random = np.random.default_rng(0)
+    for dtype in ("f4", "f8", "i4", "f2"):
+        near = 1e-2 if dtype == "f2" else 1e-5
+        a, v, w = ((random.random(shape) * 9).astype(dtype) for shape in ((70, 90), (90,), (70,)))
+        for name, fn, arrays in (
+            ("a @ v", lambda a, v: a @ v, (a, v)),
+            ("w @ a", lambda a, w: w @ a, (a, w)),
+            ("a.T @ w", lambda a, w: a.T @ w, (a, w)),
+            ("v @ v", lambda v: v @ v, (v,)),
+            ("a[:, ::3] @ v[:30]", lambda a, v: a[:, ::3] @ v[:30], (a, v)),
+            ("stack @ v", lambda a, v: a.reshape(7, 10, 90) @ v, (a, v)),
+            ("v @ stack", lambda a, v: v[:10] @ a.reshape(7, 10, 90), (a, v)),
+            ("nothing @ v", lambda a, v: a[:, :0] @ v[:0], (a, v)),
+        ):
+            check(name, fn, *arrays, near=near)
+
+
 def of_constants():
     """Arrays that a function makes from constants are copied to the GPU once."""
     x, i = array((40,), "f8"), np.arange(40) % 3
@@ -206,14 +240,18 @@ def of_constants():
 def main():
     few = sys.argv[1:] == ["few"]
     for dtype in ("f4",) if few else DTYPES:
-        of_one(dtype, ((5, 33), (4100,)) if few else SHAPES)
+        of_one(dtype, ((5, 33), (2, 600), (4100,)) if few else SHAPES)
+    if few:
+        of_one("f8", ((2, 600),))
     for dtype in ("f4", "i8") if few else DTYPES:
         of_searches(dtype)
     for dtype in () if few else ("f4", "f8", "i4"):
         of_two(dtype)
     for dtype in ("f4", "i2") if few else ("f4", "f8", "f2", "i1", "u2", "i4", "u8", "?"):
-        of_stores(dtype, ((40, 300),) if few else ((40, 300), (40, 5000), (9000, 400)))
+        of_stores(dtype, ((40, 300), (40, 700)) if few else ((40, 300), (40, 5000), (9000, 400)))
     of_sums()
+    of_powers()
+    of_vectors()
     of_constants()
     for dtype in ("f8",) if few else ("f4", "f8"):
         of_transforms(dtype, ((6, 5),) if few else ((9,), (6, 5), (3, 1024, 2), (70000, 4)))

@@ -76,7 +76,9 @@ def main():
     x, w = (cinductor.to_device(random.random(shape).astype("f4")) for shape in ((6, 8), (8, 4)))
     f, want = check("layers", layers, (x, w, 0.5))
     long = cinductor.to_device(random.random(3000).astype("f4"))
-    say("what a sort needs is a node", not EMULATED or count("nodes") == 1)
+    say("a short sort needs no memory", not EMULATED or count("nodes") == 0)
+    check("long sort", lambda x: (np.sort(x)[::-1] * 2,), (cinductor.to_device(random.random(4100).astype("f4")),))
+    say("what a long sort needs is a node", not EMULATED or count("nodes") == 1)
     check("sums", sums, (long,), options={"choices": "apart_bytes=1"})  # two launches
     rows = np.zeros((1, 132_000), "f4")  # with a symbolic length, each row is split
     rows[0, 8_300] = 4

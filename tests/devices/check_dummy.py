@@ -63,6 +63,8 @@ def test_arrays_of_the_device_are_computed_there_in_every_mode(mode):
             got = compiled(cinductor.to_device(x, "dummy"))
             assert dummy.counts()["launch"] > before
             np.testing.assert_allclose(got.numpy(), np.exp(x) * 2 + 1)
+        got[0] = 3.0  # an assignment of an Array is compiled, too
+        assert got.numpy()[0] == 3.0
 
 
 @pytest.mark.parametrize("delay", [10])

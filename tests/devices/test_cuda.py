@@ -4,6 +4,7 @@ emulated GPU.
 With CINDUCTOR_TEST_CUDA=1 and a GPU, all of it runs there and is compared with backend `interp` and NumPy.
 """
 
+import json
 import os
 import shutil
 import subprocess
@@ -597,7 +598,7 @@ def test_recordings(card, tmp_path):
         emulated["CINDUCTOR_CUBLAS"] = str(tmp_path)
     lines = card("recordings.py", *([] if RUNS else ["emulated"]), **emulated)
     assert not [line for line in lines if not line.startswith("ok")], "\n".join(lines)
-    assert len(lines) == (14 if RUNS else 24)  # the rest are checks of the emulator's counters
+    assert len(lines) == (17 if RUNS else 29)  # the rest are checks of the emulator's counters
 
 
 def test_arrays_of_two_processes(card):
@@ -785,6 +786,27 @@ def test_products(card, library, tmp_path):
     failed = [line for line in lines if line.split(" ")[0] not in ("ok", "products")]
     assert lines and not failed, "\n".join(failed)
     assert library == "own" or RUNS or int(lines[-1].split(" ")[1]) > 60
+
+
+# Programs of the benchmark that no other test has in this form.
+BENCHMARK = """
+causal_attention convolve cross_entropy embedding heat_3d_in_place heat_in_place jacobi k_means life mandelbrot
+matrix_vector n_body rfft_power sort_rows weighted_bincount window_mean window_sum
+""".split()
+
+
+def test_benchmark_programs(card, tmp_path):
+    """benchmarks/gpu.py, at sizes that the emulator can run: no result differs from NumPy's."""
+    libraries = {}
+    if not RUNS:
+        build_shared(tmp_path / "libcublas.so.13", "fake_cublas.c")
+        build_shared(tmp_path / "libcufft.so.12", "fake_cufft.c", "-lm")
+        libraries = {"CINDUCTOR_CUBLAS": str(tmp_path), "CINDUCTOR_CUFFT": str(tmp_path)}
+    names = [] if RUNS else BENCHMARK
+    card(ROOT / "benchmarks" / "gpu.py", "--peers", "cinductor", "--most", "500" if RUNS else "20", "--out", tmp_path, *names, **libraries)
+    rows = {name: row["cinductor"] for name, row in json.loads((tmp_path / "gpu.json").read_text())["programs"].items()}
+    assert len(rows) >= len(BENCHMARK)
+    assert not {name: row for name, row in rows.items() if row.get("right") is not True}
 
 
 def test_library_calls(card, tmp_path):

@@ -1,5 +1,7 @@
 """Graphs as objects of the user: captured without a call, changed, printed, parsed, compared and compiled."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -96,3 +98,16 @@ def test_what_is_no_graph():
         g.compile()
     with pytest.raises(ValueError, match="there is no option 'threds'"):
         graph(layer, SPEC, SPEC).compile(options={"threds": 1})
+
+
+def test_texts_that_are_no_graphs_are_refused():
+    """A text with lines left out is read as another graph, or a ValueError names the line."""
+    lines = graph(loop, SPEC, SPEC).text().splitlines()
+    for begin in range(len(lines)):
+        for end in range(begin + 1, len(lines) + 1):
+            try:
+                Graph("\n".join(lines[:begin] + lines[end:]))
+            except ValueError as error:
+                assert re.match(r"line \d+ of this text is no line of a graph", str(error))
+    with pytest.raises(ValueError, match="line 0"):
+        Graph("nonsense")

@@ -337,6 +337,7 @@ def compiled(function, *tensors):
 PRODUCTS = {
     "mm": (lambda a, b: torch.ops.aten.mm(a, b), (3, 4), (4, 5)),
     "mm of views": (lambda a, b: torch.ops.aten.mm(a.t(), b[:, 1:4]), (4, 3), (4, 6)),
+    "mm of reversed axes": (lambda a, b: torch.ops.aten.mm(a.flip(0), b.flip(1)), (3, 4), (4, 6)),
     "bmm": (lambda a, b: torch.ops.aten.bmm(a, b), (2, 3, 4), (2, 4, 5)),
     "addmm": (lambda c, a, b: torch.ops.aten.addmm(c, a, b.t()), (5,), (3, 4), (5, 4)),
     "addmm with factors": (lambda c, a, b: torch.ops.aten.addmm(c, a, b, beta=0.5, alpha=2), (3, 5), (3, 4), (4, 5)),
@@ -383,6 +384,7 @@ DISPATCHED = {
     "a float that is left out": (lambda q: aten._scaled_dot_product_flash_attention_for_cpu.default(q, q, q)[0], (1, 2, 8, 8)),
     "a float that is given": (lambda q: aten._scaled_dot_product_flash_attention_for_cpu.default(q, q, q, scale=0.5)[0], (1, 2, 8, 8)),
     "strides": (lambda x: aten.lgamma.default(x.t()[1:]), (3, 4)),
+    "reversed axes": (lambda x, y: aten._stack.default([x.flip(0), y.flip(0, 1), x], 1), (3, 4), (3, 4)),
     "nothing": (lambda x: aten.lgamma.default(x), (0, 4)),
 }
 

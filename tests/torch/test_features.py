@@ -10,6 +10,8 @@ from agreement import agree, check, compiled, same_values
 # isort: split
 import torch
 import torch.nn.functional as F
+from torch._higher_order_ops import associative_scan, scan, while_loop
+from torch.nn.attention.flex_attention import flex_attention
 
 
 def rand(*sizes, **more):
@@ -215,27 +217,40 @@ def test_float_arguments():
         check(lambda x, s: x * s + s / 2, fast, lambda s=s: (torch.ones(4), s))
 
 
-@pytest.mark.parametrize(
-    "fn",
-    [
-        lambda x: x.nonzero(),
-        lambda x: x[x > 0] * 2,
-        lambda x: torch.unique((x * 2).long()),
-        lambda x: x.new_ones(int(x.abs().sum().item()) + 1).cumsum(0),
-        lambda x: x * x.sum().item(),
-        lambda x: x.masked_select(x > 0).sum(),
-        lambda x: torch.zeros(4).repeat_interleave((x.abs() * 2).long()[:4]),
-    ],
-)
-def test_sizes_that_data_decide(fn):
-    torch._dynamo.config.capture_scalar_outputs = True
-    torch._dynamo.config.capture_dynamic_output_shape_ops = True
-    try:
-        agree(fn, rand((6,)), strict=False)
-    finally:
-        torch._dynamo.config.capture_scalar_outputs = False
-        torch._dynamo.config.capture_dynamic_output_shape_ops = False
-    agree(fn, rand((6,)), strict=False, fullgraph=False)
+@pytest.fixture(name="captures_data")
+def _captures_data():
+    """Dynamo captures sizes and numbers that data decide, where it would cut the graph."""
+    with torch._dynamo.config.patch(capture_scalar_outputs=True, capture_dynamic_output_shape_ops=True):
+        yield
+
+
+def sizes_of_data(x):
+    y = x[x > 0]
+    i = x.nonzero()[:, 0]
+    return y * 2, torch.cat([y, y]), y.sum(), y.softmax(0), y.view(-1, 1) @ y.view(1, -1), x[i] + 1, i.shape, x.masked_select(x > 0.5).exp(), y.numel() * 2
+
+
+def distinct_values(x):
+    return torch.unique((x * 2).long(), return_inverse=True, return_counts=True), torch.zeros(4).repeat_interleave((x.abs() * 2).long()[:4])
+
+
+def numbers_of_data(x):
+    n = x.argmax().item()
+    return torch.zeros(9)[:n] + n, x * x.max().item(), n - 7, (x > 0).sum().item(), torch.full((n,), 1.0)
+
+
+@pytest.mark.parametrize("fn", [sizes_of_data, distinct_values, numbers_of_data])
+def test_sizes_that_data_decide(fn, captures_data):
+    agree(fn, rand((6,)), lambda: (torch.randn(6).abs(),), lambda: (-torch.ones(6),), fullgraph=True)
+
+
+@pytest.mark.parametrize("fn", [lambda x: x.new_ones(int(x.abs().sum().item()) + 1).cumsum(0), lambda x: x[: x.argmax().item()]])
+def test_sizes_that_data_decide_by_eager(fn, captures_data):
+    agree(fn, rand((6,)), strict=False, fullgraph=True)
+
+
+def test_gradients_of_sizes_that_data_decide(captures_data):
+    agree(lambda x: (x[x > 0] * x.sum()).exp(), *[lambda: (torch.randn(6, requires_grad=True),)] * 2, backward=True, fullgraph=True)
 
 
 # ---- random numbers ----
@@ -517,15 +532,27 @@ def test_effect_tokens():
     agree(lambda x: torch.linalg.inv(x + 4 * torch.eye(3)) @ x, rand((3, 3)), tolerance=1e-4)
 
 
-def test_conditions_and_loops():
-    from torch._higher_order_ops import while_loop
+CONTROL = {
+    "cond": lambda x: torch.cond(x.sum() > 0, lambda v: v.sin(), lambda v: v.cos() + 1, (x,)) * 2,
+    "cond of a transposed operand": lambda x: torch.cond(x.sum() > 0, lambda v: (v.t()[1:] * 1, v[0] * 2), lambda v: (v.t()[1:] + 1, v[1] + 1), (x.t(),)),
+    "while_loop": lambda x: while_loop(lambda i, v: (i < 9) & (v.sum() < 50), lambda i, v: (i + 1, v.abs() * 1.5 + 0.1), (torch.tensor(0), x)),
+    "scan": lambda x: scan(lambda c, v: (c + v, c * v), torch.zeros(4), x),
+    "associative_scan": lambda x: associative_scan(lambda a, b: a + b, x, 0, combine_mode="generic"),
+}
 
-    agree(lambda x: torch.cond(x.sum() > 0, lambda v: v.sin(), lambda v: v.cos(), (x,)), rand((3,)), lambda: (-torch.ones(3),), strict=False)
-    agree(
-        lambda i, x: while_loop(lambda i, x: i < 5, lambda i, x: (i + 1, x * 1.5), (i, x)),
-        lambda: (torch.tensor(0), torch.ones(3)),
-        strict=False,
-    )
+
+@pytest.mark.parametrize("name", CONTROL)
+def test_conditions_and_loops(name):
+    """The graph is not cut: torch's own implementation runs as a library call."""
+    agree(CONTROL[name], rand((3, 4)), lambda: (-torch.ones(3, 4),), fullgraph=True)
+
+
+def test_attention_with_a_function_of_scores():
+    agree(lambda q: flex_attention(q, q, q, score_mod=lambda s, b, h, i, j: s + i - j), rand((1, 2, 16, 16)), fullgraph=True)
+
+
+def test_gradients_of_a_condition():
+    agree(lambda x: torch.cond(x.sum() > 0, lambda v: v.sin() * v, lambda v: v.cos() + 1, (x,)), lambda: (torch.randn(3, requires_grad=True),), backward=True)
 
 
 # ---- training ----

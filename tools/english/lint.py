@@ -8,7 +8,7 @@
     lint.py --commits BASE   checks the subjects of BASE..HEAD
 
 Reads comments and string literals of .c, .h and .def files, comments, docstrings and string literals of .py
-files, and prose of .md files (code blocks and `code spans` are skipped). Rules:
+and .pyi files, and prose of .md files (code blocks and `code spans` are skipped). Rules:
 
     word      a word of words.txt          long      a sentence of more than 35 words
     trip      "trip" for "iteration"       clauses   four or more relative clauses in one sentence
@@ -98,11 +98,10 @@ def texts_of_c(source: str) -> Iterator[Text]:
 
 
 def docstring_nodes(tree: ast.AST) -> Iterator[ast.Constant]:
+    """Strings that are statements: the docstrings of modules, classes and functions, and those after an attribute."""
     for node in ast.walk(tree):
-        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)) and node.body:
-            first = node.body[0]
-            if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
-                yield first.value
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            yield node.value
 
 
 def texts_of_python(source: str) -> Iterator[Text]:
@@ -137,7 +136,7 @@ def comments_of_python(source: str) -> Iterator[Text]:
 def texts_of(name: str, source: str) -> Iterator[Text]:
     if name.endswith(".md"):
         yield Text("document", list(enumerate(source.splitlines(), 1)))
-    elif name.endswith(".py"):
+    elif name.endswith((".py", ".pyi")):
         yield from texts_of_python(source)
     else:
         yield from texts_of_c(source)
@@ -297,7 +296,7 @@ def table(hits: list[Hit]) -> str:
 
 def files_to_check(given: list[str]) -> list[str]:
     names = git("ls-files", "--", *given).splitlines()
-    kinds = (".c", ".h", ".def", ".py", ".md")
+    kinds = (".c", ".h", ".def", ".py", ".pyi", ".md")
     return [n for n in names if n.endswith(kinds) and not n.startswith(SKIPPED) and (ROOT / n).is_file()]
 
 

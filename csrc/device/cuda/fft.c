@@ -1,6 +1,6 @@
-/* numpy.fft along one axis, by cuFFT; without it the host does them. Rows are packed on the way in (a
- * real one as complex numbers where all of its transform is asked for), and scaled on the way out, as
- * NumPy's `norm` says. */
+/* numpy.fft along one axis, by cuFFT; without it the host does them. Rows that are not contiguous are
+ * packed before (a real one as complex numbers if its whole transform is wanted). A result that is not
+ * contiguous or that NumPy's `norm` scales is stored by a kernel after. */
 #include "device/cuda/library.h"
 
 #include <math.h>
@@ -160,8 +160,29 @@ scale_rows(Run *r, void *y)
     }
 }
 
+/* True if cuFFT may access the rows at `data`: they are contiguous, and aligned as it requires. */
+static bool
+is_packed(const CiCudaRows *rows, const void *data)
+{
+    int64_t expected = rows->length;
+    for (int k = rows->rank - 1; k >= 0; k--) {
+        if (rows->sizes[k] != 1 && rows->strides[k] != expected)
+            return false;
+        expected *= rows->sizes[k];
+    }
+    return (rows->step == 1 || rows->length == 1) && (uintptr_t)data % 16 == 0;
+}
+
+/* A transform to real numbers overwrites its operand. */
+static bool
+needs_packing(const Run *r, const void *x)
+{
+    bool is_widened = r->t.is_real && r->t.type != CI_CUFFT_real_to_complex;
+    return is_widened || r->t.type == CI_CUFFT_complex_to_real || !is_packed(&r->from, x);
+}
+
 static int32_t
-run_in_memory(Run *r, const CiExternCall *call)
+run_in_memory(Run *r, const CiExternCall *call, bool packs, bool stores)
 {
     CiCufftWork work = {.type = r->t.type,
                         .direction = r->t.direction,
@@ -170,9 +191,11 @@ run_in_memory(Run *r, const CiExternCall *call)
                         .rows = r->from.rows,
                         .in = r->in,
                         .out = r->out};
-    pack_rows(r, call->operands[0]);
+    if (packs)
+        pack_rows(r, call->operands[0]);
     bool is_done = !r->result && ci_cufft_transform(r->stay->state, &work, r->queue->stream);
-    scale_rows(r, call->result);
+    if (stores)
+        scale_rows(r, call->result);
     return is_done || r->result ? CI_OK : CI_ERR_DEVICE;
 }
 
@@ -180,18 +203,22 @@ static int32_t
 run(Run *r, const CiExternCall *call)
 {
     size_t complex = r->is_double ? 16 : 8;
+    bool packs = needs_packing(r, call->operands[0]),
+         stores = r->t.scale != 1 || !is_packed(&r->to, call->result);
     size_t in = ((size_t)(r->from.rows * r->from.length) * complex + 255) / 256 * 256,
-           out = (size_t)(r->to.rows * r->to.length) * complex;
+           out = stores ? (size_t)(r->to.rows * r->to.length) * complex : 0;
     CUdeviceptr block = 0;
-    int32_t status = load_kernels(r);
-    if (!status)
+    int32_t status = packs || stores ? load_kernels(r) : CI_OK;
+    in = packs ? in : 0;
+    if (!status && in + out)
         r->result = ci_cuda_block_take(r->stay, in + out, r->queue->stream, &block);
     if (status || r->result)
         return status;
-    r->in = block;
-    r->out = r->in + in;
-    status = run_in_memory(r, call);
-    (void)ci_cuda_block_give(r->stay, block, in + out, r->queue->stream);
+    r->in = packs ? block : (CUdeviceptr)(uintptr_t)call->operands[0];
+    r->out = stores ? block + in : (CUdeviceptr)(uintptr_t)call->result;
+    status = run_in_memory(r, call, packs, stores);
+    if (block)
+        (void)ci_cuda_block_give(r->stay, block, in + out, r->queue->stream);
     return status;
 }
 

@@ -63,6 +63,8 @@ typedef struct CiCudaSort {
     const CiQueue *queue;
     CiCudaContextScope stay;
     CiCudaRows from;
+    const CiCudaRows *to; /* elements or positions in order are stored there, at y; NULL: nowhere */
+    CUdeviceptr y;
     bool has_places; /* of the elements in order, too */
     int passes;      /* of 8 bits of the keys; 0: all of an element's */
     const CUfunction *kernels;
@@ -79,8 +81,16 @@ CUdeviceptr ci_cuda_sorted_keys(const CiCudaSort *s);
 CUdeviceptr ci_cuda_sorted_places(const CiCudaSort *s);
 /* Where nothing has failed so far. */
 void ci_cuda_sort_launch(CiCudaSort *s, CUfunction kernel, int64_t blocks, int64_t rows,
-                         int threads, void **parameters);
+                         int threads, int64_t shared_bytes, void **parameters);
 int32_t ci_cuda_sort_finish(CiCudaSort *s, int32_t status);
+/* sort_rows.c: rows of up to CI_CUDA_SHORT_ROW elements, each sorted by one block. The size of a row
+ * is its length rounded up to a power of two. */
+#define CI_CUDA_SHORT_ROW 4096
+extern const CiCudaText ci_cuda_sort_rows;
+void ci_cuda_print_items(char *out, size_t capacity, int key_bytes, bool has_places);
+int ci_cuda_item_bytes(int key_bytes, bool has_places);
+int ci_cuda_row_size(int64_t length);
+int ci_cuda_row_threads(int size);
 
 /* The unsigned type of 1, 2, 4 or 8 bytes; NULL: there is none. */
 const char *ci_cuda_unsigned(int size);

@@ -1,13 +1,27 @@
 /* Scatter with duplicate indices, as an external call of the compiler: `scatter(base, index,
- * values)` with the operation, or `place`, as key. Positions are sorted by their target element
- * with a stable sort. Warps then reduce the runs of equal targets, so that the result is
- * reproducible; `place` stores the last value of each run. */
+ * values)` with the operation, or `place`, as key. There are two ways, both with reproducible results:
+ *
+ * Few targets: each warp combines a contiguous chunk of the points in its own copy of the targets, in
+ * shared memory (privatization). Of 32 points those with the same target are combined in order. The
+ * copies of a block, and then those of all blocks, are combined in order, too. The number of chunks
+ * depends on sizes alone.
+ *
+ * Many targets: positions are sorted by their target element with a stable sort. Warps then reduce the
+ * runs of equal targets; `place` stores the last value of each run. */
 #include "device/cuda/library.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { THREADS = 256 };
+enum {
+    THREADS = 256,
+    COPY_BYTES = 49152, /* shared memory of a block without asking for more */
+    MOST_WARPS = 8,
+    MOST_CHUNKS = 4096,
+    LEAST_CHUNK = 1024, /* points */
+    MANY_POINTS = 16,   /* of each target: then the copies cost less than they save */
+    TARGETS = 32        /* that a block of kmerge combines */
+};
 
 static const char scatter_text[] =
     "extern \"C\" __global__ void __launch_bounds__(256)\n"
@@ -49,9 +63,66 @@ static const char scatter_text[] =
     "        heads &= heads - 1;\n"
     "    }\n"
     "}\n";
-enum { COPY, RUNS };
-static const char *const names[] = {"kcopy", "kruns"};
-static const CiCudaText kernels = {scatter_text, NULL, names, 2, false};
+static const char copies_text[] =
+    "extern \"C\" __global__ void __launch_bounds__(256)\n"
+    "kcopies(const L *where, const T *v, S *partials, const L n, const L chunk, const int targets, const int warps)\n"
+    "{\n"
+    "    extern __shared__ __align__(16) unsigned char rows[];\n"
+    "    const int t = (int)threadIdx.x, w = t/32, lane = t % 32;\n"
+    "    S *const all = (S *)rows, *const own = all + w*targets;\n"
+    "    for (int i = lane; i < targets; i += 32)\n"
+    "        own[i] = identity();\n"
+    "    __syncwarp();\n"
+    "    const L begin = ((L)blockIdx.x*warps + w)*chunk, end = begin + chunk < n ? begin + chunk : n;\n"
+    "    for (L at = begin; at < end; at += 128) {\n"
+    "        int to[4];\n"
+    "        S value[4];\n"
+    "        #pragma unroll\n"
+    "        for (int k = 0; k < 4; k++) {\n"
+    "            const L i = at + 32*k + lane;\n"
+    "            to[k] = i < end ? (int)where[i] : -1;\n"
+    "            value[k] = i < end ? get(v[i]) : identity();\n"
+    "        }\n"
+    "        #pragma unroll\n"
+    "        for (int k = 0; k < 4; k++) {\n"
+    "            const unsigned peers = __match_any_sync(0xffffffffu, (unsigned)to[k]);\n"
+    "            const int rank = to[k] < 0 ? -1 : (int)__popcll(peers & ((1ull << lane) - 1));\n"
+    "            for (int r = 0; __ballot_sync(0xffffffffu, rank == r); r++) {\n"
+    "                if (rank == r)\n"
+    "                    own[to[k]] = combine(own[to[k]], value[k]);\n"
+    "                __syncwarp();\n"
+    "            }\n"
+    "        }\n"
+    "    }\n"
+    "    __syncthreads();\n"
+    "    for (int i = t; i < targets; i += 32*warps) {\n"
+    "        S sum = all[i];\n"
+    "        for (int u = 1; u < warps; u++)\n"
+    "            sum = combine(sum, all[u*targets + i]);\n"
+    "        partials[(L)blockIdx.x*targets + i] = sum;\n"
+    "    }\n"
+    "}\n"
+    "extern \"C\" __global__ void __launch_bounds__(256)\n"
+    "kmerge(const T *base, const S *partials, T *y, const L blocks, const int targets)\n"
+    "{\n"
+    "    __shared__ S ends[8][32];\n"
+    "    const int lane = (int)threadIdx.x % 32, w = (int)threadIdx.x/32, i = (int)blockIdx.x*32 + lane;\n"
+    "    const L part = (blocks + 7)/8, last = (w + 1)*part < blocks ? (w + 1)*part : blocks;\n"
+    "    S sum = identity();\n"
+    "    for (L b = w*part; i < targets && b < last; b++)\n"
+    "        sum = combine(sum, partials[b*targets + i]);\n"
+    "    ends[w][lane] = sum;\n"
+    "    __syncthreads();\n"
+    "    if (w || i >= targets)\n"
+    "        return;\n"
+    "    S all = get(base[i]);\n"
+    "    for (int u = 0; u < 8; u++)\n"
+    "        all = combine(all, ends[u][lane]);\n"
+    "    y[i] = put(all);\n"
+    "}\n";
+enum { COPY, RUNS, COPIES, MERGE };
+static const char *const names[] = {"kcopy", "kruns", "kcopies", "kmerge"};
+static const CiCudaText kernels = {scatter_text, copies_text, names, 4, false};
 
 /* The operation on numbers and its identity. by_bits: for integers use the unsigned operation,
  * which may overflow. */
@@ -146,24 +217,75 @@ passes_for(int64_t elements)
 }
 
 static int32_t
-add_runs(CiCudaSort *s, const CiExternCall *call)
+load_kernels(CiCudaSort *s, const CiExternCall *call, const CUfunction **functions)
 {
     char beginning[1000];
-    const CUfunction *functions;
     int combine = find_combine(call->ext->key);
     CiDtype dtype = call->dtypes[3];
     print_beginning(beginning, sizeof beginning, dtype, &combines[combine]);
-    int32_t status = ci_cuda_load_text(s->queue, s->stay.state, &kernels, 16 * (int)dtype + combine,
-                                       beginning, &functions);
+    return ci_cuda_load_text(s->queue, s->stay.state, &kernels, 16 * (int)dtype + combine,
+                             beginning, functions);
+}
+
+/* ---- few targets ---- */
+
+/* Bytes of a sum (S of the text). */
+static int
+sum_bytes(CiDtype dtype)
+{
+    return dtype == CI_DTYPE_f32 ? 4 : 8;
+}
+
+static bool
+has_few_targets(const CiExternCall *call, int64_t targets, int64_t points)
+{
+    return strcmp(call->ext->key, "place") != 0 && points / MANY_POINTS >= targets &&
+           targets * sum_bytes(call->dtypes[3]) <= COPY_BYTES;
+}
+
+static int32_t
+combine_copies(CiCudaSort *s, const CiExternCall *call, int64_t elements)
+{
+    const CUfunction *functions;
+    int32_t status = load_kernels(s, call, &functions);
+    void *base = call->operands[0], *where = call->operands[1], *v = call->operands[2],
+         *y = call->result;
+    int bytes = sum_bytes(call->dtypes[3]), targets = (int)elements;
+    int64_t n = s->from.length, most = COPY_BYTES / (elements * bytes),
+            chunk = (n + MOST_CHUNKS - 1) / MOST_CHUNKS;
+    int warps = most < MOST_WARPS ? (int)most : MOST_WARPS;
+    chunk = chunk > LEAST_CHUNK ? chunk : LEAST_CHUNK;
+    int64_t chunks = (n + chunk - 1) / chunk, blocks = (chunks + warps - 1) / warps;
+    if (status)
+        return status;
+    s->bytes = (size_t)(blocks * elements * bytes);
+    if (ci_cuda_block_take(&s->stay, s->bytes, s->queue->stream, &s->block)) {
+        s->block = 0;
+        return CI_ERR_MEMORY;
+    }
+    void *copies[] = {&where, &v, &s->block, &n, &chunk, &targets, &warps},
+         *merge[] = {&base, &s->block, &y, &blocks, &targets};
+    ci_cuda_sort_launch(s, functions[COPIES], blocks, 1, 32 * warps, warps * elements * bytes, copies);
+    ci_cuda_sort_launch(s, functions[MERGE], (elements + TARGETS - 1) / TARGETS, 1, THREADS, 0, merge);
+    return CI_OK;
+}
+
+/* ---- many targets ---- */
+
+static int32_t
+add_runs(CiCudaSort *s, const CiExternCall *call)
+{
+    const CUfunction *functions;
+    int32_t status = load_kernels(s, call, &functions);
     if (status)
         return status;
     void *base = call->operands[0], *v = call->operands[2], *y = call->result;
     int64_t elements = count_of(call, 3), n = s->from.length;
     CUdeviceptr keys = ci_cuda_sorted_keys(s), places = ci_cuda_sorted_places(s);
     void *copy[] = {&base, &y, &elements}, *runs[] = {&keys, &places, &v, &y, &n};
-    ci_cuda_sort_launch(s, functions[COPY], (elements + THREADS - 1) / THREADS, 1, THREADS, copy);
+    ci_cuda_sort_launch(s, functions[COPY], (elements + THREADS - 1) / THREADS, 1, THREADS, 0, copy);
     if (n)
-        ci_cuda_sort_launch(s, functions[RUNS], (n + THREADS - 1) / THREADS, 1, THREADS, runs);
+        ci_cuda_sort_launch(s, functions[RUNS], (n + THREADS - 1) / THREADS, 1, THREADS, 0, runs);
     return CI_OK;
 }
 
@@ -183,9 +305,12 @@ ci_cuda_run_scatter(const CiQueue *queue, const CiExternCall *call)
     int32_t status = ci_cuda_enter(&s.stay, queue);
     if (status)
         return status;
-    if (s.from.length)
+    bool is_few = has_few_targets(call, elements, s.from.length);
+    if (is_few)
+        status = combine_copies(&s, call, elements);
+    else if (s.from.length)
         status = ci_cuda_sort(&s, call->operands[1], CI_DTYPE_u32, false);
-    if (!status)
+    if (!status && !is_few)
         status = add_runs(&s, call);
     return ci_cuda_sort_finish(&s, status);
 }

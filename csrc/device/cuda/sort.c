@@ -1,6 +1,5 @@
 /* np.sort, np.argsort, partitions and quantiles along one axis, by keys: unsigned numbers in the
- * order of the elements. Each short row is sorted by one block, with a bitonic network in shared
- * memory. Long rows are sorted by a stable radix sort, 8 bits of the key at a time from the lowest.
+ * order of the elements. Each short row is sorted by one block (sort_rows.c). Long rows are sorted by a stable radix sort, 8 bits of the key at a time from the lowest.
  * Tiles count the digits; prefix sums give the position of each tile's digits. Then each tile
  * orders its elements in shared memory, ranked by warp-wide comparisons, and writes them in runs.
  * Equal elements stay in order of their positions; a partition is a full sort. */
@@ -10,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { THREADS = 256, TILE = 4096, SHORT = 4096, SHORT_THREADS = 512, MOST_ROWS = 65535 };
+enum { THREADS = 256, TILE = 4096, MOST_ROWS = 65535 };
 
 /* ---- keys ---- */
 
@@ -92,47 +91,6 @@ static const char rows_text[] =
     "            ((L *)y)[at] = places[row*r.length + i];\n"
     "        else\n"
     "            ((T *)y)[at] = back(keys[row*r.length + i]);\n"
-    "    }\n"
-    "}\n"
-    "static __device__ bool comes_before(K a, unsigned p, K b, unsigned q)\n"
-    "{\n"
-    "    return a < b || (a == b && p < q);\n"
-    "}\n"
-    "extern \"C\" __global__ void __launch_bounds__(512)\n"
-    "krows(const T *x, K *keys, unsigned *places, const Rows r)\n"
-    "{\n"
-    "    __shared__ K own[4096];\n"
-    "    __shared__ unsigned from[4096];\n"
-    "    const L row = blockIdx.x;\n"
-    "    const int n = (int)r.length, t = (int)threadIdx.x;\n"
-    "    int size = 2;\n"
-    "    while (size < n)\n"
-    "        size *= 2;\n"
-    "    const L begin = start(r, row);\n"
-    "    for (int i = t; i < size; i += 512) {\n"
-    "        own[i] = i < n ? key(x[begin + i*r.step]) : ~(K)0;\n"
-    "        from[i] = (unsigned)i;\n"
-    "    }\n"
-    "    __syncthreads();\n"
-    "    for (int k = 2; k <= size; k *= 2)\n"
-    "        for (int j = k/2; j > 0; j /= 2) {\n"
-    "            for (int h = t; h < size/2; h += 512) {\n"
-    "                const int i = h/j*2*j + h%j, o = i + j;\n"
-    "                const K a = own[i], b = own[o];\n"
-    "                const unsigned p = from[i], q = from[o];\n"
-    "                if (comes_before(b, q, a, p) == ((i & k) == 0)) {\n"
-    "                    own[i] = b;\n"
-    "                    own[o] = a;\n"
-    "                    from[i] = q;\n"
-    "                    from[o] = p;\n"
-    "                }\n"
-    "            }\n"
-    "            __syncthreads();\n"
-    "        }\n"
-    "    for (int i = t; i < n; i += 512) {\n"
-    "        keys[row*n + i] = own[i];\n"
-    "        if (places)\n"
-    "            places[row*n + i] = from[i];\n"
     "    }\n"
     "}\n"
     "extern \"C\" __global__ void __launch_bounds__(256)\n"
@@ -270,20 +228,20 @@ static const char quantile_text[] =
     "    y[start(r, row)] = last != last ? last : found;\n"
     "}\n";
 
-enum { LOAD, STORE, ROWS, COUNT, SCAN, PLACE };
-static const char *const sort_names[] = {"kload", "kstore", "krows", "kcount", "kscan", "kplace"};
+enum { LOAD, STORE, COUNT, SCAN, PLACE };
+static const char *const sort_names[] = {"kload", "kstore", "kcount", "kscan", "kplace"};
 static const char *const quantile_names[] = {"kquantile"};
-static const CiCudaText sort_kernels = {rows_text, radix_text, sort_names, 6, false};
+static const CiCudaText sort_kernels = {rows_text, radix_text, sort_names, 5, false};
 static const CiCudaText quantile_kernels = {quantile_text, NULL, quantile_names, 1, false};
 
 void
 ci_cuda_sort_launch(CiCudaSort *s, CUfunction kernel, int64_t blocks, int64_t rows, int threads,
-                    void **parameters)
+                    int64_t shared_bytes, void **parameters)
 {
     if (!s->result)
         s->result = s->stay.driver->launch(kernel, (unsigned)blocks, (unsigned)rows, 1,
-                                            (unsigned)threads, 1, 1, 0, s->queue->stream,
-                                            parameters, NULL);
+                                           (unsigned)threads, 1, 1, (unsigned)shared_bytes,
+                                           s->queue->stream, parameters, NULL);
 }
 
 /* ---- memory ---- */
@@ -291,7 +249,14 @@ ci_cuda_sort_launch(CiCudaSort *s, CUfunction kernel, int64_t blocks, int64_t ro
 static bool
 is_short(const CiCudaSort *s)
 {
-    return s->from.length <= SHORT;
+    return s->from.length <= CI_CUDA_SHORT_ROW;
+}
+
+/* True if blocks store the result themselves, so that no keys are needed in memory. */
+static bool
+is_direct(const CiCudaSort *s)
+{
+    return is_short(s) && s->to;
 }
 
 static size_t
@@ -304,12 +269,12 @@ static int32_t
 take_memory(CiCudaSort *s)
 {
     int64_t count = s->from.rows * s->from.length;
-    int copies = is_short(s) ? 1 : 2;
+    int copies = is_direct(s) ? 0 : is_short(s) ? 1 : 2;
     size_t keys = whole(count * s->key_bytes), places = s->has_places ? whole(4 * count) : 0,
            totals = is_short(s) ? 0 : whole(4 * 256 * s->from.rows),
            counts = is_short(s) ? 0 : whole(4 * 256 * s->from.rows * s->tiles),
            all = (size_t)copies * (keys + places) + totals + counts;
-    int result = ci_cuda_block_take(&s->stay, all, s->queue->stream, &s->block);
+    int result = all ? ci_cuda_block_take(&s->stay, all, s->queue->stream, &s->block) : 0;
     int32_t status = result ? CI_ERR_MEMORY : CI_OK;
     CUdeviceptr at = s->block;
     for (int k = 0; k < copies; k++, at += keys + places) {
@@ -328,8 +293,12 @@ take_memory(CiCudaSort *s)
 static void
 sort_short(CiCudaSort *s, CUdeviceptr x)
 {
-    void *parameters[] = {&x, &s->keys[0], &s->places[0], &s->from};
-    ci_cuda_sort_launch(s, s->kernels[ROWS], s->from.rows, 1, SHORT_THREADS, parameters);
+    const CiCudaRows *to = is_direct(s) ? s->to : &s->from;
+    CUdeviceptr y = is_direct(s) ? s->y : 0;
+    int size = ci_cuda_row_size(s->from.length);
+    void *parameters[] = {&x, &s->keys[0], &s->places[0], &y, &s->from, (void *)(uintptr_t)to, &size};
+    ci_cuda_sort_launch(s, s->kernels[0], s->from.rows, 1, ci_cuda_row_threads(size),
+                        (int64_t)size * ci_cuda_item_bytes(s->key_bytes, s->has_places), parameters);
 }
 
 /* From the first keys and places to the second, which are then the first. */
@@ -342,9 +311,9 @@ sort_digit(CiCudaSort *s, int shift, int64_t first, int64_t rows)
          *scan[] = {&s->counts, &s->totals, &s->tiles, &first},
          *place[] = {&s->keys[from], &s->places[from], &s->keys[to], &s->places[to], &s->counts,
                      &s->totals,     n,                &s->tiles,    &shift,         &first};
-    ci_cuda_sort_launch(s, s->kernels[COUNT], s->tiles, rows, THREADS, count);
-    ci_cuda_sort_launch(s, s->kernels[SCAN], 256, rows, THREADS, scan);
-    ci_cuda_sort_launch(s, s->kernels[PLACE], s->tiles, rows, THREADS, place);
+    ci_cuda_sort_launch(s, s->kernels[COUNT], s->tiles, rows, THREADS, 0, count);
+    ci_cuda_sort_launch(s, s->kernels[SCAN], 256, rows, THREADS, 0, scan);
+    ci_cuda_sort_launch(s, s->kernels[PLACE], s->tiles, rows, THREADS, 0, place);
 }
 
 static void
@@ -354,7 +323,7 @@ sort_long(CiCudaSort *s, CUdeviceptr x)
     for (int64_t first = 0, rows; first < s->from.rows; first += rows) {
         rows = s->from.rows - first < MOST_ROWS ? s->from.rows - first : MOST_ROWS;
         void *load[] = {&x, &s->keys[0], &s->places[0], &s->from, &first};
-        ci_cuda_sort_launch(s, s->kernels[LOAD], blocks, rows, THREADS, load);
+        ci_cuda_sort_launch(s, s->kernels[LOAD], blocks, rows, THREADS, 0, load);
         for (int k = 0; k < s->passes; k++)
             sort_digit(s, 8 * k, first, rows);
     }
@@ -381,15 +350,19 @@ ci_cuda_sorted_places(const CiCudaSort *s)
 int32_t
 ci_cuda_sort(CiCudaSort *s, const void *elements, CiDtype dtype, bool alike)
 {
-    char beginning[2000];
+    char beginning[4000];
     s->key_bytes = ci_dtype_size(dtype) == 8 ? 8 : 4;
     s->passes = s->passes ? s->passes : ci_dtype_size(dtype);
     s->tiles = (s->from.length + TILE - 1) / TILE;
     if (s->from.length > UINT32_MAX)
         return CI_ERR_MEMORY;
     ci_cuda_print_keys(beginning, sizeof beginning, dtype, alike);
-    int32_t status = ci_cuda_load_text(s->queue, s->stay.state, &sort_kernels, 2 * (int)dtype + alike,
-                                       beginning, &s->kernels);
+    if (is_short(s))
+        ci_cuda_print_items(beginning, sizeof beginning, s->key_bytes, s->has_places);
+    int kind = 4 * (int)dtype + 2 * alike + (is_short(s) && s->has_places);
+    int32_t status =
+        ci_cuda_load_text(s->queue, s->stay.state, is_short(s) ? &ci_cuda_sort_rows : &sort_kernels,
+                          kind, beginning, &s->kernels);
     if (!status)
         status = take_memory(s);
     if (status)
@@ -403,15 +376,15 @@ ci_cuda_sort(CiCudaSort *s, const void *elements, CiDtype dtype, bool alike)
 }
 
 static void
-store(CiCudaSort *s, const CiExternCall *call, const CiCudaRows *to)
+store(CiCudaSort *s)
 {
+    const CiCudaRows *to = s->to;
     int64_t blocks = (to->length + THREADS - 1) / THREADS;
     int last = sorted_copy(s);
-    CUdeviceptr y = (CUdeviceptr)(uintptr_t)call->result;
     for (int64_t first = 0, rows; first < to->rows; first += rows) {
         rows = to->rows - first < MOST_ROWS ? to->rows - first : MOST_ROWS;
-        void *parameters[] = {&s->keys[last], &s->places[last], &y, (void *)(uintptr_t)to, &first};
-        ci_cuda_sort_launch(s, s->kernels[STORE], blocks, rows, THREADS, parameters);
+        void *parameters[] = {&s->keys[last], &s->places[last], &s->y, (void *)(uintptr_t)to, &first};
+        ci_cuda_sort_launch(s, s->kernels[STORE], blocks, rows, THREADS, 0, parameters);
     }
 }
 
@@ -452,16 +425,18 @@ ci_cuda_run_sort(const CiQueue *queue, const CiExternCall *call)
     int axis = axis_of(call->ext);
     CiCudaRows to = ci_cuda_rows(call, 1, axis);
     CiCudaSort s = {.queue = queue,
-              .from = ci_cuda_rows(call, 0, axis),
-              .has_places = has_places(call->ext)};
+                    .from = ci_cuda_rows(call, 0, axis),
+                    .to = &to,
+                    .y = (CUdeviceptr)(uintptr_t)call->result,
+                    .has_places = has_places(call->ext)};
     if (!s.from.rows || !s.from.length)
         return CI_OK;
     int32_t status = ci_cuda_enter(&s.stay, queue);
     if (status)
         return status;
     status = ci_cuda_sort(&s, call->operands[0], call->dtypes[0], s.has_places);
-    if (!status)
-        store(&s, call, &to);
+    if (!status && !is_direct(&s))
+        store(&s);
     return ci_cuda_sort_finish(&s, status);
 }
 
@@ -519,7 +494,7 @@ choose(CiCudaSort *s, const CiExternCall *call, const Quantile *q, const CiCudaR
     bool is_median = q->is_median;
     void *parameters[] = {&s->keys[sorted_copy(s)], &y, (void *)(uintptr_t)to, &s->from.length,
                           &asked, &is_median};
-    ci_cuda_sort_launch(s, kernels[0], (to->rows + THREADS - 1) / THREADS, 1, THREADS, parameters);
+    ci_cuda_sort_launch(s, kernels[0], (to->rows + THREADS - 1) / THREADS, 1, THREADS, 0, parameters);
     return CI_OK;
 }
 

@@ -87,6 +87,39 @@ is_at_once(const Run *r, const CiStmt *stmt)
     return ci_cuda_moves_at_once(r->p->sym, r->p->lane_symbols, stmt, type_of(r->p, stmt));
 }
 
+/* The load of the run that moves the neighbours of the first lane from `distance` elements before it on;
+ * NULL if there is none. */
+static const CiStmt *
+find_moved(const Run *r, const CiStmt *load, int64_t distance)
+{
+    CiSym *sym = r->p->sym;
+    const CiExpr *from = ci_expr_sub(sym, load->at.index, ci_expr_const(sym, distance));
+    for (const CiStmt *stmt = r->first; stmt != r->last->next; stmt = stmt->next)
+        if (stmt->kind == CI_STMT_let && stmt->op == CI_OP_load && is_at_once(r, stmt) &&
+            stmt->at.memory == load->at.memory && stmt->type.lanes == r->lanes &&
+            stmt->at.index == from)
+            return stmt;
+    return NULL;
+}
+
+/* Elements of a load that is not aligned, from two aligned loads of the run which together have them;
+ * NULL if there are none. */
+static const char *
+shifted(const Run *r, const CiStmt *load)
+{
+    if (load->at.stride || load->at.memory->space != CI_SPACE_global ||
+        has_lanes(r->p->lane_symbols, load->at.index))
+        return NULL;
+    for (int64_t distance = 1; distance < r->lanes; distance++) {
+        const CiStmt *early = find_moved(r, load, distance),
+                     *late = early ? find_moved(r, load, distance - r->lanes) : NULL;
+        if (late)
+            return ci_format(r->p->ctx, "(l + %d < %d ? x%d : x%d).v[(l + %d) %% %d]", (int)distance,
+                             r->lanes, early->value, late->value, (int)distance, r->lanes);
+    }
+    return NULL;
+}
+
 /* ---- how far a run goes ---- */
 
 /* Of lanes, one half. */
@@ -205,6 +238,16 @@ element(Run *r, const CiStmt *stmt)
     return ci_format(p->ctx, "%s[%s]", ci_c_memory(p, at->memory), index);
 }
 
+/* The lane's element in its memory form. */
+static const char *
+loaded(Run *r, const CiStmt *load)
+{
+    if (is_at_once(r, load))
+        return ci_format(r->p->ctx, "x%d.v[l]", load->value);
+    const char *text = shifted(r, load);
+    return text ? text : element(r, load);
+}
+
 static const char *
 value_text(Run *r, const CiStmt *let)
 {
@@ -218,9 +261,7 @@ value_text(Run *r, const CiStmt *let)
     else if (ci_stmt_is_running(let))
         ci_text_add(&text, "%s", ci_c_element(p, let->cell, ci_expr_const(p->sym, 0)));
     else if (let->op == CI_OP_load)
-        ci_emit_widen(p->base, &text, let->type.dtype,
-                      is_at_once(r, let) ? ci_format(p->ctx, "x%d.v[l]", let->value)
-                                         : element(r, let));
+        ci_emit_widen(p->base, &text, let->type.dtype, loaded(r, let));
     else if (let->op == CI_OP_iota)
         ci_text_add(&text, "%s + l", ci_emit_index_text(p->base, let->expr));
     else if (let->op == CI_OP_index)

@@ -39,40 +39,66 @@ class Array(_core.DeviceArray):
     and indexing are those of an ndarray and run on the device. Where NumPy returns a scalar, the result is an array without axes.
     `numpy()`, `item()`, `float()`, `print` and `bool()` wait for the values and copy them to the host. Indexing by numbers and
     slices gives views. Other packages read it without a copy through `__dlpack__` or `__cuda_array_interface__`.
+
+    Parameters
+    ----------
+    handle : ndarray
+        Internal: `to_device`, `from_dlpack` and `from_ipc_handle` give it. Other objects are a TypeError.
+
+    Raises
+    ------
+    DeviceError
+        By a use of the array, if the device reports an error.
+    TypeError
+        By an operation that would need a copy to the host, as `np.asarray(x)`; `x.numpy()` makes one.
+
+    Examples
+    --------
+    >>> x = cinductor.to_device(np.ones((1000, 1000)), "cuda")
+    >>> y = np.sin(x) + 1
+    >>> y.numpy()
     """
 
     __slots__ = ()
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """The sizes of the axes."""
         return self._handle.shape
 
     @property
     def strides(self) -> tuple[int, ...]:
+        """The distance in bytes between elements along each axis."""
         return self._handle.strides
 
     @property
     def dtype(self) -> np.dtype[Any]:
+        """The dtype of the elements."""
         return self._handle.dtype
 
     @property
     def ndim(self) -> int:
+        """The number of axes."""
         return self._handle.ndim
 
     @property
     def size(self) -> int:
+        """The number of elements."""
         return self._handle.size
 
     @property
     def itemsize(self) -> int:
+        """The size of one element in bytes."""
         return self._handle.itemsize
 
     @property
     def nbytes(self) -> int:
+        """The size of all elements in bytes."""
         return self._handle.nbytes
 
     @property
     def T(self) -> Array:
+        """The transposed view."""
         return Array(self._handle.T)
 
     @property
@@ -108,6 +134,7 @@ class Array(_core.DeviceArray):
         return self.numpy().item(*where)
 
     def tolist(self) -> Any:
+        """The elements as nested lists of Python numbers; waits for the kernels that compute them."""
         return self.numpy().tolist()
 
     def __bool__(self) -> bool:
@@ -407,6 +434,11 @@ def to_device(x: Any, device: Any = None, *, shared: bool = False) -> Array:
     shared : bool
         Copy to memory that other processes can open (`Array.ipc_handle`).
 
+    Returns
+    -------
+    Array
+        Of the same shape and dtype.
+
     Raises
     ------
     TypeError, ValueError
@@ -437,6 +469,11 @@ def from_dlpack(x: Any) -> Array:
     ----------
     x : object
         With `__dlpack__` and `__dlpack_device__`, or `__cuda_array_interface__`.
+
+    Returns
+    -------
+    Array
+        Of the same shape, strides and dtype.
 
     Raises
     ------

@@ -69,6 +69,7 @@ class Stream:
 
     @property
     def device(self) -> Device:
+        """The device of the stream."""
         return Device(self._stream.device)
 
     @property
@@ -108,6 +109,11 @@ class Stream:
 def memory_stats(device: Any = None) -> dict[str, int]:
     """Return the memory that this process uses on one device through cinductor.
 
+    Parameters
+    ----------
+    device : str or Device, optional
+        "cuda:1"; None: the selected device, "cuda" if none is.
+
     Returns
     -------
     dict
@@ -125,12 +131,36 @@ def memory_stats(device: Any = None) -> dict[str, int]:
 
 
 def reset_peak(device: Any = None) -> None:
-    """Restart `peak` of `memory_stats` from the memory that is allocated now."""
+    """Restart `peak` of `memory_stats` from the memory that is allocated now.
+
+    Parameters
+    ----------
+    device : str or Device, optional
+        "cuda:1"; None: the selected device, "cuda" if none is.
+
+    Raises
+    ------
+    ValueError
+        If the device does not exist or has no memory of its own.
+    """
     _core.memory_forget_peak(text(*split(device)))
 
 
 def empty_cache(device: Any = None) -> None:
-    """Release the blocks that are cached for later allocations."""
+    """Release the blocks that are cached for later allocations.
+
+    Parameters
+    ----------
+    device : str or Device, optional
+        "cuda:1"; None: the selected device, "cuda" if none is.
+
+    Raises
+    ------
+    ValueError
+        If the device does not exist or has no memory of its own.
+    DeviceError
+        If the device reports an error.
+    """
     _core.memory_give_back(text(*split(device)))
 
 
@@ -172,5 +202,18 @@ def configure_memory(settings: str, device: Any = None) -> None:
 
 
 def synchronize(device: Any = None) -> None:
-    """Wait for all work on the device. Raises DeviceError if some of it failed."""
+    """Wait for all work on the device.
+
+    Parameters
+    ----------
+    device : str or Device, optional
+        "cuda:1"; None: the selected device, "cuda" if none is.
+
+    Raises
+    ------
+    ValueError
+        If the device does not exist or has no memory of its own.
+    DeviceError
+        If some of the work failed.
+    """
     _core.device_synchronize(text(*split(device)))

@@ -357,6 +357,8 @@ def explain(fn: Any, *args: Any, **kwargs: Any) -> Any:
     ----------
     fn : callable
         A function, or a compiled one, whose options apply.
+    *args, **kwargs
+        The arguments of the call.
 
     Returns
     -------

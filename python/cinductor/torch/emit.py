@@ -32,9 +32,10 @@ BOOLEAN = {
 class Return:
     """How one output of the FX graph is made after a run.
 
-    kind : "result" (a result of the program), "part" (strides over the memory of one), "input", "size" or "constant".
+    kind : "result" (a result of the program), "number" (one that is an int), "part" (strides over the memory of one),
+        "input", "view" (strides over the memory of one), "size" or "constant".
     index : number of the result or of the FX input.
-    value : the constant or size; of a part its sizes, strides, offset and dtype.
+    value : the constant or size; of a part or view its sizes, strides, offset and dtype.
     """
 
     kind: str
@@ -59,6 +60,7 @@ class Emitter:
         self.env: dict[torch.fx.Node, Any] = {}
         self.inputs: list[tuple[str, Any]] = []
         self.symbols: set[str] = set()
+        self.decided: set[Any] = set()  # the symbols among them whose values the program finds
         self.constants: dict[Any, GraphValue] = {}
         self.log: list[tuple[str, str, str, str]] = []
         self.writes: list[tuple[GraphValue, GraphValue]] = []
@@ -114,7 +116,7 @@ class Emitter:
     def cast(self, v: GraphValue, dtype: torch.dtype) -> GraphValue:
         if v.dtype == dtype and not v.is_weak:
             return v
-        if v.dtype.is_complex and not dtype.is_complex:
+        if v.dtype.is_complex and not dtype.is_complex and dtype != torch.bool:
             raise Unmapped("a complex value where a real one is needed")
         if dtype == torch.bool and v.dtype != torch.bool:  # NaN is true in torch, too
             return self.apply("not_equal", [self.cast(v, v.dtype), self.constant(0, v.dtype)])
@@ -192,7 +194,8 @@ class Emitter:
             self.inputs.append(("int", number))
             self.env[node] = GraphValue(self.builder.input("python i64[]"), torch.int64, (), is_weak=True)
             if isinstance(val, torch.SymInt) and val.node.expr.is_Symbol:
-                self.symbol(val.node.expr, val.node.shape_env, f" from in{number} hint {hint(val)}")
+                known = f" hint {hint(val)}" if val.node.has_hint() else ""
+                self.symbol(val.node.expr, val.node.shape_env, f" from in{number}{known}")
         elif isinstance(val, (torch.SymFloat, float)):
             self.inputs.append(("float", number))
             self.env[node] = GraphValue(self.builder.input("python f64[]"), torch.float64, (), is_weak=True)
@@ -222,6 +225,21 @@ class Emitter:
             self.shape_env = env
             self.builder.symbol(f"{symbol.name} in {range_text(symbol, env)}{source}")
 
+    def define(self, size: torch.SymInt, value: GraphValue) -> None:
+        """Give a symbol the value that data decide."""
+        symbol, self.shape_env = size.node.expr, size.node.shape_env
+        self.symbols.add(symbol.name)
+        self.decided.add(symbol)
+        self.builder.define(value.number, f"{symbol.name} in {range_text(symbol, self.shape_env)}", self.line[0], self.line[1])
+
+    def is_decided(self, *sizes: Any) -> bool:
+        """True if data decide one of the sizes."""
+        return any(isinstance(s, torch.SymInt) and s.node.expr.free_symbols & self.decided for s in sizes)
+
+    def has_decided(self, val: Any) -> bool:
+        """True if data decide sizes or strides of a tensor."""
+        return self.is_decided(*val.size(), *val.stride(), val.storage_offset())
+
     def attribute(self, node: torch.fx.Node) -> None:
         value: Any = self.gm
         for name in str(node.target).split("."):
@@ -243,7 +261,7 @@ class Emitter:
             self.env[node] = base
             self.note(target, "")
             return
-        if isinstance(val, (torch.SymInt, int)) and not isinstance(val, bool):
+        if target is not aten._local_scalar_dense.default and isinstance(val, (torch.SymInt, torch.SymBool, int)):
             self.env[node] = val  # arithmetic of sizes, computed by torch
             return
         self.call_op(node, val)
@@ -254,6 +272,8 @@ class Emitter:
                 raise Refused(f"{node.target} gives {layout.kind(v)}")
         before, constants = self.builder.position(), dict(self.constants)
         try:
+            if library.undefined(self, val if isinstance(val, (tuple, list)) else [val]):
+                raise Unmapped("data decide the size of its result")
             made = self.row_of(node.target)(self, node)
             compare(node, made, val)
             why = ""
@@ -308,12 +328,28 @@ class Emitter:
                     self.owners.setdefault(layout.storage_of(val), n)
         return self.owners.get(storage)
 
+    def view_of_input(self, val: Any) -> Return | None:
+        """The return of a value that shares the memory of an input, which AOTAutograd reads strides and offset of."""
+        owner = self.owner_of(layout.storage_of(val))
+        if owner is None or owner.op != "placeholder":
+            return None
+        base, source = self.env[owner], owner.meta["val"]
+        if not any(written is base for written, _ in self.writes) and val.dtype == source.dtype and not layout.is_lazy(val) and not self.has_decided(val):
+            number = next(k for k, n in enumerate(self.gm.graph.find_nodes(op="placeholder")) if n is owner)
+            return Return("view", number, view_numbers(val, val.storage_offset() - source.storage_offset()))
+        if any(isinstance(s, torch.SymInt) for s in (*val.size(), *val.stride())):
+            raise Refused("an output of any size shares the memory of an input that is written or has another dtype, or data decide its size")
+        return None
+
     def give(self, x: Any, results: list[int], bases: dict[int, Any]) -> Return:
         if not isinstance(x, torch.fx.Node):
             return Return("constant", value=x)
         value, val = self.env[x], x.meta.get("val")
         if isinstance(value, torch.SymInt):
-            return Return("size", value=value)
+            if not self.is_decided(value):
+                return Return("size", value=value)
+            results.append(self.value(value, torch.int64).number)
+            return Return("number", len(results) - 1)
         if not isinstance(value, GraphValue):
             return Return("constant", value=value)
         number = next((k for k, n in enumerate(self.gm.graph.find_nodes(op="placeholder")) if n is x), -1)
@@ -321,23 +357,34 @@ class Emitter:
             return Return("input", number)
         if not isinstance(val, torch.Tensor):
             raise Refused(f"an output is a {type(val).__name__}")
+        if (view := self.view_of_input(val)) is not None:
+            return view
         base = None if layout.is_lazy(val) else bases.get(layout.storage_of(val))
+        if base is not None and self.has_decided(val):
+            if not layout.is_whole(val):
+                raise Refused("an output is a part of memory, and data decide its size")
+            base = None  # torch makes views of the memory itself
         if base is None:
-            is_dense = layout.is_dense(val)  # torch promises no strides for others: they are parts of something
-            results.append(self.copy(value, layout.order_text(val) if is_dense else "").number)
-            return Return("part" if is_dense else "result", len(results) - 1, (tuple(val.size()), tuple(val.stride()), 0, val.dtype))
+            # torch promises no strides for tensors that are not dense: they are parts of something
+            is_dense = layout.is_dense(val) and not self.has_decided(val)
+            results.append(self.copy(value, layout.order_text(val) if layout.is_dense(val) else "").number)
+            return Return("part" if is_dense else "result", len(results) - 1, view_numbers(val, 0))
         owner = base[0]
         if base[1] < 0:
             results.append(self.copy(self.env[owner], layout.order_text(owner.meta["val"])).number)
             base[1] = len(results) - 1
-        return Return("part", base[1], (tuple(val.size()), tuple(val.stride()), val.storage_offset(), val.dtype))
+        return Return("part", base[1], view_numbers(val, val.storage_offset()))
+
+
+def view_numbers(val: Any, offset: Any) -> tuple[Any, ...]:
+    return tuple(val.size()), tuple(val.stride()), offset, val.dtype
 
 
 def compare(node: torch.fx.Node, made: Any, val: Any) -> None:
     """Raise unless a row's value has the type that torch's meta function gives the node."""
     several = isinstance(made, (tuple, list))
     for m, v in zip(made, val, strict=False) if several else [(made, val)]:
-        if m is None or v is None:
+        if not (isinstance(m, GraphValue) and isinstance(v, torch.Tensor)):
             continue
         if m.dtype != v.dtype or not are_equal(m.sizes, tuple(v.size())):
             raise AssertionError(

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from .sizes import decide, hint
+from .sizes import hint, is_known
 
 
 def order_of(tensor: Any) -> list[int]:
@@ -18,18 +18,18 @@ def order_of(tensor: Any) -> list[int]:
 def order_text(tensor: Any) -> str:
     """` order [1,0]`; nothing for C order."""
     order = order_of(tensor)
-    real = [k for k in order if not decide(tensor.size(k) == 1)]
+    real = [k for k in order if not is_known(tensor.size(k) == 1)]
     return "" if real == sorted(real) else " order [" + ",".join(map(str, order)) + "]"
 
 
 def is_dense(tensor: Any) -> bool:
     """True if the elements fill their memory without gaps or overlaps, in one order of axes for all sizes."""
-    if any(decide(s == 0) for s in tensor.size()):
+    if any(is_known(s == 0) for s in tensor.size()):
         return True  # there are no elements
     step: Any = 1
     for k in reversed(order_of(tensor)):
         size = tensor.size(k)
-        if not decide(size == 1) and not decide(tensor.stride(k) == step):
+        if not is_known(size == 1) and not is_known(tensor.stride(k) == step):
             return False
         step = step * size
     return True
@@ -47,7 +47,7 @@ def is_strided(value: Any) -> bool:
 
 def is_whole(tensor: Any) -> bool:
     """True if it is dense from the start of its memory on."""
-    return is_dense(tensor) and decide(tensor.storage_offset() == 0)
+    return is_dense(tensor) and is_known(tensor.storage_offset() == 0)
 
 
 def storage_of(tensor: Any) -> int:

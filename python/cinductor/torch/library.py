@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import operator
 import os
 import struct
 import threading
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from .. import _core
 from . import layout
@@ -34,55 +36,112 @@ def call(emitter: Emitter, node: torch.fx.Node, val: Any) -> Any:
     if not isinstance(node.target, torch._ops.OperatorBase):
         raise Refused(f"{node.target} is no operator")
     if isinstance(node.target, torch._ops.HigherOrderOperator):
-        check_bases(node)
-        if val is None and node.users:
-            raise Refused(f"torch does not say what {node.target} gives")
+        val = results_of(node) if val is None else val
     elif node.target._schema.is_mutable:
         raise Refused(f"{node.target} writes to a value of the graph")
     operands, plan, spec = arguments(emitter, node)
-    outs = list(val) if isinstance(val, (tuple, list)) else [val]
+    outs, tree = tree_flatten(val)
     if len(operands) > MOST_OPERANDS:
         raise Refused(f"{node.target} has more than {MOST_OPERANDS} operands")
     if any(o is not None and not isinstance(o, torch.Tensor) for o in outs):
         raise Refused(f"{node.target} gives a {type(val).__name__}")
-    for o in outs:
-        if o is not None:
-            for s in o.size():
-                if isinstance(s, torch.SymInt) and not s.node.has_hint():
-                    raise Refused(f"{node.target} gives a tensor whose size is decided by data")
-    shared = Call(node.target, plan, spec, isinstance(val, (tuple, list)))
-    dispatched = dispatch(node.target, plan, spec, outs)
-    number, values = next(_numbers), []
-    name = f"aten.{str(node.target).removeprefix('aten.')}"
-    for k, o in enumerate(outs):
-        if o is None:
-            values.append(None)
-            continue
-        key = f"{number}:{k}"
-        first = next((v for v in values if v is not None), None)
-        direct = torch_call(node, plan, operands) or (dispatched and (dispatched, k, first is None))
-        _core.add_extern(name, key, OpResult(shared, k, first is None, direct))
+    return Results(emitter, node, operands, plan, spec, outs).values(tree)
+
+
+def results_of(node: torch.fx.Node) -> Any:
+    """The results of a call of which torch describes only the parts that the graph reads."""
+    if any(u.target is not operator.getitem or u.meta.get("val") is None for u in node.users):
+        raise Refused(f"torch does not say what {node.target} gives")
+    parts = {u.args[1]: u.meta["val"] for u in node.users}
+    return tuple(parts.get(k) for k in range(max(parts) + 1)) if parts else None
+
+
+class Results:
+    """Emits one call of the core for each result of an op that the graph reads, and one for sizes that data decide.
+
+    The first call runs the op. Each other one takes the first one's result as an operand, so that it follows.
+    """
+
+    def __init__(self, emitter: Emitter, node: torch.fx.Node, operands: list[Any], plan: Any, spec: Any, outs: list[Any]):
+        self.emitter, self.node, self.operands, self.outs = emitter, node, operands, outs
+        self.name = f"aten.{str(node.target).removeprefix('aten.')}"
+        self.number = next(_numbers)
+        self.first: GraphValue | None = None
+        self.shared = Call(node.target, plan, spec, strides_of(node))
+        self.product = torch_call(node, plan, operands)
+        self.dispatched = dispatch(node.target, plan, spec, outs)
+
+    def values(self, tree: Any) -> Any:
+        self.sizes()
+        wanted = read_results(self.node, self.outs, tree)
+        return tree_unflatten([self.value(k, o) if k in wanted else None for k, o in enumerate(self.outs)], tree)
+
+    def sizes(self) -> None:
+        """Define the symbols of sizes that the op decides. Python makes such a call."""
+        at = undefined(self.emitter, self.outs)
+        if not at:
+            return
+        self.product = self.dispatched = None
+        sizes = self.put("sizes", SizesOfResults(self.shared, at), torch.int64, (len(at),), "")
+        for k, (result, axis) in enumerate(at):
+            self.emitter.define(self.outs[result].size(axis), self.emitter.reshape(self.emitter.along(sizes, 0, k, 1, 1), ()))
+
+    def value(self, k: int, out: Any) -> GraphValue:
+        direct = self.product or (self.dispatched and (self.dispatched, k, self.first is None))
+        called = OpResult(self.shared, k, self.first is None, direct)
+        return self.put(str(k), called, out.dtype, tuple(out.size()), layout.order_text(out))
+
+    def put(self, key: str, called: Any, dtype: torch.dtype, sizes: Any, order: str) -> GraphValue:
+        key = f"{self.number}:{key}"
+        _core.add_extern(self.name, key, called)
+        operands = self.operands if self.first is None else [self.first]
         try:
-            made = emitter.put(
-                "extern", operands if first is None else [first], o.dtype, tuple(o.size()), layout.order_text(o), name=name, key=key
-            )
+            made = self.emitter.put("extern", operands, dtype, sizes, order, name=self.name, key=key)
         except (Unmapped, UnknownSize) as error:
-            raise Refused(f"{node.target}: {error}") from None
-        values.append(GraphValue(made.number, o.dtype, tuple(o.size())))
-    return values if isinstance(val, (tuple, list)) else values[0]
+            raise Refused(f"{self.node.target}: {error}") from None
+        self.first = self.first or made
+        return made
 
 
-def check_bases(node: torch.fx.Node) -> None:
-    """Refuse operands that are not in C order, because a higher-order op may make views of them by strides."""
-    for x in node.all_input_nodes:
-        val = x.meta.get("val")
+def read_results(node: torch.fx.Node, outs: list[Any], tree: Any) -> set[int]:
+    """The results that the graph reads; of an op with effects at least one. All of nested results."""
+    there = [k for k, o in enumerate(outs) if o is not None]
+    if tree.num_children != len(outs) or any(u.target is not operator.getitem for u in node.users):
+        return set(there)
+    return {k for k in there if any(u.args[1] == k for u in node.users)} or set(there[:1])
+
+
+def undefined(emitter: Emitter, outs: list[Any]) -> list[tuple[int, int]]:
+    """The number of the result and the axis of each size that this op decides."""
+    found: dict[str, tuple[int, int]] = {}
+    for k, out in enumerate(outs):
+        for axis, size in enumerate(out.size() if isinstance(out, torch.Tensor) else ()):
+            e = size.node.expr if isinstance(size, torch.SymInt) else None
+            if e is not None and e.is_Symbol and e.name not in emitter.symbols:
+                found.setdefault(e.name, (k, axis))
+    return list(found.values())
+
+
+def strides_of(node: torch.fx.Node) -> list[Any] | None:
+    """For each leaf of a higher-order op's arguments the strides that its graphs rely on: they may make views by
+    strides. None for C order, and for other ops.
+    """
+    if not isinstance(node.target, torch._ops.HigherOrderOperator):
+        return None
+    strides: list[Any] = []
+    for x in tree_flatten((node.args, node.kwargs))[0]:
+        val = x.meta.get("val") if isinstance(x, torch.fx.Node) else None
+        strides.append(None)
         if layout.is_strided(val) and not (val.is_contiguous() and layout.is_whole(val)):
-            raise Refused(f"{node.target} takes an operand with strides {tuple(val.stride())}")
+            strides[-1] = tuple(val.stride())
+            if not layout.is_whole(val) or any(isinstance(s, torch.SymInt) for s in strides[-1]):
+                raise Refused(f"{node.target} takes an operand with strides {strides[-1]}")
+    return strides
 
 
 def arguments(emitter: Emitter, node: torch.fx.Node) -> tuple[list[Any], list[tuple[str, Any]], Any]:
     """The operands of the call, and for each leaf of its arguments an operand or the leaf itself."""
-    leaves, spec = torch.utils._pytree.tree_flatten((node.args, node.kwargs))
+    leaves, spec = tree_flatten((node.args, node.kwargs))
     operands: list[GraphValue] = []
     plan: list[tuple[str, Any]] = []
     for leaf in leaves:
@@ -96,8 +155,6 @@ def arguments(emitter: Emitter, node: torch.fx.Node) -> tuple[list[Any], list[tu
             x = emitter.cast(x, x.dtype)
         elif isinstance(x, (list, tuple)):
             raise Refused(f"{node.target} takes all results of an op at once")
-        elif isinstance(x, torch.nn.Module):
-            raise Refused(f"{node.target} calls a graph")
         else:
             plan.append(("is", int(x) if isinstance(x, torch.SymInt) else x))
             continue
@@ -128,8 +185,8 @@ PRODUCTS = {
 
 def torch_call(node: torch.fx.Node, plan: list[tuple[str, Any]], operands: list[Any]) -> Any:
     """How C makes the call: its functions, name, number of tensors and factors; None if Python makes it."""
-    name, val = PRODUCTS.get(node.target), node.meta["val"]
-    if name is None or torch_functions() is None:
+    name, val = PRODUCTS.get(node.target), node.meta.get("val")
+    if name is None or val is None or torch_functions() is None:
         return None
     factors = [node.kwargs.get("beta", 1), node.kwargs.get("alpha", 1)]
     are_tensors = [kind for kind, _ in plan].count("tensor") == len(operands) == len(node.args)
@@ -149,7 +206,7 @@ def dispatch(op: Any, plan: list[tuple[str, Any]], spec: Any, outs: list[Any]) -
         return None  # an op of another library may be Python's
     if any(str(r.type) != "Tensor" for r in op._schema.returns) or len(op._schema.returns) != len(outs):
         return None
-    args, kwargs = torch.utils._pytree.tree_unflatten([Leaf(*p) for p in plan], spec)
+    args, kwargs = tree_unflatten([Leaf(*p) for p in plan], spec)
     try:
         arguments = [
             argument(a.type, args[k] if k < len(args) else kwargs.get(a.name, Leaf("is", a.default_value)))
@@ -201,10 +258,10 @@ def word(name: str, value: Any) -> int:
 
 
 class Call:
-    """An op with its arguments, and the results of its last call."""
+    """An op with its arguments, and the results of its last call that are still to be taken."""
 
-    def __init__(self, target: Any, plan: list[tuple[str, Any]], spec: Any, has_several: bool):
-        self.target, self.plan, self.spec, self.has_several = target, plan, spec, has_several
+    def __init__(self, target: Any, plan: list[tuple[str, Any]], spec: Any, strides: list[Any] | None):
+        self.target, self.plan, self.spec, self.strides = target, plan, spec, strides
         self.of_thread = threading.local()  # several threads may run a program
 
     def run(self, tensors: list[torch.Tensor]) -> None:
@@ -212,9 +269,27 @@ class Call:
             tensors[x] if kind == "tensor" else int(tensors[x]) if kind == "int" else float(tensors[x]) if kind == "float" else x
             for kind, x in self.plan
         ]
-        args, kwargs = torch.utils._pytree.tree_unflatten(leaves, self.spec)
+        if self.strides is not None:
+            leaves = [laid_out(x, s) if isinstance(x, torch.Tensor) else x for x, s in zip(leaves, self.strides, strict=True)]
+        args, kwargs = tree_unflatten(leaves, self.spec)
         with torch.no_grad():
-            self.of_thread.made = self.target(*args, **kwargs)
+            results = tree_flatten(self.target(*args, **kwargs))[0]
+        self.of_thread.made = {k: own(t, tensors) for k, t in enumerate(results) if isinstance(t, torch.Tensor)}
+
+    def made(self) -> dict[int, torch.Tensor]:
+        found: dict[int, torch.Tensor] = getattr(self.of_thread, "made", {})
+        return found
+
+
+def laid_out(x: torch.Tensor, strides: Any) -> torch.Tensor:
+    """The tensor with these strides; with None in C order."""
+    return x.contiguous() if strides is None else torch.empty_strided(x.size(), strides, dtype=x.dtype).copy_(x)
+
+
+def own(result: torch.Tensor, operands: list[torch.Tensor]) -> torch.Tensor:
+    """The result in memory that stays when the program reuses that of the operands."""
+    shares = layout.is_strided(result) and any(layout.storage_of(result) == layout.storage_of(t) for t in operands)
+    return result.clone() if shares else result
 
 
 class OpResult:
@@ -228,11 +303,25 @@ class OpResult:
     def __call__(self, *arrays: Any) -> None:
         if self.is_first:
             self.call.run([tensor_of(a) for a in arrays[:-1]])
-        made = self.call.of_thread.made
-        made, out = made[self.index] if self.call.has_several else made, tensor_of(arrays[-1])
-        if made.shape != out.shape or made.dtype != out.dtype or made.layout != out.layout:
+        made, out = self.call.made().pop(self.index, None), tensor_of(arrays[-1])
+        if made is None or made.shape != out.shape or made.dtype != out.dtype or made.layout != out.layout:
             raise _core.CheckFailed(f"{self.call.target} gives another kind of tensor than torch's meta function says")
         out.copy_(made)
+
+
+class SizesOfResults:
+    """The function that the core calls for sizes that an op decides: it runs the op."""
+
+    is_of_numpy = True
+    torch_call = None
+
+    def __init__(self, call: Call, places: list[tuple[int, int]]):
+        self.call, self.places = call, places
+
+    def __call__(self, *arrays: Any) -> None:
+        self.call.run([tensor_of(a) for a in arrays[:-1]])
+        made = self.call.made()
+        tensor_of(arrays[-1]).copy_(torch.tensor([made[k].size(axis) for k, axis in self.places]))
 
 
 def tensor_of(array: Any) -> torch.Tensor:

@@ -41,9 +41,9 @@ def tensor_program(gm: torch.fx.GraphModule, emitted: Emitted, program: _core.Pr
 
 def returned(r: Return) -> tuple[Any, ...]:
     """A return in the form that C expects."""
-    if r.kind == "part":
+    if r.kind in ("part", "view"):
         sizes, strides, offset, dtype = r.value
-        return "part", r.index, [text_of(s) for s in sizes], [text_of(s) for s in strides], text_of(offset), WORDS[dtype]
+        return r.kind, r.index, [text_of(s) for s in sizes], [text_of(s) for s in strides], text_of(offset), WORDS[dtype]
     if r.kind in ("size", "constant"):
         return r.kind, text_of(r.value) if r.kind == "size" else r.value
     return r.kind, r.index

@@ -132,14 +132,14 @@ def statuses() -> list[tuple[str, str, str]]:
 
 
 def functional_ops() -> list[Any]:
-    """ATen's ops, and those of prims that have a row."""
+    """ATen's ops on tensors, and all that have a row."""
     ops = []
     for schema in torch._C._jit_get_all_schemas():
         if schema.name.startswith("aten::") and not schema.is_mutable:
             op = overload(f"{schema.name}.{schema.overload_name}" if schema.overload_name else schema.name)
             if isinstance(op, torch._ops.OpOverload) and torch._C._dispatch_has_kernel(op.name()) and is_of_tensors(op):
                 ops.append(op)
-    return list({*ops, *(op for op in table() if op.namespace == "prims")})
+    return list({*ops, *table()})
 
 
 def is_of_tensors(op: Any) -> bool:

@@ -10,6 +10,8 @@ from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode, s
 
 from .values import Refused
 
+LIKELY = 1024  # a size that data decide
+
 
 class UnknownSize(Refused):
     """A size has no form in the core, or a decision needs one that only data give."""
@@ -71,6 +73,14 @@ def decide(condition: Any) -> bool:
         raise UnknownSize(f"data decide {condition}") from None
 
 
+def is_known(condition: Any) -> bool:
+    """True if a condition on sizes holds in all calls of the graph; False if it does not, or if data decide it."""
+    try:
+        return decide(condition)
+    except UnknownSize:
+        return False
+
+
 def is_equal(a: Any, b: Any) -> bool:
     """True if two sizes are equal for all values of their symbols, as far as is known without a guard."""
     if isinstance(a, int) and isinstance(b, int):
@@ -86,20 +96,21 @@ def are_equal(a: Any, b: Any) -> bool:
 
 
 def hint(size: Any) -> int:
-    """The value of a size when the graph was captured; raises UnknownSize if it depends on data."""
+    """The value of a size when the graph was captured; of one that data decide, a likely one."""
     if not isinstance(size, torch.SymInt):
         return int(size)
-    if not size.node.has_hint():
-        raise UnknownSize(f"the size {size} is decided by data")
-    return int(size.node.hint)
+    if size.node.has_hint():
+        return int(size.node.hint)
+    e = size.node.expr
+    return int(e.subs(dict.fromkeys(e.free_symbols, LIKELY)))
 
 
 def range_text(symbol: sympy.Symbol, env: Any) -> str:
     """`[2, inf)`: the values that a symbol may have."""
-    low, high = 0, "inf"
+    low, high = "0", "inf"
     known = env.var_to_range.get(symbol) if env is not None else None
     if known is not None:
-        low = int(known.lower) if known.lower.is_Integer else 0
+        low = str(int(known.lower)) if known.lower.is_Integer and int(known.lower) > -(2**40) else "-inf"
         high = str(int(known.upper) + 1) if known.upper.is_Integer and int(known.upper) < 2**40 else "inf"
     return f"[{low}, {high})"
 

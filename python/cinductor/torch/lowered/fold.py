@@ -80,7 +80,11 @@ def _variance(emitter: Emitter, node: torch.fx.Node, out: torch.dtype, keep: boo
     """The variance, and the mean with its axes kept."""
     x = emitter.value(node.args[0], computation_dtype(out))
     if x.dtype.is_complex or not out.is_floating_point:
-        raise Unmapped("a variance of complex numbers")
+        raise Unmapped("a mean of complex numbers")
+    return _variance_of(emitter, node, x, out, keep)
+
+
+def _variance_of(emitter: Emitter, node: torch.fx.Node, x: GraphValue, out: torch.dtype, keep: bool) -> tuple[GraphValue, GraphValue]:
     correction = argument(node, "correction")
     correction = 1 if correction is None else correction
     axes = axes_of(node, x)
@@ -93,7 +97,11 @@ def _variance(emitter: Emitter, node: torch.fx.Node, out: torch.dtype, keep: boo
 
 
 def var(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
-    return _variance(emitter, node, meta(node).dtype, keeps(node))[0]
+    out, x = meta(node).dtype, emitter.env[node.args[0]]
+    if not x.dtype.is_complex:
+        return _variance(emitter, node, out, keeps(node))[0]
+    parts = [emitter.put(op, [x], out, x.sizes) for op in ("real", "imag")]
+    return emitter.apply("add", [_variance_of(emitter, node, part, out, keeps(node))[0] for part in parts])
 
 
 def var_mean(emitter: Emitter, node: torch.fx.Node) -> list[GraphValue]:

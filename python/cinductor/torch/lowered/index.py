@@ -8,12 +8,12 @@ from typing import Any
 import torch
 
 from ..emit import Emitter, broadcast
-from ..sizes import decide
+from ..sizes import decide, is_equal
 from ..values import GraphValue, Unmapped
 from . import argument, has_argument, meta, sizes
 
 MOST_INDICES = 3  # of a gather or scatter of the core
-COMBINE = {"sum": "add", "amax": "maximum", "amin": "minimum", "prod": "multiply", "add": "add", "multiply": "multiply"}
+COMBINE = {"sum": "add", "amax": "maximum", "amin": "minimum", "prod": "multiply", "add": "add", "multiply": "multiply", "mean": "add"}
 
 
 def inside(emitter: Emitter, index: Any, size: Any) -> GraphValue:
@@ -42,10 +42,10 @@ def embedding(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
 def index_select(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     x, i = emitter.env[node.args[0]], emitter.env[node.args[2]]
     i = i if i.sizes else emitter.reshape(i, (1,))
-    if not x.sizes:
-        raise Unmapped("an element of a number")
+    x = x if x.sizes else emitter.reshape(x, (1,))
     axis = node.args[1] % len(x.sizes)
-    return emitter.put("gather", [x, inside(emitter, i, x.sizes[axis])], x.dtype, sizes(node), axes=[axis])
+    made = [i.sizes[0] if k == axis else s for k, s in enumerate(x.sizes)]
+    return emitter.reshape(emitter.put("gather", [x, inside(emitter, i, x.sizes[axis])], x.dtype, made, axes=[axis]), sizes(node))
 
 
 def _indices(emitter: Emitter, node: torch.fx.Node, x: GraphValue) -> tuple[list[int], list[GraphValue]]:
@@ -76,10 +76,25 @@ def index(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
 
 def index_put(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     x, value = emitter.env[node.args[0]], emitter.value(node.args[2], meta(node).dtype)
+    if len(node.args[1]) == 1 and meta(node.args[1][0]).dtype == torch.bool:
+        return _put_where(emitter, node, x, emitter.env[node.args[1][0]], value)
     axes, ids = _indices(emitter, node, x)
     if not are_neighbours(axes):
         raise Unmapped("indices of axes that are no neighbours")
     return _scatter(emitter, x, value, axes, ids, "add" if argument(node, "accumulate") else None)
+
+
+def _put_where(emitter: Emitter, node: torch.fx.Node, x: GraphValue, mask: GraphValue, value: GraphValue) -> GraphValue:
+    """Writes one value to all positions of a mask of the first axes."""
+    rest = len(x.sizes) - len(mask.sizes)
+    if len(value.sizes) == rest + 1 and is_equal(value.sizes[0], 1):
+        value = emitter.reshape(value, value.sizes[1:])
+    if len(value.sizes) > rest:
+        raise Unmapped("a value for each position of a mask")
+    mask = emitter.reshape(mask, (*mask.sizes, *[1] * rest))
+    if argument(node, "accumulate"):
+        value = emitter.apply("add", [x, value])
+    return emitter.expand(emitter.apply("where", [mask, value, x]), x.sizes)
 
 
 def _scatter(emitter: Emitter, x: GraphValue, value: GraphValue, axes: list[int], ids: list[GraphValue], combine: str | None) -> GraphValue:
@@ -119,21 +134,56 @@ def scatter_add(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
 
 
 def scatter_reduce(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
-    combine = COMBINE.get(argument(node, "reduce"))
-    if combine is None or (has_argument(node, "include_self") and not argument(node, "include_self")):
-        raise Unmapped("a mean, or without the element itself")
-    return _scatter_along(emitter, node, combine)
+    """With include_self=False the elements at the indices are replaced by the reduction's neutral value first."""
+    kind, out = argument(node, "reduce"), meta(node).dtype
+    keeps_self = not has_argument(node, "include_self") or bool(argument(node, "include_self"))
+    combine = COMBINE[kind]
+    x = emitter.env[node.args[0]]
+    axis, i = _checked_along(emitter, node)
+    value = _source(emitter, node, i)
+    axes, ids = _along(emitter, x, axis, i)
+    if not keeps_self:
+        x = _scatter(emitter, x, emitter.expand(emitter.constant(_neutral(kind, out), out), i.sizes), axes, ids, None)
+    made = _scatter(emitter, x, value, axes, ids, combine)
+    if kind != "mean":
+        return made
+    one = emitter.constant(1, out)
+    counts = emitter.expand(one if keeps_self else emitter.constant(0, out), x.sizes)
+    counts = emitter.apply("maximum", [_scatter(emitter, counts, emitter.expand(one, i.sizes), axes, ids, "add"), one])
+    return emitter.apply("divide" if out.is_floating_point else "floor_divide", [made, counts])
 
 
-def _scatter_along(emitter: Emitter, node: torch.fx.Node, combine: str | None) -> GraphValue:
+def _neutral(kind: str, dtype: torch.dtype) -> float:
+    """The value that does not change a reduction."""
+    if kind in ("amax", "amin"):
+        is_low = kind == "amax"
+        if dtype == torch.bool:
+            return not is_low
+        if dtype.is_floating_point:
+            return -math.inf if is_low else math.inf
+        return torch.iinfo(dtype).min if is_low else torch.iinfo(dtype).max
+    return 1 if kind in ("prod", "multiply") else 0
+
+
+def _checked_along(emitter: Emitter, node: torch.fx.Node) -> tuple[int, GraphValue]:
+    """The axis and the indices of a scatter along one axis."""
     x, i = emitter.env[node.args[0]], emitter.env[node.args[2]]
     if not x.sizes or not i.sizes:
         raise Unmapped("an element of a number")
-    axes, ids = _along(emitter, x, node.args[1] % len(x.sizes), i)
-    value = emitter.value(node.args[3], x.dtype)
-    if value.sizes:
-        value = emitter.slice(value, [0] * len(i.sizes), [1] * len(i.sizes), i.sizes)
-    return _scatter(emitter, x, value, axes, ids, combine)
+    return node.args[1] % len(x.sizes), i
+
+
+def _source(emitter: Emitter, node: torch.fx.Node, i: GraphValue) -> GraphValue:
+    """The values of a scatter, cut to the size of the indices."""
+    value = emitter.value(node.args[3], meta(node).dtype)
+    return emitter.slice(value, [0] * len(i.sizes), [1] * len(i.sizes), i.sizes) if value.sizes else value
+
+
+def _scatter_along(emitter: Emitter, node: torch.fx.Node, combine: str | None) -> GraphValue:
+    x = emitter.env[node.args[0]]
+    axis, i = _checked_along(emitter, node)
+    axes, ids = _along(emitter, x, axis, i)
+    return _scatter(emitter, x, _source(emitter, node, i), axes, ids, combine)
 
 
 def masked_scatter(emitter: Emitter, node: torch.fx.Node) -> GraphValue:

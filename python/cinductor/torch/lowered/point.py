@@ -29,6 +29,46 @@ def absolute(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     return emitter.put("complex_absolute" if x.dtype.is_complex else "absolute", [x], out, x.sizes)
 
 
+def sign(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    """0 of NaN; of a complex number the one of length 1 with its angle."""
+    x: GraphValue = emitter.env[node.args[0]]
+    if x.dtype == torch.bool:
+        return x
+    zero = emitter.constant(0, x.dtype)
+    if not x.dtype.is_complex:
+        return emitter.apply("where", [emitter.apply("isnan", [x]), zero, emitter.apply("sign", [x])])
+    length = emitter.put("complex_absolute", [x], x.dtype.to_real(), x.sizes)
+    is_zero = emitter.apply("equal", [x, zero])
+    return emitter.apply("where", [is_zero, zero, emitter.apply("divide", [x, emitter.cast(length, x.dtype)])])
+
+
+def signbit(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    x = emitter.env[node.args[0]]
+    if x.dtype == torch.bool:
+        return emitter.expand(emitter.constant(False, torch.bool), x.sizes)
+    return emitter.apply("signbit", [x]) if x.dtype.is_floating_point else emitter.apply("less", [x, emitter.constant(0, x.dtype)])
+
+
+def shift_left(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    return _shifted(emitter, node, "left_shift")
+
+
+def shift_right(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    return _shifted(emitter, node, "right_shift")
+
+
+def _shifted(emitter: Emitter, node: torch.fx.Node, op: str) -> GraphValue:
+    """A shift by a negative number of bits, or by all of them, leaves no bit but the sign."""
+    out = meta(node).dtype
+    a, b = (emitter.value(x, out) for x in node.args[:2])
+    most = emitter.constant(torch.iinfo(out).bits - 1, out)
+    outside = emitter.apply("logical_or", [emitter.apply("less", [b, emitter.constant(0, out)]), emitter.apply("greater", [b, most])])
+    inside = emitter.apply(op, [a, emitter.apply("where", [outside, emitter.constant(0, out), b])])
+    is_signed = op == "right_shift" and torch.iinfo(out).min < 0
+    left = emitter.apply("right_shift", [a, most]) if is_signed else emitter.constant(0, out)
+    return emitter.expand(emitter.apply("where", [outside, left, inside]), sizes(node))
+
+
 def rounded(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     x = emitter.env[node.args[0]]
     return emitter.apply("rint", [x]) if x.dtype.is_floating_point else x
@@ -56,12 +96,22 @@ def divide(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     a, b = (emitter.value(x, compute) for x in node.args[:2])
     if mode is not None and not compute.is_floating_point:
         emitter.check(emitter.apply("not_equal", [b, emitter.constant(0, compute)]), "division by zero")
-        if mode == "trunc":
-            raise Unmapped("integer division towards zero")
+        made = emitter.apply("floor_divide", [a, b])
+        made = made if mode == "floor" else _towards_zero(emitter, a, b, made)
+        return emitter.expand(emitter.cast(made, meta(node).dtype), sizes(node))
     made = emitter.apply("floor_divide" if mode == "floor" else "divide", [a, b])
     if mode == "trunc":
         made = emitter.apply("trunc", [made])
     return emitter.expand(emitter.cast(made, meta(node).dtype), sizes(node))
+
+
+def _towards_zero(emitter: Emitter, a: GraphValue, b: GraphValue, floored: GraphValue) -> GraphValue:
+    """The quotient of ints without its fraction: one more than the floor if it is negative and not exact."""
+    zero = emitter.constant(0, a.dtype)
+    differs = emitter.apply("not_equal", [emitter.apply("less", [a, zero]), emitter.apply("less", [b, zero])], torch.bool)
+    is_exact = emitter.apply("equal", [emitter.apply("multiply", [floored, b]), a])
+    moves = emitter.apply("logical_and", [differs, emitter.apply("logical_not", [is_exact])])
+    return emitter.apply("add", [floored, emitter.cast(moves, a.dtype)])
 
 
 def remainder(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
