@@ -106,7 +106,11 @@ void
 ci_reduce_step(CiReducer *r, const CiExpr *first, const CiExpr *row, int lanes,
                CiMemory *const *acc, const CiExpr *live)
 {
-    CiAt at = {1, &r->var, &first, r->var, lanes, live, 1};
+    const CiExpr *from[] = {r->var, r->vector}, *to[] = {first, NULL};
+    if (r->vector)
+        to[1] = ci_expr_floordiv(r->b.sym, ci_expr_sub(r->b.sym, first, r->part),
+                                 ci_reduce_number(r, lanes));
+    CiAt at = {r->vector ? 2 : 1, from, to, r->var, lanes, live, 1};
     ci_reduce_take(r, ci_build_at(&r->b, &r->body, &at), row, lanes, acc, live);
 }
 
@@ -130,6 +134,72 @@ ci_reduce_chain(CiReducer *r, const CiExpr *first, const CiExpr *left)
     }
     ci_reduce_step(r, ci_expr_add(r->b.sym, first, done), row, r->lanes, r->acc, live);
     ci_build_leave(&r->b, outside);
+}
+
+/* Chains of accumulators from element `first` on, `count` elements, which are one after another. */
+static void
+full_chains(CiReducer *r, const CiExpr *first, const CiExpr *count)
+{
+    const CiExpr *trips = ci_expr_floordiv(r->b.sym, count, ci_reduce_number(r, r->width));
+    if (trips->high <= 0)
+        return;
+    CiStmt *loop = ci_build_for(&r->b, "c", trips, CI_RUN_serial);
+    CiStmts *outside = ci_build_enter(&r->b, &loop->body);
+    ci_reduce_chain(r, ci_expr_add(r->b.sym, first, ci_reduce_scaled(r, loop->vars[0], r->width)),
+                    NULL);
+    ci_build_leave(&r->b, outside);
+}
+
+/* Vectors that fill registers: whole chains, then what is left of one. */
+static void
+chains_and_rest(CiReducer *r, const CiExpr *first, const CiExpr *count)
+{
+    CiSym *sym = r->b.sym;
+    const CiExpr *done =
+        ci_reduce_scaled(r, ci_expr_floordiv(sym, count, ci_reduce_number(r, r->width)), r->width);
+    full_chains(r, first, count);
+    if (ci_sym_known_multiple_of(sym, count, ci_reduce_number(r, r->width)))
+        return;
+    const CiExpr *left = ci_build_named(&r->b, ci_expr_sub(sym, count, done)),
+                 *start = ci_expr_add(sym, first, done);
+    CiStmts *outside = r->b.to;
+    if (r->width == r->lanes) {
+        CiStmt *some =
+            ci_build_test(&r->b, CI_STMT_if, CI_COMPARE_less, ci_reduce_number(r, 0), left);
+        ci_build_enter(&r->b, &some->body);
+    }
+    ci_reduce_chain(r, start, left);
+    ci_build_leave(&r->b, outside);
+}
+
+static void
+chains_in_lanes(CiReducer *r, const CiExpr *first, const CiExpr *count)
+{
+    CiStmts *outside = r->b.to;
+    const CiExpr *from = ci_reduce_number(r, 0);
+    bool is_one = count->high <= r->width;
+    if (count->high <= 0)
+        return;
+    if (!is_one) {
+        const CiExpr *trips = ci_expr_ceildiv(r->b.sym, count, ci_reduce_number(r, r->width));
+        CiStmt *loop = ci_build_for(&r->b, "c", trips, CI_RUN_serial);
+        ci_build_enter(&r->b, &loop->body);
+        from = ci_reduce_scaled(r, loop->vars[0], r->width);
+    }
+    bool is_full = ci_sym_known_multiple_of(r->b.sym, count, ci_reduce_number(r, r->width)) &&
+                   (!is_one || count->low > 0);
+    ci_reduce_chain(r, ci_expr_add(r->b.sym, first, from),
+                    is_full ? NULL : ci_expr_sub(r->b.sym, count, from));
+    ci_build_leave(&r->b, outside);
+}
+
+void
+ci_reduce_chains(CiReducer *r, const CiExpr *first, const CiExpr *count)
+{
+    if (r->family->vector_bytes)
+        chains_and_rest(r, first, count);
+    else
+        chains_in_lanes(r, first, count);
 }
 
 /* True if some reduction has a cheaper two-pass form and the body contains no math function. A math
@@ -159,8 +229,8 @@ ci_reduce_turn(CiReducer *r, CiOp fold, int at, int count)
 
 /* ---- many into one ---- */
 
-static void
-halve_rows(CiReducer *r, CiOp fold, int at, int count)
+void
+ci_reduce_halve_rows(CiReducer *r, CiOp fold, int at, int count)
 {
     for (int rows = r->width / r->lanes / 2; rows > 0; rows /= 2) {
         const CiExpr *row;
@@ -175,13 +245,10 @@ halve_rows(CiReducer *r, CiOp fold, int at, int count)
     }
 }
 
-/* Accumulators fold pairwise; what comes of them is left in values. */
 void
-ci_reduce_halve(CiReducer *r, CiOp fold, int at, int count, int *values)
+ci_reduce_halve_lanes(CiReducer *r, CiOp fold, int count, int *values)
 {
-    halve_rows(r, fold, at, count);
-    ci_reduce_load(r, values, r->acc + at, count, ci_reduce_number(r, 0), r->lanes);
-    for (int lanes = r->lanes / 2; lanes > 0; lanes /= 2) {
+    for (int lanes = r->b.proc->types[values[0]].lanes / 2; lanes > 0; lanes /= 2) {
         int late[CI_MAX_ACCUMULATORS];
         for (int k = 0; k < count; k++) {
             CiType type = ci_type_of(r->b.proc->types[values[k]].dtype, lanes);
@@ -190,6 +257,15 @@ ci_reduce_halve(CiReducer *r, CiOp fold, int at, int count, int *values)
         }
         ci_reduction_of(fold)->combine(&r->b, fold, lanes, values, late);
     }
+}
+
+/* Accumulators fold pairwise; what comes of them is left in values. */
+void
+ci_reduce_halve(CiReducer *r, CiOp fold, int at, int count, int *values)
+{
+    ci_reduce_halve_rows(r, fold, at, count);
+    ci_reduce_load(r, values, r->acc + at, count, ci_reduce_number(r, 0), r->lanes);
+    ci_reduce_halve_lanes(r, fold, count, values);
 }
 
 /* A zero of an extreme is +0, in whatever order zeros came. */

@@ -51,72 +51,6 @@ is_written_out(const CiReducer *r)
            r->extent->value <= CI_SERIAL_LIMIT && !ci_stmts_have(&r->body, ci_stmt_is_math);
 }
 
-/* Chains of accumulators from element `first` on, `count` elements, which are one after another. */
-static void
-full_chains(CiReducer *r, const CiExpr *first, const CiExpr *count)
-{
-    const CiExpr *trips = ci_expr_floordiv(r->b.sym, count, ci_reduce_number(r, r->width));
-    if (trips->high <= 0)
-        return;
-    CiStmt *loop = ci_build_for(&r->b, "c", trips, CI_RUN_serial);
-    CiStmts *outside = ci_build_enter(&r->b, &loop->body);
-    ci_reduce_chain(r, ci_expr_add(r->b.sym, first, ci_reduce_scaled(r, loop->vars[0], r->width)),
-                    NULL);
-    ci_build_leave(&r->b, outside);
-}
-
-/* Vectors that fill registers: whole chains, then what is left of one. */
-static void
-chains_and_rest(CiReducer *r, const CiExpr *first, const CiExpr *count)
-{
-    CiSym *sym = r->b.sym;
-    const CiExpr *done =
-        ci_reduce_scaled(r, ci_expr_floordiv(sym, count, ci_reduce_number(r, r->width)), r->width);
-    full_chains(r, first, count);
-    if (ci_sym_known_multiple_of(sym, count, ci_reduce_number(r, r->width)))
-        return;
-    const CiExpr *left = ci_build_named(&r->b, ci_expr_sub(sym, count, done)),
-                 *start = ci_expr_add(sym, first, done);
-    CiStmts *outside = r->b.to;
-    if (r->width == r->lanes) {
-        CiStmt *some =
-            ci_build_test(&r->b, CI_STMT_if, CI_COMPARE_less, ci_reduce_number(r, 0), left);
-        ci_build_enter(&r->b, &some->body);
-    }
-    ci_reduce_chain(r, start, left);
-    ci_build_leave(&r->b, outside);
-}
-
-static void
-chains_in_lanes(CiReducer *r, const CiExpr *first, const CiExpr *count)
-{
-    CiStmts *outside = r->b.to;
-    const CiExpr *from = ci_reduce_number(r, 0);
-    bool is_one = count->high <= r->width;
-    if (count->high <= 0)
-        return;
-    if (!is_one) {
-        const CiExpr *trips = ci_expr_ceildiv(r->b.sym, count, ci_reduce_number(r, r->width));
-        CiStmt *loop = ci_build_for(&r->b, "c", trips, CI_RUN_serial);
-        ci_build_enter(&r->b, &loop->body);
-        from = ci_reduce_scaled(r, loop->vars[0], r->width);
-    }
-    bool is_full = ci_sym_known_multiple_of(r->b.sym, count, ci_reduce_number(r, r->width)) &&
-                   (!is_one || count->low > 0);
-    ci_reduce_chain(r, ci_expr_add(r->b.sym, first, from),
-                    is_full ? NULL : ci_expr_sub(r->b.sym, count, from));
-    ci_build_leave(&r->b, outside);
-}
-
-static void
-chains(CiReducer *r, const CiExpr *first, const CiExpr *count)
-{
-    if (r->family->vector_bytes)
-        chains_and_rest(r, first, count);
-    else
-        chains_in_lanes(r, first, count);
-}
-
 static void
 finish_serial(CiReducer *r, CiOp fold, int at, int count)
 {
@@ -169,11 +103,11 @@ chains_of_block(CiReducer *r, const CiExpr *first, const CiExpr *count)
         first = ci_reduce_number(r, 0);
     }
     r->walk = ci_reduce_has_walks(r);
-    chains(r, first, count);
+    ci_reduce_chains(r, first, count);
     if (r->walk) {
         ci_reduce_each(r, true, false, ci_reduce_turn);
         r->walk = 2;
-        chains(r, first, count);
+        ci_reduce_chains(r, first, count);
     }
     r->walk = 0;
     r->body = body;
@@ -196,10 +130,13 @@ reduce_free(CiReducer *r)
     for (int chains = r->family->chains; r->lanes > 1 && chains > 1 && r->width < extent;
          chains /= 2)
         r->width *= 2;
+    bool is_in_pieces = (r->fold->count && r->fold->nvars > 1) || ci_reduce_calls_ufunc(r);
+    if (!is_in_pieces && ci_reduce_narrow(r))
+        return;
     ci_reduce_alloc_accumulators(r);
     ci_reduce_each(r, true, true, ci_reduce_reset);
-    if ((r->fold->count && r->fold->nvars > 1) || ci_reduce_calls_ufunc(r)) {
-        ci_reduce_in_pieces(r, chains);
+    if (is_in_pieces) {
+        ci_reduce_in_pieces(r, ci_reduce_chains);
         ci_reduce_each(r, true, true, finish_free);
         return;
     }
@@ -208,7 +145,7 @@ reduce_free(CiReducer *r)
         CiStmt *loop = ci_build_loop(&r->b, r->fold->vars[k], r->fold->extents[k], CI_RUN_serial);
         ci_build_enter(&r->b, &loop->body);
     }
-    chains(r, ci_reduce_number(r, 0), r->extent);
+    ci_reduce_chains(r, ci_reduce_number(r, 0), r->extent);
     ci_build_leave(&r->b, outside);
     ci_reduce_each(r, true, true, finish_free);
 }

@@ -369,8 +369,8 @@ add_rows(CiReducer *r, const CiExpr *const *starts, const CiExpr *count)
 }
 
 /* Adds the four blocks of a tree of n vectors: the first has n/4 vectors, and each of the others
- * may have one more. This vector is masked instead of guarded by a branch, because the branch could
- * not be predicted. The lanes of the blocks are joined. */
+ * may have one more unless n is a multiple of 4. Which of them has is not guarded by a branch, because
+ * that could not be predicted: the vector is masked. The lanes of the blocks are joined. */
 static void
 add_four(CiReducer *r, const CiExpr *first, const CiExpr *count)
 {
@@ -391,12 +391,16 @@ add_four(CiReducer *r, const CiExpr *first, const CiExpr *count)
     }
     add_rows(r, starts, quarter);
     const CiExpr *done = ci_reduce_scaled(r, quarter, w);
+    CiStmt *uneven = ci_build_test(&r->b, CI_STMT_if, CI_COMPARE_less, ci_reduce_number(r, 0),
+                                   ci_expr_mod(sym, count, ci_reduce_number(r, 4 * w)));
+    CiStmts *outside = ci_build_enter(&r->b, &uneven->body);
     for (int k = 1; k < CI_CHAINS; k++) {
         const CiExpr *all = ci_expr_sub(sym, begins[k + 1], begins[k]),
                      *more = ci_build_named(&r->b, ci_expr_sub(sym, all, quarter));
         r->acc = r->chains[k];
         ci_reduce_chain(r, ci_expr_add(sym, starts[k], done), ci_reduce_scaled(r, more, w));
     }
+    ci_build_leave(&r->b, outside);
     r->acc = r->chains[0];
     ci_reduce_each(r, true, false, join_four);
 }

@@ -134,12 +134,86 @@ write_out(CiReducer *r, const CiExpr *first, const CiExpr *count, int level)
     ci_counter_merge(r, ci_reduce_number(r, level));
 }
 
+/* The elements of each leaf if all leaves are equal, which are few enough to keep their sums; else
+ * 0. */
+static int64_t
+even_leaf(const CiReducer *r, const CiExpr *count)
+{
+    enum { MOST_KEPT = 2048 };
+    const CiExpr *leaf = count;
+    if (count->kind != CI_EXPR_const || !r->chains[1])
+        return 0;
+    while (!ci_block_is_whole(r, leaf)) {
+        const CiExpr *half = left_half(r, leaf);
+        if (2 * half->low != leaf->low)
+            return 0;
+        leaf = half;
+    }
+    return count->low / leaf->low <= MOST_KEPT ? leaf->low : 0;
+}
+
+static void
+join_leaves(CiReducer *r, CiOp fold, int at, int count)
+{
+    int early[CI_MAX_ACCUMULATORS], late[CI_MAX_ACCUMULATORS];
+    const CiExpr *left = ci_reduce_scaled(r, r->place, 2);
+    ci_reduce_load(r, early, r->pending + at, count, left, 1);
+    ci_reduce_load(r, late, r->pending + at, count,
+                   ci_expr_add(r->b.sym, left, ci_reduce_number(r, 1)), 1);
+    ci_reduction_of(fold)->combine(&r->b, fold, 1, early, late);
+    ci_reduce_store(r, r->pending + at, count, r->place, early, NULL);
+}
+
+static void
+take_root(CiReducer *r, CiOp fold, int at, int count)
+{
+    int values[CI_MAX_ACCUMULATORS];
+    (void)fold;
+    ci_reduce_load(r, values, r->pending + at, count, ci_reduce_number(r, 0), 1);
+    ci_reduce_store(r, r->sums + at, count, ci_reduce_number(r, 0), values, NULL);
+}
+
+/* Calls act at each place below count. */
+static void
+at_places(CiReducer *r, int64_t count, void (*act)(CiReducer *r, CiOp fold, int at, int count))
+{
+    CiStmt *loop = ci_build_for(&r->b, "t", ci_reduce_number(r, count), CI_RUN_serial);
+    CiStmts *outside = ci_build_enter(&r->b, &loop->body);
+    r->place = loop->vars[0];
+    ci_reduce_each(r, true, false, act);
+    ci_build_leave(&r->b, outside);
+}
+
+/* A tree of equal leaves needs no walk either: the sums of all leaves, then level by level. */
+static void
+add_even_tree(CiReducer *r, const CiExpr *first, int64_t leaf, int64_t leaves)
+{
+    CiMemory **pending = r->pending;
+    ci_reduce_alloc(r, &r->pending, "leaf", 1, CI_SPACE_stack, leaves);
+    CiStmt *loop = ci_build_for(&r->b, "l", ci_reduce_number(r, leaves), CI_RUN_serial);
+    CiStmts *outside = ci_build_enter(&r->b, &loop->body);
+    ci_block_add(r, ci_expr_add(r->b.sym, first, ci_reduce_scaled(r, loop->vars[0], leaf)),
+                 ci_reduce_number(r, leaf));
+    r->place = loop->vars[0];
+    ci_reduce_each(r, true, false, leave_pending);
+    ci_build_leave(&r->b, outside);
+    while ((leaves /= 2) > 0)
+        at_places(r, leaves, join_leaves);
+    ci_reduce_each(r, true, false, take_root);
+    r->pending = pending;
+}
+
 /* P of `count` elements from number `first` on, into the sums. */
 static void
 add_tree(CiReducer *r, const CiExpr *first, const CiExpr *count)
 {
     if (is_written_out(r, count)) {
         write_out(r, first, count, 0);
+        return;
+    }
+    int64_t leaf = even_leaf(r, count);
+    if (leaf) {
+        add_even_tree(r, first, leaf, count->low / leaf);
         return;
     }
     CiSym *sym = r->b.sym;

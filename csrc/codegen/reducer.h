@@ -27,6 +27,8 @@ typedef struct CiReducer {
     CiMemory *from, *end; /* pairwise: the elements that are in them */
     const CiExpr *place;  /* of what is pending, where the sums are left */
     const int *lifted;    /* what a body has yielded */
+    const CiExpr *vector; /* of narrow accumulators: a symbol of the body, the number of a vector in */
+    const CiExpr *part;   /* its part, and the first element of that; NULL: there is none */
     int walk;             /* of a block that is read in two passes: 1 or 2; 0: one pass */
     bool is_near;         /* its elements are in registers; false for partial results */
 } CiReducer;
@@ -56,7 +58,12 @@ void ci_reduce_step(CiReducer *r, const CiExpr *first, const CiExpr *row, int la
 void ci_reduce_take(CiReducer *r, const int *lifted, const CiExpr *row, int lanes,
                     CiMemory *const *acc, const CiExpr *live);
 void ci_reduce_halve(CiReducer *r, CiOp fold, int at, int count, int *values);
+/* Its two steps: rows of vectors into the first one, and the lanes of `values` into one. */
+void ci_reduce_halve_rows(CiReducer *r, CiOp fold, int at, int count);
+void ci_reduce_halve_lanes(CiReducer *r, CiOp fold, int count, int *values);
 int ci_reduce_plain_zero(CiReducer *r, int value);
+/* `count` contiguous elements from `first` on into the accumulators. */
+void ci_reduce_chains(CiReducer *r, const CiExpr *first, const CiExpr *count);
 /* Some reduction is cheaper in two walks; between them each has its turn. */
 bool ci_reduce_has_walks(const CiReducer *r);
 void ci_reduce_turn(CiReducer *r, CiOp fold, int at, int count);
@@ -82,6 +89,10 @@ int64_t ci_block_most_at_once(const CiReducer *r);
 /* Leaves the loop where there are so few elements. */
 void ci_block_exit(CiReducer *r, const CiExpr *count);
 void ci_block_add(CiReducer *r, const CiExpr *first, const CiExpr *count);
+
+/* reduce_narrow.c: expands a fold that is free of order with accumulators narrower than its results.
+ * Returns false, and changes nothing, if those would have no more lanes. */
+bool ci_reduce_narrow(CiReducer *r);
 
 /* reduce_pairwise.c: NumPy's order. */
 void ci_reduce_pairwise(CiReducer *r);

@@ -68,9 +68,8 @@ both(CiBuild *b, int lanes, int left, int right)
     return apply(b, CI_OP_logical_and, CI_DTYPE_bool, lanes, left, right);
 }
 
-/* value is more extreme than best. */
-static int
-is_better(CiBuild *b, CiOp fold, int lanes, int best, int value)
+int
+ci_reduction_is_better(CiBuild *b, CiOp fold, int lanes, int best, int value)
 {
     CiOp compare = fold == CI_OP_argmax ? CI_OP_greater : CI_OP_less;
     int better = apply(b, compare, CI_DTYPE_bool, lanes, value, best);
@@ -90,15 +89,15 @@ take_where(CiBuild *b, int lanes, int condition, int *acc, const int *later)
 static void
 step_place(CiBuild *b, CiOp fold, int lanes, int *acc, const int *lifted)
 {
-    take_where(b, lanes, is_better(b, fold, lanes, acc[0], lifted[0]), acc, lifted);
+    take_where(b, lanes, ci_reduction_is_better(b, fold, lanes, acc[0], lifted[0]), acc, lifted);
 }
 
 /* Of equal ones the first, wherever its part was. */
 static void
 combine_place(CiBuild *b, CiOp fold, int lanes, int *acc, const int *later)
 {
-    int better = is_better(b, fold, lanes, acc[0], later[0]),
-        worse = is_better(b, fold, lanes, later[0], acc[0]),
+    int better = ci_reduction_is_better(b, fold, lanes, acc[0], later[0]),
+        worse = ci_reduction_is_better(b, fold, lanes, later[0], acc[0]),
         level = ci_build_let(b, ci_type_of(CI_DTYPE_bool, lanes), CI_OP_logical_not, 1, &worse),
         first = apply(b, CI_OP_less, CI_DTYPE_bool, lanes, later[1], acc[1]);
     take_where(b, lanes, either(b, lanes, better, both(b, lanes, level, first)), acc, later);

@@ -2,6 +2,7 @@
 #ifndef CI_DEVICE_UFUNC_H
 #define CI_DEVICE_UFUNC_H
 
+#include "host/cache.h"
 #include "ir/op.h"
 #include "vmath/vmath.h"
 
@@ -30,6 +31,12 @@ typedef struct CiUfuncTable {
 CiUfuncLoop ci_ufunc_table_open(CiUfuncTable *table, CiUfuncLoop numpys);
 void ci_ufunc_table_close(CiUfuncTable *table);
 
+/* Where verdicts of earlier processes are (ufunc_verdicts.c). */
+typedef struct CiUfuncVerdicts {
+    CiCache *const *cache; /* the runtime's, which may be NULL */
+    char libraries[65];    /* a digest of NumPy, the C library and the processor */
+} CiUfuncVerdicts;
+
 /* A function on vectors in the place of NumPy's loop (ufunc_vector.c). Zeroed before it is opened. */
 typedef struct CiUfuncVector {
     CiUfuncLoop numpys;
@@ -37,12 +44,21 @@ typedef struct CiUfuncVector {
     int nrows;
     _Atomic(const CiVmathRow *) row; /* the one with NumPy's bits; NULL: not tested */
     _Atomic int64_t computed;        /* elements that the loop was called for before the test */
+    const CiUfuncVerdicts *verdicts; /* NULL: none are kept */
 } CiUfuncVector;
+
+/* numpys: any loop of NumPy's. */
+void ci_ufunc_verdicts_open(CiUfuncVerdicts *verdicts, CiCache *const *cache, CiUfuncLoop numpys);
+/* How many operands of a function have been compared, and the variant with NumPy's bits, or -1; 0: no
+ * verdict is there. */
+int64_t ci_ufunc_verdict_read(const CiUfuncVector *vector, int *variant);
+void ci_ufunc_verdict_write(const CiUfuncVector *vector, int variant, int64_t points);
 
 /* The loop that runs the function after a test; NumPy's if there is none. The vector outlives its
  * calls. */
-CiUfuncLoop ci_ufunc_vector_open(CiUfuncVector *vector, CiOp op, CiDtype dtype, CiUfuncLoop numpys);
-/* Tests unless that has been done. The variant that has NumPy's bits; NULL: none has. */
+CiUfuncLoop ci_ufunc_vector_open(CiUfuncVector *vector, CiOp op, CiDtype dtype, CiUfuncLoop numpys,
+                                 const CiUfuncVerdicts *verdicts);
+/* Tests unless that has been done, by this process or an earlier one. The variant that has NumPy's bits; NULL: none has. */
 const CiVmathRow *ci_ufunc_vector_decide(CiUfuncVector *vector);
 /* Compares blocks of CI_VMATH_BLOCK first operands: `first` and every `step`th pattern after it;
  * step 0: random numbers, of which `first` is the seed. The number of blocks that differ, and an

@@ -293,31 +293,55 @@ is_equal(const CiUfuncVector *vector, const CiVmathRow *row)
     return true;
 }
 
+static const CiVmathRow none;
+
+/* The verdict of an earlier process; NULL: there is none. */
+static const CiVmathRow *
+recall(CiUfuncVector *vector)
+{
+    int variant;
+    if (ci_ufunc_verdict_read(vector, &variant) == 0)
+        return NULL;
+    const CiVmathRow *row = variant < 0 ? &none : &vector->rows[variant];
+    atomic_store_explicit(&vector->row, row, memory_order_release);
+    return row;
+}
+
+static const CiVmathRow *
+test(CiUfuncVector *vector)
+{
+    unsigned flags = ci_float_flags_read();
+    const CiVmathRow *row = &none;
+    for (int k = vector->nrows - 1; k >= 0; k--)
+        row = is_equal(vector, &vector->rows[k]) ? &vector->rows[k] : row;
+    ci_float_flags_restore(flags);
+    atomic_store_explicit(&vector->row, row, memory_order_release);
+    ci_ufunc_verdict_write(vector, row == &none ? -1 : (int)(row - vector->rows), TEST_POINTS);
+    return row;
+}
+
 const CiVmathRow *
 ci_ufunc_vector_decide(CiUfuncVector *vector)
 {
-    static const CiVmathRow none;
     const CiVmathRow *row = atomic_load_explicit(&vector->row, memory_order_acquire);
 
-    if (row == NULL && vector->nrows > 0) {
-        unsigned flags = ci_float_flags_read();
-        row = &none;
-        for (int k = vector->nrows - 1; k >= 0; k--)
-            row = is_equal(vector, &vector->rows[k]) ? &vector->rows[k] : row;
-        ci_float_flags_restore(flags);
-        atomic_store_explicit(&vector->row, row, memory_order_release);
-    }
+    if (row == NULL && vector->nrows > 0)
+        row = recall(vector);
+    if (row == NULL && vector->nrows > 0)
+        row = test(vector);
     return row != NULL && row->run != NULL ? row : NULL;
 }
 
 /* ---- the loop ---- */
 
-/* True in one call only: that which reaches the number. */
-static bool
-is_time_to_test(CiUfuncVector *vector, intptr_t count)
+/* The first call asks for an earlier verdict; the one that reaches the number of elements tests. */
+static const CiVmathRow *
+decide_by_count(CiUfuncVector *vector, intptr_t count)
 {
     int64_t before = atomic_fetch_add_explicit(&vector->computed, count, memory_order_relaxed);
-    return before < TEST_POINTS && before + count >= TEST_POINTS;
+    if (before < TEST_POINTS && before + count >= TEST_POINTS)
+        return ci_ufunc_vector_decide(vector);
+    return before == 0 ? recall(vector) : NULL;
 }
 
 static void
@@ -326,8 +350,8 @@ run_vectors(char **operands, const intptr_t *count, const intptr_t *steps, void 
     CiUfuncVector *vector = data;
     const CiVmathRow *row = atomic_load_explicit(&vector->row, memory_order_acquire);
 
-    if (row == NULL && is_time_to_test(vector, *count))
-        row = ci_ufunc_vector_decide(vector);
+    if (row == NULL)
+        row = decide_by_count(vector, *count);
     if (row == NULL || row->run == NULL) {
         ci_ufunc_call(vector->numpys, operands, count, steps);
     } else if (*count == 1) {
@@ -338,9 +362,11 @@ run_vectors(char **operands, const intptr_t *count, const intptr_t *steps, void 
 }
 
 CiUfuncLoop
-ci_ufunc_vector_open(CiUfuncVector *vector, CiOp op, CiDtype dtype, CiUfuncLoop numpys)
+ci_ufunc_vector_open(CiUfuncVector *vector, CiOp op, CiDtype dtype, CiUfuncLoop numpys,
+                     const CiUfuncVerdicts *verdicts)
 {
     vector->numpys = numpys;
+    vector->verdicts = verdicts;
     vector->rows = ci_vmath_find(op, dtype, &vector->nrows);
     return vector->nrows > 0 ? (CiUfuncLoop){run_vectors, vector, true} : numpys;
 }

@@ -26,7 +26,6 @@ __extension__ typedef unsigned __int128 WideUnsigned;
 #define M_sqrt sqrt
 #define M_fabs fabs
 #define M_copysign copysign
-#define M_fmod fmod
 #define M_nextafter GIVE_UP
 #define M_fma GIVE_UP
 #define M_erf GIVE_UP

@@ -48,3 +48,9 @@ cx_needs_routine(const CxTracer *t, CiOp op, CiDtype operand, CiKind kind)
     return strcmp(t->options.numerics, "exact") == 0 && !is_plain &&
            (!ci_op_is_exact(op, operand) || may_choose_a_zero(op, operand));
 }
+
+bool
+cx_squares_are_products(const CxTracer *t)
+{
+    return t->nblocks > 0 && strcmp(t->options.numerics, "exact") != 0;
+}

@@ -60,6 +60,9 @@ double cx_graph_seconds(const CiGraph *graph);
 double cx_call_seconds(CxTracer *tracer);
 /* exact.c: true if every operation, also in regions, rounds like NumPy's. */
 bool cx_block_is_exact(const CiBlock *block);
+/* True if the square of a number is a product, which can be vectorised: in loops and branches. The C
+ * library's square differs in one case of a thousand, and numerics="exact" asks for it. */
+bool cx_squares_are_products(const CxTracer *t);
 /* True under numerics="exact" if cinductor's function may have other bits, so NumPy's must be
  * called. */
 bool cx_needs_routine(const CxTracer *tracer, CiOp op, CiDtype operand, CiKind kind);

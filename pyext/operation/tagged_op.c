@@ -189,7 +189,7 @@ cx_tagged_op(int ufunc, PyObject *a, PyObject *b)
     if (is_int_op(ufunc, a, b))
         made = int_op(t, ufunc, a, b);
     else if (cx_tagged_when(ufunc) != CX_TAGGED_divisor || check_divisor(t, b) == 0)
-        made = cx_ufunc_call(t, ufunc, b ? 2 : 1, args);
+        made = cx_ufunc_operator(t, ufunc, b ? 2 : 1, args);
     CxTraced *result = (CxTraced *)made;
     if (result == NULL || !cx_is_traced((PyObject *)result))
         return (PyObject *)result;

@@ -134,7 +134,7 @@ binary_traced(PyObject *a, PyObject *b, int ufunc, binaryfunc python, bool in_pl
     if (ufunc == CI_OP_matmul)
         return is_array ? matmul_into((CxTraced *)a, b, python) : cx_matmul(t->tracer, a, b);
     return is_array ? cx_ufunc_into(t->tracer, ufunc, 2, args, (CxTraced *)a)
-                    : cx_ufunc_call(t->tracer, ufunc, 2, args);
+                    : cx_ufunc_operator(t->tracer, ufunc, 2, args);
 }
 
 /* The right operand. For a Python complex number on the left, which is tried first, an
@@ -186,7 +186,7 @@ scalar_magnitude(CxTraced *z)
     PyObject *parts[2] = {cx_make_part(z, false), cx_make_part(z, true)}, *result = NULL;
 
     if (parts[0] != NULL && parts[1] != NULL)
-        result = cx_ufunc_call(z->tracer, CI_OP_hypot, 2, parts);
+        result = cx_ufunc_operator(z->tracer, CI_OP_hypot, 2, parts);
     Py_XDECREF(parts[0]);
     Py_XDECREF(parts[1]);
     return result;
@@ -198,7 +198,7 @@ unary(CxTraced *x, int ufunc)
     bool is_complex = ci_dtype_class(cx_dtype(x)) == CI_CLASS_complex;
     if (ufunc == CI_OP_absolute && is_complex && cx_kind(x) == CI_KIND_scalar)
         return scalar_magnitude(x);
-    return cx_ufunc_call(x->tracer, ufunc, 1, (PyObject *[]){(PyObject *)x});
+    return cx_ufunc_operator(x->tracer, ufunc, 1, (PyObject *[]){(PyObject *)x});
 }
 
 #define BINARY(op, slot, python, ...)                                                              \
@@ -393,7 +393,7 @@ power_traced(PyObject *a, PyObject *b, bool in_place)
         }
     }
     return is_array ? cx_ufunc_into(t->tracer, ufunc, nargs, args, (CxTraced *)a)
-                    : cx_ufunc_call(t->tracer, ufunc, nargs, args);
+                    : cx_ufunc_operator(t->tracer, ufunc, nargs, args);
 }
 
 static PyObject *
@@ -445,7 +445,7 @@ cx_richcompare(PyObject *a, PyObject *b, int op)
     if (is_pythons && (op == Py_EQ || op == Py_NE)) /* a Python number never equals a list */
         Py_RETURN_NOTIMPLEMENTED;
     if (is_operand(b) && !is_pythons)
-        return or_break(cx_ufunc_call(((CxTraced *)a)->tracer, ufunc, 2, args), a, b,
+        return or_break(cx_ufunc_operator(((CxTraced *)a)->tracer, ufunc, 2, args), a, b,
                         rows[op].python);
     PyObject *real =
         cx_traced_force((CxTraced *)a, "a comparison with an object that is no number");

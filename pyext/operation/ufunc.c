@@ -43,43 +43,52 @@ done:
     return result;
 }
 
-/* Computes NumPy's result for an array of one number, and another operand if there is one. */
+/* Computes NumPy's result for one number, alone or in an array, and another operand if there is one. The
+ * first call of a ufunc for a number is computed in another way than later ones, so this is the
+ * second. */
 static int
-probe(CxState *state, int ufunc, CiDtype dtype, CiConst value, double other, CiConst *result)
+probe(CxState *state, int ufunc, bool is_array, CiDtype dtype, CiConst value, double other,
+      CiConst *result)
 {
     npy_intp one = 1;
     PyObject *descr = Py_NewRef(state->descrs[dtype]), *made = NULL;
-    PyObject *a = PyArray_Zeros(1, &one, (PyArray_Descr *)descr, 0), *b = PyFloat_FromDouble(other);
+    PyObject *a = PyArray_Zeros(is_array, &one, (PyArray_Descr *)descr, 0), *b = PyFloat_FromDouble(other);
 
     if (a != NULL && b != NULL) {
         ci_const_store(dtype, value, PyArray_DATA((PyArrayObject *)a));
+        if (!is_array)
+            a = PyArray_Return((PyArrayObject *)a);
         PyObject *operands[2] = {a, ufunc == CI_OP_multiply ? a : b};
-        made = PyObject_Vectorcall(state->ufuncs[ufunc], operands, ufunc == CI_OP_square ? 1 : 2,
-                                   NULL);
+        for (int k = 0; k < 2 && (k == 0 || made != NULL); k++)
+            Py_XSETREF(made, PyObject_Vectorcall(state->ufuncs[ufunc], operands,
+                                                 ufunc == CI_OP_square ? 1 : 2, NULL));
     }
-    if (made != NULL)
-        *result = ci_const_load(dtype, PyArray_DATA((PyArrayObject *)made));
+    PyObject *array = made ? PyArray_FROM_O(made) : NULL;
+    if (array != NULL)
+        *result = ci_const_load(dtype, PyArray_DATA((PyArrayObject *)array));
+    Py_XDECREF(array);
     Py_XDECREF(a);
     Py_XDECREF(b);
     Py_XDECREF(made);
-    return made == NULL ? -1 : 0;
+    return array == NULL ? -1 : 0;
 }
 
-/* Tests how NumPy's loops over complex arrays round: some use an FMA where the CPU has one, and
- * powers with one exponent may be roots. Both change bits. */
+/* Tests how NumPy's loops over complex arrays, and for single numbers, round: some use an FMA where the
+ * CPU has one, and powers with one exponent may be roots. Both change bits. */
 static int
 probe_loops(CxState *state)
 {
     CiConst got;
 
-    for (int k = 0; k < 4; k++) {
+    for (int k = 0; k < 8; k++) {
         CiDtype dtype = k % 2 ? CI_DTYPE_c128 : CI_DTYPE_c64;
         CiConst value = {0, 1 + (k % 2 ? 0x1p-30 : 0x1p-13), 1.0};
-        if (probe(state, k < 2 ? CI_OP_multiply : CI_OP_square, dtype, value, 0.0, &got) < 0)
+        int op = k / 2 % 2 ? CI_OP_square : CI_OP_multiply;
+        if (probe(state, op, k >= 4, dtype, value, 0.0, &got) < 0)
             return -1;
-        state->fuses_complex[k / 2][k % 2] = got.re == (value.re - 1) * (value.re + 1);
+        state->fuses_complex[k / 4][k / 2 % 2][k % 2] = got.re == (value.re - 1) * (value.re + 1);
     }
-    if (probe(state, CI_OP_power, CI_DTYPE_f64, (CiConst){0, -0.0, 0.0}, 0.5, &got) < 0)
+    if (probe(state, CI_OP_power, true, CI_DTYPE_f64, (CiConst){0, -0.0, 0.0}, 0.5, &got) < 0)
         return -1;
     state->roots_of_powers = signbit(got.re);
     return 0;
@@ -464,13 +473,14 @@ decide_comparison(CiOp *op, const CxArgs *args, int beyond, CxOperand *operands)
     return true;
 }
 
-/* True if the product may use an FMA. Products of NumPy scalars do not, as they are compiled C. */
+/* True if the product may use an FMA. Products of NumPy scalars by an operator do not, as they are
+ * compiled C. */
 static bool
-is_fused(const CxState *state, CiOp op, CiDtype dtype)
+is_fused(const CxState *state, CiOp op, CiDtype dtype, bool is_array)
 {
     return (op == CI_OP_multiply || op == CI_OP_square) &&
            ci_dtype_class(dtype) == CI_CLASS_complex &&
-           state->fuses_complex[op == CI_OP_square][dtype == CI_DTYPE_c128];
+           state->fuses_complex[is_array][op == CI_OP_square][dtype == CI_DTYPE_c128];
 }
 
 /* True if NumPy's loop uses other instructions with other bits for another memory layout. For
@@ -480,7 +490,7 @@ hangs_on_layout(const CxState *state, CiOp op, CiDtype dtype)
 {
     bool has_loops = dtype != CI_DTYPE_f16 || state->has_vector_library;
     return op == CI_OP_complex_absolute || (ci_op_kind(op) == CI_OPKIND_ufunc && has_loops) ||
-           is_fused(state, op, dtype);
+           is_fused(state, op, dtype, true);
 }
 
 /* The operation that NumPy's own loop computes, or none. Powers of scalars are the C library's. */
@@ -527,8 +537,8 @@ cx_ufunc_node(CxTracer *tracer, int ufunc, int part, CxArgs *args, const CxResol
     if (status != 0)
         return status;
     bool is_square = operands[1].traced == NULL && operands[1].value.re == 2.0;
-    bool is_product = is_square && tracer->nblocks > 0 && strcmp(tracer->options.numerics, "exact") != 0;
-    bool is_number = kind != CI_KIND_array && !is_product; /* limits.md: squares of numbers in loops */
+    bool is_number =
+        kind != CI_KIND_array && !(is_square && cx_squares_are_products(tracer));
     if (op == CI_OP_power && (is_number || ufunc == CX_UFUNC_float_power))
         op = CI_OP_scalar_power;
     else if (op == CI_OP_power && operands[1].traced == NULL)
@@ -550,7 +560,9 @@ cx_ufunc_node(CxTracer *tracer, int ufunc, int part, CxArgs *args, const CxResol
     }
     if (ci_op_arity(op) < nargs)
         nargs = ci_op_arity(op);
-    if (computes == CI_KIND_array && is_fused(tracer->state, op, (CiDtype)r->in[0])) {
+    bool is_array = computes == CI_KIND_array;
+    if ((is_array || args->is_called) &&
+        is_fused(tracer->state, op, (CiDtype)r->in[0], is_array)) {
         operands[1] = operands[nargs - 1];
         op = CI_OP_complex_multiply;
         nargs = 2;

@@ -14,6 +14,8 @@ int cx_ufuncs_init(CxState *state);
 /* Its number; -1 if it has none, -2 with an exception. */
 int cx_ufunc_find(CxState *state, PyObject *ufunc);
 PyObject *cx_ufunc_call(CxTracer *tracer, int ufunc, int nargs, PyObject *const *args);
+/* The same for an operator, which NumPy computes without a loop if the operands are single numbers. */
+PyObject *cx_ufunc_operator(CxTracer *tracer, int ufunc, int nargs, PyObject *const *args);
 PyObject *cx_ufunc_into(CxTracer *tracer, int ufunc, int nargs, PyObject *const *args,
                         CxTraced *out);
 PyObject *cx_array_ufunc(CxTracer *tracer, PyObject *ufunc, PyObject *method, PyObject *args,
@@ -40,6 +42,7 @@ typedef struct CxArgs {
     int rank; /* of all operands broadcast */
     const CiExpr *sizes[CI_MAX_RANK];
     CxTraced *out; /* borrowed; the destination of results, or NULL */
+    bool is_called; /* the ufunc itself: NumPy runs its loop for single numbers, too */
 } CxArgs;
 
 /* Both hold references until closed, also if opening failed. */
@@ -82,5 +85,6 @@ CiOp cx_op_by_numpy(const CxTracer *tracer, CiOp op, CiDtype dtype);
 PyObject *cx_functions(CxState *state);
 /* (name, character, first, step, blocks) -> (blocks that differ from NumPy's, an operand's bits). */
 PyObject *cx_check_function(PyObject *module, PyObject *args);
+PyObject *cx_note_proof(PyObject *module, PyObject *args);
 
 #endif

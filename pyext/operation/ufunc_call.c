@@ -49,8 +49,8 @@ call_fallback(CxTracer *tracer, int ufunc, int nargs, PyObject *const *args, PyO
 }
 
 /* ufunc(*args) if an operand is a traced number. */
-PyObject *
-cx_ufunc_call(CxTracer *tracer, int ufunc, int nargs, PyObject *const *args)
+static PyObject *
+call(CxTracer *tracer, int ufunc, int nargs, PyObject *const *args, bool is_called)
 {
     CxArgs operands;
     PyObject *parts[2] = {NULL, NULL}, *result = NULL;
@@ -63,6 +63,7 @@ cx_ufunc_call(CxTracer *tracer, int ufunc, int nargs, PyObject *const *args)
                             ufunc < CI_OP_COUNT ? ci_op_name((CiOp)ufunc) : "");
     if (cx_operands_open(tracer, ufunc, nargs, args, &operands) < 0)
         goto done;
+    operands.is_called = is_called;
     for (int k = 0; k < nargs; k++)
         codes[k] = operands.args[k].code;
     bool fits = cx_args_broadcast(tracer, &operands);
@@ -96,4 +97,16 @@ cx_ufunc_call(CxTracer *tracer, int ufunc, int nargs, PyObject *const *args)
 done:
     cx_operands_close(&operands);
     return result;
+}
+
+PyObject *
+cx_ufunc_call(CxTracer *tracer, int ufunc, int nargs, PyObject *const *args)
+{
+    return call(tracer, ufunc, nargs, args, true);
+}
+
+PyObject *
+cx_ufunc_operator(CxTracer *tracer, int ufunc, int nargs, PyObject *const *args)
+{
+    return call(tracer, ufunc, nargs, args, false);
 }

@@ -62,7 +62,8 @@ open_vectors(CxState *state, CiOp op)
         int number = ci_op_ufunc_loop(ci_op_by_numpy(op), (CiDtype)dtype);
         CiUfuncLoop *loop = &state->ufunc_loops[number];
         if (loop->loop != NULL && !state->is_replaced[op])
-            *loop = ci_ufunc_vector_open(&state->ufunc_vectors[number], op, (CiDtype)dtype, *loop);
+            *loop = ci_ufunc_vector_open(&state->ufunc_vectors[number], op, (CiDtype)dtype, *loop,
+                                         &state->ufunc_verdicts);
     }
 }
 
@@ -202,6 +203,8 @@ cx_ufunc_loops_init(CxState *state)
         return -1;
     state->has_vector_library = has_library;
     find_replaced(state);
+    const CiUfuncLoop numpys = {.loop = ((PyUFuncObject *)state->ufuncs[CI_OP_exp])->functions[0]};
+    ci_ufunc_verdicts_open(&state->ufunc_verdicts, &state->runtime.cache, numpys);
     for (int op = 0; op < CI_OP_COUNT; op++) {
         CiOp by_numpy = ci_op_by_numpy((CiOp)op);
         if (by_numpy != CI_OP_none && state->ufuncs[op] != NULL) {

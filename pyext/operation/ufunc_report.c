@@ -1,6 +1,8 @@
 /* How each elementary function gets its bits, and the proof that vectors have NumPy's. */
 #include "operation/ufunc.h"
 
+#define CX_PROOF_POINTS (1 << 20) /* compared by a proof; a test compares fewer */
+
 static bool
 has_loop(const CxState *state, CiOp op, CiDtype dtype)
 {
@@ -28,6 +30,20 @@ way_of(CxState *state, CiOp op, CiDtype dtype, const CiVmathRow *row)
     return cx_ufunc_is_slow(state, op, dtype) ? "own" : "NumPy's loop";
 }
 
+/* The source of the algorithm; after a proof also how many operands have been compared. */
+static PyObject *
+source_of(const CiUfuncVector *vector, const CiVmathRow *row)
+{
+    int variant;
+    int64_t points = row != NULL ? ci_ufunc_verdict_read(vector, &variant) : 0;
+    if (row == NULL)
+        return PyUnicode_FromString("");
+    if (points < CX_PROOF_POINTS)
+        return PyUnicode_FromString(row->source);
+    return PyUnicode_FromFormat("%s; 2^%d operands compared", row->source,
+                                63 - __builtin_clzll((unsigned long long)points));
+}
+
 PyObject *
 cx_functions(CxState *state)
 {
@@ -38,10 +54,10 @@ cx_functions(CxState *state)
         if (!has_loop(state, op, dtype))
             continue;
         const CiVmathRow *vectors = ci_ufunc_vector_decide(vector_of(state, op, dtype));
-        PyObject *row = Py_BuildValue("(sCss)", ci_op_name(op),
+        PyObject *row = Py_BuildValue("(sCsN)", ci_op_name(op),
                                       ((PyArray_Descr *)state->descrs[dtype])->type,
                                       way_of(state, op, dtype, vectors),
-                                      vectors != NULL ? vectors->source : "");
+                                      source_of(vector_of(state, op, dtype), vectors));
         if (row == NULL || PyList_Append(list, row) < 0)
             Py_CLEAR(list);
         Py_XDECREF(row);
@@ -88,4 +104,23 @@ cx_check_function(PyObject *module, PyObject *args)
     found = ci_ufunc_vector_check(vector, row, first, step, blocks, &example);
     Py_END_ALLOW_THREADS
     return Py_BuildValue("LK", (long long)found, (unsigned long long)example);
+}
+
+/* Keeps what a proof has shown: a function of which operands differ is left to NumPy from now on. */
+PyObject *
+cx_note_proof(PyObject *module, PyObject *args)
+{
+    const char *name;
+    int type, variant, is_equal;
+    long long points;
+    const CiVmathRow *row;
+
+    if (!PyArg_ParseTuple(args, "sCLp", &name, &type, &points, &is_equal))
+        return NULL;
+    const CiUfuncVector *vector = find_vector(PyModule_GetState(module), name, type, &row);
+    if (vector == NULL)
+        return NULL;
+    if (!is_equal || points > ci_ufunc_verdict_read(vector, &variant))
+        ci_ufunc_verdict_write(vector, is_equal ? (int)(row - vector->rows) : -1, points);
+    Py_RETURN_NONE;
 }

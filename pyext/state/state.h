@@ -59,11 +59,12 @@ typedef struct CxState {
     CiUfuncLoop ufunc_loops[CI_UFUNC_LOOPS]; /* the runtime's */
     CiUfuncTable ufunc_tables[CI_UFUNC_COUNT]; /* for functions of one float16 */
     CiUfuncVector ufunc_vectors[CI_UFUNC_LOOPS];
+    CiUfuncVerdicts ufunc_verdicts; /* of earlier processes, about these */
     bool has_vector_library;                 /* NumPy's function loops are vectorised */
     /* Some loops of the ufunc were replaced by another library. */
     bool is_replaced[CX_UFUNC_COUNT];
-    /* NumPy's loops of multiply and square of c64 and c128 arrays use an FMA. */
-    bool fuses_complex[2][2];
+    /* NumPy's loops of multiply and square of complex numbers use an FMA. */
+    bool fuses_complex[2][2][2]; /* of arrays; squares; complex128 */
     /* NumPy's loop of float powers computes roots if all exponents are 0.5. */
     bool roots_of_powers;
     int stance;              /* a CxStance, for the process */

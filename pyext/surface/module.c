@@ -313,6 +313,7 @@ static PyMethodDef module_methods[] = {
     CX_FUNCTION(set_array_type, cx_set_array_type, METH_VARARGS),
     CX_FUNCTION(functions, module_functions, METH_NOARGS),
     CX_FUNCTION(check_function, cx_check_function, METH_VARARGS),
+    CX_FUNCTION(note_proof, cx_note_proof, METH_VARARGS),
     CX_FUNCTION(arch_levels, module_arch_levels, METH_NOARGS),
     CX_FUNCTION(cache_info, cx_cache_info, METH_NOARGS),
     CX_FUNCTION(cache_stores, cx_cache_stores, METH_NOARGS),

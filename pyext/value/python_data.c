@@ -32,8 +32,7 @@ check_real_power(CxNumber *n, CiNode *a, CiNode *b, double exponent)
     cx_number_check(n, is_real, "a power that may be complex");
 }
 
-/* a ** b: real and in range, or the check fails. In loops a square is a product, which can be
- * vectorised; the C library's square differs in one case of a thousand. */
+/* a ** b: real and in range, or the check fails. */
 static CiNode *
 float_power(CxNumber *n)
 {
@@ -48,8 +47,9 @@ float_power(CxNumber *n)
     else if (exponent < 0.0)
         cx_number_check(n, cx_number_apply(n, CI_OP_not_equal, a, zero),
                         "zero to a negative power");
-    CiNode *result = exponent == 2.0 && n->is_inside ? cx_number_apply(n, CI_OP_multiply, a, a)
-                                                     : cx_number_apply(n, CI_OP_scalar_power, a, b);
+    CiNode *result = exponent == 2.0 && n->has_products
+                         ? cx_number_apply(n, CI_OP_multiply, a, a)
+                         : cx_number_apply(n, CI_OP_scalar_power, a, b);
     cx_number_check(n, cx_number_apply(n, CI_OP_isfinite, result, NULL), "a power out of range");
     return result;
 }
@@ -342,7 +342,7 @@ number_data(CxTracer *t, CxNumber *n, PyObject *a, PyObject *b, PyObject *value)
     PyObject *both[2] = {a, b};
 
     n->may_check = cx_may_check(t);
-    n->is_inside = t->nblocks > 0;
+    n->has_products = cx_squares_are_products(t);
     n->dtypes[0] = n->dtypes[1] = CI_DTYPE_none;
     for (int k = 0; k < 2 && both[k] != NULL; k++)
         if (set_operand(t, n, k, both[k]) == 0)

@@ -12,7 +12,7 @@ typedef struct CxNumber {
     CiDtype dtypes[2];
     int nargs;
     bool may_check, are_ints;
-    bool is_inside;  /* of a loop or branch */
+    bool has_products; /* a square is a product (cx_squares_are_products) */
     bool is_either;  /* it may be NumPy's, so overflow is checked even if only low bits are used */
     CiDtype want;    /* dtype for operations on an int and another kind */
     CiDtype cast;    /* for a conversion: the dtype that one operand should get */

@@ -1355,6 +1355,24 @@ def check_function(name: str, char: str, first: int, step: int, blocks: int, /) 
         If there is no such function.
     """
 
+def note_proof(name: str, char: str, points: int, is_equal: bool, /) -> None:
+    """Keep the result of a comparison in the disk cache, for later processes.
+
+    Parameters
+    ----------
+    name, char : str
+        The function and the character of its dtype, as in `functions`.
+    points : int
+        The number of operands that were compared. A result of fewer operands than the kept one is ignored.
+    is_equal : bool
+        True if all results have NumPy's bits. Otherwise later processes call NumPy's loop.
+
+    Raises
+    ------
+    ValueError
+        If there is no such function.
+    """
+
 def cache_info() -> Any:
     """Return the directory, contents and counters of the disk cache; see `cinductor.cache.info`."""
 

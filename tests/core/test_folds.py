@@ -112,6 +112,44 @@ def best(x):
     return np.argmax(x, axis=-1), np.max(x, axis=-1), np.argmin(np.exp(x), axis=-1)
 
 
+def of_small_types(x):
+    """Reductions whose accumulators are narrower than their results, alone and together."""
+    return (
+        np.sum(x), np.count_nonzero(x), np.argmax(x), np.argmin(x), np.mean(x), np.max(x), np.sum(x > 1), np.any(x),
+        (np.sum(x), np.argmax(x), np.min(x)),
+        np.sum(x[:-1].reshape(2, -1), axis=1), np.argmax(x[:-1].reshape(2, -1), axis=1), np.argmin(x[::2]),
+        np.sum(x[:-1].reshape(-1, 2), axis=0), np.count_nonzero(x[:-1].reshape(-1, 2), axis=0),
+        np.sum(x[:-1].reshape(2, -1)), np.sum(x, dtype=np.float32), np.sum(x, dtype=np.int32),
+    )  # fmt: skip
+
+
+def small_rows(dtype, length):
+    """All extreme, all equal, the extreme at borders of vectors and parts, and random numbers."""
+    rng = np.random.default_rng(length)
+    info = np.iinfo(dtype) if dtype != "?" else None
+    low, high = (info.min, info.max) if info else (False, True)
+    yield np.full(length, high, dtype)
+    yield np.full(length, low, dtype)
+    for place in (0, 1, 31, 32, 127, 128, 8159, 8160, 32639, 32640, length - 1):
+        x = np.full(length, low, dtype)
+        x[min(place, length - 1) :: 97] = high
+        yield x
+        yield ~x
+    yield rng.integers(0, 2, length).astype(dtype)
+    yield rng.integers(low, int(high) + 1, length).astype(dtype)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("dtype", ["?", "u1", "i1", "u2", "i2", "i4", "u4"])
+def test_small_types(dtype, level):
+    """Parts of narrow accumulators end after 255 vectors of bytes, and sums of bytes after 257."""
+    compiled = cinductor.compile(of_small_types, backend="c", dynamic=True, options={"arch": level, "threads": 1})
+    for length in (3, 33, 129, 1025, 8193, 70001):
+        for x in small_rows(dtype, length):
+            for got, want in zip(compiled(x), of_small_types(x), strict=True):
+                assert np.array_equal(got, want) and np.asarray(got).dtype == np.asarray(want).dtype, (dtype, length, x)
+
+
 @pytest.mark.parametrize("length", [1, 9, 63, 64, 65, 300, 2049])
 def test_argmax_finds_the_first(length):
     rng = np.random.default_rng(length)

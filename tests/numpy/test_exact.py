@@ -1,7 +1,11 @@
 """Tests numerics="exact": results have NumPy's bits, also those of elementary functions."""
 
+import ast
 import copy
 import itertools
+import os
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -70,6 +74,42 @@ def of_a_half(x):
     return [f(x) for f in OF_A_HALF]
 
 
+WAYS = """
+import sys
+import numpy as np
+import cinductor
+from cinductor import _core
+for name, char, *proof in map(str.split, sys.argv[1:]):
+    _core.note_proof(name, char, int(proof[0]), proof[1] == "equal")
+x = np.linspace(-3, 3, 1000, dtype="f4")
+assert np.array_equal(cinductor.compile(np.exp)(x), np.exp(x))
+print({name + char: (way, source) for name, char, way, source in _core.functions()})
+"""
+
+
+def test_verdicts_are_kept_for_later_processes(tmp_path):
+    """A proof replaces a test: a function of which an operand differs is NumPy's loop from the next process on."""
+
+    def ways(*proofs):
+        done = subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", WAYS, *proofs], capture_output=True, text=True, check=True,
+            env={**os.environ, "CINDUCTOR_CACHE_DIR": str(tmp_path)},
+        )  # fmt: skip
+        return ast.literal_eval(done.stdout)
+
+    first = ways()
+    on_vectors = [name for name, (way, _) in first.items() if way == "vectors"]
+    if not {"expf", "logf"} <= set(on_vectors):
+        pytest.skip("no functions on vectors on this machine")
+    assert ways() == first
+    assert ways("exp f 4294967296 equal", "log f 4294967296 other")["expf"] == ("vectors", first["expf"][1] + "; 2^32 operands compared")
+    later = ways("exp f 4096 equal")
+    assert later["expf"][1].endswith("2^32 operands compared") and later["logf"][0] in ("own", "NumPy's loop")
+    assert {name: later[name] for name in on_vectors if name not in ("expf", "logf")} == {
+        name: first[name] for name in on_vectors if name not in ("expf", "logf")
+    }
+
+
 @pytest.mark.parametrize("backend", ["c", "interp"])
 @pytest.mark.parametrize("numerics", ["numpy", "exact"])
 def test_functions_of_float16(backend, numerics):
@@ -82,6 +122,42 @@ def test_functions_of_float16(backend, numerics):
         for got, want in zip(compiled(x), of_a_half(x), strict=True):
             assert_same_bits(got, want)
     assert not cinductor.explain(compiled, every).approximate
+
+
+def squares(x):
+    out = np.empty((2, len(x)))
+    v = 0.3
+    for k in range(len(x)):
+        v = v * 0.5 + float(x[k])
+        out[0, k] = v**2
+        out[1, k] = x[k] ** 2
+    return out
+
+
+def products_of_numbers(z):
+    """The ufunc itself runs NumPy's loop; operators do not."""
+    out = np.empty((4, len(z)), z.dtype)
+    for k in range(len(z)):
+        out[0, k] = np.multiply(z[k], z[len(z) - 1 - k])
+        out[1, k] = z[k] * z[len(z) - 1 - k]
+        v = z[k]
+        v *= z[len(z) - 1 - k]
+        out[2, k] = v
+        out[3, k] = np.square(z[k])
+    return out
+
+
+def test_squares_of_numbers_in_loops_are_the_librarys():
+    """The C library's pow differs from a product once in a thousand squares."""
+    x = np.random.default_rng(5).standard_normal(20000)
+    assert_same_bits(cinductor.compile(squares, options={"numerics": "exact"})(x), squares(x))
+
+
+@pytest.mark.parametrize("dtype", ["F", "D"])
+def test_products_of_complex_numbers(dtype):
+    rng = np.random.default_rng(6)
+    z = (rng.standard_normal(3000) + 1j * rng.standard_normal(3000)).astype(dtype)
+    assert_same_bits(cinductor.compile(products_of_numbers)(z), products_of_numbers(z))
 
 
 VECTORS = [(name, char) for name, char, way, _ in _core.functions() if way == "vectors"]

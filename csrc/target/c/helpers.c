@@ -83,20 +83,44 @@ named_conversion(const CiCPrinter *p, CiDtype from, CiDtype to, int lanes)
     return NULL;
 }
 
-const char *
-ci_c_convert(CiCPrinter *p, CiDtype from, CiDtype to, int lanes, const char *value)
+/* The statements that convert vector `a`; NULL: the compiler's own conversion is as fast. */
+static const char *
+conversion(const CiCPrinter *p, const char *type, CiDtype from, CiDtype to, int lanes)
+{
+    const char *text = named_conversion(p, from, to, lanes);
+    if (text)
+        return ci_format(p->ctx, "return %s;", text);
+    bool has_widths = p->machine->resized && ci_dtype_is_integral(from) && ci_dtype_is_integral(to);
+    return has_widths ? p->machine->resized(p->ctx, type, from, to, lanes, p->vector_bytes) : NULL;
+}
+
+static const char *
+convert_at_once(CiCPrinter *p, CiDtype from, CiDtype to, int lanes, const char *value)
 {
     const char *type = ci_c_type(p, to, lanes), *source = ci_c_type(p, from, lanes),
                *name = ci_format(p->ctx, "%s_of_%s", type, source),
-               *text = named_conversion(p, from, to, lanes);
+               *text = conversion(p, type, from, to, lanes);
     if (!text)
         return ci_format(p->ctx, "__builtin_convertvector(%s, %s)", value, type);
     if (ci_c_needs(p, name))
         ci_text_line(&p->helpers,
                      "CI_INLINE %s\n%s(%s a)\n{\n#ifdef __clang__\n    return "
-                     "__builtin_convertvector(a, %s);\n#else\n    return %s;\n#endif\n}",
+                     "__builtin_convertvector(a, %s);\n#else\n    %s\n#endif\n}",
                      type, name, source, type, text);
     return ci_format(p->ctx, "%s(%s)", name, value);
+}
+
+/* There are instructions between floats and integers of four bytes and more. */
+const char *
+ci_c_convert(CiCPrinter *p, CiDtype from, CiDtype to, int lanes, const char *value)
+{
+    CiDtype other = ci_dtype_is_float(from) ? to : from;
+    bool is_far = ci_dtype_is_float(from) != ci_dtype_is_float(to) && ci_dtype_size(other) < 4;
+    if (is_far) {
+        value = convert_at_once(p, from, CI_DTYPE_i32, lanes, value);
+        from = CI_DTYPE_i32;
+    }
+    return convert_at_once(p, from, to, lanes, value);
 }
 
 const char *
@@ -469,6 +493,44 @@ load_few(CiCPrinter *p, CiDtype dtype, int lanes, int n)
     return name;
 }
 
+/* The first n elements of one memory into another, by powers of two. */
+static void
+print_copy(CiCPrinter *p, const char *to, const char *from, const char *element, int lanes)
+{
+    ci_text_add(&p->helpers, "    int64_t l = 0;\n");
+    for (int count = lanes / 2; count > 0; count /= 2)
+        ci_text_add(&p->helpers,
+                    "    if (n & %d) {\n        __builtin_memcpy(%s + l, %s + l, %d * sizeof(%s));\n"
+                    "        l += %d;\n    }\n",
+                    count, to, from, count, element, count);
+}
+
+static void
+print_part_load(CiCPrinter *p, CiDtype dtype, int lanes)
+{
+    const char *type = ci_c_type(p, dtype, lanes), *element = ci_emit_storage(dtype);
+    ci_text_add(&p->helpers,
+                "static CI_COLD %s\nload_part_%s(const %s *m, int64_t n)\n{\n"
+                "    if (n >= %d)\n        return *(const %s_u *)m;\n    %s v = (%s){0} + m[0];\n"
+                "    if (n <= 0)\n        return v;\n    %s *to = (%s *)&v;\n",
+                type, type, element, lanes, type, type, type, element, element);
+    print_copy(p, "to", "m", element, lanes);
+    ci_text_add(&p->helpers, "    return v;\n}\n");
+}
+
+static void
+print_part_store(CiCPrinter *p, CiDtype dtype, int lanes)
+{
+    const char *type = ci_c_type(p, dtype, lanes), *element = ci_emit_storage(dtype);
+    ci_text_add(&p->helpers,
+                "static CI_COLD void\nstore_part_%s(%s *m, %s v, int64_t n)\n{\n"
+                "    if (n >= %d)\n        *(%s_u *)m = v;\n    if (n <= 0 || n >= %d)\n"
+                "        return;\n    const %s *from = (const %s *)&v;\n",
+                type, element, type, lanes, type, lanes, element, element);
+    print_copy(p, "m", "from", element, lanes);
+    ci_text_add(&p->helpers, "}\n");
+}
+
 const char *
 ci_c_load_part(CiCPrinter *p, CiDtype dtype, int lanes, const char *place, const CiExpr *live)
 {
@@ -481,11 +543,7 @@ ci_c_load_part(CiCPrinter *p, CiDtype dtype, int lanes, const char *place, const
     if (is_new && masked)
         print_masked_load(p, dtype, lanes);
     else if (is_new)
-        ci_text_add(&p->helpers,
-                    "static CI_COLD %s\n%s(const %s *m, int64_t n)\n{\n    %s v;\n"
-                    "    for (int64_t l = 0; l < %d; l++)\n        v[l] = m[l < n ? l : 0];\n"
-                    "    return v;\n}\n",
-                    type, name, ci_emit_storage(dtype), type, lanes);
+        print_part_load(p, dtype, lanes);
     return ci_format(p->ctx, "%s(%s, %s)", name, place, ci_emit_index_text(p->base, live));
 }
 
@@ -515,15 +573,12 @@ ci_c_store_part(CiCPrinter *p, CiDtype dtype, int lanes, const char *place, cons
     int few = few_live(p, dtype, lanes, live);
     if (few)
         return ci_format(p->ctx, "%s(%s, %s)", store_few(p, dtype, lanes, few), place, value);
-    if (ci_c_needs(p, name)) {
-        ci_text_add(&p->helpers, "%s void\n%s(%s *m, %s v, int64_t n)\n{\n",
-                    masked ? "CI_INLINE" : "static CI_COLD", name, ci_emit_storage(dtype), type);
-        if (masked)
-            ci_text_add(&p->helpers, "    %s;\n}\n",
-                        p->machine->masked_store(p->ctx, real, lanes * (int)ci_dtype_size(dtype),
-                                                 moved));
-        else
-            ci_text_add(&p->helpers, "    for (int64_t l = 0; l < n; l++)\n        m[l] = v[l];\n}\n");
-    }
+    bool is_new = ci_c_needs(p, name);
+    if (is_new && masked)
+        ci_text_add(&p->helpers, "CI_INLINE void\n%s(%s *m, %s v, int64_t n)\n{\n    %s;\n}\n", name,
+                    ci_emit_storage(dtype), type,
+                    p->machine->masked_store(p->ctx, real, lanes * (int)ci_dtype_size(dtype), moved));
+    else if (is_new)
+        print_part_store(p, dtype, lanes);
     return ci_format(p->ctx, "%s(%s, %s, %s)", name, place, value, ci_emit_index_text(p->base, live));
 }

@@ -18,19 +18,15 @@ print_cast(CiCPrinter *p, const CiStmt *let)
 {
     CiDtype from = ci_c_type_of(p, let->args[0]).dtype, to = let->type.dtype;
     int lanes = let->type.lanes;
-    const char *name = ci_c_name(p, let->args[0]), *type = ci_c_type(p, to, lanes);
+    const char *name = ci_c_name(p, let->args[0]);
     if (to == CI_DTYPE_bool && from == CI_DTYPE_bool) {
         /* as it is */
     } else if (to == CI_DTYPE_bool) {
         name = ci_format(p->ctx, "(%s != 0)", name);
     } else if (from == CI_DTYPE_bool) {
-        name = ci_format(p->ctx, "__builtin_convertvector(%s, %s)", ci_c_as_bytes(p, let->args[0]),
-                         type);
+        name = ci_c_convert(p, CI_DTYPE_u8, to, lanes, ci_c_as_bytes(p, let->args[0]));
     } else {
-        bool is_far = ci_dtype_is_float(from) && ci_dtype_is_integral(to) && ci_dtype_size(to) < 4;
-        if (is_far) /* as x86 converts */
-            name = ci_c_convert(p, from, CI_DTYPE_i32, lanes, name);
-        name = ci_c_convert(p, is_far ? CI_DTYPE_i32 : from, to, lanes, name);
+        name = ci_c_convert(p, from, to, lanes, name);
         name = ci_c_cut_int(p, from, to, lanes, name);
     }
     declare(p, let, name);

@@ -13,6 +13,10 @@ typedef struct CiCMachine {
     const char *(*fused)(CiContext *ctx, CiDtype dtype, int bytes, int vector_bytes);
     /* The greater (max) or lesser (min) one, b where neither is; of a number that is no NaN. */
     const char *(*extreme)(CiContext *ctx, const char *instruction, CiDtype dtype, int bytes);
+    /* The integers of vector a in another width, as a vector of `type`: statements that end with a
+     * return. NULL: a compiler's own conversion is as fast. */
+    const char *(*resized)(CiContext *ctx, const char *type, CiDtype from, CiDtype to, int lanes,
+                           int vector_bytes);
     /* The letter of the vector routines of the C library for registers of so many bytes; NULL: it
      * has none, and its scalar functions stand in, lane by lane. */
     char (*routines)(int vector_bytes);

@@ -11,8 +11,7 @@ ci_c_as_mask(CiCPrinter *p, int value, int bytes)
         name = ci_format(p->ctx, "(%s != 0)", name);
     if (bytes == (width ? width : 1))
         return name;
-    return ci_format(p->ctx, "__builtin_convertvector(%s, %s)", name,
-                     ci_c_mask_type(p, bytes, lanes));
+    return ci_c_convert(p, ci_c_mask_dtype(width ? width : 1), ci_c_mask_dtype(bytes), lanes, name);
 }
 
 /* As bytes that are 0 or 1. */
@@ -20,10 +19,11 @@ const char *
 ci_c_as_bytes(CiCPrinter *p, int value)
 {
     int lanes = ci_c_type_of(p, value).lanes;
-    const char *type = ci_c_type(p, CI_DTYPE_u8, lanes), *name = ci_c_name(p, value);
+    const char *name = ci_c_name(p, value);
     if (p->masks[value] == 0)
         return name;
-    return ci_format(p->ctx, "(__builtin_convertvector(%s, %s) & 1)", name, type);
+    return ci_format(p->ctx, "(%s & 1)",
+                     ci_c_convert(p, ci_c_mask_dtype(p->masks[value]), CI_DTYPE_u8, lanes, name));
 }
 
 /* The widest mask among bools, at least a byte. */

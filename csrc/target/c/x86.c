@@ -55,6 +55,67 @@ fused(CiContext *ctx, CiDtype dtype, int bytes, int vector_bytes)
                            bytes == 32 ? "256" : "");
 }
 
+/* ---- widths of integers ---- */
+
+static char
+width_letter(int bytes)
+{
+    return bytes == 1 ? 'b' : bytes == 2 ? 'w' : bytes == 4 ? 'd' : 'q';
+}
+
+/* The instruction reads the first bytes of a register of at least 16. */
+static const char *
+widened(CiContext *ctx, const char *type, CiDtype from, CiDtype to, int lanes)
+{
+    static const char *const names[] = {"char", "short", "int", "int", "long long"};
+    int size = (int)ci_dtype_size(from), wide = (int)ci_dtype_size(to), bytes = lanes * size;
+    bool is_masked = lanes * wide == 64, is_small = bytes < 16;
+    const char *unit = bytes == 8 ? "long long" : "int";
+    const char *source =
+        is_small ? ci_format(ctx, "(%s __attribute__((vector_size(16)))){(%s)a}", unit, unit) : "a";
+    return ci_format(
+        ctx,
+        "typedef %s source __attribute__((vector_size(%d)));\n    %sreturn (%s)"
+        "__builtin_ia32_pmov%cx%c%c%d%s((source)%s%s);",
+        names[size / 2], is_small ? 16 : bytes,
+        is_masked ? ci_format(ctx,
+                              "typedef %s result __attribute__((vector_size(64)));\n    ",
+                              wide == 8 ? names[4] : names[wide / 2])
+                  : "",
+        type, ci_dtype_class(from) == CI_CLASS_uint ? 'z' : 's', width_letter(size),
+        width_letter(wide), 8 * lanes * wide, is_masked ? "_mask" : "", source,
+        is_masked ? ", (result){0}, -1" : "");
+}
+
+/* The low bytes of each lane, by a shuffle. */
+static const char *
+narrowed(CiContext *ctx, const char *type, CiDtype from, CiDtype to, int lanes)
+{
+    int size = (int)ci_dtype_size(from);
+    CiText text = ci_text_new(ctx);
+    ci_text_add(&text,
+                "typedef char source __attribute__((vector_size(%d)));\n    return "
+                "(%s)__builtin_shufflevector((source)a, (source)a",
+                lanes * size, type);
+    for (int l = 0; l < lanes; l++)
+        for (int k = 0; k < (int)ci_dtype_size(to); k++)
+            ci_text_add(&text, ", %d", l * size + k);
+    ci_text_add(&text, ");");
+    return text.data;
+}
+
+static const char *
+resized(CiContext *ctx, const char *type, CiDtype from, CiDtype to, int lanes, int vector_bytes)
+{
+    int size = (int)ci_dtype_size(from), other = (int)ci_dtype_size(to),
+        bytes = lanes * (size > other ? size : other);
+    if (bytes < 16 || bytes > vector_bytes || lanes * (size < other ? size : other) < 4)
+        return NULL;
+    if (size < other)
+        return widened(ctx, type, from, to, lanes);
+    return size > 2 * other ? narrowed(ctx, type, from, to, lanes) : NULL;
+}
+
 static char
 routines(int vector_bytes)
 {
@@ -103,6 +164,7 @@ pack(CiContext *ctx, CiDtype dtype, int bytes, const char *vector)
 const CiCMachine ci_c_x86 = {.rounding = rounding,
                              .fused = fused,
                              .extreme = extreme,
+                             .resized = resized,
                              .routines = routines,
                              .has_masks = has_masks,
                              .masked_load = masked_load,
