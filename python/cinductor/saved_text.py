@@ -166,7 +166,7 @@ def code_at(place: str) -> types.CodeType | None:
 def is_original(module: str, value: Any) -> bool:
     """True if it is an object that Python, NumPy or this package has made, with its original class, name and file."""
     package = module.partition(".")[0]
-    value = value._implementation if type(value) is type(np.sum) else value
+    value = value._implementation if type(value) is type(np.sum) else value  # type: ignore[attr-defined]
     cls = type(value)
     if cls is types.FunctionType:
         return str(value.__code__.co_filename).startswith((PACKAGE, NUMPYS))

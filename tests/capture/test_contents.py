@@ -348,7 +348,7 @@ def test_what_changes_its_structure_is_run_by_python():
         return repr([*d])
 
     def left_while_it_is_iterated(x):
-        """What the branch would add is undone, also where the keys are that the loop has not seen yet."""
+        """The keys that the branch would add are removed again, also those that the loop has not reached yet."""
         d, t = {"a": 1.0, "b": 2.0, "c": 3.0}, 0.0
         del d["a"]
         others = d.keys(), collections.deque(d), {1.0, 2.0}, collections.OrderedDict(d)

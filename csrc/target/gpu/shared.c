@@ -1,4 +1,4 @@
-/* What threads of a block share: barriers and memory for their values. */
+/* Prints what the threads of a block share: barriers, and memory for their values. */
 #include "target/gpu/print.h"
 
 void
