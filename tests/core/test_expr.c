@@ -138,7 +138,7 @@ TEST(printing)
                "(s0 + 3)/4 + s1 % 8");
     CHECK_TEXT(show(ctx, read(ctx, sym, "2*(z//4) + z%(s0+8)"), CI_STYLE_c),
                "ci_mod(z, s0 + 8) + 2*ci_floordiv(z, 4)");
-    CHECK_TEXT(show(ctx, read(ctx, sym, "-(z//4)"), CI_STYLE_cuda), "-ci_floordiv(z, 4)");
+    CHECK_TEXT(show(ctx, read(ctx, sym, "-(z//4)"), CI_STYLE_c), "-ci_floordiv(z, 4)");
     CHECK_TEXT(show(ctx, read(ctx, sym, "min(s0, s1, 4)"), CI_STYLE_c),
                "(s0 <= s1 && s0 <= 4 ? s0 : s1 <= 4 ? s1 : 4)");
     CHECK_TEXT(show(ctx, read(ctx, sym, "s0*3000000000"), CI_STYLE_c), "3000000000LL*s0");
