@@ -234,7 +234,7 @@ def serve(peer, folder, most):
         try:
             answer = getattr(worker, method)(name)
         except Exception as error:  # a framework may raise anything: the table says that the program fails there
-            answer = {"error": f"{type(error).__name__}: {error}"[:300]}
+            answer = {"error": f"{type(error).__name__}: {error}".splitlines()[0][:100]}
         print(json.dumps(answer), file=answers, flush=True)
 
 
