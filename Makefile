@@ -28,7 +28,7 @@ $(VENV)/.with-%: $(VENV)/.built
 	touch $@
 
 # Two groups run at a time, the longest first.
-GROUPS_OF_TESTS = 'capture/test_[a-f]*.py' core numpy 'capture/test_[g-o]*.py' 'capture/test_[p-z]*.py' program devices surface 'report tests/packaging tests/torch'
+GROUPS_OF_TESTS = core devices program numpy 'capture/test_[a-f]*.py' 'capture/test_[g-o]*.py' 'capture/test_[p-z]*.py' surface 'report tests/packaging tests/torch'
 test: $(TESTING)
 	printf '%s\n' $(GROUPS_OF_TESTS) | xargs -P 2 -I{} sh -c '$(PY) -m pytest -q tests/{}'
 
