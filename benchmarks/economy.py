@@ -139,7 +139,7 @@ SCENARIOS = {s.__name__: s for s in (loops, notebook, training, server, all_prog
 
 def run(scenario, mode):
     """Seconds by function, of its first call and of all its calls, and of everything."""
-    made, rows = {}, {}
+    made, rows, raised = {}, {}, []
     calls = list(SCENARIOS[scenario]())
     everything = 0.0
     for function, arguments in calls:
@@ -148,13 +148,13 @@ def run(scenario, mode):
             made[function] = function if mode == "plain" else cinductor.compile(function, mode=mode)
         try:
             made[function](*arguments)
-        except Exception:
-            pass
+        except Exception as error:  # some programs raise: in each mode the same
+            raised.append(f"{function.__qualname__}: {type(error).__name__}")
         took = time.perf_counter() - began
         everything += took
         row = rows.setdefault(f"{function.__module__}.{function.__qualname__}", [took, 0.0])
         row[1] += took
-    print(json.dumps({"all": everything, "rows": rows}))
+    print(json.dumps({"all": everything, "rows": rows, "raised": raised}))
 
 
 def measured(scenario, mode):
@@ -173,6 +173,8 @@ def main(names):
     print(f"{'scenario':14}{'plain':>10}{'hindsight':>11}" + "".join(f"{m:>10} {'ratio':>6} {'first calls +':>15}" for m in MODES[1:]))
     for name in names:
         found = {mode: measured(name, mode) for mode in MODES}
+        for mode in MODES[1:]:
+            assert found[mode]["raised"] == found["plain"]["raised"], (name, mode, found[mode]["raised"])
         plain = found["plain"]["rows"]
         best = sum(min(plain[f][1], found["now"]["rows"][f][1]) for f in plain)
         line = f"{name:14}{1e3 * found['plain']['all']:10.1f}{1e3 * best:11.1f}"

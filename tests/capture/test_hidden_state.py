@@ -829,17 +829,22 @@ METHODS = [
     ("([1], 2)", "__getitem__", "h(0).append(2)", "h(0)"),
     ("[[1]]", "__iter__", "[v.append(2) for v in h()]", "list(h())"),
     ("iter([3, 4])", "__next__", "h()", "h()"),
+    ("[1, 2]", "__len__", "l.append(3)", "h()"),
+    ("(x * 2)", "fill", "h(7.)", "l.sum()"),
+    ("(x * 2)", "__setitem__", "h(1, 7.)", "l[1]"),
+    ("(x * 2)", "max", "l[0] = 9.", "h()"),
 ]
 
 
+@pytest.mark.parametrize("backend", ["interp", "c"])
 @pytest.mark.parametrize(("made", "name", "changes", "read"), METHODS, ids=lambda v: v)
-def test_a_method_belongs_to_its_object_in_every_piece(made, name, changes, read, tmp_path, pieces_are_compiled):
+def test_a_method_belongs_to_its_object_in_every_piece(made, name, changes, read, backend, tmp_path, pieces_are_compiled):
     """The object of a method that a piece takes is the caller's: what the method changes, the caller sees."""
     lines = [f"l = {made}", f"h = l.{name}", "if x[0] > 0.7:", "    pass", "elif x[0] > 0.3:", "    pass", "else:"]
     lines += [f"    {changes}", f"return x + 1, l, {read}"]
     text = "import collections\nimport functools\n\n\ndef program(x):\n" + "".join(f"    {line}\n" for line in lines)
     program = load(text, tmp_path / "methods.py").program
-    fast = cinductor.compile(program, backend="interp")
+    fast = cinductor.compile(program, backend=backend)
     for first in (0.9, 0.1, 0.5, 0.1):
         x = np.full(3, first)
         assert described(fast(x)) == described(program(x))

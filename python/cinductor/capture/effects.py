@@ -33,7 +33,7 @@ from ..class_lookup import is_a
 from ..numpy import surface
 from ..numpy.random import set_state
 from ..signals import Abandon, Suspect
-from .containers import row_of
+from .containers import ROWS, row_of
 from .control.alias import Aliases
 from .control.state import State
 from .iterators import Escapes, Flat, Items, Octets, is_iterator
@@ -42,6 +42,7 @@ from .objects import (
     FLAGS,
     FREE_TYPES,
     MAPPINGS,
+    METHODS_IN_C,
     OPAQUE,
     Traced,
     attributes_of,
@@ -359,7 +360,7 @@ class Effects:
 KNOWN_FLAGS = frozenset(
     "c c_contiguous contiguous f f_contiguous fortran fnc forc farray fa carray ca behaved b a aligned w writeable".split()
 )
-HELD = (list, dict, set, collections.deque, collections.OrderedDict)
+HELD = frozenset(cls for cls, row in ROWS.items() if not row.is_memory)  # containers that may hold traced values
 OPENED = (types.FunctionType, slice)  # allowed in an operator without inspection
 
 
@@ -379,7 +380,7 @@ class Materialiser:
             return value.value
         if cls is Traced:
             return self.effects.arrays.real(value)
-        if cls is types.BuiltinFunctionType and type(value.__self__) in HELD:
+        if cls in METHODS_IN_C and type(value.__self__) in HELD:
             self.of(value.__self__)  # a method of a container
         if (cls in FREE_TYPES and cls not in OPENED) or is_a(value, type):
             return value

@@ -104,15 +104,15 @@ FREE_TYPES = frozenset(
         np.ufunc,
     }
 )
+# Functions and methods in C; the third is a method that is given its class.
+METHODS_IN_C = frozenset({types.BuiltinFunctionType, types.MethodWrapperType, type(array.array("b").extend)})
 IDENTITY_TYPES = frozenset(
     {
+        *METHODS_IN_C,
         types.FunctionType,
-        types.BuiltinFunctionType,
-        type(array.array("b").extend),  # a method that is given its class
         types.ModuleType,
         types.MethodDescriptorType,
         types.WrapperDescriptorType,
-        types.MethodWrapperType,
         types.GetSetDescriptorType,
         types.MemberDescriptorType,
         types.ClassMethodDescriptorType,
@@ -124,7 +124,6 @@ IDENTITY_TYPES = frozenset(
     }
 )
 # Objects whose identity no guard needs to check: they have no settable attributes, or are looked up by identity.
-METHODS_IN_C = frozenset({types.BuiltinFunctionType, types.MethodWrapperType, type(array.array("b").extend)})
 STATELESS = (FREE_TYPES | IDENTITY_TYPES) - {types.FunctionType, _core.CompiledFunction}
 KINDS = "biufc"
 

@@ -25,6 +25,7 @@ from ...numpy.random import GLOBAL, LEGACY, Draw, is_global_state
 from ..containers import ROWS, UNKNOWN, MethodEffect, methods_of, only_reads
 from ..iterators import Called
 from ..objects import (
+    BOUND,
     MAPPINGS,
     MISSING,
     PURE_TYPES,
@@ -41,7 +42,6 @@ from ..objects import (
 )
 from . import functions
 from .functions import (
-    BOUND_KINDS,
     call_function,
     call_owned,
     call_pure,
@@ -138,7 +138,7 @@ def dispatch(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
         return found[1](scope, f, args, kwargs)
     if cls is types.FunctionType:
         return call_function(scope, f, args, kwargs)
-    if is_a(f, types.BuiltinFunctionType) or cls in BOUND_KINDS:
+    if is_a(f, types.BuiltinFunctionType) or cls in BOUND:
         return call_builtin(scope, f, args, kwargs)
     if cls is types.MethodType:
         if f.__name__ in LEGACY and is_global_state(f.__self__):

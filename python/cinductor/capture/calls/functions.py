@@ -27,9 +27,9 @@ from ...kernels import DeviceKernelCall, KernelCall, UserKernel
 from ...numpy.surface import NotCaptured, array, careful, has_dtype, refuse
 from ...user_frame import PACKAGE
 from ..objects import (
+    BOUND,
     FREE_TYPES,
     MISSING,
-    Method,
     Traced,
     attribute,
     find_in_class,
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 
 DEBUGGERS = frozenset({"pdb", "ipdb", "pudb"})
 LIFETIMES = frozenset({"weakref", "_weakref", "_weakrefset", "gc"})  # modules that observe when objects die
-BOUND_KINDS = frozenset({types.MethodWrapperType, Method})
 
 
 def name_of(f: Any) -> str:
@@ -89,7 +88,7 @@ def call_unknown(
     args = tuple(map(stage.materialise, args))
     kwargs = {k: stage.materialise(v) for k, v in kwargs.items()}
     owner = attribute(f, "__self__")
-    if type(f) is types.MethodType or type(f) in BOUND_KINDS or type(f) is types.FunctionType:
+    if type(f) is types.MethodType or type(f) in BOUND or type(f) is types.FunctionType:
         f = stage.materialise(f)
     elif owner is not None and stage.sources.source_of(owner) is None:
         stage.materialise(owner)
