@@ -14,7 +14,7 @@ int cx_ufuncs_init(CxState *state);
 /* Its number; -1 if it has none, -2 with an exception. */
 int cx_ufunc_find(CxState *state, PyObject *ufunc);
 PyObject *cx_ufunc_call(CxTracer *tracer, int ufunc, int nargs, PyObject *const *args);
-/* The same for an operator, which NumPy computes without a loop if the operands are single numbers. */
+/* A call by an operator. NumPy computes one without a loop if the operands are single numbers. */
 PyObject *cx_ufunc_operator(CxTracer *tracer, int ufunc, int nargs, PyObject *const *args);
 PyObject *cx_ufunc_into(CxTracer *tracer, int ufunc, int nargs, PyObject *const *args,
                         CxTraced *out);

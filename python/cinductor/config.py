@@ -32,10 +32,11 @@ TRUE, FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off", "")
 
 
 class Option(Record):
-    """One option: `type` is bool, int, float, text, levels or passes (names with commas between) choices
-    (`name=number` with commas between) or joins (numbers, likewise); `allowed` has
-    the values of a text ("a|b") or the range of a number ("1.."); `environment` is the variable that sets
-    its default.
+    """One option.
+
+    `type` is bool, int, float, text, levels, passes, choices or joins. The last four are lists with commas between: of names, of
+    `name=number` (choices) and of numbers (joins). `allowed` has the values of a text ("a|b") or the range of a number ("1..").
+    `environment` is the variable that sets the default.
     """
 
     __slots__ = ("name", "type", "default", "allowed", "environment", "doc")

@@ -1,5 +1,5 @@
-"""Runs the artefacts of a trace alone on generated inputs: a graph with any backend; a text of a later level in place
-of the lowered graph; the printed wrapper; and a main function for the program's C.
+"""Runs one artefact of a trace on generated inputs: a graph with any backend, a text of a later level, or the printed
+wrapper. Also writes a main function for the program's C.
 """
 
 from __future__ import annotations

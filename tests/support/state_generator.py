@@ -19,7 +19,7 @@ LOG = []
 
 
 def taken(o, x):
-    """Takes an array out of a list, and writes to it behind a branch."""
+    """Takes an array out of a list, and writes to it after a branch."""
     v = o.pop()
     o.append(x * 3)
     if x.sum() > 1.2:

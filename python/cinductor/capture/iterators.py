@@ -37,11 +37,11 @@ ENDLESS = 1 << 62  # items of an endless iterator
 
 
 class Items:
-    """Items found by index. Also an iterator, whose position is the number of items taken. Items
-    made of others advance them too. size: the number of items, or a function that returns it,
-    because a list may change; ends: the positions of the others at the end of this one; reads:
-    True if an item is read from an array by its own node; calls: True if a function is called
-    for each item."""
+    """Items found by index. Also an iterator, whose position is the number of items taken. Items made of others advance them too.
+
+    size: the number of items, or a function that returns it, because a list may change. ends: the others' positions at the end
+    of this one. reads: True if an item is read from an array by its own node. calls: True if each item calls a function.
+    """
 
     __slots__ = ("size", "get", "made", "position", "over", "ends", "is_shared", "reads", "calls")
 

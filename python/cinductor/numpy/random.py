@@ -406,7 +406,7 @@ def multivariate_normal(
     return drawn_rows(t, address, "multivariate_normal", operands, centre.shape[0], size, FLOAT64)
 
 
-# --- the generator behind np.random's functions --------------------------------------------------
+# --- the global generator of np.random --------------------------------------------------------------
 
 
 def methods_that_draw(cls: type) -> Iterable[str]:
@@ -424,7 +424,7 @@ def has_random_state(value: Any) -> bool:
 
 
 def is_global_state(value: Any) -> bool:
-    """True if the value is the generator behind np.random's functions."""
+    """True if the value is the global generator, from which the functions of np.random draw."""
     module: Any = sys.modules.get("numpy.random")
     return module is not None and value is module.mtrand._rand
 

@@ -1,8 +1,8 @@
 """The builtins that capture supports, by identity; membership tests; and the tests of patterns.
 
 Python compares a value with the items of a list or tuple one by one. The program does the same with comparisons
-joined by `or`. An item that is the same object as the value is found even if it is NaN, which no comparison shows:
-where both may be NaN the program checks that they are not.
+joined by `or`. An item that is the same object as the value is found even if it is NaN, though NaN equals
+nothing. Where both may be NaN, the program checks that they are not.
 
 A pattern tests whether a value is a sequence, mapping or instance, and reads parts of it. These are read like any
 other attribute or item, with the same guards.

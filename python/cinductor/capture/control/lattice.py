@@ -249,8 +249,9 @@ class Rule(NamedTuple):
 
 
 def capacity(types: Types, kind: Type, axis: int, sizes: tuple[Any, Any, Any]) -> Any:
-    """An upper bound of a size, given at the loop's entry and at both ends of an iteration: its value at the entry if
-    no iteration increases it, a known bound, or by its rule; None if there is none.
+    """An upper bound of a size, or None. The size is given at the loop's entry and at both ends of an iteration.
+
+    The bound is the value at the entry if no iteration increases it, else a known bound, else one by the size's rule.
     """
     loop, tracer = types.loop, types.tracer
     entry, before, end = sizes

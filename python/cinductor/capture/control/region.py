@@ -241,9 +241,10 @@ class Region:
         return [change for change, _ in now if id(change.container) in seen]
 
     def reached(self, wanted: Iterable[Any], names: Iterable[Any] | None = None) -> set[int]:
-        """Ids of the containers that are visible, through names before the construct or these. Invariant: containers
-        from before the construct that its code changes are reached by a name of its frame or an enclosing one, by
-        the iterable of the construct, or by an object that outlives the call.
+        """Ids of the containers that are visible, through names before the construct or these.
+
+        Invariant: the construct's code changes a container from before it only if a name of its frame or of an enclosing one, the
+        iterable of the construct, or an object that outlives the call reaches that container.
         """
         roots = [*(self.entry.values() if names is None else names), *self.others.values()]
         roots += [*self.operands, *self.callers()]
