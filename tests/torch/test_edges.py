@@ -9,6 +9,8 @@ from agreement import compiled
 import torch
 import torch.nn.functional as F
 
+import cinductor
+
 FLOATS = [torch.float32, torch.float64, torch.float16, torch.bfloat16]
 INTS = [torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64]
 
@@ -125,6 +127,28 @@ OF_INTS = {
 }
 
 
+SPECIAL = {
+    name: getattr(torch.special, name)
+    for name in (
+        "i0 i0e i1 i1e bessel_j0 bessel_j1 bessel_y0 bessel_y1 modified_bessel_i0 modified_bessel_i1 modified_bessel_k0 modified_bessel_k1"
+        " scaled_modified_bessel_k0 scaled_modified_bessel_k1 spherical_bessel_j0 airy_ai gammaln digamma erfinv erfcx log_ndtr ndtri"
+    ).split()
+} | {"trigamma": lambda x: torch.polygamma(1, x), "polygamma": lambda x: torch.polygamma(3, x)}
+POLYNOMIALS = {
+    name: getattr(torch.special, name)
+    for name in (
+        "chebyshev_polynomial_t chebyshev_polynomial_u chebyshev_polynomial_v chebyshev_polynomial_w shifted_chebyshev_polynomial_w"
+        " hermite_polynomial_h hermite_polynomial_he laguerre_polynomial_l legendre_polynomial_p"
+    ).split()
+}
+COMPLEX = {
+    name: getattr(torch, name)
+    for name in (
+        "exp log sin cos tan tanh sinh cosh sqrt rsqrt asin acos atan asinh acosh atanh log1p log2 log10 expm1 exp2 sigmoid reciprocal"
+    ).split()
+}
+
+
 def table(functions, operands, ulps=0, near=0.0):
     """All functions in one graph, as many as eager takes in this dtype; what differs."""
     kept = {}
@@ -210,3 +234,50 @@ def test_promotion(a):
 
     for got, wanted in zip(compiled(fn)(x), fn(x), strict=True):
         torch.testing.assert_close(got, wanted, rtol=1e-3, atol=1e-3)
+
+
+def wholly_compiled(fn, *operands):
+    """The results of a graph that has no library call."""
+    report = cinductor.explain(compiled(fn), *operands)
+    assert [n for g in report.graphs for n in g.nodes if n[1] != "core"] == []
+    return report.result
+
+
+def agree(functions, *operands):
+    """All functions in one graph, wholly in the core, within torch's own tolerances."""
+    got = wholly_compiled(lambda *xs: [fn(*xs) for fn in functions.values()], *operands)
+    for (name, fn), value in zip(functions.items(), got, strict=True):
+        torch.testing.assert_close(value, fn(*operands), equal_nan=True, msg=lambda text, name=name: f"{name}: {text}")
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.int64], ids=str)
+def test_special_functions(dtype):
+    x = torch.tensor([0.0, -0.0, 0.25, 0.5, 0.999, 1.0, -1.0, 2.0, -2.5, 3.5, 5.0, 6.5, 8.0, 9.75, -12.25, 20.5, 26.0, 100.0, -1e10, math.inf, -math.inf, math.nan])
+    agree(SPECIAL, x.to(dtype) if dtype.is_floating_point else torch.arange(-4, 9))
+
+
+def test_the_zeta_function():
+    x = torch.tensor([math.nan, math.inf, 0.5, 1.0, 1.5, 2.0, 3.0, 20.0])[:, None]
+    agree({"zeta": torch.special.zeta}, x, torch.tensor([math.nan, math.inf, 0.0, -1.0, -1.5, -20.25, -1e10, 0.25, 1.0, 9.0, 1e10]))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+def test_orthogonal_polynomials(dtype):
+    """Of no NaN: there eager's Chebyshev polynomials are undefined memory."""
+    x = torch.tensor([0.0, 0.3, -0.7, 1.0, -1.0, 1.5, -2.25, math.inf], dtype=dtype)[:, None]
+    agree(POLYNOMIALS, x, torch.tensor([-1.0, 0.0, 1.0, 2.0, 3.0, 6.0, 7.5, 11.0], dtype=dtype))
+
+
+def test_functions_of_complex_numbers():
+    x = torch.tensor([0.0, -0.0, 1.0, -1.0, 2.5, -1e10, math.inf, -math.inf, math.nan])
+    z = torch.complex(x[:, None].expand(9, 9).contiguous(), x.expand(9, 9).contiguous())
+    agree(COMPLEX, z)
+    agree({"pow": torch.pow}, z[2:5, 2:5], z[2:5, 2:5].T)
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.uint8], ids=str)
+def test_powers_of_ints(dtype):
+    x = torch.tensor([0, 1, 2, 3, 200, -1, -2, -3]).to(dtype)
+    agree({"pow": torch.pow}, x[:, None], torch.tensor([0, 1, 2, 5, 8, 63]).to(dtype))
+    if dtype.is_signed:
+        agree({"pow": torch.pow}, x[:, None], torch.tensor([-1, -2, -3]))

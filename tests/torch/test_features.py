@@ -201,6 +201,9 @@ def test_sizes_that_do_not_fit_raise_eager_s_error():
         lambda x: torch.cat([x, x[:3]]).cumsum(0),
         lambda x: x.mean() / x.numel(),
         lambda x: x * max(x.shape[0], 10),
+        lambda x: (x * (x.shape[0] / 3) + x.shape[0] ** 0.5, x.shape[0] / 4),
+        lambda x: (x.quantile(0.3), x.std(0)),
+        lambda x: x.add_(x.shape[0]).mul_(2),
     ],
 )
 def test_arithmetic_of_sizes(fn):
@@ -209,12 +212,16 @@ def test_arithmetic_of_sizes(fn):
 
 def test_dynamic_training():
     agree(torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Tanh(), torch.nn.Linear(8, 2)), *(rand((n, 4)) for n in (3, 5, 9)), backward=True, dynamic=True)
+    agree(lambda x: (x.var(), x.std(0)), *(rand((n, 4), requires_grad=True) for n in (3, 5)), backward=True, dynamic=True)
 
 
 def test_float_arguments():
-    fast = compiled(lambda x, s: x * s + s / 2, dynamic=True)
+    def fn(x, s):
+        return x * s + s / 2, s * 3 - x.shape[0]
+
+    fast = compiled(fn, dynamic=True)
     for s in (1.5, 2.25, -0.5):
-        check(lambda x, s: x * s + s / 2, fast, lambda s=s: (torch.ones(4), s))
+        check(fn, fast, lambda s=s: (torch.ones(4), s))
 
 
 @pytest.fixture(name="captures_data")

@@ -6,9 +6,10 @@ emitter makes is compared with the type that torch's meta function gives the nod
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import sympy
@@ -26,13 +27,18 @@ BOOLEAN = {
     "equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "logical_and", "logical_or",
     "logical_xor", "logical_not", "isnan", "isinf", "isfinite", "signbit",
 }  # fmt: skip
+# Arithmetic of numbers by the name of its sympy class; a function is named OpaqueUnaryFn_ and then like the core's op.
+REAL = {
+    "Add": "add", "Mul": "multiply", "IntTrueDiv": "divide", "FloatTrueDiv": "divide", "FloatPow": "power", "Pow": "power",
+    "Max": "maximum", "Min": "minimum", "TruncToFloat": "trunc",
+}  # fmt: skip
 
 
 @dataclass
 class Return:
     """How one output of the FX graph is made after a run.
 
-    kind : "result" (a result of the program), "number" (one that is an int), "part" (strides over the memory of one),
+    kind : "result" (a result of the program), "number" (one that is an int or float), "part" (strides over the memory of one),
         "input", "view" (strides over the memory of one), "size" or "constant".
     index : number of the result or of the FX input.
     value : the constant or size; of a part or view its sizes, strides, offset and dtype.
@@ -60,6 +66,7 @@ class Emitter:
         self.env: dict[torch.fx.Node, Any] = {}
         self.inputs: list[tuple[str, Any]] = []
         self.symbols: set[str] = set()
+        self.floats: dict[str, GraphValue] = {}  # symbols of floats: arguments and numbers that data decide
         self.decided: set[Any] = set()  # the symbols among them whose values the program finds
         self.constants: dict[Any, GraphValue] = {}
         self.log: list[tuple[str, str, str, str]] = []
@@ -74,8 +81,10 @@ class Emitter:
         self, op: str, args: list[GraphValue], dtype: torch.dtype, sizes: Any, order: str = "", **attributes: Any
     ) -> GraphValue:
         """A node of the core with this dtype and these sizes."""
-        known = DTYPES_OF.get(op)
         operand = args[-1].dtype if args else dtype
+        if operand.is_complex and f"numpy_{op}" in DTYPES_OF:
+            op = f"numpy_{op}"  # the core's own function is of real numbers
+        known = DTYPES_OF.get(op)
         if known is not None and op not in ("cast", "gather") and not known.get(WORDS.get(operand), True):
             raise Unmapped(f"the core has no {op} of {operand}")
         sizes = tuple(sizes)
@@ -102,6 +111,8 @@ class Emitter:
         """An operand in that dtype: the value of a node, a number, or a size."""
         if isinstance(x, torch.fx.Node):
             x = self.env[x]
+        if isinstance(x, torch.SymFloat):
+            x = self.real(x.node.expr)
         if isinstance(x, GraphValue):
             return self.cast(x, dtype)
         if isinstance(x, (torch.SymInt, sympy.Basic)) and not isinstance(text_of(x), int):
@@ -112,6 +123,25 @@ class Emitter:
         if isinstance(x, torch.SymInt):
             return self.constant(text_of(x), dtype)
         raise Unmapped(f"an operand is a {type(x).__name__}")
+
+    def real(self, e: Any) -> GraphValue:
+        """The value of an expression of floats and sizes, a Python float."""
+        if e.is_Symbol and e.name in self.floats:
+            return self.floats[e.name]
+        name = type(e).__name__
+        if e.is_number:
+            made = self.constant(float(e), torch.float64)
+        elif e.is_Symbol and e.name not in self.symbols:
+            raise UnknownSize(f"a number is {e}, which no input has")
+        elif e.is_Symbol or name == "ToFloat":
+            made = self.value(e if e.is_Symbol else e.args[0], torch.float64)
+        else:
+            op = REAL.get(name, name.removeprefix("OpaqueUnaryFn_"))
+            if op not in DTYPES_OF:
+                raise UnknownSize(f"a number is {e}, which has {name}")
+            args = [self.cast(self.real(a), torch.float64) for a in e.args]
+            made = functools.reduce(lambda a, b: self.apply(op, [a, b]), args[1:], args[0]) if len(args) > 1 else self.apply(op, args)
+        return replace(made, is_weak=True)
 
     def cast(self, v: GraphValue, dtype: torch.dtype) -> GraphValue:
         if v.dtype == dtype and not v.is_weak:
@@ -171,6 +201,23 @@ class Emitter:
         """A copy of the elements in separate memory."""
         return self.put("copy", [v], v.dtype, v.sizes, order) if v.sizes else v
 
+    def repeat(
+        self, start: list[GraphValue], test: Callable[[list[GraphValue]], GraphValue], step: Callable[[list[GraphValue]], list[GraphValue]]
+    ) -> list[GraphValue]:
+        """A region `while test: step`, and the values that remain. A step makes values of the same types."""
+        constants, blocks = self.constants, [self.builder.block()]
+        self.constants = {}  # a constant made in a block is known there only
+        try:
+            carried = [replace(v, number=self.builder.param(self.type_text(v.dtype, v.sizes))) for v in start]
+            self.builder.results([test(carried).number])
+            blocks.append(self.builder.block())
+            self.builder.results([v.number for v in step(carried)])
+        finally:
+            self.constants = constants
+            self.builder.enter(-1)
+        first = self.builder.region("while", [v.number for v in start], blocks, 0, "", *self.line)
+        return [replace(v, number=first + k) for k, v in enumerate(start)]
+
     # ---- the graph ----
 
     def run(self) -> Emitted:
@@ -199,6 +246,7 @@ class Emitter:
         elif isinstance(val, (torch.SymFloat, float)):
             self.inputs.append(("float", number))
             self.env[node] = GraphValue(self.builder.input("python f64[]"), torch.float64, (), is_weak=True)
+            self.name_float(val, self.env[node])
         else:
             raise Refused(f"an input is a {type(val).__name__}")
 
@@ -224,6 +272,11 @@ class Emitter:
             self.symbols.add(symbol.name)
             self.shape_env = env
             self.builder.symbol(f"{symbol.name} in {range_text(symbol, env)}{source}")
+
+    def name_float(self, number: Any, value: GraphValue) -> None:
+        """Give the symbol of a float its value."""
+        if isinstance(number, torch.SymFloat) and number.node.expr.is_Symbol:
+            self.floats[number.node.expr.name] = value
 
     def define(self, size: torch.SymInt, value: GraphValue) -> None:
         """Give a symbol the value that data decide."""
@@ -254,15 +307,15 @@ class Emitter:
         if target is operator.getitem:
             self.env[node] = self.env[node.args[0]][node.args[1]]
             return
-        if target is aten.copy_.default and getattr(node.args[0], "op", "") == "placeholder":
+        if is_write(node):
             base = self.env[node.args[0]]
             value = self.expand(self.cast(self.env[node.args[1]], base.dtype), base.sizes)
             self.writes.append((base, value))
             self.env[node] = base
             self.note(target, "")
             return
-        if target is not aten._local_scalar_dense.default and isinstance(val, (torch.SymInt, torch.SymBool, int)):
-            self.env[node] = val  # arithmetic of sizes, computed by torch
+        if target is not aten._local_scalar_dense.default and isinstance(val, (torch.SymInt, torch.SymFloat, torch.SymBool, int)):
+            self.env[node] = val  # arithmetic of sizes and numbers, computed by torch
             return
         self.call_op(node, val)
 
@@ -344,17 +397,24 @@ class Emitter:
     def give(self, x: Any, results: list[int], bases: dict[int, Any]) -> Return:
         if not isinstance(x, torch.fx.Node):
             return Return("constant", value=x)
+        if is_write(x):
+            x = x.args[0]  # the input itself
         value, val = self.env[x], x.meta.get("val")
         if isinstance(value, torch.SymInt):
             if not self.is_decided(value):
                 return Return("size", value=value)
             results.append(self.value(value, torch.int64).number)
             return Return("number", len(results) - 1)
+        if isinstance(value, torch.SymFloat):
+            value = self.real(value.node.expr)
         if not isinstance(value, GraphValue):
             return Return("constant", value=value)
         number = next((k for k, n in enumerate(self.gm.graph.find_nodes(op="placeholder")) if n is x), -1)
         if number >= 0:
             return Return("input", number)
+        if isinstance(val, torch.SymFloat):
+            results.append(self.cast(value, torch.float64).number)
+            return Return("number", len(results) - 1)
         if not isinstance(val, torch.Tensor):
             raise Refused(f"an output is a {type(val).__name__}")
         if (view := self.view_of_input(val)) is not None:
@@ -374,6 +434,11 @@ class Emitter:
             results.append(self.copy(self.env[owner], layout.order_text(owner.meta["val"])).number)
             base[1] = len(results) - 1
         return Return("part", base[1], view_numbers(val, val.storage_offset()))
+
+
+def is_write(node: torch.fx.Node) -> bool:
+    """True if the call writes to an input of the graph."""
+    return node.target is aten.copy_.default and getattr(node.args[0], "op", "") == "placeholder"
 
 
 def view_numbers(val: Any, offset: Any) -> tuple[Any, ...]:

@@ -149,6 +149,9 @@ def arguments(emitter: Emitter, node: torch.fx.Node) -> tuple[list[Any], list[tu
         if isinstance(x, torch.SymInt) and not isinstance(text_of(x), int):
             x = emitter.value(x, torch.int64)
             plan.append(("int", len(operands)))
+        elif isinstance(x, torch.SymFloat):
+            x = emitter.value(x, torch.float64)
+            plan.append(("float", len(operands)))
         elif isinstance(x, GraphValue):
             kind = "tensor" if not x.is_weak else "int" if x.dtype == torch.int64 else "float"
             plan.append((kind, len(operands)))

@@ -3,7 +3,7 @@
 A row is `schema | promotion | meaning`. The schema is torch's own text of the op; a row whose schema differs from the
 installed torch's is off, and its op is a library call. The meaning is one of
 
-* an expression over core ops, parameters and numbers: `divide(1, add(1, exp(negative(self))))`;
+* an expression over core ops, formulas of lowered/special.py, parameters and numbers: `divide(1, add(1, exp(negative(self))))`;
 * `code file.function`: a function of lowered/ that takes the emitter and the FX node;
 * `library why`: the op is called as it is, inside of the program;
 * `decompose`: torch's own decomposition is used;
@@ -23,7 +23,9 @@ from typing import Any
 
 import torch
 
-from .emit import Emitter
+from .emit import DTYPES_OF, Emitter
+from .lowered import special
+from .lowered.numbers import Number
 from .promote import promoted
 from .values import GraphValue, Refused, Unmapped
 
@@ -57,8 +59,8 @@ def text() -> str:
     return PATH.read_text(encoding="utf-8")
 
 
-def core_ops(meaning: str) -> list[str]:
-    """The core's ops in a row's expression."""
+def called(meaning: str) -> list[str]:
+    """The core's ops and the formulas in a row's expression."""
     return [t.func.id for t in ast.walk(ast.parse(meaning, mode="eval")) if isinstance(t, ast.Call) and isinstance(t.func, ast.Name)]
 
 
@@ -180,6 +182,11 @@ def _refused(why: str) -> Lowering:
     return lowering
 
 
+def formula(name: str) -> Any:
+    """The formula of lowered/special.py with this name, or None."""
+    return None if name in DTYPES_OF else getattr(special, name, None)
+
+
 class Expression:
     """The lowering of a row whose meaning is an expression."""
 
@@ -215,6 +222,8 @@ class Expression:
             return emitter.value(x, compute) if isinstance(x, (torch.fx.Node, torch.SymInt)) else x
         op = tree.func.id
         args = [self.visit(a, emitter, given, compute) for a in tree.args]
+        if (found := formula(op)) is not None:
+            return found(*(Number(emitter, emitter.value(a, compute)) for a in args)).value
         if op == "multiply" and any(not isinstance(a, GraphValue) and a == 1 for a in args):
             return next(a for a in args if isinstance(a, GraphValue) or a != 1 or a is args[-1])
         if op == "where":

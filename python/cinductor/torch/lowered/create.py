@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
 from ..emit import Emitter
@@ -55,18 +57,24 @@ def arange(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
 
 
 def pad(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
-    x, out = emitter.env[node.args[0]], meta(node)
+    x = emitter.env[node.args[0]]
     widths = [size_of(emitter, p) for p in node.args[1]]
     if any(decide(p < 0) for p in widths):
         raise Unmapped("negative padding")
     rank = len(x.sizes)
-    low = [0] * rank
+    low, high = [0] * rank, [0] * rank
     for k in range(len(widths) // 2):
-        low[rank - 1 - k] = widths[2 * k]
-    base = emitter.copy(emitter.expand(emitter.value(argument(node, "value"), x.dtype), tuple(out.size())))
+        low[rank - 1 - k], high[rank - 1 - k] = widths[2 * k : 2 * k + 2]
+    return padded(emitter, x, low, high, argument(node, "value"))
+
+
+def padded(emitter: Emitter, x: GraphValue, low: list[Any], high: list[Any], value: Any = 0) -> GraphValue:
+    """The value with so many elements more at the start and at the end of each axis."""
+    sizes = [a + s + b for a, s, b in zip(low, x.sizes, high, strict=True)]
+    base = emitter.copy(emitter.expand(emitter.value(value, x.dtype), sizes))
     if any(decide(s == 0) for s in x.sizes):
         return base
-    return put_into(emitter, base, emitter.slice(base, low, [1] * rank, x.sizes), x)
+    return put_into(emitter, base, emitter.slice(base, low, [1] * len(sizes), x.sizes), x)
 
 
 def put_into(emitter: Emitter, base: GraphValue, view: GraphValue, value: GraphValue) -> GraphValue:

@@ -31,8 +31,9 @@ def item(emitter: Emitter, node: torch.fx.Node) -> Any:
         emitter.define(out, emitter.cast(number, torch.int64))
         return out
     if isinstance(out, torch.SymFloat) and x.dtype.is_floating_point:
-        made = emitter.cast(number, torch.float64)
-        return GraphValue(made.number, torch.float64, (), is_weak=True)
+        made = GraphValue(emitter.cast(number, torch.float64).number, torch.float64, (), is_weak=True)
+        emitter.name_float(out, made)
+        return made
     raise Unmapped(f"data decide a {type(out).__name__}")
 
 

@@ -99,7 +99,7 @@ def divide(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     if mode is not None and not compute.is_floating_point:
         emitter.check(emitter.apply("not_equal", [b, emitter.constant(0, compute)]), "division by zero")
         made = emitter.apply("floor_divide", [a, b])
-        made = made if mode == "floor" else _towards_zero(emitter, a, b, made)
+        made = made if mode == "floor" else towards_zero(emitter, a, b, made)
         return emitter.expand(emitter.cast(made, meta(node).dtype), sizes(node))
     made = emitter.apply("floor_divide" if mode == "floor" else "divide", [a, b])
     if mode == "trunc":
@@ -107,7 +107,7 @@ def divide(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     return emitter.expand(emitter.cast(made, meta(node).dtype), sizes(node))
 
 
-def _towards_zero(emitter: Emitter, a: GraphValue, b: GraphValue, floored: GraphValue) -> GraphValue:
+def towards_zero(emitter: Emitter, a: GraphValue, b: GraphValue, floored: GraphValue) -> GraphValue:
     """The quotient of ints without its fraction: one more than the floor if it is negative and not exact."""
     zero = emitter.constant(0, a.dtype)
     differs = emitter.apply("not_equal", [emitter.apply("less", [a, zero]), emitter.apply("less", [b, zero])], torch.bool)
@@ -149,10 +149,20 @@ def power(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
         raise Unmapped("a root of float16")  # eager's pow(-inf, 0.5) is inf
     if not isinstance(b, torch.fx.Node) and isinstance(a, torch.fx.Node) and (made := _constant_power(emitter, emitter.value(a, result), b)):
         return made
-    if not compute.is_floating_point:
-        raise Unmapped("a power of ints")
-    made = emitter.apply("power", [emitter.value(a, compute), emitter.value(b, compute)])
+    base, exponent = emitter.value(a, compute), emitter.value(b, compute)
+    is_int = not compute.is_floating_point and not compute.is_complex
+    made = _int_power(emitter, base, exponent) if is_int else emitter.apply("power", [base, exponent])
     return emitter.expand(emitter.cast(made, result), sizes(node))
+
+
+def _int_power(emitter: Emitter, a: GraphValue, b: GraphValue) -> GraphValue:
+    """A negative power of an int is 0, unless the int is 1 or -1: that one's power by the positive exponent."""
+    zero, one = emitter.constant(0, a.dtype), emitter.constant(1, a.dtype)
+    is_negative = emitter.apply("less", [b, zero])
+    odd = emitter.apply("bitwise_and", [b, one])
+    made = emitter.apply("int_power", [a, emitter.apply("where", [is_negative, odd, b])])
+    is_unit = emitter.apply("equal", [emitter.apply("multiply", [a, a]), one])
+    return emitter.apply("where", [emitter.apply("logical_and", [is_negative, emitter.apply("logical_not", [is_unit])]), zero, made])
 
 
 def _constant_power(emitter: Emitter, x: GraphValue, b: float) -> GraphValue | None:
