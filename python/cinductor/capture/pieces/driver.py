@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 
 from ... import _core
-from ...budget import needs_no_break
-from ...class_lookup import is_a
+from ...base.class_lookup import is_a
+from ...base.signature import method_of, signature_of
+from ...calls.budget import needs_no_break
+from ...calls.job import Job
 from ...compile import make
-from ...job import Job
-from ...signature import method_of, signature_of
 from ..calls.functions import why_not_followed
 from ..stage import REST
 from ..syntax.jumps import exits_of, with_exits_behind
