@@ -33,6 +33,26 @@ def prefix(x):
     return x
 
 
+def exchanged(x):
+    """A point needs only its own element, of two arrays that change places."""
+    a, b = x * 2, x + 1
+    for i in range(3):
+        for j in range(2):
+            a, b = b * 0.5 - a, a + i * j
+        a = np.where(a < b, a, x)
+    return a * b
+
+
+def in_place(x):
+    """The second loop reads other points, the first does not."""
+    for i in range(5):
+        x += i * 0.25
+        x[x > 0.5] -= 0.5
+    for _ in range(2):
+        x[:] = x[::-1] + 1
+    return x
+
+
 # The function, and whether the emulator runs it: a sum has 528 blocks, which take long.
 FUNCTIONS = {
     "pointwise": (True, lambda x: np.maximum(x * 2 + 1, 0)),
@@ -78,7 +98,7 @@ SHAPES = (
     (0, 8),
     (1, 70000),
 )
-LOOPS = {"loop over rows": loop_over_rows, "triangle": triangle, "prefix": prefix}
+LOOPS = {"loop over rows": loop_over_rows, "triangle": triangle, "prefix": prefix, "exchanged": exchanged, "in place": in_place}
 
 
 def softmax(x):
