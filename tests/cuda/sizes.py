@@ -101,9 +101,9 @@ SHAPES = (
 LOOPS = {"loop over rows": loop_over_rows, "triangle": triangle, "prefix": prefix, "exchanged": exchanged, "in place": in_place}
 
 
-def softmax(x):
-    e = np.exp(x - x.max(axis=1, keepdims=True))
-    return e / e.sum(axis=1, keepdims=True)
+def softmax(x, axis=1):
+    e = np.exp(x - x.max(axis=axis, keepdims=True))
+    return e / e.sum(axis=axis, keepdims=True)
 
 
 def is_near(got, want):
@@ -136,8 +136,13 @@ def run(name, function, sizes):
     return f"ok {name} captures {captures}"
 
 
-def spread(x):
-    return (x - x.mean(axis=1, keepdims=True)) / x.std(axis=1, keepdims=True)
+def spread(x, axis=1):
+    return (x - x.mean(axis=axis, keepdims=True)) / x.std(axis=axis, keepdims=True)
+
+
+def columns(function):
+    """Of a transposed array, whose columns are the rows of `x`."""
+    return lambda x: function(np.ascontiguousarray(x.T), 0).T
 
 
 def run_online(name, function, shape):
@@ -203,6 +208,7 @@ def main():
                     print(run(name, function, chosen), flush=True)
         for name, function in (("softmax", softmax), ("spread", spread)):
             print(run_online(name, function, (4, 70_000 if every else 3000)), flush=True)
+            print(run_online(f"{name} of columns", columns(function), (70, 3000 if every else 290)), flush=True)
         for case in PARTS:
             print(run_parts(*case), flush=True)
         for name, function in LOOPS.items():
