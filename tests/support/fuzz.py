@@ -65,7 +65,7 @@ def checks():
 
 def compile_pieces():
     """Compile pieces however little they compute, as the tests' fixture does."""
-    from cinductor import budget
+    from cinductor.calls import budget
     from cinductor.capture.pieces import driver
 
     del driver.PieceJob.keep
