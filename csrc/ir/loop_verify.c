@@ -310,7 +310,7 @@ verify_extern(Verifier *v, const CiExternItem *item)
     ci_map_put(v->stored, CI_KEY(item->result), item->result);
 }
 
-/* An iteration may read what the previous one stored. */
+/* Notes everything that these items store. */
 static void
 note_stores(Verifier *v, const CiItems *items)
 {
@@ -376,7 +376,7 @@ verify_region(Verifier *v, const CiItem *item)
                     v->name, region->var->name, region->extent->symbols[k]->name);
     v->depth++;
     v->scope = region->var ? &scope : v->scope;
-    if (item->kind != CI_ITEM_if)
+    if (item->kind != CI_ITEM_if) /* an iteration may read what the previous one stored */
         note_stores(v, &region->body);
     verify_items(v, &region->condition_items);
     verify_items(v, &region->body);
