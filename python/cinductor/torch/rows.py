@@ -25,7 +25,7 @@ import torch
 
 from .emit import DTYPES_OF, Emitter
 from .lowered import special
-from .lowered.numbers import Number
+from .lowered.numbers import GraphNumber
 from .promote import promoted
 from .values import GraphValue, Refused, Unmapped
 
@@ -223,7 +223,7 @@ class Expression:
         op = tree.func.id
         args = [self.visit(a, emitter, given, compute) for a in tree.args]
         if (found := formula(op)) is not None:
-            return found(*(Number(emitter, emitter.value(a, compute)) for a in args)).value
+            return found(*(GraphNumber(emitter, emitter.value(a, compute)) for a in args)).value
         if op == "multiply" and any(not isinstance(a, GraphValue) and a == 1 for a in args):
             return next(a for a in args if isinstance(a, GraphValue) or a != 1 or a is args[-1])
         if op == "where":

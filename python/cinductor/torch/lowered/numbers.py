@@ -11,82 +11,82 @@ from ..emit import Emitter, broadcast
 from ..values import GraphValue
 
 
-class Number:
+class GraphNumber:
     """An element-wise value. Python numbers beside it are constants of its dtype."""
 
     def __init__(self, emitter: Emitter, value: GraphValue):
         self.emitter, self.value = emitter, value
 
-    def apply(self, op: str, *others: Any) -> Number:
+    def apply(self, op: str, *others: Any) -> GraphNumber:
         """An op of the core on this value and others."""
-        return Number(self.emitter, self.emitter.apply(op, [self.value, *(self.like(x) for x in others)]))
+        return GraphNumber(self.emitter, self.emitter.apply(op, [self.value, *(self.like(x) for x in others)]))
 
     def like(self, x: Any) -> GraphValue:
-        return self.emitter.value(x.value if isinstance(x, Number) else x, self.value.dtype)
+        return self.emitter.value(x.value if isinstance(x, GraphNumber) else x, self.value.dtype)
 
-    def to(self, dtype: torch.dtype) -> Number:
-        return Number(self.emitter, self.emitter.cast(self.value, dtype))
+    def to(self, dtype: torch.dtype) -> GraphNumber:
+        return GraphNumber(self.emitter, self.emitter.cast(self.value, dtype))
 
-    def part(self, name: str) -> Number:
+    def part(self, name: str) -> GraphNumber:
         """The part "real" or "imag" of a complex number."""
         x = self.value
-        return Number(self.emitter, self.emitter.put(name, [x], x.dtype.to_real(), x.sizes))
+        return GraphNumber(self.emitter, self.emitter.put(name, [x], x.dtype.to_real(), x.sizes))
 
-    def __add__(self, x: Any) -> Number:
+    def __add__(self, x: Any) -> GraphNumber:
         return self.apply("add", x)
 
-    def __sub__(self, x: Any) -> Number:
+    def __sub__(self, x: Any) -> GraphNumber:
         return self.apply("subtract", x)
 
-    def __mul__(self, x: Any) -> Number:
+    def __mul__(self, x: Any) -> GraphNumber:
         return self.apply("multiply", x)
 
-    def __truediv__(self, x: Any) -> Number:
+    def __truediv__(self, x: Any) -> GraphNumber:
         return self.apply("divide", x)
 
-    def __rsub__(self, x: Any) -> Number:
-        return Number(self.emitter, self.like(x)) - self
+    def __rsub__(self, x: Any) -> GraphNumber:
+        return GraphNumber(self.emitter, self.like(x)) - self
 
-    def __rtruediv__(self, x: Any) -> Number:
-        return Number(self.emitter, self.like(x)) / self
+    def __rtruediv__(self, x: Any) -> GraphNumber:
+        return GraphNumber(self.emitter, self.like(x)) / self
 
     __radd__, __rmul__ = __add__, __mul__
 
-    def __neg__(self) -> Number:
+    def __neg__(self) -> GraphNumber:
         return self.apply("negative")
 
-    def __abs__(self) -> Number:
+    def __abs__(self) -> GraphNumber:
         return self.apply("absolute")
 
-    def __lt__(self, x: Any) -> Number:
+    def __lt__(self, x: Any) -> GraphNumber:
         return self.apply("less", x)
 
-    def __le__(self, x: Any) -> Number:
+    def __le__(self, x: Any) -> GraphNumber:
         return self.apply("less_equal", x)
 
-    def __gt__(self, x: Any) -> Number:
+    def __gt__(self, x: Any) -> GraphNumber:
         return self.apply("greater", x)
 
-    def __ge__(self, x: Any) -> Number:
+    def __ge__(self, x: Any) -> GraphNumber:
         return self.apply("greater_equal", x)
 
-    def equals(self, x: Any) -> Number:
+    def equals(self, x: Any) -> GraphNumber:
         return self.apply("equal", x)
 
-    def __and__(self, x: Any) -> Number:
+    def __and__(self, x: Any) -> GraphNumber:
         return self.apply("logical_and", x)
 
-    def __or__(self, x: Any) -> Number:
+    def __or__(self, x: Any) -> GraphNumber:
         return self.apply("logical_or", x)
 
-    def __invert__(self) -> Number:
+    def __invert__(self) -> GraphNumber:
         return self.apply("logical_not")
 
 
-def function(op: str) -> Callable[..., Number]:
+def function(op: str) -> Callable[..., GraphNumber]:
     """An op of the core as a function of numbers."""
 
-    def apply(x: Number, *others: Any) -> Number:
+    def apply(x: GraphNumber, *others: Any) -> GraphNumber:
         return x.apply(op, *others)
 
     return apply
@@ -98,20 +98,20 @@ erf, erfc, floor, trunc, isnan = (function(op) for op in ("erf", "erfc", "floor"
 copysign, fma = function("copysign"), function("fma")
 
 
-def where(condition: Number, a: Any, b: Any) -> Number:
-    """Elements of a where the condition holds, else of b; one of them is a Number."""
+def where(condition: GraphNumber, a: Any, b: Any) -> GraphNumber:
+    """Elements of a where the condition holds, else of b; one of them is a GraphNumber."""
     emitter = condition.emitter
-    dtype = (a if isinstance(a, Number) else b).value.dtype
-    values = [emitter.value(x.value if isinstance(x, Number) else x, dtype) for x in (a, b)]
-    return Number(emitter, emitter.apply("where", [condition.value, *values]))
+    dtype = (a if isinstance(a, GraphNumber) else b).value.dtype
+    values = [emitter.value(x.value if isinstance(x, GraphNumber) else x, dtype) for x in (a, b)]
+    return GraphNumber(emitter, emitter.apply("where", [condition.value, *values]))
 
 
-def join(real: Number, imag: Number, dtype: torch.dtype) -> Number:
+def join(real: GraphNumber, imag: GraphNumber, dtype: torch.dtype) -> GraphNumber:
     """A complex number of its parts: the core's op takes the real part of each operand."""
     return real.to(dtype).apply("join_parts", imag.to(dtype))
 
 
-def repeat(test: Callable[..., Number], step: Callable[..., Sequence[Any]], *carried: Number) -> list[Number]:
+def repeat(test: Callable[..., GraphNumber], step: Callable[..., Sequence[Any]], *carried: GraphNumber) -> list[GraphNumber]:
     """The values that remain when the test holds for no element any more; step makes the next ones.
 
     All carried values get the sizes of their broadcast.
@@ -120,8 +120,8 @@ def repeat(test: Callable[..., Number], step: Callable[..., Sequence[Any]], *car
     sizes = broadcast([c.value.sizes for c in carried])
     start = [emitter.expand(c.value, sizes) for c in carried]
 
-    def numbers(values: list[GraphValue]) -> list[Number]:
-        return [Number(emitter, v) for v in values]
+    def numbers(values: list[GraphValue]) -> list[GraphNumber]:
+        return [GraphNumber(emitter, v) for v in values]
 
     def holds(values: list[GraphValue]) -> GraphValue:
         return emitter.fold("any", test(*numbers(values)).value, list(range(len(sizes))), False)

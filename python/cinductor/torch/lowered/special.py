@@ -19,7 +19,7 @@ from ..values import GraphValue, Unmapped
 from . import meta
 from . import special_tables as tables
 from .numbers import (
-    Number,
+    GraphNumber,
     arccos,
     copysign,
     cos,
@@ -45,7 +45,7 @@ INF, NAN, PI = math.inf, math.nan, math.pi
 EPSILON = 2.0**-53
 
 
-def polynomial(x: Number, coefficients: Sequence[float]) -> Any:
+def polynomial(x: GraphNumber, coefficients: Sequence[float]) -> Any:
     """Horner's scheme, from the highest power on."""
     made: Any = coefficients[0]
     for c in coefficients[1:]:
@@ -53,7 +53,7 @@ def polynomial(x: Number, coefficients: Sequence[float]) -> Any:
     return made
 
 
-def series(x: Number, coefficients: Sequence[float]) -> Any:
+def series(x: GraphNumber, coefficients: Sequence[float]) -> Any:
     """A Chebyshev series by Clenshaw's recurrence, in x / 2; its constant term counts half."""
     before: Any = 0.0
     last: Any = 0.0
@@ -64,17 +64,17 @@ def series(x: Number, coefficients: Sequence[float]) -> Any:
     return (made - before) * 0.5
 
 
-def in_double(formula: Callable[..., Number]) -> Callable[..., Number]:
+def in_double(formula: Callable[..., GraphNumber]) -> Callable[..., GraphNumber]:
     """The formula computed in float64."""
 
     @functools.wraps(formula)
-    def computed(*operands: Number) -> Number:
+    def computed(*operands: GraphNumber) -> GraphNumber:
         return formula(*(x.to(torch.float64) for x in operands)).to(operands[-1].value.dtype)
 
     return computed
 
 
-def root(x: Number) -> Number:
+def root(x: GraphNumber) -> GraphNumber:
     """The square root, of a complex number with the cases of C99's csqrt. complex64 computes in double, so nothing overflows."""
     dtype = x.value.dtype
     if not dtype.is_complex:
@@ -93,7 +93,7 @@ def root(x: Number) -> Number:
 # ---- Bessel functions ----
 
 
-def _far(x: Number, order: int, wave: Callable[[Number], Number], other: Callable[[Number], Number]) -> Number:
+def _far(x: GraphNumber, order: int, wave: Callable[[GraphNumber], GraphNumber], other: Callable[[GraphNumber], GraphNumber]) -> GraphNumber:
     """Hankel's expansion for x > 5: of J with cos and -sin, of Y with sin and cos."""
     pp, pq, qp, qq = (tables.J0_PP, tables.J0_PQ, tables.J0_QP, tables.J0_QQ) if order == 0 else (tables.J1_PP, tables.J1_PQ, tables.J1_QP, tables.J1_QQ)
     z, phase = 25 / (x * x), x - (2 * order + 1) * PI / 4
@@ -101,18 +101,18 @@ def _far(x: Number, order: int, wave: Callable[[Number], Number], other: Callabl
     return made * math.sqrt(2 / PI) / sqrt(x)
 
 
-def _minus_sin(x: Number) -> Number:
+def _minus_sin(x: GraphNumber) -> GraphNumber:
     return -sin(x)
 
 
-def bessel_j0(x: Number) -> Number:
+def bessel_j0(x: GraphNumber) -> GraphNumber:
     x = abs(x)
     z = x * x
     near = (z - 5.78318596294678452118) * (z - 30.4712623436620863991) * polynomial(z, tables.J0_RP) / polynomial(z, tables.J0_RQ)
     return where(x <= 5, where(x < 0.00001, 1 - z / 4, near), _far(x, 0, cos, _minus_sin))
 
 
-def bessel_j1(x: Number) -> Number:
+def bessel_j1(x: GraphNumber) -> GraphNumber:
     size = abs(x)
     z = size * size
     near = polynomial(z, tables.J1_RP) / polynomial(z, tables.J1_RQ) * size * (z - 14.6819706421238932572) * (z - 49.2184563216946036703)
@@ -120,77 +120,77 @@ def bessel_j1(x: Number) -> Number:
     return where(x < 0, -made, made)
 
 
-def bessel_y0(x: Number) -> Number:
+def bessel_y0(x: GraphNumber) -> GraphNumber:
     z = x * x
     near = polynomial(z, tables.Y0_YP) / polynomial(z, tables.Y0_YQ) + 2 / PI * log(x) * bessel_j0(x)
     return _from_zero(x, -INF, where(x <= 5, near, _far(x, 0, sin, cos)))
 
 
-def bessel_y1(x: Number) -> Number:
+def bessel_y1(x: GraphNumber) -> GraphNumber:
     z = x * x
     near = x * (polynomial(z, tables.Y1_YP) / polynomial(z, tables.Y1_YQ)) + 2 / PI * (bessel_j1(x) * log(x) - 1 / x)
     return _from_zero(x, -INF, where(x <= 5, near, _far(x, 1, sin, cos)))
 
 
-def _from_zero(x: Number, pole: float, made: Number) -> Number:
+def _from_zero(x: GraphNumber, pole: float, made: GraphNumber) -> GraphNumber:
     """A function with a pole at 0, which is not defined below."""
     return where(x.equals(0), pole, where(x < 0, NAN, made))
 
 
-def _scaled_i(size: Number, near: Sequence[float], far: Sequence[float], order: int) -> Number:
+def _scaled_i(size: GraphNumber, near: Sequence[float], far: Sequence[float], order: int) -> GraphNumber:
     """exp(-x) I(x) for x >= 0."""
     low = series(size / 2 - 2, near)
     return where(size <= 8, low * size if order else low, series(32 / size - 2, far) / sqrt(size))
 
 
-def bessel_i0e(x: Number) -> Number:
+def bessel_i0e(x: GraphNumber) -> GraphNumber:
     return _scaled_i(abs(x), tables.I0_A, tables.I0_B, 0)
 
 
-def bessel_i0(x: Number) -> Number:
+def bessel_i0(x: GraphNumber) -> GraphNumber:
     return exp(abs(x)) * bessel_i0e(x)
 
 
-def bessel_i1e(x: Number) -> Number:
+def bessel_i1e(x: GraphNumber) -> GraphNumber:
     made = _scaled_i(abs(x), tables.I1_A, tables.I1_B, 1)
     return where(x < 0, -made, made)
 
 
-def bessel_i1(x: Number) -> Number:
+def bessel_i1(x: GraphNumber) -> GraphNumber:
     return exp(abs(x)) * bessel_i1e(x)
 
 
-def _near_k0(x: Number) -> Number:
+def _near_k0(x: GraphNumber) -> GraphNumber:
     return series(x * x - 2, tables.K0_A) - log(x * 0.5) * bessel_i0(x)
 
 
-def _near_k1(x: Number) -> Number:
+def _near_k1(x: GraphNumber) -> GraphNumber:
     return log(x * 0.5) * bessel_i1(x) + series(x * x - 2, tables.K1_A) / x
 
 
-def bessel_k0(x: Number) -> Number:
+def bessel_k0(x: GraphNumber) -> GraphNumber:
     return _from_zero(x, INF, where(x <= 2, _near_k0(x), exp(-x) * series(8 / x - 2, tables.K0_B) / sqrt(x)))
 
 
-def bessel_k1(x: Number) -> Number:
+def bessel_k1(x: GraphNumber) -> GraphNumber:
     return _from_zero(x, INF, where(x <= 2, _near_k1(x), exp(-x) * series(8 / x - 2, tables.K1_B) / sqrt(x)))
 
 
-def scaled_k0(x: Number) -> Number:
+def scaled_k0(x: GraphNumber) -> GraphNumber:
     return _from_zero(x, INF, where(x <= 2, _near_k0(x) * exp(x), series(8 / x - 2, tables.K0_B) / sqrt(x)))
 
 
-def scaled_k1(x: Number) -> Number:
+def scaled_k1(x: GraphNumber) -> GraphNumber:
     return _from_zero(x, INF, where(x <= 2, _near_k1(x) * exp(x), series(8 / x - 2, tables.K1_B) / sqrt(x)))
 
 
-def spherical_j0(x: Number) -> Number:
+def spherical_j0(x: GraphNumber) -> GraphNumber:
     z = x * x
     near = polynomial(z, [(-1) ** k / math.factorial(2 * k + 1) for k in reversed(range(7))])
     return where(abs(x).equals(INF), 0.0, where(abs(x) < 0.5, near, sin(x) / x))
 
 
-def airy_ai(x: Number) -> Number:
+def airy_ai(x: GraphNumber) -> GraphNumber:
     """Maclaurin's series around 0, asymptotic expansions on both sides."""
     root = sqrt(abs(x))
     zeta = 2 * abs(x) * root / 3
@@ -204,7 +204,7 @@ def airy_ai(x: Number) -> Number:
     return where(abs(x).equals(INF) | isnan(x), NAN, made)
 
 
-def _airy_series(x: Number) -> Number:
+def _airy_series(x: GraphNumber) -> GraphNumber:
     f, g = [1.0], [1.0]
     for k in range(1, 13):
         f.append(f[-1] / ((3 * k - 1) * 3 * k))
@@ -216,16 +216,16 @@ def _airy_series(x: Number) -> Number:
 # ---- orthogonal polynomials ----
 
 
-def _recurrence(n: Number, second: Number, step: Callable[[Number, Number, Number], Number]) -> Number:
+def _recurrence(n: GraphNumber, second: GraphNumber, step: Callable[[GraphNumber, GraphNumber, GraphNumber], GraphNumber]) -> GraphNumber:
     """p(n) for p(0) = 1, p(1) = second and p(k + 1) = step(k, p(k), p(k - 1)); 0 for n < 0.
 
     Steps round a product and a sum once, as torch's do.
     """
 
-    def goes(k: Number, _before: Number, last: Number) -> Number:
+    def goes(k: GraphNumber, _before: GraphNumber, last: GraphNumber) -> GraphNumber:
         return (k < n) & ~isnan(last)
 
-    def following(k: Number, before: Number, last: Number) -> list[Number]:
+    def following(k: GraphNumber, before: GraphNumber, last: GraphNumber) -> list[GraphNumber]:
         more = goes(k, before, last)
         return [k + 1, where(more, last, before), where(more, step(k.to(last.value.dtype), last, before), last)]
 
@@ -234,16 +234,16 @@ def _recurrence(n: Number, second: Number, step: Callable[[Number, Number, Numbe
     return where(n < 0, 0.0, where(n < 1, 1.0, last))
 
 
-def _degree(n: Number) -> Number:
+def _degree(n: GraphNumber) -> GraphNumber:
     return n.to(torch.int64)
 
 
-def _sign(n: Number, dtype: torch.dtype) -> Number:
+def _sign(n: GraphNumber, dtype: torch.dtype) -> GraphNumber:
     """1 for even n, -1 for odd n."""
     return 1 - 2 * n.apply("bitwise_and", 1).to(dtype)
 
 
-def _chebyshev(x: Number, n: Number, second: Number, closed: Callable[[Number, Number], Number], ends: Callable[[Number, Number], tuple[Any, Any]]) -> Number:
+def _chebyshev(x: GraphNumber, n: GraphNumber, second: GraphNumber, closed: Callable[[GraphNumber, GraphNumber], GraphNumber], ends: Callable[[GraphNumber, GraphNumber], tuple[Any, Any]]) -> GraphNumber:
     """A Chebyshev polynomial.
 
     closed : its trigonometric form, of the angle and n, for |x| < 1.
@@ -259,54 +259,54 @@ def _chebyshev(x: Number, n: Number, second: Number, closed: Callable[[Number, N
     return where(degree < 0, 0.0, where(is_closed, inside, made))
 
 
-def chebyshev_t(x: Number, n: Number) -> Number:
+def chebyshev_t(x: GraphNumber, n: GraphNumber) -> GraphNumber:
     return _chebyshev(x, n, x, lambda a, n: cos(n * a), lambda n, sign: (n * 0 + 1, sign))
 
 
-def chebyshev_u(x: Number, n: Number) -> Number:
+def chebyshev_u(x: GraphNumber, n: GraphNumber) -> GraphNumber:
     return _chebyshev(x, n, x + x, lambda a, n: sin((n + 1) * a) / sin(a), lambda n, sign: (n + 1, sign * (n + 1)))
 
 
-def chebyshev_v(x: Number, n: Number) -> Number:
-    def closed(a: Number, n: Number) -> Number:
+def chebyshev_v(x: GraphNumber, n: GraphNumber) -> GraphNumber:
+    def closed(a: GraphNumber, n: GraphNumber) -> GraphNumber:
         return cos((n + 0.5) * a) / cos(a / 2)
 
     return _chebyshev(x, n, x + x - 1, closed, lambda n, sign: (n * 0 + 1, sign * (n + n + 1)))
 
 
-def chebyshev_w(x: Number, n: Number) -> Number:
-    def closed(a: Number, n: Number) -> Number:
+def chebyshev_w(x: GraphNumber, n: GraphNumber) -> GraphNumber:
+    def closed(a: GraphNumber, n: GraphNumber) -> GraphNumber:
         return sin((n + 0.5) * a) / sin(a / 2)
 
     return _chebyshev(x, n, x + x + 1, closed, lambda n, sign: (n + n + 1, sign))
 
 
-def shifted(x: Number) -> Number:
+def shifted(x: GraphNumber) -> GraphNumber:
     """[0, 1] -> [-1, 1]."""
     return x + x - 1
 
 
-def _hermite(n: Number, second: Number, step: Callable[[Number, Number, Number], Number]) -> Number:
+def _hermite(n: GraphNumber, second: GraphNumber, step: Callable[[GraphNumber, GraphNumber, GraphNumber], GraphNumber]) -> GraphNumber:
     """torch gives NaN above a degree."""
     most = 128 if second.value.dtype == torch.float32 else 512
     degree = where(abs(n) < INF, n, -1).to(torch.int64)
     return where(degree > most, NAN, _recurrence(where(degree > most, 0, degree), second, step))
 
 
-def hermite_h(x: Number, n: Number) -> Number:
+def hermite_h(x: GraphNumber, n: GraphNumber) -> GraphNumber:
     return _hermite(n, x + x, lambda k, last, before: fma(x + x, last, -2 * k * before))
 
 
-def hermite_he(x: Number, n: Number) -> Number:
+def hermite_he(x: GraphNumber, n: GraphNumber) -> GraphNumber:
     return _hermite(n, x, lambda k, last, before: fma(x, last, -k * before))
 
 
-def laguerre_l(x: Number, n: Number) -> Number:
+def laguerre_l(x: GraphNumber, n: GraphNumber) -> GraphNumber:
     degree = where(x.equals(0) & (_degree(n) > 0), 0, _degree(n))
     return _recurrence(degree, 1 - x, lambda k, last, before: fma(k + k + (1 - x), last, -k * before) / (k + 1))
 
 
-def legendre_p(x: Number, n: Number) -> Number:
+def legendre_p(x: GraphNumber, n: GraphNumber) -> GraphNumber:
     degree, is_end = _degree(n), abs(x).equals(1)
     made = _recurrence(where(is_end, 0, degree), x, lambda k, last, before: fma((k + k + 1) * x, last, -k * before) / (k + 1))
     end = where(x > 0, 1.0, _sign(degree, x.value.dtype))
@@ -317,7 +317,7 @@ def legendre_p(x: Number, n: Number) -> Number:
 
 
 @in_double
-def lgamma(x: Number) -> Number:
+def lgamma(x: GraphNumber) -> GraphNumber:
     """log |gamma(x)|: Stirling's series above 10, the recurrence below, the reflection for x < 1/2."""
     is_left = x < 0.5
     y = where(is_left, 1 - x, x)
@@ -333,7 +333,7 @@ def lgamma(x: Number) -> Number:
     return where(abs(x).equals(INF) | (x <= 0) & x.equals(floor(x)), INF, made)
 
 
-def digamma(x: Number) -> Number:
+def digamma(x: GraphNumber) -> GraphNumber:
     right = _digamma_right(where(x < 0, 1 - x, x))
     fraction = (x - trunc(x)).to(torch.float64)
     left = right - (PI / tan(PI * fraction)).to(x.value.dtype)
@@ -341,7 +341,7 @@ def digamma(x: Number) -> Number:
     return where(x.equals(0), copysign(x * 0 + INF, -x), made)
 
 
-def _digamma_right(x: Number) -> Number:
+def _digamma_right(x: GraphNumber) -> GraphNumber:
     """For x > 0: the recurrence up to 10, then the asymptotic series."""
     made: Any = 0.0
     for _ in range(10):
@@ -352,7 +352,7 @@ def _digamma_right(x: Number) -> Number:
     return where(x.equals(10), made + 2.25175258906672110764, made + log(x) - 0.5 / x - tail)
 
 
-def trigamma(x: Number) -> Number:
+def trigamma(x: GraphNumber) -> GraphNumber:
     is_left = x < 0.5
     wave = sin(PI * x)
     made: Any = where(is_left, -(PI * PI) / (wave * wave), 0.0)
@@ -365,7 +365,7 @@ def trigamma(x: Number) -> Number:
 
 
 @in_double
-def zeta(x: Number, q: Number) -> Number:
+def zeta(x: GraphNumber, q: GraphNumber) -> GraphNumber:
     """Hurwitz's zeta function by the Euler-Maclaurin formula, with torch's condition to stop."""
     is_pole = (q <= 0) & q.equals(floor(q))
     is_nothing = (q <= 0) & ~x.equals(floor(x))
@@ -382,19 +382,19 @@ def zeta(x: Number, q: Number) -> Number:
     return where(x.equals(1), INF, where(x < 1, NAN, made))
 
 
-def _zeta_sum(x: Number, q: Number) -> list[Number]:
+def _zeta_sum(x: GraphNumber, q: GraphNumber) -> list[GraphNumber]:
     """The terms from q to above 9, ten or more: the last one's base, the term, the sum, and if all others are too small."""
 
-    def following(a: Number, _b: Number, total: Number, is_done: Number) -> list[Number]:
+    def following(a: GraphNumber, _b: GraphNumber, total: GraphNumber, is_done: GraphNumber) -> list[GraphNumber]:
         a = a + 1
         b = power(a, -x)
         total = where(is_done, total, total + b)
         return [a, b, total, is_done | (b > -EPSILON * total) & (b < EPSILON * total)]
 
-    def goes(a: Number, _b: Number, _total: Number, is_done: Number) -> Number:
+    def goes(a: GraphNumber, _b: GraphNumber, _total: GraphNumber, is_done: GraphNumber) -> GraphNumber:
         return (a <= 9) & (x > 1) & (q > -INF) & ~is_done
 
-    def guarded(*values: Number) -> list[Number]:
+    def guarded(*values: GraphNumber) -> list[GraphNumber]:
         more = goes(*values)
         return [where(more, new, old) for new, old in zip(following(*values), values, strict=True)]
 
@@ -408,21 +408,21 @@ def _zeta_sum(x: Number, q: Number) -> list[Number]:
 def polygamma(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     """The row of a function whose order is an argument of the call."""
     n, out = node.args[0], meta(node).dtype
-    x = Number(emitter, emitter.value(node.args[1], computation_dtype(out)))
+    x = GraphNumber(emitter, emitter.value(node.args[1], computation_dtype(out)))
     if n == 0:
         made = digamma(x)
     elif n == 1:
         made = trigamma(x)
     else:
         factorial = math.exp(math.lgamma(n + 1)) if n < 170 else INF
-        made = (1 if n % 2 else -1) * factorial * zeta(Number(emitter, x.like(n + 1)), x)
+        made = (1 if n % 2 else -1) * factorial * zeta(GraphNumber(emitter, x.like(n + 1)), x)
     return emitter.cast(made.value, out)
 
 
 # ---- the error function and the normal distribution ----
 
 
-def erfinv(y: Number) -> Number:
+def erfinv(y: GraphNumber) -> GraphNumber:
     """A rational approximation and two steps of Newton's method."""
     size = abs(y)
     z = y * y
@@ -435,26 +435,26 @@ def erfinv(y: Number) -> Number:
     return where(size > 1, NAN, where(size.equals(1), copysign(y * 0 + INF, y), x))
 
 
-def erfcx(x: Number) -> Number:
+def erfcx(x: GraphNumber) -> GraphNumber:
     """exp(x^2) erfc(x)."""
     right = _erfcx_right(abs(x))
     return where(x < 0, where(x < -26.7, INF, 2 * exp(x * x) - right), right)
 
 
 @in_double
-def _erfcx_right(x: Number) -> Number:
+def _erfcx_right(x: GraphNumber) -> GraphNumber:
     """For x >= 0; above 25 the asymptotic series."""
     z = 1 / (x * x)
     far = polynomial(z, (105 / 16, -15 / 8, 3 / 4, -1 / 2, 1.0)) / x / math.sqrt(PI)
     return where(x < 25, exp(x * x) * erfc(x), far)
 
 
-def log_ndtr(x: Number) -> Number:
+def log_ndtr(x: GraphNumber) -> GraphNumber:
     t = x * math.sqrt(0.5)
     return where(x < -1, log(erfcx(-t) / 2) - t * t, log1p(-erfc(t) / 2))
 
 
-def ndtri(p: Number) -> Number:
+def ndtri(p: GraphNumber) -> GraphNumber:
     edge = 0.13533528323661269189  # exp(-2)
     is_right = p > 1 - edge
     y = where(is_right, 1 - p, p)
