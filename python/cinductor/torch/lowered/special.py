@@ -243,7 +243,13 @@ def _sign(n: GraphNumber, dtype: torch.dtype) -> GraphNumber:
     return 1 - 2 * n.apply("bitwise_and", 1).to(dtype)
 
 
-def _chebyshev(x: GraphNumber, n: GraphNumber, second: GraphNumber, closed: Callable[[GraphNumber, GraphNumber], GraphNumber], ends: Callable[[GraphNumber, GraphNumber], tuple[Any, Any]]) -> GraphNumber:
+def _chebyshev(
+    x: GraphNumber,
+    n: GraphNumber,
+    second: GraphNumber,
+    closed: Callable[[GraphNumber, GraphNumber], GraphNumber],
+    ends: Callable[[GraphNumber, GraphNumber], tuple[Any, Any]],
+) -> GraphNumber:
     """A Chebyshev polynomial.
 
     closed : its trigonometric form, of the angle and n, for |x| < 1.
