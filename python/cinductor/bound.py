@@ -18,6 +18,8 @@ CACHE = 0  # no instruction, since Python 3.11
 WORKING = {op for name, op in opcode.opmap.items() if name.startswith(("CALL", "BINARY", "COMPARE"))}
 BACKWARD = {op for name, op in opcode.opmap.items() if "JUMP_BACKWARD" in name}
 ABSOLUTE = set(opcode.hasjabs)  # jumps of Python 3.10
+LOOPING = BACKWARD | ABSOLUTE
+NOT_WORKING = bytes(set(range(256)) - WORKING)
 
 
 def seconds_of(fn: Any, bound: tuple[Any, ...]) -> float:
@@ -48,6 +50,9 @@ def size_of(value: Any) -> tuple[int, int]:
 def counts_of(code: types.CodeType) -> tuple[tuple[int, int], ...]:
     """By the number of loops around them: instructions, and those of them that may work on each element."""
     raw = code.co_code
+    ops = raw[::2]
+    if LOOPING.isdisjoint(ops):
+        return ((len(ops) - ops.count(CACHE), len(ops.translate(None, NOT_WORKING))),)
     ends, arg = [0] * (len(raw) // 2 + 1), 0  # where loops begin and end
     for at in range(0, len(raw), 2):
         op, arg = raw[at], arg << 8 | raw[at + 1]
@@ -59,7 +64,7 @@ def counts_of(code: types.CodeType) -> tuple[tuple[int, int], ...]:
             ends[at // 2 + 1] -= 1
         arg = 0
     made, depth = [[0, 0] for _ in range(DEEPEST + 1)], 0
-    for op, change in zip(raw[::2], ends, strict=False):
+    for op, change in zip(ops, ends, strict=False):
         depth += change
         row = made[min(depth, DEEPEST)]
         row[0] += op != CACHE

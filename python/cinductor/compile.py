@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 
-from . import _core, saved, stats_types
+from . import _core, economy, saved, stats_types
 from .background import beside
 from .class_lookup import is_a
 from .config import OPTIONS, Mode, config, nearest, refusal, resolve
@@ -209,10 +209,12 @@ def check_backend(backend: str | None, device: str | None) -> None:
 def make(fn: Any, settings: dict[str, Any], is_users: bool = True) -> Any:
     """The compiled function of a callable. is_users: it was requested by the user, so its calls are counted."""
     job = Job(fn, settings)
-    job.has_saved = saved.is_there(job)
-    if job.device == "cpu" and not job.has_saved and job.option("economy") != "lazy":
+    if economy.SESSION not in sys.modules and job.device == "cpu" and job.option("economy") != "lazy" and not job.has_saved:
         # started now so that the first call does not wait; with a device it overlaps with opening that
+        began = economy.Economy.clock()
         from .capture import session as session
+
+        economy.purse.used += economy.Economy.clock() - began
     names, kinds, defaults = signature_of(fn)
     compiled = _core.CompiledFunction(fn, names, kinds, defaults, job.miss, job.renew)
     functools.update_wrapper(compiled, fn)

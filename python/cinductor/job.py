@@ -123,7 +123,7 @@ class Job:
         self.has_given_inexact = False  # results that may differ from NumPy's in the last bits
         self.economy = Economy()  # decides when calls are captured and built
         self.was_plain = False  # NumPy has run calls that may be compiled later, with the same bits
-        self.has_saved = False  # the disk cache had calls of it
+        self.knows_saved: bool | None = None  # the disk cache had calls of it; None: it was not asked
         self.is_for_show = False  # its only call is made by `explain`
         self.why: str | None = None  # why NumPy ran the latest call that was tried, or None
         self.made: dict[int, str] = {}  # id of a specialisation -> why it was made
@@ -170,6 +170,13 @@ class Job:
         """
         plan = self.plan
         return self.has_given_inexact or (plan is not None and plan.is_inexact)
+
+    @property
+    def has_saved(self) -> bool:
+        """True if the disk cache had calls of it when it was asked first."""
+        if self.knows_saved is None:
+            self.knows_saved = saved.is_there(self)
+        return self.knows_saved
 
     @property
     def name(self) -> str:

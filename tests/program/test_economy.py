@@ -17,8 +17,9 @@ X = np.linspace(0.0, 1.0, 50)
 
 
 @pytest.fixture(autouse=True)
-def auto():
-    """The mode that users have."""
+def auto(monkeypatch):
+    """The mode that users have, in a process that has just begun."""
+    monkeypatch.setattr(economy, "PURSE", np.inf)
     with cinductor.config.patch(economy="auto"):
         yield
 
@@ -170,6 +171,20 @@ def test_kinds_beyond_the_first_pay(queue):
         is_same(compiled(x), whole(x))
     job, _ = of(compiled)
     assert job.captures == economy.WISHES < len(compiled.accounts()) == len(kinds)
+
+
+def test_captures_that_nothing_has_paid_for_end_with_the_purse(queue, clock, monkeypatch):
+    """A process that calls many functions once captures the first few of them."""
+    clock.step = 0.01
+    monkeypatch.setattr(economy, "PURSE", 0.1)
+    monkeypatch.setattr(economy, "SHARE", 0.0)
+    monkeypatch.setattr(economy, "purse", economy.Purse())
+    made = [cinductor.compile(lambda x, k=k: x * k + 1) for k in range(20)]
+    for compiled in made:
+        compiled(X)
+    captures = [compiled._cinductor_job.captures for compiled in made]
+    assert 0 < sum(captures) < 20 and captures == sorted(captures, reverse=True) and len(queue.tasks) == sum(captures)
+    assert made[-1].accounts()[0].due == economy.CAPTURE
 
 
 def test_a_kind_is_everything_but_sizes_and_numbers():
