@@ -289,15 +289,24 @@ done:
     return result;
 }
 
-/* The size class of the trial in which a call takes part, or -1. */
+/* The size class of the race in which a call takes part, or -1. */
 static int
-race_of(CxSpecialization *s, int class, const CxNumpyTiming *trial)
+race_of(CxSpecialization *s, int class)
 {
-    if (cx_trial_is_open(trial) || s->program->wrapper != NULL) /* it is being observed */
+    if (s->program->wrapper != NULL)
         return -1;
     if (s->race_asker != NULL)
         cx_race_ask(&s->race_asker, (PyObject *)s);
     return s->race != NULL ? class : -1;
+}
+
+/* The trial of a call that the program could run; NULL while its plans are raced: the winner is compared with
+ * NumPy. */
+static CxNumpyTiming *
+trial_of(CxSpecialization *s, int class)
+{
+    bool is_racing = s->race != NULL && cx_race_is_open(s->race, class);
+    return is_racing ? NULL : &s->trials[class];
 }
 
 PyObject *
@@ -313,17 +322,16 @@ cx_specialization_call(CxSpecialization *s, PyObject *const *args, Py_ssize_t na
         return NULL;
     outcome->answer = match(s, args, nargs, &room);
     int class = outcome->answer == CX_MATCH ? class_of(s, &room) : 0;
-    outcome->trial = outcome->answer == CX_MATCH ? &s->trials[class] : NULL;
-    if (outcome->trial != NULL && cx_trial_is_numpys(outcome->trial))
+    outcome->trial = outcome->answer == CX_MATCH ? trial_of(s, class) : NULL;
+    if (outcome->trial != NULL && cx_trial_chooses_numpy(outcome->trial))
         outcome->answer = CX_NUMPYS;
     if (outcome->answer == CX_MATCH) {
-        int64_t began = cx_numpy_timing_begin(outcome->trial);
+        int64_t began = outcome->trial != NULL ? cx_numpy_timing_begin(outcome->trial) : 0;
         cx_guards_finish(s->guards, room.table);
         if (s->program == NULL)
             result = cx_result_make(s->result, NULL, room.values, room.table);
         else
-            result = run_program(s, &room, race_of(s, class, outcome->trial), &outcome->suspects,
-                                 &is_stopped);
+            result = run_program(s, &room, race_of(s, class), &outcome->suspects, &is_stopped);
         cx_trial_end(outcome->trial, false, began);
         s->refusals = !is_stopped ? 0 : s->refusals + (s->refusals < MOST_REFUSALS);
         if (is_stopped)
@@ -504,8 +512,13 @@ static PyObject *
 spec_compare(PyObject *self, PyObject *seconds)
 {
     CxSpecialization *s = (CxSpecialization *)self;
-    set_trials(s, cx_trial_after(s->program, (int64_t)(1e9 * PyFloat_AsDouble(seconds))));
-    return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
+    double numpy = PyFloat_AsDouble(seconds);
+
+    CX_ENTRY();
+    if (numpy == -1.0 && PyErr_Occurred())
+        return NULL;
+    set_trials(s, cx_trial_after(s->program, numpy));
+    Py_RETURN_NONE;
 }
 
 static PyObject *

@@ -5,8 +5,11 @@
  * compiler, interpreted code may take far longer than NumPy's loops. So some calls are timed
  * both ways and the minima are compared; NumPy wins if it takes a tenth less. This is only done
  * if both give the same bits. With varying sizes there is a trial for each size class, because a
- * small call says nothing about a large one. */
+ * small call says nothing about a large one. Other load may decide a trial, so the 64th and the
+ * 1,024th call after it begin another, in which the loser is timed first by what is known. */
 #include "replay/trial.h"
+
+#include <math.h>
 
 #include "graph/graph.h"
 
@@ -15,6 +18,8 @@
 /* Calls timed per way: many for short ones, few for long ones, one for very long ones. */
 enum { CALLS = 12, FEW = 4, LONG = 200000, VERY_LONG = 100 * LONG };
 enum { CLEAR_CALLS = 3 }; /* NumPy calls that are twice as slow, after which timing stops */
+enum { EXPECTED = 3 };    /* times slower that NumPy is expected to be: it is not timed */
+enum { FIRST_REVIEW = 64, LAST_REVIEW = 1024 };
 
 /* ---- which programs are timed ---- */
 
@@ -62,13 +67,18 @@ cx_trial_of_interpreted(const CxProgram *program)
 }
 
 CxNumpyTiming
-cx_trial_after(const CxProgram *program, int64_t numpy)
+cx_trial_after(const CxProgram *program, double numpy)
 {
-    CxNumpyTiming trial = {.is_wanted = may_be_numpys(program), .asks_long = true};
+    static const double MOST = 1e9; /* seconds: a longer time is unknown */
+    CxNumpyTiming trial = {.is_wanted = may_be_numpys(program)};
 
-    if (trial.is_wanted && !program->is_symbolic && numpy > 0) {
-        trial.best[1] = numpy;
-        trial.counts[1] = CALLS;
+    if (!trial.is_wanted)
+        return trial;
+    trial.asks_long = !program->is_symbolic || !has_regions(program->graph->body);
+    if (!program->is_symbolic) {
+        double seconds = numpy > 0 ? numpy : cx_graph_seconds(program->graph);
+        trial.best[1] = (int64_t)(1e9 * fmin(seconds, MOST));
+        trial.counts[1] = numpy > 0 ? CALLS : 0;
     }
     return trial;
 }
@@ -87,7 +97,8 @@ cx_trial_class(int64_t elements)
 static int
 calls_needed(const CxNumpyTiming *trial)
 {
-    return trial->best[0] <= LONG ? CALLS : trial->best[0] <= VERY_LONG ? FEW : 1;
+    bool is_short = trial->best[0] <= LONG && trial->calls < FIRST_REVIEW;
+    return is_short ? CALLS : trial->best[0] <= VERY_LONG ? FEW : 1;
 }
 
 static bool
@@ -106,14 +117,30 @@ is_over(const CxNumpyTiming *trial)
                    (trial->counts[0] >= CALLS && trial->best[0] > LONG);
     bool is_clear = trial->counts[0] > 0 && trial->counts[1] >= CLEAR_CALLS &&
                     trial->best[1] > 2 * trial->best[0];
+    is_clear |= trial->counts[0] >= calls_needed(trial) && trial->counts[1] == 0 &&
+                trial->best[1] > EXPECTED * trial->best[0];
 
     return !trial->is_wanted || trial->is_lost || is_clear || (is_long && !trial->asks_long) ||
            are_both_timed(trial);
 }
 
-bool
-cx_trial_is_numpys(const CxNumpyTiming *trial)
+/* What NumPy took is now what it is expected to take. */
+static void
+begin_review(CxNumpyTiming *trial)
 {
+    trial->counts[0] = trial->counts[1] = 0;
+    trial->best[0] = 0;
+    trial->is_lost = false;
+}
+
+bool
+cx_trial_chooses_numpy(CxNumpyTiming *trial)
+{
+    if (trial->is_wanted && trial->calls < LAST_REVIEW && is_over(trial)) {
+        trial->calls++;
+        if (trial->calls == FIRST_REVIEW || trial->calls == LAST_REVIEW)
+            begin_review(trial);
+    }
     return trial->is_lost ||
            (!is_over(trial) && trial->counts[0] > 0 && trial->counts[0] >= calls_needed(trial));
 }

@@ -9,7 +9,8 @@ typedef struct CxNumpyTiming {
     bool is_wanted, is_lost; /* lost: the original function runs */
     bool asks_long;          /* calls that take long are timed, too */
     int16_t counts[2];       /* calls timed: compiled, NumPy */
-    int64_t best[2];         /* nanoseconds */
+    int16_t calls;           /* since it was decided; not counted after the last review */
+    int64_t best[2];         /* nanoseconds; of NumPy while no call is timed: expected, or 0 */
 } CxNumpyTiming;
 
 /* True if a program is worth timing: it calls libraries or accepts any size, and gives exactly
@@ -20,14 +21,15 @@ CxNumpyTiming cx_trial_of(const CxProgram *program);
 CxNumpyTiming cx_trial_of_piece(const CxProgram *program);
 /* Like cx_trial_of, for a program that is interpreted because there is no compiler. */
 CxNumpyTiming cx_trial_of_interpreted(const CxProgram *program);
-/* Like cx_trial_of, for calls that NumPy has run, the fastest in that many nanoseconds. A program for one size
- * is compared with that time. */
-CxNumpyTiming cx_trial_after(const CxProgram *program, int64_t numpy);
+/* Like cx_trial_of, for any program that gives NumPy's bits. One for constant sizes is compared with the fastest
+ * call in NumPy, in seconds. If none was timed (0), NumPy is timed unless the program is much faster than the
+ * estimate of its graph. */
+CxNumpyTiming cx_trial_after(const CxProgram *program, double numpy);
 /* The size class of a call whose arrays have this many elements. */
 enum { CX_TRIAL_CLASSES = 9 };
 int cx_trial_class(int64_t elements);
-/* True if the original function runs the next call. */
-bool cx_trial_is_numpys(const CxNumpyTiming *trial);
+/* Counts a call, and begins another trial when that is due. True if the original function runs the call. */
+bool cx_trial_chooses_numpy(CxNumpyTiming *trial);
 /* True if calls are still timed. */
 bool cx_trial_is_open(const CxNumpyTiming *trial);
 /* The time at which a call begins; 0 if calls are no longer timed. */

@@ -211,10 +211,7 @@ def make(fn: Any, settings: dict[str, Any], is_users: bool = True) -> Any:
     job = Job(fn, settings)
     if economy.SESSION not in sys.modules and job.device == "cpu" and job.option("economy") != "lazy" and not job.has_saved:
         # started now so that the first call does not wait; with a device it overlaps with opening that
-        began = economy.Economy.clock()
         from .capture import session as session
-
-        economy.purse.used += economy.Economy.clock() - began
     names, kinds, defaults = signature_of(fn)
     compiled = _core.CompiledFunction(fn, names, kinds, defaults, job.miss, job.renew)
     functools.update_wrapper(compiled, fn)

@@ -35,7 +35,7 @@ RENT = 0.5  # of a build's price, that NumPy has taken before the build is queue
 BIAS = 1.3  # estimates of NumPy's time err high: too low ones cost a long call, too high ones one build
 CAP, SHORT = 2, 20e-6  # NumPy takes at most so many times what the bytecode says, and seconds more: those of functions in C
 WISHES = 4  # kinds of a function that "auto" captures at once
-PURSE, SHARE = 0.1, 0.1  # seconds, and part of the process's time, that "auto" takes for captures at once
+PURSE, SHARE = 0.05, 0.1  # seconds, and part of the process's time, that "auto" takes for captures at once
 IMPORT = 50e-3  # seconds that the first capture of a process takes more
 WISHED_BUILDS = 2  # that it queues at once, of one kind
 SESSION = "cinductor.capture.session"  # the module that captures import
@@ -43,7 +43,7 @@ INEXACT = "the original function has run such calls, and a program of it would g
 
 
 class Purse:
-    """The seconds that captures for which no call has paid may take in this process: of hundreds of functions that are called once,
+    """The processor time that captures for which no call has paid may take in this process: of hundreds of functions that are called once,
     the first few are captured at once.
     """
 
@@ -60,6 +60,7 @@ class Economy:
     """The costs of one function, and the decisions that follow from them."""
 
     clock = staticmethod(time.perf_counter)
+    processor_clock = staticmethod(time.thread_time)
 
     def __init__(self) -> None:
         self.failures = 0  # captures that were not whole, less those that were
@@ -81,7 +82,7 @@ class Economy:
     def end_wish(self) -> None:
         """A capture has ended. If nothing had paid for it, the purse has."""
         if self.wished_at is not None:
-            purse.used += self.clock() - self.wished_at
+            purse.used += self.processor_clock() - self.wished_at
             self.wished_at = None
 
     def note_capture(self, account: Any, is_whole: bool, unbuilt: float = 0.0) -> None:
@@ -109,7 +110,7 @@ class Economy:
         is_new = account.calls == 0 and account.due == 0
         if is_new and job.option("economy") == "auto" and self.wishes < WISHES and not self.failures and not purse.is_empty:
             self.wishes += 1
-            self.wished_at = self.clock()
+            self.wished_at = self.processor_clock()
             return True
         if account.program is not None or (is_new and job.has_saved and not job.captures):
             return True

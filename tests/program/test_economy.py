@@ -176,6 +176,7 @@ def test_kinds_beyond_the_first_pay(queue):
 def test_captures_that_nothing_has_paid_for_end_with_the_purse(queue, clock, monkeypatch):
     """A process that calls many functions once captures the first few of them."""
     clock.step = 0.01
+    monkeypatch.setattr(economy.Economy, "processor_clock", staticmethod(clock))
     monkeypatch.setattr(economy, "PURSE", 0.1)
     monkeypatch.setattr(economy, "SHARE", 0.0)
     monkeypatch.setattr(economy, "purse", economy.Purse())
@@ -261,7 +262,27 @@ def test_a_program_that_is_slower_than_numpy_is_left(queue):
     queue.run()
     for _ in range(30):
         is_same(compiled(X), whole(X))
-    assert "NumPy was faster" in compiled.specializations[0].why_numpy
+    (specialization,) = compiled.specializations
+    assert "NumPy was faster" in specialization.why_numpy
+    for calls in (64, 1024):  # since then: the program is looked at again
+        for _ in range(calls + 30):
+            compiled(X)
+            if specialization.is_trying:
+                break
+        assert specialization.is_trying and specialization.why_numpy is None
+        before = compiled.plain_calls
+        is_same(compiled(X), whole(X))
+        assert compiled.plain_calls == before
+        while specialization.is_trying:
+            is_same(compiled(X), whole(X))
+        specialization.compare(1e-8) if calls == 64 else None
+
+
+def test_a_call_that_was_built_at_once_is_not_run_in_numpy_to_be_compared(queue):
+    compiled, want = cinductor.compile(cube_sum), cube_sum(3_000_000)
+    for _ in range(20):
+        assert compiled(3_000_000) == want
+    assert compiled.plain_calls == 0 and not compiled.specializations[0].is_trying
 
 
 def test_warm_waits_for_nothing_and_has_numpys_bits(queue):
