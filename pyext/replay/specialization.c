@@ -300,8 +300,7 @@ race_of(CxSpecialization *s, int class)
     return s->race != NULL ? class : -1;
 }
 
-/* The trial of a call that the program could run; NULL while its plans are raced: the winner is compared with
- * NumPy. */
+/* The trial of a call, or NULL while plans are raced: then the winner is compared with NumPy. */
 static CxNumpyTiming *
 trial_of(CxSpecialization *s, int class)
 {
@@ -321,17 +320,17 @@ cx_specialization_call(CxSpecialization *s, PyObject *const *args, Py_ssize_t na
     if (room_open(&room, s) < 0)
         return NULL;
     outcome->answer = match(s, args, nargs, &room);
-    int class = outcome->answer == CX_MATCH ? class_of(s, &room) : 0;
-    outcome->trial = outcome->answer == CX_MATCH ? trial_of(s, class) : NULL;
+    bool fits = outcome->answer == CX_MATCH;
+    int class = fits ? class_of(s, &room) : 0;
+    outcome->trial = fits ? trial_of(s, class) : NULL;
     if (outcome->trial != NULL && cx_trial_chooses_numpy(outcome->trial))
         outcome->answer = CX_NUMPYS;
     if (outcome->answer == CX_MATCH) {
         int64_t began = outcome->trial != NULL ? cx_numpy_timing_begin(outcome->trial) : 0;
         cx_guards_finish(s->guards, room.table);
-        if (s->program == NULL)
-            result = cx_result_make(s->result, NULL, room.values, room.table);
-        else
-            result = run_program(s, &room, race_of(s, class), &outcome->suspects, &is_stopped);
+        result = s->program == NULL
+                     ? cx_result_make(s->result, NULL, room.values, room.table)
+                     : run_program(s, &room, race_of(s, class), &outcome->suspects, &is_stopped);
         cx_trial_end(outcome->trial, false, began);
         s->refusals = !is_stopped ? 0 : s->refusals + (s->refusals < MOST_REFUSALS);
         if (is_stopped)
@@ -378,8 +377,7 @@ spec_traverse(PyObject *self, visitproc visit, void *arg)
     return failed ? failed : cx_result_traverse(s->result, visit, arg);
 }
 
-/* Guards are freed without clearing, because a specialization that is being collected is not
- * called. */
+/* Guards are freed without clearing, because nothing calls a specialization that is collected. */
 static void
 spec_dealloc(PyObject *self)
 {
@@ -509,15 +507,16 @@ spec_doubt(PyObject *self, PyObject *unused)
 }
 
 static PyObject *
-spec_compare(PyObject *self, PyObject *seconds)
+spec_compare(PyObject *self, PyObject *args)
 {
     CxSpecialization *s = (CxSpecialization *)self;
-    double numpy = PyFloat_AsDouble(seconds);
+    double numpy = 0;
+    int calls = 0;
 
     CX_ENTRY();
-    if (numpy == -1.0 && PyErr_Occurred())
+    if (!PyArg_ParseTuple(args, "di:compare", &numpy, &calls))
         return NULL;
-    set_trials(s, cx_trial_after(s->program, numpy));
+    set_trials(s, cx_trial_after(s->program, numpy, calls));
     Py_RETURN_NONE;
 }
 
@@ -547,7 +546,7 @@ spec_race(PyObject *self, PyObject *args)
 }
 
 static PyMethodDef spec_methods[] = {
-    CX_METHOD(Specialization, compare, spec_compare, METH_O),
+    CX_METHOD(Specialization, compare, spec_compare, METH_VARARGS),
     CX_METHOD(Specialization, ask_for_race, spec_ask_for_race, METH_O),
     CX_METHOD(Specialization, race, spec_race, METH_VARARGS),
     CX_METHOD(Specialization, try_numpy, spec_try_numpy, METH_NOARGS),

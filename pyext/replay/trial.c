@@ -3,7 +3,7 @@
  * A program may be slower than NumPy. A library call adds the cost of its operands, its result
  * and a way through Python. Code for any size is not optimised for this size. Without a
  * compiler, interpreted code may take far longer than NumPy's loops. So some calls are timed
- * both ways and the minima are compared; NumPy wins if it takes a tenth less. This is only done
+ * both ways and the minima are compared; NumPy wins if it takes a 16th less. This is only done
  * if both give the same bits. With varying sizes there is a trial for each size class, because a
  * small call says nothing about a large one. Other load may decide a trial, so the 64th and the
  * 1,024th call after it begin another, in which the loser is timed first by what is known. */
@@ -67,7 +67,7 @@ cx_trial_of_interpreted(const CxProgram *program)
 }
 
 CxNumpyTiming
-cx_trial_after(const CxProgram *program, double numpy)
+cx_trial_after(const CxProgram *program, double numpy, int calls)
 {
     static const double MOST = 1e9; /* seconds: a longer time is unknown */
     CxNumpyTiming trial = {.is_wanted = may_be_numpys(program)};
@@ -76,9 +76,11 @@ cx_trial_after(const CxProgram *program, double numpy)
         return trial;
     trial.asks_long = !program->is_symbolic || !has_regions(program->graph->body);
     if (!program->is_symbolic) {
-        double seconds = numpy > 0 ? numpy : cx_graph_seconds(program->graph);
+        double seconds = calls > 0 ? numpy : MOST;
+        if (calls < CLEAR_CALLS) /* a first call may take many times longer than later ones */
+            seconds = fmin(seconds, cx_graph_seconds(program->graph));
         trial.best[1] = (int64_t)(1e9 * fmin(seconds, MOST));
-        trial.counts[1] = numpy > 0 ? CALLS : 0;
+        trial.counts[1] = calls < CLEAR_CALLS ? 0 : CALLS;
     }
     return trial;
 }
@@ -161,7 +163,7 @@ cx_trial_end(CxNumpyTiming *trial, bool is_numpy, int64_t began)
     if (trial->counts[is_numpy] == 0 || taken < trial->best[is_numpy])
         trial->best[is_numpy] = taken;
     trial->counts[is_numpy]++;
-    trial->is_lost = are_both_timed(trial) && trial->best[1] < trial->best[0] - trial->best[0] / 10;
+    trial->is_lost = are_both_timed(trial) && trial->best[1] < trial->best[0] - trial->best[0] / 16;
 }
 
 bool

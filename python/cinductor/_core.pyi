@@ -1104,8 +1104,8 @@ class Specialization:
         ValueError
             If it was called before, or there is no program.
         """
-    def compare(self, seconds: float, /) -> None:
-        """Time the first calls; NumPy runs the later ones if it was faster. Its best time is known (0: unknown)."""
+    def compare(self, seconds: float, calls: int, /) -> None:
+        """Time the first calls; NumPy runs the later ones if it was faster. It has run so many, the fastest in these seconds."""
     def try_numpy(self) -> None:
         """Time the first calls in NumPy, too; the faster way runs the later calls."""
     def doubt(self) -> None:

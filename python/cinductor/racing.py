@@ -167,7 +167,7 @@ def prepare(job: Job, specialization: Any) -> None:
     plans = [(OWN, program, None), *built(job, program, options, digest, held, wanted)]
     specialization.race(plans, known, partial(decided, job, key))
     if options["max_autotune"]:  # NumPy is a candidate: the fastest plan is compared with it
-        specialization.compare(0.0)
+        specialization.compare(0.0, 0)
 
 
 def built(

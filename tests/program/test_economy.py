@@ -257,7 +257,8 @@ def test_with_one_processor_a_call_builds_when_calls_have_paid_for_all(queue, mo
 
 def test_a_program_that_is_slower_than_numpy_is_left(queue):
     compiled = cinductor.compile(whole)
-    compiled(X)
+    for _ in range(5):
+        compiled(X)
     of(compiled)[1].best = 1e-8
     queue.run()
     for _ in range(30):
@@ -275,7 +276,7 @@ def test_a_program_that_is_slower_than_numpy_is_left(queue):
         assert compiled.plain_calls == before
         while specialization.is_trying:
             is_same(compiled(X), whole(X))
-        specialization.compare(1e-8) if calls == 64 else None
+        specialization.compare(1e-8, 12)
 
 
 def test_a_call_that_was_built_at_once_is_not_run_in_numpy_to_be_compared(queue):
