@@ -90,4 +90,5 @@ if __name__ == "__main__":
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         rest = [argument for argument in sys.argv[1:] if argument != "--build"]
+        economy.PURSE = float("inf")  # each function as if it were the first of its process
         main(int(rest[0]) if rest else 1, "--build" in sys.argv)

@@ -74,14 +74,17 @@ cx_trial_after(const CxProgram *program, double numpy, int calls)
 
     if (!trial.is_wanted)
         return trial;
-    trial.asks_long = !program->is_symbolic || !has_regions(program->graph->body);
-    if (!program->is_symbolic) {
-        double seconds = calls > 0 ? numpy : MOST;
-        if (calls < CLEAR_CALLS) /* a first call may take many times longer than later ones */
-            seconds = fmin(seconds, cx_graph_seconds(program->graph));
-        trial.best[1] = (int64_t)(1e9 * fmin(seconds, MOST));
-        trial.counts[1] = calls < CLEAR_CALLS ? 0 : CALLS;
-    }
+    bool loops = has_regions(program->graph->body); /* in Python they may take any time */
+    trial.asks_long = !program->is_symbolic || !loops;
+    if (program->is_symbolic)
+        return trial;
+    if (calls >= CLEAR_CALLS) /* a first call may take many times longer than later ones */
+        trial.counts[1] = CALLS;
+    else if (!loops)
+        return trial;
+    else
+        numpy = fmin(calls > 0 ? numpy : MOST, cx_graph_seconds(program->graph));
+    trial.best[1] = (int64_t)(1e9 * fmin(numpy, MOST));
     return trial;
 }
 
