@@ -20,13 +20,13 @@ static int64_t size_of(Work *w, const CiExpr *e);
 static double
 likely_size(Work *w)
 {
-    enum { LEAST = 16 };
+    enum { LEAST = 8 };
     double most = LEAST;
 
     for (int k = 0; k < w->graph->ninputs; k++)
         for (int axis = 0; axis < w->graph->inputs[k]->rank; axis++)
             most = fmax(most, (double)size_of(w, w->graph->inputs[k]->sizes[axis]));
-    return most;
+    return fmax(most / 2, LEAST);
 }
 
 /* The value of a symbol in this call, half of the iterations for a loop variable, or the

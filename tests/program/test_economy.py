@@ -3,7 +3,9 @@
 import os
 import subprocess
 import sys
+import warnings
 
+import call_estimates
 import numpy as np
 import programs
 import pytest
@@ -557,6 +559,19 @@ def test_the_bound_follows_loops_and_sizes():
     assert seconds_of(loops, (10**4,)) > 100 * seconds_of(loop, (10**4,))
     assert seconds_of(straight, (np.zeros(10**8),)) > 0.02
     assert seconds_of(len, ()) == 0
+
+
+def test_nine_of_ten_estimates_are_within_a_factor_of_three():
+    """Of times that were recorded: nothing is timed here."""
+    times, found = call_estimates.recorded(), {}
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        for name, program in programs.load().items():
+            estimates = call_estimates.estimates_of(program, program.sizes[1])
+            if name in times and estimates is not None:
+                found[name] = estimates[1] / times[name]
+    off = {name: round(factor, 2) for name, factor in found.items() if not 1 / 3 <= factor <= 3}
+    assert len(found) > 150 and len(off) <= len(found) / 10, off
 
 
 def test_estimates_follow_the_work():
