@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 
-from . import _core, economy, saved, stats_types
+from . import _core, economy, stats_types
 from .background import beside
 from .class_lookup import is_a
 from .config import OPTIONS, Mode, config, nearest, refusal, resolve
