@@ -27,13 +27,6 @@ struct CxSpecialization {
 /* After that many failed checks in a row, only every 64th call is run. */
 enum { MOST_REFUSALS = 8, NOW_AND_THEN = 64 };
 
-static void
-set_trials(CxSpecialization *s, CxNumpyTiming trial)
-{
-    for (int k = 0; k < CX_TRIAL_CLASSES; k++)
-        s->trials[k] = trial;
-}
-
 PyObject *
 cx_specialization_new(CxState *state, CxProgram *program, CxGuards *guards, CxResult *result,
                       int ninputs, CxInput *inputs, unsigned diagnosed)
@@ -54,7 +47,7 @@ cx_specialization_new(CxState *state, CxProgram *program, CxGuards *guards, CxRe
     s->inputs = inputs;
     s->ninputs = ninputs;
     s->diagnosed = diagnosed;
-    set_trials(s, cx_trial_of(program));
+    cx_trials_set(s->trials, cx_trial_of(program));
     return (PyObject *)s;
 }
 
@@ -458,13 +451,18 @@ get_program(PyObject *self, void *closure)
 static PyObject *
 get_why_numpy(PyObject *self, void *closure)
 {
-    CxSpecialization *s = (CxSpecialization *)self;
-    int lost = 0;
+    (void)closure;
+    return cx_trials_text(((CxSpecialization *)self)->trials);
+}
+
+static PyObject *
+get_times(PyObject *self, void *closure)
+{
+    const CxSpecialization *s = (CxSpecialization *)self;
+    bool varies = s->program == NULL || s->program->is_symbolic;
 
     (void)closure;
-    while (lost < CX_TRIAL_CLASSES - 1 && !s->trials[lost].is_lost)
-        lost++;
-    return cx_trial_text(&s->trials[lost]);
+    return varies ? Py_NewRef(Py_None) : cx_trials_times(s->trials);
 }
 
 static PyObject *
@@ -472,12 +470,9 @@ get_is_trying(PyObject *self, void *closure)
 {
     const CxSpecialization *s = (CxSpecialization *)self;
     bool varies = s->program == NULL || s->program->is_symbolic;
-    bool is_open = !varies && cx_trial_is_open(&s->trials[0]);
 
     (void)closure;
-    for (int k = 0; k < CX_TRIAL_CLASSES; k++)
-        is_open |= s->trials[k].counts[0] > 0 && cx_trial_is_open(&s->trials[k]);
-    return PyBool_FromLong(is_open);
+    return PyBool_FromLong(cx_trials_are_open(s->trials, varies));
 }
 
 static PyObject *
@@ -493,7 +488,7 @@ spec_try_numpy(PyObject *self, PyObject *unused)
 {
     CxSpecialization *s = (CxSpecialization *)self;
     (void)unused;
-    set_trials(s, cx_trial_of_piece(s->program));
+    cx_trials_set(s->trials, cx_trial_of_piece(s->program));
     Py_RETURN_NONE;
 }
 
@@ -502,7 +497,7 @@ spec_doubt(PyObject *self, PyObject *unused)
 {
     CxSpecialization *s = (CxSpecialization *)self;
     (void)unused;
-    set_trials(s, cx_trial_of_interpreted(s->program));
+    cx_trials_set(s->trials, cx_trial_of_interpreted(s->program));
     Py_RETURN_NONE;
 }
 
@@ -510,13 +505,13 @@ static PyObject *
 spec_compare(PyObject *self, PyObject *args)
 {
     CxSpecialization *s = (CxSpecialization *)self;
-    double numpy = 0;
+    double numpy = 0, compiled = 0;
     int calls = 0;
 
     CX_ENTRY();
-    if (!PyArg_ParseTuple(args, "di:compare", &numpy, &calls))
+    if (!PyArg_ParseTuple(args, "di|d:compare", &numpy, &calls, &compiled))
         return NULL;
-    set_trials(s, cx_trial_after(s->program, numpy, calls));
+    cx_trials_set(s->trials, cx_trial_after(s->program, numpy, calls, compiled));
     Py_RETURN_NONE;
 }
 
@@ -571,6 +566,7 @@ static PyGetSetDef spec_getset[] = {
     CX_GETTER(Specialization, why_numpy, get_why_numpy, NULL, NULL),
     CX_GETTER(Specialization, is_inexact, get_is_inexact, NULL, NULL),
     CX_GETTER(Specialization, is_trying, get_is_trying, NULL, NULL),
+    CX_GETTER(Specialization, times, get_times, NULL, NULL),
     CX_GETTER(Specialization, saved, get_saved, NULL, NULL),
     CX_GETTER(Specialization, program, get_program, NULL, NULL),
     {NULL, NULL, NULL, NULL, NULL},

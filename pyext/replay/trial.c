@@ -66,28 +66,6 @@ cx_trial_of_interpreted(const CxProgram *program)
     return (CxNumpyTiming){.is_wanted = may_be_numpys(program), .asks_long = true};
 }
 
-CxNumpyTiming
-cx_trial_after(const CxProgram *program, double numpy, int calls)
-{
-    static const double MOST = 1e9; /* seconds: a longer time is unknown */
-    CxNumpyTiming trial = {.is_wanted = may_be_numpys(program)};
-
-    if (!trial.is_wanted)
-        return trial;
-    bool loops = has_regions(program->graph->body); /* in Python they may take any time */
-    trial.asks_long = !program->is_symbolic || !loops;
-    if (program->is_symbolic)
-        return trial;
-    if (calls >= CLEAR_CALLS) /* a first call may take many times longer than later ones */
-        trial.counts[1] = CALLS;
-    else if (!loops)
-        return trial;
-    else
-        numpy = fmin(calls > 0 ? numpy : MOST, cx_graph_seconds(program->graph));
-    trial.best[1] = (int64_t)(1e9 * fmin(numpy, MOST));
-    return trial;
-}
-
 int
 cx_trial_class(int64_t elements)
 {
@@ -113,6 +91,12 @@ are_both_timed(const CxNumpyTiming *trial)
     return trial->counts[0] >= needed && trial->counts[1] >= needed;
 }
 
+static void
+decide(CxNumpyTiming *trial)
+{
+    trial->is_lost = are_both_timed(trial) && trial->best[1] < trial->best[0] - trial->best[0] / 16;
+}
+
 /* True if timing can stop. A program that takes long, without a reason to doubt it, has little
  * call overhead, while the original function may take much longer. */
 static bool
@@ -127,6 +111,33 @@ is_over(const CxNumpyTiming *trial)
 
     return !trial->is_wanted || trial->is_lost || is_clear || (is_long && !trial->asks_long) ||
            are_both_timed(trial);
+}
+
+CxNumpyTiming
+cx_trial_after(const CxProgram *program, double numpy, int calls, double compiled)
+{
+    static const double MOST = 1e9; /* seconds: a longer time is unknown */
+    CxNumpyTiming trial = {.is_wanted = may_be_numpys(program)};
+
+    if (!trial.is_wanted)
+        return trial;
+    bool loops = has_regions(program->graph->body); /* in Python they may take any time */
+    trial.asks_long = !program->is_symbolic || !loops;
+    if (program->is_symbolic)
+        return trial;
+    if (calls >= CLEAR_CALLS) /* a first call may take many times longer than later ones */
+        trial.counts[1] = CALLS;
+    else if (!loops)
+        return trial;
+    else
+        numpy = fmin(calls > 0 ? numpy : MOST, cx_graph_seconds(program->graph));
+    trial.best[1] = (int64_t)(1e9 * fmin(numpy, MOST));
+    if (compiled > 0 && trial.counts[1] > 0) {
+        trial.best[0] = (int64_t)(1e9 * fmin(compiled, MOST));
+        trial.counts[0] = CALLS;
+        decide(&trial);
+    }
+    return trial;
 }
 
 /* What NumPy took is now what it is expected to take. */
@@ -166,18 +177,44 @@ cx_trial_end(CxNumpyTiming *trial, bool is_numpy, int64_t began)
     if (trial->counts[is_numpy] == 0 || taken < trial->best[is_numpy])
         trial->best[is_numpy] = taken;
     trial->counts[is_numpy]++;
-    trial->is_lost = are_both_timed(trial) && trial->best[1] < trial->best[0] - trial->best[0] / 16;
-}
-
-bool
-cx_trial_is_open(const CxNumpyTiming *trial)
-{
-    return !is_over(trial);
+    decide(trial);
 }
 
 PyObject *
-cx_trial_text(const CxNumpyTiming *trial)
+cx_trials_times(const CxNumpyTiming *trials)
 {
+    const CxNumpyTiming *first = &trials[0];
+
+    if (!first->is_wanted || first->counts[0] == 0 || first->counts[1] == 0 || !is_over(first))
+        Py_RETURN_NONE;
+    return Py_BuildValue("(dd)", 1e-9 * (double)first->best[0], 1e-9 * (double)first->best[1]);
+}
+
+void
+cx_trials_set(CxNumpyTiming *trials, CxNumpyTiming trial)
+{
+    for (int k = 0; k < CX_TRIAL_CLASSES; k++)
+        trials[k] = trial;
+}
+
+bool
+cx_trials_are_open(const CxNumpyTiming *trials, bool varies)
+{
+    bool is_open = !varies && !is_over(&trials[0]);
+
+    for (int k = 0; k < CX_TRIAL_CLASSES; k++)
+        is_open |= trials[k].counts[0] > 0 && !is_over(&trials[k]);
+    return is_open;
+}
+
+PyObject *
+cx_trials_text(const CxNumpyTiming *trials)
+{
+    int lost = 0;
+
+    while (lost < CX_TRIAL_CLASSES - 1 && !trials[lost].is_lost)
+        lost++;
+    const CxNumpyTiming *trial = &trials[lost];
     if (!trial->is_lost)
         Py_RETURN_NONE;
     if (!trial->is_wanted)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import copyreg
 import functools
 import sys
@@ -259,6 +260,15 @@ def functions() -> list[Any]:
     """All compiled functions that are alive."""
     found = [function() for function in list(_functions.values())]
     return [function for function in found if function is not None]
+
+
+@atexit.register
+def write_notes() -> None:
+    """Tell later processes what pays."""
+    for compiled in functions():
+        economy = compiled._cinductor_job.economy
+        if economy.notes is not None:
+            economy.notes.write(economy.failures)
 
 
 def reset() -> None:

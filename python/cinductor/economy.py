@@ -22,7 +22,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from . import bound as bounds
+from . import saved
 from .background import beside
+from .economy_notes import EconomyNotes
 from .signals import Deferred
 
 if TYPE_CHECKING:
@@ -67,6 +69,7 @@ class Economy:
         self.wishes = 0  # kinds captured at once
         self.broken: Exception | None = None  # of a build beside calls: NumPy runs them from then on
         self.captured = self.built = 0.0  # seconds of captures, and of builds beside calls
+        self.notes: EconomyNotes | None = None  # between processes; None until the first call
         self.wished_at: float | None = None  # when the capture in progress began, if nothing has paid for it
 
     @property
@@ -108,18 +111,29 @@ class Economy:
                 self.queue(job, account)
             return account.program is not None and account.program.is_built
         is_new = account.calls == 0 and account.due == 0
+        self.wished_at = None
+        if is_new:
+            self.notes_of(job).open(account, bound)
         if is_new and job.option("economy") == "auto" and self.wishes < WISHES and not self.failures and not purse.is_empty:
             self.wishes += 1
             self.wished_at = self.processor_clock()
             return True
         if account.program is not None or (is_new and job.has_saved and not job.captures):
             return True
-        if (not is_new and account.spent >= account.due) or bounds.seconds_of(job.fn, bound) >= LONG * BACKOFF**self.failures + self.opening:
+        is_paid = account.spent >= (self.price if is_new else account.due)
+        if is_paid or bounds.seconds_of(job.fn, bound) >= LONG * BACKOFF**self.failures + self.opening:
             return True
         if is_new:
             account.due = self.price
             account.why = waits(account, "a capture")
         return False
+
+    def notes_of(self, job: Job) -> EconomyNotes:
+        """What earlier processes have noted."""
+        if self.notes is None:
+            self.notes = EconomyNotes(saved.key_of(job))
+            self.failures = max(self.failures, self.notes.failures)
+        return self.notes
 
     # --- builds ---
 

@@ -134,6 +134,8 @@ def save(job: Job, bound: tuple[Any, ...], specialization: Any, stage: Stage) ->
         return
     if len(text) > MOST_TEXT:
         return
+    if job.pays:
+        job.economy.notes_of(job).note(specialization, text)
     kept = [one for one in calls_under(key) if one != text]
     _core.write_call(key, BETWEEN.join([text, *kept[: MOST_CALLS - 1]]))
 
@@ -162,6 +164,8 @@ def recall(job: Job, compiled: Any, bound: tuple[Any, ...], is_first: bool = Tru
         job.profile.history.append({(name, axis): size for name, axis, size in found.sizes})
         job.recalled.add(text)
         job.keep(compiled, specialization, bound)
+        if job.pays:
+            job.economy.notes_of(job).judge(specialization, text)
         return True
     return False
 

@@ -404,6 +404,51 @@ def test_processes(tmp_path, body):
     assert not list(tmp_path.rglob("*.tmp*"))
 
 
+NOTES = """
+import sys
+import numpy as np
+import cinductor
+
+def lost(x):
+    return np.sqrt(x * 2 + 1).sum()
+
+def broken(x):
+    y = x * 2
+    print(end="")
+    return y.sum() + 1
+
+def pays(x):
+    return (x * 3).sum()
+
+x = np.arange(100.0)
+made = [cinductor.compile(lost), cinductor.compile(broken), cinductor.compile(pays, mode="lazy")]
+for compiled in made:
+    compiled(x)
+cinductor.wait()
+made[0](x)
+(specialization,) = made[0].specializations
+jobs = [compiled._cinductor_job for compiled in made]
+(account,) = made[2].accounts()
+if sys.argv[1] == "first":
+    assert jobs[0].captures == 2 and jobs[1].captures == 1 and account.spent < 0.01
+    specialization.compare(1e-9, 12, 1e-3)
+    account.spent = 0.008
+else:  # it loads the one, leaves the others to NumPy, and goes on from what was spent
+    assert [job.captures for job in jobs] == [0, 0, 0] and jobs[1].economy.failures == 1
+    assert "NumPy was faster" in specialization.why_numpy
+    assert 0.008 <= account.spent < account.due
+"""
+
+
+def test_the_next_process_knows_what_pays(tmp_path):
+    environment = {**os.environ, "CINDUCTOR_MODE": "auto", "CINDUCTOR_CACHE_DIR": str(tmp_path / "cache"), "CINDUCTOR_SAVED_CALLS": "1"}
+    script = tmp_path / "script.py"
+    script.write_text(NOTES)
+    for process in ("first", "second"):
+        done = subprocess.run([sys.executable, str(script), process], env=environment, capture_output=True, text=True)
+        assert (process, done.returncode, done.stderr) == (process, 0, "")
+
+
 # --- pieces ---------------------------------------------------------------------------------------
 
 
