@@ -145,7 +145,7 @@ def settled(fn, make):
 
 
 def way_of(compiled):
-    """What runs the calls."""
+    """The way that runs the calls, in words."""
     if not compiled.specializations:
         return f"NumPy: {compiled._cinductor_job.why or 'it pays'}"
     why = compiled.specializations[0].why_numpy

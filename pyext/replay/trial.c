@@ -140,7 +140,7 @@ cx_trial_after(const CxProgram *program, double numpy, int calls, double compile
     return trial;
 }
 
-/* What NumPy took is now what it is expected to take. */
+/* The time of NumPy that is known becomes the expected one. */
 static void
 begin_review(CxNumpyTiming *trial)
 {

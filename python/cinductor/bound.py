@@ -52,8 +52,8 @@ def size_of(value: Any) -> tuple[int, int]:
     return 1, 0
 
 
-class Facts(NamedTuple):
-    """What a code object says about the time of a call."""
+class CodeFacts(NamedTuple):
+    """Properties of a code object that the time of a call follows from."""
 
     counts: tuple[tuple[int, int], ...]  # by the number of loops around: instructions, and those that may work on each element
     least: int  # iterations of a loop
@@ -61,12 +61,12 @@ class Facts(NamedTuple):
 
 
 @functools.lru_cache(1024)
-def facts_of(code: types.CodeType) -> Facts:
+def facts_of(code: types.CodeType) -> CodeFacts:
     """The facts of a code object, without those within it."""
     raw, constants = code.co_code, {c for c in code.co_consts if type(c) is int and c <= MOST_TRIPS and c & (c + 1)}
     ops = raw[::2]
     if LOOPING.isdisjoint(ops):
-        return Facts(((len(ops) - ops.count(CACHE), len(ops.translate(None, NOT_WORKING))),), 1, max(constants, default=1))
+        return CodeFacts(((len(ops) - ops.count(CACHE), len(ops.translate(None, NOT_WORKING))),), 1, max(constants, default=1))
     ends, least, arg = [0] * (len(ops) + 1), 1, 0  # where loops begin and end
     for at, op in enumerate(ops):
         arg = arg << 8 | raw[2 * at + 1]
@@ -86,7 +86,7 @@ def facts_of(code: types.CodeType) -> Facts:
         row = made[min(depth, DEEPEST)]
         row[0] += op != CACHE
         row[1] += op in WORKING
-    return Facts(tuple((count, working) for count, working in made), least, max(constants, default=1))
+    return CodeFacts(tuple((count, working) for count, working in made), least, max(constants, default=1))
 
 
 def of_code(code: types.CodeType, known: dict[str, Any], trips: int, elements: int, depth: int, given: list[Any]) -> float:

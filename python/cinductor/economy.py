@@ -70,7 +70,7 @@ class Economy:
         self.broken: Exception | None = None  # of a build beside calls: NumPy runs them from then on
         self.captured = self.built = 0.0  # seconds of captures, and of builds beside calls
         self.notes: EconomyNotes | None = None  # between processes; None until the first call
-        self.wished_at: float | None = None  # when the capture in progress began, if nothing has paid for it
+        self.unpaid_since: float | None = None  # when the capture in progress began, if nothing has paid for it
 
     @property
     def price(self) -> float:
@@ -82,15 +82,15 @@ class Economy:
         """Seconds that the modules of captures take, if none was made in this process."""
         return 0.0 if SESSION in sys.modules else IMPORT
 
-    def end_wish(self) -> None:
+    def settle(self) -> None:
         """A capture has ended. If nothing had paid for it, the purse has."""
-        if self.wished_at is not None:
-            purse.used += self.processor_clock() - self.wished_at
-            self.wished_at = None
+        if self.unpaid_since is not None:
+            purse.used += self.processor_clock() - self.unpaid_since
+            self.unpaid_since = None
 
     def note_capture(self, account: Any, is_whole: bool, unbuilt: float = 0.0) -> None:
         """A capture has ended. unbuilt: seconds that builds of its pieces take."""
-        self.end_wish()
+        self.settle()
         self.failures = max(self.failures + (-1 if is_whole else 1), 0)
         if account is not None:
             account.spent, account.program = 0.0, None
@@ -111,12 +111,12 @@ class Economy:
                 self.queue(job, account)
             return account.program is not None and account.program.is_built
         is_new = account.calls == 0 and account.due == 0
-        self.wished_at = None
+        self.unpaid_since = None
         if is_new:
             self.notes_of(job).open(account, bound)
         if is_new and job.option("economy") == "auto" and self.wishes < WISHES and not self.failures and not purse.is_empty:
             self.wishes += 1
-            self.wished_at = self.processor_clock()
+            self.unpaid_since = self.processor_clock()
             return True
         if account.program is not None or (is_new and job.has_saved and not job.captures):
             return True
@@ -129,7 +129,7 @@ class Economy:
         return False
 
     def notes_of(self, job: Job) -> EconomyNotes:
-        """What earlier processes have noted."""
+        """The notes of earlier processes."""
         if self.notes is None:
             self.notes = EconomyNotes(saved.key_of(job))
             self.failures = max(self.failures, self.notes.failures)
@@ -153,7 +153,7 @@ class Economy:
 
     def defer(self, job: Job, account: Any, program: Any, seconds: float) -> None:
         """A capture has been whole, and its program is not built. seconds: what a call takes in NumPy."""
-        self.end_wish()
+        self.settle()
         self.failures = max(self.failures - 1, 0)
         account.program = program
         if program is None:
