@@ -82,7 +82,7 @@ class Economy:
         """Seconds that the modules of captures take, if none was made in this process."""
         return 0.0 if SESSION in sys.modules else IMPORT
 
-    def settle(self) -> None:
+    def note_unpaid(self) -> None:
         """A capture has ended. If nothing had paid for it, the purse has."""
         if self.unpaid_since is not None:
             purse.used += self.processor_clock() - self.unpaid_since
@@ -90,7 +90,7 @@ class Economy:
 
     def note_capture(self, account: Any, is_whole: bool, unbuilt: float = 0.0) -> None:
         """A capture has ended. unbuilt: seconds that builds of its pieces take."""
-        self.settle()
+        self.note_unpaid()
         self.failures = max(self.failures + (-1 if is_whole else 1), 0)
         if account is not None:
             account.spent, account.program = 0.0, None
@@ -153,7 +153,7 @@ class Economy:
 
     def defer(self, job: Job, account: Any, program: Any, seconds: float) -> None:
         """A capture has been whole, and its program is not built. seconds: what a call takes in NumPy."""
-        self.settle()
+        self.note_unpaid()
         self.failures = max(self.failures - 1, 0)
         account.program = program
         if program is None:
