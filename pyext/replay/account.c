@@ -176,6 +176,8 @@ void
 cx_account_note(CxAccount *account, double seconds)
 {
     enum { FEW = 4, MOST = 16 }; /* calls; times the mean: more is the time of other threads and processes */
+    if (!(seconds >= 0)) /* the clock was set back */
+        return;
     double mean = account->calls > 0 ? account->total / (double)account->calls : 0;
 
     account->best = account->calls == 0 ? seconds : fmin(account->best, seconds);

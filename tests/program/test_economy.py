@@ -206,6 +206,14 @@ def test_a_kind_is_everything_but_sizes_and_numbers():
         assert key(one) != key(two)
 
 
+def test_a_clock_that_jumps_pays_for_little():
+    """A machine that sleeps in a call, and a clock that is set back."""
+    account = cinductor.compile(whole).account((X,))
+    for seconds in (1e-3, 1e-3, 1e-3, 1e-3, 1e-3, 3600.0, -3600.0, np.nan):
+        account.note(seconds)
+    assert account.calls == 6 and account.best == 1e-3 and account.spent < 0.03
+
+
 def test_accounts_are_bounded():
     compiled = cinductor.compile(lambda s: s)
     kept = [compiled.account((str(k),)) for k in range(500)]
@@ -402,6 +410,43 @@ def test_processes(tmp_path, body):
     done = subprocess.run([sys.executable, "-W", "error", "-c", PROCESS + body], env=environment, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     assert not list(tmp_path.rglob("*.tmp*"))
+
+
+COMPILERS = {"hangs": "echo $$ > {pid}\nexec sleep 1000", "dies": "kill -9 $$", "fails": "echo the disk is full >&2\nexit 1"}
+IN_THE_MIDDLE = {
+    "hangs": """
+import signal
+while not os.path.exists(sys.argv[1]):
+    time.sleep(0.01)
+child = os.fork()
+assert compiled(x) == f(x)
+if child == 0:
+    os._exit(0)
+os.waitpid(child, 0)
+try:
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(10)
+except KeyboardInterrupt:
+    print("interrupted")
+assert compiled(x) == f(x) and not compiled.specializations
+""",
+    "dies": "cinductor.wait()\nassert [compiled(x) for _ in range(5)] == [f(x)] * 5",
+}
+
+
+@pytest.mark.parametrize("what", COMPILERS)
+def test_a_compiler_that_fails_in_the_background_costs_a_warning(tmp_path, what):
+    """NumPy runs the calls. When the process ends, no compiler is left, and no half of a file."""
+    compiler, pid, cache = tmp_path / "compiler", tmp_path / "pid", tmp_path / "cache"
+    compiler.write_text(f"#!/bin/sh\n{COMPILERS[what].replace('{pid}', str(pid))}\n")
+    compiler.chmod(0o755)
+    environment = {**os.environ, "CINDUCTOR_MODE": "auto", "CINDUCTOR_CACHE_DIR": str(cache), "CC": str(compiler)}
+    code = PROCESS + IN_THE_MIDDLE.get(what, IN_THE_MIDDLE["dies"])
+    done = subprocess.run([sys.executable, "-c", code, str(pid)], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("runs in NumPy") == (what != "hangs") and (done.stdout == "interrupted\n") == (what == "hangs")
+    assert not pid.exists() or not os.path.exists(f"/proc/{pid.read_text().strip()}")
+    assert not [file for file in cache.rglob("*") if "tmp" in file.name or file.suffix == ".so"]
 
 
 NOTES = """
