@@ -22,7 +22,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from . import bound as bounds
-from . import saved
 from .background import beside
 from .economy_notes import EconomyNotes
 from .signals import Deferred
@@ -131,7 +130,7 @@ class Economy:
     def notes_of(self, job: Job) -> EconomyNotes:
         """The notes of earlier processes."""
         if self.notes is None:
-            self.notes = EconomyNotes(saved.key_of(job))
+            self.notes = EconomyNotes(job.first_key)
             self.failures = max(self.failures, self.notes.failures)
         return self.notes
 

@@ -24,11 +24,11 @@ class EconomyNotes:
     """The notes of one function. key: of its saved calls, or None: then nothing is read or written."""
 
     def __init__(self, key: str | None) -> None:
-        self.key = None if key is None else str(_core.sha256(f"economy {key}".encode()))
+        self.key = None if key is None else key[::-1]  # another file
         self.failures = 0
         self.spent: dict[str, float] = {}
         self.times: dict[str, tuple[float, float]] = {}
-        self.accounts: dict[str, Any] = {}  # of this process
+        self.accounts: list[tuple[Any, Any]] = []  # of this process: the kind of calls, and the account
         self.programs: dict[str, Any] = {}
         text = _core.read_call(self.key) if self.key is not None and _core.has_call(self.key) else None
         self.is_known = text is not None
@@ -51,9 +51,10 @@ class EconomyNotes:
         """An account is new: it goes on from what earlier processes have spent."""
         if self.key is None or len(self.accounts) >= MOST:
             return
-        digest = digest_of(text_of(budget.likeness(bound)))
-        self.accounts[digest] = account
-        account.spent = self.spent.get(digest, 0.0)
+        kind = budget.likeness(bound)
+        self.accounts.append((kind, account))
+        if self.spent:
+            account.spent = self.spent.get(digest_of(text_of(kind)), 0.0)
 
     def note(self, specialization: Any, text: str) -> str:
         """A program has become a saved call; the call's digest."""
@@ -72,7 +73,9 @@ class EconomyNotes:
     def lines(self, failures: int) -> list[str]:
         """The text for the next process."""
         spent = {digest: FADED * seconds for digest, seconds in self.spent.items()}
-        spent |= {digest: account.spent for digest, account in self.accounts.items()}
+        for kind, account in self.accounts:
+            if self.spent or account.spent >= LEAST:
+                spent[digest_of(text_of(kind))] = account.spent
         times = self.times | {d: t for d, s in self.programs.items() if (t := s.times) is not None}
         found = [f"failures {failures}"] if failures else []
         found += [f"spent {digest} {seconds:.3g}" for digest, seconds in spent.items() if seconds >= LEAST]

@@ -10,6 +10,7 @@ or after `MOST_WAIT`; the original function then runs their calls.
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 import time
@@ -175,8 +176,13 @@ class Job:
     def has_saved(self) -> bool:
         """True if the disk cache had calls of it when it was asked first."""
         if self.knows_saved is None:
-            self.knows_saved = saved.is_there(self)
+            self.knows_saved = saved.is_there(self.first_key)
         return self.knows_saved
+
+    @functools.cached_property
+    def first_key(self) -> str | None:
+        """The key of its saved calls when it was needed first."""
+        return saved.key_of(self)
 
     @property
     def name(self) -> str:

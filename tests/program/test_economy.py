@@ -22,6 +22,7 @@ X = np.linspace(0.0, 1.0, 50)
 def auto(monkeypatch):
     """The mode that users have, in a process that has just begun."""
     monkeypatch.setattr(economy, "PURSE", np.inf)
+    monkeypatch.setattr(economy, "IMPORT", 0.0)
     with cinductor.config.patch(economy="auto"):
         yield
 
