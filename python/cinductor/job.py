@@ -263,6 +263,10 @@ class Job:
         whys = [*self.budget.reasons(compiled.specializations), *(a.why for a in compiled.accounts() if a.why)]
         return [*dict.fromkeys(whys)]
 
+    def note_own_work(self, seconds: float) -> None:
+        """A capture has ended, which has taken so long without the user's code."""
+        self.economy.captured += seconds
+
     def warn_of_build(self, error: Exception) -> str:
         """Warn once that a build has failed; the text."""
         from .capture.session import describe
@@ -332,6 +336,9 @@ class Job:
             return self.run_timed(race, bound, args, kwargs)
         plan = self.plan
         if plan is not None and plan.driver is not None and not any_unbacked(bound):
+            if account is not None:  # pieces are captured for what calls have taken
+                plan.credit += account.spent
+                account.spent = account.due = 0.0
             return self.run_driver(plan, compiled, bound, args, kwargs or {})
         turn = self.turn
         is_own = turn.take()
@@ -404,7 +411,7 @@ class Job:
             self.budget.give_up(bound, kind, "NumPy is faster for all the work between the lines that need Python")
         elif plan.is_tried:
             race = self.budget.race(kind)
-            race.note_pieces(seconds, plan.captures() != captures)
+            race.note_pieces(seconds, plan.captures() != captures or (self.pays and plan.credit <= 0))
             if (race.is_over or self.is_inexact) and plan.driver is not None:
                 compiled.note_driven(plan.bound_driver(), plan.fix_traceback, key)
         return result

@@ -375,7 +375,7 @@ def capture(
             return on_stage(stage, job, compiled, bound, args, kwargs, way)
     finally:
         allowance.used += stage.own_work
-        job.economy.captured += stage.own_work
+        job.note_own_work(stage.own_work)
         stage.close()
 
 
