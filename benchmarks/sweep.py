@@ -20,7 +20,7 @@ import numpy as np
 from small_types import turns
 
 import cinductor
-from cinductor import economy
+from cinductor.calls import economy
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 import programs

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 
 import cinductor
-from cinductor import budget, economy
-from cinductor.signals import Deferred
+from cinductor.base.signals import Deferred
+from cinductor.calls import budget, economy
 
 TIMES = Path(__file__).parent / "numpy_times.txt"  # a program's name, and microseconds of its middle size on an idle machine
 
