@@ -90,20 +90,20 @@ def facts_of(code: types.CodeType) -> CodeFacts:
 
 
 def of_code(code: types.CodeType, known: dict[str, Any], trips: int, elements: int, depth: int, given: list[Any]) -> float:
-    """The bound of a code object, of those within it, and of the functions that it names and is given, which are called in one of its loops
-    if it has any.
+    """The bound of a code object, of those within it, and of the functions that it names and is given. A loop runs over an axis: in the
+    outermost one all elements are worked on once.
     """
     facts = facts_of(code)
     trips = max(trips, facts.constant)
-    each = ON_ARRAY + ELEMENT * elements if elements else 0.0
+    runs = float(max(trips, facts.least))
+    each = INSTRUCTION, ON_ARRAY if elements else 0.0
     total = sum(
-        (INSTRUCTION * count + each * working) * float(max(trips, facts.least)) ** deep
+        (each[0] * count + each[1] * working) * runs**deep + ELEMENT * elements * working * runs ** max(deep - 1, 0)
         for deep, (count, working) in enumerate(facts.counts)
     )
     inner = given + [c for c in code.co_consts if type(c) is types.CodeType]
     named = (known.get(name) for name in code.co_names)
     inner += [f.__code__ for f in named if type(f) is types.FunctionType and f.__globals__ is known]
     if depth < DEEPEST:
-        calls = max(trips, facts.least) if len(facts.counts) > 1 else 1
-        total += calls * sum(of_code(c, known, trips, elements, depth + 1, []) for c in inner)
+        total += sum(of_code(c, known, trips, elements, depth + 1, []) for c in inner)
     return total
