@@ -14,8 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-TESTS = Path(__file__).resolve().parent.parent / "tests"
-sys.path[:0] = str(TESTS), str(TESTS / "support")
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "support"))
 import call_estimates
 import programs
 
