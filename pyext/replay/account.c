@@ -172,6 +172,19 @@ cx_accounts_list(const CxAccounts *accounts)
     return list;
 }
 
+enum { MANY = 64, SAMPLE = 8 };    /* calls; one of so many is timed */
+static const double SHORT = 10e-6; /* seconds: a call that takes less */
+
+bool
+cx_account_skips(CxAccount *account)
+{
+    bool skips = account->calls >= MANY && account->calls % SAMPLE != 0 &&
+                 account->total < SHORT * (double)account->calls;
+
+    account->calls += skips;
+    return skips;
+}
+
 void
 cx_account_note(CxAccount *account, double seconds)
 {
@@ -181,8 +194,9 @@ cx_account_note(CxAccount *account, double seconds)
     double mean = account->calls > 0 ? account->total / (double)account->calls : 0;
 
     account->best = account->calls == 0 ? seconds : fmin(account->best, seconds);
-    account->spent += account->calls < FEW ? seconds : fmin(seconds, MOST * mean);
-    account->total += seconds;
+    double weight = account->calls >= MANY && mean < SHORT ? SAMPLE : 1;
+    account->spent += weight * (account->calls < FEW ? seconds : fmin(seconds, MOST * mean));
+    account->total += weight * seconds;
     account->calls++;
 }
 

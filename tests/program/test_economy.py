@@ -215,6 +215,23 @@ def test_a_clock_that_jumps_pays_for_little():
     assert account.calls == 6 and account.best == 1e-3 and account.spent < 0.03
 
 
+def test_some_of_many_short_calls_are_timed():
+    """What they take stands for all."""
+    compiled = cinductor.compile(lambda x: x, mode="lazy")
+    account = compiled.account((X,))
+    account.due = np.inf
+    for _ in range(64):
+        account.note(1e-6)
+    compiled(X)
+    timed = account.total
+    assert timed > 64e-6 and account.calls == 65
+    for _ in range(7):
+        compiled(X)
+    assert account.calls == 72 and account.total == timed
+    compiled(X)
+    assert account.calls == 73 and account.total > timed
+
+
 def test_accounts_are_bounded():
     compiled = cinductor.compile(lambda s: s)
     kept = [compiled.account((str(k),)) for k in range(500)]
