@@ -189,8 +189,8 @@ def searched(x):
 
 
 def ordered_pairs(x):
-    """The first pair and the last: equal first items, ints and floats, tuples of tuples."""
-    low, high, n = (x[0], 0), (x[0], (0, x[0])), 0
+    """Equal first items, ints and floats, tuples of tuples."""
+    low, n = (x[0], 0), 0
     for i in range(len(x)):
         if (x[i], i) < low:
             low = (x[i], i)
