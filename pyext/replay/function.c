@@ -249,19 +249,57 @@ function_accounts(PyObject *self, PyObject *unused)
     return cx_accounts_list(&((CxFunction *)self)->accounts);
 }
 
+/* module.name(self, *args, **kwargs) */
 static PyObject *
-function_html(PyObject *self, PyObject *unused)
+call_python(const char *module, const char *name, PyObject *self, PyObject *args, PyObject *kwargs)
 {
-    PyObject *module = PyImport_ImportModule("cinductor.report.card");
-    PyObject *card = module ? PyObject_CallMethod(module, "card", "O", self) : NULL;
+    PyObject *found = PyImport_ImportModule(module), *all = NULL, *made = NULL;
+    PyObject *function = found ? PyObject_GetAttrString(found, name) : NULL;
+    Py_ssize_t count = args ? PyTuple_GET_SIZE(args) : 0;
 
-    (void)unused;
-    Py_XDECREF(module);
-    return card;
+    if (function != NULL && (all = PyTuple_New(count + 1)) != NULL) {
+        PyTuple_SET_ITEM(all, 0, Py_NewRef(self));
+        for (Py_ssize_t k = 0; k < count; k++)
+            PyTuple_SET_ITEM(all, k + 1, Py_NewRef(PyTuple_GET_ITEM(args, k)));
+        made = PyObject_Call(function, all, kwargs);
+    }
+    Py_XDECREF(all);
+    Py_XDECREF(function);
+    Py_XDECREF(found);
+    return made;
 }
+
+/* A method whose code is a function in Python. */
+#define IN_PYTHON(method, module, name)                                                            \
+    static PyObject *function_##method(PyObject *self, PyObject *args, PyObject *kwargs)           \
+    {                                                                                              \
+        return call_python(module, name, self, args, kwargs);                                      \
+    }
+#define IN_PYTHON_ALONE(method, module, name)                                                      \
+    static PyObject *function_##method(PyObject *self, PyObject *unused)                           \
+    {                                                                                              \
+        (void)unused;                                                                              \
+        return call_python(module, name, self, NULL, NULL);                                        \
+    }
+
+IN_PYTHON(explain, "cinductor", "explain")
+IN_PYTHON(lower, "cinductor", "lower")
+IN_PYTHON(warm, "cinductor", "warm")
+IN_PYTHON_ALONE(stats, "cinductor.compile", "stats_of")
+IN_PYTHON_ALONE(dir, "cinductor.compile", "names_of")
+IN_PYTHON_ALONE(html, "cinductor.report.card", "card")
+
+#define WITH_KEYWORDS(name)                                                                        \
+    CX_METHOD(CompiledFunction, name, (PyCFunction)(void (*)(void))function_##name,                \
+              METH_VARARGS | METH_KEYWORDS)
 
 static PyMethodDef function_methods[] = {
     CX_METHOD(CompiledFunction, _repr_html_, function_html, METH_NOARGS),
+    CX_METHOD(CompiledFunction, __dir__, function_dir, METH_NOARGS),
+    CX_METHOD(CompiledFunction, stats, function_stats, METH_NOARGS),
+    WITH_KEYWORDS(explain),
+    WITH_KEYWORDS(lower),
+    WITH_KEYWORDS(warm),
     CX_METHOD(CompiledFunction, add, function_add, METH_O),
     CX_METHOD(CompiledFunction, drop, function_drop, METH_O),
     CX_METHOD(CompiledFunction, note_plain, function_note_plain, METH_O),

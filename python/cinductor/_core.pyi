@@ -1238,6 +1238,16 @@ class CompiledFunction:
     """The number of other calls that fn ran without `miss`. May be set."""
     is_counted: bool
     """True if `stats` counts it, so that it calls `miss.__self__.retire(self)` before it is freed. May be set."""
+    def explain(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function once on these arguments, and report what it was compiled to: see `cinductor.explain`."""
+    def lower(self, *specs: Any, **named: Any) -> Any:
+        """Return the program for arguments like these, without a call: see `cinductor.lower`."""
+    def warm(self, *specs: Any, **named: Any) -> Any:
+        """Compile the function for arguments like these, without a call: see `cinductor.warm`."""
+    def stats(self) -> dict[str, Any]:
+        """Return this function's counters and reasons, as `cinductor.stats()["functions"]` has them."""
+    def __dir__(self) -> list[str]:
+        """Return the names for users; those of cinductor itself are left out."""
     def _repr_html_(self) -> str:
         """Return the HTML that a notebook displays."""
     def note_twin(self, variant: Callable[..., Any] | None, args: tuple[Any, ...], /) -> None:

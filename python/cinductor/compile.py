@@ -301,22 +301,36 @@ def stats() -> stats_types.Stats:
     total, spent = dict(stats_types.gone), dict.fromkeys(stats_types.SPENT, 0.0)
     by_name: dict[str, dict[str, Any]] = {}
     for compiled in functions():
-        job, row = compiled._cinductor_job, stats_types.row_of(compiled)
-        empty = {"economy": dict.fromkeys(spent, 0.0), "reasons": [], "races": [], "numpy": []}
-        known = by_name.setdefault(job.name, {**dict.fromkeys(row, 0), **empty})
-        for name, seconds in job.economy.summary(compiled.accounts()).items():
+        job, found = compiled._cinductor_job, stats_of(compiled)
+        empty: dict[str, Any] = {name: [] if type(value) is list else 0 for name, value in found.items()}
+        known = by_name.setdefault(job.name, {**empty, "economy": dict.fromkeys(spent, 0.0)})
+        for name, seconds in found.pop("economy").items():
             spent[name] += seconds
             known["economy"][name] += seconds
-        for name, count in row.items():
-            total[name] += count
-            known[name] += count
-        known["reasons"] += job.reasons
-        if any(s.race_rows for s in compiled.specializations) or job.unraced:
-            from .builds.racing import lines_of
-
-            known["races"] += lines_of(job, compiled.specializations)
-        known["numpy"] += job.reasons_for_numpy(compiled)
+        for name, value in found.items():
+            known[name] += value
+            if type(value) is int:
+                total[name] += value
     return {**total, "economy": spent, "functions": by_name}  # type: ignore[typeddict-item]
+
+
+def stats_of(compiled: Any) -> dict[str, Any]:
+    """The counters of one compiled function, the seconds of its economy, and its reasons and races."""
+    job = compiled._cinductor_job
+    races: list[Any] = []
+    if any(s.race_rows for s in compiled.specializations) or job.unraced:
+        from .builds.racing import lines_of
+
+        races = lines_of(job, compiled.specializations)
+    economy = {name: float(seconds) for name, seconds in job.economy.summary(compiled.accounts()).items()}
+    reasons = {"reasons": list(job.reasons), "races": races, "numpy": job.reasons_for_numpy(compiled)}
+    return {**stats_types.row_of(compiled), "economy": economy, **reasons}
+
+
+def names_of(compiled: Any) -> list[str]:
+    """What dir() lists of a compiled function: Python's names, the methods for users, and attributes of the original."""
+    own = [name for name in vars(compiled) if not name.startswith("_cinductor")]
+    return sorted({*dir(compiled.__wrapped__), *own, "explain", "lower", "stats", "warm", "__wrapped__"})
 
 
 def disable(fn: Any = None, *, reason: str | None = None) -> Any:

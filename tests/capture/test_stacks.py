@@ -1,7 +1,9 @@
-"""Lists that a loop pops from before it pushes anything. Stacks of numbers and of tuples are captured whole. All give what Python
-gives, whatever they hold, however large they become, and if an empty one is popped."""
+"""Lists that a loop pops from before it pushes anything. Stacks of numbers and of tuples are captured whole, and so are heaps
+and searches in ordered lists. All give what Python gives, whatever they hold, however large they become, and if an empty one is popped."""
 
+import bisect
 import copy
+import heapq
 
 import numpy as np
 import pytest
@@ -133,7 +135,76 @@ def flags_in_tuples(x):
     return s
 
 
+def shortest_ways(weights, start):
+    far = np.full(len(weights), np.inf)
+    far[start] = 0.0
+    heap = [(0.0, start)]
+    while heap:
+        d, u = heapq.heappop(heap)
+        if d > far[u]:
+            continue
+        for v in range(len(weights)):
+            if weights[u, v] > 0 and d + weights[u, v] < far[v]:
+                far[v] = d + weights[u, v]
+                heapq.heappush(heap, (far[v], v))
+    return far
+
+
+def by_heap(x):
+    heap, out = [], np.empty(len(x))
+    for v in x:
+        heapq.heappush(heap, v)
+    for i in range(len(x)):
+        out[i] = heapq.heappop(heap)
+    return out
+
+
+def largest(x):
+    heap = [x[0], x[1], x[2], x[3]]
+    heapq.heapify(heap)
+    out = 0.0
+    for i in range(4, len(x)):
+        out += heapq.heappushpop(heap, x[i])
+        if x[i] > 0.9:
+            out += heapq.heapreplace(heap, x[i] / 2)
+    return out, heap
+
+
+def longest_increasing(x):
+    tails = []
+    for v in x:
+        i = bisect.bisect_left(tails, v)
+        if i == len(tails):
+            tails.append(v)
+        else:
+            tails[i] = v
+    return len(tails)
+
+
+def searched(x):
+    edges, out = np.sort(x[::3]), np.zeros(len(x), int)
+    for i in range(len(x)):
+        out[i] = 100 * bisect.bisect(edges, x[i]) + bisect.bisect_left(edges, x[i], 2, hi=9)
+    return out
+
+
+def ordered_pairs(x):
+    """Equal first items, ints and floats, tuples of tuples."""
+    low, n = (x[0], 0), 0
+    for i in range(len(x)):
+        if (x[i], i) < low:
+            low = (x[i], i)
+        if (x[i] > 0.5, i % 3) >= (x[i - 1] > 0.5, i % 2):
+            n += 1
+        if (i // 4, (i % 2, x[i])) != (i // 4, (i % 3, x[i])):
+            n += 10
+    return low, n
+
+
+WAYS = [((RNG.random((n, n)) * (RNG.random((n, n)) < share)).round(1), 0) for n, share in ((9, 0.4), (9, 0.3), (6, 0.9))]
 CASES = [
+    (shortest_ways, WAYS),
+    *((f, [(x,) for x in X]) for f in (by_heap, largest, longest_increasing, searched, ordered_pairs)),
     (flood_fill, [(IMAGE, 0, 0), (IMAGE, 4, 5), (IMAGE[:5, :8].copy(), 2, 2), (np.ones((3, 3), int), 1, 1)]),
     (depth_first, [(ENDS, NEXT, start) for start in (0, 3, 29, 3)]),
     (quicksort, [(RNG.random(n),) for n in (30, 30, 1, 0, 2, 50)]),
@@ -281,7 +352,41 @@ def held_by_a_list(x):
     return s, held
 
 
+def heap_popped_empty(x):
+    heap = [(x[0], 0)]
+    for i in range(len(x)):
+        d, k = heapq.heappop(heap)
+        if d < 0.6:
+            heapq.heappush(heap, (x[i], k + 1))
+    return heap
+
+
+def search_from_before_the_list(x):
+    found = 0
+    for i in range(len(x)):
+        found += bisect.bisect_right(x, 0.5, int(10 * x[i]) - 1)
+    return found
+
+
+def put_in_order(x):
+    made = []
+    for v in x:
+        bisect.insort(made, v)
+    return made, bisect.bisect(made, -0.5, key=lambda v: -v)
+
+
+def pairs_with_nan(x):
+    y = np.where(x > 0.5, np.nan, x)
+    n = 0
+    for i in range(len(y)):
+        v = y[i]
+        n += (v, 1) < (v, 2)
+        n += 10 * ((y[i], 1) < (y[i], 2))
+    return n
+
+
 OTHERS = [
+    *(heap_popped_empty, search_from_before_the_list, put_in_order, pairs_with_nan),
     *(is_popped_empty, is_popped_empty_and_told, becomes_large, of_several_types, of_arrays, of_texts, of_the_callers),
     *(from_the_front, under_a_condition, beside_another, in_a_loop, held_by_a_list),
 ]

@@ -1129,3 +1129,21 @@ def test_repr_names_the_function():
         return x / 2
 
     assert repr(cinductor.compile(half)) == f"<compiled {half!r}>"
+
+
+def test_a_compiled_function_has_methods_for_users():
+    """dir() lists these and what the original function has, and nothing of cinductor's own."""
+
+    def scaled(x):
+        return x * 2
+
+    scaled.note = "the user's"
+    f = cinductor.compile(scaled)
+    assert set(dir(f)) - set(dir(scaled)) == {"explain", "lower", "stats", "warm", "__wrapped__"}
+    x = np.arange(5.0)
+    assert f.warm(cinductor.ShapeDtype((5,))) is f
+    assert f.lower(x).text("graph") == cinductor.lower(f, x).text("graph")
+    assert "1 kernel" in str(f.explain(x)) and f.explain(x).result.tolist() == [0, 2, 4, 6, 8]
+    f(x)
+    assert f.stats() == cinductor.stats()["functions"][f.__qualname__]
+    assert f.stats()["calls"] == 1

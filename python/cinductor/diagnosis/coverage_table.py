@@ -148,7 +148,7 @@ def reaches_library(f: Callable[..., Any], seen: set[Any]) -> bool:
         return True
     cells = [c.cell_contents for c in f.__closure__ or ()]
     called = [space[n] for n in names if n in space] + cells
-    ours = [v for v in called if getattr(v, "__module__", "").startswith(f"{__package__}.numpy")]
+    ours = [v for v in called if getattr(v, "__module__", "").startswith(surface.__package__)]
     return any(reaches_library(v, seen) for v in ours if isinstance(v, types.FunctionType))
 
 

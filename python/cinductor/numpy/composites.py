@@ -6,6 +6,8 @@ They replace functions whose own source needs features of real arrays. If NumPy 
 
 from __future__ import annotations
 
+import bisect
+import heapq
 from collections.abc import Callable
 from typing import Any
 
@@ -98,6 +100,131 @@ def vectorized(function: Callable[..., Any], dtype: Any, *args: Any) -> Any:
     return made.reshape(arrays[0].shape)
 
 
+def heappush(heap: Any, item: Any) -> None:
+    """heapq.heappush"""
+    heap.append(item)
+    sift_down(heap, 0, len(heap) - 1)
+
+
+def heappop(heap: Any) -> Any:
+    """heapq.heappop"""
+    if not heap:
+        raise IndexError("index out of range")
+    item = heap.pop()
+    if not heap:
+        return item
+    return replace_top(heap, item)
+
+
+def heapreplace(heap: Any, item: Any) -> Any:
+    """heapq.heapreplace"""
+    if not heap:
+        raise IndexError("index out of range")
+    return replace_top(heap, item)
+
+
+def replace_top(heap: Any, item: Any) -> Any:
+    """Returns the smallest item of a heap that is not empty, and stores another one."""
+    top = heap[0]
+    heap[0] = item
+    sift_up(heap, 0)
+    return top
+
+
+def heappushpop(heap: Any, item: Any) -> Any:
+    """heapq.heappushpop"""
+    if heap and heap[0] < item:
+        return replace_top(heap, item)
+    return item
+
+
+def heapify(heap: Any) -> None:
+    """heapq.heapify"""
+    for position in range(len(heap) // 2 - 1, -1, -1):
+        sift_up(heap, position)
+
+
+def sift_down(heap: Any, start: Any, position: Any) -> None:
+    """Moves an item towards the root, to its place: Williams, Heapsort, CACM 7 (1964)."""
+    item = heap[position]
+    while position > start:
+        parent = (position - 1) >> 1
+        above = heap[parent]
+        if not item < above:
+            break
+        heap[position] = above
+        position = parent
+    heap[position] = item
+
+
+def sift_up(heap: Any, position: Any) -> None:
+    """Moves smaller children up until a leaf is free, then the item down from it, as heapq does: the order of equal
+    items is the same.
+    """
+    start, end, item = position, len(heap), heap[position]
+    child = 2 * position + 1
+    while child < end:
+        if child + 1 < end and not heap[child] < heap[child + 1]:
+            child += 1
+        heap[position] = heap[child]
+        position = child
+        child = 2 * position + 1
+    heap[position] = item
+    sift_down(heap, start, position)
+
+
+def bisect_left(a: Any, x: Any, lo: Any = 0, hi: Any = None, *, key: Any = None) -> Any:
+    """bisect.bisect_left"""
+    if lo < 0:
+        raise ValueError("lo must be non-negative")
+    hi = len(a) if hi is None else hi
+    while lo < hi:
+        middle = (lo + hi) // 2
+        item = a[middle] if key is None else key(a[middle])
+        if item < x:
+            lo = middle + 1
+        else:
+            hi = middle
+    return lo
+
+
+def bisect_right(a: Any, x: Any, lo: Any = 0, hi: Any = None, *, key: Any = None) -> Any:
+    """bisect.bisect_right"""
+    if lo < 0:
+        raise ValueError("lo must be non-negative")
+    hi = len(a) if hi is None else hi
+    while lo < hi:
+        middle = (lo + hi) // 2
+        item = a[middle] if key is None else key(a[middle])
+        if x < item:
+            hi = middle
+        else:
+            lo = middle + 1
+    return lo
+
+
+def insort_left(a: Any, x: Any, lo: Any = 0, hi: Any = None, *, key: Any = None) -> None:
+    """bisect.insort_left"""
+    a.insert(bisect_left(a, x if key is None else key(x), lo, hi, key=key), x)
+
+
+def insort_right(a: Any, x: Any, lo: Any = 0, hi: Any = None, *, key: Any = None) -> None:
+    """bisect.insort_right"""
+    a.insert(bisect_right(a, x if key is None else key(x), lo, hi, key=key), x)
+
+
+# Functions of Python's library on a list that is kept in order -> their sources here.
+IN_ORDER: dict[Any, Callable[..., Any]] = {
+    heapq.heappush: heappush,
+    heapq.heappop: heappop,
+    heapq.heapreplace: heapreplace,
+    heapq.heappushpop: heappushpop,
+    heapq.heapify: heapify,
+    bisect.bisect_left: bisect_left,
+    bisect.bisect_right: bisect_right,
+    bisect.insort_left: insort_left,
+    bisect.insort_right: insort_right,
+}
 WRITTEN = {
     "setdiff1d": setdiff1d,
     "linalg.cond": cond,

@@ -228,7 +228,8 @@ class Page:
         ]
         apart = [f"<li>{self.linked(why)}</li>" for why in self.report.apart]
         together = f"<p>Fused:</p><ul class='plain'>{''.join(fused)}</ul>" if fused else "<p>Nothing was fused.</p>"
-        others = f"<p>Apart, and why:</p><ul class='plain'>{''.join(apart)}</ul>" if apart else ""
+        title = f"<summary>why the others are apart, and what shares memory: {len(apart)}</summary>"
+        others = f"<details>{title}<ul class='plain'>{''.join(apart)}</ul></details>" if apart else ""
         return f"<h2>Fusion</h2>{together}{others}"
 
     def linked(self, text: str) -> str:

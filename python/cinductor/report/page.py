@@ -129,8 +129,13 @@ def regions(report: Explanation) -> list[str]:
 
 
 def table(report: Explanation) -> list[str]:
-    """Kernels with their lines, bytes, operations and times."""
-    rows = [cells(report, cost) for cost in report.costs]
+    """Kernels with their lines, bytes, operations and times. Kernels of the same lines and counts have one row, with
+    the sum of their times.
+    """
+    equal: dict[tuple[str, ...], list[Cost]] = {}
+    for cost in report.costs:
+        equal.setdefault((cost.call, *cells(report, cost)[1:5]), []).append(cost)
+    rows = [row_of_equal(report, costs) for costs in equal.values()]
     if not rows:
         return []
     titles = ("", "lines", "reads", "writes", "operations", "time")
@@ -143,6 +148,17 @@ def table(report: Explanation) -> list[str]:
     if report.why_not_measured is not None:
         made.append(f"not timed: {report.why_not_measured}")
     return made
+
+
+def row_of_equal(report: Explanation, costs: list[Cost]) -> tuple[str, ...]:
+    """The row of kernels that differ in their names and times only: `k0 ×5`."""
+    first, *others = costs
+    row = cells(report, first)
+    if not others:
+        return row
+    times = [cost.seconds for cost in costs]
+    total = None if None in times else sum(seconds or 0 for seconds in times)
+    return (f"{first.name} ×{len(costs)} {first.call}".rstrip(), *row[1:5], time_text(total))
 
 
 def cells(report: Explanation, cost: Cost) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ of them real. `Iteration.iter` returns real items if there are many elements to 
 from __future__ import annotations
 
 import array
+import bisect
 import collections
 import functools
 import itertools
@@ -33,7 +34,7 @@ from ..objects import (
     leaves_in,
 )
 from .calls import called_by, dispatch, understands
-from .functions import call_unknown
+from .functions import call_function, call_unknown
 
 if TYPE_CHECKING:
     from ..kinds import Hooks
@@ -164,6 +165,16 @@ def keys_of(scope: Hooks, key: Any, value: Any) -> Any:
     if not scope.stage.captures or not is_many(value):
         return None
     return dispatch(scope, composites.mapped, (key, value), {})
+
+
+@understands(*composites.IN_ORDER)
+def _in_order(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
+    """heapq and bisect: on a list, or for a search on an array, their source is captured."""
+    value = scope.stage.lift_array(args[0]) if args else None
+    is_search = f in (bisect.bisect_left, bisect.bisect_right)
+    if type(value) is list or (is_search and type(value) is Traced and value.kind == "array" and value.ndim == 1):
+        return call_function(scope, composites.IN_ORDER[f], (value, *args[1:]), kwargs)
+    return call_unknown(scope, f, args, kwargs)
 
 
 @understands(composites.array_or_list)

@@ -173,7 +173,10 @@ class ListBuffer:
         if type(key) is int:
             return self.place(key if key >= 0 else self.length + key, self.length)
         is_back = self.tracer.apply("less", key, 0)
-        turned = self.tracer.select(is_back, key + self.length, key, "python")
+        from_end = key + self.length
+        if type(from_end) is int:  # both are constants
+            from_end = self.tracer.lift(from_end)
+        turned = self.tracer.select(is_back, from_end, key, "python")
         return self.place(turned, self.length)
 
     def item(self, key: Any) -> Any:

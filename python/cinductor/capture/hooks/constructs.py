@@ -22,8 +22,9 @@ from .. import boundary
 from ..control.branch import Branch, Choice, LateBranch, Operand
 from ..control.loop import REGION, UNROLL, WATCH, Loop
 from ..control.region import RegionBreak, is_condition, truth, users_frame
+from ..control.tuples import compare_tuples
 from ..iterators import Items
-from ..objects import FREE_TYPES, UNBOUND, UNBOUND_TEXT, MaybeUnbound, Traced, defines
+from ..objects import FREE_TYPES, UNBOUND, UNBOUND_TEXT, MaybeUnbound, Traced, defines, holds_traced
 from ..stage import check_budget
 
 
@@ -337,6 +338,9 @@ class TracedControl(PlainControl):
         found = boundary.compared(self.stage, relation, a, b)
         if found is not NotImplemented:
             return found
+        if type(a) is tuple and type(b) is tuple and holds_traced((a, b)):
+            found = compare_tuples(self.stage.tracer, self.compare, relation, a, b)
+            return relation(a, b) if found is NotImplemented else found
         if relation in EQUALITIES and is_complex(a) and is_double(self.stage, b):
             found = relation(a, b)
             return self.stage.tracer.as_python(found) if type(found) is Traced else found
