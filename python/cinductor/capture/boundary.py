@@ -172,6 +172,8 @@ class Lifting:
 
     def lift(self, value: Any) -> Any:
         """The value that the user's frame gets for a value of unknown origin."""
+        if self.tracer.has_fallen_back:
+            return value
         cls = type(value)
         if cls is np.ndarray:
             return self.lift_array(value)

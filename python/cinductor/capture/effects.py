@@ -33,6 +33,7 @@ from ..class_lookup import is_a
 from ..numpy import surface
 from ..numpy.random import set_state
 from ..signals import Abandon, Suspect
+from . import deaths
 from .containers import ROWS, row_of
 from .control.alias import Aliases
 from .control.state import State
@@ -75,6 +76,7 @@ class Arrays:
         self.bounds: list[tuple[int, int]] | None = None
         self.written: dict[int, Traced] = {}  # by id
         self.overlap = False
+        self.is_over = False  # NumPy runs the rest of the call
 
     def add(self, value: np.ndarray, source: int, traced: Traced) -> None:
         """Record an object and the traced value for it."""
@@ -85,7 +87,7 @@ class Arrays:
     def real(self, traced: Traced) -> Any:
         """The object of a traced value, made now if there is none yet."""
         real = traced.materialise()
-        if type(real) is np.ndarray and id(real) not in self.known:
+        if type(real) is np.ndarray and id(real) not in self.known and not self.is_over:
             self.add(real, OPAQUE, traced)
         return real
 
@@ -248,6 +250,7 @@ class Effects:
         self.look_at_flags()
         self.tracer.effects += 1
         self.flush()
+        deaths.let_go(self.tracer, self.sources, self.arrays)
 
     def flush(self) -> None:
         """Perform deferred stores, because uncaptured code may read the objects."""
