@@ -21,6 +21,7 @@ import numpy as np
 from .. import _core
 from ..class_lookup import is_a
 from ..dynamic import Symbols
+from .containers import is_constant
 from .control.state import State
 from .effects import Effects
 from .objects import (
@@ -100,7 +101,7 @@ class Lifting:
             if sources.is_given(source) and self.symbols.is_uint64(value, sources.place(source)):
                 sources.check(source, "word")
                 return self.tracer.scalar(value, source)
-        if cls in VALUE_TYPES or cls in DTYPE_TYPES:
+        if (cls in VALUE_TYPES or cls in DTYPE_TYPES) and (cls is not slice or is_constant(value)):
             sources.check(source, "equals", value)
             return value
         before = sources.known.get(id(value))

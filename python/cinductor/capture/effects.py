@@ -549,6 +549,7 @@ class Materialiser:
             fn.__defaults__ = defaults
         self.fill(fn.__kwdefaults__ or {})
         self.fill(fn.__dict__)
+        self.annotate(fn, fn)
 
     def annotate(self, new: types.FunctionType, fn: types.FunctionType) -> None:
         """Copy fn's annotations and, if this Python has them, its type parameters to new. Lazily evaluated

@@ -21,7 +21,7 @@ from ..signals import Abandon
 from ..signature import KEYWORD_ONLY, VAR_KEYWORD, VAR_POSITIONAL, method_of
 from .calls.calls import dispatch
 from .calls.functions import bind
-from .containers import ROWS
+from .containers import ROWS, is_constant
 from .effects import Materialiser
 from .iterators import Octets, is_iterator, octets_in
 from .objects import (
@@ -234,15 +234,6 @@ def traced_in(value: Any, seen: set[int]) -> list[Any]:
         return []
     seen.add(id(value))
     return [found for item in items for found in traced_in(item, seen)]
-
-
-def is_constant(value: Any) -> bool:
-    """True for a value without traced and changeable parts, which all calls may share."""
-    if is_a(value, CONSTANT_LEAVES):
-        return True
-    if type(value) is slice:
-        return all(map(is_constant, bounds_of(value)))
-    return type(value) in (tuple, frozenset) and all(map(is_constant, value))
 
 
 def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int, Any]) -> Any:

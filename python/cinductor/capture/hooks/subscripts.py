@@ -104,7 +104,7 @@ class Subscripts:
         if cls is Traced:
             return key if may_count(key) else self.stage.materialise(key)  # so that Python raises its own exception
         if cls is slice:
-            bounds = (key.start, key.stop, key.step)
+            bounds = [self.attr(key, name) for name in ("start", "stop", "step")]
             if all(type(b) in FREE_TYPES and type(b) is not Traced for b in bounds):
                 return key
             return slice(*(self._index(b) for b in bounds))
