@@ -117,8 +117,11 @@ class Subscripts:
         method = self.stage.sources.class_attr(cls, "__index__")
         if type(method) is types.FunctionType:
             made = self.call_method(method, key)
-            if not is_a(made, int) and type(made) is not Traced:
-                raise TypeError(f"__index__ returned non-int (type {type(made).__name__})")
+            if type(made) is Traced and made.kind == "python" and made.dtype.kind in "biu":
+                return made
+            if not is_a(made := self.stage.forced(made), int):
+                place = "numpy." if is_a(made, np.generic) else ""
+                raise TypeError(f"__index__ returned non-int (type {place}{type(made).__name__})")
             return made
         if self.stage.sources.has_hooks(cls):
             self.stage.effects.stop(f"an index is of class {cls.__name__}")
