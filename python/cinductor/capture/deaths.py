@@ -51,6 +51,14 @@ def runs_code(value: Any) -> bool:
     return any(ref.__callback__ is not None for ref in weakref.getweakrefs(value))
 
 
+def why_not_kept(guards: Any) -> str | None:
+    """The reason why guards may not be kept, or None: an object in them would outlive the function's own reference."""
+    if is_a(guards, tuple | list):
+        return next((why for why in map(why_not_kept, guards) if why is not None), None)
+    cls = type(guards)
+    return f"compares a {cls.__name__}, which has __del__" if find_in_class(cls, "__del__") is not MISSING else None
+
+
 def let_go(tracer: _core.Tracer, sources: Sources, arrays: Arrays) -> None:
     """Drop the objects to which nothing but the tables of the call refers. Arrays that a source reaches stay, because
     guards compare their memory.

@@ -22,6 +22,7 @@ from ..signature import KEYWORD_ONLY, VAR_KEYWORD, VAR_POSITIONAL, method_of
 from .calls.calls import dispatch
 from .calls.functions import bind
 from .containers import ROWS, is_constant
+from .deaths import why_not_kept
 from .effects import Materialiser
 from .iterators import Octets, is_iterator, octets_in
 from .objects import (
@@ -207,8 +208,9 @@ def finish(job: Job, stage: Stage, result: Any) -> tuple[Any, Any]:
         stage.symbols.finish()
     stage.sources.check_all()
     made, specialization = stage.tracer.finish(stage.sources.rows, stage.sources.checks, result, reached)
-    if type(specialization) is str:
-        stage.why_again, specialization = f"returns {specialization}", None
+    why = f"returns {specialization}" if type(specialization) is str else why_not_kept(stage.sources.checks)
+    if why is not None:
+        stage.why_again, specialization = why, None
         if job.settings["fullgraph"] and stage.effects.undo():
             file, line = place_of_function(job.fn)
             raise _core.Unsupported(f"{file}:{line}: {stage.why_again} ({job.why_whole})")
