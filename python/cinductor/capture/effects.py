@@ -237,6 +237,10 @@ class Effects:
                 value.check()
         self.happens(self.tracer.note_break, reason)
 
+    def change(self, value: Any, reason: str) -> None:
+        """Record a change of an object. Arrays that read the memory of a container of numbers are computed before."""
+        (self.stop if row_of(value).is_memory else self.note)(reason)
+
     def happens(self, note: Callable[[str], None], reason: str) -> None:
         """Prepare for an effect, after which the call cannot restart: lists whose length is a number of iterations
         get their items, and deferred stores are performed.
