@@ -300,6 +300,15 @@ race_of(CxSpecialization *s, int class, const CxNumpyTiming *trial)
     return s->race != NULL ? class : -1;
 }
 
+/* True if NumPy runs the call. Where float flags become exceptions, the call of a program that
+ * writes to arguments could not be repeated. */
+static bool
+is_numpys(CxSpecialization *s, const CxNumpyTiming *trial)
+{
+    bool is_once = s->program != NULL && (s->program->writes || cx_draws_any(s->guards));
+    return cx_trial_is_numpys(trial) || (is_once && cx_errstate_acts(s->state));
+}
+
 PyObject *
 cx_specialization_call(CxSpecialization *s, PyObject *const *args, Py_ssize_t nargs,
                        CxOutcome *outcome)
@@ -314,7 +323,7 @@ cx_specialization_call(CxSpecialization *s, PyObject *const *args, Py_ssize_t na
     outcome->answer = match(s, args, nargs, &room);
     int class = outcome->answer == CX_MATCH ? class_of(s, &room) : 0;
     outcome->trial = outcome->answer == CX_MATCH ? &s->trials[class] : NULL;
-    if (outcome->trial != NULL && cx_trial_is_numpys(outcome->trial))
+    if (outcome->trial != NULL && is_numpys(s, outcome->trial))
         outcome->answer = CX_NUMPYS;
     if (outcome->answer == CX_MATCH) {
         int64_t began = cx_numpy_timing_begin(outcome->trial);
