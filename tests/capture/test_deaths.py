@@ -105,7 +105,7 @@ def an_attribute(x):
 def a_result(x):
     w = watched()
     s = x.sum()
-    w = None
+    w = None  # noqa: F841
     return s, len(LOG)
 
 

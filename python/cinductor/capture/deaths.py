@@ -14,7 +14,7 @@ import types
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from ..class_lookup import is_a
+from ..base.class_lookup import is_a
 from .objects import MISSING, OPAQUE, find_in_class
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...interrupt import is_interrupt
-from ...signals import Replan, Signal
-from ...user_frame import locals_of
+from ...base.interrupt import is_interrupt
+from ...base.signals import Replan, Signal
+from ...base.user_frame import locals_of
 from ..kinds import UNBOUND, lifted, strength
 from ..objects import Traced, holds_traced
 from ..syntax.asking import Site
