@@ -840,6 +840,18 @@ WAITING = [
 ]
 
 
+# Objects whose death is noted, and buffers that live as long as an array.
+DEATHS = [
+    ("watched()", ["len([watched(), watched()])", "[watched()].pop() and 1.", "{1: watched()}.pop(1) and 1.", "(lambda: (watched(), 2.))()[1]", "next(closing())",
+                   "[v for v, _ in zip(closing(), [1])][0]", "sum(closing())"],
+     ["o = watched()\nLOG.append(n)", "t = watched()\ns += x.sum()\nt = 0\nLOG.append(n)", "for v in closing():\n    s += v\n    break", "t = closing()\ns += next(t)\ndel t"], "len(LOG)"),
+    ("bytearray(b'abc')", ["float(np.frombuffer(o, 'u1').sum())", "np.frombuffer(o, 'u1')[0] + (o.append(3) or 1.)", "float((memoryview(o)[0], o.append(1))[0])", "len(o)"],
+     ["t = np.frombuffer(o, 'u1')\ns += t.sum()\ndel t\no += b'q'", "s += np.frombuffer(o, 'u1').sum()\ndel o[0]", "o.extend(b'xy')", "t = memoryview(o)\ns += t[0]\ndel t\no[1:2] = b'long'"],
+     "bytes(o)"),
+]
+FOCUSED += DEATHS
+
+
 def with_text(entry, name, text):
     """The entry with a text in place of a name."""
     return tuple(part.replace(name, text) if isinstance(part, str) else [use.replace(name, text) for use in part] for part in entry)
