@@ -1,5 +1,7 @@
-"""Tests that objects die when Python's would, where code can see it: buffers that are given back, weak references,
-`__del__`, callbacks, and generators that are closed."""
+"""Tests that objects die when Python's would: arrays of buffers, and objects with weak references, `__del__` or callbacks.
+
+Generators are closed then.
+"""
 
 import weakref
 

@@ -1,8 +1,8 @@
 """Objects die when Python's would, where the user's code can see it.
 
-Tables of a call keep objects alive by which code that is not captured may look for: a dead array gives back a buffer
-that it borrowed, a weak reference loses its object, and `__del__` runs. So the tables drop what nothing else refers to
-before such code runs. If a death runs code of the user's, Python runs the rest of the call, because that code may
+Tables of a call keep objects alive. Code that is not captured can see that: an array that is alive holds a buffer, a
+weak reference still has its object, and `__del__` does not run. So the tables drop what nothing else refers to before
+such code runs. If a death runs code of the user's, Python runs the rest of the call, because that code may
 change anything that is read afterwards.
 """
 
@@ -51,10 +51,10 @@ def runs_code(value: Any) -> bool:
     return any(ref.__callback__ is not None for ref in weakref.getweakrefs(value))
 
 
-def why_not_kept(guards: Any) -> str | None:
+def why_not_saved(guards: Any) -> str | None:
     """The reason why guards may not be kept, or None: an object in them would outlive the function's own reference."""
     if is_a(guards, tuple | list):
-        return next((why for why in map(why_not_kept, guards) if why is not None), None)
+        return next((why for why in map(why_not_saved, guards) if why is not None), None)
     cls = type(guards)
     return f"compares a {cls.__name__}, which has __del__" if find_in_class(cls, "__del__") is not MISSING else None
 

@@ -22,7 +22,7 @@ from ..calls.job import Job
 from .calls.calls import dispatch
 from .calls.functions import bind
 from .containers import ROWS, is_constant
-from .deaths import why_not_kept
+from .deaths import why_not_saved
 from .effects import Materialiser
 from .iterators import Octets, is_iterator, octets_in
 from .objects import (
@@ -208,7 +208,7 @@ def finish(job: Job, stage: Stage, result: Any) -> tuple[Any, Any]:
         stage.symbols.finish()
     stage.sources.check_all()
     made, specialization = stage.tracer.finish(stage.sources.rows, stage.sources.checks, result, reached)
-    why = f"returns {specialization}" if type(specialization) is str else why_not_kept(stage.sources.checks)
+    why = f"returns {specialization}" if type(specialization) is str else why_not_saved(stage.sources.checks)
     if why is not None:
         stage.why_again, specialization = why, None
         if job.settings["fullgraph"] and stage.effects.undo():
