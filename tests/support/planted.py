@@ -308,14 +308,6 @@ def late_deaths() -> None:
     deaths.let_go = lambda *tables: None
 
 
-@bug
-def parts_of_slices() -> None:
-    """A slice is guarded as a value, whatever its bounds are."""
-    from cinductor.capture import boundary
-
-    boundary.is_constant = lambda value: True
-
-
 @bug_of_worlds
 def members() -> None:
     """The value of an enumeration's member is not guarded."""
