@@ -117,11 +117,22 @@ is_bool_op(int ufunc, PyObject *a, PyObject *b)
            is_of_dtype(b, CI_DTYPE_bool);
 }
 
+/* True for an operand to which Python's number and NumPy's do different things, such as a list. */
+static bool
+tells_class(PyObject *o)
+{
+    return !cx_is_traced(o) && !cx_is_python_number(o) && !PyArray_Check(o) &&
+           !PyArray_IsScalar(o, Generic);
+}
+
 int
 cx_is_tagged_op(int ufunc, PyObject *a, PyObject *b)
 {
     bool has_mixed = cx_tagged(a) != NULL || (b != NULL && cx_tagged(b) != NULL);
 
+    if (has_mixed && b != NULL && (tells_class(a) || tells_class(b)))
+        return cx_tagged_resolve(((CxTraced *)(cx_is_traced(a) ? a : b))->tracer,
+                                 cx_tagged(a) != NULL ? a : b);
     if (!has_mixed || !(cx_tagged(a) != NULL || cx_is_python_number(a)) ||
         !(b == NULL || cx_tagged(b) != NULL || cx_is_python_number(b)))
         return 0;

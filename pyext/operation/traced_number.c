@@ -124,7 +124,8 @@ binary_traced(PyObject *a, PyObject *b, int ufunc, binaryfunc python, bool in_pl
         return cx_python_binary(ufunc, a, b, python);
     if ((is_sequence(b) && repeats(a, ufunc)) || (is_sequence(a) && repeats(b, ufunc)))
         return repeat(a, b, python);
-    if (!is_operand(a) || !is_operand(b))
+    bool is_pythons = (cx_is_python_kind(a) && is_sequence(b)) || (is_sequence(a) && cx_is_python_kind(b));
+    if (is_pythons || !is_operand(a) || !is_operand(b))
         return binary_break(a, b, python);
     CxTraced *t = (CxTraced *)(cx_is_traced(a) ? a : b);
     PyObject *args[2] = {a, b};

@@ -200,6 +200,32 @@ masked(CxTracer *tracer, CxTraced *mask, CxTraced *value, CxTraced *other, CiDty
     return cx_build_pointwise(tracer, CI_OP_where, 3, operands, CI_DTYPE_none, CI_KIND_array);
 }
 
+/* Replaces the masked elements of arrays by 1 (arctanh: 0), for which no operation sets a float
+ * flag: NumPy does not compute masked elements, so it does not warn of them. */
+static int
+mask_operands(CxTracer *tracer, const Call *call, CxArgs *args)
+{
+    double number = call->ufunc == CI_OP_arctanh ? 0.0 : 1.0;
+
+    for (int k = 0; call->mask != NULL && k < args->nargs; k++) {
+        CxTraced *t = args->args[k].traced;
+        if (t == NULL || cx_kind(t) != CI_KIND_array || cx_dtype(t) == CI_DTYPE_bool)
+            continue;
+        CxOperand operands[3] = {
+            {.traced = call->mask, .want = CI_DTYPE_bool},
+            {.traced = t, .want = cx_dtype(t)},
+            {.value = {(int64_t)number, number, 0.0}, .want = cx_dtype(t), .kind = CI_KIND_scalar},
+        };
+        CiNode *node =
+            cx_build_pointwise(tracer, CI_OP_where, 3, operands, CI_DTYPE_none, CI_KIND_array);
+        CxTraced *safe = (CxTraced *)cx_traced_from_node(tracer, node, CI_KIND_array);
+        if (safe == NULL)
+            return -1;
+        Py_SETREF(args->args[k].traced, safe);
+    }
+    return 0;
+}
+
 /* Delivers one result: writes it to its out, or returns a new value. Steals value, which has not
  * been masked. */
 static PyObject *
@@ -250,6 +276,8 @@ perform(CxTracer *tracer, Call *call, CxArgs *args, const CxResolved *r, const c
             if (status != 0)
                 return NULL;
         }
+    if (mask_operands(tracer, call, args) < 0)
+        return NULL;
     for (int k = 0; k < call->nout; k++) {
         CiNode *node = NULL;
         args->out = call->outs[k];

@@ -66,7 +66,8 @@ call_itself(CxFunction *f, const Call *call)
 }
 
 /* NumPy gives the warnings for a run that raised float flags: the original function runs again
- * in NumPy. For a call that cannot be repeated, cinductor gives the warning. */
+ * in NumPy. Where flags become exceptions the function may handle them, so its own result counts.
+ * For a call that cannot be repeated, cinductor gives the warning. */
 static PyObject *
 diagnose(CxFunction *f, const Call *call, PyObject *result, CxSpecialization *spec,
          unsigned suspects)
@@ -81,8 +82,9 @@ diagnose(CxFunction *f, const Call *call, PyObject *result, CxSpecialization *sp
                                    suspects & ~(unsigned)CX_CALLED_ONCE);
     } else
         same = PyObject_Vectorcall(f->fn, call->args, call->nargsf, call->names);
-    if (same == NULL)
-        Py_CLEAR(result);
+    bool is_answer = same != NULL && !(suspects & CX_CALLED_ONCE) && cx_errstate_is_strict(f->state);
+    if (same == NULL || is_answer)
+        Py_SETREF(result, Py_XNewRef(same));
     Py_XDECREF(same);
     return result;
 }

@@ -318,6 +318,9 @@ cx_specialization_call(CxSpecialization *s, PyObject *const *args, Py_ssize_t na
     outcome->trial = fits ? trial_of(s, class) : NULL;
     if (outcome->trial != NULL && cx_trial_chooses_numpy(outcome->trial))
         outcome->answer = CX_NUMPYS;
+    else if (fits && s->program != NULL && (s->program->writes || cx_draws_any(s->guards)) &&
+             cx_errstate_acts(s->state))
+        outcome->answer = CX_CHECK_FAILED; /* its float flags become exceptions, which it may handle */
     if (outcome->answer == CX_MATCH) {
         int64_t began = outcome->trial != NULL ? cx_numpy_timing_begin(outcome->trial) : 0;
         cx_guards_finish(s->guards, room.table);

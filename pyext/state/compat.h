@@ -50,6 +50,8 @@ cx_set_locals(PyFrameObject *frame, PyObject *values)
 #if PY_VERSION_HEX < 0x030D0000
     if (!failed)
         PyFrame_LocalsToFast(frame, 0); /* later versions write through */
+    if (!failed && Py_REFCNT(locals) == 2) /* only the frame's: it keeps values that names drop */
+        PyDict_Clear(locals);
 #endif
     Py_XDECREF(locals);
     return failed ? -1 : 0;

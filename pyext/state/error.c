@@ -254,28 +254,33 @@ filters_are_strict(void)
     return is_strict;
 }
 
-/* True if the active errstate does more than warn once. Only called after float flags were
- * raised. */
+/* True if the active errstate raises, calls, prints or logs. */
 bool
-cx_errstate_is_strict(CxState *state)
+cx_errstate_acts(CxState *state)
 {
     PyObject *now = NULL, *settings = NULL, *key, *value;
     Py_ssize_t at = 0;
-    bool is_strict = false;
+    bool acts = false;
 
-    if (state->errstate != NULL && PyContextVar_Get(state->errstate, NULL, &now) == 0 &&
-        now == state->errstate_default) {
-        Py_XDECREF(now);
-        return filters_are_strict();
-    }
+    bool is_default = state->errstate != NULL && PyContextVar_Get(state->errstate, NULL, &now) == 0 &&
+                      now == state->errstate_default;
     Py_XDECREF(now);
+    if (is_default)
+        return false;
     settings = PyObject_CallNoArgs(state->geterr);
     while (settings != NULL && PyDict_Next(settings, &at, &key, &value))
-        is_strict |= PyUnicode_CompareWithASCIIString(value, "warn") != 0 &&
-                     PyUnicode_CompareWithASCIIString(value, "ignore") != 0;
+        acts |= PyUnicode_CompareWithASCIIString(value, "warn") != 0 &&
+                PyUnicode_CompareWithASCIIString(value, "ignore") != 0;
     Py_XDECREF(settings);
     PyErr_Clear();
-    return is_strict || filters_are_strict();
+    return acts;
+}
+
+/* True if it does, or if each warning is given. Only called after float flags were raised. */
+bool
+cx_errstate_is_strict(CxState *state)
+{
+    return cx_errstate_acts(state) || filters_are_strict();
 }
 
 /* The settings of seterr() with which NumPy ignores these flags. */

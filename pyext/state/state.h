@@ -99,6 +99,7 @@ int cx_protect(CxState *state, CiContext *ctx, void (*body)(CiContext *ctx, void
 
 enum { CX_FLAG_divide = 1, CX_FLAG_overflow = 2, CX_FLAG_underflow = 4, CX_FLAG_invalid = 8 };
 int cx_errstate_init(CxState *state);
+bool cx_errstate_acts(CxState *state);
 bool cx_errstate_is_strict(CxState *state);
 PyObject *cx_call_quietly(CxState *state, unsigned flags, PyObject *callable, PyObject *const *args,
                           int nargs);

@@ -40,6 +40,30 @@ cx_tracer_array_of(CxTracer *tracer, PyObject *array, int source, const CiExpr *
     return traced;
 }
 
+/* let_go(traced, others): forgets the array of a traced value unless another view has its memory.
+ * others: the references to the traced value but for the caller's; one of them may be `by_id`. */
+PyObject *
+cx_method_let_go(PyObject *self, PyObject *args)
+{
+    PyObject *by_id = ((CxTracer *)self)->by_id, *traced = NULL, *key = NULL;
+    Py_ssize_t others = 0;
+    int failed = 0;
+
+    if (!PyArg_ParseTuple(args, "On", &traced, &others))
+        return NULL;
+    if (!cx_is_traced(traced))
+        return PyErr_Format(PyExc_TypeError, "a traced value is expected");
+    const CxTraced *t = (const CxTraced *)traced;
+    if (t->view == NULL && t->storage->value != NULL)
+        key = PyLong_FromVoidPtr(t->storage->value);
+    bool is_listed = key != NULL && cx_dict_find(by_id, key, &failed) == traced;
+    bool may_go = others <= is_listed && (t->view != NULL || t->storage->refs == 1);
+    if (may_go && is_listed)
+        failed = PyDict_DelItem(by_id, key) < 0;
+    Py_XDECREF(key);
+    return failed || PyErr_Occurred() ? NULL : PyBool_FromLong(may_go);
+}
+
 /* A Python int in [2**63, 2**64). For a value with a source a guard checks that it is in [0,
  * 2**64). */
 static bool

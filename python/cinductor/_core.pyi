@@ -788,6 +788,21 @@ class Tracer:
         """
     def may_check(self) -> bool:
         """Return True if the program may still stop at a check, because nothing has happened yet."""
+    def let_go(self, value: Traced, others: int, /) -> bool:
+        """Forget an array that is known by its object, and return True, if it is referenced by nothing else.
+
+        Parameters
+        ----------
+        value : Traced
+            The array's traced value.
+        others : int
+            The references to the traced value that are not the caller's; one may be the tracer's own.
+
+        Returns
+        -------
+        bool
+            False if there are other references, or another view has the memory.
+        """
     def force_shown(self) -> None:
         """Guard the sizes in texts of exceptions since the last call, because user code has caught one."""
     def number(self, name: str, function: Any, args: tuple[Any, ...], /) -> Any:

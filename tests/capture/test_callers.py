@@ -846,3 +846,62 @@ def test_a_handler_of_the_users_is_told_in_pythons_words(text, tmp_path):
     compiled = cinductor.compile(space["f"], backend="interp")
     for _ in range(3):
         assert compiled(V + 0.5) == space["f"](V + 0.5)
+
+
+def masked_divide(x):
+    out = np.zeros(len(x))
+    np.divide(1.0, x, out=out, where=x != 0)
+    x += 1
+    return out
+
+
+def masked_logs(x):
+    out = np.sqrt(x, out=np.zeros(len(x)), where=x > 0)
+    np.log(x, out=out, where=x > 2)
+    np.arctanh(x / 9, out=out, where=x < 0)
+    x *= 2
+    return out
+
+
+def masked_ints(x):
+    whole = x.astype(int)
+    x += np.divide(1, whole, out=np.zeros(len(x)), where=whole != 0)
+    return x
+
+
+@pytest.mark.parametrize("fn", [masked_divide, masked_logs, masked_ints])
+@pytest.mark.parametrize("backend", ("c", "interp"))
+def test_masked_elements_give_no_warnings(fn, backend):
+    """NumPy does not compute them, and the call cannot be repeated there after it has written to its argument."""
+    compiled = cinductor.compile(fn, backend=backend)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        for n in (4, 4, 9):
+            x, y = np.arange(n) - 2.0, np.arange(n) - 2.0
+            np.testing.assert_allclose(compiled(x), fn(y), rtol=1e-15)
+            np.testing.assert_array_equal(x, y)
+
+
+def handled(x):
+    try:
+        return x / (x - x[0])
+    except FloatingPointError as error:
+        return str(error)
+
+
+def handled_after_a_write(x):
+    try:
+        x[:] = x / (x - x[0])
+    except FloatingPointError as error:
+        return str(error)
+    return x
+
+
+@pytest.mark.parametrize("fn", [handled, handled_after_a_write])
+def test_a_function_handles_errors_of_floats(fn):
+    compiled = cinductor.compile(fn, backend="interp")
+    for how in ("ignore", "ignore", "raise", "raise", "ignore", "raise"):
+        with np.errstate(divide=how):
+            x, y = np.array([3.0, -1.0, 2.0]), np.array([3.0, -1.0, 2.0])
+            assert repr(compiled(x)) == repr(fn(y))
+            np.testing.assert_array_equal(x, y)

@@ -7,6 +7,7 @@ read attributes of every kind, the programs of tests/programs, the reproducers, 
 tests/support/state_generator.py.
 """
 
+import contextlib
 import functools
 import importlib.util
 import os
@@ -162,7 +163,8 @@ def explore(made, seed, count, name=""):
             what = f"{name}: {key} changed (seed {seed}, number {number})"
             is_well = compare(pair, what)
             for put, value in reversed(undone):
-                put(value)
+                with contextlib.suppress(AttributeError, LookupError):  # the program has removed the place
+                    put(value)
             if not (is_well and compare(pair, f"{what} and undone")):
                 return done
     return done

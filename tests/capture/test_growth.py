@@ -676,3 +676,26 @@ def test_a_list_of_thousands_is_pythons_where_it_grows():
     compiled = cinductor.compile(extends_itself, backend="interp", options={"node_limit": 40000, "capture_limit": 1000})
     for _ in range(2):
         assert compiled(x) == extends_itself(x)
+
+
+@pytest.mark.parametrize("take", [lambda o: o[0], lambda o: o[-2], lambda o: o.pop(), lambda o: o.__setitem__(1, 2.0)])
+def test_a_position_behind_an_effect_is_pythons(take):
+    """No check may fail there, so Python raises its own exception."""
+
+    def f(x):
+        NOTED.append(len(x))
+        o = []
+        for v in x:
+            if v > 0.3:
+                o.append(v)
+        return take(o), o
+
+    compiled = cinductor.compile(f, backend="interp")
+    for x in ([0.4, 0.5], [0.1, 0.2], [0.9, 0.1], [0.4, 0.5, 0.6]):
+        outcomes = []
+        for fn in (f, compiled):
+            try:
+                outcomes.append(repr(fn(np.array(x))))
+            except IndexError as error:
+                outcomes.append(str(error))
+        assert outcomes[0] == outcomes[1]

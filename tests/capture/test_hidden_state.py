@@ -396,6 +396,33 @@ def test_a_list_that_was_too_short():
         np.testing.assert_array_equal(compiled(X, rows, table), f(X, rows, table))
 
 
+def extended(bounds):
+    bounds.start.append(1.0)
+    return len(bounds.start), bounds.start[0], bounds.start.pop()
+
+
+def with_annotation(values):
+    def h(v: values):
+        return v
+
+    return h
+
+
+def annotated(h):
+    h.__annotations__["v"].append(2.0)
+    return len(h.__annotations__["v"]), h.__annotations__["v"].pop()
+
+
+def kept_in_annotations(x):
+    def h(v: []):
+        return v
+
+    if x[0] > 0:
+        h.__annotations__["v"].append(x[0])
+    print(end="")
+    return len(h.__annotations__["v"]), h.__annotations__["v"]
+
+
 DAY, MINUTE = np.timedelta64(5, "D"), np.timedelta64(5, "m")
 RECORDS = [np.zeros(1, [(a, "i8"), (b, "i8")])[0] for a, b in ("ab", "ba")]
 
@@ -412,6 +439,10 @@ RECORDS = [np.zeros(1, [(a, "i8"), (b, "i8")])[0] for a, b in ("ab", "ba")]
         (lambda v: [*v], [frozenset([8, 0]), frozenset([0, 8]), frozenset([False, 8])]),
         (lambda v: (v.start, v.stop), [range(0, 4, 2), range(0, 3, 2)]),
         (lambda v: v.start, [slice(0, 3), slice(False, 3)]),
+        (extended, [slice([], None), slice([5.0], None), slice([7.0, 8.0], 2)]),
+        (lambda v: X[v], [slice(np.int64(1), None), slice(np.int64(2), None), slice(1, None)]),
+        (annotated, [with_annotation([]), with_annotation([5.0]), with_annotation([])]),
+        (kept_in_annotations, [X, X + 1, X, X + 2]),
         (lambda v: (v[0] is v[1], operator.is_(*v)), [(k, k) for k in (1, 2, 3)] + [(1, 2), (2.5, 2.5), (1, 1.0)]),
         (lambda v: v[0] is not v[1], [(X[0].item(), X[1].item()), (DAY, DAY), (DAY, MINUTE)]),
     ],

@@ -259,3 +259,34 @@ def test_a_number_of_either_class_is_stored_where_it_fits(dynamic):
             except OverflowError as error:
                 results.append((str(error), u.tolist()))
         assert results[0] == results[1]
+
+
+def result_or_error(fn, *args):
+    try:
+        return repr(fn(*args))
+    except TypeError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [
+        lambda s: s + (1.0, 2.0),
+        lambda s: [1.0] + s,
+        lambda s: s - [1.0],
+        lambda s: s < (1.0, 2.0),
+        lambda s: (s == (1.0, 2.0), s != [3.0], [2.0] == s),
+        lambda s: s + "text",
+        lambda s: s * None,
+    ],
+)
+def test_a_number_of_either_class_and_what_is_no_number(fn):
+    """Python's numbers have no operators with a list, and NumPy's make an array of it."""
+
+    def largest(x):
+        return fn(max(1.0, x[0]))
+
+    compiled = cinductor.compile(largest, backend="interp")
+    for value in (0.5, 3.0, 0.25):
+        x = np.array([value])
+        assert result_or_error(compiled, x) == result_or_error(largest, x)

@@ -361,7 +361,7 @@ CAPTURE_LAYERS = [
     "containers iterators kinds objects sources",
     "syntax",
     "control",
-    "boundary effects stage",
+    "boundary deaths effects stage",
     "calls",
     "hooks",
     "pieces",

@@ -9,6 +9,7 @@ Prints which program found which bug. The exit status is 1 if more than one bug 
 
 from __future__ import annotations
 
+import enum
 import os
 import subprocess
 import sys
@@ -297,6 +298,22 @@ def bound() -> None:
 
     state.ATOMS |= {*BOUND}
     state.OPENED -= {*BOUND}
+
+
+@bug
+def late_deaths() -> None:
+    """Tables keep what only they refer to."""
+    from cinductor.capture import deaths
+
+    deaths.let_go = lambda *tables: None
+
+
+@bug_of_worlds
+def members() -> None:
+    """The value of an enumeration's member is not guarded."""
+    from cinductor.capture.hooks import reads
+
+    reads.LASTING = tuple(cls for cls in reads.LASTING if cls is not enum.Enum)
 
 
 def find(name: str, programs: int) -> int | None:

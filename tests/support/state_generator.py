@@ -12,7 +12,7 @@ import random
 import re
 
 PRELUDE = '''
-import array, bisect, collections, contextlib, copy, dataclasses, enum, functools, heapq, io, itertools, json, math, operator, random, types
+import array, bisect, collections, contextlib, copy, dataclasses, enum, functools, heapq, io, itertools, json, math, operator, random, types, weakref
 import numpy as np
 
 LOG = []
@@ -216,6 +216,24 @@ class Made(metaclass=Asked):
 class Dying:
     def __del__(self):
         LOG.append("del")
+
+
+class Watched:
+    """Its death is noted by others."""
+
+
+def watched():
+    made = Watched()
+    weakref.finalize(made, LOG.append, "gone")
+    return made
+
+
+def closing():
+    try:
+        yield 1.
+        yield 2.
+    finally:
+        LOG.append("closed")
 
 
 class Called:
@@ -555,6 +573,7 @@ OBJECTS = [
     ], ["o['b'] = s", "del o['a']"], "(o.maps, len(o))"),
     ("collections.UserList([1., 2., 3.])", ["o.append(s) or 1.", "o.pop()", "len(o)", "o[0]"], ["o[0] = s", "o += [1.]", "del o[0]"], "list(o)"),
     ("bytearray(b'abc')", [
+        "float(np.frombuffer(o, 'u1').sum())", "np.frombuffer(o, 'u1')[0] + (o.append(3) or 1.)", "memoryview(o)[0]",
         "o.append(65) or 1.", "o.pop()", "o[0]", "o.extend(b'xy') or 1.", "o.reverse() or o[0]", "len(o)", "o.find(b'b')",
         "operator.setitem(o, 0, 66) or 1.", "len(operator.iconcat(o, b'z'))", "bytes(o)[-1]", "float(np.array(o)[0])",
     ], ["o[0] = 70", "o += b'q'", "del o[0]", "o[0] = int(s) % 256", "for v in o:\n    if x[1] > s:\n        o[0] = 71"], "bytes(o)"),
@@ -650,6 +669,8 @@ HOOKS = [
                 "float(isinstance(o, Made))", "float(hasattr(Made, 'nothing'))", "Made(2.).k", "float(callable(o))", "next(iter(o))", "len({o: 1.})"]),
     ("Dying()", ["1.", "float(o is None)", "float(Dying() is None)", "len([Dying(), Dying()])", "[Dying()].pop() and 1.", "{1: Dying()}.pop(1) and 1.",
                  "(lambda: (Dying(), 2.))()[1]"]),
+    ("watched()", ["1.", "float(watched() is o)", "len([watched(), watched()])", "[watched()].pop() and 1.", "{1: watched()}.pop(1) and 1.",
+                   "(lambda: (watched(), 2.))()[1]", "next(closing())", "sum(closing())", "[v for v, _ in zip(closing(), [1])][0]", "[*closing()][1]"]),
     ("Entered()", ["o.__enter__() and 1.", "o.__exit__() or 1.", "contextlib.nullcontext(2.).__enter__()"]),
     ("Colour.RED", ["o.value", "float(o is Colour.RED)", "float(o == Colour.BLUE)", "len(o.name)", "Colour(2).value", "Colour['BLUE'].value", "len(list(Colour))",
                     "float(o in Colour)", "hash(o) and 1."]),
@@ -817,6 +838,18 @@ WAITING = [
     ["o[0] += T(o, x)", "t = o[0] + T(o, x)\ns += t[0]", "for v in [x * 0, o[0]]:\n    s += T(o, x) + v[0]", "z = [o[0]]\nz[0] += T(o, x)\ns += z[0][0]"],
     "o",
 ]
+
+
+# Objects whose death is noted, and buffers that live as long as an array.
+DEATHS = [
+    ("watched()", ["len([watched(), watched()])", "[watched()].pop() and 1.", "{1: watched()}.pop(1) and 1.", "(lambda: (watched(), 2.))()[1]", "next(closing())",
+                   "[v for v, _ in zip(closing(), [1])][0]", "sum(closing())"],
+     ["o = watched()\nLOG.append(n)", "t = watched()\ns += x.sum()\nt = 0\nLOG.append(n)", "for v in closing():\n    s += v\n    break", "t = closing()\ns += next(t)\ndel t"], "len(LOG)"),
+    ("bytearray(b'abc')", ["float(np.frombuffer(o, 'u1').sum())", "np.frombuffer(o, 'u1')[0] + (o.append(3) or 1.)", "float((memoryview(o)[0], o.append(1))[0])", "len(o)"],
+     ["t = np.frombuffer(o, 'u1')\ns += t.sum()\ndel t\no += b'q'", "s += np.frombuffer(o, 'u1').sum()\ndel o[0]", "o.extend(b'xy')", "t = memoryview(o)\ns += t[0]\ndel t\no[1:2] = b'long'"],
+     "bytes(o)"),
+]
+FOCUSED += DEATHS
 
 
 def with_text(entry, name, text):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
 import types
 import warnings
+from typing import Any
 
 from .class_lookup import is_a
 
@@ -20,6 +22,17 @@ def frame() -> types.FrameType | None:
     while found is not None and found.f_code.co_filename.startswith((PACKAGE, IMPORTER)):
         found = found.f_back
     return found
+
+
+def locals_of(frame: types.FrameType) -> dict[str, Any]:
+    """The local names of a frame. Before Python 3.13 the frame keeps the dict that `f_locals` makes, with references that
+    its names may have dropped, so the dict is emptied unless the user's code has it.
+    """
+    found = frame.f_locals
+    names = dict(found)
+    if sys.version_info < (3, 13) and frame.f_code.co_flags & inspect.CO_OPTIMIZED and sys.getrefcount(found) <= 3:
+        found.clear()  # type: ignore[attr-defined]
+    return names
 
 
 def said(value: object) -> str:

@@ -21,6 +21,7 @@ import numpy as np
 from .. import _core
 from ..base.class_lookup import is_a
 from ..calls.dynamic import Symbols
+from .containers import is_constant
 from .control.state import State
 from .effects import Effects
 from .objects import (
@@ -100,7 +101,7 @@ class Lifting:
             if sources.is_given(source) and self.symbols.is_uint64(value, sources.place(source)):
                 sources.check(source, "word")
                 return self.tracer.scalar(value, source)
-        if cls in VALUE_TYPES or cls in DTYPE_TYPES:
+        if (cls in VALUE_TYPES or cls in DTYPE_TYPES) and (cls is not slice or is_constant(value)):
             sources.check(source, "equals", value)
             return value
         before = sources.known.get(id(value))
@@ -172,6 +173,8 @@ class Lifting:
 
     def lift(self, value: Any) -> Any:
         """The value that the user's frame gets for a value of unknown origin."""
+        if self.tracer.has_fallen_back:
+            return value
         cls = type(value)
         if cls is np.ndarray:
             return self.lift_array(value)

@@ -23,6 +23,7 @@ from .. import _core
 from ..base.class_lookup import is_a
 from .iterators import Items
 from .objects import (
+    CONSTANT_LEAVES,
     FLAGS,
     NUMBER_TYPES,
     ORDERED,
@@ -30,6 +31,7 @@ from .objects import (
     UNBOUND,
     VALUE_TYPES,
     VIEWS_OF_DICTS,
+    bounds_of,
     hooked_in,
     in_slots,
     is_tuple,
@@ -263,6 +265,15 @@ def places_of(value: Any) -> Any:
 def own(*classes: Any) -> frozenset[str]:
     """The names that classes themselves have."""
     return frozenset().union(*map(vars, classes))
+
+
+def is_constant(value: Any) -> bool:
+    """True for a value without traced and changeable parts, which all calls may share."""
+    if is_a(value, CONSTANT_LEAVES):
+        return True
+    if type(value) is slice:
+        return all(map(is_constant, bounds_of(value)))
+    return type(value) in (tuple, frozenset) and all(map(is_constant, value))
 
 
 PLAIN = (*VALUE_TYPES, *NUMBER_TYPES)

@@ -34,6 +34,7 @@ from ..base.class_lookup import is_a
 from ..base.signals import Abandon, Suspect
 from ..numpy import surface
 from ..numpy.random import set_state
+from . import deaths
 from .containers import ROWS, row_of
 from .control.alias import Aliases
 from .control.state import State
@@ -76,6 +77,7 @@ class Arrays:
         self.bounds: list[tuple[int, int]] | None = None
         self.written: dict[int, Traced] = {}  # by id
         self.overlap = False
+        self.is_over = False  # NumPy runs the rest of the call
 
     def add(self, value: np.ndarray, source: int, traced: Traced) -> None:
         """Record an object and the traced value for it."""
@@ -86,7 +88,7 @@ class Arrays:
     def real(self, traced: Traced) -> Any:
         """The object of a traced value, made now if there is none yet."""
         real = traced.materialise()
-        if type(real) is np.ndarray and id(real) not in self.known:
+        if type(real) is np.ndarray and id(real) not in self.known and not self.is_over:
             self.add(real, OPAQUE, traced)
         return real
 
@@ -236,6 +238,10 @@ class Effects:
                 value.check()
         self.happens(self.tracer.note_break, reason)
 
+    def change(self, value: Any, reason: str) -> None:
+        """Record a change of an object. Arrays that read the memory of a container of numbers are computed before."""
+        (self.stop if row_of(value).is_memory else self.note)(reason)
+
     def happens(self, note: Callable[[str], None], reason: str) -> None:
         """Prepare for an effect, after which the call cannot restart: lists whose length is a number of iterations
         get their items, and deferred stores are performed.
@@ -249,6 +255,7 @@ class Effects:
         self.look_at_flags()
         self.tracer.effects += 1
         self.flush()
+        deaths.let_go(self.tracer, self.sources, self.arrays)
 
     def flush(self) -> None:
         """Perform deferred stores, because uncaptured code may read the objects."""
@@ -547,6 +554,7 @@ class Materialiser:
             fn.__defaults__ = defaults
         self.fill(fn.__kwdefaults__ or {})
         self.fill(fn.__dict__)
+        self.annotate(fn, fn)
 
     def annotate(self, new: types.FunctionType, fn: types.FunctionType) -> None:
         """Copy fn's annotations and, if this Python has them, its type parameters to new. Lazily evaluated

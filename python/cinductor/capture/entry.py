@@ -21,7 +21,8 @@ from ..base.signature import KEYWORD_ONLY, VAR_KEYWORD, VAR_POSITIONAL, method_o
 from ..calls.job import Job
 from .calls.calls import dispatch
 from .calls.functions import bind
-from .containers import ROWS
+from .containers import ROWS, is_constant
+from .deaths import why_not_saved
 from .effects import Materialiser
 from .iterators import Octets, is_iterator, octets_in
 from .objects import (
@@ -207,8 +208,9 @@ def finish(job: Job, stage: Stage, result: Any) -> tuple[Any, Any]:
         stage.symbols.finish()
     stage.sources.check_all()
     made, specialization = stage.tracer.finish(stage.sources.rows, stage.sources.checks, result, reached)
-    if type(specialization) is str:
-        stage.why_again, specialization = f"returns {specialization}", None
+    why = f"returns {specialization}" if type(specialization) is str else why_not_saved(stage.sources.checks)
+    if why is not None:
+        stage.why_again, specialization = why, None
         if job.settings["fullgraph"] and stage.effects.undo():
             file, line = place_of_function(job.fn)
             raise _core.Unsupported(f"{file}:{line}: {stage.why_again} ({job.why_whole})")
@@ -234,15 +236,6 @@ def traced_in(value: Any, seen: set[int]) -> list[Any]:
         return []
     seen.add(id(value))
     return [found for item in items for found in traced_in(item, seen)]
-
-
-def is_constant(value: Any) -> bool:
-    """True for a value without traced and changeable parts, which all calls may share."""
-    if is_a(value, CONSTANT_LEAVES):
-        return True
-    if type(value) is slice:
-        return all(map(is_constant, bounds_of(value)))
-    return type(value) in (tuple, frozenset) and all(map(is_constant, value))
 
 
 def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int, Any]) -> Any:

@@ -33,13 +33,14 @@ from .. import _core
 from ..base.class_lookup import is_a
 from ..base.interrupt import is_interrupt
 from ..base.signals import NotPaid, OverBudget
-from ..base.user_frame import PACKAGE
+from ..base.user_frame import PACKAGE, locals_of
 from ..calls.budget import MANY_NODES, Allowance, is_for_pieces, why_spent
 from ..calls.dynamic import Symbols
 from ..errors import ConstraintViolation
 from .boundary import Lifting
 from .control.region import Regions
 from .control.state import State
+from .deaths import forget, runs_code
 from .effects import Effects, Materialiser
 from .iterators import Items, items_of
 from .objects import OPAQUE, Traced, defines, why_not_array
@@ -229,7 +230,7 @@ def fall_back(stage: Stage, why: str = LITTLE) -> None:
     concrete = Materialiser(stage.effects)
     for frame in frames_of(stage):
         changed = {}
-        for name, value in frame.f_locals.items():
+        for name, value in locals_of(frame).items():
             if not name.startswith("__ci_") or type(value) is Traced:
                 try:
                     real = concrete.of(value)
@@ -243,6 +244,7 @@ def fall_back(stage: Stage, why: str = LITTLE) -> None:
     for scope in stage.scopes:
         scope.__class__ = stage.plain_hooks
     stage.state.waiting.clear()  # operands die when Python's would
+    forget(stage.tracer, stage.sources, stage.arrays)
 
 
 def fall_back_for_flags(stage: Stage, value: Any) -> Any:
@@ -260,7 +262,7 @@ def frames_of(stage: Stage) -> list[FrameType]:
     found, frame = [], sys._getframe(1)
     while frame is not None:
         if STAGE in frame.f_code.co_freevars:
-            if getattr(frame.f_locals.get(STAGE), "stage", None) is stage:
+            if getattr(locals_of(frame).get(STAGE), "stage", None) is stage:
                 found.append(frame)
         frame = frame.f_back  # type: ignore[assignment]
     return found
@@ -348,8 +350,12 @@ def ask_python(
 
 
 def lifted_once(stage: Stage, value: Any) -> Any:
-    """A value of unknown origin, from a step that must not be repeated."""
+    """A value of unknown origin, from a step that must not be repeated. Python runs the rest if the value's death runs
+    code of the user's, which may change whatever is read afterwards.
+    """
     try:
+        if runs_code(value) and not stage.tracer.has_fallen_back:
+            fall_back(stage, f"the user's code runs when a {type(value).__name__} dies")
         return stage.lift(value)
     except Exception as error:
         if not stage.tracer.effects or stage.tracer.in_region or not is_of_ours(error):

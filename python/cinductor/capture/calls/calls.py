@@ -273,7 +273,7 @@ def call_container(
         elif method.compares:
             inside = scope.use(inside)
         return getattr(inside, name)(*(scope.use(a) for a in args), **kwargs)
-    stage.effects.note(f"changes a {type(owner).__name__} that outlives the call ({name})")
+    stage.effects.change(owner, f"changes a {type(owner).__name__} that outlives the call ({name})")
     if method.compares or method.iterates:
         stage.tracer.flush()
     args = tuple(stage.materialise(a) for a in args)

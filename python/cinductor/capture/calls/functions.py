@@ -9,9 +9,9 @@ this record. If the result differs, the original function runs the call.
 
 from __future__ import annotations
 
+import inspect
 import math
 import os
-import sys
 import types
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -26,13 +26,12 @@ from ...extensions.custom_ops import CustomOp
 from ...extensions.kernels import DTYPES as KERNEL_DTYPES
 from ...extensions.kernels import DeviceKernelCall, KernelCall, UserKernel
 from ...numpy.surface import NotCaptured, array, careful, has_dtype, refuse
+from ..deaths import handles, sees_deaths
 from ..objects import (
     BOUND,
     FREE_TYPES,
-    MISSING,
     Traced,
     attribute,
-    find_in_class,
     holds_traced,
     is_numpys,
 )
@@ -45,7 +44,6 @@ if TYPE_CHECKING:
 
 
 DEBUGGERS = frozenset({"pdb", "ipdb", "pudb"})
-LIFETIMES = frozenset({"weakref", "_weakref", "_weakrefset", "gc"})  # modules that observe when objects die
 
 
 def name_of(f: Any) -> str:
@@ -96,13 +94,6 @@ def call_unknown(
     if opaque is not None:
         learn(scope, opaque, (*args, *kwargs.values()), result)
     return scope.lifted_once(result)
-
-
-def sees_deaths(f: Any, module: Any) -> bool:
-    """True if the time when an object dies matters, because captured objects may live longer."""
-    if is_a(f, type) and find_in_class(f, "__del__") is not MISSING:
-        return True
-    return f is sys.getrefcount or (is_a(module, str) and module in LIFETIMES)
 
 
 def call_with_foreign(
@@ -366,6 +357,8 @@ def why_not_followed(f: types.FunctionType, scope: Hooks) -> str | None:
         if f in FOLLOWED or is_numpys(scope.fn_globals.get("__name__")):
             return None
         return "is not captured"
+    if f.__code__.co_flags & inspect.CO_GENERATOR and handles(f.__code__):
+        return "runs code when its generator dies"
     if module in ("__main__", "cinductor.extensions.control", "cinductor.numpy.composites"):
         return None
     if file.startswith(PACKAGE):

@@ -16,6 +16,7 @@ from typing import Any
 
 from ...base.interrupt import is_interrupt
 from ...base.signals import Replan, Signal
+from ...base.user_frame import locals_of
 from ..kinds import UNBOUND, lifted, strength
 from ..objects import Traced, holds_traced
 from ..syntax.asking import Site
@@ -343,7 +344,7 @@ class Condition(Region):
     def __init__(self, scope: Any, line: int, value: Any) -> None:
         super().__init__(scope, Site(-1, "if", line, (), (), ()))
         self.entry, self.frame = {}, users_frame()
-        self.others = {} if self.frame is None else dict(self.frame.f_locals)
+        self.others = {} if self.frame is None else locals_of(self.frame)
         self.condition = truth(self.tracer, value)
         self.level = Level(self.regions, self.condition, 0, {})
 
@@ -365,7 +366,7 @@ class Condition(Region):
 
     def check_names(self) -> None:
         """An operand that binds a name is left to Python, because the name is only bound if it is evaluated."""
-        now = {} if self.frame is None else self.frame.f_locals
+        now = {} if self.frame is None else locals_of(self.frame)
         for name, value in now.items():
             if value is self.others.get(name, UNBOUND) or name.startswith("__ci_"):
                 continue

@@ -592,8 +592,7 @@ class Carried:
                 return
 
     def ask_trips(self) -> None:
-        """Check requirements that the last run dropped, if the first iteration starts with numbers of another type.
-        """
+        """Check requirements that the last run dropped, if the first iteration's numbers have another type."""
         for key, extent in self.trips.dropped():
             if not self.loop.makes_trip(extent):
                 self.loop.fail("a loop inside runs no iteration")

@@ -182,7 +182,7 @@ class ListBuffer:
     def item(self, key: Any) -> Any:
         """list[key]; a slice is another list buffer without capacity for appends."""
         if type(key) is not slice:
-            return self.read(self.at(key))
+            return self.scope.item(self.container, key) if self.becomes_list() else self.read(self.at(key))
         parts = [rows[key] for rows in self.copied()]
         return made_of(self.scope, self.like, parts, parts[0].shape[0])
 
@@ -194,9 +194,13 @@ class ListBuffer:
         """True if an item that columns cannot store turns it into an ordinary list: this happens without a region,
         where the call cannot restart.
         """
-        if self.tracer.in_region or self.tracer.may_check():
-            return False
         if self.spare and is_alike(item, self.like):
+            return False
+        return self.becomes_list()
+
+    def becomes_list(self) -> bool:
+        """True if it has become an ordinary list, because the call cannot restart, so that no position can be checked."""
+        if self.tracer.in_region or self.tracer.may_check():
             return False
         self.materialise()
         self.state.before_change(self.container)
@@ -204,7 +208,7 @@ class ListBuffer:
 
     def set_item(self, key: Any, item: Any) -> None:
         """list[key] = item"""
-        if self.is_list_for(item):
+        if self.becomes_list():
             self.scope.item_slot(self.container, key).value = item
             return
         self.put(self.at(key), item)
@@ -225,6 +229,8 @@ class ListBuffer:
 
     def pop(self) -> Any:
         """list.pop()"""
+        if self.becomes_list():
+            return self.container.pop()
         place = self.at(-1)
         item = self.read(place)
         self.set_length(place)

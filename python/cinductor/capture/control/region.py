@@ -19,7 +19,7 @@ from ... import _core
 from ...base.class_lookup import is_a
 from ...base.interrupt import is_interrupt
 from ...base.signals import NotPaid, Signal
-from ...base.user_frame import OURS
+from ...base.user_frame import OURS, locals_of
 from ..iterators import END, Items
 from ..kinds import UNBOUND, is_one
 from ..objects import Traced
@@ -256,7 +256,7 @@ class Region:
         values: list[Any] = []
         frame = self.frame
         while frame is not None and frame.f_globals.get("__name__") != ENTRY:
-            names = frame.f_locals
+            names = locals_of(frame)
             values.extend(names.values() if frame is not self.frame else ())
             for name in [name for name in names if name.startswith(OURS)]:
                 values.extend(getattr(names[name], "operands", ()))

@@ -25,6 +25,7 @@ from ... import _core
 from ...base.class_lookup import is_a
 from ...base.signals import Abandon
 from ...numpy.random import Draw, has_random_state, methods_that_draw
+from ..containers import is_constant
 from ..iterators import STAND_INS, Flat
 from ..objects import (
     FIXED,
@@ -53,7 +54,7 @@ Read = tuple[Any, int]  # a value and its source
 # Modules of Python whose names are guarded by identity, because they are functions and constants.
 PURE_MODULES = frozenset({"math", "cmath", "operator", "functools", "itertools", "builtins"})
 # Objects that no call makes.
-LASTING = (type, types.ModuleType, np.ufunc, type(np.sum))
+LASTING = (type, types.ModuleType, enum.Enum, np.ufunc, type(np.sum))
 # Binding a descriptor of these kinds runs no user code.
 METHOD_KINDS = frozenset({types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType})
 FUNCTION = types.FunctionType
@@ -114,6 +115,11 @@ class Reads:
     def _read_value(self, value: Any, name: str) -> Read:
         """An attribute of a value that is guarded as a whole, or a container's method."""
         return getattr(value, name), OWN
+
+    def _read_slice(self, value: slice, name: str) -> Read:
+        """A bound may be an object that changes; then no guard compares the slice."""
+        is_bound = name in ("start", "stop", "step") and not is_constant(value)
+        return self._at(value, name, getattr(value, name)) if is_bound else self._read_value(value, name)
 
     def _read_broadcast(self, value: Any, name: str) -> Read:
         if name in ("iters", "index", "reset", "__next__"):
@@ -388,6 +394,7 @@ READERS: dict[Any, Callable[..., Read]] = {
     **dict.fromkeys(PURE_TYPES, Reads._read_value),
     **dict.fromkeys(STAND_INS, Reads._read_stand_in),
     Traced: Reads._read_traced,
+    slice: Reads._read_slice,
     FLAGS: Reads._read_flags,
     Flat: Reads._read_flat,
     np.broadcast: Reads._read_broadcast,

@@ -299,7 +299,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
                 return op(self.operand(value), other)
             other = list(self.iter(other))
         if stage.sources.source_of(value) is not None and stage.sources.defines(cls, f"__{name}__"):
-            stage.effects.note(f"changes a {cls.__name__} in place")
+            stage.effects.change(value, f"changes a {cls.__name__} in place")
             return op(value, stage.materialise(other))
         if cls in ROWS:
             stage.state.before_change(value)
@@ -310,8 +310,10 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         return op(value, other)
 
     def waits(self, value: Any) -> Any:
-        """The value, an operand that waits while a later one runs code."""
-        self.stage.state.waiting.append(value.waiting if type(value) is Slot else value)
+        """The value, an operand that waits while a later one runs code. Python may run the rest since this method was
+        looked up: then only the evaluation stack refers to the operand, so that it dies when Python's would."""
+        if not self.stage.tracer.has_fallen_back:
+            self.stage.state.waiting.append(value.waiting if type(value) is Slot else value)
         return value
 
     def done(self, count: int, value: Any) -> Any:

@@ -104,7 +104,7 @@ class Subscripts:
         if cls is Traced:
             return key if may_count(key) else self.stage.materialise(key)  # so that Python raises its own exception
         if cls is slice:
-            bounds = (key.start, key.stop, key.step)
+            bounds = [self.attr(key, name) for name in ("start", "stop", "step")]
             if all(type(b) in FREE_TYPES and type(b) is not Traced for b in bounds):
                 return key
             return slice(*(self._index(b) for b in bounds))
@@ -117,8 +117,11 @@ class Subscripts:
         method = self.stage.sources.class_attr(cls, "__index__")
         if type(method) is types.FunctionType:
             made = self.call_method(method, key)
-            if not is_a(made, int) and type(made) is not Traced:
-                raise TypeError(f"__index__ returned non-int (type {type(made).__name__})")
+            if type(made) is Traced and made.kind == "python" and made.dtype.kind in "biu":
+                return made
+            if not is_a(made := self.stage.forced(made), int):
+                place = "numpy." if is_a(made, np.generic) else ""
+                raise TypeError(f"__index__ returned non-int (type {place}{type(made).__name__})")
             return made
         if self.stage.sources.has_hooks(cls):
             self.stage.effects.stop(f"an index is of class {cls.__name__}")
@@ -282,7 +285,7 @@ class Subscripts:
         elif stage.stores.may_wait_at(value, key):
             stage.lifting.store(value, key, item)
         else:
-            stage.effects.note(f"sets an item of a {cls.__name__}")
+            stage.effects.change(value, f"sets an item of a {cls.__name__}")
             if source is None or cls not in (list, dict):
                 stage.tracer.flush()
             value[stage.materialise(key)] = stage.materialise(item)
@@ -301,7 +304,7 @@ class Subscripts:
         if cls in ROWS or is_a(value, list | dict):
             key = self._place(value, key)
         if stage.sources.source_of(value) is not None or cls not in ROWS:
-            stage.effects.note(f"deletes an item of a {cls.__name__}")
+            stage.effects.change(value, f"deletes an item of a {cls.__name__}")
         else:
             stage.state.before_change(value)
         del value[stage.materialise(key)]

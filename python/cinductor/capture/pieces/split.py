@@ -173,6 +173,7 @@ MOST_LEVEL, LEFT = 4, 9  # number of breaks after which a statement is left unch
 CONSUMERS = frozenset({"sum", "any", "all", "min", "max", "sorted", "tuple", "list", "set", "dict"})
 SIMPLE = ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Expr | ast.Return | ast.Assert | ast.Pass
 DISPLAYS = ast.List | ast.Dict | ast.Set | ast.ListComp | ast.DictComp
+PYTHONS = ast.Delete | ast.Yield | ast.YieldFrom | ast.Await | ast.Global | ast.Nonlocal | ast.ClassDef
 OUTSIDE = frozenset({"super", "__class__", FOLLOW})
 
 
@@ -306,7 +307,7 @@ class Split:
         arguments = {a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)}
         self.note_maybe(node.body, set(arguments))
         body = self.block(node.body, True)
-        node.body = self.still_local(body, arguments) + body
+        node.body = self.still_local(body, arguments) + without_temps(body)
 
     def still_local(self, body: list[ast.stmt], arguments: set[str]) -> list[ast.stmt]:
         """Declare names that the dispatcher reads but only pieces bind."""
@@ -450,19 +451,7 @@ class Split:
         names = mentioned(node)
         if names & (OUTSIDE | self.shared):
             return "a name is bound by a function inside"
-        if any(
-            isinstance(
-                n,
-                ast.Delete
-                | ast.Yield
-                | ast.YieldFrom
-                | ast.Await
-                | ast.Global
-                | ast.Nonlocal
-                | ast.ClassDef,
-            )
-            for n in ast.walk(node)
-        ):
+        if any(isinstance(n, PYTHONS) for n in ast.walk(node)):
             return "Python's own"
         if any(isinstance(n, ast.Break | ast.Continue) for n in jumps_out(node)):
             return "a jump leaves it"
@@ -523,6 +512,22 @@ def names_of_lists(node: ast.FunctionDef) -> Set:
         else:
             others |= names
     return frozenset(lists - others)
+
+
+def without_temps(body: list[ast.stmt]) -> list[ast.stmt]:
+    """The block in which a part's name is deleted where it has been used: its value dies as the operand would."""
+    out: list[ast.stmt] = []
+    for node in body:
+        for block in blocks(node):
+            block[:] = without_temps(block)
+        out.append(node)
+        others = {id(n) for block in blocks(node) for s in block for n in ast.walk(s)}
+        loads = [n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and id(n) not in others]
+        used = sorted({name for name in loads if name.startswith(TEMP)})
+        if used and not always_jumps([node]):
+            gone = ast.Delete([ast.Name(name, ast.Del()) for name in used])
+            out += located(node, gone)
+    return out
 
 
 def is_trivial(node: ast.stmt) -> bool:

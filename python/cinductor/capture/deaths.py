@@ -1,0 +1,111 @@
+"""Objects die when Python's would, where the user's code can see it.
+
+Tables of a call keep objects alive. Code that is not captured can see that: an array that is alive holds a buffer, a
+weak reference still has its object, and `__del__` does not run. So the tables drop what nothing else refers to before
+such code runs. If a death runs code of the user's, Python runs the rest of the call, because that code may
+change anything that is read afterwards.
+"""
+
+from __future__ import annotations
+
+import dis
+import sys
+import types
+import weakref
+from typing import TYPE_CHECKING, Any
+
+from ..base.class_lookup import is_a
+from .objects import MISSING, OPAQUE, find_in_class
+
+if TYPE_CHECKING:
+    from .. import _core
+    from .effects import Arrays
+    from .sources import Sources
+
+LIFETIMES = frozenset({"weakref", "_weakref", "_weakrefset", "gc"})  # modules that observe when objects die
+# Instructions that only code with a handler, a `finally` or a `with` has.
+HANDLING = {dis.opmap[name] for name in ("PUSH_EXC_INFO", "SETUP_FINALLY", "SETUP_WITH") if dis.opmap.get(name, 256) < 256}
+
+
+def sees_deaths(f: Any, module: Any) -> bool:
+    """True if the time when an object dies matters to a call of `f`."""
+    if is_a(f, type) and find_in_class(f, "__del__") is not MISSING:
+        return True
+    return f is sys.getrefcount or (is_a(module, str) and module in LIFETIMES)
+
+
+def handles(code: types.CodeType) -> bool:
+    """True if the code of a generator may run on when it is closed."""
+    return not HANDLING.isdisjoint(code.co_code[::2])
+
+
+def runs_code(value: Any) -> bool:
+    """True if code of the user's runs when the object dies."""
+    cls = type(value)
+    if cls is types.GeneratorType:  # it is closed
+        return value.gi_frame is not None and handles(value.gi_code)
+    if find_in_class(cls, "__del__") is not MISSING:
+        return True
+    if is_a(value, type | types.ModuleType) or not weakref.getweakrefcount(value):
+        return False
+    return any(ref.__callback__ is not None for ref in weakref.getweakrefs(value))
+
+
+def why_not_saved(guards: Any) -> str | None:
+    """The reason why guards may not be kept, or None: an object in them would outlive the function's own reference."""
+    if is_a(guards, tuple | list):
+        return next((why for why in map(why_not_saved, guards) if why is not None), None)
+    cls = type(guards)
+    return f"compares a {cls.__name__}, which has __del__" if find_in_class(cls, "__del__") is not MISSING else None
+
+
+def let_go(tracer: _core.Tracer, sources: Sources, arrays: Arrays) -> None:
+    """Drop the objects to which nothing but the tables of the call refers. Arrays that a source reaches stay, because
+    guards compare their memory.
+    """
+    known, entered, refs = sources.known, sources.entered, sys.getrefcount
+    own = [refs(value) for _, (value, _) in {0: (object(), 0)}.items()][0]  # of a table, and of the loops here
+    is_done = False
+    while not is_done:
+        dead = [
+            (key, source)
+            for key, (value, source) in known.items()
+            if refs(value) <= own + 2 * (entered.get(source, (None,))[0] is value)
+        ]
+        for key, source in dead:
+            entered.pop(source, None)
+            del known[key]
+        is_done = not let_go_arrays(tracer, arrays, own) and not dead
+
+
+def let_go_arrays(tracer: _core.Tracer, arrays: Arrays, own: int) -> bool:
+    """Drop such arrays of no source. What has the memory of one that was written to counts as written instead."""
+    known, written, refs = arrays.known, arrays.written, sys.getrefcount
+    dead = [
+        key
+        for key, (value, source, traced) in known.items()
+        if source == OPAQUE
+        and refs(value) <= own + 1  # the traced value's
+        and (others := refs(traced) - own - (id(traced) in written)) <= 1
+        and tracer.let_go(traced, others)
+    ]
+    for key in dead:
+        traced = known.pop(key)[2]
+        if written.pop(id(traced), None) is not None:
+            written.update((id(t), t) for _, _, t in known.values() if t.shares_storage(traced))
+    if dead and arrays.bounds is not None:
+        arrays.bounds = None  # other arrays may get the memory
+        arrays.look_at_memory()
+    return bool(dead)
+
+
+def forget(tracer: _core.Tracer, sources: Sources, arrays: Arrays) -> None:
+    """Drop the objects that no source reaches: nothing is traced any more."""
+    arrays.is_over = True
+    for _, source, traced in arrays.known.values():
+        if source == OPAQUE:
+            tracer.let_go(traced, 0)
+    tables: list[dict[int, Any]] = [arrays.known, sources.known]
+    for table in tables:
+        for key in [key for key, entry in table.items() if entry[1] == OPAQUE]:
+            del table[key]

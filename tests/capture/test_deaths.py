@@ -1,0 +1,215 @@
+"""Tests that objects die when Python's would: arrays of buffers, and objects with weak references, `__del__` or callbacks.
+
+Generators are closed then.
+"""
+
+import weakref
+
+import numpy as np
+import pytest
+
+import cinductor
+
+LOG = []
+
+
+class Dying:
+    def __init__(self, *held):
+        self.held = held
+
+    def __del__(self):
+        LOG.append("del")
+
+
+class Watched:
+    pass
+
+
+def watched():
+    made = Watched()
+    weakref.finalize(made, LOG.append, "gone")
+    return made
+
+
+def closing():
+    try:
+        yield 1.0
+        yield 2.0
+    finally:
+        LOG.append("closed")
+
+
+def a_weak_reference(x):
+    y = np.frombuffer(b"abcdabcd", "u1").astype(float)
+    z = y * x.sum()
+    r = weakref.ref(y)
+    y = 0
+    return z, r() is None
+
+
+def a_buffer(x, b):
+    v = np.frombuffer(b, "u1")
+    s = v.sum() * x[0]
+    del v
+    b.extend(b"1234")
+    return s, len(b)
+
+
+def a_buffer_in_a_loop(x, b):
+    s = 0.0
+    for _ in range(3):
+        v = np.frombuffer(b, "u1")
+        v[0] = 7
+        s += v.sum() * x[0]
+        del v
+        b.append(3)
+    return s, bytes(b)
+
+
+def a_buffer_without_a_name(x, b):
+    s = np.frombuffer(b, "u1").sum() + x.sum()
+    b.append(1)
+    return s, len(b)
+
+
+def a_memoryview(x, b):
+    m = memoryview(b)
+    s = x * m[1]
+    del m
+    b.clear()
+    return s
+
+
+def a_buffer_of_a_function(x, b):
+    def inner():
+        v = np.frombuffer(b, "u1")
+        return v.sum() * x
+
+    r = inner()
+    b.append(2)
+    return r
+
+
+def operands(x):
+    s = 0.0
+    if x[0] > 0.3:
+        s += len([Dying(), Dying()])
+    return s, len(LOG)
+
+
+def an_attribute(x):
+    d = Dying(x + 1)
+    s = d.held[0].sum()
+    d = None
+    return s, len(LOG)
+
+
+def a_result(x):
+    w = watched()
+    s = x.sum()
+    w = None  # noqa: F841
+    return s, len(LOG)
+
+
+def an_item(x, held):
+    o = held.pop()
+    s = x.sum()
+    del o
+    LOG.append("then")
+    return s
+
+
+def all_items(x, held):
+    for o in held:  # noqa: B007
+        x = x + 1
+    held.clear()
+    LOG.append("between")
+    del o
+    LOG.append("then")
+    return x
+
+
+def a_generator(x):
+    g = closing()
+    s = next(g) * x
+    del g
+    LOG.append("then")
+    return s
+
+
+def a_generator_that_is_left(x):
+    for v in closing():
+        x = x * v
+        break
+    LOG.append("then")
+    return x
+
+
+def a_generator_without_a_name(x):
+    a = next(closing())
+    LOG.append("then")
+    return a * x
+
+
+def a_zipped_generator(x):
+    a = [v for v, _ in zip(closing(), [1])]  # noqa: B905
+    LOG.append("then")
+    return a[0] * x
+
+
+FUNCTIONS = [
+    a_weak_reference, a_buffer, a_buffer_in_a_loop, a_buffer_without_a_name, a_memoryview, a_buffer_of_a_function, operands, an_attribute,
+    a_result, an_item, all_items, a_generator, a_generator_that_is_left, a_generator_without_a_name, a_zipped_generator,
+]  # fmt: skip
+
+
+def outcome(fn, names):
+    LOG.clear()
+    more = {"b": lambda: [bytearray(b"abcd")], "held": lambda: [[watched()]]}
+    result = repr(fn(np.arange(4.0) + 0.5, *(v for name in names for v in more[name]())))
+    return result, LOG[:]
+
+
+@pytest.mark.parametrize("fn", FUNCTIONS, ids=lambda fn: fn.__name__)
+def test_as_in_python(fn):
+    compiled = cinductor.compile(fn, backend="interp")
+    names = fn.__code__.co_varnames[1 : fn.__code__.co_argcount]
+    for _ in range(3):
+        assert outcome(compiled, names) == outcome(fn, names)
+
+
+def with_default(x, held=Dying()):  # noqa: B008
+    return x + 1
+
+
+def test_no_guard_keeps_what_a_function_drops():
+    compiled = cinductor.compile(lambda x: with_default(x) * 2, backend="interp")
+    for _ in range(3):
+        compiled(np.ones(3))
+    LOG.clear()
+    with_default.__defaults__ = (None,)
+    assert LOG == ["del"]
+
+
+def test_values_that_a_call_has_replaced_die():
+    """The result of each step that Python runs is dropped before the next."""
+    alive = []
+
+    def made(n):
+        a = np.full(3, float(n))
+        alive.append(weakref.ref(a))
+        return a
+
+    made = cinductor.disable(made)
+
+    def f(x):
+        for k in range(5):
+            y = made(k)
+            x = x + y
+        return x
+
+    compiled = cinductor.compile(f, backend="interp")
+    for _ in range(2):
+        alive.clear()
+        np.testing.assert_array_equal(compiled(np.ones(3)), np.full(3, 11.0))
+        assert sum(ref() is not None for ref in alive[:-2]) == 0
