@@ -10,6 +10,7 @@
 #include "codegen/grid.h"
 
 #include "codegen/independence.h"
+#include "ir/occupancy.h"
 
 #define FEW 64 /* threads of a block, where points are long and there may be few of them */
 
@@ -144,7 +145,8 @@ make_threads(CiBuild *b, const CiFamily *family, CiDomain *points)
     int lanes = ci_domain_lanes(b, family, points);
     bool is_whole = ci_domain_is_whole(sym, points, lanes);
     bool is_long = ci_stmts_have(&points->body, has_inside);
-    const CiExpr *threads = ci_expr_const(sym, is_long ? FEW : family->threads),
+    bool are_many = ci_domain_count(sym, points, 1)->low >= ci_occupancy_threads(family->target);
+    const CiExpr *threads = ci_expr_const(sym, is_long && !are_many ? FEW : family->threads),
                  *count = is_whole
                               ? ci_domain_count(sym, points, lanes)
                               : ci_expr_ceildiv(sym, points->extents[0], ci_expr_const(sym, lanes));

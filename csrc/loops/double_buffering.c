@@ -9,8 +9,9 @@
  *                                               x[i0 + 1] = for i0<m { load buf1[i0 + 1] }
  *
  * An iteration then writes the part once, and temporal_blocking.c can fuse two of them. Elements
- * outside the part have the same value in both buffers. Where sizes are constant, iterations copy
- * them all the same, because temporal blocking asks for loops that store the whole array.
+ * outside the part have the same value in both buffers. Where sizes are constant and the array is large
+ * enough for temporal blocking, iterations copy them all the same, because that asks for loops that
+ * store the whole array.
  *
  * Invariants: the copy is the only store to x in the loop, to the same elements in each iteration,
  * and the only load of buf0. */
@@ -74,11 +75,17 @@ find_maker(Doubling *d, int at)
     return NULL;
 }
 
+static int64_t
+count_bytes(const Doubling *d)
+{
+    return ci_amount_likely(ci_cost_of_buffer(d->array));
+}
+
 static bool
 is_large(const Doubling *d)
 {
     CiAmount iterations = ci_amount_of(ci_amount(1), d->region->extent);
-    return ci_amount_likely(ci_cost_of_buffer(d->array)) >= CI_CHOOSE(d->r, doubled_bytes) &&
+    return count_bytes(d) >= CI_CHOOSE(d->r, doubled_bytes) &&
            ci_amount_likely(iterations) >= CI_CHOOSE(d->r, doubled_iterations);
 }
 
@@ -268,7 +275,8 @@ double_buffer(Doubling *d, int at, CiItems *before, CiItems *after)
     yield_load(d->r, last, d->old);
     memmove(region->body.items + at, region->body.items + at + 1,
             (size_t)(--region->body.count - at) * sizeof *region->body.items);
-    copy_outside(d, &region->body);
+    if (count_bytes(d) >= CI_CHOOSE(d->r, trip_bytes))
+        copy_outside(d, &region->body);
     CI_PUSH(d->r->ctx, region->swaps, region->nswaps, region->capswaps, d->old);
     CI_PUSH(d->r->ctx, region->swaps, region->nswaps, region->capswaps, d->new);
 }

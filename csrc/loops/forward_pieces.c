@@ -17,6 +17,7 @@
 
 #define MOST_OPS 96    /* of a reader */
 #define MOST_PIECES 16
+#define MOST_READS 4 /* of an element, by a reader: more of them are worth its memory */
 
 typedef struct Piece {
     const CiNest *nest;
@@ -153,7 +154,7 @@ index_at(const Forward *f, const Reads *reads, const CiExpr *const *at, const Ci
     return ci_expr_substitute(sym_of(f), index, piece->nest->naxes, from, to);
 }
 
-/* The same index with positions clamped to the piece's box: its loads then exist. */
+/* The same index with positions clamped to the piece's box, so that its loads exist. */
 static const CiExpr *
 index_within(const Forward *f, const Reads *reads, const CiExpr *index)
 {
@@ -381,7 +382,7 @@ add_test(const Forward *f, CiBody *into, const CiExpr *at, int64_t limit, bool i
     return earlier < 0 ? test : add_op(f, into, CI_OP_logical_and, CI_DTYPE_bool, 2, both);
 }
 
-/* Whether the positions are in the piece; -1: all of them are. */
+/* Tests that the positions are in the piece; -1: all of them are. */
 static int
 add_tests(const Forward *f, CiBody *into, const Piece *piece, const CiExpr *const *at,
           const CiBox *box)
@@ -422,6 +423,15 @@ add_value(const Forward *f, CiBody *into, const CiExpr *const *at, const CiBox *
         value = test < 0 ? made : add_op(f, into, CI_OP_where, f->c.to->dtype, 3, args);
     }
     return value;
+}
+
+static bool
+reads_often(const Forward *f, const CiNest *reader)
+{
+    int64_t elements = 1;
+    for (int d = 0; d < f->c.rank; d++)
+        elements *= f->c.sizes[d];
+    return ci_amount_likely(ci_cost_of_nest(reader).trips) > MOST_READS * elements;
 }
 
 /* The body of a reader without loads of the array; false if it would be too large. */
@@ -472,8 +482,8 @@ changes_sources(const Forward *f, const CiItem *item)
            (item->nest && ci_nest_count(item->nest) && is_source(f, ci_nest_count(item->nest)));
 }
 
-/* A reader that stores to what pieces read stores to a new array, which is copied there: the last of
- * the loop's iteration, so that two arrays can be exchanged instead. */
+/* A reader that stores to what pieces read stores to a new array, which is copied there. It is the last
+ * statement of a loop, so that two arrays can be exchanged instead. */
 static bool
 is_renewed(const Forward *f, int at)
 {
@@ -542,7 +552,8 @@ forward(Forward *f)
     CiBody *bodies = CI_NEW_ARRAY(f->c.r->ctx, CiBody, f->items->count + 1);
     for (int k = f->first; k <= last; k++) {
         const CiNest *nest = f->items->items[k].nest;
-        if (nest && reads(nest, f->c.to) && !forward_into(f, nest, &bodies[k]))
+        if (nest && reads(nest, f->c.to) &&
+            (reads_often(f, nest) || !forward_into(f, nest, &bodies[k])))
             return false;
     }
     bool is_changed = changes_sources(f, &f->items->items[last]);

@@ -571,6 +571,13 @@ def test_what_runs_in_other_ways(card, name):
     assert " passed" in lines[-1], lines[-1]
 
 
+def test_arrays_in_pieces(card):
+    """Arrays that several statements fill, forwarded to their readers."""
+    lines = card("pieces.py")
+    failed = [line for line in lines if not line.startswith("ok")]
+    assert lines and not failed, "\n".join(failed)
+
+
 def test_sizes_that_vary(card):
     """One program for all sizes, including 0 and 1."""
     lines = card("sizes.py", *([] if not RUNS else ["all"]))
