@@ -17,7 +17,8 @@ typedef struct Verifier {
     CiContext *ctx;
     CiSym *sym;
     const char *name;
-    CiMap *stored; /* buffer -> buffer once something has stored it */
+    CiMap *targets; /* buffer -> buffer that something stores anywhere */
+    CiMap *stored;  /* buffer -> buffer once something has stored it */
     int nest;
     const Scope *scope;
     int depth; /* regions around: a branch or a later iteration may know more of an index than its
@@ -117,6 +118,15 @@ is_never_run(const CiNest *nest)
     return false;
 }
 
+/* True if the buffer may be read here: it is an argument, was stored, or nothing ever stores it, so that it
+ * is an empty array, or one without elements. */
+static bool
+is_defined(const Verifier *v, const CiBuffer *buffer)
+{
+    return buffer->kind != CI_BUFFER_temp || ci_map_find(v->stored, CI_KEY(buffer)) ||
+           !ci_map_find(v->targets, CI_KEY(buffer));
+}
+
 /* ---- bodies ---- */
 
 static void
@@ -124,8 +134,7 @@ verify_load(const Verifier *v, const CiNest *nest, const CiScalar *op)
 {
     if (!op->buffer || !op->index || op->buffer->dtype != op->dtype)
         fail_nest(v, nest, "a load needs a buffer of its dtype and an index");
-    bool is_input = op->buffer->kind != CI_BUFFER_temp;
-    if (!is_input && !is_never_run(nest) && !ci_map_find(v->stored, CI_KEY(op->buffer)))
+    if (!is_never_run(nest) && !is_defined(v, op->buffer))
         fail_nest(v, nest,
                   ci_format(v->ctx, "%s is read before anything stored it", op->buffer->name));
     if (!is_never_run(nest))
@@ -290,8 +299,7 @@ static void
 verify_extern(Verifier *v, const CiExternItem *item)
 {
     for (int k = 0; k < item->noperands; k++)
-        if (item->operands[k]->kind == CI_BUFFER_temp &&
-            !ci_map_find(v->stored, CI_KEY(item->operands[k])))
+        if (!is_defined(v, item->operands[k]))
             ci_fail(v->ctx, CI_ERR_INTERNAL, "loops %s: %s is read before anything stored it",
                     v->name, item->operands[k]->name);
     for (int k = 0; k <= item->noperands; k++)
@@ -302,7 +310,7 @@ verify_extern(Verifier *v, const CiExternItem *item)
     ci_map_put(v->stored, CI_KEY(item->result), item->result);
 }
 
-/* An iteration may read what the previous one stored. */
+/* Notes everything that these items store. */
 static void
 note_stores(Verifier *v, const CiItems *items)
 {
@@ -345,9 +353,9 @@ static void
 verify_check(const Verifier *v, const CiItem *item)
 {
     const CiCheckItem *check = item->check;
-    bool is_symbol = item->kind == CI_ITEM_symbol, is_temp = check->buffer->kind == CI_BUFFER_temp;
+    bool is_symbol = item->kind == CI_ITEM_symbol;
     if (check->buffer->rank || check->buffer->dtype != (is_symbol ? CI_DTYPE_i64 : CI_DTYPE_bool) ||
-        (is_temp && !ci_map_find(v->stored, CI_KEY(check->buffer))))
+        !is_defined(v, check->buffer))
         ci_fail(v->ctx, CI_ERR_INTERNAL, "loops %s: %s cannot be %s", v->name, check->buffer->name,
                 is_symbol ? "a symbol's value" : "checked");
     if (is_symbol && (check->symbol->symbol_kind != CI_SYMBOL_unbacked || !check->limit))
@@ -368,7 +376,7 @@ verify_region(Verifier *v, const CiItem *item)
                     v->name, region->var->name, region->extent->symbols[k]->name);
     v->depth++;
     v->scope = region->var ? &scope : v->scope;
-    if (item->kind != CI_ITEM_if)
+    if (item->kind != CI_ITEM_if) /* an iteration may read what the previous one stored */
         note_stores(v, &region->body);
     verify_items(v, &region->condition_items);
     verify_items(v, &region->body);
@@ -398,7 +406,13 @@ verify_items(Verifier *v, const CiItems *items)
 void
 ci_loops_verify(const CiLoops *loops)
 {
-    Verifier v = {loops->ctx, loops->sym, loops->name, ci_map_new(loops->ctx), 0, NULL, 0};
+    Verifier v = {.ctx = loops->ctx,
+                  .sym = loops->sym,
+                  .name = loops->name,
+                  .stored = ci_map_new(loops->ctx)};
+    note_stores(&v, &loops->items);
+    v.targets = v.stored;
+    v.stored = ci_map_new(loops->ctx);
     for (int k = 0; k < loops->nbuffers; k++)
         CI_REQUIRE(loops->ctx, loops->buffers[k]->id == k &&
                                    (k < loops->ninputs) == (loops->buffers[k]->input >= 0));

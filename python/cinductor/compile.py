@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import copyreg
 import functools
 import sys
@@ -11,16 +12,18 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 
-from . import _core, saved, stats_types
-from .background import beside
-from .class_lookup import is_a
+from . import _core
+from .base.class_lookup import is_a
+from .base.signature import signature_of
+from .builds.background import beside
+from .calls import economy
+from .calls.job import Job
 from .config import OPTIONS, Mode, config, nearest, refusal, resolve
-from .job import Job
-from .signature import signature_of
+from .diagnosis import stats_types
 
 if TYPE_CHECKING:
-    from .machine import Device
-    from .option_types import Options
+    from .arrays.machine import Device
+    from .base.option_types import Options
 
 F = TypeVar("F", bound=Callable[..., Any])
 _functions: dict[int, weakref.ref[Any]] = {}  # by id; other threads compile while this is iterated
@@ -103,7 +106,7 @@ def compile(
     """
     check_settings(unknown, fullgraph=fullgraph, dynamic=dynamic, disable=disable)
     if device is not None:
-        from .machine import Device, check_place, split_asked
+        from .arrays.machine import Device, check_place, split_asked
 
         device, index = split_asked(device)
         options = options if index is None else {**(options or {}), "device_index": index}
@@ -209,8 +212,7 @@ def check_backend(backend: str | None, device: str | None) -> None:
 def make(fn: Any, settings: dict[str, Any], is_users: bool = True) -> Any:
     """The compiled function of a callable. is_users: it was requested by the user, so its calls are counted."""
     job = Job(fn, settings)
-    job.has_saved = saved.is_there(job)
-    if job.device == "cpu" and not job.has_saved and job.option("economy") != "lazy":
+    if economy.SESSION not in sys.modules and job.device == "cpu" and job.option("economy") != "lazy" and not job.has_saved:
         # started now so that the first call does not wait; with a device it overlaps with opening that
         from .capture import session as session
     names, kinds, defaults = signature_of(fn)
@@ -262,6 +264,15 @@ def functions() -> list[Any]:
     return [function for function in found if function is not None]
 
 
+@atexit.register
+def write_notes() -> None:
+    """Tell later processes what pays."""
+    for compiled in functions():
+        economy = compiled._cinductor_job.economy
+        if economy.notes is not None:
+            economy.notes.write(economy.failures)
+
+
 def reset() -> None:
     """Discard the programs of every compiled function, and the counters of `stats`.
 
@@ -301,7 +312,7 @@ def stats() -> stats_types.Stats:
             known[name] += count
         known["reasons"] += job.reasons
         if any(s.race_rows for s in compiled.specializations) or job.unraced:
-            from .racing import lines_of
+            from .builds.racing import lines_of
 
             known["races"] += lines_of(job, compiled.specializations)
         known["numpy"] += job.reasons_for_numpy(compiled)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import cinductor
-from cinductor import budget
+from cinductor.calls import budget
 from cinductor.capture import session
 from cinductor.capture import stage as fallback
 
@@ -284,7 +284,7 @@ def looks_again(v):
 
 def test_symbols_of_data_have_no_names_of_their_own(monkeypatch):
     """The piece of each iteration uses a new symbol for its count, but all are one program."""
-    monkeypatch.setattr("cinductor.budget.LITTLE_WORK", 0)
+    monkeypatch.setattr("cinductor.calls.budget.LITTLE_WORK", 0)
     v = np.arange(1 << 18) / 4
     with warnings.catch_warnings():
         warnings.simplefilter("error", cinductor.CinductorWarning)  # many different pieces give a warning
@@ -302,7 +302,7 @@ def test_little_loops_are_little_work(fallen, dynamic, monkeypatch):
             v[i] += v[i - 1] * 0.5
         return looks_again(v), v
 
-    monkeypatch.setattr("cinductor.budget.LITTLE_WORK", 0)
+    monkeypatch.setattr("cinductor.calls.budget.LITTLE_WORK", 0)
     fn = cinductor.compile(program, backend="interp", dynamic=dynamic)
     same(fn(np.arange(20.0)), program(np.arange(20.0)))
     assert fallen or "little work" in fn._cinductor_job.why
@@ -341,3 +341,28 @@ def test_nothing_is_traced_behind_the_call_that_falls_back():
     compiled = cinductor.compile(one_in_the_other, backend="interp")
     for _ in range(6):
         assert np.array_equal(compiled(x), one_in_the_other(x))
+
+
+def rows_of_an_argument(b, M):
+    for v in M.T:
+        for _ in b:
+            v[:] = 2
+            b[1] += 1
+
+
+def rows_of_a_generator(b, M):
+    for v in (row for row in M.T):
+        for _ in b:
+            v[:] = 2
+            b[1] += 1
+
+
+@pytest.mark.parametrize("fn", [rows_of_an_argument, rows_of_a_generator])
+def test_writes_are_in_order_when_numpy_runs_the_rest(fn):
+    """The arguments overlap, so each write is a break, and after some NumPy runs the rest; the outer loop is unrolled."""
+    compiled = cinductor.compile(fn, backend="interp")
+    for n in (16, 5, 16):
+        M, N = np.ones((n, 3)), np.ones((n, 3))
+        compiled(M[:, 2], M)
+        fn(N[:, 2], N)
+        assert np.array_equal(M, N)

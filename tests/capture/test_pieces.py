@@ -16,9 +16,9 @@ from control_generator import Generator
 from test_rewrite import behaviour, load
 
 import cinductor
-from cinductor import budget
+from cinductor.calls import budget
+from cinductor.calls.job import Job
 from cinductor.capture.pieces import driver
-from cinductor.job import Job
 from cinductor.testing import assert_same
 
 
@@ -565,7 +565,7 @@ def test_a_driver_that_has_won_is_called_at_once(monkeypatch):
     compiled = cinductor.compile(in_a_loop, backend="interp")
     times = itertools.count()
     monkeypatch.delattr(driver.PieceJob, "keep")  # times pieces against NumPy
-    monkeypatch.setattr("cinductor.budget.LITTLE_WORK", 0)
+    monkeypatch.setattr("cinductor.calls.budget.LITTLE_WORK", 0)
     monkeypatch.setattr(budget.Race, "note_numpy", lambda self, s: self.numpy.append(next(times)))
     for _ in range(90):
         assert_same(compiled(*args()), in_a_loop(*args()))
@@ -719,3 +719,31 @@ def test_a_loop_over_ints_after_a_break_is_a_piece(fn):
             assert ours == theirs
     plan = compiled._cinductor_job.plan
     assert plan.pieces and all(piece.specializations for piece in plan.pieces[-1:])
+
+
+def named_in_a_branch(x):
+    if len(x):
+        y = x.sum()
+    print(end="")
+    try:
+        return y
+    except NameError:
+        return "none"
+
+
+def named_in_a_generator(x):
+    s = sum((y := v) * 2 for v in x)
+    print(end="")
+    try:
+        return s, y
+    except NameError:
+        return s
+
+
+@pytest.mark.usefixtures("pieces_are_compiled")
+@pytest.mark.parametrize("fn", [named_in_a_branch, named_in_a_generator])
+def test_a_piece_may_leave_a_name_without_a_value(fn):
+    compiled = cinductor.compile(fn, backend="interp")
+    for n in (0, 0, 3, 0, 4, 3):
+        x = np.arange(n) + 0.5
+        assert repr(compiled(x)) == repr(fn(x))

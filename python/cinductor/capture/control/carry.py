@@ -58,8 +58,7 @@ class Carried:
         self.no_steps: set[str] = set()
         self.first_trace: Any = None  # of a run that starts like the loop's first iteration
         self.first_ends: dict[str, Any] = {}
-        self.is_weak = False  # this run has Python's numbers where iterations make NumPy's
-        self.was_weak = False
+        self.is_weak = self.was_weak = False  # this run has Python's numbers where iterations make NumPy's
         self.period, self.turn = 1, 0
         self.distinct: list[tuple[Any, Any]] = []  # arrays that an iteration found to be different objects
         self.promises: list[Any] = []  # decisions that outlive the run in which they were made
@@ -71,7 +70,8 @@ class Carried:
         renewed = {n for n in loop.site.renewed if kind_of(self.entry[n]) is not None}
         if renewed and (loop.is_while or not self.runs_once()):
             renewed = set()
-        self.names = tuple([name for name in loop.site.carried if name not in renewed])
+        kept = () if loop.ended is False else loop.site.live_out  # if no iteration of the region runs
+        self.names = tuple(dict.fromkeys([n for n in (*loop.site.carried, *kept) if n not in renewed]))
         self.recall(loop.memory)
 
     # --- facts recorded at this place before ---

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from ... import _core
-from ...class_lookup import is_a
-from ...signals import Raised, Signal, comes_from_within, names_traced, reword
+from ...base.class_lookup import is_a
+from ...base.signals import Raised, Signal, comes_from_within, names_traced, reword
 from .. import boundary
 from ..calls.builtins import PATTERNS, contains
 from ..calls.calls import dispatch
@@ -338,7 +338,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
 
     def shares(self, names: types.FunctionType) -> None:
         """First in a function that sets names of one around it: they are in the cells of `names`."""
-        self.stage.state.share(names.__closure__ or ())
+        self.stage.state.share(names)
 
     def caught(self) -> None:
         """First in every except clause: what is the library's own is none of the user's business, nor
