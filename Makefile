@@ -111,7 +111,7 @@ bench-gpu:
 fuzz: $(TESTING)
 	CINDUCTOR_FUZZ=$(or $(N),5000) $(PY) -m pytest -q tests/program/test_fuzz.py tests/capture/test_memory.py tests/core/test_pools.py tests/capture/test_hidden_state.py \
 	  tests/capture/test_changing_world.py tests/numpy/test_op_matrix.py tests/program/test_ways.py tests/numpy/test_indexing.py tests/core/test_indirect.py \
-	  tests/program/test_programs.py tests/core/test_core.py -k 'not test_core or random'
+	  tests/program/test_programs.py tests/core/test_core.py tests/core/test_golden.py -k 'not test_core or random'
 
 planted: $(TESTING)
 	$(PY) tests/support/planted.py $(or $(N),3000)

@@ -259,10 +259,13 @@ wrap(CiJob *job, CiKernels *kernels)
     options.has_pools = request->options->pools && request->options->reuse &&
                         (!options.has_device_memory || options.records);
     lap_ms(job);
-    CiWrapper *wrapper = ci_wrap_with(kernels, &options);
+    CiWrapper *wrapper = ci_given_lines(request, kernels, &options);
+    if (!wrapper)
+        wrapper = ci_wrap_with(kernels, &options);
     request->info.wrap_ms = lap_ms(job);
     if (request->options->verify)
         ci_wrapper_verify(wrapper);
+    SHOW(job, "lines", ci_wrapper_print(&text, wrapper));
     SHOW(job, "wrapper", ci_wrapper_print_python(&text, wrapper));
     SHOW(job, "partitions", print_partitions(&text, wrapper));
     SHOW(job, "json", print_json(job, &text, kernels, wrapper));

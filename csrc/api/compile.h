@@ -15,7 +15,7 @@ typedef struct CiCompileInfo {
     int nodes, nests, kernels, externs;
 } CiCompileInfo;
 
-/* "loops", "kernels", "procs" or "source", and its text: that level is read, and not made. */
+/* "loops", "kernels", "procs", "lines" or "source", and its text: that level is read, and not made. */
 typedef struct CiTextInput {
     const char *level, *text;
 } CiTextInput;

@@ -194,6 +194,13 @@ ci_given_code(const CiRequest *request, CiKernels *kernels)
         ci_fail(ctx, CI_ERR_UNSUPPORTED, "source is given to backend='c' alone");
 }
 
+CiWrapper *
+ci_given_lines(const CiRequest *request, const CiKernels *kernels, const CiWrapOptions *options)
+{
+    const char *text = given(request, "lines");
+    return text ? ci_wrapper_parse(kernels, options, text) : NULL;
+}
+
 const CiShapeEnv *
 ci_given_env(const CiRequest *request, const CiLoops *loops)
 {

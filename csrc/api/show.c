@@ -225,7 +225,7 @@ ci_compile_levels(void)
 #undef PASS
 #define PASS(function, name, families, is_needed, doc) #name "|" CI_BEFORE #name "|"
 #include "codegen/procs.def"
-        "graph|optimized|ranges|loops|kernels|joins|wrapper|partitions|json|c|procs|source|all";
+        "graph|optimized|ranges|loops|kernels|joins|lines|wrapper|partitions|json|c|procs|source|all";
 }
 
 static bool

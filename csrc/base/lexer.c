@@ -259,6 +259,21 @@ ci_lexer_expect_int(CiLexer *lex)
     return (int64_t)(minus ? 0 - bits : bits);
 }
 
+/* Shows the line of the current token with a caret. */
+static _Noreturn void
+fail_at(const CiLexer *lex, CiStatus status, const char *message)
+{
+    const char *first = lex->start;
+    while (first > lex->text && first[-1] != '\n')
+        first--;
+    int width = (int)strcspn(first, "\n"), column = (int)(lex->start - first);
+    /* A long line is shown from a little before the place. */
+    int skip = column > 80 ? column - 60 : 0;
+    width = width - skip > 100 ? 100 : width - skip;
+    ci_fail(lex->ctx, status, "line %d, column %d: %s\n  %.*s\n  %*s^", lex->line, column + 1,
+            message, width, first + skip, column - skip, "");
+}
+
 void
 ci_lexer_fail(CiLexer *lex, const char *format, ...)
 {
@@ -267,13 +282,22 @@ ci_lexer_fail(CiLexer *lex, const char *format, ...)
     va_start(args, format);
     vsnprintf(message, sizeof message, format, args);
     va_end(args);
-    const char *first = lex->start;
-    while (first > lex->text && first[-1] != '\n')
-        first--;
-    int width = (int)strcspn(first, "\n"), column = (int)(lex->start - first);
-    /* A long line is shown from a little before the place. */
-    int skip = column > 80 ? column - 60 : 0;
-    width = width - skip > 100 ? 100 : width - skip;
-    ci_fail(lex->ctx, CI_ERR_SYNTAX, "line %d, column %d: %s\n  %.*s\n  %*s^", lex->line,
-            column + 1, message, width, first + skip, column - skip, "");
+    fail_at(lex, CI_ERR_SYNTAX, message);
+}
+
+void
+ci_lexer_run(CiContext *ctx, CiLexer *lex, void (*parse)(CiContext *ctx, void *arg), void *arg)
+{
+    CiStatus status = ci_protect(ctx, parse, arg);
+    bool has_place = status == CI_ERR_SYNTAX || status == CI_ERR_MEMORY || status == CI_ERR_INTERNAL;
+    const char *message = status ? ci_format(ctx, "%s", ci_context_message(ctx)) : NULL;
+    if (has_place)
+        ci_fail(ctx, status, "%s", message);
+    if (!status)
+        return;
+    CiLexer at = *lex; /* the last token that was read */
+    while (at.start > at.text && strchr(" \t\r\n", at.start[-1]))
+        at.line -= *--at.start == '\n';
+    at.start -= at.start > at.text;
+    fail_at(&at, status, message);
 }

@@ -39,5 +39,7 @@ void ci_lexer_expect(CiLexer *lex, const char *token);
 const char *ci_lexer_expect_name(CiLexer *lex);
 int64_t ci_lexer_expect_int(CiLexer *lex); /* with an optional minus */
 _Noreturn void ci_lexer_fail(CiLexer *lex, const char *format, ...) CI_PRINTF(2, 3);
+/* Runs a parser, of which lex is the cursor. A failure of what it calls gets line and column, too. */
+void ci_lexer_run(CiContext *ctx, CiLexer *lex, void (*parse)(CiContext *ctx, void *arg), void *arg);
 
 #endif

@@ -526,11 +526,11 @@ parse_inputs(Parser *p)
     }
 }
 
-CiGraph *
-ci_graph_parse(CiContext *ctx, const char *text)
+static void
+parse_graph(CiContext *ctx, void *arg)
 {
-    Parser parser = {.g = ci_graph_new(ctx, ""), .values = ci_map_new(ctx)}, *p = &parser;
-    ci_lexer_init(&p->lex, ctx, text);
+    Parser *p = arg;
+    (void)ctx;
     parse_symbols(p);
     while (ci_lexer_accept(&p->lex, "guard"))
         parse_guard(p);
@@ -548,5 +548,13 @@ ci_graph_parse(CiContext *ctx, const char *text)
     ci_lexer_expect(&p->lex, "}");
     if (p->lex.kind != CI_TOKEN_end)
         ci_lexer_fail(&p->lex, "text after the graph");
-    return p->g;
+}
+
+CiGraph *
+ci_graph_parse(CiContext *ctx, const char *text)
+{
+    Parser parser = {.g = ci_graph_new(ctx, ""), .values = ci_map_new(ctx)};
+    ci_lexer_init(&parser.lex, ctx, text);
+    ci_lexer_run(ctx, &parser.lex, parse_graph, &parser);
+    return parser.g;
 }

@@ -50,6 +50,40 @@ ci_kernel_runs(const CiKernel *kernel)
     return false;
 }
 
+static const CiExpr *
+points_of(CiSym *sym, const CiKernel *kernel)
+{
+    const CiExpr *points = ci_expr_const(sym, 1);
+    for (int k = 0; k < kernel->nouter; k++) {
+        const CiKernelAxis *axis = &kernel->outer[k];
+        const CiExpr *tile = ci_expr_const(sym, axis->factor ? axis->factor : 1);
+        points = ci_expr_mul(sym, points, ci_expr_ceildiv(sym, axis->extent, tile));
+    }
+    return points;
+}
+
+const CiExpr *
+ci_kernel_units(CiSym *sym, const CiKernel *kernel)
+{
+    const CiExpr *points = points_of(sym, kernel), *length = ci_expr_const(sym, 1);
+    if (!ci_kernel_is_split(kernel))
+        return points;
+    for (int k = 0; k < kernel->stages[0].naxes; k++)
+        length = ci_expr_mul(sym, length, kernel->stages[0].axes[k].extent);
+    return ci_expr_mul(sym, points, ci_kernel_parts(sym, kernel, length));
+}
+
+const CiExpr *
+ci_kernel_finish_units(CiSym *sym, const CiKernel *kernel)
+{
+    CiMargins margins;
+    if (!ci_kernel_is_split(kernel) || kernel->is_chained)
+        return NULL;
+    if (kernel->kind == CI_TEMPLATE_margins && !ci_kernel_why_no_margins(kernel, &margins))
+        return ci_expr_ceildiv(sym, margins.height, ci_expr_const(sym, CI_MARGINS_ROWS));
+    return ci_kernel_runs(kernel) ? ci_kernel_units(sym, kernel) : points_of(sym, kernel);
+}
+
 bool
 ci_kernel_has_loops(const CiKernel *kernel)
 {

@@ -180,14 +180,8 @@ struct CiKernel {
     const CiExpr *split_extent; /* elements of a part; NULL: not split, or into subtrees */
     bool is_chained;            /* parts hand on what they add; there is no finishing function */
     int split_parts;            /* subtrees of a pairwise fold, a power of two; or 0 */
-    /* A unit is the smallest range that a kernel runs: one point of the parallel axes, or of a
-     * split kernel, one chunk of such a point (chunk fastest). If an outer axis has lanes, it
-     * counts tiles of `factor`. */
-    const CiExpr *units;
-    const CiExpr *finish_units;  /* split, not chained: points the finishing function runs over; else NULL */
     const CiExpr *scratch_bytes; /* row placements of one unit, each rounded up to 64 bytes; const 0
                                     when none */
-    const CiExpr *partial_bytes; /* split: partial accumulators of one unit; else NULL */
     const CiExpr
         *unit_work; /* elements one unit touches: how many units make a chunk worth a thread */
     CiLoc *locs;
@@ -266,6 +260,11 @@ ci_kernel_is_split(const CiKernel *kernel)
 }
 /* Parts of a split fold of that length; at least one, which says how much was packed. */
 const CiExpr *ci_kernel_parts(CiSym *sym, const CiKernel *kernel, const CiExpr *length);
+/* A unit is the smallest range that a kernel runs: one point of the parallel axes, or of a split
+ * kernel, one chunk of such a point (chunk fastest). If an outer axis has lanes, it counts tiles of
+ * `factor`. finish: those of the finishing function; NULL where there is none. */
+const CiExpr *ci_kernel_units(CiSym *sym, const CiKernel *kernel);
+const CiExpr *ci_kernel_finish_units(CiSym *sym, const CiKernel *kernel);
 bool ci_kernel_runs(const CiKernel *kernel);
 /* Loops to emit, and nothing for the host to do. */
 bool ci_kernel_has_loops(const CiKernel *kernel);

@@ -271,7 +271,7 @@ parse_arguments(CiLoopParser *p, CiKernel *kernel)
     CiLexer *lex = &p->lex;
     int capstored = 0, nstored = 0;
     ci_lexer_expect(lex, "takes");
-    while (lex->kind == CI_TOKEN_name && !ci_lexer_is(lex, "units")) {
+    while (lex->kind == CI_TOKEN_name && !ci_lexer_is(lex, "work")) {
         bool is_stored = ci_lexer_accept(lex, "out");
         CiBuffer *buffer = ci_loop_find_buffer(p);
         buffer->is_written |= is_stored && buffer->kind == CI_BUFFER_input;
@@ -289,7 +289,7 @@ parse_arguments(CiLoopParser *p, CiKernel *kernel)
     while (ci_lexer_accept(lex, ","));
 }
 
-/* units 4, work 64*s0, scratch 4096 */
+/* work 64*s0, scratch 4096 */
 static void
 parse_units(CiLoopParser *p, CiKernel *kernel)
 {
@@ -308,7 +308,7 @@ parse_units(CiLoopParser *p, CiKernel *kernel)
         while (k < count && !ci_lexer_is(lex, parts[k].word))
             k++;
         if (k == count)
-            ci_lexer_fail(lex, "expected units, work, finish, scratch or partial");
+            ci_lexer_fail(lex, "expected work or scratch");
         ci_lexer_next(lex);
         *parts[k].value = ci_loop_parse_expr(p);
     } while (ci_lexer_accept(lex, ","));
@@ -472,12 +472,21 @@ parse_declarations(CiLoopParser *p)
     }
 }
 
-CiKernels *
-ci_kernels_parse(CiContext *ctx, const char *text, const CiTarget *target)
+typedef struct Parser {
+    CiLoopParser p;
+    const CiTarget *target;
+    CiKernels *kernels;
+} Parser;
+
+static void
+parse_whole(CiContext *ctx, void *arg)
 {
-    CiLoopParser parser, *p = &parser;
+    Parser *parser = arg;
+    CiLoopParser *p = &parser->p;
     CiLexer *lex = &p->lex;
-    ci_loop_parse_head(p, ctx, text, "kernels");
+    const CiTarget *target = parser->target;
+    (void)ctx;
+    ci_loop_parse_head(p, "kernels");
     if (ci_lexer_accept(lex, "device")) {
         ci_lexer_expect(lex, "=");
         ci_lexer_expect(lex, target->device);
@@ -487,9 +496,16 @@ ci_kernels_parse(CiContext *ctx, const char *text, const CiTarget *target)
     }
     ci_lexer_expect(lex, "{");
     parse_declarations(p);
-    CiKernels *kernels = parse_list(p, target);
+    parser->kernels = parse_list(p, target);
     ci_loop_parse_end(p);
-    return kernels;
+}
+
+CiKernels *
+ci_kernels_parse(CiContext *ctx, const char *text, const CiTarget *target)
+{
+    Parser parser = {.p = ci_loop_parser(ctx, text), .target = target};
+    ci_lexer_run(ctx, &parser.p.lex, parse_whole, &parser);
+    return parser.kernels;
 }
 
 /* Without comments, which refusals and notes are. */

@@ -70,7 +70,7 @@ print_units(CiText *out, const CiKernel *kernel)
     const char *between = "";
     ci_text_indent(out);
     for (size_t k = 0; k < sizeof parts / sizeof *parts; k++) {
-        if (!parts[k].value || (k > 1 && ci_expr_equals_const(parts[k].value, 0)))
+        if (!parts[k].value || (k > 0 && ci_expr_equals_const(parts[k].value, 0)))
             continue;
         ci_text_add(out, "%s%s ", between, parts[k].word);
         ci_expr_print(out, parts[k].value, CI_STYLE_text);

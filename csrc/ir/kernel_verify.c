@@ -180,21 +180,6 @@ verify_tree(const Verifier *v, const CiLoopTree *tree)
 
 /* ---- what a launch is told ---- */
 
-static const CiExpr *
-points_of(const Verifier *v)
-{
-    const CiKernel *kernel = v->whole;
-    const CiExpr *points = ci_expr_const(v->sym, 1);
-    for (int k = 0; k < kernel->nouter; k++) {
-        const CiExpr *extent = kernel->outer[k].extent;
-        if (kernel->outer[k].factor)
-            extent =
-                ci_expr_ceildiv(v->sym, extent, ci_expr_const(v->sym, kernel->outer[k].factor));
-        points = ci_expr_mul(v->sym, points, extent);
-    }
-    return points;
-}
-
 static void
 verify_margins(const Verifier *v)
 {
@@ -203,12 +188,9 @@ verify_margins(const Verifier *v)
     const char *why = ci_kernel_why_no_margins(kernel, &margins);
     if (why)
         refuse(v, ci_format(v->ctx, "it has no margins: %s", why));
-    const CiExpr *rows = ci_expr_const(v->sym, CI_MARGINS_ROWS);
     if (kernel->split_parts < 1 || (kernel->split_parts & (kernel->split_parts - 1)) ||
-        margins.width->low / kernel->split_parts < CI_MARGINS_COLUMNS ||
-        !ci_expr_equals_const(kernel->units, kernel->split_parts) || !kernel->partial_bytes ||
-        kernel->finish_units != ci_expr_ceildiv(v->sym, margins.height, rows))
-        refuse(v, "units of margins are subtrees of columns, and tiles of rows");
+        margins.width->low / kernel->split_parts < CI_MARGINS_COLUMNS)
+        refuse(v, "units of margins are subtrees of columns");
 }
 
 static const CiExpr *
@@ -229,31 +211,15 @@ static void
 verify_units(const Verifier *v, const CiExpr *scratch)
 {
     const CiKernel *kernel = v->whole;
-    const CiExpr *points = points_of(v), *length = ci_expr_const(v->sym, 1);
-    int64_t chunk = 0;
+    int64_t chunk = 1;
     if (scratch != kernel->scratch_bytes)
         refuse(v, "its rows take other bytes of scratch than a unit has");
-    if (!ci_kernel_is_split(kernel)) {
-        if (kernel->units != points || kernel->finish_units || kernel->partial_bytes)
-            refuse(v, "units are the points of its outer axes");
-        return;
-    }
-    const CiStage *first = &kernel->stages[0];
-    bool is_known = kernel->split_extent && ci_expr_is_const(kernel->split_extent, &chunk);
-    if ((is_known && chunk <= 0) || !kernel->partial_bytes)
-        refuse(v, "a split has chunks, and partials");
-    if (kernel->split_parts & (kernel->split_parts - 1))
+    if (kernel->split_extent && ci_expr_is_const(kernel->split_extent, &chunk) && chunk <= 0)
+        refuse(v, "a split has chunks");
+    if (kernel->split_parts < 0 || (kernel->split_parts & (kernel->split_parts - 1)))
         refuse(v, "subtrees are a power of two");
-    for (int k = 0; k < first->naxes; k++)
-        length = ci_expr_mul(v->sym, length, first->axes[k].extent);
-    const CiExpr *chunks = ci_kernel_parts(v->sym, kernel, length);
-    const CiExpr *finish = kernel->is_chained       ? NULL
-                           : ci_kernel_runs(kernel) ? kernel->units
-                                                    : points;
     if (kernel->is_chained && (!ci_kernel_runs(kernel) || kernel->nouter))
         refuse(v, "what is chained is one loop that scans or packs");
-    if (kernel->finish_units != finish || kernel->units != ci_expr_mul(v->sym, points, chunks))
-        refuse(v, "units of a split are its points times the chunks of the first stage");
 }
 
 static void

@@ -543,13 +543,18 @@ parse_results(CiLoopParser *p)
     }
 }
 
+CiLoopParser
+ci_loop_parser(CiContext *ctx, const char *text)
+{
+    CiLoopParser p = {.loops = ci_loops_new(ctx, ci_sym_new(ctx), ""), .buffers = ci_map_new(ctx)};
+    ci_lexer_init(&p.lex, ctx, text);
+    return p;
+}
+
 void
-ci_loop_parse_head(CiLoopParser *p, CiContext *ctx, const char *text, const char *word)
+ci_loop_parse_head(CiLoopParser *p, const char *word)
 {
     CiLexer *lex = &p->lex;
-    *p =
-        (CiLoopParser){.loops = ci_loops_new(ctx, ci_sym_new(ctx), ""), .buffers = ci_map_new(ctx)};
-    ci_lexer_init(lex, ctx, text);
     if (ci_lexer_accept(lex, "symbols")) {
         ci_lexer_expect(lex, "{");
         do {
@@ -578,13 +583,21 @@ ci_loop_parse_end(CiLoopParser *p)
         ci_lexer_fail(&p->lex, "unexpected text after the end");
 }
 
+static void
+parse_whole(CiContext *ctx, void *arg)
+{
+    CiLoopParser *p = arg;
+    (void)ctx;
+    ci_loop_parse_head(p, "loops");
+    ci_lexer_expect(&p->lex, "{");
+    parse_items(p, &p->loops->items);
+    ci_loop_parse_end(p);
+}
+
 CiLoops *
 ci_loops_parse(CiContext *ctx, const char *text)
 {
-    CiLoopParser p;
-    ci_loop_parse_head(&p, ctx, text, "loops");
-    ci_lexer_expect(&p.lex, "{");
-    parse_items(&p, &p.loops->items);
-    ci_loop_parse_end(&p);
+    CiLoopParser p = ci_loop_parser(ctx, text);
+    ci_lexer_run(ctx, &p.lex, parse_whole, &p);
     return p.loops;
 }

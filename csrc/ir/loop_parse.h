@@ -16,8 +16,9 @@ typedef struct CiLoopParser {
     int depth; /* of regions inside of each other */
 } CiLoopParser;
 
-/* symbols {…}, the word, f(in0: f32[3], …): from an empty parser on. */
-void ci_loop_parse_head(CiLoopParser *p, CiContext *ctx, const char *text, const char *word);
+CiLoopParser ci_loop_parser(CiContext *ctx, const char *text); /* of new loops */
+/* symbols {…}, the word, f(in0: f32[3], …) */
+void ci_loop_parse_head(CiLoopParser *p, const char *word);
 void ci_loop_parse_end(CiLoopParser *p); /* return …, } and no more */
 const CiExpr *ci_loop_parse_expr(CiLoopParser *p);
 /* i0<4096: the variable is in scope until ci_loop_leave_scope goes back to as many as there were.

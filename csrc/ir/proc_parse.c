@@ -544,12 +544,11 @@ parse_proc(Parser *p)
     ci_form_leave(lex, &p->depth);
 }
 
-CiProcs *
-ci_procs_parse(CiContext *ctx, const char *text)
+static void
+parse_procs(CiContext *ctx, void *arg)
 {
-    Parser parser = {.b = {.ctx = ctx, .sym = ci_sym_new(ctx)}}, *p = &parser;
+    Parser *p = arg;
     CiLexer *lex = &p->lex;
-    ci_lexer_init(lex, ctx, text);
     if (ci_lexer_accept(lex, "symbols")) {
         ci_lexer_expect(lex, "{");
         do
@@ -565,7 +564,15 @@ ci_procs_parse(CiContext *ctx, const char *text)
     ci_lexer_expect(lex, "}");
     if (lex->kind != CI_TOKEN_end)
         ci_lexer_fail(lex, "unexpected text after the end");
-    return p->procs;
+}
+
+CiProcs *
+ci_procs_parse(CiContext *ctx, const char *text)
+{
+    Parser parser = {.b = {.ctx = ctx, .sym = ci_sym_new(ctx)}};
+    ci_lexer_init(&parser.lex, ctx, text);
+    ci_lexer_run(ctx, &parser.lex, parse_procs, &parser);
+    return parser.procs;
 }
 
 void

@@ -178,8 +178,9 @@ flatten_launch(CiFlatten *flat, const CiKernel *kernel, CiSide side)
     plan->launch.nscalars = program->nscalars;
     plan->launch.may_fail = kernel->nchecks > 0;
     plan->sizes = ci_values_row(&flat->builder, kernel->nsize_args, kernel->size_args);
-    plan->units = zero_unless(flat, kernel->units);
-    plan->finish_units = zero_unless(flat, kernel->finish_units);
+    CiSym *sym = flat->wrapper->kernels->loops->sym;
+    plan->units = zero_unless(flat, ci_kernel_units(sym, kernel));
+    plan->finish_units = zero_unless(flat, ci_kernel_finish_units(sym, kernel));
     plan->scratch_bytes = zero_unless(flat, kernel->scratch_bytes);
     plan->unit_work = zero_unless(flat, kernel->unit_work);
     ci_kernel_visit_scalars(flat->wrapper->kernels, kernel, note_scalar, (void *[]){flat, plan});

@@ -1,5 +1,5 @@
 /* The inside of a program: what flatten.c makes, execute.c runs and program.c answers from.
- * Everything is numbers: slots for pointers, value numbers (runtime/values.h) for sizes, steps for
+ * Everything is numbers: slots for pointers, value numbers (sym/values.h) for sizes, steps for
  * lines.
  *
  * Slots: the graph's inputs first, by parameter number, then one per buffer the program makes. A
@@ -11,7 +11,7 @@
 #include <stdatomic.h>
 
 #include "runtime/program.h"
-#include "runtime/values.h"
+#include "sym/values.h"
 
 /* The lines with an effect at run time, and the jumps that implement blocks. Fields by kind:
  *
@@ -24,7 +24,7 @@
  *   partition: number, target.
  *   unless: jumps if the bool in slot is false. */
 typedef enum CiStepKind {
-#define LINE(kind, buffer, other, block, record, python, c) CI_STEP_##kind,
+#define LINE(kind, buffer, other, block, record, text, python, c) CI_STEP_##kind,
 #include "wrapper/lines.def"
     CI_STEP_partition, /* its recordable steps follow, up to the one before its target */
     CI_STEP_next,

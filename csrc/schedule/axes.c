@@ -414,18 +414,8 @@ choose_parts(CiScheduler *s, CiKernel *kernel, const CiExpr *length, int64_t til
 static void
 split_fold(CiScheduler *s, CiKernel *kernel, const CiExpr *length, int64_t tile)
 {
-    int folds = 0;
     choose_parts(s, kernel, length, tile);
     const CiExpr *parts = ci_kernel_parts(s->sym, kernel, length);
-    for (int n = 0; n < kernel->stages[0].nnests; n++)
-        folds += kernel->stages[0].nests[n]->fold != CI_OP_none;
-    kernel->finish_units = kernel->units;
-    kernel->units = ci_expr_mul(s->sym, kernel->units, parts);
-    if (ci_kernel_runs(kernel)) {
-        kernel->finish_units = kernel->is_chained ? NULL : kernel->units;
-        folds = kernel->stages[0].nnests;
-    }
-    kernel->partial_bytes = ci_expr_const(s->sym, CI_PARTIAL_BYTES * tile * folds);
     const CiExpr *part =
         kernel->split_extent ? kernel->split_extent : ci_expr_ceildiv(s->sym, length, parts);
     kernel->unit_work = ci_expr_mul(s->sym, part, ci_expr_const(s->sym, tile));
@@ -536,14 +526,6 @@ tile_crossed(CiScheduler *s, CiKernel *kernel)
         kernel->outer[crossed].factor = last->factor = (int)s->target->tile_rows;
 }
 
-/* The number of work units along an axis. */
-static const CiExpr *
-units_of_axis(CiScheduler *s, const CiKernelAxis *axis)
-{
-    return axis->factor ? ci_expr_ceildiv(s->sym, axis->extent, ci_expr_const(s->sym, axis->factor))
-                        : axis->extent;
-}
-
 void
 ci_label_leaf(CiScheduler *s, CiKernel *leaf)
 {
@@ -571,15 +553,12 @@ ci_label_axes(CiScheduler *s, CiKernel *kernel)
                            extent_product(s, kernel->stages[t].axes, kernel->stages[t].naxes));
     for (int k = 0; k < kernel->nouter; k++)
         kernel->outer[k].label = CI_LABEL_parallel;
-    kernel->units = points;
     if (kernel->lanes_on_outer) {
         tile = label_lanes(s, kernel, has_inner_axes(kernel));
         if (!has_inner_axes(kernel))
             tile_crossed(s, kernel);
-        kernel->units = ci_expr_const(s->sym, 1);
         for (int k = 0; k < kernel->nouter; k++) {
             const CiKernelAxis *axis = &kernel->outer[k];
-            kernel->units = ci_expr_mul(s->sym, kernel->units, units_of_axis(s, axis));
             if (axis->label == CI_LABEL_parallel && axis->factor)
                 tile = (int64_t)axis->factor * axis->factor;
         }

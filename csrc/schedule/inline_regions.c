@@ -416,7 +416,6 @@ share_out(CiScheduler *s, CiKernel *kernel, CiLoopTree *tree, int count)
         const CiTreeNode loop = tree->nodes[0];
         kernel->outer[k] = (CiKernelAxis){
             .var = loop.region->var, .extent = loop.region->extent, .label = CI_LABEL_parallel};
-        kernel->units = ci_expr_mul(s->sym, kernel->units, loop.region->extent);
         *tree = loop.body;
     }
     work = trip_work(s, tree);
@@ -436,7 +435,6 @@ ci_finish_tree(CiScheduler *s, const CiFusion *fusion)
     one.fusions[0] = *fusion;
     one.nfusions = 1;
     kernel->scratch_bytes = ci_expr_const(s->sym, 0);
-    kernel->units = ci_expr_const(s->sym, 1);
     add_block(&one, s, kernel, tree);
     int64_t work = ci_amount_high(tree_work(tree));
     kernel->unit_work = ci_expr_const(s->sym, work < LONG_WORK ? work : LONG_WORK);

@@ -43,15 +43,10 @@ ci_label_margins(CiScheduler *s, CiKernel *kernel)
     if (!ci_has_margins(s, kernel) || ci_kernel_why_no_margins(kernel, &margins))
         return false;
     CiSym *sym = s->sym;
-    int64_t bytes = (int64_t)CI_PARTIAL_BYTES * margins.rows->nnests;
     kernel->kind = CI_TEMPLATE_margins;
     kernel->split_parts = choose_parts(s, &margins);
-    kernel->units = ci_expr_const(sym, kernel->split_parts);
-    kernel->finish_units =
-        ci_expr_ceildiv(sym, margins.height, ci_expr_const(sym, CI_MARGINS_ROWS));
-    kernel->partial_bytes = ci_expr_mul(sym, margins.height, ci_expr_const(sym, bytes));
-    kernel->unit_work = ci_expr_mul(
-        sym, margins.height, ci_expr_ceildiv(sym, margins.width, kernel->units));
+    const CiExpr *columns = ci_expr_ceildiv(sym, margins.width, ci_expr_const(sym, kernel->split_parts));
+    kernel->unit_work = ci_expr_mul(sym, margins.height, columns);
     label_stages(kernel, &margins);
     return true;
 }

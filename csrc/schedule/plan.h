@@ -62,7 +62,6 @@ struct CiScheduler {
 };
 
 /* Bytes that a unit of a split leaves, for each fold and lane. */
-#define CI_PARTIAL_BYTES 64
 
 #define CI_NO_READER (-1)
 #define CI_SEVERAL_READERS (-2)

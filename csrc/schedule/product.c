@@ -27,20 +27,12 @@ ci_label_product(CiScheduler *s, CiKernel *kernel)
     CiProduct product;
     if (!s->target->has_templates || ci_kernel_why_no_product(kernel, &product))
         return false;
-    const CiExpr *units = ci_expr_const(s->sym, 1);
     kernel->kind = CI_TEMPLATE_product;
     kernel->lanes_on_outer = true;
     kernel->outer[product.row].factor = rows_of_unit(kernel->outer[product.row].extent);
     kernel->outer[product.column].factor = COLUMNS;
-    for (int k = 0; k < kernel->nouter; k++) {
-        CiKernelAxis *axis = &kernel->outer[k];
-        axis->label = k == product.column ? CI_LABEL_vector : CI_LABEL_parallel;
-        units = ci_expr_mul(s->sym, units,
-                            axis->factor ? ci_expr_ceildiv(s->sym, axis->extent,
-                                                           ci_expr_const(s->sym, axis->factor))
-                                         : axis->extent);
-    }
-    kernel->units = units;
+    for (int k = 0; k < kernel->nouter; k++)
+        kernel->outer[k].label = k == product.column ? CI_LABEL_vector : CI_LABEL_parallel;
     kernel->unit_work = ci_expr_mul(s->sym, product.length, ci_expr_const(s->sym, ROWS * COLUMNS));
     return true;
 }

@@ -110,7 +110,6 @@ add_memory_line(Place *place, CiLineKind kind, const CiBuffer *buffer)
     CI_PUSH(place->ctx, place->lines, place->nlines, place->caplines, line);
 }
 
-/* Results are held until the end. */
 static void
 write_lines(Place *place)
 {
@@ -130,24 +129,46 @@ write_lines(Place *place)
     w->nlines = place->nlines;
     w->caplines = place->caplines;
     ci_lives_move(place->lives, moved, w->nlines);
+}
+
+static Place
+find_lives(CiWrapper *wrapper)
+{
+    CiContext *ctx = wrapper->ctx;
+    Place place = {.wrapper = wrapper, .ctx = ctx, .symbols = ci_map_new(ctx)};
+    place.lives = wrapper->lives = ci_lives_new(ctx, wrapper->nbuffers);
+    add_lines(&place);
+    ci_lives_find_blocks(place.lives);
+    move_out_of_loops(&place);
+    ci_lives_find_ranges(place.lives);
+    return place;
+}
+
+/* Results are held until the end. */
+static void
+keep_results(CiWrapper *w)
+{
     for (int b = 0; b < w->nbuffers; b++)
-        if (w->buffers[b]->is_result && place->lives->of[b].first >= 0)
-            place->lives->of[b].last = w->nlines - 1;
+        if (w->buffers[b]->is_result && w->lives->of[b].first >= 0)
+            w->lives->of[b].last = w->nlines - 1;
+}
+
+void
+ci_wrapper_find_lives(CiWrapper *wrapper)
+{
+    (void)find_lives(wrapper);
+    keep_results(wrapper);
 }
 
 void
 ci_wrapper_place(CiWrapper *wrapper)
 {
     CiContext *ctx = wrapper->ctx;
-    Place place = {.wrapper = wrapper, .ctx = ctx, .symbols = ci_map_new(ctx)};
+    Place place = find_lives(wrapper);
     place.born = CI_NEW_ARRAY(ctx, int, wrapper->nlines);
     place.dying = CI_NEW_ARRAY(ctx, int, wrapper->nlines);
     place.chains = CI_NEW_ARRAY(ctx, Chain, wrapper->nbuffers + 1);
-    place.lives = wrapper->lives = ci_lives_new(ctx, wrapper->nbuffers);
-    add_lines(&place);
-    ci_lives_find_blocks(place.lives);
-    move_out_of_loops(&place);
-    ci_lives_find_ranges(place.lives);
     chain_lives(&place);
     write_lines(&place);
+    keep_results(wrapper);
 }

@@ -2,16 +2,19 @@
 #include "wrapper/wrapper.h"
 
 #include "ir/layout.h"
+#include "ir/text_common.h"
 
+#include <stddef.h>
 #include <string.h>
 
 static const CiLineRow rows[] = {
-#define LINE(kind, buffer, other, block, record, python, c)                                        \
+#define LINE(kind, buffer, other, block, record, text, python, c)                                        \
     [CI_LINE_##kind] = {#kind,                                                                     \
                         CI_USE_##buffer,                                                           \
                         CI_USE_##other,                                                            \
                         CI_BLOCK_##block,                                                          \
                         CI_RECORD_##record,                                                        \
+                        text,                                                                      \
                         python,                                                                    \
                         c},
 #include "wrapper/lines.def"
@@ -56,29 +59,64 @@ add_quoted(CiText *out, const char *text, CiExprStyle style)
     ci_text_add(out, "%c", quote);
 }
 
-static bool
-is_field(const char *at, size_t length, const char *name)
+static void
+add_field(CiText *out, const CiLine *line, CiLineField field, CiExprStyle style)
 {
-    return strlen(name) == length && !memcmp(at, name, length);
+    const void *at = (const char *)line + field.offset;
+    switch (field.type) {
+    case CI_FIELD_buffer:
+        ci_text_add(out, "%s", (*(const CiBuffer *const *)at)->name);
+        break;
+    case CI_FIELD_symbol:
+    case CI_FIELD_expr:
+        ci_expr_print(out, *(const CiExpr *const *)at, style);
+        break;
+    case CI_FIELD_int:
+        ci_text_add(out, "%d", *(const int *)at);
+        break;
+    case CI_FIELD_side:
+        ci_text_add(out, *(const CiSide *)at == CI_SIDE_host ? "host" : "%d",
+                    *(const CiSide *)at - CI_SIDE_device);
+        break;
+    case CI_FIELD_kernel:
+        ci_text_add(out, "%s", line->kernel->name);
+        break;
+    case CI_FIELD_call:
+        ci_text_add(out, "%s", line->call);
+        break;
+    case CI_FIELD_range:
+        ci_text_add(out, "%s in ", line->symbol->name);
+        ci_form_print_range(out, line->symbol->low, line->value, NULL);
+        break;
+    case CI_FIELD_turns:
+        ci_text_add(out, "%s<", line->symbol->name);
+        ci_expr_print(out, line->value, style);
+        break;
+    case CI_FIELD_parallel:
+        ci_text_add(out, line->is_parallel ? " parallel" : "");
+        break;
+    default:
+        if (style == CI_STYLE_text)
+            ci_form_print_string(out, line->text);
+        else if (line->kind == CI_LINE_comment) /* the compiler's own words */
+            ci_text_add(out, "%s", line->text);
+        else
+            add_quoted(out, line->text, style);
+    }
 }
 
-static void
-add_field(CiText *out, const CiLine *line, const char *at, size_t length, CiExprStyle style)
+CiLineField
+ci_line_field(CiContext *ctx, const char *at, size_t length)
 {
-    if (is_field(at, length, "buffer"))
-        ci_text_add(out, "%s", line->buffer->name);
-    else if (is_field(at, length, "other"))
-        ci_text_add(out, "%s", line->other->name);
-    else if (is_field(at, length, "symbol"))
-        ci_text_add(out, "%s", line->symbol->name);
-    else if (is_field(at, length, "value"))
-        ci_expr_print(out, line->value, style);
-    else if (is_field(at, length, "bytes"))
-        ci_expr_print(out, line->bytes, style);
-    else if (line->kind == CI_LINE_comment) /* the compiler's own words */
-        ci_text_add(out, "%s", line->text);
-    else
-        add_quoted(out, line->text, style);
+    static const CiLineField fields[] = {
+#define FIELD(name, type, member) {#name, CI_FIELD_##type, offsetof(CiLine, member)},
+        CI_LINE_FIELDS(FIELD)
+#undef FIELD
+    };
+    for (size_t k = 0; k < sizeof fields / sizeof *fields; k++)
+        if (strlen(fields[k].name) == length && !memcmp(at, fields[k].name, length))
+            return fields[k];
+    ci_fail(ctx, CI_ERR_INTERNAL, "no field of a line is called %.*s", (int)length, at);
 }
 
 void
@@ -87,7 +125,8 @@ ci_line_print(CiText *out, const CiLine *line, const char *pattern, CiExprStyle 
     for (const char *at = pattern; *at;) {
         const char *close = *at == '{' ? strchr(at, '}') : NULL;
         if (close) {
-            add_field(out, line, at + 1, (size_t)(close - at - 1), style);
+            size_t length = (size_t)(close - at - 1);
+            add_field(out, line, ci_line_field(out->ctx, at + 1, length), style);
             at = close + 1;
         } else {
             ci_text_add_chars(out, at++, 1);

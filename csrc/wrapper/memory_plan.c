@@ -33,8 +33,8 @@ likely_bytes(const CiWrapper *w, const CiBuffer *buffer, bool *is_known)
 
 /* The most of what is of use at the same time; of those buffers that each turn of a parallel loop has
  * of its own, or of all. */
-static int64_t
-most_held(const CiWrapper *w, bool of_turns, bool *is_known)
+int64_t
+ci_wrapper_most_held(const CiWrapper *w, bool of_turns, bool *is_known)
 {
     CiWatermark held = ci_held_new(w->ctx, w->nlines);
     for (int b = 0; b < w->nbuffers; b++) {
@@ -53,7 +53,8 @@ static void
 note_peak(CiWrapper *w)
 {
     bool is_known = true;
-    int64_t most = most_held(w, false, &is_known), more = most_held(w, true, &is_known);
+    int64_t most = ci_wrapper_most_held(w, false, &is_known),
+            more = ci_wrapper_most_held(w, true, &is_known);
     w->most_held = most;
     if (most)
         w->lines[0].text = ci_format(w->ctx, "%s, %s %lld bytes", w->lines[0].text,
@@ -66,8 +67,6 @@ note_peak(CiWrapper *w)
 void
 ci_wrapper_plan_memory(CiWrapper *wrapper)
 {
-    wrapper->pool_of = CI_NEW_ARRAY(wrapper->ctx, const CiBuffer *, wrapper->nbuffers + 1);
-    wrapper->first_pool = wrapper->nbuffers;
     ci_wrapper_place(wrapper);
     if (!wrapper->options.has_no_reuse)
         ci_wrapper_reuse(wrapper);

@@ -72,7 +72,7 @@ note_scalar(void *arg, const CiBuffer *buffer, int slot)
 
 /* Of what a line is told in numbers: all its expressions. */
 static void
-note_numbers(Border *border, const CiLine *line)
+note_numbers(Border *border, const CiWrapper *w, const CiLine *line)
 {
     const CiKernel *kernel = line->kernel;
     const CiExternItem *ext = line->ext;
@@ -81,8 +81,9 @@ note_numbers(Border *border, const CiLine *line)
     for (int k = 0; kernel && k < kernel->nsize_args; k++)
         note_expr(border, kernel->size_args[k]);
     if (kernel) {
-        const CiExpr *amounts[] = {kernel->units, kernel->finish_units, kernel->scratch_bytes,
-                                   kernel->partial_bytes, kernel->unit_work};
+        CiSym *sym = w->kernels->loops->sym;
+        const CiExpr *amounts[] = {ci_kernel_units(sym, kernel), ci_kernel_finish_units(sym, kernel),
+                                   kernel->scratch_bytes, kernel->unit_work};
         for (size_t k = 0; k < sizeof amounts / sizeof *amounts; k++)
             note_expr(border, amounts[k]);
     }
@@ -99,7 +100,7 @@ static void
 note_line(Border *border, const CiWrapper *w, const CiLine *line)
 {
     CiLineUse use = ci_line_row(line->kind)->buffer, other = ci_line_row(line->kind)->other;
-    note_numbers(border, line);
+    note_numbers(border, w, line);
     if (other == CI_USE_dies)
         note_use(border, line->other, false);
     if (use == CI_USE_dies)

@@ -11,6 +11,11 @@ typedef struct CiWatermark {
     int width;
 } CiWatermark;
 
+/* buffers.c: without lines; the buffer itself or its copy on that side, made when there is
+ * none yet; a pool of so many bytes. */
+CiWrapper *ci_wrapper_new(const CiKernels *kernels, const CiWrapOptions *options);
+const CiBuffer *ci_wrapper_buffer_on(CiWrapper *wrapper, const CiBuffer *buffer, CiSide side);
+const CiBuffer *ci_wrapper_add_pool(CiWrapper *wrapper, const CiExpr *bytes, CiSide side);
 /* async_copies.c: copies to the host begin before what does not need them. needs: nothing is placed yet. */
 void ci_wrapper_start_early(CiWrapper *wrapper);
 /* memory_plan.c: all that follows, in order. */
@@ -24,6 +29,11 @@ void ci_wrapper_reuse(CiWrapper *wrapper);
 void ci_wrapper_pool(CiWrapper *wrapper);
 /* hoist.c: makes the partitions, and has each have its memory before its first launch. */
 void ci_wrapper_hoist(CiWrapper *wrapper);
+/* allocate.c: when each buffer is of use, by the lines that use it. */
+void ci_wrapper_find_lives(CiWrapper *wrapper);
+/* memory_plan.c: the most bytes that are held at a time; *is_known: all sizes are. of_turns: those that
+ * each turn of a parallel loop has of its own. */
+int64_t ci_wrapper_most_held(const CiWrapper *wrapper, bool of_turns, bool *is_known);
 /* Sets `match`, `open` and `frees` of lines of regions. needs: regions nested. */
 void ci_wrapper_match(CiWrapper *wrapper);
 

@@ -465,28 +465,6 @@ pool_group(Pools *p, int block, CiSide side)
 
 /* ---- lines ---- */
 
-static void
-add_buffer(Pools *p, Pool *pool, int number)
-{
-    CiWrapper *w = p->w;
-    const CiExpr **sizes = CI_NEW_ARRAY(p->ctx, const CiExpr *, 2);
-    sizes[0] = pool->bytes;
-    sizes[1] = ci_expr_const(p->sym, 1);
-    CiBuffer *buffer = CI_NEW(p->ctx, CiBuffer);
-    *buffer = (CiBuffer){.name = ci_format(p->ctx, "pool%d", number),
-                         .kind = CI_BUFFER_temp,
-                         .id = w->nbuffers,
-                         .input = -1,
-                         .dtype = CI_DTYPE_u8,
-                         .rank = 1,
-                         .sizes = sizes,
-                         .strides = sizes + 1,
-                         .device = pool->side ? pool->side - CI_SIDE_device : 0};
-    pool->buffer = buffer;
-    CI_PUSH(p->ctx, w->side_of, (int){w->nbuffers}, w->capsides, pool->side);
-    CI_PUSH(p->ctx, w->buffers, w->nbuffers, w->capbuffers, buffer);
-}
-
 static CiLine
 memory_line(CiLineKind kind, const Pool *pool)
 {
@@ -520,19 +498,13 @@ static void
 add_buffers(Pools *p)
 {
     CiWrapper *w = p->w;
-    const CiBuffer **pool_of = CI_NEW_ARRAY(p->ctx, const CiBuffer *, w->nbuffers + p->npools + 1);
-    CiSide *pinned = CI_NEW_ARRAY(p->ctx, CiSide, w->nbuffers + p->npools + 1);
-    for (int b = 0; b < w->nbuffers; b++)
-        pinned[b] = w->pinned[b];
     for (int k = 0; k < p->npools; k++) {
         ci_lives_add_buffer(w->lives, life_of_pool(p, k));
-        add_buffer(p, &p->pools[k], k);
+        p->pools[k].buffer = ci_wrapper_add_pool(w, p->pools[k].bytes, p->pools[k].side);
     }
     for (int k = 0; k < p->nstorages; k++)
         for (int b = p->storages[k].first->id; b >= 0 && p->storages[k].pool >= 0; b = p->next[b])
-            pool_of[b] = p->pools[p->storages[k].pool].buffer;
-    w->pinned = pinned;
-    w->pool_of = pool_of;
+            w->pool_of[b] = p->pools[p->storages[k].pool].buffer;
 }
 
 static CiLine

@@ -213,7 +213,10 @@ print_launch(Printer *printer, const CiLine *line)
 {
     CiText *out = printer->out;
     const CiKernel *kernel = line->kernel;
-    const CiExpr *amounts[] = {kernel->units, kernel->finish_units, kernel->scratch_bytes};
+    bool is_split = ci_kernel_is_split(kernel);
+    CiSym *sym = printer->loops->sym;
+    const CiExpr *amounts[] = {ci_kernel_units(sym, kernel), ci_kernel_finish_units(sym, kernel),
+                               kernel->scratch_bytes};
     ci_text_open(out, "{");
     ci_text_indent(out);
     ci_text_add(out, "void *const buffers[] = {");
@@ -225,15 +228,15 @@ print_launch(Printer *printer, const CiLine *line)
     print_list(printer, kernel->nsize_args, kernel->size_args);
     ci_text_add(out, ";\n");
     ci_text_indent(out);
-    if (!kernel->partial_bytes)
+    if (!is_split)
         ci_text_add(out, "status = ci_run_units(%s, buffers, sizes, scalars", kernel->name);
-    else if (kernel->finish_units)
+    else if (amounts[1])
         ci_text_add(out, "status = ci_run_split(%s, %s_finish, buffers, sizes, scalars",
                     kernel->name, kernel->name);
     else
         ci_text_add(out, "status = ci_run_split(%s, 0, buffers, sizes, scalars", kernel->name);
     for (int k = 0; k < 3; k++) {
-        if (k == 1 && !kernel->partial_bytes)
+        if (k == 1 && !is_split)
             continue;
         ci_text_add(out, ", ");
         if (amounts[k])
@@ -241,7 +244,7 @@ print_launch(Printer *printer, const CiLine *line)
         else
             ci_text_add(out, "0");
     }
-    if (kernel->partial_bytes)
+    if (is_split)
         ci_text_add(out, ", %s_partial_bytes, fault);\n", kernel->name);
     else
         ci_text_add(out, ", 0, fault);\n");

@@ -143,12 +143,12 @@ print_reasons(CiText *out, const CiKernel *kernel)
 /* Units of work, and the memory for them; finish_units: of a split kernel; chained: its units hand on
  * what they leave. */
 static void
-print_amounts(CiText *out, const CiKernel *kernel)
+print_amounts(CiText *out, CiSym *sym, const CiKernel *kernel)
 {
-    if (kernel->units)
-        print_expr_field(out, "units", kernel->units);
-    if (kernel->finish_units)
-        print_expr_field(out, "finish_units", kernel->finish_units);
+    const CiExpr *finish = ci_kernel_finish_units(sym, kernel);
+    print_expr_field(out, "units", ci_kernel_units(sym, kernel));
+    if (finish)
+        print_expr_field(out, "finish_units", finish);
     if (kernel->is_chained)
         ci_text_add(out, ", \"chained\": true");
     if (kernel->scratch_bytes)
@@ -181,7 +181,7 @@ print_run_line(CiText *out, const CiWrapper *wrapper, const CiLine *line)
             ci_text_add(out, ", \"device\": %d", line->side - CI_SIDE_device);
         print_names(out, wrapper, line->side, line->kernel->nbuffers, line->kernel->buffers);
         print_exprs(out, "sizes", line->kernel->nsize_args, line->kernel->size_args);
-        print_amounts(out, line->kernel);
+        print_amounts(out, wrapper->kernels->loops->sym, line->kernel);
         print_locs(out, line->kernel->nlocs, line->kernel->locs);
         return;
     }

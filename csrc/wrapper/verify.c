@@ -5,6 +5,8 @@
 #include "base/map.h"
 #include "wrapper/place.h"
 
+#include <string.h>
+
 typedef enum State { STATE_none, STATE_live, STATE_freed } State;
 
 typedef struct Verify {
@@ -57,18 +59,56 @@ check_use(void *arg, const CiBuffer *buffer, bool is_stored)
         refuse(verify, "is stored to, but not marked as written", buffer->name);
 }
 
+/* Of a line that allocates, frees or copies. */
 static void
-check_bytes(const Verify *verify, const CiLine *line)
+check_memory(const Verify *verify, const CiLine *line)
 {
-    if (line->bytes != ci_buffer_bytes(verify->wrapper->kernels->loops->sym, line->buffer))
+    const CiWrapper *w = verify->wrapper;
+    CiSym *sym = w->kernels->loops->sym;
+    bool is_copy = line->other && line->kind != CI_LINE_part;
+    if (line->bytes != ci_buffer_bytes(sym, line->buffer) ||
+        (is_copy && line->bytes != ci_buffer_bytes(sym, line->other)))
         refuse(verify, "takes other memory than its sizes come to", line->buffer->name);
+    if (line->at != ci_wrapper_side(w, line->buffer))
+        refuse(verify, "is on another side", line->buffer->name);
+}
+
+/* What runs there can. */
+static void
+check_side(const Verify *verify, const CiLine *line)
+{
+    const CiWrapOptions *options = &verify->wrapper->options;
+    bool is_taken = line->ext && options->has_device_memory &&
+                    (line->ext->ext->call_on || (options->takes_extern && options->takes_extern(line->ext)));
+    if (line->kernel ? line->side != CI_SIDE_device + line->kernel->device
+                     : line->side != (is_taken ? CI_SIDE_device + line->ext->device : CI_SIDE_host))
+        refuse(verify, "cannot run there", line->kernel ? line->kernel->name : line->ext->ext->name);
+}
+
+/* What the host reads. */
+static void
+check_element(const Verify *verify, const CiBuffer *buffer, CiDtype dtype)
+{
+    const CiExpr *count = ci_expr_product_of(verify->wrapper->kernels->loops->sym, buffer->sizes, buffer->rank);
+    if (buffer->dtype != dtype || !ci_expr_equals_const(count, 1))
+        refuse(verify, ci_format(verify->ctx, "is read by the host, but is no %s", ci_dtype_name(dtype)),
+               buffer->name);
+    if (buffer->kind != CI_BUFFER_scalar && !ci_wrapper_is_on_host(verify->wrapper, buffer))
+        refuse(verify, "is read by the host, but on a device", buffer->name);
+}
+
+static void
+check_copy(const Verify *verify, const CiLine *line, bool from_host, bool to_host)
+{
+    if ((ci_wrapper_side(verify->wrapper, line->other) == CI_SIDE_host) != from_host ||
+        (line->at == CI_SIDE_host) != to_host)
+        refuse(verify, "is copied from or to another side", line->buffer->name);
 }
 
 static void
 check_birth(Verify *verify, const CiLine *line)
 {
     const CiBuffer *buffer = line->buffer;
-    check_bytes(verify, line);
     if (buffer->kind != CI_BUFFER_temp || verify->states[buffer->id] == STATE_live)
         refuse(verify, "is allocated twice", buffer->name);
     if (buffer->is_result != (line->kind == CI_LINE_alloc_result))
@@ -94,6 +134,8 @@ check_part(Verify *verify, const CiLine *line)
     const CiExpr *start = line->value, *end = ci_expr_add(sym, start, line->bytes);
     const CiExpr *room = ci_expr_add(sym, start, ci_pool_capacity(sym, line->bytes));
     const CiExpr *all = ci_buffer_bytes(sym, line->other);
+    if (line->other->id < w->first_pool)
+        refuse(verify, "is no pool", line->other->name);
     if (w->pool_of[line->buffer->id] != line->other || ci_wrapper_side(w, line->buffer) !=
                                                            ci_wrapper_side(w, line->other))
         refuse(verify, "is part of another pool", line->buffer->name);
@@ -129,7 +171,7 @@ check_death(Verify *verify, const CiBuffer *buffer, CiLineKind kind)
     bool is_part = verify->wrapper->pool_of[buffer->id] != NULL;
     if (kind != CI_LINE_reuse && is_part != (kind == CI_LINE_leave))
         refuse(verify, "is not freed as it was allocated", buffer->name);
-    if (kind == CI_LINE_free && has_parts(verify, buffer))
+    if (has_parts(verify, buffer))
         refuse(verify, "is freed, but parts of it are used", buffer->name);
     if (buffer->kind != CI_BUFFER_temp || buffer->is_result)
         refuse(verify, "is freed, but not the program's own", buffer->name);
@@ -167,10 +209,9 @@ check_launch(Verify *verify, const CiKernel *kernel)
 {
     for (int k = 0; k < kernel->nsize_args; k++)
         check_expr(verify, kernel->size_args[k]);
-    check_expr(verify, kernel->units);
-    check_expr(verify, kernel->finish_units);
+    check_expr(verify, ci_kernel_units(verify->wrapper->kernels->loops->sym, kernel));
+    check_expr(verify, ci_kernel_finish_units(verify->wrapper->kernels->loops->sym, kernel));
     check_expr(verify, kernel->scratch_bytes);
-    check_expr(verify, kernel->partial_bytes);
     check_expr(verify, kernel->unit_work);
 }
 
@@ -247,6 +288,15 @@ check_return(Verify *verify)
     }
 }
 
+static bool
+has_test(const CiWrapper *w, int open)
+{
+    for (int i = open + 1; i < w->lines[open].match; i++)
+        if (w->lines[i].kind == CI_LINE_test && w->lines[i].open == open)
+            return true;
+    return false;
+}
+
 /* Regions: a line and its end know each other, and what a block allocates it frees. */
 static void
 check_region(Verify *verify, const CiLine *line)
@@ -259,6 +309,10 @@ check_region(Verify *verify, const CiLine *line)
         for (int i = 0; i < w->nbuffers; i++)
             if (verify->states[i] == STATE_live && verify->block[i] == verify->open)
                 refuse(verify, "is not freed in its region", w->buffers[i]->name);
+        if (line->kind == CI_LINE_else && w->lines[verify->open].kind != CI_LINE_if)
+            refuse(verify, "is of no if", "else");
+        if (w->lines[verify->open].kind == CI_LINE_while && !has_test(w, verify->open))
+            refuse(verify, "never ends", "while");
         verify->open = verify->outer[verify->open];
     }
 }
@@ -296,12 +350,23 @@ check_kind(Verify *verify, const CiLine *line)
             refuse(verify, "is not what its line says", line->symbol->name);
         break;
     case CI_LINE_reuse:
+    case CI_LINE_swap:
         check_takeover(verify, line);
+        break;
+    case CI_LINE_copy_in:
+        check_copy(verify, line, true, false);
+        break;
+    case CI_LINE_copy_across:
+        check_copy(verify, line, false, false);
+        break;
+    case CI_LINE_copy_out:
+        check_copy(verify, line, false, true);
         break;
     case CI_LINE_part:
         check_part(verify, line);
         break;
     case CI_LINE_copy_out_start:
+        check_copy(verify, line, false, true);
         if (verify->wrapper->pinned[line->buffer->id] !=
             ci_wrapper_side(verify->wrapper, line->other))
             refuse(verify, "is no memory that the device reaches by itself", line->buffer->name);
@@ -312,16 +377,14 @@ check_kind(Verify *verify, const CiLine *line)
         verify->is_on_its_way[line->buffer->id] = false;
         break;
     case CI_LINE_define:
-        if (line->buffer->dtype != CI_DTYPE_i64 || line->buffer->rank)
-            refuse(verify, "is a symbol's value, but no i64", line->buffer->name);
+        check_element(verify, line->buffer, CI_DTYPE_i64);
         break;
     case CI_LINE_test:
         check_exit(verify, line);
         /* fall through */
     case CI_LINE_check:
     case CI_LINE_if:
-        if (line->buffer->dtype != CI_DTYPE_bool)
-            refuse(verify, "is a condition, but no bool", line->buffer->name);
+        check_element(verify, line->buffer, CI_DTYPE_bool);
         break;
     case CI_LINE_return:
         check_return(verify);
@@ -338,7 +401,11 @@ check_line(Verify *verify, const CiLine *line)
     if ((row->buffer != CI_USE_none) != (line->buffer != NULL) ||
         (row->other != CI_USE_none) != (line->other != NULL))
         refuse(verify, "has operands that its row has not", row->name);
+    if (line->kernel || line->ext)
+        check_side(verify, line);
     check_kind(verify, line);
+    if (strstr(row->text, "{bytes}"))
+        check_memory(verify, line);
     check_expr(verify, line->value);
     check_expr(verify, line->bytes);
     if (line->kernel)

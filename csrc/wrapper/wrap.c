@@ -33,59 +33,11 @@ add_line(Wrap *wrap, CiLineKind kind)
     return &w->lines[w->nlines - 1];
 }
 
-static CiSide
-own_side(const CiWrapper *w, const CiBuffer *buffer)
-{
-    bool is_callers = buffer->kind == CI_BUFFER_input || buffer->is_result;
-    return w->options.host_arrays && is_callers ? CI_SIDE_host : CI_SIDE_device + buffer->device;
-}
-
-static void
-add_buffer(CiWrapper *w, const CiBuffer *buffer, CiSide side)
-{
-    int at = w->nbuffers;
-    CI_PUSH(w->ctx, w->buffers, w->nbuffers, w->capbuffers, buffer);
-    CI_PUSH(w->ctx, w->side_of, at, w->capsides, side);
-}
-
-/* The buffer itself or its copy on that side, made when there is none yet. A copy moves one dense
- * run of bytes; temps always are one. */
-static const CiBuffer *
-buffer_on(Wrap *wrap, const CiBuffer *buffer, CiSide side)
-{
-    CiWrapper *w = wrap->wrapper;
-    if (buffer->kind == CI_BUFFER_scalar)
-        return buffer;
-    if (w->sides[side][buffer->id])
-        return w->sides[side][buffer->id];
-    if (buffer->kind == CI_BUFFER_input &&
-        !ci_buffer_is_dense(w->kernels->loops, buffer))
-        ci_fail(wrap->ctx, CI_ERR_UNSUPPORTED,
-                w->nsides > 2
-                    ? "%s is not contiguous and is written or returned, so it cannot be copied between "
-                      "devices: use .copy()"
-                    : "%s is not contiguous, so it cannot be copied between host and device",
-                buffer->name);
-    CiBuffer *copy = CI_NEW(wrap->ctx, CiBuffer);
-    *copy = *buffer;
-    copy->name = side == CI_SIDE_host ? ci_format(wrap->ctx, "host_%s", buffer->name)
-                 : w->nsides > 2
-                     ? ci_format(wrap->ctx, "device%d_%s", side - CI_SIDE_device, buffer->name)
-                     : ci_format(wrap->ctx, "device_%s", buffer->name);
-    copy->kind = CI_BUFFER_temp;
-    copy->id = w->nbuffers;
-    copy->input = -1;
-    copy->is_written = copy->is_result = false;
-    add_buffer(w, copy, side);
-    w->sides[side][buffer->id] = copy;
-    return copy;
-}
-
 /* A side that holds the values, its own before others; -1: none does. */
 static CiSide
 valid_side(const Wrap *wrap, const CiBuffer *buffer)
 {
-    CiSide own = own_side(wrap->wrapper, buffer), found = -1;
+    CiSide own = ci_wrapper_side(wrap->wrapper, buffer), found = -1;
     for (CiSide side = wrap->wrapper->nsides - 1; side >= 0; side--)
         if (wrap->valid[side][buffer->id])
             found = side;
@@ -108,8 +60,8 @@ make_valid(Wrap *wrap, const CiBuffer *buffer, CiSide side)
         return;
     CiSide other = valid_side(wrap, buffer);
     if (!wrap->valid[side][buffer->id] && other >= 0) {
-        const CiBuffer *to = buffer_on(wrap, buffer, side);
-        const CiBuffer *from = buffer_on(wrap, buffer, other);
+        const CiBuffer *to = ci_wrapper_buffer_on(wrap->wrapper, buffer, side);
+        const CiBuffer *from = ci_wrapper_buffer_on(wrap->wrapper, buffer, other);
         CiLine *line = add_line(wrap, copy_kind(other, side));
         line->at = side;
         line->buffer = to;
@@ -143,7 +95,7 @@ wrap_launch(Wrap *wrap, const CiKernel *kernel)
 {
     CiSide side = CI_SIDE_device + kernel->device;
     for (int k = 0; k < kernel->nbuffers; k++) {
-        buffer_on(wrap, kernel->buffers[k], side);
+        ci_wrapper_buffer_on(wrap->wrapper, kernel->buffers[k], side);
         make_valid(wrap, kernel->buffers[k], side);
     }
     CiLine *line = add_line(wrap, CI_LINE_launch);
@@ -172,14 +124,15 @@ show_written(Wrap *wrap)
     const CiLoops *loops = wrap->wrapper->kernels->loops;
     for (int i = 0; i < loops->ninputs; i++)
         if (loops->buffers[i]->is_written && loops->buffers[i]->kind == CI_BUFFER_input) {
-            make_valid(wrap, loops->buffers[i], own_side(wrap->wrapper, loops->buffers[i]));
+            make_valid(wrap, loops->buffers[i], ci_wrapper_side(wrap->wrapper, loops->buffers[i]));
             forget_host(wrap, loops->buffers[i]);
         }
 }
 
 static void
-wrap_extern(Wrap *wrap, const CiExternItem *ext)
+wrap_extern(Wrap *wrap, const CiKernel *kernel)
 {
+    const CiExternItem *ext = kernel->ext;
     const CiWrapOptions *options = &wrap->wrapper->options;
     bool is_known = options->takes_extern && options->takes_extern(ext);
     bool is_taken = options->has_device_memory && (ext->ext->call_on || is_known);
@@ -187,12 +140,13 @@ wrap_extern(Wrap *wrap, const CiExternItem *ext)
     if (options->host_arrays && may_raise(ext))
         show_written(wrap);
     for (int k = 0; k < ext->noperands; k++) {
-        buffer_on(wrap, ext->operands[k], side);
+        ci_wrapper_buffer_on(wrap->wrapper, ext->operands[k], side);
         make_valid(wrap, ext->operands[k], side);
     }
-    buffer_on(wrap, ext->result, side);
+    ci_wrapper_buffer_on(wrap->wrapper, ext->result, side);
     CiLine *line = add_line(wrap, CI_LINE_extern);
     line->ext = ext;
+    line->call = kernel->name;
     line->side = side;
     line->number = wrap->wrapper->nexterns++;
     line->loc = ext->loc;
@@ -234,7 +188,7 @@ move_to_device(Wrap *wrap, const CiKernel *region)
         const CiBuffer *buffer = loops->buffers[i];
         if (buffer->kind == CI_BUFFER_scalar || !touched[i] || valid_side(wrap, buffer) < 0)
             continue;
-        buffer_on(wrap, buffer, wrap->inside);
+        ci_wrapper_buffer_on(wrap->wrapper, buffer, wrap->inside);
         make_valid(wrap, buffer, wrap->inside);
         for (CiSide side = 0; side < w->nsides; side++)
             wrap->valid[side][i] = side == wrap->inside;
@@ -245,7 +199,7 @@ static void
 add_condition(Wrap *wrap, CiLineKind kind, const CiBuffer *condition)
 {
     make_valid(wrap, condition, CI_SIDE_host);
-    const CiBuffer *on_host = buffer_on(wrap, condition, CI_SIDE_host);
+    const CiBuffer *on_host = ci_wrapper_buffer_on(wrap->wrapper, condition, CI_SIDE_host);
     add_line(wrap, kind)->buffer = on_host;
     forget_host(wrap, condition);
 }
@@ -255,8 +209,8 @@ static void
 wrap_swaps(Wrap *wrap, const CiRegion *region)
 {
     for (int k = 0; k < region->nswaps; k += 2) {
-        const CiBuffer *buffer = buffer_on(wrap, region->swaps[k], wrap->inside);
-        const CiBuffer *other = buffer_on(wrap, region->swaps[k + 1], wrap->inside);
+        const CiBuffer *buffer = ci_wrapper_buffer_on(wrap->wrapper, region->swaps[k], wrap->inside);
+        const CiBuffer *other = ci_wrapper_buffer_on(wrap->wrapper, region->swaps[k + 1], wrap->inside);
         CiLine *line = add_line(wrap, CI_LINE_swap);
         line->buffer = buffer;
         line->other = other;
@@ -267,7 +221,7 @@ static void
 wrap_check(Wrap *wrap, const CiCheckItem *check)
 {
     make_valid(wrap, check->buffer, CI_SIDE_host);
-    const CiBuffer *on_host = buffer_on(wrap, check->buffer, CI_SIDE_host);
+    const CiBuffer *on_host = ci_wrapper_buffer_on(wrap->wrapper, check->buffer, CI_SIDE_host);
     CiLine *line = add_line(wrap, check->symbol ? CI_LINE_define : CI_LINE_check);
     line->buffer = on_host;
     line->symbol = check->symbol;
@@ -317,7 +271,7 @@ wrap_kernels(Wrap *wrap, const CiKernels *kernels)
     for (int i = 0; kernels && i < kernels->nkernels; i++) {
         const CiKernel *kernel = kernels->kernels[i];
         if (kernel->ext)
-            wrap_extern(wrap, kernel->ext);
+            wrap_extern(wrap, kernel);
         else if (kernel->check)
             wrap_check(wrap, kernel->check);
         else if (kernel->region)
@@ -361,42 +315,21 @@ wrap_return(Wrap *wrap, const CiLoops *loops)
 {
     for (int i = 0; i < loops->nbuffers && wrap->wrapper->options.has_device_memory; i++)
         if (loops->buffers[i]->is_written || loops->buffers[i]->is_result)
-            make_valid(wrap, loops->buffers[i], own_side(wrap->wrapper, loops->buffers[i]));
+            make_valid(wrap, loops->buffers[i], ci_wrapper_side(wrap->wrapper, loops->buffers[i]));
     add_line(wrap, CI_LINE_return);
-}
-
-static CiWrapper *
-new_wrapper(const CiKernels *kernels, const CiWrapOptions *options)
-{
-    const CiLoops *loops = kernels->loops;
-    CiWrapper *w = CI_NEW(loops->ctx, CiWrapper);
-    w->ctx = loops->ctx;
-    w->kernels = kernels;
-    w->options = *options;
-    w->nsides = 1 + ci_loops_device_count(loops);
-    w->sides = CI_NEW_ARRAY(w->ctx, const CiBuffer **, w->nsides);
-    for (int i = 0; i < loops->nbuffers; i++)
-        add_buffer(w, loops->buffers[i], own_side(w, loops->buffers[i]));
-    for (int side = 0; side < w->nsides; side++) {
-        w->sides[side] = CI_NEW_ARRAY(w->ctx, const CiBuffer *, loops->nbuffers + 1);
-        for (int i = 0; i < loops->nbuffers; i++)
-            if (!options->has_device_memory || side == own_side(w, loops->buffers[i]))
-                w->sides[side][i] = loops->buffers[i];
-    }
-    return w;
 }
 
 CiWrapper *
 ci_wrap_with(const CiKernels *kernels, const CiWrapOptions *options)
 {
     const CiLoops *loops = kernels->loops;
-    CiWrapper *w = new_wrapper(kernels, options);
+    CiWrapper *w = ci_wrapper_new(kernels, options);
     Wrap wrap = {.wrapper = w, .ctx = w->ctx, .sym = loops->sym};
     wrap.valid = CI_NEW_ARRAY(w->ctx, bool *, w->nsides);
     for (int side = 0; side < w->nsides; side++)
         wrap.valid[side] = CI_NEW_ARRAY(w->ctx, bool, loops->nbuffers + 1);
     for (int i = 0; i < loops->ninputs; i++)
-        wrap.valid[own_side(w, loops->buffers[i])][i] = true;
+        wrap.valid[ci_wrapper_side(w, loops->buffers[i])][i] = true;
 
     const char *what = ci_format(w->ctx, "device=%s backend=%s", kernels->target->device,
                                  kernels->target->backend);
@@ -407,7 +340,6 @@ ci_wrap_with(const CiKernels *kernels, const CiWrapOptions *options)
             add_line(&wrap, CI_LINE_assert_size)->buffer = loops->buffers[i];
     wrap_kernels(&wrap, kernels);
     wrap_return(&wrap, loops);
-    w->pinned = CI_NEW_ARRAY(w->ctx, CiSide, w->nbuffers + 1);
     if (options->starts_copies)
         ci_wrapper_start_early(w);
     ci_wrapper_plan_memory(w);

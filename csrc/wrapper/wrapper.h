@@ -38,7 +38,7 @@
 #include "ir/live_ranges.h"
 
 typedef enum CiLineKind {
-#define LINE(kind, buffer, other, block, record, python, c) CI_LINE_##kind,
+#define LINE(kind, buffer, other, block, record, text, python, c) CI_LINE_##kind,
 #include "wrapper/lines.def"
     CI_LINE_COUNT
 } CiLineKind;
@@ -73,8 +73,46 @@ typedef struct CiLineRow {
     CiLineUse buffer, other;
     CiLineBlock block;
     CiLineRecord record;
-    const char *python, *c;
+    const char *text, *python, *c;
 } CiLineRow;
+
+/* The fields that patterns name: FIELD(name, type, its first member in CiLine). range: a symbol and
+ * its limit; turns: a loop's variable and extent; call: the kernel that is a library call. */
+#define CI_LINE_FIELDS(FIELD)                                                                      \
+    FIELD(buffer, buffer, buffer)                                                                  \
+    FIELD(other, buffer, other)                                                                    \
+    FIELD(at, side, at)                                                                            \
+    FIELD(side, side, side)                                                                        \
+    FIELD(bytes, expr, bytes)                                                                      \
+    FIELD(value, expr, value)                                                                      \
+    FIELD(symbol, symbol, symbol)                                                                  \
+    FIELD(number, int, number)                                                                     \
+    FIELD(kernel, kernel, kernel)                                                                  \
+    FIELD(call, call, ext)                                                                         \
+    FIELD(range, range, symbol)                                                                    \
+    FIELD(turns, turns, symbol)                                                                    \
+    FIELD(parallel, parallel, is_parallel)                                                         \
+    FIELD(text, text, text)
+
+typedef enum CiLineFieldType {
+    CI_FIELD_buffer,
+    CI_FIELD_side,
+    CI_FIELD_expr,
+    CI_FIELD_symbol,
+    CI_FIELD_int,
+    CI_FIELD_kernel,
+    CI_FIELD_call,
+    CI_FIELD_range,
+    CI_FIELD_turns,
+    CI_FIELD_parallel,
+    CI_FIELD_text
+} CiLineFieldType;
+
+typedef struct CiLineField {
+    const char *name;
+    CiLineFieldType type;
+    size_t offset;
+} CiLineField;
 
 typedef struct CiLine {
     CiLineKind kind;
@@ -84,6 +122,7 @@ typedef struct CiLine {
     const CiExpr *bytes;    /* alloc, reuse, free, copy */
     const CiKernel *kernel; /* launch */
     const CiExternItem *ext;
+    const char *call;             /* the kernel that ext is of */
     CiSide side;                  /* extern, launch: whose memory it works on */
     int number;                   /* symbol: axis; extern: position among the program's externs */
     const CiExpr *symbol, *value; /* symbol; for: var and extent; define: symbol and limit */
@@ -118,7 +157,7 @@ typedef struct CiWrapper {
     int nsides;
     const CiBuffer ***sides; /* per side, per buffer of the loops: itself, its copy there, or NULL */
     CiSide *side_of;         /* per buffer, copies included */
-    int capsides;            /* of side_of */
+    int capsides;            /* of side_of, pool_of and pinned */
     int first_pool;           /* pools are the buffers from here on */
     const CiBuffer **pool_of; /* per buffer: whose memory its own is part of; NULL: it has its own */
     CiSide *pinned; /* per buffer: the device that reaches this host memory by itself; 0: none */
@@ -140,6 +179,7 @@ bool ci_wrapper_is_on_host(const CiWrapper *wrapper, const CiBuffer *buffer);
 const CiLineRow *ci_line_row(CiLineKind kind);
 bool ci_line_opens(const CiLine *line);
 bool ci_line_closes(const CiLine *line);
+CiLineField ci_line_field(CiContext *ctx, const char *at, size_t length); /* by its name */
 /* The pattern of a row, filled in; expressions and texts in that style. */
 void ci_line_print(CiText *out, const CiLine *line, const char *pattern, CiExprStyle style);
 /* Calls visit for each buffer whose memory a line reads or writes (scalars are none). */
@@ -153,6 +193,9 @@ void ci_kernel_visit_scalars(const CiKernels *kernels, const CiKernel *kernel,
 const char *ci_extern_print_name(const CiExtern *ext);
 /* Buffers are allocated before use, freed once, not used after; symbols defined before use. */
 void ci_wrapper_verify(const CiWrapper *wrapper);
+void ci_wrapper_print(CiText *out, const CiWrapper *wrapper);
+/* Lines of these kernels; the options are those they were made with. Fails through the kernels' context. */
+CiWrapper *ci_wrapper_parse(const CiKernels *kernels, const CiWrapOptions *options, const char *text);
 void ci_wrapper_print_python(CiText *out, const CiWrapper *wrapper);
 /* Prints after the source of its kernels. ci_wrapper_why_no_c: NULL, or why the program needs more
  * than C. */

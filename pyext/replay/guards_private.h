@@ -5,7 +5,7 @@
 
 #include "replay/guards.h"
 
-#include "runtime/values.h"
+#include "sym/values.h"
 
 typedef enum CxSourceKind {
 #define SOURCE(kind, word, form, cost) SOURCE_##kind,

@@ -281,7 +281,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--backend", default="", help="c or interp; default: the best available")
     made.add_argument("--runs", type=int, default=5, help="number of runs, of which the fastest is printed")
     made.add_argument("--seed", type=int, default=0, help="of the inputs")
-    instead = "loops.txt, kernels.txt, procs.txt or source.c of the same trace, used instead of the lowered graph"
+    instead = "loops.txt, kernels.txt, procs.txt, lines.txt or source.c of the same trace, used instead of the lowered graph"
     made.add_argument("--given", default="", metavar="FILE", help=instead)
     made.add_argument("--calls", default="", metavar="FILE", help="calls.txt of the same trace: what library calls call")
     made.add_argument("--options", default="{}", metavar="JSON", help="of cinductor.compile")

@@ -1009,7 +1009,7 @@ class Program:
         Parameters
         ----------
         level : str
-            "graph", "optimized", "loops", "kernels", "procs", "wrapper", "json" or "source".
+            "graph", "optimized", "loops", "kernels", "procs", "lines", "wrapper", "json" or "source".
 
         Raises
         ------
@@ -1812,7 +1812,7 @@ def compile_text(
     runs : int
         The number of further runs that are timed.
     level, given : str
-        "loops", "kernels", "procs" or "source", and the text of that level, which is used instead of the made one.
+        "loops", "kernels", "procs", "lines" or "source", and the text of that level, which is used instead of the made one.
 
     Returns
     -------

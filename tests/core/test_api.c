@@ -321,7 +321,7 @@ TEST(every_level_is_shown_in_order)
 #undef PASS
                                  "optimized ranges loops drop_empty double_buffering temporal_blocking "
                                  "interchange_blocks interchange_rows promote_scalars batch_calls "
-                                 "assign_devices factor_axes order_axes kernels joins wrapper "
+                                 "assign_devices factor_axes order_axes kernels joins lines wrapper "
                                  "partitions json c dead_stores chain reduce vector procs ";
     CHECK_TEXT(seen.data, levels);
     ci_program_release(program);

@@ -397,7 +397,7 @@ run_checked(CiContext *ctx, const char *load, const char *store)
     const char *text = ci_format(
         ctx,
         "kernels f(in0: f32[8]) device=cpu backend=interp {\n  k0: for i0<8 parallel {\n"
-        "    takes out in0\n    units 8, work 1\n    stage {\n      in0[%s] = {\n"
+        "    takes out in0\n    work 1\n    stage {\n      in0[%s] = {\n"
         "        %%0: f32 = load in0[%s]\n        yield %%0\n      }\n    }\n  }\n  return\n}\n",
         store, load);
     TestRun run = {.loops = NULL};

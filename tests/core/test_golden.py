@@ -23,6 +23,7 @@ def golden(core):
 
 def start(program, *paths):
     clean = {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}
+    clean["ASAN_OPTIONS"] = "allocator_may_return_null=1"
     return subprocess.run(
         [program, *paths], capture_output=True, text=True, errors="replace", timeout=300, env=clean
     )
@@ -90,6 +91,16 @@ def test_costs_of_gpu_kernels(golden, request):
     if request.config.getoption("--accept") or os.environ.get("CINDUCTOR_ACCEPT") == "1":
         table.write_text(rows)
     assert rows == table.read_text()
+
+
+@pytest.mark.parametrize("level", ["graph", "loops", "kernels", "procs", "lines"])
+def test_parsers_and_texts_with_errors(core, level):
+    """Mutated golden texts are refused with line and column, or print as a text that reads back. A sanitizer finds
+    what a parser does not check. CINDUCTOR_FUZZ is the number of texts.
+    """
+    program = core.link(ROOT / "tests" / "core" / "fuzz_parsers.c")
+    done = start(program, level, os.environ.get("CINDUCTOR_FUZZ", "200"), "1", *FILES)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-6000:]
 
 
 def is_graph(path):

@@ -10,7 +10,7 @@
  * loops are printed, the others do not run; dump: the
  * levels to print, graph when not given, `expand` for procs before the first pass; fusion, trees,
  * short_rows, tiles, splits, templates, batches, pools, device_memory, records: 0 or 1;
- * online: bytes of a row from which on reductions of it are one walk, scans: rows up to which scans are in parts; choices: as the option has them), then a graph, loops, kernels or procs as text. What stands
+ * online: bytes of a row from which on reductions of it are one walk, scans: rows up to which scans are in parts; choices: as the option has them), then a graph, loops, kernels (and lines of these) or procs as text. What stands
  * behind a line that begins with `---` is what was expected, and not read here. For each level
  * comes a line
  * `--- expected LEVEL` and its text; when a step fails, `--- expected error` and the message, and
@@ -35,6 +35,7 @@
 #endif
 #ifdef GOLDEN_WRAPPER
 #include "wrapper/partition.h"
+#include "wrapper/wrapper.h"
 #endif
 #ifdef GOLDEN_DEVICE
 #include "codegen/codegen.h"
@@ -44,6 +45,7 @@
 
 typedef struct Run {
     const char *text;   /* the program */
+    const char *lines;  /* behind kernels: those of the program, not made of them; NULL */
     const char *passes; /* comma-separated, "" for none */
     const char *loop_passes; /* before the loops are printed; "": all, after that */
     const char *dump;
@@ -356,13 +358,45 @@ wrap_options(const Run *run)
 }
 #endif
 
+#ifdef GOLDEN_WRAPPER
+/* The lines of the file, or those that are made of the kernels. What is read back prints as it did. */
+static CiWrapper *
+make_lines(CiContext *ctx, const Run *run)
+{
+    CiText once = ci_text_new(ctx), twice = ci_text_new(ctx), program = ci_text_new(ctx), again = ci_text_new(ctx);
+    CiWrapOptions options = wrap_options(run);
+    CiWrapper *lines = run->lines ? ci_wrapper_parse(run->kernels, &options, run->lines)
+                                  : ci_wrap_with(run->kernels, &options);
+    ci_wrapper_verify(lines);
+    ci_wrapper_print(&once, lines);
+    ci_wrapper_print_python(&program, lines);
+    CiWrapper *read = ci_wrapper_parse(run->kernels, &options, once.data);
+    ci_wrapper_print(&twice, read);
+    ci_wrapper_print_python(&again, read);
+    if (strcmp(once.data, twice.data) != 0 || strcmp(program.data, again.data) != 0)
+        ci_fail(ctx, CI_ERR_INTERNAL, "read back, the lines print as\n%s%s", twice.data, again.data);
+    return lines;
+}
+#endif
+
+static void
+show_lines(CiContext *ctx, const Run *run)
+{
+    CiText text = ci_text_new(ctx);
+#ifdef GOLDEN_WRAPPER
+    ci_wrapper_print(&text, make_lines(ctx, run));
+#else
+    (void)run;
+#endif
+    show("lines", text.data);
+}
+
 static void
 show_partitions(CiContext *ctx, const Run *run)
 {
     CiText text = ci_text_new(ctx);
 #ifdef GOLDEN_WRAPPER
-    CiWrapOptions options = wrap_options(run);
-    CiPartitions *partitions = ci_partition(ci_wrap_with(run->kernels, &options));
+    CiPartitions *partitions = ci_partition(make_lines(ctx, run));
     ci_partitions_verify(partitions);
     ci_partitions_print(&text, partitions);
 #else
@@ -379,9 +413,12 @@ show_wrapper(CiContext *ctx, const Run *run)
 #ifdef GOLDEN_WRAPPER
     CiText once = ci_text_new(ctx), again = ci_text_new(ctx);
     CiWrapOptions options = wrap_options(run);
-    CiWrapper *wrapper = ci_wrap_with(run->kernels, &options);
-    ci_wrapper_verify(wrapper);
+    CiWrapper *wrapper = make_lines(ctx, run);
     ci_wrapper_print_python(&text, wrapper);
+    if (run->lines) {
+        show("wrapper", text.data);
+        return;
+    }
     ci_kernels_print(&once, run->kernels);
     CiKernels *read = ci_kernels_parse(ctx, once.data, run->kernels->target);
     ci_wrapper_print_python(&again, ci_wrap_with(read, &options));
@@ -422,8 +459,8 @@ run_levels(CiContext *ctx, void *arg)
             show_ranges(ctx, run);
     }
     bool has_source = has_word(run->dump, "source"), has_wrapper = has_word(run->dump, "wrapper");
-    bool has_partitions = has_word(run->dump, "partitions");
-    bool has_kernels = has_source || has_wrapper || has_partitions || has_word(run->dump, "kernels") ||
+    bool has_partitions = has_word(run->dump, "partitions"), has_lines = has_word(run->dump, "lines");
+    bool has_kernels = has_source || has_lines || has_wrapper || has_partitions || has_word(run->dump, "kernels") ||
                        has_word(run->dump, "expand") || has_word(run->dump, "procs");
     if (!has_kernels && !has_word(run->dump, "loops"))
         return;
@@ -440,6 +477,8 @@ run_levels(CiContext *ctx, void *arg)
     make_kernels(ctx, run);
     show_kernels(ctx, run);
     show_statements(ctx, run);
+    if (has_lines)
+        show_lines(ctx, run);
     if (has_wrapper)
         show_wrapper(ctx, run);
     if (has_partitions)
@@ -633,6 +672,10 @@ read_file(CiContext *ctx, Run *run, const char *file)
     const char *end = strncmp(file, "---", 3) == 0 ? file : strstr(file, "\n---");
     run->text = ci_copy_text(ctx, file, end ? (size_t)(end - file) + 1 : strlen(file));
     const char *head = run->text;
+    const char *lines = is_of_level(run->text, "kernels") ? strstr(run->text, "\nlines ") : NULL;
+    run->lines = lines ? lines + 1 : NULL;
+    if (lines)
+        run->text = ci_copy_text(ctx, head, (size_t)(lines + 1 - head));
     run->passes = find_header(ctx, head, "passes", "");
     run->loop_passes = find_header(ctx, head, "loop_passes", "");
     run->dump = find_header(ctx, head, "dump",

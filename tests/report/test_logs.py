@@ -194,7 +194,7 @@ def test_each_artefact_of_a_trace_runs_alone_and_computes_what_numpy_does(tmp_pa
     assert dynamic or "float64 (30, 20)" in wanted[0]
     assert (folder / "calls.txt").is_file() == (fn is sorted_rows)
     ways = {"run.py": [[], ["--backend", "interp"]], "wrapper.py": [[]]}
-    for name in ("loops.txt", "kernels.txt", "procs.txt", "source.c"):
+    for name in ("loops.txt", "kernels.txt", "procs.txt", "lines.txt", "source.c"):
         assert f"--given {name}" in (tmp_path / "index.html").read_text()
         ways["run.py"].append(["--given", str(folder / name)])
     for script, calls in ways.items():
@@ -223,7 +223,7 @@ def test_a_changed_artefact_is_what_runs(tmp_path):
         assert three in text
         (folder / name).write_text(text.replace(three, five))
         assert alone(folder / "run.py", "--given", str(folder / name))[1:] == rerun.lines_for([x * 5.0 + 1]), name
-    for name in ("loops.txt", "kernels.txt"):
+    for name in ("loops.txt", "kernels.txt", "lines.txt"):
         assert main(["run", str(folder / "graph.txt"), "--given", str(other / name)]) == 1
     assert main(["run", str(folder / "graph.txt"), "--given", str(folder / "guards.txt")]) == 1
 

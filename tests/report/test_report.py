@@ -488,7 +488,7 @@ def test_kernels_are_read_from_their_text():
   buf0: f64[8]
   k0: for i0<8 vector 16 lanes on outer {  @a.py:3 @"b c.py":4
     takes in0, out buf0
-    units 1, work 8
+    work 8
     stage {
       buf0[i0] = {
         %0: f64 = load in0[i0]

@@ -130,7 +130,7 @@ add_kernel(Source *s, const CiKernel *kernel)
     CiText own = ci_text_new(s->ctx);
     if (!ci_name_is_safe(kernel->name))
         ci_fail(s->ctx, CI_ERR_INTERNAL, "kernel %d has no safe name", kernel->id);
-    if (kernel->partial_bytes)
+    if (ci_kernel_is_split(kernel))
         ci_text_add(&own, "\nconst int64_t %s_partial_bytes = %lld;\n", kernel->name,
                     (long long)partial_bytes(s, kernel));
     print_procs(s, &own, kernel);

@@ -11,6 +11,7 @@
 
 #include "codegen/codegen.h"
 #include "device/device.h"
+#include "sym/values.h"
 #include "target/gpu/dialect.h"
 
 #define CI_GPU_MAX_PARAMETERS 1024
@@ -31,10 +32,10 @@ int ci_gpu_count_kernels(const CiKernels *kernels);
 
 /* ---- extent.c: sizes at a launch ---- */
 
-/* An expression over a kernel's sizes, in postfix form. */
+/* An expression over a kernel's sizes. */
 typedef struct CiGpuExtent {
-    struct CiGpuExtentCode *code;
-    int ncode;
+    CiValues values; /* the sizes, and what is made of them */
+    int number;
 } CiGpuExtent;
 
 CiGpuExtent ci_gpu_extent_new(CiContext *ctx, const CiKernel *kernel, const CiExpr *e);

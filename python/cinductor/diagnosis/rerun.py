@@ -50,9 +50,9 @@ def inputs_of(graph: str, seed: int) -> list[Any]:
 
 def level_of(path: str) -> str:
     """The level of a trace's file. Raises ValueError for other names."""
-    found = re.search(r"(?:^|[.])(loops|kernels|procs)\.txt$|(?:^|[.])(source)\.c$", os.path.basename(path))
+    found = re.search(r"(?:^|[.])(loops|kernels|procs|lines)\.txt$|(?:^|[.])(source)\.c$", os.path.basename(path))
     if found is None:
-        raise ValueError("a file's name says its level: loops.txt, kernels.txt, procs.txt or source.c")
+        raise ValueError("a file's name says its level: loops.txt, kernels.txt, procs.txt, lines.txt or source.c")
     return found[1] or found[2]
 
 

@@ -28,6 +28,7 @@ HOW = {
     "loops.txt": "python run.py --given loops.txt [--backend interp]: reads the loops back, verifies them, goes on from there",
     "kernels.txt": "python run.py --given kernels.txt: the same of kernels, run by the interpreter, which checks every access (--backend c: compiled)",
     "procs.txt": "python run.py --given procs.txt: the same of procs",
+    "lines.txt": "python run.py --given lines.txt: the same of the program's lines, their kernels made from the graph",
     "source.c": "python run.py --given source.c: builds this source, and calls its kernels as the program does",
     "wrapper.py": "python wrapper.py: the program's lines in Python, its kernels compiled from the graph",
     "calls.txt": "what library calls beside products call, by name: run.py and wrapper.py read it, where there is one",
@@ -133,7 +134,7 @@ def artefacts(part: ProgramTexts, job: Any) -> dict[str, str]:
     options = {
         name: value for name, value in job.options().items() if value != DEFAULTS[name] and name not in LEFT_OUT
     }
-    texts = {FILES.get(level, f"{level}.txt"): part.text(level) for level in LEVELS}
+    texts = {FILES.get(level, f"{level}.txt"): part.text(level) for level in (*LEVELS, "lines")}
     files = {"graph": f"{first}graph.txt", "calls": f"{first}calls.txt"}
     texts["calls.txt"] = calls_as_text(calls) if (calls := part.program.library_calls()) else ""
     texts["wrapper.py"] = WRAPPER.format(**files, options=options, text=texts["wrapper.py"])

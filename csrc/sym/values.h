@@ -5,8 +5,8 @@
  * a program without symbols is complete and shared by all calls. Code comes in segments. The first
  * depends on extents only and runs once per call. Each loop around kernels has a segment for the
  * start of every iteration, each data-dependent symbol one that runs after its definition. */
-#ifndef CI_RUNTIME_VALUES_H
-#define CI_RUNTIME_VALUES_H
+#ifndef CI_SYM_VALUES_H
+#define CI_SYM_VALUES_H
 
 #include "base/map.h"
 #include "sym/expr.h"

@@ -1,6 +1,6 @@
 /* Building and running the table of sizes. Arithmetic wraps: guards have bounded what sizes can be.
  */
-#include "runtime/values.h"
+#include "sym/values.h"
 
 static int
 add_value(CiValuesBuilder *builder, int64_t initial, int segment)
