@@ -240,8 +240,8 @@ def __getattr__(name: str) -> Any:
     if name in PLACES:
         found = globals()[name] = getattr(import_module(f"cinductor.{PLACES[name]}"), name)
         return found
-    if name == "ops":
-        return import_module("cinductor.ops")
+    if name in ("dask", "ops"):
+        return import_module(f"cinductor.{name}")
     raise AttributeError(f"module 'cinductor' has no attribute {name!r}")
 
 

@@ -331,7 +331,7 @@ class Job:
                 return self.run_eager(args, kwargs)
         try:
             self.why = why = self.why_plain() or self.why_no_more(compiled, bound)
-            if why is None and saved.recall(self, compiled, bound, not self.captures):
+            if why is None and not self.is_dry and saved.recall(self, compiled, bound, not self.captures):
                 return _core.MISSING  # the caller tries again
             if why is None:
                 return self.capture(compiled, bound, args, kwargs)

@@ -59,6 +59,7 @@ class WarmJob(Job):
 
     def keep(self, compiled: Any, specialization: Any, bound: tuple[Any, ...]) -> None:
         super().keep(compiled, specialization, bound)
+        self.bound = bound
         self.for_job.keep(self.target, specialization, bound)
         self.for_job.last = self.last
 
