@@ -49,6 +49,9 @@ if TYPE_CHECKING:
     )
     from .bisecting import Finding as Finding
     from .bisecting import bisect
+    from .bundled import PackagedFunction as PackagedFunction
+    from .bundled import load
+    from .bundling import package
     from .control import cond, fori_loop, scan, while_loop
     from .coverage_table import Coverage as Coverage
     from .coverage_table import coverage
@@ -137,6 +140,7 @@ __all__ = [
     "list_mode_options",
     "list_options",
     "list_passes",
+    "load",
     "lower",
     "mark_dynamic",
     "mark_static",
@@ -144,6 +148,7 @@ __all__ = [
     "memory_stats",
     "observe_passes",
     "ops",
+    "package",
     "print_rewritten",
     "profile",
     "register_device",
@@ -212,6 +217,8 @@ PLACES = {
     "custom_op": "custom_ops",
     "bisect": "bisecting",
     **dict.fromkeys(("export", "register_wrapper_backend"), "exporting"),
+    "package": "bundling",
+    "load": "bundled",
     **dict.fromkeys(("list_passes", "observe_passes"), "passes"),
     **dict.fromkeys(
         ("register_lowering", "register_pass", "register_pattern", "register_template"), "registering"

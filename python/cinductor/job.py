@@ -149,8 +149,8 @@ class Job:
         watching.log(self.title)
         return True
 
-    def note_sources(self, rows: Any) -> None:
-        """Of a capture that ran nothing: where its values come from."""
+    def note_sources(self, rows: Any, checks: Any) -> None:
+        """Of a capture that ran nothing: where its values come from, and their guards."""
 
     def retire(self, compiled: Any) -> None:
         """Called when the compiled function is deleted."""

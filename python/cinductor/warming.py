@@ -66,8 +66,8 @@ class WarmJob(Job):
     def tell_unused(self, program: Any) -> None:
         """The other job does."""
 
-    def note_sources(self, rows: Any) -> None:
-        self.rows = list(rows)
+    def note_sources(self, rows: Any, checks: Any) -> None:
+        self.rows, self.checks = list(rows), list(checks)
 
     def name_of(self, source: int) -> str:
         """The text of a value that the function is given: "x", "pair[0]"."""

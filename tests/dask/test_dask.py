@@ -232,10 +232,9 @@ def client(tmp_path_factory):
         yield made
 
 
-def seen(fn, *args):
-    """The result of a compiled function in a worker: with captures, stored kernels, and the backend."""
-    compiled = cinductor.compile(fn) if not isinstance(fn, cinductor.CompiledFunction) else fn
-    result, (program,) = compiled(*args), compiled.specializations
+def seen(compiled, k):
+    """The result of a compiled function in a worker, with the kernels stored there, and the backend."""
+    result, (program,) = compiled(X + k), compiled.specializations
     return result, cinductor.cache.info()["stores"], program.program.backend
 
 
@@ -250,7 +249,7 @@ def test_workers_get_kernels_by_content(client, dask_compile):
         y = dask_compile(three_steps)(da.from_array(X, chunks=(30, 24)))
         assert cinductor.dask.share_cache(client, y) >= 3
     np.testing.assert_allclose(gathered(client, client.compute(y)), three_steps(X), rtol=1e-12, atol=1e-12)
-    futures = [client.submit(seen, scaled, X + k, pure=False, workers=[w]) for k, w in enumerate(client.scheduler_info()["workers"])]
+    futures = [client.submit(seen, scaled, k, pure=False, workers=[w]) for k, w in enumerate(client.scheduler_info()["workers"])]
     for k, (result, stores, backend) in enumerate(gathered(client, futures)):
         np.testing.assert_array_equal(result, scaled.__wrapped__(X + k))
         assert (stores, backend) == (0, "cpu:c")
@@ -272,8 +271,8 @@ def test_a_killed_worker_is_replaced(client, dask_compile):
     client.wait_for_workers(4, timeout=SECONDS)
     (new,) = set(client.run(os.getpid)) - set(pids) or [None]
     assert new is not None
-    result, stores, backend = gathered(client, client.submit(seen, scaled, X, pure=False, workers=[new]))
-    np.testing.assert_array_equal(result, scaled.__wrapped__(X))
+    result, stores, backend = gathered(client, client.submit(seen, scaled, 0, pure=False, workers=[new]))
+    np.testing.assert_array_equal(result, scaled.__wrapped__(X + 0))
     assert (stores, backend) == (0, "cpu:c")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import logging
+import os
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -15,7 +16,12 @@ from ..archive import pack, unpack
 from ..trimming import entries
 from .blocks import BlockProgram
 
-_started = time.time() - 1.0
+
+def started() -> float:
+    """When this process began, in seconds since 1970."""
+    with open("/proc/self/stat") as file:
+        ticks = int(file.read().rpartition(")")[2].split()[19])  # since the machine was started
+    return time.time() - time.clock_gettime(time.CLOCK_BOOTTIME) + ticks / os.sysconf("SC_CLK_TCK") - 1
 
 
 class CacheOfClient(WorkerPlugin):  # type: ignore[misc]
@@ -50,7 +56,7 @@ def share_cache(client: Any, *collections: Any, everything: bool = False) -> int
     *collections
         Results of functions from `cinductor.dask.compile`, whose programs are built here first.
     everything : bool
-        Send the whole disk cache, instead of the entries used since `cinductor.dask` was imported.
+        Send the whole disk cache, instead of the entries used since this process began.
 
     Returns
     -------
@@ -67,8 +73,8 @@ def share_cache(client: Any, *collections: Any, everything: bool = False) -> int
         raise OSError("share_cache: there is no folder for the disk cache; CINDUCTOR_CACHE_DIR names one")
     for program in {program.text: program for program in programs_of(collections)}.values():
         program.program()
-    bundle = io.BytesIO()
-    count = pack([e.path for e in entries(folder) if everything or e.last_use >= _started], bundle)
+    bundle, since = io.BytesIO(), started()
+    count = pack([e.path for e in entries(folder) if everything or e.last_use >= since], bundle)
     client.register_plugin(CacheOfClient(bundle.getvalue()))
     return count
 
