@@ -85,6 +85,7 @@ def package(
     ['score']
     >>> cinductor.load("model.cpk")["score"](x)
     """
+    rows: dict[str, tuple[Any, tuple[Any, ...], dict[str, Any]]]
     if isinstance(fn, Mapping):
         if specs or named:
             raise TypeError("package: the specs of several functions are in the dict")
@@ -245,7 +246,7 @@ class Entry:
             "type": type(value).__name__,
             "sizes": buffer["sizes"] if buffer else list(array.shape),
             "strides": buffer["strides"] if buffer else [],
-            "is_written": bool(buffer) and "written" in buffer,
+            "is_written": buffer is not None and "written" in buffer,
         }
         if path is None:
             if made["is_written"]:

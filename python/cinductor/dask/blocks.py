@@ -32,7 +32,7 @@ class BlockProgram:
 
     def __call__(self, *blocks: Any) -> tuple[Any, ...]:
         """The results for blocks, which are copied if they are not contiguous, or not aligned as after a transfer."""
-        inputs = [np.require(block, requirements="CA") if isinstance(block, np.ndarray) else block for block in blocks]
+        inputs = [np.require(block, requirements=["C", "A"]) if isinstance(block, np.ndarray) else block for block in blocks]
         return tuple(self.program()(*inputs))
 
 
