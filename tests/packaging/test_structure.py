@@ -329,9 +329,9 @@ LATE = {
     "compile.py",
     "arrays/array.py",
     "arrays/calls.py",
-    "dynamic.py",
-    "events.py",
-    "job.py",
+    "calls/dynamic.py",
+    "calls/job.py",
+    "diagnosis/events.py",
     "report/explanation.py",
     "torch/__init__.py",
 }

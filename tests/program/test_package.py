@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import cinductor
-from cinductor import ShapeDtype, bundling, load, package
+from cinductor import ShapeDtype, load, package
+from cinductor.builds import bundling
 
 W = np.linspace(0.5, 2, 4)
 X = np.random.default_rng(3).normal(size=(10, 4))

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import cinductor
-from cinductor import ShapeDtype, lower, saved, testing, warm
+from cinductor import ShapeDtype, lower, testing, warm
+from cinductor.calls import saved
 
 X = np.linspace(0.1, 2, 60).reshape(20, 3)
 seen = []

@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from ..class_lookup import is_a
-from ..machine import split
-from ..machine import text as device_text
+from ..base.class_lookup import is_a
 from .libraries import prepare
+from .machine import split
+from .machine import text as device_text
 
 DEVICE = "cuda"
 CUDA = 2  # the number in DLPack

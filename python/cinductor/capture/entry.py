@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core
-from ..class_lookup import is_a
-from ..job import Job
-from ..signals import Abandon
-from ..signature import KEYWORD_ONLY, VAR_KEYWORD, VAR_POSITIONAL, method_of
+from ..base.class_lookup import is_a
+from ..base.signals import Abandon
+from ..base.signature import KEYWORD_ONLY, VAR_KEYWORD, VAR_POSITIONAL, method_of
+from ..calls.job import Job
 from .calls.calls import dispatch
 from .calls.functions import bind
 from .containers import ROWS
@@ -57,7 +57,7 @@ from .syntax.names import MEASURES, Names, Uses
 from .syntax.rewrite import NOT_FOUND, NotRewritable, find_function, rewrite
 
 if TYPE_CHECKING:
-    from ..job import Job
+    from ..calls.job import Job
     from .stage import Stage
 
 

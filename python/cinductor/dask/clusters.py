@@ -12,8 +12,8 @@ from typing import Any
 from distributed import WorkerPlugin
 
 from .. import _core
-from ..archive import pack, unpack
-from ..trimming import entries
+from ..builds.archive import pack, unpack
+from ..builds.trimming import entries
 from .blocks import BlockProgram
 
 

@@ -15,14 +15,14 @@ from dask.base import tokenize
 from dask.highlevelgraph import HighLevelGraph
 
 from .. import _core
+from ..builds.results import ARGUMENT, CONSTANT, Piece, structure
+from ..builds.warming import captured
+from ..calls.saved_text import UNKNOWN, value_of
 from ..compile import check_backend
 from ..compile import compile as compile_plain
 from ..config import resolve
+from ..extensions.kernels import DTYPES
 from ..graphs import Graph, Node
-from ..kernels import DTYPES
-from ..results import ARGUMENT, CONSTANT, Piece, structure
-from ..saved_text import UNKNOWN, value_of
-from ..warming import captured
 from .blocks import BlockProgram, combine
 from .grids import Grid
 from .plan import COMBINERS, Group, Plan

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from ..racing import lines_of as lines_of_races
-from ..user_frame import wrong
+from ..base.user_frame import wrong
+from ..builds.racing import lines_of as lines_of_races
 from . import costs, measure, timeline
 from .html import document, fragment
 from .page import LEVELS, full, page
