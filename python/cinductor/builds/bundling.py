@@ -85,18 +85,7 @@ def package(
     ['score']
     >>> cinductor.load("model.cpk")["score"](x)
     """
-    rows: dict[str, tuple[Any, tuple[Any, ...], dict[str, Any]]]
-    if isinstance(fn, Mapping):
-        if specs or named:
-            raise TypeError("package: the specs of several functions are in the dict")
-        rows = {name: (row[0], row[1:], {}) for name, row in fn.items()}
-    elif callable(fn):
-        rows = {getattr(fn, "__name__", "call").replace("<lambda>", "call"): (fn, specs, named)}
-    else:
-        raise TypeError(wrong("package", "fn", fn, "a function, or a dict of name -> (function, specs)"))
-    for name in rows:
-        if not isinstance(name, str) or not NAME.fullmatch(name):
-            raise ValueError(f"package: an entry cannot be called {name!r}")
+    rows = rows_of(fn, specs, named)
     members: dict[str, bytes] = {"package.h": header(list(rows)).encode()}
     entries = [
         Entry(name, function, given, keywords, options, dynamic).write(members)
@@ -111,6 +100,22 @@ def package(
     }
     write(os.fspath(path), {"manifest.json": json.dumps(manifest, indent=1).encode(), **members})
     return list(rows)
+
+
+def rows_of(fn: Any, specs: tuple[Any, ...], named: dict[str, Any]) -> dict[str, tuple[Any, tuple[Any, ...], dict[str, Any]]]:
+    """The entries: name -> function, specs and keywords. Raises TypeError and ValueError."""
+    if isinstance(fn, Mapping):
+        if specs or named:
+            raise TypeError("package: the specs of several functions are in the dict")
+        rows = {name: (row[0], row[1:], {}) for name, row in fn.items()}
+    elif callable(fn):
+        rows = {getattr(fn, "__name__", "call").replace("<lambda>", "call"): (fn, specs, named)}
+    else:
+        raise TypeError(wrong("package", "fn", fn, "a function, or a dict of name -> (function, specs)"))
+    for name in rows:
+        if not isinstance(name, str) or not NAME.fullmatch(name):
+            raise ValueError(f"package: an entry cannot be called {name!r}")
+    return rows
 
 
 def write(path: str, members: dict[str, bytes]) -> None:
