@@ -9,7 +9,7 @@ WARNINGS = -Wall -Wextra -Wpedantic -Wshadow -Wmissing-prototypes -Werror
 C_FLAGS = -std=gnu11 -fsyntax-only $(WARNINGS) -Icsrc
 TESTING = $(VENV)/.with-test-cuda
 
-.PHONY: docs venv test test-torch lint lint-python lint-english lint-c demo bench bench-gpu economy sweep reports fuzz planted replay soak packages test-cuda test-arm sanitize clean
+.PHONY: docs venv test test-dask test-torch lint lint-python lint-english lint-c demo bench bench-gpu economy sweep reports fuzz planted replay soak packages test-cuda test-arm sanitize clean
 
 venv: $(VENV)/.with-test-demo-cuda
 
@@ -28,7 +28,7 @@ $(VENV)/.with-%: $(VENV)/.built
 	touch $@
 
 # Two groups run at a time, the longest first.
-GROUPS_OF_TESTS = core devices program numpy 'capture/test_[a-f]*.py' 'capture/test_[g-o]*.py' 'capture/test_[p-z]*.py' surface 'report tests/packaging tests/torch'
+GROUPS_OF_TESTS = core devices program numpy 'capture/test_[a-f]*.py' 'capture/test_[g-o]*.py' 'capture/test_[p-z]*.py' surface 'report tests/packaging tests/torch tests/dask'
 test: $(TESTING)
 	printf '%s\n' $(GROUPS_OF_TESTS) | xargs -P 2 -I{} sh -c '$(PY) -m pytest -q tests/{}'
 
@@ -40,6 +40,10 @@ TORCH_PY = .venv-torch/bin/python
 	$(TORCH_PY) -m pip install --quiet torch==2.13.0
 	$(TORCH_PY) -m pip install --quiet --no-build-isolation -e .
 	touch $@
+
+test-dask: $(TESTING) $(VENV)/.with-dask
+	$(PY) -m pytest -q tests/dask
+	$(PY) examples/heat_dask.py
 
 test-torch: .venv-torch/.built
 	$(TORCH_PY) tools/aten_rows.py --check

@@ -7,6 +7,8 @@
 #include "state/array.h"
 #include "state/device_array.h"
 
+#include <sys/mman.h>
+
 typedef struct Flush {
     CxTracer *tracer;
     CxStorage **outs;
@@ -303,6 +305,44 @@ cx_has_checks(const CxTracer *t)
     return t->graph != NULL && cx_block_has_checks(t->graph->body);
 }
 
+static void
+unmap(PyObject *pages)
+{
+    munmap(PyCapsule_GetPointer(pages, NULL), (size_t)(uintptr_t)PyCapsule_GetContext(pages));
+}
+
+/* An array whose pages are addresses without memory, so that its size may exceed the machine's. */
+static PyObject *
+reserved_array(CxTracer *t, const CxStorage *s, const int64_t *sizes, const int64_t *strides)
+{
+    PyArray_Descr *descr = cx_descr(t->state, s->dtype);
+    int64_t last = 0;
+
+    if (descr == NULL)
+        return NULL;
+    for (int k = 0; k < s->rank; k++)
+        last += sizes[k] > 0 ? (sizes[k] - 1) * strides[k] : 0;
+    size_t bytes = (size_t)(last + PyDataType_ELSIZE(descr));
+    void *data = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (data == MAP_FAILED)
+        return PyErr_NoMemory();
+    PyObject *pages = PyCapsule_New(data, NULL, unmap), *array = NULL;
+    if (pages == NULL) {
+        munmap(data, bytes);
+        return NULL;
+    }
+    if (PyCapsule_SetContext(pages, (void *)(uintptr_t)bytes) == 0) {
+        Py_INCREF(descr);
+        array = PyArray_NewFromDescr(&PyArray_Type, descr, s->rank, (const npy_intp *)sizes,
+                                     (const npy_intp *)strides, data, NPY_ARRAY_WRITEABLE, NULL);
+    }
+    if (array != NULL && PyArray_SetBaseObject((PyArrayObject *)array, Py_NewRef(pages)) < 0)
+        Py_CLEAR(array);
+    Py_DECREF(pages);
+    return array;
+}
+
 /* A value of a result's kind, dtype and sizes. It is not computed and must not be read. */
 static PyObject *
 empty_value(CxTracer *t, const CxStorage *s)
@@ -317,7 +357,7 @@ empty_value(CxTracer *t, const CxStorage *s)
     if (cx_size_values(t, s->rank, s->sizes, sizes) < 0 ||
         cx_size_values(t, s->rank, s->strides, strides) < 0)
         return NULL;
-    PyObject *array = cx_array_new(t->state, s->dtype, s->rank, sizes, strides), *number = NULL;
+    PyObject *array = reserved_array(t, s, sizes, strides), *number = NULL;
     if (array == NULL || s->kind == CI_KIND_array)
         return array;
     PyArray_FILLWBYTE((PyArrayObject *)array, 0);

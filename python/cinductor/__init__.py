@@ -49,6 +49,9 @@ if TYPE_CHECKING:
         synchronize,
     )
     from .base.option_types import Options
+    from .builds.bundled import PackagedFunction as PackagedFunction
+    from .builds.bundled import load
+    from .builds.bundling import package
     from .builds.exporting import Program as Program
     from .builds.exporting import export, register_wrapper_backend
     from .builds.warming import ShapeDtype, graph, lower, warm
@@ -142,6 +145,7 @@ __all__ = [
     "list_mode_options",
     "list_options",
     "list_passes",
+    "load",
     "lower",
     "mark_dynamic",
     "mark_static",
@@ -149,6 +153,7 @@ __all__ = [
     "memory_stats",
     "observe_passes",
     "ops",
+    "package",
     "print_rewritten",
     "profile",
     "register_device",
@@ -217,6 +222,8 @@ PLACES = {
     "custom_op": "extensions.custom_ops",
     "bisect": "diagnosis.bisecting",
     **dict.fromkeys(("export", "register_wrapper_backend"), "builds.exporting"),
+    "package": "builds.bundling",
+    "load": "builds.bundled",
     **dict.fromkeys(("list_passes", "observe_passes"), "extensions.passes"),
     **dict.fromkeys(
         ("register_lowering", "register_pass", "register_pattern", "register_template"), "extensions.registering"
@@ -245,8 +252,8 @@ def __getattr__(name: str) -> Any:
     if name in PLACES:
         found = globals()[name] = getattr(import_module(f"cinductor.{PLACES[name]}"), name)
         return found
-    if name == "ops":
-        return import_module("cinductor.ops")
+    if name in ("dask", "ops"):
+        return import_module(f"cinductor.{name}")
     raise AttributeError(f"module 'cinductor' has no attribute {name!r}")
 
 

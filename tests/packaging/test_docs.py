@@ -36,8 +36,9 @@ def expected_of(source):
 
 @pytest.mark.parametrize("document", [d for d in DOCUMENTS if blocks_of(d)])
 def test_documents_run(document, tmp_path):
-    if document == "docs/guide/torch.md":
-        pytest.importorskip("torch._dynamo", reason="the page needs torch")
+    for page, package in ("torch", "torch._dynamo"), ("dask", "dask.array"):
+        if document == f"docs/guide/{page}.md":
+            pytest.importorskip(package, reason=f"the page needs {page}")
     source = "".join(blocks_of(document))
     path = tmp_path / "guide.py"
     path.write_text(source)

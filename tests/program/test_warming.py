@@ -9,6 +9,7 @@ import pytest
 
 import cinductor
 from cinductor import ShapeDtype, lower, testing, warm
+from cinductor.calls import saved
 
 X = np.linspace(0.1, 2, 60).reshape(20, 3)
 seen = []
@@ -92,6 +93,18 @@ class Counter:
     def __call__(self, x):
         self.n += 1
         return x + 1
+
+
+def test_a_saved_call_does_not_run(monkeypatch, request):
+    """Neither with the program of a saved call, which the second description finds."""
+    monkeypatch.setattr(saved, "_stamp", [request.node.name])
+    with cinductor.config.patch(saved_calls=True):
+        x = X.copy()
+        cinductor.compile(writes)(x)
+        x[:] = 5.0
+        warm(cinductor.compile(writes), x)
+        assert (x == 5.0).all()
+        assert cinductor.graph(cinductor.compile(writes), x).parameters == ["x"]
 
 
 def prints(x):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import tempfile
 import zipfile
 import zlib
+from typing import IO
 
 from .. import _core
 from ..base.user_frame import wrong
@@ -26,15 +28,12 @@ def save(path: str | os.PathLike[str]) -> int:
     """See `cinductor.cache.save`."""
     if not isinstance(path, str | os.PathLike):
         raise TypeError(wrong("save", "path", path, "a path"))
-    place, count = folder("save"), 0
+    place = folder("save")
     target = os.path.abspath(os.fspath(path))
     handle, passing = tempfile.mkstemp(dir=os.path.dirname(target))
     try:
-        with os.fdopen(handle, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-            for name in sorted(os.listdir(place)):
-                if ENTRY.fullmatch(name):
-                    archive.write(os.path.join(place, name), name)
-                    count += 1
+        with os.fdopen(handle, "wb") as file:
+            count = pack(sorted(os.path.join(place, name) for name in os.listdir(place)), file)
         os.replace(passing, target)
     except BaseException:
         os.unlink(passing)
@@ -42,22 +41,40 @@ def save(path: str | os.PathLike[str]) -> int:
     return count
 
 
+def pack(paths: list[str], file: IO[bytes]) -> int:
+    """Write those of the files that are entries. Returns their number; a file that another process removes is left out."""
+    count = 0
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in paths:
+            if ENTRY.fullmatch(os.path.basename(path)):
+                with contextlib.suppress(FileNotFoundError):
+                    archive.write(path, os.path.basename(path))
+                    count += 1
+    return count
+
+
 def load(path: str | os.PathLike[str]) -> int:
     """See `cinductor.cache.load`."""
     if not isinstance(path, str | os.PathLike):
         raise TypeError(wrong("load", "path", path, "a path"))
+    with open(path, "rb") as file:
+        return unpack(file, os.fspath(path))
+
+
+def unpack(file: IO[bytes], name: str) -> int:
+    """Add the entries of an archive to the cache, after all of them were checked. Returns the number of new ones."""
     place = folder("load")
     os.makedirs(place, mode=0o700, exist_ok=True)
     try:
-        with zipfile.ZipFile(path) as archive:
+        with zipfile.ZipFile(file) as archive:
             rows = archive.infolist()
-            for row in rows:  # all of them before the first one is written
+            for row in rows:
                 if not ENTRY.fullmatch(row.filename) or row.file_size > MOST_BYTES or row.header_offset < 0:
-                    raise ValueError(f"load: {os.fspath(path)} is no cache: it has {row.filename!r}")
+                    raise ValueError(f"load: {name} is no cache: it has {row.filename!r}")
                 check_contents(archive, row)
             return sum(keep(archive, row, place) for row in rows)
     except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError) as error:
-        raise ValueError(f"load: {os.fspath(path)} is no cache that `save` has written: {error}") from None
+        raise ValueError(f"load: {name} is no cache that `save` has written: {error}") from None
 
 
 def check_contents(archive: zipfile.ZipFile, row: zipfile.ZipInfo) -> None:

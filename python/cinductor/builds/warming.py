@@ -59,14 +59,15 @@ class WarmJob(Job):
 
     def keep(self, compiled: Any, specialization: Any, bound: tuple[Any, ...]) -> None:
         super().keep(compiled, specialization, bound)
+        self.bound = bound
         self.for_job.keep(self.target, specialization, bound)
         self.for_job.last = self.last
 
     def tell_unused(self, program: Any) -> None:
         """The other job does."""
 
-    def note_sources(self, rows: Any) -> None:
-        self.rows = list(rows)
+    def note_sources(self, rows: Any, checks: Any) -> None:
+        self.rows, self.checks = list(rows), list(checks)
 
     def name_of(self, source: int) -> str:
         """The text of a value that the function is given: "x", "pair[0]"."""

@@ -153,8 +153,8 @@ class Job:
         watching.log(self.title)
         return True
 
-    def note_sources(self, rows: Any) -> None:
-        """Of a capture that ran nothing: where its values come from."""
+    def note_sources(self, rows: Any, checks: Any) -> None:
+        """Of a capture that ran nothing: where its values come from, and their guards."""
 
     def retire(self, compiled: Any) -> None:
         """Called when the compiled function is deleted."""
@@ -354,7 +354,7 @@ class Job:
                 return self.run_eager(args, kwargs)
         try:
             self.why = why = self.why_plain() or self.why_no_more(compiled, bound)
-            if why is None and saved.recall(self, compiled, bound, not self.captures):
+            if why is None and not self.is_dry and saved.recall(self, compiled, bound, not self.captures):
                 return _core.MISSING  # the caller tries again
             if why is None:
                 return self.capture(compiled, bound, args, kwargs)

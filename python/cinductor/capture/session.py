@@ -407,7 +407,7 @@ def on_stage(
     outcome.info["capture_ms"] = 1e3 * (captured - began)
     afterwards(job, bound, keep, job, compiled, bound, stage, outcome, specialization)
     if job.is_dry:
-        job.note_sources(stage.sources.rows)
+        job.note_sources(stage.sources.rows, stage.sources.checks)
         return made, outcome
     if specialization is not None and stage.effects.can_run_again():
         if flags := stage.effects.take_flags():

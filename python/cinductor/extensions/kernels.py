@@ -96,7 +96,8 @@ def formula_of(text: str, names: frozenset[str]) -> ast.expr:
             or (isinstance(node, ast.Name) and (node.id in names or node.id in ("min", "max")))
             or (isinstance(node, ast.BinOp) and type(node.op) in OPERATORS)
             or (is_call and node.func.id in ("min", "max"))  # type: ignore[attr-defined]
-            or isinstance(node, ast.Load | ast.operator)
+            or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub))
+            or isinstance(node, ast.Load | ast.operator | ast.USub)
         )
         if not fine:
             raise ValueError(f"kernel: grid has {text!r}; wanted: sizes, ints, + - * // %, min and max")
@@ -112,6 +113,8 @@ def value_of(tree: ast.expr, sizes: Mapping[str, int]) -> int:
     if isinstance(tree, ast.Call):
         args = [value_of(arg, sizes) for arg in tree.args]
         return min(args) if tree.func.id == "min" else max(args)  # type: ignore[attr-defined]
+    if isinstance(tree, ast.UnaryOp):
+        return -value_of(tree.operand, sizes)
     assert isinstance(tree, ast.BinOp)
     return OPERATORS[type(tree.op)](value_of(tree.left, sizes), value_of(tree.right, sizes))  # type: ignore[no-any-return]
 

@@ -1,0 +1,43 @@
+"""The structure in which a captured function returns its results: tuples, lists and dicts of results, constants and arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from .._core import Unsupported
+
+# Kinds of pieces, as csrc's binding numbers them (pyext/replay/result.h).
+CONSTANT, ARGUMENT, RESULT, TUPLE, LIST, DICT = 0, 1, 2, 6, 7, 8
+
+
+class Piece(NamedTuple):
+    """One piece of a result, as `Specialization.saved` has it."""
+
+    kind: int
+    number: int  # of the program's result, or of the source
+    memo: int
+    value_kind: int  # 0: an array, 1: NumPy's scalar, 2: Python's number
+    object: Any  # a constant, or the class of a container
+    keys: Any  # of a dict
+    items: tuple[int, ...]  # the pieces of a container
+    dtype: int
+    rank: int
+    layout: tuple[Any, ...]  # of a view: sizes, strides and offset in bytes
+    is_readonly: int
+    is_whole: int
+
+
+def structure(rows: Sequence[tuple[Any, ...]], leaf: Callable[[Piece], Any], at: int = 0) -> Any:
+    """The result, with `leaf(piece)` in place of each constant, argument and result. Raises Unsupported for other pieces."""
+    piece = Piece(*rows[at])
+    inside = [structure(rows, leaf, number) for number in piece.items]
+    if piece.kind == TUPLE and piece.object is tuple:
+        return tuple(inside)
+    if piece.kind == LIST and piece.object is list:
+        return inside
+    if piece.kind == DICT and piece.object is dict:
+        return dict(zip(piece.keys, inside, strict=True))
+    if piece.kind not in (CONSTANT, ARGUMENT, RESULT):
+        raise Unsupported("the function returns a view of an argument, or a container of its own class")
+    return leaf(piece)
