@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 
-from . import _core, saved, stats_types
+from . import _core, lazy, saved, stats_types
 from .background import beside
 from .class_lookup import is_a
 from .config import OPTIONS, Mode, config, nearest, refusal, resolve
@@ -212,7 +212,7 @@ def make(fn: Any, settings: dict[str, Any], is_users: bool = True) -> Any:
     job.has_saved = saved.is_there(job)
     if job.device == "cpu" and not job.has_saved and job.option("economy") != "lazy":
         # started now so that the first call does not wait; with a device it overlaps with opening that
-        from .capture import session as session
+        lazy.session()
     names, kinds, defaults = signature_of(fn)
     compiled = _core.CompiledFunction(fn, names, kinds, defaults, job.miss, job.renew)
     functools.update_wrapper(compiled, fn)

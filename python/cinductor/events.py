@@ -9,6 +9,7 @@ import sys
 import time
 from typing import Any
 
+from . import lazy
 from .class_lookup import Record
 from .config import config
 from .deferred_warnings import warn
@@ -58,7 +59,7 @@ def is_ours(job: Any) -> bool:
 def begin(job: Any) -> int:
     """Called before a capture; returns the argument for `end`."""
     while _awaited:
-        listen_for(_awaited.pop())
+        listeners.extend(lazy.listeners_for(_awaited.pop()))
     if config.progress and job.owner is None and is_watched():
         from .progress import start
 
@@ -81,34 +82,13 @@ def end(job: Any, began: int) -> None:
     why = job.reasons[-1] if job.reasons and job.captures > 1 else None
     event = CaptureEvent(job, began, time.perf_counter_ns(), why)
     if is_read:
-        from .logs import tell
-
-        tell(event)
+        lazy.logs().tell(event)
     for listener in list(listeners):
         try:
             listener.end(event)
         except Exception as error:
             listeners.remove(listener)
             warn(f"{type(listener).__name__} is left out from here on, for a mistake of its own: {error!r}")
-
-
-def listen_for(variable: str) -> None:
-    """Start the listener that an environment variable asks for."""
-    value = os.environ[variable]
-    if variable == "CINDUCTOR_TRACE":
-        from .tracing import Trace
-
-        listeners.append(Trace(value))
-    elif variable == "CINDUCTOR_PROVENANCE":
-        from .report.explanation import Explanation
-        from .report.provenance import Provenance
-
-        if value != "0":
-            listeners.append(Provenance(value, Explanation))
-    else:
-        from .logs import from_environment
-
-        from_environment(value)
 
 
 def is_watched() -> bool:

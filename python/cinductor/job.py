@@ -18,9 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from . import _core, deferred_warnings, events, saved, stats_types, watching
+from . import _core, deferred_warnings, events, lazy, saved, stats_types, watching
 from ._core import Error
-from .arrays import packages
 from .budget import Budget, Race, key_of, likeness
 from .class_lookup import is_a
 from .config import OWN, RACED, config, resolve
@@ -252,9 +251,7 @@ class Job:
 
     def warn_of_build(self, error: Exception) -> str:
         """Warn once that a build has failed; the text."""
-        from .capture.session import describe
-
-        why = describe(error, is_ours=True)
+        why = lazy.session().describe(error, is_ours=True)
         self.warn_once("numpy", f"{self.name} runs in NumPy: {why}")
         return why
 
@@ -298,7 +295,7 @@ class Job:
         """Handle a miss; the traceback may have internal frames. MISSING: another thread has compiled meanwhile, and
         the caller tries again.
         """
-        calls = device_calls()
+        calls = lazy.device_calls()
         if calls is not None and any(map(calls.holds, bound)):
             return calls.call(self, compiled, args, kwargs or {})
         self.misses += 1
@@ -342,15 +339,13 @@ class Job:
 
     def capture(self, compiled: Any, bound: Any, args: Any, kwargs: Any) -> Any:
         """Capture the call in this thread."""
-        from .capture.session import run
-
         _capturing.count = getattr(_capturing, "count", 0) + 1
         self.captures += 1
         self.counts["captures"] += 1
         self.counts["recompiles"] += self.captures > 1
         begun = events.begin(self)
         try:
-            return run(self, compiled, bound, args, kwargs or {})
+            return lazy.session().run(self, compiled, bound, args, kwargs or {})
         finally:
             _capturing.count -= 1
             self.keep_profile()
@@ -529,16 +524,6 @@ class Job:
     def run_once(self, bound: Any, args: Any, kwargs: Any, why: str) -> Any:
         """Let the original function run one call."""
         return self.run_eager(args, kwargs)
-
-
-def device_calls() -> Any:
-    """The module that handles calls with device arrays; None if it is not imported, so that there are no such arrays.
-    """
-    if "cinductor.arrays.array" not in sys.modules and packages.BACK.keys().isdisjoint(sys.modules):
-        return None
-    from .arrays import calls
-
-    return calls
 
 
 def hide_our_frames(error: Any) -> None:

@@ -20,17 +20,13 @@ import os
 import sys
 import types
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from . import _core, dynamic, events
 from .saved_text import UNREADABLE, CallReader, CallWriter, NotSaved, digest_of
 from .user_frame import PACKAGE
-
-if TYPE_CHECKING:
-    from .capture.stage import Stage
-    from .job import Job
 
 Traced = _core.Traced
 
@@ -69,7 +65,7 @@ def files_in(folder: str) -> list[str]:
     return sorted(found) + [file for inner in sorted(folders) for file in files_in(inner)]
 
 
-def key_of(job: Job, bound: tuple[Any, ...] = ()) -> str | None:
+def key_of(job: Any, bound: tuple[Any, ...] = ()) -> str | None:
     """The key under which calls of a function are stored; None if they, or a call with these arguments, are not
     saved.
     """
@@ -88,7 +84,7 @@ def key_of(job: Job, bound: tuple[Any, ...] = ()) -> str | None:
     return _core.sha256(text.encode("utf-8", "surrogatepass"))
 
 
-def backend_of(job: Job) -> str:
+def backend_of(job: Any) -> str:
     """Device and backend of the function's programs, in the spelling of programs."""
     device = job.settings["device"] or "cpu"
     own = [backend for name, backend, _ in _core.backend_names() if name == device]
@@ -109,13 +105,13 @@ def is_customised() -> bool:
 # --- the disk -------------------------------------------------------------------------------------
 
 
-def is_there(job: Job) -> bool:
+def is_there(job: Any) -> bool:
     """True if calls of a function have been saved."""
     key = key_of(job)
     return key is not None and bool(_core.has_call(key))
 
 
-def save(job: Job, bound: tuple[Any, ...], specialization: Any, stage: Stage) -> None:
+def save(job: Any, bound: tuple[Any, ...], specialization: Any, stage: Any) -> None:
     """Save the specialisation that a stage has made, if another process can rebuild it."""
     key = None if job.profile.marks else job.saved_under
     parts = None if key is None else specialization.saved
@@ -144,7 +140,7 @@ def calls_under(key: str) -> list[str]:
     return [] if text is None else text.split(BETWEEN)
 
 
-def recall(job: Job, compiled: Any, bound: tuple[Any, ...], is_first: bool = True) -> bool:
+def recall(job: Any, compiled: Any, bound: tuple[Any, ...], is_first: bool = True) -> bool:
     """True if a saved call matches this one; the function then has its specialisation. is_first: calls are only
     looked up before the first capture, whose result is saved under the same key.
     """
@@ -166,7 +162,7 @@ def recall(job: Job, compiled: Any, bound: tuple[Any, ...], is_first: bool = Tru
     return False
 
 
-def made_again(job: Job, found: CallReader, bound: tuple[Any, ...]) -> Any:
+def made_again(job: Any, found: CallReader, bound: tuple[Any, ...]) -> Any:
     """Rebuild the specialisation of a saved call; None if its guards fail for these arguments."""
     tracer = _core.Tracer(
         job.name,

@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from .. import _core, saved, signals
+from .. import _core, lazy, saved, signals
 from ..class_lookup import is_a
 from ..job import Job
 from ..machine import Device, check_place, text
 from ..signature import signature_of
 from .array import Array, from_dlpack, to_device
 from .libraries import prepare
-from .packages import back_of
+from .packages import back_of, rebuild
 
 INDEX = "an index is out of bounds"  # the text of such a check
 SEVERAL = -1  # value of the option device_index for programs whose arrays are on several devices
@@ -42,18 +42,6 @@ def holds(value: Any) -> bool:
     return False
 
 
-def rebuild(value: Any, leaf: Any) -> Any:
-    """value with leaf(x) for each x that is not a container."""
-    cls = type(value)
-    if cls in (tuple, list):
-        return cls([rebuild(v, leaf) for v in value])
-    if is_a(value, tuple) and hasattr(cls, "_make"):
-        return cls._make(rebuild(v, leaf) for v in value)
-    if cls is dict:
-        return {k: rebuild(v, leaf) for k, v in value.items()}
-    return leaf(value)
-
-
 class DeviceJob(Job):
     """The job of a function for device arrays: it runs on the device or raises, because NumPy cannot take its
     arguments.
@@ -69,8 +57,7 @@ class DeviceJob(Job):
     def miss(self, compiled: Any, bound: Any, args: Any, kwargs: Any) -> Any:
         if not compiled.specializations and saved.recall(self, compiled, bound):
             return _core.MISSING  # the caller tries again
-        from ..capture import session
-
+        session = lazy.session()
         if self.why_no_more(compiled, bound) is not None:
             compiled.clear()
             self.captures = 0

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
+from ..compile import for_show, make
 from ..racing import lines_of as lines_of_races
 from ..user_frame import wrong
 from . import costs, measure, timeline
@@ -368,7 +369,6 @@ def explain(fn: Any, *args: Any, **kwargs: Any) -> Any:
         `.full()` everything, `.json()` for tools, `.save(path)` a web page, which notebooks display directly. An exception
         of fn is in `error`.
     """
-    from ..compile import for_show, make
 
     if is_of_torch(fn):
         from ..torch.report import explain as explain_torch
