@@ -20,7 +20,7 @@ PROGRAM = f"""
 import logging, os, subprocess, sys
 import numpy as np
 import cinductor
-from cinductor import events
+from cinductor.diagnosis import events
 
 x = np.linspace(0.0, 1.0, 32)
 
@@ -54,7 +54,7 @@ def counted(name, work):
 
 
 def on_and_off():
-    from cinductor.tracing import Trace
+    from cinductor.diagnosis.tracing import Trace
 
     handler = logging.StreamHandler(open(os.devnull, "w"))
     logging.getLogger("cinductor").addHandler(handler)

@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 
 import cinductor
-from cinductor import economy
-from cinductor.signals import Deferred
+from cinductor.base.signals import Deferred
+from cinductor.calls import economy
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 import programs

@@ -27,7 +27,7 @@ import programs
 from race_plans import alternatives
 
 import cinductor
-from cinductor import racing
+from cinductor.builds import racing
 
 MODE = "max-autotune-no-cudagraphs"
 PAIRS, FEW_PAIRS, LONG = 31, 5, 0.05  # pairs of calls; pairs for programs that take longer than LONG seconds

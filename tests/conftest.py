@@ -93,11 +93,11 @@ def way(request):
 @pytest.fixture
 def pieces_are_compiled(monkeypatch):
     """Compile pieces however little they compute, without timing them against NumPy."""
-    from cinductor import budget
+    from cinductor.calls import budget
     from cinductor.capture.pieces import driver
 
     monkeypatch.delattr(driver.PieceJob, "keep")  # times pieces against NumPy
-    monkeypatch.setattr("cinductor.budget.LITTLE_WORK", 0)
+    monkeypatch.setattr("cinductor.calls.budget.LITTLE_WORK", 0)
     monkeypatch.setattr(budget, "PIECES", 1 << 30)
 
 

@@ -19,6 +19,7 @@
 #define TOGETHER 32
 #define SECTOR 8          /* points that fill what is moved at once */
 #define LONG 64           /* rows that are worth a group of threads */
+#define NEAR 8            /* rows that a thread has in registers, for a fold that gains from it */
 #define COMFORT 40960     /* bytes of shared memory, of which there are 48K without asking */
 
 typedef struct Columns {
@@ -184,6 +185,40 @@ add_at(Columns *c, const CiStmts *body, const CiDomain *domain, const CiExpr *co
 
 /* ---- rounds ---- */
 
+/* One round, number `round` of this thread: the element of the loop or fold. */
+static void
+decode_round(Columns *c, const CiStmt *stmt, const CiExpr *round, const CiExpr *member,
+             const CiExpr *const *here, const CiExpr **to)
+{
+    CiSym *sym = c->r.b.sym;
+    const CiExpr *row =
+        ci_expr_add(sym, ci_expr_mul(sym, round, number_of(c, c->group)), member);
+    if (stmt->count)
+        row = ci_expr_add(sym, row,
+                          ci_expr_substitute(sym, stmt->from, c->points->count, c->points->vars, here));
+    ci_domain_decode(&c->r.b, &c->domain, row, 1, to);
+}
+
+/* The rounds of a fold that a thread runs several at once, from registers; their number. */
+static const CiExpr *
+add_near(Columns *c, const CiStmt *stmt, const CiExpr *rounds, const CiExpr *member,
+         const CiExpr *const *here)
+{
+    CiBuild *b = &c->r.b;
+    const CiExpr *to[CI_MAX_FOLD_AXES], *together = number_of(c, NEAR);
+    CiRegisterRow near = {.count = NEAR, .lanes = 1};
+    CiStmt *loop = ci_build_for(b, "r", ci_expr_floordiv(b->sym, rounds, together), CI_RUN_serial);
+    CiStmts *outside = ci_build_enter(b, &loop->body);
+    const CiExpr *first = ci_expr_mul(b->sym, loop->vars[0], together);
+    for (int k = 0; k < NEAR; k++) {
+        decode_round(c, stmt, ci_expr_add(b->sym, first, number_of(c, k)), member, here, to);
+        near.lifted[k] = add_at(c, &c->domain.body, &c->domain, to);
+    }
+    ci_reduce_registers(&c->r, &near, number_of(c, 0));
+    ci_build_leave(b, outside);
+    return ci_expr_mul(b->sym, loop->extents[0], together);
+}
+
 static void
 add_rounds(Columns *c, const CiStmt *stmt, const CiExpr *member)
 {
@@ -194,15 +229,18 @@ add_rounds(Columns *c, const CiStmt *stmt, const CiExpr *member)
         ci_expr_substitute(b->sym, count_of(b, stmt), c->points->count, c->points->vars, here);
     bool is_plain = count->kind == CI_EXPR_const || count->kind == CI_EXPR_symbol;
     count = is_plain ? count : ci_build_named(b, count);
-    CiStmt *rounds = ci_build_for(
-        b, "r", ci_expr_ceildiv(b->sym, ci_expr_sub(b->sym, count, member), group), CI_RUN_serial);
+    const CiExpr *all = ci_expr_ceildiv(b->sym, ci_expr_sub(b->sym, count, member), group),
+                 *done = number_of(c, 0);
+    if (stmt->kind == CI_STMT_fold && c->r.is_near && all->high >= NEAR) {
+        all = ci_build_named(b, all);
+        done = add_near(c, stmt, all, member, here);
+    }
+    const CiExpr *rest = ci_expr_sub(b->sym, all, done);
+    if (ci_expr_equals_const(rest, 0))
+        return;
+    CiStmt *rounds = ci_build_for(b, "r", rest, CI_RUN_serial);
     CiStmts *outside = ci_build_enter(b, &rounds->body);
-    const CiExpr *row = ci_expr_add(b->sym, ci_expr_mul(b->sym, rounds->vars[0], group), member);
-    if (stmt->count)
-        row = ci_expr_add(
-            b->sym, row,
-            ci_expr_substitute(b->sym, stmt->from, c->points->count, c->points->vars, here));
-    ci_domain_decode(b, &c->domain, row, 1, to);
+    decode_round(c, stmt, ci_expr_add(b->sym, done, rounds->vars[0]), member, here, to);
     c->add(c, to);
     ci_build_leave(b, outside);
 }
@@ -248,8 +286,8 @@ share_loop(Columns *c, const CiStmt *loop)
 static void
 add_step(Columns *c, const CiExpr *const *to)
 {
-    const int *lifted = add_at(c, &c->domain.body, &c->domain, to);
-    ci_reduce_take(&c->r, lifted, number_of(c, 0), 1, c->r.acc, NULL);
+    CiRegisterRow near = {{add_at(c, &c->domain.body, &c->domain, to)}, 1, 1};
+    ci_reduce_registers(&c->r, &near, number_of(c, 0));
 }
 
 static void
@@ -302,6 +340,7 @@ share_fold(Columns *c, const CiStmt *fold)
                                      CI_SPACE_thread, number_of(c, c->together * c->group));
     CiStmts *outside = enter_threads(c);
     r->width = r->lanes = 1;
+    r->is_near = !r->b.proc->is_finish && ci_near_helps(fold);
     ci_reduce_alloc_accumulators(r);
     ci_reduce_each(r, true, true, ci_reduce_reset);
     CiStmts *all = r->b.to;

@@ -117,6 +117,18 @@ is_never_run(const CiNest *nest)
     return false;
 }
 
+/* True if every element of the buffer has a value: it is an argument, was stored, or has no elements. */
+static bool
+is_defined(const Verifier *v, const CiBuffer *buffer)
+{
+    if (buffer->kind != CI_BUFFER_temp || ci_map_find(v->stored, CI_KEY(buffer)))
+        return true;
+    for (int d = 0; d < buffer->rank; d++)
+        if (buffer->sizes[d]->high <= 0)
+            return true;
+    return false;
+}
+
 /* ---- bodies ---- */
 
 static void
@@ -124,8 +136,7 @@ verify_load(const Verifier *v, const CiNest *nest, const CiScalar *op)
 {
     if (!op->buffer || !op->index || op->buffer->dtype != op->dtype)
         fail_nest(v, nest, "a load needs a buffer of its dtype and an index");
-    bool is_input = op->buffer->kind != CI_BUFFER_temp;
-    if (!is_input && !is_never_run(nest) && !ci_map_find(v->stored, CI_KEY(op->buffer)))
+    if (!is_never_run(nest) && !is_defined(v, op->buffer))
         fail_nest(v, nest,
                   ci_format(v->ctx, "%s is read before anything stored it", op->buffer->name));
     if (!is_never_run(nest))
@@ -290,8 +301,7 @@ static void
 verify_extern(Verifier *v, const CiExternItem *item)
 {
     for (int k = 0; k < item->noperands; k++)
-        if (item->operands[k]->kind == CI_BUFFER_temp &&
-            !ci_map_find(v->stored, CI_KEY(item->operands[k])))
+        if (!is_defined(v, item->operands[k]))
             ci_fail(v->ctx, CI_ERR_INTERNAL, "loops %s: %s is read before anything stored it",
                     v->name, item->operands[k]->name);
     for (int k = 0; k <= item->noperands; k++)
@@ -345,9 +355,9 @@ static void
 verify_check(const Verifier *v, const CiItem *item)
 {
     const CiCheckItem *check = item->check;
-    bool is_symbol = item->kind == CI_ITEM_symbol, is_temp = check->buffer->kind == CI_BUFFER_temp;
+    bool is_symbol = item->kind == CI_ITEM_symbol;
     if (check->buffer->rank || check->buffer->dtype != (is_symbol ? CI_DTYPE_i64 : CI_DTYPE_bool) ||
-        (is_temp && !ci_map_find(v->stored, CI_KEY(check->buffer))))
+        !is_defined(v, check->buffer))
         ci_fail(v->ctx, CI_ERR_INTERNAL, "loops %s: %s cannot be %s", v->name, check->buffer->name,
                 is_symbol ? "a symbol's value" : "checked");
     if (is_symbol && (check->symbol->symbol_kind != CI_SYMBOL_unbacked || !check->limit))

@@ -32,6 +32,14 @@ typedef struct CiComposer {
     CiItems made;
 } CiComposer;
 
+/* Reads the layout of `to`, of constant sizes; false if it has no such layout. Then the dimension whose
+ * stride is the coefficient, or -1, and the first element of a box, from an offset. */
+bool ci_compose_read_layout(CiComposer *c);
+int ci_compose_find_dim(const CiComposer *c, const CiExpr *coef);
+bool ci_compose_find_start(const CiComposer *c, const CiExpr *offset, CiBox *box);
+/* Finds the boxes of `to` that the nests in c's loop fill; false unless each element is stored once
+ * per iteration. */
+bool ci_compose_find_pieces(CiComposer *c);
 /* True if the nests of c's loop, which computes `to` from `from`, store each element once, read
  * only nearby elements, and call no mathematical functions. The other functions require this. */
 bool ci_compose_begin(CiComposer *c);

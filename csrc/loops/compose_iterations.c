@@ -13,8 +13,8 @@
 
 /* ---- boxes ---- */
 
-static bool
-read_layout(CiComposer *c)
+bool
+ci_compose_read_layout(CiComposer *c)
 {
     const CiBuffer *to = c->to;
     c->rank = to->rank;
@@ -31,9 +31,8 @@ read_layout(CiComposer *c)
     return c->rank > 0;
 }
 
-/* The dimension whose stride is the coefficient; -1 if none. */
-static int
-find_dim(const CiComposer *c, const CiExpr *coef)
+int
+ci_compose_find_dim(const CiComposer *c, const CiExpr *coef)
 {
     for (int d = 0; d < c->rank; d++)
         if (ci_expr_equals_const(coef, c->strides[d]))
@@ -41,9 +40,8 @@ find_dim(const CiComposer *c, const CiExpr *coef)
     return -1;
 }
 
-/* The first element of a box, by dimension. */
-static bool
-find_start(const CiComposer *c, const CiExpr *offset, CiBox *box)
+bool
+ci_compose_find_start(const CiComposer *c, const CiExpr *offset, CiBox *box)
 {
     int64_t left;
     if (!ci_expr_is_const(offset, &left) || left < 0)
@@ -68,14 +66,14 @@ find_piece(const CiComposer *c, const CiNest *nest, CiPiece *piece)
         return false;
     *piece = (CiPiece){.nest = nest};
     for (int k = 0; k < nest->naxes; k++) {
-        int d = ci_expr_split_linear(sym, rest, nest->axes[k].var, &coef, &rest) ? find_dim(c, coef)
+        int d = ci_expr_split_linear(sym, rest, nest->axes[k].var, &coef, &rest) ? ci_compose_find_dim(c, coef)
                                                                                  : -1;
         if (d < 0 || extents[d] || !ci_expr_is_const(nest->axes[k].extent, &extents[d]) ||
             extents[d] < 1)
             return false;
         piece->dims[k] = d;
     }
-    if (!find_start(c, rest, &piece->box))
+    if (!ci_compose_find_start(c, rest, &piece->box))
         return false;
     for (int d = 0; d < c->rank; d++) {
         piece->box.end[d] += extents[d] ? extents[d] - 1 : 0;
@@ -112,9 +110,8 @@ count_elements(const CiComposer *c, const CiBox *box)
     return count;
 }
 
-/* Finds the boxes that the nests fill; false unless each element is stored once per iteration. */
-static bool
-find_pieces(CiComposer *c)
+bool
+ci_compose_find_pieces(CiComposer *c)
 {
     CiBox whole = {0};
     int64_t count = 0;
@@ -355,7 +352,7 @@ compose_box(CiComposer *c, const CiPiece *reader, const CiBox *box)
 bool
 ci_compose_begin(CiComposer *c)
 {
-    return read_layout(c) && find_pieces(c) && reads_only_near(c) && !has_functions(c);
+    return ci_compose_read_layout(c) && ci_compose_find_pieces(c) && reads_only_near(c) && !has_functions(c);
 }
 
 bool

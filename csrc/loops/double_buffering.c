@@ -78,7 +78,7 @@ static bool
 is_large(const Doubling *d)
 {
     CiAmount iterations = ci_amount_of(ci_amount(1), d->region->extent);
-    return ci_amount_likely(ci_cost_of_buffer(d->array)) >= CI_CHOOSE(d->r, trip_bytes) &&
+    return ci_amount_likely(ci_cost_of_buffer(d->array)) >= CI_CHOOSE(d->r, doubled_bytes) &&
            ci_amount_likely(iterations) >= CI_CHOOSE(d->r, doubled_iterations);
 }
 

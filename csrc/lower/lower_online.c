@@ -12,6 +12,7 @@
 
 #include "ir/choices.h"
 #include "ir/cost.h"
+#include "ir/proc.h"
 
 /* Skips reshapes and copies, whose operand has the same elements in the same order. */
 static CiNode *
@@ -141,6 +142,20 @@ static const struct {
     CiNode *(*match)(CiLowering *low, const CiNode *sum);
 } rules[] = {{CI_OP_exp_sum, match_exp_sum}, {CI_OP_welford, match_welford}};
 
+/* Bytes that are read between an element's two uses. Rows that do not go along the last axis are read
+ * beside their neighbours: on a GPU by the lanes of a warp. */
+static CiAmount
+bytes_between(CiLowering *low, const CiNode *sum, const CiNode *elements, const CiExpr *length)
+{
+    CiAmount bytes = ci_amount_of(ci_amount(ci_dtype_size(sum->dtype)), length);
+    bool is_across = !is_folded(sum, elements->rank - 1);
+    if (!is_across || !low->options->target->has_lanes_across_threads)
+        return bytes;
+    const CiExpr *beside = ci_expr_min(low->sym, elements->sizes[elements->rank - 1],
+                                       ci_expr_const(low->sym, CI_WARP));
+    return ci_amount_of(bytes, beside);
+}
+
 static bool
 is_long(CiLowering *low, const CiNode *sum, const CiNode *elements, CiOp online)
 {
@@ -148,8 +163,8 @@ is_long(CiLowering *low, const CiNode *sum, const CiNode *elements, CiOp online)
                                                         ? CI_CHOICE_online_exp_bytes
                                                         : CI_CHOICE_online_bytes);
     const CiExpr *length = row_length(low, sum, elements);
-    CiAmount bytes = ci_amount_of(ci_amount(ci_dtype_size(sum->dtype)), length);
-    return length->high > CI_SERIAL_LIMIT && ci_amount_likely(bytes) >= least;
+    return length->high > CI_SERIAL_LIMIT &&
+           ci_amount_likely(bytes_between(low, sum, elements, length)) >= least;
 }
 
 void

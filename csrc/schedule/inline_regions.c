@@ -151,14 +151,17 @@ why_not_sized(const CiScheduler *block, const CiScheduler *outside, const CiBuff
     return NULL;
 }
 
-/* True for a parallel loop with enough iterations for all threads. Loops inside it are not
- * parallelized. */
+/* True for a parallel loop with enough iterations for all threads, including those of the loops
+ * that are parallel with it. Loops inside these are not parallelized. */
 static bool
 is_shared_out(CiScheduler *s, const CiItem *loop)
 {
-    const CiExpr *trips = loop->region->extent;
-    return loop->kind == CI_ITEM_for && trips->high >= CI_CHOOSE(s, many_trips) &&
-           !ci_why_not_parallel(s, loop, NULL);
+    CiAmount trips = ci_amount(1);
+    for (int depth = ci_parallel_loops(s, loop, NULL); depth > 0; depth--) {
+        trips = ci_amount_of(trips, loop->region->extent);
+        loop = &loop->region->body.items[0];
+    }
+    return ci_amount_high(trips) >= CI_CHOOSE(s, many_trips);
 }
 
 static const char *

@@ -253,7 +253,7 @@ check_passes(Flush *f, CxProgram *program)
 
     for (int k = 0; inputs != NULL && k < f->tracer->ninputs; k++)
         PyTuple_SET_ITEM(inputs, k, Py_NewRef(f->objects[k]));
-    if (inputs != NULL && (module = PyImport_ImportModule("cinductor.passes")) != NULL)
+    if (inputs != NULL && (module = PyImport_ImportModule("cinductor.extensions.passes")) != NULL)
         done = PyObject_CallMethod(module, "check", "OOO", (PyObject *)program, inputs,
                                    f->tracer->option_values);
     Py_XDECREF(inputs);

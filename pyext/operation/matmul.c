@@ -69,7 +69,7 @@ are_quicker(CxTracer *t, CxTraced *const *operands, int rank, const CiExpr *cons
 {
     int64_t values[CI_MAX_RANK + 1], count = 1;
     const CiExpr *steps = cx_sizes(operands[0])[cx_rank(operands[0]) - 1];
-    PyObject *module = PyImport_ImportModule("cinductor.matmul_tuning"), *answer = NULL;
+    PyObject *module = PyImport_ImportModule("cinductor.builds.matmul_tuning"), *answer = NULL;
 
     cx_size_samples(t, rank, sizes, values);
     cx_size_samples(t, 1, &steps, &values[rank]);

@@ -181,7 +181,7 @@ cx_misuse(CxState *state, const char *format, ...)
 static int
 warn_by(const char *function, PyObject *text)
 {
-    PyObject *module = text ? PyImport_ImportModule("cinductor.deferred_warnings") : NULL;
+    PyObject *module = text ? PyImport_ImportModule("cinductor.base.deferred_warnings") : NULL;
     PyObject *done = module ? PyObject_CallMethod(module, function, "O", text) : NULL;
 
     Py_XDECREF(module);

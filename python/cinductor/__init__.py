@@ -28,15 +28,16 @@ from ._core import (
     RecompileError,
     Unsupported,
 )
+from .base.deferred_warnings import CacheWarning, CinductorWarning
+from .calls.dynamic import mark_dynamic, mark_static, mark_unbacked
+from .calls.job import is_compiling
+from .calls.stance import set_stance
 from .compile import compile, disable, reset, stats, wait
 from .config import config, list_backends, list_choices, list_mode_options, list_options
-from .deferred_warnings import CacheWarning, CinductorWarning
-from .dynamic import mark_dynamic, mark_static, mark_unbacked
-from .job import is_compiling
-from .stance import set_stance
 
 if TYPE_CHECKING:
     from .arrays.array import Array, from_dlpack, to_device
+    from .arrays.machine import Device, device, devices, get_include, register_device, toolkit
     from .arrays.sharing import from_ipc_handle
     from .arrays.streams import (
         Event,
@@ -47,39 +48,43 @@ if TYPE_CHECKING:
         reset_peak,
         synchronize,
     )
-    from .bisecting import Finding as Finding
-    from .bisecting import bisect
-    from .control import cond, fori_loop, scan, while_loop
-    from .coverage_table import Coverage as Coverage
-    from .coverage_table import coverage
-    from .custom_ops import CustomOp as CustomOp
-    from .custom_ops import custom_op
+    from .base.option_types import Options
+    from .builds.exporting import Program as Program
+    from .builds.exporting import export, register_wrapper_backend
+    from .builds.warming import ShapeDtype, graph, lower, warm
+    from .diagnosis.bisecting import Finding as Finding
+    from .diagnosis.bisecting import bisect
+    from .diagnosis.coverage_table import Coverage as Coverage
+    from .diagnosis.coverage_table import coverage
+    from .diagnosis.logs import set_logs
+    from .diagnosis.profiling import KernelProfile as KernelProfile
+    from .diagnosis.profiling import profile
     from .errors import (
         AccuracyError,
         BackendCompilerFailed,
         ConstraintViolation,
         RecompileLimitExceeded,
     )
-    from .exporting import Program as Program
-    from .exporting import export, register_wrapper_backend
+    from .extensions.control import cond, fori_loop, scan, while_loop
+    from .extensions.custom_ops import CustomOp as CustomOp
+    from .extensions.custom_ops import custom_op
+    from .extensions.heuristics import Facts, register_heuristics
+    from .extensions.kernels import UserKernel as UserKernel
+    from .extensions.kernels import kernel
+    from .extensions.passes import Pass as Pass
+    from .extensions.passes import PassEvent as PassEvent
+    from .extensions.passes import list_passes, observe_passes
+    from .extensions.registering import Registration as Registration
+    from .extensions.registering import (
+        register_lowering,
+        register_pass,
+        register_pattern,
+        register_template,
+    )
     from .graphs import Graph
     from .graphs import Node as Node
-    from .heuristics import Facts, register_heuristics
-    from .kernels import UserKernel as UserKernel
-    from .kernels import kernel
-    from .logs import set_logs
-    from .machine import Device, device, devices, get_include, register_device, toolkit
-    from .option_types import Options
-    from .passes import Pass as Pass
-    from .passes import PassEvent as PassEvent
-    from .passes import list_passes, observe_passes
-    from .profiling import KernelProfile as KernelProfile
-    from .profiling import profile
-    from .registering import Registration as Registration
-    from .registering import register_lowering, register_pass, register_pattern, register_template
     from .report.explanation import Explanation as Explanation
     from .report.explanation import explain
-    from .warming import ShapeDtype, graph, lower, warm
 
 __version__ = _core.VERSION
 
@@ -170,14 +175,14 @@ __all__ = [
 
 def load_ipython_extension(shell: Any) -> None:
     """`%load_ext cinductor`: the magics `%%cinductor` and `%cinductor`."""
-    from .jupyter import load
+    from .diagnosis.jupyter import load
 
     load(shell)
 
 
 def unload_ipython_extension(shell: Any) -> None:
     """`%unload_ext cinductor`."""
-    from .jupyter import unload
+    from .diagnosis.jupyter import unload
 
     unload(shell)
 
@@ -205,19 +210,19 @@ def print_rewritten(fn: Any) -> None:
 # Public names that are imported at their first use -> their modules.
 PLACES = {
     "explain": "report.explanation",
-    "set_logs": "logs",
-    "coverage": "coverage_table",
-    "profile": "profiling",
-    "kernel": "kernels",
-    "custom_op": "custom_ops",
-    "bisect": "bisecting",
-    **dict.fromkeys(("export", "register_wrapper_backend"), "exporting"),
-    **dict.fromkeys(("list_passes", "observe_passes"), "passes"),
+    "set_logs": "diagnosis.logs",
+    "coverage": "diagnosis.coverage_table",
+    "profile": "diagnosis.profiling",
+    "kernel": "extensions.kernels",
+    "custom_op": "extensions.custom_ops",
+    "bisect": "diagnosis.bisecting",
+    **dict.fromkeys(("export", "register_wrapper_backend"), "builds.exporting"),
+    **dict.fromkeys(("list_passes", "observe_passes"), "extensions.passes"),
     **dict.fromkeys(
-        ("register_lowering", "register_pass", "register_pattern", "register_template"), "registering"
+        ("register_lowering", "register_pass", "register_pattern", "register_template"), "extensions.registering"
     ),
-    **dict.fromkeys(("Device", "devices", "device", "get_include", "register_device", "toolkit"), "machine"),
-    **dict.fromkeys(("Facts", "register_heuristics"), "heuristics"),
+    **dict.fromkeys(("Device", "devices", "device", "get_include", "register_device", "toolkit"), "arrays.machine"),
+    **dict.fromkeys(("Facts", "register_heuristics"), "extensions.heuristics"),
     **dict.fromkeys(("Array", "from_dlpack", "to_device"), "arrays.array"),
     "from_ipc_handle": "arrays.sharing",
     **dict.fromkeys(
@@ -225,9 +230,9 @@ PLACES = {
         "arrays.streams",
     ),
     "Graph": "graphs",
-    **dict.fromkeys(("ShapeDtype", "graph", "lower", "warm"), "warming"),
-    "Options": "option_types",
-    **dict.fromkeys(("cond", "fori_loop", "scan", "while_loop"), "control"),
+    **dict.fromkeys(("ShapeDtype", "graph", "lower", "warm"), "builds.warming"),
+    "Options": "base.option_types",
+    **dict.fromkeys(("cond", "fori_loop", "scan", "while_loop"), "extensions.control"),
     **dict.fromkeys(
         "AccuracyError BackendCompilerFailed ConstraintViolation RecompileLimitExceeded".split(), "errors"
     ),

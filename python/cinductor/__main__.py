@@ -15,10 +15,12 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from . import __version__, benching, cache, compile, config, explain, rerun, trimming
+from . import __version__, cache, compile, config, explain
 from ._core import CheckFailed, Error
+from .builds import trimming
 from .config import nearest
-from .doctor import prove, report
+from .diagnosis import benching, rerun
+from .diagnosis.doctor import prove, report
 from .report import pages
 from .report.page import LEVELS
 

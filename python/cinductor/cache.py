@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from . import _core
 
 if TYPE_CHECKING:
-    from .stats_types import CacheInfo
+    from .diagnosis.stats_types import CacheInfo
 
 
 def info() -> CacheInfo:
@@ -40,7 +40,7 @@ def clear(older: float | None = None) -> int:
         return _core.cache_clear()
     if not older >= 0:
         raise ValueError(f"older is {older!r}; allowed: None, or a number of days")
-    from .trimming import entries, remove
+    from .builds.trimming import entries, remove
 
     last = time.time() - 86_400 * older
     return remove([entry for entry in entries(_core.cache_info()["directory"]) if entry.last_use < last])
@@ -68,7 +68,7 @@ def trim(megabytes: float) -> int:
     """
     if not megabytes >= 0:
         raise ValueError(f"megabytes is {megabytes!r}; allowed: a number of at least 0")
-    from .trimming import trim as run
+    from .builds.trimming import trim as run
 
     return run(int(megabytes * 1_000_000))
 
@@ -94,7 +94,7 @@ def save(path: str | os.PathLike[str]) -> int:
     OSError
         If there is no cache folder, or the file cannot be written.
     """
-    from .archive import save as run
+    from .builds.archive import save as run
 
     return run(path)
 
@@ -121,7 +121,7 @@ def load(path: str | os.PathLike[str]) -> int:
     OSError
         If it cannot be read, or the cache cannot be written.
     """
-    from .archive import load as run
+    from .builds.archive import load as run
 
     return run(path)
 

@@ -11,16 +11,18 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 
-from . import _core, lazy, saved, stats_types
-from .background import beside
-from .class_lookup import is_a
+from . import _core, lazy
+from .base.class_lookup import is_a
+from .base.signature import signature_of
+from .builds.background import beside
+from .calls import saved
+from .calls.job import Job
 from .config import OPTIONS, Mode, config, nearest, refusal, resolve
-from .job import Job
-from .signature import signature_of
+from .diagnosis import stats_types
 
 if TYPE_CHECKING:
-    from .machine import Device
-    from .option_types import Options
+    from .arrays.machine import Device
+    from .base.option_types import Options
 
 F = TypeVar("F", bound=Callable[..., Any])
 _functions: dict[int, weakref.ref[Any]] = {}  # by id; other threads compile while this is iterated
@@ -103,7 +105,7 @@ def compile(
     """
     check_settings(unknown, fullgraph=fullgraph, dynamic=dynamic, disable=disable)
     if device is not None:
-        from .machine import Device, check_place, split_asked
+        from .arrays.machine import Device, check_place, split_asked
 
         device, index = split_asked(device)
         options = options if index is None else {**(options or {}), "device_index": index}
@@ -301,7 +303,7 @@ def stats() -> stats_types.Stats:
             known[name] += count
         known["reasons"] += job.reasons
         if any(s.race_rows for s in compiled.specializations) or job.unraced:
-            from .racing import lines_of
+            from .builds.racing import lines_of
 
             known["races"] += lines_of(job, compiled.specializations)
         known["numpy"] += job.reasons_for_numpy(compiled)

@@ -12,8 +12,8 @@ from typing import Any, Literal
 import numpy as np
 
 from . import _core
-from .class_lookup import Record
-from .deferred_warnings import warn
+from .base.class_lookup import Record
+from .base.deferred_warnings import warn
 
 Mode = Literal["default", "auto", "lazy", "now", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune"]
 MODES: dict[str, dict[str, Any]] = {
@@ -178,7 +178,7 @@ def names_of(option: Option) -> list[str]:
 
 def registered() -> list[str]:
     """The names of registered passes; empty while their module is not imported."""
-    module = sys.modules.get("cinductor.registering")
+    module = sys.modules.get("cinductor.extensions.registering")
     return [] if module is None else module.names()
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ._core import Error, RecompileError
-from .class_lookup import Record, is_a
+from .base.class_lookup import Record, is_a
 
 
 class RecompileLimitExceeded(RecompileError):

@@ -12,7 +12,7 @@ from typing import Any
 
 from . import _core
 from .config import resolve
-from .kernels import DTYPES, KernelCall, UserKernel
+from .extensions.kernels import DTYPES, KernelCall, UserKernel
 
 REFERENCE = re.compile(r"%\d+|in\d+")
 TYPE = re.compile(r"((?:scalar |python )?)(\w+)\[([^\]]*)\]((?: (?:(?:order|strides) \[[^\]]*\]|on \d+))*)")

@@ -67,7 +67,7 @@ def card_of_array(array: Any) -> str:
 
 def logs() -> Any:
     """The module of the logs."""
-    from . import logs
+    from .diagnosis import logs
 
     return logs
 
@@ -76,7 +76,7 @@ def listeners_for(variable: str) -> list[Any]:
     """The listeners that an environment variable asks for."""
     value = os.environ[variable]
     if variable == "CINDUCTOR_TRACE":
-        from .tracing import Trace
+        from .diagnosis.tracing import Trace
 
         return [Trace(value)]
     if variable == "CINDUCTOR_PROVENANCE":

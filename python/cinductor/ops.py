@@ -15,10 +15,10 @@ import numpy as np
 from . import _core
 from .compile import compile
 from .config import nearest
-from .coverage_table import coverage
+from .diagnosis.coverage_table import coverage
 
 if TYPE_CHECKING:
-    from .option_types import Options
+    from .base.option_types import Options
 
 NUMPY = "numpy"
 SPACES = ("linalg", "fft", "random")

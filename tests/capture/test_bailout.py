@@ -163,7 +163,7 @@ def is_same(a, b):
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize("place", PLACES)
 def test_a_mistake_behind_an_effect(place, program, error, monkeypatch):
-    monkeypatch.setattr("cinductor.budget.LITTLE_WORK", 0)
+    monkeypatch.setattr("cinductor.calls.budget.LITTLE_WORK", 0)
     result, arguments, effects, _ = told(program)
     for nth in (1, 2, 3, 5):
         f = cinductor.compile(program, backend="interp")

@@ -630,7 +630,7 @@ WHOLE = (
 def test_programs(fn, segments, monkeypatch):
 
     if segments:  # compiled even if there is little work
-        monkeypatch.setattr("cinductor.budget.LITTLE_WORK", 0)
+        monkeypatch.setattr("cinductor.calls.budget.LITTLE_WORK", 0)
     compiled = check(fn, X.copy(), backend="interp", calls=3)
     if fn.__name__ in WHOLE:
         assert compiled.specializations, compiled._cinductor_job.last.breaks

@@ -700,7 +700,7 @@ def test_python_has_an_unbacked_size_behind_a_break():
 
 
 def test_marks_go_with_their_arrays():
-    from cinductor import dynamic
+    from cinductor.calls import dynamic
 
     before = len(dynamic._marks)
     x = np.ones(4)
@@ -900,8 +900,8 @@ def test_pieces_between_breaks_are_compiled_for_any_size(monkeypatch, is_split):
         c = b.max(axis=1) + x.shape[0]
         return c[1:] - c[:-1], b.T, x.shape[0], a[a > 2] * y.size
 
-    monkeypatch.setattr("cinductor.budget.LITTLE_WORK", 0)
-    budget = sys.modules["cinductor.budget"]
+    monkeypatch.setattr("cinductor.calls.budget.LITTLE_WORK", 0)
+    budget = sys.modules["cinductor.calls.budget"]
     monkeypatch.setattr(budget.Budget, "race", lambda self, kind: budget.Race())  # no calls are timed
     if not is_split:
         monkeypatch.setattr(session, "plan_of", lambda job, compiled: None)
@@ -985,7 +985,7 @@ def test_long_sums_and_many_facts_cost_little():
 
 def test_a_profile_is_of_one_function():
     """Functions that only differ in the names that they call do not share recorded sizes."""
-    from cinductor.dynamic import profile_path
+    from cinductor.calls.dynamic import profile_path
 
     functions = [lambda x: x.mean(), lambda x: x.sum(), lambda y: y.mean(), lambda x: x.mean()]
     paths = [profile_path(f, "/") for f in functions]

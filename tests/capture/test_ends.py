@@ -17,11 +17,11 @@ import pytest
 
 import cinductor
 from cinductor import _core
+from cinductor.base.signals import Replan
 from cinductor.capture import session
 from cinductor.capture.control.region import Regions
 from cinductor.capture.effects import Effects
 from cinductor.capture.stage import Stage
-from cinductor.signals import Replan
 
 pytestmark = pytest.mark.filterwarnings("error:cinductor")
 Tracer = _core.Tracer

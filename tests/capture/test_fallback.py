@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import cinductor
-from cinductor import budget
+from cinductor.calls import budget
 from cinductor.capture import session
 from cinductor.capture import stage as fallback
 
@@ -284,7 +284,7 @@ def looks_again(v):
 
 def test_symbols_of_data_have_no_names_of_their_own(monkeypatch):
     """The piece of each iteration uses a new symbol for its count, but all are one program."""
-    monkeypatch.setattr("cinductor.budget.LITTLE_WORK", 0)
+    monkeypatch.setattr("cinductor.calls.budget.LITTLE_WORK", 0)
     v = np.arange(1 << 18) / 4
     with warnings.catch_warnings():
         warnings.simplefilter("error", cinductor.CinductorWarning)  # many different pieces give a warning
@@ -302,7 +302,7 @@ def test_little_loops_are_little_work(fallen, dynamic, monkeypatch):
             v[i] += v[i - 1] * 0.5
         return looks_again(v), v
 
-    monkeypatch.setattr("cinductor.budget.LITTLE_WORK", 0)
+    monkeypatch.setattr("cinductor.calls.budget.LITTLE_WORK", 0)
     fn = cinductor.compile(program, backend="interp", dynamic=dynamic)
     same(fn(np.arange(20.0)), program(np.arange(20.0)))
     assert fallen or "little work" in fn._cinductor_job.why

@@ -382,7 +382,7 @@ said = []
 
 @pytest.mark.parametrize("dynamic", [None, True])
 def test_pieces_between_breaks_are_compiled_for_all_sizes(dynamic, monkeypatch):
-    monkeypatch.setattr("cinductor.budget.LITTLE_WORK", 0)
+    monkeypatch.setattr("cinductor.calls.budget.LITTLE_WORK", 0)
     compiled = cinductor.compile(broken, dynamic=dynamic, backend="interp")
     compiles = 0
     for n in (1000, 900, 901, 500, 64, 12, 7, 800, 333, 100):

@@ -16,9 +16,9 @@ from control_generator import Generator
 from test_rewrite import behaviour, load
 
 import cinductor
-from cinductor import budget
+from cinductor.calls import budget
+from cinductor.calls.job import Job
 from cinductor.capture.pieces import driver
-from cinductor.job import Job
 from cinductor.testing import assert_same
 
 
@@ -565,7 +565,7 @@ def test_a_driver_that_has_won_is_called_at_once(monkeypatch):
     compiled = cinductor.compile(in_a_loop, backend="interp")
     times = itertools.count()
     monkeypatch.delattr(driver.PieceJob, "keep")  # times pieces against NumPy
-    monkeypatch.setattr("cinductor.budget.LITTLE_WORK", 0)
+    monkeypatch.setattr("cinductor.calls.budget.LITTLE_WORK", 0)
     monkeypatch.setattr(budget.Race, "note_numpy", lambda self, s: self.numpy.append(next(times)))
     for _ in range(90):
         assert_same(compiled(*args()), in_a_loop(*args()))

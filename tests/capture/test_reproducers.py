@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cinductor
-from cinductor import budget
+from cinductor.calls import budget
 from cinductor.capture import session
 from cinductor.testing import check
 

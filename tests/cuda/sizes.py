@@ -33,6 +33,26 @@ def prefix(x):
     return x
 
 
+def exchanged(x):
+    """A point needs only its own element, of two arrays that change places."""
+    a, b = x * 2, x + 1
+    for i in range(3):
+        for j in range(2):
+            a, b = b * 0.5 - a, a + i * j
+        a = np.where(a < b, a, x)
+    return a * b
+
+
+def in_place(x):
+    """The second loop reads other points, the first does not."""
+    for i in range(5):
+        x += i * 0.25
+        x[x > 0.5] -= 0.5
+    for _ in range(2):
+        x[:] = x[::-1] + 1
+    return x
+
+
 # The function, and whether the emulator runs it: a sum has 528 blocks, which take long.
 FUNCTIONS = {
     "pointwise": (True, lambda x: np.maximum(x * 2 + 1, 0)),
@@ -78,12 +98,12 @@ SHAPES = (
     (0, 8),
     (1, 70000),
 )
-LOOPS = {"loop over rows": loop_over_rows, "triangle": triangle, "prefix": prefix}
+LOOPS = {"loop over rows": loop_over_rows, "triangle": triangle, "prefix": prefix, "exchanged": exchanged, "in place": in_place}
 
 
-def softmax(x):
-    e = np.exp(x - x.max(axis=1, keepdims=True))
-    return e / e.sum(axis=1, keepdims=True)
+def softmax(x, axis=1):
+    e = np.exp(x - x.max(axis=axis, keepdims=True))
+    return e / e.sum(axis=axis, keepdims=True)
 
 
 def is_near(got, want):
@@ -116,8 +136,13 @@ def run(name, function, sizes):
     return f"ok {name} captures {captures}"
 
 
-def spread(x):
-    return (x - x.mean(axis=1, keepdims=True)) / x.std(axis=1, keepdims=True)
+def spread(x, axis=1):
+    return (x - x.mean(axis=axis, keepdims=True)) / x.std(axis=axis, keepdims=True)
+
+
+def columns(function):
+    """Of a transposed array, whose columns are the rows of `x`."""
+    return lambda x: function(np.ascontiguousarray(x.T), 0).T
 
 
 def run_online(name, function, shape):
@@ -183,6 +208,7 @@ def main():
                     print(run(name, function, chosen), flush=True)
         for name, function in (("softmax", softmax), ("spread", spread)):
             print(run_online(name, function, (4, 70_000 if every else 3000)), flush=True)
+            print(run_online(f"{name} of columns", columns(function), (70, 3000 if every else 290)), flush=True)
         for case in PARTS:
             print(run_parts(*case), flush=True)
         for name, function in LOOPS.items():

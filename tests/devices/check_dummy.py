@@ -21,7 +21,7 @@ import test_op_matrix
 import test_programs
 
 import cinductor
-from cinductor import saved
+from cinductor.calls import saved
 
 DEVICE = dummy.register()
 PROGRAMS = programs.load()

@@ -15,7 +15,7 @@ import test_programs
 from check_dummy import ALWAYS, DEVICE, PROGRAMS, Card, as_it_was  # noqa: F401
 
 import cinductor
-from cinductor.stats_types import programs_of
+from cinductor.diagnosis.stats_types import programs_of
 
 GRAPHS = {**ALWAYS, "graphs": True, "fusion": False}
 SOME = list(PROGRAMS)[::6]

@@ -670,7 +670,7 @@ def test_loops_that_the_cpu_is_quicker_at(card, tmp_path):
 
 WARM = """
 import sys, numpy as np, cinductor
-from cinductor import saved
+from cinductor.calls import saved
 recalled = []
 saved.recall = lambda *args, recall=saved.recall: recalled.append(recall(*args)) or recalled[-1]
 x = np.arange(6.0).reshape(2, 3)

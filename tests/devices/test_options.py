@@ -13,7 +13,8 @@ import pytest
 from test_cuda import card  # noqa: F401
 
 import cinductor
-from cinductor import _core, trimming
+from cinductor import _core
+from cinductor.builds import trimming
 from cinductor.config import MODES, OPTIONS
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import cinductor
-from cinductor.coverage_table import MEANINGS
+from cinductor.diagnosis.coverage_table import MEANINGS
 
 V = np.array([0.25, 0.5, 0.125, 0.75])
 M = np.array([[4.0, 1.0, 0.5], [1.0, 3.0, 0.25], [0.5, 0.25, 2.0]])

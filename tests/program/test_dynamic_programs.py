@@ -97,7 +97,7 @@ LARGEST_OF = {name: n for n, names in LARGEST.items() for name in names.split()}
 @pytest.fixture(autouse=True)
 def alone(monkeypatch, tmp_path):
     """Compile pieces however small, without sizes recorded before."""
-    monkeypatch.setattr("cinductor.budget.LITTLE_WORK", 0)
+    monkeypatch.setattr("cinductor.calls.budget.LITTLE_WORK", 0)
     before = cinductor.cache.info()["directory"]
     cinductor.cache.set_directory(tmp_path / "cache")
     yield

@@ -9,8 +9,8 @@ import programs
 import pytest
 
 import cinductor
-from cinductor import budget, economy
-from cinductor.bound import seconds_of
+from cinductor.calls import budget, economy
+from cinductor.calls.bound import seconds_of
 from cinductor.capture.stage import Stage
 
 X = np.linspace(0.0, 1.0, 50)
@@ -369,7 +369,7 @@ def test_processes(tmp_path, body):
 
 
 def test_pieces_are_built_when_calls_have_paid(clock, monkeypatch):
-    monkeypatch.setattr("cinductor.budget.LITTLE_WORK", 0)
+    monkeypatch.setattr("cinductor.calls.budget.LITTLE_WORK", 0)
     compiled, before = cinductor.compile(broken), built()
     clock.step = 1e-3
     for _ in range(6):
@@ -442,7 +442,7 @@ def many_calls(x):
 
 def test_a_capture_takes_no_longer_than_was_paid(slow, clock, monkeypatch, queue):
     """NumPy runs calls until it is paid for; then the whole is compiled, with the same bits."""
-    monkeypatch.setattr("cinductor.budget.FIRST", 0.02)
+    monkeypatch.setattr("cinductor.calls.budget.FIRST", 0.02)
     compiled = cinductor.compile(many_calls)
     is_same(compiled(X), many_calls(X))
     job, account = of(compiled)

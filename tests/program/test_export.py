@@ -217,7 +217,7 @@ def test_kernels_that_ask_numpy_are_refused(run_json):
 
 def test_a_backend_of_ones_own(monkeypatch):
     """A wrapper backend gets connected objects. An unsupported line is named in the error."""
-    monkeypatch.setattr("cinductor.exporting.BACKENDS", {})
+    monkeypatch.setattr("cinductor.builds.exporting.BACKENDS", {})
     seen = []
 
     def listing(program):

@@ -9,10 +9,10 @@ import pytest
 from test_robustness import PROGRAM, run, warnings_in
 
 import cinductor
-from cinductor import budget, job, saved
+from cinductor.base.user_frame import PACKAGE
+from cinductor.calls import budget, job, saved
 from cinductor.capture import session
 from cinductor.capture.pieces import driver
-from cinductor.user_frame import PACKAGE
 
 X = np.arange(100.0)
 

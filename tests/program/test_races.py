@@ -16,7 +16,8 @@ import pytest
 from race_plans import alternatives
 
 import cinductor
-from cinductor import _core, background, racing
+from cinductor import _core
+from cinductor.builds import background, racing
 
 RNG = np.random.default_rng(5)
 X, Y = RNG.random((64, 96)), RNG.random((64, 96))
@@ -360,7 +361,8 @@ PROGRAM = """
 import os, sys
 import numpy as np
 import cinductor
-from cinductor import _core, racing
+from cinductor import _core
+from cinductor.builds import racing
 
 def softmax(x):
     e = np.exp(x - np.max(x, axis=-1, keepdims=True))

@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 
 import cinductor
-from cinductor import _core, saved, saved_text
+from cinductor import _core
+from cinductor.calls import saved, saved_text
 
 PROCESS = """
 import sys
@@ -436,7 +437,7 @@ def test_switched_off_nothing_is_kept(saves):
 
 
 def test_who_listens_sees_a_capture(saves):
-    from cinductor import events
+    from cinductor.diagnosis import events
 
     captures_of(uses_helper, np.arange(3.0))
     heard = events.Listener()

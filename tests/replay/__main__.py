@@ -81,7 +81,7 @@ def settle(captured: dict[str, list[str]], is_capture_only: bool) -> list[str]:
     from cinductor.capture import session
 
     try:
-        from cinductor import budget
+        from cinductor.calls import budget
         from cinductor.capture.pieces import driver
     except ImportError:  # a build without these functions
         from cinductor import race as budget

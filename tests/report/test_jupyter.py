@@ -14,7 +14,7 @@ from jupyter_client import KernelManager
 from nbclient import NotebookClient
 
 import cinductor
-from cinductor.jupyter import CompileFunctions
+from cinductor.diagnosis.jupyter import CompileFunctions
 
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "examples" / "notebooks"
 

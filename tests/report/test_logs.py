@@ -17,10 +17,10 @@ import numpy as np
 import pytest
 
 import cinductor
-from cinductor import events, logs, progress, rerun
 from cinductor.__main__ import main
-from cinductor.profiling import event_of
-from cinductor.tracing import Trace
+from cinductor.diagnosis import events, logs, progress, rerun
+from cinductor.diagnosis.profiling import event_of
+from cinductor.diagnosis.tracing import Trace
 
 V = np.linspace(0, 1, 60)
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import cinductor
-from cinductor import _core, events
+from cinductor import _core
+from cinductor.diagnosis import events
 from cinductor.report.provenance import Provenance
 
 X = np.arange(12.0).reshape(3, 4)

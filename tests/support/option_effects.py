@@ -219,7 +219,7 @@ def seen(row, options, device, on_device):
 
 
 def programs_of(compiled):
-    from cinductor import stats_types
+    from cinductor.diagnosis import stats_types
 
     return list(stats_types.programs_of(compiled))
 

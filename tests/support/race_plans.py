@@ -1,6 +1,7 @@
 """Lists the alternatives of a program, for tests and benchmarks of autotuning."""
 
-from cinductor import _core, racing
+from cinductor import _core
+from cinductor.builds import racing
 
 
 def alternatives(program):

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import cinductor
-from cinductor import _core, benching
+from cinductor import _core
 from cinductor.__main__ import main
+from cinductor.diagnosis import benching
 from cinductor.report.reasons import REASONS
 
 FILE = """

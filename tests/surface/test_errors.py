@@ -120,7 +120,7 @@ def violation():
 
 def backend():
     name = "fails for test_errors"
-    from cinductor.exporting import BACKENDS
+    from cinductor.builds.exporting import BACKENDS
 
     if name not in BACKENDS:
         cinductor.register_wrapper_backend(name, lambda program: 1 // 0)

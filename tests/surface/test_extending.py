@@ -14,9 +14,10 @@ from test_robustness import run, script
 
 import cinductor
 import cinductor.testing
-from cinductor import _core, bisecting
+from cinductor import _core
+from cinductor.diagnosis import bisecting
+from cinductor.extensions.passes import check
 from cinductor.graphs import Graph
-from cinductor.passes import check
 
 X = np.arange(12.0).reshape(3, 4)
 SKIPPABLE = [row.name for row in cinductor.list_passes() if not row.is_needed]

@@ -21,7 +21,7 @@ def module_of(name):
 
 
 def test_literals_are_their_tables():
-    module, config = module_of("stance"), module_of("config")
+    module, config = module_of("calls.stance"), module_of("config")
     assert typing.get_args(config.Mode) == tuple(config.MODES)
     assert typing.get_args(module.Stance) == tuple(module.STANCES)
 
@@ -40,7 +40,7 @@ def test_a_misspelt_keyword_is_seen_by_a_checker_and_refused_with_a_hint():
 
 
 def test_stats_and_info_have_the_keys_of_their_types():
-    from cinductor import stats_types
+    from cinductor.diagnosis import stats_types
 
     f = cinductor.compile(lambda x: x + 1, backend="interp")
     f(np.ones(3))

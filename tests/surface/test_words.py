@@ -18,8 +18,8 @@ import pytest
 
 import cinductor
 from cinductor import _core, compile
+from cinductor.calls.dynamic import marks_of
 from cinductor.capture import session
-from cinductor.dynamic import marks_of
 
 X = np.arange(6.0).reshape(2, 3)
 V = np.arange(3.0)

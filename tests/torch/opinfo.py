@@ -19,7 +19,7 @@ import torch
 from functorch.compile import aot_function, nop
 from torch.testing._internal.common_methods_invocations import op_db
 
-from cinductor.deferred_warnings import CinductorWarning
+from cinductor.base.deferred_warnings import CinductorWarning
 from cinductor.torch import entry
 
 DTYPES = {name: getattr(torch, name) for name in ("float32", "bfloat16", "int64", "bool", "complex64", "float16", "float64", "int8", "int32", "uint8")}

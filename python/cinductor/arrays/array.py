@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 
 from .. import _core, lazy
-from ..class_lookup import is_a
-from ..machine import split
-from ..machine import text as device_text
+from ..base.class_lookup import is_a
 from .libraries import prepare
+from .machine import split
+from .machine import text as device_text
 from .packages import rebuild
 
 DEVICE = "cuda"

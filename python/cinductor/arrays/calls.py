@@ -12,13 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from .. import _core, lazy, saved, signals
-from ..class_lookup import is_a
-from ..job import Job
-from ..machine import Device, check_place, text
-from ..signature import signature_of
+from .. import _core, lazy
+from ..base import signals
+from ..base.class_lookup import is_a
+from ..base.signature import signature_of
+from ..calls import saved
+from ..calls.job import Job
 from .array import Array, from_dlpack, to_device
 from .libraries import prepare
+from .machine import Device, check_place, text
 from .packages import back_of, rebuild
 
 INDEX = "an index is out of bounds"  # the text of such a check

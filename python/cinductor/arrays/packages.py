@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from ..class_lookup import is_a
+from ..base.class_lookup import is_a
 
 HOSTS = (1, 3)  # DLPack's numbers of host memory, ordinary and pinned
 

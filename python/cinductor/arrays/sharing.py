@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from ..machine import Device, split, text
 from .array import Array, to_device
 from .libraries import prepare
+from .machine import Device, split, text
 
 MARK = b"cinductor array\n"
 VERSION = 1

@@ -6,8 +6,8 @@ import contextvars
 from typing import Any
 
 from .. import _core
-from ..machine import Device, split, text
 from .libraries import prepare
+from .machine import Device, split, text
 
 UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
 

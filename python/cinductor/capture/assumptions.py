@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from .. import _core
-from ..class_lookup import is_a
-from ..signals import Replan
+from ..base.class_lookup import is_a
+from ..base.signals import Replan
 
 REPLANS = (Replan, _core.RegionBreak)
 INSTEAD = {

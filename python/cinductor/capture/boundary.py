@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core
-from ..class_lookup import is_a
-from ..dynamic import Symbols
+from ..base.class_lookup import is_a
+from ..calls.dynamic import Symbols
 from .control.state import State
 from .effects import Effects
 from .objects import (

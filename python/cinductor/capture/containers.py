@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import _core
-from ..class_lookup import is_a
+from ..base.class_lookup import is_a
 from .iterators import Items
 from .objects import (
     FLAGS,

@@ -28,11 +28,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import _core, float_warnings
-from ..class_lookup import is_a
+from .. import _core
+from ..base import float_warnings
+from ..base.class_lookup import is_a
+from ..base.signals import Abandon, Suspect
 from ..numpy import surface
 from ..numpy.random import set_state
-from ..signals import Abandon, Suspect
 from .containers import ROWS, row_of
 from .control.alias import Aliases
 from .control.state import State

@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from ..class_lookup import is_a, offered
-from ..user_frame import PACKAGE
+from ..base.class_lookup import is_a, offered
+from ..base.user_frame import PACKAGE
 from .objects import VIEWS_OF_DICTS, Traced, attribute
 
 RegionBreak = _core.RegionBreak

@@ -10,8 +10,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from .. import _core
-from ..class_lookup import is_a
-from ..float_warnings import quietly
+from ..base.class_lookup import is_a
+from ..base.float_warnings import quietly
 from .objects import UNBOUND, Traced, is_record, remade
 
 RegionBreak = _core.RegionBreak

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import _core
-from ..class_lookup import is_a
+from ..base.class_lookup import is_a
 
 Traced = _core.Traced
 Method = type(_core.Tracer("", options={}).array(np.zeros(1)).sum)  # the bound method of a traced value

@@ -12,17 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from .. import _core, float_warnings, heuristics, saved, signals, watching
-from .. import bound as bounds
-from ..budget import Allowance, Race, is_little, is_worth_pieces, likeness, needs_no_break
-from ..class_lookup import is_a
-from ..dynamic import Symbols, UnbackedForced, any_unbacked
-from ..economy import RENT
+from .. import _core
+from ..base import float_warnings, interrupt, signals, user_frame
+from ..base.class_lookup import is_a
+from ..base.signals import Abandon, OverBudget, Raised, Replan, Signal, Suspect
+from ..calls import bound as bounds
+from ..calls import economy, saved, watching
+from ..calls.budget import Allowance, Race, is_little, is_worth_pieces, likeness, needs_no_break
+from ..calls.dynamic import Symbols, UnbackedForced, any_unbacked
+from ..calls.job import Job
 from ..errors import ERRORS, ConstraintViolation
-from ..interrupt import is_interrupt
-from ..job import Job
-from ..signals import Abandon, OverBudget, Raised, Replan, Signal, Suspect, names_traced, reword
-from ..user_frame import PACKAGE
+from ..extensions import heuristics
 from .assumptions import INSTEAD, REPLANS, Assumptions, text_of
 from .calls import builtins as builtins  # registers the table of calls
 from .entry import arguments_of, call, finish, place_of_function
@@ -35,7 +35,7 @@ MAX_FAILED_CHECKS = 3
 MOST_WORDS = 600  # characters of a compiler message
 MOST_LEARNING = 8  # captures of one function that may record something for the next one
 # Code whose lines are not the user's. NumPy's own functions are traced into.
-LIBRARIES = (PACKAGE, os.path.dirname(np.__file__) + os.sep)
+LIBRARIES = (user_frame.PACKAGE, os.path.dirname(np.__file__) + os.sep)
 
 
 class Outcome:
@@ -350,7 +350,7 @@ def begin(job: Job, bound: Any, way: Assumptions, allowance: Allowance) -> Stage
     )
     tracer.user_frames_skip = LIBRARIES
     job.turn.tracer = tracer
-    tracer.rent = -1 if job.is_for_show else 0 if not allowance.pays or allowance.is_paid else RENT
+    tracer.rent = -1 if job.is_for_show else 0 if not allowance.pays or allowance.is_paid else economy.RENT
     tracer.is_dry = job.is_dry
     symbols = Symbols(tracer, job.profile, way.dynamic, job.breaks_by_itself)
     stage = Stage(tracer, symbols, job.names, Scope, PlainScope)
@@ -474,7 +474,7 @@ def failure_of(
     if is_a(error, ConstraintViolation):
         stage.effects.undo_call()
         return error
-    if is_interrupt(error) or is_a(error, _core.PromiseBroken):  # the user has asked to see it
+    if interrupt.is_interrupt(error) or is_a(error, _core.PromiseBroken):  # the user has asked to see it
         return ended(job, stage, error)
     if is_a(error, CARRIED_ON):
         job.last = Outcome(job, stage)
@@ -585,8 +585,8 @@ def leave(job: Job, stage: Stage, bound: Any, error: BaseException) -> BaseExcep
     except (_core.CinductorError, _core.RegionBreak):
         pass
     job.last = Outcome(job, stage)
-    if names_traced(error):
-        reword(error)
+    if signals.names_traced(error):
+        signals.reword(error)
     if is_a(error, Exception):
         job.budget.remember(bound, f"it raised {type(error).__name__}")
     return error

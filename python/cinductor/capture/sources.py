@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from ..class_lookup import is_a
-from ..dynamic import place_of
+from ..base.class_lookup import is_a
+from ..calls.dynamic import place_of
 from .objects import (
     FREE_TYPES,
     IDENTITY_TYPES,

@@ -30,13 +30,13 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from ..budget import MANY_NODES, Allowance, is_for_pieces, why_spent
-from ..class_lookup import is_a
-from ..dynamic import Symbols
+from ..base.class_lookup import is_a
+from ..base.interrupt import is_interrupt
+from ..base.signals import NotPaid, OverBudget
+from ..base.user_frame import PACKAGE
+from ..calls.budget import MANY_NODES, Allowance, is_for_pieces, why_spent
+from ..calls.dynamic import Symbols
 from ..errors import ConstraintViolation
-from ..interrupt import is_interrupt
-from ..signals import NotPaid, OverBudget
-from ..user_frame import PACKAGE
 from .boundary import Lifting
 from .control.region import Regions
 from .control.state import State

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..class_lookup import is_a
+from ..base.class_lookup import is_a
 from .linalg import dot
 from .shape import layout, ravel
 from .surface import (

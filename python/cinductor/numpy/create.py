@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..class_lookup import is_a
+from ..base.class_lookup import is_a
 from .shape import sizes
 from .surface import (
     Traced,

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..class_lookup import is_a
+from ..base.class_lookup import is_a
 from .library import packed
 from .linalg import linear_dtype, square
 from .surface import Traced, array, as_result, careful, cast, function, in_place, refuse, require

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..class_lookup import is_a
+from ..base.class_lookup import is_a
 from .surface import (
     Traced,
     array,

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..class_lookup import is_a
-from ..float_warnings import quietly
+from ..base.class_lookup import is_a
+from ..base.float_warnings import quietly
 from .create import array as make
 from .create import constant, plain, wanted_dtype
 from .surface import (

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..class_lookup import is_a
+from ..base.class_lookup import is_a
 from .search import repeated
 from .shape import in_one_axis, sizes
 from .surface import (

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..class_lookup import is_a
+from ..base.class_lookup import is_a
 from .surface import (
     PARTS,
     NotCaptured,

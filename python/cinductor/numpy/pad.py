@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..class_lookup import is_a
+from ..base.class_lookup import is_a
 from .grid import linspace
 from .surface import Traced, array, function, memory_order, operand, refuse, whole
 

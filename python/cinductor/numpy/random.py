@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..class_lookup import is_a
+from ..base.class_lookup import is_a
 from .index import INT64
 from .shape import sizes
 from .surface import (

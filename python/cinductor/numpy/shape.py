@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import user_frame
-from ..class_lookup import is_a
+from ..base import user_frame
+from ..base.class_lookup import is_a
 from .surface import (
     Traced,
     are_axes,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..class_lookup import is_a
+from ..base.class_lookup import is_a
 from .index import BOOL, INT64, coordinates, flat
 from .surface import (
     Traced,

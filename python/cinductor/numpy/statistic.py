@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..class_lookup import is_a
+from ..base.class_lookup import is_a
 from .index import INT64
 from .library import packed
 from .network import median_of_few

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from ..class_lookup import is_a
-from ..float_warnings import quietly
-from ..interrupt import is_interrupt
+from ..base.class_lookup import is_a
+from ..base.float_warnings import quietly
+from ..base.interrupt import is_interrupt
 
 Traced = _core.Traced
 has_dtype = _core.has_dtype  # True if kernels support a dtype: NumPy's own, and those of packages in pyext/state/foreign.def

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..class_lookup import is_a
+from ..base.class_lookup import is_a
 from .create import wanted_dtype
 from .grid import arange, is_int, linspace
 from .join import end_to_end

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..stats_types import row_of
+from ..diagnosis.stats_types import row_of
 from .explanation import place_of
 from .page import size_text
 from .reasons import reason_of

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from .. import _core
+from ..base.user_frame import wrong
+from ..builds.racing import lines_of as lines_of_races
 from ..compile import for_show, make
-from ..racing import lines_of as lines_of_races
-from ..user_frame import wrong
 from . import costs, measure, timeline
 from .html import document, fragment
 from .page import LEVELS, full, page

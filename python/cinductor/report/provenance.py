@@ -14,8 +14,9 @@ import re
 from collections import Counter
 from typing import Any
 
-from .. import _core, events
-from ..deferred_warnings import warn
+from .. import _core
+from ..base.deferred_warnings import warn
+from ..diagnosis import events
 from ..graphs import Graph, Node
 from .kernels import Kernel, read
 

@@ -9,7 +9,7 @@ import torch
 from torch._inductor.output_code import RegionalOutputCode
 
 from .. import _core
-from ..deferred_warnings import CinductorWarning
+from ..base.deferred_warnings import CinductorWarning
 from .emit import Emitted, Emitter, Return
 from .library import torch_functions
 from .promote import WORDS

@@ -27,11 +27,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ... import _core
-from ...class_lookup import is_a
-from ...job import is_compiling
+from ...base.class_lookup import is_a
+from ...base.user_frame import PACKAGE
+from ...calls.job import is_compiling
 from ...numpy import surface
 from ...numpy.random import GLOBAL, Draw
-from ...user_frame import PACKAGE
 from ..containers import ROWS
 from ..control.region import Raising, is_condition, truth
 from ..iterators import STAND_INS, Flat, Octets, Range

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ... import _core
-from ...class_lookup import is_a
-from ...custom_ops import CustomOp
-from ...kernels import UserKernel
+from ...base.class_lookup import is_a
+from ...extensions.custom_ops import CustomOp
+from ...extensions.kernels import UserKernel
 from ...numpy.random import GLOBAL, LEGACY, Draw, is_global_state
 from ..containers import ROWS, UNKNOWN, MethodEffect, methods_of, only_reads
 from ..iterators import Called

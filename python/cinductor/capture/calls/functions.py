@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ... import _core
-from ...class_lookup import is_a
-from ...custom_ops import CustomOp
-from ...interrupt import is_interrupt
-from ...kernels import DTYPES as KERNEL_DTYPES
-from ...kernels import DeviceKernelCall, KernelCall, UserKernel
+from ...base.class_lookup import is_a
+from ...base.interrupt import is_interrupt
+from ...base.user_frame import PACKAGE
+from ...extensions.custom_ops import CustomOp
+from ...extensions.kernels import DTYPES as KERNEL_DTYPES
+from ...extensions.kernels import DeviceKernelCall, KernelCall, UserKernel
 from ...numpy.surface import NotCaptured, array, careful, has_dtype, refuse
-from ...user_frame import PACKAGE
 from ..objects import (
     BOUND,
     FREE_TYPES,
@@ -366,7 +366,7 @@ def why_not_followed(f: types.FunctionType, scope: Hooks) -> str | None:
         if f in FOLLOWED or is_numpys(scope.fn_globals.get("__name__")):
             return None
         return "is not captured"
-    if module in ("__main__", "cinductor.control", "cinductor.numpy.composites"):
+    if module in ("__main__", "cinductor.extensions.control", "cinductor.numpy.composites"):
         return None
     if file.startswith(PACKAGE):
         return "is cinductor's own"

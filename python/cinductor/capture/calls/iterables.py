@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ... import _core
-from ...class_lookup import is_a, offered
+from ...base.class_lookup import is_a, offered
 from ..control.branch import select
 from ..iterators import (
     END,

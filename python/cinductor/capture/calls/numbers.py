@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...class_lookup import is_a, offered
+from ...base.class_lookup import is_a, offered
 from ...numpy.surface import careful
 from ..objects import CONTAINER_TYPES, FREE_TYPES, VIEWS_OF_DICTS, Traced
 from .calls import dispatch, understands, understands_family

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ... import _core
 from ..kinds import identity, is_array, is_same, leaves
 from ..objects import Traced
-from .state import State, references
+from .state import State, is_shared, references
 
 if TYPE_CHECKING:
     from .carry import Carried
@@ -130,10 +130,11 @@ class Aliases:
         if not sources:
             return
         sources = distinct([*self.state.records.get(value.storage, (value, []))[1], *sources])
-        is_shared = not all(source.alone for source in sources)
-        if is_shared and not (self.tracer.may_check() or self.tracer.in_region):
+        records = {**self.state.records, value.storage: (value, sources)}
+        is_late = not (self.tracer.may_check() or self.tracer.in_region)
+        if is_late and any(is_shared(records, storage) for storage in records):
             raise RegionBreak("an array that may be one of several", "", 0)
-        self.state.put(records={**self.state.records, value.storage: (value, sources)})
+        self.state.put(records=records)
 
     def link(self, a: Any, b: Any) -> None:
         """Two values may be one array."""
@@ -260,6 +261,7 @@ class Flow:
         self.carried, self.loop = carried, carried.loop
         self.aliases, records = carried.regions.aliases, carried.state.records
         self.arrays: list[CarriedArray] = []
+        self.test = carried.regions.count_test()
         held = [carried.entry[name] for name in carried.snapshot.containers]
         self.roots = [*self.loop.entry.values(), *held]
         for phi, leaf in zip(carried.values, carried.leaves_of(names), strict=True):
@@ -390,10 +392,23 @@ class Flow:
     def sources(self, number: int) -> list[Source]:
         """The arrays from before the loop that one may be after it."""
         array = self.arrays[number]
+        path = ((self.test, self.group_of(number)),)
         return [
-            self.of_before(value)._replace(looped=array.is_made and storage not in array.vague)
+            self.of_before(value)._replace(looped=array.is_made and storage not in array.vague, path=path)
             for storage, value in array.before.items()
         ]
+
+    def group_of(self, number: int) -> int:
+        """The number of the first array that this one may be, directly or through others. Arrays of two groups are
+        two arrays after every iteration, so a run in which one has some memory is a path that excludes the other.
+        """
+        group, left = {number}, [number]
+        while left:
+            j = left.pop()
+            more = {k for k in range(len(self.arrays)) if (j, k) in self.pairs or (k, j) in self.pairs} - group
+            group |= more
+            left += more
+        return min(group)
 
     def of_before(self, value: Any) -> Source:
         return Source(value, self.is_alone(value), True)

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...interrupt import is_interrupt
-from ...signals import Replan, Signal
+from ...base.interrupt import is_interrupt
+from ...base.signals import Replan, Signal
 from ..kinds import UNBOUND, lifted, strength
 from ..objects import Traced, holds_traced
 from ..syntax.asking import Site

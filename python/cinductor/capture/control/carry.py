@@ -76,7 +76,8 @@ class Carried:
         renewed = {n for n in loop.site.renewed if kind_of(self.entry[n]) is not None}
         if renewed and (loop.is_while or not self.runs_once()):
             renewed = set()
-        self.names = tuple([name for name in loop.site.carried if name not in renewed])
+        kept = () if loop.ended is False else loop.site.live_out  # if no iteration of the region runs
+        self.names = tuple(dict.fromkeys([n for n in (*loop.site.carried, *kept) if n not in renewed]))
         self.recall(loop.plan)
 
     # --- facts recorded at this place before ---

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...class_lookup import is_a
+from ...base.class_lookup import is_a
+from ...base.signals import Replan
 from ...numpy.surface import is_large_int, require, small_ints
-from ...signals import Replan
 from ..iterators import Items
 from ..kinds import have_same_structure, is_int, is_same, kind_of, leaves, lifted, rebuilt
 from ..objects import Traced, is_ours, listed, tuples

@@ -16,9 +16,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...class_lookup import is_a
-from ...interrupt import is_interrupt
-from ...signals import Signal
+from ...base.class_lookup import is_a
+from ...base.interrupt import is_interrupt
+from ...base.signals import Signal
 from ..iterators import END, UNKNOWN, Items
 from ..kinds import UNBOUND, is_same
 from ..objects import Traced

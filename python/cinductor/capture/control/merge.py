@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ...class_lookup import is_a
+from ...base.class_lookup import is_a
 from ..kinds import (
     UINT64,
     UNBOUND,

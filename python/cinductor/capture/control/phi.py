@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from ...class_lookup import is_a
+from ...base.class_lookup import is_a
 from ..containers import REFUSED, row_of
 from ..kinds import (
     ATOMS,

@@ -16,10 +16,10 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from ... import _core
-from ...class_lookup import is_a
-from ...interrupt import is_interrupt
-from ...signals import NotPaid, Signal
-from ...user_frame import OURS
+from ...base.class_lookup import is_a
+from ...base.interrupt import is_interrupt
+from ...base.signals import NotPaid, Signal
+from ...base.user_frame import OURS
 from ..iterators import END, Items
 from ..kinds import UNBOUND, is_one
 from ..objects import Traced

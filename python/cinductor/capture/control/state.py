@@ -135,11 +135,7 @@ class State:
         self.sources.hidden = lists
         self.__dict__.update(tables)
         if "records" in tables:
-            self.tracer.forbids_breaks = any(map(self.is_shared, self.records))
-
-    def is_shared(self, storage: int) -> bool:
-        """True if it may be an array that another name has."""
-        return not all(source.alone for source in self.records[storage][1])
+            self.tracer.forbids_breaks = any(is_shared(self.records, storage) for storage in self.records)
 
     def grow(self, grown: Any) -> None:
         """Record that a list is columns, or a buffer."""
@@ -394,6 +390,15 @@ def references(
     closed = {id(container): container for container in apart}
     found = _core.traced_in(list(roots), closed, ATOMS, SHOWN, OPENED)
     return MANY if found is None else sum(map(is_meant, found))
+
+
+def is_shared(records: dict[int, Any], storage: int) -> bool:
+    """True if the value may be an array that another name has, or that another value may be."""
+    others = [source for other, (_, found) in records.items() if other != storage for source in found]
+    return any(
+        not source.alone or any(source.storage == o.storage and not source.excludes(o) for o in others)
+        for source in records[storage][1]
+    )
 
 
 def reached(roots: Iterable[Any], wanted: Iterable[Any], known: dict[int, tuple[Any, int]], has_effects: bool) -> set[int]:

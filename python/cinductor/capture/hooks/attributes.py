@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ... import _core
-from ...class_lookup import is_a
-from ...float_warnings import quietened
+from ...base.class_lookup import is_a
+from ...base.float_warnings import quietened
 from ...numpy.elementwise import set_part
 from ...numpy.surface import NotCaptured
 from ..objects import FLAGS, Traced, attributes_of, bound_method, is_slot_of

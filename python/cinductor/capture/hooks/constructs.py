@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ...signals import Replan
+from ...base.signals import Replan
 from .. import boundary
 from ..control.branch import Branch, Choice, LateBranch, Operand
 from ..control.loop import REGION, UNROLL, WATCH, Loop

@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ... import _core
-from ...class_lookup import is_a
+from ...base.class_lookup import is_a
+from ...base.signals import Abandon
 from ...numpy.random import Draw, has_random_state, methods_that_draw
-from ...signals import Abandon
 from ..iterators import STAND_INS, Flat
 from ..objects import (
     FIXED,

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from ... import _core
-from ...class_lookup import is_a
-from ...signals import Raised, Signal, comes_from_within, names_traced, reword
+from ...base.class_lookup import is_a
+from ...base.signals import Raised, Signal, comes_from_within, names_traced, reword
 from .. import boundary
 from ..calls.builtins import PATTERNS, contains
 from ..calls.calls import dispatch

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...class_lookup import is_a
+from ...base.class_lookup import is_a
 from ...numpy.index import flat as raveled
 from .. import boundary
 from ..calls.numpy_calls import constants

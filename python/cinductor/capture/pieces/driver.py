@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 
 from ... import _core, lazy
-from ...budget import needs_no_break
-from ...class_lookup import is_a
-from ...job import Job
-from ...signature import method_of, signature_of
+from ...base.class_lookup import is_a
+from ...base.signature import method_of, signature_of
+from ...calls.budget import needs_no_break
+from ...calls.job import Job
 from ..calls.functions import why_not_followed
 from ..stage import REST
 from ..syntax.jumps import exits_of, with_exits_behind
@@ -239,13 +239,13 @@ class SplitPlan:
 
     def compiled(self, piece: Piece, declared: Any) -> Any:
         """The compiled function of a piece, reused from an earlier split if possible."""
-        plain = self.function(piece.function(self.fn.__name__, declared, True), {UNBOUND: NO_VALUE})
+        plain = self.function(piece.function(self.fn.__name__, declared), {UNBOUND: NO_VALUE})
         if plain is None:
             return None
         plain.__defaults__ = plain.__kwdefaults__ = None
         found = self.made.get(plain.__code__)
         if found is None:
-            plain.__dict__[GIVEN] = piece.function(self.fn.__name__, declared, False)
+            plain.__dict__[GIVEN] = piece.function(self.fn.__name__, declared)
             found = self.made[plain.__code__] = make_piece(plain, self.settings, self, piece)
             self.codes[plain.__code__] = False
             try:

@@ -226,18 +226,15 @@ class Piece:
         pairs = [(n.lineno, frozenset(own_binds(n))) for n, _ in statements(self.body, False)]
         return [[line for line, names in pairs if out in names] for out in self.outputs]
 
-    def function(self, name: str, declared: list[ast.stmt], is_plain: bool) -> ast.FunctionDef:
-        """The piece as a function. is_plain: as Python runs it; capture sees one in which reading a
-        name without a value is a failed check, which has Python run the other.
-        """
+    def function(self, name: str, declared: list[ast.stmt]) -> ast.FunctionDef:
+        """The piece as a function."""
         made: Any = ast.parse("def piece(): pass").body[0]
         made.name = name
         made.args.args = [ast.arg(n) for n in self.inputs]
         body = copy.deepcopy([*declared, *self.body])
         at = body[-1]
         if not self.is_tail:
-            if is_plain:
-                body += [s for n in sorted(self.maybe_unbound) for s in guarded(n, at)]
+            body += [s for n in sorted(self.maybe_unbound) for s in guarded(n, at)]
             body.append(ast.copy_location(ast.Return(tuple_of(self.outputs, ast.Load())), at))
         made.body = body
         ast.copy_location(made, self.body[0])

@@ -13,8 +13,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from ...user_frame import OURS as OURS
-from ...user_frame import STAGE as STAGE
+from ...base.user_frame import OURS as OURS
+from ...base.user_frame import STAGE as STAGE
 from .cfg import Cfg
 from .desugar import ComprehensionPlan, Parts
 from .jumps import Lowering, Unsuitable, is_text, may_be_traced

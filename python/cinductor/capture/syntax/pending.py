@@ -17,7 +17,7 @@ import ast
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ...user_frame import OURS, STAGE
+from ...base.user_frame import OURS, STAGE
 from .names import FunctionNode, place_of, walk
 
 SLOTS = frozenset({"attr_slot", "item_slot", "global_slot", "free_slot"})

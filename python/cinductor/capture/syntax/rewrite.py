@@ -26,7 +26,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from ...user_frame import wrong
+from ...base.user_frame import wrong
 from .asking import OURS, STAGE, Site
 from .bytecode import function_of, modules_in
 from .control import Control

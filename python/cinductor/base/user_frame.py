@@ -1,0 +1,47 @@
+"""Finds the user's frame, at which warnings point and which messages name."""
+
+from __future__ import annotations
+
+import os
+import sys
+import types
+import warnings
+
+from .class_lookup import is_a
+
+PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+IMPORTER = "<frozen importlib"
+STAGE, OURS = "__ci__", "__ci_"  # names in rewritten code: the object that it calls; the prefix of all of cinductor's names
+
+
+def frame() -> types.FrameType | None:
+    """The innermost frame that belongs neither to this package nor to the import system."""
+    found: types.FrameType | None = sys._getframe(1)
+    while found is not None and found.f_code.co_filename.startswith((PACKAGE, IMPORTER)):
+        found = found.f_back
+    return found
+
+
+def said(value: object) -> str:
+    """An invalid value in a message: small values as they are, others by their class."""
+    if value is None or is_a(value, bool | int | float | complex | str):
+        return repr(value)
+    return f"of class {type(value).__name__}"
+
+
+def wrong(function: str, name: str, value: object, wanted: str) -> str:
+    """The message for an invalid argument."""
+    return f"{function}: {name} is {said(value)}; wanted: {wanted}"
+
+
+def give(text: str, category: type[Warning]) -> None:
+    found = frame()
+    where = {} if found is None else found.f_globals
+    warnings.warn_explicit(
+        text,
+        category,
+        filename="<cinductor>" if found is None else found.f_code.co_filename,
+        lineno=1 if found is None else found.f_lineno,
+        module=where.get("__name__"),
+        registry=where.setdefault("__warningregistry__", {}),
+    )

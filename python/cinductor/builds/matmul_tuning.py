@@ -1,0 +1,84 @@
+"""Decides whether a matrix product is computed by cinductor's own kernel or by NumPy's BLAS.
+
+This only applies if numerics allows another order of addition (`close` and `fast`). Large products are left to
+BLAS, which packs both factors and is tuned to the caches. Small products, batches of them and thin ones may be
+computed by cinductor, because a BLAS call costs more than they do, and element-wise operations around them can be
+fused. Between these sizes both are timed, once per process for each class of shapes; sizes are rounded down to
+powers of two.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from .. import _core
+
+LITTLE = 2_048  # multiplications; fewer take less time than a BLAS call
+MUCH = 1 << 25  # in one matrix of the batch; from here on BLAS is faster
+LONG = 2_048  # steps: a panel of this length does not stay in cache
+ALIKE = 1.05  # accepted ratio to BLAS, because fusing with the product saves more than that
+RUNS = 7
+
+_known: dict[tuple[object, ...], bool] = {}  # classes of shapes that were timed
+
+
+def are_quicker(
+    dtype: str, count: int, rows: int, steps: int, columns: int, left: int, right: int
+) -> bool:
+    """True if `count` products of rows×steps by steps×columns matrices are faster with cinductor's kernel. dtype:
+    "f32" or "f64"; left, right: the factor is transposed in memory.
+    """
+    work = rows * steps * columns
+    if work >= MUCH or steps >= LONG:
+        return False
+    if work <= LITTLE:
+        return True
+    sizes = [max(1, 1 << (size.bit_length() - 1)) for size in (count, rows, steps, columns)]
+    sizes[0] = min(sizes[0], max(1, MUCH // work))
+    kind = (dtype, *sizes, left, right)
+    if kind not in _known:
+        _known[kind] = _is_quicker(dtype, sizes, left, right)
+    return _known[kind]
+
+
+def _text(dtype: str, left: int, right: int) -> str:
+    """The text of a graph for a batch of products of any size."""
+    first = ("s0,s2,s1", "[0,2,1]") if left else ("s0,s1,s2", "")
+    second = ("s0,s3,s2", "[0,2,1]") if right else ("s0,s2,s3", "")
+    lines = [
+        "symbols {s0 in [1, inf), s1 in [2, inf), s2 in [2, inf), s3 in [2, inf)}",
+        f"graph product(in0: {dtype}[{first[0]}], in1: {dtype}[{second[0]}]) {{",
+    ]
+    names = ["in0", "in1"]
+    for k, (shape, axes) in enumerate((("s0,s1,s2", first[1]), ("s0,s2,s3", second[1]))):
+        if axes:
+            lines.append(
+                f"  %{k}: {dtype}[{shape}] order [0,2,1] = permute(in{k}, axes={axes})"
+            )
+            names[k] = f"%{k}"
+    lines.append(f"  %2: {dtype}[s0,s1,s3] = product({names[0]}, {names[1]})")
+    return "\n".join([*lines, "  return %2", "}", ""])
+
+
+def _is_quicker(dtype: str, sizes: list[int], left: int, right: int) -> bool:
+    count, rows, steps, columns = sizes
+    kind = np.dtype({"f32": "f4", "f64": "f8"}[dtype])
+    a = np.full((count, steps, rows) if left else (count, rows, steps), 0.5, kind)
+    b = np.full((count, columns, steps) if right else (count, steps, columns), 0.25, kind)
+    options = {"numerics": "close", "threads": 0}
+    try:
+        _, _, ours = _core.compile_text(_text(dtype, left, right), [a, b], options=options, runs=RUNS)
+    except _core.CinductorError:
+        return False
+    x = a.transpose(0, 2, 1) if left else a
+    y = b.transpose(0, 2, 1) if right else b
+    theirs = min(_seconds(x, y) for _ in range(RUNS))
+    return bool(ours <= ALIKE * theirs)
+
+
+def _seconds(x: np.ndarray, y: np.ndarray) -> float:
+    start = time.perf_counter()
+    np.matmul(x, y)
+    return time.perf_counter() - start

@@ -1,0 +1,210 @@
+"""When a function is captured and built: the law of paying, for the options economy="auto" and "lazy".
+
+Calls of one kind (`_core.Account`) run in the original function, and C times them. When that has taken as long as the next step
+costs, the step is made: a capture, then a build, in a thread (`background.py`). The next call after a build is captured again, finds
+the program, and gets a specialization. So a function costs at most a small multiple of the best choice: Karlin, Manasse, Rudolph &
+Sleator, "Competitive snoopy caching" (1988).
+
+    new -> captured (whole, not built) -> awaited -> compiled
+        a call that is long enough by itself is captured and built at once
+
+"auto" makes the capture of a function's first kinds in the first call and queues its build, because `compile` is a wish.
+Only programs with NumPy's very bits follow calls that the original function has run.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Callable
+from typing import Any
+
+from ..base.signals import Deferred
+from ..builds.background import beside
+from . import bound as bounds
+
+CAPTURE = 15e-3  # seconds in NumPy after which a kind is captured
+LONG = 5e-3  # seconds that a call may take, by its bytecode and sizes, from which its kind is captured at once
+BACKOFF = 4  # the price of captures is multiplied by it after each that was not whole
+RENT = 0.5  # of a build's price, that NumPy has taken before the build is queued
+BIAS = 1.3  # estimates of NumPy's time err high: too low ones cost a long call, too high ones one build
+CAP, SHORT = 2, 20e-6  # NumPy takes at most so many times what the bytecode says, and seconds more: those of functions in C
+WISHES = 4  # kinds of a function that "auto" captures at once
+WISHED_BUILDS = 2  # that it queues at once, of one kind
+INEXACT = "the original function has run such calls, and a program of it would give other bits; mode='now' compiles it"
+
+
+class Economy:
+    """The costs of one function, and the decisions that follow from them."""
+
+    clock = staticmethod(time.perf_counter)
+
+    def __init__(self) -> None:
+        self.failures = 0  # captures that were not whole, less those that were
+        self.wishes = 0  # kinds captured at once
+        self.broken: Exception | None = None  # of a build beside calls: NumPy runs them from then on
+        self.captured = self.built = 0.0  # seconds of captures, and of builds beside calls
+
+    @property
+    def price(self) -> float:
+        """Seconds in NumPy that the next capture of a kind costs."""
+        return CAPTURE * float(BACKOFF**self.failures)
+
+    def note_capture(self, account: Any, is_whole: bool, unbuilt: float = 0.0) -> None:
+        """A capture has ended. unbuilt: seconds that builds of its pieces take."""
+        self.failures = max(self.failures + (-1 if is_whole else 1), 0)
+        if account is not None:
+            account.spent, account.program = 0.0, None
+            account.due = RENT * account.price if is_whole else max(self.price, RENT * unbuilt)
+            account.why = None if is_whole else waits(account, "another capture")
+
+    def wants_capture(self, job: Any, account: Any, bound: tuple[Any, ...]) -> bool:
+        """True if this call is captured, for which C asks in the first call of a kind, when that has paid, and for larger
+        sizes than before.
+        """
+        if self.broken is not None:
+            account.due, account.why = math.inf, job.warn_of_build(self.broken)
+            return False
+        if account.is_awaited:
+            return job.option("economy") == "auto" and withdraw(account)
+        if account.program is not None and not account.program.is_built:
+            if account.spent >= account.due:
+                self.queue(job, account)
+            return account.program is not None and account.program.is_built
+        is_new = account.calls == 0 and account.due == 0
+        if is_new and job.option("economy") == "auto" and self.wishes < WISHES and not self.failures:
+            self.wishes += 1
+            return True
+        if account.program is not None or (is_new and job.has_saved and not job.captures):
+            return True
+        if (not is_new and account.spent >= account.due) or bounds.seconds_of(job.fn, bound) >= LONG * BACKOFF**self.failures:
+            return True
+        if is_new:
+            account.due = self.price
+            account.why = waits(account, "a capture")
+        return False
+
+    # --- builds ---
+
+    def before_build(
+        self, job: Any, account: Any, bound: Callable[[], float], program: Any, plain: float, price: float, is_exact: bool
+    ) -> None:
+        """A whole graph is about to be built, which NumPy may run in `plain` seconds: raises Deferred where that has to wait."""
+        account.price = price
+        seconds = account.best if account.calls and not account.varies else estimate(plain, bound())
+        if not is_exact:
+            if not job.was_plain and (seconds >= price or job.option("economy") == "auto"):
+                return
+            raise Deferred(None, seconds)
+        if seconds >= price or (account.spent + seconds >= price and seconds >= price / 4):
+            return
+        raise Deferred(program, seconds)
+
+    def defer(self, job: Any, account: Any, program: Any, seconds: float) -> None:
+        """A capture has been whole, and its program is not built. seconds: what a call takes in NumPy."""
+        self.failures = max(self.failures - 1, 0)
+        account.program = program
+        if program is None:
+            account.due, account.why = math.inf, INEXACT
+            return
+        rent = RENT * account.price
+        is_wish = job.option("economy") == "auto" and account.builds < WISHED_BUILDS
+        if is_wish or account.spent + seconds >= rent:
+            self.queue(job, account)
+        else:
+            account.due = rent
+            account.why = waits(account, "a build")
+
+    def queue(self, job: Any, account: Any) -> None:
+        """Has the program of an account built beside calls; with one processor in this one, when calls have paid for all of it."""
+        if not has_another_processor():
+            account.due = account.price
+            account.why = waits(account, "a build")
+            if account.spent >= account.due:
+                Build(job, account)()
+            return
+        account.builds += 1
+        account.due, account.is_awaited, account.why = math.inf, True, "it is being built"
+        awaited[id(account)] = build = Build(job, account)
+        beside.add(build)
+
+    # --- what is told ---
+
+    def summary(self, accounts: list[Any]) -> dict[str, float]:
+        """Seconds of calls that NumPy has run while they paid, of captures, and of builds beside calls, for `stats`."""
+        return {"plain": sum(a.total for a in accounts), "captured": self.captured, "built": self.built}
+
+    def line(self, mode: str, accounts: list[Any], is_compiled: bool) -> str | None:
+        """A line for `explain`: what was paid, and why NumPy or a program runs the calls. None before the first call."""
+        if not accounts:
+            return None
+        spent = self.summary(accounts)
+        calls = sum(a.calls for a in accounts)
+        cost = f"{calls} calls in NumPy took {1e3 * spent['plain']:.3g} ms, captures {1e3 * spent['captured']:.3g}, builds beside {1e3 * spent['built']:.3g}"
+        state = next((a.why for a in accounts if a.why), None) or ("compiled" if is_compiled else "the program is built")
+        return f"{mode}: {state} ({cost})"
+
+
+def estimate(plain: float, bound: float) -> float:
+    """Seconds that a call takes in NumPy, from the estimate of its graph and the bound of its bytecode."""
+    return BIAS * min(plain, CAP * bound + SHORT)
+
+
+def waits(account: Any, step: str) -> str:
+    """The text that says which step an account pays for."""
+    return f"calls run in NumPy until they have taken the {1e3 * account.due:.3g} ms from which {step} pays"
+
+
+def has_another_processor() -> bool:
+    """True if a build beside calls does not take the calls' own processor."""
+    return len(os.sched_getaffinity(0)) > 1 if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1) > 1
+
+
+class Build:
+    """The build of an account's program."""
+
+    __slots__ = ("job", "account", "program", "has_begun")
+
+    def __init__(self, job: Any, account: Any) -> None:
+        self.job, self.account, self.program = job, account, account.program
+        self.has_begun = False
+
+    def __call__(self) -> None:
+        if self.account.program is not self.program:  # withdrawn
+            return
+        self.has_begun, began = True, Economy.clock()
+        economy, account = self.job.economy, self.account
+        try:
+            self.program.build()
+        except Exception as error:
+            economy.broken = error
+        economy.built += Economy.clock() - began
+        awaited.pop(id(account), None)
+        account.spent, account.due, account.is_awaited, account.why = 0.0, 0.0, False, None
+
+
+awaited: dict[int, Build] = {}  # by id of the account
+
+
+def withdraw(account: Any) -> bool:
+    """True if a queued build had not begun; nothing builds it any more."""
+    build = awaited.get(id(account))
+    if build is None or build.has_begun:
+        return False
+    del awaited[id(account)]
+    account.program, account.is_awaited, account.due = None, False, 0.0
+    account.builds -= 1
+    return True
+
+
+def forget_builds() -> None:
+    """In the child of a fork, where nothing builds them."""
+    for build in awaited.values():
+        account = build.account
+        account.program, account.is_awaited, account.due, account.why = None, False, 0.0, None
+    awaited.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=forget_builds)

@@ -1,0 +1,544 @@
+"""State of one compiled function beyond its specializations, and guard misses.
+
+`compile` returns a C object that tries its specializations in turn and calls `Job.miss` if no guard set matches. A
+failure of the compiler never reaches the caller: the original function runs instead.
+
+Threads that make the same first call compile once (`Turn`). The other threads wait for the program and then look
+it up. They stop waiting if the capture has begun to run Python code (which may take long, or may wait for them),
+or after `MOST_WAIT`; the original function then runs their calls.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from _thread import RLock, _local  # threading itself takes a millisecond to import
+from typing import Any
+
+import numpy as np
+
+from .. import _core, lazy
+from .._core import Error
+from ..base import deferred_warnings
+from ..base.class_lookup import is_a
+from ..base.signature import signature_of
+from ..base.user_frame import PACKAGE
+from ..config import OWN, RACED, config, resolve
+from ..diagnosis import events, stats_types
+from . import saved, watching
+from .budget import Budget, Race, key_of, likeness
+from .dynamic import Profile, any_unbacked, profile_path
+from .economy import Economy
+
+MOST_WAIT = 2.0  # seconds to wait for each capture
+POLL = 0.004  # seconds
+
+_capturing = _local()
+
+
+def is_compiling() -> bool:
+    """Tell whether this thread captures a function.
+
+    Returns
+    -------
+    bool
+        True during a capture, also for the captured function itself.
+    """
+    return getattr(_capturing, "count", 0) > 0
+
+
+class Turn:
+    """A lock for capturing one function. A thread that captures may start a nested capture of the same function,
+    which the function itself may cause.
+    """
+
+    __slots__ = ("lock", "process", "tracer", "is_overdue")
+
+    def __init__(self) -> None:
+        self.lock = RLock()
+        self.process = os.getpid()
+        self.tracer: Any = None  # of the capture in progress
+        self.is_overdue = False  # it has taken too long, so no thread waits for it
+
+    def take(self) -> bool:
+        """True if this thread may capture now; then `give` must be called."""
+        if self.process != os.getpid():  # after a fork, the thread that had it does not exist
+            self.__init__()  # type: ignore[misc]
+        return self.lock.acquire(blocking=False)
+
+    def give(self) -> None:
+        """The capture has ended."""
+        self.tracer, self.is_overdue = None, False
+        self.lock.release()
+
+    @property
+    def is_worth_waiting(self) -> bool:
+        """True if the rest of the capture is only compiling."""
+        tracer = self.tracer
+        return not self.is_overdue and (tracer is None or not tracer.needs_python)
+
+    def wait(self) -> bool:
+        """True if the capture in progress has ended; False if it takes too long."""
+        last = time.monotonic() + MOST_WAIT
+        while self.is_worth_waiting:
+            if self.lock.acquire(timeout=POLL):
+                self.lock.release()
+                return True
+            self.is_overdue |= time.monotonic() > last
+        return False
+
+
+class Job:
+    """The state of one function besides its specialisations.
+
+    Another thread may call `forget` or capture at any time: a method reads an attribute once if its value may
+    be None or empty afterwards, and iterates over a copy of a dict.
+    """
+
+    devices: tuple[Any, ...] = ()  # of arrays that it takes: kind and index, or that of each
+    is_dry = False  # programs are compiled and not run: warming.py
+    past_limit = "Calls that fit none run in NumPy now"  # what becomes of calls at a limit
+    why_whole = "fullgraph=True"  # why Python may run nothing between kernels, if it may not; see errors.WHOLE
+
+    def __init__(self, fn: Any, settings: dict[str, Any]) -> None:
+        self.fn = fn
+        self.settings = settings
+        self.asked = resolve(settings["mode"], settings["options"])  # options of the mode and of this function
+        self.counts = {"captures": 0, "recompiles": 0, "eager": 0}  # for `stats`; never reset
+        self.was_recorded = deferred_warnings.is_recorded()  # warnings were being recorded when it was compiled
+        self.forget()
+
+    def forget(self) -> None:
+        """Return to the state before the first call."""
+        self.names, self.kinds, _ = signature_of(self.fn)
+        self.profile = Profile()
+        self.captures = self.misses = 0
+        self.recalled: set[str] = set()  # saved calls that have become specialisations
+        self.saved_under: str | None = None  # the key of the latest capture
+        self.is_at_limit = False  # compiled a last time, for any sizes
+        self.leaves_open = True  # the program evaluates conditions on sizes
+        self.decided: frozenset[tuple[str, int]] = frozenset()  # conditions that Python decides
+        self.breaks_by_itself = False  # a call needs Python even with constant sizes
+        self.reasons: list[str] = []  # why calls were captured again, the latest last
+        self.budget = Budget()  # decides whether NumPy is faster
+        self.has_given_inexact = False  # results that may differ from NumPy's in the last bits
+        self.economy = Economy()  # decides when calls are captured and built
+        self.was_plain = False  # NumPy has run calls that may be compiled later, with the same bits
+        self.has_saved = False  # the disk cache had calls of it
+        self.is_for_show = False  # its only call is made by `explain`
+        self.why: str | None = None  # why NumPy ran the latest call that was tried, or None
+        self.made: dict[int, str] = {}  # id of a specialisation -> why it was made
+        self.unraced: str | None = None  # why its latest program has no race, where one was asked for
+        self.unused: dict[str, None] = {}  # lines about options that it was given for nothing
+        self.warned: set[str] = set()
+        self.failed_checks = 0
+        self.flags = 0  # float flags for which NumPy has run a call
+        self.nodes = 0  # of the largest segment compiled
+        self.segments: set[Any] = set()  # programs of its pieces, kept alive
+        self.plan: Any = None  # how calls are split at breaks: capture/pieces/driver.py
+        self.owner: Any = None  # the plan of which it is a piece
+        self.last: Any = None  # the Outcome of the latest capture
+        self.turn = Turn()  # which thread captures it
+
+    def is_watched(self) -> bool:
+        """True if a tool of sys.monitoring takes line events of the function."""
+        return watching.are_lines_watched(getattr(self.fn, "__code__", None))
+
+    def note_watched(self) -> bool:
+        """Record that NumPy runs calls because a tool records their lines."""
+        self.why = watching.WHY
+        watching.log(self.title)
+        return True
+
+    def note_sources(self, rows: Any) -> None:
+        """Of a capture that ran nothing: where its values come from."""
+
+    def retire(self, compiled: Any) -> None:
+        """Called when the compiled function is deleted."""
+        stats_types.retire(compiled)
+
+    def renew(self, compiled: Any) -> tuple[Any, ...]:
+        """The parameters after code or defaults of the function were assigned; everything compiled before is invalid.
+        """
+        compiled.clear()
+        self.forget()
+        return signature_of(self.fn)
+
+    @property
+    def is_inexact(self) -> bool:
+        """True if compiled results were returned that may differ from NumPy's in the last bits; then NumPy may not
+        run calls for being faster.
+        """
+        plan = self.plan
+        return self.has_given_inexact or (plan is not None and plan.is_inexact)
+
+    @property
+    def name(self) -> str:
+        """The function's name, for messages."""
+        return getattr(self.fn, "__qualname__", None) or type(self.fn).__qualname__
+
+    @property
+    def title(self) -> str:
+        """The description of the function in a warning."""
+        return self.name
+
+    @property
+    def key(self) -> str:
+        """Distinguishes functions of the same name."""
+        code = getattr(self.fn, "__code__", None)
+        where = "" if code is None else f" {code.co_filename}:{code.co_firstlineno}"
+        return self.name + where
+
+    def option(self, name: str) -> Any:
+        """One option in force."""
+        return self.asked.get(name, getattr(config, name))
+
+    @property
+    def dynamic(self) -> bool | None:
+        """True if sizes are symbols, False if they are constants, None if those that differed between calls are symbols.
+        """
+        asked = self.settings["dynamic"]
+        return True if asked is None and self.is_at_limit else asked
+
+    @property
+    def device(self) -> str:
+        """The device that was requested, for example "cuda:1"."""
+        name, index = self.settings["device"] or "cpu", self.option("device_index")
+        return f"{name}:{index}" if index > 0 and name != "cpu" else name
+
+    def options(self) -> dict[str, Any]:
+        """The options in force: the process's, overridden by the mode's, then by the function's. Programs that follow calls in
+        NumPy have its bits.
+        """
+        asked = {**vars(config), **self.asked}
+        if self.follows_numpy:
+            asked["numerics"] = "exact"
+        for option in OWN:
+            del asked[option.name]
+        return asked
+
+    @property
+    def follows_numpy(self) -> bool:
+        """True if NumPy may run calls before a program does. Results then have the same bits."""
+        return self.option("economy") != "now" and self.why_now is None
+
+    @property
+    def why_now(self) -> str | None:
+        """Why programs are built before a call returns whatever the option economy is: NumPy cannot run the calls of what
+        was requested. None if it can.
+        """
+        settings = self.settings
+        numerics = self.asked.get("numerics", "exact" if config.numerics == "numpy" else config.numerics)
+        if settings["device"] not in (None, "cpu"):
+            return f"device {settings['device']!r} was requested, which NumPy does not have"
+        if numerics != "exact":
+            return f"NumPy has other bits than numerics {numerics!r}"
+        if settings["fullgraph"] or settings["backend"] == "interp":
+            return "fullgraph=True was requested" if settings["fullgraph"] else "backend 'interp' builds nothing"
+        return next((f"option {name} is about programs that are built" for name in (*RACED, "graphs") if self.option(name)), None)
+
+    @property
+    def pays(self) -> bool:
+        """True if captures and builds wait until calls in NumPy have paid for them."""
+        return self.follows_numpy and not (self.is_for_show or self.is_dry or self.is_inexact)
+
+    def economy_of(self, compiled: Any) -> str | None:
+        """A line about the time paid for captures and builds, and the condition of the next step."""
+        return self.economy.line(self.option("economy"), compiled.accounts(), bool(compiled.specializations))
+
+    def reasons_for_numpy(self, compiled: Any) -> list[str]:
+        """Why the original function runs calls, each reason once."""
+        whys = [*self.budget.reasons(compiled.specializations), *(a.why for a in compiled.accounts() if a.why)]
+        return [*dict.fromkeys(whys)]
+
+    def warn_of_build(self, error: Exception) -> str:
+        """Warn once that a build has failed; the text."""
+        why = lazy.session().describe(error, is_ours=True)
+        self.warn_once("numpy", f"{self.name} runs in NumPy: {why}")
+        return why
+
+    def warn_once(self, key: str, message: str) -> None:
+        """Issue a warning once for this function."""
+        if key not in self.warned:
+            self.warned.add(key)
+            deferred_warnings.warn(message, self.was_recorded)
+
+    def miss(
+        self, compiled: Any, bound: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """Handle a call that no specialisation matches."""
+        try:
+            if self.settings["device"] not in (None, "cpu"):
+                from ..arrays.machine import Device, check_place, open_beside
+
+                check_place(Device(self.device), self.option("numerics"))
+                open_beside(self.device)
+            deferred_warnings.begin()
+            try:
+                return self.answer(compiled, bound, args, kwargs)
+            finally:
+                deferred_warnings.end()
+        except BaseException:  # without a name, whose deletion would undo the change (3.10)
+            self.leave(sys.exc_info()[1], bound)
+            raise
+
+    def leave(self, error: Any, bound: tuple[Any, ...]) -> None:
+        """Complete the message of an exception of the package that goes to the caller."""
+        from ..errors import complete, fold
+
+        hide_our_frames(error)
+        fold(error)
+        if is_a(error, Error):
+            complete(error, self.names, bound, getattr(getattr(self.fn, "__code__", None), "co_filename", ""))
+
+    def answer(
+        self, compiled: Any, bound: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """Handle a miss; the traceback may have internal frames. MISSING: another thread has compiled meanwhile, and
+        the caller tries again.
+        """
+        calls = lazy.device_calls()
+        if calls is not None and any(map(calls.holds, bound)):
+            return calls.call(self, compiled, args, kwargs or {})
+        self.misses += 1
+        if is_compiling():  # perhaps called by a function that is called during a capture
+            from ..capture.objects import holds_traced
+
+            if holds_traced(bound):
+                return self.run_eager(args, kwargs)
+        plain = {} if self.settings["fullgraph"] else self.budget.plain
+        if plain and (key := key_of(bound)) in plain:
+            compiled.note_plain(key)
+            return self.run_eager(args, kwargs)
+        account = compiled.account(bound) if self.pays and self.owner is None else None
+        if account is not None and not self.economy.wants_capture(self, account, bound):
+            return self.run_noted(account, args, kwargs)
+        race = None if self.is_inexact else self.budget.race_for(bound)
+        if race is not None:
+            return self.run_timed(race, bound, args, kwargs)
+        plan = self.plan
+        if plan is not None and plan.driver is not None and not any_unbacked(bound):
+            return self.run_driver(plan, compiled, bound, args, kwargs or {})
+        turn = self.turn
+        is_own = turn.take()
+        if not is_own and not is_compiling():
+            if account is not None:
+                return self.run_noted(account, args, kwargs)
+            if turn.wait():
+                return _core.MISSING
+            if not (self.settings["fullgraph"] or self.is_inexact):  # NumPy could give other bits
+                return self.run_eager(args, kwargs)
+        try:
+            self.why = why = self.why_plain() or self.why_no_more(compiled, bound)
+            if why is None and saved.recall(self, compiled, bound, not self.captures):
+                return _core.MISSING  # the caller tries again
+            if why is None:
+                return self.capture(compiled, bound, args, kwargs)
+        finally:
+            if is_own:
+                turn.give()
+        return self.run_eager(args, kwargs)
+
+    def capture(self, compiled: Any, bound: Any, args: Any, kwargs: Any) -> Any:
+        """Capture the call in this thread."""
+        _capturing.count = getattr(_capturing, "count", 0) + 1
+        self.captures += 1
+        self.counts["captures"] += 1
+        self.counts["recompiles"] += self.captures > 1
+        begun = events.begin(self)
+        try:
+            return lazy.session().run(self, compiled, bound, args, kwargs or {})
+        finally:
+            _capturing.count -= 1
+            self.keep_profile()
+            self.trim_cache()
+            events.end(self, begun)
+
+    def trim_cache(self) -> None:
+        """Enforces the option cache_limit after kernels were stored."""
+        if _core.cache_stores():
+            from ..builds.trimming import keep_within
+
+            keep_within(self.option("cache_limit"))
+
+    def run_timed(self, race: Race, bound: Any, args: Any, kwargs: Any) -> Any:
+        """Run the original function to time it against the compiled pieces."""
+        key, began = key_of(bound), Race.clock()  # the call may change its arguments
+        result = self.run_eager(args, kwargs)
+        race.note_numpy(Race.clock() - began)
+        if race.why is not None:
+            self.budget.remember(bound, race.why, key)
+        return result
+
+    def run_noted(self, account: Any, args: Any, kwargs: Any) -> Any:
+        """The function itself, whose time its account notes."""
+        self.was_plain, began = True, Economy.clock()
+        result = self.run_eager(args, kwargs)
+        account.note(Economy.clock() - began)
+        return result
+
+    def run_driver(self, plan: Any, compiled: Any, bound: Any, args: Any, kwargs: Any) -> Any:
+        """Run the function in pieces with Python between. Once it has been found to be faster, C calls it directly.
+        """
+        key = key_of(bound)
+        kind, began, captures = likeness(bound), Race.clock(), plan.captures()
+        result = plan.run(args, kwargs)
+        seconds = Race.clock() - began
+        if plan.driver is None and plan.is_tried:
+            self.budget.give_up(bound, kind, "NumPy is faster for all the work between the lines that need Python")
+        elif plan.is_tried:
+            race = self.budget.race(kind)
+            race.note_pieces(seconds, plan.captures() != captures)
+            if (race.is_over or self.is_inexact) and plan.driver is not None:
+                compiled.note_driven(plan.bound_driver(), plan.fix_traceback, key)
+        return result
+
+    def run_eager(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:
+        """Run the original function."""
+        self.counts["eager"] += 1
+        return self.fn(*args, **(kwargs or {}))
+
+    def why_no_more(self, compiled: Any, bound: tuple[Any, ...]) -> str | None:
+        """The reason why a call that no specialisation matches is not compiled, or None. Records which guard of the
+        latest specialisation failed.
+        """
+        if not self.profile.is_loaded:
+            self.profile.load(self.profile_path())
+        known = compiled.specializations
+        if not known:
+            return None
+        count = len(self.alike(known, bound))
+        self.reasons = [*self.reasons[-7:], known[0].why_not(bound) or "a guard"]
+        limit, most = self.option("recompile_limit"), self.option("accumulated_recompile_limit")
+        if count < limit and self.captures < most:
+            if self.option("log_recompiles"):
+                print(f"cinductor: {self.name} recompiles: {self.reasons[-1]}", file=sys.stderr)
+            return None
+        return self.at_limit(count, self.captures >= most)
+
+    def alike(self, known: tuple[Any, ...], bound: tuple[Any, ...]) -> list[Any]:
+        """The specialisations for calls of this kind (same dtypes and texts, other sizes), most recently used first.
+        """
+        return [s for s in known if not s.is_other_kind(bound)]
+
+    def at_limit(self, count: int, is_accumulated: bool) -> str | None:
+        """Handle a limit: the reason why NumPy runs the call, or None for one more compile."""
+        on_limit = self.option("on_limit")
+        many = (
+            f"{self.captures} compiles, accumulated_recompile_limit"
+            if is_accumulated
+            else f"{count} specialisations, recompile_limit"
+        )
+        last = "; ".join(dict.fromkeys(reversed(self.reasons[-3:])))
+        text = f"{self.title} has {many}. The latest calls did not fit, for {last}"
+        advice = (
+            "; cinductor.mark_dynamic or dynamic=True has one compile serve many sizes, and a larger "
+            "recompile_limit keeps more"
+        )
+        if on_limit == "error":
+            from ..errors import RecompileLimitExceeded
+
+            raise RecompileLimitExceeded(text)
+        again = on_limit == "dynamic" and self.settings["dynamic"] is None and not is_accumulated
+        if again and not self.is_at_limit:
+            self.is_at_limit = True
+            more = "It is compiled once more, for any sizes; calls that still fit none run in NumPy"
+            self.warn_once("limit", f"{text}. {more}{advice}")
+            return None
+        self.warn_once("limit", f"{text}. {self.past_limit}{advice}")
+        return "the limit of recompiles is reached"
+
+    def keep(self, compiled: Any, specialization: Any, bound: tuple[Any, ...]) -> None:
+        """Add a specialisation made for a call, with the reason."""
+        first = not compiled.specializations
+        why = "any sizes, at the limit" if self.is_at_limit else self.reasons[-1:]
+        self.has_given_inexact |= specialization.is_inexact
+        if self.is_interpreted_instead(specialization):
+            specialization.doubt()
+        else:
+            self.tell_unused(specialization.program)
+        if any(map(self.options().get, RACED)):
+            from ..builds import racing
+
+            racing.enter(self, specialization)
+        self.made[id(specialization)] = "the first call" if first else "".join(why)
+        compiled.add(specialization)
+        if not first:
+            self.trim(compiled, bound)
+
+    def tell_unused(self, program: Any) -> None:
+        """One warning for each option that the function was given for nothing."""
+        if self.asked and self.owner is None and program is not None:
+            from ..diagnosis.effects import of_program, without_effect
+
+            why_now = None if self.option("economy") == "now" else self.why_now
+            for line in without_effect(self.asked, self.settings["mode"], of_program(program, why_now)):
+                self.unused[line] = None
+                self.warn_once(line, f"{self.title}: {line}")
+
+    def is_interpreted_instead(self, specialization: Any) -> bool:
+        """True if the interpreter runs it although it was not requested."""
+        program = specialization.program
+        is_interpreted = program is not None and program.backend == "cpu:interp"
+        return is_interpreted and self.settings["backend"] != "interp"
+
+    def trim(self, compiled: Any, bound: tuple[Any, ...]) -> None:
+        """Drop the least recently used specialisations for calls of this kind beyond the limit."""
+        for specialization in self.alike(compiled.specializations, bound)[max(self.option("recompile_limit"), 1) :]:
+            compiled.drop(specialization)
+        kept = {id(s) for s in compiled.specializations}
+        self.made = {k: text for k, text in self.made.items() if k in kept}
+
+    def profile_path(self) -> str | None:
+        """The file of recorded sizes, shared between processes."""
+        if not self.option("cache"):
+            return None
+        return profile_path(self.fn, _core.cache_directory())
+
+    def keep_profile(self) -> None:
+        """Write the recorded sizes to disk."""
+        if self.profile.is_changed:
+            self.profile.save(self.profile_path())
+
+    def why_plain(self) -> str | None:
+        """The reason why nothing is captured at the moment, or None."""
+        for kind, what in np.geterr().items():
+            if what in ("raise", "call", "print", "log"):
+                return f"numpy.errstate({kind}={what!r}) is in force"
+        return None
+
+    def run_plain(self, bound: Any, args: Any, kwargs: Any, why: str, remember: bool = True) -> Any:
+        """Run the original function, also for later calls of this kind."""
+        self.why = why
+        if self.settings["fullgraph"]:
+            raise _core.Unsupported(f"{self.name}: {why} ({self.why_whole})")
+        if remember:
+            self.budget.remember(bound, why)
+        return self.run_eager(args, kwargs)
+
+    def warn_of_flags(self, specialization: Any, flags: int) -> None:
+        """Warn about float flags that a program which writes to its arguments has raised."""
+        from ..base import float_warnings
+
+        if float_warnings.heard(flags):
+            float_warnings.give(specialization.program, flags)
+
+    def run_once(self, bound: Any, args: Any, kwargs: Any, why: str) -> Any:
+        """Let the original function run one call."""
+        return self.run_eager(args, kwargs)
+
+
+def hide_our_frames(error: Any) -> None:
+    """Remove the frames of this package from the traceback of an exception."""
+    kept: list[Any] = []
+    tb = error.__traceback__
+    while tb is not None:
+        code = tb.tb_frame.f_code
+        is_inlined = code.co_name == "<listcomp>" and sys.version_info >= (3, 12)
+        if not code.co_filename.startswith(PACKAGE) and not is_inlined:
+            kept.append(tb)
+        tb = tb.tb_next
+    for i, entry in enumerate(kept):
+        entry.tb_next = kept[i + 1] if i + 1 < len(kept) else None
+    error.__traceback__ = kept[0] if kept else None

@@ -1,0 +1,1 @@
+"""What shows a user what happened: logs, traces, profiles, benchmarks, counters, bisection, notebooks."""

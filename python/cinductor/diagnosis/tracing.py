@@ -1,0 +1,156 @@
+"""CINDUCTOR_TRACE=folder: writes all artefacts of each capture to files, with an index page."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import re
+from html import escape
+from typing import Any
+
+from .. import _core
+from ..base.deferred_warnings import warn
+from ..calls.saved_text import calls_as_text
+from ..report.explanation import Explanation
+from ..report.page import LEVELS
+from ..report.programs import ProgramTexts
+from ..report.style import SHEET
+from . import events, rerun
+
+FILES = {"wrapper": "wrapper.py", "source": "source.c"}
+DEFAULTS = {row[0]: row[2] for row in _core.options()}
+LEFT_OUT = ("dump", "wrapper", "interpreted_kernels", "verify")  # options that only affect how a run is inspected
+
+# How each artefact is run alone. If a capture has several programs, the names of their files begin with a., b., …
+HOW = {
+    "graph.txt": "python run.py [--backend interp]: compiles and runs the graph",
+    "loops.txt": "python run.py --given loops.txt [--backend interp]: reads the loops back, verifies them, goes on from there",
+    "kernels.txt": "python run.py --given kernels.txt: the same of kernels, run by the interpreter, which checks every access (--backend c: compiled)",
+    "procs.txt": "python run.py --given procs.txt: the same of procs",
+    "source.c": "python run.py --given source.c: builds this source, and calls its kernels as the program does",
+    "wrapper.py": "python wrapper.py: the program's lines in Python, its kernels compiled from the graph",
+    "calls.txt": "what library calls beside products call, by name: run.py and wrapper.py read it, where there is one",
+    "main.c": "its first line is the command that compiles it, with program.c, to a program without Python: ./main",
+}
+
+SCRIPT = """\
+\"\"\"Runs what lies here on inputs that are made up: python {name} [--given FILE] [--backend interp]\"\"\"
+
+import os
+import sys
+
+from cinductor.__main__ import main
+
+folder = os.path.dirname(os.path.abspath(__file__))
+graph, calls = os.path.join(folder, "{graph}"), os.path.join(folder, "{calls}")
+known = ["--calls", calls] if os.path.isfile(calls) else []
+sys.exit(main(["run", graph, "--options", {options!r}, *known, *sys.argv[1:]]))
+"""
+
+WRAPPER = """\
+import os
+
+from cinductor.diagnosis import rerun
+
+folder = os.path.dirname(os.path.abspath(__file__))
+graph, calls = os.path.join(folder, "{graph}"), os.path.join(folder, "{calls}")
+names, inputs = rerun.wrapper_names(graph, {options!r}, calls if os.path.isfile(calls) else "")
+globals().update(names)
+
+{text}
+if __name__ == "__main__":
+    print("\\n".join(rerun.lines_for(call(*inputs))))
+"""
+
+
+class Trace(events.Listener):
+    """Writes a folder for each capture. If writing fails, there is one warning, and the trace ends."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+
+    def end(self, event: events.CaptureEvent) -> None:
+        try:
+            report = Explanation(event.job, None)
+            self.write(report, event)
+            self.write_index()
+        except OSError as error:
+            if self in events.listeners:
+                events.listeners.remove(self)
+            warn(f"CINDUCTOR_TRACE has no effect from here on: {error}")
+
+    def write(self, report: Explanation, event: events.CaptureEvent) -> None:
+        """Write one capture: a text for each level, guards, the report as a page and as JSON."""
+        folder = self.new_folder(report.name)
+        texts: dict[str, str] = {}
+        for part in report.parts:
+            texts |= artefacts(part, event.job)
+        texts["guards.txt"] = "\n".join(report.guards)
+        texts["breaks.txt"] = "\n".join(map(repr, report.breaks))
+        texts["report.txt"], texts["report.json"] = report.full(), report.json()
+        for name, text in texts.items():
+            if text:
+                write_text(os.path.join(folder, name), text + "\n")
+        report.save(os.path.join(folder, "report.html"))
+
+    def new_folder(self, name: str) -> str:
+        """The folders are numbered in the order of captures; other processes may write to the same one."""
+        os.makedirs(self.folder, exist_ok=True)
+        words = re.sub(r"[^\w.-]+", "-", name.rpartition("<locals>.")[2]).strip("-") or "function"
+        known = [entry for entry in os.listdir(self.folder) if entry[:4].isdigit()]
+        for number in itertools.count(len(known)):
+            path = os.path.join(self.folder, f"{number:04}-{words}")
+            try:
+                os.mkdir(path)
+            except FileExistsError:
+                continue
+            return path
+        raise AssertionError
+
+    def write_index(self) -> None:
+        """Write a page with a row for each capture in the folder."""
+        rows = []
+        for name in sorted(os.listdir(self.folder)):
+            if os.path.isfile(os.path.join(self.folder, name, "report.html")):
+                files = sorted(os.listdir(os.path.join(self.folder, name)))
+                links = " ".join(f'<a href="{escape(name)}/{escape(f)}">{escape(f)}</a>' for f in files)
+                rows.append(f"<tr><td>{escape(name)}</td><td>{links}</td></tr>")
+        how = "".join(f"<tr><td>{escape(name)}</td><td>{escape(words)}</td></tr>" for name, words in HOW.items())
+        page = (
+            f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>cinductor trace</title></head>\n'
+            f'<body><div class="cinductor"><style>{SHEET}</style><h1>Captures</h1>'
+            f"<table><tr><th>capture</th><th>files</th></tr>{''.join(rows)}</table>\n"
+            f"<h2>How each runs alone</h2><p>In its folder, on inputs that are made up; where a capture has several "
+            f"programs, their files begin with a., b., and so on.</p><table>{how}</table></div></body></html>\n"
+        )
+        write_text(os.path.join(self.folder, "index.html"), page)
+
+
+def artefacts(part: ProgramTexts, job: Any) -> dict[str, str]:
+    """The texts of a program by file name, each in a form that runs alone."""
+    first = f"{part.letter}." if part.letter else ""
+    options = {
+        name: value for name, value in job.options().items() if value != DEFAULTS[name] and name not in LEFT_OUT
+    }
+    texts = {FILES.get(level, f"{level}.txt"): part.text(level) for level in LEVELS}
+    files = {"graph": f"{first}graph.txt", "calls": f"{first}calls.txt"}
+    texts["calls.txt"] = calls_as_text(calls) if (calls := part.program.library_calls()) else ""
+    texts["wrapper.py"] = WRAPPER.format(**files, options=options, text=texts["wrapper.py"])
+    texts["run.py"] = SCRIPT.format(**files, name=f"{first}run.py", options=json.dumps(options))
+    texts |= of_c(part.program, texts["graph.txt"], first)
+    return {first + name: text for name, text in texts.items()}
+
+
+def of_c(program: Any, graph: str, first: str) -> dict[str, str]:
+    """The program as C without Python, and a main function for it, if it can be exported."""
+    text = program.text("c") if program.backend == "cpu:c" else "#error "
+    if text.startswith("#error "):
+        return {}
+    results = len(json.loads(program.text("json"))["results"])
+    return {"program.c": text, "main.c": rerun.main_of(graph, text, results, first)}
+
+
+def write_text(path: str, text: str) -> None:
+    with open(path, "w", encoding="utf-8", errors="backslashreplace") as file:
+        file.write(text)

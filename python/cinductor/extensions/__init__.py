@@ -1,0 +1,1 @@
+"""What a user adds to the compiler: kernels, custom operations, passes, lowerings, heuristics, explicit control flow."""
