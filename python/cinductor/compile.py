@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 
-from . import _core, lazy
+from . import _core
+from .base import lazy
 from .base.class_lookup import is_a
 from .base.signature import signature_of
 from .builds.background import beside
@@ -214,7 +215,7 @@ def make(fn: Any, settings: dict[str, Any], is_users: bool = True) -> Any:
     job.has_saved = saved.is_there(job)
     if job.device == "cpu" and not job.has_saved and job.option("economy") != "lazy":
         # started now so that the first call does not wait; with a device it overlaps with opening that
-        lazy.session()
+        lazy.load("capture.session")
     names, kinds, defaults = signature_of(fn)
     compiled = _core.CompiledFunction(fn, names, kinds, defaults, job.miss, job.renew)
     functools.update_wrapper(compiled, fn)

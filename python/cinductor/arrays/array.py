@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import _core, lazy
+from .. import _core
+from ..base import lazy
 from ..base.class_lookup import is_a
 from .libraries import prepare
 from .machine import split
@@ -126,7 +127,7 @@ class Array(_core.DeviceArray):
         array. The memory lives as long as arrays over it in this process: keep one until the other process has closed
         its own. Raises ValueError if the memory is not shared, DeviceError if the device refuses.
         """
-        handle: bytes = lazy.sharing().ipc_handle(self)
+        handle: bytes = lazy.load("arrays.sharing").ipc_handle(self)
         return handle
 
     def item(self, *where: int) -> Any:
@@ -175,7 +176,8 @@ class Array(_core.DeviceArray):
 
     def _repr_html_(self) -> str:
         """The HTML that a notebook shows: device, shape and dtype, and the values if they are not too many."""
-        return lazy.card_of_array(self)
+        html: str = lazy.load("report.card").card_of_array(self)
+        return html
 
     def __format__(self, spec: str) -> str:
         return format(self.item() if self.ndim == 0 else str(self), spec)
@@ -191,7 +193,7 @@ class Array(_core.DeviceArray):
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
         """NumPy's functions, with results on this array's device."""
-        return lazy.namespace(self.device)
+        return lazy.load("arrays.namespace").Namespace(self.device)
 
     # --- items ---
 
@@ -295,7 +297,7 @@ def unpacked(kwargs: dict[str, Any]) -> dict[str, Any]:
 
 def whatever_the_stance(function: Any) -> Any:
     """The compiled function. It is always compiled, because NumPy cannot run it on device arrays and would call back."""
-    made = lazy.compile_now(function)
+    made = lazy.load("compile").compile(function, mode="now")
     made.stance = -1
     return made
 
@@ -437,7 +439,7 @@ def to_device(x: Any, device: Any = None, *, shared: bool = False) -> Array:
     """
     prepare()
     if shared:
-        copy: Array = lazy.sharing().shared_copy(x, device)
+        copy: Array = lazy.load("arrays.sharing").shared_copy(x, device)
         return copy
     name, index = split(device)
     if is_a(x, Array):

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import _core, lazy
-from ..base import signals
+from .. import _core
+from ..base import lazy, signals
 from ..base.class_lookup import is_a
 from ..base.signature import signature_of
 from ..calls import saved
@@ -59,7 +59,7 @@ class DeviceJob(Job):
     def miss(self, compiled: Any, bound: Any, args: Any, kwargs: Any) -> Any:
         if not compiled.specializations and saved.recall(self, compiled, bound):
             return _core.MISSING  # the caller tries again
-        session = lazy.session()
+        session = lazy.load("capture.session")
         if self.why_no_more(compiled, bound) is not None:
             compiled.clear()
             self.captures = 0

@@ -18,9 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import _core, lazy
+from .. import _core
 from .._core import Error
-from ..base import deferred_warnings
+from ..arrays import packages
+from ..base import deferred_warnings, lazy
 from ..base.class_lookup import is_a
 from ..base.signature import signature_of
 from ..base.user_frame import PACKAGE
@@ -254,7 +255,7 @@ class Job:
 
     def warn_of_build(self, error: Exception) -> str:
         """Warn once that a build has failed; the text."""
-        why = lazy.session().describe(error, is_ours=True)
+        why = lazy.load("capture.session").describe(error, is_ours=True)
         self.warn_once("numpy", f"{self.name} runs in NumPy: {why}")
         return why
 
@@ -298,7 +299,7 @@ class Job:
         """Handle a miss; the traceback may have internal frames. MISSING: another thread has compiled meanwhile, and
         the caller tries again.
         """
-        calls = lazy.device_calls()
+        calls = device_calls()
         if calls is not None and any(map(calls.holds, bound)):
             return calls.call(self, compiled, args, kwargs or {})
         self.misses += 1
@@ -348,7 +349,7 @@ class Job:
         self.counts["recompiles"] += self.captures > 1
         begun = events.begin(self)
         try:
-            return lazy.session().run(self, compiled, bound, args, kwargs or {})
+            return lazy.load("capture.session").run(self, compiled, bound, args, kwargs or {})
         finally:
             _capturing.count -= 1
             self.keep_profile()
@@ -527,6 +528,14 @@ class Job:
     def run_once(self, bound: Any, args: Any, kwargs: Any, why: str) -> Any:
         """Let the original function run one call."""
         return self.run_eager(args, kwargs)
+
+
+def device_calls() -> Any:
+    """The module that handles calls with device arrays; None if it is not imported, so that there are no such arrays.
+    """
+    if "cinductor.arrays.array" not in sys.modules and packages.BACK.keys().isdisjoint(sys.modules):
+        return None
+    return lazy.load("arrays.calls")
 
 
 def hide_our_frames(error: Any) -> None:

@@ -9,7 +9,7 @@ import sys
 import time
 from typing import Any
 
-from .. import lazy
+from ..base import lazy
 from ..base.class_lookup import Record
 from ..base.deferred_warnings import warn
 from ..base.user_frame import PACKAGE
@@ -59,7 +59,7 @@ def is_ours(job: Any) -> bool:
 def begin(job: Any) -> int:
     """Called before a capture; returns the argument for `end`."""
     while _awaited:
-        listeners.extend(lazy.listeners_for(_awaited.pop()))
+        listen_for(_awaited.pop())
     if config.progress and job.owner is None and is_watched():
         from .progress import start
 
@@ -82,13 +82,26 @@ def end(job: Any, began: int) -> None:
     why = job.reasons[-1] if job.reasons and job.captures > 1 else None
     event = CaptureEvent(job, began, time.perf_counter_ns(), why)
     if is_read:
-        lazy.logs().tell(event)
+        lazy.load("diagnosis.logs").tell(event)
     for listener in list(listeners):
         try:
             listener.end(event)
         except Exception as error:
             listeners.remove(listener)
             warn(f"{type(listener).__name__} is left out from here on, for a mistake of its own: {error!r}")
+
+
+def listen_for(variable: str) -> None:
+    """Start the listener that an environment variable asks for."""
+    value = os.environ[variable]
+    if variable == "CINDUCTOR_TRACE":
+        listeners.append(lazy.load("diagnosis.tracing").Trace(value))
+    elif variable == "CINDUCTOR_PROVENANCE":
+        if value != "0":
+            explain = lazy.load("report.explanation").Explanation
+            listeners.append(lazy.load("report.provenance").Provenance(value, explain))
+    else:
+        lazy.load("diagnosis.logs").from_environment(value)
 
 
 def is_watched() -> bool:
