@@ -23,7 +23,7 @@ from .region import Peel, truth
 from .state import Change, value_of
 
 if TYPE_CHECKING:
-    from .loop import Loop, Plan
+    from .loop import Loop
 
 MAX_PERIOD = 6
 # What runs of a body can find, once each: the period, the flag, weak types at the entry, the last iteration.
@@ -78,30 +78,7 @@ class Carried:
             renewed = set()
         kept = () if loop.ended is False else loop.site.live_out  # if no iteration of the region runs
         self.names = tuple(dict.fromkeys([n for n in (*loop.site.carried, *kept) if n not in renewed]))
-        self.recall(loop.plan)
-
-    # --- facts recorded at this place before ---
-
-    def recall(self, plan: Plan) -> None:
-        """Start with the final state of another capture of the same loop."""
-        for name in plan.names:
-            value = self.entry.get(name, UNBOUND)
-            if value is UNBOUND or not is_int(value):
-                self.types.recall(name, value)
-        for name in plan.written:
-            value = self.entry.get(name, self.loop.others.get(name))
-            if type(value) is Traced and value.kind == "array":
-                self.add_written(value.whole)
-
-    def remember(self, plan: Plan) -> None:
-        """Record the state for the next capture of the same loop, in another run of an enclosing loop."""
-        plan.names = list(self.types.of)
-        everything = {**self.loop.others, **self.entry}
-        plan.written = [
-            name
-            for name, value in everything.items()
-            if type(value) is Traced and value.storage in self.written
-        ]
+        loop.plan.recall(self)
 
     def add_written(self, handle: Any) -> bool:
         is_new = handle.storage not in self.written

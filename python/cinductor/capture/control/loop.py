@@ -20,7 +20,7 @@ from ...base.class_lookup import is_a
 from ...base.interrupt import is_interrupt
 from ...base.signals import Signal
 from ..iterators import END, UNKNOWN, Items
-from ..kinds import UNBOUND, is_same
+from ..kinds import UNBOUND, is_int, is_same
 from ..objects import Traced
 from . import lattice, list_buffer
 from .carry import Carried
@@ -57,6 +57,26 @@ class Plan:
         """Begin another capture of the loop, in another run of an enclosing one."""
         self.guess = True  # sizes vary that may be constant
         self.capacities: dict[Place, Any] = {}  # final sizes of the arrays that grow by a rule
+
+    def recall(self, carried: Carried) -> None:
+        """Start a capture with the final state of the one before."""
+        for name in self.names:
+            value = carried.entry.get(name, UNBOUND)
+            if value is UNBOUND or not is_int(value):
+                carried.types.recall(name, value)
+        for name in self.written:
+            value = carried.entry.get(name, carried.loop.others.get(name))
+            if type(value) is Traced and value.kind == "array":
+                carried.add_written(value.whole)
+
+    def remember(self, carried: Carried) -> None:
+        """Record the state for the next capture, in another run of an enclosing loop."""
+        self.names = list(carried.types.of)
+        self.written = [
+            name
+            for name, value in {**carried.loop.others, **carried.entry}.items()
+            if type(value) is Traced and value.storage in carried.written
+        ]
 
 
 class Loop(Region):
@@ -421,7 +441,7 @@ class Loop(Region):
         self.now = carried.finish()
         self.snapshot.end()
         self.snapshot = self.lists_before = None
-        carried.remember(self.plan)
+        self.plan.remember(carried)
         made = carried.trips_made
         if self.iterator is not None and self.site.flag is not None and made is not None:
             self.move(self.plan.peel + self.tracer.as_python(made))
