@@ -9,7 +9,7 @@ WARNINGS = -Wall -Wextra -Wpedantic -Wshadow -Wmissing-prototypes -Werror
 C_FLAGS = -std=gnu11 -fsyntax-only $(WARNINGS) -Icsrc
 TESTING = $(VENV)/.with-test-cuda
 
-.PHONY: docs venv test test-torch lint lint-python lint-english lint-c demo bench bench-gpu economy reports fuzz planted replay soak packages test-cuda test-arm sanitize clean
+.PHONY: docs venv test test-torch lint lint-python lint-english lint-c demo bench bench-gpu economy sweep reports fuzz planted replay soak packages test-cuda test-arm sanitize clean
 
 venv: $(VENV)/.with-test-demo-cuda
 
@@ -89,6 +89,10 @@ demo: $(VENV)/.with-demo
 economy: $(VENV)/.built
 	$(PY) benchmarks/economy.py
 	$(PY) benchmarks/estimates.py
+
+# Functions that are slower than NumPy in the default mode; about an hour.
+sweep: $(VENV)/.built
+	$(PY) benchmarks/sweep.py --programs
 
 bench: export CINDUCTOR_MODE = now
 bench: $(VENV)/.with-bench

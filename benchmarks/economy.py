@@ -138,7 +138,7 @@ SCENARIOS = {s.__name__: s for s in (loops, notebook, training, server, all_prog
 
 
 def run(scenario, mode):
-    """Seconds by function, of its first call and of all its calls, and of everything."""
+    """Seconds by function, of its first call and of all its calls with `compile`, and of everything."""
     made, rows, raised = {}, {}, []
     calls = list(SCENARIOS[scenario]())
     everything = 0.0
@@ -146,14 +146,15 @@ def run(scenario, mode):
         began = time.perf_counter()
         if function not in made:
             made[function] = function if mode == "plain" else cinductor.compile(function, mode=mode)
+        called = time.perf_counter()
         try:
             made[function](*arguments)
         except Exception as error:  # some programs raise: in each mode the same
             raised.append(f"{function.__qualname__}: {type(error).__name__}")
-        took = time.perf_counter() - began
-        everything += took
-        row = rows.setdefault(f"{function.__module__}.{function.__qualname__}", [took, 0.0])
-        row[1] += took
+        ended = time.perf_counter()
+        everything += ended - began
+        row = rows.setdefault(f"{function.__module__}.{function.__qualname__}", [ended - called, 0.0])
+        row[1] += ended - began
     print(json.dumps({"all": everything, "rows": rows, "raised": raised}))
 
 
@@ -163,6 +164,7 @@ def measured(scenario, mode):
     for _ in range(ROUNDS):
         with tempfile.TemporaryDirectory() as folder:
             environment = {**os.environ, "CINDUCTOR_CACHE_DIR": folder}
+            environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package has its bytecode
             command = [sys.executable, "-W", "ignore", __file__, "--one", scenario, mode]
             done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
         found.append(json.loads(done.stdout.splitlines()[-1]))

@@ -17,7 +17,8 @@ typedef struct Verifier {
     CiContext *ctx;
     CiSym *sym;
     const char *name;
-    CiMap *stored; /* buffer -> buffer once something has stored it */
+    CiMap *targets; /* buffer -> buffer that something stores anywhere */
+    CiMap *stored;  /* buffer -> buffer once something has stored it */
     int nest;
     const Scope *scope;
     int depth; /* regions around: a branch or a later iteration may know more of an index than its
@@ -117,16 +118,13 @@ is_never_run(const CiNest *nest)
     return false;
 }
 
-/* True if every element of the buffer has a value: it is an argument, was stored, or has no elements. */
+/* True if the buffer may be read here: it is an argument, was stored, or nothing ever stores it, so that it
+ * is an empty array, or one without elements. */
 static bool
 is_defined(const Verifier *v, const CiBuffer *buffer)
 {
-    if (buffer->kind != CI_BUFFER_temp || ci_map_find(v->stored, CI_KEY(buffer)))
-        return true;
-    for (int d = 0; d < buffer->rank; d++)
-        if (buffer->sizes[d]->high <= 0)
-            return true;
-    return false;
+    return buffer->kind != CI_BUFFER_temp || ci_map_find(v->stored, CI_KEY(buffer)) ||
+           !ci_map_find(v->targets, CI_KEY(buffer));
 }
 
 /* ---- bodies ---- */
@@ -312,7 +310,7 @@ verify_extern(Verifier *v, const CiExternItem *item)
     ci_map_put(v->stored, CI_KEY(item->result), item->result);
 }
 
-/* An iteration may read what the previous one stored. */
+/* Notes everything that these items store. */
 static void
 note_stores(Verifier *v, const CiItems *items)
 {
@@ -378,7 +376,7 @@ verify_region(Verifier *v, const CiItem *item)
                     v->name, region->var->name, region->extent->symbols[k]->name);
     v->depth++;
     v->scope = region->var ? &scope : v->scope;
-    if (item->kind != CI_ITEM_if)
+    if (item->kind != CI_ITEM_if) /* an iteration may read what the previous one stored */
         note_stores(v, &region->body);
     verify_items(v, &region->condition_items);
     verify_items(v, &region->body);
@@ -408,7 +406,13 @@ verify_items(Verifier *v, const CiItems *items)
 void
 ci_loops_verify(const CiLoops *loops)
 {
-    Verifier v = {loops->ctx, loops->sym, loops->name, ci_map_new(loops->ctx), 0, NULL, 0};
+    Verifier v = {.ctx = loops->ctx,
+                  .sym = loops->sym,
+                  .name = loops->name,
+                  .stored = ci_map_new(loops->ctx)};
+    note_stores(&v, &loops->items);
+    v.targets = v.stored;
+    v.stored = ci_map_new(loops->ctx);
     for (int k = 0; k < loops->nbuffers; k++)
         CI_REQUIRE(loops->ctx, loops->buffers[k]->id == k &&
                                    (k < loops->ninputs) == (loops->buffers[k]->input >= 0));

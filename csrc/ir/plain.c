@@ -3,7 +3,7 @@
 #include "ir/plain.h"
 
 /* Seconds, and seconds for each element. */
-static const double TRIP = 30e-9, OF_PYTHON = 35e-9, OF_SCALAR = 75e-9, READ = 70e-9, STORE = 75e-9,
+static const double TRIP = 30e-9, OF_PYTHON = 55e-9, OF_SCALAR = 85e-9, READ = 95e-9, STORE = 100e-9,
                     VIEW = 0.25e-6, ARRAY = 0.9e-6, ELEMENT = 0.6e-9, FUNCTION_ELEMENT = 6e-9,
                     FOLD = 2.8e-6, FOLD_ELEMENT = 2.4e-9, CALL = 4e-6, CALL_ELEMENT = 2e-9;
 static const double BUILD = 39e-3, BUILD_NODE = 68e-6;

@@ -8,15 +8,13 @@
 
 #include <string.h>
 
-#define MAX_SCOPE 256
-
 typedef struct Parser {
     CiLexer lex;
     CiProcs *procs;
     CiBuild b;
-    CiMemory *memories[MAX_SCOPE];
-    const CiExpr *symbols[MAX_SCOPE];
-    int nmemories, nsymbols, depth;
+    CiMemory **memories;
+    const CiExpr **symbols;
+    int nmemories, capmemories, nsymbols, capsymbols, depth;
 } Parser;
 
 /* ---- words ---- */
@@ -110,9 +108,7 @@ parse_type(Parser *p)
 static void
 enter_scope(Parser *p, CiMemory *memory)
 {
-    if (p->nmemories == MAX_SCOPE)
-        ci_lexer_fail(&p->lex, "more than %d memories are seen here", MAX_SCOPE);
-    p->memories[p->nmemories++] = memory;
+    CI_PUSH(p->b.ctx, p->memories, p->nmemories, p->capmemories, memory);
 }
 
 /* name: f32x16[4] register */
@@ -192,9 +188,7 @@ parse_live(Parser *p, CiStmt *stmt)
 static const CiExpr *
 enter_symbol(Parser *p, const CiExpr *symbol)
 {
-    if (p->nsymbols == MAX_SCOPE)
-        ci_lexer_fail(&p->lex, "more than %d symbols are seen here", MAX_SCOPE);
-    p->symbols[p->nsymbols++] = symbol;
+    CI_PUSH(p->b.ctx, p->symbols, p->nsymbols, p->capsymbols, symbol);
     return symbol;
 }
 

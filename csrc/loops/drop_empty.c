@@ -1,5 +1,5 @@
-/* Removes nests that store nothing: arrays without elements need no loop, and a GPU would divide by
- * their sizes. */
+/* Removes nests that store nothing, and loops without a body: arrays without elements need no loop, and a
+ * GPU would divide by their sizes. */
 #include "loops/loops.h"
 
 static bool
@@ -12,13 +12,22 @@ stores_nothing(const CiNest *nest)
     return false;
 }
 
+static bool
+does_nothing(const CiItem *item)
+{
+    if (item->nest)
+        return stores_nothing(item->nest);
+    return item->kind == CI_ITEM_for && !item->region->body.count && !item->region->nswaps;
+}
+
+/* Regions inside have been visited. */
 static void
 drop(const CiLoopRewriter *r, CiItems *items)
 {
     int count = 0;
     (void)r;
     for (int k = 0; k < items->count; k++)
-        if (!items->items[k].nest || !stores_nothing(items->items[k].nest))
+        if (!does_nothing(&items->items[k]))
             items->items[count++] = items->items[k];
     items->count = count;
 }
@@ -26,5 +35,5 @@ drop(const CiLoopRewriter *r, CiItems *items)
 void
 ci_loops_drop_empty(const CiLoopRewriter *r)
 {
-    ci_visit_blocks(r, &r->loops->items, drop, NULL);
+    ci_visit_blocks(r, &r->loops->items, NULL, drop);
 }

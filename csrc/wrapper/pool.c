@@ -256,9 +256,12 @@ are_disjoint(const Pools *p, const Storage *a, const Storage *b)
     return ci_sym_known_le(p->sym, a_end, b->offset) || ci_sym_known_le(p->sym, b_end, a->offset);
 }
 
+/* True if the storage may be at its offset, which must be known where the storage is born. */
 static bool
 fits(const Pools *p, const Storage *storage, const Pool *pool, int number)
 {
+    if (known_at(p, storage->offset) >= storage->birth)
+        return false;
     const CiExpr *end = ci_expr_add(p->sym, storage->offset, storage->bytes),
                  *room = ci_expr_add(p->sym, storage->offset, storage->room);
     if (!ci_sym_known_le(p->sym, end, pool->bytes) && !ci_sym_known_le(p->sym, room, pool->bytes))

@@ -10,6 +10,7 @@ typedef struct Work {
     CiContext *ctx;
     const CiGraph *graph;
     const CiShapeEnv *env; /* of the call; NULL: for any sizes */
+    bool has_guessed;      /* the latest size depends on a number that only the data has */
     double seconds;
 } Work;
 
@@ -19,13 +20,13 @@ static int64_t size_of(Work *w, const CiExpr *e);
 static double
 likely_size(Work *w)
 {
-    enum { LEAST = 16 };
+    enum { LEAST = 8 };
     double most = LEAST;
 
     for (int k = 0; k < w->graph->ninputs; k++)
         for (int axis = 0; axis < w->graph->inputs[k]->rank; axis++)
             most = fmax(most, (double)size_of(w, w->graph->inputs[k]->sizes[axis]));
-    return most;
+    return fmax(most / 2, LEAST);
 }
 
 /* The value of a symbol in this call, half of the iterations for a loop variable, or the
@@ -40,15 +41,19 @@ value_of(void *arg, const CiExpr *symbol)
             return w->env->sources[k].hint;
     if (symbol->limit != NULL)
         return size_of(w, symbol->limit) / (symbol->symbol_kind == CI_SYMBOL_index ? 2 : 1);
+    w->has_guessed |= symbol->high == CI_INFINITY;
     return symbol->high == CI_INFINITY ? (int64_t)w->sizes.unknown_trips : symbol->high;
 }
 
 static int64_t
 size_of(Work *w, const CiExpr *e)
 {
+    w->has_guessed = false;
     int64_t size = w->env == NULL             ? e->high
                    : e->kind == CI_EXPR_const ? e->value
                                               : ci_expr_evaluate(w->ctx, e, value_of, w);
+    if (size <= 0 && w->has_guessed) /* a difference of two guesses says nothing */
+        size = (int64_t)w->sizes.unknown_trips;
     return size < 0 ? 0 : size;
 }
 

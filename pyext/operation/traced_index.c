@@ -336,7 +336,7 @@ cx_ass_subscript(PyObject *self, PyObject *key, PyObject *value)
     }
     if (cx_check_writable(x, CX_ASSIGNED_READONLY) < 0)
         return -1;
-    int status = parse_key(x, key, &index);
+    int status = x->tracer->has_fallen_back ? INDEX_other : parse_key(x, key, &index);
     if (status == INDEX_error)
         return -1;
     if (status == INDEX_wrong) {

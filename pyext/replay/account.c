@@ -172,15 +172,31 @@ cx_accounts_list(const CxAccounts *accounts)
     return list;
 }
 
+enum { MANY = 64, SAMPLE = 8 };    /* calls; one of so many is timed */
+static const double SHORT = 10e-6; /* seconds: a call that takes less */
+
+bool
+cx_account_skips(CxAccount *account)
+{
+    bool skips = account->calls >= MANY && account->calls % SAMPLE != 0 &&
+                 account->total < SHORT * (double)account->calls;
+
+    account->calls += skips;
+    return skips;
+}
+
 void
 cx_account_note(CxAccount *account, double seconds)
 {
     enum { FEW = 4, MOST = 16 }; /* calls; times the mean: more is the time of other threads and processes */
+    if (!(seconds >= 0)) /* the clock was set back */
+        return;
     double mean = account->calls > 0 ? account->total / (double)account->calls : 0;
 
     account->best = account->calls == 0 ? seconds : fmin(account->best, seconds);
-    account->spent += account->calls < FEW ? seconds : fmin(seconds, MOST * mean);
-    account->total += seconds;
+    double weight = account->calls >= MANY && mean < SHORT ? SAMPLE : 1;
+    account->spent += weight * (account->calls < FEW ? seconds : fmin(seconds, MOST * mean));
+    account->total += weight * seconds;
     account->calls++;
 }
 

@@ -43,6 +43,9 @@ CxAccount *cx_accounts_find(CxAccounts *accounts, const CxKind *kind, bool *asks
 PyObject *cx_accounts_open(CxState *state, CxAccounts *accounts, const CxKind *kind);
 void cx_accounts_clear(CxAccounts *accounts);
 PyObject *cx_accounts_list(const CxAccounts *accounts);
+/* True if a call is not timed, because many calls were short: then those that are timed stand for the others.
+ * Counts it. */
+bool cx_account_skips(CxAccount *account);
 void cx_account_note(CxAccount *account, double seconds);
 
 #endif

@@ -297,6 +297,12 @@ end_round(const CxRace *race, TimingRound *heat)
         decide(race, heat);
 }
 
+bool
+cx_race_is_open(const CxRace *race, int class)
+{
+    return race->heats[class].winner < 0;
+}
+
 /* ---- calls ---- */
 
 static void

@@ -16,6 +16,8 @@ typedef struct CxTimedRun {
     bool is_counted;
 } CxTimedRun;
 
+/* True if the plans are still timed. */
+bool cx_race_is_open(const CxRace *race, int class);
 /* Calls the asker, once: the first call that could be part of a trial has alternatives searched. */
 void cx_race_ask(PyObject **asker, PyObject *specialization);
 /* rows: (name, program, reason why it takes no part or None) for each plan; the first is the

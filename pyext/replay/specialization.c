@@ -27,13 +27,6 @@ struct CxSpecialization {
 /* After that many failed checks in a row, only every 64th call is run. */
 enum { MOST_REFUSALS = 8, NOW_AND_THEN = 64 };
 
-static void
-set_trials(CxSpecialization *s, CxNumpyTiming trial)
-{
-    for (int k = 0; k < CX_TRIAL_CLASSES; k++)
-        s->trials[k] = trial;
-}
-
 PyObject *
 cx_specialization_new(CxState *state, CxProgram *program, CxGuards *guards, CxResult *result,
                       int ninputs, CxInput *inputs, unsigned diagnosed)
@@ -54,7 +47,7 @@ cx_specialization_new(CxState *state, CxProgram *program, CxGuards *guards, CxRe
     s->inputs = inputs;
     s->ninputs = ninputs;
     s->diagnosed = diagnosed;
-    set_trials(s, cx_trial_of(program));
+    cx_trials_set(s->trials, cx_trial_of(program));
     return (PyObject *)s;
 }
 
@@ -289,15 +282,23 @@ done:
     return result;
 }
 
-/* The size class of the trial in which a call takes part, or -1. */
+/* The size class of the race in which a call takes part, or -1. */
 static int
-race_of(CxSpecialization *s, int class, const CxNumpyTiming *trial)
+race_of(CxSpecialization *s, int class)
 {
-    if (cx_trial_is_open(trial) || s->program->wrapper != NULL) /* it is being observed */
+    if (s->program->wrapper != NULL)
         return -1;
     if (s->race_asker != NULL)
         cx_race_ask(&s->race_asker, (PyObject *)s);
     return s->race != NULL ? class : -1;
+}
+
+/* The trial of a call, or NULL while plans are raced: then the winner is compared with NumPy. */
+static CxNumpyTiming *
+trial_of(CxSpecialization *s, int class)
+{
+    bool is_racing = s->race != NULL && cx_race_is_open(s->race, class);
+    return is_racing ? NULL : &s->trials[class];
 }
 
 PyObject *
@@ -312,18 +313,17 @@ cx_specialization_call(CxSpecialization *s, PyObject *const *args, Py_ssize_t na
     if (room_open(&room, s) < 0)
         return NULL;
     outcome->answer = match(s, args, nargs, &room);
-    int class = outcome->answer == CX_MATCH ? class_of(s, &room) : 0;
-    outcome->trial = outcome->answer == CX_MATCH ? &s->trials[class] : NULL;
-    if (outcome->trial != NULL && cx_trial_is_numpys(outcome->trial))
+    bool fits = outcome->answer == CX_MATCH;
+    int class = fits ? class_of(s, &room) : 0;
+    outcome->trial = fits ? trial_of(s, class) : NULL;
+    if (outcome->trial != NULL && cx_trial_chooses_numpy(outcome->trial))
         outcome->answer = CX_NUMPYS;
     if (outcome->answer == CX_MATCH) {
-        int64_t began = cx_numpy_timing_begin(outcome->trial);
+        int64_t began = outcome->trial != NULL ? cx_numpy_timing_begin(outcome->trial) : 0;
         cx_guards_finish(s->guards, room.table);
-        if (s->program == NULL)
-            result = cx_result_make(s->result, NULL, room.values, room.table);
-        else
-            result = run_program(s, &room, race_of(s, class, outcome->trial), &outcome->suspects,
-                                 &is_stopped);
+        result = s->program == NULL
+                     ? cx_result_make(s->result, NULL, room.values, room.table)
+                     : run_program(s, &room, race_of(s, class), &outcome->suspects, &is_stopped);
         cx_trial_end(outcome->trial, false, began);
         s->refusals = !is_stopped ? 0 : s->refusals + (s->refusals < MOST_REFUSALS);
         if (is_stopped)
@@ -370,8 +370,7 @@ spec_traverse(PyObject *self, visitproc visit, void *arg)
     return failed ? failed : cx_result_traverse(s->result, visit, arg);
 }
 
-/* Guards are freed without clearing, because a specialization that is being collected is not
- * called. */
+/* Guards are freed without clearing, because nothing calls a specialization that is collected. */
 static void
 spec_dealloc(PyObject *self)
 {
@@ -452,13 +451,18 @@ get_program(PyObject *self, void *closure)
 static PyObject *
 get_why_numpy(PyObject *self, void *closure)
 {
-    CxSpecialization *s = (CxSpecialization *)self;
-    int lost = 0;
+    (void)closure;
+    return cx_trials_text(((CxSpecialization *)self)->trials);
+}
+
+static PyObject *
+get_times(PyObject *self, void *closure)
+{
+    const CxSpecialization *s = (CxSpecialization *)self;
+    bool varies = s->program == NULL || s->program->is_symbolic;
 
     (void)closure;
-    while (lost < CX_TRIAL_CLASSES - 1 && !s->trials[lost].is_lost)
-        lost++;
-    return cx_trial_text(&s->trials[lost]);
+    return varies ? Py_NewRef(Py_None) : cx_trials_times(s->trials);
 }
 
 static PyObject *
@@ -466,12 +470,9 @@ get_is_trying(PyObject *self, void *closure)
 {
     const CxSpecialization *s = (CxSpecialization *)self;
     bool varies = s->program == NULL || s->program->is_symbolic;
-    bool is_open = !varies && cx_trial_is_open(&s->trials[0]);
 
     (void)closure;
-    for (int k = 0; k < CX_TRIAL_CLASSES; k++)
-        is_open |= s->trials[k].counts[0] > 0 && cx_trial_is_open(&s->trials[k]);
-    return PyBool_FromLong(is_open);
+    return PyBool_FromLong(cx_trials_are_open(s->trials, varies));
 }
 
 static PyObject *
@@ -487,7 +488,7 @@ spec_try_numpy(PyObject *self, PyObject *unused)
 {
     CxSpecialization *s = (CxSpecialization *)self;
     (void)unused;
-    set_trials(s, cx_trial_of_piece(s->program));
+    cx_trials_set(s->trials, cx_trial_of_piece(s->program));
     Py_RETURN_NONE;
 }
 
@@ -496,16 +497,22 @@ spec_doubt(PyObject *self, PyObject *unused)
 {
     CxSpecialization *s = (CxSpecialization *)self;
     (void)unused;
-    set_trials(s, cx_trial_of_interpreted(s->program));
+    cx_trials_set(s->trials, cx_trial_of_interpreted(s->program));
     Py_RETURN_NONE;
 }
 
 static PyObject *
-spec_compare(PyObject *self, PyObject *seconds)
+spec_compare(PyObject *self, PyObject *args)
 {
     CxSpecialization *s = (CxSpecialization *)self;
-    set_trials(s, cx_trial_after(s->program, (int64_t)(1e9 * PyFloat_AsDouble(seconds))));
-    return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
+    double numpy = 0, compiled = 0;
+    int calls = 0;
+
+    CX_ENTRY();
+    if (!PyArg_ParseTuple(args, "di|d:compare", &numpy, &calls, &compiled))
+        return NULL;
+    cx_trials_set(s->trials, cx_trial_after(s->program, numpy, calls, compiled));
+    Py_RETURN_NONE;
 }
 
 static PyObject *
@@ -534,7 +541,7 @@ spec_race(PyObject *self, PyObject *args)
 }
 
 static PyMethodDef spec_methods[] = {
-    CX_METHOD(Specialization, compare, spec_compare, METH_O),
+    CX_METHOD(Specialization, compare, spec_compare, METH_VARARGS),
     CX_METHOD(Specialization, ask_for_race, spec_ask_for_race, METH_O),
     CX_METHOD(Specialization, race, spec_race, METH_VARARGS),
     CX_METHOD(Specialization, try_numpy, spec_try_numpy, METH_NOARGS),
@@ -559,6 +566,7 @@ static PyGetSetDef spec_getset[] = {
     CX_GETTER(Specialization, why_numpy, get_why_numpy, NULL, NULL),
     CX_GETTER(Specialization, is_inexact, get_is_inexact, NULL, NULL),
     CX_GETTER(Specialization, is_trying, get_is_trying, NULL, NULL),
+    CX_GETTER(Specialization, times, get_times, NULL, NULL),
     CX_GETTER(Specialization, saved, get_saved, NULL, NULL),
     CX_GETTER(Specialization, program, get_program, NULL, NULL),
     {NULL, NULL, NULL, NULL, NULL},

@@ -3,10 +3,13 @@
  * A program may be slower than NumPy. A library call adds the cost of its operands, its result
  * and a way through Python. Code for any size is not optimised for this size. Without a
  * compiler, interpreted code may take far longer than NumPy's loops. So some calls are timed
- * both ways and the minima are compared; NumPy wins if it takes a tenth less. This is only done
+ * both ways and the minima are compared; NumPy wins if it takes a 16th less. This is only done
  * if both give the same bits. With varying sizes there is a trial for each size class, because a
- * small call says nothing about a large one. */
+ * small call says nothing about a large one. Other load may decide a trial, so the 64th and the
+ * 1,024th call after it begin another, in which the loser is timed first by what is known. */
 #include "replay/trial.h"
+
+#include <math.h>
 
 #include "graph/graph.h"
 
@@ -15,6 +18,8 @@
 /* Calls timed per way: many for short ones, few for long ones, one for very long ones. */
 enum { CALLS = 12, FEW = 4, LONG = 200000, VERY_LONG = 100 * LONG };
 enum { CLEAR_CALLS = 3 }; /* NumPy calls that are twice as slow, after which timing stops */
+enum { EXPECTED = 3 };    /* times slower that NumPy is expected to be: it is not timed */
+enum { FIRST_REVIEW = 64, LAST_REVIEW = 1024 };
 
 /* ---- which programs are timed ---- */
 
@@ -61,18 +66,6 @@ cx_trial_of_interpreted(const CxProgram *program)
     return (CxNumpyTiming){.is_wanted = may_be_numpys(program), .asks_long = true};
 }
 
-CxNumpyTiming
-cx_trial_after(const CxProgram *program, int64_t numpy)
-{
-    CxNumpyTiming trial = {.is_wanted = may_be_numpys(program), .asks_long = true};
-
-    if (trial.is_wanted && !program->is_symbolic && numpy > 0) {
-        trial.best[1] = numpy;
-        trial.counts[1] = CALLS;
-    }
-    return trial;
-}
-
 int
 cx_trial_class(int64_t elements)
 {
@@ -87,7 +80,8 @@ cx_trial_class(int64_t elements)
 static int
 calls_needed(const CxNumpyTiming *trial)
 {
-    return trial->best[0] <= LONG ? CALLS : trial->best[0] <= VERY_LONG ? FEW : 1;
+    bool is_short = trial->best[0] <= LONG && trial->calls < FIRST_REVIEW;
+    return is_short ? CALLS : trial->best[0] <= VERY_LONG ? FEW : 1;
 }
 
 static bool
@@ -95,6 +89,12 @@ are_both_timed(const CxNumpyTiming *trial)
 {
     int needed = calls_needed(trial);
     return trial->counts[0] >= needed && trial->counts[1] >= needed;
+}
+
+static void
+decide(CxNumpyTiming *trial)
+{
+    trial->is_lost = are_both_timed(trial) && trial->best[1] < trial->best[0] - trial->best[0] / 16;
 }
 
 /* True if timing can stop. A program that takes long, without a reason to doubt it, has little
@@ -106,14 +106,57 @@ is_over(const CxNumpyTiming *trial)
                    (trial->counts[0] >= CALLS && trial->best[0] > LONG);
     bool is_clear = trial->counts[0] > 0 && trial->counts[1] >= CLEAR_CALLS &&
                     trial->best[1] > 2 * trial->best[0];
+    is_clear |= trial->counts[0] >= calls_needed(trial) && trial->counts[1] == 0 &&
+                trial->best[1] > EXPECTED * trial->best[0];
 
     return !trial->is_wanted || trial->is_lost || is_clear || (is_long && !trial->asks_long) ||
            are_both_timed(trial);
 }
 
-bool
-cx_trial_is_numpys(const CxNumpyTiming *trial)
+CxNumpyTiming
+cx_trial_after(const CxProgram *program, double numpy, int calls, double compiled)
 {
+    static const double MOST = 1e9; /* seconds: a longer time is unknown */
+    CxNumpyTiming trial = {.is_wanted = may_be_numpys(program)};
+
+    if (!trial.is_wanted)
+        return trial;
+    bool loops = has_regions(program->graph->body); /* in Python they may take any time */
+    trial.asks_long = !program->is_symbolic || !loops;
+    if (program->is_symbolic)
+        return trial;
+    if (calls >= CLEAR_CALLS) /* a first call may take many times longer than later ones */
+        trial.counts[1] = CALLS;
+    else if (!loops)
+        return trial;
+    else
+        numpy = fmin(calls > 0 ? numpy : MOST, cx_graph_seconds(program->graph));
+    trial.best[1] = (int64_t)(1e9 * fmin(numpy, MOST));
+    if (compiled > 0 && trial.counts[1] > 0) {
+        trial.best[0] = (int64_t)(1e9 * fmin(compiled, MOST));
+        trial.counts[0] = CALLS;
+        decide(&trial);
+    }
+    return trial;
+}
+
+/* The time of NumPy that is known becomes the expected one. */
+static void
+begin_review(CxNumpyTiming *trial)
+{
+    trial->counts[0] = trial->counts[1] = 0;
+    trial->best[0] = 0;
+    trial->is_lost = false;
+}
+
+bool
+cx_trial_chooses_numpy(CxNumpyTiming *trial)
+{
+    if (trial->is_wanted && trial->calls < LAST_REVIEW && is_over(trial)) {
+        trial->calls++;
+        if (trial->calls == FIRST_REVIEW || trial->calls == LAST_REVIEW)
+            begin_review(trial);
+    }
     return trial->is_lost ||
            (!is_over(trial) && trial->counts[0] > 0 && trial->counts[0] >= calls_needed(trial));
 }
@@ -134,18 +177,44 @@ cx_trial_end(CxNumpyTiming *trial, bool is_numpy, int64_t began)
     if (trial->counts[is_numpy] == 0 || taken < trial->best[is_numpy])
         trial->best[is_numpy] = taken;
     trial->counts[is_numpy]++;
-    trial->is_lost = are_both_timed(trial) && trial->best[1] < trial->best[0] - trial->best[0] / 10;
-}
-
-bool
-cx_trial_is_open(const CxNumpyTiming *trial)
-{
-    return !is_over(trial);
+    decide(trial);
 }
 
 PyObject *
-cx_trial_text(const CxNumpyTiming *trial)
+cx_trials_times(const CxNumpyTiming *trials)
 {
+    const CxNumpyTiming *first = &trials[0];
+
+    if (!first->is_wanted || first->counts[0] == 0 || first->counts[1] == 0 || !is_over(first))
+        Py_RETURN_NONE;
+    return Py_BuildValue("(dd)", 1e-9 * (double)first->best[0], 1e-9 * (double)first->best[1]);
+}
+
+void
+cx_trials_set(CxNumpyTiming *trials, CxNumpyTiming trial)
+{
+    for (int k = 0; k < CX_TRIAL_CLASSES; k++)
+        trials[k] = trial;
+}
+
+bool
+cx_trials_are_open(const CxNumpyTiming *trials, bool varies)
+{
+    bool is_open = !varies && !is_over(&trials[0]);
+
+    for (int k = 0; k < CX_TRIAL_CLASSES; k++)
+        is_open |= trials[k].counts[0] > 0 && !is_over(&trials[k]);
+    return is_open;
+}
+
+PyObject *
+cx_trials_text(const CxNumpyTiming *trials)
+{
+    int lost = 0;
+
+    while (lost < CX_TRIAL_CLASSES - 1 && !trials[lost].is_lost)
+        lost++;
+    const CxNumpyTiming *trial = &trials[lost];
     if (!trial->is_lost)
         Py_RETURN_NONE;
     if (!trial->is_wanted)

@@ -9,7 +9,8 @@ typedef struct CxNumpyTiming {
     bool is_wanted, is_lost; /* lost: the original function runs */
     bool asks_long;          /* calls that take long are timed, too */
     int16_t counts[2];       /* calls timed: compiled, NumPy */
-    int64_t best[2];         /* nanoseconds */
+    int16_t calls;           /* since it was decided; not counted after the last review */
+    int64_t best[2];         /* nanoseconds; of NumPy while no call is timed: expected, or 0 */
 } CxNumpyTiming;
 
 /* True if a program is worth timing: it calls libraries or accepts any size, and gives exactly
@@ -20,20 +21,26 @@ CxNumpyTiming cx_trial_of(const CxProgram *program);
 CxNumpyTiming cx_trial_of_piece(const CxProgram *program);
 /* Like cx_trial_of, for a program that is interpreted because there is no compiler. */
 CxNumpyTiming cx_trial_of_interpreted(const CxProgram *program);
-/* Like cx_trial_of, for calls that NumPy has run, the fastest in that many nanoseconds. A program for one size
- * is compared with that time. */
-CxNumpyTiming cx_trial_after(const CxProgram *program, int64_t numpy);
+/* Like cx_trial_of, for any program that gives NumPy's bits. One for constant sizes is compared with the fastest
+ * of several calls in NumPy, in seconds. If there were less, NumPy is timed, except for loops that are much faster
+ * than these and than the estimate of the graph. compiled: the program's seconds if earlier ones are known, or 0. */
+CxNumpyTiming cx_trial_after(const CxProgram *program, double numpy, int calls, double compiled);
 /* The size class of a call whose arrays have this many elements. */
 enum { CX_TRIAL_CLASSES = 9 };
 int cx_trial_class(int64_t elements);
-/* True if the original function runs the next call. */
-bool cx_trial_is_numpys(const CxNumpyTiming *trial);
-/* True if calls are still timed. */
-bool cx_trial_is_open(const CxNumpyTiming *trial);
+/* Counts a call, and begins another trial when that is due. True if the original function runs the call. */
+bool cx_trial_chooses_numpy(CxNumpyTiming *trial);
 /* The time at which a call begins; 0 if calls are no longer timed. */
 int64_t cx_numpy_timing_begin(const CxNumpyTiming *trial);
 void cx_trial_end(CxNumpyTiming *trial, bool is_numpy, int64_t began);
-/* A text, or None. */
-PyObject *cx_trial_text(const CxNumpyTiming *trial);
+
+/* The trials of a program, by size class. */
+void cx_trials_set(CxNumpyTiming *trials, CxNumpyTiming trial);
+/* True if calls are still timed. varies: only in classes of which calls were timed. */
+bool cx_trials_are_open(const CxNumpyTiming *trials, bool varies);
+/* Seconds, compiled and in NumPy, in the first class; None if they were not compared. */
+PyObject *cx_trials_times(const CxNumpyTiming *trials);
+/* Why NumPy runs calls: a text, or None. */
+PyObject *cx_trials_text(const CxNumpyTiming *trials);
 
 #endif

@@ -1104,8 +1104,20 @@ class Specialization:
         ValueError
             If it was called before, or there is no program.
         """
-    def compare(self, seconds: float, /) -> None:
-        """Time the first calls; NumPy runs the later ones if it was faster. Its best time is known (0: unknown)."""
+    times: tuple[float, float] | None
+    """Seconds of the fastest call, compiled and in NumPy; None if they were not compared, or for any sizes."""
+    def compare(self, seconds: float, calls: int, compiled: float = 0.0, /) -> None:
+        """Time the first calls; NumPy runs the later ones if it was faster.
+
+        Parameters
+        ----------
+        seconds : float
+            The fastest call in NumPy.
+        calls : int
+            The number of calls that NumPy has run.
+        compiled : float
+            The fastest compiled call, where another process has timed both; nothing is timed then.
+        """
     def try_numpy(self) -> None:
         """Time the first calls in NumPy, too; the faster way runs the later calls."""
     def doubt(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import copyreg
 import functools
 import sys
@@ -16,7 +17,7 @@ from .base import lazy
 from .base.class_lookup import is_a
 from .base.signature import signature_of
 from .builds.background import beside
-from .calls import saved
+from .calls import economy
 from .calls.job import Job
 from .config import OPTIONS, Mode, config, nearest, refusal, resolve
 from .diagnosis import stats_types
@@ -212,8 +213,7 @@ def check_backend(backend: str | None, device: str | None) -> None:
 def make(fn: Any, settings: dict[str, Any], is_users: bool = True) -> Any:
     """The compiled function of a callable. is_users: it was requested by the user, so its calls are counted."""
     job = Job(fn, settings)
-    job.has_saved = saved.is_there(job)
-    if job.device == "cpu" and not job.has_saved and job.option("economy") != "lazy":
+    if economy.SESSION not in sys.modules and job.device == "cpu" and job.option("economy") != "lazy" and not job.has_saved:
         # started now so that the first call does not wait; with a device it overlaps with opening that
         lazy.load("capture.session")
     names, kinds, defaults = signature_of(fn)
@@ -263,6 +263,15 @@ def functions() -> list[Any]:
     """All compiled functions that are alive."""
     found = [function() for function in list(_functions.values())]
     return [function for function in found if function is not None]
+
+
+@atexit.register
+def write_notes() -> None:
+    """Tell later processes what pays."""
+    for compiled in functions():
+        economy = compiled._cinductor_job.economy
+        if economy.notes is not None:
+            economy.notes.write(economy.failures)
 
 
 def reset() -> None:

@@ -341,3 +341,28 @@ def test_nothing_is_traced_behind_the_call_that_falls_back():
     compiled = cinductor.compile(one_in_the_other, backend="interp")
     for _ in range(6):
         assert np.array_equal(compiled(x), one_in_the_other(x))
+
+
+def rows_of_an_argument(b, M):
+    for v in M.T:
+        for _ in b:
+            v[:] = 2
+            b[1] += 1
+
+
+def rows_of_a_generator(b, M):
+    for v in (row for row in M.T):
+        for _ in b:
+            v[:] = 2
+            b[1] += 1
+
+
+@pytest.mark.parametrize("fn", [rows_of_an_argument, rows_of_a_generator])
+def test_writes_are_in_order_when_numpy_runs_the_rest(fn):
+    """The arguments overlap, so each write is a break, and after some NumPy runs the rest; the outer loop is unrolled."""
+    compiled = cinductor.compile(fn, backend="interp")
+    for n in (16, 5, 16):
+        M, N = np.ones((n, 3)), np.ones((n, 3))
+        compiled(M[:, 2], M)
+        fn(N[:, 2], N)
+        assert np.array_equal(M, N)

@@ -155,3 +155,75 @@ def test_a_trip_that_may_end_a_loop_that_is_no_region():
         for k in range(n + 1):
             x = np.where(np.arange(n) == k, 0.9, 0.1)
             assert repr(compiled(x)) == repr(function(x))
+
+
+def returns_what_changes(x, t):
+    for k in range(len(x)):
+        if x[k] > t:
+            return t, abs(k)
+        t = -x.max()
+
+
+def names_it_at_the_exit(x, t):
+    for k in range(len(x)):
+        if x[k] > t:
+            found = k * t
+            break
+        t = -x.max()
+    else:
+        found = 3.0
+    return found
+
+
+def counts_by_itself(x, t):
+    k = 0
+    while True:
+        if x[k] > t or k > 6:
+            return k, t * x
+        t = -x.max()
+        k += 1
+
+
+def a_number_and_then_a_product(x, t):
+    c, k = t, 0
+    while True:
+        c, t = t, len(x) * 1000003
+        if k >= 4 or 1 <= float(c):
+            break
+        k += 1
+    return c, k
+
+
+@pytest.mark.parametrize("t", [1.0, -3.0, 2, np.float64(2.0), np.int64(2)])
+@pytest.mark.parametrize("fn", [returns_what_changes, names_it_at_the_exit, counts_by_itself, a_number_and_then_a_product])
+def test_the_first_iteration_may_end_the_loop(fn, t):
+    """What it leaves is read after the loop, and is of another type than what later iterations leave."""
+    compiled = cinductor.compile(fn, backend="interp")
+    for first in (0, 3, 0, 3, 5):
+        x = np.where(np.arange(8) == first, 1.5, -5.0)
+        assert repr(compiled(x, t)) == repr(fn(x, t))
+
+
+def exchanged(x, n):
+    a, b, c = x.copy(), x.copy(), x * 2
+    for _ in range(1, n):
+        a, b, c = b, c, a
+    print(end="")
+    return b, a, x
+
+
+def exchanged_after_a_break(x, n):
+    print(end="")
+    a, b = x * 2, x.copy()
+    for _ in range(1, n):
+        a, b = b, a
+    return a, b
+
+
+@pytest.mark.parametrize("fn", [exchanged, exchanged_after_a_break])
+@pytest.mark.parametrize("dynamic", [None, True, False])
+def test_arrays_that_a_loop_exchanges_are_returned(fn, dynamic):
+    compiled = cinductor.compile(fn, backend="interp", dynamic=dynamic)
+    for n in (5, 5, 6, 3, 1, 2, 9):
+        x = np.arange(4.0)
+        assert repr(compiled(x, n)) == repr(fn(x, n))

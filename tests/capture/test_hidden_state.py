@@ -803,6 +803,50 @@ def a_chain_of_holders(x):
     return e.args[0].b.func.c[0].n
 
 
+@unnamed
+def a_function_made_in_a_branch(x):
+    s, c = 0.0, 0
+    if x.max() > 0.4:
+
+        def g():
+            nonlocal s, c
+            s, c = s + 1, 5
+
+        g()
+        s = 7.0
+    return s, c
+
+
+@unnamed
+def a_function_made_after_a_loop(x):
+    c = 0
+    for v in x:
+        if v > 100:
+            break
+    else:
+
+        def g():
+            nonlocal c
+            c = 5
+
+        g()
+    return c
+
+
+@unnamed
+def a_function_made_in_each_trip(x):
+    c = 0.0
+    for v in x:
+        if v > 0.2:
+
+            def g(v=v):
+                nonlocal c
+                c += v
+
+            g()
+    return c
+
+
 @pytest.mark.parametrize("fn", UNNAMED, ids=lambda fn: fn.__name__)
 def test_what_changes_without_a_name_is_carried(fn):
     """The object is only reachable through a default, an attribute, an exception, a view, a frame, or the iterable of

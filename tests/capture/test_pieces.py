@@ -719,3 +719,31 @@ def test_a_loop_over_ints_after_a_break_is_a_piece(fn):
             assert ours == theirs
     plan = compiled._cinductor_job.plan
     assert plan.pieces and all(piece.specializations for piece in plan.pieces[-1:])
+
+
+def named_in_a_branch(x):
+    if len(x):
+        y = x.sum()
+    print(end="")
+    try:
+        return y
+    except NameError:
+        return "none"
+
+
+def named_in_a_generator(x):
+    s = sum((y := v) * 2 for v in x)
+    print(end="")
+    try:
+        return s, y
+    except NameError:
+        return s
+
+
+@pytest.mark.usefixtures("pieces_are_compiled")
+@pytest.mark.parametrize("fn", [named_in_a_branch, named_in_a_generator])
+def test_a_piece_may_leave_a_name_without_a_value(fn):
+    compiled = cinductor.compile(fn, backend="interp")
+    for n in (0, 0, 3, 0, 4, 3):
+        x = np.arange(n) + 0.5
+        assert repr(compiled(x)) == repr(fn(x))

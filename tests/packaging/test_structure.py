@@ -449,9 +449,9 @@ def classes_of_capture():
     return {cls.name: cls for tree in files for cls in ast.walk(tree) if isinstance(cls, ast.ClassDef)}
 
 
-# Classes that keep a reference to the call state. Scope drives the capture: rewritten code calls its methods. Watched
-# checks in each iteration that Python runs if the call exceeds a limit.
-HOLDS_STAGE = {"Scope", "Watched"}
+# Classes that keep a reference to the call state. Scope drives the capture: rewritten code calls its methods. Unrolled
+# makes items real once NumPy runs the rest of the call.
+HOLDS_STAGE = {"Scope", "Unrolled"}
 # Classes that keep a reference to the object that makes them, with its class.
 HOLDS_OWNER = {
     # The fixed-point search of a loop; each of these classes has a part of its state.

@@ -113,14 +113,16 @@ def test_new_programs(number, tmp_path, pieces_are_compiled):
 
 # --- loops and branches ---------------------------------------------------------------------------
 
-# The last four are regression tests. The rest of a call runs in NumPy while names hold values of closed blocks; an int
+# The last ten are regression tests. The rest of a call runs in NumPy while names hold values of closed blocks; an int
 # that an iteration may keep does not become a float. An inner loop of no iterations leaves a Python int unchanged.
-LOOPS = [*range(60), 2964097208, 70067, 70093, 70178]
+# What an iteration before the region returned; arrays that a loop exchanged before a break; memory whose size data decide.
+LOOPS = [*range(60), 2964097208, 70067, 70093, 70178, 3321422140, 4040863078, 3242387038, 943660347, 921017880, 2335782939]
 WIDE_LOOPS = range(40)
-# The last nine are regression tests. The result of an inner function; a `finally` that returns; the possible types of a
+# The last thirteen are regression tests. The result of an inner function; a `finally` that returns; the possible types of a
 # value after many branches; a name that only pieces bind. A view whose size depends on data; the stride order of an
 # empty array; a name of a finished iteration when the rest runs in NumPy. The truth of an int known after a break.
-OPERANDS = [*range(60), 132, 152, 288, 672, 802, 1061, 2149, 2514, 2545]
+# A name that a piece leaves unbound; what a function made in a branch does to names around it; an array without elements.
+OPERANDS = [*range(60), 132, 152, 288, 672, 802, 1061, 2149, 2514, 2545, 1021125403, 792799716, 1445826620, 1283096303]
 NUMBERS = range(200)
 NEW_LOOPS = [int.from_bytes(os.urandom(4), "little") for _ in range(MORE)]
 

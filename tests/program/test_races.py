@@ -111,6 +111,18 @@ def test_the_quickest_answers(clock):
     assert heat.times["apart=1"] == (9, pytest.approx(7e-7)) and heat.times["default"] == (9, pytest.approx(1e-6))
 
 
+def test_the_winner_is_compared_with_numpy(clock):
+    """NumPy is a candidate of max_autotune where it has the same bits."""
+    compiled = begun(scaled, X, Y)
+    (specialization,) = compiled.specializations
+    assert specialization.is_trying and compiled.plain_calls == 0  # not while plans are raced
+    run(compiled, X, Y)
+    assert compiled.plain_calls == 0
+    for _ in range(60):
+        np.testing.assert_array_equal(compiled(X, Y), scaled(X, Y))
+    assert not specialization.is_trying
+
+
 def test_a_little_better_is_not_enough(clock):
     said, _ = clock
     compiled = begun(softmax, X)

@@ -1,5 +1,5 @@
 """Bound of the time of a call in Python, from its bytecode and its arguments alone. A loop is assumed to run as often as the largest number
-that the call is given.
+that the call is given, or that the code has. Operands of arithmetic and masks (0xFFFF) are no such numbers.
 """
 
 from __future__ import annotations
@@ -7,17 +7,23 @@ from __future__ import annotations
 import functools
 import opcode
 import types
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-INSTRUCTION, ELEMENT = 20e-9, 0.5e-9  # seconds
+INSTRUCTION, ON_ARRAY, ELEMENT = 20e-9, 150e-9, 0.5e-9  # seconds; of an instruction that may work on an array, and on each element
 MOST_TRIPS = 10**9  # a larger number is a mask, or a seed
 DEEPEST = 4  # loops within each other, and calls
 CACHE = 0  # no instruction, since Python 3.11
 WORKING = {op for name, op in opcode.opmap.items() if name.startswith(("CALL", "BINARY", "COMPARE"))}
 BACKWARD = {op for name, op in opcode.opmap.items() if "JUMP_BACKWARD" in name}
 ABSOLUTE = set(opcode.hasjabs)  # jumps of Python 3.10
+LOOPING = BACKWARD | ABSOLUTE
+ITERATING = {opcode.opmap["FOR_ITER"], opcode.EXTENDED_ARG}
+OPERATORS = {op for name, op in opcode.opmap.items() if name.startswith(("BINARY", "INPLACE"))}
+LOAD_CONST = opcode.opmap["LOAD_CONST"]
+LEAST = 16  # iterations of a while
+NOT_WORKING = bytes(set(range(256)) - WORKING)
 
 
 def seconds_of(fn: Any, bound: tuple[Any, ...]) -> float:
@@ -25,12 +31,14 @@ def seconds_of(fn: Any, bound: tuple[Any, ...]) -> float:
     code = getattr(getattr(fn, "__func__", fn), "__code__", None)
     if code is None:
         return 0.0
-    sizes, elements = [16], 0
+    sizes, elements, given = [1], 0, []
     for value in bound:
+        if type(value) is types.FunctionType:
+            given.append(value.__code__)
         size, count = size_of(value)
         sizes.append(size)
         elements = max(elements, count)
-    return of_code(code, getattr(fn, "__globals__", {}), min(max(sizes), MOST_TRIPS), elements, 0)
+    return of_code(code, getattr(fn, "__globals__", {}), min(max(sizes), MOST_TRIPS), elements, 0, given)
 
 
 def size_of(value: Any) -> tuple[int, int]:
@@ -44,39 +52,58 @@ def size_of(value: Any) -> tuple[int, int]:
     return 1, 0
 
 
+class CodeFacts(NamedTuple):
+    """Properties of a code object that the time of a call follows from."""
+
+    counts: tuple[tuple[int, int], ...]  # by the number of loops around: instructions, and those that may work on each element
+    least: int  # iterations of a loop
+    constant: int  # the largest int that may be a number of iterations
+
+
 @functools.lru_cache(1024)
-def counts_of(code: types.CodeType) -> tuple[tuple[int, int], ...]:
-    """By the number of loops around them: instructions, and those of them that may work on each element."""
-    raw = code.co_code
-    ends, arg = [0] * (len(raw) // 2 + 1), 0  # where loops begin and end
-    for at in range(0, len(raw), 2):
-        op, arg = raw[at], arg << 8 | raw[at + 1]
+def facts_of(code: types.CodeType) -> CodeFacts:
+    """The facts of a code object, without those within it."""
+    raw, constants = code.co_code, {c for c in code.co_consts if type(c) is int and c <= MOST_TRIPS and c & (c + 1)}
+    ops = raw[::2]
+    if LOOPING.isdisjoint(ops):
+        return CodeFacts(((len(ops) - ops.count(CACHE), len(ops.translate(None, NOT_WORKING))),), 1, max(constants, default=1))
+    ends, least, arg = [0] * (len(ops) + 1), 1, 0  # where loops begin and end
+    for at, op in enumerate(ops):
+        arg = arg << 8 | raw[2 * at + 1]
         if op == opcode.EXTENDED_ARG:
             continue
-        target = at + 2 - 2 * arg if op in BACKWARD else 2 * arg if op in ABSOLUTE else at + 2
+        target = at + 1 - arg if op in BACKWARD else arg if op in ABSOLUTE else at + 1
         if target <= at:
-            ends[max(target, 0) // 2] += 1
-            ends[at // 2 + 1] -= 1
+            ends[max(target, 0)] += 1
+            ends[at + 1] -= 1
+            least = least if ops[target] in ITERATING else LEAST
+        elif op == LOAD_CONST and at + 1 < len(ops) and ops[at + 1] in OPERATORS:
+            constants.discard(code.co_consts[arg])
         arg = 0
     made, depth = [[0, 0] for _ in range(DEEPEST + 1)], 0
-    for op, change in zip(raw[::2], ends, strict=False):
+    for op, change in zip(ops, ends, strict=False):
         depth += change
         row = made[min(depth, DEEPEST)]
         row[0] += op != CACHE
         row[1] += op in WORKING
-    return tuple((count, working) for count, working in made)
+    return CodeFacts(tuple((count, working) for count, working in made), least, max(constants, default=1))
 
 
-def of_code(code: types.CodeType, known: dict[str, Any], trips: int, elements: int, depth: int) -> float:
-    """The bound of a code object, of those within it, and of the functions that it names."""
-    trips = max([trips, *(c for c in code.co_consts if type(c) is int and c <= MOST_TRIPS)])
+def of_code(code: types.CodeType, known: dict[str, Any], trips: int, elements: int, depth: int, given: list[Any]) -> float:
+    """The bound of a code object, of those within it, and of the functions that it names and is given. A loop runs over an axis: in the
+    outermost one all elements are worked on once.
+    """
+    facts = facts_of(code)
+    trips = max(trips, facts.constant)
+    runs = float(max(trips, facts.least))
+    each = INSTRUCTION, ON_ARRAY if elements else 0.0
     total = sum(
-        (INSTRUCTION * count + ELEMENT * elements * working) * float(trips) ** deep
-        for deep, (count, working) in enumerate(counts_of(code))
+        (each[0] * count + each[1] * working) * runs**deep + ELEMENT * elements * working * runs ** max(deep - 1, 0)
+        for deep, (count, working) in enumerate(facts.counts)
     )
-    inner = [c for c in code.co_consts if type(c) is types.CodeType]
+    inner = given + [c for c in code.co_consts if type(c) is types.CodeType]
     named = (known.get(name) for name in code.co_names)
     inner += [f.__code__ for f in named if type(f) is types.FunctionType and f.__globals__ is known]
     if depth < DEEPEST:
-        total += sum(of_code(c, known, trips, elements, depth + 1) for c in inner)
+        total += sum(of_code(c, known, trips, elements, depth + 1, []) for c in inner)
     return total

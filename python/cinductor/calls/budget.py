@@ -30,6 +30,7 @@ SHORT = 5e-3  # seconds
 CLEAR = 1.5  # times slower; then no further round is needed
 MOST_COMPILES = 4  # calls in pieces that compile something, before these count as their time
 MOST_KEPT = 256  # calls, and kinds of calls, about which something is recorded
+COMPARED = 12  # calls in NumPy after which their time is known
 FIRST = 15e-3  # seconds that a capture may take before calls have paid for one
 
 

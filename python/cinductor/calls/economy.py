@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -23,6 +24,7 @@ from typing import Any
 from ..base.signals import Deferred
 from ..builds.background import beside
 from . import bound as bounds
+from .notes import EconomyNotes
 
 CAPTURE = 15e-3  # seconds in NumPy after which a kind is captured
 LONG = 5e-3  # seconds that a call may take, by its bytecode and sizes, from which its kind is captured at once
@@ -31,28 +33,60 @@ RENT = 0.5  # of a build's price, that NumPy has taken before the build is queue
 BIAS = 1.3  # estimates of NumPy's time err high: too low ones cost a long call, too high ones one build
 CAP, SHORT = 2, 20e-6  # NumPy takes at most so many times what the bytecode says, and seconds more: those of functions in C
 WISHES = 4  # kinds of a function that "auto" captures at once
+PURSE, SHARE = 0.05, 0.1  # seconds, and part of the process's time, that "auto" takes for captures at once
+IMPORT = 50e-3  # seconds that the first capture of a process takes more
 WISHED_BUILDS = 2  # that it queues at once, of one kind
+SESSION = "cinductor.capture.session"  # the module that captures import
 INEXACT = "the original function has run such calls, and a program of it would give other bits; mode='now' compiles it"
+
+
+class Purse:
+    """The processor time that captures for which no call has paid may take in this process: of hundreds of functions that are called once,
+    the first few are captured at once.
+    """
+
+    def __init__(self) -> None:
+        self.used, self.began = 0.0, Economy.clock()
+
+    @property
+    def is_empty(self) -> bool:
+        """True if captures wait until calls have paid for them."""
+        return self.used >= PURSE + SHARE * (Economy.clock() - self.began)
 
 
 class Economy:
     """The costs of one function, and the decisions that follow from them."""
 
     clock = staticmethod(time.perf_counter)
+    processor_clock = staticmethod(time.thread_time)
 
     def __init__(self) -> None:
         self.failures = 0  # captures that were not whole, less those that were
         self.wishes = 0  # kinds captured at once
         self.broken: Exception | None = None  # of a build beside calls: NumPy runs them from then on
         self.captured = self.built = 0.0  # seconds of captures, and of builds beside calls
+        self.notes: EconomyNotes | None = None  # between processes; None until the first call
+        self.unpaid_since: float | None = None  # when the capture in progress began, if nothing has paid for it
 
     @property
     def price(self) -> float:
         """Seconds in NumPy that the next capture of a kind costs."""
-        return CAPTURE * float(BACKOFF**self.failures)
+        return CAPTURE * float(BACKOFF**self.failures) + self.opening
+
+    @property
+    def opening(self) -> float:
+        """Seconds that the modules of captures take, if none was made in this process."""
+        return 0.0 if SESSION in sys.modules else IMPORT
+
+    def note_unpaid(self) -> None:
+        """A capture has ended. If nothing had paid for it, the purse has."""
+        if self.unpaid_since is not None:
+            purse.used += self.processor_clock() - self.unpaid_since
+            self.unpaid_since = None
 
     def note_capture(self, account: Any, is_whole: bool, unbuilt: float = 0.0) -> None:
         """A capture has ended. unbuilt: seconds that builds of its pieces take."""
+        self.note_unpaid()
         self.failures = max(self.failures + (-1 if is_whole else 1), 0)
         if account is not None:
             account.spent, account.program = 0.0, None
@@ -73,17 +107,29 @@ class Economy:
                 self.queue(job, account)
             return account.program is not None and account.program.is_built
         is_new = account.calls == 0 and account.due == 0
-        if is_new and job.option("economy") == "auto" and self.wishes < WISHES and not self.failures:
+        self.unpaid_since = None
+        if is_new:
+            self.notes_of(job).open(account, bound)
+        if is_new and job.option("economy") == "auto" and self.wishes < WISHES and not self.failures and not purse.is_empty:
             self.wishes += 1
+            self.unpaid_since = self.processor_clock()
             return True
         if account.program is not None or (is_new and job.has_saved and not job.captures):
             return True
-        if (not is_new and account.spent >= account.due) or bounds.seconds_of(job.fn, bound) >= LONG * BACKOFF**self.failures:
+        is_paid = account.spent >= (self.price if is_new else account.due)
+        if is_paid or bounds.seconds_of(job.fn, bound) >= LONG * BACKOFF**self.failures + self.opening:
             return True
         if is_new:
             account.due = self.price
             account.why = waits(account, "a capture")
         return False
+
+    def notes_of(self, job: Job) -> EconomyNotes:
+        """The notes of earlier processes."""
+        if self.notes is None:
+            self.notes = EconomyNotes(job.first_key)
+            self.failures = max(self.failures, self.notes.failures)
+        return self.notes
 
     # --- builds ---
 
@@ -103,6 +149,7 @@ class Economy:
 
     def defer(self, job: Any, account: Any, program: Any, seconds: float) -> None:
         """A capture has been whole, and its program is not built. seconds: what a call takes in NumPy."""
+        self.note_unpaid()
         self.failures = max(self.failures - 1, 0)
         account.program = program
         if program is None:
@@ -184,6 +231,7 @@ class Build:
         account.spent, account.due, account.is_awaited, account.why = 0.0, 0.0, False, None
 
 
+purse = Purse()
 awaited: dict[int, Build] = {}  # by id of the account
 
 

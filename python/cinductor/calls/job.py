@@ -10,6 +10,7 @@ or after `MOST_WAIT`; the original function then runs their calls.
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 import time
@@ -126,7 +127,7 @@ class Job:
         self.has_given_inexact = False  # results that may differ from NumPy's in the last bits
         self.economy = Economy()  # decides when calls are captured and built
         self.was_plain = False  # NumPy has run calls that may be compiled later, with the same bits
-        self.has_saved = False  # the disk cache had calls of it
+        self.knows_saved: bool | None = None  # the disk cache had calls of it; None: it was not asked
         self.is_for_show = False  # its only call is made by `explain`
         self.why: str | None = None  # why NumPy ran the latest call that was tried, or None
         self.made: dict[int, str] = {}  # id of a specialisation -> why it was made
@@ -173,6 +174,18 @@ class Job:
         """
         plan = self.plan
         return self.has_given_inexact or (plan is not None and plan.is_inexact)
+
+    @property
+    def has_saved(self) -> bool:
+        """True if the disk cache had calls of it when it was asked first."""
+        if self.knows_saved is None:
+            self.knows_saved = saved.is_there(self.first_key)
+        return self.knows_saved
+
+    @functools.cached_property
+    def first_key(self) -> str | None:
+        """The key of its saved calls when it was needed first."""
+        return saved.key_of(self)
 
     @property
     def name(self) -> str:
@@ -253,6 +266,10 @@ class Job:
         whys = [*self.budget.reasons(compiled.specializations), *(a.why for a in compiled.accounts() if a.why)]
         return [*dict.fromkeys(whys)]
 
+    def note_own_work(self, seconds: float) -> None:
+        """A capture has ended, which has taken so long without the user's code."""
+        self.economy.captured += seconds
+
     def warn_of_build(self, error: Exception) -> str:
         """Warn once that a build has failed; the text."""
         why = lazy.load("capture.session").describe(error, is_ours=True)
@@ -320,6 +337,9 @@ class Job:
             return self.run_timed(race, bound, args, kwargs)
         plan = self.plan
         if plan is not None and plan.driver is not None and not any_unbacked(bound):
+            if account is not None:  # pieces are captured for what calls have taken
+                plan.credit += account.spent
+                account.spent = account.due = 0.0
             return self.run_driver(plan, compiled, bound, args, kwargs or {})
         turn = self.turn
         is_own = turn.take()
@@ -390,7 +410,7 @@ class Job:
             self.budget.give_up(bound, kind, "NumPy is faster for all the work between the lines that need Python")
         elif plan.is_tried:
             race = self.budget.race(kind)
-            race.note_pieces(seconds, plan.captures() != captures)
+            race.note_pieces(seconds, plan.captures() != captures or (self.pays and plan.credit <= 0))
             if (race.is_over or self.is_inexact) and plan.driver is not None:
                 compiled.note_driven(plan.bound_driver(), plan.fix_traceback, key)
         return result

@@ -15,6 +15,7 @@ everything that a capture depends on besides the arguments (`key_of`).
 
 from __future__ import annotations
 
+import functools
 import importlib
 import os
 import sys
@@ -81,9 +82,15 @@ def key_of(job: Any, bound: tuple[Any, ...] = ()) -> str | None:
     backend = backend_of(job)
     if not is_built_in(backend):  # a device from outside may change under its name
         return None
-    how = (backend, job.devices, settings["dynamic"], settings["fullgraph"], sorted(job.options().items()))
-    text = f"{stamp()} {fn.__module__}:{fn.__qualname__} {digest_of(fn.__code__)} {how!r}"
+    how = (backend, job.devices, settings["dynamic"], settings["fullgraph"])
+    text = f"{stamp()} {fn.__module__}:{fn.__qualname__} {digest_of(fn.__code__)} {how!r} {text_of(tuple(job.options().items()))}"
     return _core.sha256(text.encode("utf-8", "surrogatepass"))
+
+
+@functools.lru_cache(64)
+def text_of(options: tuple[tuple[str, Any], ...]) -> str:
+    """The text of options in the order of their names."""
+    return repr(sorted(options))
 
 
 def backend_of(job: Any) -> str:
@@ -107,9 +114,8 @@ def is_customised() -> bool:
 # --- the disk -------------------------------------------------------------------------------------
 
 
-def is_there(job: Any) -> bool:
-    """True if calls of a function have been saved."""
-    key = key_of(job)
+def is_there(key: str | None) -> bool:
+    """True if calls have been saved under a key."""
     return key is not None and bool(_core.has_call(key))
 
 
@@ -132,6 +138,8 @@ def save(job: Any, bound: tuple[Any, ...], specialization: Any, stage: Any) -> N
         return
     if len(text) > MOST_TEXT:
         return
+    if job.pays:
+        job.economy.notes_of(job).note(specialization, text)
     kept = [one for one in calls_under(key) if one != text]
     _core.write_call(key, BETWEEN.join([text, *kept[: MOST_CALLS - 1]]))
 
@@ -160,6 +168,8 @@ def recall(job: Any, compiled: Any, bound: tuple[Any, ...], is_first: bool = Tru
         job.profile.history.append({(name, axis): size for name, axis, size in found.sizes})
         job.recalled.add(text)
         job.keep(compiled, specialization, bound)
+        if job.pays:
+            job.economy.notes_of(job).judge(specialization, text)
         return True
     return False
 

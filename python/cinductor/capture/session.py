@@ -310,7 +310,7 @@ def learn_from(
     """Record what a capture shows about later calls, and start timing those that need Python each time."""
     learned = outcome.learned and job.captures <= MOST_LEARNING
     if account is not None and outcome.specialization is not None:
-        outcome.specialization.compare(account.best)
+        outcome.specialization.compare(account.best, 0 if account.varies else account.calls)
     if not learned:
         job.economy.note_capture(account, outcome.specialization is not None, outcome.unbuilt)
     if outcome.specialization is not None or job.settings["fullgraph"] or learned:
@@ -375,7 +375,7 @@ def capture(
             return on_stage(stage, job, compiled, bound, args, kwargs, way)
     finally:
         allowance.used += stage.own_work
-        job.economy.captured += stage.own_work
+        job.note_own_work(stage.own_work)
         stage.close()
 
 

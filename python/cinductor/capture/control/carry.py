@@ -62,8 +62,7 @@ class Carried:
         self.no_steps: set[str] = set()
         self.first_trace: Any = None  # of a run that starts like the loop's first iteration
         self.first_ends: dict[str, Any] = {}
-        self.is_weak = False  # this run has Python's numbers where iterations make NumPy's
-        self.was_weak = False
+        self.is_weak = self.was_weak = False  # this run has Python's numbers where iterations make NumPy's
         self.period, self.turn = 1, 0
         self.distinct: list[tuple[Any, Any]] = []  # arrays that an iteration found to be different objects
         self.promises: list[Any] = []  # decisions that outlive the run in which they were made

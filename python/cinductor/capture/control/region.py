@@ -248,7 +248,7 @@ class Region:
         iterable of the construct, or an object that outlives the call reaches that container.
         """
         roots = [*(self.entry.values() if names is None else names), *self.others.values()]
-        roots += [*self.operands, *self.callers()]
+        roots += [*self.operands, *self.callers(), *self.cells()]
         return reached(roots, wanted, self.state.sources.known, self.tracer.effects > 0)
 
     def callers(self) -> list[Any]:
@@ -266,6 +266,15 @@ class Region:
         values.extend(lists.cells for lists in self.state.list_buffers.values())
         values.extend(self.state.waiting)
         return values
+
+    def cells(self) -> list[Any]:
+        """The cells of running functions that a function inside the construct may set: no name may reach that one."""
+        found: list[Any] = []
+        frame = self.frame if self.state.cells else None
+        while frame is not None and frame.f_globals.get("__name__") != ENTRY:
+            found += self.state.cells_of(frame)
+            frame = frame.f_back
+        return found
 
     def elsewhere(self) -> list[Any] | None:
         """References besides the names of the construct's state; None if unknown."""

@@ -57,7 +57,7 @@ class State:
     def __init__(self, tracer: _core.Tracer, sources: Sources) -> None:
         self.tracer, self.sources = tracer, sources
         self.snapshots: list[Snapshot] = []
-        self.cells: list[types.CellType] = []  # of names that inner functions set
+        self.cells: list[tuple[types.CellType, str]] = []  # that inner functions set, with their names
         self.changes = self.restored = 0  # how often contents were
         self.unlike: dict[int, Any] = {}  # sets whose order no other set with the same items has
         self.records: dict[int, Any] = {}  # the memory that arrays may use: `alias`
@@ -114,12 +114,18 @@ class State:
             self.snapshots[-1].born[id(value)] = value
         return value
 
-    def share(self, cells: Iterable[types.CellType]) -> None:
-        """Record cells that inner functions may set without notice."""
-        for cell in cells:
-            if not any(cell is known for known in self.cells):
-                self.cells.append(cell)
+    def share(self, names: types.FunctionType) -> None:
+        """Record the cells of a function, which inner functions may set without notice."""
+        for cell, name in zip(names.__closure__ or (), names.__code__.co_freevars, strict=True):
+            if not any(cell is known for known, _ in self.cells):
+                self.cells.append((cell, name))
                 self.before_change(cell)
+
+    def cells_of(self, frame: types.FrameType) -> list[types.CellType]:
+        """Those of the cells that the frame of a running function may have: it has the name, with the cell's value."""
+        own = [(cell, name) for cell, name in self.cells if name in frame.f_code.co_cellvars]
+        values = frame.f_locals if own else {}
+        return [cell for cell, name in own if all(values.get(name) is value for value in row_of(cell).copy(cell))]
 
     def amend(self, container: dict[str, Any], key: str) -> None:
         """Add an item that the dict had all along but that had not been read before."""
@@ -215,7 +221,7 @@ class Snapshot:
         """Begin with no changes. Changes of cells that functions set are not reported."""
         self.before.clear()
         self.born.clear()
-        for cell in self.state.cells:
+        for cell, _ in self.state.cells:
             self.note(cell)
 
     def note(self, value: Any) -> None:

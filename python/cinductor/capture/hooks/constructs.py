@@ -266,8 +266,10 @@ def is_double(stage: Any, value: Any) -> bool:
     return value.kind == "scalar"
 
 
-class Watched(For):
-    """A loop that Python runs during capture; it checks the limits of the capture in each iteration."""
+class Unrolled(For):
+    """A loop of few iterations that Python runs during capture. Once NumPy runs the rest of the call, its items are
+    real.
+    """
 
     __slots__ = ("stage",)
 
@@ -277,9 +279,21 @@ class Watched(For):
 
     def __iter__(self) -> Iterator[None]:
         for item in self.items:
-            check_budget(self.stage)
+            self.before_iteration()
             self.item = self.stage.materialise(item) if self.stage.tracer.has_fallen_back else item
             yield
+
+    def before_iteration(self) -> None:
+        pass
+
+
+class Watched(Unrolled):
+    """A loop that Python runs during capture; it checks the limits of the capture in each iteration."""
+
+    __slots__ = ()
+
+    def before_iteration(self) -> None:
+        check_budget(self.stage)
 
 
 class WatchedWhile(While):
@@ -394,7 +408,7 @@ class TracedControl(PlainControl):
         if is_short and (site.flag is None or items.length == 0):
             shape = site.target
             each = iter(items) if iterator is None else self.iter(iterator)
-            return For(each if shape is None else (self.unpack(v, shape) for v in each))
+            return Unrolled(self.stage, each if shape is None else (self.unpack(v, shape) for v in each))
         if iterator is not None:
             self.stage.state.before_change(iterator)
         return Loop(self, site, items, WATCH if is_short else REGION, iterator)

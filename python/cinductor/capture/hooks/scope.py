@@ -338,7 +338,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
 
     def shares(self, names: types.FunctionType) -> None:
         """First in a function that sets names of one around it: they are in the cells of `names`."""
-        self.stage.state.share(names.__closure__ or ())
+        self.stage.state.share(names)
 
     def caught(self) -> None:
         """First in every except clause: what is the library's own is none of the user's business, nor

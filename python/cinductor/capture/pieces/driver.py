@@ -66,10 +66,21 @@ class PieceJob(Job):
         self.warned, self.was_recorded = owner.warned, owner.was_recorded
 
     def answer(self, compiled: Any, bound: Any, args: Any, kwargs: Any) -> Any:
-        """In the call that has shown a new break, the piece may be called again: the next call uses another piece."""
+        """In the call that has shown a new break, the piece may be called again: the next call uses another piece. A piece is captured
+        while the time that calls have taken in NumPy, and pieces in Python, pays for it.
+        """
         if self.is_stale:
             return self.run_eager(args, kwargs)
-        return super().answer(compiled, bound, args, kwargs)
+        if not self.pays or self.owner.credit > 0:
+            return super().answer(compiled, bound, args, kwargs)
+        began = self.economy.clock()
+        result = self.run_eager(args, kwargs)
+        self.owner.credit += self.economy.clock() - began
+        return result
+
+    def note_own_work(self, seconds: float) -> None:
+        super().note_own_work(seconds)
+        self.owner.credit -= seconds
 
     def binders_of(self, result: Any) -> list[int]:
         """The lines that bind a value that no program can return: a function, an iterator, a file."""
@@ -130,6 +141,7 @@ class SplitPlan:
 
     def __init__(self, job: Job, fn: types.FunctionType, compiled: Any = None) -> None:
         self.fn = fn
+        self.credit = 0.0  # seconds that captures of pieces may take
         self.asked = None if compiled is None else weakref.ref(compiled)
         self.first = given_first(job.fn)
         self.settings = {**job.settings, "fullgraph": False}

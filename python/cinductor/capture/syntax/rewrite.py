@@ -19,6 +19,7 @@ import __future__
 
 import ast
 import copy
+import gc
 import linecache
 import sys
 import types
@@ -500,12 +501,17 @@ def _rewrite(code: types.CodeType, qualname: str, given: FunctionNode | None) ->
     names = (*code.co_names, *code.co_varnames, *code.co_freevars, *code.co_cellvars)
     if " " + OURS in " " + " ".join(names):
         raise NotRewritable("it is rewritten already, or uses names that begin with __ci_")
+    collects = gc.isenabled()
+    gc.disable()  # trees have no cycles, and each look at all of them takes as long as making a third of them
     try:
         return _rewrite_source(code, qualname, given, True) or _rewrite_source(
             code, qualname, given, False
         )
     except RecursionError:
         raise NotRewritable("its source is nested too deeply") from None
+    finally:
+        if collects:
+            gc.enable()
 
 
 def _rewrite_source(

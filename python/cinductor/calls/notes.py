@@ -1,0 +1,101 @@
+"""Notes about a function's calls, from one process to the next: the captures that failed, the seconds that kinds of calls have taken in
+NumPy, and the times of programs that were compared with NumPy. They are stored beside the function's saved calls.
+
+    failures 1
+    spent DIGEST 0.0123                   a kind of calls, and seconds in NumPy
+    times DIGEST 12 1.2e-05 9e-06         a saved call; calls, and seconds of the fastest, compiled and in NumPy
+
+Notes are read in a function's first call, and written when the process ends.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import _core
+from . import budget
+
+LEAST = 1e-3  # seconds in NumPy about which a later process is told
+FADED = 0.5  # of what earlier processes have spent
+MOST = 64  # kinds, and saved calls
+MOST_FAILURES = 3
+
+
+class EconomyNotes:
+    """The notes of one function. key: of its saved calls, or None: then nothing is read or written."""
+
+    def __init__(self, key: str | None) -> None:
+        self.key = None if key is None else key[::-1]  # another file
+        self.failures = 0
+        self.spent: dict[str, float] = {}
+        self.times: dict[str, tuple[float, float]] = {}
+        self.accounts: list[tuple[Any, Any]] = []  # of this process: the kind of calls, and the account
+        self.programs: dict[str, Any] = {}
+        text = _core.read_call(self.key) if self.key is not None and _core.has_call(self.key) else None
+        self.is_known = text is not None
+        for line in (text or "").splitlines():
+            try:
+                self.read(line.split())
+            except ValueError:  # another writer's, or half of a file
+                continue
+
+    def read(self, parts: list[str]) -> None:
+        """One line."""
+        if parts[0] == "failures":
+            self.failures = min(max(int(parts[1]), 0), MOST_FAILURES)
+        elif parts[0] == "spent" and len(parts) == 3:
+            self.spent[parts[1]] = max(float(parts[2]), 0.0)
+        elif parts[0] == "times" and len(parts) == 4:
+            self.times[parts[1]] = float(parts[2]), float(parts[3])
+
+    def open(self, account: Any, bound: tuple[Any, ...]) -> None:
+        """An account is new: it goes on from what earlier processes have spent."""
+        if self.key is None or len(self.accounts) >= MOST:
+            return
+        kind = budget.likeness(bound)
+        self.accounts.append((kind, account))
+        if self.spent:
+            account.spent = self.spent.get(digest_of(text_of(kind)), 0.0)
+
+    def note(self, specialization: Any, text: str) -> str:
+        """A program has become a saved call; the call's digest."""
+        if len(self.programs) >= MOST:
+            self.programs.clear()
+        digest = digest_of(text)
+        self.programs[digest] = specialization
+        return digest
+
+    def judge(self, specialization: Any, text: str) -> None:
+        """A program of a saved call is there: it is compared with NumPy, unless that is known."""
+        digest = self.note(specialization, text)
+        compiled, numpy = self.times.get(digest, (0.0, 0.0))
+        specialization.compare(numpy, budget.COMPARED if numpy else 0, compiled)
+
+    def lines(self, failures: int) -> list[str]:
+        """The text for the next process."""
+        spent = {digest: FADED * seconds for digest, seconds in self.spent.items()}
+        for kind, account in self.accounts:
+            if self.spent or account.spent >= LEAST:
+                spent[digest_of(text_of(kind))] = account.spent
+        times = self.times | {d: t for d, s in self.programs.items() if (t := s.times) is not None}
+        found = [f"failures {failures}"] if failures else []
+        found += [f"spent {digest} {seconds:.3g}" for digest, seconds in spent.items() if seconds >= LEAST]
+        return found + [f"times {digest} {own:.3g} {numpy:.3g}" for digest, (own, numpy) in times.items()]
+
+    def write(self, failures: int) -> None:
+        """At the end of the process."""
+        lines = self.lines(failures)[-2 * MOST :]
+        if self.key is not None and (lines or self.is_known):
+            _core.write_call(self.key, "\n".join(lines))
+
+
+def text_of(kind: Any) -> str:
+    """The text of a kind of calls. It runs no code of the user's."""
+    if type(kind) is tuple:
+        return f"({', '.join(map(text_of, kind))})"
+    return type.__repr__(kind) if isinstance(kind, type) else repr(kind)
+
+
+def digest_of(text: str) -> str:
+    """A short name of a kind of calls, or of a saved call."""
+    return str(_core.sha256(text.encode("utf-8", "surrogatepass")))[:16]
