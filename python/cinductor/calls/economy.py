@@ -124,7 +124,7 @@ class Economy:
             account.why = waits(account, "a capture")
         return False
 
-    def notes_of(self, job: Job) -> EconomyNotes:
+    def notes_of(self, job: Any) -> EconomyNotes:
         """The notes of earlier processes."""
         if self.notes is None:
             self.notes = EconomyNotes(job.first_key)
