@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 import numpy as np
 
 from . import _core
+from .base import lazy
 from .base.class_lookup import is_a
 from .base.signature import signature_of
 from .builds.background import beside
@@ -214,7 +215,7 @@ def make(fn: Any, settings: dict[str, Any], is_users: bool = True) -> Any:
     job = Job(fn, settings)
     if economy.SESSION not in sys.modules and job.device == "cpu" and job.option("economy") != "lazy" and not job.has_saved:
         # started now so that the first call does not wait; with a device it overlaps with opening that
-        from .capture import session as session
+        lazy.load("capture.session")
     names, kinds, defaults = signature_of(fn)
     compiled = _core.CompiledFunction(fn, names, kinds, defaults, job.miss, job.renew)
     functools.update_wrapper(compiled, fn)

@@ -5,10 +5,12 @@ import pytest
 
 import cinductor
 from cinductor import _core
-from cinductor.capture.control.lattice import LARGE, OTHER, Joined, join
+from cinductor.capture.control import lattice
+from cinductor.capture.control.lattice import Buffer, Head, Joined, Reason, Same, join
 
 F8, F4, I8, U8, C16, BOOL = map(np.dtype, ("f8", "f4", "i8", "u8", "c16", "?"))
 BIG = 1 << 63
+OTHER, LARGE = Reason(lattice.OTHER), Reason(lattice.LARGE)
 
 # a, b, their join at a loop's head (a before, b after an iteration), their join after two branches
 TABLE = [
@@ -18,6 +20,7 @@ TABLE = [
     (True, 1, OTHER, OTHER),
     (1, BIG, Joined("python", U8), Joined("python", U8)),
     (-1, BIG, OTHER, OTHER),
+    (1, 1 << 64, OTHER, OTHER),
     (1 << 64, 1 << 65, LARGE, LARGE),
     (np.float64(1), np.float64(2), Joined("scalar", F8), Joined("scalar", F8)),
     (np.float32(1), np.float64(1), OTHER, OTHER),
@@ -38,28 +41,44 @@ TABLE = [
 @pytest.mark.parametrize("a, b, at_head, of_arms", TABLE)
 def test_what_two_numbers_become(a, b, at_head, of_arms):
     tracer = _core.Tracer("f", options={}, backend="interp")
-    assert join(tracer, a, b, True, True) == at_head
-    assert join(tracer, a, b, False, True) == of_arms
-    assert join(tracer, b, a, False, True) == of_arms  # the order of branches does not matter
+    assert join(tracer, a, b, Head(a)) == at_head
+    assert join(tracer, a, b) == of_arms
+    assert join(tracer, b, a) == of_arms  # the order of branches does not matter
+    assert join(tracer, a, a) == Same(a)
 
 
 def test_what_is_not_known_is_checked_or_refused():
     """A traced int may only be in [0, 2**64) where the program can check this."""
     tracer = _core.Tracer("f", options={}, backend="interp")
     number = tracer.lift(5)
-    assert join(tracer, number, BIG, False, True) == Joined("python", U8)
-    assert join(tracer, number, BIG, False, False) is OTHER
+    assert join(tracer, number, BIG) == Joined("python", U8)
+    tracer.effects = 1
+    assert join(tracer, number, BIG) == OTHER
 
 
 def test_what_two_arrays_become():
-    """An array of their common dtype; the caller compares sizes. A number never joins an array."""
+    """An array of their common dtype, or a buffer for both. A number never joins an array."""
     tracer = _core.Tracer("f", options={}, backend="interp")
     a, b, c = (tracer.array(v) for v in (np.zeros(3), np.zeros(5), np.zeros(3, "f4")))
-    for at_head in (True, False):
-        assert join(tracer, a, b, at_head, True) == Joined("array", F8)
-        assert join(tracer, a, c, at_head, True) is OTHER
-        assert join(tracer, a, 1.0, at_head, True) is OTHER
-        assert join(tracer, np.float64(1), a, at_head, True) is OTHER
+    assert join(tracer, a, tracer.array(np.ones(3))) == Joined("array", F8)
+    for head in (None, Head(a)):
+        assert join(tracer, a, b, head) == Buffer([0])
+        assert join(tracer, a, c, head) == OTHER
+        assert join(tracer, a, 1.0, head) == OTHER
+    for head in (None, Head(np.float64(1))):
+        assert join(tracer, np.float64(1), a, head) == OTHER
+
+
+def test_what_a_loop_head_has_learnt_only_becomes_wider():
+    """The type of a leaf in earlier runs is one of those that are joined."""
+    tracer = _core.Tracer("f", options={}, backend="interp")
+    weak, strong, large = (Joined("python", F8), Joined("scalar", F8), Joined("python", U8))
+    tagged = strong._replace(tagged=True)
+    assert join(tracer, 1.0, np.float64(2), Head(1.0, weak)) == strong
+    assert join(tracer, 1.0, 2.0, Head(1.0, strong)) == OTHER
+    assert join(tracer, 1.0, 2.0, Head(1.0, tagged)) == tagged
+    assert join(tracer, 1, 2, Head(1, large)) == large
+    assert join(tracer, 1, -2, Head(1, large)) == OTHER
 
 
 def choice(x, c, d):

@@ -18,10 +18,12 @@ from typing import Any
 import numpy as np
 
 from .. import _core
+from ..base import lazy
 from ..base.class_lookup import is_a
 from .libraries import prepare
 from .machine import split
 from .machine import text as device_text
+from .packages import rebuild
 
 DEVICE = "cuda"
 CUDA = 2  # the number in DLPack
@@ -125,9 +127,8 @@ class Array(_core.DeviceArray):
         array. The memory lives as long as arrays over it in this process: keep one until the other process has closed
         its own. Raises ValueError if the memory is not shared, DeviceError if the device refuses.
         """
-        from .sharing import ipc_handle
-
-        return ipc_handle(self)
+        handle: bytes = lazy.load("arrays.sharing").ipc_handle(self)
+        return handle
 
     def item(self, *where: int) -> Any:
         """One element as a Python number. Raises ValueError if there is more than one element."""
@@ -175,9 +176,8 @@ class Array(_core.DeviceArray):
 
     def _repr_html_(self) -> str:
         """The HTML that a notebook shows: device, shape and dtype, and the values if they are not too many."""
-        from ..report.card import card_of_array
-
-        return card_of_array(self)
+        html: str = lazy.load("report.card").card_of_array(self)
+        return html
 
     def __format__(self, spec: str) -> str:
         return format(self.item() if self.ndim == 0 else str(self), spec)
@@ -193,9 +193,7 @@ class Array(_core.DeviceArray):
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
         """NumPy's functions, with results on this array's device."""
-        from .namespace import Namespace
-
-        return Namespace(self.device)
+        return lazy.load("arrays.namespace").Namespace(self.device)
 
     # --- items ---
 
@@ -298,33 +296,30 @@ def unpacked(kwargs: dict[str, Any]) -> dict[str, Any]:
 
 
 def whatever_the_stance(function: Any) -> Any:
-    """These are always compiled, because NumPy cannot run them on device arrays and would call back."""
-    function.stance = -1
-    return function
+    """The compiled function. It is always compiled, because NumPy cannot run it on device arrays and would call back."""
+    made = lazy.load("compile").compile(function, mode="now")
+    made.stance = -1
+    return made
 
 
 @functools.cache
 def compiled(function: Any) -> Any:
     """The compiled version of a function, which is called by its name with any arguments."""
-    from ..compile import compile
-
     def call(*args: Any, **kwargs: Any) -> Any:
         return function(*args, **kwargs)
 
     call.__name__ = call.__qualname__ = getattr(function, "__name__", "call")
-    return whatever_the_stance(compile(call, mode="now"))
+    return whatever_the_stance(call)
 
 
 @functools.cache
 def compiled_method(name: str) -> Any:
     """The compiled version of a method of ndarray."""
-    from ..compile import compile
-
     def call(array: Any, *args: Any, **kwargs: Any) -> Any:
         return getattr(array, name)(*args, **kwargs)
 
     call.__name__ = call.__qualname__ = name
-    return whatever_the_stance(compile(call, mode="now"))
+    return whatever_the_stance(call)
 
 
 def run(function: Any, *args: Any, **kwargs: Any) -> Any:
@@ -360,9 +355,7 @@ def define_operator(name: str, call: Callable[..., Any]) -> None:
     """
 
     def first(*args: Any) -> Any:
-        from ..compile import compile
-
-        made = whatever_the_stance(compile(call, mode="now"))
+        made = whatever_the_stance(call)
         setattr(Array, name, made)
         return made(*args)
 
@@ -403,8 +396,6 @@ define_all()
 
 def leave(result: Any, args: tuple[Any, ...]) -> Any:
     """A result with Arrays in place of handles; an argument that is returned stays the same object."""
-    from .calls import rebuild
-
     known = {id(x._handle): x for x in args if type(x) is Array}
 
     def back(value: Any) -> Any:
@@ -448,9 +439,8 @@ def to_device(x: Any, device: Any = None, *, shared: bool = False) -> Array:
     """
     prepare()
     if shared:
-        from .sharing import shared_copy
-
-        return shared_copy(x, device)
+        copy: Array = lazy.load("arrays.sharing").shared_copy(x, device)
+        return copy
     name, index = split(device)
     if is_a(x, Array):
         if _core.device_of(x._handle) == (name, index):

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from ..base import signals
+from ..base import lazy, signals
 from ..base.class_lookup import is_a
 from ..base.signature import signature_of
 from ..calls import saved
@@ -21,7 +21,7 @@ from ..calls.job import Job
 from .array import Array, from_dlpack, to_device
 from .libraries import prepare
 from .machine import Device, check_place, text
-from .packages import back_of
+from .packages import back_of, rebuild
 
 INDEX = "an index is out of bounds"  # the text of such a check
 SEVERAL = -1  # value of the option device_index for programs whose arrays are on several devices
@@ -44,18 +44,6 @@ def holds(value: Any) -> bool:
     return False
 
 
-def rebuild(value: Any, leaf: Any) -> Any:
-    """value with leaf(x) for each x that is not a container."""
-    cls = type(value)
-    if cls in (tuple, list):
-        return cls([rebuild(v, leaf) for v in value])
-    if is_a(value, tuple) and hasattr(cls, "_make"):
-        return cls._make(rebuild(v, leaf) for v in value)
-    if cls is dict:
-        return {k: rebuild(v, leaf) for k, v in value.items()}
-    return leaf(value)
-
-
 class DeviceJob(Job):
     """The job of a function for device arrays: it runs on the device or raises, because NumPy cannot take its
     arguments.
@@ -71,8 +59,7 @@ class DeviceJob(Job):
     def miss(self, compiled: Any, bound: Any, args: Any, kwargs: Any) -> Any:
         if not compiled.specializations and saved.recall(self, compiled, bound):
             return _core.MISSING  # the caller tries again
-        from ..capture import session
-
+        session = lazy.load("capture.session")
         if self.why_no_more(compiled, bound) is not None:
             compiled.clear()
             self.captures = 0

@@ -8,6 +8,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from ..base.class_lookup import is_a
+
 HOSTS = (1, 3)  # DLPack's numbers of host memory, ordinary and pinned
 
 
@@ -30,3 +32,15 @@ def back_of(value: Any) -> Callable[[Any], Any] | None:
     back = BACK.get(cls.__module__.partition(".")[0])
     is_array = back is not None and hasattr(cls, "__dlpack_device__")
     return back if is_array and value.__dlpack_device__()[0] not in HOSTS else None
+
+
+def rebuild(value: Any, leaf: Any) -> Any:
+    """value with leaf(x) for each x that is not a container."""
+    cls = type(value)
+    if cls in (tuple, list):
+        return cls([rebuild(v, leaf) for v in value])
+    if is_a(value, tuple) and hasattr(cls, "_make"):
+        return cls._make(rebuild(v, leaf) for v in value)
+    if cls is dict:
+        return {k: rebuild(v, leaf) for k, v in value.items()}
+    return leaf(value)

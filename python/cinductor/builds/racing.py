@@ -13,15 +13,12 @@ from __future__ import annotations
 import os
 import time
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from .. import _core
 from ..calls.saved import stamp
 from ..config import OPTIONS, RACED
 from .background import beside
-
-if TYPE_CHECKING:
-    from ..calls.job import Job
 
 OWN = "default"  # the name of the default plan
 MOST = 8  # alternatives of one program that are built
@@ -91,7 +88,7 @@ def race_of(specialization: Any) -> PlanRace | None:
     return PlanRace(plans, tuple(classes))
 
 
-def lines_of(job: Job, specializations: Any) -> list[str]:
+def lines_of(job: Any, specializations: Any) -> list[str]:
     """The trials of a function's programs, the most recently used first; the reason if there is none where one was
     requested.
     """
@@ -108,7 +105,7 @@ def kinds_of(options: dict[str, Any]) -> frozenset[str]:
     return frozenset().union(*(kinds for name, kinds in KINDS.items() if options[name]))
 
 
-def enter(job: Job, specialization: Any) -> None:
+def enter(job: Any, specialization: Any) -> None:
     """Start a trial for a specialisation if the function's options request it."""
     if job.is_for_show or not kinds_of(job.options()):
         return
@@ -131,12 +128,12 @@ def why_not(program: Any) -> str | None:
     return None
 
 
-def ask(job: Job, specialization: Any) -> None:
+def ask(job: Any, specialization: Any) -> None:
     """Called in the first call: queues the search for alternatives on another thread."""
     beside.add(partial(prepare, job, specialization))
 
 
-def fixed_of(job: Job) -> frozenset[str]:
+def fixed_of(job: Any) -> frozenset[str]:
     """Options and thresholds that the user has set; they are not varied."""
     given = job.options()
     names = {n for n, value in given.items() if value != OPTIONS[n].default}
@@ -153,7 +150,7 @@ def changed(options: dict[str, Any], name: str, value: str) -> dict[str, Any]:
     return {**options, name: value if kind is str else kind(int(value))}
 
 
-def prepare(job: Job, specialization: Any) -> None:
+def prepare(job: Any, specialization: Any) -> None:
     """Plan and build the alternatives of a program, and begin the trial."""
     program = specialization.program
     options = dict(program.option_values)
@@ -171,7 +168,7 @@ def prepare(job: Job, specialization: Any) -> None:
 
 
 def built(
-    job: Job, program: Any, options: dict[str, Any], digest: str, held: int, wanted: list[Any]
+    job: Any, program: Any, options: dict[str, Any], digest: str, held: int, wanted: list[Any]
 ) -> list[Any]:
     """(name, program, None) or (name, None, reason) for each alternative whose plan differs."""
     last, seen = time.monotonic() + MOST_SECONDS, {digest}
@@ -201,12 +198,12 @@ def built(
 # --- winners on disk ------------------------------------------------------------------------------
 
 
-def decided(job: Job, key: str | None, specialization: Any, number: int) -> None:
+def decided(job: Any, key: str | None, specialization: Any, number: int) -> None:
     """Called in the call that has decided a trial."""
     beside.add(partial(keep, job, specialization, key))
 
 
-def keep(job: Job, specialization: Any, key: str | None) -> None:
+def keep(job: Any, specialization: Any, key: str | None) -> None:
     """Store the winner."""
     race = race_of(specialization)
     assert race is not None
@@ -244,7 +241,7 @@ def key_of(digest: str, wanted: list[Any]) -> str:
     return str(_core.sha256(f"race {machine()} {digest} {wanted!r}".encode()))
 
 
-def log(job: Job, text: str) -> None:
+def log(job: Any, text: str) -> None:
     """Log a line about autotuning, if there is a listener."""
     say(f"{job.name}: {text}")
 

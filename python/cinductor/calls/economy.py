@@ -19,15 +19,12 @@ import os
 import sys
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..base.signals import Deferred
 from ..builds.background import beside
 from . import bound as bounds
 from .notes import EconomyNotes
-
-if TYPE_CHECKING:
-    from .job import Job
 
 CAPTURE = 15e-3  # seconds in NumPy after which a kind is captured
 LONG = 5e-3  # seconds that a call may take, by its bytecode and sizes, from which its kind is captured at once
@@ -96,7 +93,7 @@ class Economy:
             account.due = RENT * account.price if is_whole else max(self.price, RENT * unbuilt)
             account.why = None if is_whole else waits(account, "another capture")
 
-    def wants_capture(self, job: Job, account: Any, bound: tuple[Any, ...]) -> bool:
+    def wants_capture(self, job: Any, account: Any, bound: tuple[Any, ...]) -> bool:
         """True if this call is captured, for which C asks in the first call of a kind, when that has paid, and for larger
         sizes than before.
         """
@@ -127,7 +124,7 @@ class Economy:
             account.why = waits(account, "a capture")
         return False
 
-    def notes_of(self, job: Job) -> EconomyNotes:
+    def notes_of(self, job: Any) -> EconomyNotes:
         """The notes of earlier processes."""
         if self.notes is None:
             self.notes = EconomyNotes(job.first_key)
@@ -137,7 +134,7 @@ class Economy:
     # --- builds ---
 
     def before_build(
-        self, job: Job, account: Any, bound: Callable[[], float], program: Any, plain: float, price: float, is_exact: bool
+        self, job: Any, account: Any, bound: Callable[[], float], program: Any, plain: float, price: float, is_exact: bool
     ) -> None:
         """A whole graph is about to be built, which NumPy may run in `plain` seconds: raises Deferred where that has to wait."""
         account.price = price
@@ -150,7 +147,7 @@ class Economy:
             return
         raise Deferred(program, seconds)
 
-    def defer(self, job: Job, account: Any, program: Any, seconds: float) -> None:
+    def defer(self, job: Any, account: Any, program: Any, seconds: float) -> None:
         """A capture has been whole, and its program is not built. seconds: what a call takes in NumPy."""
         self.note_unpaid()
         self.failures = max(self.failures - 1, 0)
@@ -166,7 +163,7 @@ class Economy:
             account.due = rent
             account.why = waits(account, "a build")
 
-    def queue(self, job: Job, account: Any) -> None:
+    def queue(self, job: Any, account: Any) -> None:
         """Has the program of an account built beside calls; with one processor in this one, when calls have paid for all of it."""
         if not has_another_processor():
             account.due = account.price
@@ -216,7 +213,7 @@ class Build:
 
     __slots__ = ("job", "account", "program", "has_begun")
 
-    def __init__(self, job: Job, account: Any) -> None:
+    def __init__(self, job: Any, account: Any) -> None:
         self.job, self.account, self.program = job, account, account.program
         self.has_begun = False
 

@@ -22,7 +22,7 @@ import numpy as np
 from .. import _core
 from .._core import Error
 from ..arrays import packages
-from ..base import deferred_warnings
+from ..base import deferred_warnings, lazy
 from ..base.class_lookup import is_a
 from ..base.signature import signature_of
 from ..base.user_frame import PACKAGE
@@ -272,9 +272,7 @@ class Job:
 
     def warn_of_build(self, error: Exception) -> str:
         """Warn once that a build has failed; the text."""
-        from ..capture.session import describe
-
-        why = describe(error, is_ours=True)
+        why = lazy.load("capture.session").describe(error, is_ours=True)
         self.warn_once("numpy", f"{self.name} runs in NumPy: {why}")
         return why
 
@@ -365,15 +363,13 @@ class Job:
 
     def capture(self, compiled: Any, bound: Any, args: Any, kwargs: Any) -> Any:
         """Capture the call in this thread."""
-        from ..capture.session import run
-
         _capturing.count = getattr(_capturing, "count", 0) + 1
         self.captures += 1
         self.counts["captures"] += 1
         self.counts["recompiles"] += self.captures > 1
         begun = events.begin(self)
         try:
-            return run(self, compiled, bound, args, kwargs or {})
+            return lazy.load("capture.session").run(self, compiled, bound, args, kwargs or {})
         finally:
             _capturing.count -= 1
             self.keep_profile()
@@ -559,9 +555,7 @@ def device_calls() -> Any:
     """
     if "cinductor.arrays.array" not in sys.modules and packages.BACK.keys().isdisjoint(sys.modules):
         return None
-    from ..arrays import calls
-
-    return calls
+    return lazy.load("arrays.calls")
 
 
 def hide_our_frames(error: Any) -> None:

@@ -21,7 +21,7 @@ import os
 import sys
 import types
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -30,10 +30,6 @@ from ..base.user_frame import PACKAGE
 from ..diagnosis import events
 from . import dynamic
 from .saved_text import UNREADABLE, CallReader, CallWriter, NotSaved, digest_of
-
-if TYPE_CHECKING:
-    from ..capture.stage import Stage
-    from .job import Job
 
 Traced = _core.Traced
 
@@ -72,7 +68,7 @@ def files_in(folder: str) -> list[str]:
     return sorted(found) + [file for inner in sorted(folders) for file in files_in(inner)]
 
 
-def key_of(job: Job, bound: tuple[Any, ...] = ()) -> str | None:
+def key_of(job: Any, bound: tuple[Any, ...] = ()) -> str | None:
     """The key under which calls of a function are stored; None if they, or a call with these arguments, are not
     saved.
     """
@@ -97,7 +93,7 @@ def text_of(options: tuple[tuple[str, Any], ...]) -> str:
     return repr(sorted(options))
 
 
-def backend_of(job: Job) -> str:
+def backend_of(job: Any) -> str:
     """Device and backend of the function's programs, in the spelling of programs."""
     device = job.settings["device"] or "cpu"
     own = [backend for name, backend, _ in _core.backend_names() if name == device]
@@ -123,7 +119,7 @@ def is_there(key: str | None) -> bool:
     return key is not None and bool(_core.has_call(key))
 
 
-def save(job: Job, bound: tuple[Any, ...], specialization: Any, stage: Stage) -> None:
+def save(job: Any, bound: tuple[Any, ...], specialization: Any, stage: Any) -> None:
     """Save the specialisation that a stage has made, if another process can rebuild it."""
     key = None if job.profile.marks else job.saved_under
     parts = None if key is None else specialization.saved
@@ -154,7 +150,7 @@ def calls_under(key: str) -> list[str]:
     return [] if text is None else text.split(BETWEEN)
 
 
-def recall(job: Job, compiled: Any, bound: tuple[Any, ...], is_first: bool = True) -> bool:
+def recall(job: Any, compiled: Any, bound: tuple[Any, ...], is_first: bool = True) -> bool:
     """True if a saved call matches this one; the function then has its specialisation. is_first: calls are only
     looked up before the first capture, whose result is saved under the same key.
     """
@@ -178,7 +174,7 @@ def recall(job: Job, compiled: Any, bound: tuple[Any, ...], is_first: bool = Tru
     return False
 
 
-def made_again(job: Job, found: CallReader, bound: tuple[Any, ...]) -> Any:
+def made_again(job: Any, found: CallReader, bound: tuple[Any, ...]) -> Any:
     """Rebuild the specialisation of a saved call; None if its guards fail for these arguments."""
     tracer = _core.Tracer(
         job.name,

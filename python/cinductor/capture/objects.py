@@ -253,8 +253,13 @@ def is_tuple(cls: type) -> bool:
     return cls is tuple or (issubclass(cls, tuple) and is_native(cls, *READING))
 
 
+SINGLE = frozenset({Traced, bool, int, float, complex, str, bytes, type(None), type(UNBOUND)})  # classes of no items
+
+
 def is_record(cls: type) -> bool:
     """True for a tuple or a named tuple, which can be rebuilt with other items without user code."""
+    if cls in SINGLE:
+        return False
     if cls is tuple or defines(cls, "__cinductor_call__"):
         return True
     if type(cls) is not type or not is_tuple(cls) or not defines(cls, "_fields"):

@@ -9,6 +9,7 @@ import sys
 import time
 from typing import Any
 
+from ..base import lazy
 from ..base.class_lookup import Record
 from ..base.deferred_warnings import warn
 from ..base.user_frame import PACKAGE
@@ -81,9 +82,7 @@ def end(job: Any, began: int) -> None:
     why = job.reasons[-1] if job.reasons and job.captures > 1 else None
     event = CaptureEvent(job, began, time.perf_counter_ns(), why)
     if is_read:
-        from .logs import tell
-
-        tell(event)
+        lazy.load("diagnosis.logs").tell(event)
     for listener in list(listeners):
         try:
             listener.end(event)
@@ -96,19 +95,13 @@ def listen_for(variable: str) -> None:
     """Start the listener that an environment variable asks for."""
     value = os.environ[variable]
     if variable == "CINDUCTOR_TRACE":
-        from .tracing import Trace
-
-        listeners.append(Trace(value))
+        listeners.append(lazy.load("diagnosis.tracing").Trace(value))
     elif variable == "CINDUCTOR_PROVENANCE":
-        from ..report.explanation import Explanation
-        from ..report.provenance import Provenance
-
         if value != "0":
-            listeners.append(Provenance(value, Explanation))
+            explain = lazy.load("report.explanation").Explanation
+            listeners.append(lazy.load("report.provenance").Provenance(value, explain))
     else:
-        from .logs import from_environment
-
-        from_environment(value)
+        lazy.load("diagnosis.logs").from_environment(value)
 
 
 def is_watched() -> bool:

@@ -17,6 +17,7 @@ import numpy as np
 from .. import _core
 from ..base.user_frame import wrong
 from ..builds.racing import lines_of as lines_of_races
+from ..compile import for_show, make
 from . import costs, measure, timeline
 from .html import document, fragment
 from .page import LEVELS, full, page
@@ -368,7 +369,6 @@ def explain(fn: Any, *args: Any, **kwargs: Any) -> Any:
         `.full()` everything, `.json()` for tools, `.save(path)` a web page, which notebooks display directly. An exception
         of fn is in `error`.
     """
-    from ..compile import for_show, make
 
     if is_of_torch(fn):
         from ..torch.report import explain as explain_torch

@@ -11,7 +11,7 @@ import time
 import tokenize
 from collections import defaultdict
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from . import measure, svg
 from .page import LEVELS, cells, count_text, lines_text, scaled, size_text, time_text, verdict
@@ -20,7 +20,6 @@ from .style import SHEET
 
 if TYPE_CHECKING:
     from .costs import Cost
-    from .explanation import Explanation
 
 MOST_CARDS, MOST_CHIPS = 6, 8  # cards shown without scrolling, and chips after a line
 STAGES = {
@@ -35,7 +34,7 @@ STAGES = {
 }
 
 
-def document(report: Explanation) -> str:
+def document(report: Any) -> str:
     """A whole page."""
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -47,7 +46,7 @@ def document(report: Explanation) -> str:
     )
 
 
-def fragment(report: Explanation) -> str:
+def fragment(report: Any) -> str:
     """The report without the page around it, for notebooks."""
     return Page(report).text()
 
@@ -55,7 +54,7 @@ def fragment(report: Explanation) -> str:
 class Page:
     """A report while it is made into a page. id: the prefix of all its names, because a notebook may have many."""
 
-    def __init__(self, report: Explanation) -> None:
+    def __init__(self, report: Any) -> None:
         self.report, self.id = report, f"c{time.time_ns():x}"
         self.costs = report.costs
         self.color = {cost.name: k % 8 for k, cost in enumerate(self.costs)}

@@ -7,13 +7,12 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .reasons import reason_of
 
 if TYPE_CHECKING:
     from .costs import Cost
-    from .explanation import Explanation
 
 LEVELS = ("graph", "optimized", "loops", "kernels", "procs", "wrapper", "source")
 MOST_LINES = 12  # of a section of the page
@@ -23,7 +22,7 @@ RACES = "plans timed by autotuning"
 MADE = "specialisations, most recently used first"
 
 
-def page(report: Explanation) -> str:
+def page(report: Any) -> str:
     """The text page: captured lines, breaks with reason and hint, kernels with lines, times."""
     parts = [*head(report), ""]
     parts += section("Python runs here", shortened(breaks(report)))
@@ -42,7 +41,7 @@ def page(report: Explanation) -> str:
     return "\n".join([*parts, more if report.parts else "more: .full()", ""])
 
 
-def full(report: Explanation) -> str:
+def full(report: Any) -> str:
     """The page without its limits; also guards, specialisations, memory and every level."""
     parts = [*head(report), ""]
     parts += section("Python runs here", breaks(report))
@@ -65,11 +64,11 @@ def full(report: Explanation) -> str:
     return "\n".join(parts)
 
 
-def head(report: Explanation) -> list[str]:
+def head(report: Any) -> list[str]:
     return [f"{report.name}{report.place and ', '}{report.place}", *(f"  {line}" for line in verdict(report))]
 
 
-def verdict(report: Explanation) -> list[str]:
+def verdict(report: Any) -> list[str]:
     """Lines about the account of calls, the outcome of the call, and that of later calls."""
     lines = [report.economy] if report.economy else []
     if report.error is not None:
@@ -98,7 +97,7 @@ def verdict(report: Explanation) -> list[str]:
     return lines
 
 
-def breaks(report: Explanation) -> list[str]:
+def breaks(report: Any) -> list[str]:
     """Each break once, with its line, its source and advice."""
     counted = Counter((b.file, b.line, b.reason) for b in report.breaks)
     lines = []
@@ -110,11 +109,11 @@ def breaks(report: Explanation) -> list[str]:
     return lines
 
 
-def made_for(report: Explanation) -> list[str]:
+def made_for(report: Any) -> list[str]:
     return [f"{k}. {why}" for k, why in enumerate(report.specializations, 1)]
 
 
-def recompiles(report: Explanation) -> list[str]:
+def recompiles(report: Any) -> list[str]:
     """The guards that failed, and advice after the last of each family."""
     last = {reason_of(why): k for k, why in enumerate(report.recompiles)}
     lines = []
@@ -124,11 +123,11 @@ def recompiles(report: Explanation) -> list[str]:
     return lines
 
 
-def regions(report: Explanation) -> list[str]:
+def regions(report: Any) -> list[str]:
     return [line for r in sorted(report.regions, key=in_order) for line in with_source(report, r)]
 
 
-def table(report: Explanation) -> list[str]:
+def table(report: Any) -> list[str]:
     """Kernels with their lines, bytes, operations and times. Kernels of the same lines and counts have one row, with
     the sum of their times.
     """
@@ -150,7 +149,7 @@ def table(report: Explanation) -> list[str]:
     return made
 
 
-def row_of_equal(report: Explanation, costs: list[Cost]) -> tuple[str, ...]:
+def row_of_equal(report: Any, costs: list[Cost]) -> tuple[str, ...]:
     """The row of kernels that differ in their names and times only: `k0 ×5`."""
     first, *others = costs
     row = cells(report, first)
@@ -161,7 +160,7 @@ def row_of_equal(report: Explanation, costs: list[Cost]) -> tuple[str, ...]:
     return (f"{first.name} ×{len(costs)} {first.call}".rstrip(), *row[1:5], time_text(total))
 
 
-def cells(report: Explanation, cost: Cost) -> tuple[str, ...]:
+def cells(report: Any, cost: Cost) -> tuple[str, ...]:
     name = f"{cost.name} {cost.call}".rstrip()
     counts = (size_text(cost.read), size_text(cost.written), count_text(cost.operations))
     most, each = "<=" if cost.is_most else "", " an iteration" if cost.is_per_trip else ""
@@ -169,7 +168,7 @@ def cells(report: Explanation, cost: Cost) -> tuple[str, ...]:
     return (name, lines_text(report, cost), *shown, time_text(cost.seconds))
 
 
-def lines_text(report: Explanation, cost: Cost) -> str:
+def lines_text(report: Any, cost: Cost) -> str:
     """`3-5, 9` for the function's own file, with the file name for others."""
     own = report.place.rpartition(":")[0]
     by_file: dict[str, list[int]] = {}
@@ -213,7 +212,7 @@ def time_text(seconds: float | None) -> str:
     return "" if seconds is None else scaled(seconds * 1e6, "us|ms|s")
 
 
-def timings(report: Explanation) -> list[str]:
+def timings(report: Any) -> list[str]:
     """The time that compiling took."""
     times = {k: v for k, v in report.timings.items() if k.endswith("_ms")}
     if report.timings.get("reused") and report.programs:
@@ -236,7 +235,7 @@ def timings(report: Explanation) -> list[str]:
     return lines
 
 
-def short(report: Explanation, text: str) -> str:
+def short(report: Any, text: str) -> str:
     """Objects in the function's own file without its folder; each once per line."""
     folder = os.path.dirname(report.place.rpartition(":")[0])
     if folder:
@@ -244,7 +243,7 @@ def short(report: Explanation, text: str) -> str:
     return re.sub(r"((?: @\S+:\d+)+)$", each_once, text, flags=re.M)
 
 
-def with_source(report: Explanation, text: str) -> list[str]:
+def with_source(report: Any, text: str) -> list[str]:
     """A text that begins with file:line, followed by that line of the file."""
     found = re.match(r"(.+?):(\d+):", text)
     source = linecache.getline(found[1], int(found[2])).strip() if found else ""

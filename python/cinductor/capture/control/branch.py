@@ -24,7 +24,7 @@ from ..syntax.desugar import PREFIX
 from . import list_buffer
 from .alias import Records
 from .appended import owner_of
-from .lattice import join
+from .lattice import Joined, Same, join
 from .merge import OURS, End, Merge
 from .region import (
     Raising,
@@ -191,7 +191,8 @@ class Branch(Region):
             return False
         if kind is Rerun and error.args[0] is self:
             self.drop()
-            list_buffer.make(self)
+            for want in error.args[1:]:
+                list_buffer.make(self, want)
             self.open()
             return True
         try:
@@ -459,8 +460,10 @@ class Choice(Condition):
 
 def select(tracer: Any, condition: Any, a: Any, b: Any) -> Any:
     """a if the traced condition holds, else b; None if their types differ."""
-    joined = join(tracer, a, b, False, tracer.may_check())
-    if type(joined) is str or joined.kind == "array":
+    joined = join(tracer, a, b)
+    if type(joined) is Same:
+        return a
+    if type(joined) is not Joined or joined.kind == "array":
         return None
     parts = [lifted(tracer, v, joined.kind, joined.dtype) for v in (a, b)]
     condition = truth(tracer, condition)

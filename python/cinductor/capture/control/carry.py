@@ -23,9 +23,13 @@ from .region import Peel, truth
 from .state import Change, value_of
 
 if TYPE_CHECKING:
-    from .loop import Learnt, Loop
+    from .loop import Loop
 
 MAX_PERIOD = 6
+# What runs of a body can find, once each: the period, the flag, weak types at the entry, the last iteration.
+WAYS = 6
+NUMBER_TYPES = 3  # a Python number, one of NumPy or of 64 bits without sign, and a tagged one
+SIZE_TYPES = 3  # a fixed size, one with a capacity, and one in a flat buffer
 OURS = "__ci_"
 
 
@@ -67,35 +71,13 @@ class Carried:
         self.is_endless = False  # it only ends by its flag
         self.appends: dict[int, Appended] = {}
         self.trips = Trips()
+        self.runs, self.most_runs = 0, WAYS
         renewed = {n for n in loop.site.renewed if kind_of(self.entry[n]) is not None}
         if renewed and (loop.is_while or not self.runs_once()):
             renewed = set()
         kept = () if loop.ended is False else loop.site.live_out  # if no iteration of the region runs
         self.names = tuple(dict.fromkeys([n for n in (*loop.site.carried, *kept) if n not in renewed]))
-        self.recall(loop.memory)
-
-    # --- facts recorded at this place before ---
-
-    def recall(self, memory: Learnt) -> None:
-        """Start with the final state of another capture of the same loop."""
-        for name in memory.names:
-            value = self.entry.get(name, UNBOUND)
-            if value is UNBOUND or not is_int(value):
-                self.types.recall(name, value)
-        for name in memory.written:
-            value = self.entry.get(name, self.loop.others.get(name))
-            if type(value) is Traced and value.kind == "array":
-                self.add_written(value.whole)
-
-    def remember(self, memory: Learnt) -> None:
-        """Record the state for the next capture of the same loop, in another run of an enclosing loop."""
-        memory.names = list(self.types.of)
-        everything = {**self.loop.others, **self.entry}
-        memory.written = [
-            name
-            for name, value in everything.items()
-            if type(value) is Traced and value.storage in self.written
-        ]
+        loop.plan.recall(self)
 
     def add_written(self, handle: Any) -> bool:
         is_new = handle.storage not in self.written
@@ -103,6 +85,17 @@ class Carried:
         return is_new
 
     # --- the head of an iteration ---
+
+    def count_run(self) -> None:
+        """Each run but the last finds a way in which iterations end, or a wider type of a leaf."""
+        self.runs += 1
+        if self.runs == WAYS:
+            types = [kind for row in self.types.of.values() for kind in row if kind is not None]
+            found = len(self.names) + len(self.written) + len(self.appends) + len(types)
+            axes = sum(0 if kind.like is None else kind.like.ndim for kind in types)
+            self.most_runs = WAYS + NUMBER_TYPES * found + SIZE_TYPES * axes
+        if self.runs > self.most_runs:
+            self.loop.fail("the state carried between iterations keeps changing")
 
     def is_live_behind(self, name: str) -> bool:
         """True if the name is read after the loop."""
@@ -121,6 +114,7 @@ class Carried:
 
     def open(self) -> dict[str, Any]:
         """Open the blocks of a run; returns the values of names at its head."""
+        self.count_run()
         for handle in self.written.values():  # inputs must enter the graph outside of the region
             handle.prepare()
         site = self.loop.site
@@ -366,7 +360,7 @@ class Carried:
                 continue
             if not change.keeps_places:
                 loop.fills |= change.fills
-                if not loop.offset and list_buffer.may_be_columns(container, change.before):
+                if not loop.plan.peel and list_buffer.may_be_columns(container, change.before):
                     list_buffer.want_buffer(loop, container, change.before[0], change.before)
                 raise Peel("the body adds to a container or takes from it")
             name = self.snapshot.name_of(container)

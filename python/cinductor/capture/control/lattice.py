@@ -41,6 +41,7 @@ from ..kinds import (
     are_ints,
     have_same_structure,
     in_words,
+    is_array,
     is_number,
     is_of_class,
     is_same,
@@ -60,50 +61,104 @@ if TYPE_CHECKING:
 
 OTHER = "is of another type"
 LARGE = "is no 64-bit number"
+RESHAPED = "is of another shape"
 TAGGED = "fdDlq?"  # dtypes of numbers that Python has, too
 
 
+# --- what two values become ---
+
+
+class Same(NamedTuple):
+    """Both are this value."""
+
+    value: Any
+
+
 class Joined(NamedTuple):
-    """The kind and dtype of a join."""
+    """A Phi of this kind and dtype can be both."""
 
     kind: str
     dtype: Any
     tagged: bool = False
 
 
-def join(tracer: Any, a: Any, b: Any, at_head: bool, may_check: bool) -> Joined | str:
-    """That type, or why there is none. at_head: a is what a loop's first iteration begins with, b
-    what an iteration ends with. may_check: whether the program may find out what is not known."""
-    kinds = kind_of(a), kind_of(b)
-    if kinds[0] is None or kinds[1] is None:
-        return OTHER
-    is_tagged = any(type(strength(v)) is Traced for v in (a, b))
-    if kinds[0] == kinds[1] and not is_tagged:
+class Buffer(NamedTuple):
+    """Both are the first elements of an array that is as large as the larger one along these axes."""
+
+    axes: list[int]
+
+
+class Reason(NamedTuple):
+    """No value can be both."""
+
+    text: str
+
+
+Answer = Same | Joined | Buffer | Reason
+
+
+class Head(NamedTuple):
+    """What is known of a leaf at a loop head: its value in the first iteration, and its type so far."""
+
+    entry: Any
+    type: Any = None
+
+
+def join(tracer: Any, a: Any, b: Any, head: Head | None = None, nodes: tuple[Any, ...] = ()) -> Answer:
+    """What two leaves become. head: b is what an iteration ends with that begins with a. nodes: those of arrays in
+    closed blocks.
+    """
+    known = None if head is None else head.type
+    if known is None and is_same(a, b):
+        return Same(a)
+    if head is not None and not is_array(a):
+        a = head.entry
+    kinds: set[Any] = {kind_of(a), kind_of(b)}
+    if None in kinds:
+        return Reason(OTHER)
+    is_tagged = type(strength(a)) is Traced or type(strength(b)) is Traced
+    if known is not None:
+        kinds.add((known.kind, known.dtype))
+        is_tagged |= known.tagged
+    if "array" in next(zip(*kinds, strict=True)):
+        return Reason(OTHER) if len(kinds) > 1 else join_arrays(tracer, a, b, head, nodes or (a, b))
+    if len(kinds) == 1 and not is_tagged:
         is_known = all(type(v) is Traced or is_number(v) for v in (a, b))
-        return Joined(*kinds[0]) if is_known else LARGE
-    if "array" in (kinds[0][0], kinds[1][0]):
-        return OTHER
-    if are_ints(*kinds):
-        return Joined("python", UINT64) if are_unsigned((a, b), may_check) else OTHER
-    dtypes = {kind[1] for kind in kinds if kind[0] == "scalar"}
+        return Joined(*kinds.pop()) if is_known else Reason(LARGE)
+    if all(map(are_ints, kinds, kinds)):
+        is_unsigned = all(tracer.may_check() if type(v) is Traced else is_number(v) and v >= 0 for v in (a, b))
+        return Joined("python", UINT64) if is_unsigned else Reason(OTHER)
+    dtypes = {dtype for kind, dtype in kinds if kind == "scalar"}
     if len(dtypes) != 1:
-        return OTHER
-    (dtype,) = dtypes
-    if at_head:
-        return join_at_head(tracer, a, b, dtype, is_tagged)
-    can_meet = dtype.char in TAGGED and all(can_lift(tracer, v, dtype) for v in (a, b))
-    return Joined("scalar", dtype, tagged=True) if can_meet else OTHER
+        return Reason(OTHER)
+    joined = Joined("scalar", dtypes.pop(), is_tagged or head is None)
+    return joined if can_join(tracer, a, b, head, joined) else Reason(OTHER)
 
 
-def join_at_head(tracer: Any, entry: Any, end: Any, dtype: Any, is_tagged: bool) -> Joined | str:
-    """The join of a number that is strong after an iteration, or may be."""
-    if kind_of(end)[0] != "scalar":  # type: ignore[index]
-        return OTHER
-    if is_tagged:
-        can_meet = can_lift(tracer, entry, dtype)
-        return Joined("scalar", dtype, tagged=True) if can_meet else OTHER
-    is_exact = kind_of(entry)[1] == dtype or lifted(tracer, entry, "scalar", dtype) is not None  # type: ignore[index]
-    return Joined("scalar", dtype) if is_exact else OTHER
+def can_join(tracer: Any, a: Any, b: Any, head: Head | None, joined: Joined) -> bool:
+    """True if two numbers can be of a strong class, or of either class if that is tagged."""
+    dtype = joined.dtype
+    if head is None:
+        return dtype.char in TAGGED and all(can_lift(tracer, v, dtype) for v in (a, b))
+    if head.type is not None and head.type.tagged:
+        return can_lift(tracer, b, dtype)
+    if kind_of(b)[0] != "scalar":  # type: ignore[index]
+        return False
+    if joined.tagged:
+        return can_lift(tracer, a, dtype)  # an int at the entry is not a float
+    return kind_of(a)[1] == dtype or lifted(tracer, a, "scalar", dtype) is not None  # type: ignore[index]
+
+
+def join_arrays(tracer: Any, a: Any, b: Any, head: Head | None, nodes: tuple[Any, ...]) -> Answer:
+    """What two arrays of one dtype become."""
+    if head is not None and (fitted := b.fitted(a)) is not None and tracer.varying(a, fitted) == []:
+        return Joined("array", a.dtype)
+    axes = tracer.varying(*nodes)
+    if axes is None:
+        return Reason(OTHER if head is None else RESHAPED)
+    if head is not None:
+        axes = [k for k in axes if (a.shape[k] == b.shape[k]) is not True]
+    return Buffer(axes) if axes else Joined("array", a.dtype)
 
 
 def can_lift(tracer: Any, value: Any, dtype: Any) -> bool:
@@ -113,11 +168,6 @@ def can_lift(tracer: Any, value: Any, dtype: Any) -> bool:
     if type(value) is Traced:
         return value.kind != "array" and value.dtype == dtype
     return lifted(tracer, value, "scalar", dtype) is not None
-
-
-def are_unsigned(values: tuple[Any, ...], may_check: bool) -> bool:
-    """True if Python's ints can be in [0, 2**64), which the program checks."""
-    return all(may_check if type(v) is Traced else v >= 0 for v in values)
 
 
 # --- arrays of different sizes ---
@@ -151,14 +201,6 @@ def larger(tracer: Any, entry: Any, end: Any, mark: Any) -> Any:
 def is_at_most(tracer: Any, size: Any, other: Any) -> bool:
     """True if a size is known not to be larger than another."""
     return is_same(tracer.size_max(size, other), other)
-
-
-def axes_that_vary(tracer: Any, a: Any, b: Any) -> list[int] | None:
-    """The axes along which two arrays may differ in length; None if they differ otherwise."""
-    axes = tracer.varying(a, b)
-    if axes is None:
-        return None
-    return [k for k in axes if (a.shape[k] == b.shape[k]) is not True]
 
 
 def find(lengths: list[Length], entry: Any, end: Any, old: Length | None = None) -> Length | None:
@@ -257,8 +299,8 @@ def capacity(types: Types, kind: Type, axis: int, sizes: tuple[Any, Any, Any]) -
     entry, before, end = sizes
     mark, length = loop.snapshot.graph, kind.lengths.get(axis)  # type: ignore[union-attr]
     place = place_of(types, kind, axis)
-    if place is not None and place in loop.capacities:
-        return loop.capacities[place]
+    if place in loop.plan.capacities:
+        return loop.plan.capacities[place]
     if is_at_most(tracer, end, before):
         return mark.most(entry) if length is None else length.capacity
     most = larger(tracer, entry, end, mark)
@@ -272,8 +314,7 @@ def capacity(types: Types, kind: Type, axis: int, sizes: tuple[Any, Any, Any]) -
     is_far = type(trips) is int and rule[0] > 1 and trips * rule[0].bit_length() > MOST_BITS
     if trips is None or is_far or more is None:
         return None
-    loop.rules.append(Rule(place, rule[0], more))
-    raise Rerun(loop)
+    raise Rerun(loop, Rule(place, rule[0], more))
 
 
 def row_capacity(types: Types, axes: list[int], entry: Any, before: Any, after: Any) -> Any:
@@ -299,13 +340,6 @@ def place_of(types: Types, kind: Type, axis: int) -> Place | None:
     return None
 
 
-def resolve(loop: Loop) -> None:
-    """Compute, outside of the loop, the values of its rules."""
-    for rule in loop.rules:
-        loop.capacities[rule.place] = grown(loop, rule)
-    loop.rules.clear()
-
-
 def grown(loop: Loop, rule: Rule) -> Any:
     """The size after all iterations, or at the entry if that is larger. The entry is the loop's, even if the rule was
     found after peeled iterations.
@@ -328,13 +362,14 @@ def grown(loop: Loop, rule: Rule) -> Any:
 class Type:
     """The type of a leaf carried by value. like: a Traced array of this type; lengths: its varying
     sizes, by axis; ends: their values at the end and the bounds for all iterations; room: the
-    capacity of a flat buffer."""
+    capacity of a flat buffer; tagged: Python's or NumPy's number, with a bool that tells; joined: Python's
+    at the loop's entry and NumPy's in each iteration."""
 
-    __slots__ = ("kind", "dtype", "like", "tagged", "lengths", "ends", "room")
+    __slots__ = ("kind", "dtype", "like", "tagged", "joined", "lengths", "ends", "room")
 
-    def __init__(self, kind: str, dtype: Any, like: Any = None, tagged: bool = False) -> None:
+    def __init__(self, kind: str, dtype: Any, like: Any = None, tagged: bool = False, joined: bool = False) -> None:
         self.kind, self.dtype, self.like = kind, dtype, like
-        self.tagged = tagged  # Python's or NumPy's number, with a bool that tells
+        self.tagged, self.joined = tagged, joined
         self.lengths: dict[int, Length] = {}
         self.ends: dict[int, tuple[Any, Any]] = {}
         self.room: Any = None
@@ -360,7 +395,7 @@ class Types:
         self.carried, self.loop, self.tracer = carried, carried.loop, carried.tracer
         self.of: dict[str, list[Type | None]] = {}
         self.lengths: list[Length] = []  # of all arrays whose sizes change
-        self.joined: set[str] = set()  # names with another type at the loop's entry
+        self.joined: list[str] = []  # names with another type at the loop's entry
         self.moved = False  # a change between an array and a flat buffer
         self.guessed = False  # sizes vary that may be constant
 
@@ -383,22 +418,6 @@ class Types:
         self.of[name] = [Type(*kind) for kind in kinds]  # type: ignore[misc]
         return rebuilt(value, iter(items))
 
-    def join(self, name: str, before: Any, after: Any) -> Type:
-        """The type of a leaf from its values at the entry and after an iteration."""
-        joined = join(self.tracer, before, after, True, self.tracer.may_check())
-        if joined is LARGE:
-            self.loop.fail(f"{name} {LARGE}")
-        if type(joined) is str:
-            raise Peel(f"{name} changes its type from {in_words(before)} to {in_words(after)}")
-        if joined.kind == "array":
-            kind = type_of(before)
-            if not self.fits(after, before) and not self.vary(kind, before, before, after):
-                raise Peel(f"the array {name} changes its shape")
-            return kind
-        if kind_of(before)[0] == "python" and joined.kind == "scalar" and not joined.tagged:
-            self.joined.add(name)
-        return Type(joined.kind, joined.dtype, tagged=joined.tagged)
-
     # --- names that are carried ---
 
     def widen(self, name: str, head: Any, value: Any) -> bool:
@@ -408,64 +427,42 @@ class Types:
         is_wider = False
         entries = leaves(self.carried.entry[name])
         types = self.of.setdefault(name, [None] * len(entries))
-        for k, (before, after) in enumerate(zip(leaves(head), leaves(value), strict=True)):
-            kind = types[k]
-            if kind is not None:
-                wider = self.wider(name, kind, entries[k], before, after)
-            else:
-                wider = None if is_same(before, after) else self.join(name, before, after)
-            if wider is not None:
+        for k, (entry, before, after) in enumerate(zip(entries, leaves(head), leaves(value), strict=True)):
+            if (wider := self.wider(name, types[k], entry, before, after)) is not None:
                 types[k], is_wider = wider, True
+        if is_wider:
+            self.joined = [n for n, row in self.of.items() if any(k is not None and k.joined for k in row)]
         return is_wider
 
-    def wider(self, name: str, kind: Type, entry: Any, before: Any, after: Any) -> Type | None:
-        """A wider type of a leaf whose type no longer suffices."""
-        if kind.kind == "array":
-            is_array = type(after) is Traced and after.kind == "array"
-            if not is_array or not self.holds(kind, entry, before, after):
-                raise Peel(f"the array {name} changes its shape or type")
-        elif kind.tagged:
-            if not can_lift(self.tracer, after, kind.dtype):
-                raise Peel(f"{name} changes its type")
-        elif type(after) is Traced and after.strong is not None:
-            if kind.dtype != after.dtype or not can_lift(self.tracer, entry, kind.dtype):
-                raise Peel(f"{name} changes its type")  # an int at the entry is not a float
-            self.joined.discard(name)
-            return Type("scalar", kind.dtype, tagged=True)
-        elif kind_of(after) != (kind.kind, kind.dtype):
-            if not are_ints(kind_of(after), (kind.kind, kind.dtype)):
-                raise Peel(f"{name} changes its type")
-            if not are_unsigned((entry, after), self.tracer.may_check()):
-                raise Peel(f"{name} changes its type")
-            return None if kind.dtype == UINT64 else Type("python", UINT64)
-        elif not self.is_exact(kind, after):
-            raise Peel(f"{name} changes its type")
-        return None
-
-    def is_exact(self, kind: Type, value: Any) -> bool:
-        """True for a number of 64 bits."""
-        if type(value) is Traced or not is_number(value):
-            return True
-        return lifted(self.tracer, value, kind.kind, kind.dtype) is not None
+    def wider(self, name: str, known: Type | None, entry: Any, before: Any, after: Any) -> Type | None:
+        """The type of a leaf from its values at the entry and at both ends of an iteration; None if the known one
+        suffices.
+        """
+        answer = join(self.tracer, before, after, Head(entry, known))
+        if type(answer) is Reason:
+            if answer.text is LARGE:
+                self.loop.fail(f"{name} {LARGE}")
+            why = f"its type from {in_words(before)} to {in_words(after)}" if answer.text is OTHER else "its shape"
+            raise Peel(f"{name} changes {why}")
+        if type(answer) is Same:
+            return None
+        if type(answer) is Buffer or (known is not None and known.lengths):
+            kind, axes = known or type_of(before), answer.axes if type(answer) is Buffer else []
+            if not self.vary(kind, axes, entry, before, after):
+                raise Peel(f"the array {name} changes its shape")
+            return None if kind is known else kind
+        assert type(answer) is Joined
+        if known is not None and answer == (known.kind, known.dtype, known.tagged):
+            return None
+        if answer.kind == "array":
+            return type_of(before)
+        is_joined = kind_of(entry)[0] == "python" and answer.kind == "scalar" and not answer.tagged  # type: ignore[index]
+        return Type(answer.kind, answer.dtype, None, answer.tagged, is_joined)
 
     # --- sizes of arrays ---
 
-    def fits(self, after: Any, before: Any) -> bool:
-        """True if an array can be passed on in place of another."""
-        fitted = after.fitted(before)
-        return fitted is not None and self.tracer.varying(before, fitted) == []
-
-    def holds(self, kind: Type, entry: Any, before: Any, after: Any) -> bool:
-        """True if an array has the type, or one with varying sizes."""
-        if not kind.lengths and self.fits(after, before):
-            return True
-        return self.vary(kind, entry, before, after)
-
-    def vary(self, kind: Type, entry: Any, before: Any, after: Any) -> bool:
-        """True if an array may have its size at the end of an iteration; records its sizes."""
-        axes = axes_that_vary(self.tracer, before, after)
-        if axes is None:
-            return False
+    def vary(self, kind: Type, axes: list[int], entry: Any, before: Any, after: Any) -> bool:
+        """True if an array may have its size at the end of an iteration; records its sizes, of which these differ."""
         axes = sorted({*axes, *kind.lengths})
         room = row_capacity(self, axes, entry, before, after)
         self.moved |= bool(kind.lengths) and not is_same(room, kind.room)
@@ -496,7 +493,7 @@ class Types:
             is_news = any(axis not in kind.lengths for axis in known)
             return is_news or (self.guessed and len(known) == len(axes))
         is_smaller = after.size <= before.size
-        if loop.may_guess and (is_smaller is True or tracer.sample_truth(is_smaller)):
+        if loop.plan.guess and (is_smaller is True or tracer.sample_truth(is_smaller)):
             self.guessed |= bool(known)
             return False
         return bool(known)

@@ -111,7 +111,7 @@ class ListBuffer:
     ) -> None:
         self.scope, self.state, self.tracer = scope, scope.stage.state, scope.stage.tracer
         self.container, self.like, self.columns = container, like, list(columns)
-        self.cells, self.room = [count], count if room is None else room
+        self.cells, self.room = self.state.note_definition([count]), count if room is None else room
         self.loop: Loop | Branch | None = None
         self.spare = 0
         self.is_sized = False  # its length is a number of iterations: `leave_sized`
@@ -494,22 +494,20 @@ def want_buffer(region: Region, container: list[Any], item: Any, before: Any = (
         most = None if outer.is_while else mark.most(outer.extent)
         is_open |= most is None
         room = room if most is None else room * most
-    if owner is None or owner.offset:
+    if owner is None or (owner.is_loop and owner.plan.peel):
         region.fail("data decide how a list grows")
     room = room + OPEN if is_open else room
-    owner.buffers_wanted.append((container, item, min(room, MANY) if type(room) is int else room))
-    raise Rerun(owner)
+    raise Rerun(owner, (container, item, min(room, MANY) if type(room) is int else room))
 
 
-def make(region: Loop | Branch) -> None:
-    """Make columns for the requested lists, outside of the loop or branch."""
+def make(region: Loop | Branch, wanted: tuple[list[Any], Any, Any]) -> None:
+    """Make columns for a list, outside of the loop or branch."""
     if region.lists_before is None:
         region.lists_before = region.state.lists
-    for container, item, room in region.buffers_wanted:
-        room = room + (len(container) + SPARE)
-        parts = leaves(item)
-        rows = [region.scope.call(np.empty, room, number_kind(leaf)[1]) for leaf in parts]  # type: ignore[index]
-        made = ListBuffer(region.scope, container, item, map(Column, parts, rows), 0, room)
-        made.loop, made.spare = region, SPARE
-        made.fill(container)
-    region.buffers_wanted.clear()
+    container, item, room = wanted
+    room = room + (len(container) + SPARE)
+    parts = leaves(item)
+    rows = [region.scope.call(np.empty, room, number_kind(leaf)[1]) for leaf in parts]  # type: ignore[index]
+    made = ListBuffer(region.scope, container, item, map(Column, parts, rows), 0, room)
+    made.loop, made.spare = region, SPARE
+    made.fill(container)

@@ -20,17 +20,17 @@ from ...base.class_lookup import is_a
 from ...base.interrupt import is_interrupt
 from ...base.signals import Signal
 from ..iterators import END, UNKNOWN, Items
-from ..kinds import UNBOUND, is_same
+from ..kinds import UNBOUND, is_int, is_same
 from ..objects import Traced
 from . import lattice, list_buffer
 from .carry import Carried
+from .lattice import Place
 from .region import Peel, Region, RegionBreak, Rerun, between_runs, reason_of, truth
 from .state import Snapshot
 
 UNROLL = 8  # known iterations that are unrolled; half as many for each inner loop
 PATIENCE = 3  # iterations of a while with known tests that may record work
 MAX_WATCHED = 4096
-MAX_RUNS = 24
 MAX_PEELED = 2
 MOST_FILLING = 16  # while a bounded deque is not full
 
@@ -41,14 +41,42 @@ class Ended(Signal):
     """A loop ends in the middle of taking its next item."""
 
 
-class Learnt:
-    """Facts recorded about a loop at one position of one call path."""
+class Plan:
+    """How a loop at one position of one call path is captured. A failed attempt gives something up that no later one
+    takes back, so attempts end.
+    """
 
     def __init__(self) -> None:
         self.names: list[str] = []  # carried from iteration to iteration; a list, because the order of a set differs between processes
         self.written: list[str] = []  # names of written arrays
-        self.offset = 0  # peeled iterations
+        self.peel = 0  # iterations before the region
         self.plain: str | None = None  # the reason why it is not captured
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin another capture of the loop, in another run of an enclosing one."""
+        self.guess = True  # sizes vary that may be constant
+        self.capacities: dict[Place, Any] = {}  # final sizes of the arrays that grow by a rule
+
+    def recall(self, carried: Carried) -> None:
+        """Start a capture with the final state of the one before."""
+        for name in self.names:
+            value = carried.entry.get(name, UNBOUND)
+            if value is UNBOUND or not is_int(value):
+                carried.types.recall(name, value)
+        for name in self.written:
+            value = carried.entry.get(name, carried.loop.others.get(name))
+            if type(value) is Traced and value.kind == "array":
+                carried.add_written(value.whole)
+
+    def remember(self, carried: Carried) -> None:
+        """Record the state for the next capture, in another run of an enclosing loop."""
+        self.names = list(carried.types.of)
+        self.written = [
+            name
+            for name, value in {**carried.loop.others, **carried.entry}.items()
+            if type(value) is Traced and value.storage in carried.written
+        ]
 
 
 class Loop(Region):
@@ -65,24 +93,21 @@ class Loop(Region):
         self.items = Items(None, None) if items is None else items
         self.operands = (self.items, iterator)
         self.is_while = items is None
-        self.memory = self.regions.memory.setdefault(self.key, Learnt())
-        self.offset = self.memory.offset
-        self.phase = PLAIN if self.memory.plain else phase
-        if self.phase == REGION and self.offset:
-            self.phase = PEEL
-        self.position = self.runs = self.trips = self.worked = self.worked_trips = 0
-        self.goes_on = self.may_guess = True
+        self.plan: Plan = self.regions.plans.setdefault(self.key, Plan())
+        self.plan.begin()
+        self.phase = PLAIN if self.plan.plain else PEEL if phase == REGION and self.plan.peel else phase
+        self.position = self.trips = self.worked = self.worked_trips = 0
+        self.goes_on = True
         self.ended: Any = False  # an iteration before the region has ended the loop
         self.fills = False  # a bounded deque was seen to grow
         self.tail = 0
+        self.wanted: tuple[Any, ...] = ()  # a list that becomes a buffer, or a rule by which an array grows
         self.base: Snapshot | None = None
         self.snapshot: Snapshot | None = None
         self.carried: Carried | None = None
         self.heads: dict[str, Any] | None = None  # names for the next plain run
         self.now: dict[str, Any] = {}
         self.restores = self.phase != PLAIN
-        self.rules: list[Any] = []  # rules by which arrays grow: `lattice`
-        self.capacities: dict[Any, Any] = {}  # their values
 
     @property
     def mark(self) -> Any:
@@ -96,7 +121,7 @@ class Loop(Region):
         self.first = self.now = self.entry
         self.base = Snapshot(self.state, is_kept=True)
         if self.phase == PEEL and not self.is_while and not self.may_make_trip(self.items.length):
-            self.offset, self.phase = 0, REGION  # iterations were peeled when more was known
+            self.plan.peel, self.phase = 0, REGION  # iterations were peeled when more was known
         if self.phase in (PEEL, REGION):
             self.move(UNKNOWN)
 
@@ -104,7 +129,7 @@ class Loop(Region):
         return self
 
     def __next__(self) -> None:
-        if self.phase == PEEL and (self.position == self.offset or not self.goes_on):
+        if self.phase == PEEL and (self.position == self.plan.peel or not self.goes_on):
             self.phase = REGION if self.goes_on else DONE
         if self.phase == REGION:
             self.restores = True
@@ -187,8 +212,8 @@ class Loop(Region):
             self.move(self.position)
         if self.phase == TAIL:
             index = self.items.length - self.tail
-        elif self.phase == REGION and self.offset:
-            index = index + self.offset
+        elif self.phase == REGION and self.plan.peel:
+            index = index + self.plan.peel
         try:
             value = self.items.get(index)
         except StopIteration:  # of a function that map calls
@@ -221,7 +246,7 @@ class Loop(Region):
         flag = names.get(self.site.flag, False)
         if type(flag) is Traced and self.phase == WATCH:
             self.restart()
-        if type(flag) is Traced and self.phase == PEEL and self.position == self.offset:
+        if type(flag) is Traced and self.phase == PEEL and self.position == self.plan.peel:
             self.ended, flag = flag, False  # the region then runs no iteration
         if flag is not False and bool(flag):
             self.goes_on = False
@@ -251,10 +276,11 @@ class Loop(Region):
         if is_rerun:
             self.carried.turn = 0  # type: ignore[union-attr]
             self.snapshot.drop()  # type: ignore[union-attr]
-            if self.buffers_wanted or self.rules:
+            self.wanted = error.args[1:]
+            if self.wanted:
                 self.start_over()
-            if self.rules and self.offset and self.rerun_as(REGION):
-                self.offset = self.memory.offset = 0  # no iteration was peeled
+                if type(self.wanted[0]) is lattice.Rule and self.plan.peel and self.rerun_as(REGION):
+                    self.plan.peel = 0
             return True
         is_ours = not issubclass(kind, Signal) and not is_interrupt(error)
         is_weak = self.carried is not None and self.carried.is_weak
@@ -283,8 +309,8 @@ class Loop(Region):
             return False
         self.base.drop()
         self.snapshot = self.lists_before = None
-        self.phase = PEEL if phase == REGION and self.offset else phase
-        self.position = self.runs = self.tail = 0
+        self.phase = PEEL if phase == REGION and self.plan.peel else phase
+        self.position = self.tail = 0
         self.goes_on, self.ended = True, False
         self.move(UNKNOWN)
         self.entry = self.now = self.first
@@ -317,11 +343,11 @@ class Loop(Region):
     def may_peel(self) -> bool:
         """True if one more iteration can be run before the region."""
         most = MOST_FILLING if self.fills else MAX_PEELED
-        if self.offset >= most or self.capacities:
+        if self.plan.peel >= most or self.plan.capacities:
             return False
         if self.is_while:
             return True
-        return self.may_make_trip(self.items.length - self.offset)
+        return self.may_make_trip(self.items.length - self.plan.peel)
 
     def may_make_trip(self, left: Any) -> bool:
         """True if iterations of a loop remain, or the program can check that."""
@@ -343,9 +369,8 @@ class Loop(Region):
         """Runs one more iteration before the region."""
         if not self.may_peel or not self.rerun_as(PEEL):
             return False
-        self.offset += 1
-        self.memory.offset = self.offset
-        self.memory.names.clear()
+        self.plan.peel += 1
+        self.plan.names.clear()
         return True
 
     def fall_back(self, reason: str, error: BaseException) -> bool:
@@ -355,8 +380,8 @@ class Loop(Region):
         if self.snapshot is not None:  # between two runs there is nothing to restore
             self.snapshot.drop()
             self.start_over()
-        if self.may_guess and self.carried is not None and self.carried.types.guessed:
-            self.may_guess = False
+        if self.plan.guess and self.carried is not None and self.carried.types.guessed:
+            self.plan.guess = False
             return True
         self.forget_buffers()
         is_open = self.is_while or type(self.items.length) is Traced
@@ -364,12 +389,12 @@ class Loop(Region):
             if is_a(error, RegionBreak):
                 return False
             raise RegionBreak(reason, self.scope.file, self.site.line) from None
-        self.memory.plain = reason
+        self.plan.plain = reason
         self.regions.note_pythons()
         self.regions.report(self.scope, self.site, f"runs in Python, one iteration at a time: {reason}")
         self.phase = PLAIN
-        self.position, self.tail = self.offset, 0
-        self.move(self.offset)
+        self.position, self.tail = self.plan.peel, 0
+        self.move(self.plan.peel)
         self.heads = self.entry
         self.restores = True
         return True
@@ -385,22 +410,22 @@ class Loop(Region):
     @property
     def extent(self) -> Any:
         """Iterations of the region."""
-        return self.items.length - self.offset - self.tail
+        return self.items.length - self.plan.peel - self.tail
 
     def open_run(self) -> dict[str, Any]:
         """The state at the head of an iteration of the region."""
-        self.runs += 1
         if self.snapshot is None:
-            if self.buffers_wanted:
-                list_buffer.make(self)
-            lattice.resolve(self)
+            for want in self.wanted:
+                if type(want) is lattice.Rule:
+                    self.plan.capacities[want.place] = lattice.grown(self, want)
+                else:
+                    list_buffer.make(self, want)
+            self.wanted = ()
             self.entry = {name: self.now.get(name, UNBOUND) for name in self.site.state}
             self.snapshot = Snapshot(self.state)
             self.carried = Carried(self)
         elif self.carried.turn:  # type: ignore[union-attr]
             return self.now
-        if self.runs > MAX_RUNS:
-            self.fail("the state carried between iterations keeps changing")
         self.state.active.append(self)
         return self.carried.open()  # type: ignore[union-attr]
 
@@ -416,10 +441,10 @@ class Loop(Region):
         self.now = carried.finish()
         self.snapshot.end()
         self.snapshot = self.lists_before = None
-        carried.remember(self.memory)
+        self.plan.remember(carried)
         made = carried.trips_made
         if self.iterator is not None and self.site.flag is not None and made is not None:
-            self.move(self.offset + self.tracer.as_python(made))
+            self.move(self.plan.peel + self.tracer.as_python(made))
         self.heads = self.now
         self.regions.report(self.scope, self.site, "captured")
         self.phase = TAIL if self.tail else DONE

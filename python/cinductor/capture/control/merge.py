@@ -35,7 +35,7 @@ from ..syntax.jumps import RETURN, VALUE
 from . import lattice
 from .alias import Objects, Source, is_loose, sources_in
 from .appended import Maybe
-from .lattice import OTHER, Joined, join
+from .lattice import OTHER, RESHAPED, Answer, Buffer, Joined, Reason, Same, join
 from .phi import Memory, Phi, make_region
 from .region import Region, truth
 
@@ -330,8 +330,6 @@ class Merge:
             return self.plan_dead(name, *((UNBOUND, b) if is_first else (a, UNBOUND)))
         if name.startswith(OURS) and name != VALUE:
             return self.plan_flag(a, b)
-        if name == VALUE and not self.is_one_value(a, b):
-            return self.plan_either(a, b)
         return self.plan_either_way(name, a, b)
 
     def is_dead(self, name: str) -> bool:
@@ -339,27 +337,10 @@ class Merge:
         returns = [end.names.get(RETURN) is True for end in self.ends]
         return returns[0] != returns[1] and name in self.region.site.returned
 
-    def is_one_value(self, a: Any, b: Any) -> bool:
-        """True if two results can be one value, which is necessary if the caller continues with it."""
-        if self.region.scope.stage.depth > 0:
-            return True
-        pairs = list(zip(leaves(a), leaves(b), strict=False))
-        return have_same_structure(a, b) and all(
-            self.is_one_type(x, y) and not self.is_one_of_before(x, y) for x, y in pairs
-        )
-
     def is_one_of_before(self, a: Any, b: Any) -> bool:
         """True if an arm returns an array from before the branch and the other arm a different one."""
         is_older = any(type(part) is ArmValue and self.older(part) is not part for part in (a, b))
         return is_older and not is_same(plain_value(a), plain_value(b))
-
-    def is_one_type(self, a: Any, b: Any) -> bool:
-        values = plain_value(a), plain_value(b)
-        return is_same(*values) or type(self.meet(*values)) is Joined
-
-    def meet(self, a: Any, b: Any) -> Joined | str:
-        """The join of two leaves."""
-        return join(self.tracer, a, b, False, self.tracer.may_check())
 
     def plan_either(self, a: Any, b: Any) -> Any:
         """One of two results, which the code that returns it rebuilds."""
@@ -397,9 +378,14 @@ class Merge:
         """A value that one arm has, or both."""
         if a is UNBOUND or b is UNBOUND:
             return self.plan_dead(name, a, b)
+        pairs = list(zip(leaves(a), leaves(b), strict=False))
+        answers: list[Answer] = [self.join(x, y) for x, y in pairs]
         if not have_same_structure(a, b):
-            self.region.fail(f"{name} is of another type in each branch")
-        parts = [self.join(name, x, y) for x, y in zip(leaves(a), leaves(b), strict=True)]
+            pairs, answers = [(None, None)], [Reason(OTHER)]
+        if name == VALUE and self.region.scope.stage.depth == 0:  # otherwise the caller continues with one value
+            if any(type(answer) is Reason for answer in answers) or any(self.is_one_of_before(*p) for p in pairs):
+                return self.plan_either(a, b)
+        parts = [self.place(name, answer, x, y) for answer, (x, y) in zip(answers, pairs, strict=True)]
         return rebuilt(a, iter(parts))
 
     def plan_unbound(self, name: str, a: Any, b: Any) -> Any:
@@ -448,35 +434,36 @@ class Merge:
             return a
         return self.want(*(flag(v) for v in (a, b)))
 
-    def join(self, name: str, a: Any, b: Any) -> Any:
-        """One leaf of both arms."""
-        if is_same(plain_value(a), plain_value(b)):
-            return plain_value(a)  # from before the arms
-        values = plain_value(a), plain_value(b)
-        joined = self.meet(*values)
-        if type(joined) is str:
-            where = f" in each branch: {in_words(values[0])} and {in_words(values[1])}" if joined is OTHER else ""
-            self.region.fail(f"{name} {joined}{where}")
-        if joined.kind == "array":
-            is_alike = self.tracer.varying(a.node, b.node) == []
-            return self.want(a, b) if is_alike else self.join_sizes(name, a, b)
-        if joined.tagged:
-            return self.tag(a, b, joined.dtype)
-        if joined.dtype == UINT64 and kind_of(values[0]) != kind_of(values[1]):
+    def join(self, a: Any, b: Any) -> Answer:
+        """What one leaf of both arms becomes."""
+        nodes = (a.node, b.node) if type(a) is type(b) is ArmValue else ()
+        return join(self.tracer, plain_value(a), plain_value(b), nodes=nodes)
+
+    def place(self, name: str, answer: Answer, a: Any, b: Any) -> Any:
+        """The leaf after the branch, or its Result."""
+        if type(answer) is Same:
+            return answer.value  # from before the arms
+        if type(answer) is Buffer:
+            return self.join_sizes(name, answer.axes, a, b)
+        if type(answer) is Reason:
+            words = [in_words(plain_value(v)) for v in (a, b)]
+            where = f": {words[0]} and {words[1]}" if words[0] != words[1] else ""
+            self.region.fail(f"{name} {answer.text}" + (f" in each branch{where}" if answer.text is OTHER else ""))
+        assert type(answer) is Joined
+        if answer.tagged:
+            return self.tag(a, b, answer.dtype)
+        if answer.dtype == UINT64 and kind_of(plain_value(a)) != kind_of(plain_value(b)):
             return self.want(unsigned(a), unsigned(b))
         return self.want(a, b)
 
-    def join_sizes(self, name: str, a: ArmValue, b: ArmValue) -> Any:
+    def join_sizes(self, name: str, axes: list[int], a: ArmValue, b: ArmValue) -> Any:
         """Store arrays of two shapes in buffers with capacity for both."""
-        axes = self.tracer.varying(a.node, b.node)
-        if axes is None:
-            self.region.fail(f"{name} is of another type in each branch")
         shape = list(a.value.shape)
         lengths: dict[int, lattice.Length] = {}
         for axis in axes:
             length = self.length(a.value.shape[axis], b.value.shape[axis])
             if length is None:
-                self.region.fail(f"{name} is of another shape in each branch")
+                self.region.fail(f"{name} {RESHAPED} in each branch")
             lengths[axis] = length
             shape[axis] = length.capacity
         return self.want(*(in_buffer(v, tuple(shape), lengths) for v in (a, b)))

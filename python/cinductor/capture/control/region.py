@@ -41,7 +41,9 @@ class Raising(Signal):
 
 
 class Rerun(Signal):
-    """Raised if a construct must be captured again, because of a fact found in the middle of it."""
+    """Raised if a construct must be captured again, because of a fact found in the middle of it: a list that becomes
+    a buffer, or the rule by which an array grows.
+    """
 
 
 class Regions:
@@ -50,7 +52,7 @@ class Regions:
     def __init__(self, state: State) -> None:
         self.state, self.tracer = state, state.tracer
         self.made: list[Any] = []  # objects that are emptied at the end
-        self.memory: dict[Any, Any] = {}
+        self.plans: dict[Any, Any] = {}  # of loops
         self.reports: dict[tuple[str, int, str], str] = {}
         self.aliases = Aliases(self.state)
         self.tests = 0  # number of tests decided by branches
@@ -175,7 +177,7 @@ class Region:
     is_loop = False
     carried: Any = None  # by a loop, from iteration to iteration
     levels: Any = ()  # of a branch: tests whose rest is being run
-    offset = 0  # peeled iterations of a loop
+    plan: Any = None  # of a loop
     operands: tuple[Any, ...] = ()  # values without a name: the iterable of a loop
 
     @property
@@ -188,7 +190,6 @@ class Region:
         self.regions: Regions = scope.stage.regions
         self.state, self.tracer = self.regions.state, self.regions.tracer
         self.regions.made.append(self)
-        self.buffers_wanted: list[Any] = []  # lists that must become buffers: `list_buffer`
         self.lists_before: dict[int, Any] | None = None  # lists that were columns before
         outer = self.state.active[-1].key if self.state.active else None
         self.key = (outer, id(scope), site.number)

@@ -55,8 +55,8 @@ from ..stage import fall_back_for_flags
 from .attributes import Slot
 
 if TYPE_CHECKING:
+    from ..kinds import Hooks
     from ..stage import Stage
-    from .scope import Scope
 
 
 INDEX_TRICKS = frozenset(
@@ -316,14 +316,14 @@ class Subscripts:
 MOST_CONSTANTS, MOST_TRACED = 1024, 64  # items
 
 
-def is_place(scope: Scope, key: Any) -> bool:
+def is_place(scope: Hooks, key: Any) -> bool:
     """True for a number that is only known at run time."""
     if type(key) is not Traced or key.kind == "array" or key.dtype.kind not in "iu":
         return False
     return not key.is_expression or scope.stage.tracer.in_region
 
 
-def pick(scope: Scope, value: Any, key: Any) -> Any:
+def pick(scope: Hooks, value: Any, key: Any) -> Any:
     """value[key], or MISSING if Python has to select it."""
     stage = scope.stage
     is_known = stage.sources.source_of(value) is not None
@@ -358,7 +358,7 @@ def line_of(tracer: Any, flat: Flat) -> Any:
     return raveled(tracer, flat.array)
 
 
-def read_flat(scope: Scope, flat: Flat, key: Any) -> Any:
+def read_flat(scope: Hooks, flat: Flat, key: Any) -> Any:
     """flat[key]: a number, or a copy."""
     line = line_of(scope.stage.tracer, flat)
     if type(key) is not tuple:
@@ -369,7 +369,7 @@ def read_flat(scope: Scope, flat: Flat, key: Any) -> Any:
     return scope.stage.lift(flat.real(scope.stage.effects)[scope.stage.materialise(key)])
 
 
-def write_flat(scope: Scope, flat: Flat, key: Any, value: Any) -> None:
+def write_flat(scope: Hooks, flat: Flat, key: Any, value: Any) -> None:
     """flat[key] = value"""
     stage, array = scope.stage, flat.array
     if not array.flags_now.writeable:

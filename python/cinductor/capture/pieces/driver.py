@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 
 from ... import _core
+from ...base import lazy
 from ...base.class_lookup import is_a
 from ...base.signature import method_of, signature_of
 from ...calls.budget import needs_no_break
 from ...calls.job import Job
-from ...compile import make
 from ..calls.functions import why_not_followed
 from ..stage import REST
 from ..syntax.jumps import exits_of, with_exits_behind
@@ -278,7 +278,7 @@ class SplitPlan:
         if type(f) is not types.FunctionType or "<" in f.__qualname__:
             return f
         like = types.SimpleNamespace(fn_globals=self.fn.__globals__)
-        made = f if why_not_followed(f, like) else make(f, self.settings, False)  # type: ignore[arg-type]
+        made = f if why_not_followed(f, like) else lazy.load("compile").make(f, self.settings, False)  # type: ignore[arg-type]
         if len(self.followed) < MOST_FOLLOWED:
             self.followed[id(f)] = (f, made)
         return made
