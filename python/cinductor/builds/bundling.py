@@ -27,7 +27,7 @@ from ..base.signature import VAR_KEYWORD, VAR_POSITIONAL, signature_of
 from ..base.user_frame import wrong
 from ..calls.saved_text import UNKNOWN, value_of
 from ..compile import compile
-from .results import ARGUMENT, CONSTANT, Piece, structure
+from .results import ARGUMENT, CONSTANT, ResultPiece, structure
 from .warming import captured
 
 SCHEMA = 1  # of the manifest
@@ -88,7 +88,7 @@ def package(
     rows = rows_of(fn, specs, named)
     members: dict[str, bytes] = {"package.h": header(list(rows)).encode()}
     entries = [
-        Entry(name, function, given, keywords, options, dynamic).write(members)
+        PackagedEntry(name, function, given, keywords, options, dynamic).write(members)
         for name, (function, given, keywords) in rows.items()
     ]
     manifest = {
@@ -132,7 +132,7 @@ def write(path: str, members: dict[str, bytes]) -> None:
         raise
 
 
-class Entry:
+class PackagedEntry:
     """One function: its program, and where a call finds the inputs."""
 
     def __init__(
@@ -280,29 +280,29 @@ class Entry:
             found.append({"path": path, "value": value, "type": type(value).__name__, "name": name})
         return found
 
-    def leaf(self, piece: Piece) -> Leaf:
+    def leaf(self, piece: ResultPiece) -> PackagedLeaf:
         """One value of the result, for the manifest."""
         if piece.kind == CONSTANT:
             if type(piece.object) not in PLAIN or type(piece.object) is complex:
                 raise _core.Unsupported(f"{self.name}: it returns a constant {type(piece.object).__name__}")
-            return Leaf(value=piece.object)
+            return PackagedLeaf(value=piece.object)
         if piece.kind == ARGUMENT:
             path = self.path(piece.number)
             if path is None:
                 raise _core.Unsupported(f"{self.name}: it returns an object that is no argument")
-            return Leaf(argument=path)
+            return PackagedLeaf(argument=path)
         if not all(isinstance(part, int) for part in piece.layout):
             raise _core.Unsupported(f"{self.name}: it returns a view whose sizes vary; return a copy of it")
-        return Leaf(result=piece.number, kind=piece.value_kind, layout=list(piece.layout))
+        return PackagedLeaf(result=piece.number, kind=piece.value_kind, layout=list(piece.layout))
 
 
-class Leaf(dict[str, Any]):
+class PackagedLeaf(dict[str, Any]):
     """A value of the result in the manifest."""
 
 
 def tagged(tree: Any) -> dict[str, Any]:
     """The structure of the result, in which JSON keeps tuples and the keys of dicts."""
-    if isinstance(tree, Leaf):
+    if isinstance(tree, PackagedLeaf):
         return tree
     if isinstance(tree, dict):
         if not all(type(key) in (str, int) for key in tree):
