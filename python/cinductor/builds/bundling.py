@@ -1,10 +1,10 @@
 """`package`: writes functions as one file of C sources, built libraries and a manifest, which `load` runs without a capture.
 
-    manifest.json      schema and ABI version, entries with inputs, checks and results, SHA-256 of every other member
-    NAME.c             kernels and `call`, as `export` writes them
-    NAME.so            that file, built; a processor that cannot run it builds its own
-    NAME.K.npy         arrays that are part of the function
-    package.h          the declarations for C
+    manifest.json   versions of schema and ABI, entries (inputs, checks, results), SHA-256 of the other members.
+    NAME.c          The kernels and `call`, as `export` writes them.
+    NAME.so         That file, built. A processor that cannot run it builds its own.
+    NAME.K.npy      The arrays that are part of the function.
+    package.h       The declarations for C.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def rows_of(fn: Any, specs: tuple[Any, ...], named: dict[str, Any]) -> dict[str,
     if isinstance(fn, Mapping):
         if specs or named:
             raise TypeError("package: the specs of several functions are in the dict")
-        rows = {name: (row[0], row[1:], {}) for name, row in fn.items()}
+        rows: dict[str, tuple[Any, tuple[Any, ...], dict[str, Any]]] = {name: (row[0], row[1:], {}) for name, row in fn.items()}
     elif callable(fn):
         rows = {getattr(fn, "__name__", "call").replace("<lambda>", "call"): (fn, specs, named)}
     else:

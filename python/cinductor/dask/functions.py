@@ -42,7 +42,7 @@ def compile(
     """Compile a function of dask arrays into fused blocks.
 
     The function is written for whole arrays. Each call captures it once, in this process, without its data. Element-wise code,
-    slices and reductions run block by block: one kernel computes all results of a block, a block gets the neighbours that its
+    slices and reductions run block by block: one kernel computes all results of a block. A block gets the neighbours that its
     slices need (`dask.array.overlap`), and reductions over an axis with several chunks are combined in a tree. Sums of floats may
     differ from NumPy's in the last bits, as between any two orders.
 

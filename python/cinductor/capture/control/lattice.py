@@ -98,14 +98,14 @@ Answer = Same | Joined | Buffered | Reason
 
 
 class Head(NamedTuple):
-    """What is known of a leaf at a loop head: its value in the first iteration, and its type so far."""
+    """A leaf at a loop head: its value in the first iteration, and its type so far."""
 
     entry: Any
     type: Any = None
 
 
 def join(tracer: Any, a: Any, b: Any, head: Head | None = None, nodes: tuple[Any, ...] = ()) -> Answer:
-    """What two leaves become. head: b is what an iteration ends with that begins with a. nodes: those of arrays in
+    """Join two leaves. head: b is what an iteration ends with that begins with a. nodes: those of arrays in
     closed blocks.
     """
     known = None if head is None else head.type
@@ -150,7 +150,7 @@ def can_join(tracer: Any, a: Any, b: Any, head: Head | None, joined: Joined) -> 
 
 
 def join_arrays(tracer: Any, a: Any, b: Any, head: Head | None, nodes: tuple[Any, ...]) -> Answer:
-    """What two arrays of one dtype become."""
+    """Join two arrays of one dtype."""
     if head is not None and (fitted := b.fitted(a)) is not None and tracer.varying(a, fitted) == []:
         return Joined("array", a.dtype)
     axes = tracer.varying(*nodes)

@@ -435,7 +435,7 @@ class Merge:
         return self.want(*(flag(v) for v in (a, b)))
 
     def join(self, a: Any, b: Any) -> Answer:
-        """What one leaf of both arms becomes."""
+        """Join one leaf of both arms."""
         nodes = (a.node, b.node) if type(a) is type(b) is ArmValue else ()
         return join(self.tracer, plain_value(a), plain_value(b), nodes=nodes)
 
