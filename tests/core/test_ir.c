@@ -367,7 +367,8 @@ TEST(bad_text_is_refused)
         "loops f(in0: f32[3]) { buf0: f32[4] = for i0<4 { %0: f32 = load in0[i0] yield %0 } return buf0 }",
         "loops f(in0: f32[3]) { buf0: f32[3] = for i0<3 { %0: f64 = load in0[i0] yield %0 } return buf0 }",
         "loops f(in0: f32[3]) { buf0: i32[3] = for i0<3 { %0: f32 = load in0[i0] yield %0 } return buf0 }",
-        "loops f() { buf1: f32[3] buf0: f32[3] = for i0<3 { %0: f32 = load buf1[i0] yield %0 } return buf0 }",
+        "loops f() { buf1: f32[3] buf0: f32[3] = for i0<3 { %0: f32 = load buf1[i0] yield %0 } "
+        "buf1[i0] = for i0<3 { %0: f32 = const 0.0 yield %0 } return buf0 }",
         "loops f(in0: f32[3]) { buf0: f32[3] = for i0<3 { %0: f32 = load in0[i0] %1: f32 = equal %0, %0 yield %1 } "
         "return buf0 }"};
     for (size_t k = 0; k < sizeof loops / sizeof loops[0]; k++)
