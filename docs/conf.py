@@ -89,7 +89,7 @@ def coverage_page() -> str:
 
 # Headings of the reference, and the names below each.
 GROUPS = {
-    "Compile": "compile warm lower ShapeDtype CompiledFunction disable reset set_stance is_compiling stats wait",
+    "Compile": "compile warm lower package load ShapeDtype CompiledFunction disable reset set_stance is_compiling stats wait",
     "Inspect": "explain profile set_logs print_rewritten bisect coverage list_backends",
     "Settings": "Options config list_options list_mode_options list_choices",
     "Sizes": "mark_dynamic mark_static mark_unbacked",

@@ -111,12 +111,9 @@ parse_scalar(CiLoopParser *p, CiBody *body)
     ci_lexer_expect(lex, "=");
     const char *name = ci_lexer_expect_name(lex);
     op.op = ci_op_find(name);
-    if (op.op == CI_OP_load) {
+    if (op.op == CI_OP_load)
         op.buffer = ci_loop_find_buffer(p);
-        ci_lexer_expect(lex, "[");
-        op.index = ci_loop_parse_expr(p);
-        ci_lexer_expect(lex, "]");
-    } else if (op.op == CI_OP_index) {
+    if (op.op == CI_OP_load || op.op == CI_OP_index) {
         ci_lexer_expect(lex, "[");
         op.index = ci_loop_parse_expr(p);
         ci_lexer_expect(lex, "]");

@@ -154,7 +154,7 @@ index_at(const Forward *f, const Reads *reads, const CiExpr *const *at, const Ci
     return ci_expr_substitute(sym_of(f), index, piece->nest->naxes, from, to);
 }
 
-/* The same index with positions clamped to the piece's box, so that its loads exist. */
+/* Returns the same index with positions clamped to the piece's box: its loads exist. */
 static const CiExpr *
 index_within(const Forward *f, const Reads *reads, const CiExpr *index)
 {

@@ -258,7 +258,7 @@ parse_kind(Parser *p)
     ci_lexer_fail(lex, "no line begins like that");
 }
 
-/* What the line says of its buffer: whose part it is, and which device reaches it by itself. */
+/* Prints whose part the line's buffer is, and which device reaches it by itself. */
 static void
 note_memory(CiWrapper *w, const CiLine *line)
 {
@@ -279,7 +279,7 @@ parse_line(Parser *p)
     int outside = p->p.nscope;
     bool is_else = line.kind == CI_LINE_else;
     if (is_else != (ci_lexer_is(&start, "}") && line.kind != CI_LINE_end))
-        ci_lexer_fail(&start, "only an else is behind a block");
+        ci_lexer_fail(&start, "only an else follows a block");
     if (line.kind == CI_LINE_test && !p->depth)
         ci_lexer_fail(&start, "a test is in a loop");
     if (ci_line_closes(&line)) {

@@ -73,7 +73,7 @@ check_memory(const Verify *verify, const CiLine *line)
         refuse(verify, "is on another side", line->buffer->name);
 }
 
-/* What runs there can. */
+/* Code that runs on the device can reach it. */
 static void
 check_side(const Verify *verify, const CiLine *line)
 {
@@ -85,7 +85,7 @@ check_side(const Verify *verify, const CiLine *line)
         refuse(verify, "cannot run there", line->kernel ? line->kernel->name : line->ext->ext->name);
 }
 
-/* What the host reads. */
+/* Checks an element that the host reads. */
 static void
 check_element(const Verify *verify, const CiBuffer *buffer, CiDtype dtype)
 {

@@ -287,7 +287,7 @@ IN_PYTHON(lower, "cinductor", "lower")
 IN_PYTHON(warm, "cinductor", "warm")
 IN_PYTHON_ALONE(stats, "cinductor.compile", "stats_of")
 IN_PYTHON_ALONE(dir, "cinductor.compile", "names_of")
-IN_PYTHON_ALONE(html, "cinductor.report.card", "card")
+IN_PYTHON_ALONE(html, "cinductor.report.notebook", "card")
 
 #define WITH_KEYWORDS(name)                                                                        \
     CX_METHOD(CompiledFunction, name, (PyCFunction)(void (*)(void))function_##name,                \

@@ -1,5 +1,6 @@
 /* Lifts any value to an operand: arguments and objects made by Python become traced; numbers
  * that never change become constants. */
+#include "graph/methods.h"
 #include "graph/size.h"
 #include "state/array.h"
 #include "value/build.h"

@@ -329,7 +329,7 @@ def stats_of(compiled: Any) -> dict[str, Any]:
 
 
 def names_of(compiled: Any) -> list[str]:
-    """What dir() lists of a compiled function: Python's names, the methods for users, and attributes of the original."""
+    """The names that dir() lists for a compiled function: Python's names, the methods for users, and attributes of the original."""
     own = [name for name in vars(compiled) if not name.startswith("_cinductor")]
     return sorted({*dir(compiled.__wrapped__), *own, "explain", "lower", "stats", "warm", "__wrapped__"})
 

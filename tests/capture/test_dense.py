@@ -407,7 +407,7 @@ DATA = [X, -np.abs(X) - 1, np.abs(X) + 1, X[:10], np.full(15, 2.0)]
 
 
 def test_a_list_of_an_iteration_is_not_carried():
-    """The count of a list that each iteration makes anew is no state of the loop around."""
+    """A list that each iteration makes has a count, which the loop around does not carry."""
     compiled = cinductor.compile(made_in_each_trip, backend="interp")
     compiled(X)
     assert "one iteration at a time" not in cinductor.explain(compiled, X).full()

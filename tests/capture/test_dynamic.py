@@ -410,7 +410,7 @@ def test_guards_of_two_arrays_and_of_a_callable_object():
 def decided(x, n):
     if x.shape[0] > 4:
         return x * n
-    return (x + n)[None]  # of another rank, so a region cannot return both
+    return [x + n]  # of another class, so a region cannot return both
 
 
 def test_a_decision_names_its_line():

@@ -197,7 +197,7 @@ def a_number_and_then_a_product(x, t):
 @pytest.mark.parametrize("t", [1.0, -3.0, 2, np.float64(2.0), np.int64(2)])
 @pytest.mark.parametrize("fn", [returns_what_changes, names_it_at_the_exit, counts_by_itself, a_number_and_then_a_product])
 def test_the_first_iteration_may_end_the_loop(fn, t):
-    """What it leaves is read after the loop, and is of another type than what later iterations leave."""
+    """Code after the loop reads its values, which are of another type than those of later iterations."""
     compiled = cinductor.compile(fn, backend="interp")
     for first in (0, 3, 0, 3, 5):
         x = np.where(np.arange(8) == first, 1.5, -5.0)

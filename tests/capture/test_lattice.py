@@ -6,7 +6,7 @@ import pytest
 import cinductor
 from cinductor import _core
 from cinductor.capture.control import lattice
-from cinductor.capture.control.lattice import Buffer, Head, Joined, Reason, Same, join
+from cinductor.capture.control.lattice import Buffered, Head, Joined, Reason, Same, join
 
 F8, F4, I8, U8, C16, BOOL = map(np.dtype, ("f8", "f4", "i8", "u8", "c16", "?"))
 BIG = 1 << 63
@@ -62,7 +62,7 @@ def test_what_two_arrays_become():
     a, b, c = (tracer.array(v) for v in (np.zeros(3), np.zeros(5), np.zeros(3, "f4")))
     assert join(tracer, a, tracer.array(np.ones(3))) == Joined("array", F8)
     for head in (None, Head(a)):
-        assert join(tracer, a, b, head) == Buffer([0])
+        assert join(tracer, a, b, head) == Buffered([0])
         assert join(tracer, a, c, head) == OTHER
         assert join(tracer, a, 1.0, head) == OTHER
     for head in (None, Head(np.float64(1))):

@@ -27,7 +27,7 @@ def gradients(x):
 
 
 def stored_between(x):
-    """What the pieces read is stored before they are."""
+    """The operands of the pieces are stored before them."""
     y = np.roll(x, 1, axis=0)
     x[2] = 7
     return y * 2 + x

@@ -216,7 +216,7 @@ def test_a_clock_that_jumps_pays_for_little():
 
 
 def test_some_of_many_short_calls_are_timed():
-    """What they take stands for all."""
+    """Their times stand for all."""
     compiled = cinductor.compile(lambda x: x, mode="lazy")
     account = compiled.account((X,))
     account.due = np.inf

@@ -120,6 +120,8 @@ def test_signatures_of_the_c_module_are_true(methods_of_core):
     for name, call in methods_of_core:
         parameters = list(inspect.signature(call).parameters.values())
         takes_keywords = any(p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
+        if any(p.kind is p.VAR_KEYWORD for p in parameters):  # they are the compiled function's
+            continue
         with pytest.raises(TypeError) as error:
             call(no_such_keyword=1)
         assert ("takes no keyword arguments" in str(error.value)) is not takes_keywords, name

@@ -131,7 +131,7 @@ SPECIAL = {
     name: getattr(torch.special, name)
     for name in (
         "i0 i0e i1 i1e bessel_j0 bessel_j1 bessel_y0 bessel_y1 modified_bessel_i0 modified_bessel_i1 modified_bessel_k0 modified_bessel_k1"
-        " scaled_modified_bessel_k0 scaled_modified_bessel_k1 spherical_bessel_j0 airy_ai gammaln digamma erfinv erfcx log_ndtr ndtri"
+        " scaled_modified_bessel_k0 scaled_modified_bessel_k1 spherical_bessel_j0 airy_ai digamma erfinv erfcx log_ndtr ndtri"
     ).split()
 } | {"trigamma": lambda x: torch.polygamma(1, x), "polygamma": lambda x: torch.polygamma(3, x)}
 POLYNOMIALS = {

@@ -176,7 +176,7 @@ class Array(_core.DeviceArray):
 
     def _repr_html_(self) -> str:
         """The HTML that a notebook shows: device, shape and dtype, and the values if they are not too many."""
-        html: str = lazy.load("report.card").card_of_array(self)
+        html: str = lazy.load("report.notebook").card_of_array(self)
         return html
 
     def __format__(self, spec: str) -> str:

@@ -1,1 +1,1 @@
-"""What every part of the package uses: warnings, signals, signatures, the user's frame."""
+"""Modules that every part of the package uses: warnings, signals, signatures, the user's frame."""

@@ -31,7 +31,7 @@ def locals_of(frame: types.FrameType) -> dict[str, Any]:
     found = frame.f_locals
     names = dict(found)
     if sys.version_info < (3, 13) and frame.f_code.co_flags & inspect.CO_OPTIMIZED and sys.getrefcount(found) <= 3:
-        found.clear()  # type: ignore[attr-defined]
+        found.clear()
     return names
 
 

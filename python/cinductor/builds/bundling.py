@@ -1,10 +1,10 @@
 """`package`: writes functions as one file of C sources, built libraries and a manifest, which `load` runs without a capture.
 
-    manifest.json      schema and ABI version, entries with inputs, checks and results, SHA-256 of every other member
-    NAME.c             kernels and `call`, as `export` writes them
-    NAME.so            that file, built; a processor that cannot run it builds its own
-    NAME.K.npy         arrays that are part of the function
-    package.h          the declarations for C
+    manifest.json   versions of schema and ABI, entries (inputs, checks, results), SHA-256 of the other members.
+    NAME.c          The kernels and `call`, as `export` writes them.
+    NAME.so         That file, built. A processor that cannot run it builds its own.
+    NAME.K.npy      The arrays that are part of the function.
+    package.h       The declarations for C.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ..base.signature import VAR_KEYWORD, VAR_POSITIONAL, signature_of
 from ..base.user_frame import wrong
 from ..calls.saved_text import UNKNOWN, value_of
 from ..compile import compile
-from .results import ARGUMENT, CONSTANT, Piece, structure
+from .results import ARGUMENT, CONSTANT, ResultPiece, structure
 from .warming import captured
 
 SCHEMA = 1  # of the manifest
@@ -88,7 +88,7 @@ def package(
     rows = rows_of(fn, specs, named)
     members: dict[str, bytes] = {"package.h": header(list(rows)).encode()}
     entries = [
-        Entry(name, function, given, keywords, options, dynamic).write(members)
+        PackagedEntry(name, function, given, keywords, options, dynamic).write(members)
         for name, (function, given, keywords) in rows.items()
     ]
     manifest = {
@@ -107,7 +107,7 @@ def rows_of(fn: Any, specs: tuple[Any, ...], named: dict[str, Any]) -> dict[str,
     if isinstance(fn, Mapping):
         if specs or named:
             raise TypeError("package: the specs of several functions are in the dict")
-        rows = {name: (row[0], row[1:], {}) for name, row in fn.items()}
+        rows: dict[str, tuple[Any, tuple[Any, ...], dict[str, Any]]] = {name: (row[0], row[1:], {}) for name, row in fn.items()}
     elif callable(fn):
         rows = {getattr(fn, "__name__", "call").replace("<lambda>", "call"): (fn, specs, named)}
     else:
@@ -132,7 +132,7 @@ def write(path: str, members: dict[str, bytes]) -> None:
         raise
 
 
-class Entry:
+class PackagedEntry:
     """One function: its program, and where a call finds the inputs."""
 
     def __init__(
@@ -280,29 +280,29 @@ class Entry:
             found.append({"path": path, "value": value, "type": type(value).__name__, "name": name})
         return found
 
-    def leaf(self, piece: Piece) -> Leaf:
+    def leaf(self, piece: ResultPiece) -> PackagedLeaf:
         """One value of the result, for the manifest."""
         if piece.kind == CONSTANT:
             if type(piece.object) not in PLAIN or type(piece.object) is complex:
                 raise _core.Unsupported(f"{self.name}: it returns a constant {type(piece.object).__name__}")
-            return Leaf(value=piece.object)
+            return PackagedLeaf(value=piece.object)
         if piece.kind == ARGUMENT:
             path = self.path(piece.number)
             if path is None:
                 raise _core.Unsupported(f"{self.name}: it returns an object that is no argument")
-            return Leaf(argument=path)
+            return PackagedLeaf(argument=path)
         if not all(isinstance(part, int) for part in piece.layout):
             raise _core.Unsupported(f"{self.name}: it returns a view whose sizes vary; return a copy of it")
-        return Leaf(result=piece.number, kind=piece.value_kind, layout=list(piece.layout))
+        return PackagedLeaf(result=piece.number, kind=piece.value_kind, layout=list(piece.layout))
 
 
-class Leaf(dict[str, Any]):
+class PackagedLeaf(dict[str, Any]):
     """A value of the result in the manifest."""
 
 
 def tagged(tree: Any) -> dict[str, Any]:
     """The structure of the result, in which JSON keeps tuples and the keys of dicts."""
-    if isinstance(tree, Leaf):
+    if isinstance(tree, PackagedLeaf):
         return tree
     if isinstance(tree, dict):
         if not all(type(key) in (str, int) for key in tree):

@@ -11,7 +11,7 @@ from .._core import Unsupported
 CONSTANT, ARGUMENT, RESULT, TUPLE, LIST, DICT = 0, 1, 2, 6, 7, 8
 
 
-class Piece(NamedTuple):
+class ResultPiece(NamedTuple):
     """One piece of a result, as `Specialization.saved` has it."""
 
     kind: int
@@ -28,9 +28,9 @@ class Piece(NamedTuple):
     is_whole: int
 
 
-def structure(rows: Sequence[tuple[Any, ...]], leaf: Callable[[Piece], Any], at: int = 0) -> Any:
+def structure(rows: Sequence[tuple[Any, ...]], leaf: Callable[[ResultPiece], Any], at: int = 0) -> Any:
     """The result, with `leaf(piece)` in place of each constant, argument and result. Raises Unsupported for other pieces."""
-    piece = Piece(*rows[at])
+    piece = ResultPiece(*rows[at])
     inside = [structure(rows, leaf, number) for number in piece.items]
     if piece.kind == TUPLE and piece.object is tuple:
         return tuple(inside)

@@ -272,7 +272,7 @@ class Job:
 
     def warn_of_build(self, error: Exception) -> str:
         """Warn once that a build has failed; the text."""
-        why = lazy.load("capture.session").describe(error, is_ours=True)
+        why: str = lazy.load("capture.session").describe(error, is_ours=True)
         self.warn_once("numpy", f"{self.name} runs in NumPy: {why}")
         return why
 

@@ -14,12 +14,12 @@ import types
 import weakref
 from typing import TYPE_CHECKING, Any
 
+from .. import _core
 from ..base.class_lookup import is_a
 from .objects import MISSING, OPAQUE, find_in_class
 
 if TYPE_CHECKING:
-    from .. import _core
-    from .effects import Arrays
+    from .known_arrays import Arrays
     from .sources import Sources
 
 LIFETIMES = frozenset({"weakref", "_weakref", "_weakrefset", "gc"})  # modules that observe when objects die
@@ -27,9 +27,14 @@ LIFETIMES = frozenset({"weakref", "_weakref", "_weakrefset", "gc"})  # modules t
 HANDLING = {dis.opmap[name] for name in ("PUSH_EXC_INFO", "SETUP_FINALLY", "SETUP_WITH") if dis.opmap.get(name, 256) < 256}
 
 
+def has_finalizer(cls: type) -> bool:
+    """True if code runs when an object of the class dies that the user may see. That of compiled functions is cinductor's."""
+    return cls is not _core.CompiledFunction and find_in_class(cls, "__del__") is not MISSING
+
+
 def sees_deaths(f: Any, module: Any) -> bool:
     """True if the time when an object dies matters to a call of `f`."""
-    if is_a(f, type) and find_in_class(f, "__del__") is not MISSING:
+    if is_a(f, type) and has_finalizer(f):
         return True
     return f is sys.getrefcount or (is_a(module, str) and module in LIFETIMES)
 
@@ -44,7 +49,7 @@ def runs_code(value: Any) -> bool:
     cls = type(value)
     if cls is types.GeneratorType:  # it is closed
         return value.gi_frame is not None and handles(value.gi_code)
-    if find_in_class(cls, "__del__") is not MISSING:
+    if has_finalizer(cls):
         return True
     if is_a(value, type | types.ModuleType) or not weakref.getweakrefcount(value):
         return False
@@ -56,7 +61,7 @@ def why_not_saved(guards: Any) -> str | None:
     if is_a(guards, tuple | list):
         return next((why for why in map(why_not_saved, guards) if why is not None), None)
     cls = type(guards)
-    return f"compares a {cls.__name__}, which has __del__" if find_in_class(cls, "__del__") is not MISSING else None
+    return f"compares a {cls.__name__}, which has __del__" if has_finalizer(cls) else None
 
 
 def let_go(tracer: _core.Tracer, sources: Sources, arrays: Arrays) -> None:

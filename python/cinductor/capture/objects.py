@@ -591,9 +591,7 @@ def listed(kind: str, axes: tuple[int, ...], last: Any, rows: Any, *sizes: Any) 
         for axis, column in zip(axes, sizes, strict=True):
             parts[:, axis] = [slice(n) for n in column.tolist()]
         items = [row[tuple(part)].copy() for row, part in zip(rows, parts, strict=True)]
-    if last is not None and items:
-        items[-1] = last
-    return items
+    return items if last is None or not items else [*items[:-1], last]
 
 
 def tuples(kinds: tuple[str, ...], *columns: Any) -> list[Any]:

@@ -1,4 +1,4 @@
-"""What a worker runs: programs of blocks, compiled from the text of a graph, and the combination of partial results."""
+"""Programs of blocks, which a worker compiles from the text of a graph and runs, and the combination of partial results."""
 
 from __future__ import annotations
 

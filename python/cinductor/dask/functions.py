@@ -15,7 +15,7 @@ from dask.base import tokenize
 from dask.highlevelgraph import HighLevelGraph
 
 from .. import _core
-from ..builds.results import ARGUMENT, CONSTANT, Piece, structure
+from ..builds.results import ARGUMENT, CONSTANT, ResultPiece, structure
 from ..builds.warming import captured
 from ..calls.saved_text import UNKNOWN, value_of
 from ..compile import check_backend
@@ -25,7 +25,7 @@ from ..extensions.kernels import DTYPES
 from ..graphs import Graph, Node
 from .blocks import BlockProgram, combine
 from .grids import Grid
-from .plan import COMBINERS, Group, Plan
+from .plan import COMBINERS, BlockPlan, Group
 
 NO_RESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000)  # Python 3.11 has no name for it
 FAN_IN = 8  # partial results that one task combines
@@ -42,7 +42,7 @@ def compile(
     """Compile a function of dask arrays into fused blocks.
 
     The function is written for whole arrays. Each call captures it once, in this process, without its data. Element-wise code,
-    slices and reductions run block by block: one kernel computes all results of a block, a block gets the neighbours that its
+    slices and reductions run block by block: one kernel computes all results of a block. A block gets the neighbours that its
     slices need (`dask.array.overlap`), and reductions over an axis with several chunks are combined in a tree. Sums of floats may
     differ from NumPy's in the last bits, as between any two orders.
 
@@ -87,7 +87,7 @@ def compile(
 
     @functools.wraps(fn)
     def on_blocks(*args: Any, **kwargs: Any) -> Any:
-        return Call(fn, settings, args, kwargs).result()
+        return BlockCall(fn, settings, args, kwargs).result()
 
     return on_blocks
 
@@ -101,7 +101,7 @@ def untouched(array: Any) -> np.ndarray:
     return np.ndarray(array.shape, array.dtype, pages)
 
 
-class Call:
+class BlockCall:
     """One call: the captured graph, the arrays of its inputs, and the layers of dask that compute it."""
 
     def __init__(
@@ -123,7 +123,7 @@ class Call:
         self.arrays: dict[Node, Any] = {
             node: self.values[row[0]] for node, row in zip(self.graph.inputs, self.inputs, strict=True)
         }
-        self.plan = Plan(self.graph, {n: a.chunks for n, a in self.arrays.items() if isinstance(a, da.Array)})
+        self.plan = BlockPlan(self.graph, {n: a.chunks for n, a in self.arrays.items() if isinstance(a, da.Array)})
         self.halo: dict[Node, Any] = {}
 
     def stand_in(self, value: Any) -> Any:
@@ -156,7 +156,7 @@ class Call:
             self.add(group)
         return structure(self.pieces, self.leaf)
 
-    def leaf(self, piece: Piece) -> Any:
+    def leaf(self, piece: ResultPiece) -> Any:
         """One value of the result."""
         if piece.kind == CONSTANT:
             return piece.object

@@ -1,7 +1,7 @@
 """How the axes of a graph's values follow from the blocks of its inputs.
 
-A grid is the positions along one axis of an input. An axis of a value covers the positions `[low, size of the grid - high)`, and its
-first `left` and last `right` positions depend on elements that a block does not have, unless the block lies at that end of the grid:
+A grid is the positions along one axis of an input. An axis of a value covers the positions `[low, size of the grid - high)`. Its
+first `left` and last `right` positions depend on elements that a block does not have, unless the block is at that end of the grid:
 
     u[2:] - u[:-2]     low 1, high 1, left 1, right 1: each element needs one neighbour on both sides
 
@@ -149,8 +149,8 @@ class Analysis:
         return made
 
     def common(self, found: list[Axis], size: int) -> Axis:
-        """The axis of a result whose operands have these. Its position is between theirs, so that halos are small, and as far from
-        both ends as that allows, so that `zeros(n)[1:-1] = ...` is aligned with what is stored.
+        """The axis of a result whose operands have these. Its position is between theirs, which keeps halos small. It is as far
+        from both ends as that allows: `zeros(n)[1:-1] = ...` is then aligned with what is stored.
         """
         if size == 1 or not found:
             return fresh([size])[0]

@@ -50,7 +50,7 @@ class Group:
     leaves: list[Node] = field(default_factory=list)  # inputs of the graph, and reductions of earlier stages
 
 
-class Plan:
+class BlockPlan:
     """A graph, split for the chunks of its inputs.
 
     Parameters
@@ -174,7 +174,7 @@ class Plan:
 class Writer:
     """Writes the graph of one group, with the size of a block as symbol s0, s1, ... of each grid."""
 
-    def __init__(self, plan: Plan, group: Group, ends: Ends) -> None:
+    def __init__(self, plan: BlockPlan, group: Group, ends: Ends) -> None:
         self.plan, self.group = plan, group
         self.ends = dict(zip(group.grids, ends, strict=True))
         self.made: dict[Node, Node] = {}

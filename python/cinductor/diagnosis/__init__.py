@@ -1,1 +1,1 @@
-"""What shows a user what happened: logs, traces, profiles, benchmarks, counters, bisection, notebooks."""
+"""Modules that show a user what happened: logs, traces, profiles, benchmarks, counters, bisection, notebooks."""

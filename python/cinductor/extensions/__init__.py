@@ -1,1 +1,1 @@
-"""What a user adds to the compiler: kernels, custom operations, passes, lowerings, heuristics, explicit control flow."""
+"""Things that a user adds to the compiler: kernels, custom operations, passes, lowerings, heuristics, explicit control flow."""

@@ -23,7 +23,7 @@ from .html import document, fragment
 from .page import LEVELS, full, page
 from .programs import ProgramTexts, all_of
 from .provenance import of_report
-from .reasons import Reason, hint_for, reason_of
+from .reasons import ReasonRow, hint_for, reason_of
 
 OF_PROGRAM = ("kernels_count", "externs_count", "why_host", "approximate")
 MOST_NESTED = 20
@@ -38,7 +38,7 @@ class Break:
         self.source = linecache.getline(file, line).strip()
 
     @property
-    def row(self) -> Reason:
+    def row(self) -> ReasonRow:
         """Its family in the table of reasons."""
         return reason_of(self.reason)
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from .pages import of_reason
 
 
-class Reason(NamedTuple):
+class ReasonRow(NamedTuple):
     """A family of reasons. name: its heading in the docs; pattern: matched at the beginning of a text."""
 
     name: str
@@ -26,7 +26,7 @@ class Reason(NamedTuple):
 
 
 REASONS = tuple(
-    Reason(*row)
+    ReasonRow(*row)
     for row in (
         (
             "sizes-that-differ",
@@ -157,10 +157,10 @@ REASONS = tuple(
         ),
     )
 )
-UNKNOWN = Reason("other", "", "")
+UNKNOWN = ReasonRow("other", "", "")
 
 
-def reason_of(text: str) -> Reason:
+def reason_of(text: str) -> ReasonRow:
     """The row for a reason; UNKNOWN if no row matches."""
     return next((row for row in REASONS if re.match(row.pattern, text)), UNKNOWN)
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .loop import Loop
 
 MAX_PERIOD = 6
-# What runs of a body can find, once each: the period, the flag, weak types at the entry, the last iteration.
+# Facts that runs of a body can find, once each: the period, the flag, weak types at the entry, the last iteration.
 WAYS = 6
 NUMBER_TYPES = 3  # a Python number, one of NumPy or of 64 bits without sign, and a tagged one
 SIZE_TYPES = 3  # a fixed size, one with a capacity, and one in a flat buffer

@@ -82,7 +82,7 @@ class Joined(NamedTuple):
     tagged: bool = False
 
 
-class Buffer(NamedTuple):
+class Buffered(NamedTuple):
     """Both are the first elements of an array that is as large as the larger one along these axes."""
 
     axes: list[int]
@@ -94,18 +94,18 @@ class Reason(NamedTuple):
     text: str
 
 
-Answer = Same | Joined | Buffer | Reason
+Answer = Same | Joined | Buffered | Reason
 
 
 class Head(NamedTuple):
-    """What is known of a leaf at a loop head: its value in the first iteration, and its type so far."""
+    """A leaf at a loop head: its value in the first iteration, and its type so far."""
 
     entry: Any
     type: Any = None
 
 
 def join(tracer: Any, a: Any, b: Any, head: Head | None = None, nodes: tuple[Any, ...] = ()) -> Answer:
-    """What two leaves become. head: b is what an iteration ends with that begins with a. nodes: those of arrays in
+    """Join two leaves. head: b is what an iteration ends with that begins with a. nodes: those of arrays in
     closed blocks.
     """
     known = None if head is None else head.type
@@ -150,7 +150,7 @@ def can_join(tracer: Any, a: Any, b: Any, head: Head | None, joined: Joined) -> 
 
 
 def join_arrays(tracer: Any, a: Any, b: Any, head: Head | None, nodes: tuple[Any, ...]) -> Answer:
-    """What two arrays of one dtype become."""
+    """Join two arrays of one dtype."""
     if head is not None and (fitted := b.fitted(a)) is not None and tracer.varying(a, fitted) == []:
         return Joined("array", a.dtype)
     axes = tracer.varying(*nodes)
@@ -158,7 +158,7 @@ def join_arrays(tracer: Any, a: Any, b: Any, head: Head | None, nodes: tuple[Any
         return Reason(OTHER if head is None else RESHAPED)
     if head is not None:
         axes = [k for k in axes if (a.shape[k] == b.shape[k]) is not True]
-    return Buffer(axes) if axes else Joined("array", a.dtype)
+    return Buffered(axes) if axes else Joined("array", a.dtype)
 
 
 def can_lift(tracer: Any, value: Any, dtype: Any) -> bool:
@@ -442,12 +442,13 @@ class Types:
         if type(answer) is Reason:
             if answer.text is LARGE:
                 self.loop.fail(f"{name} {LARGE}")
-            why = f"its type from {in_words(before)} to {in_words(after)}" if answer.text is OTHER else "its shape"
-            raise Peel(f"{name} changes {why}")
+            if answer.text is OTHER:
+                raise Peel(f"{name} changes its type from {in_words(before)} to {in_words(after)}")
+            raise Peel(f"{name} changes its shape")
         if type(answer) is Same:
             return None
-        if type(answer) is Buffer or (known is not None and known.lengths):
-            kind, axes = known or type_of(before), answer.axes if type(answer) is Buffer else []
+        if type(answer) is Buffered or (known is not None and known.lengths):
+            kind, axes = known or type_of(before), answer.axes if type(answer) is Buffered else []
             if not self.vary(kind, axes, entry, before, after):
                 raise Peel(f"the array {name} changes its shape")
             return None if kind is known else kind

@@ -41,7 +41,7 @@ class Ended(Signal):
     """A loop ends in the middle of taking its next item."""
 
 
-class Plan:
+class LoopPlan:
     """How a loop at one position of one call path is captured. A failed attempt gives something up that no later one
     takes back, so attempts end.
     """
@@ -93,7 +93,7 @@ class Loop(Region):
         self.items = Items(None, None) if items is None else items
         self.operands = (self.items, iterator)
         self.is_while = items is None
-        self.plan: Plan = self.regions.plans.setdefault(self.key, Plan())
+        self.plan: LoopPlan = self.regions.plans.setdefault(self.key, LoopPlan())
         self.plan.begin()
         self.phase = PLAIN if self.plan.plain else PEEL if phase == REGION and self.plan.peel else phase
         self.position = self.trips = self.worked = self.worked_trips = 0

@@ -35,7 +35,7 @@ from ..syntax.jumps import RETURN, VALUE
 from . import lattice
 from .alias import Objects, Source, is_loose, sources_in
 from .appended import Maybe
-from .lattice import OTHER, RESHAPED, Answer, Buffer, Joined, Reason, Same, join
+from .lattice import OTHER, Answer, Buffered, Joined, Reason, Same, join
 from .phi import Memory, Phi, make_region
 from .region import Region, truth
 
@@ -435,7 +435,7 @@ class Merge:
         return self.want(*(flag(v) for v in (a, b)))
 
     def join(self, a: Any, b: Any) -> Answer:
-        """What one leaf of both arms becomes."""
+        """Join one leaf of both arms."""
         nodes = (a.node, b.node) if type(a) is type(b) is ArmValue else ()
         return join(self.tracer, plain_value(a), plain_value(b), nodes=nodes)
 
@@ -443,12 +443,14 @@ class Merge:
         """The leaf after the branch, or its Result."""
         if type(answer) is Same:
             return answer.value  # from before the arms
-        if type(answer) is Buffer:
+        if type(answer) is Buffered:
             return self.join_sizes(name, answer.axes, a, b)
         if type(answer) is Reason:
             words = [in_words(plain_value(v)) for v in (a, b)]
             where = f": {words[0]} and {words[1]}" if words[0] != words[1] else ""
-            self.region.fail(f"{name} {answer.text}" + (f" in each branch{where}" if answer.text is OTHER else ""))
+            if answer.text is OTHER:
+                self.region.fail(f"{name} is of another type in each branch{where}")
+            self.region.fail(f"{name} {answer.text}")
         assert type(answer) is Joined
         if answer.tagged:
             return self.tag(a, b, answer.dtype)
@@ -463,7 +465,7 @@ class Merge:
         for axis in axes:
             length = self.length(a.value.shape[axis], b.value.shape[axis])
             if length is None:
-                self.region.fail(f"{name} {RESHAPED} in each branch")
+                self.region.fail(f"{name} is of another shape in each branch")
             lengths[axis] = length
             shape[axis] = length.capacity
         return self.want(*(in_buffer(v, tuple(shape), lengths) for v in (a, b)))

@@ -244,8 +244,8 @@ class Region:
     def reached(self, wanted: Iterable[Any], names: Iterable[Any] | None = None) -> set[int]:
         """Ids of the containers that are visible, through names before the construct or these.
 
-        Invariant: the construct's code changes a container from before it only if a name of its frame or of an enclosing one, the
-        iterable of the construct, or an object that outlives the call reaches that container.
+        Invariant: the construct's code changes a container from before it only if something reaches that container. This is a name of
+        its frame or of an enclosing one, a cell of a running function, the iterable of the construct, or an object that outlives the call.
         """
         roots = [*(self.entry.values() if names is None else names), *self.others.values()]
         roots += [*self.operands, *self.callers(), *self.cells()]

@@ -128,7 +128,7 @@ class State:
                 self.before_change(cell)
 
     def cells_of(self, frame: types.FrameType) -> list[types.CellType]:
-        """Those of the cells that the frame of a running function may have: it has the name, with the cell's value."""
+        """The cells that the frame of a running function may have: it has the name, with the cell's value."""
         own = [(cell, name) for cell, name in self.cells if name in frame.f_code.co_cellvars]
         values = frame.f_locals if own else {}
         return [cell for cell, name in own if all(values.get(name) is value for value in row_of(cell).copy(cell))]

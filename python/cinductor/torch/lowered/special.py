@@ -323,22 +323,6 @@ def legendre_p(x: GraphNumber, n: GraphNumber) -> GraphNumber:
 
 
 @in_double
-def lgamma(x: GraphNumber) -> GraphNumber:
-    """log |gamma(x)|: Stirling's series above 10, the recurrence below, the reflection for x < 1/2."""
-    is_left = x < 0.5
-    y = where(is_left, 1 - x, x)
-    product: Any = 1.0
-    for _ in range(10):
-        is_low = y < 10
-        product, y = where(is_low, y, 1.0) * product, where(is_low, y + 1, y)
-    z = 1 / (y * y)
-    tail = polynomial(z, (1 / 156, -691 / 360360, 1 / 1188, -1 / 1680, 1 / 1260, -1 / 360, 1 / 12)) / y
-    right = (y - 0.5) * (log(y) - 1) - 0.5 + 0.5 * math.log(2 * PI) + tail - log(product)
-    right = where(y.equals(INF), INF, right)
-    made = where(is_left, log(abs(PI / sin(PI * (x - floor(x))))) - right, right)
-    return where(abs(x).equals(INF) | (x <= 0) & x.equals(floor(x)), INF, made)
-
-
 def digamma(x: GraphNumber) -> GraphNumber:
     right = _digamma_right(where(x < 0, 1 - x, x))
     fraction = (x - trunc(x)).to(torch.float64)

@@ -1,4 +1,4 @@
-"""Notebook cards: short displays of a compiled function and of an array on a device."""
+"""Short displays in notebooks of a compiled function and of an array on a device."""
 
 from __future__ import annotations
 
