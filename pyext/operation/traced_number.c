@@ -19,16 +19,18 @@ is_operand(PyObject *o)
            PyTuple_CheckExact(o) || cx_code_of_number(o, &is_strong) >= 0;
 }
 
-/* Runs the real operation on real values, for an operation that the graph does not have. */
+/* Runs the real operation on real values, for an operation that the graph does not have. An array
+ * that it may write to is saved before, because the call may have to restart. */
 static PyObject *
-binary_break(PyObject *a, PyObject *b, binaryfunc python)
+binary_break(PyObject *a, PyObject *b, binaryfunc python, bool in_place)
 {
     CxTracer *tracer = ((CxTraced *)(cx_is_traced(a) ? a : b))->tracer;
     PyObject *x = NULL, *y = NULL, *result = NULL;
 
     if (cx_tracer_break(tracer, "an operator with an operand of type '%s'",
                         Py_TYPE(cx_is_traced(a) ? b : a)->tp_name) == 0 &&
-        (x = cx_materialise_tree(a)) != NULL && (y = cx_materialise_tree(b)) != NULL)
+        (x = cx_materialise_tree(a)) != NULL && (y = cx_materialise_tree(b)) != NULL &&
+        (!in_place || !cx_is_traced(a) || cx_storage_keep(((CxTraced *)a)->storage) == 0))
         result = python(x, y);
     if (result != NULL && result == x && cx_is_traced(a)) /* in place */
         Py_SETREF(result, Py_NewRef(a));
@@ -42,7 +44,7 @@ binary_break(PyObject *a, PyObject *b, binaryfunc python)
 /* Leaves an operand that the graph refuses (an array of objects) to NumPy. Also an operation in
  * which an internal error occurred after Python steps. */
 static PyObject *
-or_break(PyObject *result, PyObject *a, PyObject *b, binaryfunc python)
+or_break(PyObject *result, PyObject *a, PyObject *b, binaryfunc python, bool in_place)
 {
     CxTracer *tracer = ((CxTraced *)(cx_is_traced(a) ? a : b))->tracer;
     if (result != NULL)
@@ -53,7 +55,7 @@ or_break(PyObject *result, PyObject *a, PyObject *b, binaryfunc python)
         !(is_late && is_mistake))
         return NULL;
     PyErr_Clear();
-    return binary_break(a, b, python);
+    return binary_break(a, b, python, in_place);
 }
 
 static bool
@@ -91,12 +93,12 @@ matmul_into(CxTraced *a, PyObject *b, binaryfunc python)
     if (cx_check_writable(a, CX_OUTPUT_READONLY) < 0)
         return NULL;
     if (!cx_is_traced(b) || cx_rank((CxTraced *)b) < 2)
-        return binary_break((PyObject *)a, b, python);
+        return binary_break((PyObject *)a, b, python, true);
     PyObject *product = cx_matmul(a->tracer, (PyObject *)a, b), *result = NULL;
     if (product == NULL)
         return NULL;
     if (!cx_matmul_fits((CxTraced *)product, a))
-        result = binary_break((PyObject *)a, b, python);
+        result = binary_break((PyObject *)a, b, python, true);
     else if (cx_assign_value(a, product, CX_OUTPUT_READONLY) == 0)
         result = Py_NewRef(a);
     Py_DECREF(product);
@@ -126,12 +128,12 @@ binary_traced(PyObject *a, PyObject *b, int ufunc, binaryfunc python, bool in_pl
         return repeat(a, b, python);
     bool is_pythons = (cx_is_python_kind(a) && is_sequence(b)) || (is_sequence(a) && cx_is_python_kind(b));
     if (is_pythons || !is_operand(a) || !is_operand(b))
-        return binary_break(a, b, python);
+        return binary_break(a, b, python, in_place);
     CxTraced *t = (CxTraced *)(cx_is_traced(a) ? a : b);
     PyObject *args[2] = {a, b};
     bool is_array = in_place && (t->view != NULL || t->storage->kind == CI_KIND_array);
     if (ufunc == CI_OP_matmul && is_single(a) && is_single(b))
-        return binary_break(a, b, python);
+        return binary_break(a, b, python, in_place);
     if (ufunc == CI_OP_matmul)
         return is_array ? matmul_into((CxTraced *)a, b, python) : cx_matmul(t->tracer, a, b);
     return is_array ? cx_ufunc_into(t->tracer, ufunc, 2, args, (CxTraced *)a)
@@ -175,7 +177,8 @@ binary(PyObject *a, PyObject *b, int ufunc, binaryfunc python, bool in_place)
         return binary_in_numpy(a, b, python);
     PyObject *right = right_operand(a, b), *result = NULL;
     if (right != NULL)
-        result = or_break(binary_traced(a, right, ufunc, python, in_place), a, right, python);
+        result = or_break(binary_traced(a, right, ufunc, python, in_place), a, right, python,
+                          in_place);
     Py_XDECREF(right);
     return result;
 }
@@ -237,7 +240,7 @@ cx_divmod(PyObject *a, PyObject *b)
     PyObject *quotient = NULL, *rest = NULL, *result = NULL;
 
     if (!is_operand(a) || !is_operand(b))
-        return binary_break(a, b, PyNumber_Divmod);
+        return binary_break(a, b, PyNumber_Divmod, false);
     quotient = cx_nb_floor_divide(a, b);
     rest = quotient != NULL && quotient != Py_NotImplemented ? cx_nb_remainder(a, b)
                                                              : Py_XNewRef(quotient);
@@ -378,7 +381,7 @@ power_traced(PyObject *a, PyObject *b, bool in_place)
         (cx_is_python_kind(a) || cx_is_python_kind(b)))
         return cx_python_binary(CI_OP_power, a, b, power_of);
     if (!is_operand(a) || !is_operand(b))
-        return binary_break(a, b, in_place ? inplace_power_of : power_of);
+        return binary_break(a, b, in_place ? inplace_power_of : power_of, in_place);
     CxTraced *t = (CxTraced *)(cx_is_traced(a) ? a : b);
     bool is_array = in_place && (t->view != NULL || t->storage->kind == CI_KIND_array);
     int ufunc = CI_OP_power, nargs = 2;
@@ -406,7 +409,7 @@ power(PyObject *a, PyObject *b, PyObject *modulo, bool in_place)
     PyObject *right = right_operand(a, b), *result = NULL;
     if (right != NULL)
         result = or_break(power_traced(a, right, in_place), a, right,
-                          in_place ? inplace_power_of : power_of);
+                          in_place ? inplace_power_of : power_of, in_place);
     Py_XDECREF(right);
     return result;
 }
@@ -447,7 +450,7 @@ cx_richcompare(PyObject *a, PyObject *b, int op)
         Py_RETURN_NOTIMPLEMENTED;
     if (is_operand(b) && !is_pythons)
         return or_break(cx_ufunc_operator(((CxTraced *)a)->tracer, ufunc, 2, args), a, b,
-                        rows[op].python);
+                        rows[op].python, false);
     PyObject *real =
         cx_traced_force((CxTraced *)a, "a comparison with an object that is no number");
     PyObject *result = real ? PyObject_RichCompare(real, b, op) : NULL;

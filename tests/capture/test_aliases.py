@@ -289,6 +289,28 @@ def an_array_or_its_copy(x, y, A, t):
 
 
 @case
+def a_name_gets_an_array_of_another_name(x, y, A, t):
+    a, z = x + y, y * 2
+    for _ in range(len(A)):
+        if z.sum() > t:
+            t += 1
+        z = a
+    z += 1
+    return a, t
+
+
+@case
+def the_array_of_another_name_is_written_to(x, y, A, t):
+    a, z = x + y, y * 2
+    for _ in range(len(A)):
+        if z.sum() > t:
+            t += 1
+        z = a
+    a += 1
+    return z, t
+
+
+@case
 def stays_itself_where_it_is_read(x, y, A, t):
     x = x.copy()
     while True:

@@ -157,9 +157,21 @@ def a_zipped_generator(x):
     return a[0] * x
 
 
+def iterations_of_python(x):
+    s, k = 0.0, 0
+    while s < x.sum() and k < 9:
+        s, k = s + 1, k + 1
+        w = watched()
+        s += x.sum()
+        w = 0  # noqa: F841
+        LOG.append("then")
+    return s
+
+
 FUNCTIONS = [
     a_weak_reference, a_buffer, a_buffer_in_a_loop, a_buffer_without_a_name, a_memoryview, a_buffer_of_a_function, operands, an_attribute,
     a_result, an_item, all_items, a_generator, a_generator_that_is_left, a_generator_without_a_name, a_zipped_generator,
+    iterations_of_python,
 ]  # fmt: skip
 
 

@@ -4,6 +4,7 @@ argument itself or share memory with it. The first call and later ones are compa
 
 import copy
 import linecache
+import math
 
 import numpy as np
 import pytest
@@ -300,6 +301,19 @@ def test_a_library_call_that_raises_has_written_nothing(fn):
     for s in (0.5, 0.5, 0.25, -2.0, 0.5, 9.0, -2.0):
         with np.errstate(all="ignore"):
             assert outcome(compiled, (np.arange(2.0), s)) == outcome(fn, (np.arange(2.0), s))
+
+
+@pytest.mark.parametrize("operator", ["+", "*", "**", "//"])
+def test_an_operator_that_raises_has_written_nothing(operator):
+    """If NumPy runs an operator in place, the original function begins with the array as it was before."""
+    source = f"def fn(x, y, n):\n    for i in range(n):\n        y[i:] {operator}= x[i:gcd(n, i)]\n"
+    linecache.cache[operator] = (len(source), None, source.splitlines(True), operator)
+    space = {"gcd": math.gcd}
+    exec(compile(source, operator, "exec"), space)
+    compiled = cinductor.compile(space["fn"], backend="interp", dynamic=True)
+    for n in (4, 4, 1, 3):
+        x, y = np.arange(float(n)) + 2, np.arange(float(n)) + 3
+        assert outcome(compiled, (x, y.copy(), n)) == outcome(space["fn"], (x, y.copy(), n))
 
 
 LINES = """

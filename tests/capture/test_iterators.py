@@ -272,6 +272,24 @@ def test_what_an_iterator_is_made_of_is_carried_apart():
         same(outcome(compiled, (np.array(x),)), outcome(asked_by_its_method, (np.array(x),)))
 
 
+def read_in_some_arms(x):
+    n, s = len(x), 0.0
+    it = itertools.starmap(lambda a, b: a + b, itertools.repeat((1.0, 2.0)))
+    print(end="")
+    for i in range(n):
+        for j in range(3):
+            if x[i] > 0.4:
+                s += next(it)
+            s += x[j] if j < n else 0
+    return s, next(it)
+
+
+def test_an_iterator_and_its_part_stay_in_step_in_an_arm_that_reads_neither():
+    compiled = cinductor.compile(read_in_some_arms, backend="interp")
+    for x in ([0.8, 0.9, 0.3, 0.2], [0.6, 0.2, 0.9, 0.1, 0.7], [0.3, 0.8, 0.2]):
+        same(outcome(compiled, (np.array(x),)), outcome(read_in_some_arms, (np.array(x),)))
+
+
 def given_to_python(x):
     it = itertools.islice(itertools.count(), 20)
     n, s = len(x), 0.0

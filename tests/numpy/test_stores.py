@@ -206,3 +206,19 @@ def test_out_of_another_dtype(name):
                 out = np.zeros(3, other)
                 shown.append(outcome(lambda o, fn=fn, a=a: fn(a, o), out))
             assert shown[1] == shown[0] and shown[2] == shown[0], (dtype, other)
+
+
+@pytest.mark.parametrize("n", [3, 64])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex128"])
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning", "ignore::numpy.exceptions.ComplexWarning")
+def test_floats_as_uint64(dtype, n):
+    """A negative float wraps, also on a processor with an instruction that gives all ones for it."""
+
+    def program(a, x):
+        a[:] = x
+        return a.sum()
+
+    compiled = cinductor.compile(program, backend="c")
+    with np.errstate(over="ignore"):
+        x = np.resize(np.array([-2.0, 3.5, -1.0, -1e3, 6e4, 2.0**62, 2.0**63, 2.0**63 + 2.0**42, -(2.0**40)]).astype(dtype), n)
+    check(program, np.zeros(n, np.uint64), x, calls=2, compiled=compiled)

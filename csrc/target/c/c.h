@@ -89,6 +89,8 @@ const char *ci_c_pointwise(CiCPrinter *p, CiOp op, CiDtype operand, int lanes,
  * back to float by rounding the original, which keeps the sign of -0.5, NaN, and values too large
  * for the int. Other casts are unchanged. */
 const char *ci_c_cut_int(CiCPrinter *p, CiDtype from, CiDtype to, int lanes, const char *value);
+/* print.c: a cast of one element, hidden as above. */
+const char *ci_c_cast(CiCPrinter *p, CiDtype from, CiDtype to, const char *value);
 /* helpers.c: names of functions; a choice as an expression. */
 const char *ci_c_where(CiCPrinter *p, CiDtype dtype, int lanes, const char *mask, const char *yes,
                        const char *no);

@@ -127,7 +127,7 @@ print_lane_operation(CiCPrinter *p, const CiStmt *let)
     CiDtype operand = ci_c_type_of(p, let->args[let->op == CI_OP_where]).dtype;
     ci_emit_scalar(p->base, &text, &op, operand, letters);
     bool is_cast = let->op == CI_OP_cast;
-    set_lane(p, let, is_cast ? ci_c_cut_int(p, operand, op.dtype, 1, text.data) : text.data);
+    set_lane(p, let, is_cast ? ci_c_cast(p, operand, op.dtype, letters[0]) : text.data);
     ci_text_close(p->out);
 }
 

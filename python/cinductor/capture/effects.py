@@ -178,6 +178,7 @@ class Effects:
         self.look_at_flags()
         self.tracer.effects += 1
         self.flush()
+        self.state.keep_changes()
         deaths.let_go(self.tracer, self.sources, self.arrays)
 
     def flush(self) -> None:

@@ -384,8 +384,11 @@ class Flow:
                 raise Peel("names share memory that is written to")
 
     def is_alone(self, value: Any) -> bool:
-        """True for memory made in the call that only one name has."""
-        return self.loop.is_alone(value, self.roots)
+        """True for memory made in the call that only one name has. Memory from before the loop that an iteration
+        reaches in another way than through a carried array has a name besides the carried one.
+        """
+        is_reached = any(value.storage == older.storage for array in self.arrays for older in array.older)
+        return not is_reached and self.loop.is_alone(value, self.roots)
 
     # --- after the loop ---
 
@@ -423,11 +426,7 @@ class Flow:
         ]
         needed: list[int | None] = [int(is_known) for is_known in known]
         for trip in range(1, 2 * count + 1):
-            known = [
-                any(known[number] for number in array.passed)
-                or not all(map(self.is_alone, array.older))
-                for array in self.arrays
-            ]
+            known = [bool(array.older) or any(known[number] for number in array.passed) for array in self.arrays]
             for number, is_known in enumerate(known):
                 if is_known:  # a path through more arrays than exist contains a cycle
                     needed[number] = trip + 1 if trip < count else None

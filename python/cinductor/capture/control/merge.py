@@ -145,8 +145,8 @@ class End:
     def __init__(self, state: Any, block: Any, names: dict[str, Any], written: list[Any]) -> None:
         self.appended: list[tuple[Any, list[Any]]] = []  # items that iterations append to a list
         self.records = state.records  # alias records at its end
-        known: list[ArmValue] = []
-        self.names = {name: live_out_leaves(block, value, known) for name, value in names.items()}
+        self.known: list[ArmValue] = []  # of its names that have no array
+        self.names = {name: live_out_leaves(block, value, self.known) for name, value in names.items()}
         self.written = [(handle, ArmValue(block, handle)) for handle in written]
 
     def append(self, block: Any, grown: Any, items: list[Any]) -> None:
@@ -163,7 +163,7 @@ class End:
     def add(self, state: Any, block: Any, names: dict[str, Any]) -> None:
         """Names that the arm leaves as they are."""
         state.reopen(block)
-        self.names.update({name: live_out_leaves(block, value) for name, value in names.items()})
+        self.names.update({name: live_out_leaves(block, value, self.known) for name, value in names.items()})
         state.close(block)
 
 

@@ -82,7 +82,7 @@ class State:
                 self.before_change(part)
         known = id(value) in self.unlike
         for snapshot in reversed(self.snapshots):
-            if id(value) in snapshot.born:
+            if id(value) in snapshot.born or snapshot.is_final:
                 break
             if id(value) in snapshot.before and not known:
                 continue
@@ -111,8 +111,14 @@ class State:
         if type(value) is Items:
             value.is_shared = True
         if self.snapshots:
-            self.snapshots[-1].born[id(value)] = value
+            self.snapshots[-1].add_born({id(value): value})
         return value
+
+    def keep_changes(self) -> None:
+        """Called at an effect: no snapshot can be undone any more, so none needs the objects to undo it with."""
+        for snapshot in self.snapshots:
+            snapshot.before.clear()
+            snapshot.born.clear()
 
     def share(self, names: types.FunctionType) -> None:
         """Record the cells of a function, which inner functions may set without notice."""
@@ -208,8 +214,17 @@ class Snapshot:
     @property
     def can_undo(self) -> bool:
         """True if there was no change since that stays."""
-        is_kept = self.can_put_back and self.graph.is_valid
-        return is_kept and self.state.tracer.effects == self.effects
+        return self.can_put_back and self.graph.is_valid and not self.is_final
+
+    @property
+    def is_final(self) -> bool:
+        """True if there was an effect since."""
+        return self.state.tracer.effects != self.effects
+
+    def add_born(self, born: dict[int, Any]) -> None:
+        """Record objects that were made since. A final snapshot would only delay their deaths."""
+        if not self.is_final:
+            self.born.update(born)
 
     def since(self, stack: str) -> list[Any]:
         """The entries that a stack has gained."""
@@ -287,7 +302,7 @@ class Snapshot:
         while len(state.snapshots) >= self.depths["snapshots"]:
             born.update(state.snapshots.pop().born)
         if state.snapshots:
-            state.snapshots[-1].born.update(born)
+            state.snapshots[-1].add_born(born)
         del state.active[self.depths["active"] :]
         self.forget()
         state.tracer.is_infeasible = self.is_infeasible
