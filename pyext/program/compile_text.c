@@ -75,7 +75,7 @@ fill_inputs(CxProgram *program, PyObject *values, Inputs *in)
     for (int k = 0; k < graph->ninputs; k++) {
         const CiNode *node = graph->inputs[k];
         PyObject *value = PySequence_Fast_GET_ITEM(values, k);
-        if (node->kind == CI_KIND_python) {
+        if (node->kind != CI_KIND_array) {
             in->objects[k] = Py_NewRef(value);
             if (cx_slot_from(value, node->dtype, &in->scalars[nscalars++]) < 0)
                 return -1;

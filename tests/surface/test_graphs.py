@@ -87,6 +87,13 @@ def test_other_inputs_are_refused(inputs):
         run(*inputs)
 
 
+@pytest.mark.parametrize("kind", ["scalar f64[]", "python f64[]", "f64[]"])
+def test_an_input_may_be_a_number(kind):
+    program = cinductor.Graph(f"graph f(in0: f64[3], in1: {kind}) {{\n  %0: f64[3] = add(in0, in1)\n  return %0\n}}\n").compile()
+    for number in (3.0, np.float64(3.0)):
+        np.testing.assert_array_equal(program(np.ones(3), number)[0], np.full(3, 4.0))
+
+
 def test_what_is_no_graph():
     with pytest.raises(cinductor.Unsupported, match="nothing is computed"):
         graph(lambda x: x.T, SPEC)
