@@ -176,6 +176,15 @@ ci_body_link(CiContext *ctx, const CiBody *body, CiScalar *op, const CiExpr *ind
 }
 
 bool
+ci_nest_loads(const CiNest *nest, const CiBuffer *buffer)
+{
+    for (int k = 0; k < nest->body.nops; k++)
+        if (nest->body.ops[k].op == CI_OP_load && nest->body.ops[k].buffer == buffer)
+            return true;
+    return false;
+}
+
+bool
 ci_body_binds(const CiBody *body, const CiExpr *symbol)
 {
     for (int k = 0; k < body->nops; k++) {

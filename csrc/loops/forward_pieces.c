@@ -456,19 +456,10 @@ forward_into(const Forward *f, const CiNest *reader, CiBody *into)
 }
 
 static bool
-reads(const CiNest *nest, const CiBuffer *buffer)
-{
-    for (int k = 0; k < nest->body.nops; k++)
-        if (nest->body.ops[k].op == CI_OP_load && nest->body.ops[k].buffer == buffer)
-            return true;
-    return false;
-}
-
-static bool
 is_source(const Forward *f, const CiBuffer *buffer)
 {
     for (int k = 0; k < f->npieces; k++)
-        if (reads(f->pieces[k].nest, buffer))
+        if (ci_nest_loads(f->pieces[k].nest, buffer))
             return true;
     return false;
 }
@@ -510,7 +501,7 @@ find_last_reader(const Forward *f)
         }
         for (int n = 0; nest && n < nest->body.nops; n++)
             readers += nest->body.ops[n].op == CI_OP_load && nest->body.ops[n].buffer == f->c.to;
-        if (nest && reads(nest, f->c.to)) {
+        if (nest && ci_nest_loads(nest, f->c.to)) {
             if (is_changed || k < f->last || (changes_sources(f, item) && !is_renewed(f, k)))
                 return -1;
             last = k;
@@ -552,7 +543,7 @@ forward(Forward *f)
     CiBody *bodies = CI_NEW_ARRAY(f->c.r->ctx, CiBody, f->items->count + 1);
     for (int k = f->first; k <= last; k++) {
         const CiNest *nest = f->items->items[k].nest;
-        if (nest && reads(nest, f->c.to) &&
+        if (nest && ci_nest_loads(nest, f->c.to) &&
             (reads_often(f, nest) || !forward_into(f, nest, &bodies[k])))
             return false;
     }

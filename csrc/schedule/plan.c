@@ -97,23 +97,14 @@ check_pair(CiScheduler *s, const CiKernel *kernel, const CiNest *early, const Ci
     return why;
 }
 
-static bool
-reads(const CiNest *nest, const CiBuffer *buffer)
-{
-    for (int k = 0; k < nest->body.nops; k++)
-        if (nest->body.ops[k].op == CI_OP_load && nest->body.ops[k].buffer == buffer)
-            return true;
-    return false;
-}
-
 /* One stores what the other touches. Most pairs of a large kernel have no bit in common. */
 static bool
 depends(const CiPlanned *early, const CiPlanned *late)
 {
     const CiNest *a = early->nest, *b = late->nest;
     return a->target == b->target ||
-           ((early->stores & late->reads) && reads(b, a->target)) ||
-           ((late->stores & early->reads) && reads(a, b->target));
+           ((early->stores & late->reads) && ci_nest_loads(b, a->target)) ||
+           ((late->stores & early->reads) && ci_nest_loads(a, b->target));
 }
 
 static const char *
