@@ -51,9 +51,9 @@ typedef struct CxCheck {
     /* Same, other: that source; apart: number of sources; disjoint: number of sources, of which
      * the first `source` are written. */
     int other;
-    /* Object, type, value; keys; equals: b is the line that compared them, or NULL; function:
-     * code and globals; names: the namespace, and pairs of names and values; body: code,
-     * defaults and keyword defaults, or None for each. */
+    /* The object, type or value; keys. Of `equals`, b is the line that compared them, or NULL. Of `function`, code
+     * and globals. Of `names`, the namespace, and pairs of names and values. Of `body`, code, defaults and keyword
+     * defaults, or None for each. */
     PyObject *a, *b;
     int *sources;    /* apart, disjoint */
     uint64_t stamp;  /* names: the namespace's stamp when it was last compared; set with the GIL */

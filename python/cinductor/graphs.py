@@ -24,10 +24,22 @@ LASTS = ("next", "yield", "test", "return")
 class Node:
     r"""One value, or an effect.
 
-    op: an operation of `docs/ir.md`; dtype: "f64", "i32", "bool", "" for an effect; sizes: ints, or expressions as
-    text; kind: "array", "scalar" (NumPy's) or "python" (a number); attributes: other attributes, as text by name
-    (`{"axes": "[1]"}`; of a constant `{"value": "0.5"}`); place: the user's line, "net.py:7", or ""; meta: notes of a
-    pass, dropped at its end.
+    Attributes
+    ----------
+    op : str
+        An operation of `docs/ir.md`.
+    dtype : str
+        "f64", "i32", "bool"; "" for an effect.
+    sizes : list of int or str
+        Numbers, or expressions as text.
+    kind : str
+        "array", "scalar" (NumPy's) or "python" (a number).
+    attributes : dict
+        Other attributes, as text by name: `{"axes": "[1]"}`; of a constant `{"value": "0.5"}`.
+    place : str
+        The user's line, "net.py:7", or "".
+    meta : dict
+        Notes of a pass, dropped at its end.
     """
 
     op: str

@@ -96,3 +96,36 @@ def test_every_form_of_a_program_has_parts(dynamic, tmp_path, run_json):
     assert " = (char *)pool0 + (" in text
     test_export.same(test_export.call_c(test_export.build(text, tmp_path), [x], expected), expected)
     test_export.same(run_json.Program(cinductor.export(compiled, x, form="json"))(x), expected)
+
+
+def chosen_before_a_check(y, t, A, x):
+    z = y[y > t]
+    z += t
+    y[y > t] = z
+    A += 1
+    return int(x[0]), z
+
+
+def chosen_before_sorts(y, t, A, x):
+    m = y > t
+    z = y[m]
+    z += t
+    y[m] = z
+    B = np.sort(A, axis=0)
+    B += 1
+    A[:] = np.sort(B, axis=0)
+    return int(x[0]), z
+
+
+@pytest.mark.parametrize("backend", ["c", "interp"])
+@pytest.mark.parametrize("verify", [True, False])
+@pytest.mark.parametrize("fn", [chosen_before_a_check, chosen_before_sorts])
+def test_a_part_begins_where_its_offset_is_known(fn, verify, backend):
+    """An array made before data decide a size does not follow one of that size in the pool."""
+    compiled = cinductor.compile(fn, backend=backend, options={"verify": verify})
+    for _ in range(2):
+        arrays = np.linspace(-2, 2, 11, dtype="f4"), np.ones((11, 4), "f4"), np.full(11, 1.25, "f4")
+        given, wanted = ([y.copy(), -1.0, A.copy(), x.copy()] for y, A, x in (arrays, arrays))
+        result, expected = compiled(*given), fn(*wanted)
+        assert result[0] == expected[0] and np.array_equal(result[1], expected[1])
+        assert all(map(np.array_equal, given, wanted))

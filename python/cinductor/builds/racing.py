@@ -43,8 +43,15 @@ class Plan(NamedTuple):
 class SizeClass(NamedTuple):
     r"""The trial for one size class.
 
-    number: the arrays of its calls have 8**number or more elements, 0 for constant sizes; winner: the name of a plan,
-    or None while undecided; calls; times: for each plan the number of timed calls and their median in seconds.
+    Attributes
+    ----------
+    number : int
+        The arrays of its calls have 8**number or more elements; 0 for constant sizes.
+    winner : str or None
+        The name of a plan; None while undecided.
+    calls : int
+    times : dict
+        For each plan the number of timed calls and their median in seconds.
     """
 
     number: int

@@ -2,9 +2,9 @@
 neither imports capture nor runs it.
 
 A saved call has the parts of a specialisation: sources, checks, inputs, pieces of the result, the graph as text,
-and the callees of its library calls. Objects are written by name (`saved_text.py`): a number by its value, a
-module by its name, a function of NumPy or Python by its module and name, one of the user by the source that
-reaches it and a digest of its code. The later process looks each of them up and compares. Then C checks every
+and the callees of its library calls. Objects are written by name (`saved_text.py`). A number is written by its value, a
+module by its name, and a function of NumPy or Python by its module and name. A user's function is written by the
+source that reaches it and a digest of its code. The later process looks each of them up and compares. Then C checks every
 guard, as in every call, and compiles the graph, whose kernels are in the cache. A call with an object that has no
 such name (one of a user's class, an array that never changes) is not saved. Only lines of text are read: none is
 evaluated or unpickled.

@@ -24,9 +24,18 @@ APPROXIMATE_ULP = 4
 class Finding:
     r"""The result of `bisect`.
 
-    kind: "none", "lowering", "pass", "fusion", "kernel", "rest"; name: of the pass, the lowering, the groups or the
-    kernel; place: the user's line if there is one; difference: from NumPy's result, with the whole compiler; calls:
-    number of compiled calls made.
+    Attributes
+    ----------
+    kind : str
+        "none", "lowering", "pass", "fusion", "kernel" or "rest".
+    name : str
+        Of the pass, the lowering, the groups or the kernel.
+    place : str
+        The user's line if there is one.
+    difference : str
+        From NumPy's result, with the whole compiler.
+    calls : int
+        Number of compiled calls made.
     """
 
     kind: str

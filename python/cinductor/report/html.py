@@ -21,7 +21,7 @@ from .style import SHEET
 if TYPE_CHECKING:
     from .costs import Cost
 
-MOST_CARDS, MOST_CHIPS = 6, 8  # cards shown without scrolling, and chips after a line
+MOST_CARDS, MOST_CHIPS = 6, 8  # boxes shown without scrolling, and chips after a line
 STAGES = {
     "capture": "tracing the function",
     "passes": "passes over the graph",

@@ -18,7 +18,7 @@ MOST_COPIED = 1 << 24  # bytes of an array that are copied for display
 
 
 def card(compiled: Any) -> str:
-    """The card of a compiled function: its calls, specialisations, and calls that NumPy or Python runs."""
+    """The display of a compiled function: its calls, specialisations, and calls that NumPy or Python runs."""
     job = compiled._cinductor_job
     place = place_of(job.fn)
     file, _, line = place.rpartition(":")
@@ -50,7 +50,7 @@ def list_of(facts: list[tuple[Any, str]]) -> str:
 
 
 def card_of_array(array: Any) -> str:
-    """The card of a device array: device, type, and values as NumPy prints them."""
+    """The display of a device array: device, type, and values as NumPy prints them."""
     facts = [
         ("×".join(map(str, array.shape)) or "0-d", "shape"),
         (array.dtype, "dtype"),

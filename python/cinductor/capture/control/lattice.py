@@ -360,10 +360,12 @@ def grown(loop: Loop, rule: Rule) -> Any:
 
 
 class Type:
-    """The type of a leaf carried by value. like: a Traced array of this type; lengths: its varying
-    sizes, by axis; ends: their values at the end and the bounds for all iterations; room: the
-    capacity of a flat buffer; tagged: Python's or NumPy's number, with a bool that tells; joined: Python's
-    at the loop's entry and NumPy's in each iteration."""
+    """The type of a leaf carried by value.
+
+    `like` is a Traced array of this type. `lengths` has its varying sizes by axis, and `ends` their values at the end,
+    with the bounds for all iterations. `room` is the capacity of a flat buffer. A `tagged` number is Python's or NumPy's,
+    as a bool tells; a `joined` one is Python's at the loop's entry and NumPy's in each iteration.
+    """
 
     __slots__ = ("kind", "dtype", "like", "tagged", "joined", "lengths", "ends", "room")
 
