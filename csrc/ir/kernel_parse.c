@@ -308,7 +308,7 @@ parse_units(CiLoopParser *p, CiKernel *kernel)
         while (k < count && !ci_lexer_is(lex, parts[k].word))
             k++;
         if (k == count)
-            ci_lexer_fail(lex, "expected work or scratch");
+            ci_lexer_fail(lex, "expected what a launch is told");
         ci_lexer_next(lex);
         *parts[k].value = ci_loop_parse_expr(p);
     } while (ci_lexer_accept(lex, ","));

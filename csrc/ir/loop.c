@@ -176,6 +176,12 @@ ci_body_link(CiContext *ctx, const CiBody *body, CiScalar *op, const CiExpr *ind
 }
 
 bool
+ci_is_one_element(CiSym *sym, const CiBuffer *buffer)
+{
+    return ci_expr_equals_const(ci_expr_product_of(sym, buffer->sizes, buffer->rank), 1);
+}
+
+bool
 ci_nest_loads(const CiNest *nest, const CiBuffer *buffer)
 {
     for (int k = 0; k < nest->body.nops; k++)

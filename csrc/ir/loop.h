@@ -289,6 +289,7 @@ int ci_body_add(CiContext *ctx, CiBody *body, CiScalar op);
 void ci_body_link(CiContext *ctx, const CiBody *body, CiScalar *op, const CiExpr *index);
 /* The symbol is made in the body, by a bind or a pack. */
 bool ci_body_binds(const CiBody *body, const CiExpr *symbol);
+bool ci_is_one_element(CiSym *sym, const CiBuffer *buffer);
 /* True if the nest's body loads from the buffer. */
 bool ci_nest_loads(const CiNest *nest, const CiBuffer *buffer);
 /* True if the nest stores at data-dependent positions and its points must run in order: a pack, a

@@ -57,3 +57,11 @@ ci_is_worth_threads(const CiTarget *target, const CiItem *loop)
     int most = target->has_lanes_across_threads ? 0 : 1;
     return work.unknowns > most || work.known > 2 * target->tree_elements;
 }
+
+void
+ci_remove_item(CiItems *items, int at)
+{
+    for (int k = at + 1; k < items->count; k++)
+        items->items[k - 1] = items->items[k];
+    items->count--;
+}

@@ -37,6 +37,8 @@ typedef struct CiComposer {
 bool ci_compose_read_layout(CiComposer *c);
 int ci_compose_find_dim(const CiComposer *c, const CiExpr *coef);
 bool ci_compose_find_start(const CiComposer *c, const CiExpr *offset, CiBox *box);
+/* True if two boxes have an element in common. */
+bool ci_compose_do_meet(const CiComposer *c, const CiBox *a, const CiBox *b);
 /* Finds the boxes of `to` that the nests in c's loop fill; false unless each element is stored once
  * per iteration. */
 bool ci_compose_find_pieces(CiComposer *c);

@@ -92,8 +92,8 @@ is_within(const CiComposer *c, const CiBox *inner, const CiBox *outer)
     return true;
 }
 
-static bool
-do_meet(const CiComposer *c, const CiBox *a, const CiBox *b)
+bool
+ci_compose_do_meet(const CiComposer *c, const CiBox *a, const CiBox *b)
 {
     for (int d = 0; d < c->rank; d++)
         if (a->end[d] <= b->start[d] || b->end[d] <= a->start[d])
@@ -121,7 +121,7 @@ ci_compose_find_pieces(CiComposer *c)
         if (!nest || !find_piece(c, nest, &c->pieces[k]))
             return false;
         for (int n = 0; n < k; n++)
-            if (do_meet(c, &c->pieces[k].box, &c->pieces[n].box))
+            if (ci_compose_do_meet(c, &c->pieces[k].box, &c->pieces[n].box))
                 return false;
         count += count_elements(c, &c->pieces[k].box);
         c->npieces = k + 1;
@@ -316,7 +316,7 @@ find_cut(const CiComposer *c, const CiBox *read, int *dim, int64_t *at)
 {
     for (int k = 0; k < c->npieces; k++) {
         const CiBox *piece = &c->pieces[k].box;
-        if (!do_meet(c, read, piece))
+        if (!ci_compose_do_meet(c, read, piece))
             continue;
         for (int d = 0; d < c->rank; d++) {
             bool before = read->start[d] < piece->start[d];

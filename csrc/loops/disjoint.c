@@ -3,11 +3,10 @@
  * Analysis for Supercomputing, 1988). */
 #include "loops/loops.h"
 
-/* The variable of a loop around all points. */
-static bool
-is_region_variable(const CiPoints *p, const CiExpr *symbol)
+bool
+ci_is_loop_variable(const CiLoopScope *scope, const CiExpr *symbol)
 {
-    for (const CiLoopScope *at = p->scope; at; at = at->outer)
+    for (const CiLoopScope *at = scope; at; at = at->outer)
         if (at->region->var == symbol)
             return true;
     return false;
@@ -20,7 +19,7 @@ drop_region_variables(const CiPoints *p, const CiExpr **a, const CiExpr **b)
     const CiExpr *whole = *a;
     for (int k = 0; k < whole->nsymbols; k++) {
         const CiExpr *symbol = whole->symbols[k], *coef, *other, *rest, *rest_of_other;
-        if (!is_region_variable(p, symbol) ||
+        if (!ci_is_loop_variable(p->scope, symbol) ||
             !ci_expr_split_linear(p->sym, *a, symbol, &coef, &rest) ||
             !ci_expr_split_linear(p->sym, *b, symbol, &other, &rest_of_other) || coef != other)
             continue;

@@ -17,7 +17,6 @@
  * and the only load of buf0. */
 #include "loops/loops.h"
 
-#include <string.h>
 
 typedef struct Doubling {
     const CiLoopRewriter *r;
@@ -273,8 +272,7 @@ double_buffer(Doubling *d, int at, CiItems *before, CiItems *after)
     last->naxes = last->npoint = d->copy->npoint;
     last->store = d->copy->store;
     yield_load(d->r, last, d->old);
-    memmove(region->body.items + at, region->body.items + at + 1,
-            (size_t)(--region->body.count - at) * sizeof *region->body.items);
+    ci_remove_item(&region->body, at);
     if (count_bytes(d) >= CI_CHOOSE(d->r, trip_bytes))
         copy_outside(d, &region->body);
     CI_PUSH(d->r->ctx, region->swaps, region->nswaps, region->capswaps, d->old);

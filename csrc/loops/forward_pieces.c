@@ -51,8 +51,8 @@ number(const Forward *f, int64_t value)
 
 /* ---- the pieces ---- */
 
-/* A body without side effects on its order, and cheap enough to be computed at points that do not
- * use it. */
+/* True if the body may be computed at points that do not use it: it makes no symbols and calls no
+ * mathematical functions, which are slow. */
 static bool
 is_cheap(const CiBody *body)
 {
@@ -397,15 +397,6 @@ add_tests(const Forward *f, CiBody *into, const Piece *piece, const CiExpr *cons
     return test;
 }
 
-static bool
-do_meet(const Forward *f, const CiBox *a, const CiBox *b)
-{
-    for (int d = 0; d < f->c.rank; d++)
-        if (a->end[d] <= b->start[d] || b->end[d] <= a->start[d])
-            return false;
-    return true;
-}
-
 /* The value of the array at positions: of the one piece there that they are in. */
 static int
 add_value(const Forward *f, CiBody *into, const CiExpr *const *at, const CiBox *box)
@@ -414,7 +405,7 @@ add_value(const Forward *f, CiBody *into, const CiExpr *const *at, const CiBox *
     for (int k = 0; k < f->npieces; k++) {
         const Piece *piece = &f->pieces[k];
         Reads reads;
-        if (!do_meet(f, &piece->box, box))
+        if (!ci_compose_do_meet(&f->c, &piece->box, box))
             continue;
         begin_reads(f, piece, at, box, &reads);
         int made = add_piece(f, into, &reads);

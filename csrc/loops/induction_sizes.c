@@ -187,14 +187,6 @@ change_all(const Size *s, const CiExpr *from, const CiExpr *to)
 
 /* ---- rewriting ---- */
 
-static void
-take_out(CiItems *items, int at)
-{
-    for (int k = at + 1; k < items->count; k++)
-        items->items[k - 1] = items->items[k];
-    items->count--;
-}
-
 /* True if a loop around nests inside has an extent that the size decides: loop variables stay. */
 static bool
 decides_loops(const CiItems *items, const CiExpr *symbol)
@@ -243,7 +235,7 @@ close_after(const Size *s, CiItems *items, int loop)
         const CiExpr *size = size_after(s, items->items[loop].region->extent);
         if (!is_in_range(s, check, size) || decides_loops(&s->r->loops->items, check->symbol))
             continue;
-        take_out(items, k--);
+        ci_remove_item(items, k--);
         change_all(s, check->symbol, size);
     }
 }
@@ -257,9 +249,9 @@ drop_stores(const Size *s, CiItems *items, CiRegion *region)
     if (nreaders[s->buffer->id])
         return;
     while ((at = find_store(&region->body, region->body.count, s->buffer)) >= 0)
-        take_out(&region->body, at);
+        ci_remove_item(&region->body, at);
     while ((at = find_store(items, items->count, s->buffer)) >= 0)
-        take_out(items, at);
+        ci_remove_item(items, at);
 }
 
 static void
@@ -273,7 +265,7 @@ close_sizes(const CiLoopRewriter *r, CiItems *items)
             Size s = {.r = r};
             if (item->kind != CI_ITEM_symbol || !find_size(&s, items, k, at))
                 continue;
-            take_out(&region->body, at--);
+            ci_remove_item(&region->body, at--);
             change_all(&s, s.symbol, size_after(&s, region->var));
             close_after(&s, items, k);
             int count = items->count;

@@ -147,11 +147,10 @@ is_of_point(const Points *p, const CiExpr *index)
         ci_add_points(&points, p->vars[k], p->like->axes[k].extent);
     for (int k = 0; k < index->nsymbols; k++) {
         const CiExpr *symbol = index->symbols[k];
-        bool is_known = symbol->symbol_kind != CI_SYMBOL_index;
+        bool is_known =
+            symbol->symbol_kind != CI_SYMBOL_index || ci_is_loop_variable(p->r->scope, symbol);
         for (int a = 0; a < p->like->naxes; a++)
             is_known = is_known || symbol == p->vars[a];
-        for (const CiLoopScope *at = p->r->scope; at; at = at->outer)
-            is_known = is_known || symbol == at->region->var;
         if (!is_known)
             return false;
     }

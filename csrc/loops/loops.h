@@ -35,6 +35,9 @@ typedef struct CiLoopPass {
     void (*run)(const CiLoopRewriter *r);
 } CiLoopPass;
 
+/* True if the symbol is the variable of a loop around the block. */
+bool ci_is_loop_variable(const CiLoopScope *scope, const CiExpr *symbol);
+
 /* In their order. */
 int ci_loop_pass_count(void);
 const CiLoopPass *ci_loop_pass_at(int position);
@@ -65,6 +68,8 @@ void ci_visit_blocks(const CiLoopRewriter *r, CiItems *items, CiBlockVisit befor
                      CiBlockVisit after);
 /* Appends items to a block's. */
 void ci_add_items(CiContext *ctx, CiItems *to, const CiItems *more);
+/* Removes the item at a position. */
+void ci_remove_item(CiItems *items, int at);
 /* The load that a nest stores as it is; NULL: the nest computes, or stores by indices from data. */
 const CiScalar *ci_copied_load(const CiNest *nest);
 /* An unused variable t0, t1, … of a loop of that many iterations. */
@@ -79,7 +84,6 @@ typedef enum CiFirst { CI_FIRST_nothing, CI_FIRST_read, CI_FIRST_store } CiFirst
 void ci_count_uses(const CiItems *items, int *nreaders, int *nwriters);
 void ci_count_all_uses(const CiLoops *loops, int **nreaders, int **nwriters);
 CiFirst ci_first_use(const CiItems *items, const CiBuffer *buffer);
-bool ci_is_one_element(CiSym *sym, const CiBuffer *buffer);
 
 /* disjoint.c: points of loops, whose accesses are compared. */
 typedef struct CiPoints {

@@ -74,10 +74,7 @@ is_fixed(const CiLoopRewriter *r, const CiExpr *index)
 {
     for (int k = 0; k < index->nsymbols; k++) {
         const CiExpr *symbol = index->symbols[k];
-        bool is_around = false;
-        for (const CiLoopScope *at = r->scope; at; at = at->outer)
-            is_around = is_around || at->region->var == symbol;
-        if (!is_around &&
+        if (!ci_is_loop_variable(r->scope, symbol) &&
             (symbol->symbol_kind == CI_SYMBOL_index || symbol->symbol_kind == CI_SYMBOL_unbacked))
             return false;
     }

@@ -18,7 +18,6 @@
  * compose_iterations.c builds the nests of the fused iteration. */
 #include "loops/compose.h"
 
-#include <string.h>
 
 /* ---- the loop ---- */
 
@@ -186,8 +185,7 @@ take_out(CiItems *items, const CiNest *nest)
     while (k < items->count && items->items[k].nest != nest)
         k++;
     if (k < items->count)
-        memmove(items->items + k, items->items + k + 1,
-                (size_t)(--items->count - k) * sizeof *items->items);
+        ci_remove_item(items, k);
 }
 
 static void

@@ -62,10 +62,8 @@ ci_count_all_uses(const CiLoops *loops, int **nreaders, int **nwriters)
 static CiFirst
 first_in_nest(const CiNest *nest, const CiBuffer *buffer)
 {
-    for (int k = 0; k < nest->body.nops; k++) {
-        if (nest->body.ops[k].op == CI_OP_load && nest->body.ops[k].buffer == buffer)
-            return CI_FIRST_read;
-    }
+    if (ci_nest_loads(nest, buffer))
+        return CI_FIRST_read;
     if (ci_nest_count(nest) == buffer)
         return CI_FIRST_store;
     if (nest->target != buffer)
@@ -123,10 +121,4 @@ ci_first_use(const CiItems *items, const CiBuffer *buffer)
             first = first_in_region(item, buffer);
     }
     return first;
-}
-
-bool
-ci_is_one_element(CiSym *sym, const CiBuffer *buffer)
-{
-    return ci_expr_equals_const(ci_expr_product_of(sym, buffer->sizes, buffer->rank), 1);
 }

@@ -61,8 +61,6 @@ struct CiScheduler {
     bool is_in_loop;
 };
 
-/* Bytes that a unit of a split leaves, for each fold and lane. */
-
 #define CI_NO_READER (-1)
 #define CI_SEVERAL_READERS (-2)
 

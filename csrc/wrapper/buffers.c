@@ -8,6 +8,7 @@ own_side(const CiWrapper *w, const CiBuffer *buffer)
     return w->options.host_arrays && is_callers ? CI_SIDE_host : CI_SIDE_device + buffer->device;
 }
 
+/* side_of, pool_of and pinned share one capacity: copies of it and of the count serve the other two. */
 static void
 add_buffer(CiWrapper *w, const CiBuffer *buffer, CiSide side)
 {

@@ -142,6 +142,15 @@ ci_buffer_bytes(CiSym *sym, const CiBuffer *buffer)
 }
 
 CiSide
+ci_wrapper_side_of_call(const CiWrapper *wrapper, const CiExternItem *ext)
+{
+    const CiWrapOptions *options = &wrapper->options;
+    bool is_known = options->takes_extern && options->takes_extern(ext);
+    bool is_taken = options->has_device_memory && (ext->ext->call_on || is_known);
+    return is_taken ? CI_SIDE_device + ext->device : CI_SIDE_host;
+}
+
+CiSide
 ci_wrapper_side(const CiWrapper *wrapper, const CiBuffer *buffer)
 {
     return wrapper->side_of[buffer->id];

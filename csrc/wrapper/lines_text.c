@@ -258,7 +258,7 @@ parse_kind(Parser *p)
     ci_lexer_fail(lex, "no line begins like that");
 }
 
-/* Prints whose part the line's buffer is, and which device reaches it by itself. */
+/* Notes whose part the line's buffer is, and which device reaches it by itself. */
 static void
 note_memory(CiWrapper *w, const CiLine *line)
 {

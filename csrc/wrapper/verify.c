@@ -61,27 +61,22 @@ check_use(void *arg, const CiBuffer *buffer, bool is_stored)
 
 /* Of a line that allocates, frees or copies. */
 static void
-check_memory(const Verify *verify, const CiLine *line)
+check_bytes(const Verify *verify, const CiLine *line)
 {
-    const CiWrapper *w = verify->wrapper;
-    CiSym *sym = w->kernels->loops->sym;
+    CiSym *sym = verify->wrapper->kernels->loops->sym;
     bool is_copy = line->other && line->kind != CI_LINE_part;
     if (line->bytes != ci_buffer_bytes(sym, line->buffer) ||
         (is_copy && line->bytes != ci_buffer_bytes(sym, line->other)))
         refuse(verify, "takes other memory than its sizes come to", line->buffer->name);
-    if (line->at != ci_wrapper_side(w, line->buffer))
-        refuse(verify, "is on another side", line->buffer->name);
 }
 
 /* Code that runs on the device can reach it. */
 static void
 check_side(const Verify *verify, const CiLine *line)
 {
-    const CiWrapOptions *options = &verify->wrapper->options;
-    bool is_taken = line->ext && options->has_device_memory &&
-                    (line->ext->ext->call_on || (options->takes_extern && options->takes_extern(line->ext)));
-    if (line->kernel ? line->side != CI_SIDE_device + line->kernel->device
-                     : line->side != (is_taken ? CI_SIDE_device + line->ext->device : CI_SIDE_host))
+    CiSide side = line->kernel ? CI_SIDE_device + line->kernel->device
+                               : ci_wrapper_side_of_call(verify->wrapper, line->ext);
+    if (line->side != side)
         refuse(verify, "cannot run there", line->kernel ? line->kernel->name : line->ext->ext->name);
 }
 
@@ -89,8 +84,7 @@ check_side(const Verify *verify, const CiLine *line)
 static void
 check_element(const Verify *verify, const CiBuffer *buffer, CiDtype dtype)
 {
-    const CiExpr *count = ci_expr_product_of(verify->wrapper->kernels->loops->sym, buffer->sizes, buffer->rank);
-    if (buffer->dtype != dtype || !ci_expr_equals_const(count, 1))
+    if (buffer->dtype != dtype || !ci_is_one_element(verify->wrapper->kernels->loops->sym, buffer))
         refuse(verify, ci_format(verify->ctx, "is read by the host, but is no %s", ci_dtype_name(dtype)),
                buffer->name);
     if (buffer->kind != CI_BUFFER_scalar && !ci_wrapper_is_on_host(verify->wrapper, buffer))
@@ -405,7 +399,9 @@ check_line(Verify *verify, const CiLine *line)
         check_side(verify, line);
     check_kind(verify, line);
     if (strstr(row->text, "{bytes}"))
-        check_memory(verify, line);
+        check_bytes(verify, line);
+    if (strstr(row->text, "{at}") && line->at != ci_wrapper_side(verify->wrapper, line->buffer))
+        refuse(verify, "is on another side", line->buffer->name);
     check_expr(verify, line->value);
     check_expr(verify, line->bytes);
     if (line->kernel)

@@ -48,9 +48,7 @@ static void
 find_reading(void *arg, const CiNest *nest)
 {
     Reading *reading = arg;
-    for (int k = 0; k < nest->body.nops; k++)
-        reading->is_found |=
-            nest->body.ops[k].op == CI_OP_load && nest->body.ops[k].buffer == reading->buffer;
+    reading->is_found |= ci_nest_loads(nest, reading->buffer);
 }
 
 static bool

@@ -134,9 +134,7 @@ wrap_extern(Wrap *wrap, const CiKernel *kernel)
 {
     const CiExternItem *ext = kernel->ext;
     const CiWrapOptions *options = &wrap->wrapper->options;
-    bool is_known = options->takes_extern && options->takes_extern(ext);
-    bool is_taken = options->has_device_memory && (ext->ext->call_on || is_known);
-    CiSide side = is_taken ? CI_SIDE_device + ext->device : CI_SIDE_host;
+    CiSide side = ci_wrapper_side_of_call(wrap->wrapper, ext);
     if (options->host_arrays && may_raise(ext))
         show_written(wrap);
     for (int k = 0; k < ext->noperands; k++) {

@@ -88,7 +88,7 @@ typedef struct CiLineRow {
     FIELD(symbol, symbol, symbol)                                                                  \
     FIELD(number, int, number)                                                                     \
     FIELD(kernel, kernel, kernel)                                                                  \
-    FIELD(call, call, ext)                                                                         \
+    FIELD(call, call, call)                                                                         \
     FIELD(range, range, symbol)                                                                    \
     FIELD(turns, turns, symbol)                                                                    \
     FIELD(parallel, parallel, is_parallel)                                                         \
@@ -122,7 +122,7 @@ typedef struct CiLine {
     const CiExpr *bytes;    /* alloc, reuse, free, copy */
     const CiKernel *kernel; /* launch */
     const CiExternItem *ext;
-    const char *call;             /* the kernel that ext is of */
+    const char *call;             /* extern: the name of its kernel, for the text */
     CiSide side;                  /* extern, launch: whose memory it works on */
     int number;                   /* symbol: axis; extern: position among the program's externs */
     const CiExpr *symbol, *value; /* symbol; for: var and extent; define: symbol and limit */
@@ -174,6 +174,8 @@ CiWrapper *ci_wrap(const CiKernels *kernels);
 CiWrapper *ci_wrap_with(const CiKernels *kernels, const CiWrapOptions *options);
 /* Whose memory the buffer's own is. */
 CiSide ci_wrapper_side(const CiWrapper *wrapper, const CiBuffer *buffer);
+/* The side that a library call runs on. */
+CiSide ci_wrapper_side_of_call(const CiWrapper *wrapper, const CiExternItem *ext);
 /* Without device memory everything is. */
 bool ci_wrapper_is_on_host(const CiWrapper *wrapper, const CiBuffer *buffer);
 const CiLineRow *ci_line_row(CiLineKind kind);
