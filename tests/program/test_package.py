@@ -160,10 +160,15 @@ def manifest(**values):
     return lambda data: json.dumps({**json.loads(data), **values}).encode()
 
 
-def for_another_processor(data):
-    made = json.loads(data)
-    made["entries"][0]["arch"] = "armv8-a"
-    return json.dumps(made).encode()
+def last_entry(**fields):
+    """Changes the last entry, so that a check of all entries before any is used shows."""
+
+    def change(data):
+        made = json.loads(data)
+        made["entries"][-1] |= fields
+        return json.dumps(made).encode()
+
+    return change
 
 
 @pytest.mark.parametrize(
@@ -171,17 +176,31 @@ def for_another_processor(data):
     [
         ("manifest.json", manifest(schema=99), "schema 99 and ABI 1"),
         ("manifest.json", manifest(abi=7), "schema 1 and ABI 7"),
-        ("manifest.json", manifest(entries=[{}]), "manifest that is not complete"),
+        ("manifest.json", manifest(entries=[{}]), "no manifest"),
+        ("manifest.json", manifest(entries=[{"name": "f"}]), "manifest that is not complete"),
+        ("manifest.json", last_entry(name="../evil"), "entries with names that"),
+        ("manifest.json", last_entry(parameters=[{"name": "x", "kind": 77}]), "manifest that is not complete"),
         ("manifest.json", manifest(members={}), "members are not those"),
         ("manifest.json", lambda data: data[:40], "no manifest"),
-        ("manifest.json", for_another_processor, "is for armv8-a; this processor is"),
+        ("manifest.json", last_entry(arch="armv8-a"), "is for armv8-a; this processor is"),
         ("score.so", lambda data: data[:-1], "is damaged"),
         ("score.c", lambda data: data + b" ", "is damaged"),
     ],
 )
-def test_a_wrong_file_is_told(path, tmp_path, member, change, why):
+def test_a_wrong_file_is_told(path, tmp_path, member, change, why, monkeypatch):
+    """Before any library is loaded, whichever entry is wrong."""
+    monkeypatch.setattr("cinductor.builds.bundled.library_of", lambda *_: pytest.fail("a library is loaded"))
     with pytest.raises(ValueError, match=why):
         load(changed(path, tmp_path / "bad", member, change))
+
+
+def test_more_results_than_axes(tmp_path):
+    def powers(x):
+        return tuple([x * k for k in range(1, 60)])
+
+    cinductor.package(tmp_path / "many", powers, np.ones(3))
+    made = load(tmp_path / "many")["powers"](np.arange(3.0))
+    assert all(map(np.array_equal, made, powers(np.arange(3.0))))
 
 
 def test_a_damaged_file_is_told(path, tmp_path):

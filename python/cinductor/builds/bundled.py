@@ -19,10 +19,10 @@ import numpy as np
 
 from .. import _core
 from ..extensions.kernels import DTYPES, formula_of, value_of
-from .bundling import ABI, SCHEMA, build
+from .bundling import ABI, NAME, SCHEMA, build
 
 RANK = 32
-MOST_BYTES = 1 << 32  # of one member
+MOST_BYTES = 1 << 32  # of all members together
 COMPARE = {"==": operator.eq, "!=": operator.ne, "<=": operator.le, "<": operator.lt}
 NO_MEMORY, OTHER_LAYOUT = 1, 3  # statuses of `call`
 KINDS = (
@@ -78,8 +78,12 @@ def load(path: str | os.PathLike[str]) -> dict[str, PackagedFunction]:
     manifest = checked_manifest(name, members)
     try:
         made = [PackagedFunction(entry, members) for entry in manifest["entries"]]
-    except (KeyError, TypeError, AttributeError) as error:
+        for entry in manifest["entries"]:
+            check_processor(entry)
+    except (KeyError, TypeError, AttributeError, IndexError) as error:
         raise ValueError(f"load: {name} has a manifest that is not complete ({error!r})") from None
+    for function, entry in zip(made, manifest["entries"], strict=True):
+        function.library = library_of(entry, members)
     return {function.__name__: function for function in made}
 
 
@@ -88,7 +92,7 @@ def read(name: str) -> dict[str, bytes]:
     try:
         with zipfile.ZipFile(name) as archive:
             rows = archive.infolist()
-            if any(row.file_size > MOST_BYTES for row in rows) or len({row.filename for row in rows}) < len(rows):
+            if sum(row.file_size for row in rows) > MOST_BYTES or len({row.filename for row in rows}) < len(rows):
                 raise ValueError(f"load: {name} is no package")
             return {row.filename: archive.read(row) for row in rows}
     except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError) as error:
@@ -100,6 +104,7 @@ def checked_manifest(name: str, members: dict[str, bytes]) -> dict[str, Any]:
     try:
         manifest = json.loads(members["manifest.json"])
         schema, abi, listed = manifest["schema"], manifest["abi"], manifest["members"]
+        names = [entry["name"] for entry in manifest["entries"]]
     except (KeyError, TypeError, ValueError):
         raise ValueError(f"load: {name} has no manifest of a package") from None
     if (schema, abi) != (SCHEMA, ABI):
@@ -110,15 +115,21 @@ def checked_manifest(name: str, members: dict[str, bytes]) -> dict[str, Any]:
     own = {key: hashlib.sha256(data).hexdigest() for key, data in members.items() if key != "manifest.json"}
     if own != listed:
         raise ValueError(f"load: {name} is damaged: its members are not those of its manifest")
+    if not all(isinstance(one, str) and NAME.fullmatch(one) for one in names) or len({*names}) < len(names):
+        raise ValueError(f"load: {name} has entries with names that `package` does not give")
     return manifest  # type: ignore[no-any-return]
 
 
-def library_of(entry: dict[str, Any], members: dict[str, bytes]) -> ctypes.CDLL:
-    """The loaded library of an entry, built from its source where the packaged one does not load."""
+def check_processor(entry: dict[str, Any]) -> None:
+    """Raise ValueError if the entry is for another processor."""
     levels = dict(_core.arch_levels())
     if entry["arch"] and not levels.get(entry["arch"], False):
         own = next((level for level, is_here in reversed(_core.arch_levels()) if is_here), "another family")
         raise ValueError(f"load: entry {entry['name']!r} is for {entry['arch']}; this processor is {own}")
+
+
+def library_of(entry: dict[str, Any], members: dict[str, bytes]) -> ctypes.CDLL:
+    """The loaded library of an entry, built from its source where the packaged one does not load."""
     try:
         return opened(members[f"{entry['name']}.so"], entry["name"])
     except OSError:  # another C library
@@ -128,7 +139,7 @@ def library_of(entry: dict[str, Any], members: dict[str, bytes]) -> ctypes.CDLL:
 def opened(code: bytes, name: str) -> ctypes.CDLL:
     """Load a library from its bytes. Its file is in a private folder, and removed at once."""
     with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, f"{name}.so")
+        path = os.path.join(folder, "entry.so")
         with open(path, "wb") as file:
             file.write(code)
         library = ctypes.CDLL(path)
@@ -138,7 +149,9 @@ def opened(code: bytes, name: str) -> ctypes.CDLL:
 
 
 class PackagedFunction:
-    """A function from a package."""
+    """A function from a package. Its library is loaded once all entries have been checked."""
+
+    library: ctypes.CDLL
 
     def __init__(self, entry: dict[str, Any], members: dict[str, bytes]) -> None:
         self.__name__: str = entry["name"]
@@ -156,7 +169,6 @@ class PackagedFunction:
             for row in self.inputs
             if "member" in row
         }
-        self.library = library_of(entry, members)
 
     def __repr__(self) -> str:
         return f"<packaged function {self.__name__}{self.signature}>"
@@ -172,7 +184,7 @@ class PackagedFunction:
         arrays = [self.input(row, bound) for row in self.inputs]
         self.check_overlap(arrays)
         self.check_sizes(arrays)
-        given, out, reason = (CArray * max(1, len(arrays)))(*map(as_c, arrays)), (CArray * RANK)(), ctypes.c_char_p()
+        given, out, reason = (CArray * max(1, len(arrays)))(*map(as_c, arrays)), (CArray * max(1, len(self.kinds)))(), ctypes.c_char_p()
         status = self.library.call(given, out, ctypes.byref(reason))
         if status:
             self.fail(status, (reason.value or b"").decode(), arrays)

@@ -250,7 +250,6 @@ class PackagedEntry:
             "is_array": isinstance(value, np.ndarray),
             "type": type(value).__name__,
             "sizes": buffer["sizes"] if buffer else list(array.shape),
-            "strides": buffer["strides"] if buffer else [],
             "is_written": buffer is not None and "written" in buffer,
         }
         if path is None:
