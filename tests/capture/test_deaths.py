@@ -225,3 +225,48 @@ def test_values_that_a_call_has_replaced_die():
         alive.clear()
         np.testing.assert_array_equal(compiled(np.ones(3)), np.full(3, 11.0))
         assert sum(ref() is not None for ref in alive[:-2]) == 0
+
+
+def delegating():
+    yield from closing()
+
+
+def started(made):
+    next(made)
+    return made
+
+
+class Holder:
+    def __init__(self, value):
+        self.value = value
+
+
+HOLDING = {
+    "a list": lambda: [Dying()],
+    "a dict": lambda: {"k": (Dying(),)},
+    "an instance": lambda: Holder([Dying()]),
+    "a function": lambda: (lambda held: lambda: held)(Dying()),
+    "a generator": lambda: started(delegating()),
+    "an iterator": lambda: map(abs, started(closing())),
+    "a weak reference's object": lambda: [watched()],
+}
+
+
+@pytest.mark.parametrize("backend", ["interp", "c"])
+@pytest.mark.parametrize("what", HOLDING)
+def test_what_dies_with_an_object_runs_code(what, backend):
+    """The number of entries in LOG is read after the death; only the maker's result is known to capture."""
+    made = cinductor.disable(HOLDING[what])
+
+    def f(x):
+        o = made()
+        y = x + len(LOG)
+        o = None  # noqa: F841
+        return y * 10 + len(LOG)
+
+    compiled = cinductor.compile(f, backend=backend)
+    for _ in range(3):
+        LOG.clear()
+        wanted = f(np.ones(2))
+        LOG.clear()
+        np.testing.assert_array_equal(compiled(np.ones(2)), wanted)

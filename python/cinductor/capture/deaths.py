@@ -9,6 +9,7 @@ change anything that is read afterwards.
 from __future__ import annotations
 
 import dis
+import gc
 import sys
 import types
 import weakref
@@ -16,19 +17,22 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _core
 from ..base.class_lookup import is_a
-from .objects import MISSING, OPAQUE, find_in_class
+from .objects import FREE_TYPES, MISSING, OPAQUE, find_in_class
 
 if TYPE_CHECKING:
     from .known_arrays import Arrays
     from .sources import Sources
 
 LIFETIMES = frozenset({"weakref", "_weakref", "_weakrefset", "gc"})  # modules that observe when objects die
+LASTING = type | types.ModuleType | types.CodeType  # what reaches these does not keep them alive alone
+HOLDING_NOTHING = FREE_TYPES - {types.FunctionType, types.BuiltinFunctionType}
+MOST_REACHED = 10_000  # objects; what reaches more may reach anything
 # Instructions that only code with a handler, a `finally` or a `with` has.
 HANDLING = {dis.opmap[name] for name in ("PUSH_EXC_INFO", "SETUP_FINALLY", "SETUP_WITH") if dis.opmap.get(name, 256) < 256}
 
 
 def has_finalizer(cls: type) -> bool:
-    """True if code runs when an object of the class dies that the user may see. That of compiled functions is cinductor's."""
+    """True if the class has `__del__`. That of compiled functions is cinductor's own, which no user sees."""
     return cls is not _core.CompiledFunction and find_in_class(cls, "__del__") is not MISSING
 
 
@@ -45,15 +49,30 @@ def handles(code: types.CodeType) -> bool:
 
 
 def runs_code(value: Any) -> bool:
-    """True if code of the user's runs when the object dies."""
-    cls = type(value)
-    if cls is types.GeneratorType:  # it is closed
-        return value.gi_frame is not None and handles(value.gi_code)
-    if has_finalizer(cls):
+    """True if code of the user's may run when the object dies, because of it or of something that it reaches."""
+    seen: set[int] = set()
+    left = [value]
+    while left:
+        one = left.pop()
+        if id(one) in seen or type(one) in HOLDING_NOTHING or is_a(one, LASTING):
+            continue
+        seen.add(id(one))
+        if len(seen) > MOST_REACHED or ends_with_code(one):
+            return True
+        if is_a(one, types.FunctionType):  # its module lives on
+            left += [one.__closure__, one.__defaults__, one.__kwdefaults__, one.__dict__]
+        elif gc.is_tracked(one):
+            left += gc.get_referents(one)
+    return False
+
+
+def ends_with_code(value: Any) -> bool:
+    """True if code of the user's runs when this object dies."""
+    if is_a(value, types.GeneratorType):  # it is closed, with what its frame has by then
+        return value.gi_frame is not None
+    if has_finalizer(type(value)):
         return True
-    if is_a(value, type | types.ModuleType) or not weakref.getweakrefcount(value):
-        return False
-    return any(ref.__callback__ is not None for ref in weakref.getweakrefs(value))
+    return weakref.getweakrefcount(value) > 0 and any(ref.__callback__ is not None for ref in weakref.getweakrefs(value))
 
 
 def why_not_saved(guards: Any) -> str | None:
