@@ -7,12 +7,14 @@ import os
 import tempfile
 import zipfile
 import zlib
+from collections.abc import Iterator
 from typing import IO
 
 from .. import _core
 from ..base.user_frame import wrong
 from .trimming import ENTRY
 
+DAMAGED = (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError)  # raised by `zipfile`
 MOST_BYTES = 1 << 30  # of one entry
 
 
@@ -24,21 +26,27 @@ def folder(what: str) -> str:
     return str(found)
 
 
+@contextlib.contextmanager
+def replacing(target: str) -> Iterator[IO[bytes]]:
+    """A file, readable by this user only, that takes the place of the target at the end; a failure leaves the old one."""
+    handle, passing = tempfile.mkstemp(dir=os.path.dirname(target))
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+        os.replace(passing, target)
+    except BaseException:
+        os.unlink(passing)
+        raise
+
+
 def save(path: str | os.PathLike[str]) -> int:
     """See `cinductor.cache.save`."""
     if not isinstance(path, str | os.PathLike):
         raise TypeError(wrong("save", "path", path, "a path"))
     place = folder("save")
     target = os.path.abspath(os.fspath(path))
-    handle, passing = tempfile.mkstemp(dir=os.path.dirname(target))
-    try:
-        with os.fdopen(handle, "wb") as file:
-            count = pack(sorted(os.path.join(place, name) for name in os.listdir(place)), file)
-        os.replace(passing, target)
-    except BaseException:
-        os.unlink(passing)
-        raise
-    return count
+    with replacing(target) as file:
+        return pack(sorted(os.path.join(place, name) for name in os.listdir(place)), file)
 
 
 def pack(paths: list[str], file: IO[bytes]) -> int:
@@ -73,7 +81,7 @@ def unpack(file: IO[bytes], name: str) -> int:
                     raise ValueError(f"load: {name} is no cache: it has {row.filename!r}")
                 check_contents(archive, row)
             return sum(keep(archive, row, place) for row in rows)
-    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError) as error:
+    except DAMAGED as error:
         raise ValueError(f"load: {name} is no cache that `save` has written: {error}") from None
 
 
@@ -91,12 +99,6 @@ def keep(archive: zipfile.ZipFile, row: zipfile.ZipInfo, place: str) -> bool:
     target = os.path.join(place, row.filename)
     if os.path.exists(target):
         return False
-    handle, passing = tempfile.mkstemp(dir=place)  # readable by this user only
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(archive.read(row))
-        os.replace(passing, target)
-    except BaseException:
-        os.unlink(passing)
-        raise
+    with replacing(target) as file:
+        file.write(archive.read(row))
     return True

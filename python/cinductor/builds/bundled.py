@@ -12,13 +12,13 @@ import os
 import tempfile
 import weakref
 import zipfile
-import zlib
 from typing import Any
 
 import numpy as np
 
 from .. import _core
 from ..extensions.kernels import DTYPES, formula_of, value_of
+from .archive import DAMAGED
 from .bundling import ABI, NAME, SCHEMA, build
 
 RANK = 32
@@ -95,7 +95,7 @@ def read(name: str) -> dict[str, bytes]:
             if sum(row.file_size for row in rows) > MOST_BYTES or len({row.filename for row in rows}) < len(rows):
                 raise ValueError(f"load: {name} is no package")
             return {row.filename: archive.read(row) for row in rows}
-    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError) as error:
+    except DAMAGED as error:
         raise ValueError(f"load: {name} is no package, or is damaged: {error}") from None
 
 

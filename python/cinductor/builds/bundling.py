@@ -25,8 +25,10 @@ import numpy as np
 from .. import _core
 from ..base.signature import VAR_KEYWORD, VAR_POSITIONAL, signature_of
 from ..base.user_frame import wrong
-from ..calls.saved_text import UNKNOWN, value_of
+from ..calls.saved_text import UNKNOWN
 from ..compile import compile
+from .archive import replacing
+from .exporting import in_c
 from .results import ARGUMENT, CONSTANT, ResultPiece, structure
 from .warming import captured
 
@@ -120,16 +122,9 @@ def rows_of(fn: Any, specs: tuple[Any, ...], named: dict[str, Any]) -> dict[str,
 
 def write(path: str, members: dict[str, bytes]) -> None:
     """Write the file; a failure leaves the old one."""
-    target = os.path.abspath(path)
-    handle, passing = tempfile.mkstemp(dir=os.path.dirname(target))
-    try:
-        with os.fdopen(handle, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-            for name, data in members.items():
-                archive.writestr(zipfile.ZipInfo(name), data, zipfile.ZIP_DEFLATED)
-        os.replace(passing, target)
-    except BaseException:
-        os.unlink(passing)
-        raise
+    with replacing(os.path.abspath(path)) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in members.items():
+            archive.writestr(zipfile.ZipInfo(name), data, zipfile.ZIP_DEFLATED)
 
 
 class PackagedEntry:
@@ -145,11 +140,7 @@ class PackagedEntry:
         dynamic: bool | None,
     ) -> None:
         self.name = name
-        settings: dict[str, Any] = {}
-        if isinstance(fn, _core.CompiledFunction):
-            settings = {**fn._cinductor_job.settings}  # type: ignore[attr-defined]
-            fn = fn.__wrapped__  # type: ignore[attr-defined]
-        settings |= {"backend": "c", "options": {**settings.get("options", {}), **(options or {})}}
+        fn, settings = in_c(fn, options)
         if dynamic is not None:
             settings["dynamic"] = dynamic
         target, self.job = captured(compile(fn, **settings), specs, named)
@@ -160,11 +151,7 @@ class PackagedEntry:
             raise _core.Unsupported(f"{name}: the program refers to objects of this process")
         self.program = specialization.program
         self.inputs, self.pieces, _, self.symbols, self.relations, _ = specialization.saved
-        self.values: list[Any] = []
-        for source in self.job.rows:
-            is_of_list = source[0] == "item" and type(self.values[source[1]]) is list
-            found = self.values[source[1]][source[2]] if is_of_list else value_of(source, self.values, self.job.bound)
-            self.values.append(found)
+        self.values = self.job.values()
 
     def write(self, members: dict[str, bytes]) -> dict[str, Any]:
         """Add the members of the entry; returns its part of the manifest."""

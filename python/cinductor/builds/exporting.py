@@ -137,6 +137,15 @@ def given_to(name: str, text: str) -> Any:
         raise BackendCompilerFailed(name, error) from error
 
 
+def in_c(fn: Any, options: dict[str, Any] | None) -> tuple[Any, dict[str, Any]]:
+    """The plain function and its settings, with backend C and more options."""
+    settings: dict[str, Any] = {}
+    if isinstance(fn, _core.CompiledFunction):
+        settings = {**fn._cinductor_job.settings}  # type: ignore[attr-defined]
+        fn = fn.__wrapped__  # type: ignore[attr-defined]
+    return fn, settings | {"backend": "c", "options": {**settings.get("options", {}), **(options or {})}}
+
+
 def export(
     fn: Any, *args: Any, form: str = "c", options: dict[str, Any] | None = None, **kwargs: Any
 ) -> Any:
@@ -171,16 +180,8 @@ def export(
         raise ValueError(f"export() has no form {form!r}: it has {', '.join(known)}")
     if not callable(fn):
         raise TypeError(wrong("export", "fn", fn, "a function or another callable"))
-    settings: dict[str, Any] = {}
-    if isinstance(fn, _core.CompiledFunction):
-        settings = {**fn._cinductor_job.settings}  # type: ignore[attr-defined]
-        fn = fn.__wrapped__  # type: ignore[attr-defined]
-    settings |= {
-        "backend": "c",
-        "fullgraph": True,
-        "options": {**settings.get("options", {}), **(options or {})},
-    }
-    compiled = compile(fn, **settings)
+    plain, settings = in_c(fn, options)
+    compiled = compile(plain, **{**settings, "fullgraph": True})
     for_show(compiled).why_whole = "export"
     compiled(*copy.deepcopy(args), **copy.deepcopy(kwargs))
     made = compiled.specializations

@@ -16,6 +16,7 @@ from ..base.class_lookup import is_a
 from ..base.signature import signature_of
 from ..base.user_frame import wrong
 from ..calls.job import Job
+from ..calls.saved_text import value_of
 from ..compile import compile
 from ..graphs import Graph
 
@@ -68,6 +69,14 @@ class WarmJob(Job):
 
     def note_sources(self, rows: Any, checks: Any) -> None:
         self.rows, self.checks = list(rows), list(checks)
+
+    def values(self) -> list[Any]:
+        """The value of each source."""
+        found: list[Any] = []
+        for source in self.rows:
+            is_of_list = source[0] == "item" and type(found[source[1]]) is list
+            found.append(found[source[1]][source[2]] if is_of_list else value_of(source, found, self.bound))
+        return found
 
     def name_of(self, source: int) -> str:
         """The text of a value that the function is given: "x", "pair[0]"."""

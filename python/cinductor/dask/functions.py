@@ -17,7 +17,7 @@ from dask.highlevelgraph import HighLevelGraph
 from .. import _core
 from ..builds.results import ARGUMENT, CONSTANT, ResultPiece, structure
 from ..builds.warming import captured
-from ..calls.saved_text import UNKNOWN, value_of
+from ..calls.saved_text import UNKNOWN
 from ..compile import check_backend
 from ..compile import compile as compile_plain
 from ..config import resolve
@@ -138,10 +138,7 @@ class BlockCall:
 
     def values_of(self, job: Any) -> list[Any]:
         """The values of the capture's sources, with the dask arrays again."""
-        found: list[Any] = []
-        for source in job.rows:
-            is_of_list = source[0] == "item" and type(found[source[1]]) is list
-            found.append(found[source[1]][source[2]] if is_of_list else value_of(source, found, job.bound))
+        found = job.values()
         if any(found[row[0]] is UNKNOWN for row in self.inputs):
             raise _core.Unsupported(f"{job.name}: an input is an attribute of an object, and blocks get arguments and globals")
         return [self.given[id(value)][1] if id(value) in self.given else value for value in found]
