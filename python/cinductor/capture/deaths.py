@@ -13,7 +13,10 @@ import gc
 import sys
 import types
 import weakref
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from .. import _core
 from ..base.class_lookup import is_a
@@ -27,6 +30,9 @@ LIFETIMES = frozenset({"weakref", "_weakref", "_weakrefset", "gc"})  # modules t
 LASTING = type | types.ModuleType | types.CodeType  # what reaches these does not keep them alive alone
 HOLDING_NOTHING = FREE_TYPES - {types.FunctionType, types.BuiltinFunctionType}
 MOST_REACHED = 10_000  # objects; what reaches more may reach anything
+FEW_REACHED = 300  # the same where each call asks
+OWNERS = frozenset({np.ndarray, type(None)})  # what owns an array's memory, if no buffer is locked
+NAME = __name__.partition(".")[0]
 # Instructions that only code with a handler, a `finally` or a `with` has.
 HANDLING = {dis.opmap[name] for name in ("PUSH_EXC_INFO", "SETUP_FINALLY", "SETUP_WITH") if dis.opmap.get(name, 256) < 256}
 
@@ -50,20 +56,41 @@ def handles(code: types.CodeType) -> bool:
 
 def runs_code(value: Any) -> bool:
     """True if code of the user's may run when the object dies, because of it or of something that it reaches."""
+    return reaches(value, ends_with_code, MOST_REACHED)
+
+
+def dies_unseen(value: Any) -> bool:
+    """True if nobody can see whether the object is alive: neither it nor anything that it reaches runs code when it
+    dies, has a weak reference, or locks a buffer.
+    """
+    cls = type(value)
+    if cls is np.ndarray:  # without another look at its class
+        return type(value.base) in OWNERS and not value.dtype.hasobject and not weakref.getweakrefcount(value)
+    return cls in HOLDING_NOTHING or not reaches(value, is_watched, FEW_REACHED)
+
+
+def reaches(value: Any, is_wanted: Callable[[Any], bool], most: int) -> bool:
+    """True if such an object is reached from the value, or more objects than `most`."""
     seen: set[int] = set()
     left = [value]
     while left:
         one = left.pop()
-        if id(one) in seen or type(one) in HOLDING_NOTHING or is_a(one, LASTING):
+        if id(one) in seen or type(one) in HOLDING_NOTHING or is_a(one, LASTING) or is_cinductors(type(one)):
             continue
         seen.add(id(one))
-        if len(seen) > MOST_REACHED or ends_with_code(one):
+        if len(seen) > most or is_wanted(one):
             return True
         if is_a(one, types.FunctionType):  # its module lives on
             left += [one.__closure__, one.__defaults__, one.__kwdefaults__, one.__dict__]
         elif gc.is_tracked(one):
             left += gc.get_referents(one)
     return False
+
+
+def is_cinductors(cls: type) -> bool:
+    """True for the classes of values that stand for the user's in a captured call."""
+    name = find_in_class(cls, "__module__")
+    return type(name) is str and name.startswith(NAME)
 
 
 def ends_with_code(value: Any) -> bool:
@@ -73,6 +100,15 @@ def ends_with_code(value: Any) -> bool:
     if has_finalizer(type(value)):
         return True
     return weakref.getweakrefcount(value) > 0 and any(ref.__callback__ is not None for ref in weakref.getweakrefs(value))
+
+
+def is_watched(value: Any) -> bool:
+    """True if it is visible that this object dies now."""
+    if is_a(value, types.GeneratorType):
+        return value.gi_frame is not None and handles(value.gi_code)
+    if is_a(value, np.ndarray) and (value.dtype.hasobject or type(value.base) not in OWNERS):
+        return True
+    return weakref.getweakrefcount(value) > 0 or has_finalizer(type(value))
 
 
 def why_not_saved(guards: Any) -> str | None:
