@@ -7,7 +7,6 @@ read attributes of every kind, the programs of tests/programs, the reproducers, 
 tests/support/state_generator.py.
 """
 
-import contextlib
 import functools
 import importlib.util
 import os
@@ -136,6 +135,16 @@ def change(both, key, seed):
     return undone
 
 
+def put_back(undone):
+    """Undo a change; False if the program has removed the place."""
+    try:
+        for put, value in reversed(undone):
+            put(value)
+    except (AttributeError, LookupError):
+        return False
+    return True
+
+
 def compare(worlds, what):
     """Call both and compare."""
     want, got = (world.run() for world in reversed(worlds))
@@ -162,10 +171,7 @@ def explore(made, seed, count, name=""):
             done += 1
             what = f"{name}: {key} changed (seed {seed}, number {number})"
             is_well = compare(pair, what)
-            for put, value in reversed(undone):
-                with contextlib.suppress(AttributeError, LookupError):  # the program has removed the place
-                    put(value)
-            if not (is_well and compare(pair, f"{what} and undone")):
+            if not (is_well and put_back(undone) and compare(pair, f"{what} and undone")):
                 return done
     return done
 

@@ -249,12 +249,14 @@ def test_as_in_python(fn, backend):
         assert outcome(compiled, names, start) == outcome(fn, names, start), start
 
 
-def with_default(x, held=Dying()):  # noqa: B008
+def with_default(x, held=None):
     return x + 1
 
 
-def test_no_guard_keeps_what_a_function_drops():
-    compiled = cinductor.compile(lambda x: with_default(x) * 2, backend="interp")
+@pytest.mark.parametrize("backend", ["interp", "c"])
+def test_no_guard_keeps_what_a_function_drops(backend):
+    with_default.__defaults__ = (Dying(),)
+    compiled = cinductor.compile(lambda x: with_default(x) * 2, backend=backend)
     for _ in range(3):
         compiled(np.ones(3))
     LOG.clear()
@@ -262,7 +264,8 @@ def test_no_guard_keeps_what_a_function_drops():
     assert LOG == ["del"]
 
 
-def test_values_that_a_call_has_replaced_die():
+@pytest.mark.parametrize("backend", ["interp", "c"])
+def test_values_that_a_call_has_replaced_die(backend):
     """The result of each step that Python runs is dropped before the next."""
     alive = []
 
@@ -279,7 +282,7 @@ def test_values_that_a_call_has_replaced_die():
             x = x + y
         return x
 
-    compiled = cinductor.compile(f, backend="interp")
+    compiled = cinductor.compile(f, backend=backend)
     for _ in range(2):
         alive.clear()
         np.testing.assert_array_equal(compiled(np.ones(3)), np.full(3, 11.0))

@@ -284,8 +284,9 @@ def read_in_some_arms(x):
     return s, next(it)
 
 
-def test_an_iterator_and_its_part_stay_in_step_in_an_arm_that_reads_neither():
-    compiled = cinductor.compile(read_in_some_arms, backend="interp")
+@pytest.mark.parametrize("backend", ["interp", "c"])
+def test_an_iterator_and_its_part_stay_in_step_in_an_arm_that_reads_neither(backend):
+    compiled = cinductor.compile(read_in_some_arms, backend=backend)
     for x in ([0.8, 0.9, 0.3, 0.2], [0.6, 0.2, 0.9, 0.1, 0.7], [0.3, 0.8, 0.2]):
         same(outcome(compiled, (np.array(x),)), outcome(read_in_some_arms, (np.array(x),)))
 
