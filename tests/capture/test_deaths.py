@@ -3,6 +3,7 @@
 Generators are closed then.
 """
 
+import functools
 import weakref
 
 import numpy as np
@@ -253,14 +254,32 @@ def with_default(x, held=None):
     return x + 1
 
 
+def has_default(x):
+    return with_default(x)
+
+
+def closed_over(held):
+    return lambda x: x + len(held)
+
+
+KEPT = {
+    "a default": lambda: has_default,
+    "an item of a default": lambda: has_default,
+    "a closure": lambda: closed_over([Dying()]),
+    "a partial": lambda: functools.partial(with_default, held=[Dying()]),
+}
+
+
 @pytest.mark.parametrize("backend", ["interp", "c"])
-def test_no_guard_keeps_what_a_function_drops(backend):
-    with_default.__defaults__ = (Dying(),)
-    compiled = cinductor.compile(lambda x: with_default(x) * 2, backend=backend)
+@pytest.mark.parametrize("what", KEPT)
+def test_no_guard_keeps_what_a_function_drops(what, backend):
+    with_default.__defaults__ = (Dying() if what == "a default" else [Dying()] if what == "an item of a default" else None,)
+    called = KEPT[what]()
+    compiled = cinductor.compile(lambda x: called(x) * 2, backend=backend)
     for _ in range(3):
         compiled(np.ones(3))
     LOG.clear()
-    with_default.__defaults__ = (None,)
+    with_default.__defaults__, called = (None,), None
     assert LOG == ["del"]
 
 

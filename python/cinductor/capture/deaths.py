@@ -111,12 +111,30 @@ def is_watched(value: Any) -> bool:
     return weakref.getweakrefcount(value) > 0 or has_finalizer(type(value))
 
 
-def why_not_saved(guards: Any) -> str | None:
-    """The reason why guards may not be kept, or None: an object in them would outlive the function's own reference."""
-    if is_a(guards, tuple | list):
-        return next((why for why in map(why_not_saved, guards) if why is not None), None)
-    cls = type(guards)
-    return f"compares a {cls.__name__}, which has __del__" if has_finalizer(cls) else None
+def why_not_saved(checks: list[tuple[Any, ...]]) -> str | None:
+    """The reason why guards may not be kept, or None. They keep the objects that they compare alive, and what these reach.
+    """
+    for check in checks:
+        compared = check[2:] if check[0] == "names" else check[1:]  # modules and classes, whose names these are, live on
+        why = next((why for why in map(why_not_kept, compared) if why is not None), None)
+        if why is not None:
+            return f"compares a {why}"
+    return None
+
+
+def why_not_kept(value: Any) -> str | None:
+    """The class of an object that would outlive the user's own reference, with the reason."""
+    if is_a(value, tuple | list):
+        return next((why for why in map(why_not_kept, value) if why is not None), None)
+    name = type(value).__name__
+    if has_finalizer(type(value)):
+        return f"{name}, which has __del__"
+    return f"{name} that may keep an object with __del__ alive" if reaches(value, has_users_finalizer, MOST_REACHED) else None
+
+
+def has_users_finalizer(value: Any) -> bool:
+    """True if the class has a `__del__` of the user's code, not one in C like a file's."""
+    return is_a(find_in_class(type(value), "__del__"), types.FunctionType)
 
 
 def let_go(tracer: _core.Tracer, sources: Sources, arrays: Arrays) -> None:
@@ -124,13 +142,15 @@ def let_go(tracer: _core.Tracer, sources: Sources, arrays: Arrays) -> None:
     guards compare their memory.
     """
     known, entered, refs = sources.known, sources.entered, sys.getrefcount
-    own = [refs(value) for _, (value, _) in {0: (object(), 0)}.items()][0]  # of a table, and of the loops here
+    # What getrefcount counts for an object in a table: the entry of the table, the name `value` of the loop over the
+    # table, and the argument of getrefcount. It is counted for a new object, because Python versions differ.
+    own = [refs(value) for _, (value, _) in {0: (object(), 0)}.items()][0]
     is_done = False
     while not is_done:
         dead = [
             (key, source)
             for key, (value, source) in known.items()
-            if refs(value) <= own + 2 * (entered.get(source, (None,))[0] is value)
+            if refs(value) <= own + 2 * (entered.get(source, (None,))[0] is value)  # a pair in `entered` has it twice
         ]
         for key, source in dead:
             entered.pop(source, None)
@@ -145,8 +165,8 @@ def let_go_arrays(tracer: _core.Tracer, arrays: Arrays, own: int) -> bool:
         key
         for key, (value, source, traced) in known.items()
         if source == OPAQUE
-        and refs(value) <= own + 1  # the traced value's
-        and (others := refs(traced) - own - (id(traced) in written)) <= 1
+        and refs(value) <= own + 1  # one more: the traced value refers to its object
+        and (others := refs(traced) - own - (id(traced) in written)) <= 1  # besides both tables; one may be the tracer's
         and tracer.let_go(traced, others)
     ]
     for key in dead:
