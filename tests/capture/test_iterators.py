@@ -340,3 +340,67 @@ def test_an_iterator_at_its_end_is_of_its_kind():
     for n in (4, 5, 3, 2, 5):
         x = np.arange(n) / n
         same(outcome(compiled, (x,)), outcome(at_their_ends, (x,)))
+
+
+def grows_in_zip(x):
+    o, s = [1.0, 2.0, 3.0], 0.0
+    for a, b in zip(o, x):
+        s += a * b
+        if len(o) < 6:
+            o.append(b)
+    return s, o
+
+
+def grows_behind_zip(x):
+    o = [1.0, 2.0, 3.0]
+    it, them = zip(x, o), map(lambda a, b: a * b, o, x)
+    o.append(5.0)
+    return [a * b for a, b in it], sum(them)
+
+
+def grows_in_a_slice(x):
+    o, s = [1.0, 2.0, 3.0], 0.0
+    for a in itertools.islice(o, 1, 5):
+        s += a * x[0]
+        o.append(a)
+    return s, o
+
+
+def grows_when_begun(x):
+    o = [1.0, 2.0, 3.0]
+    it = iter(o)
+    s = next(it)
+    for a in it:
+        s += a * x[0]
+        if len(o) < 5:
+            o.append(a)
+    return s, o
+
+
+def changes_backwards(x):
+    o, s = [1.0, 2.0, 3.0, 4.0], 0.0
+    for a in reversed(o):
+        s = s * 2 + a * x[0]
+        o[0] = 7.0
+        if len(o) > 3:
+            o.pop(2)
+    return s, o
+
+
+def changes_an_argument_backwards(x, o):
+    s = 0.0
+    for a in reversed(o):
+        s = s * 2 + a * x[0]
+        o[0] = 7.0
+    return s, o
+
+
+@pytest.mark.parametrize("backend", ["interp", "c"])
+@pytest.mark.parametrize(
+    "fn", [grows_in_zip, grows_behind_zip, grows_in_a_slice, grows_when_begun, changes_backwards, changes_an_argument_backwards]
+)
+def test_a_list_may_change_under_its_iterator(fn, backend):
+    compiled = cinductor.compile(fn, backend=backend)
+    for n in (4, 4, 3, 5):
+        given = ([1.0, 2.0, 3.0],) if fn is changes_an_argument_backwards else ()
+        same(outcome(compiled, (np.arange(n) + 0.5, *map(list, given))), outcome(fn, (np.arange(n) + 0.5, *map(list, given))))
