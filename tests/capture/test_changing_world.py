@@ -206,3 +206,27 @@ def test_reproducers():
 def test_generated(first, tmp_path):
     for seed in SEEDS[first : first + BATCH]:
         explore(of_generator(seed, tmp_path), seed, 4, f"program {seed}")
+
+
+def imports_a_module(x):
+    import module_of_this_test
+
+    return x * module_of_this_test.k
+
+
+def imports_a_name(x):
+    from module_of_this_test import k
+
+    return x * k
+
+
+@pytest.mark.parametrize("backend", ["interp", "c"])
+@pytest.mark.parametrize("fn", [imports_a_module, imports_a_name])
+def test_an_import_finds_the_module_of_today(fn, backend, monkeypatch):
+    compiled = cinductor.compile(fn, backend=backend)
+    for k in (2.0, 2.0, 3.0, 3.0, 2.0):
+        module = types.ModuleType("module_of_this_test")
+        module.k = k
+        monkeypatch.setitem(sys.modules, "module_of_this_test", module)
+        for _ in range(2):
+            np.testing.assert_array_equal(compiled(np.ones(3)), np.full(3, k))

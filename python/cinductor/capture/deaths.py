@@ -116,16 +116,16 @@ def why_not_saved(checks: list[tuple[Any, ...]]) -> str | None:
     """
     for check in checks:
         compared = check[2:] if check[0] == "names" else check[1:]  # modules and classes, whose names these are, live on
-        why = next((why for why in map(why_not_kept, compared) if why is not None), None)
+        why = next((why for why in map(why_outlives, compared) if why is not None), None)
         if why is not None:
             return f"compares a {why}"
     return None
 
 
-def why_not_kept(value: Any) -> str | None:
+def why_outlives(value: Any) -> str | None:
     """The class of an object that would outlive the user's own reference, with the reason."""
     if is_a(value, tuple | list):
-        return next((why for why in map(why_not_kept, value) if why is not None), None)
+        return next((why for why in map(why_outlives, value) if why is not None), None)
     name = type(value).__name__
     if has_finalizer(type(value)):
         return f"{name}, which has __del__"
