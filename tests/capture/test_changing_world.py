@@ -230,3 +230,32 @@ def test_an_import_finds_the_module_of_today(fn, backend, monkeypatch):
         monkeypatch.setitem(sys.modules, "module_of_this_test", module)
         for _ in range(2):
             np.testing.assert_array_equal(compiled(np.ones(3)), np.full(3, k))
+
+
+def closed_over():
+    k = 2.0
+
+    def f(x):
+        try:
+            return x * k
+        except NameError as error:
+            return str(error)
+
+    def put(*values):
+        nonlocal k
+        if values:
+            (k,) = values
+        else:
+            del k
+
+    return f, put
+
+
+@pytest.mark.parametrize("backend", ["interp", "c"])
+def test_a_name_of_a_function_around_may_be_missing(backend):
+    fn, put = closed_over()
+    compiled = cinductor.compile(fn, backend=backend)
+    for values in ((2.0,), (), (3.0,), (), (2.0,)):
+        put(*values)
+        for _ in range(2):
+            assert repr(compiled(np.ones(3))) == repr(fn(np.ones(3)))

@@ -395,11 +395,33 @@ def changes_an_argument_backwards(x, o):
     return s, o
 
 
+def a_dict_grows_at_its_end(x):
+    d = {0: 1.0}
+    try:
+        for k, v in enumerate(d.values()):
+            d[k + 1] = v * x[0]
+    except RuntimeError as error:
+        return str(error), d
+
+
+def a_dict_changes_its_keys(x):
+    d = {0: 1.0, 1: x[0]}
+    it = iter(d.values())
+    first = next(it)
+    d.pop(0)
+    d[3] = 5.0
+    return first, next(it, None)
+
+
 @pytest.mark.parametrize("backend", ["interp", "c"])
 @pytest.mark.parametrize(
-    "fn", [grows_in_zip, grows_behind_zip, grows_in_a_slice, grows_when_begun, changes_backwards, changes_an_argument_backwards]
-)
-def test_a_list_may_change_under_its_iterator(fn, backend):
+    "fn",
+    [
+        grows_in_zip, grows_behind_zip, grows_in_a_slice, grows_when_begun, changes_backwards, changes_an_argument_backwards,
+        a_dict_grows_at_its_end, a_dict_changes_its_keys,
+    ],
+)  # fmt: skip
+def test_what_is_iterated_may_change_under_its_iterator(fn, backend):
     compiled = cinductor.compile(fn, backend=backend)
     for n in (4, 4, 3, 5):
         given = ([1.0, 2.0, 3.0],) if fn is changes_an_argument_backwards else ()

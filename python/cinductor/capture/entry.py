@@ -84,12 +84,12 @@ def call(job: Job, stage: Stage, bound: tuple[Any, ...]) -> Any:
         positional, named = lift_arguments(job, stage, bound)
         stage.runs = True
         return dispatch(scope, target, tuple(positional), named)
+    stage.sources.known.setdefault(id(fn), (fn, OPAQUE))
     try:
         new = bind(stage, fn)
         stage.tracer.code = new.__code__
     except NotRewritable as reason:
         return refuse(job, str(reason))
-    stage.sources.known.setdefault(id(fn), (fn, OPAQUE))
     stage.functions[id(fn)] = (fn, new)
     positional, named = lift_arguments(job, stage, bound)
     stage.runs = True

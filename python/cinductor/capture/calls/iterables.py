@@ -77,15 +77,17 @@ def length_of(stage: Any, value: Any) -> int:
 
 
 def items_of_view(scope: Hooks, view: Any) -> Items:
-    """The items of a dict view, which keeps its length."""
-    length = len(view)
+    """The items of a dict view. Each step raises if the dict has grown, also the one after the last item."""
+    keys = [*view.mapping]
 
-    def item(number: Any) -> Any:
-        if len(view) != length:
+    def size() -> int:
+        if len(view) != len(keys):
             raise RuntimeError("dictionary changed size during iteration")
-        return scope.item([*view], number)
+        if any(now is not key for now, key in zip(view.mapping, keys, strict=True)):  # Python goes on from a place in memory
+            raise RegionBreak("a dict changes its keys while an iterator goes over it", "", 0)
+        return len(keys)
 
-    return Items(length, item, lambda c, f=iter: f(c.of(view)))
+    return Items(size, lambda number: scope.item([*view], number), lambda c, f=iter: f(c.of(view)))
 
 
 def is_held(value: Any) -> bool:

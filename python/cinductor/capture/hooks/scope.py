@@ -71,6 +71,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         builtins = fn.__globals__.get("__builtins__", __builtins__)
         self.builtins = builtins if is_a(builtins, dict) else vars(builtins)
         self.cells = dict(zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True))
+        stage.sources.guard_empty_cells(fn)
         cache = stage.globals.get(id(self.fn_globals))
         if cache is None:
             cache = stage.globals[id(self.fn_globals)] = (self.fn_globals, {})
