@@ -184,10 +184,10 @@ def hooks() -> None:
 @bug
 def hints() -> None:
     """`__length_hint__` of an iterable is not called."""
-    from cinductor.capture.calls import calls, iterables
+    from cinductor.capture.calls import calls, consumers, iterables
     from cinductor.capture.hooks import subscripts as iteration
 
-    for module in (iteration, iterables, calls):
+    for module in (iteration, iterables, calls, consumers):
         module.asks_length = lambda value: False
 
 
@@ -306,6 +306,15 @@ def late_deaths() -> None:
     from cinductor.capture import deaths
 
     deaths.let_go = lambda *tables: None
+
+
+@bug
+def parts_of_slices() -> None:
+    """A slice is guarded as a value, whatever its bounds are."""
+    from cinductor.capture import boundary
+    from cinductor.capture.hooks import reads
+
+    boundary.is_constant = reads.is_constant = lambda value: True
 
 
 @bug_of_worlds

@@ -515,6 +515,7 @@ STATEMENTS_ITERATOR = [
     "for v in it:\n    s += v\n    break",
     "a, *b = itertools.islice(it, 3)\ns += a",
     "try:\n    s += next(it)\nexcept StopIteration:\n    s -= 1",
+    "try:\n    s += sum(next(it) + v for v in range(9))\nexcept StopIteration:\n    s -= 1\nexcept RuntimeError:\n    s -= 2",
     "for v, w in zip(it, x):\n    s += v * w",
     "for w, v in zip(x, it):\n    s += v * w",
 ]
@@ -798,6 +799,9 @@ CHANGING = [
         "globals()['abs'] = lambda v: v + 7", "globals()['max'] = min", "globals().pop('abs', None)", "globals()['len'] = lambda v: 3",
         "globals()['round'] = lambda v: v", "globals()['float'] = lambda v: -v",
     ]),
+    ("rows, part, key = np.arange(5.0), slice(np.array(1), None), (slice(None), slice(Index(1), 4))", [
+        "rows[part].sum() * {v}", "x[part].sum() + {v}", "float(part.start) * {v}", "len(x[part]) + {v}", "rows[key[1]].sum() + {v}", "key[1].start.k * {v}",
+    ], ["part.start[()] = 2", "part.start[()] = 0", "key[1].start.k += 1", "global part\npart = slice(np.array(1), np.array(3))", "rows[1] += 5.0"]),
 ]
 PLACES = ["local", "local", "local", "global", "argument", "default", "cell"]
 
