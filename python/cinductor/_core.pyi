@@ -400,6 +400,11 @@ class Tracer:
     Its arguments are the unbuilt program, the seconds of NumPy and of the build, and True if the program is exact. It
     raises an exception to delay the build.
     """
+    user_backend: tuple[str, Callable[[str], Callable[..., tuple[Any, ...]]]] | None
+    """A name and a function of a graph's text, or None. May be set.
+
+    The function returns the function of the graph's inputs that runs the graph instead of the interpreter.
+    """
     code: CodeType | None
     """The code object of the function, in which breaks have their `own_line`. May be set."""
     constant: Callable[[np.ndarray], Any] | None
