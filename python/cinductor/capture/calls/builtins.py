@@ -530,7 +530,7 @@ def instance(
         raise TypeError("called match pattern must be a class")
     if not scope.call(isinstance, value, cls):
         return None
-    own: Any = getattr(cls, "__match_args__", MISSING)
+    own = scope.stage.sources.class_attr(cls, "__match_args__")
     is_itself = own is MISSING and bool(cls.__flags__ & IS_ITSELF)
     own = () if own is MISSING else own
     if type(own) is not tuple:

@@ -448,7 +448,7 @@ class Merge:
         if type(answer) is Reason:
             words = [in_words(plain_value(v)) for v in (a, b)]
             where = f": {words[0]} and {words[1]}" if words[0] != words[1] else ""
-            if answer.text is OTHER:
+            if answer.text == OTHER:
                 self.region.fail(f"{name} is of another type in each branch{where}")
             self.region.fail(f"{name} {answer.text}")
         assert type(answer) is Joined

@@ -268,7 +268,7 @@ class Region:
         return values
 
     def cells(self) -> list[Any]:
-        """The cells of running functions that a function inside the construct may set: no name may reach that one."""
+        """Cells of running functions. A function that was made in the construct may set them, also one that no name refers to."""
         found: list[Any] = []
         frame = self.frame if self.state.cells else None
         while frame is not None and frame.f_globals.get("__name__") != ENTRY:
