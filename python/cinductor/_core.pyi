@@ -132,6 +132,8 @@ class Traced:
     """True for a view into the real or imaginary parts of complex numbers, except `real` and `imag` themselves."""
     is_dense: bool
     """True if the elements fill a contiguous block in forward order, for some order of the axes."""
+    is_readonly: bool
+    """True if NumPy raises ValueError for a write to this array."""
     shape: tuple[int, ...]
     """The sizes as in NumPy; a symbolic one is a Traced int. May be set, as in NumPy."""
     dtype: np.dtype[Any]
