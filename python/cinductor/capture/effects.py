@@ -172,7 +172,7 @@ class Effects:
         if self.tracer.is_dry:
             raise _core.Unsupported(f"only a call can do this: it {reason} (cinductor.warm)")
         for grown in [*self.state.lists.values()]:
-            if grown.is_sized:
+            if grown.is_sized or grown.is_assumed:
                 grown.materialise(reason)
         note(reason)
         self.look_at_flags()

@@ -21,6 +21,7 @@ from ..base.signature import KEYWORD_ONLY, VAR_KEYWORD, VAR_POSITIONAL, method_o
 from .calls.calls import dispatch
 from .calls.functions import bind
 from .containers import ROWS, is_constant
+from .control import list_columns
 from .deaths import why_not_saved
 from .effects import Materialiser
 from .iterators import Octets, is_iterator, octets_in
@@ -137,6 +138,7 @@ def lift_arguments(
     """The arguments as the function's frame gets them."""
     positional: list[Any] = []
     named: dict[str, Any] = {}
+    scope = stage.hooks(stage, anchor)
     for i, value in enumerate(bound):  # sizes before ints, which may equal one
         if type(value) is np.ndarray:
             stage.lift_guarded(value, stage.sources.source("arg", i))
@@ -147,14 +149,21 @@ def lift_arguments(
         elif kind == VAR_KEYWORD:
             named.update(zip(value, stage.items_of(value, source), strict=True))
         elif kind == KEYWORD_ONLY:
-            named[name] = lift_argument(job.fn, stage, name, value, source)
+            named[name] = lift_argument(job.fn, scope, name, value, source)
         else:
-            positional.append(lift_argument(job.fn, stage, name, value, source))
+            positional.append(lift_argument(job.fn, scope, name, value, source))
     return positional, named
 
 
-def lift_argument(fn: Any, stage: Stage, name: str, value: Any, source: int) -> Any:
-    """Lift one argument. A bytes object that varies, and of which only items are read, becomes an array."""
+def lift_argument(fn: Any, scope: Any, name: str, value: Any, source: int) -> Any:
+    """Lift one argument. A bytes object that varies, and of which only items are read, becomes an array; a long list
+    of numbers is read as one.
+    """
+    stage = scope.stage
+    if type(value) is list and stage.has_list_columns and id(value) not in stage.state.lists:
+        value = stage.lift_guarded(value, source)
+        list_columns.enter(scope, value, source)
+        return value
     if type(value) is not bytes or type(fn) is not types.FunctionType or stage.symbols is None:
         return stage.lift_guarded(value, source)
     has_builtins = MEASURES.isdisjoint(fn.__globals__)
@@ -329,12 +338,14 @@ def shared_by_calls(stage: Stage, value: Any, reached: dict[int, int], seen: dic
 
 def with_stores(stage: Stage, result: Any) -> Any:
     """The result together with the deferred stores to objects that outlive the call."""
-    if not (pairs := stage.stores.waiting()):
+    columns = list_columns.changed(stage.state)
+    if not (pairs := [*stage.stores.waiting(), *columns]):
         return result
     for value, places in pairs:
         if not are_distinct(stage, value):
             kind = "items" if holds_items(value) else "attributes"
-            stage.effects.note(f"sets {kind} ({next(iter(places))!r}) of one of many objects")
+            stage.effects.note(f"sets {kind} of one of many objects")
+            stored(result, *((stage.materialise(part) for part in pair) for pair in columns))
             return result
     stage.stores.take()
     return DeferredCall((stored, result, *pairs))
@@ -360,6 +371,9 @@ def are_distinct(stage: Stage, value: Any) -> bool:
 def stored(result: Any, *pairs: tuple[Any, dict[Any, Any]]) -> Any:
     """Perform the stores; return the result."""
     for value, places in pairs:
+        if type(places) is np.ndarray:
+            _core.store_column(value, places)
+            continue
         for place, item in places.items():
             put(value, place, item)
     return result

@@ -83,6 +83,7 @@ class Stage:
         self.followed = 0  # number of user functions that were entered
         self.depth = 0
         self.captures = True  # capture loops and branches
+        self.has_list_columns = True  # long lists of numbers among the arguments are columns
         self.leaves_open = True  # leave conditions on sizes to the program
         self.has_left_open = False  # a condition was left to the program
         self.limit = math.inf  # seconds of capture work

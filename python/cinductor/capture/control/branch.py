@@ -21,7 +21,6 @@ from ..kinds import UNBOUND, lifted, strength
 from ..objects import Traced, holds_traced
 from ..syntax.asking import Site
 from ..syntax.desugar import PREFIX
-from . import list_buffer
 from .alias import Records
 from .appended import owner_of
 from .lattice import Joined, Same, join
@@ -192,7 +191,7 @@ class Branch(Region):
         if kind is Rerun and error.args[0] is self:
             self.drop()
             for want in error.args[1:]:
-                list_buffer.make(self, want)
+                want(self)
             self.open()
             return True
         try:

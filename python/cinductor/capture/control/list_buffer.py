@@ -13,6 +13,8 @@ merge like any other. A list that has its items may still be known as rows of a 
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -105,6 +107,7 @@ class ListBuffer:
     """
 
     is_buffer = True
+    is_assumed = False  # columns as long as an assumption holds: `list_columns`
 
     def __init__(
         self, scope: Any, container: list[Any], like: Any, columns: Any, count: Any, room: Any = None
@@ -481,30 +484,28 @@ def want_buffer(region: Region, container: list[Any], item: Any, before: Any = (
         region.fail(SEVERAL_TYPES)  # now, because nothing can be undone when the columns are made
     if len(known) > MOST_HELD and any(type(leaf) is Traced for v in known for leaf in leaves(v)):
         region.fail("a list grows that has thousands of items")
-    room = 1
-    owner, is_open = None, False
-    for outer in region.state.active:
-        if owner is None:
-            if not outer.reached([container]):
-                continue
-            owner = outer
-            mark = owner.mark
-        if not outer.is_loop:
-            continue
-        most = None if outer.is_while else mark.most(outer.extent)
-        is_open |= most is None
-        room = room if most is None else room * most
-    if owner is None or (owner.is_loop and owner.plan.peel):
+    owners = owners_of(region, container)
+    mosts = [None if loop.is_while else owners[0].mark.most(loop.extent) for loop in owners if loop.is_loop]
+    room = math.prod(most for most in mosts if most is not None)
+    room = room + OPEN if None in mosts else room
+    room = min(room, MANY) if type(room) is int else room
+    raise Rerun(owners[0], functools.partial(make, container, item, room))
+
+
+def owners_of(region: Region, container: list[Any]) -> list[Any]:
+    """The active constructs from the outermost loop or branch on that knows the list."""
+    active = region.state.active
+    first = next((k for k, outer in enumerate(active) if outer.reached([container])), len(active))
+    owners = active[first:]
+    if not owners or (owners[0].is_loop and owners[0].plan.peel):
         region.fail("data decide how a list grows")
-    room = room + OPEN if is_open else room
-    raise Rerun(owner, (container, item, min(room, MANY) if type(room) is int else room))
+    return owners
 
 
-def make(region: Loop | Branch, wanted: tuple[list[Any], Any, Any]) -> None:
+def make(container: list[Any], item: Any, room: Any, region: Loop | Branch) -> None:
     """Make columns for a list, outside of the loop or branch."""
     if region.lists_before is None:
         region.lists_before = region.state.lists
-    container, item, room = wanted
     room = room + (len(container) + SPARE)
     parts = leaves(item)
     rows = [region.scope.call(np.empty, room, number_kind(leaf)[1]) for leaf in parts]  # type: ignore[index]

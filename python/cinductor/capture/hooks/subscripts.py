@@ -26,7 +26,7 @@ from ...numpy.index import flat as raveled
 from .. import boundary
 from ..calls.numpy_calls import constants
 from ..containers import ROWS, are_one, places_of
-from ..control import list_buffer
+from ..control import list_buffer, list_columns
 from ..iterators import Asked, Flat, Items, Octets, Range, StableIterator, Steps, Walk, items_of
 from ..kinds import have_same_structure, kind_of, leaves, rebuilt
 from ..objects import (
@@ -148,6 +148,7 @@ class Subscripts:
         if type(value) is list and is_place(self, key) and stage.tracer.in_region:
             if stage.sources.source_of(value) is None and list_buffer.may_be_columns(value, value):
                 list_buffer.want_buffer(stage.state.active[-1], value, value[0])
+            list_columns.want_table(stage, value)
 
     def item(self, value: Any, key: Any) -> Any:
         """value[key]"""
