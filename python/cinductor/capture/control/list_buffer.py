@@ -13,6 +13,7 @@ merge like any other. A list that has its items may still be known as rows of a 
 
 from __future__ import annotations
 
+import collections
 import functools
 import math
 from collections.abc import Iterator
@@ -110,7 +111,7 @@ class ListBuffer:
     is_assumed = False  # columns as long as an assumption holds: `list_columns`
 
     def __init__(
-        self, scope: Any, container: list[Any], like: Any, columns: Any, count: Any, room: Any = None
+        self, scope: Any, container: Any, like: Any, columns: Any, count: Any, room: Any = None
     ) -> None:
         self.scope, self.state, self.tracer = scope, scope.stage.state, scope.stage.tracer
         self.container, self.like, self.columns = container, like, list(columns)
@@ -132,6 +133,11 @@ class ListBuffer:
         """True if there are items."""
         return self.length > 0
 
+    @property
+    def has_sources(self) -> bool:
+        """True if its methods may be captured from source, because what they check can restart the call."""
+        return bool(self.tracer.may_check())
+
     def fail(self, reason: str) -> Any:
         raise RegionBreak(reason, "", 0)
 
@@ -141,8 +147,9 @@ class ListBuffer:
         """Store the item at this index."""
         if not is_alike(item, self.like):
             self.fail(SEVERAL_TYPES)
+        slot = self.slot(place)
         for leaf, column in zip(leaves(item), self.columns, strict=True):
-            self.scope.item_slot(column.rows, place).value = lifted(self.tracer, leaf, *column.kind)
+            self.scope.item_slot(column.rows, slot).value = lifted(self.tracer, leaf, *column.kind)
 
     def fill(self, items: list[Any]) -> None:
         """Store the items that the list has before: constants by one store, others one by one."""
@@ -150,11 +157,11 @@ class ListBuffer:
             for k, column in enumerate(self.columns):
                 known = np.array([leaves(item)[k] for item in items], column.kind[1])
                 self.scope.item_slot(column.rows, slice(0, len(items))).value = self.scope.stage.constant(known)
-            self.cells[0] = len(items)
+            self.set_length(len(items))
             return
         for item in items:
             self.put(self.length, item)
-            self.cells[0] += 1
+            self.set_length(self.length + 1)
 
     def place(self, number: Any, limit: Any) -> Any:
         """A number with a check that it is at least 0 and less than a limit."""
@@ -191,7 +198,12 @@ class ListBuffer:
 
     def read(self, place: Any) -> Any:
         """The item there."""
-        return rebuilt(self.like, iter([c.read(self.tracer, place) for c in self.columns]))
+        slot = self.slot(place)
+        return rebuilt(self.like, iter([c.read(self.tracer, slot) for c in self.columns]))
+
+    def slot(self, place: Any) -> Any:
+        """The row of the columns in which the item at an index is."""
+        return place
 
     def is_list_for(self, item: Any) -> bool:
         """True if an item that columns cannot store turns it into an ordinary list: this happens without a region,
@@ -240,9 +252,13 @@ class ListBuffer:
         return item
 
     def set_length(self, length: Any) -> None:
-        self.state.refill(self.cells, [length])
+        self.state.refill(self.cells, [length, *self.cells[1:]])
 
     # --- the whole list ---
+
+    def replace(self, array: Any) -> None:
+        """Store the items of an array, of which there are as many."""
+        self.scope.item_slot(self.columns[0].rows, slice(0, self.size())).value = array
 
     @property
     def items_now(self) -> Items:
@@ -257,7 +273,7 @@ class ListBuffer:
         return self.tracer.define(length, 0, self.room + 1)
 
     def copied(self) -> list[Any]:
-        """Copies of the rows of all columns."""
+        """Copies of the rows of all columns, in the order of the items."""
         size = self.size()
         return [self.tracer.copy(column.rows[:size], "K") for column in self.columns]
 
@@ -365,6 +381,49 @@ class ListBuffer:
         return self.replan(f"{name} reads a list that is as long as a loop had iterations")
 
 
+class Queue(ListBuffer):
+    """A deque as columns: a ring. The second cell is the row of the first item."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.cells.append(0)
+
+    def slot(self, place: Any) -> Any:
+        row = self.cells[1] + place
+        return row if type(row) is int and row < self.room else self.tracer.define(row % self.room, 0, self.room)
+
+    def popleft(self) -> Any:
+        """deque.popleft()"""
+        if self.becomes_list():
+            return self.container.popleft()
+        length, first = self.at(-1), self.slot(0)  # at(-1) checks that there is an item
+        item = self.read(0)
+        self.state.refill(self.cells, [length, (first + 1) % self.room])
+        return item
+
+    def appendleft(self, item: Any) -> None:
+        """deque.appendleft(item)"""
+        if self.is_list_for(item):
+            self.container.appendleft(item)
+            return
+        self.append(item)  # checks the capacity
+        self.state.refill(self.cells, [self.length, self.slot(self.room - 1)])
+        self.put(0, item)
+
+    def copied(self) -> list[Any]:
+        size = self.size()
+        places = (self.scope.call(np.arange, size) + self.slot(0)) % self.room
+        return [column.rows[places] for column in self.columns]
+
+    def parts(self) -> tuple[Any, ...]:
+        return (queue_of, *super().parts())
+
+
+def queue_of(make: Any, *given: Any) -> collections.deque[Any]:
+    """A deque of the items that a function makes."""
+    return collections.deque(make(*given))
+
+
 def made_of(scope: Any, like: Any, rows: list[Any], count: Any) -> list[Any]:
     """A list of an array's numbers, to which no item may be appended."""
     columns = map(Column, leaves(like), rows)
@@ -386,13 +445,13 @@ def joined(scope: Any, a: list[Any], b: list[Any]) -> list[Any] | None:
     """a + b, of which one is a list buffer; None if their items differ."""
     lists = scope.stage.state.lists
     parts = [lists.get(id(value), value) for value in (a, b)]
-    known = [part for part in parts if type(part) is ListBuffer]
-    is_plain = all(type(part) in (ListBuffer, list) for part in parts)
+    known = [part for part in parts if isinstance(part, ListBuffer)]
+    is_plain = all(type(part) is list or isinstance(part, ListBuffer) for part in parts)
     if not is_plain or any(part.is_sized or is_a(part.like, tuple) for part in known):
         return None
     kind, columns, length = known[0].columns[0].kind, [], 0
     for part in parts:
-        if type(part) is ListBuffer:
+        if isinstance(part, ListBuffer):
             if part.columns[0].kind != kind:
                 return None
             length, columns = length + part.size(), [*columns, *part.copied()]
@@ -464,9 +523,14 @@ def is_alike(item: Any, like: Any) -> bool:
     )
 
 
+def is_sequence(value: Any) -> bool:
+    """True for a list, and for a deque without a bound."""
+    return type(value) is list or (type(value) is collections.deque and value.maxlen is None)
+
+
 def may_be_columns(now: Any, before: Any) -> bool:
-    """True if a list that held something holds numbers, or tuples of numbers, of one type, now and before."""
-    if type(now) is not list or not before or any(is_ours(type(v)) for v in now if type(v) is not Traced):
+    """True if a list or deque that held something holds numbers, or tuples of numbers, of one type, now and before."""
+    if not is_sequence(now) or not before or any(is_ours(type(v)) for v in now if type(v) is not Traced):
         return False
     like = before[0]
     return all(map(number_kind, leaves(like))) and all(is_alike(item, like) for item in (*before, *now))
@@ -509,6 +573,7 @@ def make(container: list[Any], item: Any, room: Any, region: Loop | Branch) -> N
     room = room + (len(container) + SPARE)
     parts = leaves(item)
     rows = [region.scope.call(np.empty, room, number_kind(leaf)[1]) for leaf in parts]  # type: ignore[index]
-    made = ListBuffer(region.scope, container, item, map(Column, parts, rows), 0, room)
+    cls = ListBuffer if type(container) is list else Queue
+    made = cls(region.scope, container, item, map(Column, parts, rows), 0, room)
     made.loop, made.spare = region, SPARE
     made.fill(container)

@@ -18,6 +18,7 @@ import numpy as np
 from ... import _core
 from ...base.class_lookup import is_a
 from ...base.signals import Raised, Signal, comes_from_within, names_traced, reword
+from ...numpy import list_sources
 from .. import boundary
 from ..calls.builtins import PATTERNS, contains
 from ..calls.calls import dispatch
@@ -243,6 +244,8 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
 
     def members(self, value: Any) -> Any:
         """The right operand of `in`."""
+        if id(value) in self.stage.state.lists:
+            return value
         source = self.stage.sources.source_of(value)
         if type(value) in MAPPINGS and source is not None and source >= 0:
             self.stage.sources.guard_length(value, source)
@@ -251,6 +254,9 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
 
     def contains(self, value: Any, members: Any) -> Any:
         """value in members"""
+        grown = self.stage.state.lists.get(id(members))
+        if grown is not None and not grown.is_sized and grown.has_sources:
+            return dispatch(self, list_sources.contains, (members, value), {})
         return contains(self, value, members)
 
     def test(self, value: Any) -> Any:
@@ -261,9 +267,9 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         stage = self.stage
         if cls is np.ndarray:
             return stage.lift_array(value)
+        if id(value) in stage.state.lists:
+            return stage.state.lists[id(value)].truth
         if is_a(value, HOLDERS) and is_native(cls, "__bool__", "__len__"):
-            if id(value) in stage.state.lists:
-                return stage.state.lists[id(value)].truth
             source = stage.sources.source_of(value)
             if source is not None and source >= 0:
                 stage.sources.guard_length(value, source)
@@ -404,11 +410,16 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         if self.stage.tracer.has_fallen_back:
             return args[0](*self.stage.materialise(args[1:]), **self.stage.materialise(kwargs))
         lists = self.stage.state.lists
-        if lists and len(args) == 2 and (grown := lists.get(id(args[1]))) and grown.is_sized:
-            if not grown.may_look:
+        if lists and len(args) == 2 and not kwargs and (grown := lists.get(id(args[1]))):
+            if not grown.is_sized:
+                source = SOURCES.get(id(args[0]))
+                if source is not None and grown.has_sources:
+                    return dispatch(self, source, args[1:], kwargs)
+            elif not grown.may_look:
                 found = of_numbers(self, args[0], grown)
                 return grown.call(args[0]) if found is None else found
-            grown.materialise()
+            else:
+                grown.materialise()
         return dispatch(self, args[0], args[1:], kwargs)
 
     def call_method(self, /, *args: Any, **kwargs: Any) -> Any:
@@ -421,6 +432,8 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
             state.unseen = before
 
 
+# Functions of Python, by id, that are captured from source for a list that is stored as columns.
+SOURCES = {id(f): source for f, source in list_sources.FUNCTIONS.items()}
 # Operations of rewritten code, except those that inspect the calling frame or have no result.
 BAILING = """
     name free local use operand repeat joined members contains test augment context mapping iter

@@ -187,6 +187,8 @@ class Subscripts:
             return read_flat(self, value, key if type(key) in FREE_TYPES else self._key(key))
         if cls is Octets:
             return value.item(key if type(key) in FREE_TYPES else self._key(key))
+        if id(value) in stage.state.lists:
+            return stage.state.lists[id(value)].item(self._index(key))
         if cls in ROWS and stage.sources.source_of(value) is None:
             picked = pick(self, [*value], key) if is_place(self, key) else MISSING
             return stage.lift_array(value[self._place(value, key)]) if picked is MISSING else picked
