@@ -53,6 +53,7 @@ from .objects import (
     remade,
     slots_of,
 )
+from .records import emitted
 from .stage import Stage
 from .syntax.names import MEASURES, Names, Uses
 from .syntax.rewrite import NOT_FOUND, NotRewritable, find_function, rewrite
@@ -338,6 +339,8 @@ def shared_by_calls(stage: Stage, value: Any, reached: dict[int, int], seen: dic
 
 def with_stores(stage: Stage, result: Any) -> Any:
     """The result together with the deferred stores to objects that outlive the call."""
+    if (taken := stage.records.take()) is not None:
+        result = DeferredCall((emitted, result, *taken))
     columns = list_columns.changed(stage.state)
     if not (pairs := [*stage.stores.waiting(), *columns]):
         return result

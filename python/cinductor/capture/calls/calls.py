@@ -41,6 +41,7 @@ from ..objects import (
     is_record,
     is_standard,
 )
+from ..records import record_append
 from . import functions
 from .functions import (
     call_function,
@@ -298,6 +299,8 @@ def call_container(
         elif method.compares:
             inside = scope.use(inside)
         return getattr(inside, name)(*(scope.use(a) for a in args), **kwargs)
+    if type(owner) is list and (name, len(args)) == ("append", 1) and not kwargs and record_append(scope, owner, args[0]):
+        return None
     stage.effects.change(owner, f"changes a {type(owner).__name__} that outlives the call ({name})")
     if method.compares or method.iterates:
         stage.tracer.flush()

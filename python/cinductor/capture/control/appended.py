@@ -145,7 +145,7 @@ class Appended:
         """True if the list was empty at first and will only be read by calls or by the caller."""
         loop = self.loop
         names = loop.site.results if loop.scope.stage.depth == 0 else loop.site.gathers
-        is_gathered = any(
+        is_gathered = loop.scope.stage.records.has(self.container) or any(
             value is self.container and name in names
             for name, value in [*loop.entry.items(), *loop.others.items()]
         )
