@@ -13,7 +13,7 @@ import functools
 import io
 import itertools
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .control.list_buffer import owners_of
@@ -35,6 +35,19 @@ CONSTANTS = (str, int, float, complex, bytes, type(None))
 
 class Hole:
     """Stands in the arguments of a recorded effect for a value that is known only when the program runs."""
+
+
+class Text:
+    """Marks an f-string in the arguments of a recorded effect: (Text, the arguments of `formatted`)."""
+
+
+class LateText:
+    """An f-string that is formatted when it is printed: the arguments of `formatted`."""
+
+    __slots__ = ("given",)
+
+    def __init__(self, given: tuple[Any, ...]) -> None:
+        self.given = given
 
 
 class Kind(NamedTuple):
@@ -128,6 +141,10 @@ def with_holes(given: tuple[Any, ...], values: list[Any]) -> tuple[Any, ...] | N
             if (inner := with_holes(value, values)) is None:
                 return None
             made.append(remade(value, [*inner]))
+        elif type(value) is LateText:
+            if (inner := with_holes(value.given, values)) is None:
+                return None
+            made.append((Text, inner))
         elif type(value) in CONSTANTS or type(value) is bool or is_number(value):
             made.append(value)
         else:
@@ -139,7 +156,16 @@ def filled(part: Any, columns: Iterator[list[Any]]) -> Iterator[Any]:
     """A part of the arguments in one effect after another: the next columns have the values of its holes."""
     if part is Hole:
         return iter(next(columns))
-    return zip(*[filled(v, columns) for v in part]) if type(part) is tuple and part else itertools.repeat(part)  # noqa: B905
+    if not has_hole(part):
+        return itertools.repeat(part)
+    if part[0] is Text:
+        return itertools.starmap(formatted, filled(part[1], columns))
+    return zip(*[filled(v, columns) for v in part])  # noqa: B905
+
+
+def has_hole(part: Any) -> bool:
+    """True if a part of the arguments is known only when the program runs."""
+    return part is Hole or (type(part) is tuple and any(map(has_hole, part)))
 
 
 def emit(kinds: tuple[Any, ...], targets: tuple[list[Any], ...], order: list[int], *values: list[Any]) -> None:
@@ -162,6 +188,32 @@ def emitted(result: Any, *taken: Any) -> Any:
     """Let recorded effects happen; return the result."""
     emit(*taken)
     return result
+
+
+# --- texts ---
+
+CONVERSIONS: dict[int, Callable[[Any], Any]] = {-1: lambda value: value, ord("s"): str, ord("r"): repr, ord("a"): ascii}
+
+
+def formatted(template: tuple[Any, ...], *values: Any) -> str:
+    """An f-string: texts, and (conversion, format) for each value."""
+    left = iter(values)
+    return "".join(
+        part if type(part) is str else format(CONVERSIONS[part[0]](next(left)), part[1]) for part in template
+    )
+
+
+def late_text(scope: Hooks, template: tuple[Any, ...], values: tuple[Any, ...]) -> Any:
+    """An f-string that is an argument of print: a `LateText` if it has numbers that only the program knows."""
+    holes: list[Any] = []
+    if scope.stage.records.may_add and with_holes(values, holes) is not None and holes:
+        return LateText((template, *values))
+    return formatted(template, *values)
+
+
+def at_once(value: Any) -> Any:
+    """An argument of a print that is not recorded."""
+    return formatted(*value.given) if type(value) is LateText else value
 
 
 # --- which effects are recorded ---

@@ -37,6 +37,7 @@ from ..objects import (
     is_native,
     is_numpys,
 )
+from ..records import at_once, formatted, late_text, record_print
 from ..stage import Stage, check_budget, fall_back, lifted_once, limit, with_bailout
 from ..syntax.asking import Site
 from .attributes import Attributes, Managed, Quiet, Slot
@@ -422,6 +423,16 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
                 grown.materialise()
         return dispatch(self, args[0], args[1:], kwargs)
 
+    def late_text(self, template: tuple[Any, ...], *values: Any) -> Any:
+        """An f-string that is an argument of print."""
+        return late_text(self, template, values)
+
+    def printed(self, f: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """f(*args, **kwargs) where f is named print, with texts that may be formatted later."""
+        if f is print and not self.stage.tracer.has_fallen_back and record_print(self, args, kwargs):
+            return None
+        return self.call(f, *map(at_once, args), **kwargs)
+
     def call_method(self, /, *args: Any, **kwargs: Any) -> Any:
         """Like `call`, where the user's code writes no call: operands around may wait unseen."""
         state = self.stage.state
@@ -437,7 +448,7 @@ SOURCES = {id(f): source for f, source in list_sources.FUNCTIONS.items()}
 # Operations of rewritten code, except those that inspect the calling frame or have no result.
 BAILING = """
     name free local use operand repeat joined members contains test augment context mapping iter
-    star key iter_unpacked unpack attr item call call_method slice import_module import_name lt le gt ge eq ne bound for_
+    star key iter_unpacked unpack attr item call call_method late_text printed slice import_module import_name lt le gt ge eq ne bound for_
     while_ if_ bool_begin then not_ truth is_bool is_one holds
     _get_global _set_global _del_global _get_free _set_free _del_free
     _get_attr _set_attr _del_attr _get_item _set_item _del_item
@@ -483,6 +494,8 @@ class PlainScope(Scope):
     item = staticmethod(operator.getitem)
     contains = staticmethod(lambda value, members: value in members)
     call = call_method = staticmethod(lambda f, /, *args, **kwargs: f(*args, **kwargs))
+    late_text = staticmethod(formatted)
+    printed = staticmethod(lambda f, /, *args, **kwargs: f(*map(at_once, args), **kwargs))
     iter_unpacked = unpack = staticmethod(lambda value, shape: value)
     augment = staticmethod(lambda name, value, other: getattr(operator, name)(value, other))
     decorator = staticmethod(lambda value: value)
