@@ -146,3 +146,80 @@ METHODS: dict[str, Callable[..., Any]] = {
     "reverse": reverse,
 }
 FUNCTIONS: dict[Any, Callable[..., Any]] = {list: copied, max: largest, min: smallest, sum: total}
+
+
+# --- dicts and sets: a table of places in a list of entries, in the order of insertion ---
+
+
+def slot_of(slots: Any, entries: Any, key: Any) -> Any:
+    """Where a table has the place of a key's entry, or a free slot: linear probing, Knuth 6.4."""
+    number = key if type(key) is not tuple else hash_of(key)
+    size = len(slots)
+    k = ((int(number) * 0x2545F4914F6CDD1D & 0x7FFFFFFFFFFFFFFF) >> 24) % size
+    while slots[k] >= 0 and entries[int(slots[k])][0] != key:
+        k += 1
+        if k == size:
+            k = 0
+    return k
+
+
+def hash_of(key: Any) -> Any:
+    """A number from the ints of a tuple."""
+    number = 0
+    for part in key:
+        number = (number * 1000003 ^ int(part)) & 0x3FFFFFFFFFFFFFFF
+    return number
+
+
+def place_of(slots: Any, entries: Any, key: Any) -> Any:
+    """The place of a key's entry; -1 if there is none."""
+    return int(slots[slot_of(slots, entries, key)])
+
+
+def has_key(slots: Any, entries: Any, key: Any) -> Any:
+    """key in dict"""
+    return place_of(slots, entries, key) >= 0
+
+
+def item_of(slots: Any, entries: Any, key: Any) -> Any:
+    """dict[key]"""
+    place = place_of(slots, entries, key)
+    if place < 0:
+        raise KeyError("no such key")
+    return entries[place][1]
+
+
+def item_or(slots: Any, entries: Any, key: Any, default: Any) -> Any:
+    """dict.get(key, default)"""
+    place = place_of(slots, entries, key)
+    return entries[place][1] if place >= 0 else default
+
+
+def store_item(slots: Any, entries: Any, key: Any, item: Any) -> None:
+    """dict[key] = item"""
+    slot = slot_of(slots, entries, key)
+    place = int(slots[slot])
+    if place >= 0:
+        entries[place] = (entries[place][0], item)
+    else:
+        slots[slot] = len(entries)
+        entries.append((key, item))
+
+
+def default_item(slots: Any, entries: Any, key: Any, default: Any) -> Any:
+    """dict.setdefault(key, default)"""
+    slot = slot_of(slots, entries, key)
+    place = int(slots[slot])
+    if place >= 0:
+        return entries[place][1]
+    slots[slot] = len(entries)
+    entries.append((key, default))
+    return default
+
+
+def add_key(slots: Any, entries: Any, key: Any) -> None:
+    """set.add(key)"""
+    slot = slot_of(slots, entries, key)
+    if slots[slot] < 0:
+        slots[slot] = len(entries)
+        entries.append((key,))

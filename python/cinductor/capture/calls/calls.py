@@ -24,6 +24,7 @@ from ...extensions.kernels import UserKernel
 from ...numpy import list_sources
 from ...numpy.random import GLOBAL, LEGACY, Draw, is_global_state
 from ..containers import ROWS, UNKNOWN, MethodEffect, methods_of, only_reads
+from ..control.mappings import Mapping, is_open_key, want_mapping
 from ..iterators import Called, RegionBreak
 from ..objects import (
     BOUND,
@@ -251,6 +252,10 @@ def call_method(
         grown.materialise("a list grows after a loop")
     elif grown is not None and (made := of_columns(scope, grown, owner, name, args, kwargs)) is not MISSING:
         return made
+    if args and is_open_key(scope.stage, owner, args[0]) and name in ("get", "setdefault", "add", "__contains__"):
+        want_mapping(scope, owner, args[0], *(args[1:] if name == "setdefault" else ()))
+        if not owner and name == "get" and len(args) == 2:
+            return args[1]
     if type(owner) in ROWS and ROWS[type(owner)].is_memory and holds_traced((*args, *kwargs.values())):
         scope.stage.sources.note_opaque(owner)
     if scope.stage.sources.source_of(owner) is None:
@@ -265,6 +270,8 @@ DIRECT = frozenset({("append", 1), ("appendleft", 1), ("pop", 0), ("popleft", 0)
 
 def of_columns(scope: Hooks, grown: Any, owner: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A method of a list that is stored as columns; MISSING if the list has its items."""
+    if type(grown) is Mapping:
+        return MISSING if kwargs else grown.method(name, args)
     if (name, len(args)) in DIRECT and not kwargs and hasattr(grown, name):
         return getattr(grown, name)(*args)
     if not grown.has_sources:

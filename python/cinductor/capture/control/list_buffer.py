@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from .state import State
 
 SPARE = 64  # capacity for items appended outside of the loop
-OPEN = 4096  # capacity in a loop with an unknown number of iterations; for more, Python takes long anyway
+OPEN = 1 << 14  # capacity in a loop with an unknown number of iterations; for more, Python takes long anyway
 MANY = 1 << 22
 MOST_HELD = 4096  # items of a list before; each of them is a node
 NUMBERS = "?bhilqBHILQfd"
@@ -549,11 +549,15 @@ def want_buffer(region: Region, container: list[Any], item: Any, before: Any = (
     if len(known) > MOST_HELD and any(type(leaf) is Traced for v in known for leaf in leaves(v)):
         region.fail("a list grows that has thousands of items")
     owners = owners_of(region, container)
+    raise Rerun(owners[0], functools.partial(make, container, item, room_of(owners)))
+
+
+def room_of(owners: list[Any]) -> Any:
+    """The capacity for what the iterations of loops append, one item each."""
     mosts = [None if loop.is_while else owners[0].mark.most(loop.extent) for loop in owners if loop.is_loop]
     room = math.prod(most for most in mosts if most is not None)
     room = room + OPEN if None in mosts else room
-    room = min(room, MANY) if type(room) is int else room
-    raise Rerun(owners[0], functools.partial(make, container, item, room))
+    return min(room, MANY) if type(room) is int else room
 
 
 def owners_of(region: Region, container: list[Any]) -> list[Any]:

@@ -27,6 +27,7 @@ from .. import boundary
 from ..calls.numpy_calls import constants
 from ..containers import ROWS, are_one, places_of
 from ..control import list_buffer, list_columns
+from ..control.mappings import is_open_key, want_mapping
 from ..iterators import Asked, Flat, Items, Octets, Range, StableIterator, Steps, Walk, items_of
 from ..kinds import have_same_structure, kind_of, leaves, rebuilt
 from ..objects import (
@@ -132,6 +133,8 @@ class Subscripts:
         """A key of a dict, or an index of a sequence."""
         if not is_a(value, dict):
             return key if type(key) in PLAIN_INDEXES else self._index(key)
+        if id(value) in self.stage.state.lists:
+            return key
         hooked = hooked_in((key,)) if type(key) not in FREE_TYPES else None
         if hooked is None and self.stage.sources.source_of(value) is None:
             hooked = hooked_in(value)
@@ -165,6 +168,8 @@ class Subscripts:
             grown = stage.state.lists.get(id(value))
             if grown is not None:
                 return grown.item(key)
+            if is_open_key(stage, value, key):
+                want_mapping(self, value, key)
             source = stage.sources.source_of(value)
             if source != OPAQUE and not is_a(value, dict) and is_place(self, key):
                 if (picked := pick(self, value, key)) is not MISSING:
@@ -279,6 +284,8 @@ class Subscripts:
             stage.sources.note_opaque(value)
         source = stage.sources.source_of(value)
         self._want_columns(value, key)
+        if is_open_key(stage, value, key):
+            want_mapping(self, value, key, item)
         method = self.stage.sources.class_attr(cls, "__setitem__")
         if source is None and cls in ROWS:
             stage.state.before_change(value)
