@@ -16,7 +16,7 @@ import numpy as np
 
 from .. import _core
 from ..base.class_lookup import is_a
-from ..base.signals import Abandon
+from ..base.signals import Abandon, Replan
 from ..base.signature import KEYWORD_ONLY, VAR_KEYWORD, VAR_POSITIONAL, method_of
 from .calls.calls import dispatch
 from .calls.functions import bind
@@ -145,10 +145,12 @@ def lift_arguments(
             stage.lift_guarded(value, stage.sources.source("arg", i))
     for i, (name, kind, value) in enumerate(zip(job.names, job.kinds, bound, strict=True)):
         source = stage.sources.source("arg", i)
-        if kind == VAR_POSITIONAL:
-            positional += stage.items_of(value, source)
-        elif kind == VAR_KEYWORD:
-            named.update(zip(value, stage.items_of(value, source), strict=True))
+        if kind in (VAR_POSITIONAL, VAR_KEYWORD):
+            items = stage.items_of(value, source)
+            for key, item in zip(value if kind == VAR_KEYWORD else range(len(value)), items, strict=True):
+                list_columns.enter(scope, item, stage.sources.source("item", source, key))
+            positional += items if kind == VAR_POSITIONAL else []
+            named.update(zip(value, items, strict=True) if kind == VAR_KEYWORD else ())
         elif kind == KEYWORD_ONLY:
             named[name] = lift_argument(job.fn, scope, name, value, source)
         else:
@@ -161,7 +163,7 @@ def lift_argument(fn: Any, scope: Any, name: str, value: Any, source: int) -> An
     of numbers is read as one.
     """
     stage = scope.stage
-    if type(value) is list and stage.has_list_columns and id(value) not in stage.state.lists:
+    if type(value) is list:
         value = stage.lift_guarded(value, source)
         list_columns.enter(scope, value, source)
         return value
@@ -267,6 +269,10 @@ def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int
         stage.effects.note("returns a method of an array")
         return stage.materialise(value)
     if id(value) in stage.state.lists:
+        if id(value) in seen:
+            stage.effects.note("returns one container twice")
+            return stage.materialise(value)
+        seen[id(value)] = value
         made = DeferredCall(stage.state.lists[id(value)].recipe())
         return returnable(stage, made, reached, seen)
     source = stage.sources.source_of(value)
@@ -340,6 +346,8 @@ def shared_by_calls(stage: Stage, value: Any, reached: dict[int, int], seen: dic
 def with_stores(stage: Stage, result: Any) -> Any:
     """The result together with the deferred stores to objects that outlive the call."""
     if (taken := stage.records.take()) is not None:
+        if not all(are_distinct(stage, target) for target in taken[1]):
+            raise Replan("list_columns", "one of many objects grows")
         result = DeferredCall((emitted, result, *taken))
     columns = list_columns.changed(stage.state)
     if not (pairs := [*stage.stores.waiting(), *columns]):

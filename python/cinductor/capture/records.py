@@ -241,6 +241,10 @@ class Log(Assumed):
         super().__init__(scope, value, None, [], len(value))
         self.source = source
 
+    @property
+    def length(self) -> Any:
+        return self.fail("a list is read to which a loop appends")
+
     def append(self, item: Any) -> None:
         records = self.scope.stage.records
         targets = records.targets

@@ -145,14 +145,14 @@ class Appended:
         """True if the list was empty at first and will only be read by calls or by the caller."""
         loop = self.loop
         names = loop.site.results if loop.scope.stage.depth == 0 else loop.site.gathers
-        is_gathered = loop.scope.stage.records.has(self.container) or any(
+        outers = self.state.active[: self.state.active.index(loop)]
+        is_hidden = loop.scope.stage.records.has(self.container)
+        is_gathered = is_hidden or any(
             value is self.container and name in names
             for name, value in [*loop.entry.items(), *loop.others.items()]
         )
-        is_older = any(  # than an iteration of an enclosing loop
-            value is self.container
-            for outer in self.state.active[: self.state.active.index(loop)]
-            for value in (*outer.entry.values(), *outer.others.values())
+        is_older = (is_hidden and bool(outers)) or any(  # than an iteration of an enclosing loop
+            value is self.container for outer in outers for value in (*outer.entry.values(), *outer.others.values())
         )
         is_real = self.tracer.flushes > 0 and not self.tracer.in_region
         can_look = self.tracer.effects == 0 or is_real  # `ListBuffer.materialise`

@@ -117,6 +117,7 @@ class ListBuffer:
         self.container, self.like, self.columns = container, like, list(columns)
         self.cells, self.room = self.state.note_definition([count]), count if room is None else room
         self.loop: Loop | Branch | None = None
+        self.around = tuple(self.state.active)  # an iteration of these makes its own
         self.spare = 0
         self.is_sized = False  # its length is a number of iterations: `leave_sized`
         self.name = ""  # names of the items
@@ -235,7 +236,7 @@ class ListBuffer:
             return
         active = self.state.active
         if self.loop not in active:
-            if self.spare == 0 or any(region.is_loop for region in active):
+            if self.spare == 0 or any(region.is_loop and region not in self.around for region in active):
                 self.fail("several loops append to a list")
             self.spare -= 1
         place = self.place(self.length, self.room)
@@ -389,8 +390,8 @@ class Queue(ListBuffer):
         self.cells.append(0)
 
     def slot(self, place: Any) -> Any:
-        row = self.cells[1] + place
-        return row if type(row) is int and row < self.room else self.tracer.define(row % self.room, 0, self.room)
+        row = (self.cells[1] + place) % self.room
+        return row if type(row) is int else self.tracer.define(row, 0, self.room)
 
     def popleft(self) -> Any:
         """deque.popleft()"""
@@ -416,12 +417,13 @@ class Queue(ListBuffer):
         return [column.rows[places] for column in self.columns]
 
     def parts(self) -> tuple[Any, ...]:
-        return (queue_of, *super().parts())
+        make, *given = super().parts()
+        return (queue_of, make is tuples, *given)
 
 
-def queue_of(make: Any, *given: Any) -> collections.deque[Any]:
-    """A deque of the items that a function makes."""
-    return collections.deque(make(*given))
+def queue_of(has_tuples: bool, *given: Any) -> collections.deque[Any]:
+    """A deque of the items in columns."""
+    return collections.deque((tuples if has_tuples else listed)(*given))
 
 
 def made_of(scope: Any, like: Any, rows: list[Any], count: Any) -> list[Any]:

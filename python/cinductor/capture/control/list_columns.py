@@ -113,10 +113,12 @@ class Row(Assumed):
 
 
 def enter(scope: Any, value: list[Any], source: int) -> None:
-    """Read a list of the caller's as a column, if it is one."""
-    if (made := None if len(value) == 0 else _core.list_column(value)) is None or made.size <= FEW:
-        return
+    """Read an argument as a column, if it is a list of numbers."""
     stage = scope.stage
+    if type(value) is not list or not stage.has_list_columns or id(value) in stage.state.lists:
+        return
+    if (made := _core.list_column(value)) is None or made.size <= FEW:
+        return
     rows = stage.sources.make(_core.list_column, source, value)
     rows = stage.lift_guarded(rows, stage.sources.source_of(rows))
     (Outer if rows.ndim == 1 else Table)(scope, value, source, rows)
@@ -126,12 +128,25 @@ def changed(state: State) -> list[tuple[Any, Any]]:
     """The lists of the caller's, which are ordinary ones from now on, that the call has changed, with their columns."""
     given = [grown for grown in state.lists.values() if isinstance(grown, Outer) and grown.source >= 0]
     found = [grown for grown in given if grown.is_changed]
-    others = [value for value, source in state.sources.known.values() if type(value) is list and source >= 0]
-    if found and len(others) > 1 and any(type(grown) is Table for grown in given):
-        raise Replan("list_columns", "one of several lists changes, which may be in a list of lists")
+    tables = [grown for grown in given if type(grown) is Table]
+    if found:
+        keep_apart(state, tables)
     for grown in given:
         grown.drop()
     return [(grown.container, grown.rows) for grown in found]
+
+
+def keep_apart(state: State, tables: list[Table]) -> None:
+    """Guard that no other list that the call reads is in a list of lists."""
+    sources = state.sources
+    others = [(value, source) for value, source in sources.known.values() if type(value) is list and source >= 0]
+    for table in tables:
+        for value, source in others:
+            if value is table.container:
+                continue
+            if len(tables) > 1 or any(row is value for row in table.container):
+                raise Replan("list_columns", "a list changes, and another list may have the same one in it")
+            sources.check_once(source, "outside", table.source)
 
 
 # --- lists of lists that the call has made ---

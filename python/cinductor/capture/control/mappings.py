@@ -16,7 +16,7 @@ import numpy as np
 
 from ...numpy import list_sources
 from ..iterators import Items
-from ..kinds import have_same_structure, is_int, kind_of, leaves
+from ..kinds import have_same_structure, is_int, is_same, kind_of, leaves
 from ..objects import MISSING, Traced, listed
 from .list_buffer import SPARE, Column, ListBuffer, number_kind, owners_of, room_of
 from .list_columns import Assumed
@@ -67,17 +67,24 @@ class Mapping(Assumed):
 
     @property
     def items_now(self) -> Items:
-        return self.parts_of(lambda entry: entry[0])
+        return self.parts_of(VIEWS["keys"])
 
     def parts_of(self, get: Callable[[Any], Any]) -> Items:
-        """A part of each entry, for a loop."""
-        buffer = self.buffer
-        made = lambda c, f=iter: f(c.of(self.container))  # noqa: E731
-        return Items(buffer.size(), lambda i: get(buffer.read(i)), made)
+        """A part of each entry, for a loop. A set has an order of its own, and Python raises if a dict grows meanwhile."""
+        if type(self.container) is set:
+            self.fail("a set is iterated whose items data decide")
+        buffer, length = self.buffer, self.length
+
+        def item(number: Any) -> Any:
+            if not is_same(self.length, length):
+                self.fail("a dict that is iterated grows")
+            return get(buffer.read(number))
+
+        return Items(buffer.size(), item, lambda c, f=iter: f(c.of(self.container)))
 
     def method(self, name: str, args: tuple[Any, ...]) -> Any:
         """A method of the dict or set; MISSING if it has no source."""
-        if name in VIEWS and not args:
+        if name in VIEWS and not args and type(self.container) is dict:
             return self.parts_of(VIEWS[name])
         if name == "get" and len(args) == 1:
             return MISSING
