@@ -84,9 +84,9 @@ class Records:
 
     @property
     def may_add(self) -> bool:
-        """True in a captured loop or branch, if the call can still restart."""
-        tracer = self.stage.tracer
-        return bool(tracer.in_region and tracer.may_check() and not tracer.is_dry and len(self.kinds) < MOST_KINDS)
+        """True in a loop or branch that is captured or may be, if the call can still restart."""
+        tracer, is_inside = self.stage.tracer, self.stage.state.snapshots
+        return bool(is_inside and tracer.may_check() and not tracer.is_dry and len(self.kinds) < MOST_KINDS)
 
     def add(self, scope: Hooks, function: Any, given: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
         """Record a call; False if a value is neither a number nor a constant."""
