@@ -19,15 +19,8 @@ import numpy as np
 from ..iterators import MOST_READ
 from ..kinds import ATOMS, is_number, is_one, is_same, leaves, rebuilt
 from ..objects import Traced
-from .list_buffer import (
-    LOOKED_AT,
-    Column,
-    ListBuffer,
-    backing_of,
-    keep_backing,
-    list_of,
-    want_buffer,
-)
+from .backings import backing_of, keep_backing, list_of
+from .list_buffer import LOOKED_AT, Column, ListBuffer, want_buffer
 from .phi import Phi
 from .region import Peel, RegionBreak, Rerun
 from .state import Change
@@ -205,7 +198,8 @@ class Appended:
 
     def truths(self, condition: Any, item: Any) -> list[bool]:
         """The truth of the condition under which the item is appended, for each iteration."""
-        found = self.carried.body.truths(condition, int(self.carried.extent))
+        extent = self.carried.extent
+        found = self.carried.body.truths(condition, extent) if type(extent) is int else None
         return want_buffer(self.loop, self.container, item) if found is None else found
 
     # --- at the end of an iteration ---

@@ -23,7 +23,7 @@ import numpy as np
 
 from ...base.class_lookup import is_a
 from ...base.signals import Replan
-from ...numpy.surface import is_large_int, require, small_ints
+from ...numpy.surface import require, small_ints
 from ..iterators import Items
 from ..kinds import have_same_structure, is_int, is_same, kind_of, leaves, lifted, rebuilt
 from ..objects import Traced, is_ours, listed, tuples
@@ -236,12 +236,21 @@ class ListBuffer:
             return
         active = self.state.active
         if self.loop not in active:
-            if self.spare == 0 or any(region.is_loop and region not in self.around for region in active):
+            if any(region.is_loop and region not in self.around for region in active):
+                self.want_room()
+            if self.spare == 0:
                 self.fail("several loops append to a list")
             self.spare -= 1
         place = self.place(self.length, self.room)
         self.put(place, item)
         self.set_length(place + 1)
+
+    def want_room(self) -> None:
+        """Another loop appends: restart it with a larger buffer."""
+        if type(self) is not ListBuffer or self.loop is None:
+            self.fail("several loops append to a list")
+        owners = owners_of(self.state.active[-1], self.container)
+        raise Rerun(owners[0], functools.partial(enlarge, self, room_of(owners)))
 
     def pop(self) -> Any:
         """list.pop()"""
@@ -464,50 +473,6 @@ def joined(scope: Any, a: list[Any], b: list[Any]) -> list[Any] | None:
     return made_of(scope, known[0].like, [scope.call(np.concatenate, columns)], length)
 
 
-# --- ordinary lists that are still known as columns ---
-
-
-def keep_backing(state: State, made: list[Any], rows: Any) -> None:
-    """Record for a list that a loop made that its items are rows of an array, which NumPy would make of them. Not for
-    ints whose values decide the dtype.
-    """
-    if not any(map(is_large_int, made)):
-        seen = [(item, item.version if type(item) is Traced else 0) for item in made]
-        state.put(backings={**state.backings, id(made): (made, seen, rows)})
-
-
-def list_of(state: State, row: Any, kind: str) -> list[Any]:
-    """The list of the numbers in an array."""
-    items = [row[k] for k in range(row.shape[0])]
-    made = [state.tracer.as_python(item) for item in items] if kind == "python" else items
-    keep_backing(state, made, row)
-    return made
-
-
-def backing_of(state: State, value: Any) -> Any:
-    """The array of the items that a loop appended to a list, if the list still has these."""
-    found = state.backings.get(id(value))
-    if found is None or found[0] is not value or not 0 < len(value) == len(found[1]):
-        return None
-    for item, (made, version) in zip(value, found[1], strict=True):
-        if item is not made:
-            return None
-        if type(item) is list:
-            if backing_of(state, item) is None:
-                return None
-        elif item.version != version:  # it was written to since
-            return None
-    return found[2]
-
-
-def array_of(state: State, value: list[Any]) -> Any:
-    """np.array(list), if the list is columns; else None."""
-    if (found := state.lists.get(id(value))) is not None:
-        return found.array
-    rows = backing_of(state, value)
-    return None if rows is None else state.tracer.copy(rows, "K")
-
-
 # --- which lists become columns before a loop ---
 
 
@@ -557,8 +522,8 @@ def want_buffer(region: Region, container: list[Any], item: Any, before: Any = (
 def room_of(owners: list[Any]) -> Any:
     """The capacity for what the iterations of loops append, one item each."""
     mosts = [None if loop.is_while else owners[0].mark.most(loop.extent) for loop in owners if loop.is_loop]
-    room = math.prod(most for most in mosts if most is not None)
-    room = room + OPEN if None in mosts else room
+    known = [most for most in mosts if most is not None]
+    room = math.prod(known) + (OPEN if len(known) < len(mosts) else 0)
     return min(room, MANY) if type(room) is int else room
 
 
@@ -583,3 +548,17 @@ def make(container: list[Any], item: Any, room: Any, region: Loop | Branch) -> N
     made = cls(region.scope, container, item, map(Column, parts, rows), 0, room)
     made.loop, made.spare = region, SPARE
     made.fill(container)
+
+
+def enlarge(buffer: ListBuffer, more: Any, region: Loop | Branch) -> None:
+    """Make larger columns for a list that is stored as columns, outside of the loop or branch."""
+    if region.lists_before is None:
+        region.lists_before = region.state.lists
+    room = buffer.room + (more + SPARE)
+    columns = []
+    for column in buffer.columns:
+        rows = region.scope.call(np.empty, room, column.kind[1])  # type: ignore[index]
+        region.scope.item_slot(rows, slice(0, buffer.room)).value = column.rows
+        columns.append(Column(column.like, rows))
+    made = ListBuffer(region.scope, buffer.container, buffer.like, columns, buffer.length, room)
+    made.loop, made.spare = region, SPARE
