@@ -263,6 +263,9 @@ def record_append(scope: Hooks, value: list[Any], item: Any) -> bool:
         return False
     if with_holes((item,), []) is None or stage.sources.is_read(source) or stage.stores.of(value):
         return False
+    if not stage.state.active:  # the loop may still be run by Python
+        Log(scope, value, source).append(item)
+        return True
     owner = owners_of(stage.state.active[-1], value)[0]
     raise Rerun(owner, functools.partial(make_log, value, source))
 
