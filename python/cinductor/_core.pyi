@@ -913,6 +913,19 @@ def exchange_items(items: set[Any] | frozenset[Any], new: list[Any], /) -> None:
     Raises ValueError for another number of items, and for an item with another hash.
     """
 
+def list_column(value: Any, /) -> np.ndarray | None:
+    """Return the items of a list as a new array of rank 1, those of a list of lists of one length as one of rank 2.
+
+    None if the items are not all bools, all floats or all ints of 64 bits, if there are none, or if a list occurs
+    twice.
+    """
+
+def store_column(items: list[Any], array: np.ndarray, /) -> None:
+    """Store the numbers of an array in the list, or lists, that it was made of, where they differ.
+
+    Raises RuntimeError if the lists have other lengths than the array.
+    """
+
 def reached(
     roots: list[Any],
     wanted: list[Any],

@@ -73,9 +73,9 @@ def run(
     job: Job, compiled: Any, bound: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
     """Capture a call and run it; add a specialisation if Python need not run again."""
-    why = next((w for w in map(why_not_argument, arguments_of(job, bound)) if w), None)
+    why = why_not_captured(job, bound)
     if why is not None:
-        return job.run_plain(bound, args, kwargs, f"an argument is {why}")
+        return job.run_plain(bound, args, kwargs, why)
     backend = choose_backend(job)
     try:
         return guarded(job, compiled, bound, args, kwargs, backend)
@@ -103,6 +103,12 @@ def run(
             return result
     tell(job, bound, error)
     return job.run_eager(args, kwargs)
+
+
+def why_not_captured(job: Job, bound: Any, has_columns: bool = True) -> str | None:
+    """The reason why a call with these arguments runs in NumPy, or None."""
+    whys = (why_not_argument(value, has_columns) for value in arguments_of(job, bound))
+    return next((f"an argument is {why}" for why in whys if why), None)
 
 
 def why_not_usable(job: Job, error: Exception) -> str:
@@ -358,6 +364,7 @@ def begin(job: Job, bound: Any, way: Assumptions, allowance: Allowance) -> Stage
     stage.runs_on = job.device
     stage.device = job.device if options.get("device_arrays") else None
     stage.captures, stage.regions.may_open = way.regions, way.sized_lists
+    stage.has_list_columns = way.list_columns
     stage.regions.decided, stage.regions.leaves_loops = way.decided, allowance.account is not None
     stage.break_budget, stage.leaves_open = way.break_budget, way.leaves_open
     stage.allowance, stage.limit, stage.why_whole = allowance, allowance.left(way.regions), job.why_whole
@@ -526,7 +533,8 @@ def half_captured(
         late = RuntimeError(f"a loop or branch was left half captured: {error.args[0]}")
         return leave(job, stage, bound, late)
     if not is_a(error, _core.RegionBreak):
-        return error
+        why = why_not_captured(job, bound, False) if error.assumption == "list_columns" else None  # type: ignore[attr-defined]
+        return error if why is None else Abandon(f"{why}, and {error.args[0]}")
     if stage.has_left_open:
         return Replan("leaves_open", error.args[0])
     return error if way.regions else Abandon(error.args[0])

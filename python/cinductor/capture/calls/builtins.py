@@ -49,6 +49,7 @@ from ..objects import (
     is_standard,
     is_tuple,
 )
+from ..records import record_print
 from . import iterables as iterables  # registers its part of the table
 from . import numbers as numbers  # registers its part
 from .calls import (
@@ -139,6 +140,11 @@ def _len(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
                 return dispatch(scope, method, (value,), {})
             return call_unknown(scope, f, args, kwargs)
     return len(*args, **kwargs)
+
+
+@understands(print)
+def _print(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
+    return None if record_print(scope, args, kwargs) else call_unknown(scope, f, args, kwargs)
 
 
 @understands(type)

@@ -12,7 +12,8 @@ from ...base.class_lookup import is_a
 from ...numpy import composites, surface
 from ...numpy.index import ufunc_at
 from ...numpy.random import DRAWS, GLOBAL, LEGACY, WRITING_DRAWS, Draw, state_of
-from ..control.list_buffer import JOINS, array_of
+from ..control.backings import array_of
+from ..control.list_buffer import JOINS
 from ..iterators import Flat
 from ..objects import FREE_TYPES, Traced, foreign_in, holds_traced
 from .functions import call_function, call_unknown, call_with_foreign, name_of

@@ -264,6 +264,7 @@ class Region:
             frame = frame.f_back
         values.extend(attributes for _, attributes in self.scope.stage.stores.objects.values())
         values.extend(lists.cells for lists in self.state.list_buffers.values())
+        values.extend(self.scope.stage.records.lists)
         values.extend(self.state.waiting)
         return values
 

@@ -372,11 +372,11 @@ class Change(NamedTuple):
 
     @property
     def appended(self) -> list[Any]:
-        """The items that were appended to a list."""
+        """The items that were appended to a list or deque."""
         before, now = self.before, self.container
-        if type(now) is not list or type(before) is not list or len(now) <= len(before):
+        if type(now) not in (list, collections.deque) or type(before) is not type(now) or len(now) <= len(before):
             return []
-        return now[len(before) :] if all(map(is_one, before, now)) else []
+        return [*now][len(before) :] if all(map(is_one, before, now)) else []
 
 
 def value_of(container: Any, before: Any = None) -> Any:
