@@ -394,10 +394,9 @@ class Job:
 
     def run_noted(self, account: Any, args: Any, kwargs: Any) -> Any:
         """The function itself, whose time its account notes."""
-        self.was_plain, began = True, Economy.clock()
-        result = self.run_eager(args, kwargs)
-        account.note(Economy.clock() - began)
-        return result
+        self.was_plain = True
+        self.counts["eager"] += 1
+        return account.call(self.fn, args, kwargs or {})
 
     def run_driver(self, plan: Any, compiled: Any, bound: Any, args: Any, kwargs: Any) -> Any:
         """Run the function in pieces with Python between. Once it has been found to be faster, C calls it directly.
@@ -553,7 +552,7 @@ class Job:
 def device_calls() -> Any:
     """The module that handles calls with device arrays; None if it is not imported, so that there are no such arrays.
     """
-    if "cinductor.arrays.array" not in sys.modules and packages.BACK.keys().isdisjoint(sys.modules):
+    if "cinductor.arrays.array" not in sys.modules and packages.BACK.keys().isdisjoint(sys.modules.keys()):
         return None
     return lazy.load("arrays.calls")
 
