@@ -33,7 +33,7 @@ def any_of(ops: set[int]) -> bytes:
 
 
 # A jump back, or a constant that is an operand at once, after the instructions that extend its argument.
-JUMPS = re.compile(b"%b*(?:%b|%b(?=%b))" % tuple(map(any_of, ({opcode.EXTENDED_ARG}, LOOPING, {LOAD_CONST}, OPERATORS))), re.DOTALL)
+JUMPS = b"%b*(?:%b|%b(?=%b))" % tuple(map(any_of, ({opcode.EXTENDED_ARG}, LOOPING, {LOAD_CONST}, OPERATORS)))
 
 
 def seconds_of(fn: Any, bound: tuple[Any, ...]) -> float:
@@ -78,7 +78,7 @@ def facts_of(code: types.CodeType) -> CodeFacts:
     if LOOPING.isdisjoint(ops):
         return CodeFacts(((len(ops) - ops.count(CACHE), len(ops.translate(None, NOT_WORKING))),), 1, max(constants, default=1))
     changes, least = {0: 0}, 1  # where loops begin and end
-    for found in JUMPS.finditer(ops):
+    for found in re.finditer(JUMPS, ops):
         at = found.end() - 1
         op, arg = ops[at], int.from_bytes(raw[2 * found.start() + 1 : 2 * at + 2 : 2], "big")
         target = at + 1 - arg if op in BACKWARD else arg if op in ABSOLUTE else at + 1

@@ -8,7 +8,6 @@ a compiled function and inside, where it is a library call.
 from __future__ import annotations
 
 import ast
-import hashlib
 import math
 import operator
 import re
@@ -206,7 +205,7 @@ class UserKernel:
         self.grid = self.grid_of(grid)
         self.check_names([o.name for o in operands])
         self.source = self.text()
-        self.key = hashlib.sha256(f"{grid}\n{self.source}".encode()).hexdigest()
+        self.key = _core.sha256(f"{grid}\n{self.source}".encode())
         self.codes: dict[str, _core.UserCode] = {}  # by device
 
     def __repr__(self) -> str:
