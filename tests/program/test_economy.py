@@ -543,6 +543,7 @@ def test_pieces_are_built_when_calls_have_paid(clock, monkeypatch):
     job, account = of(compiled)
     assert job.captures == 1 and built() == before
     assert account.calls == 5 and "another capture" in account.why
+    assert job.plan.awaits_split and not job.plan.splits
     account.spent = account.due
     for _ in range(6):
         is_same(compiled(X, 0.5), broken(X, 0.5))

@@ -336,7 +336,7 @@ class Job:
         if race is not None:
             return self.run_timed(race, bound, args, kwargs)
         plan = self.plan
-        if plan is not None and plan.driver is not None and not any_unbacked(bound):
+        if plan is not None and not any_unbacked(bound) and plan.is_ready(self):
             if account is not None:  # pieces are captured for what calls have taken
                 plan.credit += account.spent
                 account.spent = account.due = 0.0
