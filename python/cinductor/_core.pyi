@@ -1192,6 +1192,8 @@ class Account:
     """The program of a capture, at first not built."""
     why: str | None
     """The reason for which the next step waits, or None."""
+    def call(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], /) -> Any:
+        """Call fn, and add its time without that of nested calls which accounts time, and of captures."""
     def note(self, seconds: float, /) -> None:
         """Add the time of a call that has run in the original function."""
 

@@ -338,7 +338,7 @@ class Job:
         if race is not None:
             return self.run_timed(race, bound, args, kwargs)
         plan = self.plan
-        if plan is not None and plan.driver is not None and not any_unbacked(bound):
+        if plan is not None and not any_unbacked(bound) and plan.is_ready(self):
             if account is not None:  # pieces are captured for what calls have taken
                 plan.credit += account.spent
                 account.spent = account.due = 0.0
@@ -396,10 +396,9 @@ class Job:
 
     def run_noted(self, account: Any, args: Any, kwargs: Any) -> Any:
         """The function itself, whose time its account notes."""
-        self.was_plain, began = True, Economy.clock()
-        result = self.run_eager(args, kwargs)
-        account.note(Economy.clock() - began)
-        return result
+        self.was_plain = True
+        self.counts["eager"] += 1
+        return account.call(self.fn, args, kwargs or {})
 
     def run_driver(self, plan: Any, compiled: Any, bound: Any, args: Any, kwargs: Any) -> Any:
         """Run the function in pieces with Python between. Once it has been found to be faster, C calls it directly.
@@ -555,7 +554,7 @@ class Job:
 def device_calls() -> Any:
     """The module that handles calls with device arrays; None if it is not imported, so that there are no such arrays.
     """
-    if "cinductor.arrays.array" not in sys.modules and packages.BACK.keys().isdisjoint(sys.modules):
+    if "cinductor.arrays.array" not in sys.modules and packages.BACK.keys().isdisjoint(sys.modules.keys()):
         return None
     return lazy.load("arrays.calls")
 

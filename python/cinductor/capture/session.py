@@ -331,7 +331,7 @@ def learn_from(
         job.is_stale = job.owner.note(outcome.breaks, job.binders_of(made))
     elif (job.is_inexact or is_worth_pieces(outcome.work)) and not any_unbacked(bound):
         plan = plan_of(job, compiled)
-        if plan is not None and plan.note(outcome.breaks):
+        if plan is not None and plan.note(outcome.breaks, waits=account is not None):
             return None
     if outcome.is_little or (job.is_inexact and is_little(outcome.work)):  # it is not timed
         job.budget.give_up(bound, kind, "little array work between steps that need Python")

@@ -12,14 +12,14 @@ snapshot keeps the depth). The graph and its memory have marks of their own (pye
 
 from __future__ import annotations
 
+import _random
 import collections
 import datetime
 import decimal
 import operator
-import random
 import sys
-import threading
 import types
+from _thread import RLock  # random and threading take milliseconds to import
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
@@ -393,8 +393,8 @@ def value_of(container: Any, before: Any = None) -> Any:
 # NumPy's scalars.
 ATOMS: frozenset[Any] = frozenset(
     {
-        *(type(np.sum), random.Random.__base__, decimal.Decimal, datetime.date, datetime.timedelta),
-        *(type(threading.RLock()), type(datetime.datetime_CAPI)),
+        *(type(np.sum), _random.Random, decimal.Decimal, datetime.date, datetime.timedelta),
+        *(RLock, type(datetime.datetime_CAPI)),
     }
 )
 # Modules of C whose classes' tp_traverse shows all that an object holds; besides Python's builtins.
