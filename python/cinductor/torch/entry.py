@@ -35,6 +35,9 @@ MODES: dict[str | None, dict[str, Any]] = {
 }
 
 
+# Of AOTAutograd. The core eliminates common subexpressions itself, and torch's pass imports Inductor.
+SETTINGS = {"unlift_effect_tokens": True, "bundled_autograd_cache": True, "force_non_lazy_backward_lowering": True, "cse": False}
+
 ROWS = hashlib.sha256(rows.text().encode()).hexdigest()
 
 
@@ -55,7 +58,7 @@ def compile_graph_module(gm: Any, inputs: Any, mode: str | None, options: dict[s
     if any(isinstance(x, (list, tuple, dict)) for x in inputs):
         return flatten_graph_inputs(gm, inputs, functools.partial(compile_graph_module, mode=mode, options=options, made=made))
     counters["aot_autograd"]["total"] += 1
-    with torch._functorch.config.patch(unlift_effect_tokens=True, bundled_autograd_cache=True, force_non_lazy_backward_lowering=True), key_without_inductor():
+    with torch._functorch.config.patch(SETTINGS), key_without_inductor():
         compiled: Any = aot_module_simplified(gm, inputs, **compilers(given, is_strict, made), compiler_config_extra=key)
     counters["aot_autograd"]["ok"] += 1
     return disable(compiled, reason="the graph is compiled")

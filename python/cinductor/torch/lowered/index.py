@@ -163,21 +163,30 @@ def scatter_reduce(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     axis, i = _checked_along(emitter, node)
     x = emitter.env[node.args[0]]
     ids = _along(emitter, x, axis, i)
-    return _reduced(emitter, node, _source(emitter, node, i), i.sizes, lambda base, value, op: _put(emitter, base, value, ids, op))
+    return _reduced(emitter, node, x, _source(emitter, node, i), i.sizes, lambda base, value, op: _put(emitter, base, value, ids, op))
 
 
 def index_reduce(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
-    axis, i = _checked_along(emitter, node)
-    x, value = emitter.env[node.args[0]], emitter.value(node.args[3], meta(node).dtype)
+    x, i, value, axis = _slices(emitter, node)
     ids = [inside(emitter, i, x.sizes[axis])]
-    return _reduced(emitter, node, value, value.sizes, lambda base, value, op: _scatter(emitter, base, value, [axis], ids, op))
+    made = _reduced(emitter, node, x, value, value.sizes, lambda base, value, op: _scatter(emitter, base, value, [axis], ids, op))
+    return emitter.reshape(made, sizes(node))
 
 
-def _reduced(emitter: Emitter, node: torch.fx.Node, value: GraphValue, extents: Any, put: Callable[..., GraphValue]) -> GraphValue:
-    """The operand reduced with a value of these extents, which put writes or combines. With include_self=False the
+def _slices(emitter: Emitter, node: torch.fx.Node) -> tuple[GraphValue, GraphValue, GraphValue, int]:
+    """The operands of a write of slices along an axis: a number is one element of one axis."""
+    x, i = (emitter.reshape(v, v.sizes or (1,)) for v in (emitter.env[node.args[0]], emitter.env[node.args[2]]))
+    value = emitter.value(node.args[3], x.dtype)
+    return x, i, emitter.reshape(value, value.sizes or (1,) * len(x.sizes)), node.args[1] % len(x.sizes)
+
+
+def _reduced(
+    emitter: Emitter, node: torch.fx.Node, x: GraphValue, value: GraphValue, extents: Any, put: Callable[..., GraphValue]
+) -> GraphValue:
+    """The operand x reduced with a value of these extents, which put writes or combines. With include_self=False the
     elements at the indices are replaced by the reduction's neutral value first.
     """
-    kind, out, x = argument(node, "reduce"), meta(node).dtype, emitter.env[node.args[0]]
+    kind, out = argument(node, "reduce"), meta(node).dtype
     keeps_self = not has_argument(node, "include_self") or bool(argument(node, "include_self"))
     if not keeps_self:
         x = put(x, emitter.expand(emitter.constant(_neutral(kind, out), out), extents), None)
@@ -239,13 +248,10 @@ def masked_scatter(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
 
 
 def index_add(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
-    """A number is one element of an axis."""
-    x, i = (emitter.reshape(v, v.sizes or (1,)) for v in (emitter.env[node.args[0]], emitter.env[node.args[2]]))
-    value, alpha, axis = emitter.value(node.args[3], x.dtype), argument(node, "alpha"), node.args[1] % len(x.sizes)
+    x, i, value, axis = _slices(emitter, node)
+    alpha = argument(node, "alpha")
     if alpha != 1:
         value = emitter.apply("multiply", [value, emitter.value(alpha, x.dtype)])
-    if not value.sizes:
-        value = emitter.reshape(value, (1,) * len(x.sizes))
     return emitter.reshape(_scatter(emitter, x, value, [axis], [inside(emitter, i, x.sizes[axis])], "add"), sizes(node))
 
 
@@ -265,7 +271,7 @@ def nonzero_static(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     x, (room, rank) = emitter.env[node.args[0]], sizes(node)
     count = math.prod(x.sizes)
     if not rank or decide(count == 0) or decide(room == 0):
-        raise Unmapped("no element or no axis")
+        return emitter.expand(emitter.value(argument(node, "fill_value"), torch.int64), (room, rank))
     mask = emitter.reshape(emitter.cast(x, torch.bool), (count,))
     before = emitter.put("cumsum", [emitter.cast(mask, torch.int64)], torch.int64, (count,), axes=[0])
     last = emitter.value(room, torch.int64)  # a row more for those that have no place

@@ -122,15 +122,6 @@ def unfold(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     return emitter.along(emitter.put("window", [x], x.dtype, whole, axes=[axis]), axis, 0, step, sizes(node)[axis])
 
 
-def channel_shuffle(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
-    """Channels in groups become groups of channels."""
-    x, groups = emitter.env[node.args[0]], size_of(emitter, node.args[1])
-    first, channels, *rest = x.sizes
-    axes = list(range(len(x.sizes) + 1))
-    axes[1], axes[2] = 2, 1
-    return emitter.reshape(emitter.permute(emitter.reshape(x, (first, groups, channels // groups, *rest)), axes), x.sizes)
-
-
 def resize(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     """As many elements of the memory as the new sizes have; torch leaves open what others are."""
     x, out = node.args[0], sizes(node)
