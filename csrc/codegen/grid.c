@@ -12,7 +12,9 @@
 #include "codegen/independence.h"
 #include "ir/occupancy.h"
 
-#define FEW 64 /* threads of a block, where points are long and there may be few of them */
+#define FEW 64        /* threads of a block, where points are long and there may be few of them */
+#define SEGMENT 4     /* points of a thread, in a row of a size that is not constant */
+#define LONG_ROW 4096 /* least points of such a row */
 
 static bool
 is_outer(const CiProc *proc, const CiStmt *loop)
@@ -131,6 +133,40 @@ add_group(CiBuild *b, const CiDomain *points, const CiExpr *number, int lanes)
     ci_build_leave(b, outside);
 }
 
+/* Rows whose length is not constant: finding a point's row is a division by a number that no compiler knows. So
+ * a block has a segment of one row, and divides once for the points of each thread. */
+static bool
+has_long_rows(const CiDomain *points)
+{
+    const CiExpr *extent = points->count > 1 ? points->extents[points->count - 1] : NULL;
+    return extent && extent->kind != CI_EXPR_const && extent->low >= LONG_ROW;
+}
+
+static void
+make_segments(CiBuild *b, const CiFamily *family, const CiDomain *points)
+{
+    CiSym *sym = b->sym;
+    int last = points->count - 1;
+    const CiExpr *to[CI_MAX_FOLD_AXES], *extent = points->extents[last],
+                                        *threads = ci_expr_const(sym, family->threads),
+                                        *points_each = ci_expr_const(sym, SEGMENT);
+    CiDomain segments = *points;
+    segments.extents[last] = ci_expr_ceildiv(sym, extent, ci_expr_mul(sym, threads, points_each));
+    CiStmt *blocks = ci_build_for(b, "b", ci_domain_count(sym, &segments, 1), CI_RUN_grid);
+    ci_build_enter(b, &blocks->body);
+    ci_domain_decode(b, &segments, blocks->vars[0], 1, to);
+    CiStmt *thread = ci_build_for(b, "t", threads, CI_RUN_thread);
+    ci_build_enter(b, &thread->body);
+    CiStmt *each = ci_build_for(b, "r", points_each, CI_RUN_unroll);
+    ci_build_enter(b, &each->body);
+    const CiExpr *part = ci_expr_add(sym, ci_expr_mul(sym, to[last], points_each), each->vars[0]),
+                 *at = ci_expr_add(sym, ci_expr_mul(sym, part, threads), thread->vars[0]);
+    CiStmt *guard = ci_build_test(b, CI_STMT_if, CI_COMPARE_less, at, extent);
+    ci_build_enter(b, &guard->body);
+    to[last] = ci_build_bind(b, ci_build_index(b, at), extent);
+    ci_domain_add(b, points, to, 1);
+}
+
 static bool
 has_inside(const CiStmt *stmt)
 {
@@ -145,6 +181,10 @@ make_threads(CiBuild *b, const CiFamily *family, CiDomain *points)
     int lanes = ci_domain_lanes(b, family, points);
     bool is_whole = ci_domain_is_whole(sym, points, lanes);
     bool is_long = ci_stmts_have(&points->body, has_inside);
+    if (lanes == 1 && !is_long && has_long_rows(points)) {
+        make_segments(b, family, points);
+        return;
+    }
     bool are_many = ci_domain_count(sym, points, 1)->low >= ci_occupancy_threads(family->target);
     const CiExpr *threads = ci_expr_const(sym, is_long && !are_many ? FEW : family->threads),
                  *count = is_whole
