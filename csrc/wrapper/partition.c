@@ -317,6 +317,13 @@ is_many_and_short(const CiWrapper *w, const CiPartition *partition)
            touched.bytes <= ci_choice(target, CI_CHOICE_recorded_bytes);
 }
 
+/* Where nothing is recorded, partitions are what could be. */
+static bool
+takes_all(const CiWrapper *w)
+{
+    return w->options.records_all || !w->options.records;
+}
+
 CiPartitions *
 ci_partition(const CiWrapper *wrapper)
 {
@@ -331,7 +338,7 @@ ci_partition(const CiWrapper *wrapper)
         i = partition.end > i ? partition.end - 1 : i;
         if (!partition.nlaunches)
             continue;
-        if (wrapper->options.records_all || is_many_and_short(wrapper, &partition)) {
+        if (takes_all(wrapper) || is_many_and_short(wrapper, &partition)) {
             find_border(wrapper, &partition);
             CI_PUSH(wrapper->ctx, made->list, made->count, made->capacity, partition);
         }
@@ -453,7 +460,7 @@ ci_partitions_verify(const CiPartitions *partitions)
         int nin = 0;
         for (int k = 0; k < partitions->count; k++)
             nin += partitions->list[k].first <= i && i <= partitions->list[k].last;
-        bool is_recordable = w->options.records_all && is_work(&w->lines[i]) && !why_not_recorded(w, &w->lines[i]);
+        bool is_recordable = takes_all(w) && is_work(&w->lines[i]) && !why_not_recorded(w, &w->lines[i]);
         if (nin > 1 || (is_recordable && !nin))
             ci_fail(w->ctx, CI_ERR_INTERNAL, "line %d is in %d partitions", i, nin);
     }
