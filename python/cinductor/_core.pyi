@@ -179,7 +179,10 @@ class Traced:
     is_expression: bool
     """True for an int that is an expression of sizes and loop variables."""
     strong: Traced | None
-    """For a number whose class the program decides: the bool that is true if it is NumPy's. Otherwise None."""
+    """For a number whose class the program decides (a tagged number): the bool that is false if it is Python's number
+    of the dtype `weak`. Otherwise None."""
+    weak: dtype[Any] | None
+    """For a tagged number: the dtype of Python's number. Otherwise None."""
     def materialise(self) -> Any:
         """Return the real value: the argument itself, or an ndarray, a NumPy scalar or a Python number.
 
@@ -479,8 +482,11 @@ class Tracer:
 
         It has the stride order of `like` if it has as many axes, otherwise C order.
         """
-    def tagged(self, number: Traced, strong: Traced | None, /) -> Traced:
-        """Return a number that is NumPy's if the Traced bool `strong` is true at run time, or if it is None."""
+    def tagged(self, number: Traced, strong: Traced | None, weak: dtype[Any] | None = None, /) -> Traced:
+        """Return a number that is `number` if the Traced bool `strong` is true at run time, or if it is None.
+
+        Otherwise it is Python's number of that value and of the dtype `weak`; by default the number's own class.
+        """
     def varying(self, a: Any, b: Any, /) -> list[int] | None:
         """Return the axes along which two values differ in size, or None if they differ in more.
 

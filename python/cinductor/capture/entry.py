@@ -391,10 +391,9 @@ def stored(result: Any, *pairs: tuple[Any, dict[Any, Any]]) -> Any:
 
 
 def either_class(stage: Stage, value: Any) -> DeferredCall:
-    """A number that is NumPy's or Python's: the program says which, and it is rebuilt."""
+    """A number of one class or another: the program says which, and it is rebuilt."""
     number = stage.tracer.tagged(value, None)
-    wide = np.dtype(np.float64) if value.dtype.kind == "f" else value.dtype
-    pythons = stage.tracer.as_python(stage.tracer.cast(number, wide))
+    pythons = stage.tracer.as_python(stage.tracer.cast(number, value.weak))
     return DeferredCall((choose, stage.tracer.as_python(value.strong), number, pythons))
 
 

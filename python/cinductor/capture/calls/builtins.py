@@ -170,6 +170,7 @@ def _getattr(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
 @understands(hasattr)
 def _hasattr(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     if type(args[0]) is Traced:
+        scope.stage.regions.note_class(args[:1])
         return hasattr(args[0].__class__, *args[1:])
     if type(args[0]) in PURE_TYPES:
         return hasattr(*args)
