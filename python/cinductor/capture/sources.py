@@ -227,6 +227,11 @@ class Sources:
                 closure = () if source == OPAQUE else (self.source("attr", source, "__closure__"), number)
                 self.guard_absent(self.source("item", *closure) if closure else self.source("const", cell), CONTENTS.__name__, CONTENTS)
 
+    def is_read(self, source: int) -> bool:
+        """True if an item or the length of a container was read."""
+        is_item = any((row[0] == "item" and row[1] == source) or (row[0] == "made" and row[2] == source) for row in self.rows)
+        return is_item or (source, "len") in self.checked or (source, "keys") in self.checked
+
     def guard_length(self, value: Any, source: int) -> None:
         """Guard the type and length of a list, tuple or set, or the keys of a dict."""
         if is_a(value, dict):

@@ -22,7 +22,7 @@ from ...base.signals import Signal
 from ..iterators import END, UNKNOWN, Items
 from ..kinds import UNBOUND, is_int, is_same
 from ..objects import Traced
-from . import lattice, list_buffer
+from . import lattice
 from .carry import Carried
 from .lattice import Place
 from .region import Peel, Region, RegionBreak, Rerun, between_runs, reason_of, truth
@@ -421,7 +421,7 @@ class Loop(Region):
                 if type(want) is lattice.Rule:
                     self.plan.capacities[want.place] = lattice.grown(self, want)
                 else:
-                    list_buffer.make(self, want)
+                    want(self)
             self.wanted = ()
             self.entry = {name: self.now.get(name, UNBOUND) for name in self.site.state}
             self.snapshot = Snapshot(self.state)

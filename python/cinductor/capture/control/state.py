@@ -12,14 +12,14 @@ snapshot keeps the depth). The graph and its memory have marks of their own (pye
 
 from __future__ import annotations
 
+import _random
 import collections
 import datetime
 import decimal
 import operator
-import random
 import sys
-import threading
 import types
+from _thread import RLock  # random and threading take milliseconds to import
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
@@ -372,11 +372,11 @@ class Change(NamedTuple):
 
     @property
     def appended(self) -> list[Any]:
-        """The items that were appended to a list."""
+        """The items that were appended to a list or deque."""
         before, now = self.before, self.container
-        if type(now) is not list or type(before) is not list or len(now) <= len(before):
+        if type(now) not in (list, collections.deque) or type(before) is not type(now) or len(now) <= len(before):
             return []
-        return now[len(before) :] if all(map(is_one, before, now)) else []
+        return [*now][len(before) :] if all(map(is_one, before, now)) else []
 
 
 def value_of(container: Any, before: Any = None) -> Any:
@@ -393,8 +393,8 @@ def value_of(container: Any, before: Any = None) -> Any:
 # NumPy's scalars.
 ATOMS: frozenset[Any] = frozenset(
     {
-        *(type(np.sum), random.Random.__base__, decimal.Decimal, datetime.date, datetime.timedelta),
-        *(type(threading.RLock()), type(datetime.datetime_CAPI)),
+        *(type(np.sum), _random.Random, decimal.Decimal, datetime.date, datetime.timedelta),
+        *(RLock, type(datetime.datetime_CAPI)),
     }
 )
 # Modules of C whose classes' tp_traverse shows all that an object holds; besides Python's builtins.
