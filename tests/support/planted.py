@@ -182,16 +182,6 @@ def hooks() -> None:
 
 
 @bug
-def hints() -> None:
-    """`__length_hint__` of an iterable is not called."""
-    from cinductor.capture.calls import calls, consumers, iterables
-    from cinductor.capture.hooks import subscripts as iteration
-
-    for module in (iteration, iterables, calls, consumers):
-        module.asks_length = lambda value: False
-
-
-@bug
 def stops() -> None:
     """A generator expression lets a StopIteration through."""
     from cinductor.capture.hooks.scope import Scope
@@ -310,11 +300,10 @@ def late_deaths() -> None:
 
 @bug
 def parts_of_slices() -> None:
-    """A slice is guarded as a value, whatever its bounds are."""
-    from cinductor.capture import boundary
+    """A bound of a slice is part of a guarded value, whatever it is."""
     from cinductor.capture.hooks import reads
 
-    boundary.is_constant = reads.is_constant = lambda value: True
+    reads.is_constant = lambda value: True
 
 
 @bug_of_worlds
