@@ -167,7 +167,7 @@ typedef struct CiWrapper {
     CiLives *lives; /* of the program's own; steps are lines, of a result `last` is the return */
     const struct CiPartitions *partitions; /* NULL: without recordings */
     int nexterns; /* CI_LINE_extern lines' numbers are below it */
-    int64_t most_held; /* bytes at its worst, likely ones where sizes are not known */
+    int64_t peak_bytes; /* bytes at its worst, likely ones where sizes are not known */
 } CiWrapper;
 
 /* For devices that share the host's memory. Lives in the context of the loops. */
