@@ -20,7 +20,8 @@ struct CxStorage {
     CxStorage *prev, *next; /* the tracer's list */
     PyObject *value;        /* set if it is real; always set for kind python */
     CxStorage *parents[2];  /* kind python: what the value was computed from */
-    CxStorage *strong;      /* a bool: the number is NumPy's, else Python's (tagged.c); or NULL */
+    CxStorage *strong;      /* of a tagged number (tagged.c): the bool; else NULL */
+    CiDtype weak;           /* of a tagged number: that of Python's number if the bool is false */
     CiNode *node;           /* of the current version, if epoch is the tracer's */
     CiNode *input;          /* the node by which it entered that graph, or NULL */
     unsigned epoch, version;

@@ -109,7 +109,7 @@ GETTER(is_expression)
     SELF(t);
     return PyBool_FromLong(cx_is_size(t));
 }
-/* The bool of a tagged number that is true if it is NumPy's. */
+/* The bool of a tagged number (value/tagged.c). */
 GETTER(strong)
 {
     SELF(t);
@@ -118,6 +118,13 @@ GETTER(strong)
         Py_RETURN_NONE;
     strong->refs++;
     return cx_traced_new(t->tracer, strong, NULL);
+}
+GETTER(weak)
+{
+    SELF(t);
+    if (cx_tagged(self) == NULL)
+        Py_RETURN_NONE;
+    return Py_NewRef((PyObject *)cx_descr(t->tracer->state, t->storage->weak));
 }
 GETTER(version)
 {
@@ -433,6 +440,7 @@ PyGetSetDef cx_traced_getset[] = {
     CX_GETTER(Traced, is_c_order, get_is_c_order, NULL, NULL),
     CX_GETTER(Traced, version, get_version, NULL, NULL),
     CX_GETTER(Traced, strong, get_strong, NULL, NULL),
+    CX_GETTER(Traced, weak, get_weak, NULL, NULL),
     CX_GETTER(Traced, is_expression, get_is_expression, NULL, NULL),
     CX_GETTER(Traced, whole, get_whole, NULL, NULL),
     CX_GETTER(Traced, is_fresh, get_is_fresh, NULL, NULL),

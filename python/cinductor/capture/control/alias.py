@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ... import _core
 from ..kinds import identity, is_array, is_same, leaves
 from ..objects import Traced
-from .state import State, is_shared, references
+from .state import State, any_shared, references
 
 if TYPE_CHECKING:
     from .carry import Carried
@@ -132,7 +132,7 @@ class Aliases:
         sources = distinct([*self.state.records.get(value.storage, (value, []))[1], *sources])
         records = {**self.state.records, value.storage: (value, sources)}
         is_late = not (self.tracer.may_check() or self.tracer.in_region)
-        if is_late and any(is_shared(records, storage) for storage in records):
+        if is_late and any_shared(records):
             raise RegionBreak("an array that may be one of several", "", 0)
         self.state.put(records=records)
 
