@@ -162,7 +162,7 @@ def test_lists_among_the_arguments(f, args, backend):
     ids=["large", "bool", "float", "int", "numpy", "rows"],
 )
 def test_other_items_are_a_container(a):
-    """A call behind one whose list is a column, too."""
+    """Also in a call after one whose list is a column."""
     check(bubble_sort, (a,), "interp", False, [(INTS,), (a,)])
     check(bubble_sort, (INTS,), "interp", False, [(a,), (INTS,)])
 
@@ -625,7 +625,7 @@ def test_a_log_that_is_read_under_another_name():
 
 
 def test_a_stream_of_the_users(monkeypatch):
-    """It sees what is printed when Python would print it."""
+    """The stream is written to at the time at which Python would write."""
     seen, x = [], X.copy()
 
     def prints_and_writes(x):

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from .branch import Branch
     from .loop import Loop
     from .region import Region
-    from .state import State
 
 SPARE = 64  # capacity for items appended outside of the loop
 OPEN = 1 << 14  # capacity in a loop with an unknown number of iterations; for more, Python takes long anyway

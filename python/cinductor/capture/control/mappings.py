@@ -1,9 +1,9 @@
 """Dicts and sets whose keys data decide, made in the call.
 
-Keys are ints, or tuples of ints; the items of a dict are numbers, or tuples of numbers. The entries, in the order of
-insertion, are a list that is stored as columns (`list_buffer`), and an array has the place of each key's entry: a hash
-table, whose operations are captured from source (`numpy/list_sources.py`). Like other lists that captured code alone
-may look at (`list_columns`), a mapping gives up its assumption at an effect, and at any use that has no source.
+Keys are ints, or tuples of ints. The items of a dict are numbers, or tuples of numbers. The entries are a list in the
+order of insertion, which is stored as columns (`list_buffer`). An array, the hash table, has the place of each key's
+entry. Its operations are captured from source (`numpy/list_sources.py`). Like a list of lists (`list_columns`), a
+mapping gives up the assumption `list_columns` at an effect, and at any use that has no source.
 """
 
 from __future__ import annotations
