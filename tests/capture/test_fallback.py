@@ -357,10 +357,11 @@ def rows_of_a_generator(b, M):
             b[1] += 1
 
 
+@pytest.mark.parametrize("backend", ["interp", "c"])
 @pytest.mark.parametrize("fn", [rows_of_an_argument, rows_of_a_generator])
-def test_writes_are_in_order_when_numpy_runs_the_rest(fn):
+def test_writes_are_in_order_when_numpy_runs_the_rest(fn, backend):
     """The arguments overlap, so each write is a break, and after some NumPy runs the rest; the outer loop is unrolled."""
-    compiled = cinductor.compile(fn, backend="interp")
+    compiled = cinductor.compile(fn, backend=backend)
     for n in (16, 5, 16):
         M, N = np.ones((n, 3)), np.ones((n, 3))
         compiled(M[:, 2], M)

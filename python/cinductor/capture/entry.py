@@ -59,10 +59,10 @@ from .syntax.names import MEASURES, Names, Uses
 from .syntax.rewrite import NOT_FOUND, NotRewritable, find_function, rewrite
 
 if TYPE_CHECKING:
-    from .stage import Stage
+    from ..calls.job import Job
 
 
-def arguments_of(job: Any, bound: tuple[Any, ...]) -> list[Any]:
+def arguments_of(job: Job, bound: tuple[Any, ...]) -> list[Any]:
     """The argument values, with those of *args and **kwargs individually."""
     values: list[Any] = []
     for kind, value in zip(job.kinds, bound, strict=True):
@@ -75,7 +75,7 @@ def arguments_of(job: Any, bound: tuple[Any, ...]) -> list[Any]:
     return values
 
 
-def call(job: Any, stage: Stage, bound: tuple[Any, ...]) -> Any:
+def call(job: Job, stage: Stage, bound: tuple[Any, ...]) -> Any:
     """Runs the function on traced arguments."""
     fn = job.fn
     if type(fn) is not types.FunctionType:
@@ -86,12 +86,12 @@ def call(job: Any, stage: Stage, bound: tuple[Any, ...]) -> Any:
         positional, named = lift_arguments(job, stage, bound)
         stage.runs = True
         return dispatch(scope, target, tuple(positional), named)
+    stage.sources.known.setdefault(id(fn), (fn, OPAQUE))
     try:
         new = bind(stage, fn)
         stage.tracer.code = new.__code__
     except NotRewritable as reason:
         return refuse(job, str(reason))
-    stage.sources.known.setdefault(id(fn), (fn, OPAQUE))
     stage.functions[id(fn)] = (fn, new)
     positional, named = lift_arguments(job, stage, bound)
     stage.runs = True
@@ -107,7 +107,7 @@ def code_of_method(fn: Any) -> types.CodeType | None:
         return None
 
 
-def refuse(job: Any, reason: str) -> Any:
+def refuse(job: Job, reason: str) -> Any:
     """Run a function that cannot be rewritten in Python. Warn if the user could not have expected
     that."""
     if reason == NOT_FOUND:
@@ -134,7 +134,7 @@ def lift_callable(stage: Stage, fn: Any) -> Any:
 
 
 def lift_arguments(
-    job: Any, stage: Stage, bound: tuple[Any, ...]
+    job: Job, stage: Stage, bound: tuple[Any, ...]
 ) -> tuple[list[Any], dict[str, Any]]:
     """The arguments as the function's frame gets them."""
     positional: list[Any] = []
@@ -198,7 +198,7 @@ def place_of_function(fn: Any) -> tuple[str, int]:
     return ("?", 0) if code is None else (code.co_filename, code.co_firstlineno)
 
 
-def finish(job: Any, stage: Stage, result: Any) -> tuple[Any, Any]:
+def finish(job: Job, stage: Stage, result: Any) -> tuple[Any, Any]:
     """End the capture: the real result and a specialisation, or None if Python must run in each call."""
     stage.runs = False
     reached: dict[int, int] = {}
@@ -392,10 +392,9 @@ def stored(result: Any, *pairs: tuple[Any, dict[Any, Any]]) -> Any:
 
 
 def either_class(stage: Stage, value: Any) -> DeferredCall:
-    """A number that is NumPy's or Python's: the program says which, and it is rebuilt."""
+    """A number of one class or another: the program says which, and it is rebuilt."""
     number = stage.tracer.tagged(value, None)
-    wide = np.dtype(np.float64) if value.dtype.kind == "f" else value.dtype
-    pythons = stage.tracer.as_python(stage.tracer.cast(number, wide))
+    pythons = stage.tracer.as_python(stage.tracer.cast(number, value.weak))
     return DeferredCall((choose, stage.tracer.as_python(value.strong), number, pythons))
 
 

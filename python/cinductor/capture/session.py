@@ -21,6 +21,7 @@ from ..calls import economy, saved, watching
 from ..calls.budget import Allowance, Race, is_little, is_worth_pieces, likeness, needs_no_break
 from ..calls.dynamic import Symbols, UnbackedForced, any_unbacked
 from ..calls.job import Job
+from ..config import user_backend
 from ..errors import ERRORS, ConstraintViolation
 from ..extensions import heuristics
 from .assumptions import INSTEAD, REPLANS, Assumptions, text_of
@@ -197,9 +198,7 @@ def say_limit(job: Job, why: str) -> None:
 
 
 def answer(job: Job, bound: Any, args: Any, kwargs: Any, why: str) -> Any:
-    """A check failed before anything happened: the original function runs the call. Calls like one whose checks keep
-    failing run in NumPy from then on.
-    """
+    """A check failed before anything happened: NumPy runs the call, and calls like it if their checks keep failing."""
     job.failed_checks += 1
     job.why = f"a check failed: {why}"
     if job.failed_checks >= MAX_FAILED_CHECKS:
@@ -245,6 +244,8 @@ def tell(job: Job, bound: Any, error: Exception) -> None:
 def choose_backend(job: Job) -> str:
     """The requested backend, or the interpreter if the default one is not available."""
     backend, device = job.settings["backend"], job.settings["device"] or "cpu"
+    if user_backend(backend):
+        return "interp"  # nothing is built; the user's function runs the graph instead of the interpreter
     if backend is not None or device != "cpu":
         return backend or ""
     why = why_no_compiler()
@@ -270,8 +271,7 @@ def why_no_compiler() -> str | None:
 def attempt(
     job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend: str, allowance: Allowance
 ) -> Any:
-    """Run the call with one backend. It is captured again, with one assumption less, each time an assumption fails.
-    """
+    """Run the call with one backend. When an assumption fails, it is captured again without it."""
     replans: list[str] = []
     kind, began = likeness(bound), Race.clock()  # the call may change its arguments
     known = job.budget.races.get(kind)
@@ -331,7 +331,7 @@ def learn_from(
         job.is_stale = job.owner.note(outcome.breaks, job.binders_of(made))
     elif (job.is_inexact or is_worth_pieces(outcome.work)) and not any_unbacked(bound):
         plan = plan_of(job, compiled)
-        if plan is not None and plan.note(outcome.breaks):
+        if plan is not None and plan.note(outcome.breaks, waits=account is not None):
             return None
     if outcome.is_little or (job.is_inexact and is_little(outcome.work)):  # it is not timed
         job.budget.give_up(bound, kind, "little array work between steps that need Python")
@@ -341,7 +341,8 @@ def learn_from(
 def begin(job: Job, bound: Any, way: Assumptions, allowance: Allowance) -> Stage:
     """The stage of a call."""
     options = job.options()
-    if way.backend == "interp" != job.settings["backend"]:  # so that NumPy may run it if it is faster
+    own = user_backend(job.settings["backend"])
+    if way.backend == "interp" != job.settings["backend"] and own is None:  # so that NumPy may run it if it is faster
         options["numerics"] = "exact"
     if heuristics.registered:
         options["choices"] = heuristics.decided(job, way.backend, bound, options["choices"])
@@ -354,7 +355,7 @@ def begin(job: Job, bound: Any, way: Assumptions, allowance: Allowance) -> Stage
         key=job.key,
         keep=job.segments,
     )
-    tracer.user_frames_skip = LIBRARIES
+    tracer.user_frames_skip, tracer.user_backend = LIBRARIES, own
     job.turn.tracer = tracer
     tracer.rent = -1 if job.is_for_show else 0 if not allowance.pays or allowance.is_paid else economy.RENT
     tracer.is_dry = job.is_dry
@@ -540,9 +541,7 @@ def half_captured(
 
 
 def compiler_failed(job: Job, stage: Stage, bound: Any, error: Exception) -> BaseException:
-    """The graph became too large, or compiling failed. After an effect the user gets the error, with all effects
-    until then, and NumPy runs later calls.
-    """
+    """A graph is too large, or compiling failed. After an effect the user gets the error, and NumPy runs later calls."""
     if stage.tracer.is_full:
         why = too_large(stage)
         if stage.effects.undo_call():

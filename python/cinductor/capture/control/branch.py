@@ -470,7 +470,8 @@ def select(tracer: Any, condition: Any, a: Any, b: Any) -> Any:
     parts = [lifted(tracer, v, joined.kind, joined.dtype) for v in (a, b)]
     condition = truth(tracer, condition)
     value = tracer.select(condition, *parts, joined.kind)
-    if not joined.tagged:
+    if joined.weak is None:
         return value
-    bools = [s if type(s) is Traced else tracer.lift(s) for s in map(strength, (a, b))]
-    return tracer.tagged(value, tracer.select(condition, *bools, "python"))
+    bools = [strength(v, (joined.kind, joined.dtype)) for v in (a, b)]
+    bools = [s if type(s) is Traced else tracer.lift(s) for s in bools]
+    return tracer.tagged(value, tracer.select(condition, *bools, "python"), joined.weak)

@@ -42,21 +42,23 @@ class Ended(Signal):
 
 
 class LoopPlan:
-    """How a loop at one position of one call path is captured. A failed attempt gives something up that no later one
-    takes back, so attempts end.
+    """How a loop at one position of one call path is captured: what earlier attempts have learned. In one capture, a
+    failed attempt peels one more iteration, stops guessing sizes or leaves the loop to Python, so attempts end. The
+    next capture, in another run of an enclosing loop, may peel fewer iterations and guesses again.
     """
+
+    guess: bool  # sizes vary that may be constant
+    capacities: dict[Place, Any]  # final sizes of the arrays that grow by a rule
 
     def __init__(self) -> None:
         self.names: list[str] = []  # carried from iteration to iteration; a list, because the order of a set differs between processes
         self.written: list[str] = []  # names of written arrays
         self.peel = 0  # iterations before the region
         self.plain: str | None = None  # the reason why it is not captured
-        self.begin()
 
     def begin(self) -> None:
         """Begin another capture of the loop, in another run of an enclosing one."""
-        self.guess = True  # sizes vary that may be constant
-        self.capacities: dict[Place, Any] = {}  # final sizes of the arrays that grow by a rule
+        self.guess, self.capacities = True, {}
 
     def recall(self, carried: Carried) -> None:
         """Start a capture with the final state of the one before."""

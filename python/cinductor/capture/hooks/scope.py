@@ -74,6 +74,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         builtins = fn.__globals__.get("__builtins__", __builtins__)
         self.builtins = builtins if is_a(builtins, dict) else vars(builtins)
         self.cells = dict(zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True))
+        stage.sources.guard_empty_cells(fn)
         cache = stage.globals.get(id(self.fn_globals))
         if cache is None:
             cache = stage.globals[id(self.fn_globals)] = (self.fn_globals, {})
@@ -391,7 +392,16 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         if name not in sys.modules:
             self.stage.effects.stop(f"imports {name}")
         top = __import__(name, self.fn_globals, None, None, 0)
-        return sys.modules[name] if is_last else top
+        return self.imported(sys.modules[name], name) if is_last else self.imported(top, name.partition(".")[0])
+
+    def imported(self, module: Any, name: Any) -> Any:
+        """A module that an import statement has found; guarded, because `sys.modules` may change."""
+        if sys.modules.get(name) is not module:
+            self.stage.effects.stop("imports what has another name in sys.modules")
+            return module
+        sources = self.stage.sources
+        modules = sources.source("global", sys.__dict__, "modules")
+        return self.stage.lift_guarded(module, sources.source("item", modules, name))
 
     def import_name(self, module: str, name: str, level: int) -> Any:
         """from module import name"""
@@ -406,7 +416,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
                 name=found.__name__,
                 path=getattr(found, "__file__", None),
             )
-        return self.attr(found, name)
+        return self.attr(self.imported(found, found.__name__), name)
 
     def decorator(self, value: Any) -> Callable[[Any], Any]:
         """A decorator of an inner function."""

@@ -200,7 +200,9 @@ class Subscripts:
         if cls in PURE_TYPES or is_a(value, types.GenericAlias):
             return value[self._index(key) if hasattr(cls, "__getitem__") else key]
         if is_a(value, type) and not has_hooks(cls):
-            return value[key]
+            made = stage.sources.class_attr(value, "__class_getitem__")
+            is_users = is_a(made, classmethod) and not is_standard(value)
+            return self.call(self.attr(value, "__class_getitem__"), key) if is_users else value[key]
         if cls.__name__ in INDEX_TRICKS and is_numpys(cls.__module__) and is_constant_key(key):
             return constants(self, value[key])
         method = self.stage.sources.class_attr(cls, "__getitem__")

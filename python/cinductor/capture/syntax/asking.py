@@ -10,8 +10,7 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...base.user_frame import OURS as OURS
 from ...base.user_frame import STAGE as STAGE
@@ -22,8 +21,7 @@ from .names import FunctionNode, Names, Transformer, place_of, placed, walk
 from .texts import parts_of
 
 
-@dataclass(frozen=True, slots=True)
-class Site:
+class Site(NamedTuple):
     r"""One for, while or if.
 
     Names are the function's own, and flags (`__ci_...`) into which jumps were turned. Names that inner functions load
