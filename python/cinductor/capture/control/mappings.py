@@ -16,7 +16,7 @@ import numpy as np
 
 from ...numpy import list_sources
 from ..iterators import Items
-from ..kinds import have_same_structure, is_int, is_same, kind_of, leaves
+from ..kinds import have_same_structure, is_int, kind_of, leaves
 from ..objects import MISSING, Traced, listed
 from .list_buffer import SPARE, Column, ListBuffer, number_kind, owners_of, room_of
 from .list_columns import Assumed
@@ -76,7 +76,7 @@ class Mapping(Assumed):
         buffer, length = self.buffer, self.length
 
         def item(number: Any) -> Any:
-            if not is_same(self.length, length):
+            if self.length is not length:
                 self.fail("a dict that is iterated grows")
             return get(buffer.read(number))
 
@@ -161,7 +161,7 @@ def make_mapping(value: Any, like: tuple[Any, ...], room: Any, region: Loop | Br
     rows = [scope.call(np.empty, room, number_kind(leaf)[1]) for leaf in parts]  # type: ignore[index]
     entries: list[Any] = scope.stage.state.note_definition([])
     buffer = ListBuffer(scope, entries, like, map(Column, parts, rows), 0, room)
-    buffer.loop, buffer.spare = region, SPARE + len(value)
+    buffer.reached_by, buffer.loop, buffer.spare = value, region, SPARE + len(value)
     slots = scope.call(np.full, room * 2 + 1, -1)
     made = Mapping(scope, value, entries, slots)
     for key in value:
