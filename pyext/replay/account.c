@@ -2,6 +2,7 @@
  * share an account, which changes when a call is compiled, and nothing else. */
 #include "replay/account.h"
 
+#include "base/os.h"
 #include "state/docs.h"
 
 /* ---- kinds ---- */

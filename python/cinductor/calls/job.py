@@ -26,7 +26,7 @@ from ..base import deferred_warnings, lazy
 from ..base.class_lookup import is_a
 from ..base.signature import signature_of
 from ..base.user_frame import PACKAGE
-from ..config import OWN, RACED, config, resolve
+from ..config import OWN, RACED, config, resolve, user_backend
 from ..diagnosis import events, stats_types
 from . import saved, watching
 from .budget import Budget, Race, key_of, likeness
@@ -248,6 +248,8 @@ class Job:
             return f"device {settings['device']!r} was requested, which NumPy does not have"
         if numerics != "exact":
             return f"NumPy has other bits than numerics {numerics!r}"
+        if user_backend(settings["backend"]):
+            return f"backend {settings['backend']!r} was requested"
         if settings["fullgraph"] or settings["backend"] == "interp":
             return "fullgraph=True was requested" if settings["fullgraph"] else "backend 'interp' builds nothing"
         return next((f"option {name} is about programs that are built" for name in (*RACED, "graphs") if self.option(name)), None)

@@ -41,7 +41,9 @@ from ..syntax.rewrite import (
     renamed,
     rewrite,
 )
-from .split import CELL, FOLLOW, UNBOUND, Marks, Piece, Split
+from .hoist import FOLLOW
+from .lifetimes import are_unseen, left
+from .split import CELL, LEFT_NAMES, UNBOUND, UNSEEN, Marks, Piece, Split
 
 MOST_SPLITS = 24  # of one function
 TRIED = 64  # calls after which the choice of pieces for NumPy is final
@@ -231,7 +233,7 @@ class SplitPlan:
         self.is_over = not split.pieces and not split.follows
         if self.is_over:
             return
-        cells = {UNBOUND: NO_VALUE, FOLLOW: self.follow}
+        cells = {UNBOUND: NO_VALUE, FOLLOW: self.follow, UNSEEN: are_unseen}
         pieces = []
         for piece in split.pieces:
             compiled = self.compiled(piece, split.declared)
@@ -264,13 +266,14 @@ class SplitPlan:
 
     def compiled(self, piece: Piece, declared: Any) -> Any:
         """The compiled function of a piece, reused from an earlier split if possible."""
-        plain = self.function(piece.function(self.fn.__name__, declared), {UNBOUND: NO_VALUE})
+        node = piece.function(self.fn.__name__, declared)
+        plain = self.function(node, {UNBOUND: NO_VALUE, LEFT_NAMES: left})
         if plain is None:
             return None
         plain.__defaults__ = plain.__kwdefaults__ = None
         found = self.made.get(plain.__code__)
         if found is None:
-            plain.__dict__[GIVEN] = piece.function(self.fn.__name__, declared)
+            plain.__dict__[GIVEN] = node
             found = self.made[plain.__code__] = make_piece(plain, self.settings, self, piece)
             self.codes[plain.__code__] = False
             try:
