@@ -71,8 +71,7 @@ symbol_here(const Copier *c, int k)
     const CiExpr *to = c->at->to[k];
     if (c->at->from[k] != c->at->lane_var || !c->part)
         return to;
-    int64_t apart = c->at->apart ? c->at->apart : c->at->lanes;
-    return ci_expr_add(c->b->sym, to, ci_expr_const(c->b->sym, c->part * apart));
+    return ci_expr_add(c->b->sym, to, ci_expr_const(c->b->sym, (int64_t)c->part * c->at->lanes));
 }
 
 static const CiExpr *
