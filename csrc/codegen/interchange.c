@@ -248,11 +248,8 @@ add_piece(Interchange *x, CiStmts *piece, void *arg)
     } else {
         CiStmts *outside = ci_build_enter(&x->b, &plain);
         for (CiStmt *stmt = piece->first; stmt; stmt = stmt->next) {
-            if (stmt->kind == CI_STMT_alloc)
-                continue;
-            CiStmt *copy = CI_NEW(x->b.ctx, CiStmt);
-            *copy = *stmt;
-            ci_build_move(&x->b, copy);
+            if (stmt->kind != CI_STMT_alloc)
+                ci_build_copy(&x->b, stmt);
         }
         ci_build_leave(&x->b, outside);
         const CiExpr *here = x->lanes->vars[0];
@@ -278,8 +275,8 @@ turn(void *arg, CiStmt *stmt)
     }
     for (int k = 0; k < x->nregisters; k++)
         x->registers[k].all = ci_build_alloc(&x->b, ci_build_name(&x->b, "column"),
-                                        x->registers[k].memory->dtype, 1, CI_SPACE_stack,
-                                        ci_expr_const(x->b.sym, stmt->extents[0]->high));
+                                             x->registers[k].memory->dtype, 1, CI_SPACE_stack,
+                                             ci_expr_const(x->b.sym, stmt->extents[0]->high));
     each_piece(x, &stmt->body, add_piece, NULL);
 }
 
