@@ -85,8 +85,8 @@ define_symbol(CiFrame *frame, const CiStep *step)
     return CI_OK;
 }
 
-static int32_t
-run_region_step(CiFrame *frame, const CiStep **at)
+int32_t
+ci_frame_jump(CiFrame *frame, const CiStep **at)
 {
     const CiStep *step = *at, *steps = frame->program->steps;
     bool jumps = false;
@@ -342,7 +342,7 @@ run_step(CiFrame *frame, const CiStep **at)
             status = fail_check(frame, step->number);
         break;
     default:
-        status = run_region_step(frame, at);
+        status = ci_frame_jump(frame, at);
     }
     if (status && !frame->is_shared)
         ci_program_tell_shortage(frame->program, step, frame->values, frame->call);

@@ -29,6 +29,8 @@ void ci_frame_give(const CiFrame *frame, int slot);
 int32_t ci_frame_copy(const CiFrame *frame, const CiStep *step);
 /* A step that moves pointers between slots, without allocating or freeing. */
 void ci_frame_move(const CiFrame *frame, const CiStep *step);
+/* execute.c: a step of a loop or branch; *step becomes the one before the next to run. */
+int32_t ci_frame_jump(CiFrame *frame, const CiStep **step);
 /* dispatch.c: a launch, a library call. */
 int32_t ci_frame_launch(CiFrame *frame, int number);
 int32_t ci_frame_extern(CiFrame *frame, int number);

@@ -143,6 +143,7 @@ typedef struct CiWrapOptions {
     /* Library calls that the device does with its own memory; NULL: none. */
     bool (*takes_extern)(const CiExternItem *item);
     bool records;          /* partitions are recorded: each has its memory before it begins */
+    bool records_all;      /* all of them; else those of loops whose launches take longer than their kernels */
     bool (*records_extern)(const CiExternItem *item); /* of those it takes; NULL: all */
     bool starts_copies;    /* copies to the host need not be waited for where they begin */
     const CiShapeEnv *env; /* where symbols come from; NULL: extents that inputs show */

@@ -20,7 +20,8 @@ struct CxStorage {
     CxStorage *prev, *next; /* the tracer's list */
     PyObject *value;        /* set if it is real; always set for kind python */
     CxStorage *parents[2];  /* kind python: what the value was computed from */
-    CxStorage *strong;      /* a bool: the number is NumPy's, else Python's (tagged.c); or NULL */
+    CxStorage *strong;      /* of a tagged number (tagged.c): the bool; else NULL */
+    CiDtype weak;           /* of a tagged number: that of Python's number if the bool is false */
     CiNode *node;           /* of the current version, if epoch is the tracer's */
     CiNode *input;          /* the node by which it entered that graph, or NULL */
     unsigned epoch, version;
@@ -109,6 +110,12 @@ cx_is_current(const CxTraced *t)
         return false;
     return v == NULL || (v->epoch == s->epoch && v->version == s->version &&
                          (v->scope == s->scope || cx_dominance_is_open(t->tracer, v->scope)));
+}
+
+static inline bool
+cx_is_readonly(const CxTraced *t)
+{
+    return t->storage->is_readonly || (t->view && t->view->is_readonly);
 }
 
 /* A Python int that is an expression of sizes and indices. */

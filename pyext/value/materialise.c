@@ -7,8 +7,9 @@ static bool
 is_known(const CxTraced *t)
 {
     const CxStorage *s = t->storage;
-    return s->value != NULL && (cx_kind(t) == CI_KIND_python ||
-                                (cx_kind(t) == CI_KIND_scalar && s->source == CX_SOURCE_constant));
+    return s->value != NULL && s->strong == NULL &&
+           (cx_kind(t) == CI_KIND_python ||
+            (cx_kind(t) == CI_KIND_scalar && s->source == CX_SOURCE_constant));
 }
 
 static PyObject *
@@ -99,7 +100,13 @@ tagged_real(CxStorage *s)
     int is_strong = PyObject_IsTrue(s->strong->value);
     if (is_strong < 0)
         return NULL;
-    return is_strong ? Py_NewRef(s->value) : PyObject_CallMethod(s->value, "item", NULL);
+    if (is_strong)
+        return Py_NewRef(s->value);
+    PyObject *pythons = s->kind == CI_KIND_python ? Py_NewRef(s->value)
+                                                  : PyObject_CallMethod(s->value, "item", NULL);
+    if (pythons != NULL && s->weak == CI_DTYPE_i64)
+        Py_SETREF(pythons, PyNumber_Long(pythons));
+    return pythons;
 }
 
 PyObject *

@@ -1,8 +1,15 @@
-/* Tagged numbers: Python's on one path and NumPy's on another, such as `total` after `total =
- * 0.0; if c: total += x[i]`. They are computed as NumPy's; `strong` is the bool that is true if
- * they are NumPy's. An operation that would differ for Python's number cannot be part of a
- * region. Outside of regions the graph is run before it, and the number becomes one or the
- * other. */
+/* Tagged numbers: of one class on one path and of another class on another.
+ *
+ *   total = 0.0; if c: total += x[i]      Python's float or NumPy's
+ *   best = 0; if x[i] > best: best = x[i]  Python's int or NumPy's float
+ *   s = 0; if c: s += math.sqrt(v)         Python's int or Python's float
+ *
+ * The node has kind and dtype of the number if the bool `strong` is true. Otherwise the number is
+ * Python's, of the dtype `weak`, and the node has its value exactly: an int beside a float is smaller
+ * than 2**53 (2**24 for float32), which the program checks. So code that only needs the value
+ * uses the node. An operation whose result would differ for the two classes is in tagged_op.c,
+ * or it cannot be part of a region. Outside of regions the graph is run before it, and the
+ * number then has one class. */
 #include "value/tagged.h"
 #include "graph/methods.h"
 #include "state/array.h"
@@ -28,7 +35,7 @@ cx_tagged_resolve(CxTracer *t, PyObject *o)
 {
     if (cx_tagged(o) == NULL)
         return 0;
-    if (cx_tracer_break(t, "a number that is Python's on one path and NumPy's on another") < 0)
+    if (cx_tracer_break(t, "a number of one class on one path and of another class on another") < 0)
         return -1;
     PyObject *real = cx_traced_materialise((CxTraced *)o);
     if (real == NULL)
@@ -47,56 +54,43 @@ cx_method_resolve_class(PyObject *self, PyObject *value)
     Py_RETURN_NONE;
 }
 
-/* True if NumPy's promotion with the operand gives the same dtype for both kinds of number. */
-bool
-cx_promotes_alike(CiDtype mixed, PyObject *other)
+PyObject *
+cx_tagged_strong(PyObject *number)
 {
-    bool is_strong = false;
-    int code = cx_is_traced(other) ? (int)cx_dtype((CxTraced *)other)
-                                   : cx_code_of_number(other, &is_strong);
-
-    if (cx_tagged(other) != NULL)
-        return true;
-    if (mixed == CI_DTYPE_bool) /* Python's bool also gives way to any other dtype */
-        return true;
-    if (cx_is_python_number(other)) /* a NumPy float32 keeps the other operand narrow, too */
-        return mixed != CI_DTYPE_f32;
-    if (mixed == CI_DTYPE_f32)
-        return code == CI_DTYPE_f32 || code == CI_DTYPE_f64 || code == CI_DTYPE_c64 ||
-               code == CI_DTYPE_c128;
-    if (code == CI_DTYPE_f64 || code == CI_DTYPE_c128 || code == CI_DTYPE_bool)
-        return true;
-    CiClass kind =
-        code >= 0 && code < CI_DTYPE_COUNT ? ci_dtype_class((CiDtype)code) : CI_CLASS_complex;
-    bool is_wide = mixed == CI_DTYPE_f64 || mixed == CI_DTYPE_c128;
-    return is_wide ? kind == CI_CLASS_int || kind == CI_CLASS_uint : code == CI_DTYPE_i64;
+    if (cx_tagged(number) == NULL)
+        return Py_NewRef(number);
+    CxTraced *t = (CxTraced *)number;
+    if (cx_traced_prepare(t) < 0)
+        return NULL;
+    return cx_traced_from_node(t->tracer, cx_node(t), cx_kind(t));
 }
 
-int
-cx_tagged_check(CxTracer *t, int nargs, PyObject *const *args)
+/* The dtype of Python's number of that class. */
+static CiDtype
+wide_dtype(CiDtype dtype)
 {
-    for (int k = 0; k < nargs; k++) {
-        if (cx_tagged(args[k]) == NULL)
-            continue;
-        for (int j = 0; j < nargs; j++)
-            if (j != k && !cx_promotes_alike(cx_dtype((CxTraced *)args[k]), args[j])) {
-                if (cx_tagged_resolve(t, args[k]) < 0)
-                    return -1;
-                break;
-            }
+    switch (ci_dtype_class(dtype)) {
+    case CI_CLASS_bool:
+        return CI_DTYPE_bool;
+    case CI_CLASS_float:
+        return CI_DTYPE_f64;
+    case CI_CLASS_complex:
+        return CI_DTYPE_c128;
+    default:
+        return CI_DTYPE_i64;
     }
-    return 0;
 }
 
-/* tagged(number, strong): the number, which is NumPy's if the bool is true, or if it is None. */
+/* tagged(number, strong, weak): the number if the bool is true, or if it is None; otherwise
+ * Python's number of that dtype and value. */
 PyObject *
 cx_method_tagged(PyObject *self, PyObject *args)
 {
     CxTracer *t = (CxTracer *)self;
-    PyObject *value = NULL, *strong = NULL;
+    PyObject *value = NULL, *strong = NULL, *weak = Py_None;
 
     CX_ENTRY();
-    if (!PyArg_ParseTuple(args, "OO:tagged", &value, &strong))
+    if (!PyArg_ParseTuple(args, "OO|O:tagged", &value, &strong, &weak))
         return NULL;
     bool has_bool = cx_is_traced(strong) && ((CxTraced *)strong)->view == NULL &&
                     cx_dtype((CxTraced *)strong) == CI_DTYPE_bool;
@@ -104,10 +98,17 @@ cx_method_tagged(PyObject *self, PyObject *args)
         return cx_misuse(t->state, "tagged() takes a Traced number and a Traced bool");
     if (cx_traced_prepare((CxTraced *)value) < 0)
         return NULL;
-    CxTraced *made = (CxTraced *)cx_traced_from_node(t, cx_node((CxTraced *)value), CI_KIND_scalar);
+    CiDtype dtype = weak == Py_None ? wide_dtype(cx_dtype((CxTraced *)value))
+                                    : cx_dtype_of_descr((PyArray_Descr *)weak);
+    bool is_pythons = cx_is_python_kind(value) && dtype != cx_dtype((CxTraced *)value);
+    CiKind kind = strong == Py_None ? cx_kind((CxTraced *)value)
+                  : is_pythons      ? CI_KIND_python
+                                    : CI_KIND_scalar;
+    CxTraced *made = (CxTraced *)cx_traced_from_node(t, cx_node((CxTraced *)value), kind);
     if (made != NULL && has_bool) {
         made->storage->strong = ((CxTraced *)strong)->storage;
         made->storage->strong->refs++;
+        made->storage->weak = dtype;
     }
     return (PyObject *)made;
 }

@@ -1,10 +1,10 @@
-/* Tagged numbers, which are Python's on one path and NumPy's on another. */
+/* Tagged numbers, which are of one class on one path and of another class on another. */
 #ifndef CX_TAGGED_H
 #define CX_TAGGED_H
 
 #include "value/value.h"
 
-/* Its `strong`, borrowed; NULL if it is not a tagged number. */
+/* Its bool `strong`, borrowed; NULL if it is not a tagged number. */
 static inline CxStorage *
 cx_tagged(PyObject *o)
 {
@@ -12,11 +12,19 @@ cx_tagged(PyObject *o)
                                                             : NULL;
 }
 
+/* True for a tagged number that is an int on one path and has another dtype on the other. */
+static inline bool
+cx_is_int_or_other(PyObject *o)
+{
+    return cx_tagged(o) != NULL && ((CxTraced *)o)->storage->weak == CI_DTYPE_i64 &&
+           ((CxTraced *)o)->storage->dtype != CI_DTYPE_i64;
+}
+
 /* tagged.c */
-/* In a region it raises RegionBreak, elsewhere it is a break; a tagged number then is Python's
- * or NumPy's. */
+/* In a region it raises RegionBreak, elsewhere it is a break; a tagged number then has one class.
+ */
 int cx_tagged_resolve(CxTracer *tracer, PyObject *number);
-int cx_tagged_check(CxTracer *tracer, int nargs, PyObject *const *args);
-bool cx_promotes_alike(CiDtype mixed, PyObject *other);
+/* The number if its bool is true; any other object as it is. A new reference. */
+PyObject *cx_tagged_strong(PyObject *number);
 
 #endif

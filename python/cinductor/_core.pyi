@@ -132,6 +132,8 @@ class Traced:
     """True for a view into the real or imaginary parts of complex numbers, except `real` and `imag` themselves."""
     is_dense: bool
     """True if the elements fill a contiguous block in forward order, for some order of the axes."""
+    is_readonly: bool
+    """True if NumPy raises ValueError for a write to this array."""
     shape: tuple[int, ...]
     """The sizes as in NumPy; a symbolic one is a Traced int. May be set, as in NumPy."""
     dtype: np.dtype[Any]
@@ -177,7 +179,10 @@ class Traced:
     is_expression: bool
     """True for an int that is an expression of sizes and loop variables."""
     strong: Traced | None
-    """For a number whose class the program decides: the bool that is true if it is NumPy's. Otherwise None."""
+    """For a number whose class the program decides (a tagged number): the bool that is false if it is Python's number
+    of the dtype `weak`. Otherwise None."""
+    weak: dtype[Any] | None
+    """For a tagged number: the dtype of Python's number. Otherwise None."""
     def materialise(self) -> Any:
         """Return the real value: the argument itself, or an ndarray, a NumPy scalar or a Python number.
 
@@ -400,6 +405,11 @@ class Tracer:
     Its arguments are the unbuilt program, the seconds of NumPy and of the build, and True if the program is exact. It
     raises an exception to delay the build.
     """
+    user_backend: tuple[str, Callable[[str], Callable[..., tuple[Any, ...]]]] | None
+    """A name and a function of a graph's text, or None. May be set.
+
+    The function returns the function of the graph's inputs that runs the graph instead of the interpreter.
+    """
     code: CodeType | None
     """The code object of the function, in which breaks have their `own_line`. May be set."""
     constant: Callable[[np.ndarray], Any] | None
@@ -472,8 +482,11 @@ class Tracer:
 
         It has the stride order of `like` if it has as many axes, otherwise C order.
         """
-    def tagged(self, number: Traced, strong: Traced | None, /) -> Traced:
-        """Return a number that is NumPy's if the Traced bool `strong` is true at run time, or if it is None."""
+    def tagged(self, number: Traced, strong: Traced | None, weak: dtype[Any] | None = None, /) -> Traced:
+        """Return a number that is `number` if the Traced bool `strong` is true at run time, or if it is None.
+
+        Otherwise it is Python's number of that value and of the dtype `weak`; by default the number's own class.
+        """
     def varying(self, a: Any, b: Any, /) -> list[int] | None:
         """Return the axes along which two values differ in size, or None if they differ in more.
 
@@ -906,6 +919,19 @@ def exchange_items(items: set[Any] | frozenset[Any], new: list[Any], /) -> None:
     Raises ValueError for another number of items, and for an item with another hash.
     """
 
+def list_column(value: Any, /) -> np.ndarray | None:
+    """Return the items of a list as a new array of rank 1, those of a list of lists of one length as one of rank 2.
+
+    None if the items are not all bools, all floats or all ints of 64 bits, if there are none, or if a list occurs
+    twice.
+    """
+
+def store_column(items: list[Any], array: np.ndarray, /) -> None:
+    """Store the numbers of an array in the list, or lists, that it was made of, where they differ.
+
+    Raises RuntimeError if the lists have other lengths than the array.
+    """
+
 def reached(
     roots: list[Any],
     wanted: list[Any],
@@ -1172,6 +1198,8 @@ class Account:
     """The program of a capture, at first not built."""
     why: str | None
     """The reason for which the next step waits, or None."""
+    def call(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], /) -> Any:
+        """Call fn, and add its time without that of nested calls which accounts time, and of captures."""
     def note(self, seconds: float, /) -> None:
         """Add the time of a call that has run in the original function."""
 

@@ -8,7 +8,7 @@ from cinductor import _core
 from cinductor.capture.control import lattice
 from cinductor.capture.control.lattice import Buffered, Head, Joined, Reason, Same, join
 
-F8, F4, I8, U8, C16, BOOL = map(np.dtype, ("f8", "f4", "i8", "u8", "c16", "?"))
+F8, F4, I8, I1, U8, C16, BOOL = map(np.dtype, ("f8", "f4", "i8", "i1", "u8", "c16", "?"))
 BIG = 1 << 63
 OTHER, LARGE = Reason(lattice.OTHER), Reason(lattice.LARGE)
 
@@ -16,7 +16,7 @@ OTHER, LARGE = Reason(lattice.OTHER), Reason(lattice.LARGE)
 TABLE = [
     (1, 2, Joined("python", I8), Joined("python", I8)),
     (1.0, 2.0, Joined("python", F8), Joined("python", F8)),
-    (1, 2.0, OTHER, OTHER),  # nothing is promoted, because the class can be observed
+    (1, 2.0, OTHER, Joined("python", F8, I8)),  # nothing is promoted, because the class can be observed
     (True, 1, OTHER, OTHER),
     (1, BIG, Joined("python", U8), Joined("python", U8)),
     (-1, BIG, OTHER, OTHER),
@@ -24,15 +24,18 @@ TABLE = [
     (1 << 64, 1 << 65, LARGE, LARGE),
     (np.float64(1), np.float64(2), Joined("scalar", F8), Joined("scalar", F8)),
     (np.float32(1), np.float64(1), OTHER, OTHER),
-    (1.0, np.float64(2), Joined("scalar", F8), Joined("scalar", F8, True)),
-    (np.float64(2), 1.0, OTHER, Joined("scalar", F8, True)),
-    (1.5, np.float32(2), Joined("scalar", F4), Joined("scalar", F4, True)),
+    (1.0, np.float64(2), Joined("scalar", F8), Joined("scalar", F8, F8)),
+    (np.float64(2), 1.0, OTHER, Joined("scalar", F8, F8)),
+    (1.5, np.float32(2), Joined("scalar", F4), Joined("scalar", F4, F8)),
     (0.1, np.float32(2), OTHER, OTHER),  # not exact
-    (1, np.int64(2), Joined("scalar", I8), Joined("scalar", I8, True)),
-    (1j, np.complex128(2), Joined("scalar", C16), Joined("scalar", C16, True)),
-    (True, np.True_, Joined("scalar", BOOL), Joined("scalar", BOOL, True)),
-    (1, np.float64(2), Joined("scalar", F8), OTHER),  # `0` is not a float, but after an iteration it cannot be observed
-    (1, np.int8(2), Joined("scalar", np.dtype("i1")), OTHER),  # Python has no such numbers
+    (1, np.int64(2), Joined("scalar", I8), Joined("scalar", I8, I8)),
+    (1j, np.complex128(2), Joined("scalar", C16), Joined("scalar", C16, C16)),
+    (True, np.True_, Joined("scalar", BOOL), Joined("scalar", BOOL, BOOL)),
+    (1, np.float64(2), Joined("scalar", F8), Joined("scalar", F8, I8)),  # after an iteration `0` cannot be observed
+    (1, np.int8(2), Joined("scalar", I1), Joined("scalar", I1, I8)),
+    (200, np.int8(2), OTHER, OTHER),  # not exact
+    (0.5, np.int64(2), OTHER, OTHER),
+    ((1 << 53) + 1, np.float64(2), OTHER, OTHER),
     (1.0, "a", OTHER, OTHER),
     (None, 1.0, OTHER, OTHER),
 ]
@@ -73,7 +76,7 @@ def test_what_a_loop_head_has_learnt_only_becomes_wider():
     """The type of a leaf in earlier runs is one of those that are joined."""
     tracer = _core.Tracer("f", options={}, backend="interp")
     weak, strong, large = (Joined("python", F8), Joined("scalar", F8), Joined("python", U8))
-    tagged = strong._replace(tagged=True)
+    tagged = strong._replace(weak=F8)
     assert join(tracer, 1.0, np.float64(2), Head(1.0, weak)) == strong
     assert join(tracer, 1.0, 2.0, Head(1.0, strong)) == OTHER
     assert join(tracer, 1.0, 2.0, Head(1.0, tagged)) == tagged

@@ -1,6 +1,8 @@
-"""Tests numbers that are Python's on one path and NumPy's on another: each operator follows the rules of the kind at
-run time.
+"""Tests numbers that are of one class on one path and of another on another path: each operator follows the rules of the
+class at run time.
 """
+
+import math
 
 import numpy as np
 import pytest
@@ -55,6 +57,129 @@ def test_ints(name, backend):
         assert type(got) is type(want) and np.array_equal(got, want)
     if "choice" not in name:
         cinductor.compile(f, backend=backend, fullgraph=True)(ARRAYS[0])
+
+
+# --- an int on one path, and a float on the other ---------------------------------------------------------
+
+
+def biggest(x):
+    best = 0
+    for v in x:
+        if v > best:
+            best = v
+    return best
+
+
+def clamped(x):
+    low = 3
+    for i in range(len(x)):
+        low = min(low, x[i])
+        if low < -3:
+            low = -3
+    return low
+
+
+def counted(x):
+    """An int that is data."""
+    n = 0
+    for v in x:
+        if v > 0:
+            n += 1
+        elif v < -3:
+            n = v
+    return n
+
+
+def rooted(x):
+    """Python's own float."""
+    total = 0
+    for i in range(len(x)):
+        if x[i] > 0:
+            total += math.sqrt(x[i])
+    return total
+
+
+FLOATS = [np.array(v, float) for v in ([3, -4, 5.5], [-3, -4, -5], [0.0, -0.0, -1], [np.nan, 2, 3], [2, np.inf, 1], [3, 1e17, 1])]
+WHOLE = {
+    **{name: f for name, f in OPERATORS.items() if name != "in a choice"},
+    "minus zero": lambda b: 1.0 * (b * -1),
+    "floor down": lambda b: b // -3,
+    "by int": lambda b: b / 4,
+    "large": lambda b: b * 2**30 + b,
+    "many": lambda b: b + 2**53,
+    "itself twice": lambda b: b * b,
+    "with float64": lambda b: b + np.float64(0.1),
+    "stored": lambda b: np.array([0.5, 1.0]) * b,
+    "root": lambda b: math.sqrt(abs(b)),
+    "as float": lambda b: float(b),
+    "truth": lambda b: (bool(b), not b),
+    "limit": lambda b: np.maximum(b, 0.5),
+}
+BY_CLASS = {
+    "one of three": lambda b: max(b, 0.5),
+    "with int64": lambda b: b + np.int64(3),
+    "with ints": lambda b: b * np.arange(3),
+    "with float32": lambda b: b * np.ones(2, np.float32),
+    "absolute": lambda b: np.abs(b),
+    "power": lambda b: b**2,
+    "array": lambda b: (np.array([b, 1]), np.full(2, b), np.where(np.arange(2) > 0, b, 0)),
+    "class": lambda b: (type(b), isinstance(b, int), hasattr(b, "is_integer"), hasattr(b, "dtype")),
+    "text": lambda b: f"{b}",
+    "choice": lambda b: b - 1 if b > 5 else b + 1.0,
+    "items": lambda b: [b, (b, -b), {"b": b}],
+    "quotients": lambda b: divmod(b, 3),
+    "rounded": lambda b: round(b, 1),
+}
+
+
+def is_alike(a, b):
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, (tuple, list)):
+        return len(a) == len(b) and all(map(is_alike, a, b))
+    if isinstance(a, np.ndarray):
+        return a.dtype == b.dtype and a.tobytes() == b.tobytes()
+    return repr(a) == repr(b)
+
+
+def outcome(fn, *args):
+    try:
+        return fn(*args)
+    except (ValueError, OverflowError) as error:
+        return str(error)
+
+
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+@pytest.mark.parametrize("backend", ("c", "interp"))
+@pytest.mark.parametrize(
+    "made, dtype",
+    [*((made, "f8") for made in (biggest, clamped, counted, rooted)), (biggest, "f4"), (clamped, "f4"), (biggest, "u1")],
+)
+def test_an_int_or_a_float(made, dtype, backend):
+    """The class of each result is Python's, and an int has no negative zero."""
+    wanted = WHOLE if dtype == "f8" else {"number": lambda b: b, "less": lambda b: (b < 4, 2 >= b)}
+
+    def f(x):
+        b = made(x)
+        return [op(b) for op in wanted.values()]
+
+    fn = cinductor.compile(f, backend=backend)
+    for x in (*FLOATS, *FLOATS[:2]):
+        x = np.clip(np.nan_to_num(x), 0, 200).astype(dtype) if dtype == "u1" else x.astype(dtype)
+        got, want = fn(x), f(x)
+        assert is_alike(got, want), [p for p in zip(wanted, got, want, strict=True) if not is_alike(*p[1:])]
+    cinductor.compile(f, backend=backend, fullgraph=True)(FLOATS[0].astype(dtype))
+
+
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+@pytest.mark.parametrize("name", BY_CLASS)
+def test_what_depends_on_the_class(name):
+    def f(x):
+        return BY_CLASS[name](biggest(x))
+
+    fn = cinductor.compile(f, backend="interp")
+    for x in (*FLOATS, *FLOATS[:2]):
+        assert is_alike(outcome(fn, x), outcome(f, x))
 
 
 def test_in_the_loop():
@@ -240,15 +365,16 @@ def test_inner_loops_of_no_trips_of_an_argument(dynamic):
         assert type(got) is type(want) and got == want
 
 
+@pytest.mark.parametrize("backend", ["interp", "c"])
 @pytest.mark.parametrize("dynamic", (False, True))
-def test_a_number_of_either_class_is_stored_where_it_fits(dynamic):
+def test_a_number_of_either_class_is_stored_where_it_fits(dynamic, backend):
     """Python's int raises, NumPy's wraps around."""
 
     def f(u, s):
         u[s > 2] = min((s > 1).sum(), int(s[0]))
         return u
 
-    compiled = cinductor.compile(f, backend="interp", dynamic=dynamic)
+    compiled = cinductor.compile(f, backend=backend, dynamic=dynamic)
     for first in (1, -128, 5, -3, 2):
         s = np.array([first, 3, 4, -5])
         results = []
@@ -280,13 +406,14 @@ def result_or_error(fn, *args):
         lambda s: s * None,
     ],
 )
-def test_a_number_of_either_class_and_what_is_no_number(fn):
+@pytest.mark.parametrize("backend", ["interp", "c"])
+def test_a_number_of_either_class_and_what_is_no_number(fn, backend):
     """Python's numbers have no operators with a list, and NumPy's make an array of it."""
 
     def largest(x):
         return fn(max(1.0, x[0]))
 
-    compiled = cinductor.compile(largest, backend="interp")
+    compiled = cinductor.compile(largest, backend=backend)
     for value in (0.5, 3.0, 0.25):
         x = np.array([value])
         assert result_or_error(compiled, x) == result_or_error(largest, x)

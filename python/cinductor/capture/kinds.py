@@ -19,6 +19,7 @@ NUMBERS = frozenset({bool, int, float, complex})
 ATOMS = frozenset({*NUMBERS, str, bytes, type(None), type(Ellipsis), range, slice})
 PYTHON_DTYPES = {bool: "?", int: "i8", float: "f8", complex: "c16"}
 INT64 = 1 << 63
+EXACT_INTS = {"f": 1 << 24, "d": 1 << 53}  # smaller ints are exact, by the float's dtype
 UINT64 = np.dtype(np.uint64)  # of Python ints that exceed int64 and are not negative
 
 
@@ -97,12 +98,25 @@ def in_words(value: Any) -> str:
     return f"Python's {name}" if type(value) is Traced else f"Python's {name} {value!r}"
 
 
-def strength(value: Any) -> Any:
-    """True if a number is NumPy's (strong), False if Python's; for a tagged one the traced bool."""
-    if type(value) is Traced and value.strong is not None:
-        return value.strong
+def is_tagged(value: Any) -> bool:
+    """True for a number that is of one class or another, as a traced bool tells."""
+    return type(value) is Traced and value.strong is not None
+
+
+def classes_of(value: Any) -> set[tuple[str, np.dtype]]:
+    """Kinds and dtypes that a number may have."""
     kind = kind_of(value)
-    return kind is not None and kind[0] == "scalar"
+    return {kind, ("python", value.weak)} if is_tagged(value) else {kind}  # type: ignore[arg-type, return-value]
+
+
+def strength(value: Any, kind: tuple[str, np.dtype]) -> Any:
+    """True if a number is of that kind, False if it is the other class of a tagged number; for a tagged one the traced
+    bool.
+    """
+    if is_tagged(value):
+        return value.strong
+    its = kind_of(value)
+    return its is not None and its[0] == kind[0] and (kind[0] == "scalar" or its[1] == kind[1])
 
 
 def leaves(value: Any) -> list[Any]:
@@ -135,7 +149,9 @@ def are_ints(a: tuple[str, np.dtype] | None, b: tuple[str, np.dtype] | None) -> 
 
 
 def lifted(tracer: Any, value: Any, kind: str, dtype: np.dtype) -> Any:
-    """A number as a Traced value of that kind and dtype; None if it is not exactly representable."""
+    """A number as a Traced value of that kind and dtype; None if it is not exactly representable. The program checks
+    that an int that becomes a float is small.
+    """
     if dtype == UINT64 and are_ints(kind_of(value), (kind, dtype)):
         if type(value) is not Traced and value < 0:
             return None
@@ -143,6 +159,8 @@ def lifted(tracer: Any, value: Any, kind: str, dtype: np.dtype) -> Any:
     if type(value) is Traced:
         if value.kind == "python" and kind == "scalar" and value.dtype == dtype:
             return tracer.as_scalar(value)
+        if value.kind == "python" and value.dtype == np.int64 and dtype.char in EXACT_INTS:
+            return exact_float(tracer, value, kind, dtype)
         return value if (value.kind, value.dtype) == (kind, dtype) else None
     if not is_number(value):
         return None
@@ -162,11 +180,15 @@ def lifted(tracer: Any, value: Any, kind: str, dtype: np.dtype) -> Any:
     return None
 
 
-def is_of_class(kind: tuple[str, np.dtype] | None, dtype: np.dtype) -> bool:
-    """True if a number of that kind, if it is Python's, has the class to which NumPy converts the dtype: `0` is not a
-    float.
-    """
-    return kind is not None and (kind[0] != "python" or kind[1].kind == dtype.kind)
+def exact_float(tracer: Any, value: Any, kind: str, dtype: np.dtype) -> Any:
+    """A traced int as a float, which is exact if the program's check holds."""
+    number = tracer.as_scalar(value)
+    if not value.is_expression:
+        limit = EXACT_INTS[dtype.char]
+        small = tracer.apply("logical_and", number > -limit, number < limit)
+        tracer.check(small, "an int that a float does not hold")
+    number = tracer.cast(number, dtype)
+    return tracer.as_python(number) if kind == "python" else tracer.as_scalar(number)
 
 
 __all__ = ["UNBOUND"]

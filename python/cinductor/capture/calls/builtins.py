@@ -49,6 +49,7 @@ from ..objects import (
     is_standard,
     is_tuple,
 )
+from ..records import record_print
 from . import iterables as iterables  # registers its part of the table
 from . import numbers as numbers  # registers its part
 from .calls import (
@@ -141,6 +142,11 @@ def _len(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     return len(*args, **kwargs)
 
 
+@understands(print)
+def _print(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
+    return None if record_print(scope, args, kwargs) else call_unknown(scope, f, args, kwargs)
+
+
 @understands(type)
 def _type(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     scope.stage.regions.note_class(args)
@@ -164,6 +170,7 @@ def _getattr(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
 @understands(hasattr)
 def _hasattr(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     if type(args[0]) is Traced:
+        scope.stage.regions.note_class(args[:1])
         return hasattr(args[0].__class__, *args[1:])
     if type(args[0]) in PURE_TYPES:
         return hasattr(*args)
@@ -530,7 +537,7 @@ def instance(
         raise TypeError("called match pattern must be a class")
     if not scope.call(isinstance, value, cls):
         return None
-    own: Any = getattr(cls, "__match_args__", MISSING)
+    own = scope.stage.sources.class_attr(cls, "__match_args__")
     is_itself = own is MISSING and bool(cls.__flags__ & IS_ITSELF)
     own = () if own is MISSING else own
     if type(own) is not tuple:

@@ -19,6 +19,7 @@ import numpy as np
 
 from ...base.class_lookup import is_a, offered
 from ...numpy.surface import careful
+from ..kinds import is_tagged
 from ..objects import CONTAINER_TYPES, FREE_TYPES, VIEWS_OF_DICTS, Traced
 from .calls import dispatch, understands, understands_family
 from .consumers import FEW, line_of
@@ -111,6 +112,9 @@ def _convert(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     if len(args) != 1 or kwargs:
         return f(*args, **kwargs)
     value = args[0]
+    if is_tagged(value):
+        value = scope.stage.tracer.tagged(value, None)
+        args = (value,)
     if type(value) is Traced:
         if value.kind == "python" and value.__class__ is f:
             return value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,8 +12,10 @@ from ...base.class_lookup import is_a
 from ...numpy import composites, surface
 from ...numpy.index import ufunc_at
 from ...numpy.random import DRAWS, GLOBAL, LEGACY, WRITING_DRAWS, Draw, state_of
-from ..control.list_buffer import JOINS, array_of
+from ..control.backings import array_of
+from ..control.list_buffer import JOINS
 from ..iterators import Flat
+from ..kinds import is_tagged
 from ..objects import FREE_TYPES, Traced, foreign_in, holds_traced
 from .functions import call_function, call_unknown, call_with_foreign, name_of
 
@@ -91,6 +93,15 @@ def constants(scope: Hooks, value: Any) -> Any:
     return value
 
 
+def nested(value: Any) -> Iterator[Any]:
+    """The items of nested lists and tuples."""
+    for item in value:
+        if type(item) in (list, tuple):
+            yield from nested(item)
+        else:
+            yield item
+
+
 def call_surface(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A NumPy function of the surface."""
     stage = scope.stage
@@ -110,6 +121,9 @@ def call_surface(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, 
     if type(out := row.out_of(args, kwargs)) is Traced and stage.effects.before_write(out):
         return eager(scope, f, args, kwargs, out)
     stage.regions.note_class(args)
+    for a in args:
+        if type(a) in (list, tuple):  # the array's dtype follows from the classes of its items
+            stage.regions.note_class([v for v in nested(a) if is_tagged(v)])
     if row.handler is None:
         return call_source(scope, row, args, kwargs)
     if row.writes and args and type(args[0]) is Traced and stage.effects.before_write(args[0]):

@@ -21,8 +21,8 @@ from ..kinds import UNBOUND, lifted, strength
 from ..objects import Traced, holds_traced
 from ..syntax.asking import Site
 from ..syntax.desugar import PREFIX
-from . import list_buffer
 from .alias import Records
+from . import list_buffer
 from .appended import owner_of
 from .lattice import Joined, Same, join
 from .merge import OURS, End, Merge
@@ -85,6 +85,8 @@ class Level:
                 appended.append((owner_of(region, change), items))
                 continue
             if not change.keeps_places:
+                if list_buffer.may_be_columns(change.container, change.before):
+                    list_buffer.want_buffer(region, change.container, change.before[0], change.before)
                 region.fail("a branch adds to a container or takes from it")
             names[self.snapshot.name_of(change.container)] = value_of(change.container)
         return names
@@ -192,7 +194,7 @@ class Branch(Region):
         if kind is Rerun and error.args[0] is self:
             self.drop()
             for want in error.args[1:]:
-                list_buffer.make(self, want)
+                want(self)
             self.open()
             return True
         try:
@@ -468,7 +470,8 @@ def select(tracer: Any, condition: Any, a: Any, b: Any) -> Any:
     parts = [lifted(tracer, v, joined.kind, joined.dtype) for v in (a, b)]
     condition = truth(tracer, condition)
     value = tracer.select(condition, *parts, joined.kind)
-    if not joined.tagged:
+    if joined.weak is None:
         return value
-    bools = [s if type(s) is Traced else tracer.lift(s) for s in map(strength, (a, b))]
-    return tracer.tagged(value, tracer.select(condition, *bools, "python"))
+    bools = [strength(v, (joined.kind, joined.dtype)) for v in (a, b)]
+    bools = [s if type(s) is Traced else tracer.lift(s) for s in bools]
+    return tracer.tagged(value, tracer.select(condition, *bools, "python"), joined.weak)

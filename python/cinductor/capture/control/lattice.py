@@ -5,9 +5,10 @@ and in an expression (two operands).
 
 Numbers
     Python numbers are weakly typed and NumPy numbers strongly typed, which is visible, so nothing is
-    promoted. A weak number joined with an equal strong one of its class becomes a tagged number, with
-    a bool that says which it is. At a loop head it becomes strong; this is right only after an
-    iteration, so the loop must run at least once.
+    promoted. Numbers of two classes become a tagged number, with a bool that says which it is: a
+    Python number and NumPy's of its class; an int and another number that has its value exactly. At
+    a loop head a weak number joined with a strong one of its class becomes strong; this is right only
+    after an iteration, so the loop must run at least once.
 
 Arrays of varying size
     They are stored in the first elements of a buffer, whose size is an upper bound in terms of values
@@ -36,6 +37,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..kinds import (
+    EXACT_INTS,
     UINT64,
     UNBOUND,
     are_ints,
@@ -43,13 +45,13 @@ from ..kinds import (
     in_words,
     is_array,
     is_number,
-    is_of_class,
     is_same,
+    is_tagged,
+    classes_of,
     kind_of,
     leaves,
     lifted,
     rebuilt,
-    strength,
 )
 from ..objects import Traced
 from .region import Peel, Rerun
@@ -61,8 +63,9 @@ if TYPE_CHECKING:
 
 OTHER = "is of another type"
 LARGE = "is no 64-bit number"
-RESHAPED = "is of another shape"
+RESHAPED = "changes its shape"
 TAGGED = "fdDlq?"  # dtypes of numbers that Python has, too
+HOLD_INTS = "fdbhilqBHIL"  # dtypes that have the values of small ints exactly
 
 
 # --- what two values become ---
@@ -75,11 +78,13 @@ class Same(NamedTuple):
 
 
 class Joined(NamedTuple):
-    """A Phi of this kind and dtype can be both."""
+    """A Phi of this kind and dtype can be both; if weak is set, it is a tagged number, which may be Python's of that
+    dtype.
+    """
 
     kind: str
     dtype: Any
-    tagged: bool = False
+    weak: Any = None
 
 
 class Buffered(NamedTuple):
@@ -116,37 +121,53 @@ def join(tracer: Any, a: Any, b: Any, head: Head | None = None, nodes: tuple[Any
     kinds: set[Any] = {kind_of(a), kind_of(b)}
     if None in kinds:
         return Reason(OTHER)
-    is_tagged = type(strength(a)) is Traced or type(strength(b)) is Traced
     if known is not None:
         kinds.add((known.kind, known.dtype))
-        is_tagged |= known.tagged
     if "array" in next(zip(*kinds, strict=True)):
         return Reason(OTHER) if len(kinds) > 1 else join_arrays(tracer, a, b, head, nodes or (a, b))
-    if len(kinds) == 1 and not is_tagged:
+    classes = {*kinds, *classes_of(a), *classes_of(b)}
+    if known is not None and known.weak is not None:
+        classes.add(("python", known.weak))
+    if len(classes) == 1:
         is_known = all(type(v) is Traced or is_number(v) for v in (a, b))
         return Joined(*kinds.pop()) if is_known else Reason(LARGE)
-    if all(map(are_ints, kinds, kinds)):
+    if all(map(are_ints, classes, classes)):
         is_unsigned = all(tracer.may_check() if type(v) is Traced else is_number(v) and v >= 0 for v in (a, b))
         return Joined("python", UINT64) if is_unsigned else Reason(OTHER)
-    dtypes = {dtype for kind, dtype in kinds if kind == "scalar"}
-    if len(dtypes) != 1:
+    is_either = is_tagged(a) or is_tagged(b) or (known is not None and known.weak is not None)
+    if head is not None and not is_either:
+        dtypes = {dtype for kind, dtype in kinds if kind == "scalar"}
+        if len(dtypes) == 1 and kind_of(b)[0] == "scalar" and can_become_strong(tracer, a, *dtypes):  # type: ignore[index]
+            return Joined("scalar", *dtypes)
         return Reason(OTHER)
-    joined = Joined("scalar", dtypes.pop(), is_tagged or head is None)
-    return joined if can_join(tracer, a, b, head, joined) else Reason(OTHER)
+    joined = of_classes(classes)
+    can = joined is not None and all(can_lift(tracer, v, joined) for v in (a, b))
+    return joined if can else Reason(OTHER)  # type: ignore[return-value]
 
 
-def can_join(tracer: Any, a: Any, b: Any, head: Head | None, joined: Joined) -> bool:
-    """True if two numbers can be of a strong class, or of either class if that is tagged."""
-    dtype = joined.dtype
-    if head is None:
-        return dtype.char in TAGGED and all(can_lift(tracer, v, dtype) for v in (a, b))
-    if head.type is not None and head.type.tagged:
-        return can_lift(tracer, b, dtype)
-    if kind_of(b)[0] != "scalar":  # type: ignore[index]
-        return False
-    if joined.tagged:
-        return can_lift(tracer, a, dtype)  # an int at the entry is not a float
-    return kind_of(a)[1] == dtype or lifted(tracer, a, "scalar", dtype) is not None  # type: ignore[index]
+def of_classes(classes: set[tuple[str, Any]]) -> Joined | None:
+    """The tagged number that may have these two classes."""
+    if len(classes) != 2:
+        return None
+    weak, strong = sorted(classes, key=lambda k: (k[0] == "scalar", k[1].kind == "f"))
+    if weak[0] != "python" or weak == strong or weak[1] == UINT64:
+        return None
+    if strong[0] == "python":
+        is_alike = weak[1] == np.int64 and strong[1] == np.float64
+    elif weak[1].kind == strong[1].kind and strong[1].char in TAGGED:
+        is_alike = True
+    else:
+        is_alike = weak[1] == np.int64 and strong[1].char in HOLD_INTS
+    return Joined(*strong, weak[1]) if is_alike else None
+
+
+def can_become_strong(tracer: Any, value: Any, dtype: Any) -> bool:
+    """True if a number at a loop's entry can be NumPy's from there on. That an int is not a float cannot be observed after
+    an iteration.
+    """
+    if kind_of(value)[1] == dtype:  # type: ignore[index]
+        return True
+    return type(value) is not Traced and lifted(tracer, value, "scalar", dtype) is not None
 
 
 def join_arrays(tracer: Any, a: Any, b: Any, head: Head | None, nodes: tuple[Any, ...]) -> Answer:
@@ -161,13 +182,14 @@ def join_arrays(tracer: Any, a: Any, b: Any, head: Head | None, nodes: tuple[Any
     return Buffered(axes) if axes else Joined("array", a.dtype)
 
 
-def can_lift(tracer: Any, value: Any, dtype: Any) -> bool:
-    """True if a number is NumPy's of that dtype, or exactly as much and of its class."""
-    if not is_of_class(kind_of(value), dtype):
-        return False
+def can_lift(tracer: Any, value: Any, joined: Joined) -> bool:
+    """True if a number has one of the two classes, and the tagged number can have its value."""
     if type(value) is Traced:
-        return value.kind != "array" and value.dtype == dtype
-    return lifted(tracer, value, "scalar", dtype) is not None
+        if value.dtype == joined.dtype:
+            return True
+        is_checked = joined.dtype.char in EXACT_INTS and tracer.may_check()
+        return is_checked and (value.kind, value.dtype) == ("python", np.int64)
+    return lifted(tracer, value, joined.kind, joined.dtype) is not None
 
 
 # --- arrays of different sizes ---
@@ -363,15 +385,15 @@ class Type:
     """The type of a leaf carried by value.
 
     `like` is a Traced array of this type. `lengths` has its varying sizes by axis, and `ends` their values at the end,
-    with the bounds for all iterations. `room` is the capacity of a flat buffer. A `tagged` number is Python's or NumPy's,
-    as a bool tells; a `joined` one is Python's at the loop's entry and NumPy's in each iteration.
+    with the bounds for all iterations. `room` is the capacity of a flat buffer. A number with a `weak` dtype is tagged; a
+    `joined` one is Python's at the loop's entry and NumPy's in each iteration.
     """
 
-    __slots__ = ("kind", "dtype", "like", "tagged", "joined", "lengths", "ends", "room")
+    __slots__ = ("kind", "dtype", "like", "weak", "joined", "lengths", "ends", "room")
 
-    def __init__(self, kind: str, dtype: Any, like: Any = None, tagged: bool = False, joined: bool = False) -> None:
+    def __init__(self, kind: str, dtype: Any, like: Any = None, weak: Any = None, joined: bool = False) -> None:
         self.kind, self.dtype, self.like = kind, dtype, like
-        self.tagged, self.joined = tagged, joined
+        self.weak, self.joined = weak, joined
         self.lengths: dict[int, Length] = {}
         self.ends: dict[int, tuple[Any, Any]] = {}
         self.room: Any = None
@@ -380,12 +402,12 @@ class Type:
 def type_of(value: Any) -> Type:
     """The type of a traced value as it is."""
     kind, dtype = kind_of(value)  # type: ignore[misc]
-    return Type(kind, dtype, value if kind == "array" else None, value.strong is not None)
+    return Type(kind, dtype, value if kind == "array" else None, value.weak)
 
 
 def at_entry(leaf: Any, kind: Type | None) -> Type | None:
     """A leaf's type at the loop's entry, although later iterations start with NumPy's."""
-    if kind is None or kind.kind != "scalar" or kind.tagged:
+    if kind is None or kind.kind != "scalar" or kind.weak is not None:
         return kind
     return Type(*kind_of(leaf))  # type: ignore[misc]
 
@@ -442,11 +464,11 @@ class Types:
         """
         answer = join(self.tracer, before, after, Head(entry, known))
         if type(answer) is Reason:
-            if answer.text is LARGE:
+            if answer.text == LARGE:
                 self.loop.fail(f"{name} {LARGE}")
-            if answer.text is OTHER:
+            if answer.text == OTHER:
                 raise Peel(f"{name} changes its type from {in_words(before)} to {in_words(after)}")
-            raise Peel(f"{name} changes its shape")
+            raise Peel(f"{name} {answer.text}")
         if type(answer) is Same:
             return None
         if type(answer) is Buffered or (known is not None and known.lengths):
@@ -455,12 +477,12 @@ class Types:
                 raise Peel(f"the array {name} changes its shape")
             return None if kind is known else kind
         assert type(answer) is Joined
-        if known is not None and answer == (known.kind, known.dtype, known.tagged):
+        if known is not None and answer == (known.kind, known.dtype, known.weak):
             return None
         if answer.kind == "array":
             return type_of(before)
-        is_joined = kind_of(entry)[0] == "python" and answer.kind == "scalar" and not answer.tagged  # type: ignore[index]
-        return Type(answer.kind, answer.dtype, None, answer.tagged, is_joined)
+        is_joined = kind_of(entry)[0] == "python" and answer.kind == "scalar" and answer.weak is None  # type: ignore[index]
+        return Type(answer.kind, answer.dtype, None, answer.weak, is_joined)
 
     # --- sizes of arrays ---
 

@@ -123,6 +123,21 @@ def unsigned(value: Any) -> Side:
     return Side(here, sample=plain_value(value), is_small=False)
 
 
+def is_alike(value: Any, joined: Joined) -> bool:
+    """True if the node of an arm's number has the dtype of a tagged number."""
+    return type(value) is ArmValue and value.dtype == joined.dtype
+
+
+def as_joined(value: Any, joined: Joined) -> Side:
+    """A number, live out of the arm or a constant, with the kind and dtype of a tagged number."""
+
+    def here(region: Region) -> Any:
+        number = value.here(region) if type(value) is ArmValue else value
+        return lifted(region.tracer, number, joined.kind, joined.dtype)
+
+    return Side(here, joined.kind, plain_value(value), type(value) is not ArmValue)
+
+
 def size(value: Any) -> Side:
     """One of an array's sizes."""
     return Side(lambda region: lattice.number_of(region.tracer, value))
@@ -196,13 +211,16 @@ def plain_value(value: Any) -> Any:
 
 
 class Result:
-    """A leaf that the graph selects, by number; strong: that of the bool for a tagged number."""
+    """A leaf that the graph selects, by number; strong: that of the bool for a tagged number; weak: its dtype if it is
+    Python's.
+    """
 
-    __slots__ = ("number", "strong")
+    __slots__ = ("number", "strong", "weak")
 
     def __init__(self, number: int) -> None:
         self.number = number
         self.strong: int | None = None
+        self.weak: Any = None
 
 
 # --- pairs of values ---
@@ -304,7 +322,7 @@ class Merge:
         if type(part) is not Result:
             return part
         value = made[part.number]
-        return value if part.strong is None else self.tracer.tagged(value, made[part.strong])
+        return value if part.strong is None else self.tracer.tagged(value, made[part.strong], part.weak)
 
     def note_known(self, made: list[Any]) -> None:
         """If sizes choose, a number that is concretized has the value of this call, with a guard."""
@@ -346,7 +364,7 @@ class Merge:
         """One of two results, which the code that returns it rebuilds."""
         for part in (*leaves(a), *leaves(b)):
             is_plain = part is choose or is_a(part, CONSTANT_LEAVES)
-            if part.strong if type(part) is ArmValue else not is_plain:
+            if type(part) is not ArmValue and not is_plain:
                 self.region.fail("a result is of another type in each branch")
         a, b = (rebuilt(v, map(self.older, leaves(v))) for v in (a, b))
         taken = self.want(flag(True), flag(False))
@@ -404,6 +422,7 @@ class Merge:
             result = self.want_undefined(name, part, a is UNBOUND)
             if part.strong is not None:
                 result.strong = self.want_undefined(name, part.strong, a is UNBOUND).number
+                result.weak = part.value.weak
             parts.append(result)
         return rebuilt(bound, iter(parts))
 
@@ -448,12 +467,12 @@ class Merge:
         if type(answer) is Reason:
             words = [in_words(plain_value(v)) for v in (a, b)]
             where = f": {words[0]} and {words[1]}" if words[0] != words[1] else ""
-            if answer.text is OTHER:
+            if answer.text == OTHER:
                 self.region.fail(f"{name} is of another type in each branch{where}")
             self.region.fail(f"{name} {answer.text}")
         assert type(answer) is Joined
-        if answer.tagged:
-            return self.tag(a, b, answer.dtype)
+        if answer.weak is not None:
+            return self.tag(a, b, answer)
         if answer.dtype == UINT64 and kind_of(plain_value(a)) != kind_of(plain_value(b)):
             return self.want(unsigned(a), unsigned(b))
         return self.want(a, b)
@@ -470,15 +489,14 @@ class Merge:
             shape[axis] = length.capacity
         return self.want(*(in_buffer(v, tuple(shape), lengths) for v in (a, b)))
 
-    def tag(self, a: Any, b: Any, dtype: Any) -> Result:
-        """NumPy's number of the dtype, with the bool that is true if it is not Python's."""
-        parts = [v if type(v) is ArmValue else dtype.type(v) for v in (a, b)]
-        value = self.want(*parts)
+    def tag(self, a: Any, b: Any, joined: Joined) -> Result:
+        """A tagged number."""
+        value = self.want(*(v if is_alike(v, joined) else as_joined(v, joined) for v in (a, b)))
         known = []
         for v in (a, b):
-            is_tagged = type(v) is ArmValue and v.strong is not None
-            known.append(flag(v.strong if is_tagged else strength(plain_value(v))))
-        value.strong = self.want(*known).number
+            has_bool = type(v) is ArmValue and v.strong is not None
+            known.append(flag(v.strong if has_bool else strength(plain_value(v), (joined.kind, joined.dtype))))
+        value.strong, value.weak = self.want(*known).number, joined.weak
         return value
 
     def note_sources(self, results: list[Any]) -> None:

@@ -140,7 +140,7 @@ class Value(Phi):
             self.params = [block.param(kind.like)]
         else:
             self.params = [block.param(tracer.undefined(like, shape_of_buffer(like, kind)))]
-        if kind.tagged:
+        if kind.weak is not None:
             self.params.append(block.param("?", "scalar"))
 
     def open(self, tracer: Any, block: Any) -> None:
@@ -150,14 +150,14 @@ class Value(Phi):
         if self.type.lengths:
             value = lattice.read(tracer, value, self.type.lengths, self.entry.shape)
         self.value, self.version = value, value.version
-        self.head = tracer.tagged(value, *strong) if strong else value
+        self.head = tracer.tagged(value, *strong, self.type.weak) if strong else value
 
     def operands(self, tracer: Any) -> list[Any]:
         entry, kind = self.entry, self.type
         if kind.kind == "array":
             return [self.entry_buffer(tracer)]
         known = [lifted(tracer, entry, kind.kind, kind.dtype)]
-        return [*known, strength_of(tracer, entry)] if kind.tagged else known
+        return known if kind.weak is None else [*known, strength_of(tracer, entry, kind)]
 
     def kinds(self, operands: list[Any]) -> list[str]:
         return [param.kind for param in self.params]
@@ -178,8 +178,8 @@ class Value(Phi):
             self.ends = [self.put_away(tracer, leaf) if kind.lengths else leaf]
             return
         self.ends = [lifted(tracer, leaf, kind.kind, kind.dtype)]
-        if kind.tagged:
-            self.ends.append(strength_of(tracer, leaf))
+        if kind.weak is not None:
+            self.ends.append(strength_of(tracer, leaf, kind))
 
     def put_away(self, tracer: Any, leaf: Any) -> Any:
         """An array in a buffer as the region hands it on."""
@@ -199,7 +199,7 @@ class Value(Phi):
         if self.type.lengths:
             sizes = None if self.entry is None else self.entry.shape
             return lattice.read(tracer, self.made[0], self.type.lengths, sizes)
-        return tracer.tagged(*self.made) if self.type.tagged else self.made[0]
+        return self.made[0] if self.type.weak is None else tracer.tagged(*self.made, self.type.weak)
 
 
 class LastValue(Value):
@@ -228,7 +228,7 @@ class LastValue(Value):
         body, number = self.node
         shape = shape_of_buffer(self.value, self.type) if self.type.lengths else None
         known = body.undefined(number) if shape is None else tracer.undefined(self.node, shape)
-        return [known, tracer.lift(False)] if self.type.tagged else [known]
+        return [known] if self.type.weak is None else [known, tracer.lift(False)]
 
     def put_away(self, tracer: Any, leaf: Any) -> Any:
         (param,) = self.params
@@ -258,9 +258,9 @@ def shape_of_buffer(entry: Any, kind: Type) -> tuple[Any, ...]:
     return tuple(lengths[k].capacity if k in lengths else n for k, n in enumerate(entry.shape))
 
 
-def strength_of(tracer: Any, value: Any) -> Any:
-    """True if a number is NumPy's, as a traced bool."""
-    strong = strength(value)
+def strength_of(tracer: Any, value: Any, kind: Type) -> Any:
+    """The bool of a tagged number of that type, traced."""
+    strong = strength(value, (kind.kind, kind.dtype))
     return strong if type(strong) is Traced else tracer.lift(strong)
 
 
@@ -421,7 +421,7 @@ class Last:
         leaf = leaves(before)[last.place]
         if type(leaf) is not Traced or leaf.kind != last.value.kind:
             return None
-        if leaf.strong is not None and last.value.strong is None:
+        if leaf.weak != last.value.weak:
             return None
         is_like = self.tracer.varying(leaf, last.node) == []
         return leaf if is_like else None
