@@ -6,10 +6,10 @@
 
 #include <string.h>
 
-/* A memory, or so many elements of it from one on. */
+/* A memory, or `lanes` of its elements from `index` on. */
 typedef struct Place {
     const CiMemory *memory;
-    const CiExpr *index; /* NULL: any */
+    const CiExpr *index; /* NULL: any element */
     int lanes;
 } Place;
 
@@ -21,8 +21,8 @@ typedef struct Touched {
 
 typedef struct Barriers {
     CiBuild b;
-    const CiStmt *blocks; /* the loop over them */
-    Touched since;        /* the last barrier */
+    const CiStmt *blocks; /* the loop over thread blocks */
+    Touched since;        /* accesses since the last barrier */
 } Barriers;
 
 typedef struct Look {

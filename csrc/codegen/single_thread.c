@@ -5,11 +5,11 @@
 
 typedef struct Stored {
     CiBlocks *s;
-    CiMap *inside; /* memory -> how many statements name it */
-    CiMap *owned;
-    const CiMemory **list;
+    CiMap *inside; /* memory -> number of statements that access it */
+    CiMap *owned;  /* memory that the statement allocates */
+    const CiMemory **list; /* registers that it stores */
     int count, capacity;
-    bool is_memory, is_of_all; /* others see what it stores; all threads must do it */
+    bool is_memory, is_of_all; /* it stores memory that others see; every thread must run it */
 } Stored;
 
 static void
