@@ -510,6 +510,8 @@ def want_buffer(region: Region, container: list[Any], item: Any, before: Any = (
     """Restart the outermost loop or branch that knows the list, with the list as columns. before: the items of the
     list, if some were removed since.
     """
+    if not is_sequence(container):
+        region.fail("data decide how a deque grows that has a greatest length")
     if not all(map(number_kind, leaves(item))):
         region.fail("data decide how a list grows, and its items are no numbers")
     now = [v for v in container if type(v) is Traced or not is_ours(type(v))]  # without the unknown prefix
