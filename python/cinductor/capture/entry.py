@@ -268,10 +268,7 @@ def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int
     if cls in BOUND and type(value.__self__) is Traced:
         stage.effects.note("returns a method of an array")
         return stage.materialise(value)
-    if id(value) in stage.state.lists:
-        if id(value) in seen:
-            stage.effects.note("returns one container twice")
-            return stage.materialise(value)
+    if id(value) in stage.state.lists and id(value) not in seen:
         seen[id(value)] = value
         made = DeferredCall(stage.state.lists[id(value)].recipe())
         return returnable(stage, made, reached, seen)
@@ -355,7 +352,8 @@ def with_stores(stage: Stage, result: Any) -> Any:
     for value, places in pairs:
         if not are_distinct(stage, value):
             kind = "items" if holds_items(value) else "attributes"
-            stage.effects.note(f"sets {kind} of one of many objects")
+            which = f" ({next(iter(places))!r})" if type(places) is dict else ""
+            stage.effects.note(f"sets {kind}{which} of one of many objects")
             stored(result, *((stage.materialise(part) for part in pair) for pair in columns))
             return result
     stage.stores.take()
