@@ -341,6 +341,19 @@ def cell(figure):
     return f"{1e3 * figure['steady']:.3g}" + ("" if figure.get("right", True) else " **wrong**")
 
 
+def commit():
+    """The commit of the tree that is measured, with a + if files differ from it: $CINDUCTOR_COMMIT, or as git says."""
+    if named := os.environ.get("CINDUCTOR_COMMIT"):
+        return named
+    try:
+        git = ["git", "-C", str(HERE)]
+        head = subprocess.run([*git, "rev-parse", "--short=8", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
+        changed = subprocess.run([*git, "status", "--porcelain", "-uno"], capture_output=True, text=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        return "–"
+    return head + "+" * bool(changed)
+
+
 def rate(name, row):
     """Bytes that cinductor moves in a second, or operations that it computes."""
     own, work = row.get("cinductor", {}), gpu_programs.PROGRAMS[name].work
@@ -362,13 +375,15 @@ def summary(results):
 def table(found):
     peers, results = found["peers"], found["programs"]
     lines = ["# GPU measurements", "", "`make bench-gpu`: milliseconds of one call with arrays on the GPU. The last column is the time of the best peer divided"]
-    lines += ["by cinductor's. GB/s counts each input read once and each result written once.", ""]
+    lines += ["by cinductor's. GB/s counts each input read once and each result written once. \"Tree\" is the commit that a row was measured with."]
+    lines += [""]
     lines += [f"{found['card']}, {found['date']}: a kernel that reads and writes 1 GiB moves {found['copy'] * 1e-9:.0f} GB/s. {summary(results)}", ""]
-    lines += ["| program | " + " | ".join(peers) + " | rate | first call s | ratio |", "|---" * (len(peers) + 4) + "|"]
+    lines += ["| program | " + " | ".join(peers) + " | rate | first call s | ratio | tree |", "|---" * (len(peers) + 5) + "|"]
     for name, row in results.items():
         first = row.get("cinductor", {}).get("first")
         columns = [cell(row.get(peer)) for peer in peers] + [rate(name, row), f"{first:.3g}" if first else "–"]
-        lines.append(f"| {name} | " + " | ".join(columns) + f" | {ratio(row) or math.nan:.2f} |")
+        tree = row.get("cinductor", {}).get("commit", "–")
+        lines.append(f"| {name} | " + " | ".join(columns) + f" | {ratio(row) or math.nan:.2f} | {tree} |")
     errors = [f"* {name}, {peer}: {f['error']}" for name, row in results.items() for peer, f in row.items() if "error" in f]
     if errors:
         lines += ["", "Programs that a framework does not run:", "", *(" ".join(line.split()) for line in errors)]
@@ -421,7 +436,7 @@ def write(options, found):
 
 def measure_all(options, run, found):
     names = [name for name in options.programs or gpu_programs.PROGRAMS if name not in found["programs"]]
-    found["copy"] = found["copy"] or run.copy_rate()
+    found["copy"], tree = found["copy"] or run.copy_rate(), commit()
     made = run.host.ask("make", names[0], options.timeout) if names else None
     for name, following in zip(names, [*names[1:], None]):
         if time.monotonic() > run.deadline or "error" in made:
@@ -429,6 +444,7 @@ def measure_all(options, run, found):
             break
         found["programs"][name], made = run.measure(name, made, following)
         row = found["programs"][name]
+        row.setdefault("cinductor", {})["commit"] = tree
         figures = "  ".join(f"{peer} {cell(row.get(peer)):>6}" for peer in options.peers)
         print(f"{name:24} {figures}  {ratio(row) or math.nan:.2f}", file=sys.stderr, flush=True)
         write(options, found)

@@ -97,7 +97,7 @@ GROUPS = {
     "The disk cache": "cache",
     "Graphs": "graph Graph",
     "Export": "export register_wrapper_backend",
-    "Extend": "kernel custom_op list_passes observe_passes register_pass register_pattern register_lowering register_template",
+    "Extend": "kernel custom_op list_passes observe_passes register_pass register_pattern register_lowering register_template register_backend",
     "Devices and arrays": "Device device devices Array to_device from_dlpack from_ipc_handle ops Stream Event synchronize"
     " memory_stats reset_peak empty_cache configure_memory register_device register_heuristics Facts toolkit get_include",
 }

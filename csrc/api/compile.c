@@ -253,11 +253,11 @@ wrap(CiJob *job, CiKernels *kernels)
                              .has_no_reuse = !request->options->reuse,
                              .env = ci_given_env(request, kernels->loops)};
     options.host_arrays = options.has_device_memory && request->host_arrays;
-    options.records = request->options->graphs && request->queue.backend->device->record_begin &&
-                      request->options->interpreted_kernels == 0;
+    options.records = request->queue.backend->device->record_begin && request->options->interpreted_kernels == 0;
+    options.records_all = options.records && request->options->graphs;
     options.records_extern = request->queue.backend->device->records_extern;
     options.has_pools = request->options->pools && request->options->reuse &&
-                        (!options.has_device_memory || options.records);
+                        (!options.has_device_memory || options.records_all);
     lap_ms(job);
     CiWrapper *wrapper = ci_given_lines(request, kernels, &options);
     if (!wrapper)

@@ -19,7 +19,7 @@
 #define TOGETHER 32
 #define SECTOR 8          /* points that fill what is moved at once */
 #define LONG 64           /* rows that are worth a group of threads */
-#define NEAR 8            /* rows that a thread has in registers, for a fold that gains from it */
+#define NEAR 8            /* rows that a thread has in registers, for a fold that gains from it, or of a loop */
 #define COMFORT 40960     /* bytes of shared memory, of which there are 48K without asking */
 
 typedef struct Columns {
@@ -159,9 +159,10 @@ redirect(Columns *c, CiStmt *stmt)
         redirect(c, inside);
 }
 
-/* Statements at this point, and at `to` of the domain, if any; the values that they yield. */
+/* Statements at this point, and at `to` of the domain, if any, or at so many rows from there on; the values
+ * that they yield. */
 static const int *
-add_at(Columns *c, const CiStmts *body, const CiDomain *domain, const CiExpr *const *to)
+add_at(Columns *c, const CiStmts *body, const CiDomain *domain, const CiExpr *const *to, int rows)
 {
     const CiExpr *from[2 * CI_MAX_FOLD_AXES], *here[2 * CI_MAX_FOLD_AXES];
     CiStmts made = {0};
@@ -174,7 +175,7 @@ add_at(Columns *c, const CiStmts *body, const CiDomain *domain, const CiExpr *co
         from[count] = domain->vars[k];
         here[count] = to[k];
     }
-    CiAt at = {count, from, here, NULL, 1, NULL, domain ? 1 : 0};
+    CiAt at = {count, from, here, rows > 1 ? domain->vars[0] : NULL, 1, NULL, domain ? rows : 0};
     const int *values = ci_build_at(&c->r.b, body, &at);
     for (CiStmt *stmt = made.first; stmt; stmt = stmt->next)
         redirect(c, stmt);
@@ -212,11 +213,35 @@ add_near(Columns *c, const CiStmt *stmt, const CiExpr *rounds, const CiExpr *mem
     const CiExpr *first = ci_expr_mul(b->sym, loop->vars[0], together);
     for (int k = 0; k < NEAR; k++) {
         decode_round(c, stmt, ci_expr_add(b->sym, first, number_of(c, k)), member, here, to);
-        near.lifted[k] = add_at(c, &c->domain.body, &c->domain, to);
+        near.lifted[k] = add_at(c, &c->domain.body, &c->domain, to, 1);
     }
     ci_reduce_registers(&c->r, &near, number_of(c, 0));
     ci_build_leave(b, outside);
     return ci_expr_mul(b->sym, loop->extents[0], together);
+}
+
+static bool
+is_other(const CiStmt *stmt)
+{
+    return (stmt->kind != CI_STMT_let && stmt->kind != CI_STMT_store) || stmt->cell || stmt->op == CI_OP_bind;
+}
+
+/* Neighbouring rows of a loop whose loads a thread issues before it waits for the first one; the number of rows
+ * that are left. */
+static const CiExpr *
+add_neighbours(Columns *c, const CiExpr *count, const CiExpr *member)
+{
+    CiBuild *b = &c->r.b;
+    const CiExpr *near = number_of(c, NEAR), *whole = ci_expr_floordiv(b->sym, count, near);
+    CiStmt *loop = ci_build_for(
+        b, "r", ci_expr_ceildiv(b->sym, ci_expr_sub(b->sym, whole, member), number_of(c, c->group)),
+        CI_RUN_serial);
+    CiStmts *outside = ci_build_enter(b, &loop->body);
+    const CiExpr *group = ci_expr_mul(b->sym, loop->vars[0], number_of(c, c->group)),
+                 *row = ci_expr_mul(b->sym, ci_expr_add(b->sym, group, member), near);
+    add_at(c, &c->domain.body, &c->domain, &row, NEAR);
+    ci_build_leave(b, outside);
+    return ci_expr_sub(b->sym, count, ci_expr_mul(b->sym, whole, near));
 }
 
 static void
@@ -229,8 +254,16 @@ add_rounds(Columns *c, const CiStmt *stmt, const CiExpr *member)
         ci_expr_substitute(b->sym, count_of(b, stmt), c->points->count, c->points->vars, here);
     bool is_plain = count->kind == CI_EXPR_const || count->kind == CI_EXPR_symbol;
     count = is_plain ? count : ci_build_named(b, count);
-    const CiExpr *all = ci_expr_ceildiv(b->sym, ci_expr_sub(b->sym, count, member), group),
-                 *done = number_of(c, 0);
+    const CiExpr *all, *done = number_of(c, 0), *first = done;
+    bool is_row = stmt->kind == CI_STMT_for && stmt->nvars == 1 && !ci_stmts_have(&stmt->body, is_other);
+    if (is_row && count->low >= (int64_t)NEAR * c->group) {
+        const CiExpr *left = add_neighbours(c, count, member);
+        if (ci_expr_equals_const(left, 0))
+            return;
+        first = ci_expr_sub(b->sym, count, left);
+        count = left;
+    }
+    all = ci_expr_ceildiv(b->sym, ci_expr_sub(b->sym, count, member), group);
     if (stmt->kind == CI_STMT_fold && c->r.is_near && all->high >= NEAR) {
         all = ci_build_named(b, all);
         done = add_near(c, stmt, all, member, here);
@@ -240,7 +273,7 @@ add_rounds(Columns *c, const CiStmt *stmt, const CiExpr *member)
         return;
     CiStmt *rounds = ci_build_for(b, "r", rest, CI_RUN_serial);
     CiStmts *outside = ci_build_enter(b, &rounds->body);
-    decode_round(c, stmt, ci_expr_add(b->sym, done, rounds->vars[0]), member, here, to);
+    decode_round(c, stmt, ci_expr_add(b->sym, done, rounds->vars[0]), ci_expr_add(b->sym, first, member), here, to);
     c->add(c, to);
     ci_build_leave(b, outside);
 }
@@ -267,7 +300,7 @@ find_domain(Columns *c, const CiStmt *stmt)
 static void
 add_body(Columns *c, const CiExpr *const *to)
 {
-    add_at(c, &c->domain.body, &c->domain, to);
+    add_at(c, &c->domain.body, &c->domain, to, 1);
 }
 
 static void
@@ -286,7 +319,7 @@ share_loop(Columns *c, const CiStmt *loop)
 static void
 add_step(Columns *c, const CiExpr *const *to)
 {
-    CiRegisterRow near = {{add_at(c, &c->domain.body, &c->domain, to)}, 1, 1};
+    CiRegisterRow near = {{add_at(c, &c->domain.body, &c->domain, to, 1)}, 1, 1};
     ci_reduce_registers(&c->r, &near, number_of(c, 0));
 }
 
@@ -366,7 +399,7 @@ add_alone(Columns *c, const CiStmt *fold, const CiStmts *run)
     if (fold)
         ci_reduce_each(&c->r, true, true, leave_result);
     if (run->first)
-        add_at(c, run, NULL, NULL);
+        add_at(c, run, NULL, NULL, 1);
     ci_build_leave(&c->r.b, outside);
 }
 

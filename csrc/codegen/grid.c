@@ -10,9 +10,13 @@
 #include "codegen/grid.h"
 
 #include "codegen/independence.h"
+#include "codegen/instantiate.h"
 #include "ir/occupancy.h"
 
-#define FEW 64 /* threads of a block, where points are long and there may be few of them */
+#define FEW 64        /* threads of a block, where points are long and there may be few of them */
+#define SEGMENT 4     /* points that a thread takes of a long row */
+#define LONG_ROW 4096 /* least points of such a row */
+#define FEW_BYTES 8   /* that a point loads, from which a thread has enough of them on the way */
 
 static bool
 is_outer(const CiProc *proc, const CiStmt *loop)
@@ -132,6 +136,84 @@ add_group(CiBuild *b, const CiDomain *points, const CiExpr *number, int lanes)
 }
 
 static bool
+is_other(const CiStmt *stmt)
+{
+    bool is_plain = stmt->kind == CI_STMT_store ? stmt->op == CI_OP_none && !stmt->is_in_order
+                                                : stmt->kind == CI_STMT_let && !stmt->cell;
+    bool is_register = stmt->kind == CI_STMT_alloc && stmt->memory->space == CI_SPACE_register;
+    return !is_plain && !is_register;
+}
+
+static void
+add_bytes(void *arg, const CiStmt *stmt)
+{
+    int64_t *bytes = arg;
+    if (stmt->kind == CI_STMT_let && stmt->op == CI_OP_load && stmt->at.memory->space == CI_SPACE_global)
+        *bytes += ci_dtype_size(stmt->at.memory->dtype);
+}
+
+/* Long rows of which a thread would take one point alone. It would wait for few bytes at a time. If the length is no
+ * constant, finding the point's row is a division by a number that no compiler knows. */
+static bool
+has_long_rows(const CiDomain *points)
+{
+    const CiExpr *extent = points->count > 1 ? points->extents[points->count - 1] : NULL;
+    int64_t bytes = 0;
+    if (!extent || extent->low < LONG_ROW || ci_stmts_have(&points->body, is_other))
+        return false;
+    ci_stmts_visit(&points->body, add_bytes, &bytes);
+    return extent->kind != CI_EXPR_const || bytes < FEW_BYTES;
+}
+
+/* The points of a thread in a segment, statement by statement; `first` is the first of them in its row. */
+static void
+add_together(CiBuild *b, const CiDomain *points, const CiExpr **to, const CiExpr *first, int threads)
+{
+    CiSym *sym = b->sym;
+    const CiExpr *part = ci_expr_index(sym, ci_build_name(b, "q"), ci_expr_const(sym, SEGMENT)),
+                 *zero = ci_expr_const(sym, 0);
+    CiStmts one = {0};
+    CiStmts *outside = ci_build_enter(b, &one);
+    to[points->count - 1] =
+        ci_expr_add(sym, first, ci_expr_mul(sym, part, ci_expr_const(sym, threads)));
+    ci_domain_add(b, points, to, 1);
+    ci_build_leave(b, outside);
+    ci_build_at(b, &one, &(CiAt){1, &part, &zero, part, 1, NULL, SEGMENT});
+}
+
+/* A block has a segment of one row, of which a thread takes a few points at once. */
+static void
+make_segments(CiBuild *b, const CiFamily *family, const CiDomain *points)
+{
+    CiSym *sym = b->sym;
+    int last = points->count - 1, threads = family->threads;
+    const CiExpr *to[CI_MAX_FOLD_AXES], *extent = points->extents[last],
+                                        *size = ci_expr_const(sym, (int64_t)SEGMENT * threads);
+    CiDomain segments = *points;
+    segments.extents[last] = ci_expr_ceildiv(sym, extent, size);
+    CiStmt *blocks = ci_build_for(b, "b", ci_domain_count(sym, &segments, 1), CI_RUN_grid);
+    ci_build_enter(b, &blocks->body);
+    ci_domain_decode(b, &segments, blocks->vars[0], 1, to);
+    CiStmt *thread = ci_build_for(b, "t", ci_expr_const(sym, threads), CI_RUN_thread);
+    ci_build_enter(b, &thread->body);
+    const CiExpr *begin = ci_expr_mul(sym, to[last], size), *first = ci_expr_add(sym, begin, thread->vars[0]);
+    CiStmt *choice =
+        ci_build_test(b, CI_STMT_if, CI_COMPARE_less_equal, ci_expr_add(sym, begin, size), extent);
+    CiStmts *outside = ci_build_enter(b, &choice->body);
+    add_together(b, points, to, first, threads);
+    ci_build_enter(b, &choice->other);
+    CiStmt *each = ci_build_for(b, "r", ci_expr_const(sym, SEGMENT), CI_RUN_serial);
+    ci_build_enter(b, &each->body);
+    const CiExpr *at =
+        ci_expr_add(sym, first, ci_expr_mul(sym, each->vars[0], ci_expr_const(sym, threads)));
+    CiStmt *guard = ci_build_test(b, CI_STMT_if, CI_COMPARE_less, at, extent);
+    ci_build_enter(b, &guard->body);
+    to[last] = ci_build_bind(b, ci_build_index(b, at), extent);
+    ci_domain_add(b, points, to, 1);
+    ci_build_leave(b, outside);
+}
+
+static bool
 has_inside(const CiStmt *stmt)
 {
     return stmt->kind == CI_STMT_for || stmt->kind == CI_STMT_fold;
@@ -145,6 +227,10 @@ make_threads(CiBuild *b, const CiFamily *family, CiDomain *points)
     int lanes = ci_domain_lanes(b, family, points);
     bool is_whole = ci_domain_is_whole(sym, points, lanes);
     bool is_long = ci_stmts_have(&points->body, has_inside);
+    if (lanes == 1 && has_long_rows(points)) {
+        make_segments(b, family, points);
+        return;
+    }
     bool are_many = ci_domain_count(sym, points, 1)->low >= ci_occupancy_threads(family->target);
     const CiExpr *threads = ci_expr_const(sym, is_long && !are_many ? FEW : family->threads),
                  *count = is_whole

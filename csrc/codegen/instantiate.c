@@ -374,20 +374,40 @@ copy_control(Copier *c, const CiStmt *stmt)
     copy_block(c, &stmt->other, &made->other);
 }
 
-/* Its yield is its own, and no lane of the loop's is one of the fold's. */
+/* The reductions of a part: all of the first one's, of others those that differ from it. */
+static void
+copy_reductions(const Copier *c, const CiStmt *stmt, CiStmt *made, CiStmt *yield)
+{
+    for (int k = 0, from = 0; k < stmt->nops; k++) {
+        int width = ci_fold_width(stmt->ops[k]);
+        bool varies = false;
+        for (int a = from; a < from + width; a++)
+            varies |= ci_map_find(c->varying.memories, CI_KEY(stmt->into[a])) != NULL;
+        for (int a = from; a < from + width && (varies || !c->part); a++) {
+            made->into[made->ninto++] = memory_of(c, stmt->into[a]);
+            yield->args[yield->nargs++] = c->yield[a];
+        }
+        if (varies || !c->part)
+            made->ops[made->nops++] = stmt->ops[k];
+        from += width;
+    }
+}
+
+/* Its yield is its own, and no lane of the loop's is one of the fold's. Parts are reductions of one fold. */
 static void
 copy_fold(Copier *c, const CiStmt *stmt)
 {
     CI_REQUIRE(c->b->ctx, !is_vector(c));
     copy_control(c, stmt);
     CiStmt *made = c->b->to->last;
-    made->into = CI_NEW_ARRAY(c->b->ctx, CiMemory *, stmt->ninto + 1);
-    for (int k = 0; k < stmt->ninto; k++)
-        made->into[k] = memory_of(c, stmt->into[k]);
+    made->into = CI_NEW_ARRAY(c->b->ctx, CiMemory *, c->nparts * stmt->ninto + 1);
+    made->ops = CI_NEW_ARRAY(c->b->ctx, CiOp, c->nparts * stmt->nops + 1);
+    made->nops = made->ninto = 0;
     CiStmts *outside = ci_build_enter(c->b, &made->body);
     CiStmt *yield = ci_build_add(c->b, CI_STMT_yield);
-    yield->args = c->yield;
-    yield->nargs = stmt->ninto;
+    yield->args = CI_NEW_ARRAY(c->b->ctx, int, c->nparts * stmt->ninto + 1);
+    for (int part = 0; part < c->nparts; part++)
+        copy_reductions(&c->parts[part], stmt, made, yield);
     ci_build_leave(c->b, outside);
 }
 

@@ -17,18 +17,18 @@
 #define ROWS 4
 #define MOST_LANES 1024 /* of a loop: what they hold stays in near cache */
 #define FEW 32          /* rows that are not worth it */
-#define MOST_HELD 8     /* registers */
+#define MOST_REGISTERS 8     /* registers */
 
-typedef struct Held {
+typedef struct Register {
     CiMemory *memory, *all; /* of a lane, of all of them */
     bool is_stored;         /* in a piece before this one */
-} Held;
+} Register;
 
 typedef struct Interchange {
     CiBuild b;
     const CiStmt *lanes;
-    Held held[MOST_HELD];
-    int nheld;
+    Register registers[MOST_REGISTERS];
+    int nregisters;
 } Interchange;
 
 /* ---- which loops ---- */
@@ -46,7 +46,7 @@ is_other(const CiStmt *stmt)
 }
 
 static bool
-is_held(const CiStmt *stmt)
+is_register(const CiStmt *stmt)
 {
     return stmt->kind == CI_STMT_alloc && stmt->memory->space == CI_SPACE_register &&
            ci_expr_equals_const(stmt->memory->size, 1) && stmt->memory->lanes == 1;
@@ -160,11 +160,11 @@ may_turn(Interchange *x)
     bool has_loop = false;
     if (loop->extents[0]->high > MOST_LANES || loop->nvars != 1)
         return false;
-    x->nheld = 0;
+    x->nregisters = 0;
     for (CiStmt *stmt = loop->body.first; stmt; stmt = stmt->next) {
         has_loop |= is_down(x, stmt);
-        if (is_held(stmt) && x->nheld < MOST_HELD)
-            x->held[x->nheld++] = (Held){.memory = stmt->memory};
+        if (is_register(stmt) && x->nregisters < MOST_REGISTERS)
+            x->registers[x->nregisters++] = (Register){.memory = stmt->memory};
         else if (!is_down(x, stmt) && (!is_plain(stmt) || stmt->op == CI_OP_bind || stmt->cell))
             return false;
     }
@@ -191,9 +191,9 @@ note_touch(void *arg, const CiStmt *stmt)
 }
 
 static Touch
-touch_of(const Held *held, const CiStmts *piece)
+touch_of(const Register *reg, const CiStmts *piece)
 {
-    Touch touch = {held->memory, false, false};
+    Touch touch = {reg->memory, false, false};
     ci_stmts_visit(piece, note_touch, &touch);
     return touch;
 }
@@ -206,21 +206,21 @@ fill_lane(Interchange *x, const CiStmts *piece, const CiExpr *var, const CiExpr 
 {
     CiBuild *b = &x->b;
     const CiExpr *zero = ci_expr_const(b->sym, 0), *lane = x->lanes->vars[0];
-    for (int k = 0; k < x->nheld; k++) {
-        Touch touch = touch_of(&x->held[k], piece);
+    for (int k = 0; k < x->nregisters; k++) {
+        Touch touch = touch_of(&x->registers[k], piece);
         if (!touch.is_loaded && !touch.is_stored)
             continue;
-        ci_build_add(b, CI_STMT_alloc)->memory = x->held[k].memory;
-        if (x->held[k].is_stored)
-            ci_build_store(b, x->held[k].memory, zero,
-                           ci_build_load(b, x->held[k].all, lane, 1));
+        ci_build_add(b, CI_STMT_alloc)->memory = x->registers[k].memory;
+        if (x->registers[k].is_stored)
+            ci_build_store(b, x->registers[k].memory, zero,
+                           ci_build_load(b, x->registers[k].all, lane, 1));
     }
     for (int k = 0; k < count; k++)
         ci_build_trip(b, piece, var, trips[k]);
-    for (int k = 0; k < x->nheld; k++)
-        if (touch_of(&x->held[k], piece).is_stored)
-            ci_build_store(b, x->held[k].all, lane,
-                           ci_build_load(b, x->held[k].memory, zero, 1));
+    for (int k = 0; k < x->nregisters; k++)
+        if (touch_of(&x->registers[k], piece).is_stored)
+            ci_build_store(b, x->registers[k].all, lane,
+                           ci_build_load(b, x->registers[k].memory, zero, 1));
 }
 
 static void
@@ -283,8 +283,8 @@ add_piece(Interchange *x, CiStmts *piece, void *arg)
             add_lanes(x, &plain, here, &here, 1);
         piece = &plain;
     }
-    for (int k = 0; k < x->nheld; k++)
-        x->held[k].is_stored |= touch_of(&x->held[k], piece).is_stored;
+    for (int k = 0; k < x->nregisters; k++)
+        x->registers[k].is_stored |= touch_of(&x->registers[k], piece).is_stored;
     return true;
 }
 
@@ -299,9 +299,9 @@ turn(void *arg, CiStmt *stmt)
         ci_build_move(&x->b, stmt);
         return;
     }
-    for (int k = 0; k < x->nheld; k++)
-        x->held[k].all = ci_build_alloc(&x->b, ci_build_name(&x->b, "column"),
-                                        x->held[k].memory->dtype, 1, CI_SPACE_stack,
+    for (int k = 0; k < x->nregisters; k++)
+        x->registers[k].all = ci_build_alloc(&x->b, ci_build_name(&x->b, "column"),
+                                        x->registers[k].memory->dtype, 1, CI_SPACE_stack,
                                         ci_expr_const(x->b.sym, stmt->extents[0]->high));
     each_piece(x, &stmt->body, add_piece, NULL);
 }

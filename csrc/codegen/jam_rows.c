@@ -1,11 +1,13 @@
 /* Unroll and jam for rows that read the same elements (Allen, Kennedy, Optimizing Compilers for
  * Modern Architectures, 2001): a thread block of a GPU takes a few neighbouring rows. An element
- * that several of these rows read is loaded once, by the thread that uses it.
+ * that several of these rows read is loaded once, by the thread that uses it. Folds of the rows become one fold
+ * with a reduction for each row.
  *
  *   for i<n parallel { for j<m vector { x[m*i + j] + x[m*i + m + j] } }  ->
  *   for g<n//4 parallel { for j<m vector { the same for 4*g, 4*g + 1, 4*g + 2, 4*g + 3 } } */
 #include "codegen/instantiate.h"
 #include "codegen/codegen.h"
+#include "codegen/varying.h"
 
 #define ROWS 4           /* of a block, at most */
 #define LEAST_BLOCKS 512 /* that must be left */
@@ -15,11 +17,14 @@
 static bool
 is_other(const CiStmt *stmt)
 {
-    bool is_row = stmt->kind == CI_STMT_for && stmt->run == CI_RUN_vector,
-         is_register = stmt->kind == CI_STMT_alloc && stmt->memory->space == CI_SPACE_register,
+    bool is_loop = stmt->kind == CI_STMT_for && stmt->run != CI_RUN_parallel,
+         is_fold = stmt->kind == CI_STMT_fold && !stmt->count && !stmt->blocks &&
+                   stmt->order.kind != CI_FOLD_fused,
+         is_own = stmt->kind == CI_STMT_alloc && (stmt->memory->space == CI_SPACE_register ||
+                                                  stmt->memory->space == CI_SPACE_scratch),
          is_plain = stmt->kind == CI_STMT_store && stmt->op == CI_OP_none && !stmt->is_in_order;
     bool is_value = stmt->kind == CI_STMT_let && !ci_stmt_is_running(stmt);
-    return !is_value && !is_row && !is_register && !is_plain;
+    return !is_value && !is_loop && !is_fold && !is_own && !is_plain && stmt->kind != CI_STMT_yield;
 }
 
 typedef struct Near {
@@ -48,13 +53,18 @@ look_for_near(void *arg, const CiStmt *stmt)
             n->rows++;
 }
 
+static bool
+is_walk(const CiStmt *stmt)
+{
+    return stmt->kind == CI_STMT_fold || (stmt->kind == CI_STMT_for && stmt->run != CI_RUN_parallel);
+}
+
 static void
 look_at_value(void *arg, const CiStmt *stmt)
 {
     Near *n = arg;
-    bool is_loop = stmt->kind == CI_STMT_for && stmt->run == CI_RUN_vector;
     int count = 0;
-    for (const CiStmt *inside = stmt->body.first; is_loop && inside; inside = inside->next)
+    for (const CiStmt *inside = stmt->body.first; is_walk(stmt) && inside; inside = inside->next)
         count++;
     n->values = count > n->values ? count : n->values;
     n->has_other |= is_other(stmt);
@@ -64,17 +74,36 @@ look_at_value(void *arg, const CiStmt *stmt)
     ci_stmts_visit(n->block, look_for_near, n);
 }
 
+/* Loads of a fold inside a loop that are the same for every row: each row reads a table of as many
+ * elements as both have points, whose own are far fewer. */
+static void
+look_for_tables(Near *n, const CiStmts *block, const CiStmt *loop)
+{
+    for (const CiStmt *stmt = block->first; stmt; stmt = stmt->next) {
+        bool is_inner = loop && stmt->kind == CI_STMT_fold;
+        for (const CiStmt *load = stmt->body.first; is_inner && load; load = load->next)
+            if (load->kind == CI_STMT_let && load->op == CI_OP_load && load->at.memory->is_const &&
+                ci_expr_depends_on(load->at.index, loop->vars[0]) &&
+                ci_expr_depends_on(load->at.index, stmt->vars[stmt->nvars - 1]) &&
+                !ci_expr_depends_on(load->at.index, n->row))
+                n->rows++;
+        look_for_tables(n, &stmt->body, stmt->kind == CI_STMT_for ? stmt : loop);
+    }
+}
+
 /* How many rows of a block share what they read; 1: none. */
 static int
 count_near_rows(CiBuild *b, const CiStmt *rows)
 {
     Near n = {.sym = b->sym, .block = &rows->body, .row = rows->vars[0]};
     ci_stmts_visit(&rows->body, look_at_value, &n);
+    look_for_tables(&n, &rows->body, NULL);
     int count = n.values * ROWS <= MOST_VALUES ? ROWS : ROWS / 2;
     bool is_whole =
         ci_sym_known_multiple_of(b->sym, rows->extents[0], ci_expr_const(b->sym, count));
     bool is_worth = n.rows && !n.has_other && n.values * count <= MOST_VALUES &&
-                    rows->extents[0]->low >= LEAST_BLOCKS * count;
+                    rows->extents[0]->low >= LEAST_BLOCKS * count &&
+                    !ci_why_not_lanes(b->ctx, b->proc, &rows->body, rows->vars[0]);
     return is_worth && is_whole ? count : 1;
 }
 

@@ -11,8 +11,8 @@
  *
  * Reductions with a free order may run in the same loops as ordered ones: they are not closed with
  * a block. */
+#include "codegen/grid.h"
 #include "codegen/reducer.h"
-
 #include "codegen/reduction.h"
 
 static bool
@@ -114,6 +114,23 @@ chains_of_block(CiReducer *r, const CiExpr *first, const CiExpr *count)
     r->var = var;
 }
 
+/* Lanes of one set of accumulators. A thread of a GPU that reads along memory takes as many elements as one
+ * access moves. */
+static int
+free_lanes(const CiReducer *r)
+{
+    int64_t extent = r->extent->high;
+    CiDomain domain = {.vars = {r->var}, .extents = {r->extent}, .count = 1, .body = r->body};
+    if (r->family->threads && !r->is_in_lanes && !r->fold->count) {
+        int lanes = ci_domain_lanes(&r->b, r->family, &domain);
+        return ci_domain_is_whole(r->b.sym, &domain, lanes) ? lanes : 1;
+    }
+    int lanes = 1;
+    while (lanes < r->family->lanes && lanes < extent)
+        lanes *= 2;
+    return ci_reduce_lanes_inside(r, lanes);
+}
+
 /* Any order: all elements in one set of accumulators, along the last axis. */
 static void
 reduce_free(CiReducer *r)
@@ -123,10 +140,7 @@ reduce_free(CiReducer *r)
         reduce_serial(r);
         return;
     }
-    int most = r->family->lanes, lanes = 1;
-    while (lanes < most && lanes < extent)
-        lanes *= 2;
-    r->lanes = r->width = ci_reduce_lanes_inside(r, lanes);
+    r->lanes = r->width = free_lanes(r);
     for (int chains = r->family->chains; r->lanes > 1 && chains > 1 && r->width < extent;
          chains /= 2)
         r->width *= 2;

@@ -81,14 +81,25 @@ find_let(const CiStmts *block, int value)
     return stmt;
 }
 
-/* The integer of fewer bytes that a cast has made into the value, or the value itself. */
+/* True if a sum of casted values is, in the accumulator's width, the sum of the values: the cast keeps
+ * every value, or wraps as the sum does. */
+static bool
+keeps_sum(CiDtype from, CiDtype to, CiDtype sum)
+{
+    return ci_dtype_is_integral(from) && ci_dtype_size(from) < ci_dtype_size(to) &&
+           (ci_dtype_size(to) >= ci_dtype_size(sum) ||
+            ci_interval_is_within(ci_interval_of_type(from), ci_interval_of_type(to)));
+}
+
+/* The integer of fewer bytes from which such casts have made an operand of a sum, or the operand itself. */
 static int
-before_cast(const Narrow *n, int value)
+before_casts(const Narrow *n, int operand)
 {
     const CiType *types = n->r->b.proc->types;
-    const CiStmt *let = find_let(&n->body, value);
-    while (let && let->op == CI_OP_cast && ci_dtype_is_integral(types[let->args[0]].dtype) &&
-           ci_dtype_size(types[let->args[0]].dtype) < ci_dtype_size(types[value].dtype)) {
+    const CiStmt *let = find_let(&n->body, operand);
+    int value = operand;
+    while (let && let->op == CI_OP_cast &&
+           keeps_sum(types[let->args[0]].dtype, types[value].dtype, types[operand].dtype)) {
         value = let->args[0];
         let = find_let(&n->body, value);
     }
@@ -142,7 +153,7 @@ static int
 narrow_sum(Narrow *n, int at, int operand)
 {
     CiBuild *b = &n->r->b;
-    int source = before_cast(n, operand);
+    int source = before_casts(n, operand);
     CiDtype dtype = b->proc->types[source].dtype;
     int size = (int)ci_dtype_size(n->whole->into[at]->dtype);
     if (source == operand || n->bytes >= size)
@@ -219,7 +230,7 @@ choose_bytes(Narrow *n)
         if (!is_integer_sum(n->whole->ops[k], whole))
             continue;
         n->body = r->body;
-        CiDtype operand = r->b.proc->types[before_cast(n, yield->args[at])].dtype;
+        CiDtype operand = r->b.proc->types[before_casts(n, yield->args[at])].dtype;
         while (bytes < (int)ci_dtype_size(whole) && steps_of(operand, bytes) < LEAST_STEPS)
             bytes *= 2;
     }

@@ -32,10 +32,29 @@ ci_stmt_uses_varying(const CiVarying *v, const CiStmt *stmt)
     return varies || ci_index_varies(v, stmt->at.index);
 }
 
+/* All accumulators of a reduction vary if an operand does. Operands are at the end of the fold's body. */
+static void
+find_varying_fold(CiVarying *v, const CiStmt *fold)
+{
+    const CiStmt *yield = fold->body.last;
+    for (int k = 0, from = 0; k < fold->nops && yield && yield->nargs == fold->ninto; k++) {
+        int width = ci_fold_width(fold->ops[k]);
+        bool varies = false;
+        for (int a = from; a < from + width; a++)
+            varies |= v->values[yield->args[a]];
+        for (int a = from; a < from + width && varies; a++)
+            if (ci_map_find(v->owned, CI_KEY(fold->into[a])))
+                note(v, v->memories, fold->into[a]);
+        from += width;
+    }
+}
+
 static void
 find_varying(void *arg, const CiStmt *stmt)
 {
     CiVarying *v = arg;
+    if (stmt->kind == CI_STMT_fold)
+        find_varying_fold(v, stmt);
     bool varies =
         ci_stmt_uses_varying(v, stmt) || (stmt->op != CI_OP_bind && ci_index_varies(v, stmt->expr));
     if (stmt->at.memory && stmt->kind == CI_STMT_let)

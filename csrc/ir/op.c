@@ -58,7 +58,8 @@ enum {
     each_bit = CI_FACT_each_bit,
     memory = CI_FACT_memory,
     effect = CI_FACT_effect,
-    stacks = CI_FACT_stacks
+    stacks = CI_FACT_stacks,
+    real_only = CI_FACT_real_only
 };
 
 static const int facts_of[CI_OP_COUNT + 1] = {
@@ -273,7 +274,7 @@ is_defined(CiOp op, CiClass operand)
     case CI_OPKIND_math:
         return operand == CI_CLASS_float;
     case CI_OPKIND_ufunc:
-        return operand == CI_CLASS_complex ||
+        return (operand == CI_CLASS_complex && !(facts_of[op] & CI_FACT_real_only)) ||
                (operand == CI_CLASS_float && rows[op].result == CI_RESULT_same);
     case CI_OPKIND_composite:
         return operand == composite_classes[op];

@@ -69,7 +69,8 @@ typedef enum CiOpFact {
     CI_FACT_each_bit = 1 << 6,
     CI_FACT_memory = 1 << 7,
     CI_FACT_effect = 1 << 8,
-    CI_FACT_stacks = 1 << 9
+    CI_FACT_stacks = 1 << 9,
+    CI_FACT_real_only = 1 << 10
 } CiOpFact;
 
 const char *ci_op_name(CiOp op);

@@ -376,12 +376,20 @@ ci_build_named(CiBuild *b, const CiExpr *e)
     return ci_build_bind(b, ci_build_index(b, e), ci_expr_add(b->sym, e, ci_expr_const(b->sym, 1)));
 }
 
+/* The index of an element: 0 of a register variable, whatever the expression. */
+static const CiExpr *
+element_of(const CiBuild *b, const CiMemory *memory, const CiExpr *index)
+{
+    bool is_variable = memory->space == CI_SPACE_register && ci_expr_equals_const(memory->size, 1);
+    return is_variable ? ci_expr_const(b->sym, 0) : index;
+}
+
 int
 ci_build_load(CiBuild *b, CiMemory *memory, const CiExpr *index, int lanes)
 {
     CiStmt *let = add_let(b, ci_type_of(memory->dtype, lanes), CI_OP_load);
     let->at.memory = memory;
-    let->at.index = index;
+    let->at.index = element_of(b, memory, index);
     return let->value;
 }
 
@@ -393,7 +401,7 @@ ci_build_store(CiBuild *b, CiMemory *memory, const CiExpr *index, int value)
     store->args[0] = value;
     store->nargs = 1;
     store->at.memory = memory;
-    store->at.index = index;
+    store->at.index = element_of(b, memory, index);
 }
 
 void

@@ -28,6 +28,20 @@ ci_add_items(CiContext *ctx, CiItems *to, const CiItems *more)
         CI_PUSH(ctx, to->items, to->count, to->capacity, more->items[k]);
 }
 
+CiNest *
+ci_add_copy(const CiLoopRewriter *r, CiItems *items, const CiNest *like, CiBuffer *to,
+            const CiExpr *store, CiBuffer *from, const CiExpr *index)
+{
+    CiNest *nest = ci_loops_add_nest(r->loops, items);
+    CiScalar load = {.op = CI_OP_load, .dtype = from->dtype, .buffer = from, .index = index};
+    nest->body.result = ci_body_add(r->ctx, &nest->body, load);
+    nest->target = to;
+    nest->store = store;
+    nest->locs = like->locs;
+    nest->nlocs = nest->caplocs = like->nlocs;
+    return nest;
+}
+
 const CiScalar *
 ci_copied_load(const CiNest *nest)
 {

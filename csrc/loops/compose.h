@@ -37,6 +37,11 @@ typedef struct CiComposer {
 bool ci_compose_read_layout(CiComposer *c);
 int ci_compose_find_dim(const CiComposer *c, const CiExpr *coef);
 bool ci_compose_find_start(const CiComposer *c, const CiExpr *offset, CiBox *box);
+/* The box of elements at an index over the axes of a nest, and the dimension that each axis goes along; -1:
+ * the index does not depend on the axis. False if they are no box. */
+bool ci_compose_find_box(const CiComposer *c, const CiNest *nest, const CiExpr *index, CiBox *box, int *dims);
+/* Adds an operation of another body, whose operands have the numbers `made` here; see ci_body_add. */
+int ci_compose_add(const CiComposer *c, CiBody *into, CiScalar op, const int *made);
 /* True if two boxes have an element in common. */
 bool ci_compose_do_meet(const CiComposer *c, const CiBox *a, const CiBox *b);
 /* Finds the boxes of `to` that the nests in c's loop fill; false unless each element is stored once

@@ -55,31 +55,44 @@ ci_compose_find_start(const CiComposer *c, const CiExpr *offset, CiBox *box)
     return left == 0;
 }
 
+bool
+ci_compose_find_box(const CiComposer *c, const CiNest *nest, const CiExpr *index, CiBox *box, int *dims)
+{
+    const CiExpr *rest = index, *coef;
+    int64_t extents[CI_MAX_RANK] = {0};
+    for (int k = 0; k < nest->naxes; k++) {
+        const CiAxis *axis = &nest->axes[k];
+        int d = dims[k] = -1;
+        if (!ci_expr_depends_on(rest, axis->var))
+            continue;
+        if (!ci_expr_split_linear(c->r->sym, rest, axis->var, &coef, &rest) ||
+            (d = ci_compose_find_dim(c, coef)) < 0 || extents[d] ||
+            !ci_expr_is_const(axis->extent, &extents[d]) || extents[d] < 1)
+            return false;
+        dims[k] = d;
+    }
+    if (!ci_compose_find_start(c, rest, box))
+        return false;
+    for (int d = 0; d < c->rank; d++) {
+        box->end[d] += extents[d] ? extents[d] - 1 : 0;
+        if (box->end[d] > c->sizes[d])
+            return false;
+    }
+    return true;
+}
+
 static bool
 find_piece(const CiComposer *c, const CiNest *nest, CiPiece *piece)
 {
-    CiSym *sym = c->r->sym;
-    const CiExpr *rest = nest->store, *coef;
-    int64_t extents[CI_MAX_RANK] = {0};
     if (nest->target != c->to || nest->fold != CI_OP_none || nest->npoint != nest->naxes ||
         nest->naxes > c->rank || nest->is_combined || ci_nest_is_indirect(nest))
         return false;
     *piece = (CiPiece){.nest = nest};
-    for (int k = 0; k < nest->naxes; k++) {
-        int d = ci_expr_split_linear(sym, rest, nest->axes[k].var, &coef, &rest) ? ci_compose_find_dim(c, coef)
-                                                                                 : -1;
-        if (d < 0 || extents[d] || !ci_expr_is_const(nest->axes[k].extent, &extents[d]) ||
-            extents[d] < 1)
-            return false;
-        piece->dims[k] = d;
-    }
-    if (!ci_compose_find_start(c, rest, &piece->box))
+    if (!ci_compose_find_box(c, nest, nest->store, &piece->box, piece->dims))
         return false;
-    for (int d = 0; d < c->rank; d++) {
-        piece->box.end[d] += extents[d] ? extents[d] - 1 : 0;
-        if (piece->box.end[d] > c->sizes[d])
+    for (int k = 0; k < nest->naxes; k++)
+        if (piece->dims[k] < 0)
             return false;
-    }
     return true;
 }
 
@@ -211,6 +224,14 @@ body_at(const CiComposer *c, const CiPiece *piece, const CiExpr *const *place, c
     return ci_body_substitute(c->r->ctx, sym, &piece->nest->body, n + 1, from, to);
 }
 
+int
+ci_compose_add(const CiComposer *c, CiBody *into, CiScalar op, const int *made)
+{
+    for (int n = 0; n < op.nargs; n++)
+        op.args[n] = made[op.args[n]];
+    return ci_body_add(c->r->ctx, into, op);
+}
+
 /* Appends the operations of a body to another one; `made` maps their old numbers to the new
  * ones. */
 static void
@@ -218,11 +239,9 @@ append(const CiComposer *c, CiBody *into, const CiBody *body, int *made, int fro
 {
     for (int k = from; k < to; k++) {
         CiScalar op = body->ops[k];
-        for (int n = 0; n < op.nargs; n++)
-            op.args[n] = made[op.args[n]];
         if (op.op == CI_OP_load && op.buffer == c->from)
             op.buffer = c->source;
-        made[k] = ci_body_add(c->r->ctx, into, op);
+        made[k] = ci_compose_add(c, into, op, made);
     }
 }
 

@@ -17,7 +17,6 @@
  * and the only load of buf0. */
 #include "loops/loops.h"
 
-
 typedef struct Doubling {
     const CiLoopRewriter *r;
     CiRegion *region;
@@ -122,42 +121,25 @@ find(Doubling *d, int at)
 
 /* ---- new items ---- */
 
-static CiNest *
-new_nest(const CiLoopRewriter *r, CiItems *items, const CiNest *like, CiBuffer *target)
-{
-    CiNest *nest = ci_loops_add_nest(r->loops, items);
-    nest->target = target;
-    nest->locs = like->locs;
-    nest->nlocs = nest->caplocs = like->nlocs;
-    return nest;
-}
-
-static void
-yield_load(const CiLoopRewriter *r, CiNest *nest, CiBuffer *from)
-{
-    CiScalar load = {.op = CI_OP_load, .dtype = from->dtype, .buffer = from, .index = nest->store};
-    nest->body.result = ci_body_add(r->ctx, &nest->body, load);
-}
-
 /* Copies the box [start, end) of the array's elements from one buffer to another. */
 static void
 copy_box(const Doubling *d, CiItems *items, CiBuffer *from, CiBuffer *to,
          const CiExpr *const *start, const CiExpr *const *end)
 {
     CiSym *sym = d->r->sym;
-    CiNest *nest = new_nest(d->r, items, d->copy, to);
     int rank = to->rank;
-    nest->axes = CI_NEW_ARRAY(d->r->ctx, CiAxis, rank + 1);
-    nest->naxes = nest->npoint = rank;
-    nest->store = ci_expr_const(sym, 0);
+    CiAxis *axes = CI_NEW_ARRAY(d->r->ctx, CiAxis, rank + 1);
+    const CiExpr *element = ci_expr_const(sym, 0);
     for (int k = 0; k < rank; k++) {
         const CiExpr *extent = ci_expr_sub(sym, end[k], start[k]),
                      *var = ci_expr_index(sym, ci_format(d->r->ctx, "i%d", k), extent);
         const CiExpr *position = ci_expr_add(sym, var, start[k]);
-        nest->axes[k] = (CiAxis){CI_AXIS_point, var, extent};
-        nest->store = ci_expr_add(sym, nest->store, ci_expr_mul(sym, position, to->strides[k]));
+        axes[k] = (CiAxis){CI_AXIS_point, var, extent};
+        element = ci_expr_add(sym, element, ci_expr_mul(sym, position, to->strides[k]));
     }
-    yield_load(d->r, nest, from);
+    CiNest *nest = ci_add_copy(d->r, items, d->copy, to, element, from, element);
+    nest->axes = axes;
+    nest->naxes = nest->npoint = rank;
 }
 
 static void
@@ -267,11 +249,10 @@ double_buffer(Doubling *d, int at, CiItems *before, CiItems *after)
     rename_loads(d, at);
     d->maker->target = d->new;
     d->maker->store = d->store;
-    CiNest *last = new_nest(d->r, after, d->copy, d->array);
+    const CiExpr *element = d->copy->store;
+    CiNest *last = ci_add_copy(d->r, after, d->copy, d->array, element, d->old, element);
     last->axes = d->copy->axes;
     last->naxes = last->npoint = d->copy->npoint;
-    last->store = d->copy->store;
-    yield_load(d->r, last, d->old);
     ci_remove_item(&region->body, at);
     if (count_bytes(d) >= CI_CHOOSE(d->r, trip_bytes))
         copy_outside(d, &region->body);

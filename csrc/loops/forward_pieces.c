@@ -222,15 +222,13 @@ add_piece(const Forward *f, CiBody *into, const Reads *reads)
     int *made = CI_NEW_ARRAY(f->c.r->ctx, int, body->nops + 1);
     for (int k = 0; k < body->nops; k++) {
         CiScalar op = body->ops[k];
-        for (int n = 0; n < op.nargs; n++)
-            op.args[n] = made[op.args[n]];
         if (op.op == CI_OP_load) {
             const CiExpr *index = index_within_source(f, reads, &op);
             op.index = index ? index : index_within(f, reads, op.index);
         } else if (op.index) {
             op.index = index_at(f, reads, reads->at, op.index);
         }
-        made[k] = ci_body_add(f->c.r->ctx, into, op);
+        made[k] = ci_compose_add(&f->c, into, op, made);
     }
     return made[body->result];
 }
@@ -246,10 +244,8 @@ add_plain(const Forward *f, CiBody *into, const Piece *piece, const CiExpr *cons
     int *made = CI_NEW_ARRAY(f->c.r->ctx, int, body->nops + 1);
     for (int k = 0; k < body->nops; k++) {
         CiScalar op = body->ops[k];
-        for (int n = 0; n < op.nargs; n++)
-            op.args[n] = made[op.args[n]];
         op.index = op.index ? index_at(f, &reads, at, op.index) : NULL;
-        made[k] = ci_body_add(f->c.r->ctx, into, op);
+        made[k] = ci_compose_add(&f->c, into, op, made);
     }
     return made[body->result];
 }
@@ -331,30 +327,16 @@ static bool
 find_positions(const Forward *f, const CiNest *nest, const CiExpr *index, const CiExpr **at,
                CiBox *box)
 {
-    CiSym *sym = sym_of(f);
-    const CiExpr *rest = index, *coef;
-    int64_t extent, extents[CI_MAX_RANK] = {0};
+    int dims[CI_MAX_RANK];
     for (int d = 0; d < f->c.rank; d++)
         at[d] = number(f, 0);
-    for (int k = 0; k < nest->naxes; k++) {
-        int d;
-        if (!ci_expr_depends_on(rest, nest->axes[k].var))
-            continue;
-        if (!ci_expr_split_linear(sym, rest, nest->axes[k].var, &coef, &rest) ||
-            (d = ci_compose_find_dim(&f->c, coef)) < 0 || extents[d] ||
-            !ci_expr_is_const(nest->axes[k].extent, &extent) || extent < 1)
-            return false;
-        extents[d] = extent;
-        at[d] = nest->axes[k].var;
-    }
-    if (!ci_compose_find_start(&f->c, rest, box))
+    if (!ci_compose_find_box(&f->c, nest, index, box, dims))
         return false;
-    for (int d = 0; d < f->c.rank; d++) {
-        at[d] = ci_expr_add(sym, at[d], number(f, box->start[d]));
-        box->end[d] += extents[d] ? extents[d] - 1 : 0;
-        if (box->end[d] > f->c.sizes[d])
-            return false;
-    }
+    for (int k = 0; k < nest->naxes; k++)
+        if (dims[k] >= 0)
+            at[dims[k]] = nest->axes[k].var;
+    for (int d = 0; d < f->c.rank; d++)
+        at[d] = ci_expr_add(sym_of(f), at[d], number(f, box->start[d]));
     return true;
 }
 
@@ -434,13 +416,12 @@ forward_into(const Forward *f, const CiNest *reader, CiBody *into)
     for (int k = 0; k < body->nops; k++) {
         const CiExpr *at[CI_MAX_RANK];
         CiBox box;
-        CiScalar op = body->ops[k];
-        for (int n = 0; n < op.nargs; n++)
-            op.args[n] = made[op.args[n]];
-        bool is_read = op.op == CI_OP_load && op.buffer == f->c.to;
-        if (is_read && !find_positions(f, reader, op.index, at, &box))
+        const CiScalar *op = &body->ops[k];
+        bool is_read = op->op == CI_OP_load && op->buffer == f->c.to;
+        if (is_read && !find_positions(f, reader, op->index, at, &box))
             return false;
-        made[k] = is_read ? add_value(f, into, at, &box) : ci_body_add(f->c.r->ctx, into, op);
+        made[k] = is_read ? add_value(f, into, at, &box)
+                          : ci_compose_add(&f->c, into, *op, made);
     }
     into->result = made[body->result];
     return into->nops <= MOST_OPS;
@@ -509,18 +490,13 @@ static void
 renew(const Forward *f, int at)
 {
     const CiLoopRewriter *r = f->c.r;
-    CiNest *nest = f->items->items[at].nest, *copy = ci_loops_add_nest(r->loops, f->items);
+    CiNest *nest = f->items->items[at].nest;
     CiBuffer *array = nest->target,
              *made = ci_loops_add_buffer(r->loops, CI_BUFFER_temp, array->dtype, array->rank,
                                          array->sizes, array->strides);
-    CiScalar load = {.op = CI_OP_load, .dtype = array->dtype, .buffer = made, .index = nest->store};
-    copy->body.result = ci_body_add(r->ctx, &copy->body, load);
-    copy->target = array;
-    copy->store = nest->store;
+    CiNest *copy = ci_add_copy(r, f->items, nest, array, nest->store, made, nest->store);
     copy->axes = nest->axes;
     copy->naxes = copy->npoint = nest->naxes;
-    copy->locs = nest->locs;
-    copy->nlocs = copy->caplocs = nest->nlocs;
     nest->target = made;
 }
 

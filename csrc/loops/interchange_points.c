@@ -197,19 +197,6 @@ is_legal(Points *p, const CiItems *items)
 
 /* ---- the items of one point ---- */
 
-static void
-add_copy(Points *p, CiItems *items, CiBuffer *to, const CiExpr *store, CiBuffer *from,
-         const CiExpr *index)
-{
-    CiNest *nest = ci_loops_add_nest(p->r->loops, items);
-    CiScalar load = {.op = CI_OP_load, .dtype = from->dtype, .buffer = from, .index = index};
-    nest->body.result = ci_body_add(p->r->ctx, &nest->body, load);
-    nest->target = to;
-    nest->store = store;
-    nest->locs = p->like->locs;
-    nest->nlocs = nest->caplocs = p->like->nlocs;
-}
-
 static CiNest *
 nest_of_point(Points *p, const CiNest *nest)
 {
@@ -237,11 +224,12 @@ nest_of_point(Points *p, const CiNest *nest)
 static void
 exchange(Points *p, CiItems *items, CiBuffer *x, CiBuffer *y)
 {
-    const CiExpr *zero = ci_expr_const(p->r->sym, 0);
-    CiBuffer *kept = ci_loops_add_buffer(p->r->loops, CI_BUFFER_temp, x->dtype, 0, NULL, NULL);
-    add_copy(p, items, kept, zero, x, zero);
-    add_copy(p, items, x, zero, y, zero);
-    add_copy(p, items, y, zero, kept, zero);
+    const CiLoopRewriter *r = p->r;
+    const CiExpr *zero = ci_expr_const(r->sym, 0);
+    CiBuffer *kept = ci_loops_add_buffer(r->loops, CI_BUFFER_temp, x->dtype, 0, NULL, NULL);
+    ci_add_copy(r, items, p->like, kept, zero, x, zero);
+    ci_add_copy(r, items, p->like, x, zero, y, zero);
+    ci_add_copy(r, items, p->like, y, zero, kept, zero);
 }
 
 static CiItems
@@ -340,13 +328,13 @@ interchange(Points *p, const CiItems *items)
     for (int k = 0; k < p->ncarried; k++) {
         const Carried *carried = &p->carried[k];
         if (is_loaded(p, &point, &uses, carried))
-            add_copy(p, &all, carried->variable, zero, carried->array, carried->index);
+            ci_add_copy(r, &all, p->like, carried->variable, zero, carried->array, carried->index);
     }
     ci_add_items(r->ctx, &all, &point);
     for (int k = 0; k < p->ncarried; k++) {
         const Carried *carried = &p->carried[k];
         if (is_stored(p, &point, &uses, carried))
-            add_copy(p, &all, carried->array, carried->index, carried->variable, zero);
+            ci_add_copy(r, &all, p->like, carried->array, carried->index, carried->variable, zero);
     }
     return loops_over_points(p, all);
 }

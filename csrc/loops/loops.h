@@ -70,6 +70,10 @@ void ci_visit_blocks(const CiLoopRewriter *r, CiItems *items, CiBlockVisit befor
 void ci_add_items(CiContext *ctx, CiItems *to, const CiItems *more);
 /* Removes the item at a position. */
 void ci_remove_item(CiItems *items, int at);
+/* Appends a nest of one point, `to[store] = load from[index]`, with the locations of `like`. The caller may
+ * give it axes. */
+CiNest *ci_add_copy(const CiLoopRewriter *r, CiItems *items, const CiNest *like, CiBuffer *to,
+                    const CiExpr *store, CiBuffer *from, const CiExpr *index);
 /* The load that a nest stores as it is; NULL: the nest computes, or stores by indices from data. */
 const CiScalar *ci_copied_load(const CiNest *nest);
 /* An unused variable t0, t1, … of a loop of that many iterations. */

@@ -140,13 +140,7 @@ static void
 insert_copy(const CiLoopRewriter *r, CiItems *items, int k, const CiNest *like, CiBuffer *target,
             const CiExpr *store, CiBuffer *from, const CiExpr *index)
 {
-    CiNest *nest = ci_loops_add_nest(r->loops, items);
-    CiScalar load = {.op = CI_OP_load, .dtype = from->dtype, .buffer = from, .index = index};
-    nest->body.result = ci_body_add(r->ctx, &nest->body, load);
-    nest->target = target;
-    nest->store = store;
-    nest->locs = like->locs;
-    nest->nlocs = nest->caplocs = like->nlocs;
+    ci_add_copy(r, items, like, target, store, from, index);
     CiItem copy = items->items[items->count - 1];
     for (int n = items->count - 1; n > k; n--)
         items->items[n] = items->items[n - 1];

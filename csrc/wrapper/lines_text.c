@@ -340,6 +340,6 @@ ci_wrapper_parse(const CiKernels *kernels, const CiWrapOptions *options, const c
     ci_wrapper_verify(w);
     ci_wrapper_find_lives(w);
     w->partitions = options->records ? ci_partition(w) : NULL;
-    w->most_held = ci_wrapper_most_held(w, false, &is_known);
+    w->peak_bytes = ci_wrapper_peak_bytes(w, false, &is_known);
     return w;
 }

@@ -34,18 +34,18 @@ likely_bytes(const CiWrapper *w, const CiBuffer *buffer, bool *is_known)
 /* The most of what is of use at the same time; of those buffers that each turn of a parallel loop has
  * of its own, or of all. */
 int64_t
-ci_wrapper_most_held(const CiWrapper *w, bool of_turns, bool *is_known)
+ci_wrapper_peak_bytes(const CiWrapper *w, bool of_turns, bool *is_known)
 {
-    CiWatermark held = ci_held_new(w->ctx, w->nlines);
+    CiWatermark watermark = ci_watermark_new(w->ctx, w->nlines);
     for (int b = 0; b < w->nbuffers; b++) {
         CiLife life = w->lives->of[b];
         if (life.block < 0 || w->pool_of[b] ||
             (of_turns && !ci_lives_is_of_turns(w->lives, life.block)))
             continue;
         int64_t bytes = likely_bytes(w, w->buffers[b], is_known);
-        ci_held_add(&held, life.first, life.last, bytes < MOST_BYTES ? bytes : MOST_BYTES);
+        ci_watermark_add(&watermark, life.first, life.last, bytes < MOST_BYTES ? bytes : MOST_BYTES);
     }
-    return ci_peak_bytes(&held, 0, w->nlines - 1);
+    return ci_watermark_peak(&watermark, 0, w->nlines - 1);
 }
 
 /* Records the program's peak memory, and the additional memory per thread of a parallel loop. */
@@ -53,9 +53,9 @@ static void
 note_peak(CiWrapper *w)
 {
     bool is_known = true;
-    int64_t most = ci_wrapper_most_held(w, false, &is_known),
-            more = ci_wrapper_most_held(w, true, &is_known);
-    w->most_held = most;
+    int64_t most = ci_wrapper_peak_bytes(w, false, &is_known),
+            more = ci_wrapper_peak_bytes(w, true, &is_known);
+    w->peak_bytes = most;
     if (most)
         w->lines[0].text = ci_format(w->ctx, "%s, %s %lld bytes", w->lines[0].text,
                                      is_known ? "at most" : "about", (long long)most);

@@ -1,6 +1,11 @@
 /* Partitions of a program, and the memory that crosses their boundaries. */
 #include "wrapper/partition.h"
 
+#include "ir/choices.h"
+#include "ir/cost.h"
+
+#define MOST_LAUNCHES 4096 /* of a loop that is recorded as a whole */
+
 /* NULL: a recorder takes the line. Else what the host does there. */
 static const char *
 why_not_recorded(const CiWrapper *w, const CiLine *line)
@@ -33,6 +38,14 @@ typedef struct Border {
     bool *is_taken, *is_stored, *is_given; /* per buffer */
     CiMap *symbols;
 } Border;
+
+/* Marks the variable of a loop of the partition as one that is not given to it. */
+static void
+note_loop(Border *border, const CiLine *line)
+{
+    if (line->kind == CI_LINE_for)
+        ci_map_put(border->symbols, CI_KEY(line->symbol), (void *)line->symbol);
+}
 
 static void
 note_symbol(void *arg, const CiExpr *symbol)
@@ -100,6 +113,7 @@ static void
 note_line(Border *border, const CiWrapper *w, const CiLine *line)
 {
     CiLineUse use = ci_line_row(line->kind)->buffer, other = ci_line_row(line->kind)->other;
+    note_loop(border, line);
     note_numbers(border, w, line);
     if (other == CI_USE_dies)
         note_use(border, line->other, false);
@@ -160,7 +174,7 @@ may_begin(const CiWrapper *w, const CiLine *line)
 static bool
 may_end(const CiLine *line)
 {
-    return is_work(line) || ci_line_row(line->kind)->buffer == CI_USE_dies;
+    return is_work(line) || line->kind == CI_LINE_end || ci_line_row(line->kind)->buffer == CI_USE_dies;
 }
 
 static bool
@@ -170,29 +184,164 @@ may_go_on(const CiWrapper *w, const CiPartition *partition, const CiLine *line)
     return !is_of_another && !why_not_recorded(w, line);
 }
 
+static void
+add_line(CiPartition *partition, const CiLine *line, int64_t times)
+{
+    if (is_work(line)) {
+        partition->side = line->side;
+        partition->nlaunches += (int)times;
+    }
+}
+
+/* Memory that an iteration takes and frees would have to be that of all iterations. */
+static bool
+is_for_every_turn(const CiWrapper *w, const CiPartition *partition, const CiLine *line)
+{
+    switch (line->kind) {
+    case CI_LINE_alloc:
+    case CI_LINE_alloc_result:
+    case CI_LINE_reuse:
+    case CI_LINE_free:
+        return false;
+    case CI_LINE_swap:
+    case CI_LINE_end:
+        return true;
+    default:
+        return may_go_on(w, partition, line);
+    }
+}
+
+/* Adds a loop to the partition; the line of its end, or -1 where something in it is not for a recorder. */
+static int
+add_loop(const CiWrapper *w, CiPartition *partition, int i)
+{
+    CiPartition longer = *partition;
+    int64_t times[CI_MAX_RANK] = {1}, trips;
+    int depth = 0;
+    longer.has_loop = true;
+    do {
+        const CiLine *line = &w->lines[i++];
+        bool opens = line->kind == CI_LINE_for;
+        if (opens) {
+            if (line->is_parallel || depth + 1 == CI_MAX_RANK || !ci_expr_is_const(line->value, &trips) ||
+                trips < 1 || trips > MOST_LAUNCHES / times[depth])
+                return -1;
+            times[depth + 1] = times[depth] * trips;
+        } else if (!is_for_every_turn(w, &longer, line))
+            return -1;
+        depth += opens - (line->kind == CI_LINE_end);
+        add_line(&longer, line, times[depth]);
+        if (longer.nlaunches > MOST_LAUNCHES)
+            return -1;
+    } while (depth);
+    *partition = longer;
+    return i - 1;
+}
+
+/* Adds what begins at a line, as far as it can be part of the partition; its last line, or -1. */
+static int
+extend(const CiWrapper *w, CiPartition *partition, int i, bool takes_loops)
+{
+    const CiLine *line = &w->lines[i];
+    if (line->kind == CI_LINE_for)
+        return takes_loops ? add_loop(w, partition, i) : -1;
+    if (!may_go_on(w, partition, line))
+        return -1;
+    add_line(partition, line, 1);
+    return i;
+}
+
+static CiPartition
+grow(const CiWrapper *w, int first, bool takes_loops)
+{
+    CiPartition partition = {.first = first, .last = first - 1};
+    for (int last; (last = extend(w, &partition, partition.last + 1, takes_loops)) >= 0;)
+        partition.last = last;
+    partition.end = partition.last + 1;
+    while (partition.nlaunches && !may_end(&w->lines[partition.last]))
+        partition.last--;
+    return partition;
+}
+
+/* The partition takes and frees the memory itself, and under no other name. */
+static bool
+is_own(const CiWrapper *w, const CiPartition *of, const CiBuffer *buffer)
+{
+    int ends = 0;
+    for (int i = of->first; i <= of->last; i++) {
+        const CiLine *line = &w->lines[i];
+        bool is_end = line->kind == CI_LINE_alloc || line->kind == CI_LINE_free;
+        ends += is_end && line->buffer == buffer;
+    }
+    return ends == 2;
+}
+
+/* A recording keeps its own memory: buffers exchange it with no other. */
+static bool
+keeps_own(const CiWrapper *w, const CiPartition *of)
+{
+    for (int i = of->first; i <= of->last; i++) {
+        const CiLine *line = &w->lines[i];
+        if (line->kind == CI_LINE_swap && !(is_own(w, of, line->buffer) && is_own(w, of, line->other)))
+            return false;
+    }
+    return true;
+}
+
+typedef struct Touched {
+    bool *is_seen;
+    int64_t bytes; /* CI_INFINITY: not known */
+} Touched;
+
+static void
+add_bytes(void *arg, const CiBuffer *buffer, bool is_stored)
+{
+    Touched *touched = arg;
+    (void)is_stored;
+    if (touched->is_seen[buffer->id] || touched->bytes == CI_INFINITY)
+        return;
+    CiAmount bytes = ci_cost_of_buffer(buffer);
+    touched->is_seen[buffer->id] = true;
+    touched->bytes = bytes.unknowns ? CI_INFINITY : touched->bytes + ci_amount_likely(bytes);
+}
+
+/* True if the host could not launch the kernels as fast as they run: there are many, of little memory. */
+static bool
+is_many_and_short(const CiWrapper *w, const CiPartition *partition)
+{
+    const CiTarget *target = w->kernels->target;
+    Touched touched = {.is_seen = CI_NEW_ARRAY(w->ctx, bool, w->nbuffers + 1)};
+    for (int i = partition->first; i <= partition->last; i++)
+        ci_line_visit(w, &w->lines[i], add_bytes, &touched);
+    return partition->has_loop && partition->nlaunches >= ci_choice(target, CI_CHOICE_recorded_trips) &&
+           touched.bytes <= ci_choice(target, CI_CHOICE_recorded_bytes);
+}
+
+/* Where nothing is recorded, partitions are what could be. */
+static bool
+takes_all(const CiWrapper *w)
+{
+    return w->options.records_all || !w->options.records;
+}
+
 CiPartitions *
 ci_partition(const CiWrapper *wrapper)
 {
     CiPartitions *made = CI_NEW(wrapper->ctx, CiPartitions);
     made->wrapper = wrapper;
     for (int i = 0; i < wrapper->nlines; i++) {
-        CiPartition partition = {.first = i, .last = i - 1};
-        if (!may_begin(wrapper, &wrapper->lines[i]))
+        if (wrapper->lines[i].kind != CI_LINE_for && !may_begin(wrapper, &wrapper->lines[i]))
             continue;
-        while (may_go_on(wrapper, &partition, &wrapper->lines[i])) {
-            if (is_work(&wrapper->lines[i])) {
-                partition.side = wrapper->lines[i].side;
-                partition.nlaunches++;
-            }
-            partition.last = i++;
-        }
-        i--;
+        CiPartition partition = grow(wrapper, i, true);
+        if (!keeps_own(wrapper, &partition))
+            partition = grow(wrapper, i, false);
+        i = partition.end > i ? partition.end - 1 : i;
         if (!partition.nlaunches)
             continue;
-        while (!may_end(&wrapper->lines[partition.last]))
-            partition.last--;
-        find_border(wrapper, &partition);
-        CI_PUSH(wrapper->ctx, made->list, made->count, made->capacity, partition);
+        if (takes_all(wrapper) || is_many_and_short(wrapper, &partition)) {
+            find_border(wrapper, &partition);
+            CI_PUSH(wrapper->ctx, made->list, made->count, made->capacity, partition);
+        }
     }
     return made;
 }
@@ -258,10 +407,23 @@ static void
 check_symbol(void *arg, const CiExpr *symbol)
 {
     const Check *check = arg;
+    for (int i = check->of->first; i <= check->of->last; i++)
+        if (check->wrapper->lines[i].kind == CI_LINE_for && check->wrapper->lines[i].symbol == symbol)
+            return;
     for (int k = 0; k < check->of->nsymbols; k++)
         if (check->of->symbols[k] == symbol)
             return;
     refuse(check, "is a size of a launch, but not given to it", symbol->name);
+}
+
+/* Loops are whole, and what exchanges buffers is in one. */
+static const char *
+why_not_in(const CiWrapper *w, const CiLine *line, int *depth)
+{
+    bool opens = line->kind == CI_LINE_for && !line->is_parallel, closes = line->kind == CI_LINE_end;
+    *depth += opens - closes;
+    bool is_of_loop = opens || (closes && *depth >= 0) || (line->kind == CI_LINE_swap && *depth > 0);
+    return is_of_loop ? NULL : why_not_recorded(w, line);
 }
 
 static void
@@ -269,13 +431,14 @@ check_partition(Check *check)
 {
     const CiWrapper *w = check->wrapper;
     const CiPartition *of = check->of;
+    int depth = 0;
     for (int i = 0; i < w->nlines; i++) {
         const CiLine *line = &w->lines[i];
         if (i < of->first || i > of->last) {
             ci_line_visit(w, line, check_outer_use, check);
             continue;
         }
-        const char *why = why_not_recorded(w, line);
+        const char *why = why_not_in(w, line, &depth);
         if (why)
             refuse(check, why, ci_line_row(line->kind)->name);
         if (is_work(line) && line->side != of->side)
@@ -284,6 +447,8 @@ check_partition(Check *check)
         for (int k = 0; line->kernel && k < line->kernel->nsize_args; k++)
             ci_expr_visit_symbols(line->kernel->size_args[k], check_symbol, check);
     }
+    if (depth)
+        refuse(check, "is only a part of a loop", "it");
 }
 
 void
@@ -295,7 +460,7 @@ ci_partitions_verify(const CiPartitions *partitions)
         int nin = 0;
         for (int k = 0; k < partitions->count; k++)
             nin += partitions->list[k].first <= i && i <= partitions->list[k].last;
-        bool is_recordable = is_work(&w->lines[i]) && !why_not_recorded(w, &w->lines[i]);
+        bool is_recordable = takes_all(w) && is_work(&w->lines[i]) && !why_not_recorded(w, &w->lines[i]);
         if (nin > 1 || (is_recordable && !nin))
             ci_fail(w->ctx, CI_ERR_INTERNAL, "line %d is in %d partitions", i, nin);
     }
@@ -364,7 +529,8 @@ ci_partitions_print(CiText *out, const CiPartitions *partitions)
         if (is_first)
             print_partition(out, &partitions->list[number], number);
         number += is_first;
-        print_border(out, w, i);
+        if (!number || i > partitions->list[number - 1].last)
+            print_border(out, w, i);
     }
     out->indent -= 2;
     ci_text_line(out, "}");

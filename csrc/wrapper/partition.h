@@ -4,7 +4,8 @@
  *
  * A partition lists everything it needs from outside: memory, and the symbols of its expressions,
  * also those from which the sizes of its buffers are derived. It belongs to one block: one in a
- * loop runs in each iteration, with the iteration's number among its sizes.
+ * loop runs in each iteration, with the iteration's number among its sizes. A loop of a known number
+ * of iterations that only launches and exchanges buffers can be part of one, with all of them.
  *
  *   partitions f {
  *     p0: lines 6 to 14 on device 0
@@ -26,7 +27,9 @@ typedef struct CiPartition {
      * partition. Allocations for others come before these lines, frees of others' memory after
      * them. */
     int own_first, own_last;
-    int nlaunches;   /* library calls of the device's among them */
+    int nlaunches;   /* library calls of the device's among them; of a loop, all iterations' */
+    bool has_loop;   /* all of whose iterations are in it */
+    int end;         /* the line after what a recorder takes: `last` is the last one that needs it */
     const CiBuffer **takes; /* memory that it uses, and did not make, scalars of kernels too */
     int ntakes, captakes;
     const CiBuffer **gives; /* what it stores and others look at; made in it, or taken */

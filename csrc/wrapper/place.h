@@ -33,13 +33,13 @@ void ci_wrapper_hoist(CiWrapper *wrapper);
 void ci_wrapper_find_lives(CiWrapper *wrapper);
 /* memory_plan.c: the most bytes that are held at a time; *is_known: all sizes are. of_turns: those that
  * each turn of a parallel loop has of its own. */
-int64_t ci_wrapper_most_held(const CiWrapper *wrapper, bool of_turns, bool *is_known);
+int64_t ci_wrapper_peak_bytes(const CiWrapper *wrapper, bool of_turns, bool *is_known);
 /* Sets `match`, `open` and `frees` of lines of regions. needs: regions nested. */
 void ci_wrapper_match(CiWrapper *wrapper);
 
 /* watermark.c */
-CiWatermark ci_held_new(CiContext *ctx, int nlines);
-void ci_held_add(CiWatermark *held, int first, int last, int64_t bytes); /* nothing where last < first */
-int64_t ci_peak_bytes(const CiWatermark *held, int first, int last);
+CiWatermark ci_watermark_new(CiContext *ctx, int nlines);
+void ci_watermark_add(CiWatermark *watermark, int first, int last, int64_t bytes); /* nothing where last < first */
+int64_t ci_watermark_peak(const CiWatermark *watermark, int first, int last);
 
 #endif

@@ -53,7 +53,7 @@ typedef struct Pools {
     bool is_known;   /* all sizes are numbers */
     /* Bytes where they are, pools and what is in none: all, and what each turn of a parallel loop has
      * of its own. */
-    CiWatermark held[2];
+    CiWatermark watermark[2];
     int64_t *most;       /* per block: at its lines, without pools */
     int64_t most_of_turns;
     int block;        /* of the group */
@@ -129,19 +129,19 @@ number_of(const CiExpr *bytes)
 static void
 count_life(Pools *p, CiLife life, bool is_of_turns, int64_t bytes)
 {
-    ci_held_add(&p->held[0], life.first, life.last, bytes);
+    ci_watermark_add(&p->watermark[0], life.first, life.last, bytes);
     if (is_of_turns)
-        ci_held_add(&p->held[1], life.first, life.last, bytes);
+        ci_watermark_add(&p->watermark[1], life.first, life.last, bytes);
 }
 
 /* Devices have memory of their own, of which each has its own worst. */
 static void
-find_held(Pools *p)
+find_watermark(Pools *p)
 {
     const CiWrapper *w = p->w;
     p->is_known = !w->options.has_device_memory;
     for (int k = 0; k < 2; k++)
-        p->held[k] = ci_held_new(p->ctx, w->nlines);
+        p->watermark[k] = ci_watermark_new(p->ctx, w->nlines);
     for (int b = 0; b < w->nbuffers && p->is_known; b++) {
         const CiExpr *bytes = ci_buffer_bytes(p->sym, w->buffers[b]);
         CiLife life = w->lives->of[b];
@@ -152,10 +152,10 @@ find_held(Pools *p)
     }
     p->most = CI_NEW_ARRAY(p->ctx, int64_t, w->lives->nblocks);
     for (int i = 0; i < w->nlines && p->is_known; i++) {
-        int64_t own = ci_peak_bytes(&p->held[0], i, i), *most = &p->most[w->lives->block_of[i]];
+        int64_t own = ci_watermark_peak(&p->watermark[0], i, i), *most = &p->most[w->lives->block_of[i]];
         *most = own > *most ? own : *most;
     }
-    p->most_of_turns = ci_peak_bytes(&p->held[1], 0, w->nlines - 1);
+    p->most_of_turns = ci_watermark_peak(&p->watermark[1], 0, w->nlines - 1);
 }
 
 /* All that hold the storage, one after the other. */
@@ -215,9 +215,9 @@ is_full_anew(const Pools *p, int line)
 }
 
 static bool
-is_below(const CiWatermark *held, const Pool *pool, int64_t most)
+is_below(const CiWatermark *watermark, const Pool *pool, int64_t most)
 {
-    return ci_peak_bytes(held, pool->birth, pool->death) + number_of(pool->bytes) <= most;
+    return ci_watermark_peak(watermark, pool->birth, pool->death) + number_of(pool->bytes) <= most;
 }
 
 /* Of expressions: as much is held without it on this line, or on the fullest. */
@@ -236,8 +236,8 @@ is_no_more(const Pools *p, const Pool *pool)
 {
     int64_t most = p->most[p->most[p->block] > p->most[0] ? p->block : 0];
     if (p->is_known)
-        return is_below(&p->held[0], pool, most) &&
-               (!p->is_of_turns || is_below(&p->held[1], pool, p->most_of_turns));
+        return is_below(&p->watermark[0], pool, most) &&
+               (!p->is_of_turns || is_below(&p->watermark[1], pool, p->most_of_turns));
     bool is_less = true;
     for (int line = pool->birth; line <= pool->death && is_less; line++)
         is_less = !is_full_anew(p, line) || is_no_more_at(p, pool, line);
@@ -337,20 +337,20 @@ is_free(const Storage *storage)
 static int
 fullest_line(const Pools *p)
 {
-    CiWatermark held = ci_held_new(p->ctx, p->w->nlines);
+    CiWatermark watermark = ci_watermark_new(p->ctx, p->w->nlines);
     int at = -1;
     int64_t most = -1;
     for (int k = 0; k < p->nmembers; k++) {
         const Storage *s = &p->storages[p->members[k]];
         if (is_free(s))
-            ci_held_add(&held, s->birth, s->death, s->likely);
+            ci_watermark_add(&watermark, s->birth, s->death, s->likely);
     }
     for (int k = 0; k < p->nmembers; k++) {
         const Storage *s = &p->storages[p->members[k]];
         int line = s->birth + 1; /* where others are born, too, the last of them counts */
         while (use_of(p, line) == CI_USE_born)
             line++;
-        int64_t own = is_free(s) ? ci_peak_bytes(&held, line, line) : -1;
+        int64_t own = is_free(s) ? ci_watermark_peak(&watermark, line, line) : -1;
         if (own > most) {
             most = own;
             at = line;
@@ -557,7 +557,7 @@ ci_wrapper_pool(CiWrapper *wrapper)
     p.next = CI_NEW_ARRAY(p.ctx, int, wrapper->nbuffers + 1);
     p.made = ci_map_new(p.ctx);
     find_storages(&p);
-    find_held(&p);
+    find_watermark(&p);
     p.members = CI_NEW_ARRAY(p.ctx, int, MOST_STORAGES);
     for (int block = 0; block < wrapper->lives->nblocks; block++)
         for (CiSide side = 0; side < wrapper->nsides; side++)

@@ -15,7 +15,7 @@ typedef struct Reuse {
     CiContext *ctx;
     bool *is_taken;         /* by line, of a free: an allocation has its memory */
     const CiBuffer **freed; /* by line, of an allocation: whose memory it has; or NULL */
-    CiWatermark held;
+    CiWatermark watermark;
     int64_t peak; /* for certain */
 } Reuse;
 
@@ -23,10 +23,10 @@ typedef struct Reuse {
 
 /* false: a size is not known. */
 static bool
-find_held(Reuse *r)
+find_watermark(Reuse *r)
 {
     const CiWrapper *w = r->wrapper;
-    r->held = ci_held_new(r->ctx, w->nlines);
+    r->watermark = ci_watermark_new(r->ctx, w->nlines);
     for (int b = 0; b < w->nbuffers; b++) {
         const CiExpr *bytes = ci_buffer_bytes(w->kernels->loops->sym, w->buffers[b]);
         CiLife life = w->lives->of[b];
@@ -34,10 +34,10 @@ find_held(Reuse *r)
             continue;
         if (!ci_expr_is_const(bytes, NULL))
             return false;
-        ci_held_add(&r->held, life.first, life.last, bytes->value);
+        ci_watermark_add(&r->watermark, life.first, life.last, bytes->value);
     }
     for (int i = 0; i < w->nlines; i++) {
-        int64_t own = w->lives->block_of[i] ? 0 : ci_peak_bytes(&r->held, i, i);
+        int64_t own = w->lives->block_of[i] ? 0 : ci_watermark_peak(&r->watermark, i, i);
         r->peak = own > r->peak ? own : r->peak;
     }
     return true;
@@ -76,7 +76,7 @@ find_giver(const Reuse *r, int alloc, bool is_known)
     int nearest = alloc - FARTHEST;
     for (; is_known && !w->lives->block_of[alloc] && at >= 0 && at >= nearest; at--)
         if (fits(r, at, alloc) &&
-            w->lines[alloc].bytes->value + ci_peak_bytes(&r->held, at, alloc - 1) <= r->peak)
+            w->lines[alloc].bytes->value + ci_watermark_peak(&r->watermark, at, alloc - 1) <= r->peak)
             return at;
     return -1;
 }
@@ -101,7 +101,7 @@ find_pairs(Reuse *r, bool is_known)
         const CiBuffer *freed = r->freed[i] = w->lines[giver].buffer;
         r->is_taken[giver] = true;
         if (is_known)
-            ci_held_add(&r->held, giver, i - 1, w->lines[i].bytes->value);
+            ci_watermark_add(&r->watermark, giver, i - 1, w->lines[i].bytes->value);
         if (has_uses_between(w, giver, i))
             w->lives->of[freed->id].last = i - 1;
     }
@@ -138,7 +138,7 @@ ci_wrapper_reuse(CiWrapper *wrapper)
     Reuse r = {.wrapper = wrapper, .ctx = wrapper->ctx};
     r.is_taken = CI_NEW_ARRAY(r.ctx, bool, n);
     r.freed = CI_NEW_ARRAY(r.ctx, const CiBuffer *, n);
-    bool is_known = !wrapper->options.has_device_memory && find_held(&r);
+    bool is_known = !wrapper->options.has_device_memory && find_watermark(&r);
     find_pairs(&r, is_known);
     rewrite_lines(&r);
 }

@@ -2,14 +2,14 @@
 #include "wrapper/place.h"
 
 CiWatermark
-ci_held_new(CiContext *ctx, int nlines)
+ci_watermark_new(CiContext *ctx, int nlines)
 {
-    CiWatermark held = {.width = 1};
-    while (held.width < nlines)
-        held.width *= 2;
-    held.most = CI_NEW_ARRAY(ctx, int64_t, 2 * held.width);
-    held.more = CI_NEW_ARRAY(ctx, int64_t, 2 * held.width);
-    return held;
+    CiWatermark watermark = {.width = 1};
+    while (watermark.width < nlines)
+        watermark.width *= 2;
+    watermark.most = CI_NEW_ARRAY(ctx, int64_t, 2 * watermark.width);
+    watermark.more = CI_NEW_ARRAY(ctx, int64_t, 2 * watermark.width);
+    return watermark;
 }
 
 /* Lines [low, high], which are those below the node. */
@@ -18,46 +18,46 @@ typedef struct Span {
 } Span;
 
 static int64_t
-add_range(CiWatermark *held, Span at, int first, int last, int64_t bytes)
+add_range(CiWatermark *watermark, Span at, int first, int last, int64_t bytes)
 {
     if (first <= at.low && at.high <= last) {
-        held->more[at.node] += bytes;
-        return held->most[at.node] += bytes;
+        watermark->more[at.node] += bytes;
+        return watermark->most[at.node] += bytes;
     }
     int middle = (at.low + at.high) / 2, below = 2 * at.node;
-    int64_t left = held->most[below], right = held->most[below + 1];
+    int64_t left = watermark->most[below], right = watermark->most[below + 1];
     if (first <= middle)
-        left = add_range(held, (Span){below, at.low, middle}, first, last, bytes);
+        left = add_range(watermark, (Span){below, at.low, middle}, first, last, bytes);
     if (last > middle)
-        right = add_range(held, (Span){below + 1, middle + 1, at.high}, first, last, bytes);
-    return held->most[at.node] = held->more[at.node] + (left > right ? left : right);
+        right = add_range(watermark, (Span){below + 1, middle + 1, at.high}, first, last, bytes);
+    return watermark->most[at.node] = watermark->more[at.node] + (left > right ? left : right);
 }
 
 static int64_t
-most_between(const CiWatermark *held, Span at, int first, int last)
+most_between(const CiWatermark *watermark, Span at, int first, int last)
 {
     if (first <= at.low && at.high <= last)
-        return held->most[at.node];
+        return watermark->most[at.node];
     int middle = (at.low + at.high) / 2, below = 2 * at.node;
     int64_t most = INT64_MIN, own;
     if (first <= middle)
-        most = most_between(held, (Span){below, at.low, middle}, first, last);
+        most = most_between(watermark, (Span){below, at.low, middle}, first, last);
     if (last > middle) {
-        own = most_between(held, (Span){below + 1, middle + 1, at.high}, first, last);
+        own = most_between(watermark, (Span){below + 1, middle + 1, at.high}, first, last);
         most = own > most ? own : most;
     }
-    return most + held->more[at.node];
+    return most + watermark->more[at.node];
 }
 
 void
-ci_held_add(CiWatermark *held, int first, int last, int64_t bytes)
+ci_watermark_add(CiWatermark *watermark, int first, int last, int64_t bytes)
 {
     if (first <= last)
-        add_range(held, (Span){1, 0, held->width - 1}, first, last, bytes);
+        add_range(watermark, (Span){1, 0, watermark->width - 1}, first, last, bytes);
 }
 
 int64_t
-ci_peak_bytes(const CiWatermark *held, int first, int last)
+ci_watermark_peak(const CiWatermark *watermark, int first, int last)
 {
-    return most_between(held, (Span){1, 0, held->width - 1}, first, last);
+    return most_between(watermark, (Span){1, 0, watermark->width - 1}, first, last);
 }

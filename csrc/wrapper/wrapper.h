@@ -143,6 +143,7 @@ typedef struct CiWrapOptions {
     /* Library calls that the device does with its own memory; NULL: none. */
     bool (*takes_extern)(const CiExternItem *item);
     bool records;          /* partitions are recorded: each has its memory before it begins */
+    bool records_all;      /* all of them; else those of loops whose launches take longer than their kernels */
     bool (*records_extern)(const CiExternItem *item); /* of those it takes; NULL: all */
     bool starts_copies;    /* copies to the host need not be waited for where they begin */
     const CiShapeEnv *env; /* where symbols come from; NULL: extents that inputs show */
@@ -166,7 +167,7 @@ typedef struct CiWrapper {
     CiLives *lives; /* of the program's own; steps are lines, of a result `last` is the return */
     const struct CiPartitions *partitions; /* NULL: without recordings */
     int nexterns; /* CI_LINE_extern lines' numbers are below it */
-    int64_t most_held; /* bytes at its worst, likely ones where sizes are not known */
+    int64_t peak_bytes; /* bytes at its worst, likely ones where sizes are not known */
 } CiWrapper;
 
 /* For devices that share the host's memory. Lives in the context of the loops. */

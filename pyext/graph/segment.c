@@ -122,6 +122,12 @@ cx_has_warned_of_compiler(PyObject *module, PyObject *unused)
     return PyBool_FromLong(state->told_of_compiler);
 }
 
+static bool
+has_user_backend(const CxTracer *t)
+{
+    return t->user_backend != NULL && t->user_backend != Py_None;
+}
+
 static CxProgram *
 compile_segment(CxTracer *t, PyObject *key, const CxProgram *before, double plain, double price)
 {
@@ -140,6 +146,10 @@ compile_segment(CxTracer *t, PyObject *key, const CxProgram *before, double plai
     if (program == NULL)
         return NULL;
     t->ctx = NULL; /* owned by the program now */
+    if (has_user_backend(t) && cx_user_backend_open(program, t->user_backend) < 0) {
+        Py_DECREF(program);
+        return NULL;
+    }
     if (!builds) {
         program->rent = fmax(t->rent * price, 1e-9);
         t->unbuilt += price;
@@ -195,8 +205,10 @@ cx_segment_find(CxTracer *t, const char *form, double plain)
 {
     int failed = 0;
     double price = t->state->build_factor * ci_build_seconds(t->graph);
-    PyObject *key = PyUnicode_FromFormat("%s:%s %R %V\n%s", t->backend->device->name,
-                                         t->backend->compiler->name, t->option_values,
+    /* The key of the passes tells functions of one name apart. */
+    PyObject *by = has_user_backend(t) ? PyTuple_GET_ITEM(t->user_backend, 0) : Py_None;
+    PyObject *key = PyUnicode_FromFormat("%s:%s %R %R %V\n%s", t->backend->device->name,
+                                         t->backend->compiler->name, by, t->option_values,
                                          t->state->passes_key, "", form);
     if (key == NULL)
         return NULL;

@@ -112,6 +112,12 @@ cx_is_current(const CxTraced *t)
                          (v->scope == s->scope || cx_dominance_is_open(t->tracer, v->scope)));
 }
 
+static inline bool
+cx_is_readonly(const CxTraced *t)
+{
+    return t->storage->is_readonly || (t->view && t->view->is_readonly);
+}
+
 /* A Python int that is an expression of sizes and indices. */
 static inline bool
 cx_is_size(const CxTraced *t)

@@ -84,6 +84,7 @@ struct CxTracer {
     /* Called before a whole graph is built, with an unbuilt program, the seconds of NumPy and of the build, and
      * True if it is exact. It raises to put the build off. Or NULL. */
     PyObject *on_build;
+    PyObject *user_backend; /* of `register_backend`: (name, function of the graph's text); or NULL */
     PyObject *on_force; /* raised if a size by which nothing may be decided is needed */
     PyObject *saved;     /* arrays written to by runs of this call, with their former contents */
     bool cannot_undo;    /* an array too large to be saved was written to */

@@ -108,7 +108,8 @@ traced_shares_storage(PyObject *self, PyObject *other)
                            ((CxTraced *)self)->storage == ((CxTraced *)other)->storage);
 }
 
-/* True if two values are identical: the same view of the same memory, or the same expression. */
+/* True if two values are identical: the same view of the same memory with the same right to write
+ * to it, or the same expression. */
 static PyObject *
 traced_is_same(PyObject *self, PyObject *other)
 {
@@ -117,7 +118,7 @@ traced_is_same(PyObject *self, PyObject *other)
         Py_RETURN_FALSE;
     if (cx_is_size(a) && cx_is_size(b))
         return PyBool_FromLong(a->storage->expr == b->storage->expr);
-    return PyBool_FromLong(cx_is_same_view(a, b));
+    return PyBool_FromLong(cx_is_same_view(a, b) && cx_is_readonly(a) == cx_is_readonly(b));
 }
 
 static PyObject *

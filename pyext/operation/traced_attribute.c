@@ -325,6 +325,12 @@ GETTER(is_view_of_part)
     return PyBool_FromLong(cx_is_part(x) && x->view->op != CI_OP_real && x->view->op != CI_OP_imag);
 }
 
+GETTER(is_readonly)
+{
+    SELF(t);
+    return PyBool_FromLong(cx_is_readonly(t));
+}
+
 /* True if its elements fill a contiguous block in forward order, for some order of its axes. */
 GETTER(is_dense)
 {
@@ -353,8 +359,7 @@ GETTER(is_dense)
 static PyObject *
 flags_of(CxTraced *t, int asked)
 {
-    bool is_readonly = t->storage->is_readonly || (t->view && t->view->is_readonly) ||
-                       cx_kind(t) == CI_KIND_scalar;
+    bool is_readonly = cx_is_readonly(t) || cx_kind(t) == CI_KIND_scalar;
     PyObject *shape = layout_of(t, is_readonly), *flags = NULL;
     if (shape != NULL && guard_flags(t, PyArray_FLAGS((PyArrayObject *)shape), asked) == 0)
         flags = PyObject_GetAttrString(shape, "flags");
@@ -426,6 +431,7 @@ PyGetSetDef cx_traced_getset[] = {
     CX_GETTER(Traced, flags_now, get_flags_now, NULL, NULL),
     CX_GETTER(Traced, is_in_order, get_is_in_order, NULL, NULL),
     CX_GETTER(Traced, is_dense, get_is_dense, NULL, NULL),
+    CX_GETTER(Traced, is_readonly, get_is_readonly, NULL, NULL),
     CX_GETTER(Traced, is_view_of_part, get_is_view_of_part, NULL, NULL),
     CX_GETTER(Traced, storage, get_storage, NULL, NULL),
     CX_GETTER(Traced, is_whole, get_is_whole, NULL, NULL),

@@ -24,7 +24,7 @@ typedef struct Inputs {
     CiSlot *scalars;
     CxPlace *places;
     CxCallSizes shown;
-    bool hold;
+    bool sizes_fit;
     int wrong; /* the first input that does not have the graph's type, or -1 */
 } Inputs;
 
@@ -33,8 +33,8 @@ static void
 body_check(CiContext *ctx, void *arg)
 {
     Inputs *in = arg;
-    in->hold = cx_call_sizes_fit(ctx, &in->shown, &in->wrong);
-    for (int k = 0; in->hold && k < in->shown.graph->ninputs && in->wrong < 0; k++)
+    in->sizes_fit = cx_call_sizes_fit(ctx, &in->shown, &in->wrong);
+    for (int k = 0; in->sizes_fit && k < in->shown.graph->ninputs && in->wrong < 0; k++)
         if (cx_call_strides_differ(ctx, &in->shown, k))
             in->wrong = k;
 }
@@ -60,9 +60,9 @@ check_inputs(CxProgram *program, Inputs *in)
         return -1;
     if (in->wrong >= 0)
         PyErr_Format(PyExc_ValueError, "input %d is not the array that the graph says", in->wrong);
-    else if (!in->hold)
+    else if (!in->sizes_fit)
         PyErr_SetString(PyExc_ValueError, "the inputs have sizes that the graph's guards exclude");
-    return in->wrong < 0 && in->hold ? 0 : -1;
+    return in->wrong < 0 && in->sizes_fit ? 0 : -1;
 }
 
 static int

@@ -364,7 +364,11 @@ cx_program_run(CxRun *run)
     if (p->wrapper != NULL)
         return cx_wrapper_run(run);
     void *streams[CI_MAX_DEVICES];
-    if (make_symbols(run) < 0 || enter_devices(run, streams) < 0)
+    if (make_symbols(run) < 0)
+        return -1;
+    if (p->user_backend != NULL)
+        return cx_user_backend_run(run);
+    if (enter_devices(run, streams) < 0)
         return -1;
     call.symbols = run->symbols;
     call.streams = streams;
@@ -412,6 +416,7 @@ program_dealloc(PyObject *self)
     PyObject_GC_UnTrack(self);
     cx_program_take_out(p);
     Py_XDECREF(p->wrapper);
+    Py_XDECREF(p->user_backend);
     Py_XDECREF(p->texts);
     Py_XDECREF(p->passes);
     Py_XDECREF(p->option_values);
@@ -432,6 +437,7 @@ program_traverse(PyObject *self, visitproc visit, void *arg)
     CxProgram *p = (CxProgram *)self;
     Py_VISIT(Py_TYPE(self));
     Py_VISIT(p->wrapper);
+    Py_VISIT(p->user_backend);
     Py_VISIT(p->texts);
     Py_VISIT(p->passes);
     return 0;
@@ -442,6 +448,7 @@ program_clear(PyObject *self)
 {
     CxProgram *p = (CxProgram *)self;
     Py_CLEAR(p->wrapper);
+    Py_CLEAR(p->user_backend);
     Py_CLEAR(p->texts);
     Py_CLEAR(p->passes);
     return 0;

@@ -24,6 +24,7 @@ struct CxProgram {
     PyObject *passes; /* from Python, used in its compile; or NULL */
     PyObject *texts;
     PyObject *wrapper; /* the printed Python wrapper, when that runs the program */
+    PyObject *user_backend; /* (name, function): the function runs the program; or NULL */
     int nbuffers, nreturns, nscalars;
     CxReturn *returns;
     bool *is_scalar; /* per result buffer: it is one number, never an array */
@@ -134,6 +135,11 @@ int cx_wrapper_open(CxProgram *program);
 int cx_wrapper_run(CxRun *run);
 PyObject *cx_program_observe(PyObject *self, PyObject *observer);
 PyObject *cx_program_wrapper_names(PyObject *self, PyObject *unused);
+
+/* user_backend.c: a backend of `register_backend` makes a function of the program's graph, which runs it. Programs
+ * whose data may stop them, or decide sizes, are refused. */
+int cx_user_backend_open(CxProgram *program, PyObject *backend);
+int cx_user_backend_run(CxRun *run);
 
 /* direct_draw.c: releases the locks; a current exception is kept. */
 void cx_generators_close(CxGenerators *generators);

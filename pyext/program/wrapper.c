@@ -358,7 +358,7 @@ cx_program_observe(PyObject *self, PyObject *observer)
 {
     CxProgram *p = (CxProgram *)self;
 
-    if (ci_backend_has_memory(p->backend))
+    if (ci_backend_has_memory(p->backend) || p->user_backend != NULL)
         Py_RETURN_FALSE;
     if (observer == Py_None && strcmp(p->options.wrapper, "python") != 0) {
         Py_CLEAR(p->wrapper);

@@ -46,6 +46,15 @@ PyObject *cx_accounts_list(const CxAccounts *accounts);
 /* True if a call is not timed, because many calls were short: then those that are timed stand for the others.
  * Counts it. */
 bool cx_account_skips(CxAccount *account);
-void cx_account_note(CxAccount *account, double seconds);
+
+/* The time of one call, without nested calls that are timed, too. */
+typedef struct CxStopwatch {
+    int64_t began;
+    CxTimed before;
+} CxStopwatch;
+
+CxStopwatch cx_stopwatch_begin(const CxState *state);
+/* account: of the call, which has run in the original function, or NULL: a miss, whose own time is the compiler's. */
+void cx_stopwatch_end(CxState *state, const CxStopwatch *watch, CxAccount *account);
 
 #endif

@@ -106,7 +106,9 @@ ask_python(CxFunction *f, const Call *call)
         if (PyDict_SetItem(keywords, PyTuple_GET_ITEM(call->names, k), call->args[nargs + k]) < 0)
             goto done;
     PyObject *four[] = {(PyObject *)f, tuple, positional, keywords};
+    CxStopwatch watch = cx_stopwatch_begin(f->state);
     result = PyObject_Vectorcall(f->miss, four, 4, NULL);
+    cx_stopwatch_end(f->state, &watch, NULL);
     if (result == NULL)
         cx_keep_given_traceback();
 done:
@@ -123,10 +125,10 @@ call_timed(CxFunction *f, CxAccount *account, const Call *call)
     if (cx_account_skips(account))
         return call_itself(f, call);
     Py_INCREF((PyObject *)account);
-    int64_t began = ci_os_time_ns();
+    CxStopwatch watch = cx_stopwatch_begin(f->state);
     PyObject *result = call_itself(f, call);
 
-    cx_account_note(account, 1e-9 * (double)(ci_os_time_ns() - began));
+    cx_stopwatch_end(f->state, &watch, account);
     Py_DECREF((PyObject *)account);
     return result;
 }

@@ -316,6 +316,17 @@ compare_addresses(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* True if a value is an item of that list. */
+static bool
+is_item(const PyObject *value, PyObject *list)
+{
+    bool is_there = list == NULL || !PyList_CheckExact(list);
+
+    for (Py_ssize_t k = 0; !is_there && k < PyList_GET_SIZE(list); k++)
+        is_there = PyList_GET_ITEM(list, k) == value;
+    return is_there;
+}
+
 /* Tests that no object is in both lists. */
 static int
 test_apart(CxLookup *l, CxCheck *c)

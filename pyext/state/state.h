@@ -38,6 +38,13 @@ typedef struct CxResolved {
 /* State of builds on other threads, for autotuning: none, running, or to be stopped. */
 typedef enum CxBeside { CX_BESIDE_nothing, CX_BESIDE_building, CX_BESIDE_ending } CxBeside;
 
+/* Times of a thread, in ns: of calls that an account has noted and of misses, and the part of it that the original
+ * functions would not have taken. An account subtracts what both have grown by during its call. */
+enum { CX_TIMED = 16 };
+typedef struct CxTimed {
+    int64_t noted, aside;
+} CxTimed;
+
 typedef struct CxState {
 #define OBJECT(name) PyObject *name;
 #define OBJECTS(name, count) PyObject *name[count];
@@ -76,6 +83,7 @@ typedef struct CxState {
     double build_factor;     /* time of builds on this machine, as a multiple of the estimate */
     int compiling;           /* open tracers */
     int beside;              /* a CxBeside */
+    CxTimed timed[CX_TIMED]; /* threads share one if their hashes are equal */
 } CxState;
 
 #define CX_SLOT(id, function) {id, (void *)(uintptr_t)(function)}

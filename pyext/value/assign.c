@@ -125,7 +125,7 @@ cx_assign_value(CxTraced *target, PyObject *value, const char *readonly_message)
     bool is_strong, is_known = false;
 
     if (cx_is_traced(value) && cx_is_same_view(target, (CxTraced *)value))
-        return 0;
+        return cx_check_writable(target, readonly_message);
     int status = cx_write_prepare(target, readonly_message);
     if (status != 0)
         return status < 0 ? -1 : write_real(target, value);

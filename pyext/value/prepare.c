@@ -190,11 +190,10 @@ cx_traced_prepare(CxTraced *t)
 int
 cx_check_writable(const CxTraced *target, const char *message)
 {
-    bool is_readonly =
-        target->storage->is_readonly || (target->view != NULL && target->view->is_readonly);
-    if (is_readonly)
-        PyErr_SetString(PyExc_ValueError, message);
-    return is_readonly ? -1 : 0;
+    if (!cx_is_readonly(target))
+        return 0;
+    PyErr_SetString(PyExc_ValueError, message);
+    return -1;
 }
 
 int

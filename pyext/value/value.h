@@ -61,6 +61,9 @@ CxTraced *cx_size_fit(CxTraced *x, int rank, const CiExpr *const *sizes);
  * slots. */
 PyObject *cx_are_placed_alike(PyObject *module, PyObject *args);
 PyObject *cx_exchange_items(PyObject *module, PyObject *args);
+/* list_column.c: a list of numbers as an array, and the numbers of an array stored in the list. */
+PyObject *cx_list_column(PyObject *module, PyObject *list);
+PyObject *cx_store_column(PyObject *module, PyObject *args);
 /* At import: checks that the layout of sets is the known one; -1 with an exception. */
 int cx_check_sets(void);
 

@@ -79,6 +79,7 @@ if TYPE_CHECKING:
     from .extensions.passes import list_passes, observe_passes
     from .extensions.registering import Registration as Registration
     from .extensions.registering import (
+        register_backend,
         register_lowering,
         register_pass,
         register_pattern,
@@ -156,6 +157,7 @@ __all__ = [
     "package",
     "print_rewritten",
     "profile",
+    "register_backend",
     "register_device",
     "register_heuristics",
     "register_lowering",
@@ -226,7 +228,7 @@ PLACES = {
     "load": "builds.bundled",
     **dict.fromkeys(("list_passes", "observe_passes"), "extensions.passes"),
     **dict.fromkeys(
-        ("register_lowering", "register_pass", "register_pattern", "register_template"), "extensions.registering"
+        ("register_backend", "register_lowering", "register_pass", "register_pattern", "register_template"), "extensions.registering"
     ),
     **dict.fromkeys(("Device", "devices", "device", "get_include", "register_device", "toolkit"), "arrays.machine"),
     **dict.fromkeys(("Facts", "register_heuristics"), "extensions.heuristics"),

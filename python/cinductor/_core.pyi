@@ -132,6 +132,8 @@ class Traced:
     """True for a view into the real or imaginary parts of complex numbers, except `real` and `imag` themselves."""
     is_dense: bool
     """True if the elements fill a contiguous block in forward order, for some order of the axes."""
+    is_readonly: bool
+    """True if NumPy raises ValueError for a write to this array."""
     shape: tuple[int, ...]
     """The sizes as in NumPy; a symbolic one is a Traced int. May be set, as in NumPy."""
     dtype: np.dtype[Any]
@@ -402,6 +404,11 @@ class Tracer:
 
     Its arguments are the unbuilt program, the seconds of NumPy and of the build, and True if the program is exact. It
     raises an exception to delay the build.
+    """
+    user_backend: tuple[str, Callable[[str], Callable[..., tuple[Any, ...]]]] | None
+    """A name and a function of a graph's text, or None. May be set.
+
+    The function returns the function of the graph's inputs that runs the graph instead of the interpreter.
     """
     code: CodeType | None
     """The code object of the function, in which breaks have their `own_line`. May be set."""
@@ -912,6 +919,19 @@ def exchange_items(items: set[Any] | frozenset[Any], new: list[Any], /) -> None:
     Raises ValueError for another number of items, and for an item with another hash.
     """
 
+def list_column(value: Any, /) -> np.ndarray | None:
+    """Return the items of a list as a new array of rank 1, those of a list of lists of one length as one of rank 2.
+
+    None if the items are not all bools, all floats or all ints of 64 bits, if there are none, or if a list occurs
+    twice.
+    """
+
+def store_column(items: list[Any], array: np.ndarray, /) -> None:
+    """Store the numbers of an array in the list, or lists, that it was made of, where they differ.
+
+    Raises RuntimeError if the lists have other lengths than the array.
+    """
+
 def reached(
     roots: list[Any],
     wanted: list[Any],
@@ -1178,6 +1198,8 @@ class Account:
     """The program of a capture, at first not built."""
     why: str | None
     """The reason for which the next step waits, or None."""
+    def call(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], /) -> Any:
+        """Call fn, and add its time without that of nested calls which accounts time, and of captures."""
     def note(self, seconds: float, /) -> None:
         """Add the time of a call that has run in the original function."""
 

@@ -19,7 +19,7 @@ from .base.signature import signature_of
 from .builds.background import beside
 from .calls import economy
 from .calls.job import Job
-from .config import OPTIONS, Mode, config, nearest, refusal, resolve
+from .config import OPTIONS, Mode, config, nearest, refusal, resolve, user_backend
 from .diagnosis import stats_types
 
 if TYPE_CHECKING:
@@ -195,7 +195,7 @@ def check_settings(unknown: dict[str, Any], **flags: Any) -> None:
 
 def check_backend(backend: str | None, device: str | None) -> None:
     """Raise ValueError for unknown backends and devices."""
-    if backend is None and device is None:
+    if (backend is None and device is None) or (device in (None, "cpu") and user_backend(backend)):
         return
     names: dict[str, list[str]] = {}
     for row in _core.backend_names():

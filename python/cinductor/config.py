@@ -182,6 +182,13 @@ def registered() -> list[str]:
     return [] if module is None else module.names()
 
 
+def user_backend(name: str | None) -> tuple[str, Any] | None:
+    """The name of a backend of `register_backend` and its function of a graph's text; None for another backend."""
+    module = sys.modules.get("cinductor.extensions.registering")
+    row = None if module is None else module.TABLE.get(name)
+    return None if row is None or row.kind != "backend" else (row.name, row.parts[0])
+
+
 def list_choices() -> list[Threshold]:
     """List every threshold of the compiler; `options={"choices": "name=number, ..."}` sets them.
 
@@ -367,4 +374,6 @@ def list_backends() -> dict[str, str | None]:
     for _, name, _, why in _core.backends():
         if found.get(name, "") is not None:
             found[name] = why
-    return found
+    module = sys.modules.get("cinductor.extensions.registering")
+    added = () if module is None else module.TABLE.values()
+    return found | {row.name: None for row in added if row.kind == "backend"}

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ._core import Error, RecompileError
+from ._core import CinductorError, Error, RecompileError
 from .base.class_lookup import Record, is_a
 
 
@@ -35,13 +35,13 @@ class ConstraintViolation(Error, ValueError):
     __module__ = "cinductor"
 
 
-class BackendCompilerFailed(Error):
-    """Raised if a function of `register_wrapper_backend` raises.
+class BackendCompilerFailed(CinductorError):
+    """Raised if a function of `register_backend` or `register_wrapper_backend` raises, or returns wrong results.
 
     Parameters
     ----------
     backend : str
-        The name of the wrapper backend, also an attribute.
+        The name of the backend, also an attribute.
     inner : BaseException
         Its exception, which says what to correct; also an attribute.
     """
@@ -49,7 +49,7 @@ class BackendCompilerFailed(Error):
     __module__ = "cinductor"
 
     def __init__(self, backend: str, inner: BaseException) -> None:
-        super().__init__(f"the wrapper backend {backend!r} failed: {type(inner).__name__}: {inner}")
+        super().__init__(f"the backend {backend!r} failed: {type(inner).__name__}: {inner}")
         self.backend, self.inner = backend, inner
 
     def __reduce__(self) -> Any:
@@ -124,7 +124,7 @@ ERRORS: dict[str, ErrorRow] = {
         "leave the mark out, or mark_static",
     ),
     "BackendCompilerFailed": ErrorRow(
-        "A compiler given to `register_wrapper_backend` raises: `backend`, `inner`.", ""
+        "A function of `register_backend` or `register_wrapper_backend` raises: `backend`, `inner`.", ""
     ),
     "AccuracyError": ErrorRow("`cinductor.testing` finds results that differ; an AssertionError, too.", ""),
 }

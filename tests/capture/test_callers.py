@@ -897,9 +897,10 @@ def handled_after_a_write(x):
     return x
 
 
+@pytest.mark.parametrize("backend", ["interp", "c"])
 @pytest.mark.parametrize("fn", [handled, handled_after_a_write])
-def test_a_function_handles_errors_of_floats(fn):
-    compiled = cinductor.compile(fn, backend="interp")
+def test_a_function_handles_errors_of_floats(fn, backend):
+    compiled = cinductor.compile(fn, backend=backend)
     for how in ("ignore", "ignore", "raise", "raise", "ignore", "raise"):
         with np.errstate(divide=how):
             x, y = np.array([3.0, -1.0, 2.0]), np.array([3.0, -1.0, 2.0])

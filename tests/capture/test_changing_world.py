@@ -7,7 +7,6 @@ read attributes of every kind, the programs of tests/programs, the reproducers, 
 tests/support/state_generator.py.
 """
 
-import contextlib
 import functools
 import importlib.util
 import os
@@ -136,6 +135,16 @@ def change(both, key, seed):
     return undone
 
 
+def put_back(undone):
+    """Undo a change; False if the program has removed the place."""
+    try:
+        for put, value in reversed(undone):
+            put(value)
+    except (AttributeError, LookupError):
+        return False
+    return True
+
+
 def compare(worlds, what):
     """Call both and compare."""
     want, got = (world.run() for world in reversed(worlds))
@@ -162,10 +171,7 @@ def explore(made, seed, count, name=""):
             done += 1
             what = f"{name}: {key} changed (seed {seed}, number {number})"
             is_well = compare(pair, what)
-            for put, value in reversed(undone):
-                with contextlib.suppress(AttributeError, LookupError):  # the program has removed the place
-                    put(value)
-            if not (is_well and compare(pair, f"{what} and undone")):
+            if not (is_well and put_back(undone) and compare(pair, f"{what} and undone")):
                 return done
     return done
 
@@ -200,3 +206,56 @@ def test_reproducers():
 def test_generated(first, tmp_path):
     for seed in SEEDS[first : first + BATCH]:
         explore(of_generator(seed, tmp_path), seed, 4, f"program {seed}")
+
+
+def imports_a_module(x):
+    import module_of_this_test
+
+    return x * module_of_this_test.k
+
+
+def imports_a_name(x):
+    from module_of_this_test import k
+
+    return x * k
+
+
+@pytest.mark.parametrize("backend", ["interp", "c"])
+@pytest.mark.parametrize("fn", [imports_a_module, imports_a_name])
+def test_an_import_finds_the_module_of_today(fn, backend, monkeypatch):
+    compiled = cinductor.compile(fn, backend=backend)
+    for k in (2.0, 2.0, 3.0, 3.0, 2.0):
+        module = types.ModuleType("module_of_this_test")
+        module.k = k
+        monkeypatch.setitem(sys.modules, "module_of_this_test", module)
+        for _ in range(2):
+            np.testing.assert_array_equal(compiled(np.ones(3)), np.full(3, k))
+
+
+def closed_over():
+    k = 2.0
+
+    def f(x):
+        try:
+            return x * k
+        except NameError as error:
+            return str(error)
+
+    def put(*values):
+        nonlocal k
+        if values:
+            (k,) = values
+        else:
+            del k
+
+    return f, put
+
+
+@pytest.mark.parametrize("backend", ["interp", "c"])
+def test_a_name_of_a_function_around_may_be_missing(backend):
+    fn, put = closed_over()
+    compiled = cinductor.compile(fn, backend=backend)
+    for values in ((2.0,), (), (3.0,), (), (2.0,)):
+        put(*values)
+        for _ in range(2):
+            assert repr(compiled(np.ones(3))) == repr(fn(np.ones(3)))

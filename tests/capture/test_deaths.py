@@ -3,6 +3,7 @@
 Generators are closed then.
 """
 
+import functools
 import weakref
 
 import numpy as np
@@ -168,42 +169,122 @@ def iterations_of_python(x):
     return s
 
 
+def bound_again_in_a_piece(x):
+    s = 0.0
+    for v in x:
+        if v > 1:
+            w = watched()
+            s += x.sum()
+            w = 0  # noqa: F841
+            LOG.append(len(x))
+        else:
+            s += 0.5
+    return s, len(LOG)
+
+
+def lives_on_behind_a_piece(x):
+    s = 0.0
+    if x[-1] > 9:
+        s += 1
+    elif x[-1] > 4:
+        w = watched()  # noqa: F841
+        LOG.append(3)
+    else:
+        s += 2
+    return s, len(LOG)
+
+
+def popped_in_a_piece(x, held):
+    s, o = 0.0, None
+    for k in range(3):
+        if x.sum() + k > 9:
+            o = held[-1] if k else held.pop()  # noqa: F841
+            s += x.sum()
+            held.append(k)
+    LOG.append(len(held))
+    return s, len(LOG)
+
+
+def bound_in_one_arm(x, held):
+    o, s = held.pop(), 0.0
+    for v in x:
+        if v > 1:
+            print(end="")
+            s += v
+            if v > 2:
+                o = s  # noqa: F841
+        LOG.append("then")
+    return s, len(LOG)
+
+
+def a_buffer_behind_a_piece(x, b):
+    v = np.frombuffer(b, "u1")
+    print(v.sum(), end="")
+    s = x.sum() + v[0]
+    v = s * 2
+    b.append(1)
+    return s, v, len(b)
+
+
 FUNCTIONS = [
     a_weak_reference, a_buffer, a_buffer_in_a_loop, a_buffer_without_a_name, a_memoryview, a_buffer_of_a_function, operands, an_attribute,
     a_result, an_item, all_items, a_generator, a_generator_that_is_left, a_generator_without_a_name, a_zipped_generator,
-    iterations_of_python,
+    iterations_of_python, bound_again_in_a_piece, lives_on_behind_a_piece, popped_in_a_piece, bound_in_one_arm, a_buffer_behind_a_piece,
 ]  # fmt: skip
 
 
-def outcome(fn, names):
+def outcome(fn, names, start):
     LOG.clear()
     more = {"b": lambda: [bytearray(b"abcd")], "held": lambda: [[watched()]]}
-    result = repr(fn(np.arange(4.0) + 0.5, *(v for name in names for v in more[name]())))
+    result = repr(fn(np.arange(4.0) + start, *(v for name in names for v in more[name]())))
     return result, LOG[:]
 
 
+@pytest.mark.usefixtures("pieces_are_compiled")
+@pytest.mark.parametrize("backend", ["interp", "c"])
 @pytest.mark.parametrize("fn", FUNCTIONS, ids=lambda fn: fn.__name__)
-def test_as_in_python(fn):
-    compiled = cinductor.compile(fn, backend="interp")
+def test_as_in_python(fn, backend):
+    compiled = cinductor.compile(fn, backend=backend)
     names = fn.__code__.co_varnames[1 : fn.__code__.co_argcount]
-    for _ in range(3):
-        assert outcome(compiled, names) == outcome(fn, names)
+    for start in (0.5, 0.5, -2.0, 2.5, 7.5):
+        assert outcome(compiled, names, start) == outcome(fn, names, start), start
 
 
-def with_default(x, held=Dying()):  # noqa: B008
+def with_default(x, held=None):
     return x + 1
 
 
-def test_no_guard_keeps_what_a_function_drops():
-    compiled = cinductor.compile(lambda x: with_default(x) * 2, backend="interp")
+def has_default(x):
+    return with_default(x)
+
+
+def closed_over(held):
+    return lambda x: x + len(held)
+
+
+KEPT = {
+    "a default": lambda: has_default,
+    "an item of a default": lambda: has_default,
+    "a closure": lambda: closed_over([Dying()]),
+    "a partial": lambda: functools.partial(with_default, held=[Dying()]),
+}
+
+
+@pytest.mark.parametrize("backend", ["interp", "c"])
+@pytest.mark.parametrize("what", KEPT)
+def test_no_guard_keeps_what_a_function_drops(what, backend):
+    with_default.__defaults__ = (Dying() if what == "a default" else [Dying()] if what == "an item of a default" else None,)
+    called = KEPT[what]()
+    compiled = cinductor.compile(lambda x: called(x) * 2, backend=backend)
     for _ in range(3):
         compiled(np.ones(3))
     LOG.clear()
-    with_default.__defaults__ = (None,)
+    with_default.__defaults__, called = (None,), None
     assert LOG == ["del"]
 
 
-def test_values_that_a_call_has_replaced_die():
+@pytest.mark.parametrize("backend", ["interp", "c"])
+def test_values_that_a_call_has_replaced_die(backend):
     """The result of each step that Python runs is dropped before the next."""
     alive = []
 
@@ -220,7 +301,7 @@ def test_values_that_a_call_has_replaced_die():
             x = x + y
         return x
 
-    compiled = cinductor.compile(f, backend="interp")
+    compiled = cinductor.compile(f, backend=backend)
     for _ in range(2):
         alive.clear()
         np.testing.assert_array_equal(compiled(np.ones(3)), np.full(3, 11.0))

@@ -611,7 +611,7 @@ def test_a_list_is_looked_at(look):
 def test_buffers_that_cannot_be_made(monkeypatch):
     """A loop is not captured if a run of its body cannot be rolled back."""
 
-    def fails(loop, wanted):
+    def fails(*wanted):
         raise MemoryError
 
     def picked(x, s):

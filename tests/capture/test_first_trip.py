@@ -196,9 +196,10 @@ def a_number_and_then_a_product(x, t):
 
 @pytest.mark.parametrize("t", [1.0, -3.0, 2, np.float64(2.0), np.int64(2)])
 @pytest.mark.parametrize("fn", [returns_what_changes, names_it_at_the_exit, counts_by_itself, a_number_and_then_a_product])
-def test_the_first_iteration_may_end_the_loop(fn, t):
+@pytest.mark.parametrize("backend", ["interp", "c"])
+def test_the_first_iteration_may_end_the_loop(fn, t, backend):
     """Code after the loop reads its values, which are of another type than those of later iterations."""
-    compiled = cinductor.compile(fn, backend="interp")
+    compiled = cinductor.compile(fn, backend=backend)
     for first in (0, 3, 0, 3, 5):
         x = np.where(np.arange(8) == first, 1.5, -5.0)
         assert repr(compiled(x, t)) == repr(fn(x, t))
@@ -208,12 +209,12 @@ def exchanged(x, n):
     a, b, c = x.copy(), x.copy(), x * 2
     for _ in range(1, n):
         a, b, c = b, c, a
-    print(end="")
+    print(end="", file=None)
     return b, a, x
 
 
 def exchanged_after_a_break(x, n):
-    print(end="")
+    print(end="", file=None)
     a, b = x * 2, x.copy()
     for _ in range(1, n):
         a, b = b, a
@@ -222,8 +223,9 @@ def exchanged_after_a_break(x, n):
 
 @pytest.mark.parametrize("fn", [exchanged, exchanged_after_a_break])
 @pytest.mark.parametrize("dynamic", [None, True, False])
-def test_arrays_that_a_loop_exchanges_are_returned(fn, dynamic):
-    compiled = cinductor.compile(fn, backend="interp", dynamic=dynamic)
+@pytest.mark.parametrize("backend", ["interp", "c"])
+def test_arrays_that_a_loop_exchanges_are_returned(fn, dynamic, backend):
+    compiled = cinductor.compile(fn, backend=backend, dynamic=dynamic)
     for n in (5, 5, 6, 3, 1, 2, 9):
         x = np.arange(4.0)
         assert repr(compiled(x, n)) == repr(fn(x, n))

@@ -679,7 +679,8 @@ def test_a_list_of_thousands_is_pythons_where_it_grows():
 
 
 @pytest.mark.parametrize("take", [lambda o: o[0], lambda o: o[-2], lambda o: o.pop(), lambda o: o.__setitem__(1, 2.0)])
-def test_a_position_behind_an_effect_is_pythons(take):
+@pytest.mark.parametrize("backend", ["interp", "c"])
+def test_a_position_behind_an_effect_is_pythons(take, backend):
     """No check may fail there, so Python raises its own exception."""
 
     def f(x):
@@ -690,7 +691,7 @@ def test_a_position_behind_an_effect_is_pythons(take):
                 o.append(v)
         return take(o), o
 
-    compiled = cinductor.compile(f, backend="interp")
+    compiled = cinductor.compile(f, backend=backend)
     for x in ([0.4, 0.5], [0.1, 0.2], [0.9, 0.1], [0.4, 0.5, 0.6]):
         outcomes = []
         for fn in (f, compiled):

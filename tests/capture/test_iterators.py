@@ -156,7 +156,7 @@ def behind_a_while(x):
     while k < len(x) and s < 6:
         s += next(it)[1] + x[k]
         k += 1
-    print(end="")
+    print(end="", file=None)
     return s, list(it)
 
 
@@ -275,7 +275,7 @@ def test_what_an_iterator_is_made_of_is_carried_apart():
 def read_in_some_arms(x):
     n, s = len(x), 0.0
     it = itertools.starmap(lambda a, b: a + b, itertools.repeat((1.0, 2.0)))
-    print(end="")
+    print(end="", file=None)
     for i in range(n):
         for j in range(3):
             if x[i] > 0.4:
@@ -284,8 +284,9 @@ def read_in_some_arms(x):
     return s, next(it)
 
 
-def test_an_iterator_and_its_part_stay_in_step_in_an_arm_that_reads_neither():
-    compiled = cinductor.compile(read_in_some_arms, backend="interp")
+@pytest.mark.parametrize("backend", ["interp", "c"])
+def test_an_iterator_and_its_part_stay_in_step_in_an_arm_that_reads_neither(backend):
+    compiled = cinductor.compile(read_in_some_arms, backend=backend)
     for x in ([0.8, 0.9, 0.3, 0.2], [0.6, 0.2, 0.9, 0.1, 0.7], [0.3, 0.8, 0.2]):
         same(outcome(compiled, (np.array(x),)), outcome(read_in_some_arms, (np.array(x),)))
 
@@ -339,3 +340,89 @@ def test_an_iterator_at_its_end_is_of_its_kind():
     for n in (4, 5, 3, 2, 5):
         x = np.arange(n) / n
         same(outcome(compiled, (x,)), outcome(at_their_ends, (x,)))
+
+
+def grows_in_zip(x):
+    o, s = [1.0, 2.0, 3.0], 0.0
+    for a, b in zip(o, x):
+        s += a * b
+        if len(o) < 6:
+            o.append(b)
+    return s, o
+
+
+def grows_behind_zip(x):
+    o = [1.0, 2.0, 3.0]
+    it, them = zip(x, o), map(lambda a, b: a * b, o, x)
+    o.append(5.0)
+    return [a * b for a, b in it], sum(them)
+
+
+def grows_in_a_slice(x):
+    o, s = [1.0, 2.0, 3.0], 0.0
+    for a in itertools.islice(o, 1, 5):
+        s += a * x[0]
+        o.append(a)
+    return s, o
+
+
+def grows_when_begun(x):
+    o = [1.0, 2.0, 3.0]
+    it = iter(o)
+    s = next(it)
+    for a in it:
+        s += a * x[0]
+        if len(o) < 5:
+            o.append(a)
+    return s, o
+
+
+def changes_backwards(x):
+    o, s = [1.0, 2.0, 3.0, 4.0], 0.0
+    for a in reversed(o):
+        s = s * 2 + a * x[0]
+        o[0] = 7.0
+        if len(o) > 3:
+            o.pop(2)
+    return s, o
+
+
+def changes_an_argument_backwards(x, o):
+    s = 0.0
+    for a in reversed(o):
+        s = s * 2 + a * x[0]
+        o[0] = 7.0
+    return s, o
+
+
+def a_dict_grows_at_its_end(x):
+    d = {0: 1.0}
+    try:
+        for k, v in enumerate(d.values()):
+            d[k + 1] = v * x[0]
+    except RuntimeError as error:
+        return str(error), d
+
+
+def a_dict_changes_its_keys(x):
+    d = {0: 1.0, 1: x[0]}
+    it = iter(d.values())
+    first = next(it)
+    d.pop(0)
+    d[3] = 5.0
+    return first, next(it, None)
+
+
+@pytest.mark.parametrize("backend", ["interp", "c"])
+@pytest.mark.parametrize(
+    "fn",
+    [
+        grows_in_zip, grows_behind_zip, grows_in_a_slice, grows_when_begun, changes_backwards, changes_an_argument_backwards,
+        a_dict_grows_at_its_end, a_dict_changes_its_keys,
+    ],
+)  # fmt: skip
+def test_what_is_iterated_may_change_under_its_iterator(fn, backend):
+    compiled = cinductor.compile(fn, backend=backend)
+    for n in (4, 4, 3, 5):
+        given = ([1.0, 2.0, 3.0],) if fn is changes_an_argument_backwards else ()
+        same(outcome(compiled, (np.arange(n) + 0.5, *map(list, given))), outcome(fn, (np.arange(n) + 0.5, *map(list, given))))

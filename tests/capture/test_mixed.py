@@ -365,15 +365,16 @@ def test_inner_loops_of_no_trips_of_an_argument(dynamic):
         assert type(got) is type(want) and got == want
 
 
+@pytest.mark.parametrize("backend", ["interp", "c"])
 @pytest.mark.parametrize("dynamic", (False, True))
-def test_a_number_of_either_class_is_stored_where_it_fits(dynamic):
+def test_a_number_of_either_class_is_stored_where_it_fits(dynamic, backend):
     """Python's int raises, NumPy's wraps around."""
 
     def f(u, s):
         u[s > 2] = min((s > 1).sum(), int(s[0]))
         return u
 
-    compiled = cinductor.compile(f, backend="interp", dynamic=dynamic)
+    compiled = cinductor.compile(f, backend=backend, dynamic=dynamic)
     for first in (1, -128, 5, -3, 2):
         s = np.array([first, 3, 4, -5])
         results = []
@@ -405,13 +406,14 @@ def result_or_error(fn, *args):
         lambda s: s * None,
     ],
 )
-def test_a_number_of_either_class_and_what_is_no_number(fn):
+@pytest.mark.parametrize("backend", ["interp", "c"])
+def test_a_number_of_either_class_and_what_is_no_number(fn, backend):
     """Python's numbers have no operators with a list, and NumPy's make an array of it."""
 
     def largest(x):
         return fn(max(1.0, x[0]))
 
-    compiled = cinductor.compile(largest, backend="interp")
+    compiled = cinductor.compile(largest, backend=backend)
     for value in (0.5, 3.0, 0.25):
         x = np.array([value])
         assert result_or_error(compiled, x) == result_or_error(largest, x)

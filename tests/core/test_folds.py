@@ -150,6 +150,21 @@ def test_small_types(dtype, level):
                 assert np.array_equal(got, want) and np.asarray(got).dtype == np.asarray(want).dtype, (dtype, length, x)
 
 
+def of_casts(x):
+    """Sums of small numbers that casts change, or that casts make wider in two steps."""
+    return [np.sum(x.astype(d)) for d in "BhHIlL"] + [np.sum(x.astype(d), dtype="I") for d in "bHi"] + [np.sum(x.astype("h").astype("I"))]
+
+
+@pytest.mark.parametrize("backend", ["interp", "c"])
+@pytest.mark.parametrize("dtype", ["?", "u1", "i1", "u2", "i2", "i4"])
+def test_sums_of_casts(dtype, backend):
+    """Each sum is in a kernel of its own, and so has accumulators of its own width."""
+    compiled = cinductor.compile(of_casts, backend=backend, dynamic=True, options={"fusion": False})
+    for length in (3, 129, 8193):
+        for x in small_rows(dtype, length):
+            assert [(v, v.dtype) for v in compiled(x)] == [(v, v.dtype) for v in of_casts(x)], (length, x)
+
+
 @pytest.mark.parametrize("length", [1, 9, 63, 64, 65, 300, 2049])
 def test_argmax_finds_the_first(length):
     rng = np.random.default_rng(length)

@@ -10,6 +10,7 @@ import pytest
 from test_orders import assert_same_bits
 
 import cinductor
+from cinductor import _core
 
 EXACT = {"numerics": "exact", "verify": True}
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -139,6 +140,7 @@ def replace(ufunc, last):
 
 kept = [replace(np.exp, 1), replace(np.sin, 1), replace(np.add, 2)]
 import cinductor
+from cinductor import _core
 
 def functions(x):
     return np.exp(x) * 2, np.sin(x[1:])
@@ -160,3 +162,23 @@ def test_loops_that_somebody_replaced():
     """If a NumPy loop was replaced, the replacement runs instead of cinductor's own function."""
     done = subprocess.run([sys.executable, "-c", REPLACED], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("dtype", ["c64", "c128"])
+def test_a_function_without_a_loop_for_complex_numbers_is_refused(dtype):
+    """A graph's text may say that NumPy's loop computes any function; each either has one, or the text is refused."""
+    types = {"c64": np.complex64, "c128": np.complex128}
+    runs = 0
+    for op in (row[0] for row in _core.ops() if hasattr(np, row[0])):
+        loop = getattr(np, op)
+        inputs = [np.ones(4, types[dtype])] * getattr(loop, "nin", 0)
+        names = ", ".join(f"in{k}" for k in range(len(inputs)))
+        text = f"graph f({', '.join(f'in{k}: {dtype}[4]' for k in range(len(inputs)))}) {{\n  %0: {dtype}[4] = {op}({names}, by=numpy)\n  return %0\n}}\n"
+        try:
+            (made,) = _core.run_program(_core.compile_graph(text), inputs)
+        except (SyntaxError, TypeError, ValueError):
+            continue
+        assert isinstance(loop, np.ufunc) and f"{np.dtype(types[dtype]).char * loop.nin}->" in " ".join(loop.types), op
+        np.testing.assert_array_equal(made, loop(*inputs))
+        runs += 1
+    assert runs > 10

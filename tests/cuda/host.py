@@ -49,7 +49,7 @@ extern "C" { EmulatorRuntime *emulator_runtime; int emulator_waits = WAITS; }
 #define __int_as_float(bits) __builtin_bit_cast(float, (int)(bits))
 #define __float_as_uint(value) __builtin_bit_cast(unsigned, (float)(value))
 #define __longlong_as_double(bits) __builtin_bit_cast(double, (long long)(bits))
-template <class T> static void atomicAdd(T *at, T value) { *at += value; }
+template <class T> static T atomicAdd(T *at, T value) { T had = *at; *at += value; return had; }
 template <class T> static void atomicMax(T *at, T value) { *at = *at > value ? *at : value; }
 template <class T> static void atomicMin(T *at, T value) { *at = *at < value ? *at : value; }
 template <class T> static void atomicAnd(T *at, T value) { *at &= value; }

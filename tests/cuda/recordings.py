@@ -48,6 +48,30 @@ def product(a, b):
     return np.abs(a @ b) + 1
 
 
+def iterate(a, v):
+    for _ in range(20):
+        v = a @ v
+        v = v / np.sqrt((v * v).sum())
+    return (v,)
+
+
+def shift(x):
+    """A loop that exchanges two buffers."""
+    for _ in range(17):
+        x = np.concatenate([x[:1], 0.5 * (x[2:] + x[:-2]), x[-1:]])
+    return (x,)
+
+
+def check_unasked(fn, *arguments):
+    """Loops of short kernels are recorded without the option."""
+    launched, recorded = cinductor.compile(fn, options={"choices": "recorded_trips=100"}), cinductor.compile(fn)
+    want, before = [r.numpy() for r in launched(*arguments)], count("cuGraphLaunch")
+    kept = [recorded(*arguments) for _ in range(3)]
+    say(f"{fn.__name__}: unasked", all(same(got, want) for got in kept))
+    if EMULATED:
+        say(f"{fn.__name__}: replays", count("cuGraphLaunch") - before == 2)
+
+
 def products_of_cublas():
     """The number of products that the fake cuBLAS made."""
     library = ctypes.CDLL(os.path.join(os.environ["CINDUCTOR_CUBLAS"], "libcublas.so.13"))
@@ -89,6 +113,11 @@ def main():
     check("a product of cuBLAS's", product, (square, square), options={"numerics": "fast"})
     if EMULATED:
         say("cuBLAS made it", products_of_cublas() > 0)
+
+    vector, rows = (cinductor.to_device(random.random(shape).astype("f4")) for shape in (n, (60, 500)))
+    check("a whole loop", iterate, (square, vector))
+    check_unasked(iterate, square, vector)
+    check_unasked(shift, rows)
 
     other = cinductor.to_device(random.random((6, 8)).astype("f4"))
     plain = cinductor.compile(layers)

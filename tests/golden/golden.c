@@ -353,6 +353,7 @@ wrap_options(const Run *run)
     return (CiWrapOptions){.has_pools = run->pools,
                            .has_device_memory = run->device_memory,
                            .records = run->records,
+                           .records_all = run->records,
                            .env = run->graph ? run->graph->env : NULL,
                            .takes_extern = takes_products};
 }

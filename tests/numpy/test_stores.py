@@ -208,17 +208,18 @@ def test_out_of_another_dtype(name):
             assert shown[1] == shown[0] and shown[2] == shown[0], (dtype, other)
 
 
+@pytest.mark.parametrize("backend", ["interp", "c"])
 @pytest.mark.parametrize("n", [3, 64])
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex128"])
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning", "ignore::numpy.exceptions.ComplexWarning")
-def test_floats_as_uint64(dtype, n):
+def test_floats_as_uint64(dtype, n, backend):
     """A negative float wraps, also on a processor with an instruction that gives all ones for it."""
 
     def program(a, x):
         a[:] = x
         return a.sum()
 
-    compiled = cinductor.compile(program, backend="c")
+    compiled = cinductor.compile(program, backend=backend)
     with np.errstate(over="ignore"):
         x = np.resize(np.array([-2.0, 3.5, -1.0, -1e3, 6e4, 2.0**62, 2.0**63, 2.0**63 + 2.0**42, -(2.0**40)]).astype(dtype), n)
     check(program, np.zeros(n, np.uint64), x, calls=2, compiled=compiled)

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 import warnings
 
 import call_estimates
@@ -213,6 +214,24 @@ def test_a_clock_that_jumps_pays_for_little():
     for seconds in (1e-3, 1e-3, 1e-3, 1e-3, 1e-3, 3600.0, -3600.0, np.nan):
         account.note(seconds)
     assert account.calls == 6 and account.best == 1e-3 and account.spent < 0.03
+
+
+def test_time_pays_once(queue):
+    """That of a nested call pays for the inner function alone, and captures pay for nothing."""
+
+    def inner(x):
+        time.sleep(0.02)
+        return x + 1
+
+    def outer(x, f):
+        return f(x) + time.perf_counter()
+
+    slow, fast = cinductor.compile(inner, mode="lazy"), cinductor.compile(outer, mode="lazy")
+    for _ in range(2):
+        fast(X, slow)
+    (own,), (others,) = fast.accounts(), slow.accounts()
+    assert 0.02 < others.best <= others.total and 0.02 < own.best
+    assert own.spent < others.best
 
 
 def test_some_of_many_short_calls_are_timed():
@@ -524,6 +543,7 @@ def test_pieces_are_built_when_calls_have_paid(clock, monkeypatch):
     job, account = of(compiled)
     assert job.captures == 1 and built() == before
     assert account.calls == 5 and "another capture" in account.why
+    assert job.plan.awaits_split and not job.plan.splits
     account.spent = account.due
     for _ in range(6):
         is_same(compiled(X, 0.5), broken(X, 0.5))

@@ -197,7 +197,7 @@ def test_what_c_cannot_do_is_named():
     with pytest.raises(cinductor.Unsupported, match="C cannot call sort, a function of NumPy's"):
         cinductor.export(lambda x: np.sort(x) + 1, x)
     with pytest.raises(cinductor.Unsupported, match="loop of NumPy's: numerics='close'"):
-        cinductor.export(lambda x: np.exp(x), x)
+        cinductor.export(lambda x: np.exp(x), x, options={"numerics": "exact"})
     with pytest.raises(cinductor.Unsupported):
         cinductor.export(lambda x: print(x.sum()), x)
     for f in (lambda x: x.T, lambda x: x[1:], lambda x: 3, lambda x: (x, [x[0], None])):
@@ -208,6 +208,26 @@ def test_what_c_cannot_do_is_named():
         cinductor.export(rows, x, 1.0, form="rust")
     with pytest.raises(TypeError, match="fn"):
         cinductor.export(3, x)
+
+
+@pytest.mark.parametrize("options", [None, {"threads": 1}])
+def test_functions_and_products_of_numpy_are_cinductors_in_c(options, tmp_path):
+    """They are within the ULP of numerics "close"; programs without them keep NumPy's bits."""
+
+    def column_means(x):
+        return x.sum(axis=0) / len(x)
+
+    def attention(x, y):
+        scores = np.exp(x - x.max(axis=1, keepdims=True))
+        return scores / scores.sum(axis=1, keepdims=True) @ y, np.abs(np.sin(x)) ** 2.5
+
+    x, y = numbers(20, 30), numbers(30, 5)
+    library = build(cinductor.export(attention, x, y, options=options), tmp_path)
+    made = call_c(library, (x, y), attention(x, y))
+    for a, b in zip(made, attention(x, y), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12)
+    texts = [cinductor.export(column_means, x, options=more) for more in (options, {**(options or {}), "numerics": "exact"})]
+    assert texts[0] == texts[1]
 
 
 def test_kernels_that_ask_numpy_are_refused(run_json):

@@ -897,3 +897,29 @@ def a_name_that_may_be_missing(x):
         return x * NOTHING  # noqa: F821
     except NameError as error:
         return x + len(error.name)
+
+
+class Point:
+    __match_args__ = ("a", "b")
+    weights = {0: 2.0, 1: 3.0}
+
+    def __init__(self, a, b):
+        self.a, self.b = a, b
+
+    def __class_getitem__(cls, key):
+        return cls.weights[key]
+
+
+@given(Point(1.0, 2.0))
+def a_pattern_with_positions(x, o):
+    match o:
+        case Point(1.0, b):
+            return x * b
+        case Point(a, b):
+            return x + a * b
+    return x
+
+
+@program
+def an_item_of_a_class(x):
+    return x * Point[0] + Point[1]

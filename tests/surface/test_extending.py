@@ -369,6 +369,98 @@ def test_what_cannot_be_registered():
     assert not [p for p in cinductor.list_passes() if p.is_added]
 
 
+# --- backends -------------------------------------------------------------------------------------
+
+
+def by_numpy(graph):
+    """Runs the few operations of the tests below by NumPy; results are Fortran-ordered where they have axes."""
+
+    def run(*inputs):
+        values = dict(zip(graph.inputs, inputs, strict=True))
+        for node in graph.nodes:
+            if node.op == "const":
+                values[node] = np.float64(node.attributes["value"])
+            elif node.op == "assign":  # of an array, the part that is written (here all of it), the value
+                values[node] = values[node.args[2]]
+            else:
+                values[node] = getattr(np, node.op)(*(values[arg] for arg in node.args))
+        for written, value in graph.writes.items():
+            values[written][...] = values[value]
+        return [np.asfortranarray(values[node]) for node in graph.body.results]
+
+    return run
+
+
+def doubled(x, y):
+    x *= 2
+    return np.sqrt(x) + y, x + 1
+
+
+def broken_in_two(x, y):
+    first = np.sqrt(x)
+    str(first)
+    return first * y, y
+
+
+@pytest.mark.parametrize("backend", [by_numpy, Graph.compile], ids=["numpy", "core"])
+@pytest.mark.parametrize("fn", [doubled, broken_in_two])
+def test_a_backend_of_the_user_runs_the_graphs(fn, backend):
+    """Results, writes, layouts and recompiles are as without it; each graph is passed to it once."""
+    graphs = []
+
+    def made(graph):
+        graphs.append(graph)
+        return backend(graph)
+
+    counts = []
+    with cinductor.register_backend("mine", made):
+        assert cinductor.list_backends()["mine"] is None
+        compiled = cinductor.compile(fn, backend="mine")
+        for x, y in [(X, X), (X + 1, X), (X[:2], X[:2]), (np.asfortranarray(X), X), (X, X[0])]:
+            for _ in range(2):
+                here, there = [x.copy("K"), y.copy("K")], [x.copy("K"), y.copy("K")]
+                cinductor.testing.assert_array(here[0], there[0], 0, "x")
+                for a, b in zip(compiled(*here), fn(*there), strict=True):
+                    cinductor.testing.assert_array(a, b, 0, fn.__name__)
+                cinductor.testing.assert_array(here[0], there[0], 0, "x")
+            counts.append(len(graphs))
+        assert compiled.stats()["eager"] == (0 if fn is doubled else 8)  # NumPy runs what is little work and has a break
+    assert counts[0] == counts[1] == (1 if fn is doubled else 2) and counts[-1] > counts[1]
+    with pytest.raises(ValueError, match="backend of device 'cpu' is 'mine'"):
+        cinductor.compile(fn, backend="mine")
+
+
+@pytest.mark.parametrize(
+    ("backend", "message"),
+    [
+        (lambda graph: 3, "TypeError: it returned 3"),
+        (lambda graph: 1 // 0, "ZeroDivisionError"),
+        (lambda graph: lambda x: 1 // 0, "ZeroDivisionError"),
+        (lambda graph: lambda x: [], "ValueError: 0 results; the graph has 1"),
+        (lambda graph: lambda x: [x[0]], r"result 0 is float64 of shape \(4,\); the graph has float64 of shape \(3, 4\)"),
+        (lambda graph: lambda x: [x.astype("f")], r"result 0 is float32 of shape \(3, 4\); the graph has float64"),
+    ],
+)
+def test_a_backend_that_fails_costs_a_warning_or_raises(backend, message):
+    with cinductor.register_backend("bad", backend):
+        compiled = cinductor.compile(fn=lambda x: np.sqrt(x) + 1, backend="bad", fullgraph=True)
+        with pytest.raises(cinductor.BackendCompilerFailed, match=message):
+            compiled(X)
+        with pytest.warns(cinductor.CinductorWarning, match=message):
+            compiled = cinductor.compile(lambda x: np.sqrt(x) + 2, backend="bad")
+            assert (compiled(X) == np.sqrt(X) + 2).all()
+        assert (compiled(X) == np.sqrt(X) + 2).all()
+
+
+def test_a_backend_gets_no_graph_that_checks_data():
+    with cinductor.register_backend("mine", Graph.compile), pytest.raises(cinductor.Unsupported, match="checks data"):
+        cinductor.compile(lambda x, i: x[i] + 1, backend="mine", fullgraph=True)(X, np.array([0, 2]))
+    with pytest.raises(TypeError, match="register_backend: fn is 3"):
+        cinductor.register_backend("three", 3)
+    with pytest.raises(ValueError, match="there is a backend 'interp' already"):
+        cinductor.register_backend("interp", Graph.compile)
+
+
 # --- patterns and lowerings -----------------------------------------------------------------------
 
 

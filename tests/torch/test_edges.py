@@ -53,6 +53,8 @@ EXACT = {
     for name in "neg abs sign sgn floor ceil trunc round frac square relu isnan isinf isfinite isposinf isneginf signbit logical_not positive sqrt reciprocal nan_to_num".split()
 } | {
     "bool": lambda x: x.bool(),
+    "mantissa": lambda x: x.frexp()[0],
+    "exponent": lambda x: x.frexp()[1],
     "clamp": lambda x: x.clamp(0, 1),
     "clamp_min": lambda x: x.clamp_min(0),
     "clamp_max": lambda x: x.clamp_max(0),

@@ -314,6 +314,9 @@ def scatters_with_duplicates(x, v, i):
         x.scatter(0, i[:1], 3.0), x.scatter(1, i[:, :2], v[:, 2:4]), x.gather(0, i), x.gather(1, i[:2]), x.index_add(0, i[0, :4], v, alpha=2),
         x.index_copy(0, torch.tensor([3, 1]), v[:2]), x.index_fill(1, torch.tensor([0, 5]), -1), x.index_reduce(0, i[0, :4], v, "amax"),
         x.scatter(0, i[:1], 2.0, reduce="multiply"), x.put(torch.tensor([0, 7]), torch.tensor([1.0, 2.0])), torch.zeros(4).scatter_add(0, i[0], v[0]),
+        x.index_reduce(0, i[0, :4], v, "mean", include_self=False), x.sum().index_add(0, i[0, 0] * 0, v[0, 0], alpha=3), x.put(i[:2] - 4, v[:2], accumulate=True),
+        x[None, None].gather(2, i[None, None]), x[None, None].scatter_add(2, i[None, None], v[None, None]), x.cummax(0), x.cummin(1), torch.nonzero_static(x > 0, size=30),
+        torch.nonzero_static(i, size=3, fill_value=7), x.sum().unfold(0, 1, 1), x.sum().max(0), torch.arange(0.5, 3, 0.25), torch.std_mean(torch.complex(x, v), 0),
     )  # fmt: skip
 
 
@@ -408,6 +411,7 @@ def losses(x, y):
         F.kl_div(x.log_softmax(1), y.softmax(1), reduction="batchmean"), F.cosine_embedding_loss(x, y, torch.tensor([1, -1, 1, 1])), F.hinge_embedding_loss(x, y.sign().detach()), F.margin_ranking_loss(x[:, 0], y[:, 0], torch.ones(4)),
         F.triplet_margin_loss(x, y, x.flip(0)), F.poisson_nll_loss(x, y.abs()), F.soft_margin_loss(x, y.sign().detach()), F.multi_margin_loss(x, t), F.gaussian_nll_loss(x, y, y.square() + 1), F.cosine_similarity(x, y), F.pairwise_distance(x, y), torch.cdist(x, y),
         F.cross_entropy(x.view(1, 4, 6), torch.tensor([[0, 1, 2, 3, 0, 1]]), reduction="none"),
+        F.cross_entropy(x.view(2, 3, 2, 2), torch.tensor([[[0, 1], [2, -100]], [[1, 1], [2, 0]]]), weight=y[0, :3].detach().abs()), F.nll_loss(x[0], t[1]),
     )  # fmt: skip
 
 

@@ -72,7 +72,7 @@ typedef struct CiCudaSort {
     int key_bytes;
     CUdeviceptr block; /* all of what follows, and its size; 0: there is none */
     size_t bytes;
-    CUdeviceptr keys[2], places[2], counts, totals;
+    CUdeviceptr keys[2], places[2], counts, states;
     int result;
 } CiCudaSort;
 int32_t ci_cuda_sort(CiCudaSort *s, const void *elements, CiDtype dtype, bool alike);

@@ -1,7 +1,8 @@
 /* np.sort, np.argsort, partitions and quantiles along one axis, by keys: unsigned numbers in the
  * order of the elements. Each short row is sorted by one block (sort_rows.c). Long rows are sorted by a stable radix sort, 8 bits of the key at a time from the lowest.
- * Tiles count the digits; prefix sums give the position of each tile's digits. Then each tile
- * orders its elements in shared memory, ranked by warp-wide comparisons, and writes them in runs.
+ * The digits of all passes are counted while the keys are made. In a pass each tile orders its elements in shared
+ * memory, ranked by warp-wide votes. It learns from the tiles before it how many of each digit they have (decoupled
+ * look-back), and writes its elements in runs.
  * Equal elements stay in order of their positions; a partition is a full sort. */
 #include "device/cuda/library.h"
 
@@ -9,7 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { THREADS = 256, TILE = 4096, MOST_ROWS = 65535 };
+enum {
+    THREADS = 256,
+    TILE = 4096,
+    MANY_TILES = 1024, /* from which a block loads several of them, so that fewer add to the counts */
+    COUNTS = 9 * 256,  /* of a row: of the digits of each pass, then tiles that have begun in each */
+    MOST_ROWS = 65535
+};
 
 /* ---- keys ---- */
 
@@ -31,7 +38,7 @@ ci_cuda_print_keys(char *out, size_t capacity, CiDtype dtype, bool alike)
                                   : dtype == CI_DTYPE_f16 ? 0x7c00ull
                                                           : 0x7f80ull;
     int length = snprintf(out, capacity,
-                          "%stypedef %s T;\ntypedef %s K;\nstatic const K SIGN = %lluull, "
+                          "%stypedef %s T;\ntypedef %s K;\ntypedef unsigned long long M;\nstatic const K SIGN = %lluull, "
                           "INFINITE = %lluull;\n",
                           ci_cuda_rows_text, ci_cuda_unsigned(size),
                           ci_cuda_unsigned(size == 8 ? 8 : 4), sign, infinity);
@@ -72,44 +79,39 @@ print_values(char *out, size_t capacity, CiDtype dtype)
 
 static const char rows_text[] =
     "extern \"C\" __global__ void __launch_bounds__(256)\n"
-    "kload(const T *x, K *keys, unsigned *places, const Rows r, const L first)\n"
+    "kzero(unsigned *counts, const L n)\n"
     "{\n"
-    "    const L row = first + blockIdx.y, i = blockIdx.x*256LL + threadIdx.x;\n"
-    "    if (i < r.length) {\n"
-    "        keys[row*r.length + i] = key(x[start(r, row) + i*r.step]);\n"
-    "        if (places)\n"
-    "            places[row*r.length + i] = (unsigned)i;\n"
-    "    }\n"
+    "    const L i = blockIdx.x*256LL + threadIdx.x;\n"
+    "    if (i < n)\n"
+    "        counts[i] = 0;\n"
     "}\n"
     "extern \"C\" __global__ void __launch_bounds__(256)\n"
-    "kstore(const K *keys, const unsigned *places, void *y, const Rows r, const L first)\n"
+    "kload(const T *x, K *keys, unsigned *places, unsigned *counts, M *status, const Rows r, const L tiles, const int passes, const int each, const L first)\n"
     "{\n"
-    "    const L row = first + blockIdx.y, i = blockIdx.x*256LL + threadIdx.x;\n"
-    "    if (i < r.length) {\n"
-    "        const L at = start(r, row) + i*r.step;\n"
-    "        if (places)\n"
-    "            ((L *)y)[at] = places[row*r.length + i];\n"
-    "        else\n"
-    "            ((T *)y)[at] = back(keys[row*r.length + i]);\n"
-    "    }\n"
-    "}\n"
-    "extern \"C\" __global__ void __launch_bounds__(256)\n"
-    "kcount(const K *keys, unsigned *counts, const L n, const L tiles, const int shift, const L first)\n"
-    "{\n"
-    "    __shared__ unsigned seen[256];\n"
-    "    const L row = first + blockIdx.y, begin = blockIdx.x*4096LL;\n"
+    "    __shared__ unsigned seen[8][256];\n"
+    "    const L row = first + blockIdx.y, begin = (L)blockIdx.x*each*256;\n"
     "    const int t = (int)threadIdx.x;\n"
-    "    seen[t] = 0;\n"
+    "    for (int p = 0; p < passes; p++)\n"
+    "        seen[p][t] = 0;\n"
+    "    for (L tile = begin/4096; tile < tiles && tile*4096 < begin + 256*each; tile++)\n"
+    "        status[(row*tiles + tile)*256 + t] = 0;\n"
     "    __syncthreads();\n"
-    "    for (int k = 0; k < 16; k++) {\n"
+    "    for (int k = 0; k < each; k++) {\n"
     "        const L i = begin + 256*k + t;\n"
-    "        if (i < n)\n"
-    "            atomicAdd(&seen[(unsigned)(keys[row*n + i] >> shift) & 255], 1u);\n"
+    "        if (i < r.length) {\n"
+    "            const K own = key(x[start(r, row) + i*r.step]);\n"
+    "            keys[row*r.length + i] = own;\n"
+    "            if (places)\n"
+    "                places[row*r.length + i] = (unsigned)i;\n"
+    "            for (int p = 0; p < passes; p++)\n"
+    "                atomicAdd(&seen[p][(unsigned)(own >> 8*p) & 255], 1u);\n"
+    "        }\n"
     "    }\n"
     "    __syncthreads();\n"
-    "    counts[(row*256 + t)*tiles + blockIdx.x] = seen[t];\n"
-    "}\n";
-static const char radix_text[] =
+    "    for (int p = 0; p < passes; p++)\n"
+    "        if (seen[p][t])\n"
+    "            atomicAdd(&counts[row*2304 + 256*p + t], seen[p][t]);\n"
+    "}\n"
     "static __device__ unsigned add_before(unsigned value, unsigned *all)\n"
     "{\n"
     "    __shared__ unsigned ends[8];\n"
@@ -132,43 +134,55 @@ static const char radix_text[] =
     "    }\n"
     "    return before + sum - value;\n"
     "}\n"
-    "extern \"C\" __global__ void __launch_bounds__(256)\n"
-    "kscan(unsigned *counts, unsigned *totals, const L tiles, const L first)\n"
+    "/* Digits of earlier tiles: a tile tells its own count, then the sum up to it, under a number that grows from pass to pass. */\n"
+    "static __device__ M look_back(M *status, const unsigned tile, const M count, const int pass)\n"
     "{\n"
-    "    const L digit = (first + blockIdx.y)*256LL + blockIdx.x;\n"
-    "    unsigned sum = 0;\n"
-    "    for (L begin = 0; begin < tiles; begin += 256) {\n"
-    "        const L i = begin + threadIdx.x;\n"
-    "        const unsigned own = i < tiles ? counts[digit*tiles + i] : 0;\n"
-    "        unsigned all;\n"
-    "        const unsigned before = add_before(own, &all);\n"
-    "        if (i < tiles)\n"
-    "            counts[digit*tiles + i] = sum + before;\n"
-    "        sum += all;\n"
+    "    const M is_own = 2*pass + 1, is_sum = is_own + 1, low = ((M)1 << 56) - 1;\n"
+    "    M before = 0;\n"
+    "    if (tile)\n"
+    "        *(volatile M *)(status + tile*(M)256) = is_own << 56 | count;\n"
+    "    for (M k = tile; k > 0;) {\n"
+    "        const M told = *(volatile M *)(status + (k - 1)*256);\n"
+    "        if (told >> 56 < is_own)\n"
+    "            continue;\n"
+    "        before += told & low;\n"
+    "        k = told >> 56 == is_sum ? 0 : k - 1;\n"
     "    }\n"
-    "    if (threadIdx.x == 0)\n"
-    "        totals[digit] = sum;\n"
-    "}\n"
+    "    *(volatile M *)(status + tile*(M)256) = is_sum << 56 | before + count;\n"
+    "    return before;\n"
+    "}\n";
+static const char radix_text[] =
     "extern \"C\" __global__ void __launch_bounds__(256)\n"
-    "kplace(const K *keys, const unsigned *places, K *to_keys, unsigned *to_places, const unsigned *counts, const unsigned *totals, const L n, const L tiles, const int shift, const L first)\n"
+    "ksweep(const K *keys, const unsigned *places, K *to_keys, unsigned *to_places, unsigned *counts, M *status, void *y, const Rows r, const L n, const L tiles, const int pass, const L first)\n"
     "{\n"
-    "    __shared__ unsigned seen[8][256], away[256];\n"
+    "    __shared__ unsigned seen[8][256], away[256], tile_here;\n"
     "    __shared__ K held[4096];\n"
-    "    const L row = first + blockIdx.y, tile = blockIdx.x*4096LL;\n"
-    "    const int t = (int)threadIdx.x, w = t/32, lane = t % 32, size = n - tile < 4096 ? (int)(n - tile) : 4096;\n"
-    "    K own[16];\n"
-    "    unsigned rank[16], to[16];\n"
+    "    const L row = first + blockIdx.y;\n"
+    "    const int t = (int)threadIdx.x, w = t/32, lane = t % 32, shift = 8*pass;\n"
+    "    if (t == 0) /* in the order in which blocks begin: those before it are running */\n"
+    "        tile_here = atomicAdd(&counts[row*2304 + 2048 + pass], 1u);\n"
     "    for (int k = 0; k < 8; k++)\n"
     "        seen[k][t] = 0;\n"
     "    __syncthreads();\n"
+    "    const L tile = tile_here*4096LL;\n"
+    "    const int size = n - tile < 4096 ? (int)(n - tile) : 4096;\n"
+    "    K own[16];\n"
+    "    unsigned rank[16], to[16];\n"
     "    for (int k = 0; k < 16; k++) {\n"
     "        const int i = 512*w + 32*k + lane;\n"
-    "        const bool is_there = i < size;\n"
-    "        own[k] = is_there ? keys[row*n + tile + i] : 0;\n"
-    "        const unsigned digit = is_there ? (unsigned)(own[k] >> shift) & 255 : 256;\n"
-    "        const unsigned peers = __match_any_sync(0xffffffffu, digit);\n"
+    "        own[k] = i < size ? keys[row*n + tile + i] : 0;\n"
+    "    }\n"
+    "    for (int k = 0; k < 16; k++) {\n"
+    "        const bool is_there = 512*w + 32*k + lane < size;\n"
+    "        const unsigned digit = (unsigned)(own[k] >> shift) & 255;\n"
+    "        unsigned peers = __ballot_sync(0xffffffffu, is_there);\n"
+    "        for (int bit = 0; bit < 8; bit++) {\n"
+    "            const bool is_set = digit >> bit & 1;\n"
+    "            const unsigned those = __ballot_sync(0xffffffffu, is_set);\n"
+    "            peers &= is_set ? those : ~those;\n"
+    "        }\n"
     "        const unsigned before = __popcll(peers & ((1ull << lane) - 1));\n"
-    "        rank[k] = before + (is_there ? seen[w][digit] : 0);\n"
+    "        rank[k] = before + seen[w][digit];\n"
     "        __syncwarp();\n"
     "        if (is_there && before == 0)\n"
     "            seen[w][digit] += __popcll(peers);\n"
@@ -181,7 +195,8 @@ static const char radix_text[] =
     "        seen[k][t] = count;\n"
     "        count += more;\n"
     "    }\n"
-    "    const unsigned here = add_before(count, &all), there = add_before(totals[row*256 + t], &all) + counts[(row*256 + t)*tiles + blockIdx.x];\n"
+    "    const unsigned earlier = (unsigned)look_back(status + row*tiles*256 + t, tile_here, count, pass);\n"
+    "    const unsigned here = add_before(count, &all), there = add_before(counts[row*2304 + 256*pass + t], &all) + earlier;\n"
     "    away[t] = there - here;\n"
     "    for (int k = 0; k < 8; k++)\n"
     "        seen[k][t] += here;\n"
@@ -196,7 +211,10 @@ static const char radix_text[] =
     "        if (256*k + t < size) {\n"
     "            const K moved = held[256*k + t];\n"
     "            to[k] = 256*k + t + away[(unsigned)(moved >> shift) & 255];\n"
-    "            to_keys[row*n + to[k]] = moved;\n"
+    "            if (!y)\n"
+    "                to_keys[row*n + to[k]] = moved;\n"
+    "            else if (!places)\n"
+    "                ((T *)y)[start(r, row) + to[k]*r.step] = back(moved);\n"
     "        }\n"
     "    if (!places)\n"
     "        return;\n"
@@ -207,7 +225,9 @@ static const char radix_text[] =
     "            held_places[rank[k]] = places[row*n + tile + 512*w + 32*k + lane];\n"
     "    __syncthreads();\n"
     "    for (int k = 0; k < 16; k++)\n"
-    "        if (256*k + t < size)\n"
+    "        if (256*k + t < size && y)\n"
+    "            ((L *)y)[start(r, row) + to[k]*r.step] = held_places[256*k + t];\n"
+    "        else if (256*k + t < size)\n"
     "            to_places[row*n + to[k]] = held_places[256*k + t];\n"
     "}\n";
 static const char quantile_text[] =
@@ -228,10 +248,10 @@ static const char quantile_text[] =
     "    y[start(r, row)] = last != last ? last : found;\n"
     "}\n";
 
-enum { LOAD, STORE, COUNT, SCAN, PLACE };
-static const char *const sort_names[] = {"kload", "kstore", "kcount", "kscan", "kplace"};
+enum { ZERO, LOAD, SWEEP };
+static const char *const sort_names[] = {"kzero", "kload", "ksweep"};
 static const char *const quantile_names[] = {"kquantile"};
-static const CiCudaText sort_kernels = {rows_text, radix_text, sort_names, 5, false};
+static const CiCudaText sort_kernels = {rows_text, radix_text, sort_names, 3, false};
 static const CiCudaText quantile_kernels = {quantile_text, NULL, quantile_names, 1, false};
 
 void
@@ -271,9 +291,9 @@ take_memory(CiCudaSort *s)
     int64_t count = s->from.rows * s->from.length;
     int copies = is_direct(s) ? 0 : is_short(s) ? 1 : 2;
     size_t keys = whole(count * s->key_bytes), places = s->has_places ? whole(4 * count) : 0,
-           totals = is_short(s) ? 0 : whole(4 * 256 * s->from.rows),
-           counts = is_short(s) ? 0 : whole(4 * 256 * s->from.rows * s->tiles),
-           all = (size_t)copies * (keys + places) + totals + counts;
+           counts = is_short(s) ? 0 : whole(4 * COUNTS * s->from.rows),
+           states = is_short(s) ? 0 : whole(8 * 256 * s->from.rows * s->tiles),
+           all = (size_t)copies * (keys + places) + counts + states;
     int result = all ? ci_cuda_block_take(&s->stay, all, s->queue->stream, &s->block) : 0;
     int32_t status = result ? CI_ERR_MEMORY : CI_OK;
     CUdeviceptr at = s->block;
@@ -281,8 +301,8 @@ take_memory(CiCudaSort *s)
         s->keys[k] = at;
         s->places[k] = s->has_places ? at + keys : 0;
     }
-    s->totals = at;
-    s->counts = at + totals;
+    s->counts = at;
+    s->states = at + counts;
     s->bytes = all;
     s->block = status ? 0 : s->block;
     return status;
@@ -301,31 +321,34 @@ sort_short(CiCudaSort *s, CUdeviceptr x)
                         (int64_t)size * ci_cuda_item_bytes(s->key_bytes, s->has_places), parameters);
 }
 
-/* From the first keys and places to the second, which are then the first. */
+/* From the first keys and places to the second, which are then the first; the last time to the result. */
 static void
-sort_digit(CiCudaSort *s, int shift, int64_t first, int64_t rows)
+sort_digit(CiCudaSort *s, int pass, int64_t first, int64_t rows)
 {
     int64_t *n = &s->from.length;
-    int from = shift / 8 % 2, to = !from;
-    void *count[] = {&s->keys[from], &s->counts, n, &s->tiles, &shift, &first},
-         *scan[] = {&s->counts, &s->totals, &s->tiles, &first},
-         *place[] = {&s->keys[from], &s->places[from], &s->keys[to], &s->places[to], &s->counts,
-                     &s->totals,     n,                &s->tiles,    &shift,         &first};
-    ci_cuda_sort_launch(s, s->kernels[COUNT], s->tiles, rows, THREADS, 0, count);
-    ci_cuda_sort_launch(s, s->kernels[SCAN], 256, rows, THREADS, 0, scan);
-    ci_cuda_sort_launch(s, s->kernels[PLACE], s->tiles, rows, THREADS, 0, place);
+    int from = pass % 2, to = !from;
+    CUdeviceptr y = s->to && pass == s->passes - 1 ? s->y : 0;
+    void *result = (void *)(uintptr_t)(s->to ? s->to : &s->from);
+    void *parameters[] = {&s->keys[from], &s->places[from], &s->keys[to], &s->places[to], &s->counts, &s->states,
+                          &y,             result,           n,            &s->tiles,      &pass,      &first};
+    ci_cuda_sort_launch(s, s->kernels[SWEEP], s->tiles, rows, THREADS, 0, parameters);
 }
 
 static void
 sort_long(CiCudaSort *s, CUdeviceptr x)
 {
-    int64_t blocks = (s->from.length + THREADS - 1) / THREADS;
+    int64_t counts = COUNTS * s->from.rows;
+    int each = s->tiles > MANY_TILES ? 4 * TILE / THREADS : TILE / THREADS;
+    void *zero[] = {&s->counts, &counts};
+    ci_cuda_sort_launch(s, s->kernels[ZERO], (counts + THREADS - 1) / THREADS, 1, THREADS, 0, zero);
     for (int64_t first = 0, rows; first < s->from.rows; first += rows) {
         rows = s->from.rows - first < MOST_ROWS ? s->from.rows - first : MOST_ROWS;
-        void *load[] = {&x, &s->keys[0], &s->places[0], &s->from, &first};
+        int64_t part = (int64_t)each * THREADS, blocks = (s->from.length + part - 1) / part;
+        void *load[] = {&x,        &s->keys[0], &s->places[0], &s->counts, &s->states,
+                        &s->from, &s->tiles,   &s->passes,    &each,      &first};
         ci_cuda_sort_launch(s, s->kernels[LOAD], blocks, rows, THREADS, 0, load);
         for (int k = 0; k < s->passes; k++)
-            sort_digit(s, 8 * k, first, rows);
+            sort_digit(s, k, first, rows);
     }
 }
 
@@ -375,19 +398,6 @@ ci_cuda_sort(CiCudaSort *s, const void *elements, CiDtype dtype, bool alike)
     return CI_OK;
 }
 
-static void
-store(CiCudaSort *s)
-{
-    const CiCudaRows *to = s->to;
-    int64_t blocks = (to->length + THREADS - 1) / THREADS;
-    int last = sorted_copy(s);
-    for (int64_t first = 0, rows; first < to->rows; first += rows) {
-        rows = to->rows - first < MOST_ROWS ? to->rows - first : MOST_ROWS;
-        void *parameters[] = {&s->keys[last], &s->places[last], &s->y, (void *)(uintptr_t)to, &first};
-        ci_cuda_sort_launch(s, s->kernels[STORE], blocks, rows, THREADS, 0, parameters);
-    }
-}
-
 int32_t
 ci_cuda_sort_finish(CiCudaSort *s, int32_t status)
 {
@@ -435,8 +445,6 @@ ci_cuda_run_sort(const CiQueue *queue, const CiExternCall *call)
     if (status)
         return status;
     status = ci_cuda_sort(&s, call->operands[0], call->dtypes[0], s.has_places);
-    if (!status && !is_direct(&s))
-        store(&s);
     return ci_cuda_sort_finish(&s, status);
 }
 

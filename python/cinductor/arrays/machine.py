@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import functools
-import threading
 from typing import Any
 
 from .. import _core
@@ -235,6 +234,8 @@ def devices(name: str | None = None) -> list[Device]:
 @functools.cache
 def open_beside(device: str) -> None:
     """Start the initialisation of a device (a context) in a thread, once."""
+    import threading
+
     thread = threading.Thread(target=_core.device_open, args=(device,), name=f"cinductor opens {device}")
     with contextlib.suppress(RuntimeError):  # if no thread can be started the first use opens it
         thread.start()

@@ -40,7 +40,7 @@ RAISES = {
     INVALID: f"sqrt {LOGS} divide power arcsin arccos arccosh arctanh remainder floor_divide fmod "
     "subtract add multiply sum sin cos tan cast maximum minimum",
 }
-NODE = re.compile(r"%\d+: (?!python)[^=]* = (?:numpy_)?(\w+)\(.*@(.+?):(\d+)(?: quiet (\d+))?$", re.M)
+NODE = r"(?m)%\d+: (?!python)[^=]* = (?:numpy_)?(\w+)\(.*@(.+?):(\d+)(?: quiet (\d+))?$"
 
 
 def quietly(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -83,7 +83,7 @@ def are_all_given() -> bool:
 def give(program: Any, flags: int) -> None:
     """Issue the warnings for the flags that a program has raised. Raises if a filter turns them into errors."""
     asked: dict[str, Any] = {**np.geterr()}
-    nodes = NODE.findall(program.text("graph"))
+    nodes = re.findall(NODE, program.text("graph"))
     for bit, (kind, words) in TEXTS.items():
         if not flags & bit or asked[kind] in ("ignore", "log", "print"):
             continue

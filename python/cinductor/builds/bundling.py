@@ -64,7 +64,7 @@ def package(
     *specs, **named
         The arguments of fn, as in `warm`: `ShapeDtype` or arrays for arrays, everything else as in a call.
     options : dict, optional
-        As in `compile`, for all entries.
+        As in `export`, for all entries.
     dynamic : bool, optional
         True: entries take arrays of any sizes.
 
@@ -140,26 +140,31 @@ class PackagedEntry:
         dynamic: bool | None,
     ) -> None:
         self.name = name
-        fn, settings = in_c(fn, options)
-        if dynamic is not None:
-            settings["dynamic"] = dynamic
-        target, self.job = captured(compile(fn, **settings), specs, named)
+        self.given, self.named, self.dynamic = specs, named, dynamic
+        try:
+            self.text = in_c(fn, options, self.capture)
+        except _core.Unsupported as refusal:
+            raise _core.Unsupported(f"{name}: {refusal}") from None
+
+    def capture(self, fn: Any, settings: dict[str, Any]) -> str:
+        """Capture the function; the text in C, or why there is none."""
+        more = {} if self.dynamic is None else {"dynamic": self.dynamic}
+        target, self.job = captured(compile(fn, **settings | more), self.given, self.named)
         specialization = target.specializations[0]
         if specialization.program is None:
             raise _core.Unsupported("nothing is computed: the results are constants, arguments and views of arguments")
         if specialization.saved is None:
-            raise _core.Unsupported(f"{name}: the program refers to objects of this process")
+            raise _core.Unsupported("the program refers to objects of this process")
         self.program = specialization.program
         self.inputs, self.pieces, _, self.symbols, self.relations, _ = specialization.saved
         self.values = self.job.values()
+        text: str = self.program.text("c")
+        return text
 
     def write(self, members: dict[str, bytes]) -> dict[str, Any]:
         """Add the members of the entry; returns its part of the manifest."""
-        text = self.program.text("c")
-        if text.startswith("#error "):
-            raise _core.Unsupported(f"{self.name}: " + text.removeprefix("#error ").strip())
         self.check_guards()
-        text += ABI_TEXT
+        text = self.text + ABI_TEXT
         made = json.loads(self.program.text("json"))
         buffers = {buffer["name"]: buffer for buffer in made["buffers"]}
         inputs = [self.input(number, buffers.get(f"in{number}"), members) for number in range(len(self.inputs))]

@@ -12,9 +12,11 @@ from .. import _core
 from .._core import Error
 from ..base.user_frame import wrong
 from ..compile import compile, for_show
+from ..config import OPTIONS, config
 from ..errors import BackendCompilerFailed
 
 FORMS = ("c", "json")
+REFUSED = "#error "  # begins the text of a program that C cannot have; the reason follows
 BACKENDS: dict[str, tuple[Callable[[Program], Any], frozenset[str] | None]] = {}
 
 
@@ -137,13 +139,24 @@ def given_to(name: str, text: str) -> Any:
         raise BackendCompilerFailed(name, error) from error
 
 
-def in_c(fn: Any, options: dict[str, Any] | None) -> tuple[Any, dict[str, Any]]:
-    """The plain function and its settings, with backend C and more options."""
+def in_c(fn: Any, options: dict[str, Any] | None, text_of: Callable[[Any, dict[str, Any]], str]) -> str:
+    """The text of a function in C, by `text_of`, which gets the plain function and its settings, with backend C and more
+    options. Functions and products of NumPy, which C does not have, are cinductor's own unless numerics were requested.
+    Raises Unsupported.
+    """
     settings: dict[str, Any] = {}
     if isinstance(fn, _core.CompiledFunction):
         settings = {**fn._cinductor_job.settings}  # type: ignore[attr-defined]
         fn = fn.__wrapped__  # type: ignore[attr-defined]
-    return fn, settings | {"backend": "c", "options": {**settings.get("options", {}), **(options or {})}}
+    asked = {**settings.get("options", {}), **(options or {})}
+    ways = [asked]
+    if "numerics" not in asked and config.numerics == OPTIONS["numerics"].default:
+        ways.append({"templates": "always", **asked, "numerics": "close"})
+    for way in ways:
+        text = text_of(fn, settings | {"backend": "c", "options": way})
+        if not text.startswith(REFUSED):
+            return text
+    raise _core.Unsupported(text.removeprefix(REFUSED).strip())
 
 
 def export(
@@ -162,7 +175,7 @@ def export(
         one thread. "json": buffers, lines and results, with the kernels' C; `examples/run_json.py` runs it. Otherwise a name of
         `register_wrapper_backend`.
     options : dict, optional
-        As in `compile`.
+        As in `compile`. Without numerics, functions and products that NumPy computes elsewhere are those of "close" in a C file.
 
     Returns
     -------
@@ -173,23 +186,25 @@ def export(
     Raises
     ------
     Unsupported
-        If the program needs Python: breaks, library calls, loops of NumPy's functions (numerics="close" avoids these).
+        If the program needs Python: breaks, library calls (`np.sort`), and with `numerics="exact"` functions of NumPy.
     """
     if form not in FORMS and form not in BACKENDS:
         known = [*FORMS, *BACKENDS]
         raise ValueError(f"export() has no form {form!r}: it has {', '.join(known)}")
     if not callable(fn):
         raise TypeError(wrong("export", "fn", fn, "a function or another callable"))
-    plain, settings = in_c(fn, options)
-    compiled = compile(plain, **{**settings, "fullgraph": True})
-    for_show(compiled).why_whole = "export"
-    compiled(*copy.deepcopy(args), **copy.deepcopy(kwargs))
-    made = compiled.specializations
-    if not made:
-        raise _core.Unsupported("nothing of the function was compiled for these arguments")
-    if made[-1].program is None:
-        raise _core.Unsupported("nothing is computed: the results are constants, arguments and views of arguments")
-    text = made[-1].program.text("c" if form == "c" else "json")
-    if text.startswith("#error "):
-        raise _core.Unsupported(text.removeprefix("#error ").strip())
+
+    def text_of(plain: Any, settings: dict[str, Any]) -> str:
+        compiled = compile(plain, **{**settings, "fullgraph": True})
+        for_show(compiled).why_whole = "export"
+        compiled(*copy.deepcopy(args), **copy.deepcopy(kwargs))
+        made = compiled.specializations
+        if not made:
+            raise _core.Unsupported("nothing of the function was compiled for these arguments")
+        if made[-1].program is None:
+            raise _core.Unsupported("nothing is computed: the results are constants, arguments and views of arguments")
+        text: str = made[-1].program.text("c" if form == "c" else "json")
+        return text
+
+    text = in_c(fn, options, text_of)
     return text if form in FORMS else given_to(form, text)

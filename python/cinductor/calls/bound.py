@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import functools
 import opcode
+import re
 import types
 from typing import Any, NamedTuple
 
@@ -24,6 +25,15 @@ OPERATORS = {op for name, op in opcode.opmap.items() if name.startswith(("BINARY
 LOAD_CONST = opcode.opmap["LOAD_CONST"]
 LEAST = 16  # iterations of a while
 NOT_WORKING = bytes(set(range(256)) - WORKING)
+
+
+def any_of(ops: set[int]) -> bytes:
+    """The pattern of one of these instructions."""
+    return b"[%b]" % b"".join(b"\\x%02x" % op for op in sorted(ops))
+
+
+# A jump back, or a constant that is an operand at once, after the instructions that extend its argument.
+JUMPS = b"%b*(?:%b|%b(?=%b))" % tuple(map(any_of, ({opcode.EXTENDED_ARG}, LOOPING, {LOAD_CONST}, OPERATORS)))
 
 
 def seconds_of(fn: Any, bound: tuple[Any, ...]) -> float:
@@ -67,25 +77,23 @@ def facts_of(code: types.CodeType) -> CodeFacts:
     ops = raw[::2]
     if LOOPING.isdisjoint(ops):
         return CodeFacts(((len(ops) - ops.count(CACHE), len(ops.translate(None, NOT_WORKING))),), 1, max(constants, default=1))
-    ends, least, arg = [0] * (len(ops) + 1), 1, 0  # where loops begin and end
-    for at, op in enumerate(ops):
-        arg = arg << 8 | raw[2 * at + 1]
-        if op == opcode.EXTENDED_ARG:
-            continue
+    changes, least = {0: 0}, 1  # where loops begin and end
+    for found in re.finditer(JUMPS, ops):
+        at = found.end() - 1
+        op, arg = ops[at], int.from_bytes(raw[2 * found.start() + 1 : 2 * at + 2 : 2], "big")
         target = at + 1 - arg if op in BACKWARD else arg if op in ABSOLUTE else at + 1
         if target <= at:
-            ends[max(target, 0)] += 1
-            ends[at + 1] -= 1
+            changes[max(target, 0)] = changes.get(max(target, 0), 0) + 1
+            changes[at + 1] = changes.get(at + 1, 0) - 1
             least = least if ops[target] in ITERATING else LEAST
-        elif op == LOAD_CONST and at + 1 < len(ops) and ops[at + 1] in OPERATORS:
+        elif op == LOAD_CONST:
             constants.discard(code.co_consts[arg])
-        arg = 0
-    made, depth = [[0, 0] for _ in range(DEEPEST + 1)], 0
-    for op, change in zip(ops, ends, strict=False):
-        depth += change
-        row = made[min(depth, DEEPEST)]
-        row[0] += op != CACHE
-        row[1] += op in WORKING
+    made, depth, places = [[0, 0] for _ in range(DEEPEST + 1)], 0, sorted(changes)
+    for at, end in zip(places, [*places[1:], len(ops)], strict=True):
+        depth += changes[at]
+        row, part = made[min(depth, DEEPEST)], ops[at:end]
+        row[0] += len(part) - part.count(CACHE)
+        row[1] += len(part.translate(None, NOT_WORKING))
     return CodeFacts(tuple((count, working) for count, working in made), least, max(constants, default=1))
 
 

@@ -26,7 +26,7 @@ from ..base import deferred_warnings, lazy
 from ..base.class_lookup import is_a
 from ..base.signature import signature_of
 from ..base.user_frame import PACKAGE
-from ..config import OWN, RACED, config, resolve
+from ..config import OWN, RACED, config, resolve, user_backend
 from ..diagnosis import events, stats_types
 from . import saved, watching
 from .budget import Budget, Race, key_of, likeness
@@ -248,6 +248,8 @@ class Job:
             return f"device {settings['device']!r} was requested, which NumPy does not have"
         if numerics != "exact":
             return f"NumPy has other bits than numerics {numerics!r}"
+        if user_backend(settings["backend"]):
+            return f"backend {settings['backend']!r} was requested"
         if settings["fullgraph"] or settings["backend"] == "interp":
             return "fullgraph=True was requested" if settings["fullgraph"] else "backend 'interp' builds nothing"
         return next((f"option {name} is about programs that are built" for name in (*RACED, "graphs") if self.option(name)), None)
@@ -336,7 +338,7 @@ class Job:
         if race is not None:
             return self.run_timed(race, bound, args, kwargs)
         plan = self.plan
-        if plan is not None and plan.driver is not None and not any_unbacked(bound):
+        if plan is not None and not any_unbacked(bound) and plan.is_ready(self):
             if account is not None:  # pieces are captured for what calls have taken
                 plan.credit += account.spent
                 account.spent = account.due = 0.0
@@ -394,10 +396,9 @@ class Job:
 
     def run_noted(self, account: Any, args: Any, kwargs: Any) -> Any:
         """The function itself, whose time its account notes."""
-        self.was_plain, began = True, Economy.clock()
-        result = self.run_eager(args, kwargs)
-        account.note(Economy.clock() - began)
-        return result
+        self.was_plain = True
+        self.counts["eager"] += 1
+        return account.call(self.fn, args, kwargs or {})
 
     def run_driver(self, plan: Any, compiled: Any, bound: Any, args: Any, kwargs: Any) -> Any:
         """Run the function in pieces with Python between. Once it has been found to be faster, C calls it directly.
@@ -553,7 +554,7 @@ class Job:
 def device_calls() -> Any:
     """The module that handles calls with device arrays; None if it is not imported, so that there are no such arrays.
     """
-    if "cinductor.arrays.array" not in sys.modules and packages.BACK.keys().isdisjoint(sys.modules):
+    if "cinductor.arrays.array" not in sys.modules and packages.BACK.keys().isdisjoint(sys.modules.keys()):
         return None
     return lazy.load("arrays.calls")
 

@@ -13,6 +13,7 @@ INSTEAD = {
     "dynamic": "sizes are numbers",
     "regions": "Python runs all loops and branches",
     "sized_lists": "lists have as many items as in this call",
+    "list_columns": "lists of numbers among the arguments are containers",
     "leaves_open": "what sizes say is decided, with guards",
     "decided": "Python decides a condition",
 }
@@ -28,6 +29,7 @@ class Assumptions(NamedTuple):
     regions: bool  # loops and branches are captured
     break_budget: int | None  # number of runs after which NumPy runs the rest of the call
     sized_lists: bool = True  # a list's length may be a number of iterations
+    list_columns: bool = True  # a long list of numbers among the arguments is an array of the program
     leaves_open: bool = True  # the program evaluates conditions on sizes
     decided: frozenset[tuple[str, int]] = frozenset()  # conditions that Python evaluates
 

@@ -13,7 +13,10 @@ import gc
 import sys
 import types
 import weakref
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from .. import _core
 from ..base.class_lookup import is_a
@@ -27,6 +30,9 @@ LIFETIMES = frozenset({"weakref", "_weakref", "_weakrefset", "gc"})  # modules t
 LASTING = type | types.ModuleType | types.CodeType  # what reaches these does not keep them alive alone
 HOLDING_NOTHING = FREE_TYPES - {types.FunctionType, types.BuiltinFunctionType}
 MOST_REACHED = 10_000  # objects; what reaches more may reach anything
+FEW_REACHED = 300  # the same where each call asks
+OWNERS = frozenset({np.ndarray, type(None)})  # what owns an array's memory, if no buffer is locked
+NAME = __name__.partition(".")[0]
 # Instructions that only code with a handler, a `finally` or a `with` has.
 HANDLING = {dis.opmap[name] for name in ("PUSH_EXC_INFO", "SETUP_FINALLY", "SETUP_WITH") if dis.opmap.get(name, 256) < 256}
 
@@ -50,20 +56,41 @@ def handles(code: types.CodeType) -> bool:
 
 def runs_code(value: Any) -> bool:
     """True if code of the user's may run when the object dies, because of it or of something that it reaches."""
+    return reaches(value, ends_with_code, MOST_REACHED)
+
+
+def dies_unseen(value: Any) -> bool:
+    """True if nobody can see whether the object is alive: neither it nor anything that it reaches runs code when it
+    dies, has a weak reference, or locks a buffer.
+    """
+    cls = type(value)
+    if cls is np.ndarray:  # without another look at its class
+        return type(value.base) in OWNERS and not value.dtype.hasobject and not weakref.getweakrefcount(value)
+    return cls in HOLDING_NOTHING or not reaches(value, is_watched, FEW_REACHED)
+
+
+def reaches(value: Any, is_wanted: Callable[[Any], bool], most: int) -> bool:
+    """True if such an object is reached from the value, or more objects than `most`."""
     seen: set[int] = set()
     left = [value]
     while left:
         one = left.pop()
-        if id(one) in seen or type(one) in HOLDING_NOTHING or is_a(one, LASTING):
+        if id(one) in seen or type(one) in HOLDING_NOTHING or is_a(one, LASTING) or is_cinductors(type(one)):
             continue
         seen.add(id(one))
-        if len(seen) > MOST_REACHED or ends_with_code(one):
+        if len(seen) > most or is_wanted(one):
             return True
         if is_a(one, types.FunctionType):  # its module lives on
             left += [one.__closure__, one.__defaults__, one.__kwdefaults__, one.__dict__]
         elif gc.is_tracked(one):
             left += gc.get_referents(one)
     return False
+
+
+def is_cinductors(cls: type) -> bool:
+    """True for the classes of values that stand for the user's in a captured call."""
+    name = find_in_class(cls, "__module__")
+    return type(name) is str and name.startswith(NAME)
 
 
 def ends_with_code(value: Any) -> bool:
@@ -75,12 +102,39 @@ def ends_with_code(value: Any) -> bool:
     return weakref.getweakrefcount(value) > 0 and any(ref.__callback__ is not None for ref in weakref.getweakrefs(value))
 
 
-def why_not_saved(guards: Any) -> str | None:
-    """The reason why guards may not be kept, or None: an object in them would outlive the function's own reference."""
-    if is_a(guards, tuple | list):
-        return next((why for why in map(why_not_saved, guards) if why is not None), None)
-    cls = type(guards)
-    return f"compares a {cls.__name__}, which has __del__" if has_finalizer(cls) else None
+def is_watched(value: Any) -> bool:
+    """True if it is visible that this object dies now."""
+    if is_a(value, types.GeneratorType):
+        return value.gi_frame is not None and handles(value.gi_code)
+    if is_a(value, np.ndarray) and (value.dtype.hasobject or type(value.base) not in OWNERS):
+        return True
+    return weakref.getweakrefcount(value) > 0 or has_finalizer(type(value))
+
+
+def why_not_saved(checks: list[tuple[Any, ...]]) -> str | None:
+    """The reason why guards may not be kept, or None. They keep the objects that they compare alive, and what these reach.
+    """
+    for check in checks:
+        compared = check[2:] if check[0] == "names" else check[1:]  # modules and classes, whose names these are, live on
+        why = next((why for why in map(why_outlives, compared) if why is not None), None)
+        if why is not None:
+            return f"compares a {why}"
+    return None
+
+
+def why_outlives(value: Any) -> str | None:
+    """The class of an object that would outlive the user's own reference, with the reason."""
+    if is_a(value, tuple | list):
+        return next((why for why in map(why_outlives, value) if why is not None), None)
+    name = type(value).__name__
+    if has_finalizer(type(value)):
+        return f"{name}, which has __del__"
+    return f"{name} that may keep an object with __del__ alive" if reaches(value, has_users_finalizer, MOST_REACHED) else None
+
+
+def has_users_finalizer(value: Any) -> bool:
+    """True if the class has a `__del__` of the user's code, not one in C like a file's."""
+    return is_a(find_in_class(type(value), "__del__"), types.FunctionType)
 
 
 def let_go(tracer: _core.Tracer, sources: Sources, arrays: Arrays) -> None:
@@ -88,13 +142,15 @@ def let_go(tracer: _core.Tracer, sources: Sources, arrays: Arrays) -> None:
     guards compare their memory.
     """
     known, entered, refs = sources.known, sources.entered, sys.getrefcount
-    own = [refs(value) for _, (value, _) in {0: (object(), 0)}.items()][0]  # of a table, and of the loops here
+    # What getrefcount counts for an object in a table: the entry of the table, the name `value` of the loop over the
+    # table, and the argument of getrefcount. It is counted for a new object, because Python versions differ.
+    own = [refs(value) for _, (value, _) in {0: (object(), 0)}.items()][0]
     is_done = False
     while not is_done:
         dead = [
             (key, source)
             for key, (value, source) in known.items()
-            if refs(value) <= own + 2 * (entered.get(source, (None,))[0] is value)
+            if refs(value) <= own + 2 * (entered.get(source, (None,))[0] is value)  # a pair in `entered` has it twice
         ]
         for key, source in dead:
             entered.pop(source, None)
@@ -109,8 +165,8 @@ def let_go_arrays(tracer: _core.Tracer, arrays: Arrays, own: int) -> bool:
         key
         for key, (value, source, traced) in known.items()
         if source == OPAQUE
-        and refs(value) <= own + 1  # the traced value's
-        and (others := refs(traced) - own - (id(traced) in written)) <= 1
+        and refs(value) <= own + 1  # one more: the traced value refers to its object
+        and (others := refs(traced) - own - (id(traced) in written)) <= 1  # besides both tables; one may be the tracer's
         and tracer.let_go(traced, others)
     ]
     for key in dead:

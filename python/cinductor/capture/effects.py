@@ -147,6 +147,7 @@ class Effects:
         self.hollow: dict[int, tuple[Any, Any]] = {}  # a broadcast or flags object, with what it was made from
         self.draws: dict[int, Any] = {}  # id -> a generator and its state before the call
         self.flags = 0  # float flags that have been reported
+        self.flush_records: Callable[[], None] = lambda: None  # set by the stage
         self.has_ended = False  # the function's own code has returned a result
 
     def note(self, reason: str) -> None:
@@ -172,10 +173,11 @@ class Effects:
         if self.tracer.is_dry:
             raise _core.Unsupported(f"only a call can do this: it {reason} (cinductor.warm)")
         for grown in [*self.state.lists.values()]:
-            if grown.is_sized:
+            if grown.is_sized or (grown.is_assumed and not self.tracer.in_region):
                 grown.materialise(reason)
         note(reason)
         self.look_at_flags()
+        self.flush_records()
         self.tracer.effects += 1
         self.flush()
         self.state.keep_changes()

@@ -16,11 +16,12 @@ import numpy as np
 
 from .. import _core
 from ..base.class_lookup import is_a
-from ..base.signals import Abandon
+from ..base.signals import Abandon, Replan
 from ..base.signature import KEYWORD_ONLY, VAR_KEYWORD, VAR_POSITIONAL, method_of
 from .calls.calls import dispatch
 from .calls.functions import bind
 from .containers import ROWS, is_constant
+from .control import list_columns
 from .deaths import why_not_saved
 from .effects import Materialiser
 from .iterators import Octets, is_iterator, octets_in
@@ -52,15 +53,16 @@ from .objects import (
     remade,
     slots_of,
 )
+from .records import emitted
 from .stage import Stage
 from .syntax.names import MEASURES, Names, Uses
 from .syntax.rewrite import NOT_FOUND, NotRewritable, find_function, rewrite
 
 if TYPE_CHECKING:
-    from .stage import Stage
+    from ..calls.job import Job
 
 
-def arguments_of(job: Any, bound: tuple[Any, ...]) -> list[Any]:
+def arguments_of(job: Job, bound: tuple[Any, ...]) -> list[Any]:
     """The argument values, with those of *args and **kwargs individually."""
     values: list[Any] = []
     for kind, value in zip(job.kinds, bound, strict=True):
@@ -73,7 +75,7 @@ def arguments_of(job: Any, bound: tuple[Any, ...]) -> list[Any]:
     return values
 
 
-def call(job: Any, stage: Stage, bound: tuple[Any, ...]) -> Any:
+def call(job: Job, stage: Stage, bound: tuple[Any, ...]) -> Any:
     """Runs the function on traced arguments."""
     fn = job.fn
     if type(fn) is not types.FunctionType:
@@ -84,12 +86,12 @@ def call(job: Any, stage: Stage, bound: tuple[Any, ...]) -> Any:
         positional, named = lift_arguments(job, stage, bound)
         stage.runs = True
         return dispatch(scope, target, tuple(positional), named)
+    stage.sources.known.setdefault(id(fn), (fn, OPAQUE))
     try:
         new = bind(stage, fn)
         stage.tracer.code = new.__code__
     except NotRewritable as reason:
         return refuse(job, str(reason))
-    stage.sources.known.setdefault(id(fn), (fn, OPAQUE))
     stage.functions[id(fn)] = (fn, new)
     positional, named = lift_arguments(job, stage, bound)
     stage.runs = True
@@ -105,7 +107,7 @@ def code_of_method(fn: Any) -> types.CodeType | None:
         return None
 
 
-def refuse(job: Any, reason: str) -> Any:
+def refuse(job: Job, reason: str) -> Any:
     """Run a function that cannot be rewritten in Python. Warn if the user could not have expected
     that."""
     if reason == NOT_FOUND:
@@ -132,29 +134,39 @@ def lift_callable(stage: Stage, fn: Any) -> Any:
 
 
 def lift_arguments(
-    job: Any, stage: Stage, bound: tuple[Any, ...]
+    job: Job, stage: Stage, bound: tuple[Any, ...]
 ) -> tuple[list[Any], dict[str, Any]]:
     """The arguments as the function's frame gets them."""
     positional: list[Any] = []
     named: dict[str, Any] = {}
+    scope = stage.hooks(stage, anchor)
     for i, value in enumerate(bound):  # sizes before ints, which may equal one
         if type(value) is np.ndarray:
             stage.lift_guarded(value, stage.sources.source("arg", i))
     for i, (name, kind, value) in enumerate(zip(job.names, job.kinds, bound, strict=True)):
         source = stage.sources.source("arg", i)
-        if kind == VAR_POSITIONAL:
-            positional += stage.items_of(value, source)
-        elif kind == VAR_KEYWORD:
-            named.update(zip(value, stage.items_of(value, source), strict=True))
+        if kind in (VAR_POSITIONAL, VAR_KEYWORD):
+            items = stage.items_of(value, source)
+            for key, item in zip(value if kind == VAR_KEYWORD else range(len(value)), items, strict=True):
+                list_columns.enter(scope, item, stage.sources.source("item", source, key))
+            positional += items if kind == VAR_POSITIONAL else []
+            named.update(zip(value, items, strict=True) if kind == VAR_KEYWORD else ())
         elif kind == KEYWORD_ONLY:
-            named[name] = lift_argument(job.fn, stage, name, value, source)
+            named[name] = lift_argument(job.fn, scope, name, value, source)
         else:
-            positional.append(lift_argument(job.fn, stage, name, value, source))
+            positional.append(lift_argument(job.fn, scope, name, value, source))
     return positional, named
 
 
-def lift_argument(fn: Any, stage: Stage, name: str, value: Any, source: int) -> Any:
-    """Lift one argument. A bytes object that varies, and of which only items are read, becomes an array."""
+def lift_argument(fn: Any, scope: Any, name: str, value: Any, source: int) -> Any:
+    """Lift one argument. A bytes object that varies, and of which only items are read, becomes an array; a long list
+    of numbers is read as one.
+    """
+    stage = scope.stage
+    if type(value) is list:
+        value = stage.lift_guarded(value, source)
+        list_columns.enter(scope, value, source)
+        return value
     if type(value) is not bytes or type(fn) is not types.FunctionType or stage.symbols is None:
         return stage.lift_guarded(value, source)
     has_builtins = MEASURES.isdisjoint(fn.__globals__)
@@ -186,7 +198,7 @@ def place_of_function(fn: Any) -> tuple[str, int]:
     return ("?", 0) if code is None else (code.co_filename, code.co_firstlineno)
 
 
-def finish(job: Any, stage: Stage, result: Any) -> tuple[Any, Any]:
+def finish(job: Job, stage: Stage, result: Any) -> tuple[Any, Any]:
     """End the capture: the real result and a specialisation, or None if Python must run in each call."""
     stage.runs = False
     reached: dict[int, int] = {}
@@ -257,6 +269,10 @@ def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int
         stage.effects.note("returns a method of an array")
         return stage.materialise(value)
     if id(value) in stage.state.lists:
+        if id(value) in seen:
+            stage.effects.note("returns one container twice")
+            return stage.materialise(value)
+        seen[id(value)] = value
         made = DeferredCall(stage.state.lists[id(value)].recipe())
         return returnable(stage, made, reached, seen)
     source = stage.sources.source_of(value)
@@ -329,12 +345,18 @@ def shared_by_calls(stage: Stage, value: Any, reached: dict[int, int], seen: dic
 
 def with_stores(stage: Stage, result: Any) -> Any:
     """The result together with the deferred stores to objects that outlive the call."""
-    if not (pairs := stage.stores.waiting()):
+    if (taken := stage.records.take()) is not None:
+        if not all(are_distinct(stage, target) for target in taken[1]):
+            raise Replan("list_columns", "one of many objects grows")
+        result = DeferredCall((emitted, result, *taken))
+    columns = list_columns.changed(stage.state)
+    if not (pairs := [*stage.stores.waiting(), *columns]):
         return result
     for value, places in pairs:
         if not are_distinct(stage, value):
             kind = "items" if holds_items(value) else "attributes"
-            stage.effects.note(f"sets {kind} ({next(iter(places))!r}) of one of many objects")
+            stage.effects.note(f"sets {kind} of one of many objects")
+            stored(result, *((stage.materialise(part) for part in pair) for pair in columns))
             return result
     stage.stores.take()
     return DeferredCall((stored, result, *pairs))
@@ -360,6 +382,9 @@ def are_distinct(stage: Stage, value: Any) -> bool:
 def stored(result: Any, *pairs: tuple[Any, dict[Any, Any]]) -> Any:
     """Perform the stores; return the result."""
     for value, places in pairs:
+        if type(places) is np.ndarray:
+            _core.store_column(value, places)
+            continue
         for place, item in places.items():
             put(value, place, item)
     return result

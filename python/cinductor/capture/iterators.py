@@ -67,6 +67,10 @@ class Items:
         """The number of items."""
         return self.size() if callable(self.size) else self.size
 
+    def size_like(self, size: Callable[[], Any]) -> Any:
+        """The size of items made of these: it changes if theirs does."""
+        return size if callable(self.size) else size()
+
     @property
     def is_long(self) -> bool:
         """True if Python would read many elements of arrays one by one; guarded if that depends on a size."""
@@ -86,10 +90,8 @@ class Items:
     def rest(self, tracer: Any) -> Items:
         """The remaining items, for a loop."""
         gone = self.position
-        left = self.length - gone
-        if type(left) is Traced:
-            left = tracer.size_max(left, 0)
-        return Items(left, lambda i: self.get(gone + i), reads=self.reads)
+        left = lambda: tracer.size_max(self.length - gone, 0)  # noqa: E731
+        return Items(self.size_like(left), lambda i: self.get(gone + i), reads=self.reads)
 
     @property
     def is_whole(self) -> bool:
@@ -224,9 +226,9 @@ def enumerated(items: Items, start: Any) -> Items:
 
 
 def backwards(items: Items) -> Items:
-    """reversed(items)"""
-    made = items.made and functools.partial(items.made, f=reversed)
-    return Items(items.size, lambda i: items.get(items.length - 1 - i), made, reads=items.reads)
+    """reversed(items), which keeps the length that they have now."""
+    made, length = items.made and functools.partial(items.made, f=reversed), items.length
+    return Items(length, lambda i: items.get(length - 1 - i), made, reads=items.reads)
 
 
 def numbered(
@@ -323,10 +325,11 @@ def zipped(
     limited = [part for part in parts if not part.is_endless]
     first = limited[0] if limited else parts[0]
     size = first.size
-    if not all(part is first or _are_equal(part.length, first.length) for part in limited):
+    changing = next((part for part in limited if callable(part.size)), None)
+    if not all(part is first or (changing is None and _are_equal(part.length, first.length)) for part in limited):
         if least is None:
             return None
-        size = functools.reduce(least, (part.length for part in limited))
+        size = (changing or first).size_like(lambda: functools.reduce(least, (part.length for part in limited)))
     at = next(k for k, part in enumerate(parts) if part is first)
     ends = [END if not part.is_endless else first.length + (k < at) for k, part in enumerate(parts)]
 

@@ -487,6 +487,7 @@ def reads_plainly(cls: type) -> bool:
     return cls.__getattribute__ in PLAIN_GETTERS
 
 
+MOST_LEAVES = 256  # of a container among the arguments
 MOST_LOOKED = 8  # containers and leaves visited per leaf that is allowed
 
 
@@ -512,8 +513,10 @@ def count_leaves(value: Any, limit: int) -> int:
     return count
 
 
-def why_not_argument(value: Any) -> str | None:
-    """The reason why a function with this argument runs in NumPy, or None."""
+def why_not_argument(value: Any, has_columns: bool = True) -> str | None:
+    """The reason why a function with this argument runs in NumPy, or None. has_columns: lists of numbers may be
+    arrays of the program.
+    """
     cls = type(value)
     if cls is np.ndarray:
         return why_not_array(value)
@@ -526,8 +529,9 @@ def why_not_argument(value: Any) -> str | None:
         or is_tuple(cls)
         or (is_a(value, list) and is_native(cls, *READING))
     ):
-        if count_leaves(value, 256) > 256:
-            return "a container of more than 256 leaves"
+        if count_leaves(value, MOST_LEAVES) > MOST_LEAVES:
+            is_column = has_columns and _core.list_column(value) is not None
+            return None if is_column else f"a container of more than {MOST_LEAVES} leaves"
         if (hooked := key_with_hooks(value)) is not None:
             return f"a dict with keys of class {hooked.__name__}"
         items = value.values() if is_a(value, dict) else value

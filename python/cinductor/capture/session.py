@@ -21,6 +21,7 @@ from ..calls import economy, saved, watching
 from ..calls.budget import Allowance, Race, is_little, is_worth_pieces, likeness, needs_no_break
 from ..calls.dynamic import Symbols, UnbackedForced, any_unbacked
 from ..calls.job import Job
+from ..config import user_backend
 from ..errors import ERRORS, ConstraintViolation
 from ..extensions import heuristics
 from .assumptions import INSTEAD, REPLANS, Assumptions, text_of
@@ -72,9 +73,9 @@ def run(
     job: Job, compiled: Any, bound: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
     """Capture a call and run it; add a specialisation if Python need not run again."""
-    why = next((w for w in map(why_not_argument, arguments_of(job, bound)) if w), None)
+    why = why_not_captured(job, bound)
     if why is not None:
-        return job.run_plain(bound, args, kwargs, f"an argument is {why}")
+        return job.run_plain(bound, args, kwargs, why)
     backend = choose_backend(job)
     try:
         return guarded(job, compiled, bound, args, kwargs, backend)
@@ -102,6 +103,12 @@ def run(
             return result
     tell(job, bound, error)
     return job.run_eager(args, kwargs)
+
+
+def why_not_captured(job: Job, bound: Any, has_columns: bool = True) -> str | None:
+    """The reason why a call with these arguments runs in NumPy, or None."""
+    whys = (why_not_argument(value, has_columns) for value in arguments_of(job, bound))
+    return next((f"an argument is {why}" for why in whys if why), None)
 
 
 def why_not_usable(job: Job, error: Exception) -> str:
@@ -191,9 +198,7 @@ def say_limit(job: Job, why: str) -> None:
 
 
 def answer(job: Job, bound: Any, args: Any, kwargs: Any, why: str) -> Any:
-    """A check failed before anything happened: the original function runs the call. Calls like one whose checks keep
-    failing run in NumPy from then on.
-    """
+    """A check failed before anything happened: NumPy runs the call, and calls like it if their checks keep failing."""
     job.failed_checks += 1
     job.why = f"a check failed: {why}"
     if job.failed_checks >= MAX_FAILED_CHECKS:
@@ -239,6 +244,8 @@ def tell(job: Job, bound: Any, error: Exception) -> None:
 def choose_backend(job: Job) -> str:
     """The requested backend, or the interpreter if the default one is not available."""
     backend, device = job.settings["backend"], job.settings["device"] or "cpu"
+    if user_backend(backend):
+        return "interp"  # nothing is built; the user's function runs the graph instead of the interpreter
     if backend is not None or device != "cpu":
         return backend or ""
     why = why_no_compiler()
@@ -264,8 +271,7 @@ def why_no_compiler() -> str | None:
 def attempt(
     job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend: str, allowance: Allowance
 ) -> Any:
-    """Run the call with one backend. It is captured again, with one assumption less, each time an assumption fails.
-    """
+    """Run the call with one backend. When an assumption fails, it is captured again without it."""
     replans: list[str] = []
     kind, began = likeness(bound), Race.clock()  # the call may change its arguments
     known = job.budget.races.get(kind)
@@ -325,7 +331,7 @@ def learn_from(
         job.is_stale = job.owner.note(outcome.breaks, job.binders_of(made))
     elif (job.is_inexact or is_worth_pieces(outcome.work)) and not any_unbacked(bound):
         plan = plan_of(job, compiled)
-        if plan is not None and plan.note(outcome.breaks):
+        if plan is not None and plan.note(outcome.breaks, waits=account is not None):
             return None
     if outcome.is_little or (job.is_inexact and is_little(outcome.work)):  # it is not timed
         job.budget.give_up(bound, kind, "little array work between steps that need Python")
@@ -335,7 +341,8 @@ def learn_from(
 def begin(job: Job, bound: Any, way: Assumptions, allowance: Allowance) -> Stage:
     """The stage of a call."""
     options = job.options()
-    if way.backend == "interp" != job.settings["backend"]:  # so that NumPy may run it if it is faster
+    own = user_backend(job.settings["backend"])
+    if way.backend == "interp" != job.settings["backend"] and own is None:  # so that NumPy may run it if it is faster
         options["numerics"] = "exact"
     if heuristics.registered:
         options["choices"] = heuristics.decided(job, way.backend, bound, options["choices"])
@@ -348,7 +355,7 @@ def begin(job: Job, bound: Any, way: Assumptions, allowance: Allowance) -> Stage
         key=job.key,
         keep=job.segments,
     )
-    tracer.user_frames_skip = LIBRARIES
+    tracer.user_frames_skip, tracer.user_backend = LIBRARIES, own
     job.turn.tracer = tracer
     tracer.rent = -1 if job.is_for_show else 0 if not allowance.pays or allowance.is_paid else economy.RENT
     tracer.is_dry = job.is_dry
@@ -357,6 +364,7 @@ def begin(job: Job, bound: Any, way: Assumptions, allowance: Allowance) -> Stage
     stage.runs_on = job.device
     stage.device = job.device if options.get("device_arrays") else None
     stage.captures, stage.regions.may_open = way.regions, way.sized_lists
+    stage.has_list_columns = way.list_columns
     stage.regions.decided, stage.regions.leaves_loops = way.decided, allowance.account is not None
     stage.break_budget, stage.leaves_open = way.break_budget, way.leaves_open
     stage.allowance, stage.limit, stage.why_whole = allowance, allowance.left(way.regions), job.why_whole
@@ -525,16 +533,15 @@ def half_captured(
         late = RuntimeError(f"a loop or branch was left half captured: {error.args[0]}")
         return leave(job, stage, bound, late)
     if not is_a(error, _core.RegionBreak):
-        return error
+        why = why_not_captured(job, bound, False) if error.assumption == "list_columns" else None  # type: ignore[attr-defined]
+        return error if why is None else Abandon(f"{why}, and {error.args[0]}")
     if stage.has_left_open:
         return Replan("leaves_open", error.args[0])
     return error if way.regions else Abandon(error.args[0])
 
 
 def compiler_failed(job: Job, stage: Stage, bound: Any, error: Exception) -> BaseException:
-    """The graph became too large, or compiling failed. After an effect the user gets the error, with all effects
-    until then, and NumPy runs later calls.
-    """
+    """A graph is too large, or compiling failed. After an effect the user gets the error, and NumPy runs later calls."""
     if stage.tracer.is_full:
         why = too_large(stage)
         if stage.effects.undo_call():

@@ -37,6 +37,8 @@ COPIED = (VALUE_TYPES | NUMBER_TYPES | frozenset(np.sctypeDict.values())) - {boo
 # Attributes through which functions and partials are inspected.
 PARTS = frozenset({"func", "args", "keywords", "__defaults__", "__kwdefaults__"})
 
+EMPTY_CELL, CONTENTS = types.CellType(), types.CellType.__dict__["cell_contents"]
+
 
 class Sources:
     """The sources and guards of one call; names: of the parameters."""
@@ -216,6 +218,19 @@ class Sources:
         if (source, "lacks", name) not in self.checked:
             self.checked.add((source, "lacks", name))
             self.check(source, "lacks", name if slot is None else slot)
+
+    def guard_empty_cells(self, fn: types.FunctionType) -> None:
+        """Guard that names of functions around fn have no value: reading one raises before any hook sees it."""
+        source = self.source_of(fn)
+        for number, cell in enumerate(fn.__closure__ or ()) if source is not None else ():
+            if cell == EMPTY_CELL:
+                closure = () if source == OPAQUE else (self.source("attr", source, "__closure__"), number)
+                self.guard_absent(self.source("item", *closure) if closure else self.source("const", cell), CONTENTS.__name__, CONTENTS)
+
+    def is_read(self, source: int) -> bool:
+        """True if an item or the length of a container was read."""
+        is_item = any((row[0] == "item" and row[1] == source) or (row[0] == "made" and row[2] == source) for row in self.rows)
+        return is_item or (source, "len") in self.checked or (source, "keys") in self.checked
 
     def guard_length(self, value: Any, source: int) -> None:
         """Guard the type and length of a list, tuple or set, or the keys of a dict."""

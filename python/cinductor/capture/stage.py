@@ -44,6 +44,7 @@ from .deaths import forget, runs_code
 from .effects import Effects, Materialiser
 from .iterators import Items, items_of
 from .objects import OPAQUE, Traced, defines, why_not_array
+from .records import Records
 from .sources import Sources
 from .syntax.asking import STAGE
 
@@ -74,6 +75,8 @@ class Stage:
         lifting = self.lifting = Lifting(tracer, symbols, self.sources, self.state, self.effects)
         self.lift, self.lift_array, self.lift_guarded = lifting.lift, lifting.lift_array, lifting.lift_guarded
         self.items_of, self.lift_items, self.lift_nested = lifting.items_of, lifting.lift_items, lifting.lift_nested
+        self.records = Records(self)
+        self.effects.flush_records = self.records.flush
         self.runs_on = "cpu"  # the device for which the program is made
         self.device: str | None = None  # the device of the arrays; None for the host
         self.globals: dict[int, tuple[dict[str, Any], dict[str, tuple[Any, Any]]]] = {}
@@ -83,6 +86,7 @@ class Stage:
         self.followed = 0  # number of user functions that were entered
         self.depth = 0
         self.captures = True  # capture loops and branches
+        self.has_list_columns = True  # long lists of numbers among the arguments are columns
         self.leaves_open = True  # leave conditions on sizes to the program
         self.has_left_open = False  # a condition was left to the program
         self.limit = math.inf  # seconds of capture work

@@ -8,7 +8,6 @@ a compiled function and inside, where it is a library call.
 from __future__ import annotations
 
 import ast
-import hashlib
 import math
 import operator
 import re
@@ -22,8 +21,8 @@ from .. import _core
 from ..base.user_frame import wrong
 from ..config import config
 
-NAME = re.compile(r"[A-Za-z_]\w*")
-OPERAND = re.compile(r"\s*([A-Za-z_]\w*)\s*:\s*(\w+)\s*\[([^\]]*)\]\s*")
+NAME = r"[A-Za-z_]\w*"
+OPERAND = r"\s*([A-Za-z_]\w*)\s*:\s*(\w+)\s*\[([^\]]*)\]\s*"
 C_TYPES = {
     **{"bool": "bool", "f32": "float", "f64": "double", "c64": "float _Complex", "c128": "double _Complex"},
     **{f"{s}{n}": f"{'u' * (s == 'u')}int{n}_t" for s in "iu" for n in (8, 16, 32, 64)},
@@ -68,14 +67,14 @@ def operands_of(what: str, text: Any) -> tuple[Declared, ...]:
         raise TypeError(wrong("kernel", what, text, "a text like 'x: f64[n, m], w: f64[m]'"))
     found, at = [], 0
     while text[at:].strip():
-        match = OPERAND.match(text, at)
+        match = re.compile(OPERAND).match(text, at)
         if match is None or match[2] not in C_TYPES:
             raise ValueError(
                 f"kernel: {what} has {text[at:].strip()!r}; wanted: a name, a dtype of {', '.join(C_TYPES)} "
                 "and sizes, as in 'x: f64[n, m]'"
             )
         sizes = [part.strip() for part in match[3].split(",") if part.strip()]
-        if bad := [s for s in sizes if not NAME.fullmatch(s) and not (s.isascii() and s.isdecimal())]:
+        if bad := [s for s in sizes if not re.fullmatch(NAME, s) and not (s.isascii() and s.isdecimal())]:
             raise ValueError(f"kernel: {what} has the size {bad[0]!r}; wanted: a name or a number")
         found.append(Declared(match[1], match[2], tuple(int(s) if s.isdecimal() else s for s in sizes)))
         at = match.end()
@@ -196,7 +195,7 @@ class UserKernel:
             if "\0" in text:
                 raise ValueError(f"kernel: {what} has a NUL character")
         self.reads, self.writes = operands_of("reads", reads), operands_of("writes", writes)
-        if not NAME.fullmatch(name):
+        if not re.fullmatch(NAME, name):
             raise ValueError(f"kernel: the name {name!r} is no word of letters, digits and _")
         if not self.writes:
             raise ValueError("kernel: writes is empty, so it does nothing")
@@ -206,7 +205,7 @@ class UserKernel:
         self.grid = self.grid_of(grid)
         self.check_names([o.name for o in operands])
         self.source = self.text()
-        self.key = hashlib.sha256(f"{grid}\n{self.source}".encode()).hexdigest()
+        self.key = _core.sha256(f"{grid}\n{self.source}".encode())
         self.codes: dict[str, _core.UserCode] = {}  # by device
 
     def __repr__(self) -> str:
@@ -217,7 +216,7 @@ class UserKernel:
         found: list[tuple[str, ast.expr]] = []
         for part in re.split(r",\s*(?=[A-Za-z_]\w*\s*:)", text):
             name, colon, extent = part.partition(":")
-            if not colon or not NAME.fullmatch(name.strip()):
+            if not colon or not re.fullmatch(NAME, name.strip()):
                 raise ValueError(f"kernel: grid has {part!r}; wanted: indices and extents, as in 'i: n, j: m // 2'")
             found.append((name.strip(), formula_of(extent, frozenset(self.size_names))))
         return found

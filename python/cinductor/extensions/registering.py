@@ -1,24 +1,30 @@
-"""Passes, patterns, lowerings and templates registered by the user. A registration holds for this process and for
+"""Passes, patterns, lowerings, templates and backends registered by the user. A registration holds for this process and for
 later compiles. Its name and version are part of the key by which programs are found.
 """
 
 from __future__ import annotations
 
+import functools
 import hashlib
+import itertools
 import re
 import types
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from .. import _core
 from ..base.user_frame import wrong
 from ..capture.calls import functions
 from ..compile import reset
-from ..config import nearest
+from ..config import list_backends, nearest
+from ..errors import BackendCompilerFailed
 from ..graphs import Graph, Node, on_text
 from .kernels import UserKernel
 
 NAME = re.compile(r"[A-Za-z_][\w.-]*")
+NUMBERS = itertools.count()  # versions of backends
 TABLE: dict[str, Registration] = {}  # in the order of registration
 
 
@@ -33,6 +39,11 @@ class Registration:
 
     def __repr__(self) -> str:
         return f"<{self.kind} {self.name!r}, version {self.version}>"
+
+    @property
+    def is_pass(self) -> bool:
+        """True if it runs among the passes over graphs."""
+        return self.kind in ("pass", "pattern", "template")
 
     def __enter__(self) -> Registration:
         return self
@@ -55,12 +66,12 @@ class Registration:
 
 def names() -> list[str]:
     """The names of the registered passes, in order."""
-    return [row.name for row in TABLE.values() if row.kind != "lowering"]
+    return [row.name for row in TABLE.values() if row.is_pass]
 
 
 def put_in_force() -> None:
     """Pass the registrations to the compiler, and drop programs compiled with others."""
-    rows = [row for row in TABLE.values() if row.kind != "lowering"]
+    rows = [row for row in TABLE.values() if row.is_pass]
     key = ";".join(f"{row.name}@{row.version}" for row in TABLE.values())
     _core.set_passes(tuple((row.name, row.after, *row.parts) for row in rows), key)
     reset()
@@ -73,7 +84,7 @@ def enter(row: Registration) -> Registration:
     own = [name for name, _, _, level in _core.passes() if level == "graph"]
     if row.name in TABLE or any(row.name == name for name, *_ in _core.passes()):
         raise ValueError(f"there is something called {row.name!r} already")
-    if row.kind != "lowering":
+    if row.is_pass:
         late = [*own[own.index("wrap") :], *names()]  # earlier passes could see Python ints before their overflow is handled
         if row.after not in late:
             raise ValueError(f"after is {row.after!r}; allowed: {', '.join(map(repr, late))}")
@@ -227,6 +238,67 @@ def register_template(
                 graph.replace(node, graph.call(kernel, *node.args, before=node))
 
     return enter(Registration("template", name, f"{op} {version_of(fn, version)}", after, (on_text(run),)))
+
+
+def register_backend(name: str, fn: Callable[[Graph], Callable[..., Any]]) -> Registration:
+    """Let a function of yours run captured graphs: `cinductor.compile(f, backend=name)`.
+
+    Capture, guards, recompiles for other arguments and breaks are as for the backends of `list_backends()`. A graph with
+    checks of data (indices that data decide) is not passed to fn; NumPy runs the call.
+
+    Parameters
+    ----------
+    name : str
+        The name of the backend.
+    fn : callable
+        Takes a `cinductor.graphs.Graph` and returns a function of its inputs (arrays and numbers, in the order of
+        `graph.inputs`), which returns a list of the values of `graph.body.results` and writes the inputs of `graph.writes`
+        in place. `graph.compile()` is such a function.
+
+    Returns
+    -------
+    Registration
+        As in `register_pass`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the name is taken; if fn is not callable. If fn or its function raises, or the results are not those of the graph,
+        a first call warns (BackendCompilerFailed) and NumPy runs it; a later call, and one with fullgraph=True, raises it.
+
+    Examples
+    --------
+    >>> cinductor.register_backend("printing", lambda graph: print(graph) or graph.compile())
+    """
+    if not callable(fn):
+        raise TypeError(wrong("register_backend", "fn", fn, "a function of a graph"))
+    if name in list_backends():
+        raise ValueError(f"there is a backend {name!r} already")
+    return enter(Registration("backend", name, str(next(NUMBERS)), "", (functools.partial(function_of, name, fn),)))
+
+
+def function_of(name: str, fn: Callable[[Graph], Callable[..., Any]], text: str) -> Callable[..., Any]:
+    """The function that runs a graph with this text, by a registered backend."""
+    try:
+        run = fn(Graph(text))
+        if not callable(run):
+            raise TypeError(f"it returned {run!r}; a function of the graph's inputs is expected")
+    except Exception as error:
+        raise BackendCompilerFailed(name, error) from error
+    return functools.partial(results_by, name, run)
+
+
+def results_by(name: str, run: Callable[..., Any], *inputs: Any) -> tuple[Any, ...]:
+    """The results of a call, as arrays that share no memory with each other or the inputs."""
+    others = [x for x in inputs if isinstance(x, np.ndarray)]
+    made: list[np.ndarray] = []
+    try:
+        for result in map(np.asarray, run(*inputs)):
+            is_shared = any(np.may_share_memory(result, x) for x in [*others, *made])
+            made.append(result.copy(order="K") if is_shared else result)
+    except Exception as error:
+        raise BackendCompilerFailed(name, error) from error
+    return tuple(made)
 
 
 def register_lowering(

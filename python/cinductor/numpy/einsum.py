@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import string
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,8 @@ from .surface import (
     result_type,
 )
 
-LETTERS = string.ascii_uppercase + string.ascii_lowercase  # in NumPy's order
+UPPER = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+LETTERS = UPPER + UPPER.lower()  # in NumPy's order
 
 
 @function(np.einsum)

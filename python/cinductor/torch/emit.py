@@ -133,8 +133,10 @@ class Emitter:
             made = self.constant(float(e), torch.float64)
         elif e.is_Symbol and e.name not in self.symbols:
             raise UnknownSize(f"a number is {e}, which no input has")
-        elif e.is_Symbol or name == "ToFloat":
-            made = self.value(e if e.is_Symbol else e.args[0], torch.float64)
+        elif name == "ToFloat":
+            made = self.real(e.args[0])
+        elif e.is_integer and all(s.name in self.symbols for s in e.free_symbols):
+            made = self.value(e, torch.float64)
         else:
             op = REAL.get(name, name.removeprefix("OpaqueUnaryFn_"))
             if op not in DTYPES_OF:

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
+import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
+from unittest.mock import patch
 
 import torch
-from torch._dynamo.backends.common import aot_autograd
+from torch._dynamo import disable
+from torch._dynamo.utils import counters, flatten_graph_inputs
 from torch._functorch._aot_autograd.schemas import SerializableAOTDispatchCompiler
+from torch._functorch.aot_autograd import aot_module_simplified
 from torch._functorch.partitioners import min_cut_rematerialization_partition
+from torch._inductor import codecache
+from torch.utils.checkpoint import CheckpointPolicy
 
 from .. import __version__
 from ..config import list_options
-from . import rows
+from . import layout, rows
 from .output import Artifact
 
 # The modes of cinductor that apply here, with the options that each sets.
@@ -26,6 +34,9 @@ MODES: dict[str | None, dict[str, Any]] = {
     "max-autotune-no-cudagraphs": {},
 }
 
+
+# Of AOTAutograd. The core eliminates common subexpressions itself, and torch's pass imports Inductor.
+SETTINGS = {"unlift_effect_tokens": True, "bundled_autograd_cache": True, "force_non_lazy_backward_lowering": True, "cse": False}
 
 ROWS = hashlib.sha256(rows.text().encode()).hexdigest()
 
@@ -44,9 +55,74 @@ def compile_graph_module(gm: Any, inputs: Any, mode: str | None, options: dict[s
     if wrong := sorted(set(given) - known):
         raise ValueError(f"unknown option {wrong[0]!r}")
     key = CacheKey(repr((__version__, ROWS, sorted(given.items()), is_strict)))
-    with torch._functorch.config.patch(unlift_effect_tokens=True, bundled_autograd_cache=True, force_non_lazy_backward_lowering=True):
-        compiled: Any = aot_autograd(**compilers(given, is_strict, made), compiler_config_extra=key)(gm, inputs)
-    return compiled
+    if any(isinstance(x, (list, tuple, dict)) for x in inputs):
+        return flatten_graph_inputs(gm, inputs, functools.partial(compile_graph_module, mode=mode, options=options, made=made))
+    counters["aot_autograd"]["total"] += 1
+    with torch._functorch.config.patch(SETTINGS), key_without_inductor():
+        compiled: Any = aot_module_simplified(gm, inputs, **compilers(given, is_strict, made), compiler_config_extra=key)
+    counters["aot_autograd"]["ok"] += 1
+    return disable(compiled, reason="the graph is compiled")
+
+
+@contextlib.contextmanager
+def key_without_inductor() -> Iterator[None]:
+    """AOTAutograd's cache computes its keys without Inductor's part of them.
+
+    For that part torch imports Inductor's code generators, which takes seconds. Dynamo compiles one graph at a time.
+    """
+    with patch.object(codecache.FxGraphHashDetails, "__init__", describe_graph):
+        yield
+
+
+def describe_graph(details: Any, gm: Any, inputs: Any, more: dict[str, Any], checked: Any) -> None:
+    """Sets the attributes of which AOTAutograd's cache makes a key, beside its own: all that an artifact depends on."""
+    details.gm, details.example_inputs, details.fx_kwargs = gm, inputs, dict(sorted(more.items()))
+    details.cache_key_tag = torch.compiler.config.cache_key_tag
+    details.deterministic = torch.are_deterministic_algorithms_enabled(), torch.utils.deterministic.fill_uninitialized_memory
+    details.default_dtype, details.torch_version = torch.get_default_dtype(), torch_sources()
+
+
+@functools.cache
+def torch_sources() -> str:
+    """A hash of torch's version and of its Python files: their names, sizes and times, by which Python's own cache of
+    bytecode knows them, too. torch's hash of their contents takes a third of a second.
+    """
+    found, folders = [torch.__version__], [os.path.dirname(torch.__file__)]
+    for folder in folders:
+        for entry in sorted(os.scandir(folder), key=lambda e: e.name):
+            if entry.is_dir() and entry.name not in ("include", "lib", "share", "__pycache__"):
+                folders.append(entry.path)
+            elif entry.name.endswith(".py"):
+                found.append(f"{entry.path} {entry.stat().st_size} {entry.stat().st_mtime_ns}")
+    return hashlib.sha256("\n".join(found).encode()).hexdigest()
+
+
+def partition(joint: torch.fx.GraphModule, inputs: Any, **more: Any) -> Any:
+    """torch's partition of a joint graph. It recomputes values from inputs, also from those that the forward writes:
+    what reads such an input is saved instead.
+    """
+    nodes = joint.graph.nodes
+    written = {n.args[0].meta["val"] for n in nodes if n.target is torch.ops.aten.copy_.default and n.args[0].op == "placeholder"}
+    storages = {layout.storage_of(val) for val in written}
+    for node in nodes:
+        if node.op == "call_function" and any(is_part(a, storages) for a in node.all_input_nodes) and not is_part(node, storages):
+            node.meta["recompute"] = CheckpointPolicy.MUST_SAVE
+    return min_cut_rematerialization_partition(joint, inputs, **more)
+
+
+def is_part(node: torch.fx.Node, storages: set[int]) -> bool:
+    """True if the node's value is in one of the storages."""
+    val = node.meta.get("val")
+    return layout.is_strided(val) and layout.storage_of(val) in storages
+
+
+def untraced(compiler: Any) -> Any:
+    """A compiler that Dynamo does not trace, nor what it makes: autograd may run them while Dynamo is on."""
+
+    def compile_backward(*args: Any, **kwargs: Any) -> Any:
+        return disable(disable(compiler)(*args, **kwargs), reason="the graph is compiled")
+
+    return compile_backward
 
 
 @dataclass(frozen=True)
@@ -65,10 +141,10 @@ def compilers(options: dict[str, Any], is_strict: bool, made: list[Artifact] | N
     compiler = functools.partial(compile_fx, options=options, is_strict=is_strict, made=made)
     return {
         "fw_compiler": SerializableAOTDispatchCompiler(Artifact, functools.partial(compiler, name="forward")),
-        "bw_compiler": SerializableAOTDispatchCompiler(Artifact, functools.partial(compiler, name="backward")),
+        "bw_compiler": SerializableAOTDispatchCompiler(Artifact, untraced(functools.partial(compiler, name="backward"))),
         "inference_compiler": SerializableAOTDispatchCompiler(Artifact, functools.partial(compiler, name="inference")),
         "decompositions": rows.decompositions(),
-        "partition_fn": min_cut_rematerialization_partition,
+        "partition_fn": partition,
         "keep_inference_input_mutations": True,
     }
 

@@ -58,6 +58,11 @@ def eager(gm: torch.fx.GraphModule) -> Any:
     return run
 
 
+def is_emitted(key: str) -> bool:
+    """True for metadata of nodes that the emitter reads. Others may name classes of the model, which cannot be kept."""
+    return key in ("val", "stack_trace")
+
+
 class Artifact(RegionalOutputCode):
     """One compiled graph: a program that C calls with tensors, or the graph for eager to run.
 
@@ -83,7 +88,8 @@ class Artifact(RegionalOutputCode):
     """
 
     def __init__(self, gm: torch.fx.GraphModule, name: str, options: dict[str, Any], is_strict: bool):
-        super().__init__(gm, ops_filter=None)  # also sets _boxed_call: torch copies the object's attributes
+        # The base class also sets _boxed_call: torch copies the object's attributes.
+        super().__init__(gm, ops_filter=None, node_metadata_key_filter=is_emitted)
         self.name, self.options, self.is_strict = name, options, is_strict
         self.build(gm)
 

@@ -49,6 +49,7 @@ from ..objects import (
     is_standard,
     is_tuple,
 )
+from ..records import record_print
 from . import iterables as iterables  # registers its part of the table
 from . import numbers as numbers  # registers its part
 from .calls import (
@@ -139,6 +140,11 @@ def _len(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
                 return dispatch(scope, method, (value,), {})
             return call_unknown(scope, f, args, kwargs)
     return len(*args, **kwargs)
+
+
+@understands(print)
+def _print(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
+    return None if record_print(scope, args, kwargs) else call_unknown(scope, f, args, kwargs)
 
 
 @understands(type)
@@ -532,7 +538,7 @@ def instance(
         raise TypeError("called match pattern must be a class")
     if not scope.call(isinstance, value, cls):
         return None
-    own: Any = getattr(cls, "__match_args__", MISSING)
+    own = scope.stage.sources.class_attr(cls, "__match_args__")
     is_itself = own is MISSING and bool(cls.__flags__ & IS_ITSELF)
     own = () if own is MISSING else own
     if type(own) is not tuple:

@@ -21,10 +21,12 @@ from ... import _core
 from ...base.class_lookup import is_a
 from ...extensions.custom_ops import CustomOp
 from ...extensions.kernels import UserKernel
+from ...numpy import list_sources
 from ...numpy.python_random import PYTHON_DRAWS
 from ...numpy.random import GLOBAL, LEGACY, Draw, is_global_state, is_python_generator
 from ..containers import ROWS, UNKNOWN, MethodEffect, methods_of, only_reads
-from ..iterators import Called
+from ..control.mappings import Mapping, is_open_key, want_mapping
+from ..iterators import Called, RegionBreak
 from ..objects import (
     BOUND,
     MAPPINGS,
@@ -41,6 +43,7 @@ from ..objects import (
     is_record,
     is_standard,
 )
+from ..records import record_append
 from . import functions
 from .functions import (
     call_function,
@@ -253,8 +256,12 @@ def call_method(
     grown = scope.stage.state.lists.get(id(owner))
     if grown is not None and grown.is_sized:
         grown.materialise("a list grows after a loop")
-    elif grown is not None and (name, len(args)) in (("append", 1), ("pop", 0)) and not kwargs:
-        return getattr(grown, name)(*args)
+    elif grown is not None and (made := of_columns(scope, grown, owner, name, args, kwargs)) is not MISSING:
+        return made
+    if args and is_open_key(scope.stage, owner, args[0]) and name in ("get", "setdefault", "add", "__contains__"):
+        want_mapping(scope, owner, args[0], *(args[1:] if name == "setdefault" else ()))
+        if not owner and name == "get" and len(args) == 2:
+            return args[1]
     if type(owner) in ROWS and ROWS[type(owner)].is_memory and holds_traced((*args, *kwargs.values())):
         scope.stage.sources.note_opaque(owner)
     if scope.stage.sources.source_of(owner) is None:
@@ -262,6 +269,32 @@ def call_method(
     if type(owner) in ROWS and not ROWS[type(owner)].outlives:
         return call_unknown(scope, f, args, kwargs)
     return call_container(scope, f, owner, method, args, kwargs)
+
+
+DIRECT = frozenset({("append", 1), ("appendleft", 1), ("pop", 0), ("popleft", 0)})
+
+
+def of_columns(scope: Hooks, grown: Any, owner: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A method of a list that is stored as columns; MISSING if the list has its items."""
+    if type(grown) is Mapping:
+        return MISSING if kwargs else grown.method(name, args)
+    if (name, len(args)) in DIRECT and not kwargs and hasattr(grown, name):
+        return getattr(grown, name)(*args)
+    if not grown.has_sources:
+        return MISSING
+    if name == "sort" and not args and kwargs.get("key") is None:
+        grown.replace(in_order(scope, owner, kwargs))
+        return None
+    source = list_sources.METHODS.get(name)
+    return MISSING if source is None or kwargs else dispatch(scope, source, (owner, *args), kwargs)
+
+
+def in_order(scope: Hooks, value: Any, kwargs: dict[str, Any]) -> Any:
+    """The array of the items of a list that is stored as columns, in the order of `sorted`."""
+    if is_a(scope.stage.state.lists[id(value)].like, tuple):
+        raise RegionBreak("a list of tuples that grows is sorted", "", 0)
+    known = {name: v for name, v in kwargs.items() if name != "key"}
+    return dispatch(scope, list_sources.in_order, (value,), known)
 
 
 def call_container(
@@ -279,6 +312,8 @@ def call_container(
         elif method.compares:
             inside = scope.use(inside)
         return getattr(inside, name)(*(scope.use(a) for a in args), **kwargs)
+    if type(owner) is list and (name, len(args)) == ("append", 1) and not kwargs and record_append(scope, owner, args[0]):
+        return None
     stage.effects.change(owner, f"changes a {type(owner).__name__} that outlives the call ({name})")
     if method.compares or method.iterates:
         stage.tracer.flush()

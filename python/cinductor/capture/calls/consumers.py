@@ -19,6 +19,7 @@ import numpy as np
 
 from ...numpy import composites
 from ..control.branch import select
+from ..control.list_buffer import made_of
 from ..control.region import is_condition
 from ..iterators import MOST_READ, Range
 from ..kinds import leaves
@@ -33,7 +34,7 @@ from ..objects import (
     is_record,
     leaves_in,
 )
-from .calls import called_by, dispatch, understands
+from .calls import called_by, dispatch, in_order, understands
 from .functions import call_function, call_unknown
 
 if TYPE_CHECKING:
@@ -141,6 +142,10 @@ def _sorted(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     others = {name: scope.stage.materialise(v) for name, v in kwargs.items() if name != "key"}
     f((), **others)  # raises if these keywords are not valid
     value, key = scope.stage.lift_array(args[0]), kwargs.get("key")
+    grown = scope.stage.state.lists.get(id(value))
+    if key is None and grown is not None and not grown.is_sized and grown.has_sources:
+        made = in_order(scope, value, others)
+        return made_of(scope, grown.like, [made], made.shape[0])
     if key is None and (line := line_of(scope, (value,), {}, "biu")) is not None:
         items = list(scope.iter(dispatch(scope, np.sort, (line,), {})))
         return items[::-1] if others.get("reverse") else items

@@ -293,6 +293,8 @@ def make(scope: Hooks, call: OpaqueCall) -> Any:
 FOLLOWED_STANDARD = frozenset(
     ("dataclasses", name) for name in ("replace", "_replace", "fields", "_is_dataclass_instance")
 )
+# Modules of cinductor with functions that are captured like user code.
+CAPTURED = ("cinductor.extensions.control", "cinductor.numpy.composites", "cinductor.numpy.list_sources")
 FOLLOWED: set[Any] = set()  # functions of NumPy that are captured from their source
 # Libraries whose functions mostly end in C: one break for each, not one for each step before.
 CALLED_WHOLE = frozenset({"scipy", "pandas", "sklearn", "matplotlib", "networkx", "sympy"})
@@ -359,7 +361,7 @@ def why_not_followed(f: types.FunctionType, scope: Hooks) -> str | None:
         return "is not captured"
     if f.__code__.co_flags & inspect.CO_GENERATOR and handles(f.__code__):
         return "runs code when its generator dies"
-    if module in ("__main__", "cinductor.extensions.control", "cinductor.numpy.composites"):
+    if module in ("__main__", *CAPTURED):
         return None
     if file.startswith(PACKAGE):
         return "is cinductor's own"

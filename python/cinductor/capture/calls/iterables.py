@@ -77,15 +77,17 @@ def length_of(stage: Any, value: Any) -> int:
 
 
 def items_of_view(scope: Hooks, view: Any) -> Items:
-    """The items of a dict view, which keeps its length."""
-    length = len(view)
+    """The items of a dict view. Each step raises if the dict has grown, also the one after the last item."""
+    keys = [*view.mapping]
 
-    def item(number: Any) -> Any:
-        if len(view) != length:
+    def size() -> int:
+        if len(view) != len(keys):
             raise RuntimeError("dictionary changed size during iteration")
-        return scope.item([*view], number)
+        if any(now is not key for now, key in zip(view.mapping, keys, strict=True)):  # Python goes on from a place in memory
+            raise RegionBreak("a dict changes its keys while an iterator goes over it", "", 0)
+        return len(keys)
 
-    return Items(length, item, lambda c, f=iter: f(c.of(view)))
+    return Items(size, lambda number: scope.item([*view], number), lambda c, f=iter: f(c.of(view)))
 
 
 def is_held(value: Any) -> bool:
@@ -226,14 +228,16 @@ def _iter(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
 
 @understands(reversed)
 def _reversed(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
-    items = scope.stage.numbered(args[0]) if args and scope.stage.captures else None
-    if items is not None and items is not args[0] and not kwargs:
+    value = args[0] if len(args) == 1 and not kwargs else None
+    is_made = type(value) is list and scope.stage.sources.source_of(value) is None  # its length may change
+    items = None if is_made or value is None else numbered_of(scope, value)
+    if items is not None and items is not value:
         return scope.born(backwards(items))
-    if not args or type(args[0]) not in (Traced, np.ndarray, list, tuple, range, str, bytes):
+    if is_made or type(value) in (range, str, bytes):
+        return scope.born(reversed(value))
+    if value is None or type(value) not in (Traced, np.ndarray, tuple):  # what is left of lists may change
         return call_unknown(scope, f, args, kwargs)
-    if type(args[0]) in (range, str, bytes):
-        return scope.born(reversed(args[0]))
-    return scope.born(reversed([*scope.iter(args[0])]))
+    return scope.born(reversed([*scope.iter(value)]))
 
 
 @understands(zip)
@@ -356,13 +360,17 @@ def sliced_items(scope: Hooks, *args: Any) -> Items | None:
     items = numbered_of(scope, args[0])
     if items is None or (items.is_endless and stop is None):
         return None
-    length = stop if items.is_endless else items.length if stop is None else None
-    if length is None:
-        length = tracer.size_min(stop, items.length)
+
+    def end() -> Any:
+        return stop if items.is_endless else items.length if stop is None else tracer.size_min(stop, items.length)
+
+    def count() -> Any:
+        left = end() - start
+        return tracer.size_max(left if step == 1 else (left + (step - 1)) // step, 0)
+
+    length = end()
     if not is_free and (type(length) is not int or callable(items.size)):
         return None
-    count = length - start
-    count = tracer.size_max(count if step == 1 else (count + (step - 1)) // step, 0)
     over = () if is_free else (items,)
     if is_free:
         made = lambda c, f=iter: f(itertools.islice(items.made(c), *map(c.of, args[1:])))  # noqa: E731
@@ -371,7 +379,7 @@ def sliced_items(scope: Hooks, *args: Any) -> Items | None:
     is_end = not items.is_endless and type(stop) is int and stop > items.length
     ends = () if is_free else (END if is_end else length,)
     get = lambda i: items.get(start + i * step)  # noqa: E731
-    return Items(count, get, items.made and made, over, ends, items.reads)
+    return Items(items.size_like(count), get, items.made and made, over, ends, items.reads)
 
 
 def pairwise_items(scope: Hooks, *args: Any) -> Items | None:

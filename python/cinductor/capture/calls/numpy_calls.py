@@ -22,7 +22,8 @@ from ...numpy.random import (
     is_python_global,
     state_of,
 )
-from ..control.list_buffer import JOINS, array_of
+from ..control.backings import array_of
+from ..control.list_buffer import JOINS
 from ..iterators import Flat
 from ..kinds import is_tagged
 from ..objects import FREE_TYPES, Traced, foreign_in, holds_traced

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ... import _core
 from ..kinds import identity, is_array, is_same, leaves
 from ..objects import Traced
-from .state import State, is_shared, references
+from .state import State, any_shared, references
 
 if TYPE_CHECKING:
     from .carry import Carried
@@ -40,7 +40,7 @@ MOST_PATHS = 8  # that are distinguished for one array
 
 class Source(NamedTuple):
     """An array that a value may be. looped: this depends on the number of iterations of a loop; loose: the value is
-    the array itself, but has another memory layout in NumPy.
+    the array itself, but has another memory layout in NumPy, or is read-only there.
     """
 
     array: Any
@@ -97,12 +97,12 @@ def sources_in(records: Records, value: Any) -> list[Source]:
 
 
 def is_loose(records: Records, value: Any) -> bool:
-    """True if memory made in this call has the value with gaps or reversed, while passing it on by value makes it
-    dense. Memory of Python's caller is a source anyway.
+    """True if memory made in this call has the value with gaps, reversed or read-only, while passing it on by value
+    makes it dense and writable. Memory of Python's caller is a source anyway.
     """
     if any(source.loose for source in sources_in(records, value)):
         return True
-    return value.whole.is_fresh and not value.is_dense
+    return value.whole.is_fresh and (value.is_readonly or not value.is_dense)
 
 
 def count_in(records: Records, roots: list[Any], storage: int) -> int:
@@ -132,7 +132,7 @@ class Aliases:
         sources = distinct([*self.state.records.get(value.storage, (value, []))[1], *sources])
         records = {**self.state.records, value.storage: (value, sources)}
         is_late = not (self.tracer.may_check() or self.tracer.in_region)
-        if is_late and any(is_shared(records, storage) for storage in records):
+        if is_late and any_shared(records):
             raise RegionBreak("an array that may be one of several", "", 0)
         self.state.put(records=records)
 
@@ -141,7 +141,7 @@ class Aliases:
         self.add(a, [source._replace(alone=False) for source in self.sources(b)])
 
     def loosen(self, value: Any) -> None:
-        """Record that the value has another memory layout in NumPy."""
+        """Record that the value has another memory layout or is read-only in NumPy."""
         self.add(value, [Source(value, loose=True)])
 
     def forget(self, values: list[Any]) -> None:
@@ -204,7 +204,7 @@ class Aliases:
         """Check that the value is not that array."""
         array, tracer = source.array, self.tracer
         if source.loose:
-            raise RegionBreak("an array with another memory layout is returned", "", 0)
+            raise RegionBreak("an array with another memory layout or other flags is returned", "", 0)
         is_alike = (value.dtype, value.ndim) == (array.dtype, array.ndim)
         if not (source.looped and is_alike and self.tracer.may_check()):
             raise RegionBreak("an array that may be one of several is returned", "", 0)
@@ -374,7 +374,7 @@ class Flow:
         """Require that the array was made in the call and has one name, at the entry and after
         every iteration."""
         if array.is_loose:
-            self.loop.fail(f"{array.phi.name} is written to and has another memory layout")
+            self.loop.fail(f"{array.phi.name} is written to and has another memory layout or is read-only")
         if array.older or any((number, k) in self.pairs and k != number for k in range(len(self.arrays))):
             self.loop.fail(f"{array.phi.name} shares memory that is written to")
         for value in array.before.values():

@@ -19,15 +19,8 @@ import numpy as np
 from ..iterators import MOST_READ
 from ..kinds import ATOMS, is_number, is_one, is_same, leaves, rebuilt
 from ..objects import Traced
-from .list_buffer import (
-    LOOKED_AT,
-    Column,
-    ListBuffer,
-    backing_of,
-    keep_backing,
-    list_of,
-    want_buffer,
-)
+from .backings import backing_of, keep_backing, list_of
+from .list_buffer import LOOKED_AT, Column, ListBuffer, want_buffer
 from .phi import Phi
 from .region import Peel, RegionBreak, Rerun
 from .state import Change
@@ -120,7 +113,7 @@ class Appended:
     for the list during the capture of the loop, as a `ListBuffer` does elsewhere.
     """
 
-    is_buffer = is_sized = False
+    is_buffer = is_sized = is_assumed = False
 
     def __init__(self, carried: Carried, container: list[Any], before: list[Any]) -> None:
         self.carried, self.loop, self.tracer = carried, carried.loop, carried.tracer
@@ -130,6 +123,7 @@ class Appended:
         self.items: list[Item] = []
         is_many = type(carried.extent) is not int or carried.extent > MOST_READ
         self.is_open = is_many  # the length may be a number of iterations
+        self.is_left = False  # the length is known, but the list is read as if it were not
         self.left: ListBuffer | None = None  # the buffer, if there are too many items to make each real
 
     def open(self) -> None:
@@ -144,14 +138,14 @@ class Appended:
         """True if the list was empty at first and will only be read by calls or by the caller."""
         loop = self.loop
         names = loop.site.results if loop.scope.stage.depth == 0 else loop.site.gathers
-        is_gathered = any(
+        outers = self.state.active[: self.state.active.index(loop)]
+        is_hidden = loop.scope.stage.records.has(self.container)
+        is_gathered = is_hidden or any(
             value is self.container and name in names
             for name, value in [*loop.entry.items(), *loop.others.items()]
         )
-        is_older = any(  # than an iteration of an enclosing loop
-            value is self.container
-            for outer in self.state.active[:-1]
-            for value in (*outer.entry.values(), *outer.others.values())
+        is_older = (is_hidden and bool(outers)) or any(  # than an iteration of an enclosing loop
+            value is self.container for outer in outers for value in (*outer.entry.values(), *outer.others.values())
         )
         is_real = self.tracer.flushes > 0 and not self.tracer.in_region
         can_look = self.tracer.effects == 0 or is_real  # `ListBuffer.materialise`
@@ -184,6 +178,11 @@ class Appended:
     length = truth = array = items_now = property(want_buffer)
     pop = want_buffer
 
+    @property
+    def has_sources(self) -> bool:
+        """As of a `ListBuffer`, which it becomes."""
+        return bool(self.tracer.may_check() and self.want_buffer())
+
     def set_item(self, key: Any, item: Any) -> None:
         """list[key] = item"""
         self.want_buffer()
@@ -199,7 +198,8 @@ class Appended:
 
     def truths(self, condition: Any, item: Any) -> list[bool]:
         """The truth of the condition under which the item is appended, for each iteration."""
-        found = self.carried.body.truths(condition, int(self.carried.extent))
+        extent = self.carried.extent
+        found = self.carried.body.truths(condition, extent) if type(extent) is int else None
         return want_buffer(self.loop, self.container, item) if found is None else found
 
     # --- at the end of an iteration ---
@@ -216,6 +216,7 @@ class Appended:
             self.loop.fail("an iteration appends many items to a list")
         is_simple = len(self.items) == self.carried.period == 1 and self.items[0].truths is None
         if self.is_open and not (is_simple and type(self.items[0].value) is Traced):
+            self.is_left = True  # it was empty, and will only be read by calls or by the caller
             self.close()
 
     def kinds_now(self) -> list[Any]:
@@ -337,9 +338,14 @@ class Appended:
             self.state.refill(self.container, [])
             self.loop.regions.aliases.forget(gone)
             (item,) = self.items
-            made = ListBuffer(self.loop.scope, self.container, item.value, item.columns, self.carried.extent)
+            count = self.carried.extent
+            if item.truths is not None:
+                count = sum(item.truths)
+                for column in item.columns:
+                    column.rows = column.rows[:count]
+            made = ListBuffer(self.loop.scope, self.container, item.value, item.columns, count)
             made.leave_sized(item.name, self.held(item.holders[0], names))
-            self.left = None if self.is_open else made
+            self.left = None if self.is_open or self.is_left else made
         else:
             trips = int(self.carried.extent)
             columns = [self.appended(item, trips, names) for item in self.items]
@@ -353,7 +359,7 @@ class Appended:
     @property
     def is_long(self) -> bool:
         """True if there are too many items for a node each, and the list can be made differently."""
-        is_simple = len(self.items) == self.carried.period == 1 and self.items[0].truths is None
+        is_simple = len(self.items) == self.carried.period == 1
         is_many = type(self.carried.extent) is int and self.carried.extent > MOST_NODES
         is_outer = is_many and not self.before and not self.tracer.in_region
         return is_outer and is_simple and type(self.items[0].value) is Traced
@@ -403,7 +409,7 @@ def owner_of(region: Region, change: Change) -> Appended:
     for loop in reversed(state.active):
         if loop.carried is not None and loop.reached([container]):
             whole = loop.snapshot.before[id(container)]
-            if not whole.appended:  # items were removed before
+            if not whole.appended or type(container) is not list:  # items were removed before
                 return want_buffer(loop, container, change.appended[0], whole.before)
             loop.carried.grow(whole)
             raise Rerun(loop)

@@ -85,6 +85,8 @@ class Level:
                 appended.append((owner_of(region, change), items))
                 continue
             if not change.keeps_places:
+                if list_buffer.may_be_columns(change.container, change.before):
+                    list_buffer.want_buffer(region, change.container, change.before[0], change.before)
                 region.fail("a branch adds to a container or takes from it")
             names[self.snapshot.name_of(change.container)] = value_of(change.container)
         return names
@@ -192,7 +194,7 @@ class Branch(Region):
         if kind is Rerun and error.args[0] is self:
             self.drop()
             for want in error.args[1:]:
-                list_buffer.make(self, want)
+                want(self)
             self.open()
             return True
         try:

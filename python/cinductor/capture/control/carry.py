@@ -382,7 +382,7 @@ class Carried:
     def grow(self, change: Change) -> None:
         """Record that iterations append to a list."""
         loop, container = self.loop, change.container
-        if self.is_while or loop.site.flag is not None:
+        if self.is_while or loop.site.flag is not None or type(container) is not list:
             list_buffer.want_buffer(loop, container, change.appended[0])
         grown = Appended(self, container, change.before)
         if grown.is_open and not grown.may_open:

@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 
 OTHER = "is of another type"
 LARGE = "is no 64-bit number"
-RESHAPED = "is of another shape"
+RESHAPED = "changes its shape"
 TAGGED = "fdDlq?"  # dtypes of numbers that Python has, too
 HOLD_INTS = "fdbhilqBHIL"  # dtypes that have the values of small ints exactly
 
@@ -464,11 +464,11 @@ class Types:
         """
         answer = join(self.tracer, before, after, Head(entry, known))
         if type(answer) is Reason:
-            if answer.text is LARGE:
+            if answer.text == LARGE:
                 self.loop.fail(f"{name} {LARGE}")
-            if answer.text is OTHER:
+            if answer.text == OTHER:
                 raise Peel(f"{name} changes its type from {in_words(before)} to {in_words(after)}")
-            raise Peel(f"{name} changes its shape")
+            raise Peel(f"{name} {answer.text}")
         if type(answer) is Same:
             return None
         if type(answer) is Buffered or (known is not None and known.lengths):

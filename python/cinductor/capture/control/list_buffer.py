@@ -13,6 +13,9 @@ merge like any other. A list that has its items may still be known as rows of a 
 
 from __future__ import annotations
 
+import collections
+import functools
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +23,7 @@ import numpy as np
 
 from ...base.class_lookup import is_a
 from ...base.signals import Replan
-from ...numpy.surface import is_large_int, require, small_ints
+from ...numpy.surface import require, small_ints
 from ..iterators import Items
 from ..kinds import have_same_structure, is_int, is_same, kind_of, leaves, lifted, rebuilt
 from ..objects import Traced, is_ours, listed, tuples
@@ -31,10 +34,9 @@ if TYPE_CHECKING:
     from .branch import Branch
     from .loop import Loop
     from .region import Region
-    from .state import State
 
 SPARE = 64  # capacity for items appended outside of the loop
-OPEN = 4096  # capacity in a loop with an unknown number of iterations; for more, Python takes long anyway
+OPEN = 1 << 14  # capacity in a loop with an unknown number of iterations; for more, Python takes long anyway
 MANY = 1 << 22
 MOST_HELD = 4096  # items of a list before; each of them is a node
 NUMBERS = "?bhilqBHILQfd"
@@ -105,14 +107,16 @@ class ListBuffer:
     """
 
     is_buffer = True
+    is_assumed = False  # columns as long as an assumption holds: `list_columns`
 
     def __init__(
-        self, scope: Any, container: list[Any], like: Any, columns: Any, count: Any, room: Any = None
+        self, scope: Any, container: Any, like: Any, columns: Any, count: Any, room: Any = None
     ) -> None:
         self.scope, self.state, self.tracer = scope, scope.stage.state, scope.stage.tracer
         self.container, self.like, self.columns = container, like, list(columns)
         self.cells, self.room = self.state.note_definition([count]), count if room is None else room
         self.loop: Loop | Branch | None = None
+        self.around = tuple(self.state.active)  # an iteration of these makes its own
         self.spare = 0
         self.is_sized = False  # its length is a number of iterations: `leave_sized`
         self.name = ""  # names of the items
@@ -129,6 +133,11 @@ class ListBuffer:
         """True if there are items."""
         return self.length > 0
 
+    @property
+    def has_sources(self) -> bool:
+        """True if its methods may be captured from source, because what they check can restart the call."""
+        return bool(self.tracer.may_check())
+
     def fail(self, reason: str) -> Any:
         raise RegionBreak(reason, "", 0)
 
@@ -138,8 +147,9 @@ class ListBuffer:
         """Store the item at this index."""
         if not is_alike(item, self.like):
             self.fail(SEVERAL_TYPES)
+        slot = self.slot(place)
         for leaf, column in zip(leaves(item), self.columns, strict=True):
-            self.scope.item_slot(column.rows, place).value = lifted(self.tracer, leaf, *column.kind)
+            self.scope.item_slot(column.rows, slot).value = lifted(self.tracer, leaf, *column.kind)
 
     def fill(self, items: list[Any]) -> None:
         """Store the items that the list has before: constants by one store, others one by one."""
@@ -147,11 +157,11 @@ class ListBuffer:
             for k, column in enumerate(self.columns):
                 known = np.array([leaves(item)[k] for item in items], column.kind[1])
                 self.scope.item_slot(column.rows, slice(0, len(items))).value = self.scope.stage.constant(known)
-            self.cells[0] = len(items)
+            self.set_length(len(items))
             return
         for item in items:
             self.put(self.length, item)
-            self.cells[0] += 1
+            self.set_length(self.length + 1)
 
     def place(self, number: Any, limit: Any) -> Any:
         """A number with a check that it is at least 0 and less than a limit."""
@@ -188,7 +198,12 @@ class ListBuffer:
 
     def read(self, place: Any) -> Any:
         """The item there."""
-        return rebuilt(self.like, iter([c.read(self.tracer, place) for c in self.columns]))
+        slot = self.slot(place)
+        return rebuilt(self.like, iter([c.read(self.tracer, slot) for c in self.columns]))
+
+    def slot(self, place: Any) -> Any:
+        """The row of the columns in which the item at an index is."""
+        return place
 
     def is_list_for(self, item: Any) -> bool:
         """True if an item that columns cannot store turns it into an ordinary list: this happens without a region,
@@ -220,12 +235,21 @@ class ListBuffer:
             return
         active = self.state.active
         if self.loop not in active:
-            if self.spare == 0 or any(region.is_loop for region in active):
+            if any(region.is_loop and region not in self.around for region in active):
+                self.want_room()
+            if self.spare == 0:
                 self.fail("several loops append to a list")
             self.spare -= 1
         place = self.place(self.length, self.room)
         self.put(place, item)
         self.set_length(place + 1)
+
+    def want_room(self) -> None:
+        """Another loop appends: restart it with a larger buffer."""
+        if type(self) is not ListBuffer or self.loop is None:
+            self.fail("several loops append to a list")
+        owners = owners_of(self.state.active[-1], self.container)
+        raise Rerun(owners[0], functools.partial(enlarge, self, room_of(owners)))
 
     def pop(self) -> Any:
         """list.pop()"""
@@ -237,9 +261,13 @@ class ListBuffer:
         return item
 
     def set_length(self, length: Any) -> None:
-        self.state.refill(self.cells, [length])
+        self.state.refill(self.cells, [length, *self.cells[1:]])
 
     # --- the whole list ---
+
+    def replace(self, array: Any) -> None:
+        """Store the items of an array, of which there are as many."""
+        self.scope.item_slot(self.columns[0].rows, slice(0, self.size())).value = array
 
     @property
     def items_now(self) -> Items:
@@ -254,7 +282,7 @@ class ListBuffer:
         return self.tracer.define(length, 0, self.room + 1)
 
     def copied(self) -> list[Any]:
-        """Copies of the rows of all columns."""
+        """Copies of the rows of all columns, in the order of the items."""
         size = self.size()
         return [self.tracer.copy(column.rows[:size], "K") for column in self.columns]
 
@@ -362,6 +390,50 @@ class ListBuffer:
         return self.replan(f"{name} reads a list that is as long as a loop had iterations")
 
 
+class Queue(ListBuffer):
+    """A deque as columns: a ring. The second cell is the row of the first item."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.cells.append(0)
+
+    def slot(self, place: Any) -> Any:
+        row = (self.cells[1] + place) % self.room
+        return row if type(row) is int else self.tracer.define(row, 0, self.room)
+
+    def popleft(self) -> Any:
+        """deque.popleft()"""
+        if self.becomes_list():
+            return self.container.popleft()
+        length, first = self.at(-1), self.slot(0)  # at(-1) checks that there is an item
+        item = self.read(0)
+        self.state.refill(self.cells, [length, (first + 1) % self.room])
+        return item
+
+    def appendleft(self, item: Any) -> None:
+        """deque.appendleft(item)"""
+        if self.is_list_for(item):
+            self.container.appendleft(item)
+            return
+        self.append(item)  # checks the capacity
+        self.state.refill(self.cells, [self.length, self.slot(self.room - 1)])
+        self.put(0, item)
+
+    def copied(self) -> list[Any]:
+        size = self.size()
+        places = (self.scope.call(np.arange, size) + self.slot(0)) % self.room
+        return [column.rows[places] for column in self.columns]
+
+    def parts(self) -> tuple[Any, ...]:
+        make, *given = super().parts()
+        return (queue_of, make is tuples, *given)
+
+
+def queue_of(has_tuples: bool, *given: Any) -> collections.deque[Any]:
+    """A deque of the items in columns."""
+    return collections.deque((tuples if has_tuples else listed)(*given))
+
+
 def made_of(scope: Any, like: Any, rows: list[Any], count: Any) -> list[Any]:
     """A list of an array's numbers, to which no item may be appended."""
     columns = map(Column, leaves(like), rows)
@@ -383,13 +455,13 @@ def joined(scope: Any, a: list[Any], b: list[Any]) -> list[Any] | None:
     """a + b, of which one is a list buffer; None if their items differ."""
     lists = scope.stage.state.lists
     parts = [lists.get(id(value), value) for value in (a, b)]
-    known = [part for part in parts if type(part) is ListBuffer]
-    is_plain = all(type(part) in (ListBuffer, list) for part in parts)
+    known = [part for part in parts if isinstance(part, ListBuffer)]
+    is_plain = all(type(part) is list or isinstance(part, ListBuffer) for part in parts)
     if not is_plain or any(part.is_sized or is_a(part.like, tuple) for part in known):
         return None
     kind, columns, length = known[0].columns[0].kind, [], 0
     for part in parts:
-        if type(part) is ListBuffer:
+        if isinstance(part, ListBuffer):
             if part.columns[0].kind != kind:
                 return None
             length, columns = length + part.size(), [*columns, *part.copied()]
@@ -398,50 +470,6 @@ def joined(scope: Any, a: list[Any], b: list[Any]) -> list[Any] | None:
         elif part:
             length, columns = length + len(part), [*columns, scope.call(np.array, part, kind[1])]
     return made_of(scope, known[0].like, [scope.call(np.concatenate, columns)], length)
-
-
-# --- ordinary lists that are still known as columns ---
-
-
-def keep_backing(state: State, made: list[Any], rows: Any) -> None:
-    """Record for a list that a loop made that its items are rows of an array, which NumPy would make of them. Not for
-    ints whose values decide the dtype.
-    """
-    if not any(map(is_large_int, made)):
-        seen = [(item, item.version if type(item) is Traced else 0) for item in made]
-        state.put(backings={**state.backings, id(made): (made, seen, rows)})
-
-
-def list_of(state: State, row: Any, kind: str) -> list[Any]:
-    """The list of the numbers in an array."""
-    items = [row[k] for k in range(row.shape[0])]
-    made = [state.tracer.as_python(item) for item in items] if kind == "python" else items
-    keep_backing(state, made, row)
-    return made
-
-
-def backing_of(state: State, value: Any) -> Any:
-    """The array of the items that a loop appended to a list, if the list still has these."""
-    found = state.backings.get(id(value))
-    if found is None or found[0] is not value or not 0 < len(value) == len(found[1]):
-        return None
-    for item, (made, version) in zip(value, found[1], strict=True):
-        if item is not made:
-            return None
-        if type(item) is list:
-            if backing_of(state, item) is None:
-                return None
-        elif item.version != version:  # it was written to since
-            return None
-    return found[2]
-
-
-def array_of(state: State, value: list[Any]) -> Any:
-    """np.array(list), if the list is columns; else None."""
-    if (found := state.lists.get(id(value))) is not None:
-        return found.array
-    rows = backing_of(state, value)
-    return None if rows is None else state.tracer.copy(rows, "K")
 
 
 # --- which lists become columns before a loop ---
@@ -461,9 +489,14 @@ def is_alike(item: Any, like: Any) -> bool:
     )
 
 
+def is_sequence(value: Any) -> bool:
+    """True for a list, and for a deque without a bound."""
+    return type(value) is list or (type(value) is collections.deque and value.maxlen is None)
+
+
 def may_be_columns(now: Any, before: Any) -> bool:
-    """True if a list that held something holds numbers, or tuples of numbers, of one type, now and before."""
-    if type(now) is not list or not before or any(is_ours(type(v)) for v in now if type(v) is not Traced):
+    """True if a list or deque that held something holds numbers, or tuples of numbers, of one type, now and before."""
+    if not is_sequence(now) or not before or any(is_ours(type(v)) for v in now if type(v) is not Traced):
         return False
     like = before[0]
     return all(map(number_kind, leaves(like))) and all(is_alike(item, like) for item in (*before, *now))
@@ -481,33 +514,50 @@ def want_buffer(region: Region, container: list[Any], item: Any, before: Any = (
         region.fail(SEVERAL_TYPES)  # now, because nothing can be undone when the columns are made
     if len(known) > MOST_HELD and any(type(leaf) is Traced for v in known for leaf in leaves(v)):
         region.fail("a list grows that has thousands of items")
-    room = 1
-    owner, is_open = None, False
-    for outer in region.state.active:
-        if owner is None:
-            if not outer.reached([container]):
-                continue
-            owner = outer
-            mark = owner.mark
-        if not outer.is_loop:
-            continue
-        most = None if outer.is_while else mark.most(outer.extent)
-        is_open |= most is None
-        room = room if most is None else room * most
-    if owner is None or (owner.is_loop and owner.plan.peel):
+    owners = owners_of(region, container)
+    raise Rerun(owners[0], functools.partial(make, container, item, room_of(owners)))
+
+
+def room_of(owners: list[Any]) -> Any:
+    """The capacity for what the iterations of loops append, one item each."""
+    mosts = [None if loop.is_while else owners[0].mark.most(loop.extent) for loop in owners if loop.is_loop]
+    known = [most for most in mosts if most is not None]
+    room = math.prod(known) + (OPEN if len(known) < len(mosts) else 0)
+    return min(room, MANY) if type(room) is int else room
+
+
+def owners_of(region: Region, container: list[Any]) -> list[Any]:
+    """The active constructs from the outermost loop or branch on that knows the list."""
+    active = region.state.active
+    first = next((k for k, outer in enumerate(active) if outer.reached([container])), len(active))
+    owners = active[first:]
+    if not owners:
         region.fail("data decide how a list grows")
-    room = room + OPEN if is_open else room
-    raise Rerun(owner, (container, item, min(room, MANY) if type(room) is int else room))
+    return owners
 
 
-def make(region: Loop | Branch, wanted: tuple[list[Any], Any, Any]) -> None:
+def make(container: list[Any], item: Any, room: Any, region: Loop | Branch) -> None:
     """Make columns for a list, outside of the loop or branch."""
     if region.lists_before is None:
         region.lists_before = region.state.lists
-    container, item, room = wanted
     room = room + (len(container) + SPARE)
     parts = leaves(item)
     rows = [region.scope.call(np.empty, room, number_kind(leaf)[1]) for leaf in parts]  # type: ignore[index]
-    made = ListBuffer(region.scope, container, item, map(Column, parts, rows), 0, room)
+    cls = ListBuffer if type(container) is list else Queue
+    made = cls(region.scope, container, item, map(Column, parts, rows), 0, room)
     made.loop, made.spare = region, SPARE
     made.fill(container)
+
+
+def enlarge(buffer: ListBuffer, more: Any, region: Loop | Branch) -> None:
+    """Make larger columns for a list that is stored as columns, outside of the loop or branch."""
+    if region.lists_before is None:
+        region.lists_before = region.state.lists
+    room = buffer.room + (more + SPARE)
+    columns = []
+    for column in buffer.columns:
+        rows = region.scope.call(np.empty, room, column.kind[1])  # type: ignore[index]
+        region.scope.item_slot(rows, slice(0, buffer.room)).value = column.rows
+        columns.append(Column(column.like, rows))
+    made = ListBuffer(region.scope, buffer.container, buffer.like, columns, buffer.length, room)
+    made.loop, made.spare = region, SPARE

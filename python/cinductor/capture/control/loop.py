@@ -22,7 +22,7 @@ from ...base.signals import Signal
 from ..iterators import END, UNKNOWN, Items
 from ..kinds import UNBOUND, is_int, is_same
 from ..objects import Traced
-from . import lattice, list_buffer
+from . import lattice
 from .carry import Carried
 from .lattice import Place
 from .region import Peel, Region, RegionBreak, Rerun, between_runs, reason_of, truth
@@ -42,21 +42,23 @@ class Ended(Signal):
 
 
 class LoopPlan:
-    """How a loop at one position of one call path is captured. A failed attempt gives something up that no later one
-    takes back, so attempts end.
+    """How a loop at one position of one call path is captured: what earlier attempts have learned. In one capture, a
+    failed attempt peels one more iteration, stops guessing sizes or leaves the loop to Python, so attempts end. The
+    next capture, in another run of an enclosing loop, may peel fewer iterations and guesses again.
     """
+
+    guess: bool  # sizes vary that may be constant
+    capacities: dict[Place, Any]  # final sizes of the arrays that grow by a rule
 
     def __init__(self) -> None:
         self.names: list[str] = []  # carried from iteration to iteration; a list, because the order of a set differs between processes
         self.written: list[str] = []  # names of written arrays
         self.peel = 0  # iterations before the region
         self.plain: str | None = None  # the reason why it is not captured
-        self.begin()
 
     def begin(self) -> None:
         """Begin another capture of the loop, in another run of an enclosing one."""
-        self.guess = True  # sizes vary that may be constant
-        self.capacities: dict[Place, Any] = {}  # final sizes of the arrays that grow by a rule
+        self.guess, self.capacities = True, {}
 
     def recall(self, carried: Carried) -> None:
         """Start a capture with the final state of the one before."""
@@ -419,7 +421,7 @@ class Loop(Region):
                 if type(want) is lattice.Rule:
                     self.plan.capacities[want.place] = lattice.grown(self, want)
                 else:
-                    list_buffer.make(self, want)
+                    want(self)
             self.wanted = ()
             self.entry = {name: self.now.get(name, UNBOUND) for name in self.site.state}
             self.snapshot = Snapshot(self.state)

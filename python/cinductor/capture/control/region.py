@@ -264,11 +264,12 @@ class Region:
             frame = frame.f_back
         values.extend(attributes for _, attributes in self.scope.stage.stores.objects.values())
         values.extend(lists.cells for lists in self.state.list_buffers.values())
+        values.extend(self.scope.stage.records.lists)
         values.extend(self.state.waiting)
         return values
 
     def cells(self) -> list[Any]:
-        """The cells of running functions that a function inside the construct may set: no name may reach that one."""
+        """Cells of running functions. A function that was made in the construct may set them, also one that no name refers to."""
         found: list[Any] = []
         frame = self.frame if self.state.cells else None
         while frame is not None and frame.f_globals.get("__name__") != ENTRY:

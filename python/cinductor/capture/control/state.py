@@ -12,14 +12,14 @@ snapshot keeps the depth). The graph and its memory have marks of their own (pye
 
 from __future__ import annotations
 
+import _random
 import collections
 import datetime
 import decimal
 import operator
-import random
 import sys
-import threading
 import types
+from _thread import RLock  # random and threading take milliseconds to import
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
@@ -147,7 +147,7 @@ class State:
         self.sources.hidden = lists
         self.__dict__.update(tables)
         if "records" in tables:
-            self.tracer.forbids_breaks = any(is_shared(self.records, storage) for storage in self.records)
+            self.tracer.forbids_breaks = any_shared(self.records)
 
     def grow(self, grown: Any) -> None:
         """Record that a list is columns, or a buffer."""
@@ -372,11 +372,11 @@ class Change(NamedTuple):
 
     @property
     def appended(self) -> list[Any]:
-        """The items that were appended to a list."""
+        """The items that were appended to a list or deque."""
         before, now = self.before, self.container
-        if type(now) is not list or type(before) is not list or len(now) <= len(before):
+        if type(now) not in (list, collections.deque) or type(before) is not type(now) or len(now) <= len(before):
             return []
-        return now[len(before) :] if all(map(is_one, before, now)) else []
+        return [*now][len(before) :] if all(map(is_one, before, now)) else []
 
 
 def value_of(container: Any, before: Any = None) -> Any:
@@ -393,8 +393,8 @@ def value_of(container: Any, before: Any = None) -> Any:
 # NumPy's scalars.
 ATOMS: frozenset[Any] = frozenset(
     {
-        *(type(np.sum), random.Random.__base__, decimal.Decimal, datetime.date, datetime.timedelta),
-        *(type(threading.RLock()), type(datetime.datetime_CAPI)),
+        *(type(np.sum), _random.Random, decimal.Decimal, datetime.date, datetime.timedelta),
+        *(RLock, type(datetime.datetime_CAPI)),
     }
 )
 # Modules of C whose classes' tp_traverse shows all that an object holds; besides Python's builtins.
@@ -413,13 +413,16 @@ def references(
     return MANY if found is None else sum(map(is_meant, found))
 
 
-def is_shared(records: dict[int, Any], storage: int) -> bool:
-    """True if the value may be an array that another name has, or that another value may be."""
-    others = [source for other, (_, found) in records.items() if other != storage for source in found]
-    return any(
-        not source.alone or any(source.storage == o.storage and not source.excludes(o) for o in others)
-        for source in records[storage][1]
-    )
+def any_shared(records: dict[int, Any]) -> bool:
+    """True if a value may be an array that another name has, or that another value may be."""
+    owners: dict[int, list[tuple[int, Any]]] = {}  # by storage: the values that may be that array
+    for value, (_, sources) in records.items():
+        for source in sources:
+            others = owners.setdefault(source.storage, [])
+            if not source.alone or any(other != value and not o.excludes(source) for other, o in others):
+                return True
+            others.append((value, source))
+    return False
 
 
 def reached(roots: Iterable[Any], wanted: Iterable[Any], known: dict[int, tuple[Any, int]], has_effects: bool) -> set[int]:

@@ -375,9 +375,9 @@ class Reads:
 
     def _guard_unset(self, value: Any, name: str) -> None:
         """Guard that no attribute of the object's own hides the attribute of its class."""
-        sources, own = self.stage.sources, attributes_of(value)
-        source = sources.source_of(value)
-        if source is not None and source != OPAQUE and type(own) is dict:
+        sources = self.stage.sources
+        source = sources.source_of(value) if type(attributes_of(value)) is dict else None
+        if source is not None and source != OPAQUE:
             sources.guard_absent(source, name)
 
 

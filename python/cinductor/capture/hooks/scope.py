@@ -18,6 +18,7 @@ import numpy as np
 from ... import _core
 from ...base.class_lookup import is_a
 from ...base.signals import Raised, Signal, comes_from_within, names_traced, reword
+from ...numpy import list_sources
 from .. import boundary
 from ..calls.builtins import PATTERNS, contains
 from ..calls.calls import dispatch
@@ -26,6 +27,7 @@ from ..calls.functions import DEBUGGERS
 from ..calls.numbers import sum_and_carry, sum_of
 from ..containers import ROWS
 from ..control import list_buffer
+from ..control.mappings import Mapping, is_open_key, want_mapping
 from ..objects import (
     CONTAINER_TYPES,
     FREE_TYPES,
@@ -36,6 +38,7 @@ from ..objects import (
     is_native,
     is_numpys,
 )
+from ..records import at_once, formatted, late_text, record_print
 from ..stage import Stage, check_budget, fall_back, lifted_once, limit, with_bailout
 from ..syntax.asking import Site
 from .attributes import Attributes, Managed, Quiet, Slot
@@ -71,6 +74,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         builtins = fn.__globals__.get("__builtins__", __builtins__)
         self.builtins = builtins if is_a(builtins, dict) else vars(builtins)
         self.cells = dict(zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True))
+        stage.sources.guard_empty_cells(fn)
         cache = stage.globals.get(id(self.fn_globals))
         if cache is None:
             cache = stage.globals[id(self.fn_globals)] = (self.fn_globals, {})
@@ -243,6 +247,8 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
 
     def members(self, value: Any) -> Any:
         """The right operand of `in`."""
+        if id(value) in self.stage.state.lists:
+            return value
         source = self.stage.sources.source_of(value)
         if type(value) in MAPPINGS and source is not None and source >= 0:
             self.stage.sources.guard_length(value, source)
@@ -251,6 +257,15 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
 
     def contains(self, value: Any, members: Any) -> Any:
         """value in members"""
+        grown = self.stage.state.lists.get(id(members))
+        if type(grown) is Mapping:
+            return grown.method("__contains__", (value,))
+        if grown is not None and not grown.is_sized and grown.has_sources:
+            return dispatch(self, list_sources.contains, (members, value), {})
+        if is_open_key(self.stage, members, value):
+            want_mapping(self, members, value)
+            if not members:
+                return False
         return contains(self, value, members)
 
     def test(self, value: Any) -> Any:
@@ -261,9 +276,9 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         stage = self.stage
         if cls is np.ndarray:
             return stage.lift_array(value)
+        if id(value) in stage.state.lists:
+            return stage.state.lists[id(value)].truth
         if is_a(value, HOLDERS) and is_native(cls, "__bool__", "__len__"):
-            if id(value) in stage.state.lists:
-                return stage.state.lists[id(value)].truth
             source = stage.sources.source_of(value)
             if source is not None and source >= 0:
                 stage.sources.guard_length(value, source)
@@ -377,7 +392,16 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         if name not in sys.modules:
             self.stage.effects.stop(f"imports {name}")
         top = __import__(name, self.fn_globals, None, None, 0)
-        return sys.modules[name] if is_last else top
+        return self.imported(sys.modules[name], name) if is_last else self.imported(top, name.partition(".")[0])
+
+    def imported(self, module: Any, name: Any) -> Any:
+        """A module that an import statement has found; guarded, because `sys.modules` may change."""
+        if sys.modules.get(name) is not module:
+            self.stage.effects.stop("imports what has another name in sys.modules")
+            return module
+        sources = self.stage.sources
+        modules = sources.source("global", sys.__dict__, "modules")
+        return self.stage.lift_guarded(module, sources.source("item", modules, name))
 
     def import_name(self, module: str, name: str, level: int) -> Any:
         """from module import name"""
@@ -392,7 +416,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
                 name=found.__name__,
                 path=getattr(found, "__file__", None),
             )
-        return self.attr(found, name)
+        return self.attr(self.imported(found, found.__name__), name)
 
     def decorator(self, value: Any) -> Callable[[Any], Any]:
         """A decorator of an inner function."""
@@ -404,12 +428,27 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         if self.stage.tracer.has_fallen_back:
             return args[0](*self.stage.materialise(args[1:]), **self.stage.materialise(kwargs))
         lists = self.stage.state.lists
-        if lists and len(args) == 2 and (grown := lists.get(id(args[1]))) and grown.is_sized:
-            if not grown.may_look:
+        if lists and len(args) == 2 and not kwargs and (grown := lists.get(id(args[1]))):
+            if not grown.is_sized:
+                source = SOURCES.get(id(args[0]))
+                if source is not None and grown.has_sources:
+                    return dispatch(self, source, args[1:], kwargs)
+            elif not grown.may_look:
                 found = of_numbers(self, args[0], grown)
                 return grown.call(args[0]) if found is None else found
-            grown.materialise()
+            else:
+                grown.materialise()
         return dispatch(self, args[0], args[1:], kwargs)
+
+    def late_text(self, template: tuple[Any, ...], *values: Any) -> Any:
+        """An f-string that is an argument of print."""
+        return late_text(self, template, values)
+
+    def printed(self, f: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """f(*args, **kwargs) where f is named print, with texts that may be formatted later."""
+        if f is print and not self.stage.tracer.has_fallen_back and record_print(self, args, kwargs):
+            return None
+        return self.call(f, *map(at_once, args), **kwargs)
 
     def call_method(self, /, *args: Any, **kwargs: Any) -> Any:
         """Like `call`, where the user's code writes no call: operands around may wait unseen."""
@@ -421,10 +460,12 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
             state.unseen = before
 
 
+# Functions of Python, by id, that are captured from source for a list that is stored as columns.
+SOURCES = {id(f): source for f, source in list_sources.FUNCTIONS.items()}
 # Operations of rewritten code, except those that inspect the calling frame or have no result.
 BAILING = """
     name free local use operand repeat joined members contains test augment context mapping iter
-    star key iter_unpacked unpack attr item call call_method slice import_module import_name lt le gt ge eq ne bound for_
+    star key iter_unpacked unpack attr item call call_method late_text printed slice import_module import_name lt le gt ge eq ne bound for_
     while_ if_ bool_begin then not_ truth is_bool is_one holds
     _get_global _set_global _del_global _get_free _set_free _del_free
     _get_attr _set_attr _del_attr _get_item _set_item _del_item
@@ -470,6 +511,8 @@ class PlainScope(Scope):
     item = staticmethod(operator.getitem)
     contains = staticmethod(lambda value, members: value in members)
     call = call_method = staticmethod(lambda f, /, *args, **kwargs: f(*args, **kwargs))
+    late_text = staticmethod(formatted)
+    printed = staticmethod(lambda f, /, *args, **kwargs: f(*map(at_once, args), **kwargs))
     iter_unpacked = unpack = staticmethod(lambda value, shape: value)
     augment = staticmethod(lambda name, value, other: getattr(operator, name)(value, other))
     decorator = staticmethod(lambda value: value)

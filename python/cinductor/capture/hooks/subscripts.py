@@ -26,7 +26,8 @@ from ...numpy.index import flat as raveled
 from .. import boundary
 from ..calls.numpy_calls import constants
 from ..containers import ROWS, are_one, places_of
-from ..control import list_buffer
+from ..control import list_buffer, list_columns
+from ..control.mappings import is_open_key, want_mapping
 from ..iterators import Asked, Flat, Items, Octets, Range, StableIterator, Steps, Walk, items_of
 from ..kinds import have_same_structure, kind_of, leaves, rebuilt
 from ..objects import (
@@ -132,6 +133,8 @@ class Subscripts:
         """A key of a dict, or an index of a sequence."""
         if not is_a(value, dict):
             return key if type(key) in PLAIN_INDEXES else self._index(key)
+        if id(value) in self.stage.state.lists:
+            return key
         hooked = hooked_in((key,)) if type(key) not in FREE_TYPES else None
         if hooked is None and self.stage.sources.source_of(value) is None:
             hooked = hooked_in(value)
@@ -148,6 +151,7 @@ class Subscripts:
         if type(value) is list and is_place(self, key) and stage.tracer.in_region:
             if stage.sources.source_of(value) is None and list_buffer.may_be_columns(value, value):
                 list_buffer.want_buffer(stage.state.active[-1], value, value[0])
+            list_columns.want_table(stage, value)
 
     def item(self, value: Any, key: Any) -> Any:
         """value[key]"""
@@ -164,6 +168,8 @@ class Subscripts:
             grown = stage.state.lists.get(id(value))
             if grown is not None:
                 return grown.item(key)
+            if is_open_key(stage, value, key):
+                want_mapping(self, value, key)
             source = stage.sources.source_of(value)
             if source != OPAQUE and not is_a(value, dict) and is_place(self, key):
                 if (picked := pick(self, value, key)) is not MISSING:
@@ -186,13 +192,17 @@ class Subscripts:
             return read_flat(self, value, key if type(key) in FREE_TYPES else self._key(key))
         if cls is Octets:
             return value.item(key if type(key) in FREE_TYPES else self._key(key))
+        if id(value) in stage.state.lists:
+            return stage.state.lists[id(value)].item(self._index(key))
         if cls in ROWS and stage.sources.source_of(value) is None:
             picked = pick(self, [*value], key) if is_place(self, key) else MISSING
             return stage.lift_array(value[self._place(value, key)]) if picked is MISSING else picked
         if cls in PURE_TYPES or is_a(value, types.GenericAlias):
             return value[self._index(key) if hasattr(cls, "__getitem__") else key]
         if is_a(value, type) and not has_hooks(cls):
-            return value[key]
+            made = stage.sources.class_attr(value, "__class_getitem__")
+            is_users = is_a(made, classmethod) and not is_standard(value)
+            return self.call(self.attr(value, "__class_getitem__"), key) if is_users else value[key]
         if cls.__name__ in INDEX_TRICKS and is_numpys(cls.__module__) and is_constant_key(key):
             return constants(self, value[key])
         method = self.stage.sources.class_attr(cls, "__getitem__")
@@ -276,6 +286,8 @@ class Subscripts:
             stage.sources.note_opaque(value)
         source = stage.sources.source_of(value)
         self._want_columns(value, key)
+        if is_open_key(stage, value, key):
+            want_mapping(self, value, key, item)
         method = self.stage.sources.class_attr(cls, "__setitem__")
         if source is None and cls in ROWS:
             stage.state.before_change(value)
@@ -428,6 +440,8 @@ class Iteration:
         value = value.items if cls is Flat or cls is Octets else stage.escapes.now(value)
         if type(value) is Items and value.is_long:
             return self._iter_real(value)
+        if (grown := stage.state.lists.get(id(value))) is not None and grown.is_assumed:
+            return grown.items_now
         cls, source = type(value), stage.sources.source_of(value)
         if not any(stage.sources.defines(cls, name) for name in ("__iter__", "__getitem__")):
             return value  # Python raises its own exception

@@ -41,7 +41,9 @@ from ..syntax.rewrite import (
     renamed,
     rewrite,
 )
-from .split import CELL, FOLLOW, UNBOUND, Marks, Piece, Split
+from .hoist import FOLLOW
+from .lifetimes import are_unseen, left
+from .split import CELL, LEFT_NAMES, UNBOUND, UNSEEN, Marks, Piece, Split
 
 MOST_SPLITS = 24  # of one function
 TRIED = 64  # calls after which the choice of pieces for NumPy is final
@@ -152,6 +154,7 @@ class SplitPlan:
         self.codes: dict[types.CodeType, bool] = {}  # code of dispatchers (True) and pieces
         self.followed: dict[int, tuple[Any, Any]] = {}
         self.splits = self.calls = 0
+        self.awaits_split = False  # breaks were noted, and calls pay for the split at them
         self.is_over = False
         self.is_tried = False  # the pieces that NumPy runs have been chosen
         self.warned, self.was_recorded = job.warned, job.was_recorded
@@ -183,20 +186,31 @@ class SplitPlan:
             texts.append(f"{self.fn.__code__.co_filename}:{first}{ends}{why}")
         return texts
 
-    def note(self, breaks: list[Any], others: Iterable[int] = ()) -> bool:
+    def note(self, breaks: list[Any], others: Iterable[int] = (), waits: bool = False) -> bool:
         """Record a break and split the function there, too. False if it was known. others: lines that are left to
-        Python if a break has no line.
+        Python if a break has no line. waits: the split is made by `is_ready`.
         """
         breaks = [*filter(is_split_at, breaks)] or breaks
         places = {(getattr(b, "own_line", 0), getattr(b, "is_inner", False)) for b in breaks}
         news = [self.marks.add(line, is_inner) for line, is_inner in sorted(places) if line]
         if any(line == 0 for line, _ in places):
             news += [self.marks.leave(line) for line in others]
-        if any(news):
-            self.split()
-        else:
+        self.awaits_split = waits and any(news)
+        if not any(news):
             self.driver, self.is_over = None, True
+        elif not waits:
+            self.split()
         return any(news) and not self.is_over
+
+    def is_ready(self, job: Job) -> bool:
+        """True if there is a dispatcher. A split that has waited is made now, at the cost of the job's function."""
+        if self.awaits_split:
+            self.awaits_split, began = False, job.economy.processor_clock()
+            self.split()
+            seconds = job.economy.processor_clock() - began
+            job.note_own_work(seconds)
+            self.credit -= seconds
+        return self.driver is not None
 
     def split(self) -> None:
         """Make the dispatcher again."""
@@ -219,7 +233,7 @@ class SplitPlan:
         self.is_over = not split.pieces and not split.follows
         if self.is_over:
             return
-        cells = {UNBOUND: NO_VALUE, FOLLOW: self.follow}
+        cells = {UNBOUND: NO_VALUE, FOLLOW: self.follow, UNSEEN: are_unseen}
         pieces = []
         for piece in split.pieces:
             compiled = self.compiled(piece, split.declared)
@@ -252,13 +266,14 @@ class SplitPlan:
 
     def compiled(self, piece: Piece, declared: Any) -> Any:
         """The compiled function of a piece, reused from an earlier split if possible."""
-        plain = self.function(piece.function(self.fn.__name__, declared), {UNBOUND: NO_VALUE})
+        node = piece.function(self.fn.__name__, declared)
+        plain = self.function(node, {UNBOUND: NO_VALUE, LEFT_NAMES: left})
         if plain is None:
             return None
         plain.__defaults__ = plain.__kwdefaults__ = None
         found = self.made.get(plain.__code__)
         if found is None:
-            plain.__dict__[GIVEN] = piece.function(self.fn.__name__, declared)
+            plain.__dict__[GIVEN] = node
             found = self.made[plain.__code__] = make_piece(plain, self.settings, self, piece)
             self.codes[plain.__code__] = False
             try:

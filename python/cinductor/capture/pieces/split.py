@@ -1,9 +1,7 @@
-"""Moves array work out of statements that Python runs: `print(x.sum())` becomes `t = x.sum(); print(t)`.
+"""Splits a function at its breaks: into pieces, and the dispatcher that calls them.
 
-The order of evaluation is kept: if a part is moved, all parts before it are moved too, except constants and plain
-local names, which nothing can change in between. There are two exceptions. A module's function that is called
-(`print`, `np.save`) is looked up after its arguments. Values in one text are formatted after the last of them is
-computed.
+A piece is a sequence of statements without a break. It gets the names that are live before it and returns those that
+it binds. What Python has to run stays in the dispatcher, with array work moved out of it (`hoist`).
 """
 
 from __future__ import annotations
@@ -11,164 +9,18 @@ from __future__ import annotations
 import ast
 import copy
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from ..syntax.cfg import EMPTY, Cfg, Set, captured
 from ..syntax.jumps import always_jumps, blocks_of
-
-FOLLOW = "_ci_follow"  # what a dispatcher calls in place of a function that has broken inside
-WORK = ast.BinOp | ast.UnaryOp | ast.Call | ast.Subscript | ast.Compare | ast.BoolOp | ast.IfExp
-Names = frozenset[str]
-OPAQUE = ast.Lambda | ast.GeneratorExp | ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom
-
-
-def works(node: ast.AST) -> bool:
-    """True if the expression computes something."""
-    return any(isinstance(n, WORK) and not is_number(n) for n in ast.walk(node))
-
-
-def is_number(node: ast.AST) -> bool:
-    """True for a constant with an optional sign."""
-    return isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant)
-
-
-def is_fixed(node: ast.AST, locals_: Names) -> bool:
-    """True if evaluating the part always gives the same value."""
-    return isinstance(node, ast.Constant) or (isinstance(node, ast.Name) and node.id in locals_)
-
-
-def is_pythons(node: ast.AST) -> bool:
-    """True if Python certainly has to run an expression: it formats values, or calls a function that has broken
-    inside.
-    """
-    if any(isinstance(n, ast.Name) and n.id == FOLLOW for n in ast.walk(node)):
-        return True
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
-        return isinstance(node.left, ast.Constant) and isinstance(node.left.value, str)
-    return isinstance(node, ast.JoinedStr)
-
-
-class Hoist:
-    r"""Moves parts out of one statement.
-
-    `temps` are the assignments before it; expressions that Python itself must run have `ci_glue`. lists: names that
-    only refer to lists and dicts, whose methods can be looked up later; depth: how deep expressions are opened to
-    find parts to move.
-    """
-
-    def __init__(self, locals_: Names, lists: Names, name: Callable[[], str]) -> None:
-        self.locals = locals_
-        self.lists = lists
-        self.name = name
-        self.temps: list[ast.stmt] = []
-
-    def move(self, node: ast.expr, stays: bool = False) -> ast.expr:
-        """Replace the part by a name that is assigned before."""
-        name = self.name()
-        target = ast.copy_location(ast.Name(name, ast.Store()), node)
-        temp = ast.copy_location(ast.Assign([target], node), node)
-        temp.ci_glue = stays  # type: ignore[attr-defined]
-        self.temps.append(temp)
-        return ast.copy_location(ast.Name(name, ast.Load()), node)
-
-    def parts(self, nodes: list[ast.expr], depth: int) -> list[ast.expr]:
-        """Parts that are evaluated in this order: all up to the last one that computes something are moved."""
-        last = max((k for k, n in enumerate(nodes) if works(n)), default=-1)
-        return [n if k > last else self.part(n, depth, k == last) for k, n in enumerate(nodes)]
-
-    def part(self, node: ast.expr, depth: int, is_last: bool = True) -> ast.expr:
-        """Move a part, or open it if Python must run it; it keeps its place if nothing after it is moved."""
-        if is_fixed(node, self.locals):
-            return node
-        if depth <= 0 and not is_pythons(node):
-            return self.move(node)
-        opened = self.open(node, depth - (not is_pythons(node)))
-        return opened if is_last else self.move(opened, True)
-
-    def open(self, node: ast.expr, depth: int) -> ast.expr:
-        """The expression with moved parts replaced."""
-        if isinstance(node, ast.Call):
-            return self.call(node, depth)
-        if isinstance(node, ast.JoinedStr):
-            places = [v for v in node.values if isinstance(v, ast.FormattedValue)]
-            for place, value in zip(
-                places, self.parts([p.value for p in places], depth), strict=True
-            ):
-                place.value = value
-        elif isinstance(node, ast.BinOp):
-            node.left, node.right = self.both(node.left, node.right, depth)
-        elif isinstance(node, ast.Compare) and len(node.ops) == 1:
-            node.left, node.comparators[0] = self.both(node.left, node.comparators[0], depth)
-        elif isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Slice):
-            node.value, node.slice = self.both(node.value, node.slice, depth)
-        elif isinstance(node, ast.UnaryOp):
-            node.operand = self.part(node.operand, depth)
-        elif isinstance(node, ast.Attribute):
-            node.value = self.part(node.value, depth)
-        elif isinstance(node, ast.Tuple | ast.List) and self.is_plain(node.elts):
-            node.elts = self.parts(node.elts, depth)
-        return node
-
-    def both(self, left: ast.expr, right: ast.expr, depth: int) -> tuple[ast.expr, ast.expr]:
-        """Two operands."""
-        if isinstance(right, ast.Tuple) and not self.is_plain(right.elts):
-            return self.part(left, depth), right
-        first, second = self.parts([left, right], depth)
-        return first, second
-
-    def is_plain(self, nodes: list[ast.expr]) -> bool:
-        return not any(isinstance(n, ast.Starred | ast.Slice) for n in nodes)
-
-    def call(self, node: ast.Call, depth: int) -> ast.expr:
-        """A call of what its arguments are moved from."""
-        values = [*node.args, *(k.value for k in node.keywords)]
-        if not self.is_plain(values) or any(k.arg is None for k in node.keywords):
-            return node
-        node.func = self.function(node.func, depth, any(map(works, values)))
-        values = self.parts(values, depth)
-        node.args = values[: len(node.args)]
-        for keyword, value in zip(node.keywords, values[len(node.args) :], strict=True):
-            keyword.value = value
-        return node
-
-    def function(self, node: ast.expr, depth: int, has_parts: bool) -> ast.expr:
-        """The callee. A method is looked up before its arguments are computed."""
-        if isinstance(node, ast.Name) or not isinstance(node, ast.Attribute):
-            return node
-        base = node
-        while isinstance(base, ast.Attribute):
-            base = base.value  # type: ignore[assignment]
-        if isinstance(base, ast.Name) and (base.id in self.lists or base.id not in self.locals):
-            return node  # a function of a module, or a method of a list
-        if works(node.value):
-            node.value = self.part(node.value, depth)
-        return self.move(node, True) if has_parts else node
-
-
-def hoist(
-    node: ast.stmt, locals_: Names, lists: Names, name: Callable[[], str], depth: int
-) -> list[ast.stmt]:
-    """The statement, which is changed, preceded by the assignments to which its parts were moved."""
-    made = Hoist(locals_, lists, name)
-    node.ci_glue = True  # type: ignore[attr-defined]
-    if any(isinstance(n, OPAQUE) for n in ast.walk(node)):
-        return [node]
-    if isinstance(node, ast.Expr | ast.Return | ast.Assign) and node.value is not None:
-        node.value = made.open(node.value, depth)
-    elif isinstance(node, ast.AugAssign) and is_fixed(load_of(node.target), locals_):
-        node.value = made.part(node.value, depth)
-    return [*made.temps, node]
-
-
-def load_of(node: ast.expr) -> ast.expr:
-    """A load of an assigned name."""
-    return ast.Name(node.id, ast.Load()) if isinstance(node, ast.Name) else node
-
+from .hoist import FOLLOW, hoist, works
 
 CELL = "_ci_p"  # the name under which the dispatcher calls its pieces and gets outside values
 TEMP = "_ci_t"
 UNBOUND = "_ci_unbound"
+LEFT_NAMES = "_ci_left"  # what a piece calls for the values of its dead names
+UNSEEN, IS_UNSEEN = "_ci_are_unseen", "_ci_is_unseen"  # what a dispatcher asks about the objects that a piece drops
 MOST_LEVEL, LEFT = 4, 9  # number of breaks after which a statement is left unchanged
 CONSUMERS = frozenset({"sum", "any", "all", "min", "max", "sorted", "tuple", "list", "set", "dict"})
 SIMPLE = ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Expr | ast.Return | ast.Assert | ast.Pass
@@ -219,13 +71,16 @@ class Piece:
         self.lines = body[0].lineno, body[-1].end_lineno or body[-1].lineno
         self.inputs: tuple[str, ...] = ()
         self.outputs: tuple[str, ...] = ()
+        self.left: tuple[str, ...] = ()  # dead names that it binds
+        self.drops: tuple[str, ...] = ()  # names that it binds again
+        self.may_drop: tuple[str, ...] = ()  # the same of names that may be unbound before
         self.maybe_unbound: Set = EMPTY  # outputs that may be unbound
         self.is_tail = False
 
     def binders(self) -> list[list[int]]:
-        """For each output, the lines that bind it."""
+        """For each value that it returns, the lines that bind it."""
         pairs = [(n.lineno, frozenset(own_binds(n))) for n, _ in statements(self.body, False)]
-        return [[line for line, names in pairs if out in names] for out in self.outputs]
+        return [[line for line, names in pairs if out in names] for out in (*self.outputs, *self.left)]
 
     def function(self, name: str, declared: list[ast.stmt]) -> ast.FunctionDef:
         """The piece as a function."""
@@ -236,13 +91,36 @@ class Piece:
         at = body[-1]
         if not self.is_tail:
             body += [s for n in sorted(self.maybe_unbound) for s in guarded(n, at)]
-            body.append(ast.copy_location(ast.Return(tuple_of(self.outputs, ast.Load())), at))
+            body += located(at, ast.Return(self.result()))
         made.body = body
         ast.copy_location(made, self.body[0])
         return made
 
+    def result(self) -> ast.expr:
+        """What it returns."""
+        if not self.left:
+            return tuple_of(self.outputs, ast.Load())
+        names: list[ast.expr] = [ast.Constant(name) for name in self.left]
+        others = ast.Starred(ast.Call(ast.Name(LEFT_NAMES, ast.Load()), names, []), ast.Load())
+        return ast.Tuple([*(ast.Name(n, ast.Load()) for n in self.outputs), others], ast.Load())
+
+    def taken(self) -> list[ast.stmt]:
+        """The statements that stand for it in the dispatcher: Python runs its own if it drops an object whose death is seen."""
+        if not self.drops and not self.may_drop:
+            return self.call()
+        text = f"{IS_UNSEEN} = {UNSEEN}({', '.join((*self.drops, *self.may_drop))})\n"
+        if self.may_drop:
+            each = f"    {IS_UNSEEN} = {UNSEEN}({', '.join(self.drops)})\n"
+            each += "".join(f"    try: {IS_UNSEEN} = {IS_UNSEEN} and {UNSEEN}({name})\n    except NameError: pass\n" for name in self.may_drop)
+            text = f"try: {text}except NameError:\n{each}"
+        text += f"if {IS_UNSEEN}: pass"
+        tests = located(self.body[0], *ast.parse(text).body)
+        choice: Any = tests[-1]
+        choice.body, choice.orelse = self.call(), copy.deepcopy(self.body)
+        return tests
+
     def call(self) -> list[ast.stmt]:
-        """The statements that stand for it in the driver."""
+        """The statements that call it."""
         at = self.body[0]
         call = ast.Call(
             ast.Name(f"{CELL}{self.number}", ast.Load()),
@@ -251,9 +129,12 @@ class Piece:
         )
         if self.is_tail:
             return located(at, ast.Return(call))
-        if not self.outputs:
+        if not self.outputs and not self.left:
             return located(at, ast.Expr(call))
-        out = located(at, ast.Assign([tuple_of(self.outputs, ast.Store())], call))
+        names = tuple_of(self.outputs, ast.Store())
+        if self.left:
+            names = ast.Tuple([ast.Name(n, ast.Store()) for n in (*self.outputs, *self.left)], ast.Store())
+        out = located(at, ast.Assign([names], call))
         for name in sorted(self.maybe_unbound):
             out += located(at, *ast.parse(f"if {name} is {UNBOUND}: del {name}").body)
         return out
@@ -409,7 +290,7 @@ class Split:
             first = self.outlined(run[:at], False)
             return [*first, self.inside(run[at]), *self.outlined(run[at + 1 :], ends_function)]
         self.pieces.append(piece)
-        return piece.call()
+        return piece.taken()
 
     def stays(self, piece: Piece, returns: list[ast.stmt]) -> int | None:
         """The number of a statement that cannot be in the piece; None if all can: the piece then has its names."""
@@ -432,6 +313,10 @@ class Split:
         piece.inputs = tuple(sorted(given))
         piece.outputs = () if piece.is_tail else tuple(sorted(left))
         piece.maybe_unbound = EMPTY if ends is None else left - ends
+        kept = {name for name in bound & self.locals if not name.startswith(TEMP)}
+        piece.left = () if piece.is_tail else tuple(sorted(kept - left))
+        piece.drops = tuple(sorted(kept & sure))
+        piece.may_drop = tuple(sorted(kept & self.maybe[id(run[0])] - sure))
         return None
 
     def note_maybe(self, body: list[ast.stmt], names: set[str]) -> None:

@@ -10,8 +10,7 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...base.user_frame import OURS as OURS
 from ...base.user_frame import STAGE as STAGE
@@ -19,10 +18,10 @@ from .cfg import Cfg
 from .desugar import ComprehensionPlan, Parts
 from .jumps import Lowering, Unsuitable, is_text, may_be_traced
 from .names import FunctionNode, Names, Transformer, place_of, placed, walk
+from .texts import parts_of
 
 
-@dataclass(frozen=True, slots=True)
-class Site:
+class Site(NamedTuple):
     r"""One for, while or if.
 
     Names are the function's own, and flags (`__ci_...`) into which jumps were turned. Names that inner functions load
@@ -345,14 +344,18 @@ class Expressions(Asking):
             del node.ci_loop  # type: ignore[attr-defined]
             is_builtin = self.ask(node, "is_builtin", self.text(node, builtin))
             return placed(ast.IfExp(is_builtin, loop, self.visit_Call(node)), node)
-        args = [self.visit(a) for a in node.args]
+        late = [parts_of(node, a) for a in node.args]
+        args = [
+            self.visit(a) if text is None else self.ask(a, "late_text", self.text(a, text[0]), *map(self._use, text[1]))
+            for a, text in zip(node.args, late, strict=True)
+        ]
         keywords = []
         for keyword in node.keywords:
             value = self.visit(keyword.value)
             if keyword.arg is None:
                 value = self.ask(value, "mapping", value)
             keywords.append(placed(ast.keyword(keyword.arg, value), keyword))
-        return self.ask(node, "call", self.visit(func), *args, keywords=keywords)
+        return self.ask(node, "printed" if any(text is not None for text in late) else "call", self.visit(func), *args, keywords=keywords)
 
     def visit_Parts(self, node: Parts) -> ast.expr:
         return self.ask(node, "parts", node.func, *(self.visit(a) for a in node.args))

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from .jumps import VALUE, is_endless
@@ -32,8 +31,7 @@ NOT_IN_ORDER = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class ConstructFlow:
+class ConstructFlow(NamedTuple):
     """The names that a construct binds, and those live around it."""
 
     binds: Set

@@ -32,7 +32,6 @@ import ast
 import copy
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from .names import (
@@ -307,8 +306,7 @@ CONSUMERS = frozenset({"list", "tuple", "set", "frozenset", "max", "min", "sorte
 SUM_IS_PLAIN = sys.version_info < (3, 12)
 
 
-@dataclass(frozen=True, slots=True)
-class ComprehensionPlan:
+class ComprehensionPlan(NamedTuple):
     """The function for a comprehension, or for a call with one: the names that it gets, the function that it calls
     with the list, and the builtin that the call must refer to.
     """

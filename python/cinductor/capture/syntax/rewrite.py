@@ -421,18 +421,16 @@ class Rewritten:
     may be equal.
     """
 
-    __slots__ = ("code", "original", "tree", "sites", "inside")
+    __slots__ = ("code", "original", "sites", "inside")
 
     def __init__(
         self,
         code: types.CodeType,
         original: types.CodeType,
-        tree: ast.Module,
         sites: tuple[Site, ...],
     ) -> None:
         self.code = code
         self.original = original
-        self.tree = tree
         self.sites = sites
         self.inside = {id(nested): nested for nested in codes_in(code)}
 
@@ -473,7 +471,7 @@ def rewrite(fn: types.FunctionType) -> Rewritten:
             code.co_filename, fn.__globals__
         )  # its loader may have the source, for example in a zip file
         try:
-            found = _rewrite(code, fn.__qualname__, fn.__dict__.get(GIVEN))
+            found = _rewrite(fn)[0]
         except NotRewritable as reason:
             found = str(reason)
         _memo[key] = found
@@ -489,10 +487,13 @@ def print_rewritten(fn: Any) -> str:
     fn = getattr(fn, "__func__", fn)
     if not isinstance(fn, types.FunctionType):
         raise TypeError(wrong("print_rewritten", "fn", fn, "a function written in Python"))
-    return ast.unparse(rewrite(fn).tree)
+    rewrite(fn)
+    return ast.unparse(_rewrite(fn)[1])
 
 
-def _rewrite(code: types.CodeType, qualname: str, given: FunctionNode | None) -> Rewritten:
+def _rewrite(fn: types.FunctionType) -> tuple[Rewritten, ast.Module]:
+    """The rewriting, and its tree, which is not kept: it would cost each collection of garbage."""
+    code = fn.__code__
     if code.co_flags & SUSPENDS:
         kind = "a generator" if code.co_flags & 0x20 else "a coroutine"
         raise NotRewritable(f"{code.co_name} is {kind}")
@@ -504,9 +505,8 @@ def _rewrite(code: types.CodeType, qualname: str, given: FunctionNode | None) ->
     collects = gc.isenabled()
     gc.disable()  # trees have no cycles, and each look at all of them takes as long as making a third of them
     try:
-        return _rewrite_source(code, qualname, given, True) or _rewrite_source(
-            code, qualname, given, False
-        )
+        given = fn.__code__, fn.__qualname__, fn.__dict__.get(GIVEN)
+        return _rewrite_source(*given, True) or _rewrite_source(*given, False)
     except RecursionError:
         raise NotRewritable("its source is nested too deeply") from None
     finally:
@@ -516,7 +516,7 @@ def _rewrite(code: types.CodeType, qualname: str, given: FunctionNode | None) ->
 
 def _rewrite_source(
     code: types.CodeType, qualname: str, given: FunctionNode | None, with_regions: bool
-) -> Rewritten | None:
+) -> tuple[Rewritten, ast.Module] | None:
     """The rewriting, with constructs or with Python's own control flow; None if the version with constructs does not
     compile, because CPython limits nested blocks.
     """
@@ -546,7 +546,7 @@ def _rewrite_source(
     inner = code.co_name if code.co_name == "<lambda>" else FUNCTION
     new = renamed(new, f"{FACTORY}.<locals>.{inner}", qualname, COMPREHENSION)
     new = new.replace(co_name=code.co_name)
-    return Rewritten(new, code, tree, tuple(rewriter.sites))
+    return Rewritten(new, code, tuple(rewriter.sites)), tree
 
 
 # --- what cannot be rewritten ------------------------------------------------------------------

@@ -47,13 +47,15 @@ def iota(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
 
 
 def arange(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
-    """A range of ints from ints."""
+    """A range; one of floats is computed in float64, as eager computes it."""
     out = meta(node)
-    start, step = argument(node, "start"), argument(node, "step")
-    if not all(isinstance(size_of(emitter, x), (int, torch.SymInt)) for x in (start, step)) or out.dtype.is_floating_point:
-        raise Unmapped("a range of floats")
-    v = emitter.apply("multiply", [emitter.iota(out.size(0)), emitter.value(size_of(emitter, step), torch.int64)])
-    return emitter.cast(emitter.apply("add", [v, emitter.value(size_of(emitter, start), torch.int64)]), out.dtype)
+    start, step = (size_of(emitter, argument(node, name)) for name in ("start", "step"))
+    is_float = out.dtype.is_floating_point
+    if not is_float and not all(isinstance(x, (int, torch.SymInt)) for x in (start, step)):
+        raise Unmapped("a range of ints from floats")
+    compute = torch.float64 if is_float else torch.int64
+    v = emitter.apply("multiply", [emitter.cast(emitter.iota(out.size(0)), compute), emitter.value(step, compute)])
+    return emitter.cast(emitter.apply("add", [v, emitter.value(start, compute)]), out.dtype)
 
 
 def pad(emitter: Emitter, node: torch.fx.Node) -> GraphValue:

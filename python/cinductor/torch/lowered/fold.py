@@ -100,14 +100,24 @@ def var(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     out, x = meta(node).dtype, emitter.env[node.args[0]]
     if not x.dtype.is_complex:
         return _variance(emitter, node, out, keeps(node))[0]
+    return emitter.apply("add", [v for v, _ in _variances_of_parts(emitter, node, out)])
+
+
+def _variances_of_parts(emitter: Emitter, node: torch.fx.Node, out: torch.dtype) -> list[tuple[GraphValue, GraphValue]]:
+    """For the real and the imaginary parts of complex numbers what _variance gives."""
+    x = emitter.env[node.args[0]]
     parts = [emitter.put(op, [x], out, x.sizes) for op in ("real", "imag")]
-    return emitter.apply("add", [_variance_of(emitter, node, part, out, keeps(node))[0] for part in parts])
+    return [_variance_of(emitter, node, part, out, keeps(node)) for part in parts]
 
 
 def var_mean(emitter: Emitter, node: torch.fx.Node) -> list[GraphValue]:
-    out = meta(node)[0].dtype
-    variance, middle = _variance(emitter, node, out, keeps(node))
-    return [variance, emitter.cast(emitter.reshape(middle, tuple(meta(node)[1].size())), out)]
+    first, second = meta(node)
+    if not second.dtype.is_complex:
+        variance, middle = _variance(emitter, node, first.dtype, keeps(node))
+        return [variance, emitter.cast(emitter.reshape(middle, tuple(second.size())), second.dtype)]
+    halves = _variances_of_parts(emitter, node, first.dtype)
+    middle = emitter.put("join_parts", [emitter.cast(m, second.dtype) for _, m in halves], second.dtype, halves[0][1].sizes)
+    return [emitter.apply("add", [v for v, _ in halves]), emitter.reshape(middle, tuple(second.size()))]
 
 
 def _softmax_parts(emitter: Emitter, node: torch.fx.Node) -> tuple[GraphValue, int]:
@@ -156,8 +166,10 @@ def argmin(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
 def _extreme(emitter: Emitter, node: torch.fx.Node, op: str) -> list[GraphValue]:
     """Values and their positions along one axis."""
     x = emitter.env[node.args[0]]
-    if not x.sizes or is_empty(x):
-        raise Unmapped("an extreme of a number or of nothing")
+    if not x.sizes:
+        return [x, emitter.constant(0, torch.int64)]
+    if is_empty(x):
+        raise Unmapped("an extreme of nothing")
     axis = argument(node, "dim") % len(x.sizes)
     value = emitter.fold(op, x, [axis], False)
     at = emitter.put("arg" + op, [x], torch.int64, value.sizes, axes=[axis])
@@ -189,3 +201,24 @@ def cumprod(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     return _scan(emitter, node, "cumprod")
 
 
+def _extreme_scan(emitter: Emitter, node: torch.fx.Node, op: str) -> list[GraphValue]:
+    """Extremes so far, and the position of the last element that is one: each NaN is, and no number after it."""
+    x = emitter.env[node.args[0]]
+    if not x.sizes:
+        return [x, emitter.constant(0, torch.int64)]
+    axis = argument(node, "dim") % len(x.sizes)
+    extreme = emitter.put(op, [x], x.dtype, x.sizes, axes=[axis])
+    is_one = emitter.apply("equal", [x, extreme])
+    if x.dtype.is_floating_point:
+        is_one = emitter.apply("logical_or", [is_one, emitter.apply("isnan", [x])])
+    place = emitter.reshape(emitter.iota(x.sizes[axis]), [s if k == axis else 1 for k, s in enumerate(x.sizes)])
+    place = emitter.apply("where", [is_one, place, emitter.constant(0, torch.int64)])
+    return [extreme, emitter.put("cummax", [place], torch.int64, x.sizes, axes=[axis])]
+
+
+def cummax(emitter: Emitter, node: torch.fx.Node) -> list[GraphValue]:
+    return _extreme_scan(emitter, node, "cummax")
+
+
+def cummin(emitter: Emitter, node: torch.fx.Node) -> list[GraphValue]:
+    return _extreme_scan(emitter, node, "cummin")

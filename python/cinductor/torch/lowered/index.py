@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from ..emit import Emitter, broadcast
+from ..promote import computation_dtype
 from ..sizes import decide, is_equal
 from ..values import GraphValue, Unmapped
 from . import argument, has_argument, meta, sizes
@@ -103,26 +105,50 @@ def _scatter(emitter: Emitter, x: GraphValue, value: GraphValue, axes: list[int]
     return emitter.put("scatter", [base, base, value, *ids], x.dtype, x.sizes, axes=axes, **more)
 
 
-def _along(emitter: Emitter, x: GraphValue, axis: int, i: GraphValue) -> tuple[list[int], list[GraphValue]]:
+def _along(emitter: Emitter, x: GraphValue, axis: int, i: GraphValue) -> list[GraphValue]:
     """Indices for all axes: the given ones for one axis, counters for the others."""
     rank = len(i.sizes)
-    if rank > MOST_INDICES:
-        raise Unmapped(f"{rank} indices")
     if any(decide(s == 0) for s in i.sizes):
         raise Unmapped("no index")
     ids = []
     for k in range(rank):
         counted = [i.sizes[k] if d == k else 1 for d in range(rank)]
         ids.append(inside(emitter, i, x.sizes[k]) if k == axis else emitter.reshape(emitter.iota(i.sizes[k]), counted))
-    return list(range(rank)), ids
+    return ids
+
+
+def _position(emitter: Emitter, x: GraphValue, ids: list[GraphValue]) -> GraphValue:
+    """The positions in C order of the elements with these indices, one for each axis."""
+    at = ids[0]
+    for k in range(1, len(ids)):
+        at = emitter.apply("add", [emitter.apply("multiply", [at, emitter.value(x.sizes[k], torch.int64)]), ids[k]])
+    return at
+
+
+def _flat(emitter: Emitter, x: GraphValue) -> GraphValue:
+    return emitter.reshape(x, (math.prod(x.sizes),))
+
+
+def _taken(emitter: Emitter, x: GraphValue, ids: list[GraphValue], sizes: Any) -> GraphValue:
+    """The elements with these indices, one for each axis."""
+    if len(ids) <= MOST_INDICES:
+        return emitter.put("gather", [x, *ids], x.dtype, sizes, axes=list(range(len(ids))))
+    return emitter.put("gather", [_flat(emitter, x), _position(emitter, x, ids)], x.dtype, sizes, axes=[0])
+
+
+def _put(emitter: Emitter, x: GraphValue, value: GraphValue, ids: list[GraphValue], combine: str | None) -> GraphValue:
+    """A version in which the elements with these indices, one for each axis, are replaced or combined."""
+    if len(ids) <= MOST_INDICES:
+        return _scatter(emitter, x, value, list(range(len(ids))), ids, combine)
+    flat = _scatter(emitter, _flat(emitter, x), value, [0], [_position(emitter, x, ids)], combine)
+    return emitter.reshape(flat, x.sizes)
 
 
 def gather(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     x, i = emitter.env[node.args[0]], emitter.env[node.args[2]]
     if not x.sizes or not i.sizes:
         raise Unmapped("an element of a number")
-    axes, ids = _along(emitter, x, node.args[1] % len(x.sizes), i)
-    return emitter.put("gather", [x, *ids], x.dtype, sizes(node), axes=axes)
+    return _taken(emitter, x, _along(emitter, x, node.args[1] % len(x.sizes), i), sizes(node))
 
 
 def scatter(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
@@ -134,22 +160,42 @@ def scatter_add(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
 
 
 def scatter_reduce(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
-    """With include_self=False the elements at the indices are replaced by the reduction's neutral value first."""
+    axis, i = _checked_along(emitter, node)
+    x = emitter.env[node.args[0]]
+    ids = _along(emitter, x, axis, i)
+    return _reduced(emitter, node, x, _source(emitter, node, i), i.sizes, lambda base, value, op: _put(emitter, base, value, ids, op))
+
+
+def index_reduce(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    x, i, value, axis = _slices(emitter, node)
+    ids = [inside(emitter, i, x.sizes[axis])]
+    made = _reduced(emitter, node, x, value, value.sizes, lambda base, value, op: _scatter(emitter, base, value, [axis], ids, op))
+    return emitter.reshape(made, sizes(node))
+
+
+def _slices(emitter: Emitter, node: torch.fx.Node) -> tuple[GraphValue, GraphValue, GraphValue, int]:
+    """The operands of a write of slices along an axis: a number is one element of one axis."""
+    x, i = (emitter.reshape(v, v.sizes or (1,)) for v in (emitter.env[node.args[0]], emitter.env[node.args[2]]))
+    value = emitter.value(node.args[3], x.dtype)
+    return x, i, emitter.reshape(value, value.sizes or (1,) * len(x.sizes)), node.args[1] % len(x.sizes)
+
+
+def _reduced(
+    emitter: Emitter, node: torch.fx.Node, x: GraphValue, value: GraphValue, extents: Any, put: Callable[..., GraphValue]
+) -> GraphValue:
+    """The operand x reduced with a value of these extents, which put writes or combines. With include_self=False the
+    elements at the indices are replaced by the reduction's neutral value first.
+    """
     kind, out = argument(node, "reduce"), meta(node).dtype
     keeps_self = not has_argument(node, "include_self") or bool(argument(node, "include_self"))
-    combine = COMBINE[kind]
-    x = emitter.env[node.args[0]]
-    axis, i = _checked_along(emitter, node)
-    value = _source(emitter, node, i)
-    axes, ids = _along(emitter, x, axis, i)
     if not keeps_self:
-        x = _scatter(emitter, x, emitter.expand(emitter.constant(_neutral(kind, out), out), i.sizes), axes, ids, None)
-    made = _scatter(emitter, x, value, axes, ids, combine)
+        x = put(x, emitter.expand(emitter.constant(_neutral(kind, out), out), extents), None)
+    made = put(x, value, COMBINE[kind])
     if kind != "mean":
         return made
     one = emitter.constant(1, out)
     counts = emitter.expand(one if keeps_self else emitter.constant(0, out), x.sizes)
-    counts = emitter.apply("maximum", [_scatter(emitter, counts, emitter.expand(one, i.sizes), axes, ids, "add"), one])
+    counts = emitter.apply("maximum", [put(counts, emitter.expand(one, extents), "add"), one])
     return emitter.apply("divide" if out.is_floating_point else "floor_divide", [made, counts])
 
 
@@ -182,8 +228,7 @@ def _source(emitter: Emitter, node: torch.fx.Node, i: GraphValue) -> GraphValue:
 def _scatter_along(emitter: Emitter, node: torch.fx.Node, combine: str | None) -> GraphValue:
     x = emitter.env[node.args[0]]
     axis, i = _checked_along(emitter, node)
-    axes, ids = _along(emitter, x, axis, i)
-    return _scatter(emitter, x, _source(emitter, node, i), axes, ids, combine)
+    return _put(emitter, x, _source(emitter, node, i), _along(emitter, x, axis, i), combine)
 
 
 def masked_scatter(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
@@ -203,8 +248,62 @@ def masked_scatter(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
 
 
 def index_add(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
-    x, i, v = emitter.env[node.args[0]], emitter.env[node.args[2]], emitter.env[node.args[3]]
-    if not x.sizes or not i.sizes or argument(node, "alpha") != 1:
-        raise Unmapped("an element of a number, or with alpha")
-    axis = node.args[1] % len(x.sizes)
-    return _scatter(emitter, x, emitter.value(v, x.dtype), [axis], [inside(emitter, i, x.sizes[axis])], "add")
+    x, i, value, axis = _slices(emitter, node)
+    alpha = argument(node, "alpha")
+    if alpha != 1:
+        value = emitter.apply("multiply", [value, emitter.value(alpha, x.dtype)])
+    return emitter.reshape(_scatter(emitter, x, value, [axis], [inside(emitter, i, x.sizes[axis])], "add"), sizes(node))
+
+
+def put(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    """Elements are written at positions in C order."""
+    x, i = emitter.env[node.args[0]], emitter.env[node.args[1]]
+    room, count = math.prod(x.sizes), math.prod(i.sizes)
+    if decide(room == 0) or decide(count == 0):
+        raise Unmapped("no element")
+    value = emitter.reshape(emitter.value(node.args[2], x.dtype), (count,))
+    at = wrapped(emitter, emitter.reshape(i, (count,)), room, False)
+    return emitter.reshape(_scatter(emitter, _flat(emitter, x), value, [0], [at], "add" if argument(node, "accumulate") else None), x.sizes)
+
+
+def nonzero_static(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    """The indices of the first elements that are not zero, a row for each, and rows of fill_value after the last."""
+    x, (room, rank) = emitter.env[node.args[0]], sizes(node)
+    count = math.prod(x.sizes)
+    if not rank or decide(count == 0) or decide(room == 0):
+        return emitter.expand(emitter.value(argument(node, "fill_value"), torch.int64), (room, rank))
+    mask = emitter.reshape(emitter.cast(x, torch.bool), (count,))
+    before = emitter.put("cumsum", [emitter.cast(mask, torch.int64)], torch.int64, (count,), axes=[0])
+    last = emitter.value(room, torch.int64)  # a row more for those that have no place
+    at = emitter.apply("minimum", [emitter.apply("subtract", [before, emitter.constant(1, torch.int64)]), last])
+    at, columns, step = emitter.apply("where", [mask, at, last]), [], 1
+    for size in reversed(x.sizes):
+        place = emitter.apply("floor_divide", [emitter.iota(count), emitter.value(step, torch.int64)])
+        place = emitter.apply("remainder", [place, emitter.value(size, torch.int64)])
+        base = emitter.expand(emitter.value(argument(node, "fill_value"), torch.int64), (room + 1,))
+        column = emitter.along(_scatter(emitter, base, place, [0], [at], None), 0, 0, 1, room)
+        columns.insert(0, emitter.reshape(column, (room, 1)))
+        step = step * size
+    return columns[0] if rank == 1 else emitter.put("concat", columns, torch.int64, (room, rank), axes=[1])
+
+
+def nll_loss(emitter: Emitter, node: torch.fx.Node) -> list[GraphValue]:
+    """The loss and the total weight. A class out of range fails a check, so that eager raises its own exception."""
+    x, target, ignored = emitter.env[node.args[0]], emitter.env[node.args[1]], argument(node, "ignore_index")
+    axis, zero = min(1, len(x.sizes) - 1), emitter.constant(0, x.dtype)
+    counts = emitter.apply("not_equal", [target, emitter.value(ignored, target.dtype)])
+    label = emitter.value(emitter.apply("where", [counts, target, emitter.constant(0, target.dtype)]), torch.int64)
+    whole = (*x.sizes[:axis], 1, *x.sizes[axis + 1 :])
+    loss = emitter.apply("negative", [emitter.reshape(_taken(emitter, x, _along(emitter, x, axis, emitter.reshape(label, whole)), whole), target.sizes)])
+    weight = emitter.expand(emitter.constant(1, x.dtype), target.sizes)
+    if argument(node, "weight") is not None:
+        weight = emitter.put("gather", [emitter.value(argument(node, "weight"), x.dtype), label], x.dtype, target.sizes, axes=[0])
+        loss = emitter.apply("multiply", [loss, weight])
+    loss = emitter.apply("where", [counts, loss, zero])
+    if argument(node, "reduction") == 0:
+        return [loss, zero]
+    axes, compute = list(range(len(target.sizes))), computation_dtype(x.dtype)
+    total = emitter.fold("sum", emitter.cast(emitter.apply("where", [counts, weight, zero]), compute), axes, False)
+    loss = emitter.fold("sum", emitter.cast(loss, compute), axes, False)
+    loss = emitter.apply("divide", [loss, total]) if argument(node, "reduction") == 1 else loss
+    return [emitter.cast(loss, x.dtype), emitter.cast(total, x.dtype)]

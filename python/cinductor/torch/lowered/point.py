@@ -17,8 +17,8 @@ def cast(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     if out.device != meta(node.args[0]).device:
         raise Unmapped("a copy to another device")
     v = emitter.env[node.args[0]]
-    if v.dtype.is_complex and not out.dtype.is_complex:
-        raise Unmapped("a complex number that becomes a real one")
+    if v.dtype.is_complex and not out.dtype.is_complex and out.dtype != torch.bool:
+        v = emitter.put("real", [v], v.dtype.to_real(), v.sizes)
     if v.dtype.is_floating_point and out.dtype in (torch.uint8, torch.int8, torch.int16):
         v = emitter.cast(v, torch.int64)  # so torch converts values out of range
     return emitter.cast(v, out.dtype)
@@ -252,3 +252,8 @@ def where(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     compute = meta(node).dtype
     made = emitter.apply("where", [emitter.value(condition, torch.bool), emitter.value(a, compute), emitter.value(b, compute)])
     return emitter.expand(made, sizes(node))
+
+
+def frexp(emitter: Emitter, node: torch.fx.Node) -> list[GraphValue]:
+    x = emitter.env[node.args[0]]
+    return [emitter.apply("frexp_mantissa", [x]), emitter.cast(emitter.apply("frexp_exponent", [x]), torch.int32)]

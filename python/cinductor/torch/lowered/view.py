@@ -116,10 +116,19 @@ def diagonal(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
 def unfold(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     x = emitter.env[node.args[0]]
     if not x.sizes:
-        raise Unmapped("windows of a number")
+        return emitter.along(emitter.reshape(x, (1,)), 0, 0, 1, node.args[2])
     axis, size, step = node.args[1] % len(x.sizes), node.args[2], node.args[3]
     whole = [s - size + 1 if k == axis else s for k, s in enumerate(x.sizes)] + [size]
     return emitter.along(emitter.put("window", [x], x.dtype, whole, axes=[axis]), axis, 0, step, sizes(node)[axis])
+
+
+def resize(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    """As many elements of the memory as the new sizes have; torch leaves open what others are."""
+    x, out = node.args[0], sizes(node)
+    count = math.prod(out)
+    if not decide(count <= math.prod(sizes(x))):
+        raise Unmapped("more elements than the operand's memory has")
+    return emitter.reshape(emitter.along(memory_of(emitter, x), 0, 0, 1, count), out)
 
 
 def flip(emitter: Emitter, node: torch.fx.Node) -> GraphValue:

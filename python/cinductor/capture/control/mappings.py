@@ -1,0 +1,171 @@
+"""Dicts and sets whose keys data decide, made in the call.
+
+Keys are ints, or tuples of ints; the items of a dict are numbers, or tuples of numbers. The entries, in the order of
+insertion, are a list that is stored as columns (`list_buffer`), and an array has the place of each key's entry: a hash
+table, whose operations are captured from source (`numpy/list_sources.py`). Like other lists that captured code alone
+may look at (`list_columns`), a mapping gives up its assumption at an effect, and at any use that has no source.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...numpy import list_sources
+from ..iterators import Items
+from ..kinds import have_same_structure, is_int, is_same, kind_of, leaves
+from ..objects import MISSING, Traced, listed
+from .list_buffer import SPARE, Column, ListBuffer, number_kind, owners_of, room_of
+from .list_columns import Assumed
+from .region import Rerun
+
+if TYPE_CHECKING:
+    from ..kinds import Hooks
+    from .branch import Branch
+    from .loop import Loop
+
+MOST_ENTRIES = 1 << 17
+CLASSES = (dict, set)
+SOURCES: dict[str, Callable[..., Any]] = {
+    "get": list_sources.item_or,
+    "setdefault": list_sources.default_item,
+    "add": list_sources.add_key,
+    "__contains__": list_sources.has_key,
+}
+
+
+class Mapping(Assumed):
+    """A dict or set; entries: the hidden list of (key, item) or (key,); slots: the hash table."""
+
+    def __init__(self, scope: Any, container: Any, entries: list[Any], slots: Any) -> None:
+        self.entries, self.slots = entries, slots
+        super().__init__(scope, container, None, [], 0)
+
+    @property
+    def buffer(self) -> ListBuffer:
+        """The columns of the entries."""
+        return self.state.lists[id(self.entries)]  # type: ignore[no-any-return]
+
+    @property
+    def length(self) -> Any:
+        return self.buffer.length
+
+    def run(self, source: Callable[..., Any], *given: Any) -> Any:
+        """A function of `list_sources` on this mapping."""
+        if given and not is_key_like(given[0], self.buffer.like[0]):
+            self.fail("keys of several types are in a dict or set")
+        return self.scope.call(source, self.slots, self.entries, *given)
+
+    def item(self, key: Any) -> Any:
+        return self.run(list_sources.item_of, key)
+
+    def set_item(self, key: Any, item: Any) -> None:
+        self.run(list_sources.store_item, key, item)
+
+    @property
+    def items_now(self) -> Items:
+        return self.parts_of(VIEWS["keys"])
+
+    def parts_of(self, get: Callable[[Any], Any]) -> Items:
+        """A part of each entry, for a loop. A set has an order of its own, and Python raises if a dict grows meanwhile."""
+        if type(self.container) is set:
+            self.fail("a set is iterated whose items data decide")
+        buffer, length = self.buffer, self.length
+
+        def item(number: Any) -> Any:
+            if not is_same(self.length, length):
+                self.fail("a dict that is iterated grows")
+            return get(buffer.read(number))
+
+        return Items(buffer.size(), item, lambda c, f=iter: f(c.of(self.container)))
+
+    def method(self, name: str, args: tuple[Any, ...]) -> Any:
+        """A method of the dict or set; MISSING if it has no source."""
+        if name in VIEWS and not args and type(self.container) is dict:
+            return self.parts_of(VIEWS[name])
+        if name == "get" and len(args) == 1:
+            return MISSING
+        return self.run(SOURCES[name], *args) if name in SOURCES else MISSING
+
+    def parts(self) -> tuple[Any, ...]:
+        buffer = self.buffer
+        like = buffer.like
+        names = tuple(column.kind[0] for column in buffer.columns)
+        counts = tuple(len(leaves(part)) if type(part) is tuple else 0 for part in like)
+        return (mapping_of, type(self.container).__name__, counts, names, *buffer.copied())
+
+
+VIEWS: dict[str, Callable[[Any], Any]] = {
+    "items": lambda entry: entry,
+    "keys": lambda entry: entry[0],
+    "values": lambda entry: entry[1],
+}
+
+
+def mapping_of(kind: str, counts: tuple[int, ...], names: tuple[str, ...], *columns: Any) -> Any:
+    """A dict or set of columns; counts: for keys and items, how many make a tuple, or 0."""
+    left = iter([listed(name, (), None, column) for name, column in zip(names, columns, strict=True)])
+    parts: list[Any] = [
+        list(zip(*[next(left) for _ in range(count)], strict=True)) if count else next(left) for count in counts
+    ]
+    return dict(zip(*parts, strict=True)) if kind == "dict" else set(*parts)
+
+
+def is_key_like(key: Any, like: Any) -> bool:
+    """True if two keys are ints, or tuples of as many, of the same class."""
+    same = have_same_structure(key, like)
+    return same and [kind_of(leaf) for leaf in leaves(key)] == [kind_of(leaf) for leaf in leaves(like)]
+
+
+def is_open_key(stage: Any, value: Any, key: Any) -> bool:
+    """True if data decide which key of a dict or set of the call's is meant."""
+    if type(value) not in CLASSES or not stage.has_list_columns or not stage.tracer.in_region:
+        return False
+    parts = leaves(key)
+    if type(key) is Traced or type(key) is tuple:
+        is_int_like = all(is_int(leaf) or (type(leaf) is Traced and leaf.kind == "scalar" and leaf.dtype.kind == "i") for leaf in parts)
+        is_traced = any(type(leaf) is Traced for leaf in parts)
+        return is_traced and is_int_like and all(getattr(leaf, "strong", None) is None for leaf in parts)
+    return False
+
+
+def want_mapping(scope: Hooks, value: Any, key: Any, *item: Any) -> None:
+    """Restart the enclosing loop or branch with a hash table in place of a dict or set, if that is possible; item: what
+    is stored. Returns if the value of an item is not known yet, because there is none.
+    """
+    stage = scope.stage
+    if id(value) in stage.sources.known or (type(value) is dict and not item and not value):
+        return
+    items = [*item, *value.values()] if type(value) is dict else []
+    kinds = {tuple(map(number_kind, leaves(v))) for v in items}
+    if not all(is_key_like(known, key) for known in value) or len(kinds) > 1 or any(None in kind for kind in kinds):
+        return
+    if not all(have_same_structure(v, items[0]) for v in items):
+        return
+    owners = owners_of(stage.state.active[-1], value)
+    room = room_of(owners)
+    raise Rerun(owners[0], functools.partial(make_mapping, value, (key, *items[:1]), room))
+
+
+def make_mapping(value: Any, like: tuple[Any, ...], room: Any, region: Loop | Branch) -> None:
+    """Make a hash table of a dict or set, outside of the loop or branch."""
+    if region.lists_before is None:
+        region.lists_before = region.state.lists
+    scope = region.scope
+    room = room + (len(value) + SPARE)
+    room = min(room, MOST_ENTRIES) if type(room) is int else room
+    parts = leaves(like)
+    rows = [scope.call(np.empty, room, number_kind(leaf)[1]) for leaf in parts]  # type: ignore[index]
+    entries: list[Any] = scope.stage.state.note_definition([])
+    buffer = ListBuffer(scope, entries, like, map(Column, parts, rows), 0, room)
+    buffer.loop, buffer.spare = region, SPARE + len(value)
+    slots = scope.call(np.full, room * 2 + 1, -1)
+    made = Mapping(scope, value, entries, slots)
+    for key in value:
+        if type(value) is dict:
+            made.set_item(key, value[key])
+        else:
+            made.run(list_sources.add_key, key)

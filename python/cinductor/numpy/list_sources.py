@@ -1,0 +1,225 @@
+"""Methods of lists, and functions of Python that read a list, written with indices, `append` and `pop()`.
+
+They are captured from this source if a list is stored as columns (`capture/control/list_buffer.py`). What Python would
+raise is raised here, with any text: it becomes a check of the program, and Python's own function then runs. A NaN is
+found in a list by identity, which columns do not have, so a search for one is left to Python in the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+
+class LeftToPython(Exception):
+    """Python's own function must run."""
+
+
+def largest(items: Any) -> Any:
+    """max(items)"""
+    if len(items) == 0:
+        raise ValueError("no items")
+    best = items[0]
+    for k in range(1, len(items)):
+        if items[k] > best:
+            best = items[k]
+    return best
+
+
+def smallest(items: Any) -> Any:
+    """min(items)"""
+    if len(items) == 0:
+        raise ValueError("no items")
+    best = items[0]
+    for k in range(1, len(items)):
+        if items[k] < best:
+            best = items[k]
+    return best
+
+
+def total(items: Any) -> Any:
+    """sum(items)"""
+    return sum(v for v in items)
+
+
+def contains(items: Any, wanted: Any) -> Any:
+    """wanted in items"""
+    if wanted != wanted:  # noqa: PLR0124  (a NaN)
+        raise LeftToPython
+    for v in items:
+        if v == wanted:
+            return True
+    return False
+
+
+def index(items: Any, wanted: Any) -> Any:
+    """items.index(wanted)"""
+    if wanted != wanted:  # noqa: PLR0124
+        raise LeftToPython
+    for k in range(len(items)):
+        if items[k] == wanted:
+            return k
+    raise ValueError("not in the list")
+
+
+def count(items: Any, wanted: Any) -> Any:
+    """items.count(wanted)"""
+    if wanted != wanted:  # noqa: PLR0124
+        raise LeftToPython
+    found = 0
+    for v in items:
+        if v == wanted:
+            found += 1
+    return found
+
+
+def copied(items: Any) -> Any:
+    """items.copy(), list(items)"""
+    return items[:]
+
+
+def reverse(items: Any) -> None:
+    """items.reverse()"""
+    last = len(items) - 1
+    for k in range(len(items) // 2):
+        items[k], items[last - k] = items[last - k], items[k]
+
+
+def insert(items: Any, place: Any, item: Any) -> None:
+    """items.insert(place, item)"""
+    end = len(items)
+    if place < 0:
+        place = max(place + end, 0)
+    place = min(place, end)
+    items.append(item)
+    for k in range(end, place, -1):
+        items[k] = items[k - 1]
+    items[place] = item
+
+
+def pop(items: Any, place: Any) -> Any:
+    """items.pop(place)"""
+    last = len(items) - 1
+    if place < 0:
+        place += last + 1
+    if place < 0 or place > last:
+        raise IndexError("out of range")
+    item = items[place]
+    for k in range(place, last):
+        items[k] = items[k + 1]
+    items.pop()
+    return item
+
+
+def remove(items: Any, wanted: Any) -> None:
+    """items.remove(wanted)"""
+    pop(items, index(items, wanted))
+
+
+def extend(items: Any, others: Any) -> None:
+    """items.extend(others)"""
+    for item in others:
+        items.append(item)
+
+
+def in_order(items: Any, *, reverse: bool = False) -> Any:
+    """sorted(items, reverse=reverse)"""
+    made = np.array(items)
+    if made.dtype.kind == "f" and np.isnan(made).any():
+        raise LeftToPython
+    if reverse:
+        return np.sort(made[::-1], kind="stable")[::-1]
+    return np.sort(made, kind="stable")
+
+
+METHODS: dict[str, Callable[..., Any]] = {
+    "__contains__": contains,
+    "copy": copied,
+    "count": count,
+    "extend": extend,
+    "index": index,
+    "insert": insert,
+    "pop": pop,
+    "remove": remove,
+    "reverse": reverse,
+}
+FUNCTIONS: dict[Any, Callable[..., Any]] = {list: copied, max: largest, min: smallest, sum: total}
+
+
+# --- dicts and sets: a table of places in a list of entries, in the order of insertion ---
+
+
+def slot_of(slots: Any, entries: Any, key: Any) -> Any:
+    """Where a table has the place of a key's entry, or a free slot: linear probing, Knuth 6.4."""
+    number = key if type(key) is not tuple else hash_of(key)
+    size = len(slots)
+    k = ((int(number) * 0x2545F4914F6CDD1D & 0x7FFFFFFFFFFFFFFF) >> 24) % size
+    while slots[k] >= 0 and entries[int(slots[k])][0] != key:
+        k += 1
+        if k == size:
+            k = 0
+    return k
+
+
+def hash_of(key: Any) -> Any:
+    """A number from the ints of a tuple."""
+    number = 0
+    for part in key:
+        number = (number * 1000003 ^ int(part)) & 0x3FFFFFFFFFFFFFFF
+    return number
+
+
+def place_of(slots: Any, entries: Any, key: Any) -> Any:
+    """The place of a key's entry; -1 if there is none."""
+    return int(slots[slot_of(slots, entries, key)])
+
+
+def has_key(slots: Any, entries: Any, key: Any) -> Any:
+    """key in dict"""
+    return place_of(slots, entries, key) >= 0
+
+
+def item_of(slots: Any, entries: Any, key: Any) -> Any:
+    """dict[key]"""
+    place = place_of(slots, entries, key)
+    if place < 0:
+        raise KeyError("no such key")
+    return entries[place][1]
+
+
+def item_or(slots: Any, entries: Any, key: Any, default: Any) -> Any:
+    """dict.get(key, default)"""
+    place = place_of(slots, entries, key)
+    return entries[place][1] if place >= 0 else default
+
+
+def store_item(slots: Any, entries: Any, key: Any, item: Any) -> None:
+    """dict[key] = item"""
+    slot = slot_of(slots, entries, key)
+    place = int(slots[slot])
+    if place >= 0:
+        entries[place] = (entries[place][0], item)
+    else:
+        slots[slot] = len(entries)
+        entries.append((key, item))
+
+
+def default_item(slots: Any, entries: Any, key: Any, default: Any) -> Any:
+    """dict.setdefault(key, default)"""
+    slot = slot_of(slots, entries, key)
+    place = int(slots[slot])
+    if place >= 0:
+        return entries[place][1]
+    slots[slot] = len(entries)
+    entries.append((key, default))
+    return default
+
+
+def add_key(slots: Any, entries: Any, key: Any) -> None:
+    """set.add(key)"""
+    slot = slot_of(slots, entries, key)
+    if slots[slot] < 0:
+        slots[slot] = len(entries)
+        entries.append((key,))
