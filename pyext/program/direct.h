@@ -45,6 +45,16 @@ CxFreeBlock *cx_spare_find(CxState *state, PyObject *random_state, struct bitgen
 double cx_legacy_normal(CxFreeBlock *spare);
 double cx_legacy_exponential(CxFreeBlock *spare);
 
+/* python_draw.c: the state of a random.Random while a run draws from it. Opening needs the GIL and
+ * returns NULL if Python must draw; so does closing, which stores the state. */
+typedef struct CxTwister CxTwister;
+CxTwister *cx_twister_open(CxState *state, PyObject *generator);
+int cx_twister_close(CxState *state, CxTwister *twister); /* -1 with an exception */
+double cx_twister_random(CxTwister *twister);
+int64_t cx_twister_bits(CxTwister *twister, int64_t count); /* 1 to 62 */
+int64_t cx_twister_below(CxTwister *twister, int64_t n);
+bool cx_twister_gauss(CxTwister *twister, double mean, double deviation, double *result);
+
 /* direct_draw.c: finds the implementation of a draw from a Generator. */
 void cx_direct_draw_init(CxState *state, CxDirect *direct, const char *name);
 

@@ -59,12 +59,15 @@ acquire(PyObject *lock)
     return is_ours;
 }
 
-/* Generators are identified by their address. A RandomState, such as that of np.random's
- * functions, has the next odd number, because most of its draws differ from a Generator's. */
+/* Generators are identified by their address and their family, which is added to it: most draws
+ * of a RandomState, such as that of np.random's functions, differ from a Generator's. */
+typedef enum Family { FAMILY_new, FAMILY_legacy, FAMILY_python } Family;
+enum { FAMILIES = 4 }; /* no object has an address that is not a multiple of it */
+
 static bool
 is_legacy(int64_t key)
 {
-    return key & 1;
+    return key % FAMILIES == FAMILY_legacy;
 }
 
 /* A new reference to the RandomState; for np.random's functions that of the module. */
@@ -101,6 +104,17 @@ bit_generator_of(CxState *state, PyObject *generator, bool is_old)
     return bits;
 }
 
+static void
+enter_python(CxState *state, CxGenerators *g, PyObject *generator, int64_t key)
+{
+    g->addresses[g->count] = key;
+    g->bits[g->count] = NULL;
+    g->spares[g->count] = NULL;
+    g->locks[g->count] = NULL;
+    g->twisters[g->count++] = cx_twister_open(state, generator);
+    PyErr_Clear();
+}
+
 /* Adds the generator to the run's table and takes its lock, or records that Python must draw. */
 static void
 enter(CxState *state, CxGenerators *g, PyObject *generator, int64_t key)
@@ -120,6 +134,7 @@ enter(CxState *state, CxGenerators *g, PyObject *generator, int64_t key)
     g->locks[g->count] = functions ? Py_NewRef(lock) : NULL;
     g->spares[g->count] =
         functions && is_legacy(key) ? spare_of(state, generator, functions) : NULL;
+    g->twisters[g->count] = NULL;
     g->count++;
     Py_XDECREF(bits);
     Py_XDECREF(lock);
@@ -130,19 +145,21 @@ enter(CxState *state, CxGenerators *g, PyObject *generator, int64_t key)
 /* The index of the generator in the run's table, or -1. The caller of the program keeps the
  * generator alive, and the generator its bit generator. */
 static int
-place_of(const CxDirect *direct, const CiExternCall *call, bool is_legacy)
+place_of(const CxDirect *direct, const CiExternCall *call, Family family)
 {
     CxRun *run = call->arg;
     CxGenerators *g = &run->generators;
 
-    int64_t address = *(const int64_t *)call->operands[0], key = address + is_legacy;
+    int64_t address = *(const int64_t *)call->operands[0], key = address + (int)family;
     for (int k = 0; k < g->count; k++)
         if (g->addresses[k] == key)
             return k;
     if (g->count == CX_FEW_GENERATORS)
         return -1;
     CX_CALLBACK_BEGIN();
-    enter(direct->state, g, (PyObject *)(intptr_t)address, key);
+    g->state = direct->state;
+    (family == FAMILY_python ? enter_python : enter)(direct->state, g,
+                                                     (PyObject *)(intptr_t)address, key);
     CX_CALLBACK_END();
     return g->count - 1;
 }
@@ -150,7 +167,7 @@ place_of(const CxDirect *direct, const CiExternCall *call, bool is_legacy)
 static bitgen_t *
 bits_of(const CxDirect *direct, const CiExternCall *call, bool is_legacy)
 {
-    int k = place_of(direct, call, is_legacy);
+    int k = place_of(direct, call, is_legacy ? FAMILY_legacy : FAMILY_new);
     return k < 0 ? NULL : ((CxRun *)call->arg)->generators.bits[k];
 }
 
@@ -162,6 +179,9 @@ cx_generators_close(CxGenerators *g)
     PyObject *exception = cx_take_exception();
     while (g->count > 0) {
         PyObject *lock = g->locks[--g->count];
+        CxTwister *twister = g->twisters[g->count];
+        if (twister != NULL && cx_twister_close(g->state, twister) < 0)
+            PyErr_WriteUnraisable(NULL);
         PyObject *done = lock ? PyObject_CallMethod(lock, "release", NULL) : Py_NewRef(Py_None);
         if (done == NULL)
             PyErr_WriteUnraisable(lock);
@@ -305,7 +325,7 @@ static bool
 run_legacy(const CxDirect *direct, const CiExternCall *call, double (*number)(CxFreeBlock *),
            double shift, double scale)
 {
-    int place = signbit(scale) ? -1 : place_of(direct, call, true);
+    int place = signbit(scale) ? -1 : place_of(direct, call, FAMILY_legacy);
     CxFreeBlock *spare = place < 0 ? NULL : ((CxRun *)call->arg)->generators.spares[place];
     double *result = call->result;
 
@@ -339,10 +359,67 @@ run_legacy_exponential(const CxDirect *direct, const CiExternCall *call)
                       *(const double *)call->operands[1]);
 }
 
+/* ---- draws of Python's random module ---- */
+
+/* The state of the generator; NULL if Python must draw. */
+static CxTwister *
+twister_of(const CxDirect *direct, const CiExternCall *call)
+{
+    int k = place_of(direct, call, FAMILY_python);
+    return k < 0 ? NULL : ((CxRun *)call->arg)->generators.twisters[k];
+}
+
+static bool
+run_python_random(const CxDirect *direct, const CiExternCall *call)
+{
+    CxTwister *twister =
+        is_of_numbers(call, 0, CI_DTYPE_f64) ? twister_of(direct, call) : NULL;
+
+    if (twister != NULL)
+        *(double *)call->result = cx_twister_random(twister);
+    return twister != NULL;
+}
+
+/* A draw with one int, which is in [1, limit]. */
+static bool
+run_python_int(const CxDirect *direct, const CiExternCall *call, int64_t limit,
+               int64_t (*number)(CxTwister *, int64_t))
+{
+    if (!is_of_numbers(call, 1, CI_DTYPE_i64))
+        return false;
+    int64_t n = *(const int64_t *)call->operands[1];
+    CxTwister *twister = n < 1 || n > limit ? NULL : twister_of(direct, call);
+    if (twister != NULL)
+        *(int64_t *)call->result = number(twister, n);
+    return twister != NULL;
+}
+
+static bool
+run_python_bits(const CxDirect *direct, const CiExternCall *call)
+{
+    return run_python_int(direct, call, 62, cx_twister_bits);
+}
+
+static bool
+run_python_below(const CxDirect *direct, const CiExternCall *call)
+{
+    return run_python_int(direct, call, (int64_t)1 << 61, cx_twister_below);
+}
+
+static bool
+run_python_gauss(const CxDirect *direct, const CiExternCall *call)
+{
+    CxTwister *twister =
+        is_of_numbers(call, 2, CI_DTYPE_f64) ? twister_of(direct, call) : NULL;
+
+    return twister != NULL && cx_twister_gauss(twister, *(const double *)call->operands[1],
+                                               *(const double *)call->operands[2], call->result);
+}
+
 /* ---- the table of draws ---- */
 
 static const struct {
-    const char *name, *routine;
+    const char *name, *routine; /* routine: NULL if none of NumPy's is needed */
     bool (*run)(const CxDirect *direct, const CiExternCall *call);
 } draws[] = {
     {"draw_random", "random_standard_uniform", run_plain},
@@ -356,6 +433,10 @@ static const struct {
     {"draw_legacy_standard_normal", "random_standard_normal", run_legacy_standard_normal},
     {"draw_legacy_normal", "random_normal", run_legacy_normal},
     {"draw_legacy_exponential", "random_exponential", run_legacy_exponential},
+    {"draw_python_random", NULL, run_python_random},
+    {"draw_python_getrandbits", NULL, run_python_bits},
+    {"draw_python_randrange", NULL, run_python_below},
+    {"draw_python_gauss", NULL, run_python_gauss},
 };
 
 /* The routine of that name in the library of NumPy's Generators, which stays loaded. */
@@ -386,8 +467,8 @@ cx_direct_draw_init(CxState *state, CxDirect *direct, const char *name)
         if (strcmp(name, draws[k].name) != 0)
             continue;
         direct->state = state;
-        direct->routine = find_routine(state, draws[k].routine);
-        if (direct->routine != NULL)
+        direct->routine = draws[k].routine ? find_routine(state, draws[k].routine) : NULL;
+        if (direct->routine != NULL || draws[k].routine == NULL)
             direct->run = draws[k].run;
         PyErr_Clear(); /* NumPy was built differently: Python draws */
     }

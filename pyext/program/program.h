@@ -56,7 +56,9 @@ typedef struct CxGenerators {
     int64_t addresses[CX_FEW_GENERATORS];
     struct bitgen *bits[CX_FEW_GENERATORS];    /* NULL if Python draws */
     struct CxFreeBlock *spares[CX_FEW_GENERATORS]; /* for np.random's own generator, or NULL */
+    struct CxTwister *twisters[CX_FEW_GENERATORS]; /* for Python's own generators, or NULL */
     PyObject *locks[CX_FEW_GENERATORS];
+    struct CxState *state;
 } CxGenerators;
 /* One run. buffers and slots: one per result buffer, zeroed; an array, or a number in its slot. */
 typedef struct CxStash CxStash;

@@ -14,7 +14,7 @@ cx_draws_any(const CxGuards *g)
 }
 
 /* The object that has the state, and the state: a Generator's bit generator, or the RandomState
- * itself. */
+ * itself, as is Python's own generator. */
 static PyObject *
 state_of(PyObject *generator)
 {
@@ -25,7 +25,9 @@ state_of(PyObject *generator)
     } else if (PyErr_ExceptionMatches(PyExc_AttributeError)) {
         PyErr_Clear();
         bits = Py_NewRef(generator);
-        state = PyObject_CallMethod(bits, "get_state", "O", Py_False);
+        state = PyObject_HasAttrString(bits, "getstate")
+                    ? PyObject_CallMethod(bits, "getstate", NULL)
+                    : PyObject_CallMethod(bits, "get_state", "O", Py_False);
     }
     PyObject *pair = state ? PyTuple_Pack(2, bits, state) : NULL;
     Py_XDECREF(bits);
@@ -36,9 +38,11 @@ state_of(PyObject *generator)
 static int
 set_state(PyObject *bits, PyObject *state)
 {
-    if (!PyObject_HasAttrString(bits, "set_state"))
+    const char *name = PyObject_HasAttrString(bits, "setstate") ? "setstate" : "set_state";
+
+    if (!PyObject_HasAttrString(bits, name))
         return PyObject_SetAttrString(bits, "state", state);
-    PyObject *done = PyObject_CallMethod(bits, "set_state", "O", state);
+    PyObject *done = PyObject_CallMethod(bits, name, "O", state);
     Py_XDECREF(done);
     return done ? 0 : -1;
 }

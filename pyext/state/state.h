@@ -78,7 +78,7 @@ typedef struct CxState {
     bool has_stances;        /* some context has had its own stance */
     bool is_exact;           /* config.numerics is "exact": Python decides about calls on devices */
     /* Legacy_draw.c: offset in a RandomState; 0: not searched yet, -1: not found. */
-    Py_ssize_t spare_offset;
+    Py_ssize_t spare_offset, twister_offset; /* 0: not searched for yet; -1: not found */
     bool told_of_compiler;   /* a warning was given that the compiler fails */
     double build_factor;     /* time of builds on this machine, as a multiple of the estimate */
     int compiling;           /* open tracers */

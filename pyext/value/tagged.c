@@ -54,17 +54,6 @@ cx_method_resolve_class(PyObject *self, PyObject *value)
     Py_RETURN_NONE;
 }
 
-PyObject *
-cx_tagged_strong(PyObject *number)
-{
-    if (cx_tagged(number) == NULL)
-        return Py_NewRef(number);
-    CxTraced *t = (CxTraced *)number;
-    if (cx_traced_prepare(t) < 0)
-        return NULL;
-    return cx_traced_from_node(t->tracer, cx_node(t), cx_kind(t));
-}
-
 /* The dtype of Python's number of that class. */
 static CiDtype
 wide_dtype(CiDtype dtype)

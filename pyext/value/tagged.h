@@ -24,7 +24,5 @@ cx_is_int_or_other(PyObject *o)
 /* In a region it raises RegionBreak, elsewhere it is a break; a tagged number then has one class.
  */
 int cx_tagged_resolve(CxTracer *tracer, PyObject *number);
-/* The number if its bool is true; any other object as it is. A new reference. */
-PyObject *cx_tagged_strong(PyObject *number);
 
 #endif

@@ -181,7 +181,7 @@ class Traced:
     strong: Traced | None
     """For a number whose class the program decides (a tagged number): the bool that is false if it is Python's number
     of the dtype `weak`. Otherwise None."""
-    weak: dtype[Any] | None
+    weak: np.dtype[Any] | None
     """For a tagged number: the dtype of Python's number. Otherwise None."""
     def materialise(self) -> Any:
         """Return the real value: the argument itself, or an ndarray, a NumPy scalar or a Python number.
@@ -482,7 +482,7 @@ class Tracer:
 
         It has the stride order of `like` if it has as many axes, otherwise C order.
         """
-    def tagged(self, number: Traced, strong: Traced | None, weak: dtype[Any] | None = None, /) -> Traced:
+    def tagged(self, number: Traced, strong: Traced | None, weak: np.dtype[Any] | None = None, /) -> Traced:
         """Return a number that is `number` if the Traced bool `strong` is true at run time, or if it is None.
 
         Otherwise it is Python's number of that value and of the dtype `weak`; by default the number's own class.

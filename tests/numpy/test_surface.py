@@ -222,6 +222,7 @@ ELEMENTWISE = {
     ),
     "clip": lambda x, y: (
         np.clip(x, -1, 1),
+        np.clip(x.ravel()[0], -1, 1),
         x.clip(0),
         np.clip(x, y, 3),
         x.clip(max=2),

@@ -70,7 +70,8 @@ def clip(
         low, high = fit(t, low, dtype), fit(t, high, dtype)
         if rank(low) == rank(high) == 0:
             made = np.where(is_beyond(np.less, made, low), low, made)
-            return into(t, out, np.where(is_beyond(np.greater, made, high), high, made), True)
+            made = np.where(is_beyond(np.greater, made, high), high, made)
+            return into(t, out, made if made.ndim else t.as_scalar(made), True)
     if low is not None:
         made = np.maximum(made, fit(t, low, dtype))
     if high is not None:

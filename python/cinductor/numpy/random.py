@@ -38,6 +38,15 @@ LEGACY: dict[str, Callable[..., Any]] = {}  # methods of a RandomState, and np.r
 WRITING_DRAWS = frozenset({"shuffle"})  # they change their first argument, x
 
 
+PYTHON_DRAWS: dict[str, Callable[..., Any]] = {}  # methods of a random.Random (python_random.py)
+
+
+def is_python_generator(value: Any) -> bool:
+    """True for a generator of Python's random module, without a subclass's methods."""
+    module: Any = sys.modules.get("random")
+    return module is not None and type(value) is module.Random
+
+
 class Draw:
     """A bound method of a Generator, read but not called yet."""
 
@@ -60,6 +69,8 @@ def state_of(generator: Any) -> Any:
     """The complete state of a generator."""
     if type(generator) is np.random.RandomState:
         return generator.get_state(legacy=False)
+    if is_python_generator(generator):
+        return generator.getstate()
     return generator.bit_generator.state
 
 
@@ -67,6 +78,8 @@ def set_state(generator: Any, state: Any) -> None:
     """Restore a generator's state."""
     if type(generator) is np.random.RandomState:
         generator.set_state(state)
+    elif is_python_generator(generator):
+        generator.setstate(state)
     else:
         generator.bit_generator.state = state
 
@@ -411,6 +424,8 @@ def multivariate_normal(
 
 def methods_that_draw(cls: type) -> Iterable[str]:
     """The drawing methods of a class of generators; none if its module has not been imported."""
+    if cls is getattr(sys.modules.get("random"), "Random", None):
+        return PYTHON_DRAWS
     module: Any = sys.modules.get("numpy.random")
     if module is None:
         return ()
@@ -420,6 +435,8 @@ def methods_that_draw(cls: type) -> Iterable[str]:
 def has_random_state(value: Any) -> bool:
     """True for a generator, a bit generator and a RandomState: draws that are not performed yet change what it shows."""
     module: Any = sys.modules.get("numpy.random")
+    if is_python_generator(value):
+        return True
     return module is not None and is_a(value, module.Generator | module.RandomState | module.BitGenerator)
 
 
@@ -427,6 +444,11 @@ def is_global_state(value: Any) -> bool:
     """True if the value is the global generator, from which the functions of np.random draw."""
     module: Any = sys.modules.get("numpy.random")
     return module is not None and value is module.mtrand._rand
+
+
+def is_python_global(value: Any) -> bool:
+    """True for the generator from which the functions of Python's random module draw."""
+    return is_python_generator(value) and value is sys.modules["random"]._inst  # type: ignore[attr-defined]
 
 
 class GlobalState:

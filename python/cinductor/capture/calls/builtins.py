@@ -270,6 +270,7 @@ def _seed(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     return dispatch(scope, Draw(scope, GLOBAL, "seed"), args, kwargs)
 
 
+@understands_late("random", "Random")
 @understands_late("numpy.random", "default_rng", "RandomState")
 def _default_rng(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     stage = scope.stage

@@ -22,7 +22,8 @@ from ...base.class_lookup import is_a
 from ...extensions.custom_ops import CustomOp
 from ...extensions.kernels import UserKernel
 from ...numpy import list_sources
-from ...numpy.random import GLOBAL, LEGACY, Draw, is_global_state
+from ...numpy.python_random import PYTHON_DRAWS
+from ...numpy.random import GLOBAL, LEGACY, Draw, is_global_state, is_python_generator
 from ..containers import ROWS, UNKNOWN, MethodEffect, methods_of, only_reads
 from ..control.mappings import Mapping, is_open_key, want_mapping
 from ..iterators import Called, RegionBreak
@@ -127,6 +128,9 @@ def enter_families() -> None:
             enter_row(id(f), f, handler)
 
 
+METHODS = frozenset({types.BuiltinMethodType, types.MethodType})
+
+
 def dispatch(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """f(*args, **kwargs) in a captured call."""
     cls = type(f)
@@ -141,6 +145,8 @@ def dispatch(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
         return found[1](scope, f, args, kwargs)
     if cls is types.FunctionType:
         return call_function(scope, f, args, kwargs)
+    if cls in METHODS and f.__name__ in PYTHON_DRAWS and is_python_generator(f.__self__):
+        return call_draw(scope, Draw(scope, f.__self__, f.__name__), args, kwargs)
     if is_a(f, types.BuiltinFunctionType) or cls in BOUND:
         return call_builtin(scope, f, args, kwargs)
     if cls is types.MethodType:

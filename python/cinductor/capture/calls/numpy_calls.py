@@ -11,7 +11,17 @@ import numpy as np
 from ...base.class_lookup import is_a
 from ...numpy import composites, surface
 from ...numpy.index import ufunc_at
-from ...numpy.random import DRAWS, GLOBAL, LEGACY, WRITING_DRAWS, Draw, state_of
+from ...numpy.python_random import PYTHON_DRAWS
+from ...numpy.random import (
+    DRAWS,
+    GLOBAL,
+    LEGACY,
+    WRITING_DRAWS,
+    Draw,
+    is_python_generator,
+    is_python_global,
+    state_of,
+)
 from ..control.backings import array_of
 from ..control.list_buffer import JOINS
 from ..iterators import Flat
@@ -223,11 +233,18 @@ def call_ufunc_method(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[
     return constants(scope, f(*args, **kwargs))
 
 
+def draws_of(generator: Any) -> dict[str, Callable[..., Any]]:
+    """The handlers of a generator's methods."""
+    if is_python_generator(generator):
+        return PYTHON_DRAWS
+    return LEGACY if generator is GLOBAL or type(generator) is np.random.RandomState else DRAWS
+
+
 def call_draw(scope: Hooks, f: Draw, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A method of a Generator or RandomState that later calls can find."""
-    stage, is_global = scope.stage, f.generator is GLOBAL
-    table = LEGACY if is_global or type(f.generator) is np.random.RandomState else DRAWS
-    source = stage.sources.source("const", GLOBAL) if is_global else stage.sources.source_of(f.generator)
+    """A method of a generator of NumPy or Python that later calls can find."""
+    stage = scope.stage
+    is_global = f.generator is GLOBAL or is_python_global(f.generator)
+    source = stage.sources.source("const", f.generator) if is_global else stage.sources.source_of(f.generator)
     method = getattr(f.generator, f.name)
     if source is None or source < 0:
         return call_unknown(scope, method, args, kwargs)
@@ -242,7 +259,9 @@ def call_draw(scope: Hooks, f: Draw, args: tuple[Any, ...], kwargs: dict[str, An
         stage.effects.draws[id(f.generator)] = (f.generator, state_of(f.generator))
     address = stage.tracer.scalar(id(f.generator), stage.sources.source("address", source))
     try:
-        return table[f.name](stage.tracer, address, *real, **named)
+        if f.name == "choice" and is_python_generator(f.generator):
+            return scope.item(args[0], PYTHON_DRAWS[f.name](stage.tracer, address, scope.call(len, *args)))
+        return draws_of(f.generator)[f.name](stage.tracer, address, *real, **named)
     except (surface.NotCaptured, TypeError, ValueError, OverflowError) as error:
         why = f"calls {name_of(method)}: {error}"
     return call_unknown(scope, method, args, kwargs, why)  # whose exceptions have no context

@@ -113,23 +113,13 @@ def in_buffer(array: ArmValue, shape: tuple[Any, ...], lengths: Any) -> Side:
     return Side(here, "array", None, False, array, lengths)
 
 
-def unsigned(value: Any) -> Side:
-    """A Python int, live out of the arm or a constant, as one in [0, 2**64), like the other arm's."""
-
-    def here(region: Region) -> Any:
-        number = value.here(region) if type(value) is ArmValue else value
-        return lifted(region.tracer, number, "python", UINT64)
-
-    return Side(here, sample=plain_value(value), is_small=False)
-
-
 def is_alike(value: Any, joined: Joined) -> bool:
     """True if the node of an arm's number has the dtype of a tagged number."""
     return type(value) is ArmValue and value.dtype == joined.dtype
 
 
 def as_joined(value: Any, joined: Joined) -> Side:
-    """A number, live out of the arm or a constant, with the kind and dtype of a tagged number."""
+    """A number, live out of the arm or a constant, with the kind and dtype of the joined number."""
 
     def here(region: Region) -> Any:
         number = value.here(region) if type(value) is ArmValue else value
@@ -474,7 +464,7 @@ class Merge:
         if answer.weak is not None:
             return self.tag(a, b, answer)
         if answer.dtype == UINT64 and kind_of(plain_value(a)) != kind_of(plain_value(b)):
-            return self.want(unsigned(a), unsigned(b))
+            return self.want(as_joined(a, answer), as_joined(b, answer))
         return self.want(a, b)
 
     def join_sizes(self, name: str, axes: list[int], a: ArmValue, b: ArmValue) -> Any:
