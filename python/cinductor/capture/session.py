@@ -69,12 +69,9 @@ class Outcome:
         self.kind: Any = None  # of the call, if it needs Python each time: budget.likeness
 
 
-def run(
-    job: Job, compiled: Any, bound: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Any:
+def run(job: Job, compiled: Any, bound: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Capture a call and run it; add a specialisation if Python need not run again."""
-    why = why_not_captured(job, bound)
-    if why is not None:
+    if (why := why_not_captured(job, bound)) is not None:
         return job.run_plain(bound, args, kwargs, why)
     backend = choose_backend(job)
     try:
