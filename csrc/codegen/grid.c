@@ -152,8 +152,8 @@ add_bytes(void *arg, const CiStmt *stmt)
         *bytes += ci_dtype_size(stmt->at.memory->dtype);
 }
 
-/* Long rows, where a thread takes one point alone: that waits for few bytes at a time, and where the length is no
- * constant, to find the point's row is a division by a number that no compiler knows. */
+/* Long rows of which a thread would take one point alone. It would wait for few bytes at a time. If the length is no
+ * constant, finding the point's row is a division by a number that no compiler knows. */
 static bool
 has_long_rows(const CiDomain *points)
 {
@@ -163,6 +163,22 @@ has_long_rows(const CiDomain *points)
         return false;
     ci_stmts_visit(&points->body, add_bytes, &bytes);
     return extent->kind != CI_EXPR_const || bytes < FEW_BYTES;
+}
+
+/* The points of a thread in a segment, statement by statement; `first` is the first of them in its row. */
+static void
+add_together(CiBuild *b, const CiDomain *points, const CiExpr **to, const CiExpr *first, int threads)
+{
+    CiSym *sym = b->sym;
+    const CiExpr *part = ci_expr_index(sym, ci_build_name(b, "q"), ci_expr_const(sym, SEGMENT)),
+                 *zero = ci_expr_const(sym, 0);
+    CiStmts one = {0};
+    CiStmts *outside = ci_build_enter(b, &one);
+    to[points->count - 1] =
+        ci_expr_add(sym, first, ci_expr_mul(sym, part, ci_expr_const(sym, threads)));
+    ci_domain_add(b, points, to, 1);
+    ci_build_leave(b, outside);
+    ci_build_at(b, &one, &(CiAt){1, &part, &zero, part, 1, NULL, SEGMENT});
 }
 
 /* A block has a segment of one row, of which a thread takes a few points at once. */
@@ -184,9 +200,7 @@ make_segments(CiBuild *b, const CiFamily *family, const CiDomain *points)
     CiStmt *choice =
         ci_build_test(b, CI_STMT_if, CI_COMPARE_less_equal, ci_expr_add(sym, begin, size), extent);
     CiStmts *outside = ci_build_enter(b, &choice->body);
-    to[last] = first;
-    CiAt whole = {points->count, points->vars, to, points->vars[last], 1, NULL, SEGMENT, threads};
-    ci_build_at(b, &points->body, &whole);
+    add_together(b, points, to, first, threads);
     ci_build_enter(b, &choice->other);
     CiStmt *each = ci_build_for(b, "r", ci_expr_const(sym, SEGMENT), CI_RUN_serial);
     ci_build_enter(b, &each->body);

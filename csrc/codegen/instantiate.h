@@ -12,7 +12,6 @@ typedef struct CiAt {
     int lanes;
     const CiExpr *live; /* NULL: all lanes */
     int parts; /* vectors side by side, statement by statement; 0: one, and no more yield */
-    int apart; /* lanes from one part to the next; 0: they are neighbours */
 } CiAt;
 
 /* Copies the statements of a body with fresh values. Values that depend on the lane variable, or

@@ -5,35 +5,25 @@
 
 /* ---- words ---- */
 
-const char *
-ci_run_mode_name(CiRunMode run)
-{
-    static const char *const names[] = {
+const char *const ci_run_mode_names[] = {
 #define RUN(name) #name,
 #include "ir/proc.def"
-    };
-    return names[run];
-}
+};
 
-const char *
-ci_space_name(CiSpace space)
-{
-    static const char *const names[] = {
+const char *const ci_space_names[] = {
 #define SPACE(name) #name,
 #include "ir/proc.def"
-    };
-    return names[space];
-}
+};
 
-const char *
-ci_intrinsic_name(CiIntrinsic intrinsic)
-{
-    static const char *const names[] = {
+const char *const ci_intrinsic_names[] = {
 #define INTRINSIC(name, operands, has_result, has_cell, effect) #name,
 #include "ir/proc.def"
-    };
-    return names[intrinsic];
-}
+};
+
+const char *const ci_stmt_names[] = {
+#define STMT(name, blocks, access, text) #name,
+#include "ir/proc.def"
+};
 
 int
 ci_fold_width(CiOp fold)
@@ -49,47 +39,19 @@ ci_stmt_is_running(const CiStmt *stmt)
 
 /* ---- walking ---- */
 
-typedef const CiExpr *Replace(void *arg, const CiExpr *e);
-
-static void
-replace_one(const CiExpr **e, Replace *replace, void *arg)
-{
-    if (*e)
-        *e = replace(arg, *e);
-}
-
 void
-ci_stmt_map_exprs(CiStmt *stmt, Replace *replace, void *arg)
+ci_stmt_visit(const CiStmt *stmt, void (*visit)(void *arg, const CiStmt *stmt), void *arg)
 {
-    for (int k = 0; k < stmt->nvars; k++)
-        replace_one(&stmt->extents[k], replace, arg);
-    if (stmt->op != CI_OP_bind)
-        replace_one(&stmt->expr, replace, arg);
-    replace_one(&stmt->live, replace, arg);
-    replace_one(&stmt->at.index, replace, arg);
-    replace_one(&stmt->at.stride, replace, arg);
-    for (int k = 0; k < stmt->nin; k++) {
-        replace_one(&stmt->in[k].index, replace, arg);
-        replace_one(&stmt->in[k].stride, replace, arg);
-    }
-    replace_one(&stmt->limit, replace, arg);
-    replace_one(&stmt->from, replace, arg);
-    replace_one(&stmt->count, replace, arg);
-    replace_one(&stmt->blocks, replace, arg);
-    for (int k = 0; k < stmt->ntests; k++) {
-        replace_one(&stmt->tests[k].left, replace, arg);
-        replace_one(&stmt->tests[k].right, replace, arg);
-    }
+    visit(arg, stmt);
+    ci_stmts_visit(&stmt->body, visit, arg);
+    ci_stmts_visit(&stmt->other, visit, arg);
 }
 
 void
 ci_stmts_visit(const CiStmts *stmts, void (*visit)(void *arg, const CiStmt *stmt), void *arg)
 {
-    for (const CiStmt *stmt = stmts->first; stmt; stmt = stmt->next) {
-        visit(arg, stmt);
-        ci_stmts_visit(&stmt->body, visit, arg);
-        ci_stmts_visit(&stmt->other, visit, arg);
-    }
+    for (const CiStmt *stmt = stmts->first; stmt; stmt = stmt->next)
+        ci_stmt_visit(stmt, visit, arg);
 }
 
 bool
@@ -376,20 +338,12 @@ ci_build_named(CiBuild *b, const CiExpr *e)
     return ci_build_bind(b, ci_build_index(b, e), ci_expr_add(b->sym, e, ci_expr_const(b->sym, 1)));
 }
 
-/* The index of an element: 0 of a register variable, whatever the expression. */
-static const CiExpr *
-element_of(const CiBuild *b, const CiMemory *memory, const CiExpr *index)
-{
-    bool is_variable = memory->space == CI_SPACE_register && ci_expr_equals_const(memory->size, 1);
-    return is_variable ? ci_expr_const(b->sym, 0) : index;
-}
-
 int
 ci_build_load(CiBuild *b, CiMemory *memory, const CiExpr *index, int lanes)
 {
     CiStmt *let = add_let(b, ci_type_of(memory->dtype, lanes), CI_OP_load);
     let->at.memory = memory;
-    let->at.index = element_of(b, memory, index);
+    let->at.index = index;
     return let->value;
 }
 
@@ -401,7 +355,7 @@ ci_build_store(CiBuild *b, CiMemory *memory, const CiExpr *index, int value)
     store->args[0] = value;
     store->nargs = 1;
     store->at.memory = memory;
-    store->at.index = element_of(b, memory, index);
+    store->at.index = index;
 }
 
 void

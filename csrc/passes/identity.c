@@ -81,7 +81,8 @@ mark_node(CiNode *node)
         if (is_view)
             arg->flags |= CI_IDENTITY_viewed | (info_of(node)->flags & CI_IDENTITY_observed);
         if ((node->op == CI_OP_assign || node->op == CI_OP_scatter) && k < 2)
-            arg->flags |= CI_IDENTITY_observed | CI_IDENTITY_viewed;
+            arg->flags |= CI_IDENTITY_observed | CI_IDENTITY_viewed |
+                          (k == 0 ? CI_IDENTITY_written : 0);
         if (ci_op_kind(node->op) == CI_OPKIND_region)
             arg->flags |= CI_IDENTITY_observed | CI_IDENTITY_returned;
     }
@@ -130,13 +131,22 @@ has_same_strides(CiGraph *g, const CiNode *a, const CiNode *b)
     return true;
 }
 
+/* The memory that a view, or what it is a view of, is written as: where its target must lead. */
+static const CiNode *
+version_of(const CiNode *node)
+{
+    while (ci_node_is_view(node) && !(node->mark && info_of(node)->flags & CI_IDENTITY_written))
+        node = node->args[0];
+    return node;
+}
+
 static const char *
 why_not_same_memory(CiGraph *g, CiNode *a, CiNode *b)
 {
     const CiNodeInfo *left = ci_node_info(g, a), *right = ci_node_info(g, b);
     bool is_returned = left->flags & CI_IDENTITY_returned;
     if (ci_node_is_view(a)) {
-        if (ci_node_base(a) != ci_node_base(b))
+        if (version_of(a->args[0]) != version_of(b))
             return "an observed view would see other memory";
         if (is_returned && (!ci_node_is_view(b) || right->flags & CI_IDENTITY_returned))
             return "a returned view would be the same object as another";

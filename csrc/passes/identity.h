@@ -14,7 +14,8 @@ typedef enum CiIdentity {
         1, /* an object of the user: a result, a written value, what a region carries */
     CI_IDENTITY_observed =
         2, /* its memory can be told apart: returned, written to, or the base of such a view */
-    CI_IDENTITY_viewed = 4 /* views read it, so its strides matter */
+    CI_IDENTITY_viewed = 4, /* views read it, so its strides matter */
+    CI_IDENTITY_written = 8 /* a write makes a new version of it, through a view of this node */
 } CiIdentity;
 
 /* A pass's state for a node, in node->mark. */

@@ -20,7 +20,6 @@
 #define SMALL_POINTERS 96
 #define SMALL_VALUES 256
 #define SMALL_ROWS 24
-#define TURNS_PER_POLL 256
 #define CHUNKS_PER_THREAD 4
 #define POLL_NS 5000000
 
@@ -39,28 +38,6 @@ new_result(CiFrame *frame, const CiStep *step)
     }
     frame->slots[step->slot] = call->new_result(call->arg, step->number, buffer);
     return frame->slots[step->slot] ? CI_OK : CI_ERR_PYTHON;
-}
-
-/* Long loops of short kernels still hear Ctrl-C. */
-static int32_t
-poll_turn(CiFrame *frame)
-{
-    const CiRuntime *runtime = frame->queues[0].runtime;
-    if (++frame->turns % TURNS_PER_POLL || !runtime->poll)
-        return CI_OK;
-    return runtime->poll(runtime->poll_arg) ? CI_ERR_INTERRUPTED : CI_OK;
-}
-
-/* Starts a turn of a loop if there is one more; true when the body runs. */
-static bool
-turn_loop(CiFrame *frame, const CiStep *step, int64_t turn)
-{
-    const CiSegment *segment = &frame->program->values.segments[step->number];
-    if (turn >= frame->values[step->value])
-        return false;
-    frame->table[step->variable] = turn;
-    ci_values_run(segment, segment->ncode, frame->table);
-    return true;
 }
 
 static int32_t
@@ -83,31 +60,6 @@ define_symbol(CiFrame *frame, const CiStep *step)
     frame->table[step->variable] = value;
     ci_values_run(segment, segment->ncode, frame->table);
     return CI_OK;
-}
-
-int32_t
-ci_frame_jump(CiFrame *frame, const CiStep **at)
-{
-    const CiStep *step = *at, *steps = frame->program->steps;
-    bool jumps = false;
-    switch (step->kind) {
-    case CI_STEP_for:
-        jumps = !turn_loop(frame, step, 0);
-        break;
-    case CI_STEP_next:
-        jumps = turn_loop(frame, step, frame->values[step->variable] + 1);
-        break;
-    case CI_STEP_unless:
-        jumps = !*(const uint8_t *)frame->slots[step->slot];
-        break;
-    default:
-        jumps = true;
-    }
-    if (!jumps)
-        return CI_OK;
-    bool goes_back = steps + step->target <= step;
-    *at = steps + step->target - 1;
-    return goes_back ? poll_turn(frame) : CI_OK;
 }
 
 /* ---- tables of a frame ---- */
@@ -179,7 +131,7 @@ run_turns(CiFrame *frame, const CiStep *open, int64_t first, int64_t last)
 {
     const CiStep *next = frame->program->steps + open->target - 1;
     int32_t status = CI_OK;
-    for (int64_t turn = first; turn < last && !status && turn_loop(frame, open, turn); turn++)
+    for (int64_t turn = first; turn < last && !status && ci_frame_turn(frame, open, turn); turn++)
         for (const CiStep *step = open + 1; step < next && !status; step++)
             status = run_step(frame, &step);
     return status;
@@ -264,7 +216,7 @@ run_in_turn(CiFrame *frame, const CiStep *open, int64_t turns)
     int32_t status = CI_OK;
     for (int64_t turn = 0; turn < turns && !status; turn++) {
         status = run_turns(frame, open, turn, turn + 1);
-        status = status ? status : poll_turn(frame);
+        status = status ? status : ci_frame_poll_turn(frame);
     }
     return status;
 }

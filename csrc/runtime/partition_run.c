@@ -51,8 +51,10 @@ walk(CiFrame *frame, const CiPlanPartition *plan, const CiStep *step, const CiSt
             frame->slots[step->slot] = memory->blocks[next++];
         else if (step->kind == CI_STEP_free)
             frame->slots[step->slot] = NULL;
-        else if (step->kind == CI_STEP_for || step->kind == CI_STEP_next)
-            status = ci_frame_jump(frame, &step);
+        else if (step->kind == CI_STEP_for || step->kind == CI_STEP_next) {
+            int32_t polled = ci_frame_jump(frame, &step);
+            status = gives_work ? polled : CI_OK; /* what is done is done: slots must be complete */
+        }
         else if (!is_launch && !is_extern)
             ci_frame_move(frame, step);
         else if (gives_work)

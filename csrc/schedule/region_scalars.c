@@ -24,6 +24,14 @@ add_placement(CiScheduler *s, CiKernel *kernel, CiPlacement placement)
     CI_PUSH(s->ctx, kernel->placements, kernel->nplacements, kernel->capplacements, placement);
 }
 
+/* A compress stores at a position that it counts, and a variable has no positions. */
+static void
+note_packed(void *arg, const CiNest *nest)
+{
+    bool *is_placed = arg;
+    is_placed[nest->target->id] |= nest->body.ops[nest->body.result].op == CI_OP_pack;
+}
+
 static void
 note_placed(const CiLoopTree *tree, bool *is_placed)
 {
@@ -31,6 +39,8 @@ note_placed(const CiLoopTree *tree, bool *is_placed)
         const CiTreeNode *node = &tree->nodes[k];
         for (int p = 0; node->leaf && p < node->leaf->nplacements; p++)
             is_placed[node->leaf->placements[p].buffer->id] = true;
+        if (node->leaf)
+            ci_kernel_visit_nests(node->leaf, note_packed, is_placed);
         note_placed(&node->body, is_placed);
         note_placed(&node->other, is_placed);
     }

@@ -9,7 +9,7 @@ import copy
 import numpy as np
 import pytest
 from test_growth import flat
-from test_regions import same
+from test_regions import outcome, same
 
 import cinductor
 from cinductor.testing import assert_same
@@ -320,6 +320,37 @@ def stays_itself_where_it_is_read(x, y, A, t):
         x -= 1
 
 
+# --- read-only arrays
+
+
+def the_same_elements(x, y, A, t):
+    v = A[0]
+    for i in range(4):
+        if y[i] > t:
+            v = np.broadcast_to(A[0], A.shape[:1])
+    return v
+
+
+def the_same_elements_of_a_choice(x, y, A, t):
+    v = A[0]
+    if y[0] > t:
+        v = np.broadcast_to(A[0], A.shape[:1])
+    return v
+
+
+def new_elements_of_a_choice(x, y, A, t):
+    v = A[0] * 2
+    if y[0] > t:
+        v = np.broadcast_to(v * 2, v.shape)
+    return v
+
+
+def the_last_of_a_loop(x, y, A, t):
+    for i in range(4):
+        v = np.broadcast_to(A[0] * i, A.shape[:1])
+    return v
+
+
 # --- Python's number or NumPy's, made by the last iteration
 # --------------------------------------------------------
 
@@ -364,6 +395,26 @@ def test_one_of_several(fn, dynamic, pieces_are_compiled):
         assert shared(got if isinstance(got, tuple) else (got,), ours) == shared(
             want if isinstance(want, tuple) else (want,), theirs
         )
+
+
+@pytest.mark.parametrize("backend", ["interp", "c"])
+@pytest.mark.parametrize("fn", [the_same_elements, the_same_elements_of_a_choice, new_elements_of_a_choice, the_last_of_a_loop])
+def test_one_of_several_that_is_read_only(fn, backend):
+    """A write raises, and the result has NumPy's flags."""
+
+    def written(x, y, A, t):
+        v = fn(x, y, A, t)
+        v += 1
+
+    for f in (fn, written):
+        compiled = cinductor.compile(f, backend=backend)
+        for seed in (1, 0, 2, 3, 5):
+            ours, theirs = (copy.deepcopy(arguments(seed)) for _ in range(2))
+            got, want = outcome(compiled, ours), outcome(f, theirs)
+            same(got, want)
+            same(ours, theirs)
+            if f is fn:
+                assert compiled(*ours).flags.writeable == fn(*theirs).flags.writeable
 
 
 @pytest.mark.parametrize(

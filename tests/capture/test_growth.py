@@ -641,6 +641,38 @@ def chained(x):
     return s, z
 
 
+def below(x):
+    small = []
+    for v in x:
+        if v < 0.6:
+            small.append(v)
+    return small
+
+
+def changed_in_another(x):
+    held = [below(x)]
+    held[0].reverse()
+    return list(held[0])
+
+
+def returned_twice(x):
+    small = below(x)
+    held = {"a": [small], "b": small.reverse}
+    held["a"][0].append(1.0)
+    return small is held["a"][0], held["b"].__self__, small, held["a"]
+
+
+@pytest.mark.parametrize("backend", ["interp", "c"])
+@pytest.mark.parametrize("fn", [changed_in_another, returned_twice])
+def test_a_list_whose_length_data_decide_is_one_object(fn, backend, pieces_are_compiled):
+    made, compiled = cinductor.compile(lambda x: (below(x),) * 2, backend=backend), cinductor.compile(fn, backend=backend)
+    for n in (4, 7, 3, 5, 7):
+        x = np.random.default_rng(n).random(n)
+        first, second = made(x)
+        assert first is second
+        assert repr(compiled(x)) == repr(fn(x))
+
+
 @pytest.mark.parametrize("dynamic", [None, True])
 @pytest.mark.parametrize("fn", [reversed_often, taken_from, copied, chained])
 def test_a_list_whose_length_data_decide_is_used_as_a_list(fn, dynamic):

@@ -207,6 +207,29 @@ def carried_arrays_are_returned_early(x):
         old = new
 
 
+@case(X)
+@case(X[:1])
+@case(X[:0])
+def written_whole_before_it_shrinks(x):
+    x = x + 0
+    for i in range(4):
+        x[:] = x * 2
+        x[1:][:2] += i
+        x = x[x != 6]
+    return x
+
+
+@case(X, X * 2)
+@case(X[:1], X[:1])
+@case(X[:0], X[:0])
+def exchanged_with_the_one_before(x, y):
+    last = x
+    for _ in range(10):
+        x = last
+        last = y[y != y]
+    return x.sum(), last
+
+
 @pytest.mark.parametrize("backend", ["interp", "c"])
 @pytest.mark.parametrize(
     "fn, args", CASES, ids=[f"{f.__name__}-{i}" for i, (f, _) in enumerate(CASES)]

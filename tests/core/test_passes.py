@@ -85,9 +85,10 @@ class Writer:
             op = self.random.choice(SAME[class_of(dtype)].split())
             self.emit(dtype, sizes, f"{op}({', '.join(pair)})")
 
-    def view(self):
-        name, dtype, sizes = self.pick(lambda value: value[2])
-        rank, kind = len(sizes), self.random.random()
+    def view(self, of=None):
+        """A view; of a given value one that can be written to."""
+        name, dtype, sizes = of or self.pick(lambda value: value[2])
+        rank, kind = len(sizes), self.random.random() * (0.7 if of else 1)
         if kind < 0.35:
             axes = self.random.sample(range(rank), rank)
             self.emit(dtype, tuple(sizes[k] for k in axes), f"permute({name}, axes={axes})")
@@ -101,13 +102,33 @@ class Writer:
             size = self.random.choice([sizes, (2, *sizes)])
             self.emit(dtype, size, f"expand({name})")
 
+    def write(self):
+        """A write to new memory, or to a view that counts as memory of its own, through views of it. Only the new
+        version is read afterwards.
+        """
+        name, dtype, sizes = self.pick(lambda value: value[2])
+        before = len(self.values)
+        self.emit(dtype, sizes, f"copy({name})")
+        if self.random.random() < 0.5:
+            self.view(self.values[-1])
+        base = target = self.values[-1]
+        for _ in range(self.random.randint(0, 2)):
+            self.view(target)
+            target = self.values[-1]
+        fits = [v[0] for v in self.values[:before] if v[1:] in ((dtype, ()), (dtype, target[2]))]
+        value = self.random.choice(fits) if fits else self.constant(dtype)[0]
+        self.emit(dtype, base[2], f"assign({base[0]}, {target[0]}, {value})")
+        self.values[before:] = self.values[-1:]
+
     def step(self):
         name, dtype, sizes = self.pick()
         kind = self.random.random()
         if kind < 0.55:
             self.pointwise()
-        elif kind < 0.8:
+        elif kind < 0.75:
             self.view()
+        elif kind < 0.8:
+            self.write()
         elif kind < 0.9:
             self.emit(dtype, sizes, f"copy({name})")
         elif dtype not in ("c64",) and class_of(dtype) != "f":
@@ -172,6 +193,17 @@ def eval_pair(text):
     return [float(part) for part in text.strip("()").split(",")]
 
 
+def written(base, target, value):
+    """The version of base after a write to a view of it: the views at their places in a copy of the memory."""
+    whole = base
+    while whole.base is not None:
+        whole = whole.base
+    made, start = whole.copy(), whole.__array_interface__["data"][0]
+    views = [np.ndarray(v.shape, v.dtype, made, v.__array_interface__["data"][0] - start, v.strides) for v in (base, target)]
+    views[1][...] = value
+    return views[0]
+
+
 def evaluate(op, args, attributes, dtype, sizes, order):
     numbers = [[int(n) for n in found.split(",")] for found in re.findall(r"\[(.*?)\]", attributes)]
     if op == "permute":
@@ -186,6 +218,8 @@ def evaluate(op, args, attributes, dtype, sizes, order):
         return args[0][tuple(index)]
     if op == "reshape":
         return args[0].reshape(sizes)
+    if op == "assign":
+        return written(*args)
     if op == "copy":
         return fresh(args[0], DTYPES[dtype], list(range(len(sizes))) if order is None else order)
     with np.errstate(all="ignore"):
@@ -222,7 +256,7 @@ def run_text(text, inputs):
             name, dtype, sizes, order, op, rest = found.groups()
             order = [int(k) for k in order.split(",")] if order else None
             sizes = tuple(int(k) for k in sizes.split(",") if k)
-            if op != "const" and op not in ("permute", "slice", "expand", "reshape"):
+            if op not in ("const", "permute", "slice", "expand", "reshape", "assign"):
                 order = order or list(range(len(sizes)))
             run_line(values, name, dtype, sizes, order, op, rest)
         elif line.startswith("  return"):

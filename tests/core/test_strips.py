@@ -170,7 +170,7 @@ def test_a_function_without_a_loop_for_complex_numbers_is_refused(dtype):
     types = {"c64": np.complex64, "c128": np.complex128}
     runs = 0
     for op in (row[0] for row in _core.ops() if hasattr(np, row[0])):
-        loop, refused = getattr(np, op), False
+        loop = getattr(np, op)
         inputs = [np.ones(4, types[dtype])] * getattr(loop, "nin", 0)
         names = ", ".join(f"in{k}" for k in range(len(inputs)))
         text = f"graph f({', '.join(f'in{k}: {dtype}[4]' for k in range(len(inputs)))}) {{\n  %0: {dtype}[4] = {op}({names}, by=numpy)\n  return %0\n}}\n"

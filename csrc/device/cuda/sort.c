@@ -1,7 +1,7 @@
 /* np.sort, np.argsort, partitions and quantiles along one axis, by keys: unsigned numbers in the
  * order of the elements. Each short row is sorted by one block (sort_rows.c). Long rows are sorted by a stable radix sort, 8 bits of the key at a time from the lowest.
  * The digits of all passes are counted while the keys are made. In a pass each tile orders its elements in shared
- * memory, ranked by warp-wide votes, learns from the tiles before it how many of each digit they have (decoupled
+ * memory, ranked by warp-wide votes. It learns from the tiles before it how many of each digit they have (decoupled
  * look-back), and writes its elements in runs.
  * Equal elements stay in order of their positions; a partition is a full sort. */
 #include "device/cuda/library.h"
@@ -111,8 +111,7 @@ static const char rows_text[] =
     "    for (int p = 0; p < passes; p++)\n"
     "        if (seen[p][t])\n"
     "            atomicAdd(&counts[row*2304 + 256*p + t], seen[p][t]);\n"
-    "}\n";
-static const char radix_text[] =
+    "}\n"
     "static __device__ unsigned add_before(unsigned value, unsigned *all)\n"
     "{\n"
     "    __shared__ unsigned ends[8];\n"
@@ -151,7 +150,8 @@ static const char radix_text[] =
     "    }\n"
     "    *(volatile M *)(status + tile*(M)256) = is_sum << 56 | before + count;\n"
     "    return before;\n"
-    "}\n"
+    "}\n";
+static const char radix_text[] =
     "extern \"C\" __global__ void __launch_bounds__(256)\n"
     "ksweep(const K *keys, const unsigned *places, K *to_keys, unsigned *to_places, unsigned *counts, M *status, void *y, const Rows r, const L n, const L tiles, const int pass, const L first)\n"
     "{\n"

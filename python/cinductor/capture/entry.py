@@ -268,10 +268,7 @@ def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int
     if cls in BOUND and type(value.__self__) is Traced:
         stage.effects.note("returns a method of an array")
         return stage.materialise(value)
-    if id(value) in stage.state.lists:
-        if id(value) in seen:
-            stage.effects.note("returns one container twice")
-            return stage.materialise(value)
+    if id(value) in stage.state.lists and id(value) not in seen:
         seen[id(value)] = value
         made = DeferredCall(stage.state.lists[id(value)].recipe())
         return returnable(stage, made, reached, seen)
