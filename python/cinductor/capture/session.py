@@ -265,9 +265,7 @@ def why_no_compiler() -> str | None:
     return None
 
 
-def attempt(
-    job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend: str, allowance: Allowance
-) -> Any:
+def attempt(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend: str, allowance: Allowance) -> Any:
     """Run the call with one backend. When an assumption fails, it is captured again without it."""
     replans: list[str] = []
     kind, began = likeness(bound), Race.clock()  # the call may change its arguments
@@ -370,9 +368,7 @@ def begin(job: Job, bound: Any, way: Assumptions, allowance: Allowance) -> Stage
     return stage
 
 
-def capture(
-    job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, way: Assumptions, allowance: Allowance
-) -> tuple[Any, Outcome]:
+def capture(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, way: Assumptions, allowance: Allowance) -> tuple[Any, Outcome]:
     """One capture: the call's result, and its outcome. Nothing of its stage remains."""
     stage = begin(job, bound, way, allowance)
     try:

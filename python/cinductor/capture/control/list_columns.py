@@ -104,12 +104,12 @@ class TableRow(Assumed):
     def __init__(self, table: Table, place: Any, container: list[Any]) -> None:
         rows = table.rows[place]
         super().__init__(table.scope, container, table.like, [Column(table.like, rows)], rows.shape[0])
-        self.table = table
+        self.is_given = bool(table.source >= 0)
         self.is_buffer = bool(table.source < 0 and type(place) is int)  # others end with the run that reads them
 
     def recipe(self) -> tuple[Any, ...]:
         """How the list is returned; a list of the caller's is another object."""
-        return self.fail("a list in an argument is returned") if self.table.source >= 0 else super().recipe()
+        return self.fail("a list in an argument is returned") if self.is_given else super().recipe()
 
 
 def enter(scope: Any, value: list[Any], source: int) -> None:
