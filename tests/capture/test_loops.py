@@ -63,7 +63,7 @@ def test_a_graph_that_is_too_large_names_the_loop():
     def fills(x):
         kept = []
         for i in range(len(x)):
-            kept.insert(0, x[i] * 2)
+            kept[:0] = [x[i] * 2]
         return kept
 
     compiled = cinductor.compile(fills, backend="interp", options={"node_limit": 100})

@@ -399,7 +399,7 @@ CAPTURE_LAYERS = [
     "containers iterators kinds objects sources",
     "syntax",
     "control",
-    "boundary deaths effects known_arrays stage",
+    "boundary deaths effects known_arrays records stage",
     "calls",
     "hooks",
     "pieces",

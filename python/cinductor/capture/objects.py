@@ -514,9 +514,7 @@ def count_leaves(value: Any, limit: int) -> int:
 
 
 def why_not_argument(value: Any, has_columns: bool = True) -> str | None:
-    """The reason why a function with this argument runs in NumPy, or None. has_columns: lists of numbers may be
-    arrays of the program.
-    """
+    """The reason why NumPy runs a function with this argument, or None. has_columns: lists of numbers may be arrays."""
     cls = type(value)
     if cls is np.ndarray:
         return why_not_array(value)
@@ -525,9 +523,7 @@ def why_not_argument(value: Any, has_columns: bool = True) -> str | None:
     if is_a(value, np.ndarray):
         return f"a {cls.__name__}, which is a subclass of ndarray"
     if (
-        cls in (list, dict)
-        or is_tuple(cls)
-        or (is_a(value, list) and is_native(cls, *READING))
+        cls in (list, dict) or is_tuple(cls) or (is_a(value, list) and is_native(cls, *READING))
     ):
         if count_leaves(value, MOST_LEAVES) > MOST_LEAVES:
             is_column = has_columns and _core.list_column(value) is not None

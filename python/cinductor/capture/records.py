@@ -25,8 +25,8 @@ from .objects import Traced, is_record, is_standard, remade
 if TYPE_CHECKING:
     from .control.branch import Branch
     from .control.loop import Loop
+    from .control.state import State
     from .kinds import Hooks
-    from .stage import Stage
 
 MOST_KINDS = 64
 KEYWORDS = {"sep": (str, type(None)), "end": (str, type(None))}  # what is flushed is to be seen at once
@@ -63,8 +63,8 @@ class Kind(NamedTuple):
 class Records:
     """The recorded effects of one call."""
 
-    def __init__(self, stage: Stage) -> None:
-        self.stage = stage
+    def __init__(self, tracer: Any, state: State, materialise: Callable[[Any], Any]) -> None:
+        self.tracer, self.state, self.materialise = tracer, state, materialise
         self.clear()
 
     def clear(self) -> None:
@@ -85,7 +85,7 @@ class Records:
     @property
     def may_add(self) -> bool:
         """True in a loop or branch that is captured or may be, if the call can still restart."""
-        tracer, is_inside = self.stage.tracer, self.stage.state.snapshots
+        tracer, is_inside = self.tracer, self.state.snapshots
         return bool(is_inside and tracer.may_check() and not tracer.is_dry and len(self.kinds) < MOST_KINDS)
 
     def add(self, scope: Hooks, function: Any, given: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
@@ -101,12 +101,12 @@ class Records:
         first = self.kinds[number].first
         for k, value in enumerate(values):
             scope.call(self.values[first + k].append, value)
-        scope.call(self.order.append, self.stage.tracer.lift(number))
+        scope.call(self.order.append, self.tracer.lift(number))
         return True
 
     def take(self) -> tuple[Any, ...] | None:
         """Remove and return the recorded effects, for `emit`; None if there are none."""
-        lists, taken = self.stage.state.lists, None
+        lists, taken = self.state.lists, None
         if self.order or id(self.order) in lists:
             taken = (tuple(map(tuple, self.kinds)), tuple(self.targets), self.order, *self.values)
         for target in self.targets:
@@ -119,7 +119,7 @@ class Records:
         """Let the effects happen, because another one follows."""
         if (taken := self.take()) is not None:
             kinds, targets, *lists = taken
-            real = [self.stage.materialise(part) for part in lists]
+            real = [self.materialise(part) for part in lists]
             emit(kinds, targets, *real)
 
 

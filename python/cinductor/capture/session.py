@@ -69,12 +69,9 @@ class Outcome:
         self.kind: Any = None  # of the call, if it needs Python each time: budget.likeness
 
 
-def run(
-    job: Job, compiled: Any, bound: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Any:
+def run(job: Job, compiled: Any, bound: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Capture a call and run it; add a specialisation if Python need not run again."""
-    why = why_not_captured(job, bound)
-    if why is not None:
+    if (why := why_not_captured(job, bound)) is not None:
         return job.run_plain(bound, args, kwargs, why)
     backend = choose_backend(job)
     try:
@@ -268,9 +265,7 @@ def why_no_compiler() -> str | None:
     return None
 
 
-def attempt(
-    job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend: str, allowance: Allowance
-) -> Any:
+def attempt(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend: str, allowance: Allowance) -> Any:
     """Run the call with one backend. When an assumption fails, it is captured again without it."""
     replans: list[str] = []
     kind, began = likeness(bound), Race.clock()  # the call may change its arguments
@@ -373,9 +368,7 @@ def begin(job: Job, bound: Any, way: Assumptions, allowance: Allowance) -> Stage
     return stage
 
 
-def capture(
-    job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, way: Assumptions, allowance: Allowance
-) -> tuple[Any, Outcome]:
+def capture(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, way: Assumptions, allowance: Allowance) -> tuple[Any, Outcome]:
     """One capture: the call's result, and its outcome. Nothing of its stage remains."""
     stage = begin(job, bound, way, allowance)
     try:

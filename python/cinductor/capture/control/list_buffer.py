@@ -459,13 +459,13 @@ def joined(scope: Any, a: list[Any], b: list[Any]) -> list[Any] | None:
     """a + b, of which one is a list buffer; None if their items differ."""
     lists = scope.stage.state.lists
     parts = [lists.get(id(value), value) for value in (a, b)]
-    known = [part for part in parts if isinstance(part, ListBuffer)]
-    is_plain = all(type(part) is list or isinstance(part, ListBuffer) for part in parts)
+    known = [part for part in parts if is_a(part, ListBuffer)]
+    is_plain = all(type(part) is list or is_a(part, ListBuffer) for part in parts)
     if not is_plain or any(part.is_sized or is_a(part.like, tuple) for part in known):
         return None
     kind, columns, length = known[0].columns[0].kind, [], 0
     for part in parts:
-        if isinstance(part, ListBuffer):
+        if is_a(part, ListBuffer):
             if part.columns[0].kind != kind:
                 return None
             length, columns = length + part.size(), [*columns, *part.copied()]

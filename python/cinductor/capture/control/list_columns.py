@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ... import _core
+from ...base.class_lookup import is_a
 from ...base.signals import Replan
 from ..kinds import kind_of
 from ..objects import Traced, is_ours, listed
@@ -81,7 +82,7 @@ class Table(Outer):
         """The list of a row. Of a list made in the call it is the object in the list, if its place is known."""
         if self.source < 0 and type(place) is int:
             return self.container[place]
-        return Row(self, place, []).container
+        return TableRow(self, place, []).container
 
     def item(self, key: Any) -> Any:
         return self.fail("a part of a list of lists is read") if type(key) is slice else super().item(key)
@@ -97,18 +98,18 @@ class Table(Outer):
         return (listed, "list of python", (), None, self.array)
 
 
-class Row(Assumed):
+class TableRow(Assumed):
     """A list in a list: a view of a row."""
 
     def __init__(self, table: Table, place: Any, container: list[Any]) -> None:
         rows = table.rows[place]
         super().__init__(table.scope, container, table.like, [Column(table.like, rows)], rows.shape[0])
-        self.table = table
+        self.is_given = bool(table.source >= 0)
         self.is_buffer = bool(table.source < 0 and type(place) is int)  # others end with the run that reads them
 
     def recipe(self) -> tuple[Any, ...]:
         """How the list is returned; a list of the caller's is another object."""
-        return self.fail("a list in an argument is returned") if self.table.source >= 0 else super().recipe()
+        return self.fail("a list in an argument is returned") if self.is_given else super().recipe()
 
 
 def enter(scope: Any, value: list[Any], source: int) -> None:
@@ -125,7 +126,7 @@ def enter(scope: Any, value: list[Any], source: int) -> None:
 
 def changed(state: State) -> list[tuple[Any, Any]]:
     """The lists of the caller's, which are ordinary ones from now on, that the call has changed, with their columns."""
-    given = [grown for grown in state.lists.values() if isinstance(grown, Outer) and grown.source >= 0]
+    given = [grown for grown in state.lists.values() if is_a(grown, Outer) and grown.source >= 0]
     found = [grown for grown in given if grown.is_changed]
     tables = [grown for grown in given if type(grown) is Table]
     if found:
@@ -196,4 +197,4 @@ def make_table(value: list[Any], region: Loop | Branch) -> None:
         scope.item_slot(rows, k).value = scope.call(np.array, row, dtype) if grown is None else grown.copied()[0]
     table = Table(scope, value, -1, rows)
     for k, row in enumerate(value):
-        Row(table, k, row)
+        TableRow(table, k, row)

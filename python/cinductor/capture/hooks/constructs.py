@@ -20,7 +20,7 @@ import numpy as np
 from ...base.signals import Replan
 from .. import boundary
 from ..control.branch import Branch, Choice, LateBranch, Operand
-from ..control.list_columns import Row
+from ..control.list_columns import TableRow
 from ..control.loop import REGION, UNROLL, WATCH, Loop
 from ..control.region import RegionBreak, is_condition, truth, users_frame
 from ..control.tuples import compare_tuples
@@ -507,7 +507,7 @@ class TracedControl(PlainControl):
             return a is b
         sources, lists = self.stage.sources, self.stage.state.lists
         for value in (a, b) if lists else ():
-            if type(lists.get(id(value))) is Row:
+            if type(lists.get(id(value))) is TableRow:
                 lists[id(value)].materialise("a list in a list is compared with another object")
         sources.sees_objects = True
         if (is_same := sources.are_one(a, b)) is not None:
