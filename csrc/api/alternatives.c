@@ -123,7 +123,7 @@ ci_plan_new(const CiRequest *request, CiKernels *kernels, const CiWrapper *wrapp
 {
     CiProgramPlan *plan = CI_NEW(request->graph->ctx, CiProgramPlan);
     find_digest(request, plan, kernels, wrapper);
-    plan->held = wrapper->peak_bytes;
+    plan->peak_bytes = wrapper->peak_bytes;
     add_options(request, plan);
     add_joins(request, plan, kernels);
     add_choices(request, plan, kernels->target);

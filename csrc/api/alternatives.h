@@ -18,7 +18,7 @@ typedef struct CiAlternative {
 /* The plan of a program that is not built; in the graph's context. */
 typedef struct CiProgramPlan {
     char digest[65];
-    int64_t held; /* bytes at its worst, likely ones where sizes are not known */
+    int64_t peak_bytes; /* bytes at its worst, likely ones where sizes are not known */
     CiAlternative *alternatives;
     int count, capacity;
 } CiProgramPlan;

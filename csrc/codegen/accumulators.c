@@ -2,6 +2,7 @@
  * combination of several into one. */
 #include "codegen/reducer.h"
 
+#include "codegen/grid.h"
 #include "codegen/reduction.h"
 
 /* The few accumulators of this order are registers, whatever stands in their lanes. */
@@ -290,4 +291,18 @@ ci_reduce_start(CiReducer *r, CiOp fold, int at, int count)
         values[0] = ci_build_const(&r->b, ci_type_of(r->fold->into[at]->dtype, 1),
                                    ci_reduction_of_nothing(fold, 0, r->fold->into[at]->dtype));
     ci_reduce_store(r, r->fold->into + at, count, ci_reduce_number(r, 0), values, NULL);
+}
+
+void
+ci_reduce_threads(CiReducer *r, CiOp fold, CiMemory *const *parts, int count, int threads, int apart)
+{
+    int early[CI_MAX_ACCUMULATORS], late[CI_MAX_ACCUMULATORS];
+    const CiExpr *x, *y;
+    CiStmts *outside = ci_domain_enter_pairs(&r->b, CI_RUN_meet, threads, &x, &y);
+    outside->last->number = apart > 1 ? apart : 0;
+    ci_reduce_load(r, early, parts, count, x, 1);
+    ci_reduce_load(r, late, parts, count, y, 1);
+    ci_reduction_of(fold)->combine(&r->b, fold, 1, early, late);
+    ci_reduce_store(r, parts, count, x, early, NULL);
+    ci_build_leave(&r->b, outside);
 }

@@ -6,10 +6,10 @@
 
 #include <string.h>
 
-/* A memory, or so many elements of it from one on. */
+/* A memory, or `lanes` of its elements from `index` on. */
 typedef struct Place {
     const CiMemory *memory;
-    const CiExpr *index; /* NULL: any */
+    const CiExpr *index; /* NULL: any element */
     int lanes;
 } Place;
 
@@ -21,8 +21,8 @@ typedef struct Touched {
 
 typedef struct Barriers {
     CiBuild b;
-    const CiStmt *blocks; /* the loop over them */
-    Touched since;        /* the last barrier */
+    const CiStmt *blocks; /* the loop over thread blocks */
+    Touched since;        /* accesses since the last barrier */
 } Barriers;
 
 typedef struct Look {
@@ -71,34 +71,31 @@ note_memory(Look *look, const CiMemory *memory, bool is_store, bool reads)
         CI_PUSH(look->b->ctx, t->loaded, t->nloaded, t->caploaded, memory);
 }
 
+static void
+note_touch(void *arg, CiMemory **memory, CiTouch touch)
+{
+    note_memory(arg, *memory, ci_touch_stores(touch), ci_touch_loads(touch));
+}
+
 /* Where memories change places, each counts as the other. */
 static void
 note(void *arg, const CiStmt *stmt)
 {
     Look *look = arg;
-    bool is_store = stmt->kind != CI_STMT_let, is_swap = stmt->kind == CI_STMT_swap;
     bool is_plain = stmt->kind == CI_STMT_store && stmt->op == CI_OP_none && !stmt->at.stride &&
                     stmt->at.memory->space == CI_SPACE_global;
     if (is_plain)
         note_stored(look, (Place){stmt->at.memory, stmt->at.index,
                                   look->b->proc->types[stmt->args[0]].lanes});
     else
-        note_memory(look, stmt->at.memory, is_store, !is_store || stmt->op != CI_OP_none);
-    note_memory(look, stmt->cell, true, true);
-    for (int k = 0; k < stmt->ninto; k++)
-        note_memory(look, stmt->into[k], true, false);
-    note_memory(look, is_swap ? stmt->memory : NULL, true, true);
-    note_memory(look, is_swap ? stmt->partner : NULL, true, true);
+        ci_stmt_each_memory(stmt, note_touch, look);
 }
 
 static void
 note_all(Barriers *s, const CiStmt *stmt, Touched *touched)
 {
-    CiStmt alone = *stmt;
-    CiStmts one = {&alone, &alone};
     Look look = {&s->b, touched};
-    alone.next = NULL;
-    ci_stmts_visit(&one, note, &look);
+    ci_stmt_visit(stmt, note, &look);
 }
 
 /* True if the two accesses touch different elements for any two threads and iterations of a block:

@@ -261,14 +261,7 @@ static void
 meet(CiReducer *r, CiOp fold, int at, int count)
 {
     CiBlocks *s = (CiBlocks *)r;
-    int early[CI_MAX_ACCUMULATORS], late[CI_MAX_ACCUMULATORS];
-    const CiExpr *x, *y;
-    CiStmts *outside = ci_domain_enter_reduce(&r->b, s->threads, 1, &x, &y);
-    ci_reduce_load(r, early, s->parts + at, count, x, 1);
-    ci_reduce_load(r, late, s->parts + at, count, y, 1);
-    ci_reduction_of(fold)->combine(&r->b, fold, 1, early, late);
-    ci_reduce_store(r, s->parts + at, count, x, early, NULL);
-    ci_build_leave(&r->b, outside);
+    ci_reduce_threads(r, fold, s->parts + at, count, s->threads, 1);
 }
 
 static void

@@ -337,14 +337,7 @@ static void
 meet(CiReducer *r, CiOp fold, int at, int count)
 {
     Columns *c = (Columns *)r;
-    int early[CI_MAX_ACCUMULATORS], late[CI_MAX_ACCUMULATORS];
-    const CiExpr *x, *y;
-    CiStmts *outside = ci_domain_enter_reduce(&r->b, c->together * c->group, c->together, &x, &y);
-    ci_reduce_load(r, early, c->parts + at, count, x, 1);
-    ci_reduce_load(r, late, c->parts + at, count, y, 1);
-    ci_reduction_of(fold)->combine(&r->b, fold, 1, early, late);
-    ci_reduce_store(r, c->parts + at, count, x, early, NULL);
-    ci_build_leave(&r->b, outside);
+    ci_reduce_threads(r, fold, c->parts + at, count, c->together * c->group, c->together);
 }
 
 static void

@@ -202,14 +202,6 @@ ci_domain_enter_pairs(CiBuild *b, CiRunMode run, int threads, const CiExpr **x, 
     return ci_build_enter(b, &loop->body);
 }
 
-CiStmts *
-ci_domain_enter_reduce(CiBuild *b, int threads, int apart, const CiExpr **x, const CiExpr **y)
-{
-    CiStmts *outside = ci_domain_enter_pairs(b, CI_RUN_meet, threads, x, y);
-    outside->last->number = apart > 1 ? apart : 0;
-    return outside;
-}
-
 /* ---- shared memory ---- */
 
 static bool

@@ -49,19 +49,16 @@ forget(Forwarder *f, const CiMemory *memory)
 }
 
 static void
+forget_stored(void *arg, CiMemory **memory, CiTouch touch)
+{
+    if (ci_touch_stores(touch))
+        forget(arg, *memory);
+}
+
+static void
 forget_written(void *arg, const CiStmt *stmt)
 {
-    Forwarder *f = arg;
-    if (stmt->kind == CI_STMT_store || stmt->kind == CI_STMT_call || stmt->kind == CI_STMT_apply)
-        forget(f, stmt->at.memory);
-    if (stmt->cell)
-        forget(f, stmt->cell);
-    if (stmt->kind == CI_STMT_swap) {
-        forget(f, stmt->memory);
-        forget(f, stmt->partner);
-    }
-    for (int k = 0; k < stmt->ninto; k++)
-        forget(f, stmt->into[k]);
+    ci_stmt_each_memory(stmt, forget_stored, arg);
 }
 
 static const Known *
@@ -187,21 +184,19 @@ forward_one(void *arg, CiStmt *stmt)
 /* ---- unused stores and values ---- */
 
 static void
-note_read(void *arg, const CiStmt *stmt)
+note_loaded(void *arg, CiMemory **memory, CiTouch touch)
 {
     Forwarder *f = arg;
-    if (stmt->at.memory && stmt->kind != CI_STMT_store)
-        ci_map_put(f->read, CI_KEY(stmt->at.memory), f);
-    if (stmt->cell)
-        ci_map_put(f->read, CI_KEY(stmt->cell), f);
-    if (stmt->kind == CI_STMT_swap) {
-        ci_map_put(f->read, CI_KEY(stmt->memory), f);
-        ci_map_put(f->read, CI_KEY(stmt->partner), f);
-    }
-    for (int k = 0; k < stmt->nin; k++)
-        ci_map_put(f->read, CI_KEY(stmt->in[k].memory), f);
-    for (int k = 0; k < stmt->ninto; k++)
-        ci_map_put(f->read, CI_KEY(stmt->into[k]), f);
+    if (ci_touch_loads(touch))
+        ci_map_put(f->read, CI_KEY(*memory), f);
+}
+
+/* A store that combines is no use of what is never loaded. */
+static void
+note_read(void *arg, const CiStmt *stmt)
+{
+    if (stmt->kind != CI_STMT_store)
+        ci_stmt_each_memory(stmt, note_loaded, arg);
 }
 
 static bool

@@ -30,11 +30,9 @@ bool ci_domain_has_scratch(const CiDomain *domain);
 /* So few rounds of the threads, and so well known how many, that they are written one by one. */
 bool ci_domain_unrolls(CiSym *sym, const CiDomain *domain, int lanes, int threads);
 
-/* Into a loop over pairs of threads, x and y, whose numbers differ by a multiple of `apart`. */
+/* Into a loop over pairs of threads, x and y. */
 CiStmts *ci_domain_enter_pairs(CiBuild *b, CiRunMode run, int threads, const CiExpr **x,
                                const CiExpr **y);
-CiStmts *ci_domain_enter_reduce(CiBuild *b, int threads, int apart, const CiExpr **x,
-                              const CiExpr **y);
 
 /* columns.c: neighbouring points are a block's, each of which has a group of threads. False where
  * this is no form of it. */

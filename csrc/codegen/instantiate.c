@@ -39,9 +39,8 @@ replace_symbol(Copier *c, const CiExpr *from, const CiExpr *to)
 }
 
 static const CiExpr *
-substitute(void *arg, const CiExpr *e)
+substitute(Copier *c, const CiExpr *e)
 {
-    Copier *c = arg;
     return e ? ci_expr_substitute(c->b->sym, e, c->count, c->from, c->to) : NULL;
 }
 
@@ -264,21 +263,44 @@ copy_store(Copier *c, const CiStmt *stmt)
 }
 
 static void
-copy_call(Copier *c, const CiStmt *stmt)
+replace_expr(void *arg, const CiExpr **e)
 {
-    int *args = CI_NEW_ARRAY(c->b->ctx, int, stmt->nargs + 1);
+    *e = substitute(arg, *e);
+}
+
+static void
+replace_memory(void *arg, CiMemory **memory, CiTouch touch)
+{
+    (void)touch;
+    *memory = memory_of(arg, *memory);
+}
+
+/* A copy without its blocks, whose operands are those of this part. */
+static CiStmt *
+copy_operands(Copier *c, const CiStmt *stmt)
+{
+    int args[CI_MAX_OPERANDS];
     for (int a = 0; a < stmt->nargs; a++)
         args[a] = operand(c, stmt->args[a], is_vector(c));
-    CiStmt *made = ci_build_add(c->b, CI_STMT_call);
-    *made = *stmt;
-    made->next = NULL;
-    made->args = args;
-    made->at.memory = memory_of(c, stmt->at.memory);
-    made->cell = memory_of(c, stmt->cell);
-    ci_stmt_map_exprs(made, substitute, c);
-    if (is_vector(c))
-        made->live = c->at->live;
-    made->type.lanes = is_vector(c) ? c->at->lanes : stmt->type.lanes;
+    CiStmt *made = ci_build_copy(c->b, stmt);
+    for (int a = 0; a < stmt->nargs; a++)
+        made->args[a] = args[a];
+    for (int k = 0; k < stmt->ntests; k++)
+        if (stmt->tests[k].compare >= CI_COMPARE_is)
+            made->tests[k].value = c->values[stmt->tests[k].value];
+    ci_stmt_each_memory(made, replace_memory, c);
+    ci_stmt_each_expr(made, replace_expr, c);
+    return made;
+}
+
+static void
+copy_call(Copier *c, const CiStmt *stmt)
+{
+    CiStmt *made = copy_operands(c, stmt);
+    if (!is_vector(c))
+        return;
+    made->live = c->at->live;
+    made->type.lanes = c->at->lanes;
 }
 
 /* An apply is the same in all lanes. */
@@ -286,13 +308,7 @@ static void
 copy_apply(Copier *c, const CiStmt *stmt)
 {
     CI_REQUIRE(c->b->ctx, !is_vector(c));
-    CiStmt *made = ci_build_add(c->b, CI_STMT_apply);
-    *made = *stmt;
-    made->next = NULL;
-    made->at.memory = memory_of(c, stmt->at.memory);
-    for (int k = 0; k < stmt->nin; k++)
-        made->in[k].memory = memory_of(c, stmt->in[k].memory);
-    ci_stmt_map_exprs(made, substitute, c);
+    copy_operands(c, stmt);
 }
 
 static void
@@ -329,42 +345,11 @@ copy_block(Copier *c, const CiStmts *from, CiStmts *to)
     ci_build_leave(c->b, outside);
 }
 
-static const CiExpr **
-copy_exprs(Copier *c, const CiExpr *const *exprs, int count)
-{
-    const CiExpr **made = CI_NEW_ARRAY(c->b->ctx, const CiExpr *, count + 1);
-    if (count)
-        memcpy(made, exprs, sizeof *made * (size_t)count);
-    return made;
-}
-
-static void
-copy_tests(Copier *c, CiStmt *made, const CiStmt *stmt)
-{
-    made->tests = CI_NEW_ARRAY(c->b->ctx, CiCondition, stmt->ntests + 1);
-    for (int k = 0; k < stmt->ntests; k++) {
-        made->tests[k] = stmt->tests[k];
-        if (stmt->tests[k].compare >= CI_COMPARE_is)
-            made->tests[k].value = c->values[stmt->tests[k].value];
-    }
-}
-
 /* Loops, branches and what leaves them. A variable whose extent changes is another. */
 static void
 copy_control(Copier *c, const CiStmt *stmt)
 {
-    CiStmt *made = ci_build_add(c->b, stmt->kind);
-    *made = *stmt;
-    made->next = NULL;
-    made->body = made->other = (CiStmts){0};
-    copy_tests(c, made, stmt);
-    if (stmt->kind == CI_STMT_swap) {
-        made->memory = memory_of(c, stmt->memory);
-        made->partner = memory_of(c, stmt->partner);
-    }
-    made->vars = copy_exprs(c, stmt->vars, stmt->nvars);
-    made->extents = copy_exprs(c, stmt->extents, stmt->nvars);
-    ci_stmt_map_exprs(made, substitute, c);
+    CiStmt *made = copy_operands(c, stmt);
     for (int k = 0; k < stmt->nvars; k++) {
         made->vars[k] = ci_expr_index(c->b->sym, stmt->vars[k]->name, made->extents[k]);
         for (int part = 0; part < c->nparts && made->vars[k] != stmt->vars[k]; part++)

@@ -175,29 +175,6 @@ may_turn(Interchange *x)
 
 /* ---- pieces ---- */
 
-typedef struct Touch {
-    const CiMemory *memory;
-    bool is_loaded, is_stored;
-} Touch;
-
-static void
-note_touch(void *arg, const CiStmt *stmt)
-{
-    Touch *touch = arg;
-    if (stmt->at.memory != touch->memory)
-        return;
-    touch->is_loaded |= stmt->kind == CI_STMT_let || stmt->op != CI_OP_none;
-    touch->is_stored |= stmt->kind == CI_STMT_store;
-}
-
-static Touch
-touch_of(const Register *reg, const CiStmts *piece)
-{
-    Touch touch = {reg->memory, false, false};
-    ci_stmts_visit(piece, note_touch, &touch);
-    return touch;
-}
-
 /* Emits the piece for one lane: loads the registers from the arrays that hold them for all lanes,
  * and stores them back. */
 static void
@@ -207,8 +184,8 @@ fill_lane(Interchange *x, const CiStmts *piece, const CiExpr *var, const CiExpr 
     CiBuild *b = &x->b;
     const CiExpr *zero = ci_expr_const(b->sym, 0), *lane = x->lanes->vars[0];
     for (int k = 0; k < x->nregisters; k++) {
-        Touch touch = touch_of(&x->registers[k], piece);
-        if (!touch.is_loaded && !touch.is_stored)
+        CiTouched touched = ci_stmts_touch(piece, x->registers[k].memory);
+        if (!touched.is_loaded && !touched.is_stored)
             continue;
         ci_build_add(b, CI_STMT_alloc)->memory = x->registers[k].memory;
         if (x->registers[k].is_stored)
@@ -218,7 +195,7 @@ fill_lane(Interchange *x, const CiStmts *piece, const CiExpr *var, const CiExpr 
     for (int k = 0; k < count; k++)
         ci_build_trip(b, piece, var, trips[k]);
     for (int k = 0; k < x->nregisters; k++)
-        if (touch_of(&x->registers[k], piece).is_stored)
+        if (ci_stmts_touch(piece, x->registers[k].memory).is_stored)
             ci_build_store(b, x->registers[k].all, lane,
                            ci_build_load(b, x->registers[k].memory, zero, 1));
 }
@@ -271,11 +248,8 @@ add_piece(Interchange *x, CiStmts *piece, void *arg)
     } else {
         CiStmts *outside = ci_build_enter(&x->b, &plain);
         for (CiStmt *stmt = piece->first; stmt; stmt = stmt->next) {
-            if (stmt->kind == CI_STMT_alloc)
-                continue;
-            CiStmt *copy = CI_NEW(x->b.ctx, CiStmt);
-            *copy = *stmt;
-            ci_build_move(&x->b, copy);
+            if (stmt->kind != CI_STMT_alloc)
+                ci_build_copy(&x->b, stmt);
         }
         ci_build_leave(&x->b, outside);
         const CiExpr *here = x->lanes->vars[0];
@@ -284,7 +258,7 @@ add_piece(Interchange *x, CiStmts *piece, void *arg)
         piece = &plain;
     }
     for (int k = 0; k < x->nregisters; k++)
-        x->registers[k].is_stored |= touch_of(&x->registers[k], piece).is_stored;
+        x->registers[k].is_stored |= ci_stmts_touch(piece, x->registers[k].memory).is_stored;
     return true;
 }
 
@@ -301,8 +275,8 @@ turn(void *arg, CiStmt *stmt)
     }
     for (int k = 0; k < x->nregisters; k++)
         x->registers[k].all = ci_build_alloc(&x->b, ci_build_name(&x->b, "column"),
-                                        x->registers[k].memory->dtype, 1, CI_SPACE_stack,
-                                        ci_expr_const(x->b.sym, stmt->extents[0]->high));
+                                             x->registers[k].memory->dtype, 1, CI_SPACE_stack,
+                                             ci_expr_const(x->b.sym, stmt->extents[0]->high));
     each_piece(x, &stmt->body, add_piece, NULL);
 }
 

@@ -10,18 +10,62 @@ number(CiRunner *r, int64_t value)
     return ci_expr_const(r->b.sym, value);
 }
 
-static void
-find_cells(CiRunner *r)
+int
+ci_cell_operand(const CiStmt *stmt)
 {
-    for (const CiStmt *stmt = r->loop->body.first; stmt; stmt = stmt->next) {
-        bool is_pack = stmt->kind == CI_STMT_call;
+    return stmt->args[stmt->kind == CI_STMT_call];
+}
+
+int
+ci_cells_find(CiContext *ctx, const CiStmts *body, CiCell *cells)
+{
+    int ncells = 0;
+    for (const CiStmt *stmt = body->first; stmt; stmt = stmt->next) {
+        bool is_count = stmt->kind == CI_STMT_call;
         if (!stmt->cell)
             continue;
-        CI_REQUIRE(r->b.ctx, r->ncells < CI_MOST_CELLS);
-        r->cells[r->ncells++] =
-            (CiCell){stmt->cell, is_pack ? CI_OP_sum : ci_op_alike(stmt->op, CI_OPKIND_reduce),
-                     stmt->args[is_pack ? 1 : 0], is_pack};
+        CI_REQUIRE(ctx, ncells < CI_MOST_CELLS);
+        cells[ncells++] = (CiCell){.memory = stmt->cell,
+                                   .fold = is_count ? CI_OP_sum : ci_op_alike(stmt->op, CI_OPKIND_reduce),
+                                   .scan = is_count ? CI_OP_cumsum : stmt->op,
+                                   .value = ci_cell_operand(stmt),
+                                   .is_count = is_count,
+                                   .position = is_count ? NULL : stmt->expr};
     }
+    return ncells;
+}
+
+static void
+yield_values(CiBuild *b, const CiCell *cells, int ncells)
+{
+    int values[CI_MOST_CELLS];
+    for (int k = 0; k < ncells; k++) {
+        values[k] = cells[k].value;
+        if (cells[k].is_count)
+            values[k] = ci_build_let(b, ci_type_of(CI_DTYPE_i64, 1), CI_OP_cast, 1, &values[k]);
+    }
+    ci_build_yield(b, values, ncells);
+}
+
+CiStmts
+ci_cells_lift(const CiBuild *b, const CiStmts *body, const CiCell *cells, int ncells)
+{
+    CiStmts lift = {0};
+    CiBuild inside = *b;
+    bool *depends = CI_NEW_ARRAY(b->ctx, bool, b->proc->nvalues + 1); /* by value: on cells */
+    inside.to = &lift;
+    for (const CiStmt *stmt = body->first; stmt; stmt = stmt->next) {
+        if (stmt->kind != CI_STMT_let)
+            continue;
+        bool *own = &depends[stmt->value];
+        *own = ci_stmt_is_running(stmt);
+        for (int a = 0; a < stmt->nargs; a++)
+            *own |= depends[stmt->args[a]];
+        if (!*own)
+            ci_build_copy(&inside, stmt);
+    }
+    yield_values(&inside, cells, ncells);
+    return lift;
 }
 
 CiRunner
@@ -32,7 +76,7 @@ ci_running_find(CiProcs *procs, CiProc *proc)
         if (stmt->kind == CI_STMT_for)
             r.loop = stmt;
     CI_REQUIRE(procs->ctx, r.loop);
-    find_cells(&r);
+    r.ncells = ci_cells_find(procs->ctx, &r.loop->body, r.cells);
     r.parts = ci_kernel_parts(procs->sym, r.kernel, r.loop->extents[0]);
     r.part = ci_expr_index(procs->sym, ci_build_name(&r.b, "c"), r.parts);
     return r;
@@ -51,44 +95,6 @@ ci_running_begin_part(CiRunner *r)
 }
 
 /* ---- what a part adds ---- */
-
-/* Values that do not depend on what runs. */
-static CiStmts
-take_values(CiRunner *r)
-{
-    CiStmts made = {0};
-    bool *runs = CI_NEW_ARRAY(r->b.ctx, bool, r->b.proc->nvalues + 1);
-    CiStmts *outside = ci_build_enter(&r->b, &made);
-    for (const CiStmt *stmt = r->loop->body.first; stmt; stmt = stmt->next) {
-        if (stmt->kind != CI_STMT_let)
-            continue;
-        bool depends = ci_stmt_is_running(stmt);
-        for (int a = 0; a < stmt->nargs; a++)
-            depends |= runs[stmt->args[a]];
-        runs[stmt->value] = depends;
-        if (depends)
-            continue;
-        CiStmt *copy = CI_NEW(r->b.ctx, CiStmt);
-        *copy = *stmt;
-        ci_build_move(&r->b, copy);
-    }
-    ci_build_leave(&r->b, outside);
-    return made;
-}
-
-static void
-add_yield(CiRunner *r, CiStmts *body)
-{
-    CiStmts *outside = ci_build_enter(&r->b, body);
-    int values[CI_MOST_CELLS];
-    for (int k = 0; k < r->ncells; k++) {
-        values[k] = r->cells[k].value;
-        if (r->cells[k].is_count)
-            values[k] = ci_build_let(&r->b, ci_type_of(CI_DTYPE_i64, 1), CI_OP_cast, 1, &values[k]);
-    }
-    ci_build_yield(&r->b, values, r->ncells);
-    ci_build_leave(&r->b, outside);
-}
 
 CiMemory **
 ci_running_add_totals(CiRunner *r)
@@ -111,8 +117,7 @@ ci_running_add_totals(CiRunner *r)
     fold->nops = fold->ninto = r->ncells;
     fold->from = r->first;
     fold->count = r->count;
-    fold->body = take_values(r);
-    add_yield(r, &fold->body);
+    fold->body = ci_cells_lift(&r->b, &r->loop->body, r->cells, r->ncells);
     return into;
 }
 

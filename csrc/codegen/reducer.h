@@ -105,6 +105,9 @@ void ci_reduce_load(CiReducer *r, int *values, CiMemory *const *from, int count,
                     int lanes);
 void ci_reduce_store(CiReducer *r, CiMemory *const *to, int count, const CiExpr *at,
                      const int *values, const CiExpr *live);
+/* Combines what the threads of a block have in `parts`, those whose numbers differ by a multiple of
+ * `apart`: the results are in the elements of the first `apart` threads. */
+void ci_reduce_threads(CiReducer *r, CiOp fold, CiMemory *const *parts, int count, int threads, int apart);
 /* Calls emit for each reduction that is asked for, with the number of its first accumulator. */
 void ci_reduce_each(CiReducer *r, bool ordered, bool free_ones,
                     void (*emit)(CiReducer *r, CiOp fold, int at, int count));

@@ -16,18 +16,11 @@
 #include "codegen/independence.h"
 #include "codegen/instantiate.h"
 #include "codegen/reduction.h"
+#include "codegen/split.h"
 
 #define EACH 4 /* neighbours of a thread whose accesses move one */
 #define GROUPS 2 /* of neighbours that one access moves */
 #define MOST_CELLS 4
-
-typedef struct Cell {
-    CiMemory *memory, *parts, *before, *own;
-    CiOp fold, scan;
-    int value; /* what an element adds */
-    bool is_count;
-    const CiExpr *position; /* of an element; NULL: it counts from the cell's start */
-} Cell;
 
 typedef struct Scan {
     CiBuild *b;
@@ -35,7 +28,7 @@ typedef struct Scan {
     int64_t *bytes;
     const CiStmt *loop;
     CiStmts lift; /* what yields the values that elements add */
-    Cell cells[MOST_CELLS];
+    CiCell cells[CI_MOST_CELLS];
     int ncells;
     const CiExpr *thread, *first; /* element of this thread in this tile */
 } Scan;
@@ -82,20 +75,10 @@ without_running(const CiBuild *b, const CiStmts *body)
     CiBuild gather = *b;
     gather.to = &rest;
     for (const CiStmt *stmt = body->first; stmt; stmt = stmt->next) {
-        CiStmt *copy = CI_NEW(b->ctx, CiStmt);
-        *copy = *stmt;
-        copy->cell = NULL;
         if (stmt->kind != CI_STMT_call)
-            ci_build_move(&gather, copy);
+            ci_build_copy(&gather, stmt)->cell = NULL;
     }
     return rest;
-}
-
-/* The operand that an element adds. */
-static int
-operand_of(const CiStmt *stmt)
-{
-    return stmt->args[stmt->kind == CI_STMT_call];
 }
 
 bool
@@ -108,7 +91,7 @@ ci_scan_fits(const CiBuild *b, const CiStmt *loop)
         if (!is_let && stmt->kind != CI_STMT_store && stmt->kind != CI_STMT_call)
             return false;
         if (stmt->cell && (++ncells > MOST_CELLS || stmt->cell->space != CI_SPACE_register ||
-                           runs[operand_of(stmt)] || !has_one_end(b, loop, stmt)))
+                           runs[ci_cell_operand(stmt)] || !has_one_end(b, loop, stmt)))
             return false;
         if (stmt->kind == CI_STMT_call && !is_alone(&loop->body, stmt->at.memory))
             return false;
@@ -120,54 +103,6 @@ ci_scan_fits(const CiBuild *b, const CiStmt *loop)
     CiStmt rest = *loop;
     rest.body = without_running(b, &loop->body);
     return ncells > 0 && ci_iterations_are_independent(b, &rest);
-}
-
-/* ---- what elements add ---- */
-
-static void
-find_cells(Scan *s)
-{
-    for (const CiStmt *stmt = s->loop->body.first; stmt; stmt = stmt->next) {
-        bool is_count = stmt->kind == CI_STMT_call;
-        if (stmt->cell)
-            s->cells[s->ncells++] =
-                (Cell){.memory = stmt->cell,
-                       .fold = is_count ? CI_OP_sum : ci_op_alike(stmt->op, CI_OPKIND_reduce),
-                       .scan = is_count ? CI_OP_cumsum : stmt->op,
-                       .value = operand_of(stmt),
-                       .is_count = is_count,
-                       .position = is_count ? NULL : stmt->expr};
-    }
-}
-
-/* Values that do not depend on what runs, and as a yield those that cells take. */
-static void
-find_lift(Scan *s)
-{
-    CiBuild *b = s->b;
-    bool *runs = CI_NEW_ARRAY(b->ctx, bool, b->proc->nvalues + 1);
-    int values[MOST_CELLS];
-    CiStmts *outside = ci_build_enter(b, &s->lift);
-    for (const CiStmt *stmt = s->loop->body.first; stmt; stmt = stmt->next) {
-        bool depends = ci_stmt_is_running(stmt);
-        if (stmt->kind != CI_STMT_let)
-            continue;
-        for (int a = 0; a < stmt->nargs; a++)
-            depends |= runs[stmt->args[a]];
-        runs[stmt->value] = depends;
-        if (depends)
-            continue;
-        CiStmt *copy = CI_NEW(b->ctx, CiStmt);
-        *copy = *stmt;
-        ci_build_move(b, copy);
-    }
-    for (int k = 0; k < s->ncells; k++) {
-        values[k] = s->cells[k].value;
-        if (s->cells[k].is_count)
-            values[k] = ci_build_let(b, ci_type_of(CI_DTYPE_i64, 1), CI_OP_cast, 1, &values[k]);
-    }
-    ci_build_yield(b, values, s->ncells);
-    ci_build_leave(b, outside);
 }
 
 /* ---- tiles ---- */
@@ -227,14 +162,14 @@ add_neighbours(Scan *s, void (*add)(Scan *s, const CiExpr *element))
 }
 
 static int
-combine(Scan *s, const Cell *cell, int early, int late)
+combine(Scan *s, const CiCell *cell, int early, int late)
 {
     ci_reduction_of(cell->fold)->combine(s->b, cell->fold, 1, &early, &late);
     return early;
 }
 
 static void
-store_identity(Scan *s, const Cell *cell, CiMemory *into)
+store_identity(Scan *s, const CiCell *cell, CiMemory *into)
 {
     CiDtype dtype = into->dtype;
     CiConst identity = ci_reduction_identity(cell->fold, 0, dtype);
@@ -242,7 +177,7 @@ store_identity(Scan *s, const Cell *cell, CiMemory *into)
 }
 
 static CiMemory *
-add_memory(Scan *s, const Cell *cell, const char *stem, CiSpace space, int64_t count)
+add_memory(Scan *s, const CiCell *cell, const char *stem, CiSpace space, int64_t count)
 {
     CiMemory *memory = ci_build_alloc(s->b, ci_build_name(s->b, stem), cell->memory->dtype, 1,
                                       space, number(s, count));
@@ -270,7 +205,7 @@ add_to_own(Scan *s, const CiExpr *element)
     const int *values;
     add_lanes(s, &s->lift, element, &values);
     for (int k = 0; k < s->ncells; k++) {
-        const Cell *cell = &s->cells[k];
+        const CiCell *cell = &s->cells[k];
         ci_build_let(s->b, ci_type_of(cell->own->dtype, s->lanes), cell->scan, 1, &values[k]);
         s->b->to->last->cell = cell->own;
         s->b->to->last->expr = number(s, 1);
@@ -294,7 +229,7 @@ find_parts(Scan *s)
 }
 
 static void
-meet(Scan *s, const Cell *cell)
+meet(Scan *s, const CiCell *cell)
 {
     const CiExpr *x, *y;
     CiStmts *outside = ci_domain_enter_pairs(s->b, CI_RUN_prefix, s->threads, &x, &y);
@@ -315,7 +250,7 @@ tell_parts(Scan *s)
 }
 
 static void
-begin_own(Scan *s, Cell *cell)
+begin_own(Scan *s, CiCell *cell)
 {
     CiSym *sym = s->b->sym;
     const CiExpr *zero = number(s, 0), *one = number(s, 1);
@@ -355,7 +290,7 @@ add_elements(Scan *s)
 
 /* Initializes a cell before the first element of the loop. */
 static void
-open_cell(Scan *s, const Cell *cell)
+open_cell(Scan *s, const CiCell *cell)
 {
     const CiExpr *zero = number(s, 0);
     if (cell->is_count)
@@ -388,8 +323,8 @@ ci_scan_share(CiBuild *b, const CiFamily *family, int threads, int64_t *bytes, c
     s->each = s->lanes > 1 ? GROUPS * s->lanes : EACH;
     const CiExpr *zero = number(s, 0), *tile = number(s, (int64_t)threads * s->each),
                  *last = number(s, threads - 1);
-    find_cells(s);
-    find_lift(s);
+    s->ncells = ci_cells_find(s->b->ctx, &s->loop->body, s->cells);
+    s->lift = ci_cells_lift(s->b, &s->loop->body, s->cells, s->ncells);
     for (int k = 0; k < s->ncells; k++) {
         open_cell(s, &s->cells[k]);
         s->cells[k].parts = add_memory(s, &s->cells[k], "parts", CI_SPACE_thread, threads);
@@ -405,7 +340,7 @@ ci_scan_share(CiBuild *b, const CiFamily *family, int threads, int64_t *bytes, c
     tell_parts(s);
     add_elements(s);
     for (int k = 0; k < s->ncells; k++) {
-        const Cell *cell = &s->cells[k];
+        const CiCell *cell = &s->cells[k];
         int early = ci_build_load(b, cell->memory, zero, 1),
             late = ci_build_load(b, cell->before, last, 1);
         ci_build_store(b, cell->memory, zero, combine(s, cell, early, late));

@@ -5,36 +5,35 @@
 
 typedef struct Stored {
     CiBlocks *s;
-    CiMap *inside; /* memory -> how many statements name it */
-    CiMap *owned;
-    const CiMemory **list;
+    CiMap *inside; /* memory -> number of statements that access it */
+    CiMap *owned;  /* memory that the statement allocates */
+    const CiMemory **list; /* registers that it stores */
     int count, capacity;
-    bool is_memory, is_of_all; /* others see what it stores; all threads must do it */
+    bool is_memory, is_of_all; /* it stores memory that others see; every thread must run it */
 } Stored;
 
 static void
-count_one(CiMap *map, const CiMemory *memory)
+count_one(void *map, CiMemory **memory, CiTouch touch)
 {
-    if (memory)
-        ci_map_put(map, CI_KEY(memory),
-                   (void *)((uintptr_t)ci_map_find(map, CI_KEY(memory)) + (uintptr_t)1));
+    uintptr_t count = (uintptr_t)ci_map_find(map, CI_KEY(*memory));
+    if (touch != CI_TOUCH_allocs)
+        ci_map_put(map, CI_KEY(*memory), (void *)(count + 1));
 }
 
 static void
 count_touched(void *arg, const CiStmt *stmt)
 {
-    count_one(arg, stmt->at.memory);
-    count_one(arg, stmt->cell);
-    count_one(arg, stmt->kind == CI_STMT_swap ? stmt->memory : NULL);
-    count_one(arg, stmt->partner);
-    for (int k = 0; k < stmt->ninto; k++)
-        count_one(arg, stmt->into[k]);
+    ci_stmt_each_memory(stmt, count_one, arg);
 }
 
 static void
-note_register(Stored *f, const CiMemory *memory)
+note_stored(void *arg, CiMemory **stored, CiTouch touch)
 {
-    bool is_known = !memory || memory->space != CI_SPACE_register;
+    Stored *f = arg;
+    const CiMemory *memory = *stored;
+    if (touch == CI_TOUCH_allocs)
+        ci_map_put(f->owned, CI_KEY(memory), f);
+    bool is_known = !ci_touch_stores(touch) || memory->space != CI_SPACE_register;
     for (int k = 0; k < f->count; k++)
         is_known |= f->list[k] == memory;
     if (!is_known)
@@ -47,14 +46,9 @@ find_stored(void *arg, const CiStmt *stmt)
     Stored *f = arg;
     bool is_store = stmt->kind == CI_STMT_store || stmt->kind == CI_STMT_call;
     count_touched(f->inside, stmt);
-    if (stmt->kind == CI_STMT_alloc)
-        ci_map_put(f->owned, CI_KEY(stmt->memory), f);
     f->is_of_all |= stmt->kind == CI_STMT_swap || stmt->kind == CI_STMT_stop;
     f->is_memory |= is_store && stmt->at.memory->space != CI_SPACE_register;
-    note_register(f, is_store ? stmt->at.memory : NULL);
-    note_register(f, stmt->cell);
-    for (int k = 0; k < stmt->ninto; k++)
-        note_register(f, stmt->into[k]);
+    ci_stmt_each_memory(stmt, note_stored, f);
 }
 
 static Stored
@@ -62,24 +56,27 @@ stored_by(CiBlocks *s, CiStmt *stmt)
 {
     CiContext *ctx = s->r.b.ctx;
     Stored found = {.s = s, .inside = ci_map_new(ctx), .owned = ci_map_new(ctx)};
-    CiStmt alone = *stmt;
-    CiStmts one = {&alone, &alone};
-    alone.next = NULL;
-    ci_stmts_visit(&one, find_stored, &found);
+    ci_stmt_visit(stmt, find_stored, &found);
     return found;
 }
 
+typedef struct Renaming {
+    const CiMemory *from;
+    CiMemory *to;
+} Renaming;
+
 static void
-replace_memory(CiStmt *stmt, const CiMemory *from, CiMemory *to)
+rename_memory(void *arg, CiMemory **memory, CiTouch touch)
 {
-    stmt->at.memory = stmt->at.memory == from ? to : stmt->at.memory;
-    stmt->cell = stmt->cell == from ? to : stmt->cell;
-    for (int k = 0; k < stmt->ninto; k++)
-        stmt->into[k] = stmt->into[k] == from ? to : stmt->into[k];
-    for (CiStmt *inside = stmt->body.first; inside; inside = inside->next)
-        replace_memory(inside, from, to);
-    for (CiStmt *inside = stmt->other.first; inside; inside = inside->next)
-        replace_memory(inside, from, to);
+    const Renaming *renaming = arg;
+    (void)touch;
+    *memory = *memory == renaming->from ? renaming->to : *memory;
+}
+
+static void
+rename_in(void *arg, const CiStmt *stmt)
+{
+    ci_stmt_each_memory(stmt, rename_memory, arg);
 }
 
 void
@@ -105,9 +102,9 @@ take_registers(CiBlocks *s, CiStmt *stmt, const Stored *found)
             ci_blocks_place(s, memory);
             continue;
         }
-        replace_memory(stmt, memory,
-                       ci_build_alloc(&s->r.b, ci_build_name(&s->r.b, "own"), memory->dtype, 1,
-                                      CI_SPACE_register, memory->size));
+        Renaming own = {memory, ci_build_alloc(&s->r.b, ci_build_name(&s->r.b, "own"), memory->dtype,
+                                               1, CI_SPACE_register, memory->size)};
+        ci_stmt_visit(stmt, rename_in, &own);
         ci_map_put(s->dropped, CI_KEY(key), s);
     }
 }

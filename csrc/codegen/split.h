@@ -10,28 +10,29 @@ typedef struct CiSplitter {
     const CiKernel *kernel;
     CiStmt *loops[CI_MAX_FOLD_AXES]; /* over points */
     int nloops;
-    CiStmts *inside;            /* where the fold stands */
-    const CiExpr *parts, *part; /* how many a fold has; this one */
-    const CiExpr *size;         /* elements of one; NULL: a subtree */
-    bool has_own_order;         /* parts need be no blocks of the fold's order */
+    CiStmts *inside;            /* the block of the fold */
+    const CiExpr *parts, *part; /* number of parts of a fold; index of the current one */
+    const CiExpr *size;         /* elements per part; NULL: a part is a subtree */
+    bool has_own_order;         /* parts need not be blocks of the fold's order */
     int npartials;
 } CiSplitter;
 
-/* The points of this part of a fold: the first, and how many. */
+/* The points of the current part of a fold: returns the first, and sets how many. */
 const CiExpr *ci_split_part_of(CiSplitter *s, const CiStmt *fold, const CiExpr **first);
-/* In the place of a fold: it over `count` points from `first` on (NULL: this part's), its sums to where they are kept, from number
- * `npartials` on; and it over what parts have left. */
+/* Replaces a fold by one over `count` points from `first` on (NULL: over the current part), which stores to
+ * partials number `npartials` and following. */
 void ci_split_fold_part(CiSplitter *s, CiStmt *fold, const CiExpr *first, const CiExpr *count);
+/* Replaces a fold by one over the partials that its parts have stored. */
 void ci_split_fold_sums(CiSplitter *s, CiStmt *fold);
-/* split_proc.c. A proc of the same kernel, its body still empty, values numbered as in the first.
- */
+/* split_proc.c: adds a proc of the same kernel with an empty body, whose values have the numbers of the
+ * first one's. */
 CiProc *ci_split_new_finish(CiProcs *procs, const CiProc *proc);
-/* Parameter number `number` of what units leave: an element for each place. */
+/* Adds a parameter for partials of that number, with an element for each place. */
 CiMemory *ci_split_add_partial(CiBuild *b, CiDtype dtype, const CiExpr *places, int number);
 /* early_exit.c: true if the result may be known before all elements are read, and stopping has no visible
  * effect. */
 bool ci_fold_may_stop(const CiStmt *fold);
-/* split_scan.c: a loop that scans or packs, as two procs. */
+/* split_scan.c: makes two procs of a loop that scans or packs. */
 void ci_split_running(CiProcs *procs, CiProc *proc);
 
 /* ---- partial_scan.c: a loop that scans or packs, in parts ---- */
@@ -41,23 +42,32 @@ void ci_split_running(CiProcs *procs, CiProc *proc);
 /* A value that is carried from element to element. */
 typedef struct CiCell {
     CiMemory *memory;
-    CiOp fold; /* sum of cumsum; of a pack, which counts */
-    int value; /* what an element adds: that of a scan, the mask of a pack */
+    CiOp fold, scan; /* sum, cumsum; of a pack, which counts, too */
+    int value;       /* what an element adds: that of a scan, the mask of a pack */
     bool is_count;
+    const CiExpr *position;         /* of an element; NULL: it counts from the cell's start */
+    CiMemory *parts, *before, *own; /* scans.c: of the threads of a block */
 } CiCell;
+
+/* The value of a scan, or of a pack the mask. */
+int ci_cell_operand(const CiStmt *stmt);
+/* The cells of a body's scans and packs; returns how many. */
+int ci_cells_find(CiContext *ctx, const CiStmts *body, CiCell *cells);
+/* The values of a body that do not depend on cells; the yield at the end is what cells add. */
+CiStmts ci_cells_lift(const CiBuild *b, const CiStmts *body, const CiCell *cells, int ncells);
 
 typedef struct CiRunner {
     CiBuild b;
     const CiKernel *kernel;
     CiStmt *loop;
-    const CiExpr *parts, *part;   /* how many there are; this one */
-    const CiExpr *first, *count; /* elements of this one, once it is begun */
+    const CiExpr *parts, *part;  /* number of parts; index of the current one */
+    const CiExpr *first, *count; /* elements of the current part, set by ci_running_begin_part */
     CiCell cells[CI_MOST_CELLS];
     int ncells;
 } CiRunner;
 
 CiRunner ci_running_find(CiProcs *procs, CiProc *proc);
-/* In r->b.proc, whose body is empty: a loop over parts, into whose body what is built next goes. */
+/* Adds a loop over parts to the empty body of r->b.proc, and enters the loop's body. */
 void ci_running_begin_part(CiRunner *r);
 /* Emits the totals of a part: one register per cell. */
 CiMemory **ci_running_add_totals(CiRunner *r);

@@ -101,7 +101,6 @@ number_block(CiStripper *s, const CiStmts *block)
     s->ngroups++;
     for (const CiStmt *stmt = block->first; stmt; stmt = stmt->next) {
         Numbering n = {s, s->ngroups};
-        CiStmts one = {(CiStmt *)(uintptr_t)stmt, (CiStmt *)(uintptr_t)stmt};
         if (stmt->value >= 0)
             s->lets[stmt->value] = stmt;
         if (stmt->op == CI_OP_bind)
@@ -109,9 +108,7 @@ number_block(CiStripper *s, const CiStmts *block)
         s->nbound += stmt->op == CI_OP_bind;
         if (!ci_strip_is_cut(s, stmt)) {
             n.number = s->ngroups += ci_strip_ends_group(s, stmt);
-            number_stmt(&n, stmt);
-            ci_stmts_visit(&one.first->body, number_stmt, &n);
-            ci_stmts_visit(&one.first->other, number_stmt, &n);
+            ci_stmt_visit(stmt, number_stmt, &n);
             continue;
         }
         n.number = ++s->ngroups;

@@ -36,9 +36,8 @@ here(CiStripper *s)
 }
 
 static const CiExpr *
-substitute(void *arg, const CiExpr *e)
+substitute(CiStripper *s, const CiExpr *e)
 {
-    CiStripper *s = arg;
     const CiStripGroup *g = &s->group;
     const CiExpr *to = here(s);
     e = ci_expr_substitute(s->b.sym, e, 1, &s->var, &to);
@@ -133,12 +132,18 @@ lengthen(CiStripper *s, CiAccess *at)
 }
 
 static void
+replace_expr(void *arg, const CiExpr **e)
+{
+    *e = substitute(arg, *e);
+}
+
+static void
 strip_stmt(void *arg, CiStmt *stmt)
 {
     CiStripper *s = arg;
     for (int a = 0; a < stmt->nargs; a++)
         stmt->args[a] = value_here(s, stmt->args[a]);
-    ci_stmt_map_exprs(stmt, substitute, s);
+    ci_stmt_each_expr(stmt, replace_expr, s);
     lengthen(s, &stmt->at);
     ci_build_rewrite(&s->b, &stmt->body, strip_stmt, s);
     ci_build_rewrite(&s->b, &stmt->other, strip_stmt, s);
@@ -152,9 +157,7 @@ put_in_group(CiStripper *s, CiStmt *stmt)
 {
     open_group(s, ci_strip_group(s, stmt));
     CiStmts *outside = ci_build_enter(&s->b, &s->group.body);
-    CiStmts one = {stmt, stmt};
-    stmt->next = NULL;
-    ci_stmts_visit(&one, bring, s);
+    ci_stmt_visit(stmt, bring, s);
     strip_stmt(s, stmt);
     ci_build_leave(&s->b, outside);
 }

@@ -12,12 +12,12 @@
 typedef struct Tiler {
     CiBuild b;
     const CiFamily *family;
-    CiStmt *loops[CI_MAX_FOLD_AXES]; /* the last one has the lanes */
-    int count, crossed;              /* of loops; the other axis of tiles */
-    int size, pitch;                 /* elements of a tile's side, and from row to row */
-    const CiExpr *rows, *columns;    /* that the tile has */
+    CiStmt *loops[CI_MAX_FOLD_AXES]; /* outer to inner; the last one runs in lanes */
+    int count, crossed;              /* number of loops; index of the tile's other loop */
+    int size, pitch;                 /* elements of a tile's side; distance of its rows */
+    const CiExpr *rows, *columns;    /* extents of the current tile */
     const CiExpr *first_row, *first_column;
-    const CiExpr *row, *column; /* inside, where the body runs */
+    const CiExpr *row, *column; /* the point of the body, within the tile */
 } Tiler;
 
 static const CiExpr *

@@ -5,35 +5,25 @@
 
 /* ---- words ---- */
 
-const char *
-ci_run_mode_name(CiRunMode run)
-{
-    static const char *const names[] = {
+const char *const ci_run_mode_names[] = {
 #define RUN(name) #name,
 #include "ir/proc.def"
-    };
-    return names[run];
-}
+};
 
-const char *
-ci_space_name(CiSpace space)
-{
-    static const char *const names[] = {
+const char *const ci_space_names[] = {
 #define SPACE(name) #name,
 #include "ir/proc.def"
-    };
-    return names[space];
-}
+};
 
-const char *
-ci_intrinsic_name(CiIntrinsic intrinsic)
-{
-    static const char *const names[] = {
+const char *const ci_intrinsic_names[] = {
 #define INTRINSIC(name, operands, has_result, has_cell, effect) #name,
 #include "ir/proc.def"
-    };
-    return names[intrinsic];
-}
+};
+
+const char *const ci_stmt_names[] = {
+#define STMT(name, blocks, access, text) #name,
+#include "ir/proc.def"
+};
 
 int
 ci_fold_width(CiOp fold)
@@ -49,47 +39,19 @@ ci_stmt_is_running(const CiStmt *stmt)
 
 /* ---- walking ---- */
 
-typedef const CiExpr *Replace(void *arg, const CiExpr *e);
-
-static void
-replace_one(const CiExpr **e, Replace *replace, void *arg)
-{
-    if (*e)
-        *e = replace(arg, *e);
-}
-
 void
-ci_stmt_map_exprs(CiStmt *stmt, Replace *replace, void *arg)
+ci_stmt_visit(const CiStmt *stmt, void (*visit)(void *arg, const CiStmt *stmt), void *arg)
 {
-    for (int k = 0; k < stmt->nvars; k++)
-        replace_one(&stmt->extents[k], replace, arg);
-    if (stmt->op != CI_OP_bind)
-        replace_one(&stmt->expr, replace, arg);
-    replace_one(&stmt->live, replace, arg);
-    replace_one(&stmt->at.index, replace, arg);
-    replace_one(&stmt->at.stride, replace, arg);
-    for (int k = 0; k < stmt->nin; k++) {
-        replace_one(&stmt->in[k].index, replace, arg);
-        replace_one(&stmt->in[k].stride, replace, arg);
-    }
-    replace_one(&stmt->limit, replace, arg);
-    replace_one(&stmt->from, replace, arg);
-    replace_one(&stmt->count, replace, arg);
-    replace_one(&stmt->blocks, replace, arg);
-    for (int k = 0; k < stmt->ntests; k++) {
-        replace_one(&stmt->tests[k].left, replace, arg);
-        replace_one(&stmt->tests[k].right, replace, arg);
-    }
+    visit(arg, stmt);
+    ci_stmts_visit(&stmt->body, visit, arg);
+    ci_stmts_visit(&stmt->other, visit, arg);
 }
 
 void
 ci_stmts_visit(const CiStmts *stmts, void (*visit)(void *arg, const CiStmt *stmt), void *arg)
 {
-    for (const CiStmt *stmt = stmts->first; stmt; stmt = stmt->next) {
-        visit(arg, stmt);
-        ci_stmts_visit(&stmt->body, visit, arg);
-        ci_stmts_visit(&stmt->other, visit, arg);
-    }
+    for (const CiStmt *stmt = stmts->first; stmt; stmt = stmt->next)
+        ci_stmt_visit(stmt, visit, arg);
 }
 
 bool

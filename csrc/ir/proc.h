@@ -90,7 +90,7 @@ typedef enum CiSpace {
 } CiSpace;
 
 typedef enum CiStmtKind {
-#define STMT(name) CI_STMT_##name,
+#define STMT(name, blocks, access, text) CI_STMT_##name,
 #include "ir/proc.def"
     CI_STMT_COUNT
 } CiStmtKind;
@@ -137,6 +137,7 @@ typedef struct CiCondition {
     int value;                  /* is, not: a bool */
 } CiCondition;
 
+typedef struct CiBuild CiBuild;
 typedef struct CiStmt CiStmt;
 typedef struct CiStmts {
     CiStmt *first, *last;
@@ -212,9 +213,8 @@ typedef struct CiProcs {
     int nprocs, capprocs;
 } CiProcs;
 
-const char *ci_run_mode_name(CiRunMode run);
-const char *ci_space_name(CiSpace space);
-const char *ci_intrinsic_name(CiIntrinsic intrinsic);
+extern const char *const ci_run_mode_names[CI_RUN_COUNT], *const ci_space_names[CI_SPACE_COUNT],
+    *const ci_intrinsic_names[CI_INTRINSIC_COUNT], *const ci_stmt_names[CI_STMT_COUNT];
 static inline CiType
 ci_type_of(CiDtype dtype, int lanes)
 {
@@ -223,11 +223,46 @@ ci_type_of(CiDtype dtype, int lanes)
 int ci_fold_width(CiOp fold); /* accumulators of one reduction */
 /* A let whose op is a scan. */
 bool ci_stmt_is_running(const CiStmt *stmt);
-/* The accesses of a statement, its tests and its loops are all that names index expressions: every
- * one of them, replaced by what `replace` gives for it. */
-void ci_stmt_map_exprs(CiStmt *stmt, const CiExpr *(*replace)(void *arg, const CiExpr *e),
-                       void *arg);
-/* Calls visit for each statement, outer ones first. */
+/* 0; 1: a body; 2: another block too, after `else`. */
+int ci_stmt_blocks(const CiStmt *stmt);
+
+/* ---- operands: proc_stmt.c ---- */
+
+/* Calls visit for each index expression of the statement: of its loops, accesses and tests, but not
+ * for the symbol that a bind makes. The visitor may replace it. */
+typedef void CiVisitExpr(void *arg, const CiExpr **e);
+void ci_stmt_each_expr(const CiStmt *stmt, CiVisitExpr *visit, void *arg);
+/* What a statement does to memory. updates: loads, and stores what depends on it. allocs: declares it. */
+typedef enum CiTouch {
+    CI_TOUCH_names,
+    CI_TOUCH_loads,
+    CI_TOUCH_stores,
+    CI_TOUCH_updates,
+    CI_TOUCH_allocs
+} CiTouch;
+static inline bool
+ci_touch_loads(CiTouch touch)
+{
+    return touch == CI_TOUCH_loads || touch == CI_TOUCH_updates;
+}
+static inline bool
+ci_touch_stores(CiTouch touch)
+{
+    return touch == CI_TOUCH_stores || touch == CI_TOUCH_updates;
+}
+/* Calls visit for each memory of the statement. The visitor may replace it. */
+typedef void CiVisitMemory(void *arg, CiMemory **memory, CiTouch touch);
+void ci_stmt_each_memory(const CiStmt *stmt, CiVisitMemory *visit, void *arg);
+/* How the statements, and those inside of them, touch a memory. */
+typedef struct CiTouched {
+    const CiMemory *memory;
+    bool is_loaded, is_stored;
+} CiTouched;
+CiTouched ci_stmts_touch(const CiStmts *stmts, const CiMemory *memory);
+/* Appends a copy with operands of its own and empty blocks. */
+CiStmt *ci_build_copy(CiBuild *b, const CiStmt *stmt);
+/* Calls visit for each statement, outer ones first; for one and those inside of it. */
+void ci_stmt_visit(const CiStmt *stmt, void (*visit)(void *arg, const CiStmt *stmt), void *arg);
 void ci_stmts_visit(const CiStmts *stmts, void (*visit)(void *arg, const CiStmt *stmt), void *arg);
 /* Is there such a statement, at whatever depth? */
 bool ci_stmts_have(const CiStmts *stmts, bool (*is)(const CiStmt *stmt));
@@ -244,13 +279,13 @@ void ci_stmts_count_uses(const CiStmts *stmts, int *uses);
 /* ---- building ---- */
 
 /* Where statements go now. */
-typedef struct CiBuild {
+struct CiBuild {
     CiContext *ctx;
     CiSym *sym;
     CiProc *proc;
     CiStmts *to;
     CiLoc loc;
-} CiBuild;
+};
 
 CiProcs *ci_procs_new(CiContext *ctx, CiSym *sym, const char *name);
 CiProc *ci_procs_add(CiProcs *procs, const char *name);

@@ -4,7 +4,7 @@
  * back to those outside of it, as in loop_parse.c. */
 #include "ir/text_common.h"
 #include "ir/loop_parse.h"
-#include "ir/proc.h"
+#include "ir/proc_private.h"
 
 #include <string.h>
 
@@ -41,21 +41,13 @@ expect_word(CiLexer *lex, const char *const *words, int count, const char *what)
 static CiRunMode
 parse_run(CiLexer *lex)
 {
-    static const char *const words[] = {
-#define RUN(name) #name,
-#include "ir/proc.def"
-    };
-    return (CiRunMode)expect_word(lex, words, CI_RUN_COUNT, "way to run");
+    return (CiRunMode)expect_word(lex, ci_run_mode_names, CI_RUN_COUNT, "way to run");
 }
 
 static CiSpace
 parse_space(CiLexer *lex)
 {
-    static const char *const words[] = {
-#define SPACE(name) #name,
-#include "ir/proc.def"
-    };
-    int found = find_word(lex, words, CI_SPACE_COUNT);
+    int found = find_word(lex, ci_space_names, CI_SPACE_COUNT);
     if (found < 0)
         return CI_SPACE_global;
     ci_lexer_next(lex);
@@ -162,6 +154,15 @@ parse_values(Parser *p, CiStmt *stmt)
     } while (ci_lexer_accept(&p->lex, ","));
 }
 
+/* The values of a call are of its type. */
+static void
+parse_args(Parser *p, CiStmt *stmt)
+{
+    parse_values(p, stmt);
+    if (stmt->kind == CI_STMT_call)
+        stmt->type = p->b.proc->types[stmt->args[0]];
+}
+
 static void
 parse_access(Parser *p, CiAccess *at)
 {
@@ -169,20 +170,6 @@ parse_access(Parser *p, CiAccess *at)
     at->index = parse_bracketed(p);
     if (ci_lexer_accept(&p->lex, "stride"))
         at->stride = parse_bracketed(p);
-}
-
-static void
-parse_cell(Parser *p, CiStmt *stmt)
-{
-    if (ci_lexer_accept(&p->lex, "in"))
-        stmt->cell = parse_memory(p);
-}
-
-static void
-parse_live(Parser *p, CiStmt *stmt)
-{
-    if (ci_lexer_accept(&p->lex, "live"))
-        stmt->live = parse_bracketed(p);
 }
 
 static const CiExpr *
@@ -223,11 +210,11 @@ parse_tests(Parser *p, CiStmt *stmt)
     while (ci_lexer_accept(&p->lex, "and"));
 }
 
-/* ---- lets ---- */
+/* ---- values and symbols ---- */
 
 /* [at0<n], [2<=at0<n] */
 static void
-parse_bound(Parser *p, CiStmt *let)
+parse_symbol(Parser *p, CiStmt *let)
 {
     CiLexer *lex = &p->lex;
     int64_t low = 0;
@@ -263,42 +250,7 @@ define(Parser *p, CiStmt *stmt, int64_t value)
     stmt->value = (int)value;
 }
 
-static void
-parse_let(Parser *p)
-{
-    CiLexer *lex = &p->lex;
-    CiStmt *let = ci_build_add(&p->b, CI_STMT_let);
-    ci_lexer_expect(lex, "%");
-    int64_t value = ci_lexer_expect_int(lex);
-    ci_lexer_expect(lex, ":");
-    let->type = parse_type(p);
-    ci_lexer_expect(lex, "=");
-    let->op = parse_op(lex);
-    if (let->op == CI_OP_load) {
-        parse_access(p, &let->at);
-        let->is_atomic = ci_lexer_accept(lex, "atomic");
-    } else if (let->op == CI_OP_const)
-        let->constant = ci_const_parse(lex, let->type.dtype);
-    else if (let->op == CI_OP_index || let->op == CI_OP_iota || let->op == CI_OP_turn)
-        let->expr = parse_bracketed(p);
-    else
-        parse_values(p, let);
-    if (let->op == CI_OP_bind)
-        parse_bound(p, let);
-    parse_cell(p, let);
-    if (let->cell) {
-        ci_lexer_expect(lex, "from");
-        let->expr = parse_bracketed(p);
-    }
-    parse_live(p, let);
-    if (ci_lexer_accept(lex, "else"))
-        let->at.otherwise = ci_const_parse(lex, let->type.dtype);
-    define(p, let, value);
-}
-
-/* ---- statements ---- */
-
-static void parse_block(Parser *p, CiStmts *block);
+/* ---- operands ---- */
 
 /* i0<4, i1<s0 */
 static void
@@ -319,59 +271,31 @@ parse_loops(Parser *p, CiStmt *stmt)
 }
 
 static void
-parse_store(Parser *p, CiStmt *store)
+parse_runs(Parser *p, CiStmt *loop)
 {
-    CiLexer ahead = p->lex;
-    ci_lexer_next(&ahead);
-    if (!ci_lexer_is(&ahead, "["))
-        store->op = parse_op(&p->lex);
-    parse_access(p, &store->at);
-    ci_lexer_expect(&p->lex, "=");
-    parse_values(p, store);
-    store->is_in_order = ci_lexer_accept(&p->lex, "in");
-    if (store->is_in_order)
-        ci_lexer_expect(&p->lex, "order");
-    store->is_atomic = ci_lexer_accept(&p->lex, "atomic");
-    parse_live(p, store);
+    const CiExpr *most = ci_expr_add(p->b.sym, loop->extents[0], ci_expr_const(p->b.sym, 1));
+    loop->runs = enter_symbol(p, ci_expr_index(p->b.sym, ci_lexer_expect_name(&p->lex), most));
+}
+
+static CiIntrinsic
+parse_intrinsic(CiLexer *lex)
+{
+    return (CiIntrinsic)expect_word(lex, ci_intrinsic_names, CI_INTRINSIC_COUNT, "intrinsic");
 }
 
 static void
-parse_call(Parser *p, CiStmt *call)
+parse_in(Parser *p, CiStmt *apply)
 {
-    static const char *const words[] = {
-#define INTRINSIC(name, operands, has_result, has_cell, effect) #name,
-#include "ir/proc.def"
-    };
-    call->intrinsic = (CiIntrinsic)expect_word(&p->lex, words, CI_INTRINSIC_COUNT, "intrinsic");
-    parse_access(p, &call->at);
-    ci_lexer_expect(&p->lex, "(");
-    parse_values(p, call);
-    ci_lexer_expect(&p->lex, ")");
-    parse_cell(p, call);
-    if (ci_lexer_accept(&p->lex, "below"))
-        call->limit = parse_bracketed(p);
-    parse_live(p, call);
-    call->type = p->b.proc->types[call->args[0]];
-}
-
-static void
-parse_apply(Parser *p, CiStmt *apply)
-{
-    apply->op = parse_op(&p->lex);
-    parse_access(p, &apply->at);
-    ci_lexer_expect(&p->lex, "of");
     do {
         if (apply->nin == 2)
             ci_lexer_fail(&p->lex, "more than two operands");
         parse_access(p, &apply->in[apply->nin++]);
     } while (ci_lexer_accept(&p->lex, ","));
-    ci_lexer_expect(&p->lex, "for");
-    apply->expr = parse_bracketed(p);
 }
 
-/* fold sum into a, argmax into v at k over r0<s1 in lanes */
+/* sum into a, argmax into v at k */
 static void
-parse_fold(Parser *p, CiStmt *fold)
+parse_reductions(Parser *p, CiStmt *fold)
 {
     int capops = 0, capinto = 0;
     do {
@@ -384,100 +308,139 @@ parse_fold(Parser *p, CiStmt *fold)
             CI_PUSH(p->b.ctx, fold->into, fold->ninto, capinto, parse_memory(p));
         }
     } while (ci_lexer_accept(&p->lex, ","));
-    ci_lexer_expect(&p->lex, "over");
-    parse_loops(p, fold);
-    if (ci_lexer_accept(&p->lex, "in"))
-        fold->order = ci_fold_order_parse(p->b.sym, &p->lex);
-    if (ci_lexer_accept(&p->lex, "from")) {
-        fold->from = parse_bracketed(p);
-        ci_lexer_expect(&p->lex, "for");
-        fold->count = parse_bracketed(p);
-    }
-    if (ci_lexer_accept(&p->lex, "of")) {
-        ci_lexer_expect(&p->lex, "blocks");
-        fold->blocks = parse_bracketed(p);
-    }
 }
 
 static void
-parse_words(Parser *p, CiStmt *stmt)
+parse_operand(Parser *p, CiStmt *stmt, const CiOperand *operand)
 {
-    CiLexer *lex = &p->lex;
-    switch (stmt->kind) {
-    case CI_STMT_for:
+    void *at = (char *)stmt + operand->offset;
+    switch (operand->type) {
+    case CI_OPERAND_expr:
+        *(const CiExpr **)at = parse_bracketed(p);
+        break;
+    case CI_OPERAND_memory:
+        *(CiMemory **)at = parse_memory(p);
+        break;
+    case CI_OPERAND_flag:
+        *(bool *)at = true;
+        break;
+    case CI_OPERAND_number:
+        stmt->number = (int)ci_lexer_expect_int(&p->lex);
+        break;
+    case CI_OPERAND_op:
+        stmt->op = parse_op(&p->lex);
+        break;
+    case CI_OPERAND_intrinsic:
+        stmt->intrinsic = parse_intrinsic(&p->lex);
+        break;
+    case CI_OPERAND_run:
+        stmt->run = parse_run(&p->lex);
+        break;
+    case CI_OPERAND_runs:
+        parse_runs(p, stmt);
+        break;
+    case CI_OPERAND_loops:
         parse_loops(p, stmt);
-        stmt->run = parse_run(lex);
-        if (ci_lexer_accept(lex, "by"))
-            stmt->number = (int)ci_lexer_expect_int(lex);
-        if (ci_lexer_accept(lex, "runs")) {
-            const CiExpr *most =
-                ci_expr_add(p->b.sym, stmt->extents[0], ci_expr_const(p->b.sym, 1));
-            stmt->runs = enter_symbol(p, ci_expr_index(p->b.sym, ci_lexer_expect_name(lex), most));
-        }
         break;
-    case CI_STMT_if:
-        parse_tests(p, stmt);
+    case CI_OPERAND_args:
+        parse_args(p, stmt);
         break;
-    case CI_STMT_store:
-        parse_store(p, stmt);
-        break;
-    case CI_STMT_alloc:
-        stmt->memory = parse_declaration(p);
-        break;
-    case CI_STMT_call:
-        parse_call(p, stmt);
-        break;
-    case CI_STMT_apply:
-        parse_apply(p, stmt);
-        break;
-    case CI_STMT_stop:
-        stmt->number = (int)ci_lexer_expect_int(lex);
-        /* fallthrough */
-    case CI_STMT_exit:
-        if (ci_lexer_accept(lex, "if"))
-            parse_tests(p, stmt);
-        break;
-    case CI_STMT_poll:
-    case CI_STMT_wait:
-    case CI_STMT_publish:
-        stmt->expr = parse_bracketed(p);
-        break;
-    case CI_STMT_prefetch:
+    case CI_OPERAND_at:
         parse_access(p, &stmt->at);
         break;
-    case CI_STMT_swap:
-        stmt->memory = parse_memory(p);
-        ci_lexer_expect(lex, ",");
-        stmt->partner = parse_memory(p);
+    case CI_OPERAND_in:
+        parse_in(p, stmt);
         break;
-    case CI_STMT_fold:
-        parse_fold(p, stmt);
+    case CI_OPERAND_tests:
+        parse_tests(p, stmt);
         break;
-    case CI_STMT_yield:
-        parse_values(p, stmt);
+    case CI_OPERAND_constant:
+        *(CiConst *)at = ci_const_parse(&p->lex, stmt->type.dtype);
         break;
-    default:
+    case CI_OPERAND_symbol:
+        parse_symbol(p, stmt);
         break;
+    case CI_OPERAND_declaration:
+        stmt->memory = parse_declaration(p);
+        break;
+    case CI_OPERAND_reductions:
+        parse_reductions(p, stmt);
+        break;
+    case CI_OPERAND_order:
+        stmt->order = ci_fold_order_parse(p->b.sym, &p->lex);
     }
+}
+
+/* A word of letters, or one sign. */
+static const char *
+first_word(Parser *p, const char *at, size_t *length)
+{
+    *length = strcspn(at, " ,(){}[]=");
+    *length = *length ? *length : 1;
+    return ci_copy_text(p->b.ctx, at, *length);
+}
+
+/* An operation stands before a name, as no other operand of a statement that may have one does. */
+static bool
+has_group(Parser *p, const char *group)
+{
+    CiLexer ahead = p->lex;
+    size_t length;
+    const char *at = group + strspn(group, " ");
+    if (*at != '{')
+        return ci_lexer_is(&p->lex, first_word(p, at, &length));
+    ci_lexer_next(&ahead);
+    return ahead.kind == CI_TOKEN_name;
+}
+
+/* Reads what print_pattern of proc_text.c prints. */
+static void
+parse_pattern(Parser *p, CiStmt *stmt, const char *at)
+{
+    for (at += strspn(at, " "); *at && *at != ']'; at += strspn(at, " ")) {
+        size_t length = 0;
+        if (*at == '{')
+            parse_operand(p, stmt, ci_stmt_operand(at));
+        else if (*at != '[')
+            ci_lexer_expect(&p->lex, first_word(p, at, &length));
+        else if (has_group(p, at + 1))
+            parse_pattern(p, stmt, at + 1);
+        at = length ? at + length : ci_pattern_next(at);
+    }
+}
+
+/* ---- statements ---- */
+
+static void parse_block(Parser *p, CiStmts *block);
+
+static void
+parse_let(Parser *p)
+{
+    CiLexer *lex = &p->lex;
+    CiStmt *let = ci_build_add(&p->b, CI_STMT_let);
+    ci_lexer_expect(lex, "%");
+    int64_t value = ci_lexer_expect_int(lex);
+    ci_lexer_expect(lex, ":");
+    let->type = parse_type(p);
+    ci_lexer_expect(lex, "=");
+    let->op = parse_op(lex);
+    parse_pattern(p, let, ci_stmt_pattern(let));
+    define(p, let, value);
 }
 
 static void
 parse_stmt(Parser *p)
 {
-    static const char *const words[] = {
-#define STMT(name) #name,
-#include "ir/proc.def"
-    };
     int symbols = p->nsymbols;
     if (ci_lexer_is(&p->lex, "%")) {
         parse_let(p);
         p->b.to->last->loc = ci_form_parse_loc(&p->lex);
         return;
     }
-    CiStmtKind kind = (CiStmtKind)expect_word(&p->lex, words, CI_STMT_COUNT, "statement");
+    CiStmtKind kind = (CiStmtKind)expect_word(&p->lex, ci_stmt_names, CI_STMT_COUNT, "statement");
     CiStmt *stmt = ci_build_add(&p->b, kind);
-    parse_words(p, stmt);
-    if (kind != CI_STMT_for && kind != CI_STMT_loop && kind != CI_STMT_if && kind != CI_STMT_fold) {
+    parse_pattern(p, stmt, ci_stmt_pattern(stmt));
+    if (!ci_stmt_blocks(stmt)) {
         stmt->loc = ci_form_parse_loc(&p->lex);
         return;
     }
@@ -485,7 +448,7 @@ parse_stmt(Parser *p)
     stmt->loc = ci_form_parse_loc(&p->lex);
     parse_block(p, &stmt->body);
     ci_form_leave(&p->lex, &p->depth);
-    if (kind == CI_STMT_if && ci_lexer_accept(&p->lex, "else")) {
+    if (ci_stmt_blocks(stmt) > 1 && ci_lexer_accept(&p->lex, "else")) {
         ci_form_enter(&p->lex, &p->depth);
         parse_block(p, &stmt->other);
         ci_form_leave(&p->lex, &p->depth);

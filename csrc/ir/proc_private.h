@@ -30,6 +30,42 @@ typedef struct CiProcVerifier {
     int nproofs, nunproved;
 } CiProcVerifier;
 
+/* The operands that texts in proc.def name: OPERAND(name, type, its member of CiStmt). symbol: that a
+ * bind makes, with its bounds; reductions: operations, each with its accumulators; otherwise: what a
+ * load is in lanes that are not live; flag: no text of its own. */
+#define CI_STMT_OPERANDS(OPERAND)                                                                  \
+    OPERAND(expr, expr, expr) OPERAND(live, expr, live) OPERAND(limit, expr, limit)                \
+    OPERAND(from, expr, from) OPERAND(count, expr, count) OPERAND(blocks, expr, blocks)            \
+    OPERAND(memory, memory, memory) OPERAND(partner, memory, partner) OPERAND(cell, memory, cell)  \
+    OPERAND(is_in_order, flag, is_in_order) OPERAND(is_atomic, flag, is_atomic)                    \
+    OPERAND(number, number, number) OPERAND(op, op, op) OPERAND(intrinsic, intrinsic, intrinsic)   \
+    OPERAND(run, run, run) OPERAND(runs, runs, runs) OPERAND(loops, loops, vars)                   \
+    OPERAND(args, args, args) OPERAND(at, at, at) OPERAND(in, in, in)                              \
+    OPERAND(tests, tests, tests) OPERAND(constant, constant, constant)                             \
+    OPERAND(otherwise, constant, at.otherwise) OPERAND(symbol, symbol, expr)                                \
+    OPERAND(declaration, declaration, memory) OPERAND(reductions, reductions, ops)                 \
+    OPERAND(order, order, order)
+
+typedef enum CiOperandType {
+    CI_OPERAND_expr, CI_OPERAND_memory, CI_OPERAND_flag, CI_OPERAND_number, CI_OPERAND_op,
+    CI_OPERAND_intrinsic, CI_OPERAND_run, CI_OPERAND_runs, CI_OPERAND_loops, CI_OPERAND_args,
+    CI_OPERAND_at, CI_OPERAND_in, CI_OPERAND_tests, CI_OPERAND_constant,
+    CI_OPERAND_symbol, CI_OPERAND_declaration, CI_OPERAND_reductions, CI_OPERAND_order
+} CiOperandType;
+
+typedef struct CiOperand {
+    const char *name;
+    CiOperandType type;
+    size_t offset; /* of the member */
+} CiOperand;
+
+/* The text of its operands. */
+const char *ci_stmt_pattern(const CiStmt *stmt);
+/* The operand whose name in braces begins the text. */
+const CiOperand *ci_stmt_operand(const char *text);
+/* Behind the name in braces, or behind the group in brackets, that begins the text. */
+const char *ci_pattern_next(const char *text);
+
 /* The statement's own line, without what is inside of it. */
 void ci_stmt_print(CiText *out, const CiStmt *stmt);
 

@@ -32,32 +32,34 @@ print_memory(CiText *out, const CiMemory *memory)
     if (memory->first)
         print_expr(out, " from [", memory->first, "]");
     if (memory->space != CI_SPACE_global)
-        ci_text_add(out, " %s", ci_space_name(memory->space));
+        ci_text_add(out, " %s", ci_space_names[memory->space]);
     if (memory->offset)
         print_expr(out, " at [", memory->offset, "]");
 }
 
 static void
-print_values(CiText *out, const char *before, const CiStmt *stmt)
+print_values(CiText *out, const CiStmt *stmt)
 {
     for (int k = 0; k < stmt->nargs; k++)
-        ci_text_add(out, "%s%%%d", k ? ", " : before, stmt->args[k]);
+        ci_text_add(out, "%s%%%d", k ? ", " : "", stmt->args[k]);
 }
 
 static void
 print_access(CiText *out, const CiAccess *at)
 {
-    ci_text_add(out, " %s", at->memory->name);
+    ci_text_add(out, "%s", at->memory->name);
     print_expr(out, "[", at->index, "]");
     if (at->stride)
         print_expr(out, " stride [", at->stride, "]");
 }
 
 static void
-print_live(CiText *out, const CiStmt *stmt)
+print_in(CiText *out, const CiStmt *apply)
 {
-    if (stmt->live)
-        print_expr(out, " live [", stmt->live, "]");
+    for (int k = 0; k < apply->nin; k++) {
+        ci_text_add(out, k ? ", " : "");
+        print_access(out, &apply->in[k]);
+    }
 }
 
 static void
@@ -69,7 +71,7 @@ print_tests(CiText *out, const CiStmt *stmt)
     };
     for (int k = 0; k < stmt->ntests; k++) {
         const CiCondition *test = &stmt->tests[k];
-        ci_text_add(out, k ? " and " : " ");
+        ci_text_add(out, k ? " and " : "");
         if (test->compare >= CI_COMPARE_is) {
             ci_text_add(out, "%s%%%d", test->compare == CI_COMPARE_is ? "" : "not ", test->value);
             continue;
@@ -81,10 +83,10 @@ print_tests(CiText *out, const CiStmt *stmt)
 
 /* [at0<n], [2<=at0<n]: what the symbol's value is promised to be. */
 static void
-print_bound(CiText *out, const CiStmt *bind)
+print_symbol(CiText *out, const CiStmt *bind)
 {
     const CiExpr *symbol = bind->expr;
-    ci_text_add(out, " [");
+    ci_text_add(out, "[");
     if (symbol->low != 0 && symbol->low != CI_MINUS_INFINITY)
         ci_text_add(out, "%lld<=", (long long)symbol->low);
     ci_text_add(out, "%s", symbol->name);
@@ -94,182 +96,137 @@ print_bound(CiText *out, const CiStmt *bind)
 }
 
 static void
-print_load(CiText *out, const CiStmt *stmt)
-{
-    print_access(out, &stmt->at);
-    ci_text_add(out, stmt->is_atomic ? " atomic" : "");
-}
-
-static void
-print_let(CiText *out, const CiStmt *stmt)
-{
-    ci_text_add(out, "%%%d: ", stmt->value);
-    print_type(out, stmt->type);
-    ci_text_add(out, " = %s", ci_op_name(stmt->op));
-    if (stmt->op == CI_OP_load)
-        print_load(out, stmt);
-    else if (stmt->op == CI_OP_const) {
-        ci_text_add(out, " ");
-        ci_const_print(out, stmt->type.dtype, stmt->constant);
-    } else if (stmt->op == CI_OP_index || stmt->op == CI_OP_iota || stmt->op == CI_OP_turn)
-        print_expr(out, " [", stmt->expr, "]");
-    print_values(out, " ", stmt);
-    if (stmt->op == CI_OP_bind)
-        print_bound(out, stmt);
-    if (stmt->cell) {
-        ci_text_add(out, " in %s", stmt->cell->name);
-        print_expr(out, " from [", stmt->expr, "]");
-    }
-    print_live(out, stmt);
-    if (stmt->op == CI_OP_load && stmt->live) {
-        ci_text_add(out, " else ");
-        ci_const_print(out, stmt->type.dtype, stmt->at.otherwise);
-    }
-}
-
-static void
-print_store(CiText *out, const CiStmt *stmt)
-{
-    ci_text_add(out, "store");
-    if (stmt->op != CI_OP_none)
-        ci_text_add(out, " %s", ci_op_name(stmt->op));
-    print_access(out, &stmt->at);
-    print_values(out, " = ", stmt);
-    ci_text_add(out, stmt->is_in_order ? " in order" : stmt->is_atomic ? " atomic" : "");
-    print_live(out, stmt);
-}
-
-static void
-print_call(CiText *out, const CiStmt *stmt)
-{
-    ci_text_add(out, "call %s", ci_intrinsic_name(stmt->intrinsic));
-    print_access(out, &stmt->at);
-    print_values(out, " (", stmt);
-    ci_text_add(out, ")");
-    if (stmt->cell)
-        ci_text_add(out, " in %s", stmt->cell->name);
-    if (stmt->limit)
-        print_expr(out, " below [", stmt->limit, "]");
-    print_live(out, stmt);
-}
-
-static void
-print_apply(CiText *out, const CiStmt *stmt)
-{
-    ci_text_add(out, "apply %s", ci_op_name(stmt->op));
-    print_access(out, &stmt->at);
-    ci_text_add(out, " of");
-    for (int k = 0; k < stmt->nin; k++) {
-        ci_text_add(out, k ? "," : "");
-        print_access(out, &stmt->in[k]);
-    }
-    print_expr(out, " for [", stmt->expr, "]");
-}
-
-static void
 print_loops(CiText *out, const CiStmt *stmt)
 {
     for (int k = 0; k < stmt->nvars; k++) {
-        ci_text_add(out, "%s%s<", k ? ", " : " ", stmt->vars[k]->name);
+        ci_text_add(out, "%s%s<", k ? ", " : "", stmt->vars[k]->name);
         ci_expr_print(out, stmt->extents[k], CI_STYLE_text);
     }
 }
 
 static void
-print_fold(CiText *out, const CiStmt *stmt)
+print_reductions(CiText *out, const CiStmt *fold)
 {
-    ci_text_add(out, "fold");
-    for (int k = 0, at = 0; k < stmt->nops; k++) {
-        ci_text_add(out, "%s%s into", k ? ", " : " ", ci_op_name(stmt->ops[k]));
-        for (int w = 0; w < ci_fold_width(stmt->ops[k]); w++)
-            ci_text_add(out, "%s%s", w ? " at " : " ", stmt->into[at++]->name);
+    for (int k = 0, at = 0; k < fold->nops; k++) {
+        ci_text_add(out, "%s%s into", k ? ", " : "", ci_op_name(fold->ops[k]));
+        for (int w = 0; w < ci_fold_width(fold->ops[k]); w++)
+            ci_text_add(out, "%s%s", w ? " at " : " ", fold->into[at++]->name);
     }
-    ci_text_add(out, " over");
-    print_loops(out, stmt);
-    ci_fold_order_print(out, " in ", stmt->order);
-    if (stmt->count) {
-        print_expr(out, " from [", stmt->from, "]");
-        print_expr(out, " for [", stmt->count, "]");
+}
+
+static void
+print_operand(CiText *out, const CiStmt *stmt, const CiOperand *operand)
+{
+    const void *at = (const char *)stmt + operand->offset;
+    switch (operand->type) {
+    case CI_OPERAND_expr:
+        print_expr(out, "[", *(const CiExpr *const *)at, "]");
+        break;
+    case CI_OPERAND_memory:
+        ci_text_add(out, "%s", (*(CiMemory *const *)at)->name);
+        break;
+    case CI_OPERAND_flag:
+        break;
+    case CI_OPERAND_number:
+        ci_text_add(out, "%d", stmt->number);
+        break;
+    case CI_OPERAND_op:
+        ci_text_add(out, "%s", ci_op_name(stmt->op));
+        break;
+    case CI_OPERAND_intrinsic:
+        ci_text_add(out, "%s", ci_intrinsic_names[stmt->intrinsic]);
+        break;
+    case CI_OPERAND_run:
+        ci_text_add(out, "%s", ci_run_mode_names[stmt->run]);
+        break;
+    case CI_OPERAND_runs:
+        ci_text_add(out, "%s", stmt->runs->name);
+        break;
+    case CI_OPERAND_loops:
+        print_loops(out, stmt);
+        break;
+    case CI_OPERAND_args:
+        print_values(out, stmt);
+        break;
+    case CI_OPERAND_at:
+        print_access(out, &stmt->at);
+        break;
+    case CI_OPERAND_in:
+        print_in(out, stmt);
+        break;
+    case CI_OPERAND_tests:
+        print_tests(out, stmt);
+        break;
+    case CI_OPERAND_constant:
+        ci_const_print(out, stmt->type.dtype, *(const CiConst *)at);
+        break;
+    case CI_OPERAND_symbol:
+        print_symbol(out, stmt);
+        break;
+    case CI_OPERAND_declaration:
+        print_memory(out, stmt->memory);
+        break;
+    case CI_OPERAND_reductions:
+        print_reductions(out, stmt);
+        break;
+    case CI_OPERAND_order:
+        ci_fold_order_print(out, "", stmt->order);
     }
-    if (stmt->blocks)
-        print_expr(out, " of blocks [", stmt->blocks, "]");
+}
+
+/* Operands that may be missing are pointers, flags and these. */
+static bool
+has_operand(const CiStmt *stmt, const CiOperand *operand)
+{
+    const void *at = (const char *)stmt + operand->offset;
+    switch (operand->type) {
+    case CI_OPERAND_flag:
+        return *(const bool *)at;
+    case CI_OPERAND_number:
+        return stmt->number > 1;
+    case CI_OPERAND_op:
+        return stmt->op != CI_OP_none;
+    case CI_OPERAND_tests:
+        return stmt->ntests > 0;
+    case CI_OPERAND_order:
+        return stmt->order.kind != CI_FOLD_serial;
+    case CI_OPERAND_constant:
+        return true;
+    default:
+        return *(void *const *)at != NULL;
+    }
+}
+
+/* Up to the end of the group. */
+static void
+print_pattern(CiText *out, const CiStmt *stmt, const char *at)
+{
+    while (*at && *at != ']') {
+        size_t words = strcspn(at, "{[]");
+        if (words)
+            ci_text_add_chars(out, at, words);
+        else if (*at == '{')
+            print_operand(out, stmt, ci_stmt_operand(at));
+        else if (has_operand(stmt, ci_stmt_operand(at)))
+            print_pattern(out, stmt, at + 1);
+        at = words ? at + words : ci_pattern_next(at);
+    }
 }
 
 void
 ci_stmt_print(CiText *out, const CiStmt *stmt)
 {
-    switch (stmt->kind) {
-    case CI_STMT_for:
-        ci_text_add(out, "for");
-        print_loops(out, stmt);
-        ci_text_add(out, " %s", ci_run_mode_name(stmt->run));
-        if (stmt->runs)
-            ci_text_add(out, " runs %s", stmt->runs->name);
-        if ((stmt->run == CI_RUN_grid || stmt->run == CI_RUN_meet) && stmt->number > 1)
-            ci_text_add(out, " by %d", stmt->number);
-        break;
-    case CI_STMT_loop:
-        ci_text_add(out, "loop");
-        break;
-    case CI_STMT_if:
-        ci_text_add(out, "if");
-        print_tests(out, stmt);
-        break;
-    case CI_STMT_let:
-        print_let(out, stmt);
-        break;
-    case CI_STMT_store:
-        print_store(out, stmt);
-        break;
-    case CI_STMT_alloc:
-        ci_text_add(out, "alloc ");
-        print_memory(out, stmt->memory);
-        break;
-    case CI_STMT_barrier:
-        ci_text_add(out, "barrier");
-        break;
-    case CI_STMT_wait:
-    case CI_STMT_publish:
-        print_expr(out, stmt->kind == CI_STMT_wait ? "wait [" : "publish [", stmt->expr, "]");
-        break;
-    case CI_STMT_call:
-        print_call(out, stmt);
-        break;
-    case CI_STMT_apply:
-        print_apply(out, stmt);
-        break;
-    case CI_STMT_exit:
-        ci_text_add(out, stmt->ntests ? "exit if" : "exit");
-        print_tests(out, stmt);
-        break;
-    case CI_STMT_stop:
-        ci_text_add(out, stmt->ntests ? "stop %d if" : "stop %d", stmt->number);
-        print_tests(out, stmt);
-        break;
-    case CI_STMT_poll:
-        print_expr(out, "poll [", stmt->expr, "]");
-        break;
-    case CI_STMT_prefetch:
-        ci_text_add(out, "prefetch");
-        print_access(out, &stmt->at);
-        break;
-    case CI_STMT_swap:
-        ci_text_add(out, "swap %s, %s", stmt->memory->name, stmt->partner->name);
-        break;
-    case CI_STMT_fold:
-        print_fold(out, stmt);
-        break;
-    default:
-        ci_text_add(out, "yield");
-        print_values(out, " ", stmt);
+    const char *pattern = ci_stmt_pattern(stmt);
+    if (stmt->kind == CI_STMT_let) {
+        ci_text_add(out, "%%%d: ", stmt->value);
+        print_type(out, stmt->type);
+        ci_text_add(out, " = %s", ci_op_name(stmt->op));
+    } else {
+        ci_text_add(out, "%s", ci_stmt_names[stmt->kind]);
     }
-}
-
-static bool
-has_body(const CiStmt *stmt)
-{
-    return stmt->kind == CI_STMT_for || stmt->kind == CI_STMT_loop || stmt->kind == CI_STMT_if ||
-           stmt->kind == CI_STMT_fold;
+    bool is_empty = *pattern == '[' && !has_operand(stmt, ci_stmt_operand(pattern));
+    ci_text_add(out, *pattern && !is_empty ? " " : "");
+    print_pattern(out, stmt, pattern);
 }
 
 static void
@@ -277,11 +234,12 @@ print_block(CiText *out, const CiStmts *block)
 {
     for (const CiStmt *stmt = block->first; stmt; stmt = stmt->next) {
         ci_text_indent(out);
+        int blocks = ci_stmt_blocks(stmt);
         ci_stmt_print(out, stmt);
-        ci_text_add(out, has_body(stmt) ? " {" : "");
+        ci_text_add(out, blocks ? " {" : "");
         ci_loop_print_locs(out, &stmt->loc, 1);
         ci_text_add(out, "\n");
-        for (int side = 0; side < 2 && has_body(stmt); side++) {
+        for (int side = 0; side < blocks; side++) {
             if (side && !stmt->other.first)
                 continue;
             if (side)
@@ -290,7 +248,7 @@ print_block(CiText *out, const CiStmts *block)
             print_block(out, side ? &stmt->other : &stmt->body);
             out->indent -= 2;
         }
-        if (has_body(stmt))
+        if (blocks)
             ci_text_line(out, "}");
     }
 }
@@ -325,8 +283,13 @@ typedef struct Symbols {
 static void
 collect(Symbols *symbols, const CiExpr *e)
 {
-    if (e)
-        ci_form_collect_symbols(symbols->seen, e);
+    ci_form_collect_symbols(symbols->seen, e);
+}
+
+static void
+collect_expr(void *arg, const CiExpr **e)
+{
+    collect(arg, *e);
 }
 
 static void
@@ -337,24 +300,9 @@ collect_stmt(void *arg, const CiStmt *stmt)
                                  * it */
         ci_map_put(stmt->expr->symbol_kind == CI_SYMBOL_index ? symbols->made : symbols->seen,
                    CI_KEY(stmt->expr), (void *)stmt->expr);
-    for (int k = 0; k < stmt->nvars; k++)
-        collect(symbols, stmt->extents[k]);
-    if (stmt->op != CI_OP_bind)
-        collect(symbols, stmt->expr);
-    collect(symbols, stmt->live);
-    collect(symbols, stmt->at.index);
-    collect(symbols, stmt->at.stride);
-    for (int k = 0; k < stmt->nin; k++) {
-        collect(symbols, stmt->in[k].index);
-        collect(symbols, stmt->in[k].stride);
-    }
-    collect(symbols, stmt->limit);
-    if (stmt->memory)
+    ci_stmt_each_expr(stmt, collect_expr, symbols);
+    if (stmt->kind == CI_STMT_alloc)
         collect(symbols, stmt->memory->size);
-    for (int k = 0; k < stmt->ntests; k++) {
-        collect(symbols, stmt->tests[k].left);
-        collect(symbols, stmt->tests[k].right);
-    }
 }
 
 /* Variables of loops around the kernels are symbols of the text, too. */

@@ -66,6 +66,37 @@ require_index(CiProcVerifier *v, const CiStmt *stmt, const CiExpr *e)
     return lanes;
 }
 
+typedef struct Scope {
+    CiProcVerifier *v;
+    const CiStmt *stmt;
+} Scope;
+
+static void
+require_expr(void *arg, const CiExpr **e)
+{
+    Scope *scope = arg;
+    (void)require_index(scope->v, scope->stmt, *e);
+}
+
+static void
+require_touched(void *arg, CiMemory **memory, CiTouch touch)
+{
+    Scope *scope = arg;
+    if (touch != CI_TOUCH_allocs)
+        require_memory(scope->v, scope->stmt, *memory);
+}
+
+/* All that the statement names is defined. */
+static void
+verify_scope(CiProcVerifier *v, const CiStmt *stmt)
+{
+    Scope scope = {v, stmt};
+    for (int a = 0; a < stmt->nargs; a++)
+        (void)type_of(v, stmt, stmt->args[a]);
+    ci_stmt_each_memory(stmt, require_touched, &scope);
+    ci_stmt_each_expr(stmt, require_expr, &scope);
+}
+
 static void
 add_memory(CiProcVerifier *v, const CiStmt *stmt, const CiMemory *memory)
 {
@@ -135,7 +166,6 @@ verify_bind(CiProcVerifier *v, const CiStmt *let)
     CiType from = type_of(v, let, let->args[0]);
     require(v, let, is_type(from, CI_DTYPE_i64, let->type.lanes), "a symbol is bound to no i64");
     require(v, let, let->expr && let->expr->kind == CI_EXPR_symbol, "no symbol is bound");
-    require_index(v, let, let->limit);
     add_symbol(v, let->expr, let->type.lanes);
 }
 
@@ -144,7 +174,6 @@ verify_running(CiProcVerifier *v, const CiStmt *let)
 {
     require(v, let, let->cell && let->expr, "a running form has no cell");
     require(v, let, require_index(v, let, let->expr) == 1, "a position differs from lane to lane");
-    require_memory(v, let, let->cell);
     require_own(v, let, let->cell);
     require(v, let, let->cell->dtype == let->type.dtype && let->cell->lanes == 1,
             "the cell is of another type");
@@ -169,9 +198,7 @@ static void
 verify_access(CiProcVerifier *v, const CiStmt *stmt, CiType type)
 {
     const CiAccess *at = &stmt->at;
-    require_memory(v, stmt, at->memory);
     int lanes = require_index(v, stmt, at->index);
-    require_index(v, stmt, at->stride);
     require(v, stmt, lanes == 1 || lanes == type.lanes, "an index has other lanes than the value");
     require(v, stmt, lanes == 1 || at->stride, "an index with lanes has no stride");
     require(v, stmt, at->memory->dtype == type.dtype, "memory is of another type");
@@ -193,9 +220,6 @@ static void
 verify_let(CiProcVerifier *v, const CiStmt *let)
 {
     require(v, let, let->value >= 0 && !v->is_defined[let->value], "a value is defined twice");
-    require_index(v, let, let->live);
-    for (int a = 0; a < let->nargs; a++)
-        type_of(v, let, let->args[a]);
     if (let->op == CI_OP_load)
         verify_access(v, let, let->type);
     else if (let->op == CI_OP_bind)
@@ -231,16 +255,10 @@ verify_call(CiProcVerifier *v, const CiStmt *call)
     CiType type = type_of(v, call, call->args[0]), mask = type_of(v, call, call->args[1]);
     require(v, call, call->nargs == 2 && is_type(mask, CI_DTYPE_bool, type.lanes),
             "it packs a value by a bool");
-    require_memory(v, call, call->cell);
     require_own(v, call, call->cell);
-    require(v, call, call->cell->dtype == CI_DTYPE_i64, "the cell is no i64");
-    require_memory(v, call, call->at.memory);
+    require(v, call, call->cell && call->cell->dtype == CI_DTYPE_i64, "the cell is no i64");
     require(v, call, !call->at.memory->is_const && call->at.memory->dtype == type.dtype,
             "memory is of another type");
-    require_index(v, call, call->at.index);
-    require_index(v, call, call->at.stride);
-    require_index(v, call, call->limit);
-    require_index(v, call, call->live);
 }
 
 /* All of its elements are inside. */
@@ -249,9 +267,7 @@ verify_line(CiProcVerifier *v, const CiStmt *apply, const CiAccess *at, bool is_
 {
     enum { MANY = 1 << 20 };
     CiStmt access = {.kind = is_stored ? CI_STMT_store : CI_STMT_let, .at = *at};
-    require_memory(v, apply, at->memory);
     require(v, apply, require_index(v, apply, at->index) == 1, "an index has lanes");
-    require_index(v, apply, at->stride);
     require(v, apply, !at->stride || at->stride->low >= 0, "it goes backwards");
     require(v, apply, at->memory->lanes == 1 && at->memory->space != CI_SPACE_register,
             "memory is not what a loop of NumPy's takes");
@@ -316,13 +332,8 @@ verify_fold(CiProcVerifier *v, const CiStmt *fold)
         count += ci_fold_width(fold->ops[k]);
     }
     require(v, fold, count == fold->ninto && fold->nvars > 0, "accumulators are missing");
-    for (int k = 0; k < fold->ninto; k++) {
-        require_memory(v, fold, fold->into[k]);
+    for (int k = 0; k < fold->ninto; k++)
         require_own(v, fold, fold->into[k]);
-    }
-    require_index(v, fold, fold->from);
-    require_index(v, fold, fold->count);
-    require_index(v, fold, fold->blocks);
 }
 
 /* ---- statements ---- */
@@ -393,8 +404,6 @@ verify_body(CiProcVerifier *v, const CiStmt *stmt)
 static void
 verify_swap(CiProcVerifier *v, const CiStmt *stmt)
 {
-    require_memory(v, stmt, stmt->memory);
-    require_memory(v, stmt, stmt->partner);
     require(v, stmt,
             stmt->memory->dtype == stmt->partner->dtype &&
                 stmt->memory->space == stmt->partner->space,
@@ -404,13 +413,13 @@ verify_swap(CiProcVerifier *v, const CiStmt *stmt)
 static void
 verify_stmt(CiProcVerifier *v, const CiStmt *stmt, const CiStmt *owner)
 {
+    verify_scope(v, stmt);
     verify_tests(v, stmt);
     switch (stmt->kind) {
     case CI_STMT_let:
         verify_let(v, stmt);
         break;
     case CI_STMT_store:
-        require_index(v, stmt, stmt->live);
         verify_access(v, stmt, type_of(v, stmt, stmt->args[0]));
         break;
     case CI_STMT_alloc:
@@ -430,13 +439,7 @@ verify_stmt(CiProcVerifier *v, const CiStmt *stmt, const CiStmt *owner)
     case CI_STMT_stop:
         ci_proc_add_tests(v, stmt, true);
         break;
-    case CI_STMT_poll:
-    case CI_STMT_wait:
-    case CI_STMT_publish:
-        require_index(v, stmt, stmt->expr);
-        break;
     case CI_STMT_prefetch:
-        require_memory(v, stmt, stmt->at.memory);
         require(v, stmt, require_index(v, stmt, stmt->at.index) == 1, "an index has lanes");
         require(v, stmt, stmt->at.memory->space == CI_SPACE_global, "it is no buffer");
         break;
@@ -455,7 +458,8 @@ verify_stmt(CiProcVerifier *v, const CiStmt *stmt, const CiStmt *owner)
         require(v, stmt, v->ngrids && !v->thread, "one thread of a block waits for the others");
         break;
     default:
-        verify_body(v, stmt);
+        if (ci_stmt_blocks(stmt))
+            verify_body(v, stmt);
     }
 }
 

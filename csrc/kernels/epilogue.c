@@ -42,9 +42,7 @@ hole_of_value(CiBuild *b, const CiStmts *body, int value)
     for (const CiStmt *stmt = body->first; stmt; stmt = stmt->next) {
         if (stmt->value < 0 || !needed[stmt->value])
             continue;
-        CiStmt *copy = CI_NEW(b->ctx, CiStmt);
-        *copy = *stmt;
-        ci_build_move(b, copy);
+        CiStmt *copy = ci_build_copy(b, stmt);
         count++;
         hole.load = stmt->op == CI_OP_load ? copy : NULL;
     }
@@ -52,6 +50,14 @@ hole_of_value(CiBuild *b, const CiStmts *body, int value)
     ci_build_leave(b, outside);
     hole.load = count == 1 ? hole.load : NULL;
     return hole;
+}
+
+bool
+ci_hole_has_stride_one(const CiBuild *b, const CiHole *hole, const CiExpr *var)
+{
+    const CiExpr *coef, *rest;
+    return hole->load && ci_expr_split_linear(b->sym, hole->load->at.index, var, &coef, &rest) &&
+           ci_expr_equals_const(coef, 1);
 }
 
 /* ---- products ---- */

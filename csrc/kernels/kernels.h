@@ -15,6 +15,8 @@ typedef struct CiHole {
     CiStmts body;
     const CiStmt *load; /* the only one, where the value is an element of memory; else NULL */
 } CiHole;
+/* True if the value is an element of memory, and the next one where the variable is one more. */
+bool ci_hole_has_stride_one(const CiBuild *b, const CiHole *hole, const CiExpr *var);
 
 /* A product's loops, taken apart. */
 typedef struct CiProductLoops {

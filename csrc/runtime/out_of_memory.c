@@ -52,7 +52,7 @@ find_peak(Walk *walk, int64_t *peak)
 
 /* True if the slot's memory is allocated at step `at`: it has been taken and not freed. */
 static bool
-is_held(const CiProgram *program, int slot, int at)
+is_allocated(const CiProgram *program, int slot, int at)
 {
     for (int i = at; i >= 0; i--) {
         const CiStep *step = &program->steps[i];
@@ -75,7 +75,7 @@ next_largest(const Walk *walk, int at, int before)
         int64_t bytes = bytes_of(walk, k), limit = before < 0 ? 0 : bytes_of(walk, before);
         bool is_next = before < 0 || bytes < limit || (bytes == limit && k > before);
         if (is_next && bytes && (best < 0 || bytes > bytes_of(walk, best)) &&
-            is_held(walk->program, k, at))
+            is_allocated(walk->program, k, at))
             best = k;
     }
     return best;

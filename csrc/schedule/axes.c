@@ -423,7 +423,7 @@ split_fold(CiScheduler *s, CiKernel *kernel, const CiExpr *length, int64_t tile)
 
 /* Of folds down columns, one element of each is all that a unit holds. */
 static bool
-holds_one_row(const CiKernel *kernel)
+has_one_row(const CiKernel *kernel)
 {
     for (int t = 0; t < kernel->nstages; t++) {
         const CiStage *stage = &kernel->stages[t];
@@ -451,7 +451,7 @@ static int
 label_lanes(const CiScheduler *s, CiKernel *kernel, bool has_inner)
 {
     CiKernelAxis *last = &kernel->outer[kernel->nouter - 1];
-    bool is_wide = s->target->tile_rows && holds_one_row(kernel);
+    bool is_wide = s->target->tile_rows && has_one_row(kernel);
     last->label = CI_LABEL_vector;
     last->factor = !has_inner ? (int)CI_CHOOSE(s, flat_tile)
                    : is_wide  ? columns_of_unit(s, last->extent)

@@ -13,33 +13,33 @@
 #include "base/map.h"
 #include "schedule/group.h"
 
-/* Users of a buffer before one that are its candidates, besides who made what it reads. */
+/* Number of earlier users of a buffer that are candidates, besides the nest that stored it. */
 #define NEAR_USERS 4
-/* Groups that one moves past, at most. */
+/* Maximum number of groups that a group is moved past. */
 #define FARTHEST 64
 #define CI_MAX_REFUSALS 200
 
 typedef struct Pair {
     int64_t score;
-    int first, second; /* numbers of fusions, as they were at the beginning */
+    int first, second; /* indices of fusions, in their initial order */
     bool is_retried;
 } Pair;
 
 typedef struct Users {
-    int near[NEAR_USERS]; /* the last ones, the latest first; -1 */
+    int near[NEAR_USERS]; /* the latest users, latest first; -1: none */
     int writer;
 } Users;
 
 typedef struct Fuser {
     CiScheduler *s;
-    int *joined;           /* by fusion: the one it has become part of, or itself */
-    int *next, *previous;  /* by fusion: groups in order; -1 */
-    int *version;          /* by fusion: changes with what is in it */
+    int *joined;           /* by fusion: the one it was fused into, or itself (union-find) */
+    int *next, *previous;  /* by fusion: linked list of groups in order; -1: none */
+    int *version;          /* by fusion: a new number whenever its nests change */
     int nversions;
     CiGroup *groups;       /* by fusion */
-    Pair *heap, *refused;  /* candidates, the best first; those that no kernel holds */
+    Pair *heap, *refused;  /* candidates, best first; pairs that no kernel can contain */
     int count, capacity, nrefused, caprefused;
-    CiMap *seen;           /* pairs of versions that were tried */
+    CiMap *seen;           /* pairs of versions that have been tried */
 } Fuser;
 
 static void

@@ -91,13 +91,13 @@ bytes_ended(const CiScheduler *s, const CiGroup *group)
  * the bytes that end with the earlier group less its own results. The result is the smaller one,
  * less the memory that neither group needs any more (own). */
 static int64_t
-bytes_held(const CiScheduler *s, const CiGroup *a, const CiGroup *b, bool moves, int64_t own)
+peak_growth(const CiScheduler *s, const CiGroup *a, const CiGroup *b, bool moves, int64_t own)
 {
     int64_t made = bytes_made(b), ended = bytes_ended(s, a) - bytes_made(a);
     if (moves)
         return made;
-    int64_t held = (ended < made ? ended : made) - own;
-    return held > 0 ? held : 0;
+    int64_t growth = (ended < made ? ended : made) - own;
+    return growth > 0 ? growth : 0;
 }
 
 int64_t
@@ -115,8 +115,8 @@ ci_group_score(const CiScheduler *s, const CiGroup *a, const CiGroup *b, bool mo
             own = ci_amount_plus(own, x->bytes);
     }
     int64_t likely = ci_amount_likely(ci_amount_plus(saved, own)),
-            held = bytes_held(s, a, b, moves, ci_amount_likely(own));
-    return likely > held ? likely - held : 0;
+            growth = peak_growth(s, a, b, moves, ci_amount_likely(own));
+    return likely > growth ? likely - growth : 0;
 }
 
 bool

@@ -37,7 +37,7 @@ may_pass(CiScheduler *s, const CiFusion *over, const CiFusion *moved)
 
 /* True if the memory that is held longer by moving the kernel up costs less than a launch. */
 static bool
-is_worth_holding(const CiScheduler *s, const CiFusion *moved)
+is_worth_moving(const CiScheduler *s, const CiFusion *moved)
 {
     CiAmount bytes = ci_amount(0);
     for (int k = 0; k < moved->nnests; k++)
@@ -52,7 +52,7 @@ may_join(CiScheduler *s, const CiFusion *fusions, int to, int from, const CiFusi
     if (from - to > FARTHEST || fusions[to].nests[0].nest->device != moved->nests[0].nest->device ||
         fusions[to].nnests + moved->nnests > CI_CHOOSE(s, combined_nests) ||
         ci_why_too_many_arrays(s, &fusions[to], moved) ||
-        (from - to > 1 && !is_worth_holding(s, moved)))
+        (from - to > 1 && !is_worth_moving(s, moved)))
         return false;
     for (int over = from - 1; over > to; over--)
         if (!may_pass(s, &fusions[over], moved))

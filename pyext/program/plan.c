@@ -5,7 +5,7 @@
 
 typedef struct Planned {
     PyObject *digest, *rows;
-    long long held;
+    long long peak_bytes;
 } Planned;
 
 /* Called without the lock. */
@@ -14,7 +14,7 @@ keep_plan(void *arg, const CiProgramPlan *plan)
 {
     Planned *planned = arg;
     CX_CALLBACK_BEGIN();
-    planned->held = plan->held;
+    planned->peak_bytes = plan->peak_bytes;
     planned->digest = PyUnicode_FromString(plan->digest);
     planned->rows = PyList_New(plan->count);
     for (int k = 0; planned->rows != NULL && k < plan->count; k++) {
@@ -52,7 +52,7 @@ cx_plan(PyObject *module, PyObject *args)
                                  keep_plan, &planned, &request) < 0;
     Py_XDECREF(copy);
     if (!failed && planned.digest != NULL && planned.rows != NULL)
-        return Py_BuildValue("(NNL)", planned.digest, planned.rows, planned.held);
+        return Py_BuildValue("(NNL)", planned.digest, planned.rows, planned.peak_bytes);
     Py_XDECREF(planned.digest);
     Py_XDECREF(planned.rows);
     return failed ? NULL : PyErr_NoMemory();

@@ -148,6 +148,7 @@ cx_accounts_open(CxState *state, CxAccounts *accounts, const CxKind *kind)
     account = (CxAccount *)type->tp_alloc(type, 0);
     if (account == NULL)
         return NULL;
+    account->state = state;
     account->kind = *kind;
     if (accounts->count == CX_MOST_ACCOUNTS)
         Py_DECREF((PyObject *)accounts->list[--accounts->count]);
@@ -260,7 +261,7 @@ account_note(PyObject *self, PyObject *seconds)
 static PyObject *
 account_call(PyObject *self, PyObject *args)
 {
-    CxState *state = cx_state_of_type(Py_TYPE(self));
+    CxState *state = ((CxAccount *)self)->state;
     PyObject *fn = NULL, *positional = NULL, *keywords = NULL;
 
     CX_ENTRY();

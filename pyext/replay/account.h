@@ -18,6 +18,7 @@ typedef struct CxKind {
  * with other sizes. */
 typedef struct CxAccount {
     PyObject_HEAD
+    CxState *state;
     CxKind kind;
     double spent, due, best; /* seconds; best: of one call, 0 if none was timed */
     double total;            /* seconds of all calls; a build resets `spent` */

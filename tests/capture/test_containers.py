@@ -162,7 +162,7 @@ def test_lists_among_the_arguments(f, args, backend):
     ids=["large", "bool", "float", "int", "numpy", "rows"],
 )
 def test_other_items_are_a_container(a):
-    """A call behind one whose list is a column, too."""
+    """Also in a call after one whose list is a column."""
     check(bubble_sort, (a,), "interp", False, [(INTS,), (a,)])
     check(bubble_sort, (INTS,), "interp", False, [(a,), (INTS,)])
 
@@ -463,6 +463,30 @@ def sums(keys, x):
     return total
 
 
+def counted_twice(a, b):
+    counts = {}
+    for v in a:
+        counts[v] = counts.get(v, 0) + 1
+    for v in b:
+        counts[v] = counts.get(v, 0) + 10
+    return counts, len(counts)
+
+
+def counted_in_nests(x):
+    seen, last, n = set(), {}, 0
+    for i in range(len(x)):
+        inner = {}
+        for j in range(i):
+            k = int(x[j]) * 100 + int(x[i])
+            inner[k] = j
+            if k not in seen:
+                seen.add(k)
+                last[k] = i
+        n += len(inner)
+        last[-i] = n
+    return seen, last, n
+
+
 def is_missing(a):
     known = {3: 1}
     s = 0
@@ -520,6 +544,8 @@ DICTS = [
     (longest_chain, (60,), True),
     (by_tuples, (INTS, INTS[::-1]), True),
     (sums, (np.array(INTS) % 7, np.array(FLOATS)), True),
+    (counted_twice, (INTS, [v // 2 + 50 for v in INTS]), True),
+    (counted_in_nests, (np.array(INTS[:20]),), True),
     (is_missing, (INTS,), False),
     (grows_meanwhile, (INTS,), False),
     (mixed_keys, (INTS, 1.0), False),
@@ -625,7 +651,7 @@ def test_a_log_that_is_read_under_another_name():
 
 
 def test_a_stream_of_the_users(monkeypatch):
-    """It sees what is printed when Python would print it."""
+    """The stream is written to at the time at which Python would write."""
     seen, x = [], X.copy()
 
     def prints_and_writes(x):
@@ -644,6 +670,26 @@ def test_a_stream_of_the_users(monkeypatch):
         f(x)
         monkeypatch.undo()
         assert seen == expected
+
+
+def test_two_loops_append_to_a_list():
+    def grown(x):
+        out = []
+        for i in range(len(x)):
+            if x[i] > 0.5:
+                out.append(i)
+        for i in range(len(x)):
+            if x[i] < 0.3:
+                out.append(-i)
+        while len(out) > 20:
+            out.pop()
+        for v in x:
+            if v > 0.9:
+                out.append(3)
+        return out
+
+    for backend in BACKENDS:
+        check(grown, (X,), backend, others=[(X[:11],), (X,)])
 
 
 def test_a_list_in_order_that_grows():

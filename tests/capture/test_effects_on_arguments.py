@@ -84,7 +84,7 @@ def sets_the_shape_in_arms(x):
 
 @case(three)
 def sets_the_shape_behind_a_break(x):
-    print(end="", file=None)
+    print(end="", flush=True)
     x.shape = (3, 1)
     return x + 1
 

@@ -266,9 +266,9 @@ def nested_calls(x, y):
 
 def breaks(x, y):
     x[0] = 5.0
-    print(end="", file=None)
+    print(end="", flush=True)
     x[1] = 6.0
-    print(end="", file=None)
+    print(end="", flush=True)
     y[0] = x.max()
     return x + y
 
@@ -436,7 +436,7 @@ def test_what_a_function_raises_itself(error):
 
 
 def raises(x, y):
-    print(end="", file=None)
+    print(end="", flush=True)
     if x.sum() > -1e9:
         raise ValueError("too large")
 
@@ -481,14 +481,14 @@ def closures(x, y):
 
 def lazily(x, y):
     doubled = (v * 2 for v in x)
-    print(end="", file=None)
+    print(end="", flush=True)
     return [next(doubled), sum(doubled)], list(map(lambda v: v + 1, y))
 
 
 def keeps_on(x, y):
     found = []
     for k in range(len(x)):
-        print(end="", file=None)
+        print(end="", flush=True)
         if x[k] > 0:
             found.append(x[k : k + 2])
     return found, [v for v in y]
@@ -502,7 +502,7 @@ class Held:
 def objects(x, y):
     held = Held(x)
     held.y = {"rows": [y, held.x * 2]}
-    print(end="", file=None)
+    print(end="", flush=True)
     return held.y["rows"][1] + held.x
 
 
@@ -644,7 +644,7 @@ def forbids_inside(x):
 
 
 def raises_inside(x):
-    print(end="", file=None)
+    print(end="", flush=True)
     with np.errstate(all="raise"):
         try:
             return np.sqrt(x) / 0
@@ -653,7 +653,7 @@ def raises_inside(x):
 
 
 def counts_inside(x):
-    print(end="", file=None)
+    print(end="", flush=True)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         y = np.sqrt(x)
@@ -662,20 +662,20 @@ def counts_inside(x):
 
 def warns_before_a_break(x):
     y = np.sqrt(x)
-    print(end="", file=None)
+    print(end="", flush=True)
     return y
 
 
 def warns_behind_a_break(x):
-    print(end="", file=None)
+    print(end="", flush=True)
     return np.log(x)
 
 
 def warns_between(x):
     a = np.exp(x * -1e5)
-    print(end="", file=None)
+    print(end="", flush=True)
     b = np.sqrt(x)
-    print(end="", file=None)
+    print(end="", flush=True)
     return a, b
 
 
@@ -685,7 +685,7 @@ def warns_and_writes(x):
 
 def writes_and_breaks(x):
     x /= 0
-    print(end="", file=None)
+    print(end="", flush=True)
     return x
 
 
@@ -767,7 +767,7 @@ def many_calls(x, log):
     for k in range(40):
         x = helper(x, k)
         log.append(k)
-        print(end="", file=None)
+        print(end="", flush=True)
     return x
 
 

@@ -25,7 +25,7 @@ def needleman(a, b, gap=-2):
             table[i, j] = max(table[i - 1, j - 1] + s, table[i - 1, j] + gap, table[i, j - 1] + gap)
     i, j, out = n, m, []
     while i > 0 or j > 0:
-        print(end="", file=None)  # a statement that Python runs
+        print(end="", flush=True)  # a statement that Python runs
         s = 1 if i > 0 and j > 0 and a[i - 1] == b[j - 1] else -1
         if i > 0 and j > 0 and table[i, j] == table[i - 1, j - 1] + s:
             out.append((i - 1, j - 1))
@@ -116,7 +116,7 @@ def body(x, n, act):
 
     total = x.sum()
     for k in range(n):
-        print(end="", file=None)
+        print(end="", flush=True)
         held[k % 3] += 1
         pairs.append((k, inner(k), [x[k % 5], total]))
         total = total + x[0]
@@ -144,7 +144,7 @@ def test_branches_are_little_work_too(fallen):
             x[i] = max(x[i], x[i - 1])
         low = high = 0.0
         for k in range(100):
-            print(end="", file=None)
+            print(end="", flush=True)
             if x[k % 7] > k:
                 low += x[k % 5]
             else:
@@ -166,7 +166,7 @@ def test_loops_that_python_runs_from_the_start(fallen, monkeypatch):
     def searched(x):
         big, small, k = np.sort(np.repeat(x, 3000)), x.copy(), 0
         while small[k % 7] < 100 and k < 60:
-            print(end="", file=None)
+            print(end="", flush=True)
             small[k % 5] += k
             k += 1
         return big[::999], small, k
@@ -185,7 +185,7 @@ def test_an_exception_in_the_rest(fallen):
         for i in range(1, len(x)):
             x[i] += x[i - 1]
         for k in range(100):
-            print(end="", file=None)
+            print(end="", flush=True)
             x[k] = -1
             log.append((k, x[k : k + 2]))
         return x
@@ -206,7 +206,7 @@ def test_callers_and_loops_around_go_on_too(fallen):
     def step(x, k):
         found = []
         for j in range(30):
-            print(end="", file=None)
+            print(end="", flush=True)
             found.append(x[j] + k)
         return found
 
@@ -233,7 +233,7 @@ def test_numpys_warnings_of_the_rest(fallen):
         found = []
         with np.errstate(over="ignore"):
             for k in range(60):
-                print(end="", file=None)
+                print(end="", flush=True)
                 found.append(x[k % 7] / (k - 50) * 1e308)
         return found
 
@@ -278,7 +278,7 @@ def looks_again(v):
     found = []
     for k in range(40):
         found.append(first_above(v, k * 0.5))
-        print(end="", file=None)
+        print(end="", flush=True)
     return found
 
 

@@ -209,12 +209,12 @@ def exchanged(x, n):
     a, b, c = x.copy(), x.copy(), x * 2
     for _ in range(1, n):
         a, b, c = b, c, a
-    print(end="", file=None)
+    print(end="", flush=True)
     return b, a, x
 
 
 def exchanged_after_a_break(x, n):
-    print(end="", file=None)
+    print(end="", flush=True)
     a, b = x * 2, x.copy()
     for _ in range(1, n):
         a, b = b, a

@@ -419,7 +419,7 @@ def kept_in_annotations(x):
 
     if x[0] > 0:
         h.__annotations__["v"].append(x[0])
-    print(end="", file=None)
+    print(end="", flush=True)
     return len(h.__annotations__["v"]), h.__annotations__["v"]
 
 

@@ -156,7 +156,7 @@ def behind_a_while(x):
     while k < len(x) and s < 6:
         s += next(it)[1] + x[k]
         k += 1
-    print(end="", file=None)
+    print(end="", flush=True)
     return s, list(it)
 
 
@@ -275,7 +275,7 @@ def test_what_an_iterator_is_made_of_is_carried_apart():
 def read_in_some_arms(x):
     n, s = len(x), 0.0
     it = itertools.starmap(lambda a, b: a + b, itertools.repeat((1.0, 2.0)))
-    print(end="", file=None)
+    print(end="", flush=True)
     for i in range(n):
         for j in range(3):
             if x[i] > 0.4:

@@ -71,7 +71,7 @@ def f6(G, x):
 @case
 def f7(G, x):
     m = map(lambda v: v + 1, [x, x * 2])
-    print(end="", file=None)
+    print(end="", flush=True)
     return list(m)
 
 
@@ -79,7 +79,7 @@ def f7(G, x):
 def f8(G, x):
     m = iter([x + 1, x * 2])
     next(m)
-    print(end="", file=None)
+    print(end="", flush=True)
     return next(m)
 
 
@@ -87,7 +87,7 @@ def f8(G, x):
 def f9(G, x):
     m = zip([x + 1, x * 2], G)
     a = next(m)
-    print(end="", file=None)
+    print(end="", flush=True)
     return a, next(m)
 
 
@@ -95,7 +95,7 @@ def f9(G, x):
 def f10(G, x):
     g = (v + 1 for v in [x, x * 2])
     a = next(g)
-    print(end="", file=None)
+    print(end="", flush=True)
     return a, next(g)
 
 
@@ -124,7 +124,7 @@ def f14(G, x):
 @case
 def f15(G, x):
     c = itertools.chain([x + 1], [x])
-    print(end="", file=None)
+    print(end="", flush=True)
     return list(c)
 
 

@@ -123,7 +123,7 @@ def test_right_whatever_is_done_with_them(fn, dynamic):
 def behind_a_break(x):
     """The list of each iteration is converted to an array, which a loop can only do without reading the list."""
     x[[0, -1]] += 1
-    print(end="", file=None)
+    print(end="", flush=True)
     made = None
     for _ in range(len(x)):
         made = np.array([2 * k for k, _ in enumerate(x)])
@@ -137,7 +137,7 @@ def settled_in_between(x):
     while n < len(x) and kept[0] is x:
         n += 1
         made = np.array([v for v in x if v > -1.5] or [0.0])
-        print(end="", file=None)
+        print(end="", flush=True)
     return made
 
 

@@ -93,7 +93,7 @@ def test_a_list_that_is_too_long():
 
 def doubles(x):
     held, s = [v for v in x], 0.0
-    print(end="", file=None)
+    print(end="", flush=True)
     for k in range(9):
         held.extend(held)
         for v in held[:: 2**k]:
@@ -359,25 +359,25 @@ def test_arrays_that_are_handed_on_stay_themselves(fn, dynamic):
 def counted_by_a_mask(y, t):
     n = len(y[y > t])
     for _ in range(n):
-        print(end="", file=None)
+        print(end="", flush=True)
     return y, n
 
 
 def counted_behind_an_effect(y, t):
-    print(end="", file=None)
+    print(end="", flush=True)
     n = len(y[y > t])
     for _ in range(n):
-        print(end="", file=None)
+        print(end="", flush=True)
     return y, n
 
 
 def counted_before_an_effect(y, t):
     n = y[y > t].shape[0]
-    print(end="", file=None)
+    print(end="", flush=True)
     z = np.zeros(n)
     for i in range(n):
         z[i] = i
-        print(end="", file=None)
+        print(end="", flush=True)
     return z, n
 
 

@@ -189,7 +189,7 @@ def looked_at_by_a_copy(self):
 @broken
 def around_a_print(self):
     self.x = self.x + 1
-    print(end="", file=None)
+    print(end="", flush=True)
     self.v = self.v + 1
     return self.x
 

@@ -446,7 +446,7 @@ def test_results_are_views_and_arguments_as_ever(backend):
     def f(x, y):
         a = x[1:]
         a += 1
-        print(end="", file=None)
+        print(end="", flush=True)
         b = a[1:]
         b *= y
         return x, a, b, y
@@ -462,7 +462,7 @@ def test_results_are_views_and_arguments_as_ever(backend):
 def test_what_is_random_comes_in_order(backend):
     def f(rng, x):
         a = rng.random(5) + x
-        print(end="", file=None)
+        print(end="", flush=True)
         b = rng.normal(size=3) * a.sum()
         c = rng.random()
         SEEN.append(rng.integers(10))
@@ -548,7 +548,7 @@ def test_dropped_functions_free_their_pieces(backend):
     def lambda_free():
         def f(x, w):
             y = x * w + 1
-            print(end="", file=None)
+            print(end="", flush=True)
             return y * 2
 
         return f
@@ -605,7 +605,7 @@ def test_functions_inside_are_named_as_ever(backend):
         def inner(a):
             return a * 2
 
-        print(end="", file=None)
+        print(end="", flush=True)
         return inner, inner(x), (lambda: 1)
 
     compiled = cinductor.compile(f, backend=backend)
@@ -695,7 +695,7 @@ def counts_bytes(x, kept):
 
 def shifts_letters(x, kept):
     text = x.astype(np.uint8).tobytes()
-    print(end="", file=None)
+    print(end="", flush=True)
     letters = np.frombuffer(text, np.uint8)
     made = np.empty(len(letters), np.uint8)
     for i in range(len(letters)):
@@ -724,7 +724,7 @@ def test_a_loop_over_ints_after_a_break_is_a_piece(fn):
 def named_in_a_branch(x):
     if len(x):
         y = x.sum()
-    print(end="", file=None)
+    print(end="", flush=True)
     try:
         return y
     except NameError:
@@ -733,7 +733,7 @@ def named_in_a_branch(x):
 
 def named_in_a_generator(x):
     s = sum((y := v) * 2 for v in x)
-    print(end="", file=None)
+    print(end="", flush=True)
     try:
         return s, y
     except NameError:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-BREAK = 'print(end="", file=None)'
+BREAK = 'print(end="", flush=True)'
 LEAVES = ast.Return | ast.Raise | ast.Break | ast.Continue
 INNER = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
 
@@ -72,7 +72,7 @@ def after_the_call(fn: Any) -> Any:
 
     def call(*args: Any) -> Any:
         result = fn(*args)
-        print(end="", file=None)
+        print(end="", flush=True)
         return result
 
     return call

@@ -182,16 +182,6 @@ def hooks() -> None:
 
 
 @bug
-def hints() -> None:
-    """`__length_hint__` of an iterable is not called."""
-    from cinductor.capture.calls import calls, iterables
-    from cinductor.capture.hooks import subscripts as iteration
-
-    for module in (iteration, iterables, calls):
-        module.asks_length = lambda value: False
-
-
-@bug
 def stops() -> None:
     """A generator expression lets a StopIteration through."""
     from cinductor.capture.hooks.scope import Scope
@@ -306,6 +296,14 @@ def late_deaths() -> None:
     from cinductor.capture import deaths
 
     deaths.let_go = lambda *tables: None
+
+
+@bug
+def parts_of_slices() -> None:
+    """A bound of a slice is part of a guarded value, whatever it is."""
+    from cinductor.capture.hooks import reads
+
+    reads.is_constant = lambda value: True
 
 
 @bug_of_worlds

@@ -515,6 +515,7 @@ STATEMENTS_ITERATOR = [
     "for v in it:\n    s += v\n    break",
     "a, *b = itertools.islice(it, 3)\ns += a",
     "try:\n    s += next(it)\nexcept StopIteration:\n    s -= 1",
+    "try:\n    s += sum(next(it) + v for v in range(9))\nexcept StopIteration:\n    s -= 1\nexcept RuntimeError:\n    s -= 2",
     "for v, w in zip(it, x):\n    s += v * w",
     "for w, v in zip(x, it):\n    s += v * w",
 ]
@@ -798,6 +799,9 @@ CHANGING = [
         "globals()['abs'] = lambda v: v + 7", "globals()['max'] = min", "globals().pop('abs', None)", "globals()['len'] = lambda v: 3",
         "globals()['round'] = lambda v: v", "globals()['float'] = lambda v: -v",
     ]),
+    ("rows, key = np.arange(5.0), (slice(None), slice(Index(1), 4))", [
+        "rows[key[1]].sum() + {v}", "key[1].start.k * {v}", "len(rows[key[1]]) + {v}", "float(key[1].start.k) + {v}", "[*range(9)][key[1]][0] * {v}",
+    ], ["key[1].start.k += 1", "key[1].start.k = 0", "key[1].start.k = 3", "global key\nkey = (1, slice(Index(2), 4))", "rows[1] += 5.0"]),
 ]
 PLACES = ["local", "local", "local", "global", "argument", "default", "cell"]
 

@@ -392,6 +392,13 @@ def enum_inner_value(x):
 
 
 @program
+def enum_members(x):
+    for member in Colour:
+        x = x * member.value
+    return x
+
+
+@program
 def enum_name(x):
     return x + len(Colour.BLUE.name)
 
@@ -899,7 +906,7 @@ def a_name_that_may_be_missing(x):
         return x + len(error.name)
 
 
-class Point:
+class Weighed:
     __match_args__ = ("a", "b")
     weights = {0: 2.0, 1: 3.0}
 
@@ -910,16 +917,16 @@ class Point:
         return cls.weights[key]
 
 
-@given(Point(1.0, 2.0))
+@given(Weighed(1.0, 2.0))
 def a_pattern_with_positions(x, o):
     match o:
-        case Point(1.0, b):
+        case Weighed(1.0, b):
             return x * b
-        case Point(a, b):
+        case Weighed(a, b):
             return x + a * b
     return x
 
 
 @program
 def an_item_of_a_class(x):
-    return x * Point[0] + Point[1]
+    return x * Weighed[0] + Weighed[1]

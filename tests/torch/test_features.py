@@ -714,12 +714,14 @@ def cut_in_two(x):
     return y * 2
 
 
-def test_reports():
+def test_reports(caplog):
     import inspect
 
     import cinductor
 
-    report = cinductor.explain(torch.compile(Reported(), backend=cinductor_backend()), torch.eye(3))
+    with caplog.at_level("DEBUG", "cinductor.torch"):
+        report = cinductor.explain(torch.compile(Reported(), backend=cinductor_backend()), torch.eye(3))
+    assert "library calls: " in caplog.text and "= multiply(" in caplog.text
     same_values(report.result, Reported()(torch.eye(3)))
     (graph,) = report.graphs
     line = inspect.getsourcelines(Reported)[1] + 2

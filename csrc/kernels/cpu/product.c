@@ -128,15 +128,6 @@ factor_at(Maker *m, const CiHole *hole, const CiExpr *var, const CiExpr *at, con
     return ci_build_at(&m->b, &hole->body, &instance)[0];
 }
 
-static bool
-has_stride_one(Maker *m, const CiHole *hole, const CiExpr *var)
-{
-    const CiExpr *coef, *rest;
-    return hole->load &&
-           ci_expr_split_linear(m->b.sym, hole->load->at.index, var, &coef, &rest) &&
-           ci_expr_equals_const(coef, 1);
-}
-
 /* True if the factor is read in place: the panel would be filled about as often as it is read, or
  * the factor is in the nearest cache anyway. */
 static bool
@@ -145,7 +136,7 @@ is_read_as_it_lies(Maker *m)
     int64_t bytes = (int64_t)ci_dtype_size(m->dtype), length = m->loops.length->high,
             columns = m->loops.column_extent->high;
     bool is_small = length < CACHED && columns < CACHED && length * columns * bytes <= CACHED;
-    return has_stride_one(m, &m->loops.right, m->loops.column_var) &&
+    return ci_hole_has_stride_one(&m->b, &m->loops.right, m->loops.column_var) &&
            ci_sym_known_multiple_of(m->b.sym, m->loops.column_extent, number(m, width(m))) &&
            (is_small || m->loops.row_extent->high <= 2 * m->rows);
 }
@@ -233,8 +224,8 @@ fill_panel(Maker *m)
 {
     CiBuild *b = &m->b;
     CiStmts *outside = b->to;
-    bool is_across = has_stride_one(m, &m->loops.right, m->loops.step) &&
-                     !has_stride_one(m, &m->loops.right, m->loops.column_var) && m->lanes > 1 &&
+    bool is_across = ci_hole_has_stride_one(&m->b, &m->loops.right, m->loops.step) &&
+                     !ci_hole_has_stride_one(&m->b, &m->loops.right, m->loops.column_var) && m->lanes > 1 &&
                      m->loops.right.load->at.memory->dtype == m->dtype;
     m->panel = alloc_scratch(m, "panel", ci_product_panel(b->proc->kernel), 0);
     CiStmt *each = ci_build_for(

@@ -106,15 +106,6 @@ fill_symbols(Maker *m, const CiExpr *row, const CiExpr *column, const CiExpr *st
 
 /* ---- tiles ---- */
 
-static bool
-has_stride_one(Maker *m, const CiHole *hole, const CiExpr *var)
-{
-    const CiExpr *coef, *rest;
-    return hole->load &&
-           ci_expr_split_linear(m->b.sym, hole->load->at.index, var, &coef, &rest) &&
-           ci_expr_equals_const(coef, 1);
-}
-
 /* One element of a tile: of a factor at a row or column `along`, and a step. */
 static void
 bring(Maker *m, const CiHole *hole, CiMemory *tile, const CiExpr *along, const CiExpr *first,
@@ -141,7 +132,7 @@ bring_share(Maker *m, const CiHole *hole, CiMemory *tile, const CiExpr *var, con
             const CiExpr *extent, const CiExpr *thread, const CiExpr *first_step)
 {
     CiSym *sym = m->b.sym;
-    bool is_by_step = has_stride_one(m, hole, m->loops.step) && !has_stride_one(m, hole, var);
+    bool is_by_step = ci_hole_has_stride_one(&m->b, hole, m->loops.step) && !ci_hole_has_stride_one(&m->b, hole, var);
     int fast = is_by_step ? STEPS : SIDE;
     for (int k = 0; k < SHARE; k++) {
         const CiExpr *element = plus(m, thread, number(m, (int64_t)k * THREADS)),

@@ -174,7 +174,7 @@ ci_c_ahead(CiCPrinter *p, const CiMemory *memory, const CiExpr *index)
 
 /* True if values are stored in the type that they are computed in. */
 static bool
-holds_values(const CiMemory *memory)
+has_values(const CiMemory *memory)
 {
     return memory->space == CI_SPACE_register || memory->space == CI_SPACE_thread;
 }
@@ -202,7 +202,7 @@ ci_c_load(CiCPrinter *p, const CiMemory *memory, const CiExpr *index)
     CiText text = ci_text_new(p->ctx);
     if (memory->space == CI_SPACE_argument)
         ci_text_add(&text, "%s", p->dialect->argument(p, memory));
-    else if (holds_values(memory))
+    else if (has_values(memory))
         ci_text_add(&text, "%s", ci_c_element(p, memory, index));
     else
         ci_emit_widen(p->base, &text, memory->dtype, ci_c_element(p, memory, index));
@@ -213,7 +213,7 @@ void
 ci_c_print_store(CiCPrinter *p, const CiMemory *memory, const CiExpr *index, const char *value)
 {
     CiText text = ci_text_new(p->ctx);
-    if (holds_values(memory))
+    if (has_values(memory))
         ci_text_add(&text, "%s", value);
     else
         ci_emit_narrow(p->base, &text, memory->dtype, value);

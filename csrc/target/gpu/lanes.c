@@ -74,7 +74,7 @@ ci_gpu_moves_at_once(CiSym *sym, const CiMap *lane_symbols, const CiStmt *stmt, 
 }
 
 static bool
-holds_values(const CiMemory *memory)
+has_values(const CiMemory *memory)
 {
     return memory->space == CI_SPACE_register || memory->space == CI_SPACE_thread ||
            memory->lanes > 1;
@@ -255,7 +255,7 @@ value_text(Run *r, const CiStmt *let)
     const char *names[CI_MAX_OPERANDS] = {"", "", "", ""};
     for (int a = 0; a < let->nargs; a++)
         names[a] = lane_of(r, let->args[a]);
-    if (let->op == CI_OP_load && holds_values(let->at.memory))
+    if (let->op == CI_OP_load && has_values(let->at.memory))
         ci_text_add(&text, "%s", element(r, let));
     else if (ci_stmt_is_running(let))
         ci_text_add(&text, "%s", ci_c_element(p, let->cell, ci_expr_const(p->sym, 0)));
@@ -314,7 +314,7 @@ print_store(Run *r, const CiStmt *store)
 {
     CiText text = ci_text_new(r->p->ctx);
     const char *value = lane_of(r, store->args[0]);
-    if (holds_values(store->at.memory))
+    if (has_values(store->at.memory))
         ci_text_add(&text, "%s", value);
     else
         ci_emit_narrow(r->p->base, &text, store->at.memory->dtype, value);

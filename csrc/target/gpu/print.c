@@ -380,31 +380,15 @@ slot_type(CiDtype dtype)
                                                      : "double";
 }
 
-typedef struct Seen {
-    const CiMemory *memory;
-    bool is_loaded, is_stored;
-} Seen;
-
-static void
-see(void *arg, const CiStmt *stmt)
-{
-    Seen *seen = arg;
-    if (stmt->at.memory != seen->memory)
-        return;
-    seen->is_loaded |= stmt->kind == CI_STMT_let || stmt->op != CI_OP_none;
-    seen->is_stored |= stmt->kind != CI_STMT_let;
-}
-
 /* True if the memory may be declared `restrict`. On stored memory `restrict` means that only this
  * thread stores there: after a barrier the compiler would not reload elements that other threads
  * have stored. */
 static bool
 is_restrict(const CiGpuPrinter *p, const CiMemory *memory)
 {
-    Seen seen = {memory, false, false};
-    ci_stmts_visit(&p->c.proc->body, see, &seen);
+    CiTouched touched = ci_stmts_touch(&p->c.proc->body, memory);
     bool is_moved = memory->buffer->is_swapped && ci_kernel_tree(p->c.proc->kernel);
-    return !is_moved && (!p->is_shared_out || !seen.is_loaded || !seen.is_stored);
+    return !is_moved && (!p->is_shared_out || !touched.is_loaded || !touched.is_stored);
 }
 
 /* A launch gives all sizes 64 bits, of which the lower half may be taken. */

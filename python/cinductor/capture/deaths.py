@@ -60,7 +60,7 @@ def runs_code(value: Any) -> bool:
 
 
 def dies_unseen(value: Any) -> bool:
-    """True if nobody can see whether the object is alive: neither it nor anything that it reaches runs code when it
+    """True if it makes no visible difference when the object dies: neither it nor anything that it reaches runs code when it
     dies, has a weak reference, or locks a buffer.
     """
     cls = type(value)
@@ -142,7 +142,7 @@ def let_go(tracer: _core.Tracer, sources: Sources, arrays: Arrays) -> None:
     guards compare their memory.
     """
     known, entered, refs = sources.known, sources.entered, sys.getrefcount
-    # What getrefcount counts for an object in a table: the entry of the table, the name `value` of the loop over the
+    # The number that getrefcount returns for an object in a table: the entry of the table, the name `value` of the loop over the
     # table, and the argument of getrefcount. It is counted for a new object, because Python versions differ.
     own = [refs(value) for _, (value, _) in {0: (object(), 0)}.items()][0]
     is_done = False

@@ -352,7 +352,8 @@ def with_stores(stage: Stage, result: Any) -> Any:
     for value, places in pairs:
         if not are_distinct(stage, value):
             kind = "items" if holds_items(value) else "attributes"
-            stage.effects.note(f"sets {kind} of one of many objects")
+            which = f" ({next(iter(places))!r})" if type(places) is dict else ""
+            stage.effects.note(f"sets {kind}{which} of one of many objects")
             stored(result, *((stage.materialise(part) for part in pair) for pair in columns))
             return result
     stage.stores.take()

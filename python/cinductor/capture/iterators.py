@@ -177,9 +177,7 @@ class Range:
         return int(self.length)
 
     def __getitem__(self, index: Any) -> Any:
-        if type(index) is slice:
-            return range(int(self.start), int(self.stop), int(self.step))[index]
-        return range(int(self.start), int(self.stop), int(self.step))[int(index)]
+        return range(int(self.start), int(self.stop), int(self.step))[index if type(index) is slice else int(index)]
 
     def real(self, concrete: Any) -> range:
         """Python's own range."""
@@ -316,9 +314,7 @@ def row(*items: Any) -> tuple[Any, ...]:
     return items
 
 
-def zipped(
-    parts: list[Items], least: Callable[[Any, Any], Any] | None, f: Any = row, function: Any = zip
-) -> Items | None:
+def zipped(parts: list[Items], least: Callable[[Any, Any], Any] | None, f: Any = row, function: Any = zip) -> Items | None:
     """zip(*parts), or function(f, *parts), which applies f to what zip returns. Its length is that
     of the shortest part. least: the minimum of two lengths, if no other code has the parts;
     without it the lengths must be equal."""

@@ -1,8 +1,8 @@
 """Effects of captured loops that are recorded and happen later: `print`, and appending to a list of the caller's.
 
-In a loop or branch that is captured, such an effect is an entry in hidden lists: `order` gets the number of its
-`Kind`, and each value that is known only when the program runs goes to a list of its own. These lists grow like
-lists of the user's (`control/list_buffer.py`). The effects happen in Python's order when the call returns, or before
+In a loop or branch that is captured, such an effect is an entry in hidden lists. `order` gets the number of its
+`Kind`. Each value that is known only when the program runs goes to a list of its own. These lists grow like lists of
+the user's (`control/list_buffer.py`). The effects happen in Python's order when the call returns, or before
 the next effect that is not recorded. If the program stops at a check, none of them has happened yet, and the original
 function runs from the beginning. What is appended is not in the list until then, so such a list may not be read.
 """
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .stage import Stage
 
 MOST_KINDS = 64
-KEYWORDS = {"sep": (str, type(None)), "end": (str, type(None)), "flush": (bool,)}
+KEYWORDS = {"sep": (str, type(None)), "end": (str, type(None))}  # what is flushed is to be seen at once
 CONSTANTS = (str, int, float, complex, bytes, type(None))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import warnings
 from typing import Any
 
@@ -16,6 +17,8 @@ from .promote import WORDS
 from .rows import row_of
 from .sizes import UnknownSize, text_of
 from .values import Refused
+
+log = logging.getLogger(__name__)  # TORCH_LOGS="cinductor.torch" or "+cinductor.torch"
 
 
 def tensor_program(gm: torch.fx.GraphModule, emitted: Emitted, program: _core.Program) -> _core.TensorProgram:
@@ -100,17 +103,28 @@ class Artifact(RegionalOutputCode):
         try:
             emitted = Emitter(gm, self.name, row_of).run()
             self.nodes = emitted.nodes
-            self.run = tensor_program(gm, emitted, _core.compile_graph(emitted.builder, options=self.options))
+            program = _core.compile_graph(emitted.builder, options=self.options)
+            self.run = tensor_program(gm, emitted, program)
+            self.describe(program)
         except Exception as error:
             self.why = str(error)
             if self.is_strict:
                 raise
-            if not isinstance(error, Refused):
+            if isinstance(error, Refused):
+                log.info("%s graph, run by eager: %s", self.name, error)
+            else:
                 warnings.warn(
                     f"eager runs a {self.name} graph, because compiling it failed: {type(error).__name__}: {error}",
                     CinductorWarning,
                     stacklevel=2,
                 )
+
+    def describe(self, program: _core.Program) -> None:
+        """Log the library calls, and the text of the program for those who read details."""
+        calls = [f"{target} ({why})" for target, where, why, _ in self.nodes if where == "library"]
+        log.info("%s graph of %d ops, library calls: %s", self.name, len(self.nodes), ", ".join(calls) or "none")
+        if log.isEnabledFor(logging.DEBUG):
+            log.debug("%s graph:\n%s", self.name, program.text("graph"))
 
     def __call__(self, inputs: Any) -> Any:
         return self.run(inputs)

@@ -21,8 +21,8 @@ from ..kinds import UNBOUND, lifted, strength
 from ..objects import Traced, holds_traced
 from ..syntax.asking import Site
 from ..syntax.desugar import PREFIX
-from .alias import Records
 from . import list_buffer
+from .alias import Records
 from .appended import owner_of
 from .lattice import Joined, Same, join
 from .merge import OURS, End, Merge

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from .branch import Branch
     from .loop import Loop
     from .region import Region
-    from .state import State
 
 SPARE = 64  # capacity for items appended outside of the loop
 OPEN = 1 << 14  # capacity in a loop with an unknown number of iterations; for more, Python takes long anyway
@@ -116,6 +115,7 @@ class ListBuffer:
         self.scope, self.state, self.tracer = scope, scope.stage.state, scope.stage.tracer
         self.container, self.like, self.columns = container, like, list(columns)
         self.cells, self.room = self.state.note_definition([count]), count if room is None else room
+        self.reached_by = container  # what the user's code has
         self.loop: Loop | Branch | None = None
         self.around = tuple(self.state.active)  # an iteration of these makes its own
         self.spare = 0
@@ -249,7 +249,10 @@ class ListBuffer:
         """Another loop appends: restart it with a larger buffer."""
         if type(self) is not ListBuffer or self.loop is None:
             self.fail("several loops append to a list")
-        owners = owners_of(self.state.active[-1], self.container)
+        active = self.state.active
+        owners = owners_of(active[-1], self.reached_by)
+        if any(region.is_loop and region not in (*self.around, *owners) for region in active):
+            self.fail("several loops append to a list")  # each iteration would have its own
         raise Rerun(owners[0], functools.partial(enlarge, self, room_of(owners)))
 
     def pop(self) -> Any:
@@ -507,6 +510,8 @@ def want_buffer(region: Region, container: list[Any], item: Any, before: Any = (
     """Restart the outermost loop or branch that knows the list, with the list as columns. before: the items of the
     list, if some were removed since.
     """
+    if not is_sequence(container):
+        region.fail("data decide how a deque grows that has a greatest length")
     if not all(map(number_kind, leaves(item))):
         region.fail("data decide how a list grows, and its items are no numbers")
     now = [v for v in container if type(v) is Traced or not is_ours(type(v))]  # without the unknown prefix
@@ -561,4 +566,4 @@ def enlarge(buffer: ListBuffer, more: Any, region: Loop | Branch) -> None:
         region.scope.item_slot(rows, slice(0, buffer.room)).value = column.rows
         columns.append(Column(column.like, rows))
     made = ListBuffer(region.scope, buffer.container, buffer.like, columns, buffer.length, room)
-    made.loop, made.spare = region, SPARE
+    made.reached_by, made.loop, made.spare = buffer.reached_by, region, SPARE

@@ -18,7 +18,6 @@ import numpy as np
 
 from ... import _core
 from ...base.signals import Replan
-from ..iterators import Items
 from ..kinds import kind_of
 from ..objects import Traced, is_ours, listed
 from .list_buffer import Column, ListBuffer, owners_of

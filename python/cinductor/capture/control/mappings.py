@@ -1,9 +1,9 @@
 """Dicts and sets whose keys data decide, made in the call.
 
-Keys are ints, or tuples of ints; the items of a dict are numbers, or tuples of numbers. The entries, in the order of
-insertion, are a list that is stored as columns (`list_buffer`), and an array has the place of each key's entry: a hash
-table, whose operations are captured from source (`numpy/list_sources.py`). Like other lists that captured code alone
-may look at (`list_columns`), a mapping gives up its assumption at an effect, and at any use that has no source.
+Keys are ints, or tuples of ints. The items of a dict are numbers, or tuples of numbers. The entries are a list in the
+order of insertion, which is stored as columns (`list_buffer`). An array, the hash table, has the place of each key's
+entry. Its operations are captured from source (`numpy/list_sources.py`). Like a list of lists (`list_columns`), a
+mapping gives up the assumption `list_columns` at an effect, and at any use that has no source.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 
 from ...numpy import list_sources
 from ..iterators import Items
-from ..kinds import have_same_structure, is_int, is_same, kind_of, leaves
+from ..kinds import have_same_structure, is_int, kind_of, leaves
 from ..objects import MISSING, Traced, listed
 from .list_buffer import SPARE, Column, ListBuffer, number_kind, owners_of, room_of
 from .list_columns import Assumed
@@ -76,7 +76,7 @@ class Mapping(Assumed):
         buffer, length = self.buffer, self.length
 
         def item(number: Any) -> Any:
-            if not is_same(self.length, length):
+            if self.length is not length:
                 self.fail("a dict that is iterated grows")
             return get(buffer.read(number))
 
@@ -161,7 +161,7 @@ def make_mapping(value: Any, like: tuple[Any, ...], room: Any, region: Loop | Br
     rows = [scope.call(np.empty, room, number_kind(leaf)[1]) for leaf in parts]  # type: ignore[index]
     entries: list[Any] = scope.stage.state.note_definition([])
     buffer = ListBuffer(scope, entries, like, map(Column, parts, rows), 0, room)
-    buffer.loop, buffer.spare = region, SPARE + len(value)
+    buffer.reached_by, buffer.loop, buffer.spare = value, region, SPARE + len(value)
     slots = scope.call(np.full, room * 2 + 1, -1)
     made = Mapping(scope, value, entries, slots)
     for key in value:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def are_unseen(*values: Any) -> bool:
-    """True if nobody can see when these objects die."""
+    """True if it makes no visible difference when these objects die."""
     return all([dies_unseen(value) for value in values])
 
 
@@ -37,7 +37,7 @@ def _left(scope: Hooks, f: Any, names: Any, kwargs: Any) -> tuple[Any, ...]:
 
 
 def is_lost(scope: Hooks, value: Any) -> bool:
-    """True if nobody can see when the value of a captured call dies, in this call and in later ones."""
+    """True if it makes no visible difference when the value dies, in this call and in later ones."""
     if type(value) is Traced:
         return not any(s == OPAQUE and not dies_unseen(v) and t.shares_storage(value) for v, s, t in scope.stage.arrays.known.values())
     source = scope.stage.sources.source_of(value)

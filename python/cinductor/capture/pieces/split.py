@@ -97,7 +97,7 @@ class Piece:
         return made
 
     def result(self) -> ast.expr:
-        """What it returns."""
+        """The expression that it returns."""
         if not self.left:
             return tuple_of(self.outputs, ast.Load())
         names: list[ast.expr] = [ast.Constant(name) for name in self.left]
