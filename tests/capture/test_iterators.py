@@ -332,6 +332,31 @@ def at_their_ends(x):
     return s, kind_of(first, second, third)
 
 
+def taken_from_after_many_breaks(x):
+    """NumPy runs the rest of the call from the head of a loop over the iterator on."""
+    left = []
+    for _ in range(6):
+        it = iter(x)
+        for i in range(len(x)):
+            for _ in range(3):
+                if x[i] > 0.4:
+                    x[i] += sum(next(it) + v for v in x)
+        for _ in range(len(x)):
+            for v in it:
+                left.append(v)
+                break
+        left.append(len([*it]))
+    return left
+
+
+@pytest.mark.parametrize("backend", ["interp", "c"])
+def test_an_iterator_that_numpy_takes_over_is_the_one_of_the_name(backend):
+    compiled = cinductor.compile(taken_from_after_many_breaks, backend=backend)
+    for _ in range(2):
+        x = np.array([0.1, 0.17, 0.24, 0.31])
+        assert compiled(x.copy()) == taken_from_after_many_breaks(x)
+
+
 def test_an_iterator_at_its_end_is_of_its_kind():
     """Uncaptured code gets an exhausted iterator of the right class. Warnings of Python 3.12 about copies depend on
     it, too.

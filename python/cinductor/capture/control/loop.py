@@ -152,11 +152,13 @@ class Loop(Region):
         """NumPy continues the call: from this iteration on the loop is Python's own."""
         left: Any = None
         if not self.is_while:
-            if self.items.made is None:  # Python has no iterator of this kind
-                return
-            if self.iterator is None:
+            left = self.iterator  # other code may have it
+            if left is None:
+                if self.items.made is None:  # Python has no iterator of this kind
+                    return
                 self.items.move(self.position)
-            left = self.scope.stage.materialise(self.items if self.iterator is None else self.iterator)
+                left = self.items
+            left = self.scope.stage.materialise(left)
         self.conclude()
         self.__class__ = LeftWhile if self.is_while else Left
         self.left = left
