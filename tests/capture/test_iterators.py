@@ -451,3 +451,39 @@ def test_what_is_iterated_may_change_under_its_iterator(fn, backend):
     for n in (4, 4, 3, 5):
         given = ([1.0, 2.0, 3.0],) if fn is changes_an_argument_backwards else ()
         same(outcome(compiled, (np.arange(n) + 0.5, *map(list, given))), outcome(fn, (np.arange(n) + 0.5, *map(list, given))))
+
+
+def takes_from_a_view(view, x):
+    items = next(iter(view))[1]
+    items.append(x * 3)
+
+
+def takes_from_an_iterator(view, x):
+    for pair in iter(view):
+        pair[1].append(x * 3)
+
+
+def takes_from_a_zip(view, x):
+    next(iter(zip(view, [1.0])))[0][1].append(x * 3)
+
+
+def takes_from_nested_tuples(view, x):
+    next(iter(((v, 1.0), 2.0) for v in view))[0][0][1].append(x * 3)
+
+
+@pytest.mark.parametrize("backend", ["interp", "c"])
+@pytest.mark.parametrize(
+    "fn", [takes_from_a_view, takes_from_an_iterator, takes_from_a_zip, takes_from_nested_tuples], ids=lambda f: f.__name__
+)
+def test_what_an_iterator_over_the_callers_objects_gives_is_the_callers(fn, backend):
+    """A list that is reached through the iterator, also in tuples, outlives the call: it gets an array."""
+
+    def around(view, x):
+        return lambda: fn(view, x)
+
+    fast = cinductor.compile(lambda f: f(), backend=backend)
+    for x in (np.arange(3.0), np.arange(4.0)):
+        kept = {"k": [0]}
+        fast(around(kept.items(), x))
+        assert type(kept["k"][1]) is np.ndarray
+        np.testing.assert_array_equal(kept["k"][1], x * 3)

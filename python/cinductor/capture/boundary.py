@@ -181,10 +181,8 @@ class Lifting:
         if (cls in FREE_TYPES and cls is not types.FunctionType) or is_a(value, type):
             return value
         if is_record(cls):
-            if any(type(v) is np.ndarray for v in value):
-                items = [self.lift(v) for v in value]
-                return remade(value, items)
-            return value
+            items = [self.lift(v) for v in value]
+            return value if all(a is b for a, b in zip(items, value, strict=True)) else remade(value, items)
         self.sources.note_opaque(value)
         return value
 

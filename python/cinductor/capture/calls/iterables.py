@@ -17,7 +17,6 @@ from ..control.branch import select
 from ..iterators import (
     END,
     ENDLESS,
-    Asked,
     Items,
     Range,
     backwards,
@@ -223,7 +222,7 @@ def _iter(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     if items is not None:
         return scope.born(items)
     made = iter(scope.iter(value))
-    return scope.born(made.iterator if type(made) is Asked else made)
+    return scope.born(made)
 
 
 @understands(reversed)
