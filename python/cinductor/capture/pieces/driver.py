@@ -133,7 +133,7 @@ def attributes_of(node: ast.AST) -> set[str]:
     """The names of attributes in a function's text. `.base` of a piece's result is not NumPy's, because a piece does not
     return a view of a temporary.
     """
-    return {n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)}
+    return {n.attr for n in ast.walk(node) if type(n) is ast.Attribute}
 
 
 class NoValue:
