@@ -283,7 +283,7 @@ def in_a_loop(x, w):
         error = np.abs(new - x).max()
         errors.append(float(error))
         if k % 4 == 1:
-            print(k, error)
+            print(k, error, flush=True)
         x = new
         if error < 1e-3:
             break
