@@ -232,7 +232,7 @@ int ci_stmt_blocks(const CiStmt *stmt);
  * for the symbol that a bind makes. The visitor may replace it. */
 typedef void CiVisitExpr(void *arg, const CiExpr **e);
 void ci_stmt_each_expr(const CiStmt *stmt, CiVisitExpr *visit, void *arg);
-/* What a statement does to memory. updates: loads, and stores what depends on it. allocs: declares it. */
+/* The access of a statement to memory. updates: loads, and stores what depends on it. allocs: declares it. */
 typedef enum CiTouch {
     CI_TOUCH_names,
     CI_TOUCH_loads,

@@ -380,7 +380,7 @@ first_word(Parser *p, const char *at, size_t *length)
     return ci_copy_text(p->b.ctx, at, *length);
 }
 
-/* An operation stands before a name, as no other operand of a statement that may have one does. */
+/* An operation precedes a name. No other operand of a statement that may have an operation does. */
 static bool
 has_group(Parser *p, const char *group)
 {

@@ -63,7 +63,7 @@ typedef struct CiOperand {
 const char *ci_stmt_pattern(const CiStmt *stmt);
 /* The operand whose name in braces begins the text. */
 const CiOperand *ci_stmt_operand(const char *text);
-/* Behind the name in braces, or behind the group in brackets, that begins the text. */
+/* The end of the name in braces, or of the group in brackets, that begins the text. */
 const char *ci_pattern_next(const char *text);
 
 /* The statement's own line, without what is inside of it. */

@@ -1,4 +1,4 @@
-/* The operands of statements: their texts, walks over them, copies. */
+/* The operands of statements: their texts, passes over them, copies. */
 #include "ir/proc_private.h"
 
 #include <stddef.h>

@@ -84,7 +84,7 @@ cx_method_tagged(PyObject *self, PyObject *args)
     bool has_bool = cx_is_traced(strong) && ((CxTraced *)strong)->view == NULL &&
                     cx_dtype((CxTraced *)strong) == CI_DTYPE_bool;
     if (!cx_is_traced(value) || cx_rank((CxTraced *)value) != 0 || (strong != Py_None && !has_bool))
-        return cx_misuse(t->state, "tagged() takes a Traced number and a Traced bool");
+        return cx_misuse(t->state, "a Traced number and a Traced bool are expected");
     if (cx_traced_prepare((CxTraced *)value) < 0)
         return NULL;
     CiDtype dtype = weak == Py_None ? wide_dtype(cx_dtype((CxTraced *)value))

@@ -235,3 +235,34 @@ def test_floats_that_were_cut_one_by_one():
     x = np.array([-0.5, -0.9, 0.3, -1.7, 2.2, -0.0, 1e10, -0.1, -3.0])
     with np.errstate(all="ignore"):
         assert repr(cinductor.compile(cut_one_by_one)(x)) == repr(cut_one_by_one(x))
+
+
+def magnitudes(x):
+    found, total, z = [], 0.0, 0j
+    for i in range(len(x) - 1):
+        z = z * z + complex(x[i], x[i + 1])
+        found.append(abs(z))
+        if abs(z) > 2:
+            z = 0j
+        total += abs(complex(x[i], x[i + 1]))
+    return found, total, abs(complex(x[0], x[1]))
+
+
+@pytest.mark.parametrize("backend", ["interp", "c"])
+def test_abs_of_complex_numbers_is_pythons(backend):
+    compiled = cinductor.compile(magnitudes, backend=backend)
+    draws = np.random.default_rng(3)
+    for size in (3, 40, 40):
+        x = draws.normal(size=size) * 10.0 ** draws.integers(-100, 100, size)
+        x[::3] = draws.normal(size=len(x[::3]))
+        assert repr(compiled(x)) == repr(magnitudes(x))
+    assert not cinductor.explain(magnitudes, x).breaks
+    for special in ([np.inf, 1], [np.nan, 1], [np.nan, -np.inf], [0.0, -0.0], [1e308, 1e308]):
+        x = np.array(special)
+        try:
+            expected = repr(magnitudes(x))
+        except OverflowError as error:
+            with pytest.raises(OverflowError, match=str(error)):
+                compiled(x)
+        else:
+            assert repr(compiled(x)) == expected

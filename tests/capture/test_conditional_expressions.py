@@ -106,6 +106,29 @@ def test_what_binds_a_name_only_sometimes():
             check(fn, np.array(x), compiled=compiled)
 
 
+def add_all(items, more):
+    for item in more:
+        items.append(item)
+
+
+def grown(x):
+    items, others = [], []
+    for v in x:
+        if v > 0:
+            items.append(v)
+            others.append(v)
+    first = add_all(items, items[:]) if x[0] > 1 else None
+    second = x[1] > 1 or add_all(others, others[:])
+    return len(items), len(others), first, second
+
+
+@pytest.mark.parametrize("backend", ["interp", "c"])
+def test_an_operand_that_stores_a_list_in_other_columns(backend):
+    compiled = cinductor.compile(grown, backend=backend)
+    for x in ([2.0, 1, 3, -1], [1.0, 3, -2], [2.0, 2]):
+        check(grown, np.array(x), compiled=compiled)
+
+
 def extremes(x):
     lowest = np.inf
     for k in range(len(x)):

@@ -11,6 +11,7 @@ import cinductor
 from cinductor.calls import budget
 from cinductor.capture import session
 from cinductor.capture import stage as fallback
+from cinductor.testing import check
 
 
 def needleman(a, b, gap=-2):
@@ -367,3 +368,27 @@ def test_writes_are_in_order_when_numpy_runs_the_rest(fn, backend):
         compiled(M[:, 2], M)
         fn(N[:, 2], N)
         assert np.array_equal(M, N)
+
+
+def steps_down(x, y, q, m):
+    """The last class of s is known after the first iteration, so that one is peeled off; its breaks are many."""
+    s = trip = 0
+    while (y > s).any():
+        trip += 1
+        left = 0
+        while left < m:
+            left += 1
+            c, s = divmod(0, q.sum())
+            j = 2 if y[:c].copy().min(initial=9.0) else 3
+        x[trip] *= j
+    return x, s
+
+
+@pytest.mark.parametrize("backend", ["interp", "c"])
+@pytest.mark.parametrize("size", [5, 9, 20])
+def test_a_peeled_iteration_that_falls_back(size, backend):
+    """Nothing could be undone after it, but the loop was captured: its next iteration ran twice."""
+    y, q = np.arange(-4.0, 5), np.array([-3, 4, -2])
+    compiled = cinductor.compile(steps_down, backend=backend)
+    for m in (9, 4, 9):
+        check(steps_down, np.arange(1.0, size), y, q, m, compiled=compiled)

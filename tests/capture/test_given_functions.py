@@ -33,6 +33,9 @@ def compile(fn=apply, **settings):
     return cinductor.compile(fn, **{"backend": "interp", **settings})
 
 
+MANY = [[k] for k in range(12_000)]  # a guard that compares this module's namespace keeps none of these alive alone
+
+
 def captures(compiled):
     return compiled._cinductor_job.captures
 

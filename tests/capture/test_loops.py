@@ -61,9 +61,9 @@ def test_a_loop_without_end_is_interrupted(fn, x, backend):
 
 def test_a_graph_that_is_too_large_names_the_loop():
     def fills(x):
-        kept = []
+        kept = ()
         for i in range(len(x)):
-            kept[:0] = [x[i] * 2]
+            kept = (kept, x[i] * 2)
         return kept
 
     compiled = cinductor.compile(fills, backend="interp", options={"node_limit": 100})

@@ -283,7 +283,7 @@ def in_a_loop(x, w):
         error = np.abs(new - x).max()
         errors.append(float(error))
         if k % 4 == 1:
-            print(k, error)
+            print(k, error, flush=True)
         x = new
         if error < 1e-3:
             break
@@ -457,6 +457,34 @@ def test_results_are_views_and_arguments_as_ever(backend):
         got, want = compiled(x, y), f(np.arange(8.0), y)
         assert_same(got, want)
         assert got[0] is x and got[1].base is x and np.shares_memory(got[2], x)
+
+
+def is_owner(a):
+    return a.base is None
+
+
+def test_the_base_of_a_view_of_a_temporary(backend):
+    """A piece returned an array of its own, whose `.base` is None."""
+
+    def own(a):
+        print(end="", flush=True)
+        rolled = np.roll(a, 1)
+        return rolled.base is None, a.base is None
+
+    def in_an_arm(a):
+        print(end="", flush=True)
+        rolled = np.roll(a, 1)
+        return rolled.base is None if len(a) < 5 else a.sum()
+
+    def called(a):
+        print(end="", flush=True)
+        rolled = np.roll(a, 1)
+        return is_owner(rolled), is_owner(a)
+
+    for fn in (own, in_an_arm, called):
+        compiled = cinductor.compile(fn, backend=backend)
+        for size in (8, 8, 8, 4, 4, 4):
+            assert compiled(np.arange(float(size))) == fn(np.arange(float(size)))
 
 
 def test_what_is_random_comes_in_order(backend):

@@ -1003,7 +1003,7 @@ def test_warnings_point_at_the_user():
         np.array(["2020-01-01"], dtype="M8[D]"),
         np.arange(4.0).view(type("Sub", (np.ndarray,), {})),
         np.arange(3, dtype="g"),
-        list(range(300)),
+        ["a"] * 300,
         {i: i for i in range(300)},
         iter([1, 2]),
         (i for i in range(2)),

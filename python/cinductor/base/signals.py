@@ -31,6 +31,7 @@ class Replan(Signal):
 # Stand-ins for the function in a call, and for an array or its method in it.
 OURS = re.compile(r"\bcinductor\.(capture\.[\w.]+\(\)|_core\.(Traced|Method)\b)")
 NAMES = {"Traced": "numpy.ndarray", "Method": "builtin_function_or_method", None: "function"}
+READS_BASE = "reads .base of an array"  # why a function is abandoned, and not split
 
 
 class Abandon(Signal):

@@ -75,7 +75,7 @@ def reaches(value: Any, is_wanted: Callable[[Any], bool], most: int) -> bool:
     left = [value]
     while left:
         one = left.pop()
-        if id(one) in seen or type(one) in HOLDING_NOTHING or is_a(one, LASTING) or is_cinductors(type(one)):
+        if id(one) in seen or type(one) in HOLDING_NOTHING or lasts(one) or is_cinductors(type(one)):
             continue
         seen.add(id(one))
         if len(seen) > most or is_wanted(one):
@@ -85,6 +85,15 @@ def reaches(value: Any, is_wanted: Callable[[Any], bool], most: int) -> bool:
         elif gc.is_tracked(one):
             left += gc.get_referents(one)
     return False
+
+
+def lasts(value: Any) -> bool:
+    """True if the object lives on without the value from which it is reached: a module, its namespace, a class."""
+    if type(value) is not dict:
+        return is_a(value, LASTING)
+    name = value.get("__name__")
+    module = sys.modules.get(name) if type(name) is str else None
+    return type(module) is types.ModuleType and module.__dict__ is value
 
 
 def is_cinductors(cls: type) -> bool:

@@ -147,7 +147,7 @@ class Effects:
         self.hollow: dict[int, tuple[Any, Any]] = {}  # a broadcast or flags object, with what it was made from
         self.draws: dict[int, Any] = {}  # id -> a generator and its state before the call
         self.flags = 0  # float flags that have been reported
-        self.flush_records: Callable[[], None] = lambda: None  # set by the stage
+        self.flush_records: Callable[[Any], None] = lambda materialise: None  # set by the stage
         self.has_ended = False  # the function's own code has returned a result
 
     def note(self, reason: str) -> None:
@@ -177,7 +177,7 @@ class Effects:
                 grown.materialise(reason)
         note(reason)
         self.look_at_flags()
-        self.flush_records()
+        self.flush_records(self.materialise)
         self.tracer.effects += 1
         self.flush()
         self.state.keep_changes()

@@ -63,8 +63,8 @@ class Kind(NamedTuple):
 class Records:
     """The recorded effects of one call."""
 
-    def __init__(self, tracer: Any, state: State, materialise: Callable[[Any], Any]) -> None:
-        self.tracer, self.state, self.materialise = tracer, state, materialise
+    def __init__(self, tracer: Any, state: State) -> None:
+        self.tracer, self.state = tracer, state
         self.clear()
 
     def clear(self) -> None:
@@ -115,11 +115,11 @@ class Records:
         self.clear()
         return taken
 
-    def flush(self) -> None:
+    def flush(self, materialise: Callable[[Any], Any]) -> None:
         """Let the effects happen, because another one follows."""
         if (taken := self.take()) is not None:
             kinds, targets, *lists = taken
-            real = [self.materialise(part) for part in lists]
+            real = [materialise(part) for part in lists]
             emit(kinds, targets, *real)
 
 

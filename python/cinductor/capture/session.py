@@ -527,7 +527,7 @@ def half_captured(
         return leave(job, stage, bound, late)
     if not is_a(error, _core.RegionBreak):
         why = why_not_captured(job, bound, False) if error.assumption == "list_columns" else None  # type: ignore[attr-defined]
-        return error if why is None else Abandon(f"{why}, and {error.args[0]}")
+        return error if why is None else Abandon(f"an argument is no array: {why}, and {error.args[0]}")
     if stage.has_left_open:
         return Replan("leaves_open", error.args[0])
     return error if way.regions else Abandon(error.args[0])

@@ -75,7 +75,7 @@ class Stage:
         lifting = self.lifting = Lifting(tracer, symbols, self.sources, self.state, self.effects)
         self.lift, self.lift_array, self.lift_guarded = lifting.lift, lifting.lift_array, lifting.lift_guarded
         self.items_of, self.lift_items, self.lift_nested = lifting.items_of, lifting.lift_items, lifting.lift_nested
-        self.records = Records(tracer, self.state, self.materialise)
+        self.records = Records(tracer, self.state)
         self.effects.flush_records = self.records.flush
         self.runs_on = "cpu"  # the device for which the program is made
         self.device: str | None = None  # the device of the arrays; None for the host

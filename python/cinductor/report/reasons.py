@@ -59,7 +59,8 @@ REASONS = tuple(
         (
             "growing-lists",
             r".*\b(appended to a list|appends? |list that is as long)|"
-            r"data decide how a list|a list |an empty list|arrays of many sizes|an item of a list|items of (several types|\S+ are of another type)|several loops append",
+            r"data decide how a (list|deque)|an? (list|argument that is a list|dict that is iterated) |a set is iterated|keys of several types|"
+            r"one of many objects grows|an empty list|arrays of many sizes|an item of a list|items of (several types|\S+ are of another type)|several loops append",
             "append one number or array of one size to a list in each iteration, and stack the list after the loop",
         ),
         (

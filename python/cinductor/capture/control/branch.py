@@ -377,11 +377,21 @@ class Condition(Region):
                 continue  # parts for a pattern, which are not read elsewhere
             self.fail(f"an operand of a condition binds {name}")
 
-    def end_arm(self, block: Any, value: Any) -> End:
-        """The operand's value; everything else is restored."""
+    def check_operand(self) -> None:
+        """An operand that binds a name, writes to memory or stores a list of before in other columns is left to Python.
+        The list's contents are the same then, so no change of a container is seen.
+        """
         self.check_names()
         if self.level.snapshot.graph.written():
             self.fail("an operand of a condition writes to an array")
+        before, now = self.level.snapshot.tables["lists"], self.state.lists
+        other = [lists.container for key, lists in (*before.items(), *now.items()) if before.get(key) is not now.get(key)]
+        if other and self.reached(other):
+            self.fail("an operand of a condition changes a list")
+
+    def end_arm(self, block: Any, value: Any) -> End:
+        """The operand's value; everything else is restored."""
+        self.check_operand()
         return self.level.close_arm(self, block, {VALUE: value})
 
     def merge(self, first: End, second: End) -> Any:
@@ -435,9 +445,7 @@ class Choice(Condition):
     def second(self) -> bool:
         """b is evaluated next."""
         level = self.level
-        self.check_names()
-        if level.snapshot.graph.written():
-            self.fail("an operand of a condition writes to an array")
+        self.check_operand()
         self.state.close(level.then_block)
         level.snapshot.forget()  # the condition that holds for a
         level.open_arm(False)
@@ -446,10 +454,9 @@ class Choice(Condition):
     def join(self, a: Any, b: Any) -> Any:
         """The value, given both."""
         level = self.level
-        self.check_names()
-        written = level.snapshot.graph.written()
-        second = End(self.state, level.else_block, {VALUE: b}, written)
-        if second.written or self.diff(level.snapshot):
+        self.check_operand()
+        second = End(self.state, level.else_block, {VALUE: b}, [])
+        if self.diff(level.snapshot):
             self.fail("an operand of a condition changes something")
         self.state.close(level.else_block)  # the first operand must not use values of the second
         self.state.reopen(level.then_block)

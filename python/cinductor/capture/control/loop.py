@@ -131,6 +131,9 @@ class Loop(Region):
         return self
 
     def __next__(self) -> None:
+        if self.phase == PEEL and self.tracer.has_fallen_back:  # nothing can be captured, or undone, any more
+            self.phase, self.restores = PLAIN, False
+            self.move(self.position)
         if self.phase == PEEL and (self.position == self.plan.peel or not self.goes_on):
             self.phase = REGION if self.goes_on else DONE
         if self.phase == REGION:

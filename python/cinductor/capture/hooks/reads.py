@@ -23,7 +23,7 @@ import numpy as np
 
 from ... import _core
 from ...base.class_lookup import is_a
-from ...base.signals import Abandon
+from ...base.signals import READS_BASE, Abandon
 from ...numpy.random import Draw, has_random_state, methods_that_draw
 from ..containers import is_constant
 from ..iterators import STAND_INS, Flat
@@ -98,8 +98,8 @@ class Reads:
             getattr(value.__class__(), name)
         elif name == "base" and value.kind == "array":
             if not stage.tracer.in_region and stage.effects.undo_call():
-                raise Abandon("reads .base of an array")  # cinductor's arrays may be views of others
-            stage.effects.abandon("reads .base of an array")
+                raise Abandon(READS_BASE)  # cinductor's arrays may be views of others
+            stage.effects.abandon(READS_BASE)
             return stage.materialise(value).base, OPAQUE
         elif name == "flags":
             if not stage.regions.is_carried_by_value(value):

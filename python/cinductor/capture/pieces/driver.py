@@ -23,6 +23,7 @@ import numpy as np
 from ... import _core
 from ...base import lazy
 from ...base.class_lookup import is_a
+from ...base.signals import READS_BASE
 from ...base.signature import method_of, signature_of
 from ...calls.budget import needs_no_break
 from ...calls.job import Job
@@ -128,6 +129,13 @@ def make_piece(fn: Any, settings: dict[str, Any], owner: Any, piece: Any) -> Any
     return compiled
 
 
+def attributes_of(node: ast.AST) -> set[str]:
+    """The names of attributes in a function's text. `.base` of a piece's result is not NumPy's, because a piece does not
+    return a view of a temporary.
+    """
+    return {n.attr for n in ast.walk(node) if type(n) is ast.Attribute}
+
+
 class NoValue:
     """The value of a name that is unbound."""
 
@@ -190,6 +198,9 @@ class SplitPlan:
         """Record a break and split the function there, too. False if it was known. others: lines that are left to
         Python if a break has no line. waits: the split is made by `is_ready`.
         """
+        if any(b.reason == READS_BASE for b in breaks):
+            self.driver, self.is_over = None, True
+            return False
         breaks = [*filter(is_split_at, breaks)] or breaks
         places = {(getattr(b, "own_line", 0), getattr(b, "is_inner", False)) for b in breaks}
         news = [self.marks.add(line, is_inner) for line, is_inner in sorted(places) if line]
@@ -224,7 +235,8 @@ class SplitPlan:
         code = self.fn.__code__
         node: Any = find_function(code, self.fn.__qualname__)
         names = (*code.co_names, *code.co_varnames, *code.co_freevars, *code.co_cellvars)
-        if not is_a(node, ast.FunctionDef) or any(n.startswith("_ci_") for n in names):
+        is_own = any(n.startswith("_ci_") for n in names)
+        if not is_a(node, ast.FunctionDef) or is_own or "base" in attributes_of(node):
             self.is_over = True
             return
         node = with_exits_behind(node)
