@@ -21,6 +21,7 @@ from .style import SHEET
 if TYPE_CHECKING:
     from .costs import Cost
 
+TIMED = ["time", "speed", "of the ceiling"]  # columns of kernels that were timed
 MOST_CARDS, MOST_CHIPS = 6, 8  # boxes shown without scrolling, and chips after a line
 STAGES = {
     "capture": "tracing the function",
@@ -49,6 +50,13 @@ def document(report: Any) -> str:
 def fragment(report: Any) -> str:
     """The report without the page around it, for notebooks."""
     return Page(report).text()
+
+
+def outcome(text: str) -> str:
+    """What became of a loop or branch, "for captured", in words."""
+    kind, _, end = text.partition(" ")
+    what = "branch" if kind == "if" else "loop"
+    return f"this {what} is compiled as a {what}" if end == "captured" else text
 
 
 class Page:
@@ -125,7 +133,7 @@ class Page:
         for region in self.report.regions:
             found = re.match(r"(.+?):(\d+): (.*)", region)
             if found:
-                notes[found[1], int(found[2])].append(f'<p class="note">{escape(found[3])}</p>')
+                notes[found[1], int(found[2])].append(f'<p class="note">{escape(outcome(found[3]))}</p>')
         return notes
 
     def listing(
@@ -160,7 +168,8 @@ class Page:
     def kernels(self) -> str:
         if not self.costs:
             return ""
-        titles = ["", "lines", "reads", "writes", "operations", "per byte", "time", "speed", "of the ceiling"]
+        titles = ["", "lines", "reads", "writes", "operations", "per byte"]
+        titles += TIMED if self.is_timed else []
         rows = "".join(f'<tr id="{self.id}-{cost.name}">{self.cells(cost)}</tr>' for cost in self.costs)
         head = "".join(f"<th>{title}</th>" for title in titles)
         why = self.report.why_not_measured
@@ -170,11 +179,17 @@ class Page:
             cards = f"<details><summary>texts of {len(self.costs)} kernels</summary>{cards}</details>"
         return f'<h2>Kernels</h2><div class="wide"><table><tr>{head}</tr>{rows}</table></div>{note}{cards}'
 
+    @property
+    def is_timed(self) -> bool:
+        """True if the time of a kernel is known."""
+        return any(cost.seconds for cost in self.costs)
+
     def cells(self, cost: Cost) -> str:
         name, _, read, written, operations, seconds = cells(self.report, cost)
         call = f" {escape(cost.call)}" if cost.call else ""
         intensity = "" if cost.intensity is None else f"{cost.intensity:.3g}"
-        row = [read, written, operations, intensity, seconds, self.speed(cost), self.of_ceiling(cost)]
+        row = [read, written, operations, intensity]
+        row += [seconds, self.speed(cost), self.of_ceiling(cost)] if self.is_timed else []
         links = ", ".join(
             f'<a href="#{self.id}-{self.anchor(file, line)}">{line}</a>' for file, line in dict.fromkeys(cost.places)
         )

@@ -46,6 +46,11 @@ STYLE = """
 .cinductor .chip:hover { text-decoration: none; filter: brightness(1.15); }
 .cinductor .note { margin: 0; padding: 2px 12px 4px 66px; font-size: 12.5px; color: var(--soft); white-space: normal; }
 .cinductor .note.chips { position: static; flex-wrap: wrap; }
+@media (max-width: 640px) {
+.cinductor .row { flex-wrap: wrap; }
+.cinductor .row code { flex: 0 0 auto; max-width: calc(100% - 52px); white-space: pre-wrap; overflow-wrap: anywhere; }
+.cinductor .row .chips { position: static; flex: 1 0 100%; padding: 0 0 2px 66px; }
+.cinductor .row .chips:empty { display: none; } }
 .cinductor .note.break { background: var(--warn-back); color: var(--ink); border-left: 3px solid var(--warn);
   padding-left: 63px; }
 .cinductor .hint { color: var(--good); }
