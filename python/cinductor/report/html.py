@@ -53,7 +53,7 @@ def fragment(report: Any) -> str:
 
 
 def outcome(text: str) -> str:
-    """What became of a loop or branch, "for captured", in words."""
+    """The outcome of a loop or branch, "for captured", in words."""
     kind, _, end = text.partition(" ")
     what = "branch" if kind == "if" else "loop"
     return f"this {what} is compiled as a {what}" if end == "captured" else text
