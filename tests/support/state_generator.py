@@ -835,7 +835,7 @@ WAITING = [
     "[x * 2]",
     [
         "(o[0] + T(o, x))[0]", "(o[0], T(o, x))[0][-1]", "np.hypot(o[0], T(o, x))[0]", "float((o[0] < T(o, x)).sum())", "[o[0], T(o, x)][0].sum()",
-        "{1: o[0], 2: T(o, x)}[1][0]", "o[0].__add__(T(o, x))[0]", "(lambda a=o[0], b=T(o, x): a[0] + b)()", "len(f'{o[0].sum() > T(o, x)}')",
+        "{1: o[0], 2: T(o, x)}[1][0]", "o[0].__add__(T(o, x))[0]", "(lambda a=o[0], b=T(o, x): a[0] + b)()", 'len(f"{o[0].sum() > T(o, x)}")',
         "[*map(lambda k: T(o, x) if k else o[0], (0, 1))][0][0]", "{k: T(o, x) if k else o[0] for k in (0, 1)}[0][0]",
         "sum((v if k else T(o, x)) for k, v in enumerate([0., o[0][0]]))", "(lambda h: (h, T(o, x))[0])(o[0])[0]", "(o[0] + (T(o, x) if x[0] > 0.4 else 1.))[0]",
     ],
