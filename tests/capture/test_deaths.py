@@ -351,3 +351,30 @@ def test_what_dies_with_an_object_runs_code(what, backend):
         wanted = f(np.ones(2))
         LOG.clear()
         np.testing.assert_array_equal(compiled(np.ones(2)), wanted)
+
+
+@pytest.mark.parametrize("backend", ["interp", "c"])
+def test_a_name_of_an_enclosing_function_gets_another_object(backend):
+    """The former object dies at the assignment, also in an `if` that Python decides."""
+
+    def maker():
+        o = watched()
+
+        def f(x):
+            nonlocal o
+            for i in range(len(x)):
+                if x[i] > 0.5:
+                    o = watched()
+                    LOG.append(i)
+
+        return f
+
+    seen = []
+    for wrap in (lambda f: f, lambda f: cinductor.compile(f, backend=backend)):
+        f = wrap(maker())
+        LOG.clear()
+        f(np.array([0.9, 0.1, 0.8]))
+        f(np.array([0.9, 0.1, 0.8]))
+        seen.append(LOG[:])
+        del f
+    assert seen[0] == seen[1] == ["gone", 0, "gone", 2] * 2
