@@ -667,7 +667,7 @@ def test_a_log_that_is_read_under_another_name():
 
 
 class Raw(io.RawIOBase):
-    """What is under a stream of Python's."""
+    """The layer of the user's under a stream of Python's."""
 
     def __init__(self, write):
         self.write = write

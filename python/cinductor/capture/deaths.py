@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 LIFETIMES = frozenset({"weakref", "_weakref", "_weakrefset", "gc"})  # modules that observe when objects die
 LASTING = type | types.CodeType  # what reaches these does not keep them alive alone
 TRACKED = 1 << 14  # the flag of classes whose objects tell the garbage collector what they hold
-HOLDING_NOTHING = frozenset(cls for cls in FREE_TYPES if not cls.__flags__ & TRACKED)
+FREE: frozenset[Any] = FREE_TYPES
+HOLDING_NOTHING = frozenset(cls for cls in FREE if not cls.__flags__ & TRACKED)
 MOST_REACHED = 10_000  # objects; what reaches more may reach anything
 FEW_REACHED = 300  # the same where each call asks
 OWNERS = frozenset({np.ndarray, type(None)})  # what owns an array's memory, if no buffer is locked
@@ -90,7 +91,7 @@ def reaches(value: Any, is_wanted: Callable[[Any], bool], most: int) -> bool:
 def lasts(value: Any) -> bool:
     """True if the object lives on without the value from which it is reached: a module, its namespace, a class."""
     if is_a(value, types.ModuleType):
-        value = types.ModuleType.__dict__["__dict__"].__get__(value)
+        value = object.__getattribute__(value, "__dict__")
     elif type(value) is not dict:
         return is_a(value, LASTING)
     name = value.get("__name__")
