@@ -588,9 +588,6 @@ def test_a_lowering_of_what_is_not_captured():
         same(cinductor.compile(f, fullgraph=True)(X), X * 2 + 1)
 
 
-# --- bisect ---------------------------------------------------------------------------------------
-
-
 def test_a_backend_that_reshapes_an_input():
     """The sizes of a call are those before the backend's function, which may free NumPy's memory for them."""
     kept = []
@@ -612,6 +609,9 @@ def test_a_backend_that_reshapes_an_input():
             x = np.arange(float(n * n)).reshape(n, n)
             expected = x * 2 + 1
             np.testing.assert_array_equal(f(x), expected)
+
+
+# --- bisect ---------------------------------------------------------------------------------------
 
 
 def test_bisect_finds_nothing():
