@@ -32,7 +32,7 @@ typedef struct Forwarder {
     int *uses; /* per value */
     Known *known;
     int nknown, capknown;
-    CiMap *read; /* memories that something reads */
+    CiMap *used; /* memories that more than stores use */
     bool has_changed;
 } Forwarder;
 
@@ -184,19 +184,19 @@ forward_one(void *arg, CiStmt *stmt)
 /* ---- unused stores and values ---- */
 
 static void
-note_loaded(void *arg, CiMemory **memory, CiTouch touch)
+note_used(void *arg, CiMemory **memory, CiTouch touch)
 {
     Forwarder *f = arg;
-    if (ci_touch_loads(touch))
-        ci_map_put(f->read, CI_KEY(*memory), f);
+    if (touch != CI_TOUCH_allocs)
+        ci_map_put(f->used, CI_KEY(*memory), f);
 }
 
-/* A store that combines is no use of what is never loaded. */
+/* Only stores are dropped with their memory: any other statement needs it. */
 static void
-note_read(void *arg, const CiStmt *stmt)
+note_uses(void *arg, const CiStmt *stmt)
 {
     if (stmt->kind != CI_STMT_store)
-        ci_stmt_each_memory(stmt, note_loaded, arg);
+        ci_stmt_each_memory(stmt, note_used, arg);
 }
 
 static bool
@@ -206,7 +206,7 @@ is_used(const Forwarder *f, const CiStmt *stmt)
                              : stmt->kind == CI_STMT_store ? stmt->at.memory
                                                            : NULL;
     if (memory && memory->space == CI_SPACE_register)
-        return ci_map_find(f->read, CI_KEY(memory)) != NULL;
+        return ci_map_find(f->used, CI_KEY(memory)) != NULL;
     if (stmt->kind == CI_STMT_let && stmt->op != CI_OP_bind && !stmt->cell)
         return f->uses[stmt->value] > 0;
     return true;
@@ -237,9 +237,9 @@ ci_forward(CiProcs *procs, CiProc *proc, const CiFamily *family)
     do {
         f.has_changed = false;
         f.uses = CI_NEW_ARRAY(procs->ctx, int, proc->nvalues + 1);
-        f.read = ci_map_new(procs->ctx);
+        f.used = ci_map_new(procs->ctx);
         ci_stmts_count_uses(&proc->body, f.uses);
-        ci_stmts_visit(&proc->body, note_read, &f);
+        ci_stmts_visit(&proc->body, note_uses, &f);
         ci_build_rewrite(&f.b, &proc->body, drop_unused, &f);
     } while (f.has_changed);
 }

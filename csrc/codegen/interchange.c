@@ -15,9 +15,9 @@
 #include "base/map.h"
 
 #define ROWS 4
-#define MOST_LANES 1024 /* of a loop: what they hold stays in near cache */
-#define FEW 32          /* rows that are not worth it */
-#define MOST_REGISTERS 8     /* registers */
+#define MOST_LANES 1024  /* of a loop: their registers stay in near cache */
+#define FEW 32           /* rows that are not worth it */
+#define MOST_REGISTERS 8 /* of a lane */
 
 typedef struct Register {
     CiMemory *memory, *all; /* of a lane, of all of them */

@@ -156,11 +156,11 @@ ci_reduce_through_window(CiReducer *r, const CiExpr *first, const CiExpr *count)
     CiStmt *more =
         ci_build_test(&r->b, CI_STMT_if, CI_COMPARE_less, end, ci_expr_add(sym, first, count));
     CiStmts *outside = ci_build_enter(&r->b, &more->body);
-    const CiExpr *held = ci_build_named(
+    const CiExpr *width = ci_build_named(
         &r->b, ci_expr_min(sym, ci_expr_const(sym, WINDOW), ci_expr_sub(sym, r->extent, first)));
-    ci_reduce_fill_strips(r, first, held);
+    ci_reduce_fill_strips(r, first, width);
     ci_build_store(&r->b, r->from, zero, ci_build_index(&r->b, first));
-    ci_build_store(&r->b, r->end, zero, ci_build_index(&r->b, ci_expr_add(sym, first, held)));
+    ci_build_store(&r->b, r->end, zero, ci_build_index(&r->b, ci_expr_add(sym, first, width)));
     ci_build_leave(&r->b, outside);
     const CiExpr *from = ci_build_bind(&r->b, ci_build_load(&r->b, r->from, zero, 1), most);
     read_strips(r, r->strips[0]->size);

@@ -116,7 +116,7 @@ static void
 walk(RegisterCache *s, CiStmts *block, void (*visit)(RegisterCache *s, CiStmt *stmt))
 {
     for (CiStmt *stmt = block->first; stmt; stmt = stmt->next) {
-        if (stmt->at.memory || stmt->kind == CI_STMT_swap)
+        if (stmt->at.memory)
             visit(s, stmt);
         if (stmt->body.first || stmt->other.first)
             walk_inside(s, stmt, visit);
@@ -124,13 +124,17 @@ walk(RegisterCache *s, CiStmts *block, void (*visit)(RegisterCache *s, CiStmt *s
 }
 
 static void
-note_stored(RegisterCache *s, CiStmt *stmt)
+note_stored(void *arg, CiMemory **memory, CiTouch touch)
 {
-    const CiMemory *memory = stmt->kind == CI_STMT_swap ? stmt->memory : stmt->at.memory;
-    if (stmt->kind == CI_STMT_swap)
-        ci_map_put(s->stored, CI_KEY(stmt->partner), s);
-    if (stmt->kind != CI_STMT_let)
-        ci_map_put(s->stored, CI_KEY(memory), s);
+    RegisterCache *s = arg;
+    if (ci_touch_stores(touch))
+        ci_map_put(s->stored, CI_KEY(*memory), s);
+}
+
+static void
+note_stores(void *arg, const CiStmt *stmt)
+{
+    ci_stmt_each_memory(stmt, note_stored, arg);
 }
 
 static void
@@ -263,7 +267,7 @@ ci_keep(CiProcs *procs, CiProc *proc, const CiFamily *family)
     s.lost = ci_map_new(procs->ctx);
     s.stored = ci_map_new(procs->ctx);
     s.registers = s.threads >= 1024 ? 40 : s.threads >= 512 ? 72 : 96;
-    walk(&s, &blocks->body, note_stored);
+    ci_stmts_visit(&blocks->body, note_stores, &s);
     walk(&s, &blocks->body, note_place);
     CiStmts body = blocks->body;
     blocks->body = (CiStmts){0};

@@ -309,12 +309,7 @@ ci_split_fold_sums(CiSplitter *s, CiStmt *fold)
     if (reports_result(s, fold))
         add_word(s, fold);
     const CiExpr *part = ci_expr_index(sym, ci_build_name(&s->b, "c"), s->parts);
-    CiStmt *made = CI_NEW(s->b.ctx, CiStmt);
-    *made = *fold;
-    made->body = (CiStmts){0};
-    ci_build_move(&s->b, made);
-    made->vars = CI_NEW_ARRAY(s->b.ctx, const CiExpr *, 1);
-    made->extents = CI_NEW_ARRAY(s->b.ctx, const CiExpr *, 1);
+    CiStmt *made = ci_build_copy(&s->b, fold);
     made->vars[0] = part;
     made->extents[0] = s->parts;
     made->nvars = 1;

@@ -67,14 +67,16 @@ typedef struct Numbering {
 } Numbering;
 
 static void
-use_memory(Numbering *n, const CiMemory *memory)
+use_memory(void *arg, CiMemory **memory, CiTouch touch)
 {
+    Numbering *n = arg;
     CiStripper *s = n->s;
-    if (!memory || !ci_map_find(s->varying.owned, CI_KEY(memory)))
+    (void)touch;
+    if (!ci_map_find(s->varying.owned, CI_KEY(*memory)))
         return;
-    intptr_t known = (intptr_t)ci_map_find(s->owners, CI_KEY(memory));
+    intptr_t known = (intptr_t)ci_map_find(s->owners, CI_KEY(*memory));
     intptr_t owner = !known || known == n->number ? n->number : -1;
-    ci_map_put(s->owners, CI_KEY(memory), (void *)owner);
+    ci_map_put(s->owners, CI_KEY(*memory), (void *)owner);
 }
 
 static void
@@ -84,14 +86,11 @@ number_stmt(void *arg, const CiStmt *stmt)
     ci_map_put(n->s->groups, CI_KEY(stmt), (void *)(intptr_t)n->number);
     if (stmt->value >= 0)
         n->s->made_in[stmt->value] = n->number;
-    use_memory(n, stmt->at.memory);
-    use_memory(n, stmt->cell);
+    ci_stmt_each_memory(stmt, use_memory, n);
     if (stmt->at.memory) {
         intptr_t known = (intptr_t)ci_map_find(n->s->accesses, CI_KEY(stmt->at.memory));
         ci_map_put(n->s->accesses, CI_KEY(stmt->at.memory), (void *)(known + 1));
     }
-    if (stmt->kind == CI_STMT_alloc)
-        use_memory(n, stmt->memory);
 }
 
 /* A block's statements come to the group that is open where they stand. */

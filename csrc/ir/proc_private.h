@@ -42,7 +42,7 @@ typedef struct CiProcVerifier {
     OPERAND(run, run, run) OPERAND(runs, runs, runs) OPERAND(loops, loops, vars)                   \
     OPERAND(args, args, args) OPERAND(at, at, at) OPERAND(in, in, in)                              \
     OPERAND(tests, tests, tests) OPERAND(constant, constant, constant)                             \
-    OPERAND(otherwise, constant, at.otherwise) OPERAND(symbol, symbol, expr)                                \
+    OPERAND(otherwise, constant, at.otherwise) OPERAND(symbol, symbol, expr)                       \
     OPERAND(declaration, declaration, memory) OPERAND(reductions, reductions, ops)                 \
     OPERAND(order, order, order)
 

@@ -164,7 +164,7 @@ replace(const CiLoopRewriter *r, const Access *access, CiBuffer *variable)
 /* True if the element, or another element of its array, is stored in the loop: otherwise the
  * target's compiler loads it once by itself. */
 static bool
-may_be_held(const CiLoopRewriter *r, const Accesses *all, const Access *element, bool *is_stored)
+may_be_promoted(const CiLoopRewriter *r, const Accesses *all, const Access *element, bool *is_stored)
 {
     const CiBuffer *buffer = element->buffer;
     bool has_store = false;
@@ -194,7 +194,7 @@ replace_one(const CiLoopRewriter *r, CiItems *items, int *k)
     for (int n = 0; all.is_simple && n < all.count; n++) {
         const Access element = all.list[n];
         bool is_stored;
-        if (element.buffer->rank == 0 || !may_be_held(r, &all, &element, &is_stored))
+        if (element.buffer->rank == 0 || !may_be_promoted(r, &all, &element, &is_stored))
             continue;
         CiBuffer *variable = new_variable(r, element.buffer->dtype);
         const CiExpr *first = ci_expr_const(r->sym, 0);

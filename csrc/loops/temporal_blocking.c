@@ -18,7 +18,6 @@
  * compose_iterations.c builds the nests of the fused iteration. */
 #include "loops/compose.h"
 
-
 /* ---- the loop ---- */
 
 static void

@@ -294,7 +294,7 @@ run_step(CiFrame *frame, const CiStep **at)
             status = fail_check(frame, step->number);
         break;
     default:
-        status = ci_frame_jump(frame, at);
+        status = ci_frame_jump(frame, at) ? ci_frame_poll_turn(frame) : CI_OK;
     }
     if (status && !frame->is_shared)
         ci_program_tell_shortage(frame->program, step, frame->values, frame->call);

@@ -29,8 +29,9 @@ void ci_frame_give(const CiFrame *frame, int slot);
 int32_t ci_frame_copy(const CiFrame *frame, const CiStep *step);
 /* A step that moves pointers between slots, without allocating or freeing. */
 void ci_frame_move(const CiFrame *frame, const CiStep *step);
-/* jump.c: a step of a loop or branch; *at becomes the one before the next to run. */
-int32_t ci_frame_jump(CiFrame *frame, const CiStep **at);
+/* jump.c: a step of a loop or branch; *at becomes the one before the next to run. True if a loop has
+ * another turn. */
+bool ci_frame_jump(CiFrame *frame, const CiStep **at);
 /* Starts a turn of a loop if there is one more; true when the body runs. */
 bool ci_frame_turn(CiFrame *frame, const CiStep *step, int64_t turn);
 /* After a turn: not 0 if the call is interrupted. */

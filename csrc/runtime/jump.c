@@ -25,7 +25,7 @@ ci_frame_turn(CiFrame *frame, const CiStep *step, int64_t turn)
     return true;
 }
 
-int32_t
+bool
 ci_frame_jump(CiFrame *frame, const CiStep **at)
 {
     const CiStep *step = *at, *steps = frame->program->steps;
@@ -44,8 +44,7 @@ ci_frame_jump(CiFrame *frame, const CiStep **at)
         jumps = true;
     }
     if (!jumps)
-        return CI_OK;
-    bool goes_back = steps + step->target <= step;
+        return false;
     *at = steps + step->target - 1;
-    return goes_back ? ci_frame_poll_turn(frame) : CI_OK;
+    return *at < step;
 }

@@ -81,14 +81,14 @@ ci_frame_give(const CiFrame *frame, int slot)
 void
 ci_frame_move(const CiFrame *frame, const CiStep *step)
 {
-    void **slots = frame->slots, *held = slots[step->slot];
+    void **slots = frame->slots, *own = slots[step->slot];
     if (step->kind == CI_STEP_part) {
         slots[step->slot] = (char *)slots[step->other] + frame->values[step->value];
         return;
     }
     slots[step->slot] = step->kind == CI_STEP_leave ? NULL : slots[step->other];
     if (step->kind != CI_STEP_leave)
-        slots[step->other] = step->kind == CI_STEP_swap ? held : NULL;
+        slots[step->other] = step->kind == CI_STEP_swap ? own : NULL;
 }
 
 int32_t

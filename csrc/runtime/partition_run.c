@@ -34,8 +34,9 @@ fill_key(const CiFrame *frame, const CiPlanPartition *plan, int64_t *key)
     }
 }
 
-/* Gives the work to the queue, or only has slots hold what they hold then. The recording's memory takes the
- * place of what would be taken from the allocator. */
+/* Gives the work to the queue, or only sets slots to what they contain afterwards. The recording's memory takes the
+ * place of what would be taken from the allocator. Its loops are short, and turns are not polled: a poll takes
+ * Python's lock, which a thread may own that waits for the end of the recording, and a replay cannot be undone. */
 static int32_t
 walk(CiFrame *frame, const CiPlanPartition *plan, const CiStep *step, const CiStep *end,
      const CiRecordMemory *memory, bool gives_work)
@@ -51,10 +52,8 @@ walk(CiFrame *frame, const CiPlanPartition *plan, const CiStep *step, const CiSt
             frame->slots[step->slot] = memory->blocks[next++];
         else if (step->kind == CI_STEP_free)
             frame->slots[step->slot] = NULL;
-        else if (step->kind == CI_STEP_for || step->kind == CI_STEP_next) {
-            int32_t polled = ci_frame_jump(frame, &step);
-            status = gives_work ? polled : CI_OK; /* what is done is done: slots must be complete */
-        }
+        else if (step->kind == CI_STEP_for || step->kind == CI_STEP_next)
+            (void)ci_frame_jump(frame, &step);
         else if (!is_launch && !is_extern)
             ci_frame_move(frame, step);
         else if (gives_work)

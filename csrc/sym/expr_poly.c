@@ -100,7 +100,7 @@ coef_of(const CiExpr *e, const CiExpr *atom)
 
 /* Every term of part stands in e with the same coefficient. */
 static bool
-holds_terms(const CiExpr *e, const CiExpr *part)
+has_terms(const CiExpr *e, const CiExpr *part)
 {
     for (int k = 0; k < ci_expr_nterms(part); k++) {
         int64_t coef;
@@ -170,7 +170,7 @@ recombine(CiContext *ctx, void *arg)
         const CiExpr *q = ci_expr_floordiv(sym, low.x, low.m);
         const CiExpr *whole = ci_expr_mul(sym, ci_expr_mul(sym, low.cofactor, low.m), q);
         const CiExpr *terms = ci_expr_sub(sym, whole, ci_expr_const(sym, ci_expr_value(whole)));
-        if (holds_terms(it->linear, terms)) {
+        if (has_terms(it->linear, terms)) {
             const CiExpr *mod = ci_expr_mul(sym, low.cofactor, ci_expr_mod(sym, low.x, low.m));
             const CiExpr *rest = ci_expr_sub(sym, ci_expr_sub(sym, it->linear, whole), mod);
             it->result = ci_expr_add(sym, rest, ci_expr_mul(sym, low.cofactor, low.x));

@@ -218,7 +218,6 @@ add_loop(const CiWrapper *w, CiPartition *partition, int i)
     CiPartition longer = *partition;
     int64_t times[CI_MAX_RANK] = {1}, trips;
     int depth = 0;
-    longer.has_loop = true;
     do {
         const CiLine *line = &w->lines[i++];
         bool opens = line->kind == CI_LINE_for;
@@ -251,13 +250,15 @@ extend(const CiWrapper *w, CiPartition *partition, int i, bool takes_loops)
     return i;
 }
 
+/* The partition that begins at a line. *taken: the last line that a recorder takes; the partition ends with the
+ * last one that needs it. */
 static CiPartition
-grow(const CiWrapper *w, int first, bool takes_loops)
+grow(const CiWrapper *w, int first, bool takes_loops, int *taken)
 {
     CiPartition partition = {.first = first, .last = first - 1};
     for (int last; (last = extend(w, &partition, partition.last + 1, takes_loops)) >= 0;)
         partition.last = last;
-    partition.end = partition.last + 1;
+    *taken = partition.last;
     while (partition.nlaunches && !may_end(&w->lines[partition.last]))
         partition.last--;
     return partition;
@@ -310,11 +311,15 @@ static bool
 is_many_and_short(const CiWrapper *w, const CiPartition *partition)
 {
     const CiTarget *target = w->kernels->target;
+    bool has_loop = false;
+    if (partition->nlaunches < ci_choice(target, CI_CHOICE_recorded_trips))
+        return false;
     Touched touched = {.is_seen = CI_NEW_ARRAY(w->ctx, bool, w->nbuffers + 1)};
-    for (int i = partition->first; i <= partition->last; i++)
+    for (int i = partition->first; i <= partition->last; i++) {
+        has_loop |= w->lines[i].kind == CI_LINE_for;
         ci_line_visit(w, &w->lines[i], add_bytes, &touched);
-    return partition->has_loop && partition->nlaunches >= ci_choice(target, CI_CHOICE_recorded_trips) &&
-           touched.bytes <= ci_choice(target, CI_CHOICE_recorded_bytes);
+    }
+    return has_loop && touched.bytes <= ci_choice(target, CI_CHOICE_recorded_bytes);
 }
 
 /* Where nothing is recorded, partitions are what could be. */
@@ -332,10 +337,11 @@ ci_partition(const CiWrapper *wrapper)
     for (int i = 0; i < wrapper->nlines; i++) {
         if (wrapper->lines[i].kind != CI_LINE_for && !may_begin(wrapper, &wrapper->lines[i]))
             continue;
-        CiPartition partition = grow(wrapper, i, true);
+        int taken;
+        CiPartition partition = grow(wrapper, i, true, &taken);
         if (!keeps_own(wrapper, &partition))
-            partition = grow(wrapper, i, false);
-        i = partition.end > i ? partition.end - 1 : i;
+            partition = grow(wrapper, i, false, &taken);
+        i = taken > i ? taken : i;
         if (!partition.nlaunches)
             continue;
         if (takes_all(wrapper) || is_many_and_short(wrapper, &partition)) {

@@ -1,5 +1,5 @@
-/* Partitions of a program for recordings (CUDA graphs): the work that a device is given is recorded
- * once and replayed in later calls. A partition is a run of lines without other effects. Work that
+/* Partitions of a program for recordings: the work that a device is given is recorded once and
+ * replayed in later calls. A partition is a run of lines without other effects. Work that
  * the host does in each call is between partitions: a host library call, a copy, a jump, a check.
  *
  * A partition lists everything it needs from outside: memory, and the symbols of its expressions,
@@ -28,8 +28,6 @@ typedef struct CiPartition {
      * them. */
     int own_first, own_last;
     int nlaunches;   /* library calls of the device's among them; of a loop, all iterations' */
-    bool has_loop;   /* all of whose iterations are in it */
-    int end;         /* the line after what a recorder takes: `last` is the last one that needs it */
     const CiBuffer **takes; /* memory that it uses, and did not make, scalars of kernels too */
     int ntakes, captakes;
     const CiBuffer **gives; /* what it stores and others look at; made in it, or taken */

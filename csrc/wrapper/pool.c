@@ -168,7 +168,7 @@ count_storage(Pools *p, int storage, int64_t sign)
 }
 
 static bool
-is_held_at(CiLife life, int line)
+is_live_at(CiLife life, int line)
 {
     return life.block >= 0 && life.first <= line && line <= life.last;
 }
@@ -180,7 +180,7 @@ bytes_apart(const Pools *p, int line, CiSide side)
     const CiWrapper *w = p->w;
     const CiExpr *sum = ci_expr_const(p->sym, 0);
     for (int b = 0; b < w->nbuffers; b++)
-        if (w->side_of[b] == side && is_held_at(w->lives->of[b], line))
+        if (w->side_of[b] == side && is_live_at(w->lives->of[b], line))
             sum = ci_expr_add(p->sym, sum, ci_buffer_bytes(p->sym, w->buffers[b]));
     return sum;
 }
@@ -192,7 +192,7 @@ bytes_pooled(const Pools *p, int line, const Pool *pool)
     const CiWrapper *w = p->w;
     const CiExpr *sum = pool->bytes;
     for (int b = 0; b < w->nbuffers; b++)
-        if (w->side_of[b] == pool->side && is_held_at(w->lives->of[b], line) &&
+        if (w->side_of[b] == pool->side && is_live_at(w->lives->of[b], line) &&
             (p->storage_of[b] < 0 || p->storages[p->storage_of[b]].pool < 0))
             sum = ci_expr_add(p->sym, sum, ci_buffer_bytes(p->sym, w->buffers[b]));
     for (int k = 0; k < p->npools; k++)

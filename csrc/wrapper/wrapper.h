@@ -88,7 +88,7 @@ typedef struct CiLineRow {
     FIELD(symbol, symbol, symbol)                                                                  \
     FIELD(number, int, number)                                                                     \
     FIELD(kernel, kernel, kernel)                                                                  \
-    FIELD(call, call, call)                                                                         \
+    FIELD(call, call, call)                                                                        \
     FIELD(range, range, symbol)                                                                    \
     FIELD(turns, turns, symbol)                                                                    \
     FIELD(parallel, parallel, is_parallel)                                                         \

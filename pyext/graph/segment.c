@@ -83,6 +83,21 @@ leave_out_passes(CxTracer *t, const CiBackend *backend)
     return told < 0 ? NULL : compile_by(t, backend, &t->options, NULL);
 }
 
+static bool
+has_user_backend(const CxTracer *t)
+{
+    return t->user_backend != NULL && t->user_backend != Py_None;
+}
+
+/* Drops the program, and leaves its graph to the tracer. */
+static void
+take_graph_back(CxProgram **program)
+{
+    (*program)->ctx = NULL;
+    (*program)->graph = NULL;
+    Py_CLEAR(*program);
+}
+
 /* If the compiler fails after Python steps that cannot be undone, warns once and interprets the
  * segment, without fusion in case the fault is cinductor's. Returns NULL with the exception if
  * that is impossible. */
@@ -101,7 +116,7 @@ interpret_instead(CxTracer *t, const CiBackend *backend)
         t->fullgraph || plain == NULL)
         return NULL;
     PyObject *error = cx_take_exception();
-    const char *advice = is_compilers ? "install gcc or clang, or set CC to a C compiler that works"
+    const char *advice = has_user_backend(t) ? "see register_backend" : is_compilers ? "install gcc or clang, or set CC to a C compiler that works"
                          : is_folders
                              ? "free some space, or set CINDUCTOR_CACHE_DIR to a folder of your own"
                              : "an internal error of cinductor: please report it";
@@ -122,12 +137,6 @@ cx_has_warned_of_compiler(PyObject *module, PyObject *unused)
     return PyBool_FromLong(state->told_of_compiler);
 }
 
-static bool
-has_user_backend(const CxTracer *t)
-{
-    return t->user_backend != NULL && t->user_backend != Py_None;
-}
-
 static CxProgram *
 compile_segment(CxTracer *t, PyObject *key, const CxProgram *before, double plain, double price)
 {
@@ -141,15 +150,13 @@ compile_segment(CxTracer *t, PyObject *key, const CxProgram *before, double plai
     Py_XDECREF(passes);
     if (program == NULL)
         program = leave_out_passes(t, backend);
+    if (program != NULL && has_user_backend(t) && cx_user_backend_open(program, t->user_backend) < 0)
+        take_graph_back(&program);
     if (program == NULL)
         program = interpret_instead(t, backend);
     if (program == NULL)
         return NULL;
     t->ctx = NULL; /* owned by the program now */
-    if (has_user_backend(t) && cx_user_backend_open(program, t->user_backend) < 0) {
-        Py_DECREF(program);
-        return NULL;
-    }
     if (!builds) {
         program->rent = fmax(t->rent * price, 1e-9);
         t->unbuilt += price;

@@ -14,7 +14,7 @@ enum { DONE = 0, FAILED = -1, UNKNOWN = 1, FOUND = 2 };
 enum { MOST_VISITS = 100000 };
 
 /* How much of an object's references its class shows. */
-typedef enum Shows { SHOWS_nothing_held, SHOWS_all, SHOWS_some } Shows;
+typedef enum Shows { SHOWS_no_references, SHOWS_all, SHOWS_some } Shows;
 
 typedef struct Walk {
     const CxState *state;
@@ -155,12 +155,12 @@ shown_by_c(Walk *w, PyTypeObject *type, bool is_derived)
                     ? 1
                     : PySet_Contains(w->atoms, (PyObject *)type);
     if (found != 0)
-        return found < 0 ? FAILED : is_derived ? SHOWS_all : SHOWS_nothing_held;
+        return found < 0 ? FAILED : is_derived ? SHOWS_all : SHOWS_no_references;
     if (!has_gc)
         return SHOWS_some;
     if (strncmp(type->tp_name, "cinductor.", 10) == 0) {
         found = PySet_Contains(w->opened, (PyObject *)type);
-        return found < 0 ? FAILED : found ? SHOWS_all : SHOWS_nothing_held;
+        return found < 0 ? FAILED : found ? SHOWS_all : SHOWS_no_references;
     }
     if (!is_builtin && (found = is_of(w->modules, type->tp_name)) < 0)
         return FAILED;
@@ -182,7 +182,7 @@ shown_by(Walk *w, PyTypeObject *type)
     if (shows == SHOWS_all && is_derived && !PyType_IsSubtype(base, &PyTuple_Type) &&
         is_package_class(type)) { /* the package's own objects refer to internal state */
         int found = PySet_Contains(w->opened, (PyObject *)type);
-        shows = found < 0 ? FAILED : found ? SHOWS_all : SHOWS_nothing_held;
+        shows = found < 0 ? FAILED : found ? SHOWS_all : SHOWS_no_references;
     }
     if (shows != FAILED) {
         w->last = type;
@@ -243,7 +243,7 @@ enter(Walk *w, PyObject *object)
         return enter_dtype((PyArray_Descr *)object);
     int shows = shown_by(w, Py_TYPE(object));
     if (shows != SHOWS_all)
-        return shows == SHOWS_nothing_held ? DONE : shows == SHOWS_some ? UNKNOWN : FAILED;
+        return shows == SHOWS_no_references ? DONE : shows == SHOWS_some ? UNKNOWN : FAILED;
     int status = DONE;
     /* The collector does not follow weak references, but a call of one does. */
     if (PyWeakref_Check(object))

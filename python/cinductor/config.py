@@ -177,16 +177,19 @@ def names_of(option: Option) -> list[str]:
 
 
 def registered() -> list[str]:
-    """The names of registered passes; empty while their module is not imported."""
+    """The names of registered passes."""
+    return [row.name for row in registrations() if row.is_pass]
+
+
+def registrations() -> list[Any]:
+    """The rows of `extensions.registering`, in order; none while that module is not imported."""
     module = sys.modules.get("cinductor.extensions.registering")
-    return [] if module is None else module.names()
+    return [] if module is None else [*module.TABLE.values()]
 
 
 def user_backend(name: str | None) -> tuple[str, Any] | None:
     """The name of a backend of `register_backend` and its function of a graph's text; None for another backend."""
-    module = sys.modules.get("cinductor.extensions.registering")
-    row = None if module is None else module.TABLE.get(name)
-    return None if row is None or row.kind != "backend" else (row.name, row.parts[0])
+    return next(((row.name, row.parts[0]) for row in registrations() if row.kind == "backend" and row.name == name), None)
 
 
 def list_choices() -> list[Threshold]:
@@ -374,6 +377,4 @@ def list_backends() -> dict[str, str | None]:
     for _, name, _, why in _core.backends():
         if found.get(name, "") is not None:
             found[name] = why
-    module = sys.modules.get("cinductor.extensions.registering")
-    added = () if module is None else module.TABLE.values()
-    return found | {row.name: None for row in added if row.kind == "backend"}
+    return found | {row.name: None for row in registrations() if row.kind == "backend"}

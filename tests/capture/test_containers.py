@@ -611,6 +611,20 @@ def logs_and_reads(x, log):
     return len(log)
 
 
+def prints_what_has_no_format(x):
+    for i in range(len(x)):
+        x[i] += 1.0
+        if x[i] > 1.5:
+            print(f"{x[i]:d}")
+
+
+def prints_characters(x):
+    for i in range(len(x)):
+        x[i] += 1.0
+        if i > 20:
+            print(f"{i - 99 * (i > 35):c}")
+
+
 def logs_and_prints(x, log):
     for i in range(len(x)):
         log.append(i)
@@ -623,6 +637,8 @@ EFFECTS = [
     (prints, (X,), True),
     (prints_before_it_raises, (X,), False),
     (prints_in_nests, (9, X), True),
+    (prints_what_has_no_format, (X.copy(),), False),
+    (prints_characters, (X.copy(),), False),
     (logs, (X, [], []), True),
     (logs, (X, ["a", None], [1]), True),
     (logs_and_reads, (X, []), False),
@@ -651,26 +667,68 @@ def test_a_log_that_is_read_under_another_name():
         assert shown(log) == shown(mine)
 
 
-def test_a_stream_of_the_users(monkeypatch):
-    """The stream is written to at the time at which Python would write."""
-    seen, x = [], X.copy()
+class Raw(io.RawIOBase):
+    """What is under a stream of Python's."""
+
+    def __init__(self, write):
+        self.write = write
+
+    def writable(self):
+        return True
+
+
+STREAMS = {
+    "of the user's": lambda write: types.SimpleNamespace(write=write, flush=lambda: None),
+    "of Python's over the user's": lambda write: io.TextIOWrapper(Raw(lambda data: write(bytes(data)) or len(data)), write_through=True),
+    "that cannot encode a text": lambda write: io.TextIOWrapper(io.BytesIO(), "ascii"),
+    "that can": lambda write: io.TextIOWrapper(io.BytesIO(), "utf-8"),
+}
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("kind", STREAMS)
+def test_when_a_stream_is_written_to(kind, backend, monkeypatch):
+    """The user's code runs, and an error is raised, at the time at which Python would write."""
+    x = X.copy()
 
     def prints_and_writes(x):
         for i in range(len(x)):
-            x[i] = i
-            print(i)
+            x[i] += 1.0
+            if x[i] > 1.5:
+                print("\u00e9", i)
 
-    stream = types.SimpleNamespace(write=lambda text: seen.append((text, x[3])), flush=lambda: None)
-    f = cinductor.compile(prints_and_writes, backend="interp")
+    def outcome(f):
+        seen, x[:] = [], X
+        stream = STREAMS[kind](lambda text: seen.append((text, x.sum())))
+        with monkeypatch.context() as patch:
+            patch.setattr("sys.stdout", stream)
+            try:
+                f(x)
+            except UnicodeError as error:
+                seen.append(str(error))
+        text = stream.buffer.getvalue() if kind.startswith("that") and not stream.flush() else None
+        return seen, text, x.tolist()
+
+    f = cinductor.compile(prints_and_writes, backend=backend)
     for _ in range(2):
-        monkeypatch.setattr("sys.stdout", stream)
-        x[:], seen[:] = X, []
-        prints_and_writes(x)
-        expected = seen[:]
-        x[:], seen[:] = X, []
-        f(x)
-        monkeypatch.undo()
-        assert seen == expected
+        assert outcome(f) == outcome(prints_and_writes)
+
+
+def test_numbers_that_are_printed_like_others():
+    """NumPy's numbers have the class that they were appended with, also if NumPy prints them like Python's."""
+
+    def logs_both(x, log):
+        for v in x:
+            if v > 0.5:
+                log.append(2.0)
+            else:
+                log.append(np.float64(2.0))
+
+    logs_both(X, expected := [])
+    for backend in BACKENDS:
+        with np.printoptions(legacy="1.25"):
+            cinductor.compile(logs_both, backend=backend)(X, log := [])
+        assert [*map(type, log)] == [*map(type, expected)]
 
 
 def test_two_loops_append_to_a_list():

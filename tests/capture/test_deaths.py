@@ -4,12 +4,14 @@ Generators are closed then.
 """
 
 import functools
+import types
 import weakref
 
 import numpy as np
 import pytest
 
 import cinductor
+from cinductor.capture import deaths
 
 LOG = []
 
@@ -321,12 +323,27 @@ class Holder:
     def __init__(self, value):
         self.value = value
 
+    def __call__(self, value):
+        return value
+
+
+def watched_view():
+    owner = np.ones(3)
+    weakref.finalize(owner, LOG.append, "gone")
+    return owner[1:]
+
 
 HOLDING = {
+    "a view": watched_view,
     "a list": lambda: [Dying()],
     "a dict": lambda: {"k": (Dying(),)},
     "an instance": lambda: Holder([Dying()]),
     "a function": lambda: (lambda held: lambda: held)(Dying()),
+    "a function with names of its own": lambda: types.FunctionType(closing.__code__, {"held": Dying()}),
+    "a module": lambda: vars(made := types.ModuleType("made")).update(held=Dying()) or made,
+    "a dict named like a module": lambda: {"__name__": "weakref", "held": Dying()},
+    "a slice": lambda: slice(Dying()),
+    "a ufunc": lambda: np.frompyfunc(Holder(Dying()), 1, 1),
     "a generator": lambda: started(delegating()),
     "an iterator": lambda: map(abs, started(closing())),
     "a weak reference's object": lambda: [watched()],
@@ -351,3 +368,41 @@ def test_what_dies_with_an_object_runs_code(what, backend):
         wanted = f(np.ones(2))
         LOG.clear()
         np.testing.assert_array_equal(compiled(np.ones(2)), wanted)
+
+
+@pytest.mark.parametrize("what", HOLDING)
+def test_deaths_that_are_seen(what):
+    """Also those of objects that the garbage collector does not track, or that are named like ones that live on."""
+    assert not deaths.dies_unseen(HOLDING[what]())
+
+
+@pytest.mark.parametrize("value", [np.ones(3)[1:], weakref, repr, watched, np.add, slice(1, 2), [1, "a", (2.0,)], Dying], ids=lambda value: type(value).__name__)
+def test_deaths_that_are_not_seen(value):
+    assert deaths.dies_unseen(value)
+
+
+@pytest.mark.parametrize("backend", ["interp", "c"])
+def test_a_name_of_an_enclosing_function_gets_another_object(backend):
+    """The former object dies at the assignment, also in an `if` that Python decides."""
+
+    def maker():
+        o = watched()
+
+        def f(x):
+            nonlocal o
+            for i in range(len(x)):
+                if x[i] > 0.5:
+                    o = watched()
+                    LOG.append(i)
+
+        return f
+
+    seen = []
+    for wrap in (lambda f: f, lambda f: cinductor.compile(f, backend=backend)):
+        f = wrap(maker())
+        LOG.clear()
+        f(np.array([0.9, 0.1, 0.8]))
+        f(np.array([0.9, 0.1, 0.8]))
+        seen.append(LOG[:])
+        del f
+    assert seen[0] == seen[1] == ["gone", 0, "gone", 2] * 2

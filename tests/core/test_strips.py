@@ -140,7 +140,6 @@ def replace(ufunc, last):
 
 kept = [replace(np.exp, 1), replace(np.sin, 1), replace(np.add, 2)]
 import cinductor
-from cinductor import _core
 
 def functions(x):
     return np.exp(x) * 2, np.sin(x[1:])

@@ -5,6 +5,7 @@
 #include "fake_driver.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,11 +43,13 @@ EXPORT int cuStreamBeginCapture_v2(void *stream, int mode);
 EXPORT int cuStreamEndCapture(void *stream, void **graph);
 EXPORT int cuGraphInstantiateWithFlags(void **made, void *graph, unsigned long long flags);
 EXPORT int cuGraphLaunch(void *made, void *stream);
+EXPORT void fake_interrupt(void);
 EXPORT int cuGraphDestroy(void *graph);
 EXPORT int cuGraphExecDestroy(void *made);
 EXPORT int fake_take_down(void *stream, void (*run)(void *data), const void *data, size_t size);
 
 static Graph *captures[MOST_CAPTURES];
+static int is_interrupted; /* by the next replay */
 static int graphs, nodes; /* existing graphs; memory nodes since the process began */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -246,10 +249,19 @@ cuGraphInstantiateWithFlags(void **made, void *what, unsigned long long flags)
     return 0;
 }
 
+void
+fake_interrupt(void)
+{
+    is_interrupted = 1;
+}
+
 int
 cuGraphLaunch(void *made, void *stream)
 {
     FAKE_MAY_FAIL;
+    if (is_interrupted)
+        raise(SIGINT);
+    is_interrupted = 0;
     Graph *graph = made;
     if (!fake_is_ours(made) || !fake_is_ours(stream))
         return FAKE_WRONG_CONTEXT;

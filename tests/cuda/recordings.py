@@ -72,6 +72,26 @@ def check_unasked(fn, *arguments):
         say(f"{fn.__name__}: replays", count("cuGraphLaunch") - before == 2)
 
 
+def iterate_long(a, v):
+    """A loop whose turns are polled where it is launched."""
+    for _ in range(300):
+        v = (a @ v) / 32
+    return (v,)
+
+
+def check_interrupted(fn, *arguments):
+    """A Ctrl-C during a replay is Python's as soon as the call is over."""
+    recorded = cinductor.compile(fn)
+    want = [r.numpy() for r in [recorded(*arguments) for _ in range(3)][-1]]
+    driver.fake_interrupt()
+    try:
+        recorded(*arguments)
+        found = None
+    except BaseException as error:  # noqa: BLE001
+        found = type(error)
+    say(f"{fn.__name__}: interrupted", found is KeyboardInterrupt and same(recorded(*arguments), want))
+
+
 def products_of_cublas():
     """The number of products that the fake cuBLAS made."""
     library = ctypes.CDLL(os.path.join(os.environ["CINDUCTOR_CUBLAS"], "libcublas.so.13"))
@@ -118,6 +138,8 @@ def main():
     check("a whole loop", iterate, (square, vector))
     check_unasked(iterate, square, vector)
     check_unasked(shift, rows)
+    if EMULATED:
+        check_interrupted(iterate_long, square, vector)
 
     other = cinductor.to_device(random.random((6, 8)).astype("f4"))
     plain = cinductor.compile(layers)

@@ -9,7 +9,7 @@
  * The file: lines of `# word: value` (passes: those to run, `all` for the pipeline; loop_passes: those over loops to run before
  * loops are printed, the others do not run; dump: the
  * levels to print, graph when not given, `expand` for procs before the first pass; fusion, trees,
- * short_rows, tiles, splits, templates, batches, pools, device_memory, records: 0 or 1;
+ * short_rows, tiles, splits, templates, batches, pools, device_memory, records, unasked: 0 or 1;
  * online: bytes of a row from which on reductions of it are one walk, scans: rows up to which scans are in parts; choices: as the option has them), then a graph, loops, kernels (and lines of these) or procs as text. What stands
  * behind a line that begins with `---` is what was expected, and not read here. For each level
  * comes a line
@@ -50,7 +50,8 @@ typedef struct Run {
     const char *loop_passes; /* before the loops are printed; "": all, after that */
     const char *dump;
     const char *device, *backend, *choices;
-    bool fusion, trees, short_rows, tiles, splits, templates, batches, pools, device_memory, records;
+    bool fusion, trees, short_rows, tiles, splits, templates, batches, pools, device_memory, records,
+        unasked; /* records only loops that gain */
     int64_t online, scans;
     CiGraph *graph;
     CiLoops *loops;
@@ -353,7 +354,7 @@ wrap_options(const Run *run)
     return (CiWrapOptions){.has_pools = run->pools,
                            .has_device_memory = run->device_memory,
                            .records = run->records,
-                           .records_all = run->records,
+                           .records_all = run->records && !run->unasked,
                            .env = run->graph ? run->graph->env : NULL,
                            .takes_extern = takes_products};
 }
@@ -694,6 +695,7 @@ read_file(CiContext *ctx, Run *run, const char *file)
     run->batches = strcmp(find_header(ctx, head, "batches", "0"), "0") != 0;
     run->device_memory = strcmp(find_header(ctx, head, "device_memory", "0"), "0") != 0;
     run->records = strcmp(find_header(ctx, head, "records", "0"), "0") != 0;
+    run->unasked = strcmp(find_header(ctx, head, "unasked", "0"), "0") != 0;
     run->online = atoll(find_header(ctx, head, "online", "0"));
     run->scans = atoll(find_header(ctx, head, "scans", "0"));
     run->pools = strcmp(find_header(ctx, head, "pools", "0"), "0") != 0;

@@ -452,6 +452,22 @@ def test_a_backend_that_fails_costs_a_warning_or_raises(backend, message):
         assert (compiled(X) == np.sqrt(X) + 2).all()
 
 
+def test_a_backend_that_fails_behind_an_effect_is_replaced():
+    """Python cannot run the call again, so the interpreter runs the graph."""
+    seen = []
+
+    def f(x):
+        first = np.sqrt(x)
+        seen.append(str(first[0, 0]))
+        print(end="", flush=True)
+        return first * 2
+
+    with cinductor.register_backend("bad", lambda graph: 1 // 0):
+        compiled = cinductor.compile(f, backend="bad")
+        for calls in (1, 2):
+            assert (compiled(X) == np.sqrt(X) * 2).all() and len(seen) == calls
+
+
 def test_a_backend_gets_no_graph_that_checks_data():
     with cinductor.register_backend("mine", Graph.compile), pytest.raises(cinductor.Unsupported, match="checks data"):
         cinductor.compile(lambda x, i: x[i] + 1, backend="mine", fullgraph=True)(X, np.array([0, 2]))

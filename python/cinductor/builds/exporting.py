@@ -169,7 +169,7 @@ def export(
     fn : callable
         A function, or a compiled one, whose options apply.
     *args, **kwargs
-        The arguments of a call. fn is called once, on copies of them.
+        The arguments of a call. fn is called on copies of them, twice if functions of NumPy have to become cinductor's.
     form : str
         "c": one C file, whose first line says how to compile it, and whose `call` takes and returns arrays (`ci_array`) on
         one thread. "json": buffers, lines and results, with the kernels' C; `examples/run_json.py` runs it. Otherwise a name of

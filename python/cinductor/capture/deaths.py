@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from .sources import Sources
 
 LIFETIMES = frozenset({"weakref", "_weakref", "_weakrefset", "gc"})  # modules that observe when objects die
-LASTING = type | types.ModuleType | types.CodeType  # what reaches these does not keep them alive alone
-HOLDING_NOTHING = FREE_TYPES - {types.FunctionType, types.BuiltinFunctionType}
+LASTING = type | types.CodeType  # what reaches these does not keep them alive alone
+TRACKED = 1 << 14  # the flag of classes whose objects tell the garbage collector what they hold
+HOLDING_NOTHING = frozenset(cls for cls in FREE_TYPES if not cls.__flags__ & TRACKED)
 MOST_REACHED = 10_000  # objects; what reaches more may reach anything
 FEW_REACHED = 300  # the same where each call asks
 OWNERS = frozenset({np.ndarray, type(None)})  # what owns an array's memory, if no buffer is locked
@@ -65,7 +66,9 @@ def dies_unseen(value: Any) -> bool:
     """
     cls = type(value)
     if cls is np.ndarray:  # without another look at its class
-        return type(value.base) in OWNERS and not value.dtype.hasobject and not weakref.getweakrefcount(value)
+        base = value.base
+        is_unseen = type(base) in OWNERS and not value.dtype.hasobject and not weakref.getweakrefcount(value)
+        return is_unseen and (base is None or dies_unseen(base))
     return cls in HOLDING_NOTHING or not reaches(value, is_watched, FEW_REACHED)
 
 
@@ -80,16 +83,15 @@ def reaches(value: Any, is_wanted: Callable[[Any], bool], most: int) -> bool:
         seen.add(id(one))
         if len(seen) > most or is_wanted(one):
             return True
-        if is_a(one, types.FunctionType):  # its module lives on
-            left += [one.__closure__, one.__defaults__, one.__kwdefaults__, one.__dict__]
-        elif gc.is_tracked(one):
-            left += gc.get_referents(one)
+        left += [one.base] if is_a(one, np.ndarray) else gc.get_referents(one)
     return False
 
 
 def lasts(value: Any) -> bool:
     """True if the object lives on without the value from which it is reached: a module, its namespace, a class."""
-    if type(value) is not dict:
+    if is_a(value, types.ModuleType):
+        value = types.ModuleType.__dict__["__dict__"].__get__(value)
+    elif type(value) is not dict:
         return is_a(value, LASTING)
     name = value.get("__name__")
     module = sys.modules.get(name) if type(name) is str else None

@@ -16,6 +16,9 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
+from ..base.class_lookup import is_a
 from .control.list_buffer import owners_of
 from .control.list_columns import Assumed
 from .control.region import Rerun
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
 
 MOST_KINDS = 64
 KEYWORDS = {"sep": (str, type(None)), "end": (str, type(None))}  # what is flushed is to be seen at once
+LAYERS = (io.BufferedWriter, io.BufferedRandom, io.BytesIO, io.FileIO)
 CONSTANTS = (str, int, float, complex, bytes, type(None))
 
 
@@ -125,7 +129,12 @@ class Records:
 
 def alike(kind: Kind, form: tuple[Any, ...]) -> bool:
     """True if a kind has the same function and constants."""
-    return repr((*kind[:3], kind.holes)) == repr(form)
+    return described((*kind[:3], kind.holes)) == described(form)
+
+
+def described(part: Any) -> tuple[Any, ...]:
+    """The classes and texts of a part of a kind. Texts alone are not enough: NumPy can print its numbers like Python's."""
+    return type(part), tuple(map(described, part)) if is_a(part, tuple) else repr(part)
 
 
 def with_holes(given: tuple[Any, ...], values: list[Any]) -> tuple[Any, ...] | None:
@@ -142,7 +151,7 @@ def with_holes(given: tuple[Any, ...], values: list[Any]) -> tuple[Any, ...] | N
                 return None
             made.append(remade(value, [*inner]))
         elif type(value) is LateText:
-            if (inner := with_holes(value.given, values)) is None:
+            if not fits(*value.given) or (inner := with_holes(value.given, values)) is None:
                 return None
             made.append((Text, inner))
         elif type(value) in CONSTANTS or type(value) is bool or is_number(value):
@@ -203,6 +212,22 @@ def formatted(template: tuple[Any, ...], *values: Any) -> str:
     )
 
 
+def fits(template: tuple[Any, ...], *values: Any) -> bool:
+    """True if no number of the same dtypes raises in this f-string: the error would be as late as the text."""
+    try:
+        formatted(template, *[least_of(v) if type(v) is Traced else v for v in values])
+    except (ValueError, TypeError, OverflowError):
+        return False
+    return True
+
+
+def least_of(value: Traced) -> Any:
+    """A number of the dtype that has a format if every number has: a character's code may be neither negative nor large."""
+    dtype, kind = value.dtype, value.dtype.kind
+    number = dtype.type(np.iinfo(dtype).min if kind == "i" else np.iinfo(dtype).max if kind == "u" else 0)
+    return number.item() if value.kind == "python" else number
+
+
 def late_text(scope: Hooks, template: tuple[Any, ...], values: tuple[Any, ...]) -> Any:
     """An f-string that is an argument of print: a `LateText` if it has numbers that only the program knows."""
     holes: list[Any] = []
@@ -225,12 +250,47 @@ def record_print(scope: Hooks, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     records, sources = stage.records, stage.sources
     if not records.may_add or not all(name in KEYWORDS and type(v) in KEYWORDS[name] for name, v in kwargs.items()):
         return False
-    cls = type(sys.stdout)
+    stream, given = sys.stdout, (*args, *kwargs.values())
+    if not (is_plain(stream) and can_encode(stream, given)) or not records.add(scope, print, args, kwargs):
+        return False
+    source = sources.source("attr", sources.source("const", sys), "stdout")
+    sources.check_once(source, "type", type(stream))
+    for name in ("encoding", "errors"):
+        sources.check_once(sources.source("attr", source, name), "equals", getattr(stream, name))
+    for name, layer in layers_of(stream):
+        source = sources.source("attr", source, name)
+        sources.check_once(source, "type", type(layer))
+    return True
+
+
+def layers_of(stream: Any) -> Iterator[tuple[str, Any]]:
+    """The streams through which one of Python's writes, with the attributes that have them."""
+    for name in ("buffer", "raw"):
+        if is_a(stream, io.StringIO | io.BytesIO | io.FileIO):
+            return
+        stream = getattr(stream, name, None)
+        yield name, stream
+
+
+def is_plain(stream: Any) -> bool:
+    """True if no code of the user's runs when text is written to the stream."""
+    cls = type(stream)
     if not (issubclass(cls, io.TextIOWrapper | io.StringIO) and cls.write in (io.TextIOWrapper.write, io.StringIO.write)):
         return False
-    if not records.add(scope, print, args, kwargs):
-        return False
-    sources.check_once(sources.source("attr", sources.source("const", sys), "stdout"), "type", cls)
+    return all(type(layer) in LAYERS for _, layer in layers_of(stream))
+
+
+def can_encode(stream: Any, given: Any) -> bool:
+    """True if the texts among the arguments can be written to the stream. If they cannot, the error would be late."""
+    if type(given) is LateText:
+        return can_encode(stream, given.given)
+    if is_a(given, tuple):
+        return all(can_encode(stream, part) for part in given)
+    if type(given) is str and not given.isascii() and stream.encoding is not None:  # a StringIO has none
+        try:
+            given.encode(stream.encoding, stream.errors)
+        except UnicodeError:
+            return False
     return True
 
 

@@ -18,7 +18,7 @@ from .. import _core
 from ..base.user_frame import wrong
 from ..capture.calls import functions
 from ..compile import reset
-from ..config import list_backends, nearest
+from ..config import list_backends, nearest, registered
 from ..errors import BackendCompilerFailed
 from ..graphs import Graph, Node, on_text
 from .kernels import UserKernel
@@ -64,11 +64,6 @@ class Registration:
         put_in_force()
 
 
-def names() -> list[str]:
-    """The names of the registered passes, in order."""
-    return [row.name for row in TABLE.values() if row.is_pass]
-
-
 def put_in_force() -> None:
     """Pass the registrations to the compiler, and drop programs compiled with others."""
     rows = [row for row in TABLE.values() if row.is_pass]
@@ -85,7 +80,7 @@ def enter(row: Registration) -> Registration:
     if row.name in TABLE or any(row.name == name for name, *_ in _core.passes()):
         raise ValueError(f"there is something called {row.name!r} already")
     if row.is_pass:
-        late = [*own[own.index("wrap") :], *names()]  # earlier passes could see Python ints before their overflow is handled
+        late = [*own[own.index("wrap") :], *registered()]  # earlier passes could see Python ints before their overflow is handled
         if row.after not in late:
             raise ValueError(f"after is {row.after!r}; allowed: {', '.join(map(repr, late))}")
     TABLE[row.name] = row

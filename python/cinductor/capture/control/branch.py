@@ -151,11 +151,13 @@ class Branch(Region):
 
     def enter(self) -> tuple[Any, ...]:
         """The values of names at the head of this step."""
-        if self.is_plain:
-            self.restores = False
         if self.levels and self.step in self.raising:
             raise Raising(self.raising[self.step])
-        return self.values(self.now)
+        values = self.values(self.now)
+        if self.is_plain:
+            self.restores = False
+            self.let_go()
+        return values
 
     def test(self, value: Any) -> None:
         """The test of the next arm."""
@@ -186,7 +188,14 @@ class Branch(Region):
 
     def exit(self, names: dict[str, Any]) -> tuple[Any, ...]:
         """The values of names after the branch."""
-        return self.values(names if self.heads is None else self.heads)
+        values = self.values(names if self.heads is None else self.heads)
+        self.let_go()
+        return values
+
+    def let_go(self) -> None:
+        """Drop the values of names: no step goes back to them, and they would outlive the frame's own references."""
+        self.entry = self.others = self.now = {}
+        self.heads = None
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> bool:
         if kind is None or self.is_plain or self.is_over:
