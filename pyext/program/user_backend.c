@@ -104,10 +104,11 @@ cx_user_backend_run(CxRun *run)
 {
     CxProgram *p = run->program;
     CiCall call = {.inputs = run->inputs, .sizes = run->sizes, .scalars = run->scalars};
-    PyObject *made = PyObject_Vectorcall(PyTuple_GET_ITEM(p->user_backend, 1), run->input_objects,
-                                         (size_t)p->graph->ninputs, NULL);
+    PyObject *made;
 
-    ci_program_symbols(p->program, &call, run->symbols);
+    ci_program_symbols(p->program, &call, run->symbols); /* the function may reshape an input */
+    made = PyObject_Vectorcall(PyTuple_GET_ITEM(p->user_backend, 1), run->input_objects,
+                               (size_t)p->graph->ninputs, NULL);
     if (made != NULL && PyTuple_GET_SIZE(made) == p->nreturns)
         run->values = PyTuple_New(p->nreturns);
     else if (made != NULL)

@@ -5,6 +5,7 @@
 #include "value/value.h"
 
 enum { ITEM = 8 }; /* bytes of an int or float */
+#define CHANGED "a list has changed during the call"
 
 /* NumPy's number of the type of an item; NPY_NOTYPE for other classes. */
 static int
@@ -130,15 +131,20 @@ cx_list_column(PyObject *module, PyObject *list)
     Py_RETURN_NONE;
 }
 
-/* Stores those numbers in a list that differ from its items. -1 with an exception. */
+/* Stores those numbers in a list that differ from its items. -1 with an exception, also if the list
+ * has another length by now: an item that is replaced may run Python when it is freed. */
 static int
-store(PyObject *list, int type, const char *data)
+store(PyObject *list, npy_intp count, int type, const char *data)
 {
     Py_ssize_t step = type == NPY_BOOL ? 1 : ITEM;
     char before[ITEM];
 
-    for (Py_ssize_t k = 0; k < PyList_GET_SIZE(list); k++) {
+    for (npy_intp k = 0; k < count; k++) {
         const char *now = data + k * step;
+        if (!PyList_Check(list) || PyList_GET_SIZE(list) != count) {
+            PyErr_SetString(PyExc_RuntimeError, CHANGED);
+            return -1;
+        }
         if (bytes_of(PyList_GET_ITEM(list, k), type, before) && !memcmp(before, now, (size_t)step))
             continue;
         PyObject *item = item_from(now, type);
@@ -148,12 +154,29 @@ store(PyObject *list, int type, const char *data)
     return 0;
 }
 
+/* Stores the rows of an array in the lists of a list. -1 with an exception. */
+static int
+store_rows(PyObject *list, PyArrayObject *array, int type)
+{
+    int status = 0;
+
+    for (npy_intp k = 0; status == 0 && k < PyArray_DIM(array, 0); k++) {
+        PyObject *row = PySequence_GetItem(list, k); /* the list may change meanwhile */
+        if (row == NULL)
+            return -1;
+        status = store(row, PyArray_DIM(array, 1), type,
+                       PyArray_BYTES(array) + k * PyArray_STRIDE(array, 0));
+        Py_DECREF(row);
+    }
+    return status;
+}
+
 /* store_column(list, array): stores the array in the list that it was made of. */
 PyObject *
 cx_store_column(PyObject *module, PyObject *args)
 {
     PyObject *list, *made;
-    int status = 0;
+    int status;
 
     (void)module;
     if (!PyArg_ParseTuple(args, "O!O!", &PyList_Type, &list, &PyArray_Type, &made))
@@ -167,12 +190,9 @@ cx_store_column(PyObject *module, PyObject *args)
     if (are_distinct < 0)
         return PyErr_NoMemory();
     if (!is_like || !are_distinct)
-        return PyErr_Format(PyExc_RuntimeError, "a list has changed during the call");
-    if (rank == 1)
-        status = store(list, type, PyArray_DATA(array));
-    for (Py_ssize_t k = 0; rank == 2 && status == 0 && k < PyList_GET_SIZE(list); k++)
-        status = store(PyList_GET_ITEM(list, k), type,
-                       PyArray_BYTES(array) + k * PyArray_STRIDE(array, 0));
+        return PyErr_Format(PyExc_RuntimeError, CHANGED);
+    status = rank == 1 ? store(list, PyArray_DIM(array, 0), type, PyArray_DATA(array))
+                       : store_rows(list, array, type);
     if (status < 0)
         return NULL;
     Py_RETURN_NONE;

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import cinductor
+from cinductor import _core
 
 pytestmark = pytest.mark.filterwarnings("error:cinductor")
 BACKENDS = ["interp", "c"]
@@ -761,3 +762,26 @@ def test_a_list_in_order_that_grows():
         return held
 
     check(inserted, (INTS,), "c")
+
+
+def test_a_list_that_changes_while_its_column_is_stored():
+    """Freeing a replaced item may run Python that changes the list: an error, and no read beyond the array."""
+
+    class Freed:
+        def __init__(self, action):
+            self.action = action
+
+        def __del__(self):
+            self.action()
+
+    numbers, table = [1, 2], [[1, 2], [3, 4]]
+    for source, row, change in [
+        (numbers, numbers, lambda: numbers.extend([5] * 1000)),
+        (table, table[0], lambda: table.__setitem__(1, "no list")),
+    ]:
+        column = _core.list_column(source)
+        column[...] = 7
+        row[0] = Freed(change)
+        with pytest.raises(RuntimeError, match="a list has changed during the call"):
+            _core.store_column(source, column)
+    assert numbers == [7, 2] + [5] * 1000 and table == [[7, 7], "no list"]

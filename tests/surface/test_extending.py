@@ -604,6 +604,29 @@ def test_a_lowering_of_what_is_not_captured():
         same(cinductor.compile(f, fullgraph=True)(X), X * 2 + 1)
 
 
+def test_a_backend_that_reshapes_an_input():
+    """The sizes of a call are those before the backend's function, which may free NumPy's memory for them."""
+    kept = []
+
+    def backend(graph):
+        program = graph.compile()
+
+        def run(x):
+            out = program(x)
+            x.shape = (x.size, 1)
+            kept.extend(np.empty((3, 2)) for _ in range(50))
+            return out
+
+        return run
+
+    with cinductor.register_backend("reshaping", backend):
+        f = cinductor.compile(lambda x: x * 2 + 1, backend="reshaping", dynamic=True)
+        for n in (4, 5, 7):
+            x = np.arange(float(n * n)).reshape(n, n)
+            expected = x * 2 + 1
+            np.testing.assert_array_equal(f(x), expected)
+
+
 # --- bisect ---------------------------------------------------------------------------------------
 
 

@@ -447,3 +447,23 @@ def test_a_call_may_have_many_operands():
     tensors = [torch.full((2,), float(k)) for k in range(100)]
     artifact = compiled(lambda *xs: torch.ops.aten._stack.default(list(xs)).cumsum(0), *tensors)
     assert torch.equal(artifact(list(tensors))[0], torch.stack(tensors).cumsum(0))
+
+
+def test_one_thread_at_a_time_replaces_the_key_of_the_cache():
+    """Two threads that leave in the order in which they entered would leave the replacement in torch."""
+    from torch._dynamo.convert_frame import compile_lock
+    from torch._inductor.codecache import FxGraphHashDetails
+
+    from cinductor.torch.entry import key_without_inductor
+
+    def enter():
+        taken.append(compile_lock.acquire(blocking=False))
+
+    before, taken = FxGraphHashDetails.__init__, []
+    with pytest.raises(KeyError), key_without_inductor():
+        assert FxGraphHashDetails.__init__ is not before
+        other = threading.Thread(target=enter)
+        other.start()
+        other.join()
+        raise KeyError
+    assert taken == [False] and FxGraphHashDetails.__init__ is before

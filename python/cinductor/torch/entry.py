@@ -13,6 +13,7 @@ from unittest.mock import patch
 
 import torch
 from torch._dynamo import disable
+from torch._dynamo.convert_frame import compile_lock
 from torch._dynamo.utils import counters, flatten_graph_inputs
 from torch._functorch._aot_autograd.schemas import SerializableAOTDispatchCompiler
 from torch._functorch.aot_autograd import aot_module_simplified
@@ -68,9 +69,10 @@ def compile_graph_module(gm: Any, inputs: Any, mode: str | None, options: dict[s
 def key_without_inductor() -> Iterator[None]:
     """AOTAutograd's cache computes its keys without Inductor's part of them.
 
-    For that part torch imports Inductor's code generators, which takes seconds. Dynamo compiles one graph at a time.
+    For that part torch imports Inductor's code generators, which takes seconds. Dynamo's lock keeps other threads from compiling
+    meanwhile, and two callers of the backend from restoring each other's function.
     """
-    with patch.object(codecache.FxGraphHashDetails, "__init__", describe_graph):
+    with compile_lock, patch.object(codecache.FxGraphHashDetails, "__init__", describe_graph):
         yield
 
 
