@@ -5,7 +5,7 @@ object, which only equals itself.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -106,7 +106,7 @@ def is_tagged(value: Any) -> bool:
 def classes_of(value: Any) -> set[tuple[str, np.dtype]]:
     """Kinds and dtypes that a number may have."""
     kind = kind_of(value)
-    return {kind, ("python", value.weak)} if is_tagged(value) else {kind}  # type: ignore[arg-type, return-value]
+    return {kind, ("python", value.weak)} if is_tagged(value) else {kind}  # type: ignore[arg-type]
 
 
 def strength(value: Any, kind: tuple[str, np.dtype]) -> Any:
@@ -197,43 +197,18 @@ __all__ = ["UNBOUND"]
 # --- methods of the scope of the running function ---
 
 
-class Hooks(Protocol):
+class Hooks:
     """The scope of a captured function. Values are those of the user's frame: traced, or Python's."""
 
+    __slots__ = ()
+
     stage: Any  # of the call
+    sites: Any  # of the function
     file: str
     fn_globals: dict[str, Any]
     is_library: bool  # the function belongs to NumPy
 
-    def call(self, /, *args: Any, **kwargs: Any) -> Any:
-        """f(*args, **kwargs) in rewritten code."""
+    if TYPE_CHECKING:
 
-    def attr(self, value: Any, name: str) -> Any:
-        """value.name"""
-
-    def item(self, value: Any, key: Any) -> Any:
-        """value[key]"""
-
-    def iter(self, value: Any) -> Any:
-        """The iterable of a loop, a star or a comprehension."""
-
-    def step(self, value: Any) -> Any:
-        """next(value)"""
-
-    def unpack(self, value: Any, shape: tuple[Any, ...]) -> Any:
-        """A value for an assignment to several names."""
-
-    def test(self, value: Any) -> Any:
-        """The truth of a value: traced, or a bool."""
-
-    def augment(self, name: str, value: Any, other: Any) -> Any:
-        """An operator in place."""
-
-    def use(self, value: Any) -> Any:
-        """A value for an operation of Python: values that the user's methods would see are real."""
-
-    def key(self, value: Any) -> Any:
-        """The key of a dict or element of a set, which Python hashes."""
-
-    def born(self, value: Any) -> Any:
-        """An object that was just made."""
+        def __getattr__(self, name: str) -> Any:
+            """A method of another part of the scope (`hooks`)."""

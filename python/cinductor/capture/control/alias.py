@@ -282,7 +282,7 @@ class Flow:
 
     def is_before(self, source: Source) -> bool:
         """True for memory from before the loop."""
-        return self.loop.snapshot.graph.had(source.array.whole)
+        return self.carried.snapshot.graph.had(source.array.whole)
 
     def find_memory(self) -> None:
         """For each array, find the memory from before the loop that it may use after any number of iterations."""

@@ -12,7 +12,7 @@ numbers, it is always computed and the value is selected; otherwise it becomes a
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 from ...base.interrupt import is_interrupt
 from ...base.signals import Replan, Signal
@@ -359,7 +359,7 @@ class Condition(Region):
         self.condition = truth(self.tracer, value)
         self.level = Level(self.regions, self.condition, 0, {})
 
-    def fail(self, reason: str) -> Any:
+    def fail(self, reason: str) -> NoReturn:
         """Give this attempt up: an enclosing construct runs without a region, or the call is restarted."""
         place = (self.scope.file, self.site.line)
         is_known = place in self.regions.decided

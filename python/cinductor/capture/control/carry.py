@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 from ..kinds import UNBOUND, is_array, is_int, is_one, is_same, kind_of, leaves, rebuilt
 from ..objects import MaybeUnbound, Traced
 from . import lattice, list_buffer
-from .alias import Flow, Objects
+from .alias import Flow, Objects, Peel
 from .appended import Appended
 from .lattice import Type, Types, at_entry
 from .phi import Last, Memory, Number, Phi, Trips, Value, make_region
-from .region import Peel, truth
+from .region import truth
 from .state import Change, value_of
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ class Carried:
     """The state of one loop during capture."""
 
     def __init__(self, loop: Loop) -> None:
+        assert loop.snapshot is not None
         self.loop, self.snapshot = loop, loop.snapshot
         self.regions, self.tracer = loop.regions, loop.tracer
         self.state = loop.state
@@ -123,7 +124,11 @@ class Carried:
             is_counted |= name not in self.names or self.entry[name] is UNBOUND
         for name, types in self.types.of.items():
             is_counted |= self.is_live_behind(name) and any(k and k.kind == "array" for k in types)
-        self.cond = self.body = self.counter = self.flag_phi = self.trips_made = None
+        self.cond: Any = None
+        self.body: Any = None
+        self.counter: Any = None
+        self.flag_phi: Any = None
+        self.trips_made = None
         self.turn = 0
         self.distinct.clear()
         self.trips.open()
@@ -184,7 +189,7 @@ class Carried:
         """Carry the flag that ends the loop."""
 
         def end() -> Any:
-            value = self.ends_of_names[self.loop.site.flag]
+            value = self.ends_of_names[self.loop.site.flag or ""]
             is_traced = type(value) is Traced
             return truth(self.tracer, value) if is_traced else self.tracer.lift(value)
 
@@ -285,7 +290,7 @@ class Carried:
             and (self.head[name] is not UNBOUND or is_undefined(name, names.get(name)))
             and not is_same(names.get(name, UNBOUND), self.head[name])
         }
-        written = loop.snapshot.graph.written()
+        written = self.snapshot.graph.written()
         if changed and (self.rotates(changed, written) or self.alternates(changed)):
             return False
         is_wider = self.grows
@@ -310,14 +315,14 @@ class Carried:
         if is_wider:
             return False
         places = Objects(self.snapshot)
-        if (name := places.distinguishable_in(loop, self.names, self.head, names)) is not None:
-            raise Peel(f"{name} is another view of its array in each iteration")
+        if (moved := places.distinguishable_in(loop, self.names, self.head, names)) is not None:
+            raise Peel(f"{moved} is another view of its array in each iteration")
         if self.types.joined and self.assumes_weak(names, trace == self.first_trace):
             return False
         self.flow = Flow(self, names)
         self.last = Last(self)
-        name = self.last.sort_names(names)
-        return True if name is None else self.leave_last_trip(name)
+        late = self.last.sort_names(names)
+        return True if late is None else self.leave_last_trip(late)
 
     def assumes_weak(self, names: dict[str, Any], is_alike: bool) -> bool:
         """True if the next run must start like the loop's first iteration, with other types than later ones, because
@@ -341,14 +346,14 @@ class Carried:
         """The parts of a run that may depend on the kinds of numbers: computed values, queried classes, appended
         items.
         """
-        seen = self.snapshot.since("classes")  # type: ignore[union-attr]
+        seen = self.snapshot.since("classes")
         return self.body.trace, seen, list(map(Appended.kinds_now, self.appends.values()))
 
     def diff_containers(self) -> dict[str, Any]:
         """The contents, at the end of an iteration, of the containers that it changed."""
         loop = self.loop
         self.grows = False
-        for change in loop.diff(loop.snapshot):
+        for change in loop.diff(self.snapshot):
             container = change.container
             if id(container) in self.appends:
                 self.appends[id(container)].learn()
@@ -541,8 +546,8 @@ class Carried:
             exits[name] = UNBOUND if trips is None else self.entry[name] + trips * step
         self.make_trips(needs_trips, counter)
         self.trips_made = counter if self.period == 1 else None
-        for phi in phis:  # values that are live at a break are returned
-            phi.made.clear()
+        for one in phis:  # values that are live at a break are returned
+            one.made.clear()
         return exits
 
     def leaves_of(self, names: dict[str, Any]) -> list[Any]:

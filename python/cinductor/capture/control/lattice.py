@@ -54,7 +54,8 @@ from ..kinds import (
     rebuilt,
 )
 from ..objects import Traced
-from .region import Peel, Rerun
+from .alias import Peel
+from .region import Rerun
 
 if TYPE_CHECKING:
     from .carry import Carried
@@ -188,7 +189,7 @@ def can_lift(tracer: Any, value: Any, joined: Joined) -> bool:
         if value.dtype == joined.dtype:
             return True
         is_checked = joined.dtype.char in EXACT_INTS and tracer.may_check()
-        return is_checked and (value.kind, value.dtype) == ("python", np.int64)
+        return is_checked and value.kind == "python" and value.dtype == np.int64
     return lifted(tracer, value, joined.kind, joined.dtype) is not None
 
 
@@ -434,12 +435,12 @@ class Types:
     def add_undefined(self, name: str, value: Any) -> Any:
         """Give a name that is set before every read an arbitrary entry value; UNBOUND if it is not
         a number."""
-        kinds = [kind_of(leaf) for leaf in leaves(value)]
+        kinds: list[Any] = [kind_of(leaf) for leaf in leaves(value)]
         if any(kind is None or kind[0] == "array" for kind in kinds):
             return UNBOUND
-        zeros = [np.zeros((), dtype)[()] for _, dtype in kinds]  # type: ignore[misc]
+        zeros = [np.zeros((), dtype)[()] for _, dtype in kinds]
         items = [z if k[0] == "scalar" else z.item() for z, k in zip(zeros, kinds, strict=True)]
-        self.of[name] = [Type(*kind) for kind in kinds]  # type: ignore[misc]
+        self.of[name] = [Type(*kind) for kind in kinds]
         return rebuilt(value, iter(items))
 
     # --- names that are carried ---

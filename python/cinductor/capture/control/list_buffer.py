@@ -5,7 +5,7 @@ loop appends in each iteration), or a data-dependent number. The user's list obj
 maps it to its `ListBuffer`. Code that reads the list calls the buffer, or is told that it cannot be read. While a
 loop that appends is captured, the items of earlier iterations are unknown (`appended`).
 
-If the count is a size, only supported calls and the caller of the function may read the list. If data decide what
+If the count is a size (`appended.SizedList`), only supported calls and the caller may read the list. If data decide what
 is appended, the columns are made before the loop, with capacity for everything that its iterations can append.
 Each append checks the capacity, and the count is kept in a list of its own, which loops and branches carry and
 merge like any other. A list that has its items may still be known as rows of a column (`backing_of`).
@@ -16,12 +16,11 @@ from __future__ import annotations
 import collections
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from ...base.class_lookup import is_a
-from ...base.signals import Replan
 from ...numpy import list_sources
 from ...numpy.surface import require, small_ints
 from ..iterators import Items
@@ -42,7 +41,6 @@ NUMBERS = "?bhilqBHILQfd"
 SEVERAL_TYPES = "items of several types are in a list that grows"
 LOOKED_AT = "a list that a loop appends to is looked at"
 DIRECT = frozenset({("append", 1), ("appendleft", 1), ("pop", 0), ("popleft", 0)})
-JOINS = frozenset({np.array, np.asarray, np.stack})  # functions that make an array from the items of a list
 
 
 class Column:
@@ -115,7 +113,7 @@ class Columns:
         """True if its methods may be captured from source, because what they check can restart the call."""
         return False
 
-    def fail(self, reason: str) -> Any:
+    def fail(self, reason: str) -> NoReturn:
         raise RegionBreak(reason, "", 0)
 
     def replace(self, array: Any) -> None:
@@ -364,84 +362,6 @@ class ListBuffer(Columns):
         return (tuples, names, *self.copied())
 
 
-class SizedList(ListBuffer):
-    """A list whose length is a number of iterations. Only calls, or the caller, will read it. If anything other than its
-    length, its array or itself as a result is needed, the call is captured again with a constant number of iterations.
-
-    name: the names of its items; last: the other value that has the last row.
-    """
-
-    is_sized = True
-
-    def __init__(self, scope: Any, container: Any, like: Any, columns: Any, count: Any, name: str, last: Any) -> None:
-        super().__init__(scope, container, like, columns, count)
-        self.name, self.last = name, None if last is None else (last, last.version)
-
-    @property
-    def has_sources(self) -> bool:
-        return False
-
-    def materialise(self, why: str = "") -> None:
-        """Give the list its items, from a graph that has run; before that the call is captured again."""
-        if not self.may_look:
-            self.replan(why or "a list whose length is a number of iterations is read")
-        super().materialise(why)
-
-    def recipe(self) -> tuple[Any, ...]:
-        self.check_last()
-        return self.parts()
-
-    def parts(self) -> tuple[Any, ...]:
-        (column,) = self.columns
-        last = None if self.last is None else self.last[0]
-        return (listed, self.name, tuple(column.sizes), last, column.rows, *column.sizes.values())
-
-    @property
-    def may_look(self) -> bool:
-        """True if graphs have run, so that the length is known."""
-        return self.tracer.flushes > 0 and not self.tracer.in_region
-
-    def replan(self, why: str) -> Any:
-        raise Replan("sized_lists", why)
-
-    def check_last(self) -> None:
-        """Check that the last row and the other name of its array are still the same."""
-        if self.last is not None and self.last[0].version != self.last[1]:
-            self.replan("a list whose last array was written to")
-
-    @property
-    def array(self) -> Any:
-        """np.stack(list)"""
-        self.check_last()
-        (column,) = self.columns
-        may_check = self.tracer.may_check()
-        if column.sizes:
-            self.replan("arrays of many sizes are joined")
-        if not self.tracer.is_positive(self.length):
-            has_some = self.length > 0
-            if type(has_some) is not Traced or not may_check:
-                self.replan("an empty list")
-            self.tracer.check(has_some, "a list of something")
-        if not self.name.endswith("python") or column.rows.dtype != np.uint64:
-            return self.tracer.copy(column.rows, "K")
-        if not may_check:
-            self.replan("ints that may be beyond 64 bits")
-        return small_ints(self.tracer, column.rows)
-
-    def call(self, f: Any) -> Any:
-        """f(list)"""
-        if f is len:
-            return self.length
-        inner = self.columns[0].rows.shape[1:]
-        if f in JOINS or (len(inner) == 1 and f is np.vstack) or (not inner and f is np.hstack):
-            return self.array
-        if inner and (f is np.concatenate or f is np.vstack or (f is np.hstack and len(inner) == 1)):
-            rows = self.array
-            return self.tracer.reshape(rows, (rows.shape[0] * inner[0], *inner[1:]))
-        name = getattr(f, "__name__", type(f).__name__)
-        return self.replan(f"{name} reads a list that is as long as a loop had iterations")
-
-
 class Queue(ListBuffer):
     """A deque as columns: a ring. The second cell is the row of the first item."""
 
@@ -511,7 +431,8 @@ def joined(scope: Any, a: list[Any], b: list[Any]) -> list[Any] | None:
     is_plain = all(type(part) is list or is_a(part, ListBuffer) for part in parts)
     if not is_plain or any(part.is_sized or is_a(part.like, tuple) for part in known):
         return None
-    kind, columns, length = known[0].columns[0].kind, [], 0
+    kind, length = known[0].columns[0].kind, 0
+    columns: list[Any] = []
     for part in parts:
         if is_a(part, ListBuffer):
             if part.columns[0].kind != kind:

@@ -11,7 +11,7 @@ effect, gives up the assumption `list_columns`; then the lists are captured as c
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -36,7 +36,7 @@ class Assumed(ListBuffer):
 
     is_assumed = True
 
-    def fail(self, reason: str) -> Any:
+    def fail(self, reason: str) -> NoReturn:
         raise Replan("list_columns", reason)
 
     def becomes_list(self) -> bool:
@@ -158,7 +158,8 @@ def want_table(stage: Any, value: list[Any]) -> None:
 
 def kind_of_table(state: State, value: list[Any]) -> Any:
     """The dtype of the numbers in a list of distinct lists of one length that the call has made; None for others."""
-    known, kinds, lengths = state.sources.known, set(), set()
+    known, lengths = state.sources.known, set()
+    kinds: set[Any] = set()
     if not 0 < len(value) <= MOST_ROWS or id(value) in known or len({*map(id, value)}) < len(value):
         return None
     for row in value:

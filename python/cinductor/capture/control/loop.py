@@ -23,9 +23,10 @@ from ..iterators import END, UNKNOWN, Items
 from ..kinds import UNBOUND, is_int, is_same
 from ..objects import Traced
 from . import lattice
+from .alias import Peel
 from .carry import Carried
 from .lattice import Place
-from .region import Peel, Region, RegionBreak, Rerun, between_runs, reason_of, truth
+from .region import Region, RegionBreak, Rerun, between_runs, reason_of, truth
 from .state import Snapshot
 
 UNROLL = 8  # known iterations that are unrolled; half as many for each inner loop
@@ -92,7 +93,7 @@ class Loop(Region):
         super().__init__(scope, site)
         self.iterator = iterator  # the iterator of the items, if other code may have it
         self.gone = 0 if iterator is None else iterator.position  # items taken before the loop
-        self.items = Items(None, None) if items is None else items
+        self.items = Items(None, lambda index: None) if items is None else items
         self.operands = (self.items, iterator)
         self.is_while = items is None
         self.plan: LoopPlan = self.regions.plans.setdefault(self.key, LoopPlan())
@@ -130,7 +131,7 @@ class Loop(Region):
     def __iter__(self) -> Loop:
         return self
 
-    def __next__(self) -> None:
+    def __next__(self) -> Any:
         if self.phase == PEEL and self.tracer.has_fallen_back:  # nothing can be captured, or undone, any more
             self.phase, self.restores = PLAIN, False
             self.move(self.position)
@@ -188,7 +189,7 @@ class Loop(Region):
             return False
         length = self.items.length
         if self.phase == PEEL and type(length) is Traced:
-            if not self.makes_trip(length - self.position):
+            if not self.makes_trip(length - self.position):  # type: ignore[operator]
                 self.fail("whether the loop runs an iteration is known only when the program runs")
             return False
         return self.position >= int(length)
@@ -250,7 +251,7 @@ class Loop(Region):
             self.close_run(names)
             return
         self.position += self.is_while
-        flag = names.get(self.site.flag, False)
+        flag = names.get(self.site.flag or "", False)
         if type(flag) is Traced and self.phase == WATCH:
             self.restart()
         if type(flag) is Traced and self.phase == PEEL and self.position == self.plan.peel:
@@ -464,7 +465,7 @@ class Left(Loop):
     def __next__(self) -> None:
         self.item = next(self.left)
 
-    def __exit__(self, kind: Any, error: Any, traceback: Any) -> bool:
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> Any:
         return False
 
     __enter__ = Loop.conclude  # nothing to do

@@ -44,7 +44,7 @@ class Mapping(Assumed):
     @property
     def buffer(self) -> ListBuffer:
         """The columns of the entries."""
-        return self.state.lists[id(self.entries)]  # type: ignore[no-any-return]
+        return self.state.lists[id(self.entries)]
 
     @property
     def length(self) -> Any:

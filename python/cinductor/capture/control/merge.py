@@ -84,7 +84,7 @@ class ArmValue(Side):
         self.strong = None if value.strong is None else ArmValue(block, value.strong)
 
     @property
-    def array(self) -> ArmValue | None:  # type: ignore[override]
+    def array(self) -> ArmValue | None:
         return None if self.is_small else self
 
 
@@ -287,8 +287,8 @@ class Merge:
                 continue
             a, b = (rebuilt(value, map(plain_value, leaves(value))) for value in (a, b))
             places.add(name, a, b)
-        if (name := places.distinguishable(self.region)) is not None:
-            self.region.fail(f"{name} is another view of its array in each branch")
+        if (found := places.distinguishable(self.region)) is not None:
+            self.region.fail(f"{found} is another view of its array in each branch")
 
     def plan_appended(self) -> list[tuple[Any, Maybe]]:
         """The items that the arms appended to lists, with a Result for each leaf that the graph selects."""
@@ -432,7 +432,7 @@ class Merge:
             if most is None:
                 self.region.fail(f"the size of {name} is known only in one branch")
             if not is_same(most, size):
-                lengths[axis] = self.length(*((0, size) if is_first else (size, 0)))
+                lengths[axis] = self.length(name, *((0, size) if is_first else (size, 0)))
                 shape[axis] = most
         value = in_buffer(part, tuple(shape), lengths) if lengths else part
         nothing = undefined(part, tuple(shape))
@@ -472,11 +472,8 @@ class Merge:
         shape = list(a.value.shape)
         lengths: dict[int, lattice.Length] = {}
         for axis in axes:
-            length = self.length(a.value.shape[axis], b.value.shape[axis])
-            if length is None:
-                self.region.fail(f"{name} is of another shape in each branch")
-            lengths[axis] = length
-            shape[axis] = length.capacity
+            lengths[axis] = self.length(name, a.value.shape[axis], b.value.shape[axis])
+            shape[axis] = lengths[axis].capacity
         return self.want(*(in_buffer(v, tuple(shape), lengths) for v in (a, b)))
 
     def tag(self, a: Any, b: Any, joined: Joined) -> Result:
@@ -533,13 +530,13 @@ class Merge:
         self.pairs.append(Pair(a, b))
         return Result(len(self.pairs) - 1)
 
-    def length(self, a: Any, b: Any) -> lattice.Length | None:
+    def length(self, name: str, a: Any, b: Any) -> lattice.Length:
         """The number that says which of two sizes an array has."""
         length = lattice.find([length for length, _ in self.lengths], a, b)
         if length is None:
             most = lattice.larger(self.tracer, a, b, self.level.snapshot.graph)
             if most is None:
-                return None
+                self.region.fail(f"{name} is of another shape in each branch")
             length = lattice.Length(a, b, most)
             self.lengths.append((length, self.want(size(a), size(b)).number))
         return length

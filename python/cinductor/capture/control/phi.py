@@ -51,6 +51,7 @@ class Phi:
     """One value that a region passes on. made: the value after the region."""
 
     __slots__ = ("made",)
+    made: list[Any]
 
     def operands(self, tracer: Any) -> list[Any]:
         """The operands of a loop's first iteration."""

@@ -179,6 +179,8 @@ class Region:
     levels: Any = ()  # of a branch: tests whose rest is being run
     plan: Any = None  # of a loop
     operands: tuple[Any, ...] = ()  # values without a name: the iterable of a loop
+    __exit__: Callable[[Any, BaseException, Any], bool]
+    __next__: Callable[[], Any]
 
     @property
     def mark(self) -> Any:
@@ -194,7 +196,7 @@ class Region:
         outer = self.state.active[-1].key if self.state.active else None
         self.key = (outer, id(scope), site.number)
 
-    def fail(self, reason: str) -> Any:
+    def fail(self, reason: str) -> NoReturn:
         """Give this attempt up."""
         raise RegionBreak(reason, self.scope.file, self.site.line)
 
@@ -344,7 +346,7 @@ def is_condition(value: Any) -> bool:
     if type(value) is not Traced or not (value.ndim == 0 or value.size == 1):
         return False
     is_int = value.kind == "python" and value.dtype.kind == "i"
-    return not is_int or type(value != 0) is Traced
+    return not is_int or type(value != 0) is Traced  # type: ignore[comparison-overlap]
 
 
 def truth(tracer: _core.Tracer, value: Any) -> Any:
@@ -353,6 +355,4 @@ def truth(tracer: _core.Tracer, value: Any) -> Any:
         if value.ndim:
             value = tracer.reshape(value, ())
         value = tracer.as_scalar(value)
-    if value.dtype != bool:
-        value = value != 0
-    return value
+    return value if value.dtype == bool else value != 0
