@@ -267,8 +267,14 @@ class Mark:
     """True if a rollback is possible: no graph has been run since, and the same block is open."""
     work: int
     """The number of nodes built since in the open block that compute arrays or NumPy scalars."""
+    is_infeasible: bool
+    """True if it is in a branch that the sizes of this call do not take."""
+    def unwind(self) -> None:
+        """Close the blocks that were opened since."""
+    def forget(self) -> None:
+        """Forget the conditions that were assumed since."""
     def restore(self) -> None:
-        """Roll back: remove the nodes and the versions of memory that were made since.
+        """Roll back: close the blocks, forget the conditions, and remove the nodes and the versions of memory that were made since.
 
         Raises InternalError if the mark is not valid.
         """
@@ -589,8 +595,8 @@ class Tracer:
         """Return the number of elements of an array of this shape."""
     def is_positive(self, value: int | Traced, /) -> bool | None:
         """Return True or False if it is known whether the int is positive, with guards; None if data decide it."""
-    def assume(self, condition: Any, holds: bool = True) -> int:
-        """Add a fact that proofs may use until `forget`.
+    def assume(self, condition: Any, holds: bool = True) -> None:
+        """Add a fact that proofs may use until a mark from before it forgets it.
 
         Parameters
         ----------
@@ -598,14 +604,7 @@ class Tracer:
             A Traced bool that compares sizes, or (a, relation, b). Other conditions are ignored.
         holds : bool
             False adds the negated condition.
-
-        Returns
-        -------
-        int
-            The token for `forget`.
         """
-    def forget(self, token: int, /) -> None:
-        """Remove the fact of this token."""
     def sample_truth(self, value: Any, /) -> bool | None:
         """Return the truth of a number in this call, without a guard, if only sizes decide it; else None."""
     def note_sample(self, value: Traced, condition: Traced, chosen: Any, /) -> None:

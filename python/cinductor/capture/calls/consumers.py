@@ -34,7 +34,7 @@ from ..objects import (
     is_record,
     leaves_in,
 )
-from .calls import called_by, dispatch, in_order, understands
+from .calls import called_by, dispatch, understands
 from .functions import call_function, call_unknown
 
 if TYPE_CHECKING:
@@ -143,8 +143,8 @@ def _sorted(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     f((), **others)  # raises if these keywords are not valid
     value, key = scope.stage.lift_array(args[0]), kwargs.get("key")
     grown = scope.stage.state.lists.get(id(value))
-    if key is None and grown is not None and not grown.is_sized and grown.has_sources:
-        made = in_order(scope, value, others)
+    if key is None and grown is not None and grown.has_sources:
+        made = grown.in_order(scope, others)
         return made_of(scope, grown.like, [made], made.shape[0])
     if key is None and (line := line_of(scope, (value,), {}, "biu")) is not None:
         items = list(scope.iter(dispatch(scope, np.sort, (line,), {})))

@@ -20,7 +20,7 @@ from ..iterators import MOST_READ
 from ..kinds import ATOMS, is_number, is_one, is_same, leaves, rebuilt
 from ..objects import Traced
 from .backings import backing_of, keep_backing, list_of
-from .list_buffer import LOOKED_AT, Column, ListBuffer, want_buffer
+from .list_buffer import LOOKED_AT, Column, Columns, SizedList, want_buffer
 from .phi import Phi
 from .region import Peel, RegionBreak, Rerun
 from .state import Change
@@ -108,12 +108,10 @@ class Item(Phi):
         return column.rows if self.truths is None else column.rows[:-1]
 
 
-class Appended:
+class Appended(Columns):
     """The items that iterations of one loop append to a list, which contained `before` when the loop began. It stands
     for the list during the capture of the loop, as a `ListBuffer` does elsewhere.
     """
-
-    is_buffer = is_sized = is_assumed = False
 
     def __init__(self, carried: Carried, container: list[Any], before: list[Any]) -> None:
         self.carried, self.loop, self.tracer = carried, carried.loop, carried.tracer
@@ -121,10 +119,11 @@ class Appended:
         self.container, self.before = container, list(before)
         self.sample = container[len(before) :][:1]
         self.items: list[Item] = []
+        self.cells = []
         is_many = type(carried.extent) is not int or carried.extent > MOST_READ
         self.is_open = is_many  # the length may be a number of iterations
         self.is_left = False  # the length is known, but the list is read as if it were not
-        self.left: ListBuffer | None = None  # the buffer, if there are too many items to make each real
+        self.left: SizedList | None = None  # the buffer, if there are too many items to make each real
 
     def open(self) -> None:
         """The list at the head of an iteration."""
@@ -343,8 +342,8 @@ class Appended:
                 count = sum(item.truths)
                 for column in item.columns:
                     column.rows = column.rows[:count]
-            made = ListBuffer(self.loop.scope, self.container, item.value, item.columns, count)
-            made.leave_sized(item.name, self.held(item.holders[0], names))
+            last = self.held(item.holders[0], names)
+            made = SizedList(self.loop.scope, self.container, item.value, item.columns, count, item.name, last)
             self.left = None if self.is_open or self.is_left else made
         else:
             trips = int(self.carried.extent)

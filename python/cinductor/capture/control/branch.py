@@ -54,12 +54,12 @@ class Level:
 
     def open_arm(self, is_then: bool) -> None:
         """Opens an arm's block, in which the condition is known."""
-        state = self.snapshot.state
-        block, tracer = state.open(), state.tracer
-        state.assume(self.condition, is_then)
+        tracer = self.snapshot.state.tracer
+        block = tracer.block()
+        tracer.assume(self.condition, is_then)
         sample = tracer.sample_truth(self.condition)
         is_contrary = sample is not None and sample is not is_then
-        tracer.is_infeasible = self.snapshot.is_infeasible or is_contrary
+        tracer.is_infeasible = self.snapshot.graph.is_infeasible or is_contrary
         if is_then:
             self.then_block = block
         else:
@@ -202,8 +202,7 @@ class Branch(Region):
             return False
         if kind is Rerun and error.args[0] is self:
             self.drop()
-            for want in error.args[1:]:
-                want(self)
+            self.make_columns(error.args[1:])
             self.open()
             return True
         try:
@@ -284,7 +283,7 @@ class Branch(Region):
         if self.base is None:
             return False
         self.drop()
-        self.forget_buffers()
+        self.forget_columns()
         self.is_plain = True
         self.step = self.first
         self.now = self.entry
@@ -455,8 +454,8 @@ class Choice(Condition):
         """b is evaluated next."""
         level = self.level
         self.check_operand()
-        self.state.close(level.then_block)
-        level.snapshot.forget()  # the condition that holds for a
+        level.then_block.close()
+        level.snapshot.graph.forget()  # the condition that holds for a
         level.open_arm(False)
         return True
 
@@ -467,11 +466,11 @@ class Choice(Condition):
         second = End(self.state, level.else_block, {VALUE: b}, [])
         if self.diff(level.snapshot):
             self.fail("an operand of a condition changes something")
-        self.state.close(level.else_block)  # the first operand must not use values of the second
-        self.state.reopen(level.then_block)
-        self.tracer.is_infeasible = level.snapshot.is_infeasible
+        level.else_block.close()  # the first operand must not use values of the second
+        level.then_block.reopen()
+        self.tracer.is_infeasible = level.snapshot.graph.is_infeasible
         first = End(self.state, level.then_block, {VALUE: a}, [])
-        self.state.close(level.then_block)
+        level.then_block.close()
         level.snapshot.undo()
         return self.merge(first, second)
 

@@ -127,7 +127,7 @@ class Carried:
         self.turn = 0
         self.distinct.clear()
         self.trips.open()
-        block = self.state.open()
+        block = self.tracer.block()
         if self.is_while:
             self.cond = block
             if is_counted or not self.loop.is_while:
@@ -238,10 +238,10 @@ class Carried:
         if test is not None:
             self.check_condition()
         self.cond.result(condition)
-        self.state.close(self.cond, True)
-        self.body = self.state.open()
+        self.cond.close(True)
+        self.body = self.tracer.block()
         if type(test) is Traced:
-            self.state.assume(test)
+            self.tracer.assume(test)
         if not self.loop.is_while:
             self.trip = self.tracer.define(self.counter.head, 0, self.extent)
         return True
@@ -498,7 +498,6 @@ class Carried:
         self.last.finish(body, first)
         for grown in self.appends.values():
             grown.finish(body)
-        self.snapshot.unwind()
         self.snapshot.rewind()
         for promise in self.promises:
             promise()

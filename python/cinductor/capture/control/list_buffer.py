@@ -14,7 +14,6 @@ merge like any other. A list that has its items may still be known as rows of a 
 from __future__ import annotations
 
 import collections
-import functools
 import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -23,16 +22,16 @@ import numpy as np
 
 from ...base.class_lookup import is_a
 from ...base.signals import Replan
+from ...numpy import list_sources
 from ...numpy.surface import require, small_ints
 from ..iterators import Items
 from ..kinds import have_same_structure, is_int, is_same, kind_of, leaves, lifted, rebuilt
-from ..objects import Traced, is_ours, listed, tuples
+from ..objects import MISSING, Traced, is_ours, listed, tuples
 from . import lattice
-from .region import RegionBreak, Rerun
+from .region import RegionBreak
 
 if TYPE_CHECKING:
-    from .branch import Branch
-    from .loop import Loop
+    from ..kinds import Hooks
     from .region import Region
 
 SPARE = 64  # capacity for items appended outside of the loop
@@ -42,6 +41,7 @@ MOST_HELD = 4096  # items of a list before; each of them is a node
 NUMBERS = "?bhilqBHILQfd"
 SEVERAL_TYPES = "items of several types are in a list that grows"
 LOOKED_AT = "a list that a loop appends to is looked at"
+DIRECT = frozenset({("append", 1), ("appendleft", 1), ("pop", 0), ("popleft", 0)})
 JOINS = frozenset({np.array, np.asarray, np.stack})  # functions that make an array from the items of a list
 
 
@@ -101,27 +101,66 @@ class Column:
             self.sizes = dict(zip(self.axes, sizes, strict=True))
 
 
-class ListBuffer:
-    """One list as columns; like: one of its items; count: the number of items; room: the capacity. Without an
+class Columns:
+    """A container whose items are in columns, and what its methods do. cells: what changes."""
+
+    container: Any
+    like: Any
+    cells: list[Any]
+    is_assumed = False  # columns as long as an assumption holds: `list_columns`
+    is_sized = False  # its length is a number of iterations
+
+    @property
+    def has_sources(self) -> bool:
+        """True if its methods may be captured from source, because what they check can restart the call."""
+        return False
+
+    def fail(self, reason: str) -> Any:
+        raise RegionBreak(reason, "", 0)
+
+    def replace(self, array: Any) -> None:
+        """Store the items of an array, of which there are as many."""
+        raise NotImplementedError
+
+    def method(self, scope: Hooks, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A method of the list; MISSING if the list has its items."""
+        if (name, len(args)) in DIRECT and not kwargs and hasattr(self, name):
+            return getattr(self, name)(*args)
+        if not self.has_sources:
+            return MISSING
+        if name == "sort" and not args and kwargs.get("key") is None:
+            return self.replace(self.in_order(scope, kwargs))
+        source = list_sources.METHODS.get(name)
+        return MISSING if source is None or kwargs else scope.call(source, self.container, *args)
+
+    def in_order(self, scope: Hooks, kwargs: dict[str, Any]) -> Any:
+        """The array of the items in the order of `sorted`."""
+        if is_a(self.like, tuple):
+            self.fail("a list of tuples that grows is sorted")
+        return scope.call(list_sources.in_order, self.container, **{name: v for name, v in kwargs.items() if name != "key"})
+
+    def contains(self, scope: Hooks, value: Any) -> Any:
+        """value in list; MISSING if the list has its items."""
+        return scope.call(list_sources.contains, self.container, value) if self.has_sources else MISSING
+
+
+class ListBuffer(Columns):
+    """One list as columns; like: one of its items; count: the number of items; room: the capacity. Without a region, the
     enclosing loop or branch for which it was made, no item may be appended.
+
+    What changes is in `cells`, which are restored, carried and merged like a list of the user's.
     """
 
-    is_buffer = True
-    is_assumed = False  # columns as long as an assumption holds: `list_columns`
-
     def __init__(
-        self, scope: Any, container: Any, like: Any, columns: Any, count: Any, room: Any = None
+        self, scope: Any, container: Any, like: Any, columns: Any, count: Any, room: Any = None, region: Any = None
     ) -> None:
         self.scope, self.state, self.tracer = scope, scope.stage.state, scope.stage.tracer
         self.container, self.like, self.columns = container, like, list(columns)
         self.cells, self.room = self.state.note_definition([count]), count if room is None else room
         self.reached_by = container  # what the user's code has
-        self.loop: Loop | Branch | None = None
+        self.region: Region | None = region
         self.around = tuple(self.state.active)  # an iteration of these makes its own
-        self.spare = 0
-        self.is_sized = False  # its length is a number of iterations: `leave_sized`
-        self.name = ""  # names of the items
-        self.last: tuple[Any, Any] | None = None  # the other value that has the last row, with its version then
+        self.spare = 0 if region is None else SPARE
         self.state.grow(self)
 
     @property
@@ -136,11 +175,7 @@ class ListBuffer:
 
     @property
     def has_sources(self) -> bool:
-        """True if its methods may be captured from source, because what they check can restart the call."""
         return bool(self.tracer.may_check())
-
-    def fail(self, reason: str) -> Any:
-        raise RegionBreak(reason, "", 0)
 
     # --- items ---
 
@@ -235,7 +270,7 @@ class ListBuffer:
             self.container.append(item)
             return
         active = self.state.active
-        if self.loop not in active:
+        if self.region not in active:
             if any(region.is_loop and region not in self.around for region in active):
                 self.want_room()
             if self.spare == 0:
@@ -247,13 +282,13 @@ class ListBuffer:
 
     def want_room(self) -> None:
         """Another loop appends: restart it with a larger buffer."""
-        if type(self) is not ListBuffer or self.loop is None:
+        if type(self) is not ListBuffer or self.region is None:
             self.fail("several loops append to a list")
         active = self.state.active
-        owners = owners_of(active[-1], self.reached_by)
+        owners = active[-1].owners(self.reached_by)
         if any(region.is_loop and region not in (*self.around, *owners) for region in active):
             self.fail("several loops append to a list")  # each iteration would have its own
-        raise Rerun(owners[0], functools.partial(enlarge, self, room_of(owners)))
+        active[-1].want(self.reached_by, enlarge, self, room_of(owners))
 
     def pop(self) -> Any:
         """list.pop()"""
@@ -270,7 +305,6 @@ class ListBuffer:
     # --- the whole list ---
 
     def replace(self, array: Any) -> None:
-        """Store the items of an array, of which there are as many."""
         self.scope.item_slot(self.columns[0].rows, slice(0, self.size())).value = array
 
     @property
@@ -294,8 +328,6 @@ class ListBuffer:
     def array(self) -> Any:
         """np.array(list)"""
         length = self.length
-        if self.is_sized:
-            return self.stacked()
         if is_a(self.like, tuple):
             self.fail("an array is made of a list of tuples that grows")
         (column,) = self.columns
@@ -305,11 +337,7 @@ class ListBuffer:
         return small_ints(self.tracer, rows) if column.kind == ("python", np.uint64) else rows
 
     def materialise(self, why: str = "") -> None:
-        """Give the list its items, after a break, for an operation that columns do not support. A list whose length
-        is a number of iterations needs a graph that has run; before that the call is captured again.
-        """
-        if self.is_sized and not self.may_look:
-            self.replan(why or "a list whose length is a number of iterations is read")
+        """Give the list its items, after a break, for an operation that columns do not support."""
         if self.tracer.in_region:
             self.fail(LOOKED_AT)
         make, *given = self.parts()
@@ -325,14 +353,9 @@ class ListBuffer:
 
     def recipe(self) -> tuple[Any, ...]:
         """The function that makes the list, and its arguments."""
-        self.check_last()
         return self.parts()
 
     def parts(self) -> tuple[Any, ...]:
-        if self.is_sized:
-            (column,) = self.columns
-            last = None if self.last is None else self.last[0]
-            return (listed, self.name, tuple(column.sizes), last, column.rows, *column.sizes.values())
         names = tuple(column.kind[0] for column in self.columns)
         if not is_a(self.like, tuple):
             return (listed, *names, (), None, *self.copied())
@@ -340,14 +363,38 @@ class ListBuffer:
             self.fail("a list of nested tuples that grows is returned")
         return (tuples, names, *self.copied())
 
-    # --- lists whose length is a number of iterations ---
 
-    def leave_sized(self, name: str, last: Any) -> None:
-        """Only calls, or the caller, will read the list. If anything other than its length, its array or itself as a
-        result is needed, the call is captured again with a constant number of iterations.
-        """
-        self.is_sized, self.name = True, name
-        self.last = None if last is None else (last, last.version)
+class SizedList(ListBuffer):
+    """A list whose length is a number of iterations. Only calls, or the caller, will read it. If anything other than its
+    length, its array or itself as a result is needed, the call is captured again with a constant number of iterations.
+
+    name: the names of its items; last: the other value that has the last row.
+    """
+
+    is_sized = True
+
+    def __init__(self, scope: Any, container: Any, like: Any, columns: Any, count: Any, name: str, last: Any) -> None:
+        super().__init__(scope, container, like, columns, count)
+        self.name, self.last = name, None if last is None else (last, last.version)
+
+    @property
+    def has_sources(self) -> bool:
+        return False
+
+    def materialise(self, why: str = "") -> None:
+        """Give the list its items, from a graph that has run; before that the call is captured again."""
+        if not self.may_look:
+            self.replan(why or "a list whose length is a number of iterations is read")
+        super().materialise(why)
+
+    def recipe(self) -> tuple[Any, ...]:
+        self.check_last()
+        return self.parts()
+
+    def parts(self) -> tuple[Any, ...]:
+        (column,) = self.columns
+        last = None if self.last is None else self.last[0]
+        return (listed, self.name, tuple(column.sizes), last, column.rows, *column.sizes.values())
 
     @property
     def may_look(self) -> bool:
@@ -362,7 +409,8 @@ class ListBuffer:
         if self.last is not None and self.last[0].version != self.last[1]:
             self.replan("a list whose last array was written to")
 
-    def stacked(self) -> Any:
+    @property
+    def array(self) -> Any:
         """np.stack(list)"""
         self.check_last()
         (column,) = self.columns
@@ -520,8 +568,7 @@ def want_buffer(region: Region, container: list[Any], item: Any, before: Any = (
         region.fail(SEVERAL_TYPES)  # now, because nothing can be undone when the columns are made
     if len(known) > MOST_HELD and any(type(leaf) is Traced for v in known for leaf in leaves(v)):
         region.fail("a list grows that has thousands of items")
-    owners = owners_of(region, container)
-    raise Rerun(owners[0], functools.partial(make, container, item, room_of(owners)))
+    region.want(container, make, item, room_of(region.owners(container)))
 
 
 def room_of(owners: list[Any]) -> Any:
@@ -532,38 +579,22 @@ def room_of(owners: list[Any]) -> Any:
     return min(room, MANY) if type(room) is int else room
 
 
-def owners_of(region: Region, container: list[Any]) -> list[Any]:
-    """The active constructs from the outermost loop or branch on that knows the list."""
-    active = region.state.active
-    first = next((k for k, outer in enumerate(active) if outer.reached([container])), len(active))
-    owners = active[first:]
-    if not owners:
-        region.fail("data decide how a list grows")
-    return owners
+def empty_columns(scope: Any, like: Any, room: Any) -> list[Column]:
+    """Columns with that capacity for items like this one."""
+    return [Column(leaf, scope.call(np.empty, room, number_kind(leaf)[1])) for leaf in leaves(like)]  # type: ignore[index]
 
 
-def make(container: list[Any], item: Any, room: Any, region: Loop | Branch) -> None:
-    """Make columns for a list, outside of the loop or branch."""
-    if region.lists_before is None:
-        region.lists_before = region.state.lists
+def make(container: list[Any], item: Any, room: Any, region: Region) -> None:
+    """Make columns for a list."""
     room = room + (len(container) + SPARE)
-    parts = leaves(item)
-    rows = [region.scope.call(np.empty, room, number_kind(leaf)[1]) for leaf in parts]  # type: ignore[index]
     cls = ListBuffer if type(container) is list else Queue
-    made = cls(region.scope, container, item, map(Column, parts, rows), 0, room)
-    made.loop, made.spare = region, SPARE
-    made.fill(container)
+    cls(region.scope, container, item, empty_columns(region.scope, item, room), 0, room, region).fill(container)
 
 
-def enlarge(buffer: ListBuffer, more: Any, region: Loop | Branch) -> None:
-    """Make larger columns for a list that is stored as columns, outside of the loop or branch."""
-    if region.lists_before is None:
-        region.lists_before = region.state.lists
+def enlarge(reached_by: Any, buffer: ListBuffer, more: Any, region: Region) -> None:
+    """Make larger columns for a list that is stored as columns."""
     room = buffer.room + (more + SPARE)
-    columns = []
-    for column in buffer.columns:
-        rows = region.scope.call(np.empty, room, column.kind[1])  # type: ignore[index]
-        region.scope.item_slot(rows, slice(0, buffer.room)).value = column.rows
-        columns.append(Column(column.like, rows))
-    made = ListBuffer(region.scope, buffer.container, buffer.like, columns, buffer.length, room)
-    made.reached_by, made.loop, made.spare = buffer.reached_by, region, SPARE
+    columns = empty_columns(region.scope, buffer.like, room)
+    for old, column in zip(buffer.columns, columns, strict=True):
+        region.scope.item_slot(column.rows, slice(0, buffer.room)).value = old.rows
+    ListBuffer(region.scope, buffer.container, buffer.like, columns, buffer.length, room, region).reached_by = reached_by

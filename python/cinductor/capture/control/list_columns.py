@@ -11,7 +11,6 @@ effect, gives up the assumption `list_columns`; then the lists are captured as c
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,12 +20,10 @@ from ...base.class_lookup import is_a
 from ...base.signals import Replan
 from ..kinds import kind_of
 from ..objects import Traced, is_ours, listed
-from .list_buffer import Column, ListBuffer, owners_of
-from .region import Rerun
+from .list_buffer import Column, ListBuffer
 
 if TYPE_CHECKING:
-    from .branch import Branch
-    from .loop import Loop
+    from .region import Region
     from .state import State
 
 FEW = 64  # items of a list among the arguments that are an input each
@@ -156,8 +153,7 @@ def want_table(stage: Any, value: list[Any]) -> None:
     """If a list is a table, restart the enclosing loop or branch with an array in its place."""
     if not stage.has_list_columns or kind_of_table(stage.state, value) is None:
         return
-    region = stage.state.active[-1]
-    raise Rerun(owners_of(region, value)[0], functools.partial(make_table, value))
+    stage.state.active[-1].want(value, make_table)
 
 
 def kind_of_table(state: State, value: list[Any]) -> Any:
@@ -169,7 +165,7 @@ def kind_of_table(state: State, value: list[Any]) -> Any:
         if type(row) is not list or id(row) in known:
             return None
         grown = state.lists.get(id(row))
-        if grown is not None and type(grown) is not ListBuffer:
+        if grown is not None and (not is_a(grown, ListBuffer) or grown.is_assumed):
             return None
         length = len(row) if grown is None else grown.length
         if type(length) is not int or any(is_ours(type(v)) and type(v) is not Traced for v in row):
@@ -182,10 +178,8 @@ def kind_of_table(state: State, value: list[Any]) -> Any:
     return dtype if form == "python" and dtype.char in EXAMPLES else None
 
 
-def make_table(value: list[Any], region: Loop | Branch) -> None:
-    """Make an array of a list of lists, outside of the loop or branch."""
-    if region.lists_before is None:
-        region.lists_before = region.state.lists
+def make_table(value: list[Any], region: Region) -> None:
+    """Make an array of a list of lists."""
     scope, state = region.scope, region.state
     dtype = kind_of_table(state, value)
     length = max(len(row) if (grown := state.lists.get(id(row))) is None else grown.length for row in value)

@@ -311,7 +311,7 @@ class Loop(Region):
         """Go back to the loop's beginning; False if that is impossible."""
         if self.base is None:
             return False
-        self.base.unwind()
+        self.base.graph.unwind()
         if not self.base.can_undo:
             return False
         self.base.drop()
@@ -390,7 +390,7 @@ class Loop(Region):
         if self.plan.guess and self.carried is not None and self.carried.types.guessed:
             self.plan.guess = False
             return True
-        self.forget_buffers()
+        self.forget_columns()
         is_open = self.is_while or type(self.items.length) is Traced
         if self.tracer.in_region and is_open:
             if is_a(error, RegionBreak):
@@ -422,12 +422,11 @@ class Loop(Region):
     def open_run(self) -> dict[str, Any]:
         """The state at the head of an iteration of the region."""
         if self.snapshot is None:
-            for want in self.wanted:
-                if type(want) is lattice.Rule:
-                    self.plan.capacities[want.place] = lattice.grown(self, want)
-                else:
-                    want(self)
-            self.wanted = ()
+            for rule in [want for want in self.wanted if type(want) is lattice.Rule]:
+                self.plan.capacities[rule.place] = lattice.grown(self, rule)
+            if self.wanted:
+                self.make_columns(want for want in self.wanted if type(want) is not lattice.Rule)
+                self.wanted = ()
             self.entry = {name: self.now.get(name, UNBOUND) for name in self.site.state}
             self.snapshot = Snapshot(self.state)
             self.carried = Carried(self)

@@ -165,11 +165,11 @@ class End:
             live_out.append(Maybe(live_out_leaves(block, item.value), flag, item.truths))
         self.appended.append((grown, live_out))
 
-    def add(self, state: Any, block: Any, names: dict[str, Any]) -> None:
+    def add(self, block: Any, names: dict[str, Any]) -> None:
         """Names that the arm leaves as they are."""
-        state.reopen(block)
+        block.reopen()
         self.names.update({name: live_out_leaves(block, value, self.known) for name, value in names.items()})
-        state.close(block)
+        block.close()
 
 
 def live_out_leaves(block: Any, value: Any, known: list[ArmValue] | None = None) -> Any:
@@ -249,7 +249,7 @@ class Merge:
         for end, block in zip(self.ends, self.blocks, strict=True):
             kept = {n: v for n, v in snapshot.names().items() if n not in end.names}
             if kept:
-                end.add(self.region.state, block, kept)
+                end.add(block, kept)
         self.check_objects((*wanted, *snapshot.containers))
         plan = {name: self.plan(name) for name in (*wanted, *snapshot.containers)}
         appended = self.plan_appended()
@@ -576,10 +576,9 @@ class Merge:
         return made
 
     def make_region(self, handles: list[Any]) -> list[Any]:
-        state, tracer = self.region.state, self.tracer
         for which, block in enumerate(self.blocks):
             written = {handle.storage: value for handle, value in self.ends[which].written}
-            state.reopen(block)
+            block.reopen()
             for pair in self.pairs:
                 first = pair.parts[0]
                 like = first.node if which and type(first) is ArmValue else None
@@ -587,9 +586,9 @@ class Merge:
             for handle in handles:
                 end = written.get(handle.storage)
                 block.result(handle if end is None else end.node, handle)
-            state.close(block)
+            block.close()
         memory = [Memory(handle) for handle in handles]
-        make_region(tracer, "if", self.blocks, [*self.pairs, *memory], self.level.condition)
+        make_region(self.tracer, "if", self.blocks, [*self.pairs, *memory], self.level.condition)
         for phi in memory:
             phi.rebuild()
         return [pair.made[0] for pair in self.pairs]

@@ -13,7 +13,7 @@ import functools
 import itertools
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from ... import _core
 from ...base.class_lookup import is_a
@@ -198,10 +198,33 @@ class Region:
         """Give this attempt up."""
         raise RegionBreak(reason, self.scope.file, self.site.line)
 
-    def forget_buffers(self) -> None:
-        """Turn lists that were made buffers for it back into lists."""
+    # --- containers that are stored as columns ---
+
+    def owners(self, container: Any) -> list[Region]:
+        """The active constructs from the outermost one on that knows the container."""
+        active: list[Region] = self.state.active
+        first = next((k for k, outer in enumerate(active) if outer.reached([container])), len(active))
+        if first == len(active):
+            self.fail("data decide how a list grows")
+        return active[first:]
+
+    def want(self, container: Any, make: Callable[..., None], *given: Any) -> NoReturn:
+        """Restart the outermost construct that knows the container, after `make(container, *given, construct)` has stored it in
+        columns.
+        """
+        raise Rerun(self.owners(container)[0], functools.partial(make, container, *given))
+
+    def make_columns(self, wants: Iterable[Callable[[Region], None]]) -> None:
+        """Store containers in columns, outside of the construct."""
+        if self.lists_before is None:
+            self.lists_before = self.state.lists
+        for want in wants:
+            want(self)
+
+    def forget_columns(self) -> None:
+        """Turn containers that were stored in columns for it back into ordinary ones."""
         if self.lists_before is not None:
-            self.state.put(lists=self.state.still_lists(self.lists_before))
+            self.state.put_lists_back(self.lists_before)
 
     def start(self, names: dict[str, Any]) -> None:
         """The state in which every run begins."""
@@ -263,7 +286,7 @@ class Region:
                 values.extend(getattr(names[name], "operands", ()))
             frame = frame.f_back
         values.extend(attributes for _, attributes in self.scope.stage.stores.objects.values())
-        values.extend(lists.cells for lists in self.state.list_buffers.values())
+        values.extend(lists.cells for lists in self.state.lists.values())
         values.extend(self.scope.stage.records.lists)
         values.extend(self.state.waiting)
         return values

@@ -46,7 +46,7 @@ from ..sources import Sources
 RegionBreak = _core.RegionBreak
 
 TABLES = ("records", "lists", "backings")
-STACKS = ("snapshots", "blocks", "facts", "active", "conditions", "classes", "waiting")
+STACKS = ("active", "conditions", "classes", "waiting")
 MANY = 1 << 30  # references: the count is unknown
 tables_of, stacks_of = operator.attrgetter(*TABLES), operator.attrgetter(*STACKS)
 
@@ -67,8 +67,6 @@ class State:
         self.active: list[Any] = []  # active constructs, the innermost last
         self.conditions: list[Any] = []  # operands of and, or and conditional expressions being evaluated
         self.classes: list[str] = []  # classes of numbers queried in regions being captured
-        self.blocks: list[Any] = []
-        self.facts: list[Any] = []
         self.waiting: list[Any] = []  # operands that wait on the stacks of frames: `syntax/pending.py`
         self.unseen = 0  # the newest storage that other operands which wait may have
 
@@ -153,42 +151,9 @@ class State:
         """Record that a list is columns, or a buffer."""
         self.put(lists={**self.lists, id(grown.container): grown})
 
-    def still_lists(self, before: dict[int, Any]) -> dict[int, Any]:
-        """The growing lists that are still buffers or columns: a list that was read since is an ordinary one."""
-        return {key: grown for key, grown in before.items() if key in self.lists}
-
-    @property
-    def list_buffers(self) -> dict[int, Any]:
-        """The growing lists that are buffers."""
-        return {key: grown for key, grown in self.lists.items() if grown.is_buffer}
-
-    # --- blocks, and facts in them ---
-
-    def open(self) -> Any:
-        """A new block; closed by `close`, or when a snapshot is undone."""
-        block = self.tracer.block()
-        self.blocks.append(block)
-        return block
-
-    def reopen(self, block: Any) -> None:
-        """Opens a block once more."""
-        block.reopen()
-        self.blocks.append(block)
-
-    def close(self, block: Any, keeps: bool = False) -> None:
-        """Closes the innermost block."""
-        if self.blocks.pop() is not block:
-            raise AssertionError("blocks are closed in order")
-        block.close(keeps)
-
-    def unwind(self, count: int = 0) -> None:
-        """Closes all blocks but the first ones."""
-        while len(self.blocks) > count:
-            self.blocks.pop().close()
-
-    def assume(self, condition: Any, holds: bool = True) -> None:
-        """A condition holds from here on, until a snapshot is undone or ends."""
-        self.facts.append(self.tracer.assume(condition, holds))
+    def put_lists_back(self, before: dict[int, Any]) -> None:
+        """Restore the columns of an earlier time. A list that was read since stays an ordinary one."""
+        self.put(lists={key: grown for key, grown in before.items() if key in self.lists})
 
 
 class Snapshot:
@@ -209,7 +174,7 @@ class Snapshot:
         self.containers: dict[str, Any] = {}  # by name, those that runs of a construct change
         state.snapshots.append(self)
         self.depths = dict(zip(STACKS, map(len, stacks_of(state)), strict=True))
-        self.effects, self.is_infeasible = state.tracer.effects, state.tracer.is_infeasible
+        self.depth, self.effects = len(state.snapshots), state.tracer.effects
 
     @property
     def can_undo(self) -> bool:
@@ -268,44 +233,28 @@ class Snapshot:
     def undo(self) -> None:
         """Roll back to the snapshot; it may be undone again."""
         state = self.state
-        self.unwind()
-        del state.snapshots[self.depths["snapshots"] :]
+        del state.snapshots[self.depth :]
         self.swap()
         self.begin()
-        for name in ("active", "conditions", "classes", "waiting"):
-            del getattr(state, name)[self.depths[name] :]
-        self.forget()
+        for name, depth in self.depths.items():
+            del getattr(state, name)[depth:]
         self.rewind()
-        state.tracer.is_infeasible = self.is_infeasible
 
     def rewind(self) -> None:
-        """Restore the graph and the facts, but not names and containers."""
+        """Restore the graph and the tables, but not names and containers."""
         self.state.put(**self.tables)
         self.graph.restore()
-
-    def unwind(self) -> None:
-        """Close the blocks that were opened since."""
-        self.state.unwind(self.depths["blocks"])
-
-    def forget(self) -> None:
-        """Forget the facts recorded since."""
-        while len(self.state.facts) > self.depths["facts"]:
-            self.state.tracer.forget(self.state.facts.pop())
 
     def end(self) -> None:
         """End the snapshot. The changes stay, and outer snapshots can undo them."""
         state = self.state
-        if state.lists:
-            still = state.still_lists(self.tables["lists"])
-            state.put(lists={**still, **state.list_buffers})
         born: dict[int, Any] = {}
-        while len(state.snapshots) >= self.depths["snapshots"]:
+        while len(state.snapshots) >= self.depth:
             born.update(state.snapshots.pop().born)
         if state.snapshots:
             state.snapshots[-1].add_born(born)
         del state.active[self.depths["active"] :]
-        self.forget()
-        state.tracer.is_infeasible = self.is_infeasible
+        self.graph.forget()
 
     # --- containers by name ---
 

@@ -27,7 +27,7 @@ from ..calls.functions import DEBUGGERS
 from ..calls.numbers import sum_and_carry, sum_of
 from ..containers import ROWS
 from ..control import list_buffer
-from ..control.mappings import Mapping, is_open_key, want_mapping
+from ..control.mappings import is_open_key, want_mapping
 from ..objects import (
     CONTAINER_TYPES,
     FREE_TYPES,
@@ -258,10 +258,8 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
     def contains(self, value: Any, members: Any) -> Any:
         """value in members"""
         grown = self.stage.state.lists.get(id(members))
-        if type(grown) is Mapping:
-            return grown.method("__contains__", (value,))
-        if grown is not None and not grown.is_sized and grown.has_sources:
-            return dispatch(self, list_sources.contains, (members, value), {})
+        if grown is not None and (found := grown.contains(self, value)) is not MISSING:
+            return found
         if is_open_key(self.stage, members, value):
             want_mapping(self, members, value)
             if not members:
