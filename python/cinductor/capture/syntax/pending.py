@@ -45,7 +45,7 @@ def visit(node: Any) -> bool:
         for statement in node.body:
             visit(statement)
     order = ORDER.get(cls)
-    if order is None or method == "choose":  # a conditional expression: no operand waits
+    if order is None or method in ("choose", "choose_result"):  # a conditional expression: no operand waits
         calls = [visit(child) for child in ast.iter_child_nodes(node)]
         return calls[0] if cls is ast.Lambda else any(calls)  # of its arguments the defaults
     parts = order(node)
