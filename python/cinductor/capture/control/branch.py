@@ -404,7 +404,8 @@ class Condition(Region):
 
     def merge(self, first: End, second: End) -> Any:
         """The value of the expression."""
-        value = Merge(self, self.level, first, second).names((VALUE,))[VALUE]
+        (name,) = first.names
+        value = Merge(self, self.level, first, second).names((name,))[name]
         self.level.snapshot.end()
         return value
 
@@ -459,17 +460,17 @@ class Choice(Condition):
         level.open_arm(False)
         return True
 
-    def join(self, a: Any, b: Any) -> Any:
+    def join(self, a: Any, b: Any, name: str = VALUE) -> Any:
         """The value, given both."""
         level = self.level
         self.check_operand()
-        second = End(self.state, level.else_block, {VALUE: b}, [])
+        second = End(self.state, level.else_block, {name: b}, [])
         if self.diff(level.snapshot):
             self.fail("an operand of a condition changes something")
         level.else_block.close()  # the first operand must not use values of the second
         level.then_block.reopen()
         self.tracer.is_infeasible = level.snapshot.graph.is_infeasible
-        first = End(self.state, level.then_block, {VALUE: a}, [])
+        first = End(self.state, level.then_block, {name: a}, [])
         level.then_block.close()
         level.snapshot.undo()
         return self.merge(first, second)

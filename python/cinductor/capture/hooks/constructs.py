@@ -27,6 +27,7 @@ from ..control.tuples import compare_tuples
 from ..iterators import Items
 from ..objects import FREE_TYPES, UNBOUND, UNBOUND_TEXT, MaybeUnbound, Traced, defines, holds_traced
 from ..stage import check_budget
+from ..syntax.jumps import VALUE
 
 
 def generated(trips: Callable[..., Any], /, *args: Any) -> Any:
@@ -230,6 +231,10 @@ class PlainControl:
     def choose(self, choice: Any, first: Any, second: Any) -> Any:
         """The value of a conditional expression."""
         return first if choice.first else second
+
+    def choose_result(self, choice: Any, first: Any, second: Any) -> Any:
+        """The same, if the function returns it at once."""
+        return self.choose(choice, first, second)
 
     def holds(self, value: Any) -> Any:
         """The condition of an assertion."""
@@ -530,6 +535,11 @@ class TracedControl(PlainControl):
             if type(choice) is Choice
             else super().choose(choice, first, second)
         )
+
+    def choose_result(self, choice: Any, first: Any, second: Any) -> Any:
+        if type(choice) is Choice:
+            return choice.join(first, second, VALUE)
+        return super().choose_result(choice, first, second)
 
     def holds(self, value: Any) -> Any:
         if is_condition(value) and self.stage.captures and self.stage.tracer.may_check():

@@ -523,7 +523,7 @@ class PlainScope(Scope):
     bound = staticmethod(PlainControl.bound)
     lt, le, gt = PlainControl.lt, PlainControl.le, PlainControl.gt
     ge, eq, ne = PlainControl.ge, PlainControl.eq, PlainControl.ne
-    then, choose = PlainControl.then, PlainControl.choose
+    then, choose, choose_result = PlainControl.then, PlainControl.choose, PlainControl.choose_result
 
     def caught(self) -> None:
         pass
