@@ -292,13 +292,24 @@ def _look(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
         args = (stage.materialise(args[0]), *args[1:])
     if not all(map(is_standard_class, args[1:])) or (args and not stage.sources.tells_class(args[0])):
         return call_unknown(scope, f, args, kwargs)
+    cls = args[0] if f is issubclass and args else type(args[0]) if args else object
+    if f is callable:
+        stage.sources.class_attr(cls, "__call__")
+    elif len(args) == 2 and not all(stage.sources.tells_base(cls, base) for base in alternatives(args[1])):
+        return call_unknown(scope, f, args, kwargs)
     return f(*args, **kwargs)
+
+
+def alternatives(value: Any) -> list[Any]:
+    """The classes that the second argument of isinstance names."""
+    nested = value if type(value) is tuple else value.__args__ if is_a(value, types.UnionType) else None
+    return [value] if nested is None else [cls for part in nested for cls in alternatives(part)]
 
 
 def is_standard_class(value: Any) -> bool:
     """True for classes whose isinstance test runs no code of the user."""
     if type(value) is tuple or is_a(value, types.UnionType):
-        return all(map(is_standard_class, value if type(value) is tuple else value.__args__))
+        return all(map(is_standard_class, alternatives(value)))
     meta = type(value)
     if not is_a(value, type) or (meta is not type and not is_standard(meta)):
         return False
