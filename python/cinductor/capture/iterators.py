@@ -259,6 +259,11 @@ class Flat:
         made = lambda c, f=iter: f(c.of(array).flat)  # noqa: E731
         self.array, self.items = array, numbered(array.shape, lambda places: array[places], made, reads=True)
 
+    @property
+    def length(self) -> Any:
+        """The number of elements."""
+        return self.array.size
+
     def is_fresh(self, effects: Any) -> bool:
         """True if nothing has taken an item, and other code does not see it."""
         return self.items.is_whole and effects.escapes.now(self.items) is self.items
@@ -276,6 +281,11 @@ class Octets:
 
     def __init__(self, value: bytes, array: Traced) -> None:
         self.value, self.array = value, array
+
+    @property
+    def length(self) -> Any:
+        """The number of bytes."""
+        return self.array.size
 
     def item(self, index: Any) -> Any:
         """The int of that index."""
@@ -301,6 +311,9 @@ class Octets:
 
     def __getitem__(self, index: Any) -> int:
         return self.value[index]
+
+
+SIZED = (Range, Flat, Octets)  # stand-ins of objects that have a length
 
 
 def octets_in(value: bytes) -> np.ndarray:

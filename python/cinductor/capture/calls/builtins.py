@@ -34,7 +34,7 @@ from ...numpy import surface
 from ...numpy.random import GLOBAL, Draw
 from ..containers import ROWS
 from ..control.region import Raising, is_condition, truth
-from ..iterators import STAND_INS, Flat, Octets, Range
+from ..iterators import SIZED, STAND_INS, Range
 from ..kinds import is_int, kind_of
 from ..objects import (
     HOLDERS,
@@ -120,10 +120,8 @@ def _len(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     if len(args) == 1:
         value = args[0]
         stage = scope.stage
-        if type(value) is Range:
+        if type(value) in SIZED:
             return value.length
-        if type(value) is Flat or type(value) is Octets:
-            return value.array.size
         if id(value) in stage.state.lists:
             return stage.state.lists[id(value)].length
         is_made = type(value) in ROWS and stage.sources.source_of(value) is None
@@ -151,7 +149,7 @@ def _print(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
 def _type(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     scope.stage.regions.note_class(args)
     if len(args) == 1 and not kwargs:
-        if type(args[0]) in (*STAND_INS, map):  # its function may be one of cinductor's hooks
+        if type(args[0]) in (*STAND_INS, *SIZED, map):  # its function may be one of cinductor's hooks
             return type(scope.stage.materialise(args[0]))
         return args[0].__class__ if type(args[0]) is Traced else type(args[0])
     return call_unknown(scope, f, args, kwargs)
@@ -288,7 +286,7 @@ def _default_rng(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
 def _look(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     stage = scope.stage
     stage.regions.note_class(args)
-    if args and type(args[0]) in (*STAND_INS, map):
+    if args and type(args[0]) in (*STAND_INS, *SIZED, map):
         args = (stage.materialise(args[0]), *args[1:])
     if not all(map(is_standard_class, args[1:])) or (args and not stage.sources.tells_class(args[0])):
         return call_unknown(scope, f, args, kwargs)
