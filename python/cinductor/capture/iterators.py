@@ -199,7 +199,7 @@ def items_of(value: Any) -> Items | None:
         return Items(len(value), lambda i: start + i * step, lambda c, f=iter: f(value))
     if cls is Range:
         return Items(value.length, value.get, lambda c, f=iter: f(value.real(c)))
-    if cls is Flat or cls is Octets:
+    if cls is Octets:
         return value.items
     if cls is Traced and value.ndim > 0:
         made = lambda c, f=iter: f(c.of(value))  # noqa: E731
@@ -251,23 +251,27 @@ def numbered(
 
 
 class Flat:
-    """Stands for the np.flatiter of a traced array."""
+    """Stands for the np.flatiter of a traced array: an iterator, `items`, whose elements also have an index."""
 
-    __slots__ = ("array",)
+    __slots__ = ("array", "items")
 
     def __init__(self, array: Traced) -> None:
-        self.array = array
+        made = lambda c, f=iter: f(c.of(array).flat)  # noqa: E731
+        self.array, self.items = array, numbered(array.shape, lambda places: array[places], made, reads=True)
 
     @property
-    def items(self) -> Items:
-        """The elements, for a loop."""
-        made = lambda c, f=iter: f(c.of(self))  # noqa: E731
-        return numbered(self.array.shape, lambda places: self.array[places], made, reads=True)
+    def length(self) -> Any:
+        """The number of elements."""
+        return self.array.size
 
-    def real(self, effects: Any) -> Any:
+    def is_fresh(self, effects: Any) -> bool:
+        """True if nothing has taken an item, and other code does not see it."""
+        return self.items.is_whole and effects.escapes.now(self.items) is self.items
+
+    def real(self, concrete: Any) -> Any:
         """NumPy's own."""
-        effects.stop("passes on array.flat itself, not its items")
-        return effects.materialise(self.array).flat
+        concrete.effects.stop("passes on array.flat itself, not its items", self.items)
+        return concrete.of(self.items)
 
 
 class Octets:
@@ -277,6 +281,11 @@ class Octets:
 
     def __init__(self, value: bytes, array: Traced) -> None:
         self.value, self.array = value, array
+
+    @property
+    def length(self) -> Any:
+        """The number of bytes."""
+        return self.array.size
 
     def item(self, index: Any) -> Any:
         """The int of that index."""
@@ -302,6 +311,9 @@ class Octets:
 
     def __getitem__(self, index: Any) -> int:
         return self.value[index]
+
+
+SIZED = (Range, Flat, Octets)  # stand-ins of objects that have a length
 
 
 def octets_in(value: bytes) -> np.ndarray:
@@ -504,6 +516,7 @@ class Escapes:
 
     def now(self, value: Any) -> Any:
         """The replacement of an iterator, if other code can see it; else the iterator."""
+        value = value.items if type(value) is Flat else value
         found = self.of.get(id(value))
         return value if found is None else found[1]
 
@@ -551,7 +564,7 @@ class Escapes:
                 found.end()
 
 
-STAND_INS = (Steps, Walk, Asked, Items, StableIterator)  # objects that stand for Python's iterators
+STAND_INS = (Steps, Walk, Asked, Items, StableIterator, Flat)  # objects that stand for Python's iterators
 OURS = (*STAND_INS, Called, Range)
 ATOMS = (int, float, complex, bool, str, bytes, type(None))
 

@@ -511,6 +511,7 @@ class TracedControl(PlainControl):
         if self.stage is None:  # the call is over
             return a is b
         sources, lists = self.stage.sources, self.stage.state.lists
+        a, b = map(self.stage.escapes.now, (a, b))
         for value in (a, b) if lists else ():
             if type(lists.get(id(value))) is TableRow:
                 lists[id(value)].materialise("a list in a list is compared with another object")

@@ -28,6 +28,7 @@ from ..calls.numbers import sum_and_carry, sum_of
 from ..containers import ROWS
 from ..control import list_buffer
 from ..control.mappings import is_open_key, want_mapping
+from ..iterators import SIZED
 from ..objects import (
     CONTAINER_TYPES,
     FREE_TYPES,
@@ -274,6 +275,8 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         stage = self.stage
         if cls is np.ndarray:
             return stage.lift_array(value)
+        if cls in SIZED:
+            return value.length
         if id(value) in stage.state.lists:
             return stage.state.lists[id(value)].truth
         if is_a(value, HOLDERS) and is_native(cls, "__bool__", "__len__"):
