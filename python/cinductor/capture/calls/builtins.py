@@ -34,7 +34,7 @@ from ...numpy import surface
 from ...numpy.random import GLOBAL, Draw
 from ..containers import ROWS
 from ..control.region import Raising, is_condition, truth
-from ..iterators import SIZED, STAND_INS, Range
+from ..iterators import SIZED, STAND_INS
 from ..kinds import is_int, kind_of
 from ..objects import (
     HOLDERS,

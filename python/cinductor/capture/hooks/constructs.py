@@ -8,9 +8,9 @@ state are shared. `docs/architecture.md` shows the rewritten source.
 
 from __future__ import annotations
 
-import builtins
 import functools
 import operator
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from types import FrameType
 from typing import Any
@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from ...base.signals import Replan
+from ...base.user_frame import locals_of
 from .. import boundary
 from ..control.branch import Branch, Choice, LateBranch, Operand
 from ..control.list_columns import TableRow
@@ -181,7 +182,10 @@ class PlainControl:
             raise UnboundLocalError(UNBOUND_TEXT.format(name))
         return value.value
 
-    locals = staticmethod(builtins.locals)  # of the calling frame
+    @staticmethod
+    def locals() -> dict[str, Any]:
+        """The names of the calling frame, to which nothing else then refers for longer."""
+        return locals_of(sys._getframe(1))
 
     def for_(self, value: Any, number: int) -> Any:
         """for ... in value"""
