@@ -272,8 +272,8 @@ class Entry:
 
 
 def decompositions() -> dict[Any, Any]:
-    """torch's decompositions for export, without those of ops that have rows; of library ops where the core has no own."""
-    kept = {op for op, row in rows.table().items() if row.status == "row" or rows.has_own(row)}
+    """torch's decompositions for export, without those of ops that have rows."""
+    kept = {op for op, row in rows.table().items() if row.status == "row"}
     found = {**dict(torch.export.default_decompositions().items()), **torch._decomp.decomposition_table}
     return {op: f for op, f in found.items() if op not in kept and isinstance(op, torch._ops.OpOverload) and not is_left(op)}
 

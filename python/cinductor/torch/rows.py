@@ -5,8 +5,7 @@ installed torch's is off, and its op is a library call. The meaning is one of
 
 * an expression over core ops, formulas of lowered/special.py, parameters and numbers: `divide(1, add(1, exp(negative(self))))`;
 * `code file.function`: a function of lowered/ that takes the emitter and the FX node;
-* `library why`: the op is called as it is, inside of the program; with `; code file.function` only for floats, for which there are
-  libraries, and if the program may have library calls;
+* `library why`: the op is called as it is, inside of the program;
 * `decompose`: torch's own decomposition is used;
 * `refuse why`: eager runs the whole graph.
 """
@@ -99,35 +98,24 @@ def row_of(op: Any) -> Lowering:
         return _unmapped("the installed torch has another schema of it")
     word, _, rest = row.meaning.partition(" ")
     if word == "library":
-        why, _, other = rest.partition("; code ")
-        return _of_library(why, function(other)) if other else _unmapped(why or "a library call")
+        return _unmapped(rest or "a library call")
     if word == "decompose":
         return _unmapped("not decomposed")
     if word == "refuse":
         return _refused(rest)
     if word == "code":
-        return function(rest)
+        module, _, function = rest.partition(".")
+        found: Lowering = getattr(importlib.import_module(f"cinductor.torch.lowered.{module}"), function)
+        return found
     return Expression(row, [a.name for a in op._schema.arguments], [a.default_value for a in op._schema.arguments])
-
-
-def function(name: str) -> Lowering:
-    """The function `file.function` of lowered/."""
-    module, _, inside = name.partition(".")
-    found: Lowering = getattr(importlib.import_module(f"cinductor.torch.lowered.{module}"), inside)
-    return found
-
-
-def has_own(row: AtenRow) -> bool:
-    """True for the op of a library which the core computes, too, where there is no library."""
-    return row.status == "library" and "; code " in row.meaning
 
 
 def decompositions() -> dict[Any, Any]:
     """torch's decompositions of ops that have no row and draw no random numbers."""
     kept = {op for op, row in table().items() if row.status in ("row", "library", "refuse")}
     return {
-        op: made
-        for op, made in torch._decomp.decomposition_table.items()
+        op: function
+        for op, function in torch._decomp.decomposition_table.items()
         if op not in kept and isinstance(op, torch._ops.OpOverload) and op._opname not in HARMFUL and not draws(op)
     }
 
@@ -183,19 +171,6 @@ HARMFUL = {"lift_fresh", "lift", "lift_fresh_copy", "polar"}
 def _unmapped(why: str) -> Lowering:
     def lowering(emitter: Emitter, node: torch.fx.Node) -> Any:
         raise Unmapped(why)
-
-    return lowering
-
-
-def _of_library(why: str, own: Lowering) -> Lowering:
-    """A library call for floats, if the program may have any."""
-
-    def lowering(emitter: Emitter, node: torch.fx.Node) -> Any:
-        val = node.meta["val"]
-        dtype = (val[0] if isinstance(val, (tuple, list)) else val).dtype
-        if emitter.has_libraries and (dtype.is_floating_point or dtype.is_complex):
-            raise Unmapped(why)
-        return own(emitter, node)
 
     return lowering
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -11,11 +13,11 @@ import torch
 from ..emit import Emitter
 from ..promote import computation_dtype
 from ..sizes import decide
-from ..values import GraphValue
+from ..values import GraphValue, Unmapped
 from . import argument, meta
 from .create import padded
 from .pool import windows
-from .product import product
+from .product import leave_to_library, product
 
 
 def convolution(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
@@ -25,16 +27,21 @@ def convolution(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     stride, padding, dilation, more = (_each(argument(node, name), rank) for name in ("stride", "padding", "dilation", "output_padding"))
     x, weight = (emitter.value(a, computation_dtype(out.dtype)) for a in node.args[:2])
     kernel = weight.sizes[2:]
+    if x.dtype.is_complex and emitter.has_libraries:
+        raise Unmapped("eager makes it of convolutions of the parts, and rounds in their way")
+    leave_to_library(emitter, x.dtype, math.prod(out.size()), x.sizes[1] // groups * math.prod(kernel))
     low, high = list(padding), list(padding)
     if argument(node, "transposed"):
         x, weight = _spread(emitter, x, stride), _mirrored(emitter, weight, groups)
         low = [d * (k - 1) - p for d, k, p in zip(dilation, kernel, padding, strict=True)]
         high, stride = [p + m for p, m in zip(low, more, strict=True)], [1] * rank
     x = _framed(emitter, x, low, high)
-    for k in range(rank):
-        reach = (kernel[k] - 1) * dilation[k] + 1
-        x = windows(emitter, x, 2 + k, out.size(2 + k), reach, stride[k], dilation[k])
-    made = _contract(emitter, x, weight, groups)
+    if x.sizes[1] == weight.sizes[0] == groups:
+        made = _by_channel(emitter, x, weight, out.size()[2:], stride, dilation)
+    else:
+        for k in range(rank):
+            x = windows(emitter, x, 2 + k, out.size(2 + k), (kernel[k] - 1) * dilation[k] + 1, stride[k], dilation[k])
+        made = _contract(emitter, x, weight, groups)
     if argument(node, "bias") is not None:
         bias = emitter.value(argument(node, "bias"), made.dtype)
         made = emitter.apply("add", [made, emitter.reshape(bias, (*bias.sizes, *[1] * rank))])
@@ -57,6 +64,17 @@ def _contract(emitter: Emitter, x: GraphValue, weight: GraphValue, groups: int) 
     y = emitter.reshape(product(emitter, rows, columns), (groups, n, *out, made))
     y = emitter.permute(y, [1, 0, 2 + rank, *range(2, 2 + rank)])
     return emitter.reshape(y, (n, groups * made, *out))
+
+
+def _by_channel(emitter: Emitter, x: GraphValue, weight: GraphValue, out: Any, stride: list[int], dilation: list[int]) -> GraphValue:
+    """Windows of each channel by the kernel of that channel, element by element of the kernel."""
+    rank, terms = len(out), []
+    for at in itertools.product(*(range(k) for k in weight.sizes[2:])):
+        starts = [0, 0, *(a * d for a, d in zip(at, dilation, strict=True))]
+        part = emitter.slice(x, starts, [1, 1, *stride], (*x.sizes[:2], *out))
+        by = emitter.slice(weight, [0, 0, *at], [1] * (2 + rank), (weight.sizes[0], 1, *[1] * rank))
+        terms.append(emitter.apply("multiply", [part, emitter.reshape(by, (weight.sizes[0], *[1] * rank))]))
+    return functools.reduce(lambda a, b: emitter.apply("add", [a, b]), terms)
 
 
 def _spread(emitter: Emitter, x: GraphValue, stride: list[int]) -> GraphValue:

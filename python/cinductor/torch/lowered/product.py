@@ -1,13 +1,31 @@
-"""Products of matrices by the core itself: of ints, which no library multiplies, and in programs without library calls."""
+"""Products of matrices by the core itself: small ones, those of ints, which no library multiplies, and those in programs without
+library calls.
+"""
 
 from __future__ import annotations
+
+import math
+from typing import Any
 
 import torch
 
 from ..emit import Emitter
 from ..promote import computation_dtype
-from ..values import GraphValue
+from ..values import GraphValue, Unmapped
 from . import argument, meta
+
+# Products of numbers up to which a call of a library takes longer than a kernel does, and the longest sum of them: each step of a
+# kernel's sum is rounded.
+MOST_STEPS, MOST_STEPS_COMPLEX, LONGEST_SUM = 1 << 18, 1 << 13, 1 << 10
+
+
+def leave_to_library(emitter: Emitter, dtype: torch.dtype, results: Any, summed: Any) -> None:
+    """Raise Unmapped if a library is faster: for floats, unless the sizes are known and small."""
+    if not emitter.has_libraries or not (dtype.is_floating_point or dtype.is_complex):
+        return
+    most = MOST_STEPS_COMPLEX if dtype.is_complex else MOST_STEPS
+    if not isinstance(results * summed, int) or results * summed > most or summed > LONGEST_SUM:
+        raise Unmapped("a library is faster")
 
 
 def matrix(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
@@ -34,6 +52,7 @@ def _factor(emitter: Emitter, node: torch.fx.Node, x: object) -> GraphValue:
 
 def product(emitter: Emitter, a: GraphValue, b: GraphValue) -> GraphValue:
     """The product of two matrices, or of two stacks of them."""
+    leave_to_library(emitter, a.dtype, math.prod((*a.sizes[:-1], b.sizes[-1])), a.sizes[-1])
     *stack, m, k = a.sizes
     if a.dtype in (torch.float32, torch.float64):
         return emitter.put("product", [a, b], a.dtype, [*stack, m, b.sizes[-1]])
