@@ -188,9 +188,9 @@ place(void *arg, CiStmt *stmt)
 }
 
 void
-ci_barriers(CiProcs *procs, CiProc *proc, const CiFamily *family)
+ci_barriers(CiProcs *procs, CiProc *proc, const CiMachine *machine)
 {
-    (void)family;
+    (void)machine;
     CiStmt *blocks = proc->body.first;
     Barriers s = {.b = {procs->ctx, procs->sym, proc, NULL, {0}}, .blocks = blocks};
     if (blocks && blocks->run == CI_RUN_grid)

@@ -307,14 +307,14 @@ power_of_two(int64_t least)
 /* Groups of neighbours that a thread is given: the more, the fewer threads must meet, as long as
  * they fit in registers; short rows need the threads. Measured. */
 static int
-choose_threads(const CiTarget *target, int64_t widest, int lanes, const CiExpr *count)
+choose_threads(const CiMachine *machine, int64_t widest, int lanes, const CiExpr *count)
 {
     int64_t each = widest < 1024 || lanes >= 8 ? 4 : 8,
             points = ci_occupancy_points(count),
             threads = power_of_two((widest + each - 1) / each),
             most = widest < 1024 * each ? 512 : 1024;
     threads = threads > most ? most : threads;
-    while (threads < 1024 && threads < widest && !ci_fill_has_threads(target, points, threads))
+    while (threads < 1024 && threads < widest && !ci_fill_has_threads(machine, points, threads))
         threads *= 2;
     return (int)threads;
 }
@@ -323,9 +323,9 @@ choose_threads(const CiTarget *target, int64_t widest, int lanes, const CiExpr *
  * memory for other blocks. The threads of such a point wait for each other alone, so they are of one
  * warp. */
 static int
-choose_together(const CiFamily *family, int threads, int64_t bytes, const CiExpr *count)
+choose_together(const CiMachine *machine, int threads, int64_t bytes, const CiExpr *count)
 {
-    int together = threads > family->warp ? 1 : BLOCK / threads;
+    int together = threads > machine->warp ? 1 : BLOCK / threads;
     while (together > 1 && together / 2 >= count->high)
         together /= 2;
     while (together * bytes > COMFORT && together / 2 >= WARP / threads)
@@ -349,8 +349,8 @@ find_widest(const CiBlocks *s, const CiStmts *body, int *lanes)
             continue;
         }
         CiDomain d = domain_of(s, stmt);
-        int taken = is_scan(s, stmt) ? ci_scan_lanes(&s->r.b, s->r.family, stmt)
-                                     : ci_domain_lanes(&s->r.b, s->r.family, &d);
+        int taken = is_scan(s, stmt) ? ci_scan_lanes(&s->r.b, s->r.machine, stmt)
+                                     : ci_domain_lanes(&s->r.b, s->r.machine, &d);
         const CiExpr *count = stmt->count ? stmt->count : ci_domain_count(s->r.b.sym, &d, 1);
         inside = count->high == CI_INFINITY ? ci_occupancy_points(count) : count->high / taken;
         *lanes = taken > *lanes ? taken : *lanes;
@@ -371,13 +371,13 @@ static void
 share_one(CiBlocks *s, CiStmt *stmt)
 {
     if (is_scan(s, stmt)) {
-        ci_scan_share(&s->r.b, s->r.family, s->threads, &s->bytes, stmt);
+        ci_scan_share(&s->r.b, s->r.machine, s->threads, &s->bytes, stmt);
         return;
     }
     s->domain = domain_of(s, stmt);
     s->from = stmt->from;
     s->count = stmt->count;
-    s->lanes = ci_domain_lanes(&s->r.b, s->r.family, &s->domain);
+    s->lanes = ci_domain_lanes(&s->r.b, s->r.machine, &s->domain);
     if (stmt->kind == CI_STMT_fold)
         share_fold(s, stmt);
     else
@@ -441,15 +441,15 @@ threads_for(const CiBlocks *s, int64_t widest, int lanes, const CiDomain *points
         return PART;
     if (b->proc->kernel && ci_kernel_tree(b->proc->kernel))
         return points->count || widest < LONG ? WARP : BLOCK;
-    return choose_threads(s->r.family->target, widest, lanes, ci_domain_count(b->sym, points, 1));
+    return choose_threads(s->r.machine, widest, lanes, ci_domain_count(b->sym, points, 1));
 }
 
 bool
-ci_share_rows(CiBuild *b, const CiFamily *family, const CiDomain *points)
+ci_share_rows(CiBuild *b, const CiMachine *machine, const CiDomain *points)
 {
     CiSym *sym = b->sym;
     bool is_tree = b->proc->kernel && ci_kernel_tree(b->proc->kernel);
-    CiBlocks s = {.r = {.b = *b, .family = family}, .least = is_tree ? LEAST : 2};
+    CiBlocks s = {.r = {.b = *b, .machine = machine}, .least = is_tree ? LEAST : 2};
     const CiExpr *to[CI_MAX_FOLD_AXES];
     int lanes = 1;
     s.ordered = ci_find_ordered_loops(b->ctx, b->proc);
@@ -473,6 +473,6 @@ ci_share_rows(CiBuild *b, const CiFamily *family, const CiDomain *points)
     ci_blocks_count(&s, &blocks->body);
     ci_build_rewrite(&s.r.b, &blocks->body, share, &s);
     ci_blocks_drop(&s, &blocks->body);
-    blocks->number = choose_together(family, s.threads, s.bytes, count);
+    blocks->number = choose_together(machine, s.threads, s.bytes, count);
     return true;
 }

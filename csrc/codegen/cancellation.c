@@ -230,9 +230,9 @@ poll_stmt(void *arg, CiStmt *stmt)
 }
 
 void
-ci_poll(CiProcs *procs, CiProc *proc, const CiFamily *family)
+ci_poll(CiProcs *procs, CiProc *proc, const CiMachine *machine)
 {
-    (void)family;
+    (void)machine;
     CancellationPass p = {.b = {procs->ctx, procs->sym, proc, &proc->body, {0}}};
     ci_build_rewrite(&p.b, &proc->body, poll_stmt, &p);
 }

@@ -87,19 +87,19 @@ look(Survey *s, const CiStmt *stmt)
 static void
 choose_shape(Columns *c, const Survey *s)
 {
-    const CiTarget *target = c->r.family->target;
+    const CiMachine *machine = c->r.machine;
     int64_t points = ci_occupancy_points(c->count);
     c->together = TOGETHER;
     while (c->together > 1 && c->together / 2 >= points)
         c->together /= 2;
-    while (c->together > SECTOR && !s->has_fold && !ci_fill_has_blocks(target, points / c->together))
+    while (c->together > SECTOR && !s->has_fold && !ci_fill_has_blocks(machine, points / c->together))
         c->together /= 2;
     while (c->together > 1 && c->together * s->row_bytes > COMFORT)
         c->together /= 2;
     int most = 1024 / c->together;
     c->group = 512 / c->together < TOGETHER ? 16 : 32;
     while (c->group < most && c->group < s->longest &&
-           (!ci_fill_has_threads(target, points, c->group) || c->group * c->together < CI_WARP))
+           (!ci_fill_has_threads(machine, points, c->group) || c->group * c->together < CI_WARP))
         c->group *= 2;
     while (c->group > 2 &&
            c->together * (s->row_bytes + (int64_t)c->group * s->part_bytes) > COMFORT)
@@ -443,17 +443,17 @@ place_memories(Columns *c)
 }
 
 bool
-ci_share_columns(CiBuild *b, const CiFamily *family, const CiDomain *points)
+ci_share_columns(CiBuild *b, const CiMachine *machine, const CiDomain *points)
 {
     CiSym *sym = b->sym;
     Survey s = {.b = b};
-    Columns c = {.r = {.b = *b, .family = family},
+    Columns c = {.r = {.b = *b, .machine = machine},
                  .points = points,
                  .count = ci_domain_count(sym, points, 1),
                  .memories = ci_map_new(b->ctx)};
     for (const CiStmt *stmt = points->body.first; stmt; stmt = stmt->next)
         look(&s, stmt);
-    bool is_worth_it = s.has_fold || !ci_fill_has_threads(family->target, ci_occupancy_points(c.count), 1);
+    bool is_worth_it = s.has_fold || !ci_fill_has_threads(machine, ci_occupancy_points(c.count), 1);
     if (s.is_other || s.longest < LONG || !points->count || !is_worth_it)
         return false;
     choose_shape(&c, &s);

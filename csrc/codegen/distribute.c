@@ -45,9 +45,9 @@ share_out(CiBuild *b, CiStmt *loop, int factor)
 }
 
 void
-ci_map(CiProcs *procs, CiProc *proc, const CiFamily *family)
+ci_map(CiProcs *procs, CiProc *proc, const CiMachine *machine)
 {
-    (void)family;
+    (void)machine;
     CiBuild b = {procs->ctx, procs->sym, proc, &proc->body, {0}};
     CiStmt *loop = find_shared_lanes(proc);
     const CiKernel *kernel = proc->kernel;

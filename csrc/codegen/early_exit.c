@@ -86,9 +86,9 @@ stop_stmt(void *arg, CiStmt *stmt)
 }
 
 void
-ci_stop(CiProcs *procs, CiProc *proc, const CiFamily *family)
+ci_stop(CiProcs *procs, CiProc *proc, const CiMachine *machine)
 {
-    (void)family;
+    (void)machine;
     CiBuild b = {procs->ctx, procs->sym, proc, &proc->body, {0}};
     if (!proc->kernel || !proc->kernel->lanes_on_outer)
         ci_build_rewrite(&b, &proc->body, stop_stmt, &b);

@@ -225,9 +225,9 @@ drop_unused(void *arg, CiStmt *stmt)
 }
 
 void
-ci_forward(CiProcs *procs, CiProc *proc, const CiFamily *family)
+ci_forward(CiProcs *procs, CiProc *proc, const CiMachine *machine)
 {
-    (void)family;
+    (void)machine;
     Forwarder f = {.b = {procs->ctx, procs->sym, proc, &proc->body, {0}}};
     f.same = CI_NEW_ARRAY(procs->ctx, int, proc->nvalues + 1);
     f.is_constant = CI_NEW_ARRAY(procs->ctx, bool, proc->nvalues + 1);

@@ -281,9 +281,9 @@ turn(void *arg, CiStmt *stmt)
 }
 
 void
-ci_interchange_columns(CiProcs *procs, CiProc *proc, const CiFamily *family)
+ci_interchange_columns(CiProcs *procs, CiProc *proc, const CiMachine *machine)
 {
-    (void)family;
+    (void)machine;
     Interchange x = {.b = {procs->ctx, procs->sym, proc, &proc->body, {0}}};
     ci_build_rewrite(&x.b, &proc->body, turn, &x);
 }

@@ -108,9 +108,9 @@ count_near_rows(CiBuild *b, const CiStmt *rows)
 }
 
 void
-ci_near_rows(CiProcs *procs, CiProc *proc, const CiFamily *family)
+ci_near_rows(CiProcs *procs, CiProc *proc, const CiMachine *machine)
 {
-    (void)family;
+    (void)machine;
     CiBuild own = {procs->ctx, procs->sym, proc, &proc->body, {0}}, *b = &own;
     CiStmt *rows = b->proc->body.first;
     if (!rows || rows->next || rows->kind != CI_STMT_for || rows->run != CI_RUN_parallel ||

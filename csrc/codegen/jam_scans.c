@@ -109,9 +109,9 @@ peel(void *arg, CiStmt *stmt)
 }
 
 void
-ci_jam(CiProcs *procs, CiProc *proc, const CiFamily *family)
+ci_jam(CiProcs *procs, CiProc *proc, const CiMachine *machine)
 {
-    (void)family;
+    (void)machine;
     CiBuild b = {procs->ctx, procs->sym, proc, &proc->body, {0}};
     CiStmt *rows = find_rows(proc);
     if (rows)

@@ -103,9 +103,9 @@ turn_loops(LoopCarriedOperand *l, CiStmts *block)
 }
 
 void
-ci_late(CiProcs *procs, CiProc *proc, const CiFamily *family)
+ci_late(CiProcs *procs, CiProc *proc, const CiMachine *machine)
 {
-    (void)family;
+    (void)machine;
     enum { GROWTH = 2 }; /* a choice makes another */
     size_t count = (size_t)proc->nvalues * GROWTH + 1;
     LoopCarriedOperand l = {.b = {procs->ctx, procs->sym, proc, &proc->body, {0}},

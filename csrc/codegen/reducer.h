@@ -10,7 +10,7 @@
 
 typedef struct CiReducer {
     CiBuild b;
-    const CiFamily *family;
+    const CiMachine *machine;
     bool is_in_lanes; /* of a loop around */
     const CiStmt *fold;
     CiStmts body; /* over `var` alone */

@@ -252,9 +252,9 @@ drop_row(void *arg, CiStmt *stmt)
 /* Runs the pass. Registers are allocated after the statements before the first loop over
  * threads. */
 void
-ci_keep(CiProcs *procs, CiProc *proc, const CiFamily *family)
+ci_keep(CiProcs *procs, CiProc *proc, const CiMachine *machine)
 {
-    (void)family;
+    (void)machine;
     RegisterCache s = {.b = {procs->ctx, procs->sym, proc, NULL, {0}}};
     CiStmt *blocks = proc->body.first;
     while (blocks && blocks->run != CI_RUN_grid)

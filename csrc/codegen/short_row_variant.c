@@ -52,9 +52,9 @@ make_short(Versioner *v, const CiStmts *nest)
 }
 
 void
-ci_version(CiProcs *procs, CiProc *proc, const CiFamily *family)
+ci_version(CiProcs *procs, CiProc *proc, const CiMachine *machine)
 {
-    (void)family;
+    (void)machine;
     Versioner v = {.b = {procs->ctx, procs->sym, proc, &proc->body, {0}}, .kernel = proc->kernel};
     if (!v.kernel || !v.kernel->row || ci_kernel_is_split(v.kernel))
         return;

@@ -97,9 +97,9 @@ simplify(void *arg, CiStmt *stmt)
 }
 
 void
-ci_simplify(CiProcs *procs, CiProc *proc, const CiFamily *family)
+ci_simplify(CiProcs *procs, CiProc *proc, const CiMachine *machine)
 {
-    (void)family;
+    (void)machine;
     CiBuild b = {procs->ctx, procs->sym, proc, &proc->body, {0}};
     ci_build_rewrite(&b, &proc->body, simplify, &b);
 }

@@ -411,9 +411,9 @@ split(CiSplitter *s, CiProcs *procs, CiProc *proc)
 }
 
 void
-ci_split(CiProcs *procs, CiProc *proc, const CiFamily *family)
+ci_split(CiProcs *procs, CiProc *proc, const CiMachine *machine)
 {
-    (void)family;
+    (void)machine;
     CiSplitter s = {.b = {procs->ctx, procs->sym, proc, &proc->body, {0}}, .kernel = proc->kernel};
     if (!s.kernel || !ci_kernel_is_split(s.kernel) || s.kernel->kind || proc->is_finish)
         return;
@@ -458,12 +458,12 @@ only_fold(const CiStmts *block)
 }
 
 static int64_t
-count_parts(const CiSplitter *s, const CiFamily *family, const CiExpr *points)
+count_parts(const CiSplitter *s, const CiMachine *machine, const CiExpr *points)
 {
     if (points->high == CI_INFINITY)
         return UNKNOWN_PARTS;
     int64_t blocks = ci_occupancy_points(points),
-            multiprocessors = ci_choice(family->target, CI_CHOICE_multiprocessors);
+            multiprocessors = ci_choice(machine, CI_CHOICE_multiprocessors);
     if (s->kernel->lanes_on_outer)
         blocks = (blocks + TOGETHER - 1) / TOGETHER;
     return blocks >= ENOUGH * multiprocessors ? 1
@@ -473,7 +473,7 @@ count_parts(const CiSplitter *s, const CiFamily *family, const CiExpr *points)
 /* A fold so long, of so few points, that a card would have little to do: how many parts depends on
  * sizes alone. */
 void
-ci_split_blocks(CiProcs *procs, CiProc *proc, const CiFamily *family)
+ci_split_blocks(CiProcs *procs, CiProc *proc, const CiMachine *machine)
 {
     CiSym *sym = procs->sym;
     CiSplitter s = {.b = {procs->ctx, sym, proc, &proc->body, {0}},
@@ -499,8 +499,8 @@ ci_split_blocks(CiProcs *procs, CiProc *proc, const CiFamily *family)
     if (!fold || !ci_iterations_are_independent(&s.b, fold) ||
         length_of(&s, fold)->high < LONG_FOLD)
         return;
-    int64_t parts = count_parts(&s, family, points),
-            unit = (int64_t)ROUNDS * family->threads * 4;
+    int64_t parts = count_parts(&s, machine, points),
+            unit = (int64_t)ROUNDS * machine->threads * 4;
     if (parts < 2)
         return;
     s.parts = ci_expr_const(sym, parts);

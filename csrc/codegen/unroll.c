@@ -18,9 +18,9 @@ unroll(void *arg, CiStmt *stmt)
 }
 
 void
-ci_unroll(CiProcs *procs, CiProc *proc, const CiFamily *family)
+ci_unroll(CiProcs *procs, CiProc *proc, const CiMachine *machine)
 {
-    (void)family;
+    (void)machine;
     CiBuild b = {procs->ctx, procs->sym, proc, &proc->body, {0}};
     ci_build_rewrite(&b, &proc->body, unroll, &b);
 }

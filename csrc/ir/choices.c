@@ -17,13 +17,13 @@ ci_choice_row(CiChoice choice)
 }
 
 int64_t
-ci_choice(const CiTarget *target, CiChoice choice)
+ci_choice(const CiMachine *machine, CiChoice choice)
 {
-    if (target->asked)
-        target->asked[choice] = true;
-    if (target->choices)
-        return target->choices[choice];
-    return rows[choice].values[target->has_lanes_across_threads];
+    if (machine->asked)
+        machine->asked[choice] = true;
+    if (machine->choices)
+        return machine->choices[choice];
+    return rows[choice].values[machine->column];
 }
 
 static int
@@ -50,23 +50,23 @@ set_choice(CiContext *ctx, int64_t *values, const char *at, size_t length)
 }
 
 int64_t *
-ci_choices_copy(CiContext *ctx, const CiTarget *target)
+ci_choices_copy(CiContext *ctx, const CiMachine *machine)
 {
     int64_t *values = CI_NEW_ARRAY(ctx, int64_t, CI_CHOICE_COUNT);
     for (int k = 0; k < CI_CHOICE_COUNT; k++)
-        values[k] = ci_choice(target, (CiChoice)k);
+        values[k] = ci_choice(machine, (CiChoice)k);
     return values;
 }
 
 void
-ci_choices_set(CiContext *ctx, CiTarget *target, const char *text)
+ci_choices_set(CiContext *ctx, CiMachine *machine, const char *text)
 {
-    int64_t *values = ci_choices_copy(ctx, target);
+    int64_t *values = ci_choices_copy(ctx, machine);
     for (const char *at = text; *at;) {
         size_t length = strcspn(at, ", ");
         if (length)
             set_choice(ctx, values, at, length);
         at += length + strspn(at + length, ", ");
     }
-    target->choices = values;
+    machine->choices = values;
 }

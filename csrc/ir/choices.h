@@ -1,9 +1,9 @@
-/* Thresholds, one row each in choices.def, by target. */
+/* Thresholds, one row each in choices.def, by column of a machine. */
 #ifndef CI_IR_CHOICES_H
 #define CI_IR_CHOICES_H
 
 #include "base/context.h"
-#include "ir/target.h"
+#include "ir/machine.h"
 
 typedef enum CiChoice {
 #define CHOICE(name, cpu, gpu, kind, factor, doc) CI_CHOICE_##name,
@@ -21,20 +21,20 @@ typedef enum CiAlternativeKind {
 
 typedef struct CiChoiceRow {
     const char *name;
-    int64_t values[2]; /* for lanes of a processor, for threads */
+    int64_t values[CI_COLUMN_COUNT];
     CiAlternativeKind kind;
     int64_t factor;
     const char *doc;
 } CiChoiceRow;
 
 const CiChoiceRow *ci_choice_row(CiChoice choice);
-/* The target's own, or the row's; noted in target->asked. */
-int64_t ci_choice(const CiTarget *target, CiChoice choice);
-/* A threshold of s->target. */
-#define CI_CHOOSE(s, name) ci_choice((s)->target, CI_CHOICE_##name)
-/* All of a target's, by number. */
-int64_t *ci_choices_copy(CiContext *ctx, const CiTarget *target);
+/* The machine's own, or the row's; noted in machine->asked. */
+int64_t ci_choice(const CiMachine *machine, CiChoice choice);
+/* A threshold of s->machine. */
+#define CI_CHOOSE(s, name) ci_choice((s)->machine, CI_CHOICE_##name)
+/* All of a machine's, by number. */
+int64_t *ci_choices_copy(CiContext *ctx, const CiMachine *machine);
 /* text: `few_points=8, near_lines=1024`, numbers from 1 on; fails with CI_ERR_VALUE. */
-void ci_choices_set(CiContext *ctx, CiTarget *target, const char *text);
+void ci_choices_set(CiContext *ctx, CiMachine *machine, const char *text);
 
 #endif

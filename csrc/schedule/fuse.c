@@ -223,7 +223,7 @@ static const char *
 why_not_joined(CiScheduler *s, const CiFusion *a, const CiFusion *b, CiFusion *both)
 {
     const char *why = NULL;
-    if (a->nnests + b->nnests > s->target->max_fused_nests)
+    if (a->nnests + b->nnests > s->machine->max_fused_nests)
         return "the kernel is full";
     if (a->nests[0].nest->device != b->nests[0].nest->device)
         return "they run on different devices";

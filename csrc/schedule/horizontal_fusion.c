@@ -23,7 +23,7 @@ is_small(const CiScheduler *s, const CiFusion *fusion)
             return false;
         work = ci_amount_plus(work, ci_cost_of_nest(fusion->nests[k].nest).trips);
     }
-    return fusion->nnests && ci_amount_high(work) <= s->target->chunk_elements;
+    return fusion->nnests && ci_amount_high(work) <= s->machine->chunk_elements;
 }
 
 static bool

@@ -10,7 +10,7 @@ const char *
 ci_why_no_template(CiScheduler *s, const CiKernel *kernel)
 {
     CiProduct product;
-    return s->target->has_templates && ci_kernel_has_product(kernel)
+    return s->machine->has_templates && ci_kernel_has_product(kernel)
                ? ci_kernel_why_no_product(kernel, &product)
                : NULL;
 }
@@ -25,7 +25,7 @@ bool
 ci_label_product(CiScheduler *s, CiKernel *kernel)
 {
     CiProduct product;
-    if (!s->target->has_templates || ci_kernel_why_no_product(kernel, &product))
+    if (!s->machine->has_templates || ci_kernel_why_no_product(kernel, &product))
         return false;
     kernel->kind = CI_TEMPLATE_product;
     kernel->lanes_on_outer = true;

@@ -273,9 +273,9 @@ walk_rows(Walk *w, const CiStmts *body, int64_t from, int64_t groups, int count)
 }
 
 void
-ci_margins_in_one_walk(CiProcs *procs, CiBuild *b, const CiFamily *family)
+ci_margins_in_one_walk(CiProcs *procs, CiBuild *b, const CiMachine *machine)
 {
-    (void)family;
+    (void)machine;
     CiProc *proc = b->proc;
     Walk w = {.s = {.b = *b, .kernel = proc->kernel}, .loops = proc->body};
     const char *why = ci_kernel_why_no_margins(proc->kernel, &w.margins);

@@ -248,10 +248,10 @@ finish(Maker *m)
 }
 
 void
-ci_product_in_shared_memory(CiProcs *procs, CiBuild *b, const CiFamily *family)
+ci_product_in_shared_memory(CiProcs *procs, CiBuild *b, const CiMachine *machine)
 {
     (void)procs;
-    (void)family;
+    (void)machine;
     Maker m = {.b = *b, .loops = ci_product_take_apart(b)};
     m.dtype = m.loops.product.nest->target->dtype;
     b->proc->body = (CiStmts){0};

@@ -24,6 +24,7 @@ from ..calls.dynamic import Symbols
 from .containers import is_constant
 from .control.state import State
 from .effects import Effects
+from .iterators import Flat
 from .objects import (
     CONTAINER_TYPES,
     DTYPE_TYPES,
@@ -367,6 +368,8 @@ def hook_of(stage: Stage, value: Any) -> type | None:
     cls = type(value)
     stage.sources.sees_objects = True  # Python first tests whether two objects are identical
     hooked = None
+    if cls is Flat or cls is np.flatiter:  # compares its elements
+        return np.flatiter
     if is_a(value, HOLDERS) and not has_hooks(cls):
         hooked = guard_inside(stage, value, set())
         if hooked is None and (cls is not dict or value):

@@ -309,7 +309,7 @@ class Materialiser:
         """The value with everything traced materialised; containers made in the call are changed in place."""
         cls = type(value)
         if cls is Flat:
-            return value.real(self.effects)
+            return value.real(self)
         if cls is Octets:
             return value.value
         if cls is Traced:

@@ -46,15 +46,9 @@ class Items:
     __slots__ = ("size", "get", "made", "position", "over", "ends", "is_shared", "reads", "calls")
 
     def __init__(
-        self,
-        size: Any,
-        get: Callable[[Any], Any],
-        made: Made | None = None,
-        over: tuple[Items, ...] = (),
-        ends: tuple[Any, ...] | None = None,
-        reads: bool = False,
-        calls: bool = False,
-    ) -> None:
+        self, size: Any, get: Callable[[Any], Any], made: Made | None = None, over: tuple[Items, ...] = (),
+        ends: tuple[Any, ...] | None = None, reads: bool = False, calls: bool = False,
+    ) -> None:  # fmt: skip
         self.size, self.get, self.made, self.over = size, get, made, over
         self.reads: bool = reads or any(items.reads for items in over)
         self.calls: bool = calls or any(items.calls for items in over)
@@ -199,7 +193,7 @@ def items_of(value: Any) -> Items | None:
         return Items(len(value), lambda i: start + i * step, lambda c, f=iter: f(value))
     if cls is Range:
         return Items(value.length, value.get, lambda c, f=iter: f(value.real(c)))
-    if cls is Flat or cls is Octets:
+    if cls is Octets:
         return value.items
     if cls is Traced and value.ndim > 0:
         made = lambda c, f=iter: f(c.of(value))  # noqa: E731
@@ -230,15 +224,10 @@ def backwards(items: Items) -> Items:
 
 
 def numbered(
-    shape: tuple[Any, ...],
-    get: Callable[[tuple[Any, ...]], Any],
-    made: Made | None = None,
-    reads: bool = False,
+    shape: tuple[Any, ...], get: Callable[[tuple[Any, ...]], Any], made: Made | None = None, reads: bool = False
 ) -> Items:
     """The elements of an array of this shape in C order, by one loop over all axes."""
-    length: Any = 1
-    for size in shape:
-        length = length * size
+    length: Any = functools.reduce(operator.mul, shape, 1)
 
     def item(number: Any) -> Any:
         places = []
@@ -251,23 +240,27 @@ def numbered(
 
 
 class Flat:
-    """Stands for the np.flatiter of a traced array."""
+    """Stands for the np.flatiter of a traced array: an iterator, `items`, whose elements also have an index."""
 
-    __slots__ = ("array",)
+    __slots__ = ("array", "items")
 
     def __init__(self, array: Traced) -> None:
-        self.array = array
+        made = lambda c, f=iter: f(c.of(array).flat)  # noqa: E731
+        self.array, self.items = array, numbered(array.shape, lambda places: array[places], made, reads=True)
 
     @property
-    def items(self) -> Items:
-        """The elements, for a loop."""
-        made = lambda c, f=iter: f(c.of(self))  # noqa: E731
-        return numbered(self.array.shape, lambda places: self.array[places], made, reads=True)
+    def length(self) -> Any:
+        """The number of elements."""
+        return self.array.size
 
-    def real(self, effects: Any) -> Any:
+    def is_fresh(self, effects: Any) -> bool:
+        """True if nothing has taken an item, and other code does not see it."""
+        return self.items.is_whole and effects.escapes.now(self.items) is self.items
+
+    def real(self, concrete: Any) -> Any:
         """NumPy's own."""
-        effects.stop("passes on array.flat itself, not its items")
-        return effects.materialise(self.array).flat
+        concrete.effects.stop("passes on array.flat itself, not its items", self.items)
+        return concrete.of(self.items)
 
 
 class Octets:
@@ -277,6 +270,11 @@ class Octets:
 
     def __init__(self, value: bytes, array: Traced) -> None:
         self.value, self.array = value, array
+
+    @property
+    def length(self) -> Any:
+        """The number of bytes."""
+        return self.array.size
 
     def item(self, index: Any) -> Any:
         """The int of that index."""
@@ -302,6 +300,9 @@ class Octets:
 
     def __getitem__(self, index: Any) -> int:
         return self.value[index]
+
+
+SIZED = (Range, Flat, Octets)  # stand-ins of objects that have a length
 
 
 def octets_in(value: bytes) -> np.ndarray:
@@ -335,8 +336,7 @@ def zipped(parts: list[Items], least: Callable[[Any, Any], Any] | None, f: Any =
 
     is_real = all(part.made for part in parts)
     get = lambda i: f(*(part.get(i) for part in parts))  # noqa: E731
-    calls = function is not zip
-    return Items(size, get, made if is_real else None, tuple(parts), tuple(ends), calls=calls)
+    return Items(size, get, made if is_real else None, tuple(parts), tuple(ends), calls=function is not zip)
 
 
 def _are_equal(a: Any, b: Any) -> bool:
@@ -504,6 +504,7 @@ class Escapes:
 
     def now(self, value: Any) -> Any:
         """The replacement of an iterator, if other code can see it; else the iterator."""
+        value = value.items if type(value) is Flat else value
         found = self.of.get(id(value))
         return value if found is None else found[1]
 
@@ -551,7 +552,7 @@ class Escapes:
                 found.end()
 
 
-STAND_INS = (Steps, Walk, Asked, Items, StableIterator)  # objects that stand for Python's iterators
+STAND_INS = (Steps, Walk, Asked, Items, StableIterator, Flat)  # objects that stand for Python's iterators
 OURS = (*STAND_INS, Called, Range)
 ATOMS = (int, float, complex, bool, str, bytes, type(None))
 

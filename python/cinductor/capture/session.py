@@ -125,10 +125,8 @@ def not_usable(job: Job, error: Exception) -> Exception:
             f". Tried: the driver as libcuda.so.1 in the loader's folders, NVRTC in {folder}. An NVIDIA "
             "driver and `pip install cinductor[cuda]` have both"
         )
-    return _core.DeviceError(
-        f"{job.name} cannot run on device {device!r}: {error}{tried}; device='cpu' needs none, and with "
-        "CINDUCTOR_DEVICE_FALLBACK=cpu NumPy answers instead"
-    )
+    advice = "device='cpu' needs none, and with CINDUCTOR_DEVICE_FALLBACK=cpu NumPy answers instead"
+    return _core.DeviceError(f"{job.name} cannot run on device {device!r}: {error}{tried}; {advice}")
 
 
 def guarded(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend: str) -> Any:

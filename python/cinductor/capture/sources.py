@@ -8,6 +8,7 @@ the value from the arguments. A guard is a check of a source.
 
 from __future__ import annotations
 
+import abc
 import itertools
 import types
 from typing import Any
@@ -130,6 +131,16 @@ class Sources:
     def defines(self, cls: type, name: str) -> bool:
         """True if the class has an attribute of this name; guarded."""
         return self.class_attr(cls, name) is not MISSING
+
+    def tells_base(self, cls: Any, base: Any) -> bool:
+        """True if nothing but the MRO of a class decides whether it is a subclass of the other one; guarded. Classes can be
+        registered with an ABC.
+        """
+        if not is_a(cls, type) or not is_mutable(cls):
+            return True
+        is_base = base in cls.__mro__
+        self.note_name(cls, base, is_base)
+        return is_base or not is_a(base, abc.ABCMeta)
 
     def has_hooks(self, cls: type) -> bool:
         """True if such an object has its own methods for Python's protocols; guarded."""

@@ -17,6 +17,7 @@ from ..control.branch import select
 from ..iterators import (
     END,
     ENDLESS,
+    Flat,
     Items,
     Range,
     backwards,
@@ -52,6 +53,7 @@ def numbered_of(scope: Hooks, value: Any) -> Items | None:
     stage = scope.stage
     if not stage.captures:
         return None
+    value = stage.escapes.now(value)
     items = stage.numbered(value)
     if items is not None:
         if items is value:  # it advances with the iterator
@@ -91,12 +93,12 @@ def items_of_view(scope: Hooks, view: Any) -> Items:
 
 def is_held(value: Any) -> bool:
     """True if other code may advance the iterator."""
-    return defines(type(value), "__next__")
+    return type(value) is Flat or defines(type(value), "__next__")
 
 
 def all_numbered(scope: Hooks, values: tuple[Any, ...]) -> list[Items] | None:
     """The items of several iterables; one that is given twice is advanced by both."""
-    ours = [v for v in values if type(v) is Items]
+    ours = [v for v in map(scope.stage.escapes.now, values) if type(v) is Items]
     if len({*map(id, ours)}) != len(ours):
         return None
     parts = []

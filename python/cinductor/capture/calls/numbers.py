@@ -177,9 +177,10 @@ def _round(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
 @understands(pow)
 def _pow(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     given = (*args, *kwargs.values())
-    if len(given) > 2 and any(type(v) is Traced and v.is_fresh for v in given):
+    traced = [v for v in given if type(v) is Traced] if len(given) > 2 else []
+    if any(v.is_fresh or v.kind != "python" or v.dtype.kind not in "ib" for v in traced):
         return call_unknown(scope, f, args, kwargs, "a power with a modulus")
-    if len(given) > 2 and is_traced(*given):
+    if traced:
         args = tuple(operator.index(a) for a in args)
         kwargs = {k: v if v is None else operator.index(v) for k, v in kwargs.items()}
     return call_pure(scope, f, args, kwargs)

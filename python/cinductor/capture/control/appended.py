@@ -447,7 +447,7 @@ class Appended(Columns):
     def make_real(self) -> None:
         """Give a list of many items real ones, by one break."""
         if self.left is not None:
-            self.tracer.note_break(f"a loop appends {self.carried.extent} items to a list")
+            self.tracer.note_break(f"a loop appends {self.left.length} items to a list")
             self.left.materialise()
             self.left = None
 

@@ -103,10 +103,13 @@ class Branch(Region):
         ours = (n for n in site.state if n.startswith(OURS) and n not in site.live_out)
         self.wanted = (*site.live_out, *ours)  # a loop reads its flag
         self.step = self.first = -1  # the step before the arm of the condition
-        self.levels: list[Level] = []  # tests whose rest is being run
         self.is_plain = self.is_over = False
         self.why: str | None = None  # the reason for which Python decides
         self.heads: dict[str, Any] | None = None
+
+    def forget(self) -> None:
+        super().forget()
+        self.levels: list[Level] = []  # tests whose rest is being run
 
     def begin(self, names: dict[str, Any]) -> None:
         """Get the names of the frame before the branch."""
@@ -154,9 +157,9 @@ class Branch(Region):
         if self.levels and self.step in self.raising:
             raise Raising(self.raising[self.step])
         values = self.values(self.now)
-        if self.is_plain:
-            self.restores = False
-            self.let_go()
+        if self.base is None:
+            self.now = {}
+            self.restores = not self.is_plain
         return values
 
     def test(self, value: Any) -> None:
@@ -189,13 +192,8 @@ class Branch(Region):
     def exit(self, names: dict[str, Any]) -> tuple[Any, ...]:
         """The values of names after the branch."""
         values = self.values(names if self.heads is None else self.heads)
-        self.let_go()
+        self.heads, self.now = None, {}
         return values
-
-    def let_go(self) -> None:
-        """Drop the values of names: no step goes back to them, and they would outlive the frame's own references."""
-        self.entry = self.others = self.now = {}
-        self.heads = None
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> bool:
         if kind is None or self.is_plain or self.is_over:
@@ -245,6 +243,7 @@ class Branch(Region):
         if self.base is not None:
             self.base.end()
             self.base = None
+        self.forget()
 
     def give_way(self, name: str) -> bool:
         """The arm raises: add a check that it is not reached, and run the others."""
@@ -275,7 +274,8 @@ class Branch(Region):
         """Undo everything that has been run."""
         assert self.base is not None
         self.base.undo()
-        self.go_on()
+        self.base.end()
+        self.base = None
         self.levels.clear()
 
     def fall_back(self, reason: str) -> bool:
@@ -287,6 +287,7 @@ class Branch(Region):
         self.is_plain = True
         self.step = self.first
         self.now = self.entry
+        self.forget()
         self.restores = True
         self.why = f"decided by Python: {reason}"
         self.regions.report(self.scope, self.site, self.why)
@@ -359,6 +360,10 @@ class Condition(Region):
         self.condition = truth(self.tracer, value)
         self.level = Level(self.regions, self.condition, 0, {})
 
+    @property
+    def mark(self) -> Any:
+        return self.level.snapshot.graph
+
     def fail(self, reason: str) -> NoReturn:
         """Give this attempt up: an enclosing construct runs without a region, or the call is restarted."""
         place = (self.scope.file, self.site.line)
@@ -404,8 +409,10 @@ class Condition(Region):
 
     def merge(self, first: End, second: End) -> Any:
         """The value of the expression."""
-        value = Merge(self, self.level, first, second).names((VALUE,))[VALUE]
+        (name,) = first.names
+        value = Merge(self, self.level, first, second).names((name,))[name]
         self.level.snapshot.end()
+        self.forget()
         return value
 
 
@@ -459,17 +466,17 @@ class Choice(Condition):
         level.open_arm(False)
         return True
 
-    def join(self, a: Any, b: Any) -> Any:
+    def join(self, a: Any, b: Any, name: str = VALUE) -> Any:
         """The value, given both."""
         level = self.level
         self.check_operand()
-        second = End(self.state, level.else_block, {VALUE: b}, [])
+        second = End(self.state, level.else_block, {name: b}, [])
         if self.diff(level.snapshot):
             self.fail("an operand of a condition changes something")
         level.else_block.close()  # the first operand must not use values of the second
         level.then_block.reopen()
         self.tracer.is_infeasible = level.snapshot.graph.is_infeasible
-        first = End(self.state, level.then_block, {VALUE: a}, [])
+        first = End(self.state, level.then_block, {name: a}, [])
         level.then_block.close()
         level.snapshot.undo()
         return self.merge(first, second)

@@ -54,7 +54,7 @@ class Carried:
         self.loop, self.snapshot = loop, loop.snapshot
         self.regions, self.tracer = loop.regions, loop.tracer
         self.state = loop.state
-        self.regions.made.append(self)
+        self.regions.made.add(self)
         self.entry = dict(loop.entry)
         self.types = Types(self)
         self.values: list[Value] = []  # names carried by value, at the head of this run

@@ -24,6 +24,7 @@ from ..kinds import UNBOUND, is_int, is_same
 from ..objects import Traced
 from . import lattice
 from .alias import Peel
+from .appended import Appended
 from .carry import Carried
 from .lattice import Place
 from .region import Region, RegionBreak, Rerun, between_runs, reason_of, truth
@@ -107,22 +108,27 @@ class Loop(Region):
         self.wanted: tuple[Any, ...] = ()  # a list that becomes a buffer, or a rule by which an array grows
         self.base: Snapshot | None = None
         self.snapshot: Snapshot | None = None
-        self.carried: Carried | None = None
-        self.heads: dict[str, Any] | None = None  # names for the next plain run
-        self.now: dict[str, Any] = {}
+        self.grown: list[Appended] = []  # lists to which the region appends
+        self.heads: Any = None  # names for the next plain run
+        self.now: Any = {}
         self.restores = self.phase != PLAIN
 
     @property
     def mark(self) -> Any:
         return self.snapshot.graph  # type: ignore[union-attr]
 
+    def forget(self) -> None:
+        super().forget()
+        carried, self.carried = self.carried, None
+        if carried is not None:
+            vars(carried).clear()  # its parts refer to it
+
     # --- the protocol of rewritten code ---
 
     def begin(self, names: dict[str, Any]) -> None:
         """Get the names of the frame before the loop."""
-        self.start(names)
-        self.first = self.now = self.entry
-        self.base = Snapshot(self.state, is_kept=True)
+        self.now = names
+        self.base = Snapshot(self.state, True, names)
         if self.phase == PEEL and not self.is_while and not self.may_make_trip(self.items.length):
             self.plan.peel, self.phase = 0, REGION  # iterations were peeled when more was known
         if self.phase in (PEEL, REGION):
@@ -207,14 +213,15 @@ class Loop(Region):
     def enter(self) -> tuple[Any, ...]:
         """The values of names at the head of this run."""
         heads, self.heads = self.heads, None
+        now, self.now = self.now, {}
         if self.phase == PLAIN:
             self.restores = False
-        return self.values(self.now if heads is None else heads)
+        return self.values(now if heads is None else heads)
 
     @property
     def item(self) -> Any:
         """The item for the target of a `for`."""
-        index = self.carried.index if self.phase == REGION else self.position  # type: ignore[union-attr]
+        index = self.carried.index if self.phase == REGION else self.position
         self.position += self.phase != REGION
         if self.phase in (PLAIN, WATCH):
             self.move(self.position)
@@ -237,7 +244,7 @@ class Loop(Region):
         """The test of a while."""
         value = self.scope.symbolic(self.scope.test(value))
         if self.phase == REGION:
-            return self.carried.open_body(value)  # type: ignore[union-attr]
+            return self.carried.open_body(value)
         if type(value) is Traced and self.phase == WATCH:
             self.restart()
         self.goes_on = bool(value)
@@ -267,9 +274,8 @@ class Loop(Region):
     def exit(self, names: dict[str, Any]) -> tuple[Any, ...]:
         """The values of names after the loop."""
         heads, self.heads = self.heads, None
-        if self.carried is not None and self.phase == DONE:
-            for grown in self.carried.appends.values():
-                grown.make_real()
+        for grown in self.grown:
+            grown.make_real()
         return self.values(names if heads is None else heads)
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> bool:
@@ -282,7 +288,7 @@ class Loop(Region):
         if self.phase != REGION:
             return is_rerun and self.rerun_as(REGION)  # it was being watched
         if is_rerun:
-            self.carried.turn = 0  # type: ignore[union-attr]
+            self.carried.turn = 0
             self.snapshot.drop()  # type: ignore[union-attr]
             self.wanted = error.args[1:]
             if self.wanted:
@@ -321,8 +327,7 @@ class Loop(Region):
         self.position = self.tail = 0
         self.goes_on, self.ended = True, False
         self.move(UNKNOWN)
-        self.entry = self.now = self.first
-        self.heads = self.first
+        self.now = self.heads = self.base.names_before  # type: ignore[assignment]
         self.restores = True
         return True
 
@@ -392,6 +397,8 @@ class Loop(Region):
             self.plan.guess = False
             return True
         self.forget_columns()
+        before = self.entry
+        self.forget()
         is_open = self.is_while or type(self.items.length) is Traced
         if self.tracer.in_region and is_open:
             if is_a(error, RegionBreak):
@@ -403,7 +410,7 @@ class Loop(Region):
         self.phase = PLAIN
         self.position, self.tail = self.plan.peel, 0
         self.move(self.plan.peel)
-        self.heads = self.entry
+        self.heads = before
         self.restores = True
         return True
 
@@ -412,7 +419,7 @@ class Loop(Region):
     def start_over(self) -> None:
         """Begin the fixed-point search again."""
         self.snapshot.end()  # type: ignore[union-attr]
-        self.snapshot, self.now = None, self.entry
+        self.snapshot, self.now = None, {**self.others, **self.entry}
         self.tail = 0
 
     @property
@@ -423,18 +430,18 @@ class Loop(Region):
     def open_run(self) -> dict[str, Any]:
         """The state at the head of an iteration of the region."""
         if self.snapshot is None:
+            self.start(self.now)
             for rule in [want for want in self.wanted if type(want) is lattice.Rule]:
                 self.plan.capacities[rule.place] = lattice.grown(self, rule)
             if self.wanted:
                 self.make_columns(want for want in self.wanted if type(want) is not lattice.Rule)
                 self.wanted = ()
-            self.entry = {name: self.now.get(name, UNBOUND) for name in self.site.state}
             self.snapshot = Snapshot(self.state)
             self.carried = Carried(self)
-        elif self.carried.turn:  # type: ignore[union-attr]
+        elif self.carried.turn:
             return self.now
         self.state.active.append(self)
-        return self.carried.open()  # type: ignore[union-attr]
+        return self.carried.open()
 
     def close_run(self, names: dict[str, Any]) -> None:
         """Learn from a run; make the region if there was nothing to learn."""
@@ -449,7 +456,8 @@ class Loop(Region):
         self.snapshot.end()
         self.snapshot = self.lists_before = None
         self.plan.remember(carried)
-        made = carried.trips_made
+        made, self.grown = carried.trips_made, [*carried.appends.values()]
+        self.forget()
         if self.iterator is not None and self.site.flag is not None and made is not None:
             self.move(self.plan.peel + self.tracer.as_python(made))
         self.heads = self.now

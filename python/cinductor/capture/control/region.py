@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 import itertools
 import sys
+import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -51,7 +52,7 @@ class Regions:
 
     def __init__(self, state: State) -> None:
         self.state, self.tracer = state, state.tracer
-        self.made: list[Any] = []  # objects that are emptied at the end
+        self.made: weakref.WeakSet[Any] = weakref.WeakSet()  # objects that are emptied at the end
         self.plans: dict[Any, Any] = {}  # of loops
         self.reports: dict[tuple[str, int, str], str] = {}
         self.aliases = Aliases(self.state)
@@ -179,6 +180,7 @@ class Region:
     levels: Any = ()  # of a branch: tests whose rest is being run
     plan: Any = None  # of a loop
     operands: tuple[Any, ...] = ()  # values without a name: the iterable of a loop
+    frame: Any = None  # the user's, while runs are captured
     __exit__: Callable[[Any, BaseException, Any], bool]
     __next__: Callable[[], Any]
 
@@ -191,8 +193,9 @@ class Region:
         self.scope, self.site = scope, site
         self.regions: Regions = scope.stage.regions
         self.state, self.tracer = self.regions.state, self.regions.tracer
-        self.regions.made.append(self)
+        self.regions.made.add(self)
         self.lists_before: dict[int, Any] | None = None  # lists that were columns before
+        self.forget()
         outer = self.state.active[-1].key if self.state.active else None
         self.key = (outer, id(scope), site.number)
 
@@ -227,6 +230,12 @@ class Region:
         """Turn containers that were stored in columns for it back into ordinary ones."""
         if self.lists_before is not None:
             self.state.put_lists_back(self.lists_before)
+
+    def forget(self) -> None:
+        """Drop the values of names: no run begins with them any more, and they would outlive the frame's own references."""
+        self.frame = None
+        self.entry: dict[str, Any] = {}  # the values of the site's names in which every run begins
+        self.others: dict[str, Any] = {}  # those of the other names
 
     def start(self, names: dict[str, Any]) -> None:
         """The state in which every run begins."""

@@ -117,6 +117,7 @@ class State:
         for snapshot in self.snapshots:
             snapshot.before.clear()
             snapshot.born.clear()
+            snapshot.names_before = {}
 
     def share(self, names: types.FunctionType) -> None:
         """Record the cells of a function, which inner functions may set without notice."""
@@ -160,12 +161,14 @@ class Snapshot:
     r"""A state to which capture can roll back.
 
     is_kept: the later code stays unless it can be undone as a whole, so changes that cannot be undone are allowed.
+    names_before: the values of the frame's names, for a construct that may go back to them.
     Later changes of containers are carried from iteration to iteration and merged like values of names, under names
     that user code cannot have (`containers`).
     """
 
-    def __init__(self, state: State, is_kept: bool = False) -> None:
+    def __init__(self, state: State, is_kept: bool = False, names: dict[str, Any] | None = None) -> None:
         self.state, self.is_kept, self.can_put_back = state, is_kept, True
+        self.names_before = names
         self.graph = state.tracer.mark()
         self.tables = dict(zip(TABLES, tables_of(state), strict=True))
         self.before: dict[int, Change] = {}  # objects, with their former contents
@@ -236,6 +239,9 @@ class Snapshot:
         del state.snapshots[self.depth :]
         self.swap()
         self.begin()
+        for region in [*self.since("active"), *(operand for _, operand in self.since("conditions") if operand is not None)]:
+            if region.mark is not self.graph:  # of a construct inside
+                region.forget()
         for name, depth in self.depths.items():
             del getattr(state, name)[depth:]
         self.rewind()

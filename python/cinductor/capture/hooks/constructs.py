@@ -8,9 +8,9 @@ state are shared. `docs/architecture.md` shows the rewritten source.
 
 from __future__ import annotations
 
-import builtins
 import functools
 import operator
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from types import FrameType
 from typing import Any
@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from ...base.signals import Replan
+from ...base.user_frame import locals_of
 from .. import boundary
 from ..control.branch import Branch, Choice, LateBranch, Operand
 from ..control.list_columns import TableRow
@@ -28,6 +29,7 @@ from ..iterators import Items
 from ..kinds import Hooks
 from ..objects import FREE_TYPES, UNBOUND, UNBOUND_TEXT, MaybeUnbound, Traced, defines, holds_traced
 from ..stage import check_budget
+from ..syntax.jumps import VALUE
 
 
 def generated(trips: Callable[..., Any], /, *args: Any) -> Any:
@@ -181,7 +183,10 @@ class PlainControl(Hooks):
             raise UnboundLocalError(UNBOUND_TEXT.format(name))
         return value.value
 
-    locals = staticmethod(builtins.locals)  # of the calling frame
+    @staticmethod
+    def locals() -> dict[str, Any]:
+        """The names of the calling frame, to which nothing else then refers for longer."""
+        return locals_of(sys._getframe(1))
 
     def for_(self, value: Any, number: int) -> Any:
         """for ... in value"""
@@ -231,6 +236,10 @@ class PlainControl(Hooks):
     def choose(self, choice: Any, first: Any, second: Any) -> Any:
         """The value of a conditional expression."""
         return first if choice.first else second
+
+    def choose_result(self, choice: Any, first: Any, second: Any) -> Any:
+        """The same, if the function returns it at once."""
+        return self.choose(choice, first, second)
 
     def holds(self, value: Any) -> Any:
         """The condition of an assertion."""
@@ -507,6 +516,7 @@ class TracedControl(PlainControl):
         if self.stage is None:  # the call is over
             return a is b
         sources, lists = self.stage.sources, self.stage.state.lists
+        a, b = map(self.stage.escapes.now, (a, b))
         for value in (a, b) if lists else ():
             if type(lists.get(id(value))) is TableRow:
                 lists[id(value)].materialise("a list in a list is compared with another object")
@@ -531,6 +541,11 @@ class TracedControl(PlainControl):
             if type(choice) is Choice
             else super().choose(choice, first, second)
         )
+
+    def choose_result(self, choice: Any, first: Any, second: Any) -> Any:
+        if type(choice) is Choice:
+            return choice.join(first, second, VALUE)
+        return super().choose_result(choice, first, second)
 
     def holds(self, value: Any) -> Any:
         if is_condition(value) and self.stage.captures and self.stage.tracer.may_check():

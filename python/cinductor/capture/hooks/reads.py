@@ -104,7 +104,9 @@ class Reads(Hooks):
             stage.effects.abandon("reads flags of an array that may be one of several")
             return stage.materialise(value).flags, OWN
         elif name == "flat" and value.kind == "array":
-            return Flat(value), OWN
+            flat = Flat(value)
+            self.stage.state.note_definition(flat.items)
+            return flat, OWN
         elif name in OUR_NAMES and value.kind == "array":
             getattr(np.empty(0), name)  # raises
         return getattr(value, name), OWN
@@ -127,7 +129,7 @@ class Reads(Hooks):
         return getattr(self.stage.effects.flags_with(value, name), name), OWN
 
     def _read_flat(self, value: Flat, name: str) -> Read:
-        return getattr(value.real(self.stage.effects), name), OPAQUE
+        return getattr(self.stage.materialise(value), name), OPAQUE
 
     def _read_stand_in(self, value: Any, name: str) -> Read:
         return getattr(self.stage.materialise(value), name), OWN

@@ -28,6 +28,7 @@ from ..calls.numbers import sum_and_carry, sum_of
 from ..containers import ROWS
 from ..control import list_buffer
 from ..control.mappings import is_open_key, want_mapping
+from ..iterators import SIZED
 from ..objects import (
     CONTAINER_TYPES,
     FREE_TYPES,
@@ -274,6 +275,8 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         stage = self.stage
         if cls is np.ndarray:
             return stage.lift_array(value)
+        if cls in SIZED:
+            return value.length
         if id(value) in stage.state.lists:
             return stage.state.lists[id(value)].truth
         if is_a(value, HOLDERS) and is_native(cls, "__bool__", "__len__"):
@@ -523,7 +526,7 @@ class PlainScope(Scope):
     modulo: Any = staticmethod(operator.mod)
     bound = staticmethod(PlainControl.bound)
     lt, le, gt, ge, eq, ne = (staticmethod(getattr(operator, name)) for name in ("lt", "le", "gt", "ge", "eq", "ne"))
-    then, choose = PlainControl.then, PlainControl.choose
+    then, choose, choose_result = PlainControl.then, PlainControl.choose, PlainControl.choose_result
 
     def caught(self) -> None:
         pass

@@ -369,14 +369,14 @@ def line_of(tracer: Any, flat: Flat) -> Any:
 
 
 def read_flat(scope: Hooks, flat: Flat, key: Any) -> Any:
-    """flat[key]: a number, or a copy."""
-    line = line_of(scope.stage.tracer, flat)
-    if type(key) is not tuple:
+    """flat[key]: a number, or a copy. NumPy's own goes back to its start."""
+    if type(key) is not tuple and flat.is_fresh(scope.stage.effects):
+        line = line_of(scope.stage.tracer, flat)
         found = line[key]
         if type(found) is not Traced or found.kind != "array":
             return found
         return scope.stage.tracer.copy(found, "C")
-    return scope.stage.lift(flat.real(scope.stage.effects)[scope.stage.materialise(key)])
+    return scope.stage.lift(scope.stage.materialise(flat)[scope.stage.materialise(key)])
 
 
 def write_flat(scope: Hooks, flat: Flat, key: Any, value: Any) -> None:
@@ -384,7 +384,7 @@ def write_flat(scope: Hooks, flat: Flat, key: Any, value: Any) -> None:
     stage, array = scope.stage, flat.array
     if not array.flags_now.writeable:
         raise ValueError("underlying array is read-only")
-    if type(key) is not tuple and not stage.effects.before_write(array):
+    if type(key) is not tuple and flat.is_fresh(stage.effects) and not stage.effects.before_write(array):
         is_number = np.ndim(value) == 0 if type(value) is not Traced else value.ndim == 0
         is_own = type(value) is Traced and value.kind == "array" and value.shares_storage(array)
         line = array if array.ndim == 1 and not is_own else None  # NumPy reads its operand while it writes
@@ -393,7 +393,7 @@ def write_flat(scope: Hooks, flat: Flat, key: Any, value: Any) -> None:
         if line is not None and (is_number or has_shape(value, line[key])):
             line[key] = value
             return
-    flat.real(stage.effects)[stage.materialise(key)] = stage.materialise(value)
+    stage.materialise(flat)[stage.materialise(key)] = stage.materialise(value)
 
 
 def has_shape(value: Any, place: Any) -> bool:
@@ -434,7 +434,7 @@ class Iteration(Hooks):
             return self._iter_array(value)
         if cls is Range:
             return iter(value)
-        value = value.items if cls is Flat or cls is Octets else stage.escapes.now(value)
+        value = value.items if cls is Octets else stage.escapes.now(value)
         if type(value) is Items and value.is_long:
             return self._iter_real(value)
         if (grown := stage.state.lists.get(id(value))) is not None and grown.is_assumed:

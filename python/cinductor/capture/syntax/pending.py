@@ -45,7 +45,7 @@ def mark_operands(root: FunctionNode) -> None:
         inside = node.args if cls is ast.Lambda else node
         is_calling = not calling.isdisjoint(map(id, children(inside)))
         method = method_of(node) if cls is ast.Call else None
-        if is_calling and cls in ORDER and method != "choose":  # in a conditional expression no operand waits
+        if is_calling and cls in ORDER and method not in ("choose", "choose_result"):  # in a conditional expression no operand waits
             parts = ORDER[cls](node)
             last = max((i for i, part in enumerate(parts) if id(at(part)) in calling), default=0)
             if last:
