@@ -327,7 +327,7 @@ class Loop(Region):
         self.position = self.tail = 0
         self.goes_on, self.ended = True, False
         self.move(UNKNOWN)
-        self.now = self.heads = self.base.names_before  # type: ignore[assignment]
+        self.now = self.heads = self.base.names_before
         self.restores = True
         return True
 
