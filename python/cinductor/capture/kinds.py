@@ -12,7 +12,7 @@ import numpy as np
 from .. import _core
 from ..base.class_lookup import is_a
 from ..base.float_warnings import quietly
-from .objects import UNBOUND, Traced, is_record, remade
+from .objects import SINGLE, UNBOUND, Traced, is_record, remade
 
 RegionBreak = _core.RegionBreak
 NUMBERS = frozenset({bool, int, float, complex})
@@ -121,14 +121,14 @@ def strength(value: Any, kind: tuple[str, np.dtype]) -> Any:
 
 def leaves(value: Any) -> list[Any]:
     """The values in nested tuples, in order."""
-    if is_record(type(value)):
+    if type(value) not in SINGLE and is_record(type(value)):
         return [leaf for item in value for leaf in leaves(item)]
     return [value]
 
 
 def rebuilt(like: Any, items: Iterator[Any]) -> Any:
     """A value with like's structure and other leaves."""
-    if is_record(type(like)):
+    if type(like) not in SINGLE and is_record(type(like)):
         return remade(like, [rebuilt(part, items) for part in like])
     return next(items)
 
