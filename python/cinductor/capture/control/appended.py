@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from ... import _core
 from ...base.signals import Replan
 from ...numpy.surface import small_ints
 from ..iterators import MOST_READ
@@ -76,7 +77,7 @@ class Item(Phi):
         """The names of its leaves."""
         return self.value.kind if self.inner is None else f"list of {self.inner[0].kind}"
 
-    def operands(self, tracer: Any) -> list[Any]:
+    def operands(self, tracer: _core.Tracer) -> list[Any]:
         counter = [] if self.truths is None else [tracer.lift(0, "i8")]
         return counter + [tracer.undefined(*node) for column in self.columns for node in column.nodes]
 
@@ -84,7 +85,7 @@ class Item(Phi):
         counter = [] if self.truths is None else ["scalar"]
         return counter + ["array"] * (len(operands) - len(counter))
 
-    def append(self, tracer: Any, body: Any, trip: Any, trips: Any) -> None:
+    def append(self, tracer: _core.Tracer, body: _core.Block, trip: object, trips: object) -> None:
         """Puts it into its columns, which are parameters of the body and results."""
         self.count, place = trips, trip
         if self.truths is not None:
@@ -175,7 +176,7 @@ class SizedList(ListBuffer):
             self.replan("ints that may be beyond 64 bits")
         return small_ints(self.tracer, column.rows)
 
-    def call(self, f: Any) -> Any:
+    def call(self, f: object) -> Any:
         """f(list)"""
         if f is len:
             return self.length
@@ -239,7 +240,7 @@ class Appended(Columns):
 
     # --- in an iteration ---
 
-    def item(self, key: Any) -> Any:
+    def item(self, key: object) -> Any:
         """The item of the list, if it is known."""
         if type(key) is int and -len(self.container) <= key < len(self.container):
             value = self.container[key]
@@ -263,11 +264,11 @@ class Appended(Columns):
         """As of a `ListBuffer`, which it becomes."""
         return bool(self.tracer.may_check() and self.want_buffer())
 
-    def set_item(self, key: Any, item: Any) -> None:
+    def set_item(self, key: object, item: object) -> None:
         """list[key] = item"""
         self.want_buffer()
 
-    def append(self, item: Any) -> None:
+    def append(self, item: object) -> None:
         """list.append(item)"""
         self.state.before_change(self.container)
         self.container.append(item)
@@ -276,7 +277,7 @@ class Appended(Columns):
         """Raises: the list cannot be read."""
         raise RegionBreak(LOOKED_AT, "", 0)
 
-    def truths(self, condition: Any, item: Any) -> list[bool]:
+    def truths(self, condition: object, item: object) -> list[bool]:
         """The truth of the condition under which the item is appended, for each iteration."""
         extent = self.carried.extent
         found = self.carried.body.truths(condition, extent) if type(extent) is int else None
@@ -304,7 +305,7 @@ class Appended(Columns):
         parts = [leaf for item in self.items for leaf in leaves(item.value)]
         return [leaf.kind if type(leaf) is Traced else type(leaf) for leaf in parts]
 
-    def rows_of(self, appended: Any) -> Any:
+    def rows_of(self, appended: object) -> Any:
         """The array of the items that a loop appended to a list, as a separate value."""
         rows = backing_of(self.state, appended) if type(appended) is list else None
         return None if rows is None else self.tracer.copy(rows, "C")
@@ -331,7 +332,7 @@ class Appended(Columns):
         if is_seen:
             self.loop.fail("a list of another name is appended to a list")
 
-    def holder_of(self, leaf: Any, names: dict[str, Any], seen: set[int]) -> Any:
+    def holder_of(self, leaf: object, names: dict[str, Any], seen: set[int]) -> Any:
         """The name that has the appended array, too (`sharing_name`); no other name may write to it."""
         if type(leaf) is not Traced:
             if type(leaf) not in ATOMS and not is_number(leaf):
@@ -390,7 +391,7 @@ class Appended(Columns):
         phis = self.carried.values
         return any(p.value.storage in heads and p.value.version != p.version for p in phis)
 
-    def room_for(self, leaf: Any) -> Any:
+    def room_for(self, leaf: object) -> Any:
         """The shape of a buffer with capacity for the array in every iteration."""
         if type(leaf) is not Traced:
             return ()
@@ -403,7 +404,7 @@ class Appended(Columns):
 
     # --- the region ---
 
-    def finish(self, body: Any) -> None:
+    def finish(self, body: _core.Block) -> None:
         """Store the items that the iteration appended in columns."""
         trips = self.carried.extent if self.is_open else int(self.carried.extent)
         for item in self.items:

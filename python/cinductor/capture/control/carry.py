@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from ... import _core
 from ..kinds import UNBOUND, is_array, is_int, is_one, is_same, kind_of, leaves, rebuilt
 from ..objects import MaybeUnbound, Traced
 from . import lattice, list_buffer
@@ -33,7 +34,7 @@ SIZE_TYPES = 3  # a fixed size, one with a capacity, and one in a flat buffer
 OURS = "__ci_"
 
 
-def is_undefined(name: str, value: Any) -> bool:
+def is_undefined(name: str, value: object) -> bool:
     """True if a name that is unbound at the head may get an arbitrary value there, because it is not read."""
     return name.startswith(OURS) or type(value) is MaybeUnbound
 
@@ -41,7 +42,7 @@ def is_undefined(name: str, value: Any) -> bool:
 MOST_CARRIED = 512  # because each value is searched among all others
 
 
-def kinds_of(value: Any) -> list[Any]:
+def kinds_of(value: object) -> list[Any]:
     """Kinds and dtypes of a value's leaves; None if one is not a number."""
     return [kind_of(leaf) for leaf in leaves(value)]
 
@@ -155,7 +156,7 @@ class Carried:
         self.head = head
         return head
 
-    def make_head(self, block: Any) -> dict[str, Any]:
+    def make_head(self, block: _core.Block) -> dict[str, Any]:
         carried = frozenset((*self.names, *self.snapshot.containers))
         head = {n: v if n in carried else UNBOUND for n, v in self.entry.items()}
         self.lengths = [self.vary(block, length) for length in self.types.lengths]
@@ -180,12 +181,12 @@ class Carried:
         pairs = list(zip(leaves(self.entry[name]), self.types.of[name], strict=True))
         return [(leaf, at_entry(leaf, kind)) for leaf, kind in pairs] if self.is_weak else pairs
 
-    def count(self, param: Any) -> Number:
+    def count(self, param: object) -> Number:
         """The counter of iterations."""
         tracer = self.tracer
         return Number(param, lambda: tracer.lift(0, "i8"), lambda: tracer.apply("add", param, 1))
 
-    def watch_flag(self, param: Any) -> Number:
+    def watch_flag(self, param: object) -> Number:
         """Carry the flag that ends the loop."""
 
         def end() -> Any:
@@ -199,7 +200,7 @@ class Carried:
 
         return Number(param, entry, end)
 
-    def vary(self, block: Any, length: lattice.Length) -> Number:
+    def vary(self, block: _core.Block, length: lattice.Length) -> Number:
         """Carry a size that changes."""
         tracer, head = self.tracer, block.param("i8", "python")
         length.define(tracer, head)
@@ -223,7 +224,7 @@ class Carried:
             for name, kinds in self.types.of.items()
         }
 
-    def open_body(self, test: Any) -> bool:
+    def open_body(self, test: object) -> bool:
         """Close the block of a while's condition and open that of its body."""
         condition, apply = None, self.tracer.apply
         self.is_endless = test is not None and type(test) is not Traced
@@ -453,7 +454,7 @@ class Carried:
         self.loop.tail += int(rest)
         self.promises.append(lambda: int(rest))
 
-    def carry(self, name: str, value: Any) -> None:
+    def carry(self, name: str, value: object) -> None:
         """Carry a name that an iteration changed."""
         head = self.head[name]
         if head is UNBOUND and is_undefined(name, value):
@@ -559,14 +560,14 @@ class Carried:
             if kind is not None
         ]
 
-    def runs_once(self, extent: Any = None) -> bool:
+    def runs_once(self, extent: object = None) -> bool:
         """True if the region runs at least one iteration; guarded if that depends on the arguments."""
         extent = self.extent if extent is None else extent
         return extent > 0 if type(extent) is int else self.tracer.is_positive(extent)
 
     # --- required iterations ---
 
-    def make_trips(self, count: int, counter: Any) -> None:
+    def make_trips(self, count: int, counter: object) -> None:
         """After the region: require that it ran that many iterations, or one if iterations determine types."""
         loop = self.loop
         makes_types = any(map(self.is_live_behind, self.types.joined))
@@ -581,7 +582,7 @@ class Carried:
         if makes_types and (self.is_while or type(self.extent) is not int):
             self.notify_trip(loop.key, None if self.is_while else self.extent)
 
-    def notify_trip(self, key: Any, extent: Any) -> None:
+    def notify_trip(self, key: object, extent: object) -> None:
         """Notify the enclosing loop."""
         for region in reversed(self.state.active):
             outer = region.carried

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from ... import _core
 from ...base.class_lookup import is_a
 from ...numpy import list_sources
 from ...numpy.surface import require, small_ints
@@ -61,7 +62,7 @@ class Column:
         """The axes along which lengths differ."""
         return [k for k, size in enumerate(self.room) if not is_same(size, self.like.shape[k])]
 
-    def read(self, tracer: Any, place: Any) -> Any:
+    def read(self, tracer: _core.Tracer, place: Any) -> Any:
         """The leaf of the item at this index; an array as a view of its row."""
         if self.rows is None:
             return self.like
@@ -75,7 +76,7 @@ class Column:
 
     # --- as values of a region ---
 
-    def append(self, tracer: Any, body: Any, place: Any, count: Any) -> None:
+    def append(self, tracer: _core.Tracer, body: _core.Block, place: object, count: object) -> None:
         """Give the leaf of an iteration its row, in parameters of the body. count: the number of rows."""
         if type(self.like) is not Traced:
             return
@@ -116,7 +117,7 @@ class Columns:
     def fail(self, reason: str) -> NoReturn:
         raise RegionBreak(reason, "", 0)
 
-    def replace(self, array: Any) -> None:
+    def replace(self, array: object) -> None:
         """Store the items of an array, of which there are as many."""
         raise NotImplementedError
 
@@ -137,7 +138,7 @@ class Columns:
             self.fail("a list of tuples that grows is sorted")
         return scope.call(list_sources.in_order, self.container, **{name: v for name, v in kwargs.items() if name != "key"})
 
-    def contains(self, scope: Hooks, value: Any) -> Any:
+    def contains(self, scope: Hooks, value: object) -> Any:
         """value in list; MISSING if the list has its items."""
         return scope.call(list_sources.contains, self.container, value) if self.has_sources else MISSING
 
@@ -208,7 +209,7 @@ class ListBuffer(Columns):
             self.tracer.check(inside, "an index is in range")
         return self.tracer.define(number, 0, self.room)
 
-    def at(self, key: Any) -> Any:
+    def at(self, key: object) -> Any:
         """The index of an item."""
         if type(key) is Traced and key.kind == "scalar" and np.can_cast(key.dtype, np.int64) and key.dtype != bool:
             key = self.tracer.as_python(self.tracer.cast(key, np.int64))
@@ -230,16 +231,16 @@ class ListBuffer(Columns):
         parts = [rows[key] for rows in self.copied()]
         return made_of(self.scope, self.like, parts, parts[0].shape[0])
 
-    def read(self, place: Any) -> Any:
+    def read(self, place: object) -> Any:
         """The item there."""
         slot = self.slot(place)
         return rebuilt(self.like, iter([c.read(self.tracer, slot) for c in self.columns]))
 
-    def slot(self, place: Any) -> Any:
+    def slot(self, place: object) -> Any:
         """The row of the columns in which the item at an index is."""
         return place
 
-    def is_list_for(self, item: Any) -> bool:
+    def is_list_for(self, item: object) -> bool:
         """True if an item that columns cannot store turns it into an ordinary list: this happens without a region,
         where the call cannot restart.
         """
@@ -262,7 +263,7 @@ class ListBuffer(Columns):
             return
         self.put(self.at(key), item)
 
-    def append(self, item: Any) -> None:
+    def append(self, item: object) -> None:
         """list.append(item)"""
         if self.is_list_for(item):
             self.container.append(item)
@@ -297,7 +298,7 @@ class ListBuffer(Columns):
         self.set_length(place)
         return item
 
-    def set_length(self, length: Any) -> None:
+    def set_length(self, length: object) -> None:
         self.state.refill(self.cells, [length, *self.cells[1:]])
 
     # --- the whole list ---
@@ -369,7 +370,7 @@ class Queue(ListBuffer):
         super().__init__(*args)
         self.cells.append(0)
 
-    def slot(self, place: Any) -> Any:
+    def slot(self, place: object) -> Any:
         row = (self.cells[1] + place) % self.room
         return row if type(row) is int else self.tracer.define(row, 0, self.room)
 
@@ -406,7 +407,7 @@ def queue_of(has_tuples: bool, *given: Any) -> collections.deque[Any]:
     return collections.deque((tuples if has_tuples else listed)(*given))
 
 
-def made_of(scope: Any, like: Any, rows: list[Any], count: Any) -> list[Any]:
+def made_of(scope: object, like: object, rows: list[Any], count: object) -> list[Any]:
     """A list of an array's numbers, to which no item may be appended."""
     columns = map(Column, leaves(like), rows)
     return ListBuffer(scope, [], like, columns, count).container
@@ -448,13 +449,13 @@ def joined(scope: Any, a: list[Any], b: list[Any]) -> list[Any] | None:
 # --- which lists become columns before a loop ---
 
 
-def number_kind(value: Any) -> tuple[str, np.dtype] | None:
+def number_kind(value: object) -> tuple[str, np.dtype] | None:
     """The kind of a leaf in columns of which data decide the length."""
     kind = kind_of(value)
     return None if kind is None or kind[0] == "array" or kind[1].char not in NUMBERS else kind
 
 
-def is_alike(item: Any, like: Any) -> bool:
+def is_alike(item: object, like: object) -> bool:
     """True if the columns of an item can store this one."""
     return have_same_structure(item, like) and all(
         kind_of(leaf) == kind_of(other) and not (type(leaf) is Traced and leaf.strong is not None)
@@ -462,7 +463,7 @@ def is_alike(item: Any, like: Any) -> bool:
     )
 
 
-def is_sequence(value: Any) -> bool:
+def is_sequence(value: object) -> bool:
     """True for a list, and for a deque without a bound."""
     return type(value) is list or (type(value) is collections.deque and value.maxlen is None)
 
@@ -475,7 +476,7 @@ def may_be_columns(now: Any, before: Any) -> bool:
     return all(map(number_kind, leaves(like))) and all(is_alike(item, like) for item in (*before, *now))
 
 
-def want_buffer(region: Region, container: list[Any], item: Any, before: Any = ()) -> Any:
+def want_buffer(region: Region, container: list[Any], item: object, before: Any = ()) -> Any:
     """Restart the outermost loop or branch that knows the list, with the list as columns. before: the items of the
     list, if some were removed since.
     """
@@ -505,14 +506,14 @@ def empty_columns(scope: Any, like: Any, room: Any) -> list[Column]:
     return [Column(leaf, scope.call(np.empty, room, number_kind(leaf)[1])) for leaf in leaves(like)]  # type: ignore[index]
 
 
-def make(container: list[Any], item: Any, room: Any, region: Region) -> None:
+def make(container: list[Any], item: object, room: Any, region: Region) -> None:
     """Make columns for a list."""
     room = room + (len(container) + SPARE)
     cls = ListBuffer if type(container) is list else Queue
     cls(region.scope, container, item, empty_columns(region.scope, item, room), 0, room, region).fill(container)
 
 
-def enlarge(reached_by: Any, buffer: ListBuffer, more: Any, region: Region) -> None:
+def enlarge(reached_by: object, buffer: ListBuffer, more: Any, region: Region) -> None:
     """Make larger columns for a list that is stored as columns."""
     room = buffer.room + (more + SPARE)
     columns = empty_columns(region.scope, buffer.like, room)

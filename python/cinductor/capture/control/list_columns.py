@@ -42,7 +42,7 @@ class Assumed(ListBuffer):
     def becomes_list(self) -> bool:
         return False
 
-    def append(self, item: Any) -> None:
+    def append(self, item: object) -> None:
         self.fail("a list that is an argument, or in a list, grows")
 
     def pop(self) -> Any:
@@ -75,16 +75,16 @@ class Outer(Assumed):
 class Table(Outer):
     """A list of lists of numbers of one length."""
 
-    def read(self, place: Any) -> Any:
+    def read(self, place: object) -> Any:
         """The list of a row. Of a list made in the call it is the object in the list, if its place is known."""
         if self.source < 0 and type(place) is int:
             return self.container[place]
         return TableRow(self, place, []).container
 
-    def item(self, key: Any) -> Any:
+    def item(self, key: object) -> Any:
         return self.fail("a part of a list of lists is read") if type(key) is slice else super().item(key)
 
-    def put(self, place: Any, item: Any) -> None:
+    def put(self, place: object, item: object) -> None:
         self.fail("a list in a list is replaced")
 
     @property

@@ -240,7 +240,7 @@ class Loop(Region):
         shape = self.site.target
         return value if shape is None else self.scope.unpack(value, shape)
 
-    def test(self, value: Any) -> bool:
+    def test(self, value: object) -> bool:
         """The test of a while."""
         value = self.scope.symbolic(self.scope.test(value))
         if self.phase == REGION:
@@ -473,7 +473,7 @@ class Left(Loop):
     def __next__(self) -> None:
         self.item = next(self.left)
 
-    def __exit__(self, kind: Any, error: Any, traceback: Any) -> Any:
+    def __exit__(self, kind: object, error: object, traceback: object) -> Any:
         return False
 
     __enter__ = Loop.conclude  # nothing to do
@@ -486,7 +486,7 @@ class LeftWhile(Left):
         if not self.goes_on:
             raise StopIteration
 
-    def test(self, value: Any) -> bool:
+    def test(self, value: object) -> bool:
         self.goes_on = bool(value)
         return self.goes_on
 

@@ -205,7 +205,7 @@ class Region:
 
     # --- containers that are stored as columns ---
 
-    def owners(self, container: Any) -> list[Region]:
+    def owners(self, container: object) -> list[Region]:
         """The active constructs from the outermost one on that knows the container."""
         active: list[Region] = self.state.active
         first = next((k for k, outer in enumerate(active) if outer.reached([container])), len(active))
@@ -213,7 +213,7 @@ class Region:
             self.fail("data decide how a list grows")
         return active[first:]
 
-    def want(self, container: Any, make: Callable[..., None], *given: Any) -> NoReturn:
+    def want(self, container: object, make: Callable[..., None], *given: Any) -> NoReturn:
         """Restart the outermost construct that knows the container, after `make(container, *given, construct)` has stored it in
         columns.
         """
@@ -339,7 +339,7 @@ class Region:
         """The tuple that rewritten code assigns to the state's names."""
         return tuple(map(names.get, self.site.state, itertools.repeat(UNBOUND)))
 
-    def check(self, condition: Any, why: str) -> None:
+    def check(self, condition: object, why: str) -> None:
         """Add a check node: if it fails the original function runs the call."""
         if condition is True:
             return
@@ -348,7 +348,7 @@ class Region:
         self.tracer.check(truth(self.tracer, condition), why)
 
 
-def is_condition(value: Any) -> bool:
+def is_condition(value: object) -> bool:
     """True for a traced value with a truth that is only known at run time. An int of Python is known if it only
     depends on sizes, and after a break.
     """
