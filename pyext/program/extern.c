@@ -337,13 +337,8 @@ tuple_of(const CiExtern *ext)
     const Callee *callee = ext->data;
     PyObject *parts = PyTuple_New(CX_MOST_OPERANDS);
 
-    for (int k = 0; parts != NULL && k < CX_MOST_OPERANDS; k++) {
-        PyObject *number = PyLong_FromLong(callee->parts[k]);
-        if (number == NULL)
-            Py_CLEAR(parts);
-        else
-            PyTuple_SET_ITEM(parts, k, number);
-    }
+    for (int k = 0; parts != NULL && k < CX_MOST_OPERANDS; k++)
+        cx_put_item(&parts, k, PyLong_FromLong(callee->parts[k]));
     return parts == NULL ? NULL
                          : Py_BuildValue("(ssOiiN)", ext->name, ext->key, callee->callable,
                                          ext->position_axis, (int)ext->may_fail, parts);
