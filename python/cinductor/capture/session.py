@@ -579,8 +579,7 @@ def leave(job: Job, stage: Stage, bound: Any, error: BaseException) -> BaseExcep
     """The exception that leaves the function; pending effects happen first."""
     stage.tracer.needs_python = True
     try:
-        for snapshot in stage.state.snapshots[:1]:
-            snapshot.graph.unwind()
+        stage.state.unwind()
         stage.tracer.flush()
         stage.effects.flush()
     except (_core.CinductorError, _core.RegionBreak):
