@@ -321,6 +321,7 @@ static PyMethodDef module_methods[] = {
     CX_FUNCTION(cache_stores, cx_cache_stores, METH_NOARGS),
     CX_FUNCTION(cache_clear, module_cache_clear, METH_NOARGS),
     CX_FUNCTION(ufuncs, module_ufuncs, METH_NOARGS),
+    CX_FUNCTION(kind_of, cx_kind_object, METH_O),
     CX_FUNCTION(sha256, module_sha256, METH_O),
     CX_FUNCTION(read_call, cx_read_call, METH_O),
     CX_FUNCTION(has_call, cx_has_call, METH_O),

@@ -145,7 +145,7 @@ def test_a_larger_size_is_looked_at_anew(queue):
     for n in (10, 11, 12, 13):
         assert compiled(n) == cube_sum(n)
     job, account = of(compiled)
-    assert job.captures == 0 and account.varies and len(compiled.accounts()) == 1
+    assert job.captures == 0 and account.changes == 3 and len(compiled.accounts()) == 1
     assert compiled(3_000_000) == cube_sum(3_000_000)
     assert compiled.specializations
 
@@ -166,6 +166,45 @@ def test_sizes_that_differ_while_a_build_is_awaited_become_symbols(queue):
         is_same(compiled(x), fn(x))
     (specialization,) = compiled.specializations
     assert specialization.program.is_symbolic and job.captures == 3
+
+
+def test_sizes_of_calls_in_numpy_become_symbols(queue):
+    """The first program is for any sizes where calls that paid for it had different ones; equal ones are one symbol."""
+
+    def fn(x, y, values, n):
+        return np.sqrt(x * 3 + y).sum() + values[0].sum() + n
+
+    compiled = cinductor.compile(fn, mode="lazy")
+    calls = [(np.ones(k), np.ones(k), [np.ones(7)], k % 3 + 2) for k in range(50, 60)]
+    for call in calls[:4]:
+        assert compiled(*call) == fn(*call)
+    job, account = of(compiled)
+    account.spent = account.due
+    for _ in range(2):
+        compiled(*calls[4])
+        account.spent = account.due
+    queue.run()
+    for call in calls[5:]:
+        assert compiled(*call) == fn(*call)
+    (specialization,) = compiled.specializations
+    assert specialization.program.is_symbolic and job.captures == 2
+    assert specialization.hits == 4
+
+
+def test_calls_that_numpy_wins_cost_no_look_at_guards(queue):
+    """The next ones of that kind and size; others and reviews are looked at."""
+    compiled = cinductor.compile(whole, mode="now", options={"numerics": "exact"})
+    compiled(X)
+    (specialization,) = compiled.specializations
+    specialization.compare(1e-9, 12, 1.0)
+    for _ in range(40):
+        is_same(compiled(X), whole(X))
+    assert 0 < specialization.hits < 10 and compiled.plain_calls == 40
+    before = specialization.hits
+    other = X[:20]
+    for _ in range(2):
+        is_same(compiled(other), whole(other))
+    assert len(compiled.specializations) == 2 and specialization.hits == before
 
 
 def test_kinds_beyond_the_first_pay(queue):
@@ -308,12 +347,12 @@ def test_a_program_that_is_slower_than_numpy_is_left(queue):
         compiled(X)
     of(compiled)[1].best = 1e-8
     queue.run()
-    for _ in range(30):
+    for _ in range(60):
         is_same(compiled(X), whole(X))
     (specialization,) = compiled.specializations
     assert "NumPy was faster" in specialization.why_numpy
     for calls in (64, 1024):  # since then: the program is looked at again
-        for _ in range(calls + 30):
+        for _ in range(calls + 60):
             compiled(X)
             if specialization.is_trying:
                 break
