@@ -111,17 +111,36 @@ thread_of_time(void)
     return (int)((PyThread_get_thread_ident() * 0x9e3779b97f4a7c15u >> 32) % CX_TIMED);
 }
 
-CxStopwatch
-cx_stopwatch_begin(const CxState *state)
+/* Tests step a clock of their own, which each look at it moves on by a microsecond. */
+static int64_t
+time_now(CxState *state)
 {
-    return (CxStopwatch){ci_os_time_ns(), state->timed[thread_of_time()]};
+    return state->clock == 0 ? ci_os_time_ns() : (state->clock += 1000);
+}
+
+PyObject *
+cx_step_clock(PyObject *module, PyObject *seconds)
+{
+    CxState *state = PyModule_GetState(module);
+    double step = seconds == Py_None ? 0 : PyFloat_AsDouble(seconds);
+
+    if (step == -1.0 && PyErr_Occurred())
+        return NULL;
+    state->clock = seconds == Py_None ? 0 : state->clock + 1 + (int64_t)(1e9 * step);
+    Py_RETURN_NONE;
+}
+
+CxStopwatch
+cx_stopwatch_begin(CxState *state)
+{
+    return (CxStopwatch){time_now(state), state->timed[thread_of_time()]};
 }
 
 void
 cx_stopwatch_end(CxState *state, const CxStopwatch *watch, CxAccount *account)
 {
     CxTimed *now = &state->timed[thread_of_time()];
-    int64_t elapsed = ci_os_time_ns() - watch->began, aside = now->aside - watch->before.aside;
+    int64_t elapsed = time_now(state) - watch->began, aside = now->aside - watch->before.aside;
     int64_t own = elapsed - (now->noted - watch->before.noted);
 
     now->noted = watch->before.noted + elapsed;

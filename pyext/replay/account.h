@@ -46,8 +46,11 @@ typedef struct CxStopwatch {
     CxTimed before;
 } CxStopwatch;
 
-CxStopwatch cx_stopwatch_begin(const CxState *state);
+CxStopwatch cx_stopwatch_begin(CxState *state);
 /* account: of the call, which has run in the original function, or NULL: a miss, whose own time is the compiler's. */
 void cx_stopwatch_end(CxState *state, const CxStopwatch *watch, CxAccount *account);
+
+/* step_clock(seconds): moves the clock that tests step; None: calls and builds are timed again. */
+PyObject *cx_step_clock(PyObject *module, PyObject *seconds);
 
 #endif

@@ -342,6 +342,7 @@ static PyMethodDef module_methods[] = {
     CX_FUNCTION(set_beside, cx_set_beside, METH_O),
     CX_FUNCTION(has_warned_of_compiler, cx_has_warned_of_compiler, METH_NOARGS),
     CX_FUNCTION(set_race_clock, cx_set_race_clock, METH_O),
+    CX_FUNCTION(step_clock, cx_step_clock, METH_O),
     CX_FUNCTION(graph_inputs, cx_graph_inputs, METH_O),
     CX_FUNCTION(compile_graph, CX_KEYWORDS(cx_compile_graph), METH_VARARGS | METH_KEYWORDS),
     CX_FUNCTION(compile_text, CX_KEYWORDS(cx_compile_text), METH_VARARGS | METH_KEYWORDS),

@@ -1611,6 +1611,9 @@ def set_beside(number: int, /) -> None:
 def set_race_clock(clock: Callable[[str, int], int] | None, /) -> None:
     """Set the clock of autotuning trials, for tests: clock(name of the plan, size class) -> nanoseconds."""
 
+def step_clock(seconds: float | None, /) -> None:
+    """Move on the clock by which accounts time calls, for tests. None: they and builds are timed again."""
+
 def aten_call(
     functions: Any, name: str, overload: str, arguments: list[tuple[int, Any]], nresults: int, /
 ) -> Any:
