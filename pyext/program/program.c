@@ -131,6 +131,8 @@ build(CxProgram *p, const CiTextInput *given, PyObject *info)
 {
     CxState *state = p->state;
     CiRequest request;
+    if (given == NULL && cx_isolate(p) < 0)
+        return -1;
     int made = cx_program_make(state, p->graph, &p->options, p->backend, p->passes, given, NULL,
                                NULL, NULL, &request);
 
