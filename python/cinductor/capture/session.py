@@ -311,7 +311,7 @@ def learn_from(
     """Record what a capture shows about later calls, and start timing those that need Python each time."""
     learned = outcome.learned and job.captures <= MOST_LEARNING
     if account is not None and outcome.specialization is not None:
-        outcome.specialization.compare(account.best, 0 if account.varies else account.calls)
+        outcome.specialization.compare(account.best, 0 if account.changes else account.calls)
     if not learned:
         job.economy.note_capture(account, outcome.specialization is not None, outcome.unbuilt)
     if outcome.specialization is not None or job.settings["fullgraph"] or learned:
