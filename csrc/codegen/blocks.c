@@ -349,8 +349,8 @@ find_widest(const CiBlocks *s, const CiStmts *body, int *lanes)
             continue;
         }
         CiDomain d = domain_of(s, stmt);
-        int taken = is_scan(s, stmt) ? ci_scan_lanes(&s->r.b, s->r.machine, stmt)
-                                     : ci_domain_lanes(&s->r.b, s->r.machine, &d);
+        int taken = is_scan(s, stmt) ? ci_scan_lanes(&s->r.b, stmt)
+                                     : ci_domain_lanes(&s->r.b, &d);
         const CiExpr *count = stmt->count ? stmt->count : ci_domain_count(s->r.b.sym, &d, 1);
         inside = count->high == CI_INFINITY ? ci_occupancy_points(count) : count->high / taken;
         *lanes = taken > *lanes ? taken : *lanes;
@@ -371,13 +371,13 @@ static void
 share_one(CiBlocks *s, CiStmt *stmt)
 {
     if (is_scan(s, stmt)) {
-        ci_scan_share(&s->r.b, s->r.machine, s->threads, &s->bytes, stmt);
+        ci_scan_share(&s->r.b, s->threads, &s->bytes, stmt);
         return;
     }
     s->domain = domain_of(s, stmt);
     s->from = stmt->from;
     s->count = stmt->count;
-    s->lanes = ci_domain_lanes(&s->r.b, s->r.machine, &s->domain);
+    s->lanes = ci_domain_lanes(&s->r.b, &s->domain);
     if (stmt->kind == CI_STMT_fold)
         share_fold(s, stmt);
     else
@@ -441,15 +441,15 @@ threads_for(const CiBlocks *s, int64_t widest, int lanes, const CiDomain *points
         return PART;
     if (b->proc->kernel && ci_kernel_tree(b->proc->kernel))
         return points->count || widest < LONG ? WARP : BLOCK;
-    return choose_threads(s->r.machine, widest, lanes, ci_domain_count(b->sym, points, 1));
+    return choose_threads(s->r.b.machine, widest, lanes, ci_domain_count(b->sym, points, 1));
 }
 
 bool
-ci_share_rows(CiBuild *b, const CiMachine *machine, const CiDomain *points)
+ci_share_rows(CiBuild *b, const CiDomain *points)
 {
     CiSym *sym = b->sym;
     bool is_tree = b->proc->kernel && ci_kernel_tree(b->proc->kernel);
-    CiBlocks s = {.r = {.b = *b, .machine = machine}, .least = is_tree ? LEAST : 2};
+    CiBlocks s = {.r = {.b = *b}, .least = is_tree ? LEAST : 2};
     const CiExpr *to[CI_MAX_FOLD_AXES];
     int lanes = 1;
     s.ordered = ci_find_ordered_loops(b->ctx, b->proc);
@@ -473,6 +473,6 @@ ci_share_rows(CiBuild *b, const CiMachine *machine, const CiDomain *points)
     ci_blocks_count(&s, &blocks->body);
     ci_build_rewrite(&s.r.b, &blocks->body, share, &s);
     ci_blocks_drop(&s, &blocks->body);
-    blocks->number = choose_together(machine, s.threads, s.bytes, count);
+    blocks->number = choose_together(b->machine, s.threads, s.bytes, count);
     return true;
 }

@@ -230,9 +230,8 @@ poll_stmt(void *arg, CiStmt *stmt)
 }
 
 void
-ci_poll(CiProcs *procs, CiProc *proc, const CiMachine *machine)
+ci_poll(CiBuild *b)
 {
-    (void)machine;
-    CancellationPass p = {.b = {procs->ctx, procs->sym, proc, &proc->body, {0}}};
-    ci_build_rewrite(&p.b, &proc->body, poll_stmt, &p);
+    CancellationPass p = {.b = *b};
+    ci_build_rewrite(&p.b, &b->proc->body, poll_stmt, &p);
 }

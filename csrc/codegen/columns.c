@@ -87,7 +87,7 @@ look(Survey *s, const CiStmt *stmt)
 static void
 choose_shape(Columns *c, const Survey *s)
 {
-    const CiMachine *machine = c->r.machine;
+    const CiMachine *machine = c->r.b.machine;
     int64_t points = ci_occupancy_points(c->count);
     c->together = TOGETHER;
     while (c->together > 1 && c->together / 2 >= points)
@@ -443,17 +443,17 @@ place_memories(Columns *c)
 }
 
 bool
-ci_share_columns(CiBuild *b, const CiMachine *machine, const CiDomain *points)
+ci_share_columns(CiBuild *b, const CiDomain *points)
 {
     CiSym *sym = b->sym;
     Survey s = {.b = b};
-    Columns c = {.r = {.b = *b, .machine = machine},
+    Columns c = {.r = {.b = *b},
                  .points = points,
                  .count = ci_domain_count(sym, points, 1),
                  .memories = ci_map_new(b->ctx)};
     for (const CiStmt *stmt = points->body.first; stmt; stmt = stmt->next)
         look(&s, stmt);
-    bool is_worth_it = s.has_fold || !ci_fill_has_threads(machine, ci_occupancy_points(c.count), 1);
+    bool is_worth_it = s.has_fold || !ci_fill_has_threads(b->machine, ci_occupancy_points(c.count), 1);
     if (s.is_other || s.longest < LONG || !points->count || !is_worth_it)
         return false;
     choose_shape(&c, &s);

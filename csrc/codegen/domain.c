@@ -84,7 +84,7 @@ ci_domain_is_whole(CiSym *sym, const CiDomain *domain, int lanes)
 /* As many as make an access of the widest element, where most are contiguous and aligned: others
  * become one for each neighbour, far from those of the next thread. */
 static int
-find_lanes(const CiBuild *b, const CiMachine *machine, const CiDomain *domain, bool may_run)
+find_lanes(const CiBuild *b, const CiDomain *domain, bool may_run)
 {
     int last = domain->count - 1;
     if (last < 0)
@@ -98,7 +98,7 @@ find_lanes(const CiBuild *b, const CiMachine *machine, const CiDomain *domain, b
     ci_stmts_visit(&domain->body, look, &n);
     if (n.is_apart || !n.widest)
         return 1;
-    for (n.lanes = machine->access_bytes / n.widest; n.lanes > 1; n.lanes /= 2) {
+    for (n.lanes = b->machine->access_bytes / n.widest; n.lanes > 1; n.lanes /= 2) {
         n.moves = n.others = 0;
         ci_stmts_visit(&domain->body, look, &n);
         if (n.moves > n.others && domain->extents[last]->high >= n.lanes &&
@@ -109,15 +109,15 @@ find_lanes(const CiBuild *b, const CiMachine *machine, const CiDomain *domain, b
 }
 
 int
-ci_domain_lanes(const CiBuild *b, const CiMachine *machine, const CiDomain *domain)
+ci_domain_lanes(const CiBuild *b, const CiDomain *domain)
 {
-    return find_lanes(b, machine, domain, false);
+    return find_lanes(b, domain, false);
 }
 
 int
-ci_domain_running_lanes(const CiBuild *b, const CiMachine *machine, const CiDomain *domain)
+ci_domain_running_lanes(const CiBuild *b, const CiDomain *domain)
 {
-    return find_lanes(b, machine, domain, true);
+    return find_lanes(b, domain, true);
 }
 
 /* ---- points ---- */

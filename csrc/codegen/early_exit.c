@@ -86,10 +86,9 @@ stop_stmt(void *arg, CiStmt *stmt)
 }
 
 void
-ci_stop(CiProcs *procs, CiProc *proc, const CiMachine *machine)
+ci_stop(CiBuild *b)
 {
-    (void)machine;
-    CiBuild b = {procs->ctx, procs->sym, proc, &proc->body, {0}};
+    CiProc *proc = b->proc;
     if (!proc->kernel || !proc->kernel->lanes_on_outer)
-        ci_build_rewrite(&b, &proc->body, stop_stmt, &b);
+        ci_build_rewrite(b, &proc->body, stop_stmt, b);
 }

@@ -183,10 +183,10 @@ add_together(CiBuild *b, const CiDomain *points, const CiExpr **to, const CiExpr
 
 /* A block has a segment of one row, of which a thread takes a few points at once. */
 static void
-make_segments(CiBuild *b, const CiMachine *machine, const CiDomain *points)
+make_segments(CiBuild *b, const CiDomain *points)
 {
     CiSym *sym = b->sym;
-    int last = points->count - 1, threads = machine->threads;
+    int last = points->count - 1, threads = b->machine->threads;
     const CiExpr *to[CI_MAX_FOLD_AXES], *extent = points->extents[last],
                                         *size = ci_expr_const(sym, (int64_t)SEGMENT * threads);
     CiDomain segments = *points;
@@ -220,19 +220,19 @@ has_inside(const CiStmt *stmt)
 }
 
 static void
-make_threads(CiBuild *b, const CiMachine *machine, CiDomain *points)
+make_threads(CiBuild *b, CiDomain *points)
 {
     CiSym *sym = b->sym;
     move_scratch(&points->body);
-    int lanes = ci_domain_lanes(b, machine, points);
+    int lanes = ci_domain_lanes(b, points);
     bool is_whole = ci_domain_is_whole(sym, points, lanes);
     bool is_long = ci_stmts_have(&points->body, has_inside);
     if (lanes == 1 && has_long_rows(points)) {
-        make_segments(b, machine, points);
+        make_segments(b, points);
         return;
     }
-    bool are_many = ci_domain_count(sym, points, 1)->low >= ci_occupancy_threads(machine);
-    const CiExpr *threads = ci_expr_const(sym, is_long && !are_many ? FEW : machine->threads),
+    bool are_many = ci_domain_count(sym, points, 1)->low >= ci_occupancy_threads(b->machine);
+    const CiExpr *threads = ci_expr_const(sym, is_long && !are_many ? FEW : b->machine->threads),
                  *count = is_whole
                               ? ci_domain_count(sym, points, lanes)
                               : ci_expr_ceildiv(sym, points->extents[0], ci_expr_const(sym, lanes));
@@ -249,21 +249,21 @@ make_threads(CiBuild *b, const CiMachine *machine, CiDomain *points)
 }
 
 void
-ci_grid(CiProcs *procs, CiProc *proc, const CiMachine *machine)
+ci_grid(CiBuild *b)
 {
-    CiBuild b = {procs->ctx, procs->sym, proc, &proc->body, {0}};
+    CiProc *proc = b->proc;
     if (proc->kernel && proc->kernel->kind) /* its template has made blocks */
         return;
-    if (machine->has_atomic)
-        find_atomic(machine, &proc->body);
-    CiDomain points = find_points(&b);
+    if (b->machine->has_atomic)
+        find_atomic(b->machine, &proc->body);
+    CiDomain points = find_points(b);
     proc->body = (CiStmts){0};
     bool is_across = proc->kernel && !ci_kernel_tree(proc->kernel) &&
                      proc->kernel->lanes_on_outer && !ci_domain_has_scratch(&points),
-         is_shared = ci_share_histogram(&b, machine, &points);
+         is_shared = ci_share_histogram(b, &points);
     if (!is_shared)
-        is_shared = is_across ? ci_share_columns(&b, machine, &points)
-                              : ci_share_rows(&b, machine, &points);
+        is_shared = is_across ? ci_share_columns(b, &points)
+                              : ci_share_rows(b, &points);
     if (!is_shared)
-        make_threads(&b, machine, &points);
+        make_threads(b, &points);
 }

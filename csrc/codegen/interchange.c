@@ -281,9 +281,8 @@ turn(void *arg, CiStmt *stmt)
 }
 
 void
-ci_interchange_columns(CiProcs *procs, CiProc *proc, const CiMachine *machine)
+ci_interchange_columns(CiBuild *b)
 {
-    (void)machine;
-    Interchange x = {.b = {procs->ctx, procs->sym, proc, &proc->body, {0}}};
-    ci_build_rewrite(&x.b, &proc->body, turn, &x);
+    Interchange x = {.b = *b};
+    ci_build_rewrite(&x.b, &b->proc->body, turn, &x);
 }

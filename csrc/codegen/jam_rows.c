@@ -108,10 +108,8 @@ count_near_rows(CiBuild *b, const CiStmt *rows)
 }
 
 void
-ci_near_rows(CiProcs *procs, CiProc *proc, const CiMachine *machine)
+ci_near_rows(CiBuild *b)
 {
-    (void)machine;
-    CiBuild own = {procs->ctx, procs->sym, proc, &proc->body, {0}}, *b = &own;
     CiStmt *rows = b->proc->body.first;
     if (!rows || rows->next || rows->kind != CI_STMT_for || rows->run != CI_RUN_parallel ||
         rows->nvars != 1 || !ci_stmts_have(&rows->body, ci_stmt_is_loop))

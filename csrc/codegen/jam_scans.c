@@ -109,12 +109,11 @@ peel(void *arg, CiStmt *stmt)
 }
 
 void
-ci_jam(CiProcs *procs, CiProc *proc, const CiMachine *machine)
+ci_jam(CiBuild *b)
 {
-    (void)machine;
-    CiBuild b = {procs->ctx, procs->sym, proc, &proc->body, {0}};
+    CiProc *proc = b->proc;
     CiStmt *rows = find_rows(proc);
     if (rows)
-        jam(&b, rows);
-    ci_build_rewrite(&b, &proc->body, peel, &b);
+        jam(b, rows);
+    ci_build_rewrite(b, &proc->body, peel, b);
 }

@@ -188,9 +188,9 @@ add_block(Tally *y)
 }
 
 bool
-ci_share_histogram(CiBuild *b, const CiMachine *machine, CiDomain *points)
+ci_share_histogram(CiBuild *b, CiDomain *points)
 {
-    Tally tally = {.b = b, .points = points, .threads = machine->threads}, *y = &tally;
+    Tally tally = {.b = b, .points = points, .threads = b->machine->threads}, *y = &tally;
     if (!is_worth_it(y, points))
         return false;
     const CiExpr *count = ci_domain_count(b->sym, points, 1),

@@ -307,19 +307,19 @@ open_cell(Scan *s, const CiCell *cell)
 }
 
 int
-ci_scan_lanes(const CiBuild *b, const CiMachine *machine, const CiStmt *loop)
+ci_scan_lanes(const CiBuild *b, const CiStmt *loop)
 {
     CiDomain domain = {.count = 1, .body = loop->body};
     domain.vars[0] = loop->vars[0];
     domain.extents[0] = loop->extents[0];
-    return ci_domain_running_lanes(b, machine, &domain);
+    return ci_domain_running_lanes(b, &domain);
 }
 
 void
-ci_scan_share(CiBuild *b, const CiMachine *machine, int threads, int64_t *bytes, const CiStmt *loop)
+ci_scan_share(CiBuild *b, int threads, int64_t *bytes, const CiStmt *loop)
 {
     Scan scan = {.b = b, .threads = threads, .bytes = bytes, .loop = loop}, *s = &scan;
-    s->lanes = ci_scan_lanes(b, machine, loop);
+    s->lanes = ci_scan_lanes(b, loop);
     s->each = s->lanes > 1 ? GROUPS * s->lanes : EACH;
     const CiExpr *zero = number(s, 0), *tile = number(s, (int64_t)threads * s->each),
                  *last = number(s, threads - 1);

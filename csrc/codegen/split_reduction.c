@@ -373,9 +373,9 @@ rewrite_folds(CiSplitter *s, void (*rewrite)(void *arg, CiStmt *stmt))
 }
 
 static void
-make_finish(CiSplitter *s, CiProcs *procs, const CiProc *proc)
+make_finish(CiSplitter *s, const CiProc *proc)
 {
-    s->b.proc = ci_split_new_finish(procs, proc);
+    s->b.proc = ci_split_new_finish(s->b.procs, proc);
     s->b.to = &s->b.proc->body;
     CiAt same = {.lanes = 1};
     ci_build_at(&s->b, &proc->body, &same);
@@ -403,28 +403,29 @@ make_parts(CiSplitter *s, CiProc *proc)
 }
 
 static void
-split(CiSplitter *s, CiProcs *procs, CiProc *proc)
+split(CiSplitter *s)
 {
-    s->part = ci_expr_index(procs->sym, ci_build_name(&s->b, "c"), s->parts);
-    make_finish(s, procs, proc);
+    CiProc *proc = s->b.proc;
+    s->part = ci_expr_index(s->b.sym, ci_build_name(&s->b, "c"), s->parts);
+    make_finish(s, proc);
     make_parts(s, proc);
 }
 
 void
-ci_split(CiProcs *procs, CiProc *proc, const CiMachine *machine)
+ci_split(CiBuild *b)
 {
-    (void)machine;
-    CiSplitter s = {.b = {procs->ctx, procs->sym, proc, &proc->body, {0}}, .kernel = proc->kernel};
+    CiProc *proc = b->proc;
+    CiSplitter s = {.b = *b, .kernel = proc->kernel};
     if (!s.kernel || !ci_kernel_is_split(s.kernel) || s.kernel->kind || proc->is_finish)
         return;
     if (s.kernel->is_chained)
         return;
     find_loops(&s);
     CiStmt *fold = first_fold(s.inside);
-    CI_REQUIRE(procs->ctx, fold);
+    CI_REQUIRE(b->ctx, fold);
     s.size = s.kernel->split_extent;
-    s.parts = ci_kernel_parts(procs->sym, s.kernel, length_of(&s, fold));
-    split(&s, procs, proc);
+    s.parts = ci_kernel_parts(b->sym, s.kernel, length_of(&s, fold));
+    split(&s);
 }
 
 /* ---- blocks of threads ---- */
@@ -473,10 +474,11 @@ count_parts(const CiSplitter *s, const CiMachine *machine, const CiExpr *points)
 /* A fold so long, of so few points, that a card would have little to do: how many parts depends on
  * sizes alone. */
 void
-ci_split_blocks(CiProcs *procs, CiProc *proc, const CiMachine *machine)
+ci_split_blocks(CiBuild *b)
 {
-    CiSym *sym = procs->sym;
-    CiSplitter s = {.b = {procs->ctx, sym, proc, &proc->body, {0}},
+    CiProc *proc = b->proc;
+    CiSym *sym = b->sym;
+    CiSplitter s = {.b = *b,
                   .kernel = proc->kernel,
                   .has_own_order = true};
     const CiExpr *points = ci_expr_const(sym, 1);
@@ -484,7 +486,7 @@ ci_split_blocks(CiProcs *procs, CiProc *proc, const CiMachine *machine)
     if (!s.kernel || ci_kernel_tree(s.kernel) || proc->is_finish)
         return;
     if (ci_kernel_is_split(s.kernel) && ci_kernel_runs(s.kernel)) {
-        ci_split_running(procs, proc);
+        ci_split_running(b);
         return;
     }
     for (int k = 0; k < s.kernel->nouter; k++) {
@@ -499,13 +501,13 @@ ci_split_blocks(CiProcs *procs, CiProc *proc, const CiMachine *machine)
     if (!fold || !ci_iterations_are_independent(&s.b, fold) ||
         length_of(&s, fold)->high < LONG_FOLD)
         return;
-    int64_t parts = count_parts(&s, machine, points),
-            unit = (int64_t)ROUNDS * machine->threads * 4;
+    int64_t parts = count_parts(&s, b->machine, points),
+            unit = (int64_t)ROUNDS * b->machine->threads * 4;
     if (parts < 2)
         return;
     s.parts = ci_expr_const(sym, parts);
     s.size = ci_expr_mul(
         sym, ci_expr_ceildiv(sym, length_of(&s, fold), ci_expr_const(sym, parts * unit)),
         ci_expr_const(sym, unit));
-    split(&s, procs, proc);
+    split(&s);
 }

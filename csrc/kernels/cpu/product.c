@@ -20,7 +20,6 @@
 
 typedef struct Maker {
     CiBuild b;
-    const CiMachine *machine;
     CiProductLoops loops;
     CiDtype dtype;
     int rows, lanes, vectors; /* of a tile of sums */
@@ -75,7 +74,7 @@ choose_sizes(Maker *m)
 {
     int64_t columns = m->loops.column_extent->high;
     m->dtype = m->loops.product.nest->target->dtype;
-    m->lanes = m->machine->vector_bytes / (int)ci_dtype_size(m->dtype);
+    m->lanes = m->b.machine->vector_bytes / (int)ci_dtype_size(m->dtype);
     while (m->lanes > 2 && m->lanes / 2 >= columns)
         m->lanes /= 2;
     m->vectors = columns > m->lanes ? 2 : 1;
@@ -370,10 +369,9 @@ finish_tile(Maker *m, CiMemory *sums, const CiExpr *tile, const CiExpr *p)
 }
 
 void
-ci_product_in_registers(CiProcs *procs, CiBuild *b, const CiMachine *machine)
+ci_product_in_registers(CiBuild *b)
 {
-    (void)procs;
-    Maker m = {.b = *b, .machine = machine, .loops = ci_product_take_apart(b)};
+    Maker m = {.b = *b, .loops = ci_product_take_apart(b)};
     const CiKernel *kernel = b->proc->kernel;
     CiSym *sym = b->sym;
     choose_sizes(&m);

@@ -248,10 +248,8 @@ finish(Maker *m)
 }
 
 void
-ci_product_in_shared_memory(CiProcs *procs, CiBuild *b, const CiMachine *machine)
+ci_product_in_shared_memory(CiBuild *b)
 {
-    (void)procs;
-    (void)machine;
     Maker m = {.b = *b, .loops = ci_product_take_apart(b)};
     m.dtype = m.loops.product.nest->target->dtype;
     b->proc->body = (CiStmts){0};
