@@ -2,6 +2,7 @@
 #ifndef CI_CODEGEN_CODEGEN_H
 #define CI_CODEGEN_CODEGEN_H
 
+#include "ir/choices.h"
 #include "ir/proc.h"
 
 typedef struct CiProcPass {

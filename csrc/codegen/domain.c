@@ -4,10 +4,8 @@
 #include "codegen/instantiate.h"
 #include "codegen/varying.h"
 
-#define MOST_ROUNDS 8
 #define MOST_LANES 16 /* of bytes: an access has as many */
 #define MOST_STEP ((int64_t)1 << 40)
-#define STORE 4 /* loads that a store costs which does not fill what it touches */
 
 /* ---- neighbours of one thread ---- */
 
@@ -20,6 +18,7 @@ typedef struct Neighbours {
     int widest, lanes; /* bytes of an element; asked for */
     bool may_run;      /* lanes may come in order: what runs, and packs */
     bool is_apart;     /* no thread may do several at once */
+    int store_cost;
     int moves, others; /* accesses that would move so many; that would be as many accesses */
 } Neighbours;
 
@@ -53,7 +52,7 @@ look_at_access(Neighbours *n, const CiAccess *at, bool is_store)
     n->widest = size > n->widest ? size : n->widest;
     bool moves = ci_sym_known_multiple_of(n->sym, rest, ci_expr_const(n->sym, n->lanes));
     n->moves += moves;
-    n->others += moves ? 0 : is_store ? STORE : 1;
+    n->others += moves ? 0 : is_store ? n->store_cost : 1;
 }
 
 static void
@@ -94,7 +93,8 @@ find_lanes(const CiBuild *b, const CiDomain *domain, bool may_run)
                     .var = domain->vars[last],
                     .varies = ci_vary(b->ctx, b->proc, &domain->body, domain->vars[last]).values,
                     .lanes = 1,
-                    .may_run = may_run};
+                    .may_run = may_run,
+                    .store_cost = (int)CI_CHOOSE(b, store_cost)};
     ci_stmts_visit(&domain->body, look, &n);
     if (n.is_apart || !n.widest)
         return 1;
@@ -179,11 +179,11 @@ is_narrow(const CiExpr *e)
 }
 
 bool
-ci_domain_unrolls(CiSym *sym, const CiDomain *domain, int lanes, int threads)
+ci_domain_unrolls(const CiBuild *b, const CiDomain *domain, int lanes, int threads)
 {
-    const CiExpr *count = ci_domain_count(sym, domain, lanes);
-    return ci_domain_is_whole(sym, domain, lanes) && is_narrow(count) &&
-           (count->high + threads - 1) / threads <= MOST_ROUNDS;
+    const CiExpr *count = ci_domain_count(b->sym, domain, lanes);
+    return ci_domain_is_whole(b->sym, domain, lanes) && is_narrow(count) &&
+           (count->high + threads - 1) / threads <= CI_CHOOSE(b, unrolled_rounds);
 }
 
 CiStmts *

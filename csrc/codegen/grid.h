@@ -28,7 +28,7 @@ void ci_domain_add(CiBuild *b, const CiDomain *domain, const CiExpr *const *to, 
 /* A point has memory that the threads of a block share. */
 bool ci_domain_has_scratch(const CiDomain *domain);
 /* So few rounds of the threads, and so well known how many, that they are written one by one. */
-bool ci_domain_unrolls(CiSym *sym, const CiDomain *domain, int lanes, int threads);
+bool ci_domain_unrolls(const CiBuild *b, const CiDomain *domain, int lanes, int threads);
 
 /* Into a loop over pairs of threads, x and y. */
 CiStmts *ci_domain_enter_pairs(CiBuild *b, CiRunMode run, int threads, const CiExpr **x,

@@ -17,7 +17,6 @@
 #include "codegen/reduction.h"
 #include "ir/interval.h"
 
-#define LEAST_STEPS 64 /* of a part; fewer are not worth the end of it */
 
 typedef struct Narrow {
     CiReducer *r;
@@ -231,7 +230,7 @@ choose_bytes(Narrow *n)
             continue;
         n->body = r->body;
         CiDtype operand = r->b.proc->types[before_casts(n, yield->args[at])].dtype;
-        while (bytes < (int)ci_dtype_size(whole) && steps_of(operand, bytes) < LEAST_STEPS)
+        while (bytes < (int)ci_dtype_size(whole) && steps_of(operand, bytes) < CI_CHOOSE(&r->b, narrow_steps))
             bytes *= 2;
     }
     return bytes;

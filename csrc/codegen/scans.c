@@ -18,8 +18,6 @@
 #include "codegen/reduction.h"
 #include "codegen/split.h"
 
-#define EACH 4 /* neighbours of a thread whose accesses move one */
-#define GROUPS 2 /* of neighbours that one access moves */
 #define MOST_CELLS 4
 
 typedef struct Scan {
@@ -320,7 +318,7 @@ ci_scan_share(CiBuild *b, int threads, int64_t *bytes, const CiStmt *loop)
 {
     Scan scan = {.b = b, .threads = threads, .bytes = bytes, .loop = loop}, *s = &scan;
     s->lanes = ci_scan_lanes(b, loop);
-    s->each = s->lanes > 1 ? GROUPS * s->lanes : EACH;
+    s->each = (int)(s->lanes > 1 ? CI_CHOOSE(b, scan_groups) * s->lanes : CI_CHOOSE(b, scan_neighbours));
     const CiExpr *zero = number(s, 0), *tile = number(s, (int64_t)threads * s->each),
                  *last = number(s, threads - 1);
     s->ncells = ci_cells_find(s->b->ctx, &s->loop->body, s->cells);

@@ -56,7 +56,6 @@ add_partial(CiSplitter *s, CiDtype dtype, int number)
     return ci_split_add_partial(&s->b, dtype, all_places(s), number);
 }
 
-#define EXIT_CHECK_PIECE 8192 /* elements between two checks of a GPU block */
 
 /* ---- parts ---- */
 
@@ -254,7 +253,7 @@ fold_in_pieces(CiSplitter *s, CiStmt *fold, CiMemory **into, const CiExpr *first
                const CiExpr *count)
 {
     CiSym *sym = s->b.sym;
-    const CiExpr *zero = ci_expr_const(sym, 0), *size = ci_expr_const(sym, EXIT_CHECK_PIECE);
+    const CiExpr *zero = ci_expr_const(sym, 0), *size = ci_expr_const(sym, CI_CHOOSE(&s->b, exit_elements));
     bool is_any = fold->ops[0] == CI_OP_any;
     CiMemory *word = add_word(s, fold),
              **piece = CI_NEW_ARRAY(s->b.ctx, CiMemory *, 1);
@@ -430,12 +429,6 @@ ci_split(CiBuild *b)
 
 /* ---- blocks of threads ---- */
 
-#define LONG_FOLD 8192
-#define TOGETHER 32 /* points of a block, if they are contiguous */
-#define ENOUGH 2    /* blocks that a multiprocessor has of points of their own */
-#define BLOCKS 4    /* or of parts */
-#define UNKNOWN_PARTS 16 /* where nothing bounds the points, of which there may be one */
-#define ROUNDS 4 /* of its threads, with neighbours, that a block is worth */
 
 static bool
 is_work(const CiStmt *stmt)
@@ -459,16 +452,18 @@ only_fold(const CiStmts *block)
 }
 
 static int64_t
-count_parts(const CiSplitter *s, const CiMachine *machine, const CiExpr *points)
+count_parts(const CiSplitter *s, const CiExpr *points)
 {
     if (points->high == CI_INFINITY)
-        return UNKNOWN_PARTS;
+        return CI_CHOOSE(&s->b, unknown_parts);
     int64_t blocks = ci_occupancy_points(points),
-            multiprocessors = ci_choice(machine, CI_CHOICE_multiprocessors);
+            multiprocessors = CI_CHOOSE(&s->b, multiprocessors),
+            together = CI_CHOOSE(&s->b, fold_points);
     if (s->kernel->lanes_on_outer)
-        blocks = (blocks + TOGETHER - 1) / TOGETHER;
-    return blocks >= ENOUGH * multiprocessors ? 1
-                                              : BLOCKS * multiprocessors / (blocks ? blocks : 1);
+        blocks = (blocks + together - 1) / together;
+    if (blocks >= CI_CHOOSE(&s->b, fold_blocks) * multiprocessors)
+        return 1;
+    return CI_CHOOSE(&s->b, part_blocks) * multiprocessors / (blocks ? blocks : 1);
 }
 
 /* A fold so long, of so few points, that a card would have little to do: how many parts depends on
@@ -499,10 +494,10 @@ ci_split_blocks(CiBuild *b)
     find_loops(&s);
     CiStmt *fold = only_fold(s.inside);
     if (!fold || !ci_iterations_are_independent(&s.b, fold) ||
-        length_of(&s, fold)->high < LONG_FOLD)
+        length_of(&s, fold)->high < CI_CHOOSE(b, long_fold))
         return;
-    int64_t parts = count_parts(&s, b->machine, points),
-            unit = (int64_t)ROUNDS * b->machine->threads * 4;
+    int64_t parts = count_parts(&s, points),
+            unit = CI_CHOOSE(b, part_rounds) * b->machine->threads * 4;
     if (parts < 2)
         return;
     s.parts = ci_expr_const(sym, parts);

@@ -16,7 +16,6 @@
 #include "kernels/kernels.h"
 
 #define MOST_ROWS 6 /* of sums, with two vectors in each: with the factors they fill 16 registers */
-#define CACHED 16384 /* bytes of a right factor that stays in near cache as it lies */
 
 typedef struct Maker {
     CiBuild b;
@@ -134,7 +133,8 @@ is_read_as_it_lies(Maker *m)
 {
     int64_t bytes = (int64_t)ci_dtype_size(m->dtype), length = m->loops.length->high,
             columns = m->loops.column_extent->high;
-    bool is_small = length < CACHED && columns < CACHED && length * columns * bytes <= CACHED;
+    int64_t cached = CI_CHOOSE(&m->b, product_cached);
+    bool is_small = length < cached && columns < cached && length * columns * bytes <= cached;
     return ci_hole_has_stride_one(&m->b, &m->loops.right, m->loops.column_var) &&
            ci_sym_known_multiple_of(m->b.sym, m->loops.column_extent, number(m, width(m))) &&
            (is_small || m->loops.row_extent->high <= 2 * m->rows);
