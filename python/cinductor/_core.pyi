@@ -204,6 +204,24 @@ class Traced:
         """Make the value the current version of the memory of this array, which is not a view."""
     def shares_storage(self, other: Any, /) -> bool:
         """Return True if the other is a Traced value of the same memory."""
+    def __getitem__(self, key: Any, /) -> Any:
+        """Return an element, a view or a copy, as NumPy does."""
+    def __setitem__(self, key: Any, value: Any, /) -> None:
+        """Write to a part of the array."""
+    def __len__(self) -> int:
+        """Return the number of items; a symbolic one is guarded."""
+    def __iter__(self) -> Any:
+        """Return an iterator over the items."""
+    def __index__(self) -> int:
+        """Return the value of an int, which is guarded, or break."""
+    def __int__(self) -> int:
+        """Return the real value as an int. See `__index__`."""
+    def __float__(self) -> float:
+        """Break, and return the real value as a float."""
+    def __lt__(self, other: Any, /) -> Any:
+        """Compare elements as NumPy does, or sizes."""
+    def __gt__(self, other: Any, /) -> Any:
+        """Compare elements as NumPy does, or sizes."""
     def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
         """Break, and return the real value as an ndarray."""
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, /, *args: Any, **kwargs: Any) -> Any:

@@ -87,7 +87,7 @@ class Stores:
             return False
         if type(attributes_of(value)) is not dict or not reads_plainly(cls):
             return False
-        is_plain = cls.__setattr__ is object.__setattr__
+        is_plain = cls.__setattr__ is object.__setattr__  # type: ignore[comparison-overlap]
         return is_plain and not defines(type(find_in_class(cls, name)), "__set__")
 
     def may_wait_at(self, value: Any, key: Any) -> bool:
@@ -382,7 +382,7 @@ class Materialiser:
             return value
         count = 1 + len(value.args)
         named = dict(zip(value.keywords, real[count:], strict=True))
-        return functools.partial(*real[:count], **named)
+        return functools.partial(*real[:count], **named)  # type: ignore[misc, operator]
 
     def fill(self, value: Any) -> None:
         """Materialise, in place, the contents of an object made in this call."""

@@ -46,18 +46,12 @@ class Items:
     __slots__ = ("size", "get", "made", "position", "over", "ends", "is_shared", "reads", "calls")
 
     def __init__(
-        self,
-        size: Any,
-        get: Callable[[Any], Any] | None,
-        made: Made | None = None,
-        over: tuple[Items, ...] = (),
-        ends: tuple[Any, ...] | None = None,
-        reads: bool = False,
-        calls: bool = False,
-    ) -> None:
+        self, size: Any, get: Callable[[Any], Any], made: Made | None = None, over: tuple[Items, ...] = (),
+        ends: tuple[Any, ...] | None = None, reads: bool = False, calls: bool = False,
+    ) -> None:  # fmt: skip
         self.size, self.get, self.made, self.over = size, get, made, over
-        self.reads = reads or any(items.reads for items in over)
-        self.calls = calls or any(items.calls for items in over)
+        self.reads: bool = reads or any(items.reads for items in over)
+        self.calls: bool = calls or any(items.calls for items in over)
         self.ends = (END,) * len(over) if ends is None else ends
         self.position: Any = 0
         self.is_shared = False  # other code has a reference to it
@@ -210,7 +204,7 @@ def items_of(value: Any) -> Items | None:
 def part_of(concrete: Any, items: Items, position: int) -> Iterator[Any]:
     """Python's own object for a part: if the user has a reference to the part, the same object at its position."""
     if items.is_shared:
-        return concrete.of(items)  # type: ignore[no-any-return]
+        return concrete.of(items)
     return items.at(concrete, position)
 
 
@@ -230,15 +224,10 @@ def backwards(items: Items) -> Items:
 
 
 def numbered(
-    shape: tuple[Any, ...],
-    get: Callable[[tuple[Any, ...]], Any],
-    made: Made | None = None,
-    reads: bool = False,
+    shape: tuple[Any, ...], get: Callable[[tuple[Any, ...]], Any], made: Made | None = None, reads: bool = False
 ) -> Items:
     """The elements of an array of this shape in C order, by one loop over all axes."""
-    length: Any = 1
-    for size in shape:
-        length = length * size
+    length: Any = functools.reduce(operator.mul, shape, 1)
 
     def item(number: Any) -> Any:
         places = []
@@ -347,8 +336,7 @@ def zipped(parts: list[Items], least: Callable[[Any, Any], Any] | None, f: Any =
 
     is_real = all(part.made for part in parts)
     get = lambda i: f(*(part.get(i) for part in parts))  # noqa: E731
-    calls = function is not zip
-    return Items(size, get, made if is_real else None, tuple(parts), tuple(ends), calls=calls)
+    return Items(size, get, made if is_real else None, tuple(parts), tuple(ends), calls=function is not zip)
 
 
 def _are_equal(a: Any, b: Any) -> bool:
@@ -363,9 +351,9 @@ def _are_equal(a: Any, b: Any) -> bool:
 # Iterators that reveal their parts and positions; those over a container refer to it.
 OVER_ITERATORS = (map, filter, zip, enumerate)
 OVER_CONTAINERS = (
-    *(type(iter(c)) for c in ([], (), {}, set(), "", b"", range(0))),
-    *(type(iter(view)) for view in ({}.values(), {}.items())),
-    *(type(reversed(c)) for c in ([], {}, {}.values(), {}.items(), range(0))),
+    *(type(iter(c)) for c in ([], (), {}, set(), "", b"", range(0))),  # type: ignore[var-annotated]
+    *(type(iter(view)) for view in ({}.values(), {}.items())),  # type: ignore[var-annotated]
+    *(type(reversed(c)) for c in ([], {}, {}.values(), {}.items(), range(0))),  # type: ignore[var-annotated]
     reversed,
     *VIEWS_OF_DICTS,
 )
@@ -425,7 +413,7 @@ class Walk:
     def real(self, concrete: Any) -> Iterator[Any]:
         """Python's own."""
         made = iter(concrete.of(self.value))
-        made.__setstate__(self.position)  # type: ignore[attr-defined]
+        made.__setstate__(self.position)
         return made
 
 
@@ -599,7 +587,7 @@ def over_others(concrete: Any, value: Any) -> Any:
     """Like over_iterators, for iterators of itertools, which can be inspected up to Python 3.13."""
     if all(type(part) in ATOMS for part in gc.get_referents(value)):
         return value
-    if type(value).__reduce__ is object.__reduce__:
+    if type(value).__reduce__ is object.__reduce__:  # type: ignore[comparison-overlap]
         return None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)

@@ -14,12 +14,20 @@ from torch.utils._pytree import MappingKey, SequenceKey, tree_flatten_with_path,
 
 from .. import _core
 from ..base.signature import KEYWORD_ONLY, POSITIONAL_OR_KEYWORD
-from ..builds.bundling import PLAIN, PackagedLeaf, add_array, add_library, describe_input, tagged, write_package
+from ..builds.bundling import (
+    PLAIN,
+    PackagedLeaf,
+    add_array,
+    add_library,
+    describe_input,
+    tagged,
+    write_package,
+)
 from ..builds.exporting import BACKENDS, FORMS, given_to
 from . import rows
 from .emit import Emitter, Return
 from .sizes import text_of
-from .values import GraphValue, Refused
+from .values import Refused
 
 WRITTEN = {OutputKind.USER_INPUT_MUTATION, OutputKind.BUFFER_MUTATION, OutputKind.PARAMETER_MUTATION}
 # Without libraries, products are cinductor's own.

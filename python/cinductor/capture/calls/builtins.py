@@ -182,7 +182,7 @@ def _hasattr(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
 @understands(copy.copy, copy.deepcopy)
 def _copy(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     if type(args[0]) is Traced and args[0].kind == "array":
-        return dispatch(scope, args[0].copy, ("K",), {})
+        return dispatch(scope, args[0].copy, ("K",), {})  # type: ignore[attr-defined]
     return call_unknown(scope, f, args, kwargs)
 
 

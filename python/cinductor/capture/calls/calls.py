@@ -180,7 +180,7 @@ def called_by(scope: Hooks, f: Any) -> Callable[..., Any]:
 
 
 def call_partial(
-    scope: Hooks, f: functools.partial, args: tuple[Any, ...], kwargs: dict[str, Any]
+    scope: Hooks, f: functools.partial, args: tuple[Any, ...], kwargs: dict[str, Any]  # type: ignore[type-arg]
 ) -> Any:
     """Unwraps functools.partial."""
     stage = scope.stage
@@ -213,7 +213,7 @@ def call_builtin(
     if owner is None or cls is types.ModuleType:
         return call_unknown(scope, f, args, kwargs)
     if cls is Traced:
-        return call_array_method(scope, f, owner, f.__name__, args, kwargs)
+        return call_array_method(scope, f, owner, f.__name__, args, kwargs)  # type: ignore[arg-type]
     if (methods := methods_of(owner)) is not None:
         return call_method(scope, f, owner, methods.get(f.__name__, UNKNOWN), args, kwargs)
     if cls is ufunc:
@@ -406,7 +406,7 @@ def only_fills(cls: type, init: types.FunctionType) -> bool:
     found = [find_in_class(cls, name) for name in fields]
     is_frozen = cls.__dataclass_params__.frozen  # type: ignore[attr-defined]
     return (
-        (is_frozen or cls.__setattr__ is object.__setattr__)
+        (is_frozen or cls.__setattr__ is object.__setattr__)  # type: ignore[comparison-overlap]
         and all(f.default_factory in FACTORIES for f in fields.values())
         and all(type(f) is SLOT or not defines(type(f), "__set__") for f in found)
     )
@@ -430,8 +430,8 @@ def make_dataclass(scope: Hooks, cls: type, args: tuple[Any, ...], kwargs: dict[
         given.extend(values)
 
     without = type(cls.__name__, (cls,), {"__post_init__": note, "__slots__": ()})
-    made = object.__new__(without)
-    cls.__init__(made, *args, **kwargs)
+    made = object.__new__(without)  # type: ignore[var-annotated]
+    cls.__init__(made, *args, **kwargs)  # type: ignore[misc]
     object.__setattr__(made, "__class__", cls)
     dispatch(scope, after, (made, *given), {})
     return made

@@ -12,8 +12,9 @@ numbers, it is always computed and the value is selected; otherwise it becomes a
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
+from ... import _core
 from ...base.interrupt import is_interrupt
 from ...base.signals import Replan, Signal
 from ...base.user_frame import locals_of
@@ -65,7 +66,7 @@ class Level:
         else:
             self.else_block = block
 
-    def close_arm(self, region: Region, block: Any, names: dict[str, Any]) -> End:
+    def close_arm(self, region: Region, block: _core.Block, names: dict[str, Any]) -> End:
         """The end state of an arm of the region. The state before the arm is restored."""
         appended: list[tuple[Any, list[Any]]] = []
         names = {**names, **self.diff_containers(region, appended)}
@@ -162,7 +163,7 @@ class Branch(Region):
             self.restores = not self.is_plain
         return values
 
-    def test(self, value: Any) -> None:
+    def test(self, value: object) -> None:
         """The test of the next arm."""
         value = self.scope.test(value)
         value = self.scope.specialised(value) if self.raising else self.scope.symbolic(value)
@@ -324,7 +325,7 @@ class LateBranch(Branch):
         self.is_waiting = self.is_plain = True
         self.restores = False
 
-    def test(self, value: Any) -> None:
+    def test(self, value: object) -> None:
         """The test of the next arm; from the first traced one on this is a branch."""
         if self.is_waiting:
             value = self.scope.asked(value, self.site)
@@ -364,7 +365,7 @@ class Condition(Region):
     def mark(self) -> Any:
         return self.level.snapshot.graph
 
-    def fail(self, reason: str) -> Any:
+    def fail(self, reason: str) -> NoReturn:
         """Give this attempt up: an enclosing construct runs without a region, or the call is restarted."""
         place = (self.scope.file, self.site.line)
         is_known = place in self.regions.decided
@@ -376,7 +377,7 @@ class Condition(Region):
         """Unknown here."""
         return None
 
-    def is_alone(self, array: Any, values: list[Any], records: Records | None = None) -> bool:
+    def is_alone(self, array: object, values: list[Any], records: Records | None = None) -> bool:
         """False: other references to the memory are unknown here."""
         return False
 
@@ -402,7 +403,7 @@ class Condition(Region):
         if other and self.reached(other):
             self.fail("an operand of a condition changes a list")
 
-    def end_arm(self, block: Any, value: Any) -> End:
+    def end_arm(self, block: _core.Block, value: object) -> End:
         """The operand's value; everything else is restored."""
         self.check_operand()
         return self.level.close_arm(self, block, {VALUE: value})
@@ -427,7 +428,7 @@ class Operand(Condition):
     def __bool__(self) -> bool:
         return self.is_and
 
-    def join(self, other: Any) -> Any:
+    def join(self, other: object) -> Any:
         """The value, given b's."""
         level = self.level
         mine = self.value
@@ -439,7 +440,7 @@ class Operand(Condition):
             ends.reverse()
         return self.known(self.merge(*ends), other)
 
-    def known(self, value: Any, other: Any) -> Any:
+    def known(self, value: object, other: object) -> Any:
         """The value, with its truth in this call if that only depends on sizes."""
         mine = self.tracer.sample_truth(self.value)
         if mine is not None and type(value) is Traced:
@@ -466,7 +467,7 @@ class Choice(Condition):
         level.open_arm(False)
         return True
 
-    def join(self, a: Any, b: Any, name: str = VALUE) -> Any:
+    def join(self, a: object, b: object, name: str = VALUE) -> Any:
         """The value, given both."""
         level = self.level
         self.check_operand()

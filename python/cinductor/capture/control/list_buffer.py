@@ -5,7 +5,7 @@ loop appends in each iteration), or a data-dependent number. The user's list obj
 maps it to its `ListBuffer`. Code that reads the list calls the buffer, or is told that it cannot be read. While a
 loop that appends is captured, the items of earlier iterations are unknown (`appended`).
 
-If the count is a size, only supported calls and the caller of the function may read the list. If data decide what
+If the count is a size (`appended.SizedList`), only supported calls and the caller may read the list. If data decide what
 is appended, the columns are made before the loop, with capacity for everything that its iterations can append.
 Each append checks the capacity, and the count is kept in a list of its own, which loops and branches carry and
 merge like any other. A list that has its items may still be known as rows of a column (`backing_of`).
@@ -16,12 +16,12 @@ from __future__ import annotations
 import collections
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from ... import _core
 from ...base.class_lookup import is_a
-from ...base.signals import Replan
 from ...numpy import list_sources
 from ...numpy.surface import require, small_ints
 from ..iterators import Items
@@ -42,7 +42,6 @@ NUMBERS = "?bhilqBHILQfd"
 SEVERAL_TYPES = "items of several types are in a list that grows"
 LOOKED_AT = "a list that a loop appends to is looked at"
 DIRECT = frozenset({("append", 1), ("appendleft", 1), ("pop", 0), ("popleft", 0)})
-JOINS = frozenset({np.array, np.asarray, np.stack})  # functions that make an array from the items of a list
 
 
 class Column:
@@ -63,7 +62,7 @@ class Column:
         """The axes along which lengths differ."""
         return [k for k, size in enumerate(self.room) if not is_same(size, self.like.shape[k])]
 
-    def read(self, tracer: Any, place: Any) -> Any:
+    def read(self, tracer: _core.Tracer, place: Any) -> Any:
         """The leaf of the item at this index; an array as a view of its row."""
         if self.rows is None:
             return self.like
@@ -77,7 +76,7 @@ class Column:
 
     # --- as values of a region ---
 
-    def append(self, tracer: Any, body: Any, place: Any, count: Any) -> None:
+    def append(self, tracer: _core.Tracer, body: _core.Block, place: object, count: object) -> None:
         """Give the leaf of an iteration its row, in parameters of the body. count: the number of rows."""
         if type(self.like) is not Traced:
             return
@@ -115,10 +114,10 @@ class Columns:
         """True if its methods may be captured from source, because what they check can restart the call."""
         return False
 
-    def fail(self, reason: str) -> Any:
+    def fail(self, reason: str) -> NoReturn:
         raise RegionBreak(reason, "", 0)
 
-    def replace(self, array: Any) -> None:
+    def replace(self, array: object) -> None:
         """Store the items of an array, of which there are as many."""
         raise NotImplementedError
 
@@ -139,7 +138,7 @@ class Columns:
             self.fail("a list of tuples that grows is sorted")
         return scope.call(list_sources.in_order, self.container, **{name: v for name, v in kwargs.items() if name != "key"})
 
-    def contains(self, scope: Hooks, value: Any) -> Any:
+    def contains(self, scope: Hooks, value: object) -> Any:
         """value in list; MISSING if the list has its items."""
         return scope.call(list_sources.contains, self.container, value) if self.has_sources else MISSING
 
@@ -210,7 +209,7 @@ class ListBuffer(Columns):
             self.tracer.check(inside, "an index is in range")
         return self.tracer.define(number, 0, self.room)
 
-    def at(self, key: Any) -> Any:
+    def at(self, key: object) -> Any:
         """The index of an item."""
         if type(key) is Traced and key.kind == "scalar" and np.can_cast(key.dtype, np.int64) and key.dtype != bool:
             key = self.tracer.as_python(self.tracer.cast(key, np.int64))
@@ -232,16 +231,16 @@ class ListBuffer(Columns):
         parts = [rows[key] for rows in self.copied()]
         return made_of(self.scope, self.like, parts, parts[0].shape[0])
 
-    def read(self, place: Any) -> Any:
+    def read(self, place: object) -> Any:
         """The item there."""
         slot = self.slot(place)
         return rebuilt(self.like, iter([c.read(self.tracer, slot) for c in self.columns]))
 
-    def slot(self, place: Any) -> Any:
+    def slot(self, place: object) -> Any:
         """The row of the columns in which the item at an index is."""
         return place
 
-    def is_list_for(self, item: Any) -> bool:
+    def is_list_for(self, item: object) -> bool:
         """True if an item that columns cannot store turns it into an ordinary list: this happens without a region,
         where the call cannot restart.
         """
@@ -264,7 +263,7 @@ class ListBuffer(Columns):
             return
         self.put(self.at(key), item)
 
-    def append(self, item: Any) -> None:
+    def append(self, item: object) -> None:
         """list.append(item)"""
         if self.is_list_for(item):
             self.container.append(item)
@@ -299,7 +298,7 @@ class ListBuffer(Columns):
         self.set_length(place)
         return item
 
-    def set_length(self, length: Any) -> None:
+    def set_length(self, length: object) -> None:
         self.state.refill(self.cells, [length, *self.cells[1:]])
 
     # --- the whole list ---
@@ -364,84 +363,6 @@ class ListBuffer(Columns):
         return (tuples, names, *self.copied())
 
 
-class SizedList(ListBuffer):
-    """A list whose length is a number of iterations. Only calls, or the caller, will read it. If anything other than its
-    length, its array or itself as a result is needed, the call is captured again with a constant number of iterations.
-
-    name: the names of its items; last: the other value that has the last row.
-    """
-
-    is_sized = True
-
-    def __init__(self, scope: Any, container: Any, like: Any, columns: Any, count: Any, name: str, last: Any) -> None:
-        super().__init__(scope, container, like, columns, count)
-        self.name, self.last = name, None if last is None else (last, last.version)
-
-    @property
-    def has_sources(self) -> bool:
-        return False
-
-    def materialise(self, why: str = "") -> None:
-        """Give the list its items, from a graph that has run; before that the call is captured again."""
-        if not self.may_look:
-            self.replan(why or "a list whose length is a number of iterations is read")
-        super().materialise(why)
-
-    def recipe(self) -> tuple[Any, ...]:
-        self.check_last()
-        return self.parts()
-
-    def parts(self) -> tuple[Any, ...]:
-        (column,) = self.columns
-        last = None if self.last is None else self.last[0]
-        return (listed, self.name, tuple(column.sizes), last, column.rows, *column.sizes.values())
-
-    @property
-    def may_look(self) -> bool:
-        """True if graphs have run, so that the length is known."""
-        return self.tracer.flushes > 0 and not self.tracer.in_region
-
-    def replan(self, why: str) -> Any:
-        raise Replan("sized_lists", why)
-
-    def check_last(self) -> None:
-        """Check that the last row and the other name of its array are still the same."""
-        if self.last is not None and self.last[0].version != self.last[1]:
-            self.replan("a list whose last array was written to")
-
-    @property
-    def array(self) -> Any:
-        """np.stack(list)"""
-        self.check_last()
-        (column,) = self.columns
-        may_check = self.tracer.may_check()
-        if column.sizes:
-            self.replan("arrays of many sizes are joined")
-        if not self.tracer.is_positive(self.length):
-            has_some = self.length > 0
-            if type(has_some) is not Traced or not may_check:
-                self.replan("an empty list")
-            self.tracer.check(has_some, "a list of something")
-        if not self.name.endswith("python") or column.rows.dtype != np.uint64:
-            return self.tracer.copy(column.rows, "K")
-        if not may_check:
-            self.replan("ints that may be beyond 64 bits")
-        return small_ints(self.tracer, column.rows)
-
-    def call(self, f: Any) -> Any:
-        """f(list)"""
-        if f is len:
-            return self.length
-        inner = self.columns[0].rows.shape[1:]
-        if f in JOINS or (len(inner) == 1 and f is np.vstack) or (not inner and f is np.hstack):
-            return self.array
-        if inner and (f is np.concatenate or f is np.vstack or (f is np.hstack and len(inner) == 1)):
-            rows = self.array
-            return self.tracer.reshape(rows, (rows.shape[0] * inner[0], *inner[1:]))
-        name = getattr(f, "__name__", type(f).__name__)
-        return self.replan(f"{name} reads a list that is as long as a loop had iterations")
-
-
 class Queue(ListBuffer):
     """A deque as columns: a ring. The second cell is the row of the first item."""
 
@@ -449,7 +370,7 @@ class Queue(ListBuffer):
         super().__init__(*args)
         self.cells.append(0)
 
-    def slot(self, place: Any) -> Any:
+    def slot(self, place: object) -> Any:
         row = (self.cells[1] + place) % self.room
         return row if type(row) is int else self.tracer.define(row, 0, self.room)
 
@@ -486,7 +407,7 @@ def queue_of(has_tuples: bool, *given: Any) -> collections.deque[Any]:
     return collections.deque((tuples if has_tuples else listed)(*given))
 
 
-def made_of(scope: Any, like: Any, rows: list[Any], count: Any) -> list[Any]:
+def made_of(scope: object, like: object, rows: list[Any], count: object) -> list[Any]:
     """A list of an array's numbers, to which no item may be appended."""
     columns = map(Column, leaves(like), rows)
     return ListBuffer(scope, [], like, columns, count).container
@@ -511,7 +432,8 @@ def joined(scope: Any, a: list[Any], b: list[Any]) -> list[Any] | None:
     is_plain = all(type(part) is list or is_a(part, ListBuffer) for part in parts)
     if not is_plain or any(part.is_sized or is_a(part.like, tuple) for part in known):
         return None
-    kind, columns, length = known[0].columns[0].kind, [], 0
+    kind, length = known[0].columns[0].kind, 0
+    columns: list[Any] = []
     for part in parts:
         if is_a(part, ListBuffer):
             if part.columns[0].kind != kind:
@@ -527,13 +449,13 @@ def joined(scope: Any, a: list[Any], b: list[Any]) -> list[Any] | None:
 # --- which lists become columns before a loop ---
 
 
-def number_kind(value: Any) -> tuple[str, np.dtype] | None:
+def number_kind(value: object) -> tuple[str, np.dtype] | None:
     """The kind of a leaf in columns of which data decide the length."""
     kind = kind_of(value)
     return None if kind is None or kind[0] == "array" or kind[1].char not in NUMBERS else kind
 
 
-def is_alike(item: Any, like: Any) -> bool:
+def is_alike(item: object, like: object) -> bool:
     """True if the columns of an item can store this one."""
     return have_same_structure(item, like) and all(
         kind_of(leaf) == kind_of(other) and not (type(leaf) is Traced and leaf.strong is not None)
@@ -541,7 +463,7 @@ def is_alike(item: Any, like: Any) -> bool:
     )
 
 
-def is_sequence(value: Any) -> bool:
+def is_sequence(value: object) -> bool:
     """True for a list, and for a deque without a bound."""
     return type(value) is list or (type(value) is collections.deque and value.maxlen is None)
 
@@ -554,7 +476,7 @@ def may_be_columns(now: Any, before: Any) -> bool:
     return all(map(number_kind, leaves(like))) and all(is_alike(item, like) for item in (*before, *now))
 
 
-def want_buffer(region: Region, container: list[Any], item: Any, before: Any = ()) -> Any:
+def want_buffer(region: Region, container: list[Any], item: object, before: Any = ()) -> Any:
     """Restart the outermost loop or branch that knows the list, with the list as columns. before: the items of the
     list, if some were removed since.
     """
@@ -584,14 +506,14 @@ def empty_columns(scope: Any, like: Any, room: Any) -> list[Column]:
     return [Column(leaf, scope.call(np.empty, room, number_kind(leaf)[1])) for leaf in leaves(like)]  # type: ignore[index]
 
 
-def make(container: list[Any], item: Any, room: Any, region: Region) -> None:
+def make(container: list[Any], item: object, room: Any, region: Region) -> None:
     """Make columns for a list."""
     room = room + (len(container) + SPARE)
     cls = ListBuffer if type(container) is list else Queue
     cls(region.scope, container, item, empty_columns(region.scope, item, room), 0, room, region).fill(container)
 
 
-def enlarge(reached_by: Any, buffer: ListBuffer, more: Any, region: Region) -> None:
+def enlarge(reached_by: object, buffer: ListBuffer, more: Any, region: Region) -> None:
     """Make larger columns for a list that is stored as columns."""
     room = buffer.room + (more + SPARE)
     columns = empty_columns(region.scope, buffer.like, room)

@@ -11,7 +11,7 @@ effect, gives up the assumption `list_columns`; then the lists are captured as c
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -36,13 +36,13 @@ class Assumed(ListBuffer):
 
     is_assumed = True
 
-    def fail(self, reason: str) -> Any:
+    def fail(self, reason: str) -> NoReturn:
         raise Replan("list_columns", reason)
 
     def becomes_list(self) -> bool:
         return False
 
-    def append(self, item: Any) -> None:
+    def append(self, item: object) -> None:
         self.fail("a list that is an argument, or in a list, grows")
 
     def pop(self) -> Any:
@@ -75,16 +75,16 @@ class Outer(Assumed):
 class Table(Outer):
     """A list of lists of numbers of one length."""
 
-    def read(self, place: Any) -> Any:
+    def read(self, place: object) -> Any:
         """The list of a row. Of a list made in the call it is the object in the list, if its place is known."""
         if self.source < 0 and type(place) is int:
             return self.container[place]
         return TableRow(self, place, []).container
 
-    def item(self, key: Any) -> Any:
+    def item(self, key: object) -> Any:
         return self.fail("a part of a list of lists is read") if type(key) is slice else super().item(key)
 
-    def put(self, place: Any, item: Any) -> None:
+    def put(self, place: object, item: object) -> None:
         self.fail("a list in a list is replaced")
 
     @property
@@ -158,7 +158,8 @@ def want_table(stage: Any, value: list[Any]) -> None:
 
 def kind_of_table(state: State, value: list[Any]) -> Any:
     """The dtype of the numbers in a list of distinct lists of one length that the call has made; None for others."""
-    known, kinds, lengths = state.sources.known, set(), set()
+    known, lengths = state.sources.known, set()
+    kinds: set[Any] = set()
     if not 0 < len(value) <= MOST_ROWS or id(value) in known or len({*map(id, value)}) < len(value):
         return None
     for row in value:

@@ -23,10 +23,11 @@ from ..iterators import END, UNKNOWN, Items
 from ..kinds import UNBOUND, is_int, is_same
 from ..objects import Traced
 from . import lattice
+from .alias import Peel
 from .appended import Appended
 from .carry import Carried
 from .lattice import Place
-from .region import Peel, Region, RegionBreak, Rerun, between_runs, reason_of, truth
+from .region import Region, RegionBreak, Rerun, between_runs, reason_of, truth
 from .state import Snapshot
 
 UNROLL = 8  # known iterations that are unrolled; half as many for each inner loop
@@ -93,7 +94,7 @@ class Loop(Region):
         super().__init__(scope, site)
         self.iterator = iterator  # the iterator of the items, if other code may have it
         self.gone = 0 if iterator is None else iterator.position  # items taken before the loop
-        self.items = Items(None, None) if items is None else items
+        self.items = Items(None, lambda index: None) if items is None else items
         self.operands = (self.items, iterator)
         self.is_while = items is None
         self.plan: LoopPlan = self.regions.plans.setdefault(self.key, LoopPlan())
@@ -108,8 +109,8 @@ class Loop(Region):
         self.base: Snapshot | None = None
         self.snapshot: Snapshot | None = None
         self.grown: list[Appended] = []  # lists to which the region appends
-        self.heads: dict[str, Any] | None = None  # names for the next plain run
-        self.now: dict[str, Any] = {}
+        self.heads: Any = None  # names for the next plain run
+        self.now: Any = {}
         self.restores = self.phase != PLAIN
 
     @property
@@ -136,7 +137,7 @@ class Loop(Region):
     def __iter__(self) -> Loop:
         return self
 
-    def __next__(self) -> None:
+    def __next__(self) -> Any:
         if self.phase == PEEL and self.tracer.has_fallen_back:  # nothing can be captured, or undone, any more
             self.phase, self.restores = PLAIN, False
             self.move(self.position)
@@ -194,7 +195,7 @@ class Loop(Region):
             return False
         length = self.items.length
         if self.phase == PEEL and type(length) is Traced:
-            if not self.makes_trip(length - self.position):
+            if not self.makes_trip(length - self.position):  # type: ignore[operator]
                 self.fail("whether the loop runs an iteration is known only when the program runs")
             return False
         return self.position >= int(length)
@@ -220,7 +221,7 @@ class Loop(Region):
     @property
     def item(self) -> Any:
         """The item for the target of a `for`."""
-        index = self.carried.index if self.phase == REGION else self.position  # type: ignore[union-attr]
+        index = self.carried.index if self.phase == REGION else self.position
         self.position += self.phase != REGION
         if self.phase in (PLAIN, WATCH):
             self.move(self.position)
@@ -239,11 +240,11 @@ class Loop(Region):
         shape = self.site.target
         return value if shape is None else self.scope.unpack(value, shape)
 
-    def test(self, value: Any) -> bool:
+    def test(self, value: object) -> bool:
         """The test of a while."""
         value = self.scope.symbolic(self.scope.test(value))
         if self.phase == REGION:
-            return self.carried.open_body(value)  # type: ignore[union-attr]
+            return self.carried.open_body(value)
         if type(value) is Traced and self.phase == WATCH:
             self.restart()
         self.goes_on = bool(value)
@@ -257,7 +258,7 @@ class Loop(Region):
             self.close_run(names)
             return
         self.position += self.is_while
-        flag = names.get(self.site.flag, False)
+        flag = names.get(self.site.flag or "", False)
         if type(flag) is Traced and self.phase == WATCH:
             self.restart()
         if type(flag) is Traced and self.phase == PEEL and self.position == self.plan.peel:
@@ -287,7 +288,7 @@ class Loop(Region):
         if self.phase != REGION:
             return is_rerun and self.rerun_as(REGION)  # it was being watched
         if is_rerun:
-            self.carried.turn = 0  # type: ignore[union-attr]
+            self.carried.turn = 0
             self.snapshot.drop()  # type: ignore[union-attr]
             self.wanted = error.args[1:]
             if self.wanted:
@@ -437,10 +438,10 @@ class Loop(Region):
                 self.wanted = ()
             self.snapshot = Snapshot(self.state)
             self.carried = Carried(self)
-        elif self.carried.turn:  # type: ignore[union-attr]
+        elif self.carried.turn:
             return self.now
         self.state.active.append(self)
-        return self.carried.open()  # type: ignore[union-attr]
+        return self.carried.open()
 
     def close_run(self, names: dict[str, Any]) -> None:
         """Learn from a run; make the region if there was nothing to learn."""
@@ -472,7 +473,7 @@ class Left(Loop):
     def __next__(self) -> None:
         self.item = next(self.left)
 
-    def __exit__(self, kind: Any, error: Any, traceback: Any) -> bool:
+    def __exit__(self, kind: object, error: object, traceback: object) -> Any:
         return False
 
     __enter__ = Loop.conclude  # nothing to do
@@ -485,7 +486,7 @@ class LeftWhile(Left):
         if not self.goes_on:
             raise StopIteration
 
-    def test(self, value: Any) -> bool:
+    def test(self, value: object) -> bool:
         self.goes_on = bool(value)
         return self.goes_on
 

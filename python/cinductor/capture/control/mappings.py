@@ -44,7 +44,7 @@ class Mapping(Assumed):
     @property
     def buffer(self) -> ListBuffer:
         """The columns of the entries."""
-        return self.state.lists[id(self.entries)]  # type: ignore[no-any-return]
+        return self.state.lists[id(self.entries)]
 
     @property
     def length(self) -> Any:
@@ -56,10 +56,10 @@ class Mapping(Assumed):
             self.fail("keys of several types are in a dict or set")
         return self.scope.call(source, self.slots, self.entries, *given)
 
-    def item(self, key: Any) -> Any:
+    def item(self, key: object) -> Any:
         return self.run(list_sources.item_of, key)
 
-    def set_item(self, key: Any, item: Any) -> None:
+    def set_item(self, key: object, item: object) -> None:
         self.run(list_sources.store_item, key, item)
 
     @property
@@ -72,14 +72,14 @@ class Mapping(Assumed):
             self.fail("a set is iterated whose items data decide")
         buffer, length = self.buffer, self.length
 
-        def item(number: Any) -> Any:
+        def item(number: object) -> Any:
             if self.length is not length:
                 self.fail("a dict that is iterated grows")
             return get(buffer.read(number))
 
         return Items(buffer.size(), item, lambda c, f=iter: f(c.of(self.container)))
 
-    def contains(self, scope: Hooks, value: Any) -> Any:
+    def contains(self, scope: Hooks, value: object) -> Any:
         return self.run(list_sources.has_key, value)
 
     def method(self, scope: Hooks, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -116,7 +116,7 @@ def mapping_of(kind: str, counts: tuple[int, ...], names: tuple[str, ...], *colu
     return dict(zip(*parts, strict=True)) if kind == "dict" else set(*parts)
 
 
-def is_key_like(key: Any, like: Any) -> bool:
+def is_key_like(key: object, like: object) -> bool:
     """True if two keys are ints, or tuples of as many, of the same class."""
     same = have_same_structure(key, like)
     return same and [kind_of(leaf) for leaf in leaves(key)] == [kind_of(leaf) for leaf in leaves(like)]

@@ -181,6 +181,8 @@ class Region:
     plan: Any = None  # of a loop
     operands: tuple[Any, ...] = ()  # values without a name: the iterable of a loop
     frame: Any = None  # the user's, while runs are captured
+    __exit__: Callable[[Any, BaseException, Any], bool]
+    __next__: Callable[[], Any]
 
     @property
     def mark(self) -> Any:
@@ -197,13 +199,13 @@ class Region:
         outer = self.state.active[-1].key if self.state.active else None
         self.key = (outer, id(scope), site.number)
 
-    def fail(self, reason: str) -> Any:
+    def fail(self, reason: str) -> NoReturn:
         """Give this attempt up."""
         raise RegionBreak(reason, self.scope.file, self.site.line)
 
     # --- containers that are stored as columns ---
 
-    def owners(self, container: Any) -> list[Region]:
+    def owners(self, container: object) -> list[Region]:
         """The active constructs from the outermost one on that knows the container."""
         active: list[Region] = self.state.active
         first = next((k for k, outer in enumerate(active) if outer.reached([container])), len(active))
@@ -211,7 +213,7 @@ class Region:
             self.fail("data decide how a list grows")
         return active[first:]
 
-    def want(self, container: Any, make: Callable[..., None], *given: Any) -> NoReturn:
+    def want(self, container: object, make: Callable[..., None], *given: Any) -> NoReturn:
         """Restart the outermost construct that knows the container, after `make(container, *given, construct)` has stored it in
         columns.
         """
@@ -337,7 +339,7 @@ class Region:
         """The tuple that rewritten code assigns to the state's names."""
         return tuple(map(names.get, self.site.state, itertools.repeat(UNBOUND)))
 
-    def check(self, condition: Any, why: str) -> None:
+    def check(self, condition: object, why: str) -> None:
         """Add a check node: if it fails the original function runs the call."""
         if condition is True:
             return
@@ -346,14 +348,14 @@ class Region:
         self.tracer.check(truth(self.tracer, condition), why)
 
 
-def is_condition(value: Any) -> bool:
+def is_condition(value: object) -> bool:
     """True for a traced value with a truth that is only known at run time. An int of Python is known if it only
     depends on sizes, and after a break.
     """
     if type(value) is not Traced or not (value.ndim == 0 or value.size == 1):
         return False
     is_int = value.kind == "python" and value.dtype.kind == "i"
-    return not is_int or type(value != 0) is Traced
+    return not is_int or type(value != 0) is Traced  # type: ignore[comparison-overlap]
 
 
 def truth(tracer: _core.Tracer, value: Any) -> Any:
@@ -362,6 +364,4 @@ def truth(tracer: _core.Tracer, value: Any) -> Any:
         if value.ndim:
             value = tracer.reshape(value, ())
         value = tracer.as_scalar(value)
-    if value.dtype != bool:
-        value = value != 0
-    return value
+    return value if value.dtype == bool else value != 0

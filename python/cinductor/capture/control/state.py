@@ -72,7 +72,7 @@ class State:
 
     # --- mutation hooks ---
 
-    def before_change(self, value: Any) -> None:
+    def before_change(self, value: object) -> None:
         """Called before an object changes; raises RegionBreak if the change could not be undone."""
         self.changes += 1
         if type(value) is Items:
@@ -92,19 +92,19 @@ class State:
             else:
                 raise RegionBreak(why_not, "", 0)
 
-    def before_pop(self, value: Any) -> None:
+    def before_pop(self, value: object) -> None:
         """Like `before_change`, for `set.pop()`. Which item is popped depends on the set's history,
         so the set cannot be restored."""
         if type(value) is set:
             self.unlike[id(value)] = value
         self.before_change(value)
 
-    def refill(self, container: Any, contents: Any) -> None:
+    def refill(self, container: object, contents: object) -> None:
         """A container gets other contents."""
         self.before_change(container)
         row_of(container).restore(container, contents)
 
-    def note_definition(self, value: Any) -> Any:
+    def note_definition(self, value: object) -> Any:
         """Record an object that was just made."""
         if type(value) is Items:
             value.is_shared = True
@@ -212,7 +212,7 @@ class Snapshot:
         for cell, _ in self.state.cells:
             self.note(cell)
 
-    def note(self, value: Any) -> None:
+    def note(self, value: object) -> None:
         """Save the contents of a value that has a row."""
         if id(value) not in self.before:
             row = row_of(value)
@@ -269,7 +269,7 @@ class Snapshot:
 
     # --- containers by name ---
 
-    def name_of(self, container: Any) -> str:
+    def name_of(self, container: object) -> str:
         """A container's name; a new one for one that has none."""
         for name, known in self.containers.items():
             if known is container:
@@ -278,7 +278,7 @@ class Snapshot:
         self.containers[name] = container
         return name
 
-    def has(self, container: Any) -> bool:
+    def has(self, container: object) -> bool:
         """True if it has a name."""
         return any(known is container for known in self.containers.values())
 
@@ -339,7 +339,7 @@ class Change(NamedTuple):
         return [*now][len(before) :] if all(map(is_one, before, now)) else []
 
 
-def value_of(container: Any, before: Any = None) -> Any:
+def value_of(container: object, before: object = None) -> Any:
     """The current or former value of a container's name, given its contents: its items, or an
     iterator's position."""
     row = row_of(container)

@@ -26,6 +26,7 @@ from ..control.loop import REGION, UNROLL, WATCH, Loop
 from ..control.region import RegionBreak, is_condition, truth, users_frame
 from ..control.tuples import compare_tuples
 from ..iterators import Items
+from ..kinds import Hooks
 from ..objects import FREE_TYPES, UNBOUND, UNBOUND_TEXT, MaybeUnbound, Traced, defines, holds_traced
 from ..stage import check_budget
 from ..syntax.jumps import VALUE
@@ -159,7 +160,7 @@ class PlainOperand:
         return self.truth
 
 
-class PlainControl:
+class PlainControl(Hooks):
     """The methods of `__ci__` for control flow."""
 
     __slots__ = ()
@@ -338,7 +339,7 @@ class TracedControl(PlainControl):
 
     lt, le, gt, ge, eq, ne = map(comparison, COMPARISONS)
 
-    def decide(self, name: str, a: Any, b: Any) -> Any:
+    def decide(self, name: str, a: Any, b: Any) -> Any:  # type: ignore[override]
         """A comparison of sizes that must be decided now."""
         return self.compare(getattr(operator, name), a, b, is_open=False)
 

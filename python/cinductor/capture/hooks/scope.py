@@ -126,7 +126,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         """The value of a compensated sum."""
         return sum_of(self, total, carry)
 
-    def _global(self, where: dict, cache: dict, name: str, value: Any) -> Any:
+    def _global(self, where: dict[str, Any], cache: dict[str, Any], name: str, value: Any) -> Any:
         stage = self.stage
         if self.is_library:
             new = value  # NumPy tests the identity of its functions
@@ -381,7 +381,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
     def leaves(self) -> None:
         """Called first in every `finally`: a call that one of the library's own exceptions leaves is not over yet."""
         error = sys.exc_info()[1]
-        if not is_a(error, OWN_ERRORS) or error.__traceback__ is None:
+        if error is None or not is_a(error, OWN_ERRORS) or error.__traceback__ is None:
             return
         if error.__traceback__.tb_frame is sys._getframe(1):  # not one that a caller has caught
             raise  # noqa: PLE0704
@@ -489,7 +489,7 @@ class PlainScope(Scope):
         new = object.__new__(cls)
         for name in ("stage", "fn", "fn_globals", "builtins", "cells", "cache", "sites", "file"):
             setattr(new, name, getattr(scope, name, None))
-        new.stage = None
+        new.stage = None  # type: ignore[assignment]
         return new
 
     def name(self, name: str) -> Any:
@@ -508,8 +508,8 @@ class PlainScope(Scope):
     key = born = waits = truth
     done = staticmethod(lambda count, value: value)
     own_super = staticmethod(lambda made, cls: made)
-    attr = staticmethod(getattr)
-    item = staticmethod(operator.getitem)
+    attr: Any = staticmethod(getattr)
+    item: Any = staticmethod(operator.getitem)
     contains = staticmethod(lambda value, members: value in members)
     call = call_method = staticmethod(lambda f, /, *args, **kwargs: f(*args, **kwargs))
     late_text = staticmethod(formatted)
@@ -520,12 +520,12 @@ class PlainScope(Scope):
     for_, while_, if_ = PlainControl.for_, PlainControl.while_, PlainControl.if_
     bool_begin = staticmethod(lambda value, is_and: value)
     bool_end = holds = staticmethod(lambda value: value)
-    not_ = staticmethod(operator.not_)
-    repeat, joined = staticmethod(operator.mul), staticmethod(operator.add)
-    modulo = staticmethod(operator.mod)
+    not_: Any = staticmethod(operator.not_)
+    repeat: Any = staticmethod(operator.mul)
+    joined: Any = staticmethod(operator.add)
+    modulo: Any = staticmethod(operator.mod)
     bound = staticmethod(PlainControl.bound)
-    lt, le, gt = PlainControl.lt, PlainControl.le, PlainControl.gt
-    ge, eq, ne = PlainControl.ge, PlainControl.eq, PlainControl.ne
+    lt, le, gt, ge, eq, ne = (staticmethod(getattr(operator, name)) for name in ("lt", "le", "gt", "ge", "eq", "ne"))
     then, choose, choose_result = PlainControl.then, PlainControl.choose, PlainControl.choose_result
 
     def caught(self) -> None:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import operator
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,7 +29,7 @@ from ..containers import ROWS, are_one, places_of
 from ..control import list_buffer, list_columns
 from ..control.mappings import is_open_key, want_mapping
 from ..iterators import Asked, Flat, Items, Octets, Range, StableIterator, Steps, Walk, items_of
-from ..kinds import have_same_structure, kind_of, leaves, rebuilt
+from ..kinds import Hooks, have_same_structure, kind_of, leaves, rebuilt
 from ..objects import (
     CONTAINER_TYPES,
     FLAGS,
@@ -56,7 +56,6 @@ from ..stage import fall_back_for_flags
 from .attributes import Slot
 
 if TYPE_CHECKING:
-    from ..kinds import Hooks
     from ..stage import Stage
 
 
@@ -87,13 +86,12 @@ def has_own_index(key: Any) -> bool:
     return type(key) not in FREE_TYPES and type(find_in_class(type(key), "__index__")) is types.FunctionType
 
 
-class Subscripts:
+class Subscripts(Hooks):
     """The methods of a scope for items."""
 
     __slots__ = ()
 
     stage: Stage
-    call: Callable[..., Any]
 
     def slice(self, *bounds: Any) -> Any:
         """start:stop:step. The code that uses the slice converts its bounds to ints."""
@@ -409,13 +407,12 @@ def has_shape(value: Any, place: Any) -> bool:
 MOST_ROWS = 65536  # of an array of rank 2 or more: a row is a view
 
 
-class Iteration:
+class Iteration(Hooks):
     """The methods of a scope for what is iterated and unpacked."""
 
     __slots__ = ()
 
     stage: Stage
-    call: Callable[..., Any]
 
     def mapping(self, value: Any) -> Any:
         """A mapping unpacked with **."""
@@ -502,7 +499,7 @@ class Iteration:
         if value.ndim == 0:
             return iter(value)  # raises
         items = items_of(value)
-        if items.is_long or len(value) > MOST_ROWS:
+        if items is not None and (items.is_long or len(value) > MOST_ROWS):
             return self._iter_real(items)
         return items
 
