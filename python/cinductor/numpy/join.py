@@ -84,7 +84,8 @@ def stack(
     if not xs or any(x.ndim != xs[0].ndim for x in xs):
         raise ValueError("all input arrays must have the same shape")
     axis = normal_axis(axis, xs[0].ndim + 1)
-    parts = [t.reshape(x, (*x.shape[:axis], 1, *x.shape[axis:])) for x in xs]
+    place = (*(slice(None),) * axis, None)  # an axis of step 0 has no say in the order of the result's axes
+    parts = [x[place] for x in xs]
     return concatenate(t, parts, axis, out, dtype=dtype, casting=casting)
 
 
