@@ -9,7 +9,7 @@ import numpy as np
 
 from ..base.class_lookup import is_a
 from .search import repeated
-from .shape import in_one_axis, sizes
+from .shape import broadcast_arrays, in_one_axis, sizes
 from .surface import (
     Traced,
     array,
@@ -84,8 +84,7 @@ def stack(
     if not xs or any(x.ndim != xs[0].ndim for x in xs):
         raise ValueError("all input arrays must have the same shape")
     axis = normal_axis(axis, xs[0].ndim + 1)
-    place = (*(slice(None),) * axis, None)  # an axis of step 0 has no say in the order of the result's axes
-    parts = [x[place] for x in xs]
+    parts = [t.reshape(x, (*x.shape[:axis], 1, *x.shape[axis:])) for x in xs]
     return concatenate(t, parts, axis, out, dtype=dtype, casting=casting)
 
 
@@ -102,8 +101,7 @@ def meshgrid(
         at = 1 - k if indexing == "xy" and k < 2 and len(xs) > 1 else k
         grids.append(t.reshape(x, (1,) * at + (x.size,) + (1,) * (len(xs) - 1 - at)))
     if not sparse and xs:
-        shape = t.broadcast(grids)
-        grids = [t.expand(grid, shape) for grid in grids]
+        grids = broadcast_arrays(t, *grids)
     return tuple(t.copy(grid, "C") if copy else grid for grid in grids)
 
 
