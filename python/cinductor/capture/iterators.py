@@ -23,7 +23,7 @@ import numpy as np
 from .. import _core
 from ..base.class_lookup import is_a, offered
 from ..base.user_frame import PACKAGE, STAGE
-from .objects import VIEWS_OF_DICTS, Traced, attribute
+from .objects import VIEWS_OF_DICTS, Traced, attribute, find_in_class
 
 RegionBreak = _core.RegionBreak
 
@@ -576,10 +576,16 @@ def over_iterators(concrete: Any, value: Any) -> Any:
     real, real_state = concrete.of(parts), [concrete.of(s) for s in state]
     if real is parts and all(a is b for a, b in zip(state, real_state, strict=True)):
         return value
-    made = f(*real)
+    made = f(*map(asked_before, real))
     if state:
         made.__setstate__(real_state[0])
     return made
+
+
+def asked_before(value: Any) -> Any:
+    """An iterator of the user's as one whose `__iter__` is not called again."""
+    is_users = all(type(find_in_class(type(value), name)) is types.FunctionType for name in ("__iter__", "__next__"))
+    return Escaped(None, value) if is_users else value
 
 
 def over_others(concrete: Any, value: Any) -> Any:

@@ -582,6 +582,7 @@ def leave(job: Job, stage: Stage, bound: Any, error: BaseException) -> BaseExcep
         stage.state.unwind(0)
         stage.tracer.flush()
         stage.effects.flush()
+        stage.materialise(error)
     except (_core.CinductorError, _core.RegionBreak):
         pass
     job.last = Outcome(job, stage)
