@@ -193,7 +193,7 @@ def hints() -> None:
 
 @bug
 def cells_stay() -> None:
-    """What other code has is not made real again."""
+    """Names that a function shares are not made real again after it was handed out."""
     from cinductor.capture.effects import Effects
 
     Effects.fill_cells = lambda self: None
@@ -201,7 +201,7 @@ def cells_stay() -> None:
 
 @bug
 def handed_out() -> None:
-    """An object that other code has counts as the call's own."""
+    """An object that was handed out counts as the call's own."""
     from cinductor.capture.sources import Sources
 
     Sources.note_opaque = lambda self, value: None

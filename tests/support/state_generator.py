@@ -1049,7 +1049,8 @@ class Generator:
             setup = f"nonlocal {name}\n" if changed else ""
         if name == "o" and place != "inside" and random.Random(~self.seed).random() < 0.15:  # other code has it from here on
             setup += "LOG.append(o)\n"
-        text = setup + "n, s = len(x), 0.0\n" + "".join(body) + f"r = {rest}\nreturn s, r"
+        shared = "LOG.append(lambda: s)\n" if random.Random(~self.seed).random() > 0.95 else ""
+        text = f"{setup}n, s = len(x), 0.0\n{shared}{''.join(body)}r = {rest}\nreturn s, r"
         if place == "cell":
             lines.append(f"def outer():\n    {name} = {made}\n\n{indented(head, 1)}\n{indented(text, 2)}\n\n    return program\n\n\nprogram = outer()")
         else:
