@@ -992,6 +992,19 @@ def traced_in(
     The arguments are those of `reached`. None if a class hides references, or if there are too many objects.
     """
 
+def own_in(
+    roots: list[Any],
+    closed: dict[int, Any],
+    atoms: frozenset[type],
+    modules: frozenset[str],
+    allowed: frozenset[type],
+    /,
+) -> Any:
+    """Return a Traced value, or another object of capture, that the roots refer to, directly or not; None if there is none.
+
+    The arguments are those of `reached`. Objects of the allowed classes are left out, and so is what a class hides.
+    """
+
 PADDING_AXIS: int
 """`Tracer.symbol` means the padding of axis k by the axis PADDING_AXIS - k."""
 

@@ -581,6 +581,7 @@ def leave(job: Job, stage: Stage, bound: Any, error: BaseException) -> BaseExcep
         stage.state.unwind()
         stage.tracer.flush()
         stage.effects.flush()
+        stage.materialise(error)
     except (_core.CinductorError, _core.RegionBreak):
         pass
     job.last = Outcome(job, stage)
