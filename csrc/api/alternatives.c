@@ -88,9 +88,10 @@ add_choices(const CiRequest *request, CiProgramPlan *plan, const CiMachine *mach
         if (row->kind == CI_ALTERNATIVE_none || !machine->asked[k])
             continue;
         int64_t value = machine->choices[k], less = value / row->factor;
-        if (less > 0 && less < value)
+        if (less < value && ci_choice_allows((CiChoice)k, less))
             add(request, plan, row->kind, row->name, ci_format(ctx, "%lld", (long long)less));
-        if (value < INT64_MAX / 1000 / row->factor)
+        if (value < INT64_MAX / 1000 / row->factor &&
+            ci_choice_allows((CiChoice)k, value * row->factor))
             add(request, plan, row->kind, row->name,
                 ci_format(ctx, "%lld", (long long)(value * row->factor)));
     }

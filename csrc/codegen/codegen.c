@@ -37,8 +37,10 @@ run_pass(const CiProcPass *pass, CiProcs *procs, const CiMachine *machine, const
 {
     if (plan && plan->before)
         plan->before(plan->arg, pass->name, procs);
-    for (int k = 0; k < procs->nprocs; k++)
-        pass->run(procs, procs->procs[k], machine);
+    for (int k = 0; k < procs->nprocs; k++) {
+        CiBuild b = ci_build_of(procs, procs->procs[k], machine);
+        pass->run(&b);
+    }
     if (plan && plan->after)
         plan->after(plan->arg, pass->name, procs);
 }

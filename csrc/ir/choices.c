@@ -5,8 +5,11 @@
 #include <string.h>
 
 static const CiChoiceRow rows[] = {
-#define CHOICE(name, cpu, gpu, kind, factor, doc)                                                  \
-    {#name, {cpu, gpu}, CI_ALTERNATIVE_##kind, factor, doc},
+#define VALUES_any false
+#define VALUES_power true
+#define CHOICE(name, lanes, threads, kind, factor, most, values, doc)                              \
+    {#name, {lanes, threads}, CI_ALTERNATIVE_##kind, factor, most ? most : INT64_MAX,              \
+     VALUES_##values, doc},
 #include "ir/choices.def"
 };
 
@@ -14,6 +17,13 @@ const CiChoiceRow *
 ci_choice_row(CiChoice choice)
 {
     return &rows[choice];
+}
+
+bool
+ci_choice_allows(CiChoice choice, int64_t value)
+{
+    const CiChoiceRow *row = &rows[choice];
+    return value > 0 && value <= row->most && (!row->is_power || (value & (value - 1)) == 0);
 }
 
 int64_t
@@ -47,6 +57,10 @@ set_choice(CiContext *ctx, int64_t *values, const char *at, size_t length)
         ci_fail(ctx, CI_ERR_VALUE,
                 "option choices: '%.*s' is no name=number of list_choices()", (int)length, at);
     values[choice] = strtoll(equals + 1, NULL, 10);
+    if (!ci_choice_allows((CiChoice)choice, values[choice]))
+        ci_fail(ctx, CI_ERR_VALUE, "option choices: '%.*s' is not %s up to %lld", (int)length, at,
+                rows[choice].is_power ? "a power of two" : "a number",
+                (long long)rows[choice].most);
 }
 
 int64_t *

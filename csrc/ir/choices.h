@@ -6,7 +6,7 @@
 #include "ir/machine.h"
 
 typedef enum CiChoice {
-#define CHOICE(name, cpu, gpu, kind, factor, doc) CI_CHOICE_##name,
+#define CHOICE(name, lanes, threads, kind, factor, most, values, doc) CI_CHOICE_##name,
 #include "ir/choices.def"
     CI_CHOICE_COUNT
 } CiChoice;
@@ -24,10 +24,13 @@ typedef struct CiChoiceRow {
     int64_t values[CI_COLUMN_COUNT];
     CiAlternativeKind kind;
     int64_t factor;
+    int64_t most;  /* the largest value that a user may set; INT64_MAX: any */
+    bool is_power; /* values are powers of two */
     const char *doc;
 } CiChoiceRow;
 
 const CiChoiceRow *ci_choice_row(CiChoice choice);
+bool ci_choice_allows(CiChoice choice, int64_t value);
 /* The machine's own, or the row's; noted in machine->asked. */
 int64_t ci_choice(const CiMachine *machine, CiChoice choice);
 /* A threshold of s->machine. */

@@ -1,7 +1,6 @@
 /* Counts the points, blocks and threads of a GPU. */
 #include "ir/occupancy.h"
 
-#define THREADS 2048 /* that a multiprocessor runs at once */
 #define UNBOUNDED ((int64_t)1 << 20)
 
 int64_t
@@ -25,7 +24,8 @@ ci_fill_has_blocks(const CiMachine *machine, int64_t blocks)
 int64_t
 ci_occupancy_threads(const CiMachine *machine)
 {
-    return ci_choice(machine, CI_CHOICE_multiprocessors) * THREADS;
+    return ci_choice(machine, CI_CHOICE_multiprocessors) *
+           ci_choice(machine, CI_CHOICE_resident_threads);
 }
 
 bool

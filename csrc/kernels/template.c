@@ -4,7 +4,7 @@
 typedef struct Template {
     CiTemplate kind;
     CiFamily family;
-    void (*build)(CiProcs *procs, CiBuild *b, const CiMachine *machine);
+    void (*build)(CiBuild *b);
 } Template;
 
 static const Template templates[] = {
@@ -13,11 +13,11 @@ static const Template templates[] = {
 };
 
 void
-ci_template(CiProcs *procs, CiProc *proc, const CiMachine *machine)
+ci_template(CiBuild *b)
 {
-    CiBuild b = {procs->ctx, procs->sym, proc, &proc->body, {0}};
+    CiProc *proc = b->proc;
     for (size_t k = 0; k < sizeof templates / sizeof *templates; k++)
         if (proc->kernel && !proc->is_finish && proc->kernel->kind == templates[k].kind &&
-            machine->family == templates[k].family)
-            templates[k].build(procs, &b, machine);
+            b->machine->family == templates[k].family)
+            templates[k].build(b);
 }

@@ -15,8 +15,6 @@
 
 /* Number of earlier users of a buffer that are candidates, besides the nest that stored it. */
 #define NEAR_USERS 4
-/* Maximum number of groups that a group is moved past. */
-#define FARTHEST 64
 #define CI_MAX_REFUSALS 200
 
 typedef struct Pair {
@@ -163,7 +161,7 @@ find_candidates(Fuser *f)
 static bool
 is_before(const Fuser *f, int a, int b)
 {
-    int farthest = FARTHEST;
+    int farthest = (int)CI_CHOOSE(f->s, fused_distance);
     while (a >= 0 && a != b && farthest-- > 0)
         a = f->next[a];
     return a == b;

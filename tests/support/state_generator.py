@@ -1049,7 +1049,10 @@ class Generator:
         else:
             changed = any(f"{name} {op}= " in b for b in body for op in "+-*|&^") or any(f"{name} = " in b for b in body)
             setup = f"nonlocal {name}\n" if changed else ""
-        text = setup + "n, s = len(x), 0.0\n" + "".join(body) + f"r = {rest}\nreturn s, r"
+        if name == "o" and place != "inside" and random.Random(~self.seed).random() < 0.15:  # other code has it from here on
+            setup += "LOG.append(o)\n"
+        shared = "LOG.append(lambda: s)\n" if random.Random(~self.seed).random() > 0.95 else ""
+        text = f"{setup}n, s = len(x), 0.0\n{shared}{''.join(body)}r = {rest}\nreturn s, r"
         if place == "cell":
             lines.append(f"def outer():\n    {name} = {made}\n\n{indented(head, 1)}\n{indented(text, 2)}\n\n    return program\n\n\nprogram = outer()")
         else:

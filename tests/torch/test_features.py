@@ -709,7 +709,7 @@ class Served(torch.nn.Module):
 
 
 class Images(torch.nn.Module):
-    """What a library computes elsewhere: convolutions of all kinds, pooling, attention."""
+    """Ops that a library computes elsewhere: convolutions of all kinds, pooling, attention."""
 
     def __init__(self):
         super().__init__()

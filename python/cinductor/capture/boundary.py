@@ -83,7 +83,8 @@ class Lifting:
         found = self.sources.entered.get(source)
         if found is not None and found[0] is value:
             return found[1]
-        new = self._lift_guarded(value, source)
+        new = self.sources.same_nan(value, source)
+        new = self._lift_guarded(value, source) if new is None else new
         self.sources.entered[source] = (value, new)
         return new
 

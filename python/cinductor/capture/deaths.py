@@ -155,10 +155,7 @@ def let_go(tracer: _core.Tracer, sources: Sources, arrays: Arrays) -> None:
     """Drop the objects to which nothing but the tables of the call refers. Arrays that a source reaches stay, because
     guards compare their memory.
     """
-    known, entered, refs = sources.known, sources.entered, sys.getrefcount
-    # The number that getrefcount returns for an object in a table: the entry of the table, the name `value` of the loop over the
-    # table, and the argument of getrefcount. It is counted for a new object, because Python versions differ.
-    own = [refs(value) for _, (value, _) in {0: (object(), 0)}.items()][0]
+    known, entered, refs, own = sources.known, sources.entered, sys.getrefcount, refs_in_table()
     is_done = False
     while not is_done:
         dead = [
@@ -170,6 +167,20 @@ def let_go(tracer: _core.Tracer, sources: Sources, arrays: Arrays) -> None:
             entered.pop(source, None)
             del known[key]
         is_done = not let_go_arrays(tracer, arrays, own) and not dead
+
+
+def refs_in_table() -> int:
+    """The number that getrefcount returns for an object in a table: the entry of the table, the name `value` of the loop over
+    the table, and the argument of getrefcount. It is counted for a new object, because Python versions differ.
+    """
+    refs = sys.getrefcount
+    return [refs(value) for _, (value, _) in {0: (object(), 0)}.items()][0]
+
+
+def alone_in(table: dict[int, tuple[Any, Any]]) -> list[int]:
+    """The keys of the objects to which nothing but the table refers."""
+    refs, own = sys.getrefcount, refs_in_table()
+    return [key for key, (value, _) in table.items() if refs(value) <= own]
 
 
 def let_go_arrays(tracer: _core.Tracer, arrays: Arrays, own: int) -> bool:

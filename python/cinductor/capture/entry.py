@@ -202,6 +202,7 @@ def finish(job: Job, stage: Stage, result: Any) -> tuple[Any, Any]:
     """End the capture: the real result and a specialisation, or None if Python must run in each call."""
     stage.runs = False
     reached: dict[int, int] = {}
+    stage.effects.fill_cells()
     result = with_stores(stage, result)
     leaves = traced_in(result, set())
     stage.regions.aliases.before_return(leaves)
@@ -218,6 +219,8 @@ def finish(job: Job, stage: Stage, result: Any) -> tuple[Any, Any]:
         stage.symbols.finish()
     stage.sources.check_all()
     made, specialization = stage.tracer.finish(stage.sources.rows, stage.sources.checks, result, reached)
+    stage.tracer.effects += stage.stores.has_given  # what has been stored stays
+    stage.effects.check_handed_out(made)
     why = f"returns {specialization}" if type(specialization) is str else why_not_saved(stage.sources.checks)
     if why is not None:
         stage.why_again, specialization = why, None
@@ -311,9 +314,8 @@ def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int
             return stage.materialise(value)
         Materialiser(stage.effects).fill_keys(value)
     if cls is dict:
-        for key, item in value.items():
-            value[key] = returnable(stage, item, reached, seen)
-        return value
+        made = {key: returnable(stage, item, reached, seen) for key, item in value.items()}
+        return value if all(made[key] is item for key, item in value.items()) else made
     build = ROWS[cls].build if cls in ROWS else None
     if build is not None and not stage.tracer.needs_python and not attributes_of(value):
         return DeferredCall(build(value, [returnable(stage, v, reached, seen) for v in ROWS[cls].items(value)]))

@@ -23,14 +23,10 @@ import numpy as np
 from .. import _core
 from ..base.class_lookup import is_a, offered
 from ..base.user_frame import PACKAGE, STAGE
-from .objects import VIEWS_OF_DICTS, Traced, attribute
+from .objects import VIEWS_OF_DICTS, Traced, attribute, find_in_class
 
 RegionBreak = _core.RegionBreak
-
-
 Made = Callable[..., Iterator[Any]]  # makes Python's own iterator, given a function that makes values real
-
-
 END, UNKNOWN = "at its end", "somewhere"  # positions, besides those that are numbers
 MOST_READ = 256  # elements of an array that Python reads by nodes of the graph; for more, real ones are used
 ENDLESS = 1 << 62  # items of an endless iterator
@@ -94,8 +90,7 @@ class Items:
 
     @property
     def is_in_step(self) -> bool:
-        """True if the underlying iterators are at the same position. They are not checked after the
-        end, nor if the user has no reference to them."""
+        """True if the underlying iterators are at the same position. Not checked: at the end, and those that only this one has."""
         return self.position is END or all(
             items.is_in_step and (not items.is_shared or _are_equal(items.position, self.position))
             for items in self.over
@@ -577,10 +572,16 @@ def over_iterators(concrete: Any, value: Any) -> Any:
     real, real_state = concrete.of(parts), [concrete.of(s) for s in state]
     if real is parts and all(a is b for a, b in zip(state, real_state, strict=True)):
         return value
-    made = f(*real)
+    made = f(*map(asked_before, real))
     if state:
         made.__setstate__(real_state[0])
     return made
+
+
+def asked_before(value: Any) -> Any:
+    """An iterator of the user's as one whose `__iter__` is not called again."""
+    methods = (find_in_class(type(value), name) for name in ("__iter__", "__next__"))
+    return Escaped(None, value) if all(type(method) is types.FunctionType for method in methods) else value
 
 
 def over_others(concrete: Any, value: Any) -> Any:

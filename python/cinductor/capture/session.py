@@ -310,7 +310,7 @@ def learn_from(
     """Record what a capture shows about later calls, and start timing those that need Python each time."""
     learned = outcome.learned and job.captures <= MOST_LEARNING
     if account is not None and outcome.specialization is not None:
-        outcome.specialization.compare(account.best, 0 if account.varies else account.calls)
+        outcome.specialization.compare(account.best, 0 if account.changes else account.calls)
     if not learned:
         job.economy.note_capture(account, outcome.specialization is not None, outcome.unbuilt)
     if outcome.specialization is not None or job.settings["fullgraph"] or learned:
@@ -578,10 +578,10 @@ def leave(job: Job, stage: Stage, bound: Any, error: BaseException) -> BaseExcep
     """The exception that leaves the function; pending effects happen first."""
     stage.tracer.needs_python = True
     try:
-        for snapshot in stage.state.snapshots[:1]:
-            snapshot.graph.unwind()
+        stage.state.unwind()
         stage.tracer.flush()
         stage.effects.flush()
+        stage.materialise(error)
     except (_core.CinductorError, _core.RegionBreak):
         pass
     job.last = Outcome(job, stage)

@@ -33,6 +33,8 @@ REAL = {
     "Max": "maximum", "Min": "minimum", "TruncToFloat": "trunc",
 }  # fmt: skip
 
+WRAPPED = {bool: torch.bool, int: torch.int64, float: torch.float64, complex: torch.complex128}
+
 
 @dataclass
 class Return:
@@ -59,6 +61,19 @@ class Emitted:
     nodes: list[tuple[str, str, str, str]] = field(default_factory=list)  # per call: target, "core" or "library", why, the model's line
 
 
+class Environment(dict[Any, Any]):
+    """The values of nodes. A number in the place of a tensor is a constant with the dtype that torch gives it."""
+
+    def __init__(self, emitter: Emitter):
+        super().__init__()
+        self.emitter = emitter
+
+    def __missing__(self, x: Any) -> GraphValue:
+        if type(x) not in WRAPPED:
+            raise KeyError(x)
+        return self.emitter.constant(x, WRAPPED[type(x)])
+
+
 class Emitter:
     """Makes the core's graph, node by node.
 
@@ -70,7 +85,7 @@ class Emitter:
     def __init__(self, gm: torch.fx.GraphModule, name: str, row_of: Callable[[Any], Callable[[Emitter, torch.fx.Node], Any]]):
         self.gm, self.row_of = gm, row_of
         self.builder = _core.Builder(name)
-        self.env: dict[torch.fx.Node, Any] = {}
+        self.env = Environment(self)
         self.inputs: list[tuple[str, Any]] = []
         self.symbols: set[str] = set()
         self.floats: dict[str, GraphValue] = {}  # symbols of floats: arguments and numbers that data decide

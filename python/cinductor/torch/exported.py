@@ -226,7 +226,7 @@ class Entry:
         return made
 
     def relations(self, symbols: dict[str, list[int]]) -> list[list[str]]:
-        """What must hold for sizes: their ranges, and what the program assumes."""
+        """The conditions on sizes: their ranges, and the guards of the program."""
         made = [[word, a, b] for word, a, b, _ in self.compiled.guards]
         for symbol in self.program.range_constraints:
             low, high = bounds(self.program, symbol)

@@ -496,6 +496,7 @@ def starred_items(scope: Hooks, *args: Any) -> Items | None:
 
 ACCUMULATED = {operator.add: np.add, operator.mul: np.multiply}
 CHOICES = (itertools.combinations, itertools.combinations_with_replacement, itertools.permutations)
+KEEPS_ITEMS = frozenset({*CHOICES, itertools.product})  # they make tuples of what they iterate over
 MOST_CHOICES = 1024
 NUMBERED = {  # type: ignore[misc]
     itertools.count: count_items,
@@ -533,6 +534,9 @@ def _itertools(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     if f in TAKES_FUNCTION and len(args) == 2:
         function = called_by(scope, bool if args[0] is None else args[0])
         return scope.born(f(function, scope.iter(args[1])))
+    take = scope.star if f in KEEPS_ITEMS else scope.iter
     if f in TAKES_ONE and args:
-        return scope.born(f(scope.iter(args[0]), *args[1:], **kwargs))
-    return scope.born(f(*(scope.iter(a) for a in args), **kwargs))
+        return scope.born(f(take(args[0]), *args[1:], **kwargs))
+    if f is itertools.chain and any(map(scope.stage.sources.has_hooks, map(type, args))):  # asks each one when the one before has ended
+        return scope.born(f.from_iterable(map(take, args)))
+    return scope.born(f(*map(take, args), **kwargs))

@@ -119,6 +119,11 @@ class State:
             snapshot.born.clear()
             snapshot.names_before = {}
 
+    def unwind(self) -> None:
+        """Close the blocks of all active constructs."""
+        for snapshot in self.snapshots[:1]:
+            snapshot.graph.unwind()
+
     def share(self, names: types.FunctionType) -> None:
         """Record the cells of a function, which inner functions may set without notice."""
         for cell, name in zip(names.__closure__ or (), names.__code__.co_freevars, strict=True):

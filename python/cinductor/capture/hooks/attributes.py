@@ -50,7 +50,7 @@ class Attributes(Reads):
         if type(found) is property and type(found.fset) is types.FunctionType:
             self.call_method(found.fset, value, item)
             return None
-        if stage.sources.source_of(value) is None and not is_a(value, type | types.ModuleType):
+        if not self._is_elsewhere(value):
             is_slot = is_slot_of(cls, found)
             if cls.__setattr__ in PLAIN_SETTERS and (is_slot or not stage.sources.defines(type(found), "__set__")):  # type: ignore[comparison-overlap]
                 self._touch_attributes(value, is_slot)
@@ -62,6 +62,13 @@ class Attributes(Reads):
             stage.tracer.flush()
             stage.materialise(value)
         return setattr(value, name, stage.materialise(item))
+
+    def _is_elsewhere(self, value: Any) -> bool:
+        """True if code that is not captured may have the object, or its attributes."""
+        sources = self.stage.sources
+        if sources.source_of(value) is not None or is_a(value, type | types.ModuleType):
+            return True
+        return type(value) is types.FunctionType and sources.source_of(value.__dict__) is not None
 
     def fall_back_for_flags(self, value: Any) -> Any:
         """Let NumPy run the rest before flags, or an array that has them, are set."""

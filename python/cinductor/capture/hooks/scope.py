@@ -313,7 +313,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
             other = stage.lift_array(other)
             if type(other) is Traced or is_a(other, np.generic):  # Python tries its operator first
                 return op(self.operand(value), other)
-            other = list(self.iter(other))
+            other = list(self.star(other))
         if stage.sources.source_of(value) is not None and stage.sources.defines(cls, f"__{name}__"):
             stage.effects.change(value, f"changes a {cls.__name__} in place")
             return op(value, stage.materialise(other))

@@ -454,10 +454,11 @@ class Iteration(Hooks):
         if source is None:
             if cls in ROWS or cls in VIEWS_OF_DICTS:
                 return self._iter_made(value)
-            if stage.sources.defines(cls, "__next__"):
-                return self._steps(value)
             method = self.stage.sources.class_attr(cls, "__iter__")
-            if type(method) is types.FunctionType and not has_length(cls):
+            is_users = type(method) is types.FunctionType and not is_ours(cls)
+            if not is_users and stage.sources.defines(cls, "__next__"):
+                return self._steps(value)
+            if is_users and not has_length(cls):
                 return self._steps(self.call_method(method, value))
             if not self.stage.sources.has_hooks(cls):
                 return value
@@ -467,7 +468,8 @@ class Iteration(Hooks):
         return self._iter_unknown(stage.materialise(value))
 
     def star(self, value: Any) -> Any:
-        """The items that a star unpacks. Python itself calls `__len__` of a user's object."""
+        """The items that a star unpacks, or that a list or tuple is made of. Python itself calls `__len__` of a user's object.
+        """
         is_iterable = any(self.stage.sources.defines(type(value), n) for n in ("__iter__", "__getitem__"))
         if is_iterable and asks_length(value):
             self.stage.effects.stop(f"unpacks a {type(value).__name__}")
@@ -537,7 +539,8 @@ class Iteration(Hooks):
         if type(value) is Traced and value.ndim and len(value) != len(shape) and shape:
             return self.stage.materialise(value)  # raises when it is unpacked, like NumPy's
         if type(value) not in CONTAINER_TYPES and type(value) is not Traced:
-            return self._unpack_each(self.iter(value), shape)
+            is_listed = not shape and asks_length(value)  # a starred target
+            return self.star(value) if is_listed else self._unpack_each(self.iter(value), shape)
         return [*self._unpack_each(self.iter(value), shape)]
 
     def _unpack_each(self, items: Any, shape: tuple[Any, ...]) -> Iterator[Any]:

@@ -27,8 +27,8 @@ def convolution(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     stride, padding, dilation, more = (_each(argument(node, name), rank) for name in ("stride", "padding", "dilation", "output_padding"))
     x, weight = (emitter.value(a, computation_dtype(out.dtype)) for a in node.args[:2])
     kernel = weight.sizes[2:]
-    if x.dtype.is_complex and emitter.has_libraries:
-        raise Unmapped("eager makes it of convolutions of the parts, and rounds in their way")
+    if emitter.has_libraries and (rounds_often(node, out.dtype) or is_of_parts(node.args[0])):
+        raise Unmapped("eager's rounding")
     leave_to_library(emitter, x.dtype, math.prod(out.size()), x.sizes[1] // groups * math.prod(kernel))
     low, high = list(padding), list(padding)
     if argument(node, "transposed"):
@@ -46,6 +46,20 @@ def convolution(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
         bias = emitter.value(argument(node, "bias"), made.dtype)
         made = emitter.apply("add", [made, emitter.reshape(bias, (*bias.sizes, *[1] * rank))])
     return emitter.cast(made, out.dtype)
+
+
+def rounds_often(node: torch.fx.Node, dtype: torch.dtype) -> bool:
+    """True if eager rounds each sum of a transposed convolution to a narrow float several times."""
+    return bool(argument(node, "transposed")) and dtype in (torch.bfloat16, torch.float16)
+
+
+def is_of_parts(node: Any, depth: int = 3) -> bool:
+    """True for parts of complex numbers, whose convolution eager makes of three real ones: their rounding errors remain when it
+    subtracts them from each other.
+    """
+    if not isinstance(node, torch.fx.Node) or depth == 0:
+        return False
+    return node.target is torch.ops.aten.view_as_real.default or any(is_of_parts(a, depth - 1) for a in node.args)
 
 
 def _each(given: Sequence[Any], rank: int) -> list[Any]:
