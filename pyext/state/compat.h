@@ -130,7 +130,7 @@ cx_put_item(PyObject **sequence, Py_ssize_t k, PyObject *item)
         PyTuple_SET_ITEM(*sequence, k, item);
 }
 
-/* The same at the end of a list. */
+/* Appends an item to a list and takes the reference; if that fails, the list becomes NULL. */
 static inline void
 cx_add_item(PyObject **list, PyObject *item)
 {
