@@ -142,7 +142,7 @@ def calls_between_files(files):
                 inline[name] = set(re.findall(r"\bc[ix]_\w+", body))
         else:
             pattern = (
-                r"^(?!static|extern)[\w *]+(?:\n| |\*)(c[ix]_\w+)(?:\([^;{]*\)\n|(?:\[\])? = )\{"
+                r"^(?!static|extern)[\w *]+(?:\n| |\*)(c[ix]_\w+)(?:\([^;{]*\)\n\{|(?:\[\])? =\s(?:\{|\s*CX_SPEC\())"
             )
             owners.update(dict.fromkeys(re.findall(pattern, text, re.MULTILINE), path))
     calls = {}
