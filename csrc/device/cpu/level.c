@@ -68,11 +68,13 @@ static const LevelRow rows[CI_CPU_LEVEL_COUNT] = {
 #include "device/cpu/levels.def"
 };
 
-/* One of this machine's family. */
+/* One of this machine's family, or the generic one. */
 CiCpuLevel
 ci_cpu_level(const CiOptions *options)
 {
     CiCpuLevel native = native_level();
+    if (options && options->arch && !strcmp(options->arch, rows[CI_CPU_GENERIC].name))
+        return CI_CPU_GENERIC;
     for (int k = 0; options && options->arch && k < (int)native; k++)
         if (!strcmp(options->arch, rows[k].name) && rows[k].machine == rows[native].machine)
             return (CiCpuLevel)k;
@@ -83,6 +85,10 @@ const char *
 ci_cpu_level_of_family(int k, bool *runs)
 {
     CiCpuLevel native = native_level();
+    if (k-- == 0) {
+        *runs = true;
+        return rows[CI_CPU_GENERIC].name;
+    }
     for (int level = 0; level < CI_CPU_LEVEL_COUNT; level++)
         if (rows[level].machine == rows[native].machine && k-- == 0) {
             *runs = level <= (int)native;

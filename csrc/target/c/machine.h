@@ -7,6 +7,7 @@
 #include "target/emit.h"
 
 typedef struct CiCMachine {
+    bool is_portable; /* nothing that a version of a compiler may lack */
     /* floor, ceil, trunc, rint or sqrt: a statement that ends with a return. */
     const char *(*rounding)(CiContext *ctx, const char *function, CiDtype dtype, int bytes);
     /* a*b + c, rounded once: a statement likewise. */
@@ -33,6 +34,6 @@ typedef struct CiCMachine {
     const char *(*pack)(CiContext *ctx, CiDtype dtype, int bytes, const char *vector);
 } CiCMachine;
 
-extern const CiCMachine ci_c_x86, ci_c_arm;
+extern const CiCMachine ci_c_x86, ci_c_arm, ci_c_portable;
 
 #endif
