@@ -68,6 +68,7 @@ typedef struct CxState {
     CiUfuncVector ufunc_vectors[CI_UFUNC_LOOPS];
     CiUfuncVerdicts ufunc_verdicts; /* of earlier processes, about these */
     bool has_vector_library;                 /* NumPy's function loops are vectorised */
+    bool has_vector_routines;                /* so is the C library that generated code calls */
     /* Some loops of the ufunc were replaced by another library. */
     bool is_replaced[CX_UFUNC_COUNT];
     /* NumPy's loops of multiply and square of complex numbers use an FMA. */

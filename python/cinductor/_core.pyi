@@ -204,6 +204,24 @@ class Traced:
         """Make the value the current version of the memory of this array, which is not a view."""
     def shares_storage(self, other: Any, /) -> bool:
         """Return True if the other is a Traced value of the same memory."""
+    def __getitem__(self, key: Any, /) -> Any:
+        """Return an element, a view or a copy, as NumPy does."""
+    def __setitem__(self, key: Any, value: Any, /) -> None:
+        """Write to a part of the array."""
+    def __len__(self) -> int:
+        """Return the number of items; a symbolic one is guarded."""
+    def __iter__(self) -> Any:
+        """Return an iterator over the items."""
+    def __index__(self) -> int:
+        """Return the value of an int, which is guarded, or break."""
+    def __int__(self) -> int:
+        """Return the real value as an int. See `__index__`."""
+    def __float__(self) -> float:
+        """Break, and return the real value as a float."""
+    def __lt__(self, other: Any, /) -> Any:
+        """Compare elements as NumPy does, or sizes."""
+    def __gt__(self, other: Any, /) -> Any:
+        """Compare elements as NumPy does, or sizes."""
     def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
         """Break, and return the real value as an ndarray."""
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, /, *args: Any, **kwargs: Any) -> Any:
@@ -267,8 +285,14 @@ class Mark:
     """True if a rollback is possible: no graph has been run since, and the same block is open."""
     work: int
     """The number of nodes built since in the open block that compute arrays or NumPy scalars."""
+    is_infeasible: bool
+    """True if it is in a branch that the sizes of this call do not take."""
+    def unwind(self) -> None:
+        """Close the blocks that were opened since."""
+    def forget(self) -> None:
+        """Forget the conditions that were assumed since."""
     def restore(self) -> None:
-        """Roll back: remove the nodes and the versions of memory that were made since.
+        """Roll back: close the blocks, forget the conditions, and remove the nodes and the versions of memory that were made since.
 
         Raises InternalError if the mark is not valid.
         """
@@ -589,8 +613,8 @@ class Tracer:
         """Return the number of elements of an array of this shape."""
     def is_positive(self, value: int | Traced, /) -> bool | None:
         """Return True or False if it is known whether the int is positive, with guards; None if data decide it."""
-    def assume(self, condition: Any, holds: bool = True) -> int:
-        """Add a fact that proofs may use until `forget`.
+    def assume(self, condition: Any, holds: bool = True) -> None:
+        """Add a fact that proofs may use until a mark from before it forgets it.
 
         Parameters
         ----------
@@ -598,14 +622,7 @@ class Tracer:
             A Traced bool that compares sizes, or (a, relation, b). Other conditions are ignored.
         holds : bool
             False adds the negated condition.
-
-        Returns
-        -------
-        int
-            The token for `forget`.
         """
-    def forget(self, token: int, /) -> None:
-        """Remove the fact of this token."""
     def sample_truth(self, value: Any, /) -> bool | None:
         """Return the truth of a number in this call, without a guard, if only sizes decide it; else None."""
     def note_sample(self, value: Traced, condition: Traced, chosen: Any, /) -> None:
@@ -973,6 +990,19 @@ def traced_in(
     """Return the Traced values that the roots refer to, directly or not, once for each reference.
 
     The arguments are those of `reached`. None if a class hides references, or if there are too many objects.
+    """
+
+def own_in(
+    roots: list[Any],
+    closed: dict[int, Any],
+    atoms: frozenset[type],
+    modules: frozenset[str],
+    allowed: frozenset[type],
+    /,
+) -> Any:
+    """Return a Traced value, or another object of capture, that the roots refer to, directly or not; None if there is none.
+
+    The arguments are those of `reached`. Objects of the allowed classes are left out, and so is what a class hides.
     """
 
 PADDING_AXIS: int

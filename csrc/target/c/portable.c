@@ -1,5 +1,5 @@
 /* Any processor: vectors of the compilers' own kind, and C in each lane. gcc and clang compile it for every target. */
-#include "target/c/machine.h"
+#include "target/c/instructions.h"
 
 static const char *
 rounding(CiContext *ctx, const char *function, CiDtype dtype, int bytes)
@@ -15,4 +15,4 @@ fused(CiContext *ctx, CiDtype dtype, int bytes, int vector_bytes)
     return NULL;
 }
 
-const CiCMachine ci_c_portable = {.rounding = rounding, .fused = fused, .is_portable = true};
+const CiCInstructions ci_c_portable = {.rounding = rounding, .fused = fused, .is_portable = true};
