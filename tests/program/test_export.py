@@ -172,7 +172,7 @@ OF_A_PROCESSOR = ("ia32", "mvec", "-march", "elementwise", "_ZGV", "immintrin")
 
 @pytest.mark.parametrize("name", ["rows", "columns", "chosen", "narrow"])
 def test_generic_c_is_for_every_processor(name, tmp_path):
-    """It has nothing of a processor or of one version of a compiler."""
+    """The text has nothing of a processor or of one version of a compiler."""
     fn, arguments = PROGRAMS[name]
     text = cinductor.export(fn, *copies(arguments), options={**OPTIONS, "arch": "generic"})
     assert not [word for word in OF_A_PROCESSOR if word in text]

@@ -95,8 +95,8 @@ class Economy:
             account.why = None if is_whole else waits(account, "another capture")
 
     def wants_capture(self, job: Any, account: Any, bound: tuple[Any, ...]) -> bool:
-        """True if this call is captured, for which C asks in the first call of a kind, when that has paid, and for sizes
-        that are larger than before or among the first that differ.
+        """True if this call is captured. C asks in the first call of a kind, when that has paid, and if sizes are larger than before or
+        among the first that differ.
         """
         if self.broken is not None:
             account.due, account.why = math.inf, job.warn_of_build(self.broken)
