@@ -174,7 +174,7 @@ def range_text(m: Mark) -> str:
 class Profile:
     r"""The sizes and ints of one function's calls that captures have seen, and the economy.
 
-    dynamic: places whose size or value differed; fixed: ints for which the function is compiled one by one; marks:
+    dynamic: places whose size or value differed. fixed: ints for which the function is compiled one by one. marks:
     declarations by place. history: the sizes seen in each capture, and in the first calls that NumPy ran.
     """
 

@@ -21,7 +21,6 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from ..base import processors
 from ..base.signals import Deferred
 from ..builds.background import beside
 from . import bound as bounds
@@ -95,8 +94,8 @@ class Economy:
             account.why = None if is_whole else waits(account, "another capture")
 
     def wants_capture(self, job: Any, account: Any, bound: tuple[Any, ...]) -> bool:
-        """True if this call is captured. C asks in the first call of a kind, when that has paid, and if sizes are larger than before or
-        among the first that differ.
+        """True if this call is captured. C asks in the first call of a kind, when a capture has been paid for, and for
+        sizes that are larger than before or among the first that differ.
         """
         if self.broken is not None:
             account.due, account.why = math.inf, job.warn_of_build(self.broken)
@@ -207,7 +206,7 @@ def waits(account: Any, step: str) -> str:
 
 def has_another_processor() -> bool:
     """True if a build beside calls does not take the calls' own processor."""
-    return processors.count() > 1
+    return len(os.sched_getaffinity(0)) > 1 if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1) > 1
 
 
 class Build:

@@ -314,8 +314,8 @@ def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int
             return stage.materialise(value)
         Materialiser(stage.effects).fill_keys(value)
     if cls is dict:
-        made = {key: returnable(stage, item, reached, seen) for key, item in value.items()}
-        return value if all(made[key] is item for key, item in value.items()) else made
+        items_of = {key: returnable(stage, item, reached, seen) for key, item in value.items()}
+        return value if all(items_of[key] is item for key, item in value.items()) else items_of
     build = ROWS[cls].build if cls in ROWS else None
     if build is not None and not stage.tracer.needs_python and not attributes_of(value):
         return DeferredCall(build(value, [returnable(stage, v, reached, seen) for v in ROWS[cls].items(value)]))
