@@ -38,15 +38,11 @@ count_nests(const CiItems *items)
 }
 
 static void
-count_kernels(const CiKernels *kernels, CiCompileInfo *info)
+count_kernel(void *arg, const CiKernel *kernel)
 {
-    for (int i = 0; kernels && i < kernels->nkernels; i++) {
-        const CiKernel *kernel = kernels->kernels[i];
-        info->externs += kernel->ext != NULL;
-        info->kernels += ci_kernel_has_loops(kernel);
-        for (int k = 0; kernel->region && k < 2; k++)
-            count_kernels(kernel->inner[k], info);
-    }
+    CiCompileInfo *info = arg;
+    info->externs += kernel->ext != NULL;
+    info->kernels += ci_kernel_has_loops(kernel);
 }
 
 /* Refuses ufunc nodes if the runtime has no loops of NumPy's, as in programs that embed the
@@ -149,7 +145,7 @@ schedule(CiJob *job, CiLoops *loops, const CiMachine *machine)
     kernels->plan = &job->proc_plan;
     ci_given_code(request, kernels);
     request->info.schedule_ms = lap_ms(job);
-    count_kernels(kernels, &request->info);
+    ci_kernels_visit(kernels, count_kernel, &request->info);
     if (request->options->verify) {
         ci_kernels_verify(kernels);
         ci_kernels_verify_text(kernels);
@@ -238,19 +234,11 @@ wrap(CiJob *job, CiKernels *kernels)
     return wrapper;
 }
 
-/* Kernels with loops, in regions too. */
-static bool
-runs_on(const CiKernels *kernels, int device)
+static void
+note_device(void *arg, const CiKernel *kernel)
 {
-    for (int i = 0; kernels && i < kernels->nkernels; i++) {
-        const CiKernel *kernel = kernels->kernels[i];
-        if (ci_kernel_has_loops(kernel) && kernel->device == device)
-            return true;
-        for (int k = 0; kernel->region && k < 2; k++)
-            if (runs_on(kernel->inner[k], device))
-                return true;
-    }
-    return false;
+    bool *is_used = arg;
+    is_used[kernel->device] |= ci_kernel_has_loops(kernel);
 }
 
 static void
@@ -268,6 +256,8 @@ build(CiJob *job, CiKernels *kernels)
 {
     CiRequest *request = job->request;
     const CiCompiler *compiler = request->queue.backend->compiler;
+    bool is_used[CI_MAX_DEVICES] = {false};
+    ci_kernels_visit(kernels, note_device, is_used);
     find_devices(job, kernels);
     if (request->info.kernels == 0)
         return;
@@ -278,7 +268,7 @@ build(CiJob *job, CiKernels *kernels)
     if (compiler->emit)
         SHOW(job, "source", compiler->emit(&text, kernels, request->options));
     for (int k = 0; k < job->ndevices; k++) {
-        if (!runs_on(kernels, k))
+        if (!is_used[k])
             continue;
         CiExecutable *made = compiler->build(job->ctx, &job->devices[k].queue, kernels,
                                              request->options, &request->info.build);

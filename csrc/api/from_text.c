@@ -61,15 +61,10 @@ set_calls_of_items(const Calls *calls, const CiItems *items)
 }
 
 static void
-set_calls_of_kernels(const Calls *calls, const CiKernels *kernels)
+set_call_of_kernel(void *arg, const CiKernel *kernel)
 {
-    for (int k = 0; kernels && k < kernels->nkernels; k++) {
-        const CiKernel *kernel = kernels->kernels[k];
-        if (kernel->ext)
-            set_call(calls, kernel->ext);
-        for (int side = 0; side < 2 && kernel->region; side++)
-            set_calls_of_kernels(calls, kernel->inner[side]);
-    }
+    if (kernel->ext)
+        set_call(arg, kernel->ext);
 }
 
 /* ---- what is taken and given ---- */
@@ -140,7 +135,7 @@ ci_given_kernels(const CiRequest *request, const CiKernels *made)
     CiKernels *kernels = ci_kernels_parse(ctx, text, made->machine);
     Calls calls = {ctx, request->graph};
     check_ends(kernels->loops, made->loops);
-    set_calls_of_kernels(&calls, kernels);
+    ci_kernels_visit(kernels, set_call_of_kernel, &calls);
     ci_kernels_verify(kernels);
     return kernels;
 }
