@@ -23,18 +23,11 @@ lap_ms(CiJob *job)
     return (double)(now - since) * 1e-6;
 }
 
-static int
-count_nests(const CiItems *items)
+static void
+count_nest(void *arg, CiItem *item)
 {
-    int count = 0;
-    for (int i = 0; i < items->count; i++) {
-        const CiItem *item = &items->items[i];
-        count += item->kind == CI_ITEM_nest;
-        if (item->kind == CI_ITEM_for || item->kind == CI_ITEM_while || item->kind == CI_ITEM_if)
-            count += count_nests(&item->region->condition_items) +
-                     count_nests(&item->region->body) + count_nests(&item->region->other);
-    }
-    return count;
+    int *count = arg;
+    *count += item->kind == CI_ITEM_nest;
 }
 
 static void
@@ -105,7 +98,8 @@ lower(CiJob *job, const CiMachine *machine)
     request->info.lower_ms = lap_ms(job);
     CiLoops *given = ci_given_loops(request, loops);
     loops = given ? given : loops;
-    request->info.nests = count_nests(&loops->items);
+    request->info.nests = 0;
+    ci_items_visit(&loops->items, count_nest, &request->info.nests);
     if (request->options->verify)
         ci_loops_verify(loops);
     SHOW(job, "loops", ci_loops_print(&text, loops));

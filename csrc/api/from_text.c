@@ -46,18 +46,10 @@ set_call(const Calls *calls, CiExternItem *item)
 }
 
 static void
-set_calls_of_items(const Calls *calls, const CiItems *items)
+set_call_of_item(void *arg, CiItem *item)
 {
-    for (int k = 0; k < items->count; k++) {
-        const CiItem *item = &items->items[k];
-        if (item->ext)
-            set_call(calls, item->ext);
-        if (item->region) {
-            set_calls_of_items(calls, &item->region->condition_items);
-            set_calls_of_items(calls, &item->region->body);
-            set_calls_of_items(calls, &item->region->other);
-        }
-    }
+    if (item->ext)
+        set_call(arg, item->ext);
 }
 
 static void
@@ -120,7 +112,7 @@ ci_given_loops(const CiRequest *request, const CiLoops *made)
     CiLoops *loops = ci_loops_parse(made->ctx, text);
     Calls calls = {made->ctx, request->graph};
     check_ends(loops, made);
-    set_calls_of_items(&calls, &loops->items);
+    ci_items_visit(&loops->items, set_call_of_item, &calls);
     ci_loops_verify(loops);
     return loops;
 }
