@@ -107,7 +107,7 @@ ci_cpu_math_open(void)
 {
 #if defined(__x86_64__)
     void *library = dlopen("libmvec.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (library && !dlsym(library, "_ZGVbN4v_acoshf")) { /* an old one has a few functions only */
+    if (library && !dlsym(library, "_ZGVbN4v_acoshf")) { /* before glibc 2.35 it has five functions */
         dlclose(library);
         return NULL;
     }
@@ -115,6 +115,15 @@ ci_cpu_math_open(void)
 #else
     return NULL;
 #endif
+}
+
+bool
+ci_cpu_has_routines(const CiOptions *options)
+{
+    void *library = ci_cpu_instructions(ci_cpu_level(options))->routines ? ci_cpu_math_open() : NULL;
+    if (library)
+        dlclose(library);
+    return library != NULL;
 }
 
 const char *

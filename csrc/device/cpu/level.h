@@ -19,8 +19,11 @@ CiCpuLevel ci_cpu_level(const CiOptions *options);
 const char *ci_cpu_level_of_family(int k, bool *runs);
 int ci_cpu_vector_bytes(CiCpuLevel level);
 const CiCInstructions *ci_cpu_instructions(CiCpuLevel level);
-/* Opens libmvec; NULL where the system has none. The caller closes it with dlclose. */
+/* Opens libmvec; NULL where the system has none, or an old one. The caller closes it with dlclose. */
 void *ci_cpu_math_open(void);
+/* True if generated code can call libmvec at the options' level; else it calls scalar functions of the
+ * C library. */
+bool ci_cpu_has_routines(const CiOptions *options);
 /* "2.36", or "" where the C library does not tell. */
 const char *ci_cpu_libc_version(void);
 /* The row of machine.def of the level, with its instructions. options: NULL: of the first level. */

@@ -198,6 +198,7 @@ ci_cpu_emit_source(CiText *out, const CiKernels *kernels, const CiProcs *procs,
                 .unit = unit,
                 .functions = ci_text_new(ctx)};
     s.printer->base = s.base;
+    s.printer->has_routines = ci_cpu_has_routines(options);
     s.printer->sym = kernels->loops->sym;
     if (options && options->symbols)
         s.function = word_of(ctx, kernels->loops->name);

@@ -48,6 +48,7 @@ struct CiCPrinter {
     CiSym *sym;
     const CiCInstructions *instructions;
     int vector_bytes; /* of one register */
+    bool has_routines; /* libmvec has the machine's vector routines */
     CiText helpers;   /* types and functions used so far, callees first */
     CiMap *known;     /* their names, interned */
     /* of the proc being printed */

@@ -294,7 +294,7 @@ ci_c_math(CiCPrinter *p, CiOp op, CiDtype dtype, int lanes)
     char symbol[40];
     bool is_binary = ci_op_arity(op) == 2;
     int full = full_lanes(p, dtype);
-    if (!p->instructions->routines)
+    if (!p->has_routines)
         return print_scalars(p, op, dtype, lanes);
     ci_c_math_symbol(p->instructions, op, dtype, p->vector_bytes, symbol);
     declare_routine(p, symbol, ci_c_type(p, dtype, full), is_binary);
