@@ -162,7 +162,7 @@ change_item(void *arg, CiItem *item)
 static void
 change_all(const Size *s, const CiExpr *from, const CiExpr *to)
 {
-    const Change c = {s->r, from, to};
+    Change c = {s->r, from, to};
     CiLoops *loops = s->r->loops;
     ci_items_visit(&loops->items, change_item, &c);
     for (int k = 0; k < loops->nbuffers; k++) {
