@@ -57,6 +57,15 @@ cx_set_locals(PyFrameObject *frame, PyObject *values)
     return failed ? -1 : 0;
 }
 
+/* A copy by PyMem_Malloc; NULL without memory. */
+static inline char *
+cx_copy_text(const char *text)
+{
+    size_t size = strlen(text) + 1;
+    char *copy = PyMem_Malloc(size);
+    return copy != NULL ? memcpy(copy, text, size) : NULL;
+}
+
 /* Takes the current exception; NULL if there is none. */
 static inline PyObject *
 cx_take_exception(void)
