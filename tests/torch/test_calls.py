@@ -385,7 +385,7 @@ def test_small_products_are_kernels(dtype):
 
 
 def test_which_products_are_kernels():
-    """A product is a kernel if it has few steps and short sums."""
+    """Products of few steps with short sums are kernels. Products of sizes that are not known are calls."""
     for sizes, externs in [((64, 64, 64), 0), ((65, 64, 64), 1), ((4, 1025, 4), 1), ((4, 1024, 4), 0)]:
         m, k, n = sizes
         tensors = torch.randn(m, k), torch.randn(k, n)

@@ -709,7 +709,7 @@ class Served(torch.nn.Module):
 
 
 class Images(torch.nn.Module):
-    """Convolutions of all kinds, pooling, attention: ATen computes them by libraries."""
+    """Ops that a library computes elsewhere: convolutions of all kinds, pooling, attention."""
 
     def __init__(self):
         super().__init__()

@@ -21,6 +21,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from ..base import processors
 from ..base.signals import Deferred
 from ..builds.background import beside
 from . import bound as bounds
@@ -94,14 +95,15 @@ class Economy:
             account.why = None if is_whole else waits(account, "another capture")
 
     def wants_capture(self, job: Any, account: Any, bound: tuple[Any, ...]) -> bool:
-        """True if this call is captured, for which C asks in the first call of a kind, when that has paid, and for larger
-        sizes than before.
+        """True if this call is captured. C asks in the first call of a kind, when a capture has been paid for, and for
+        sizes that are larger than before or among the first that differ.
         """
         if self.broken is not None:
             account.due, account.why = math.inf, job.warn_of_build(self.broken)
             return False
+        job.profile.learn(job.names, bound)
         if account.is_awaited:
-            return job.option("economy") == "auto" and withdraw(account)
+            return job.option("economy") == "auto" and account.changes == 1 and withdraw(account)
         if account.program is not None and not account.program.is_built:
             if account.spent >= account.due:
                 self.queue(job, account)
@@ -138,7 +140,7 @@ class Economy:
     ) -> None:
         """A whole graph is about to be built, which NumPy may run in `plain` seconds: raises Deferred where that has to wait."""
         account.price = price
-        seconds = account.best if account.calls and not account.varies else estimate(plain, bound())
+        seconds = account.best if account.calls and not account.changes else estimate(plain, bound())
         if not is_exact:
             if not job.was_plain and (seconds >= price or job.option("economy") == "auto"):
                 return
@@ -205,7 +207,7 @@ def waits(account: Any, step: str) -> str:
 
 def has_another_processor() -> bool:
     """True if a build beside calls does not take the calls' own processor."""
-    return len(os.sched_getaffinity(0)) > 1 if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1) > 1
+    return processors.count() > 1
 
 
 class Build:

@@ -226,7 +226,7 @@ class ExportedEntry:
         return made
 
     def relations(self, symbols: dict[str, list[int]]) -> list[list[str]]:
-        """The ranges of sizes, and the relations that the program assumes."""
+        """The conditions on sizes: their ranges, and the guards of the program."""
         made = [[word, a, b] for word, a, b, _ in self.compiled.guards]
         for symbol in self.program.range_constraints:
             low, high = bounds(self.program, symbol)

@@ -84,7 +84,7 @@ def _each(node: torch.fx.Node, name: str, rank: int) -> list[int]:
 def framed(
     emitter: Emitter, x: GraphValue, axis: int, count: Any, reach: int, stride: int, padding: int, outside: Any = 0
 ) -> GraphValue:
-    """The array with `padding` elements of that value before it, and as many after it as its windows reach."""
+    """The array padded with the value `outside`: `padding` elements before it, and after it as many as the windows reach."""
     beyond = (count - 1) * stride + reach - padding - x.sizes[axis]
     beyond = beyond if decide(beyond > 0) else 0
     if not padding and isinstance(beyond, int) and beyond == 0:

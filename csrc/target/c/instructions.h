@@ -6,7 +6,8 @@
 
 #include "target/emit.h"
 
-typedef struct CiCMachine {
+typedef struct CiCInstructions {
+    bool is_portable; /* nothing that a version of a compiler may lack */
     /* floor, ceil, trunc, rint or sqrt: a statement that ends with a return. */
     const char *(*rounding)(CiContext *ctx, const char *function, CiDtype dtype, int bytes);
     /* a*b + c, rounded once: a statement likewise. */
@@ -31,8 +32,8 @@ typedef struct CiCMachine {
      * `chosen` is set side by side, n of them. */
     const char *(*mask_bits)(CiContext *ctx, CiDtype dtype, int bytes);
     const char *(*pack)(CiContext *ctx, CiDtype dtype, int bytes, const char *vector);
-} CiCMachine;
+} CiCInstructions;
 
-extern const CiCMachine ci_c_x86, ci_c_arm;
+extern const CiCInstructions ci_c_x86, ci_c_arm, ci_c_portable;
 
 #endif
