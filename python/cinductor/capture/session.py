@@ -444,6 +444,7 @@ def finished(job: Job, stage: Stage, result: Any) -> tuple[Any, Any]:
     try:
         stage.effects.flush()
         made = stage.materialise(result)
+        stage.effects.check_handed_out(made)
     except Exception:
         raise reason from None  # from a library call in the remaining graph
     stage.tell(reason)
