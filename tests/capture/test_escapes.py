@@ -302,7 +302,7 @@ def an_object(x, out):
 def a_function(x, out):
     s = 0.0
 
-    def get(least=x.min()):
+    def get(least=x.min()):  # noqa: B008
         return s, least
 
     out += [get, get]
