@@ -14,6 +14,7 @@ import importlib.util
 import io
 import itertools
 import math
+import numbers
 import operator
 import os
 import signal
@@ -286,6 +287,16 @@ CHANGES = {
         lambda: setattr(Middle, "__bases__", (type("Other", (Root,), {"z": 7.0}),)),
         lambda: setattr(Middle, "__bases__", (Root,)),
     ),
+    "whether a class is a base": (
+        lambda x: x + isinstance(LEAF, Root) + issubclass(Middle, (int, Root)),
+        lambda: setattr(Middle, "__bases__", (type("Other", (object,), {"get": lambda self: 1.0}),)),
+        lambda: setattr(Middle, "__bases__", (Root,)),
+    ),
+    "whether an object can be called": (
+        lambda x: x + callable(LEAF),
+        lambda: setattr(Root, "__call__", lambda self: 1.0),
+        lambda: delattr(Root, "__call__"),
+    ),
     "a module's __getattr__": (lambda x: x * lazy.gain, lambda: lazy.rates.update(gain=5.0), lambda: lazy.rates.update(gain=2.0)),
     "a special name of a class": (lambda x: x * Root.__gain__, lambda: setattr(Root, "__gain__", 5.0), lambda: setattr(Root, "__gain__", 3.0)),
     "__doc__ of a class": (lambda x: x + len(Root.__doc__), lambda: setattr(Root, "__doc__", "long"), lambda: setattr(Root, "__doc__", "Root.")),
@@ -328,6 +339,19 @@ def test_a_later_call_sees(what):
     assert not np.array_equal(want, before)
     np.testing.assert_array_equal(got, want)
     np.testing.assert_array_equal(compiled(X), before)
+
+
+def test_a_class_registered_with_an_abc():
+    class Registered:
+        pass
+
+    def f(x):
+        return x + isinstance(Registered(), numbers.Number)
+
+    compiled = cinductor.compile(f, backend="interp")
+    np.testing.assert_array_equal(compiled(X), X)
+    numbers.Number.register(Registered)
+    np.testing.assert_array_equal(compiled(X), X + 1)
 
 
 def test_a_global_of_an_executed_function():

@@ -265,6 +265,13 @@ def changed_class(cls, random):
     return type(cls)(cls.__name__, (cls,), {key: other(found[key], random), **slots})
 
 
+def changed_base(cls, random):
+    """A subclass, or a class that is none and has the same attributes."""
+    if not is_users(cls) or random.random() < 0.5:
+        return changed_class(cls, random)
+    return type(cls)(cls.__name__, cls.__bases__, {k: v for k, v in vars(cls).items() if k not in ("__dict__", "__weakref__")})
+
+
 def changed_code(code, random):
     numbers = [k for k, c in enumerate(code.co_consts) if type(c) is float]
     k = random.choice(numbers)
@@ -328,7 +335,7 @@ def other_at(place, random):
     """The new value of a place; MISSING if it is deleted."""
     if place.name.endswith(".__bases__"):
         k = random.randrange(len(place.value))
-        return (*place.value[:k], changed_class(place.value[k], random), *place.value[k + 1 :])
+        return (*place.value[:k], changed_base(place.value[k], random), *place.value[k + 1 :])
     if place.value is MISSING:
         return other(place.like, random)
     if place.can_miss and random.random() < 0.1:

@@ -415,6 +415,8 @@ ITERATORS = [
     "iter({5.: 2, 3.: 4}.values())",
     "iter({4.})",
     "iter(x)",
+    "x.flat",
+    "(x * 2)[::-1].flat",
     "iter(x.tolist())",
     "reversed([1., 2., 3., 4., 5., 6.])",
     "(v + 0.25 for v in range(40))",

@@ -33,6 +33,7 @@ FREE: frozenset[Any] = FREE_TYPES
 HOLDING_NOTHING = frozenset(cls for cls in FREE if not cls.__flags__ & TRACKED)
 MOST_REACHED = 10_000  # objects; what reaches more may reach anything
 FEW_REACHED = 300  # the same where each call asks
+PARTS = (tuple, list)  # of a guard
 OWNERS = frozenset({np.ndarray, type(None)})  # what owns an array's memory, if no buffer is locked
 NAME = __name__.partition(".")[0]
 # Instructions that only code with a handler, a `finally` or a `with` has.
@@ -126,18 +127,19 @@ def is_watched(value: Any) -> bool:
 def why_not_saved(checks: list[tuple[Any, ...]]) -> str | None:
     """The reason why guards may not be kept, or None. They keep the objects that they compare alive, and what these reach.
     """
+    compared: list[Any] = []
     for check in checks:
-        compared = check[2:] if check[0] == "names" else check[1:]  # modules and classes, whose names these are, live on
-        why = next((why for why in map(why_outlives, compared) if why is not None), None)
-        if why is not None:
+        compared += check[2:] if check[0] == "names" else check[1:]  # modules and classes, whose names these are, live on
+    for value in compared:
+        if type(value) in PARTS:
+            compared += value
+        elif type(value) not in HOLDING_NOTHING and (why := why_outlives(value)) is not None:
             return f"compares a {why}"
     return None
 
 
 def why_outlives(value: Any) -> str | None:
     """The class of an object that would outlive the user's own reference, with the reason."""
-    if is_a(value, tuple | list):
-        return next((why for why in map(why_outlives, value) if why is not None), None)
     name = type(value).__name__
     if has_finalizer(type(value)):
         return f"{name}, which has __del__"

@@ -89,7 +89,7 @@ class Stores:
             return False
         if type(attributes_of(value)) is not dict or not reads_plainly(cls):
             return False
-        is_plain = cls.__setattr__ is object.__setattr__
+        is_plain = cls.__setattr__ is object.__setattr__  # type: ignore[comparison-overlap]
         return is_plain and not defines(type(find_in_class(cls, name)), "__set__")
 
     def may_wait_at(self, value: Any, key: Any) -> bool:
@@ -333,7 +333,7 @@ class Materialiser:
         """The value with everything traced materialised; containers made in the call are changed in place."""
         cls = type(value)
         if cls is Flat:
-            return value.real(self.effects)
+            return value.real(self)
         if cls is Octets:
             return value.value
         if cls is Traced:
@@ -406,7 +406,7 @@ class Materialiser:
             return value
         count = 1 + len(value.args)
         named = dict(zip(value.keywords, real[count:], strict=True))
-        return functools.partial(*real[:count], **named)
+        return functools.partial(*real[:count], **named)  # type: ignore[misc, operator]
 
     def fill(self, value: Any) -> None:
         """Materialise, in place, the contents of an object made in this call. Other code may have it from here on."""

@@ -356,7 +356,7 @@ def with_stores(stage: Stage, result: Any) -> Any:
             kind = "items" if holds_items(value) else "attributes"
             which = f" ({next(iter(places))!r})" if type(places) is dict else ""
             stage.effects.note(f"sets {kind}{which} of one of many objects")
-            stored(result, *((stage.materialise(part) for part in pair) for pair in columns))
+            stored(result, *((stage.materialise(part) for part in pair) for pair in columns))  # type: ignore[arg-type]
             return result
     stage.stores.take()
     return DeferredCall((stored, result, *pairs))
@@ -382,7 +382,7 @@ def are_distinct(stage: Stage, value: Any) -> bool:
 def stored(result: Any, *pairs: tuple[Any, dict[Any, Any]]) -> Any:
     """Perform the stores; return the result."""
     for value, places in pairs:
-        if type(places) is np.ndarray:
+        if type(places) is np.ndarray:  # type: ignore[comparison-overlap]
             _core.store_column(value, places)
             continue
         for place, item in places.items():
@@ -399,7 +399,7 @@ def either_class(stage: Stage, value: Any) -> DeferredCall:
 
 def instance(cls: type, attributes: dict[str, Any], *slots: Any) -> Any:
     """An object of a user's class with these attributes, made without its __init__."""
-    made = object.__new__(cls)
+    made = object.__new__(cls)  # type: ignore[var-annotated]
     if attributes:
         made.__dict__.update(attributes)
     for slot, value in zip(slots_of(cls), slots, strict=True):
@@ -413,7 +413,7 @@ def is_instance(value: Any) -> bool:
     cls = type(value)
     return (
         type(cls) is type
-        and cls.__new__ is object.__new__
+        and cls.__new__ is object.__new__  # type: ignore[comparison-overlap]
         and has_attributes_alone(cls)
         and find_in_class(cls, "__del__") is MISSING
     )

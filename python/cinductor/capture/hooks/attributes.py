@@ -52,13 +52,13 @@ class Attributes(Reads):
             return None
         if not self._is_elsewhere(value):
             is_slot = is_slot_of(cls, found)
-            if cls.__setattr__ in PLAIN_SETTERS and (is_slot or not stage.sources.defines(type(found), "__set__")):
+            if cls.__setattr__ in PLAIN_SETTERS and (is_slot or not stage.sources.defines(type(found), "__set__")):  # type: ignore[comparison-overlap]
                 self._touch_attributes(value, is_slot)
                 return setattr(value, name, item)
         if stage.stores.may_wait(value, name):
             return stage.lifting.store(value, name, item)
         stage.effects.note(f"sets .{name} of a {cls.__name__}")
-        if cls.__setattr__ is not object.__setattr__ or stage.sources.defines(type(found), "__set__"):
+        if cls.__setattr__ is not object.__setattr__ or stage.sources.defines(type(found), "__set__"):  # type: ignore[comparison-overlap]
             stage.tracer.flush()
             stage.materialise(value)
         return setattr(value, name, stage.materialise(item))
@@ -115,7 +115,7 @@ class Attributes(Reads):
             return
         is_slot = is_slot_of(type(value), found)
         is_plain = is_slot or not self.stage.sources.defines(type(found), "__delete__")
-        is_plain &= type(value).__delattr__ in PLAIN_DELETERS
+        is_plain &= type(value).__delattr__ in PLAIN_DELETERS  # type: ignore[comparison-overlap]
         if self.stage.sources.source_of(value) is not None or type(value) is Traced or not is_plain:
             self.stage.effects.note(f"deletes .{name} of a {type(value).__name__}")
         else:

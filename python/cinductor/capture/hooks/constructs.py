@@ -26,8 +26,10 @@ from ..control.loop import REGION, UNROLL, WATCH, Loop
 from ..control.region import RegionBreak, is_condition, truth, users_frame
 from ..control.tuples import compare_tuples
 from ..iterators import Items
+from ..kinds import Hooks
 from ..objects import FREE_TYPES, UNBOUND, UNBOUND_TEXT, MaybeUnbound, Traced, defines, holds_traced
 from ..stage import check_budget
+from ..syntax.jumps import VALUE
 
 
 def generated(trips: Callable[..., Any], /, *args: Any) -> Any:
@@ -158,7 +160,7 @@ class PlainOperand:
         return self.truth
 
 
-class PlainControl:
+class PlainControl(Hooks):
     """The methods of `__ci__` for control flow."""
 
     __slots__ = ()
@@ -234,6 +236,10 @@ class PlainControl:
     def choose(self, choice: Any, first: Any, second: Any) -> Any:
         """The value of a conditional expression."""
         return first if choice.first else second
+
+    def choose_result(self, choice: Any, first: Any, second: Any) -> Any:
+        """The value of a conditional expression that the function returns at once."""
+        return self.choose(choice, first, second)
 
     def holds(self, value: Any) -> Any:
         """The condition of an assertion."""
@@ -333,7 +339,7 @@ class TracedControl(PlainControl):
 
     lt, le, gt, ge, eq, ne = map(comparison, COMPARISONS)
 
-    def decide(self, name: str, a: Any, b: Any) -> Any:
+    def decide(self, name: str, a: Any, b: Any) -> Any:  # type: ignore[override]
         """A comparison of sizes that must be decided now."""
         return self.compare(getattr(operator, name), a, b, is_open=False)
 
@@ -510,6 +516,7 @@ class TracedControl(PlainControl):
         if self.stage is None:  # the call is over
             return a is b
         sources, lists = self.stage.sources, self.stage.state.lists
+        a, b = map(self.stage.escapes.now, (a, b))
         for value in (a, b) if lists else ():
             if type(lists.get(id(value))) is TableRow:
                 lists[id(value)].materialise("a list in a list is compared with another object")
@@ -536,6 +543,11 @@ class TracedControl(PlainControl):
             if type(choice) is Choice
             else super().choose(choice, first, second)
         )
+
+    def choose_result(self, choice: Any, first: Any, second: Any) -> Any:
+        if type(choice) is Choice:
+            return choice.join(first, second, VALUE)
+        return super().choose_result(choice, first, second)
 
     def holds(self, value: Any) -> Any:
         if is_condition(value) and self.stage.captures and self.stage.tracer.may_check():
