@@ -67,7 +67,7 @@ class Mapping(Assumed):
         return self.items_of_view(VIEWS["keys"])
 
     def items_of_view(self, get: Callable[[Any], Any]) -> Items:
-        """What a view takes of each entry, for a loop. A set has an order of its own, and Python raises if a dict grows meanwhile."""
+        """The items of a view, for a loop. A set has an order of its own, and Python raises if a dict grows meanwhile."""
         if type(self.container) is set:
             self.fail("a set is iterated whose items data decide")
         buffer, length = self.buffer, self.length
