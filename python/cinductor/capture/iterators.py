@@ -28,8 +28,7 @@ from .objects import VIEWS_OF_DICTS, Traced, attribute, find_in_class
 RegionBreak = _core.RegionBreak
 Made = Callable[..., Iterator[Any]]  # makes Python's own iterator, given a function that makes values real
 END, UNKNOWN = "at its end", "somewhere"  # positions, besides those that are numbers
-MOST_READ = 256  # elements of an array that Python reads by nodes of the graph; for more, real ones are used
-ENDLESS = 1 << 62  # items of an endless iterator
+MOST_READ, ENDLESS = 256, 1 << 62  # elements of an array that nodes read; items of an endless iterator
 
 
 class Items:
@@ -557,7 +556,7 @@ def over_container(concrete: Any, value: Any) -> Any:
     if all(concrete.of(part) is part for part in held):
         return value
     f, parts, *state = value.__reduce__()
-    made = f(*(concrete.of(part) for part in parts))
+    made = f(*map(concrete.of, parts))
     if state:
         made.__setstate__(state[0])
     return made

@@ -64,10 +64,10 @@ class Mapping(Assumed):
 
     @property
     def items_now(self) -> Items:
-        return self.parts_of(VIEWS["keys"])
+        return self.items_of_view(VIEWS["keys"])
 
-    def parts_of(self, get: Callable[[Any], Any]) -> Items:
-        """A part of each entry, for a loop. A set has an order of its own, and Python raises if a dict grows meanwhile."""
+    def items_of_view(self, get: Callable[[Any], Any]) -> Items:
+        """The items of a view, for a loop. A set has an order of its own, and Python raises if a dict grows meanwhile."""
         if type(self.container) is set:
             self.fail("a set is iterated whose items data decide")
         buffer, length = self.buffer, self.length
@@ -87,7 +87,7 @@ class Mapping(Assumed):
         if kwargs:
             return MISSING
         if name in VIEWS and not args and type(self.container) is dict:
-            return self.parts_of(VIEWS[name])
+            return self.items_of_view(VIEWS[name])
         if name == "get" and len(args) == 1:
             return MISSING
         return self.run(SOURCES[name], *args) if name in SOURCES else MISSING
