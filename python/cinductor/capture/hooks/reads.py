@@ -110,6 +110,9 @@ class Reads:
             flat = Flat(value)
             self.stage.state.note_definition(flat.items)
             return flat, OWN
+        elif name == "strides" and not self.is_library and not all(n > 1 for n in value.shape):
+            stage.effects.stop("strides of an array that has an axis of at most one element")
+            return stage.materialise(value).strides, OWN
         elif name in OUR_NAMES and value.kind == "array":
             getattr(np.empty(0), name)  # raises
         return getattr(value, name), OWN
