@@ -276,6 +276,7 @@ CHANGES = {
         lambda: setattr(Middle, "__bases__", (type("Other", (object,), {"get": lambda self: 1.0}),)),
         lambda: setattr(Middle, "__bases__", (Root,)),
     ),
+    "an attribute that a class in C keeps": (lambda x: x * LOCAL.k, lambda: setattr(LOCAL, "k", 5.0), lambda: setattr(LOCAL, "k", 2.0)),
     "whether an object can be called": (
         lambda x: x + callable(LEAF),
         lambda: setattr(Root, "__call__", lambda self: 1.0),
@@ -307,6 +308,10 @@ CHANGES = {
     "a function of NumPy": (lambda x: np.sqrt(x), lambda: setattr(np, "sqrt", lambda v: v + 7.0), lambda s=np.sqrt: setattr(np, "sqrt", s)),
     "a global that hides a builtin": (lambda x: x + len(x), lambda: globals().update(len=lambda v: 50), lambda: globals().pop("len")),
 }
+
+
+LOCAL = threading.local()
+LOCAL.k = 2.0
 
 
 @pytest.mark.parametrize("what", CHANGES)

@@ -256,7 +256,9 @@ class Reads:
         return self._read_unset(value, name) if found is MISSING else self._bound(value, name, found)
 
     def _read_unset(self, value: Any, name: str, slot: Any = None) -> Read:
-        """Raise an AttributeError, under a guard that the object still has no such attribute. slot: its empty slot."""
+        """Raise an AttributeError, under a guard that the object still has no such attribute. slot: its empty slot. An
+        attribute that a class in C keeps elsewhere (threading.local) is read in each call.
+        """
         stage, own = self.stage, attributes_of(value)
         source = stage.sources.source_of(value)
         if source is not None and (slot is not None or own is not None):
@@ -265,7 +267,8 @@ class Reads:
             else:
                 stage.effects.note(f"tests whether a {type(value).__name__} has an attribute")
         read = type(value).__getattribute__ if defines(type(value), "__getattr__") else getattr
-        return read(value, name), OWN
+        read(value, name)
+        return self._unknown(value, name, "class, which is written in C")
 
     def _bound(self, value: Any, name: str, found: Any) -> Read:
         """Bind an attribute of an object's class, whose lookup is guarded, to the object."""
