@@ -212,6 +212,12 @@ def changed_init(self, v):
 
 
 # A function, a change of something that it uses, and the reverse change.
+def set_in_a_loop(x):
+    for v in x:
+        PAIR[0].last = v
+    return x * PAIR[0].last
+
+
 CHANGES = {
     "defaults of a named tuple": (
         lambda x: Pair(x).b + x,
@@ -277,6 +283,11 @@ CHANGES = {
         lambda: setattr(Middle, "__bases__", (Root,)),
     ),
     "an attribute that a class in C keeps": (lambda x: x * LOCAL.k, lambda: setattr(LOCAL, "k", 5.0), lambda: setattr(LOCAL, "k", 2.0)),
+    "__setattr__ of a class": (
+        set_in_a_loop,
+        lambda: setattr(Plain, "__setattr__", lambda self, name, item: object.__setattr__(self, name, item * 10)),
+        lambda: delattr(Plain, "__setattr__"),
+    ),
     "whether an object can be called": (
         lambda x: x + callable(LEAF),
         lambda: setattr(Root, "__call__", lambda self: 1.0),
