@@ -12,6 +12,7 @@
 
 #define MAX_INT (1LL << 53)   /* largest constant that python_data.c takes */
 #define MAX_INT32 (1LL << 24) /* ints below it are exact in float32 */
+#define MAX_EXPONENT 62
 
 static bool
 is_of_dtype(PyObject *o, CiDtype dtype)
@@ -43,12 +44,25 @@ is_divisor(PyObject *b)
                                  : PyLong_CheckExact(b) && PyObject_IsTrue(b) == 1;
 }
 
+/* True if a power of the operand is an int if the operand is Python's int. */
 static bool
-is_alike(int ufunc, PyObject *b)
+has_whole_power(PyObject *a, PyObject *b)
+{
+    int overflow = 0;
+    if (cx_tagged(a) == NULL || ((CxTraced *)a)->storage->weak != CI_DTYPE_i64 ||
+        !PyLong_CheckExact(b))
+        return false;
+    long long exponent = PyLong_AsLongLongAndOverflow(b, &overflow);
+    return overflow == 0 && exponent >= 0 && exponent <= MAX_EXPONENT;
+}
+
+static bool
+is_alike(int ufunc, PyObject *a, PyObject *b)
 {
     CxTagged when = cx_tagged_when(ufunc);
     return when == CX_TAGGED_alike || when == CX_TAGGED_same ||
-           (when == CX_TAGGED_divisor && is_divisor(b));
+           (when == CX_TAGGED_divisor && is_divisor(b)) ||
+           (when == CX_TAGGED_whole && has_whole_power(a, b));
 }
 
 /* True if Python's operation gives the same value without an exception. */
@@ -69,7 +83,7 @@ computes_alike(int ufunc, PyObject *a, PyObject *b)
         if (!is_float && !cx_is_comparison(ufunc))
             return false;
     }
-    return is_alike(ufunc, b) || cx_is_comparison(ufunc);
+    return is_alike(ufunc, a, b) || cx_is_comparison(ufunc);
 }
 
 /* The bool of the result: NumPy's if one of the operands is. */
@@ -110,7 +124,7 @@ is_int_op(int ufunc, PyObject *a, PyObject *b)
 
     if (!has_int || has_other || !cx_may_check(((CxTraced *)(cx_is_traced(a) ? a : b))->tracer))
         return false;
-    return is_alike(ufunc, b);
+    return is_alike(ufunc, a, b);
 }
 
 /* True for an operation on two bools, which gives the same in Python and NumPy. */
@@ -202,7 +216,7 @@ is_exact_op(int ufunc, PyObject *a, PyObject *b)
     CiDtype dtype = cx_dtype((CxTraced *)(cx_is_int_or_other(a) ? a : b));
     bool compares = cx_is_comparison(ufunc), is_float = ci_dtype_class(dtype) == CI_CLASS_float;
 
-    if (!compares && (!is_float || !is_alike(ufunc, b) ||
+    if (!compares && (!is_float || !is_alike(ufunc, a, b) ||
                       !cx_may_check(((CxTraced *)(cx_is_traced(a) ? a : b))->tracer)))
         return false;
     if (ufunc == CI_OP_divide && dtype == CI_DTYPE_f32)

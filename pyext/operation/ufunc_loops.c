@@ -5,6 +5,7 @@
 #include "operation/ufunc.h"
 
 #include "base/os.h"
+#include "device/cpu/level.h"
 #include "graph/size.h"
 #include "operation/traced.h"
 
@@ -130,6 +131,8 @@ cx_ufunc_is_slow(CxState *state, CiOp op, CiDtype dtype)
     const PyArray_Descr *descr = (const PyArray_Descr *)state->descrs[dtype];
 
     int number = ci_op_ufunc_loop(ci_op_by_numpy(op), dtype);
+    if (!state->has_vector_routines)
+        return false; /* scalar functions are as slow as NumPy's loop */
     for (size_t k = 0; k < sizeof slow_rows / sizeof *slow_rows; k++)
         if (slow_rows[k].op == op)
             return strchr(slow_rows[k].types[!state->has_vector_library], descr->type) != NULL &&
@@ -146,7 +149,7 @@ cx_op_by_numpy(const CxTracer *t, CiOp op, CiDtype dtype)
     bool is_asked = is_replaced || ci_options_have_numpys_order(&t->options);
 
     if (numpys == CI_OP_none || !is_asked ||
-        (ci_backend_has_memory(t->backend) && t->backend->compiler->has_own_order) ||
+        (ci_backend_has_memory(t->backend) && ci_backend_has_own_order(t->backend)) ||
         ci_op_why_not(numpys, dtype) ||
         (!is_exact && !is_replaced && cx_ufunc_is_slow(t->state, op, dtype)) ||
         t->state->ufunc_loops[ci_op_ufunc_loop(numpys, dtype)].loop == NULL)
@@ -202,6 +205,7 @@ cx_ufunc_loops_init(CxState *state)
     if (has_library < 0)
         return -1;
     state->has_vector_library = has_library;
+    state->has_vector_routines = ci_cpu_has_routines(NULL);
     find_replaced(state);
     const CiUfuncLoop numpys = {.loop = ((PyUFuncObject *)state->ufuncs[CI_OP_exp])->functions[0]};
     ci_ufunc_verdicts_open(&state->ufunc_verdicts, &state->runtime.cache, numpys);

@@ -68,6 +68,7 @@ typedef struct CxState {
     CiUfuncVector ufunc_vectors[CI_UFUNC_LOOPS];
     CiUfuncVerdicts ufunc_verdicts; /* of earlier processes, about these */
     bool has_vector_library;                 /* NumPy's function loops are vectorised */
+    bool has_vector_routines;                /* so is the C library that generated code calls */
     /* Some loops of the ufunc were replaced by another library. */
     bool is_replaced[CX_UFUNC_COUNT];
     /* NumPy's loops of multiply and square of complex numbers use an FMA. */
@@ -80,7 +81,9 @@ typedef struct CxState {
     /* Legacy_draw.c: offset in a RandomState; 0: not searched yet, -1: not found. */
     Py_ssize_t spare_offset, twister_offset; /* 0: not searched for yet; -1: not found */
     bool told_of_compiler;   /* a warning was given that the compiler fails */
+    bool errstate_acts;      /* errstate_latest does */
     double build_factor;     /* time of builds on this machine, as a multiple of the estimate */
+    int64_t clock;           /* nanoseconds that tests have stepped to, or 0: calls and builds are timed */
     int compiling;           /* open tracers */
     int beside;              /* a CxBeside */
     CxTimed timed[CX_TIMED]; /* threads share one if their hashes are equal */

@@ -12,7 +12,8 @@ typedef enum CxTagged {
     CX_TAGGED_same,
     CX_TAGGED_divisor,
     CX_TAGGED_compared,
-    CX_TAGGED_bools
+    CX_TAGGED_bools,
+    CX_TAGGED_whole
 } CxTagged;
 CxTagged cx_tagged_when(int ufunc);
 

@@ -113,6 +113,21 @@ def numbers(x):
     return x[0]
 
 
+@case((X,), (X - 6,), (X - 20,))
+def mean_or_zero(x):
+    total = n = 0
+    for v in x:
+        if v > 0:
+            total += v
+            n += 1
+    return total / n if n else 0
+
+
+@case((X,), (X - 5,), (X - 20,))
+def one_of_three(x):
+    return x * 2 if x[0] >= 0 else None if x[9] < 0 else ("some", x.sum())
+
+
 @case((X, 3), (X, 30))
 def of_a_helper(x, n):
     found = find(x, n)
@@ -171,7 +186,7 @@ def test_results(fn, calls, backend):
         assert np.array_equal(ours[0], theirs[0])
 
 
-@pytest.mark.parametrize("fn", [find, root, solve, in_words, itself_or_new, dtypes], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("fn", [find, root, solve, in_words, itself_or_new, dtypes, mean_or_zero, one_of_three], ids=lambda f: f.__name__)
 def test_whole(fn):
     calls = dict(CASES)[fn]
     compiled = cinductor.compile(fn, fullgraph=True)

@@ -44,8 +44,9 @@ def load(source, path):
     return module
 
 
-def described(value):
+def described(value, depth=8):
     """A value with the kinds of everything in it, to be compared with `==`."""
+    inner = functools.partial(described, depth=depth - 1)
     if isinstance(value, np.ndarray | np.generic):
         items = np.asarray(value)
         if items.dtype.kind in "fc":  # a NaN equals any other
@@ -53,13 +54,28 @@ def described(value):
         return type(value).__name__, str(value.dtype), value.shape, items.tobytes()
     if isinstance(value, float):
         return repr(value)
-    if isinstance(value, list | tuple):
-        return type(value).__name__, [described(v) for v in value]
+    if depth == 0:
+        return type(value).__name__
+    if isinstance(value, list | tuple | collections.deque):
+        return type(value).__name__, [inner(v) for v in value]
     if isinstance(value, dict):
-        return type(value).__name__, [(described(k), described(v)) for k, v in value.items()]
+        return type(value).__name__, [(inner(k), inner(v)) for k, v in value.items()]
     if isinstance(value, set | frozenset):
         return type(value).__name__, [*map(repr, value)]
+    if type(value).__module__.startswith("program_"):  # of a class of the program
+        return type(value).__name__, inner(getattr(value, "__dict__", {}))
+    if isinstance(value, types.FunctionType):
+        names = zip(value.__code__.co_freevars, value.__closure__ or (), strict=True)
+        cells = {name: cell for name, cell in names if not name.startswith("__ci")}
+        return "function", [inner(content(cell)) for cell in cells.values()], inner(value.__defaults__), inner(value.__dict__)
     return (type(value).__name__, value) if isinstance(value, int | str | bytes) else type(value).__name__
+
+
+def content(cell):
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return "empty"
 
 
 class Endless(BaseException):

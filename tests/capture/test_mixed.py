@@ -34,6 +34,7 @@ OPERATORS = {
     "floor": lambda b: b // 3,
     "rest": lambda b: b % -5,
     "itself": lambda b: b + b,
+    "square": lambda b: b**2,
     "less": lambda b: b < 4,
     "equal": lambda b: 0.0 == b,
     "in arithmetic": lambda b: (b + 1) * 0.25 - b,
@@ -114,6 +115,8 @@ WHOLE = {
     "as float": lambda b: float(b),
     "truth": lambda b: (bool(b), not b),
     "limit": lambda b: np.maximum(b, 0.5),
+    "square": lambda b: b**2,
+    "cube": lambda b: 2 * b**3 - b,
 }
 BY_CLASS = {
     "one of three": lambda b: max(b, 0.5),
@@ -121,7 +124,6 @@ BY_CLASS = {
     "with ints": lambda b: b * np.arange(3),
     "with float32": lambda b: b * np.ones(2, np.float32),
     "absolute": lambda b: np.abs(b),
-    "power": lambda b: b**2,
     "array": lambda b: (np.array([b, 1]), np.full(2, b), np.where(np.arange(2) > 0, b, 0)),
     "class": lambda b: (type(b), isinstance(b, int), hasattr(b, "is_integer"), hasattr(b, "dtype")),
     "text": lambda b: f"{b}",

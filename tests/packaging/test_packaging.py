@@ -3,6 +3,7 @@
 import importlib.metadata
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import cinductor
+from cinductor import _core
 
 ROOT = Path(__file__).resolve().parents[2]
 VERSION = re.search(r'CI_VERSION "([^"]+)"', (ROOT / "csrc/base/version.h").read_text())[1]
@@ -76,6 +78,51 @@ assert error is None, error
 """
     done = run(program)
     assert done.returncode == 0, done.stderr
+
+
+OLDEST_GLIBC = (2, 28)
+MATHEMATICS = """
+import numpy as np, cinductor
+from cinductor import _core
+assert not [row for row in _core.functions() if row[2] == "own"]
+names = "exp log sin cos tan arcsin arctan sinh tanh cbrt arctan2 hypot".split()
+for numerics in ("numpy", "fast"):
+    for x in (np.linspace(0.1, 0.9, 1000), np.linspace(0.1, 0.9, 37, dtype="f4")):
+        def all_of(x):
+            return [getattr(np, name)(*(x,) * getattr(np, name).nin) * x for name in names]
+        compiled = cinductor.compile(all_of, fullgraph=True, mode="now", backend="c", options={"numerics": numerics})
+        for made, wanted in zip(compiled(x), all_of(x)):
+            np.testing.assert_array_max_ulp(made, wanted, 0 if numerics == "numpy" else 4)
+"""
+
+
+def versions_of(path):
+    """The versions of each dynamic symbol: those that a library needs or has."""
+    done = subprocess.run(["objdump", "-T", path], capture_output=True, text=True, check=True)
+    found = {}
+    for line in done.stdout.split("\n"):
+        if match := re.search(r"\(?GLIBC_([\d.]+)\)?\s+(\w+)$", line):
+            found.setdefault(match[2], set()).add(tuple(map(int, match[1].split("."))))
+    return found
+
+
+@pytest.mark.skipif(not (shutil.which("objdump") and shutil.which("gcc")), reason="needs gcc and objdump")
+def test_kernels_need_no_glibc_newer_than_2_28(tmp_path):
+    """A libmvec of before glibc 2.35 has five functions. NumPy's loops, or scalar functions, are used instead."""
+    (tmp_path / "old.c").write_text("void _ZGVbN4v_expf(void) {}\n")
+    old = ["gcc", "-shared", "-fPIC", "-Wl,-soname,libmvec.so.1", "-o", tmp_path / "libmvec.so.1", tmp_path / "old.c"]
+    subprocess.run(old, check=True)
+    cache = tmp_path / "cache"
+    done = run(MATHEMATICS, LD_LIBRARY_PATH=str(tmp_path), CINDUCTOR_CACHE_DIR=str(cache))
+    assert done.returncode == 0, done.stderr
+    known = {}
+    for library in re.findall(r"=> (\S*/lib[cm]\.so\.6)", subprocess.run(["ldd", _core.__file__], capture_output=True, text=True).stdout):
+        for name, versions in versions_of(library).items():
+            known.setdefault(name, set()).update(versions)
+    kernels = [*cache.glob("**/*.so")]
+    needed = {name for kernel in kernels for name in versions_of(kernel)}
+    assert kernels and {"sin", "atan2f"} <= needed
+    assert not [name for name in needed if min(known[name]) > OLDEST_GLIBC]
 
 
 def test_workflows_use_versions_that_exist():

@@ -14,6 +14,8 @@ import types
 
 import numpy as np
 
+from cinductor.capture.deaths import dies_unseen
+
 MISSING = object()
 IN_PYTHON = 1 << 9  # the flag of classes that are written in Python
 MOST = 400  # values inspected by one search
@@ -106,9 +108,9 @@ def of_function(name, fn):
     for key, cell in zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True):
         if cell != types.CellType():
             yield Place(f"{name} cell {key}", cell.cell_contents, functools.partial(setattr, cell, "cell_contents"))
-    if fn.__defaults__:
+    if fn.__defaults__ and dies_unseen(fn.__defaults__):  # a compiled function drops its former defaults late
         yield attribute(name, fn, "__defaults__", fn.__defaults__)
-    for key in fn.__kwdefaults__ or ():
+    for key in fn.__kwdefaults__ or () if dies_unseen(fn.__kwdefaults__) else ():
         yield item(f"{name}.__kwdefaults__", fn.__kwdefaults__, key)
     for key in ("__name__", "__qualname__", "__doc__"):
         yield attribute(name, fn, key, getattr(fn, key))

@@ -6,7 +6,6 @@
 #include "device/cpu/level.h"
 #include "device/cpu/source.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -14,30 +13,12 @@ static const char *
 why_not_available(const CiOptions *options, char *out, size_t capacity)
 {
     CiSystemCompiler compiler;
-    bool has_routines = ci_cpu_machine(ci_cpu_level(options))->routines != NULL;
-    void *library = has_routines ? ci_cpu_math_open() : NULL;
-    if (has_routines && !library) {
-        snprintf(
-            out, capacity,
-            "the C library has no vector mathematics (libmvec of glibc 2.35 or newer on x86-64)");
-        return out;
-    }
-    if (library)
-        dlclose(library);
+    (void)options;
     if (!ci_compiler_find(&compiler)) {
         snprintf(out, capacity, "no C compiler: tried %s", ci_compiler_tried());
         return out;
     }
     return NULL;
-}
-
-static void
-fill_target(CiTarget *target, const CiOptions *options)
-{
-    ci_cpu_fill_target(target, options);
-    target->backend = "c";
-    target->tile_rows = CI_STAGE_TILE;
-    target->has_templates = true;
 }
 
 static void
@@ -51,9 +32,9 @@ extern const CiCompiler ci_compiler_c;
 const CiCompiler ci_compiler_c = {
     .abi = CI_DEVICE_ABI,
     .name = "c",
-    .doc = "C source, the system's C compiler, vector mathematics of the C library",
+    .doc = "C source, the system's C compiler, mathematics of the C library",
     .why_not_available = why_not_available,
-    .fill_target = fill_target,
+    .fill_machine = ci_cpu_fill_machine,
     .lower = ci_cpu_lower,
     .emit = emit,
     .build = ci_cpu_build,

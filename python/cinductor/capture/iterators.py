@@ -23,14 +23,10 @@ import numpy as np
 from .. import _core
 from ..base.class_lookup import is_a, offered
 from ..base.user_frame import PACKAGE, STAGE
-from .objects import VIEWS_OF_DICTS, Traced, attribute
+from .objects import VIEWS_OF_DICTS, Traced, attribute, find_in_class
 
 RegionBreak = _core.RegionBreak
-
-
 Made = Callable[..., Iterator[Any]]  # makes Python's own iterator, given a function that makes values real
-
-
 END, UNKNOWN = "at its end", "somewhere"  # positions, besides those that are numbers
 MOST_READ = 256  # elements of an array that Python reads by nodes of the graph; for more, real ones are used
 ENDLESS = 1 << 62  # items of an endless iterator
@@ -46,18 +42,12 @@ class Items:
     __slots__ = ("size", "get", "made", "position", "over", "ends", "is_shared", "reads", "calls")
 
     def __init__(
-        self,
-        size: Any,
-        get: Callable[[Any], Any] | None,
-        made: Made | None = None,
-        over: tuple[Items, ...] = (),
-        ends: tuple[Any, ...] | None = None,
-        reads: bool = False,
-        calls: bool = False,
-    ) -> None:
+        self, size: Any, get: Callable[[Any], Any], made: Made | None = None, over: tuple[Items, ...] = (),
+        ends: tuple[Any, ...] | None = None, reads: bool = False, calls: bool = False,
+    ) -> None:  # fmt: skip
         self.size, self.get, self.made, self.over = size, get, made, over
-        self.reads = reads or any(items.reads for items in over)
-        self.calls = calls or any(items.calls for items in over)
+        self.reads: bool = reads or any(items.reads for items in over)
+        self.calls: bool = calls or any(items.calls for items in over)
         self.ends = (END,) * len(over) if ends is None else ends
         self.position: Any = 0
         self.is_shared = False  # other code has a reference to it
@@ -100,8 +90,7 @@ class Items:
 
     @property
     def is_in_step(self) -> bool:
-        """True if the underlying iterators are at the same position. They are not checked after the
-        end, nor if the user has no reference to them."""
+        """True if the underlying iterators are at the same position. Not checked: at the end, and those that only this one has."""
         return self.position is END or all(
             items.is_in_step and (not items.is_shared or _are_equal(items.position, self.position))
             for items in self.over
@@ -210,7 +199,7 @@ def items_of(value: Any) -> Items | None:
 def part_of(concrete: Any, items: Items, position: int) -> Iterator[Any]:
     """Python's own object for a part: if the user has a reference to the part, the same object at its position."""
     if items.is_shared:
-        return concrete.of(items)  # type: ignore[no-any-return]
+        return concrete.of(items)
     return items.at(concrete, position)
 
 
@@ -230,15 +219,10 @@ def backwards(items: Items) -> Items:
 
 
 def numbered(
-    shape: tuple[Any, ...],
-    get: Callable[[tuple[Any, ...]], Any],
-    made: Made | None = None,
-    reads: bool = False,
+    shape: tuple[Any, ...], get: Callable[[tuple[Any, ...]], Any], made: Made | None = None, reads: bool = False
 ) -> Items:
     """The elements of an array of this shape in C order, by one loop over all axes."""
-    length: Any = 1
-    for size in shape:
-        length = length * size
+    length: Any = functools.reduce(operator.mul, shape, 1)
 
     def item(number: Any) -> Any:
         places = []
@@ -301,7 +285,7 @@ class Octets:
     @property
     def items(self) -> Items:
         """The ints, for a loop."""
-        return Items(self.array.shape[0], self.item, lambda c, f=iter: f(self.value), reads=True)
+        return Items(self.length, self.item, lambda c, f=iter: f(self.value), reads=True)
 
     def __iter__(self) -> Iterator[int]:
         return iter(self.value)
@@ -347,8 +331,7 @@ def zipped(parts: list[Items], least: Callable[[Any, Any], Any] | None, f: Any =
 
     is_real = all(part.made for part in parts)
     get = lambda i: f(*(part.get(i) for part in parts))  # noqa: E731
-    calls = function is not zip
-    return Items(size, get, made if is_real else None, tuple(parts), tuple(ends), calls=calls)
+    return Items(size, get, made if is_real else None, tuple(parts), tuple(ends), calls=function is not zip)
 
 
 def _are_equal(a: Any, b: Any) -> bool:
@@ -363,9 +346,9 @@ def _are_equal(a: Any, b: Any) -> bool:
 # Iterators that reveal their parts and positions; those over a container refer to it.
 OVER_ITERATORS = (map, filter, zip, enumerate)
 OVER_CONTAINERS = (
-    *(type(iter(c)) for c in ([], (), {}, set(), "", b"", range(0))),
-    *(type(iter(view)) for view in ({}.values(), {}.items())),
-    *(type(reversed(c)) for c in ([], {}, {}.values(), {}.items(), range(0))),
+    *(type(iter(c)) for c in ([], (), {}, set(), "", b"", range(0))),  # type: ignore[var-annotated]
+    *(type(iter(view)) for view in ({}.values(), {}.items())),  # type: ignore[var-annotated]
+    *(type(reversed(c)) for c in ([], {}, {}.values(), {}.items(), range(0))),  # type: ignore[var-annotated]
     reversed,
     *VIEWS_OF_DICTS,
 )
@@ -425,7 +408,7 @@ class Walk:
     def real(self, concrete: Any) -> Iterator[Any]:
         """Python's own."""
         made = iter(concrete.of(self.value))
-        made.__setstate__(self.position)  # type: ignore[attr-defined]
+        made.__setstate__(self.position)
         return made
 
 
@@ -517,8 +500,7 @@ class Escapes:
     def now(self, value: Any) -> Any:
         """The replacement of an iterator, if other code can see it; else the iterator."""
         value = value.items if type(value) is Flat else value
-        found = self.of.get(id(value))
-        return value if found is None else found[1]
+        return self.of.get(id(value), (value, value))[1]
 
     def escape(self, concrete: Any, value: Any) -> Any:
         """The replacement of the iterator outside of captured code."""
@@ -589,17 +571,23 @@ def over_iterators(concrete: Any, value: Any) -> Any:
     real, real_state = concrete.of(parts), [concrete.of(s) for s in state]
     if real is parts and all(a is b for a, b in zip(state, real_state, strict=True)):
         return value
-    made = f(*real)
+    made = f(*map(asked_before, real))
     if state:
         made.__setstate__(real_state[0])
     return made
+
+
+def asked_before(value: Any) -> Any:
+    """An iterator of the user's as one whose `__iter__` is not called again."""
+    methods = (find_in_class(type(value), name) for name in ("__iter__", "__next__"))
+    return Escaped(None, value) if all(type(method) is types.FunctionType for method in methods) else value
 
 
 def over_others(concrete: Any, value: Any) -> Any:
     """Like over_iterators, for iterators of itertools, which can be inspected up to Python 3.13."""
     if all(type(part) in ATOMS for part in gc.get_referents(value)):
         return value
-    if type(value).__reduce__ is object.__reduce__:
+    if type(value).__reduce__ is object.__reduce__:  # type: ignore[comparison-overlap]
         return None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)

@@ -34,7 +34,7 @@ from ...numpy import surface
 from ...numpy.random import GLOBAL, Draw
 from ..containers import ROWS
 from ..control.region import Raising, is_condition, truth
-from ..iterators import SIZED, STAND_INS, Range
+from ..iterators import SIZED, STAND_INS
 from ..kinds import is_int, kind_of
 from ..objects import (
     HOLDERS,
@@ -182,7 +182,7 @@ def _hasattr(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
 @understands(copy.copy, copy.deepcopy)
 def _copy(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     if type(args[0]) is Traced and args[0].kind == "array":
-        return dispatch(scope, args[0].copy, ("K",), {})
+        return dispatch(scope, args[0].copy, ("K",), {})  # type: ignore[attr-defined]
     return call_unknown(scope, f, args, kwargs)
 
 

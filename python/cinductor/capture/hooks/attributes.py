@@ -60,10 +60,17 @@ class Attributes(Reads):
             stage.materialise(value)
         return setattr(value, name, stage.materialise(item))
 
+    def _is_elsewhere(self, value: Any) -> bool:
+        """True if code that is not captured may have the object, or its attributes."""
+        sources = self.stage.sources
+        if sources.source_of(value) is not None or is_a(value, type | types.ModuleType):
+            return True
+        return type(value) is types.FunctionType and sources.source_of(value.__dict__) is not None
+
     def _is_own(self, value: Any, name: str) -> bool:
         """True if object's method would set the attribute of an object made in the call, and call nothing."""
         sources, cls = self.stage.sources, type(value)
-        if sources.source_of(value) is not None or is_a(value, type | types.ModuleType):
+        if self._is_elsewhere(value):
             return False
         found = sources.class_attr(cls, name)
         return is_slot_of(cls, found) or not sources.defines(type(found), "__set__")
@@ -78,8 +85,8 @@ class Attributes(Reads):
             stage.tracer.flush()
             stage.materialise(value)
             item = stage.materialise(item)
-        set_by = cls.__setattr__ if cls.__setattr__ in PLAIN_SETTERS else object.__setattr__
-        set_by(value, name, item)
+        set_by = cls.__setattr__ if cls.__setattr__ in PLAIN_SETTERS else object.__setattr__  # type: ignore[comparison-overlap]
+        set_by(value, name, item)  # type: ignore[call-arg]
 
     def fall_back_for_flags(self, value: Any) -> Any:
         """Let NumPy run the rest before flags, or an array that has them, are set."""

@@ -27,6 +27,7 @@ from ...base.signals import READS_BASE, Abandon
 from ...numpy.random import Draw, has_random_state, methods_that_draw
 from ..containers import is_constant
 from ..iterators import STAND_INS, Flat
+from ..kinds import Hooks
 from ..objects import (
     FIXED,
     FLAGS,
@@ -65,16 +66,12 @@ OUR_NAMES = frozenset(name for name in dir(Traced) if not hasattr(np.ndarray, na
 OF_MEMBERS = {enum.Enum.__dict__["value"].fget: "_value_", enum.Enum.__dict__["name"].fget: "_name_"}
 
 
-class Reads:
+class Reads(Hooks):
     """The methods of a scope that read attributes."""
 
     __slots__ = ()
 
     stage: Stage
-    is_library: bool
-    call: Callable[..., Any]
-    _global: Callable[..., Any]
-    _set_attr: Callable[..., None]
 
     def attr(self, value: Any, name: str) -> Any:
         """value.name"""
@@ -267,7 +264,7 @@ class Reads:
             else:
                 stage.effects.note(f"tests whether a {type(value).__name__} has an attribute")
         read = type(value).__getattribute__ if defines(type(value), "__getattr__") else getattr
-        read(value, name)
+        read(value, name)  # type: ignore[call-arg]
         return self._unknown(value, name, "class, which is written in C")
 
     def _bound(self, value: Any, name: str, found: Any) -> Read:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 import operator
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,7 +30,7 @@ from ..containers import ROWS, are_one, places_of
 from ..control import list_buffer, list_columns
 from ..control.mappings import is_open_key, want_mapping
 from ..iterators import Asked, Flat, Items, Octets, Range, StableIterator, Steps, Walk, items_of
-from ..kinds import have_same_structure, kind_of, leaves, rebuilt
+from ..kinds import Hooks, have_same_structure, kind_of, leaves, rebuilt
 from ..objects import (
     CONTAINER_TYPES,
     FLAGS,
@@ -57,7 +57,6 @@ from ..stage import fall_back_for_flags
 from .attributes import Slot
 
 if TYPE_CHECKING:
-    from ..kinds import Hooks
     from ..stage import Stage
 
 
@@ -88,13 +87,12 @@ def has_own_index(key: Any) -> bool:
     return type(key) not in FREE_TYPES and type(find_in_class(type(key), "__index__")) is types.FunctionType
 
 
-class Subscripts:
+class Subscripts(Hooks):
     """The methods of a scope for items."""
 
     __slots__ = ()
 
     stage: Stage
-    call: Callable[..., Any]
 
     def slice(self, *bounds: Any) -> Any:
         """start:stop:step. The code that uses the slice converts its bounds to ints."""
@@ -346,7 +344,7 @@ def axes_at(value: Traced, key: Any) -> Any:
 def is_index(part: Any) -> bool:
     """True for a single int of a key."""
     if type(part) is Traced:
-        return part.ndim == 0 and part.dtype.kind in "iu"  # type: ignore[no-any-return]
+        return part.ndim == 0 and part.dtype.kind in "iu"
     return is_a(part, int | np.integer) and type(part) is not bool
 
 
@@ -437,13 +435,12 @@ def has_shape(value: Any, place: Any) -> bool:
 MOST_ROWS = 65536  # of an array of rank 2 or more: a row is a view
 
 
-class Iteration:
+class Iteration(Hooks):
     """The methods of a scope for what is iterated and unpacked."""
 
     __slots__ = ()
 
     stage: Stage
-    call: Callable[..., Any]
 
     def mapping(self, value: Any) -> Any:
         """A mapping unpacked with **."""
@@ -485,10 +482,11 @@ class Iteration:
         if source is None:
             if cls in ROWS or cls in VIEWS_OF_DICTS:
                 return self._iter_made(value)
-            if stage.sources.defines(cls, "__next__"):
-                return self._steps(value)
             method = self.stage.sources.class_attr(cls, "__iter__")
-            if type(method) is types.FunctionType and not has_length(cls):
+            is_users = type(method) is types.FunctionType and not is_ours(cls)
+            if not is_users and stage.sources.defines(cls, "__next__"):
+                return self._steps(value)
+            if is_users and not has_length(cls):
                 return self._steps(self.call_method(method, value))
             if not self.stage.sources.has_hooks(cls):
                 return value
@@ -498,7 +496,8 @@ class Iteration:
         return self._iter_unknown(stage.materialise(value))
 
     def star(self, value: Any) -> Any:
-        """The items that a star unpacks. Python itself calls `__len__` of a user's object."""
+        """The items that a star unpacks, or that a list or tuple is made of. Python itself calls `__len__` of a user's object.
+        """
         is_iterable = any(self.stage.sources.defines(type(value), n) for n in ("__iter__", "__getitem__"))
         if is_iterable and asks_length(value):
             self.stage.effects.stop(f"unpacks a {type(value).__name__}")
@@ -530,7 +529,7 @@ class Iteration:
         if value.ndim == 0:
             return iter(value)  # raises
         items = items_of(value)
-        if items.is_long or len(value) > MOST_ROWS:
+        if items is not None and (items.is_long or len(value) > MOST_ROWS):
             return self._iter_real(items)
         return items
 
@@ -568,7 +567,8 @@ class Iteration:
         if type(value) is Traced and value.ndim and len(value) != len(shape) and shape:
             return self.stage.materialise(value)  # raises when it is unpacked, like NumPy's
         if type(value) not in CONTAINER_TYPES and type(value) is not Traced:
-            return self._unpack_each(self.iter(value), shape)
+            is_listed = not shape and asks_length(value)  # a starred target
+            return self.star(value) if is_listed else self._unpack_each(self.iter(value), shape)
         return [*self._unpack_each(self.iter(value), shape)]
 
     def _unpack_each(self, items: Any, shape: tuple[Any, ...]) -> Iterator[Any]:

@@ -17,7 +17,7 @@ from ...base.user_frame import STAGE as STAGE
 from .cfg import Cfg
 from .desugar import ComprehensionPlan, Parts
 from .jumps import Lowering, Unsuitable, is_text, may_be_traced
-from .names import FunctionNode, Names, Transformer, place_of, placed, walk
+from .names import FunctionNode, Names, Transformer, place_of, placed, results_in, walk
 from .texts import parts_of
 
 
@@ -53,13 +53,7 @@ LOCAL, CELL, FREE, GLOBAL = "local", "cell", "free", "global"
 class Asking(Transformer):
     """Common base of the rewriter's parts: builds `__ci__.method(...)` calls and tracks names and scopes."""
 
-    def __init__(
-        self,
-        root: FunctionNode,
-        freevars: Iterable[str],
-        with_regions: bool,
-        annotations_run: bool = True,
-    ) -> None:
+    def __init__(self, root: FunctionNode, freevars: Iterable[str], with_regions: bool, annotations_run: bool = True) -> None:
         self.root = root
         self.annotations_run = annotations_run  # with the `def`, not later or never
         self.freevars = frozenset(freevars)
@@ -70,6 +64,7 @@ class Asking(Transformer):
         self.sites: list[Site] = []
         self.temporaries = 0
         self.loops = 0
+        self.results = results_in(root)
         self.bound: frozenset[str] = frozenset()  # names that are certainly bound here
         self.blocks = 0  # enclosing blocks of CPython
         self.protected = 0  # enclosing try and with
@@ -289,8 +284,8 @@ class Expressions(Asking):
 
     def _key(self, node: ast.expr) -> ast.expr:
         if isinstance(node, ast.Slice):
-            parts = (node.lower, node.upper, node.step)
-            bounds = [self.text(node, None) if p is None else self.visit(p) for p in parts]
+            given = (node.lower, node.upper, node.step)
+            bounds = [self.text(node, None) if p is None else self.visit(p) for p in given]
             return self.ask(node, "slice", *bounds)
         if isinstance(node, ast.Tuple):
             parts = [self._key(e) for e in node.elts]
@@ -518,11 +513,11 @@ class Expressions(Asking):
         then = self.ask(node.test, "then", self._decided(node.test))
         target = placed(ast.Name(name, ast.Store()), node.test)
         choice = placed(ast.NamedExpr(target, then), node.test)
-        parts = [choice]
+        parts: list[ast.expr] = [choice]
         for field, part in (("first", node.body), ("second", node.orelse)):
             value = ast.IfExp(self.ours(part, field, name), self.visit(part), self.text(part, None))
             parts.append(placed(value, part))
-        return self.ask(node, "choose", *parts)
+        return self.ask(node, "choose_result" if node in self.results else "choose", *parts)
 
     def visit_FormattedValue(self, node: ast.FormattedValue) -> ast.expr:
         node.value = self._use(node.value)

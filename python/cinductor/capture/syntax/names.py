@@ -358,6 +358,22 @@ def result_of(body: list[Any]) -> list[ast.expr] | None:
     return last.value.elts if is_row(last.value) else [last.value]  # type: ignore[attr-defined]
 
 
+def results_in(root: FunctionNode) -> frozenset[ast.expr]:
+    """The conditional expressions that are results of a function, or arms of such a one."""
+    found: set[ast.expr] = set()
+    left: list[Any] = [root.body] if isinstance(root, ast.Lambda) else [*root.body]
+    while left:
+        node = left.pop()
+        if isinstance(node, ast.IfExp):
+            found.add(node)
+            left += [node.body, node.orelse]
+        elif isinstance(node, ast.Return):
+            left += [] if node.value is None else [node.value]
+        elif isinstance(node, ast.stmt | ast.ExceptHandler) and not isinstance(node, ast.FunctionDef | ast.ClassDef):
+            left += [child for child in children(node) if isinstance(child, ast.stmt | ast.ExceptHandler)]
+    return frozenset(found)
+
+
 def is_row(node: Any) -> bool:
     """True for a, b"""
     return isinstance(node, ast.Tuple) and not any(isinstance(n, ast.Starred) for n in node.elts)
