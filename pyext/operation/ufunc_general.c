@@ -31,11 +31,14 @@ set_outs(CxTracer *tracer, Call *call, PyObject *const *outs, Py_ssize_t count)
         if (call->refused == NULL && call->outs[k] == NULL)
             return -1;
         CxTraced *t = call->outs[k];
-        if (t != NULL && t->view == NULL && t->storage->kind != CI_KIND_array)
+        if (t != NULL && cx_kind(t) != CI_KIND_array)
             call->refused = "an out= that is no array";
         else if (t != NULL && cx_check_writable(t, CX_OUTPUT_READONLY) < 0)
             return -1;
     }
+    /* The other result is broadcast to it, or is a number. */
+    if (call->nout == 2 && (call->outs[0] == NULL) != (call->outs[1] == NULL))
+        call->refused = "an out= for one of two results";
     return 0;
 }
 

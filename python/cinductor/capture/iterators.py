@@ -284,7 +284,7 @@ class Octets:
     @property
     def items(self) -> Items:
         """The ints, for a loop."""
-        return Items(self.array.shape[0], self.item, lambda c, f=iter: f(self.value), reads=True)
+        return Items(self.length, self.item, lambda c, f=iter: f(self.value), reads=True)
 
     def __iter__(self) -> Iterator[int]:
         return iter(self.value)
@@ -498,8 +498,7 @@ class Escapes:
     def now(self, value: Any) -> Any:
         """The replacement of an iterator, if other code can see it; else the iterator."""
         value = value.items if type(value) is Flat else value
-        found = self.of.get(id(value))
-        return value if found is None else found[1]
+        return self.of.get(id(value), (value, value))[1]
 
     def escape(self, concrete: Any, value: Any) -> Any:
         """The replacement of the iterator outside of captured code."""
