@@ -167,11 +167,7 @@ raise_call(CxTracer *tracer, Call *call, CxArgs *args, PyObject *kwargs)
         outs = PyTuple_New(call->nout);
         for (int k = 0; outs != NULL && k < call->nout; k++) {
             CxTraced *out = call->outs[k];
-            PyObject *dummy = out == NULL ? Py_NewRef(Py_None) : cx_size_dummy(out);
-            if (dummy == NULL)
-                Py_CLEAR(outs);
-            else
-                PyTuple_SET_ITEM(outs, k, dummy);
+            cx_put_item(&outs, k, out == NULL ? Py_NewRef(Py_None) : cx_size_dummy(out));
         }
         if (outs == NULL || PyDict_SetItem(copy, state->str_out, outs) < 0)
             goto done;

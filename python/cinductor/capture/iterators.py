@@ -346,8 +346,7 @@ def _are_equal(a: Any, b: Any) -> bool:
 # Iterators that reveal their parts and positions; those over a container refer to it.
 OVER_ITERATORS = (map, filter, zip, enumerate)
 OVER_CONTAINERS = (
-    *(type(iter(c)) for c in ([], (), {}, set(), "", b"", range(0))),  # type: ignore[var-annotated]
-    *(type(iter(view)) for view in ({}.values(), {}.items())),  # type: ignore[var-annotated]
+    *(type(iter(c)) for c in ([], (), {}, set(), "", b"", range(0), {}.values(), {}.items())),  # type: ignore[var-annotated]
     *(type(reversed(c)) for c in ([], {}, {}.values(), {}.items(), range(0))),  # type: ignore[var-annotated]
     reversed,
     *VIEWS_OF_DICTS,
