@@ -142,8 +142,9 @@ cx_choices_list(void)
     PyObject *list = PyList_New(CI_CHOICE_COUNT);
     for (Py_ssize_t k = 0; list != NULL && k < CI_CHOICE_COUNT; k++) {
         const CiChoiceRow *row = ci_choice_row((CiChoice)k);
-        PyObject *item = Py_BuildValue("(sLLs)", row->name, (long long)row->values[0],
-                                       (long long)row->values[1], row->doc);
+        PyObject *item = Py_BuildValue("(sLLsLi)", row->name, (long long)row->values[0],
+                                       (long long)row->values[1], row->doc, (long long)row->most,
+                                       row->is_power);
         cx_put_item(&list, k, item);
     }
     return list;

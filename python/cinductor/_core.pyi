@@ -1393,8 +1393,8 @@ def set_locals(frame: FrameType, values: dict[str, Any], /) -> None:
 def options() -> list[tuple[str, str, Any, str, str, str]]:
     """Return the rows of options.def: (name, type, default, allowed values, environment variable, doc)."""
 
-def choices() -> list[tuple[str, int, int, str]]:
-    """Return the rows of choices.def: (name, value on CPUs, value on GPUs, doc)."""
+def choices() -> list[tuple[str, int, int, str, int, int]]:
+    """Return the rows of choices.def: (name, value on CPUs, value on GPUs, doc, largest value, 1 if powers of two)."""
 
 def has_dtype(dtype: Any, /) -> bool:
     """Return True if kernels have this dtype."""

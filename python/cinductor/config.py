@@ -200,7 +200,7 @@ def list_choices() -> list[Threshold]:
     list of Threshold
         With `name`, `cpu`, `gpu` and `doc`.
     """
-    return [Threshold(*row) for row in _core.choices()]
+    return [Threshold(*row[:4]) for row in _core.choices()]
 
 
 def checked_choices(what: str, value: Any) -> str:
@@ -209,13 +209,18 @@ def checked_choices(what: str, value: Any) -> str:
         raise TypeError(
             f"{what} is {value!r}; allowed: a string like 'few_points=8, near_lines=1024'"
         )
-    names = [choice.name for choice in list_choices()]
+    limits = {row[0]: row[4:] for row in _core.choices()}
+    names = list(limits)
     for part in value.replace(",", " ").split():
         name, _, number = part.partition("=")
         if name not in names:
             raise ValueError(refusal(what, name, names))
         if not (number.isascii() and number.isdecimal() and 0 < int(number) < 10**15):
             raise ValueError(f"{what} has {part!r}; allowed: {name}= and an int of at least 1")
+        most, is_power = limits[name]
+        if int(number) > most or (is_power and int(number).bit_count() != 1):
+            kind = "a power of two" if is_power else "a number"
+            raise ValueError(f"{what} has {part!r}; allowed: {kind} up to {most}")
     return value
 
 
