@@ -197,6 +197,8 @@ class Subscripts:
         if cls in ROWS and stage.sources.source_of(value) is None:
             picked = pick(self, [*value], key) if is_place(self, key) else MISSING
             return stage.lift_array(value[self._place(value, key)]) if picked is MISSING else picked
+        if cls is range and is_place(self, key) and len(value) <= MOST_OF_RANGE:
+            return stage.tracer.as_python(self.item(self.call(np.arange, value.start, value.stop, value.step), key))
         if cls in PURE_TYPES or is_a(value, types.GenericAlias):
             return value[self._index(key) if hasattr(cls, "__getitem__") else key]
         if is_a(value, type) and not has_hooks(cls):
@@ -326,6 +328,7 @@ class Subscripts:
 
 
 MOST_CONSTANTS, MOST_TRACED = 1024, 64  # items
+MOST_OF_RANGE = 1 << 32
 
 
 def is_place(scope: Hooks, key: Any) -> bool:
