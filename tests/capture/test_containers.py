@@ -7,6 +7,7 @@ import contextlib
 import copy
 import io
 import types
+from collections import Counter, defaultdict
 
 import numpy as np
 import pytest
@@ -28,7 +29,7 @@ def shown(value):
     if isinstance(value, np.ndarray):
         return ("array", value.dtype.str, value.tolist())
     if isinstance(value, dict):
-        return (type(value), [(shown(k), shown(v)) for k, v in value.items()])
+        return (type(value), getattr(value, "default_factory", 0), [(shown(k), shown(v)) for k, v in value.items()])
     if isinstance(value, list | tuple | set | collections.deque):
         return (type(value), [shown(v) for v in value])
     return (type(value), repr(value))
@@ -533,6 +534,57 @@ def items_of_a_set(a):
     return [v for v in seen], sorted(seen), seen
 
 
+def counted_by_default(a, x):
+    """Read by `+=` an absent key has a default; any other read of a defaultdict also stores it."""
+    counts, sums, pairs, absent = defaultdict(int), defaultdict(float), Counter(), 0
+    for i in range(len(a)):
+        counts[a[i]] += 1
+        sums[a[i]] += x[i]
+        pairs[a[i], a[i - 1]] += counts[a[i] + 10]
+        absent += pairs[a[i], a[i] + 1]
+    return counts, sums, pairs, absent, len(counts)
+
+
+def counted_at_once(a):
+    counts, best = Counter(a), 0
+    for k, n in counts.items():
+        best = max(best, n + k)
+    return counts, best
+
+
+def of_any_keys(a):
+    counts = defaultdict(lambda: 7)
+    counts["a"] += a[0]
+    counts["b"]
+    for v in a:
+        counts[v] += 1
+    return counts["c"], dict(counts), sorted(defaultdict(int, {1: 2}))
+
+
+def lists_by_key(a):
+    places = defaultdict(list)
+    for i, v in enumerate(a):
+        places[v].append(i)
+    return places
+
+
+def without_default(a):
+    known = defaultdict(None)
+    known[a[0]] = 1
+    return known[-1]
+
+
+def looked_at_later(a):
+    counts, seen = defaultdict(int), set()
+    for v in a:
+        counts[v] += 1
+        seen.add(v)
+    pairs = sorted(counts.items())
+    counts[-1] += 1
+    seen.add(-5)
+    return pairs, dict(counts), max(counts.values()), a[0] in counts, -5 in seen, counts, len(seen)
+
+
 LARGE = [v * 2**55 - 7 for v in INTS]
 DICTS = [
     (counted, (INTS,), True),
@@ -547,6 +599,12 @@ DICTS = [
     (sums, (np.array(INTS) % 7, np.array(FLOATS)), True),
     (counted_twice, (INTS, [v // 2 + 50 for v in INTS]), True),
     (counted_in_nests, (np.array(INTS[:20]),), True),
+    (counted_by_default, (np.array(INTS), np.array(FLOATS)), True),
+    (counted_at_once, (np.array(INTS) // 5,), True),
+    (of_any_keys, (np.array(INTS),), False),
+    (lists_by_key, (np.array(INTS) // 9,), False),
+    (without_default, (np.array(INTS),), False),
+    (looked_at_later, (np.array(INTS) // 4,), False),
     (is_missing, (INTS,), False),
     (grows_meanwhile, (INTS,), False),
     (mixed_keys, (INTS, 1.0), False),

@@ -7,6 +7,7 @@ They replace functions whose own source needs features of real arrays. If NumPy 
 from __future__ import annotations
 
 import bisect
+import collections
 import heapq
 import math
 from collections.abc import Callable
@@ -99,6 +100,14 @@ def vectorized(function: Callable[..., Any], dtype: Any, *args: Any) -> Any:
     for k in range(made.shape[0]):
         made[k] = function(*[row[k].item() for row in rows])
     return made.reshape(arrays[0].shape)
+
+
+def counted(items: Any) -> Any:
+    """collections.Counter(items)"""
+    made = collections.Counter()
+    for item in items:
+        made[item] += 1
+    return made
 
 
 def heappush(heap: Any, item: Any) -> None:

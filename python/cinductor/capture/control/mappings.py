@@ -2,18 +2,20 @@
 
 Keys are ints, or tuples of ints. The items of a dict are numbers, or tuples of numbers. The entries are a list in the
 order of insertion, which is stored as columns (`list_buffer`). An array, the hash table, has the place of each key's
-entry. Its operations are captured from source (`numpy/list_sources.py`). Like a list of lists (`list_columns`), a
-mapping gives up the assumption `list_columns` at an effect, and at any use that has no source.
+entry. Its operations are captured from source (`numpy/list_sources.py`). In a loop or branch, a use
+that has no source gives up the assumption `list_columns`. Elsewhere the mapping gets its items, after a break.
 """
 
 from __future__ import annotations
 
+import collections
 import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...base.class_lookup import is_a
 from ...numpy import list_sources
 from ..iterators import Items
 from ..kinds import have_same_structure, is_int, kind_of, leaves
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from .loop import Loop
 
 MOST_ENTRIES = 1 << 17
-CLASSES = (dict, set)
+CLASSES = (dict, set, collections.defaultdict, collections.Counter)
 SOURCES: dict[str, Callable[..., Any]] = {
     "get": list_sources.item_or,
     "setdefault": list_sources.default_item,
@@ -39,6 +41,8 @@ SOURCES: dict[str, Callable[..., Any]] = {
 
 class Mapping(Assumed):
     """A dict or set; entries: the hidden list of (key, item) or (key,); slots: the hash table."""
+
+    is_assumed = False
 
     def __init__(self, scope: Any, container: Any, entries: list[Any], slots: Any) -> None:
         self.entries, self.slots = entries, slots
@@ -60,17 +64,36 @@ class Mapping(Assumed):
         return self.scope.call(source, self.slots, self.entries, *given)
 
     def item(self, key: Any) -> Any:
-        return self.run(list_sources.item_of, key)
+        return self.scope.item(self.container, key) if self.becomes_list() else self.run(list_sources.item_of, key)
+
+    def item_or(self, key: Any, default: Any, is_stored: bool) -> Any:
+        """The item of a key, or a default, which may also be stored."""
+        return self.run(list_sources.default_item if is_stored else list_sources.item_or, key, default)
 
     def set_item(self, key: Any, item: Any) -> None:
+        if self.becomes_list():
+            self.scope.item_slot(self.container, key).value = item
+            return
         self.run(list_sources.store_item, key, item)
+
+    becomes_list = ListBuffer.becomes_list
+
+    def materialise(self, why: str = "") -> None:
+        """Give the dict or set its items, after a break. In a region the call is captured again."""
+        if self.tracer.in_region:
+            self.fail(why or "a dict or set whose keys data decide is read as a whole")
+        make, *given = self.parts()
+        self.scope.stage.effects.stop("a dict or set whose keys data decide is looked at")
+        self.state.refill(self.container, make(*map(self.scope.stage.materialise, given)))
+        self.buffer.drop()
+        self.drop()
 
     @property
     def items_now(self) -> Items:
-        return self.parts_of(VIEWS["keys"])
+        return self.parts_of("keys")
 
-    def parts_of(self, get: Callable[[Any], Any]) -> Items:
-        """A part of each entry, for a loop. A set has an order of its own, and Python raises if a dict grows meanwhile."""
+    def parts_of(self, name: str) -> Items:
+        """A view of a dict by its name, for a loop. A set has an order of its own, and Python raises if a dict grows meanwhile."""
         if type(self.container) is set:
             self.fail("a set is iterated whose items data decide")
         buffer, length = self.buffer, self.length
@@ -78,14 +101,16 @@ class Mapping(Assumed):
         def item(number: Any) -> Any:
             if self.length is not length:
                 self.fail("a dict that is iterated grows")
-            return get(buffer.read(number))
+            return VIEWS[name](buffer.read(number))
 
-        return Items(buffer.size(), item, lambda c, f=iter: f(c.of(self.container)))
+        return Items(buffer.size(), item, lambda c, f=iter: f(getattr(c.of(self.container), name)()))
 
     def method(self, name: str, args: tuple[Any, ...]) -> Any:
         """A method of the dict or set; MISSING if it has no source."""
-        if name in VIEWS and not args and type(self.container) is dict:
-            return self.parts_of(VIEWS[name])
+        if self.becomes_list():
+            return MISSING
+        if name in VIEWS and not args and is_a(self.container, dict):
+            return self.parts_of(name)
         if name == "get" and len(args) == 1:
             return MISSING
         return self.run(SOURCES[name], *args) if name in SOURCES else MISSING
@@ -95,7 +120,13 @@ class Mapping(Assumed):
         like = buffer.like
         names = tuple(column.kind[0] for column in buffer.columns)
         counts = tuple(len(leaves(part)) if type(part) is tuple else 0 for part in like)
-        return (mapping_of, type(self.container).__name__, counts, names, *buffer.copied())
+        made = filled(self.container)
+        return (mapping_of, made, counts, names, *buffer.copied())
+
+
+def filled(value: Any) -> tuple[Any, ...]:
+    """The class of a dict or set, and what its constructor gets before the items."""
+    return (type(value), value.default_factory) if type(value) is collections.defaultdict else (type(value),)
 
 
 VIEWS: dict[str, Callable[[Any], Any]] = {
@@ -105,13 +136,16 @@ VIEWS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def mapping_of(kind: str, counts: tuple[int, ...], names: tuple[str, ...], *columns: Any) -> Any:
-    """A dict or set of columns; counts: for keys and items, how many make a tuple, or 0."""
+def mapping_of(make: tuple[Any, ...], counts: tuple[int, ...], names: tuple[str, ...], *columns: Any) -> Any:
+    """A dict or set of columns; make: its class, or what it is made with; counts: for keys and items, how many make a
+    tuple, or 0.
+    """
     left = iter([listed(name, (), None, column) for name, column in zip(names, columns, strict=True)])
     parts: list[Any] = [
         list(zip(*[next(left) for _ in range(count)], strict=True)) if count else next(left) for count in counts
     ]
-    return dict(zip(*parts, strict=True)) if kind == "dict" else set(*parts)
+    cls, *given = make
+    return cls(*given, dict(zip(*parts, strict=True)) if len(parts) > 1 else parts[0])
 
 
 def is_key_like(key: Any, like: Any) -> bool:
@@ -137,9 +171,9 @@ def want_mapping(scope: Hooks, value: Any, key: Any, *item: Any) -> None:
     is stored. Returns if the value of an item is not known yet, because there is none.
     """
     stage = scope.stage
-    if id(value) in stage.sources.known or (type(value) is dict and not item and not value):
+    if id(value) in stage.sources.known or (is_a(value, dict) and not item and not value):
         return
-    items = [*item, *value.values()] if type(value) is dict else []
+    items = [*item, *value.values()] if is_a(value, dict) else []
     kinds = {tuple(map(number_kind, leaves(v))) for v in items}
     if not all(is_key_like(known, key) for known in value) or len(kinds) > 1 or any(None in kind for kind in kinds):
         return
@@ -165,7 +199,7 @@ def make_mapping(value: Any, like: tuple[Any, ...], room: Any, region: Loop | Br
     slots = scope.call(np.full, room * 2 + 1, -1)
     made = Mapping(scope, value, entries, slots)
     for key in value:
-        if type(value) is dict:
+        if is_a(value, dict):
             made.set_item(key, value[key])
         else:
             made.run(list_sources.add_key, key)

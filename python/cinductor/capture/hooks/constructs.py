@@ -233,7 +233,7 @@ class PlainControl:
         return first if choice.first else second
 
     def choose_result(self, choice: Any, first: Any, second: Any) -> Any:
-        """The same, if the function returns it at once."""
+        """The value of a conditional expression that the function returns at once."""
         return self.choose(choice, first, second)
 
     def holds(self, value: Any) -> Any:

@@ -258,9 +258,9 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
     def contains(self, value: Any, members: Any) -> Any:
         """value in members"""
         grown = self.stage.state.lists.get(id(members))
-        if type(grown) is Mapping:
+        if type(grown) is Mapping and not grown.becomes_list():
             return grown.method("__contains__", (value,))
-        if grown is not None and not grown.is_sized and grown.has_sources:
+        if grown is not None and type(grown) is not Mapping and not grown.is_sized and grown.has_sources:
             return dispatch(self, list_sources.contains, (members, value), {})
         if is_open_key(self.stage, members, value):
             want_mapping(self, members, value)
@@ -554,6 +554,9 @@ class PlainScope(Scope):
 
     def _del_attr(self, name: str, value: Any) -> None:
         delattr(value, name)
+
+    def _get_item(self, key: Any, value: Any) -> Any:
+        return value[key]
 
     def _set_item(self, key: Any, item: Any, value: Any) -> None:
         value[key] = item

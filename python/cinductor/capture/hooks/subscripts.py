@@ -192,11 +192,10 @@ class Subscripts:
             return read_flat(self, value, key if type(key) in FREE_TYPES else self._key(key))
         if cls is Octets:
             return value.item(key if type(key) in FREE_TYPES else self._key(key))
-        if id(value) in stage.state.lists:
+        if id(value) in stage.state.lists and not is_a(value, dict):
             return stage.state.lists[id(value)].item(self._index(key))
-        if cls in ROWS and stage.sources.source_of(value) is None:
-            picked = pick(self, [*value], key) if is_place(self, key) else MISSING
-            return stage.lift_array(value[self._place(value, key)]) if picked is MISSING else picked
+        if cls in ROWS and self._is_made(value):
+            return self._made_item(value, key)
         if cls is range and is_place(self, key) and len(value) <= MOST_OF_RANGE:
             return stage.tracer.as_python(self.item(self.call(np.arange, value.start, value.stop, value.step), key))
         if cls in PURE_TYPES or is_a(value, types.GenericAlias):
@@ -214,6 +213,33 @@ class Subscripts:
             return self.call_method(value.__getitem__, key)
         stage.effects.stop(f"reads an item of a {cls.__name__}")
         return stage.lift(value[stage.materialise(key)])
+
+    def _is_made(self, value: Any) -> bool:
+        """True if the call has made a container."""
+        return id(value) in self.stage.state.lists or self.stage.sources.source_of(value) is None
+
+    def _made_item(self, value: Any, key: Any, is_stored: bool = True) -> Any:
+        """An item of a container that the call has made. is_stored: if it is absent, its default may be stored."""
+        stage, missing = self.stage, ROWS[type(value)].missing
+        if missing is None:
+            picked = pick(self, [*value], key) if is_place(self, key) else MISSING
+            return stage.lift_array(value[self._place(value, key)]) if picked is MISSING else picked
+        key, grown, (make, is_stored_then) = self._place(value, key), stage.state.lists.get(id(value)), missing(value)
+        if make is None:
+            return stage.lift_array(value[key])  # raises for an absent key
+        default, is_stored = self.call(make), is_stored and is_stored_then
+        if grown is not None and not grown.becomes_list():
+            return grown.item_or(key, default, is_stored)
+        if is_open_key(stage, value, key):
+            want_mapping(self, value, key, *([default] if is_stored else []))
+            if not value and not is_stored:
+                return default
+        if key in value:
+            return stage.lift_array(value[key])
+        if is_stored:
+            stage.state.before_change(value)
+            value[key] = default
+        return default
 
     def _guarded_item(self, value: Any, key: Any, source: int) -> Any:
         stage = self.stage
@@ -255,6 +281,9 @@ class Subscripts:
         return Slot(self._get_item, self._set_item, self._del_item, key, value)
 
     def _get_item(self, key: Any, value: Any) -> Any:
+        """value[key] in value[key] += x, which stores an item in any case."""
+        if type(value) in ROWS and ROWS[type(value)].missing is not None and self._is_made(value):
+            return self._made_item(value, key, is_stored=False)
         return self.item(value, key)
 
     def _set_item(self, key: Any, item: Any, value: Any) -> None:
@@ -443,7 +472,7 @@ class Iteration:
         value = value.items if cls is Flat or cls is Octets else stage.escapes.now(value)
         if type(value) is Items and value.is_long:
             return self._iter_real(value)
-        if (grown := stage.state.lists.get(id(value))) is not None and grown.is_assumed:
+        if (grown := stage.state.lists.get(id(value))) is not None and grown.is_walked:
             return grown.items_now
         cls, source = type(value), stage.sources.source_of(value)
         if not any(stage.sources.defines(cls, name) for name in ("__iter__", "__getitem__")):
