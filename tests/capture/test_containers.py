@@ -396,6 +396,71 @@ def test_queues(f, args, whole, backend):
     check(f, args, backend, whole)
 
 
+def rows_copied(a, b):
+    """The items of a list that is stored as columns go to another list by a slice."""
+    n = len(b)
+    before, now = [0] * (n + 1), [0] * (n + 1)
+    for i in range(len(a)):
+        for j in range(n):
+            now[j + 1] = before[j] + 1 if a[i] == b[j] else max(before[j + 1], now[j])
+        before[:] = now
+    return before, now
+
+
+def slices_stored(a, b):
+    n = len(b)
+    before, now, tail = [0] * (n + 1), [0] * (n + 1), [9, 9]
+    for i in range(len(a)):
+        for j in range(n):
+            now[j + 1] = before[j] + 1 if a[i] == b[j] else max(before[j + 1], now[j])
+        before[1:] = now[1:]
+    tail[1:] = now
+    tail[:0] = (v for v in before)
+    return before, now, tail
+
+
+SHORT = np.array(INTS[:12]) % 4, np.array(INTS[:9]) % 4
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("f, whole", [(rows_copied, True), (slices_stored, False)])
+def test_slices_of_lists_are_replaced(f, whole, backend):
+    check(f, SHORT, backend, whole)
+
+
+def replaced(now, other, place):
+    other[place] = now
+    return other
+
+
+# What Python itself reads of a list whose items are in columns, also of one in another container.
+READS = {
+    "slice": lambda now, other: replaced(now, other, slice(None)),
+    "part": lambda now, other: replaced(now, other, slice(1, 3)),
+    "format": lambda now, other: "%s %s" % (now, 1),  # noqa: UP031
+    "text": lambda now, other: f"{(now,)} {[other, now]}",
+    "count": lambda now, other: ([now].count(list(now)), (other, now).index(list(now))),
+    "equal": lambda now, other: ((now, 1) == (list(now), 1), [now] == [other], {1: now} == {1: list(now)}),
+    "order": lambda now, other: (sorted([[now], [other]]), max((now, 1), (other, 2))),
+    "sums": lambda now, other: (now + other, other + now, now * 2, [*now], (now, other)),
+    "made": lambda now, other: (tuple(now), set(now), collections.deque(now), Counter(now), bytes(now), dict(enumerate(now))),
+    "calls": lambda now, other: (*map(sum, [now, other]), len(now), max(now), now.index(now[2]), list(reversed(now)), now[::-1]),
+    "arrays": lambda now, other: (np.array([now, now]).sum(), np.dot(now, now), np.concatenate([now, other])),
+    "changes": lambda now, other: (other.extend(now), other.insert(0, now), now.sort(), now.clear(), other),
+}
+
+
+@pytest.mark.parametrize("name", READS)
+def test_python_reads_the_items_of_a_list_in_columns(name):
+    def summed(x):
+        now, other = [0] * (len(x) + 1), [9, 9]
+        for i in range(len(x)):
+            now[i + 1] = now[i] + int(x[i])
+        return READS[name](now, other), now, other
+
+    check(summed, (np.array(INTS[:12]) % 4,), "interp", False)
+
+
 # --- dicts and sets ---
 
 

@@ -169,7 +169,8 @@ def row_of_missing(build: Callable[[Any, dict[Any, Any]], Any], missing: Any) ->
     def built(value: Any, items: list[Any]) -> tuple[Any, ...]:
         return build(value, dict(zip(value, items, strict=True)))
 
-    return ContainerRow(dict, enter, store, build=built, missing=missing, **{**OF_KEYS, "outlives": False})
+    own = {"outlives": False, "methods": OF_DICT | {"__getitem__": UNKNOWN}}
+    return ContainerRow(dict, enter, store, build=built, missing=missing, **{**OF_KEYS, **own})
 
 
 def enter_set(value: set[Any], contents: set[Any]) -> None:

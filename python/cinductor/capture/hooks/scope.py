@@ -222,7 +222,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         """a % b, which is formatting if a is a text."""
         if is_a(a, str | bytes | bytearray):
             b = self.operand(b)
-            return a % (self.use(b.value) if type(b) is boundary.Hooked else b)
+            return a % self.use(b.value if type(b) is boundary.Hooked else b)
         return self.operand(a) % self.operand(b)
 
     def repeat(self, a: Any, b: Any) -> Any:

@@ -149,9 +149,14 @@ class Subscripts:
         """
         stage = self.stage
         if type(value) is list and is_place(self, key) and stage.tracer.in_region:
-            if stage.sources.source_of(value) is None and list_buffer.may_be_columns(value, value):
-                list_buffer.want_buffer(stage.state.active[-1], value, value[0])
+            self._want_buffer(value)
             list_columns.want_table(stage, value)
+
+    def _want_buffer(self, value: list[Any]) -> None:
+        """If the call has made a list of numbers, restart the enclosing loop or branch with the list as columns."""
+        stage = self.stage
+        if stage.tracer.in_region and stage.sources.source_of(value) is None and list_buffer.may_be_columns(value, value):
+            list_buffer.want_buffer(stage.state.active[-1], value, value[0])
 
     def item(self, value: Any, key: Any) -> Any:
         """value[key]"""
@@ -313,6 +318,10 @@ class Subscripts:
         if id(value) in stage.state.lists:
             stage.state.lists[id(value)].set_item(key, item)
             return
+        if cls is list and type(key) is slice:
+            if id(item) in stage.state.lists:
+                self._want_buffer(value)
+            item = [*self.iter(item)]  # Python would read a list whose items are in columns
         if type(item) is Traced and cls in ROWS and ROWS[cls].is_memory:
             stage.sources.note_opaque(value)
         source = stage.sources.source_of(value)
