@@ -639,6 +639,13 @@ def without_default(a):
     return known[-1]
 
 
+def sorted_at_once(a):
+    seen = set()
+    for v in a:
+        seen.add(v)
+    return sorted(seen)
+
+
 def looked_at_later(a):
     counts, seen = defaultdict(int), set()
     for v in a:
@@ -669,6 +676,7 @@ DICTS = [
     (of_any_keys, (np.array(INTS),), False),
     (lists_by_key, (np.array(INTS) // 9,), False),
     (without_default, (np.array(INTS),), False),
+    (sorted_at_once, (np.array(INTS) // 4,), False),
     (looked_at_later, (np.array(INTS) // 4,), False),
     (is_missing, (INTS,), False),
     (grows_meanwhile, (INTS,), False),

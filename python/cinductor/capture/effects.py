@@ -173,7 +173,8 @@ class Effects:
         if self.tracer.is_dry:
             raise _core.Unsupported(f"only a call can do this: it {reason} (cinductor.warm)")
         for grown in [*self.state.lists.values()]:
-            if grown.is_sized or (grown.is_assumed and not self.tracer.in_region):
+            is_there = self.state.lists.get(id(grown.container)) is grown
+            if is_there and (grown.is_sized or (grown.is_transient and not self.tracer.in_region)):
                 grown.materialise(reason)
         note(reason)
         self.look_at_flags()

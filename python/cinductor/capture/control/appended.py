@@ -113,7 +113,7 @@ class Appended:
     for the list during the capture of the loop, as a `ListBuffer` does elsewhere.
     """
 
-    is_buffer = is_sized = is_assumed = is_walked = False
+    is_buffer = is_sized = is_transient = False
 
     def __init__(self, carried: Carried, container: list[Any], before: list[Any]) -> None:
         self.carried, self.loop, self.tracer = carried, carried.loop, carried.tracer

@@ -107,8 +107,7 @@ class ListBuffer:
     """
 
     is_buffer = True
-    is_assumed = False  # columns as long as an assumption holds: `list_columns`
-    is_walked = False  # loops take `items_now`
+    is_transient = False  # it ends at an effect, and loops take `items_now`
 
     def __init__(
         self, scope: Any, container: Any, like: Any, columns: Any, count: Any, room: Any = None

@@ -37,7 +37,7 @@ EXAMPLES = {"?": False, "l": 0, "d": 0.0}  # an item, by the dtype of the column
 class Assumed(ListBuffer):
     """A list that is columns as long as the assumption holds."""
 
-    is_assumed = is_walked = True
+    is_transient = True
 
     def fail(self, reason: str) -> Any:
         raise Replan("list_columns", reason)

@@ -2,8 +2,8 @@
 
 Keys are ints, or tuples of ints. The items of a dict are numbers, or tuples of numbers. The entries are a list in the
 order of insertion, which is stored as columns (`list_buffer`). An array, the hash table, has the place of each key's
-entry. Its operations are captured from source (`numpy/list_sources.py`). In a loop or branch, a use
-that has no source gives up the assumption `list_columns`. Elsewhere the mapping gets its items, after a break.
+entry. Its operations are captured from source (`numpy/list_sources.py`). Like a list of lists (`list_columns`), a
+mapping gives up the assumption `list_columns` at an effect, and at any use that has no source.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ SOURCES: dict[str, Callable[..., Any]] = {
 class Mapping(Assumed):
     """A dict or set; entries: the hidden list of (key, item) or (key,); slots: the hash table."""
 
-    is_assumed = False
+    has_sources = False  # those of lists
 
     def __init__(self, scope: Any, container: Any, entries: list[Any], slots: Any) -> None:
         self.entries, self.slots = entries, slots
@@ -57,6 +57,10 @@ class Mapping(Assumed):
     def length(self) -> Any:
         return self.buffer.length
 
+    @property
+    def array(self) -> Any:
+        return self.fail("an array is made of a dict or set")
+
     def run(self, source: Callable[..., Any], *given: Any) -> Any:
         """A function of `list_sources` on this mapping."""
         if given and not is_key_like(given[0], self.buffer.like[0]):
@@ -64,29 +68,14 @@ class Mapping(Assumed):
         return self.scope.call(source, self.slots, self.entries, *given)
 
     def item(self, key: Any) -> Any:
-        return self.scope.item(self.container, key) if self.becomes_list() else self.run(list_sources.item_of, key)
+        return self.run(list_sources.item_of, key)
 
     def item_or(self, key: Any, default: Any, is_stored: bool) -> Any:
         """The item of a key, or a default, which may also be stored."""
         return self.run(list_sources.default_item if is_stored else list_sources.item_or, key, default)
 
     def set_item(self, key: Any, item: Any) -> None:
-        if self.becomes_list():
-            self.scope.item_slot(self.container, key).value = item
-            return
         self.run(list_sources.store_item, key, item)
-
-    becomes_list = ListBuffer.becomes_list
-
-    def materialise(self, why: str = "") -> None:
-        """Give the dict or set its items, after a break. In a region the call is captured again."""
-        if self.tracer.in_region:
-            self.fail(why or "a dict or set whose keys data decide is read as a whole")
-        make, *given = self.parts()
-        self.scope.stage.effects.stop("a dict or set whose keys data decide is looked at")
-        self.state.refill(self.container, make(*map(self.scope.stage.materialise, given)))
-        self.buffer.drop()
-        self.drop()
 
     @property
     def items_now(self) -> Items:
@@ -107,8 +96,6 @@ class Mapping(Assumed):
 
     def method(self, name: str, args: tuple[Any, ...]) -> Any:
         """A method of the dict or set; MISSING if it has no source."""
-        if self.becomes_list():
-            return MISSING
         if name in VIEWS and not args and is_a(self.container, dict):
             return self.parts_of(name)
         if name == "get" and len(args) == 1:

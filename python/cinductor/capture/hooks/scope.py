@@ -258,9 +258,9 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
     def contains(self, value: Any, members: Any) -> Any:
         """value in members"""
         grown = self.stage.state.lists.get(id(members))
-        if type(grown) is Mapping and not grown.becomes_list():
+        if type(grown) is Mapping:
             return grown.method("__contains__", (value,))
-        if grown is not None and type(grown) is not Mapping and not grown.is_sized and grown.has_sources:
+        if grown is not None and not grown.is_sized and grown.has_sources:
             return dispatch(self, list_sources.contains, (members, value), {})
         if is_open_key(self.stage, members, value):
             want_mapping(self, members, value)

@@ -233,7 +233,7 @@ class Subscripts:
         if make is None:
             return stage.lift_array(value[key])  # raises for an absent key
         default, is_stored = self.call(make), is_stored and is_stored_then
-        if grown is not None and not grown.becomes_list():
+        if grown is not None:
             return grown.item_or(key, default, is_stored)
         if is_open_key(stage, value, key):
             want_mapping(self, value, key, *([default] if is_stored else []))
@@ -481,7 +481,7 @@ class Iteration:
         value = value.items if cls is Flat or cls is Octets else stage.escapes.now(value)
         if type(value) is Items and value.is_long:
             return self._iter_real(value)
-        if (grown := stage.state.lists.get(id(value))) is not None and grown.is_walked:
+        if (grown := stage.state.lists.get(id(value))) is not None and grown.is_transient:
             return grown.items_now
         cls, source = type(value), stage.sources.source_of(value)
         if not any(stage.sources.defines(cls, name) for name in ("__iter__", "__getitem__")):
