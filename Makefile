@@ -9,7 +9,7 @@ WARNINGS = -Wall -Wextra -Wpedantic -Wshadow -Wmissing-prototypes -Werror
 C_FLAGS = -std=gnu11 -fsyntax-only $(WARNINGS) -Icsrc
 TESTING = $(VENV)/.with-test-cuda
 
-.PHONY: docs venv test test-dask test-torch lint lint-python lint-english lint-c demo bench bench-gpu economy sweep reports fuzz planted replay soak packages test-cuda test-arm sanitize clean
+.PHONY: docs venv test test-dask test-torch lint lint-python lint-english lint-c demo bench bench-gpu dashboard economy sweep reports fuzz planted replay soak packages test-cuda test-arm sanitize clean
 
 venv: $(VENV)/.with-test-demo-cuda
 
@@ -106,6 +106,10 @@ bench: $(VENV)/.with-bench
 	$(PY) benchmarks/loops.py
 	$(PY) benchmarks/memory.py
 	$(PY) benchmarks/nodes.py
+
+# Models of PyTorch under eager, Inductor and cinductor, added to the history: table, plot and JSON in benchmarks/out.
+dashboard: .venv-torch/.built
+	$(TORCH_PY) benchmarks/torch_models.py $(if $(MODELS),--models $(MODELS)) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(COMPILE),--compile)
 
 # cinductor, torch.compile, CuPy and JAX on one GPU: needs a Python that has them, e.g. GPU_PY=python3.
 GPU_PY ?= $(PY)

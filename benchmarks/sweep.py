@@ -106,14 +106,19 @@ LINES = (
     lambda x: np.einsum("...i->...", x),
 )
 DISPATCH = 0.1e-6  # seconds
-SETTLING, MOST_SETTLING = 100, 0.5  # calls until a function is timed, and seconds
+SETTLING, MOST_SETTLING = 200, 0.5  # calls until a function is timed, and seconds
+
+
+def calling(f):
+    """A function of one parameter that calls f."""
+    return lambda x: f(x)
 
 
 def functions():
     """The functions by their texts."""
     made = {f"np.{name}(x)": getattr(np, name) for name in UNARY}
     lines = {inspect.getsource(fn).strip().removeprefix("lambda x: ").rstrip(","): fn for fn in LINES}
-    return {text: lambda x, f=f: f(x) for text, f in made.items()} | lines
+    return {text: calling(f) for text, f in made.items()} | lines
 
 
 def cases(asked, with_programs):
@@ -129,8 +134,10 @@ def cases(asked, with_programs):
 
 
 def settled(fn, make):
-    """The compiled function after its builds and comparisons; None if it raises."""
-    compiled, until = cinductor.compile(fn), time.perf_counter() + MOST_SETTLING
+    """The compiled function after its builds and comparisons; None if it raises. The first calls have new arguments, the others
+    those of the call before, as in the measurement: a function may change them.
+    """
+    compiled, until, arguments = cinductor.compile(fn), time.perf_counter() + MOST_SETTLING, make()
     try:
         for _ in range(3):
             compiled(*make())
@@ -138,7 +145,7 @@ def settled(fn, make):
     except Exception:
         return None
     for _ in range(SETTLING):
-        compiled(*make())
+        compiled(*arguments)
         if time.perf_counter() > until:
             break
     return compiled

@@ -1,16 +1,18 @@
-"""Times the models of tests/torch/models.py under eager, Inductor and cinductor: seconds to compile, medians of a
-step.
+"""Times the models of tests/torch/models.py under eager, Inductor and cinductor: seconds to compile, microseconds of a call and of
+a training step. Writes torch.json (the history of all runs), torch.md (the table of the last one) and torch.svg (its plot).
 
-    python benchmarks/torch_models.py [--models mlp,lstm] [--backends eager,cinductor] [--history FILE] [--cold]
+    python benchmarks/torch_models.py [--models mlp,lstm] [--backends eager,cinductor] [--out FOLDER] [--seconds N] [--compile]
 
-Each pair of model and backend runs in two processes of its own: one with empty caches, and one that finds what the first
-has left. `own` is the time in cinductor itself. Dynamo is imported before, and no other thread of torch spins.
+Calls are timed in one process, in turns: a short run of each backend, several times, and the median of the runs counts. With
+--compile, each pair of model and backend also runs in two processes of its own: one with empty caches, and one that finds what the
+first has left. `own` is the time in cinductor itself. Dynamo is imported before, and no other thread of torch spins.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import statistics
 import subprocess
@@ -20,20 +22,88 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-SECONDS = 0.7  # of a steady measurement
+SECONDS = 0.1  # of a run
+ROUNDS = 5
+OPTIMIZERS = ("sgd", "adamw")
+MODELS = "mlp,resnet,unet,mobilenet,encoder,decoder,cache,lstm,gnn,vae,diffusion,recommender,sgd,adamw"
+BACKENDS = ("eager", "inductor", "cinductor")
 
 
-def measure(name: str, backend: str) -> dict[str, float]:
-    """Seconds of the first call, seconds in cinductor itself, and microseconds of a later call, for inference and for
-    a training step.
-    """
+def calls(name: str, backend: str) -> dict[str, object]:
+    """The functions that are timed: `infer` and `train`, or what the model has of them."""
     sys.path.insert(0, str(ROOT / "tests" / "torch"))
     import torch
-    from models import MODELS
+    from models import MODELS as KNOWN
+    from models import Decoder
+
+    def compiled(fn):
+        return fn if backend == "eager" else torch.compile(fn, backend=backend)
+
+    torch.manual_seed(0)
+    if name in OPTIMIZERS:
+        model = torch.nn.Sequential(*(torch.nn.Linear(64, 64) for _ in range(8)))
+        kinds = {"sgd": lambda p: torch.optim.SGD(p, lr=1e-6, momentum=0.9), "adamw": lambda p: torch.optim.AdamW(p, lr=1e-6)}
+        optimizer = kinds[name](model.parameters())
+        model(torch.randn(4, 64)).square().mean().backward()
+        return {"train": compiled(optimizer.step)}
+    if name == "cache":
+        model, caches, token, place = Decoder(), [torch.zeros(1, 2, 64, 8) for _ in range(2)], torch.tensor([[3]]), torch.tensor([5])
+        step = compiled(model.step)
+        return {"infer": torch.no_grad()(lambda: step(token, place, *caches))}
+    cls, make = KNOWN[name]
+    model, arguments = cls(), make()
+    fast = compiled(model)
+    return {
+        "infer": torch.no_grad()(lambda: fast(*arguments)),
+        "train": lambda: fast(*arguments).square().mean().backward(),
+    }
+
+
+def register() -> None:
+    """Make the backend known to torch, also if the package is not installed."""
+    from torch._dynamo.backends.registry import list_backends, register_backend
 
     import cinductor.torch
+
+    if "cinductor" not in list_backends():
+        register_backend(cinductor.torch.backend, name="cinductor")
+
+
+def in_turns(name: str, backends: list[str]) -> dict[str, dict[str, float]]:
+    """Per backend the median microseconds of each call."""
+    register()
+    timed = {backend: calls(name, backend) for backend in backends}
+    times: dict[tuple[str, str], list[float]] = {}
+    for _ in range(ROUNDS):
+        for backend, kinds in timed.items():
+            for kind, call in kinds.items():
+                times.setdefault((backend, kind), []).append(run_of(call))
+    found: dict[str, dict[str, float]] = {backend: {} for backend in backends}
+    for (backend, kind), each in times.items():
+        found[backend][f"{kind} us"] = statistics.median(each)
+    return found
+
+
+def run_of(call) -> float:
+    """The median microseconds of a call in a run. A run's first calls warm up."""
+    for _ in range(3):
+        call()
+    times: list[float] = []
+    until = time.perf_counter() + SECONDS
+    while len(times) < 5 or time.perf_counter() < until:
+        start = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - start)
+    return statistics.median(times) * 1e6
+
+
+def first_calls(name: str, backend: str) -> dict[str, float]:
+    """Seconds of the first call, and those in cinductor itself, for inference and for a training step."""
+    import torch
+
     from cinductor.torch import output
 
+    register()
     own, build = [0.0], output.Artifact.build
 
     def timed(self, gm):
@@ -45,79 +115,146 @@ def measure(name: str, backend: str) -> dict[str, float]:
 
     output.Artifact.build = timed
     torch.compile(lambda x: x + 1, backend="aot_eager")(torch.ones(2))
-    torch.manual_seed(0)
-    cls, make = MODELS[name]
-    model, arguments, found = cls(), make(), {}
-    which = {"eager": None, "inductor": "inductor", "cinductor": cinductor.torch.backend}[backend]
-    fast = model if which is None else torch.compile(model, backend=which)
-
-    def infer():
-        with torch.no_grad():
-            fast(*arguments)
-
-    def train():
-        fast(*arguments).square().mean().backward()
-
-    for kind, call in (("infer", infer), ("train", train)):
+    found = {}
+    for kind, call in calls(name, backend).items():
         own[0], start = 0.0, time.perf_counter()
         call()
-        found[f"{kind} first s"], found[f"{kind} own s"] = time.perf_counter() - start, own[0]
-        found[f"{kind} us"], found[f"{kind} best us"] = steady(call)
+        found[f"{kind} first s"] = time.perf_counter() - start
+        if backend == "cinductor":
+            found[f"{kind} own s"] = own[0]
     return found
 
 
-def steady(call) -> tuple[float, float]:
-    """Microseconds of a call: the median, and the least, which a loaded machine changes less."""
-    times: list[float] = []
-    until = time.perf_counter() + SECONDS
-    while len(times) < 10 or time.perf_counter() < until:
-        start = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - start)
-    return statistics.median(times) * 1e6, min(times) * 1e6
-
-
-def in_processes(name: str, backend: str, is_cold: bool) -> dict[str, float]:
-    """Two processes; of the second one the times to compile count, as `warm`, unless is_cold."""
-    with tempfile.TemporaryDirectory() as folder:
-        cold = {"CINDUCTOR_CACHE_DIR": f"{folder}/ours", "TORCHINDUCTOR_CACHE_DIR": f"{folder}/theirs", "OMP_WAIT_POLICY": "passive"}
-        found = [in_process(name, backend, {**os.environ, **cold}) for _ in range(1 if is_cold or backend == "eager" else 2)]
-    return found[0] if is_cold else found[0] | {f"warm {key}": value for key, value in found[-1].items()}
-
-
-def in_process(name: str, backend: str, environment: dict[str, str]) -> dict[str, float]:
-    command = [sys.executable, __file__, "--one", name, backend]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+def in_process(*words: str, environment: dict[str, str] | None = None) -> dict:
+    """The result of this program with these words, which prints JSON."""
+    spare = {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "0"}
+    command = [sys.executable, __file__, *words]
+    done = subprocess.run(command, env={**os.environ, **spare, **(environment or {})}, capture_output=True, text=True)
     if done.returncode:
-        print(f"{name} {backend}: {done.stderr.strip().splitlines()[-1]}", file=sys.stderr)
+        print(f"{' '.join(words)}: {(done.stderr.strip().splitlines() or ['failed'])[-1]}", file=sys.stderr)
         return {}
-    made: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
-    return made
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def compile_times(name: str, backend: str) -> dict[str, float]:
+    """Of a process with empty caches, and of a second one, as `warm`."""
+    with tempfile.TemporaryDirectory() as folder:
+        caches = {"CINDUCTOR_CACHE_DIR": f"{folder}/ours", "TORCHINDUCTOR_CACHE_DIR": f"{folder}/theirs"}
+        cold, warm = (in_process("--first", name, backend, environment=caches) for _ in range(2))
+    return cold | {f"warm {key}": value for key, value in warm.items()}
+
+
+# ---- what is written ----
+
+
+def ratio(row: dict[str, dict[str, float]], kind: str, peer: str) -> float | None:
+    """The peer's time divided by cinductor's: above 1, cinductor is faster."""
+    ours, theirs = row.get("cinductor", {}).get(kind), row.get(peer, {}).get(kind)
+    return theirs / ours if ours and theirs else None
+
+
+def mean_ratio(run: dict, kind: str, peer: str) -> float | None:
+    """The geometric mean over the models."""
+    found = [r for row in run["models"].values() if (r := ratio(row, kind, peer))]
+    return math.exp(statistics.fmean(map(math.log, found))) if found else None
+
+
+def table(run: dict) -> str:
+    """Markdown: a table for calls, and one for first calls if they were measured."""
+    lines = [f"# Models of PyTorch, {run['date']}", "", f"Commit {run['commit']}, torch {run['torch']}, {run['threads']} threads, load {run['load']}.", ""]
+    for title, kinds in (
+        ("Microseconds of a call", ("infer us", "train us")),
+        ("Seconds of the first call", ("infer first s", "train first s", "warm infer first s", "warm train first s")),
+        ("Seconds of it in cinductor itself", ("infer own s", "train own s", "warm infer own s", "warm train own s")),
+    ):
+        columns = [(kind, b) for kind in kinds for b in run["backends"] if any(kind in row.get(b, {}) for row in run["models"].values())]
+        if not columns:
+            continue
+        lines += [f"## {title}", "", "| model | " + " | ".join(f"{kind}: {b}" for kind, b in columns) + " |", "|---" * (len(columns) + 1) + "|"]
+        lines += [f"| {name} | " + " | ".join(cell(row.get(b, {}).get(kind)) for kind, b in columns) + " |" for name, row in run["models"].items()]
+        lines.append("")
+    means = [(kind, peer, mean_ratio(run, f"{kind} us", peer)) for kind in ("infer", "train") for peer in ("inductor", "eager")]
+    lines += [f"* {kind}, {peer} / cinductor: {value:.2f} (geometric mean)" for kind, peer, value in means if value]
+    return "\n".join(lines) + "\n"
+
+
+def cell(value: float | None) -> str:
+    return "" if value is None else f"{value:.3g}"
+
+
+def plot(history: list[dict]) -> str:
+    """SVG: bars of the last run, Inductor's time divided by cinductor's; below the means of all runs."""
+    last, row, left, unit = history[-1], 16, 150, 110
+    bars = [(f"{name} {kind}", r) for name, found in last["models"].items() for kind in ("infer", "train") if (r := ratio(found, f"{kind} us", "inductor"))]
+    height = 50 + row * len(bars) + 130
+    lines = [f'<svg xmlns="http://www.w3.org/2000/svg" width="640" height="{height}" font-family="sans-serif" font-size="10">']
+    lines.append(f'<text x="10" y="16" font-size="12">Inductor / cinductor, time of a call, {last["date"]}</text>')
+    zero = left + unit
+    for k, (name, value) in enumerate(bars):
+        length, y = max(-1.0, min(3.0, math.log2(value))) * unit, 28 + k * row
+        lines.append(f'<text x="{left - 6}" y="{y + 9}" text-anchor="end">{name}</text>')
+        lines.append(f'<rect x="{min(zero, zero + length):.0f}" y="{y}" width="{abs(length):.0f}" height="{row - 4}" fill="{"#3a7d44" if value >= 1 else "#b5462f"}"/>')
+        lines.append(f'<text x="{max(zero, zero + length) + 4:.0f}" y="{y + 9}">{value:.2f}</text>')
+    lines.append(f'<line x1="{zero}" y1="24" x2="{zero}" y2="{28 + row * len(bars)}" stroke="black"/>')
+    lines += curve(history, 28 + row * len(bars) + 20, left)
+    return "\n".join([*lines, "</svg>"]) + "\n"
+
+
+def curve(history: list[dict], top: int, left: int) -> list[str]:
+    """The geometric means of all runs, as a line from the first to the last."""
+    lines = [f'<text x="10" y="{top + 10}" font-size="12">Geometric means of all runs</text>']
+    for kind, colour in (("infer", "#33658a"), ("train", "#b5462f")):
+        means = [mean_ratio(run, f"{kind} us", "inductor") for run in history]
+        points = [(left + 400 * k / max(1, len(means) - 1), top + 60 - 40 * math.log2(m)) for k, m in enumerate(means) if m]
+        lines.append(f'<polyline points="{" ".join(f"{x:.0f},{y:.0f}" for x, y in points)}" fill="none" stroke="{colour}"/>')
+        lines += [f'<circle cx="{x:.0f}" cy="{y:.0f}" r="2" fill="{colour}"/>' for x, y in points]
+        lines += [f'<text x="{points[-1][0] + 6:.0f}" y="{points[-1][1] + 3:.0f}">{kind} {means[-1]:.2f}</text>'] if points and means[-1] else []
+    return lines
+
+
+def new_run(backends: list[str]) -> dict:
+    import torch
+
+    tree = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True)
+    return {
+        "date": time.strftime("%Y-%m-%d"), "commit": tree.stdout.strip(), "torch": torch.__version__, "threads": torch.get_num_threads(),
+        "load": round(os.getloadavg()[0], 1), "backends": backends, "models": {},
+    }  # fmt: skip
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--one", nargs=2, metavar=("MODEL", "BACKEND"), help=argparse.SUPPRESS)
-    parser.add_argument("--models", default="mlp,resnet,unet,mobilenet,encoder,decoder,lstm,gnn,vae,diffusion,recommender")
-    parser.add_argument("--backends", default="eager,inductor,cinductor")
-    parser.add_argument("--history", default="", metavar="FILE", help="a line of JSON is added for this run")
-    parser.add_argument("--cold", action="store_true", help="no second process")
+    parser.add_argument("--models", default=MODELS)
+    parser.add_argument("--backends", default=",".join(BACKENDS))
+    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "out")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="after which no model is started")
+    parser.add_argument("--compile", action="store_true", help="first calls, too")
+    parser.add_argument("--calls", nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument("--first", nargs=2, help=argparse.SUPPRESS)
     given = parser.parse_args()
-    if given.one:
-        print(json.dumps(measure(*given.one)))
+    if given.calls:
+        print(json.dumps(in_turns(given.calls[0], given.calls[1].split(","))))
         return
-    columns = [f"{kind} {what}" for kind in ("infer", "train") for what in ("first s", "own s", "us", "best us")]
-    columns += [f"warm {kind} {what}" for kind in ("infer", "train") for what in ("first s", "own s")]
-    print("| model | backend | " + " | ".join(columns) + " |\n|" + "---|" * (len(columns) + 2))
-    results = []
+    if given.first:
+        print(json.dumps(first_calls(*given.first)))
+        return
+    path, until = given.out / "torch.json", time.monotonic() + given.seconds
+    given.out.mkdir(parents=True, exist_ok=True)
+    history = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+    history.append(run := new_run(given.backends.split(",")))
     for name in given.models.split(","):
-        for backend in given.backends.split(","):
-            found = in_processes(name, backend, given.cold)
-            results.append({"model": name, "backend": backend, **found})
-            print(f"| {name} | {backend} | " + " | ".join(f"{found[c]:.3g}" if c in found else "" for c in columns) + " |", flush=True)
-    if given.history:
-        with open(given.history, "a", encoding="utf-8") as file:
-            file.write(json.dumps({"when": time.strftime("%Y-%m-%d"), "results": results}) + "\n")
+        if time.monotonic() > until:
+            break
+        found = in_process("--calls", name, given.backends)
+        if given.compile:
+            for backend in run["backends"]:
+                found.setdefault(backend, {}).update(compile_times(name, backend))
+        run["models"][name] = found
+        print(f"{name:12} " + "  ".join(f"{b} {cell(v)}" for b, row in found.items() for v in row.values()), file=sys.stderr, flush=True)
+        path.write_text(json.dumps(history, indent=1) + "\n", encoding="utf-8")
+        (given.out / "torch.md").write_text(table(run), encoding="utf-8")
+        (given.out / "torch.svg").write_text(plot(history), encoding="utf-8")
+    print(table(run))
 
 
 if __name__ == "__main__":

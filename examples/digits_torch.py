@@ -35,7 +35,7 @@ def train(model, step, images, labels, epochs=20, batch=128):
     return losses
 
 
-def main(device="cpu"):
+def main(device="cpu", epochs=20):
     torch.set_num_threads(1)  # for a model this small, more threads only wait for each other
     digits = load_digits()
     images = torch.tensor(digits.data, dtype=torch.float32, device=device) / 16
@@ -46,7 +46,7 @@ def main(device="cpu"):
         model = make_model().to(device)
         step = model if name == "eager" else torch.compile(model, backend="cinductor")
         start = time.perf_counter()
-        curves[name] = train(model, step, images[:split], labels[:split])
+        curves[name] = train(model, step, images[:split], labels[:split], epochs)
         seconds = time.perf_counter() - start
         with torch.no_grad():
             right = (model(images[split:]).argmax(1) == labels[split:]).float().mean().item()

@@ -80,17 +80,18 @@ add_joins(const CiRequest *request, CiProgramPlan *plan, const CiKernels *kernel
 /* ---- thresholds ---- */
 
 static void
-add_choices(const CiRequest *request, CiProgramPlan *plan, const CiTarget *target)
+add_choices(const CiRequest *request, CiProgramPlan *plan, const CiMachine *machine)
 {
     CiContext *ctx = request->graph->ctx;
     for (int k = 0; k < CI_CHOICE_COUNT; k++) {
         const CiChoiceRow *row = ci_choice_row((CiChoice)k);
-        if (row->kind == CI_ALTERNATIVE_none || !target->asked[k])
+        if (row->kind == CI_ALTERNATIVE_none || !machine->asked[k])
             continue;
-        int64_t value = target->choices[k], less = value / row->factor;
-        if (less > 0 && less < value)
+        int64_t value = machine->choices[k], less = value / row->factor;
+        if (less < value && ci_choice_allows((CiChoice)k, less))
             add(request, plan, row->kind, row->name, ci_format(ctx, "%lld", (long long)less));
-        if (value < INT64_MAX / 1000 / row->factor)
+        if (value < INT64_MAX / 1000 / row->factor &&
+            ci_choice_allows((CiChoice)k, value * row->factor))
             add(request, plan, row->kind, row->name,
                 ci_format(ctx, "%lld", (long long)(value * row->factor)));
     }
@@ -126,6 +127,6 @@ ci_plan_new(const CiRequest *request, CiKernels *kernels, const CiWrapper *wrapp
     plan->peak_bytes = wrapper->peak_bytes;
     add_options(request, plan);
     add_joins(request, plan, kernels);
-    add_choices(request, plan, kernels->target);
+    add_choices(request, plan, kernels->machine);
     return plan;
 }

@@ -88,39 +88,24 @@ run_passes(CiJob *job)
     SHOW(job, "ranges", ci_ranges_print(&text, graph));
 }
 
-/* The target: the compiler's properties, and the user's choices. */
-static CiTarget *
-make_target(CiJob *job)
+/* The machine, with the user's choices. */
+static CiMachine *
+make_machine(CiJob *job)
 {
     const CiRequest *request = job->request;
-    const CiBackend *backend = request->queue.backend;
-    CiTarget *target = CI_NEW(job->ctx, CiTarget);
-    backend->compiler->fill_target(target, request->options);
-    target->device = backend->device->name;
-    target->backend = backend->compiler->name;
-    ci_choices_set(job->ctx, target, request->options->choices);
+    CiMachine *machine = CI_NEW(job->ctx, CiMachine);
+    *machine = ci_backend_machine(request->queue.backend, request->options, request->host_arrays);
+    ci_choices_set(job->ctx, machine, request->options->choices);
     if (request->planned)
-        target->asked = CI_NEW_ARRAY(job->ctx, bool, CI_CHOICE_COUNT);
-    return target;
+        machine->asked = CI_NEW_ARRAY(job->ctx, bool, CI_CHOICE_COUNT);
+    return machine;
 }
 
 static CiLoops *
-lower(CiJob *job, const CiTarget *target)
+lower(CiJob *job, const CiMachine *machine)
 {
     CiRequest *request = job->request;
-    const CiDevice *device = request->queue.backend->device;
-    bool has_own_order = request->queue.backend->compiler->has_own_order;
-    CiLowerOptions options = {.packs_operands = device->allocate && !request->host_arrays,
-                              .takes_extern = device->takes_extern,
-                              .has_atomic = target->has_atomic,
-                              .inline_limit = (int)request->options->inline_limit,
-                              .target = target,
-                              .own_order = has_own_order ||
-                                           !ci_options_have_numpys_order(request->options),
-                              .is_online =
-                                  has_own_order || !strcmp(request->options->numerics, "fast"),
-                              .shortens_results = !ci_backend_has_memory(request->queue.backend)};
-    CiLoops *loops = ci_lower(request->graph, &options);
+    CiLoops *loops = ci_lower(request->graph, machine, request->options);
     request->info.lower_ms = lap_ms(job);
     CiLoops *given = ci_given_loops(request, loops);
     loops = given ? given : loops;
@@ -132,14 +117,10 @@ lower(CiJob *job, const CiTarget *target)
 }
 
 static void
-rewrite_loops(CiJob *job, CiLoops *loops, const CiTarget *target)
+rewrite_loops(CiJob *job, CiLoops *loops, const CiMachine *machine)
 {
-    const CiRequest *request = job->request;
-    CiLoopOptions options = {.fusion = request->options->fusion,
-                             .has_device_memory = ci_backend_has_memory(request->queue.backend),
-                             .library_threads = request->options->library_threads};
     CiLoopPlan plan = ci_job_loop_plan(job, loops);
-    ci_loop_passes_run(loops, target, &options, &plan);
+    ci_loop_passes_run(loops, machine, job->request->options, &plan);
 }
 
 /* Prints the fusions of the scheduler, in order. */
@@ -158,16 +139,10 @@ print_joins(CiText *text, const CiKernels *kernels)
 }
 
 static CiKernels *
-schedule(CiJob *job, CiLoops *loops, const CiTarget *target)
+schedule(CiJob *job, CiLoops *loops, const CiMachine *machine)
 {
     CiRequest *request = job->request;
-    CiScheduleOptions options = {.fusion = request->options->fusion,
-                                 .has_device_memory =
-                                     ci_backend_has_memory(request->queue.backend),
-                                 .reuse = request->options->reuse,
-                                 .fusion_limit = request->options->fusion_limit,
-                                 .apart = request->options->apart};
-    CiKernels *kernels = ci_schedule(loops, target, &options);
+    CiKernels *kernels = ci_schedule(loops, machine, request->options);
     CiKernels *given = ci_given_kernels(request, kernels);
     kernels = given ? given : kernels;
     job->proc_plan.skip = request->options->skip_passes;
@@ -247,21 +222,11 @@ static CiWrapper *
 wrap(CiJob *job, CiKernels *kernels)
 {
     CiRequest *request = job->request;
-    CiWrapOptions options = {.has_device_memory = ci_backend_has_memory(request->queue.backend),
-                             .takes_extern = request->queue.backend->device->takes_extern,
-                             .starts_copies = request->queue.backend->device->copy_out_start,
-                             .has_no_reuse = !request->options->reuse,
-                             .env = ci_given_env(request, kernels->loops)};
-    options.host_arrays = options.has_device_memory && request->host_arrays;
-    options.records = request->queue.backend->device->record_begin && request->options->interpreted_kernels == 0;
-    options.records_all = options.records && request->options->graphs;
-    options.records_extern = request->queue.backend->device->records_extern;
-    options.has_pools = request->options->pools && request->options->reuse &&
-                        (!options.has_device_memory || options.records_all);
+    const CiShapeEnv *env = ci_given_env(request, kernels->loops);
     lap_ms(job);
-    CiWrapper *wrapper = ci_given_lines(request, kernels, &options);
+    CiWrapper *wrapper = ci_given_lines(request, kernels, env);
     if (!wrapper)
-        wrapper = ci_wrap_with(kernels, &options);
+        wrapper = ci_wrap(kernels, request->options, env);
     request->info.wrap_ms = lap_ms(job);
     if (request->options->verify)
         ci_wrapper_verify(wrapper);
@@ -331,11 +296,11 @@ compile_body(CiContext *ctx, void *arg)
     char message[512];
     ci_job_check_dump(job);
     run_passes(job);
-    const CiTarget *target = make_target(job);
-    CiLoops *loops = lower(job, target);
+    const CiMachine *machine = make_machine(job);
+    CiLoops *loops = lower(job, machine);
     lap_ms(job);
-    rewrite_loops(job, loops, target);
-    CiKernels *kernels = schedule(job, loops, target);
+    rewrite_loops(job, loops, machine);
+    CiKernels *kernels = schedule(job, loops, machine);
     check_device_pays(job, kernels);
     CiWrapper *wrapper = wrap(job, kernels);
     if (request->planned) {

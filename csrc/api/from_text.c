@@ -137,7 +137,7 @@ ci_given_kernels(const CiRequest *request, const CiKernels *made)
     const char *text = given(request, "kernels");
     if (!text)
         return NULL;
-    CiKernels *kernels = ci_kernels_parse(ctx, text, made->target);
+    CiKernels *kernels = ci_kernels_parse(ctx, text, made->machine);
     Calls calls = {ctx, request->graph};
     check_ends(kernels->loops, made->loops);
     set_calls_of_kernels(&calls, kernels);
@@ -195,10 +195,10 @@ ci_given_code(const CiRequest *request, CiKernels *kernels)
 }
 
 CiWrapper *
-ci_given_lines(const CiRequest *request, const CiKernels *kernels, const CiWrapOptions *options)
+ci_given_lines(const CiRequest *request, const CiKernels *kernels, const CiShapeEnv *env)
 {
     const char *text = given(request, "lines");
-    return text ? ci_wrapper_parse(kernels, options, text) : NULL;
+    return text ? ci_wrapper_parse(kernels, request->options, env, text) : NULL;
 }
 
 const CiShapeEnv *

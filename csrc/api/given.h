@@ -12,7 +12,7 @@ CiKernels *ci_given_kernels(const CiRequest *request, const CiKernels *made);
 /* Gives kernels the procs or the source, where these are given. */
 void ci_given_code(const CiRequest *request, CiKernels *kernels);
 /* NULL where the lines are not given. They are lines of these kernels. */
-CiWrapper *ci_given_lines(const CiRequest *request, const CiKernels *kernels, const CiWrapOptions *options);
+CiWrapper *ci_given_lines(const CiRequest *request, const CiKernels *kernels, const CiShapeEnv *env);
 /* The graph's environment in symbols of the loops. */
 const CiShapeEnv *ci_given_env(const CiRequest *request, const CiLoops *loops);
 

@@ -9,7 +9,7 @@
 static bool
 has_registers(const CiReducer *r)
 {
-    return r->fold->order.kind == CI_FOLD_pairwise && r->family->vector_bytes;
+    return r->fold->order.kind == CI_FOLD_pairwise && r->b.machine->vector_bytes;
 }
 
 void
@@ -27,7 +27,7 @@ ci_reduce_lanes_inside(const CiReducer *r, int most)
 {
     if (r->is_in_lanes)
         return 1;
-    int lanes = ci_choose_lanes(&r->b, r->family, &r->body, r->var, most);
+    int lanes = ci_choose_lanes(&r->b, &r->body, r->var, most);
     return lanes < 1 ? 1 : lanes;
 }
 
@@ -197,7 +197,7 @@ chains_in_lanes(CiReducer *r, const CiExpr *first, const CiExpr *count)
 void
 ci_reduce_chains(CiReducer *r, const CiExpr *first, const CiExpr *count)
 {
-    if (r->family->vector_bytes)
+    if (r->b.machine->vector_bytes)
         chains_and_rest(r, first, count);
     else
         chains_in_lanes(r, first, count);
@@ -211,7 +211,7 @@ ci_reduce_has_walks(const CiReducer *r)
     bool has = false;
     for (int k = 0; k < r->fold->nops; k++)
         has |= ci_reduction_of(r->fold->ops[k])->again != NULL;
-    return has && r->family->vector_bytes && !ci_stmts_have(&r->body, ci_stmt_is_math);
+    return has && r->b.machine->vector_bytes && !ci_stmts_have(&r->body, ci_stmt_is_math);
 }
 
 void

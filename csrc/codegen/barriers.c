@@ -188,11 +188,10 @@ place(void *arg, CiStmt *stmt)
 }
 
 void
-ci_barriers(CiProcs *procs, CiProc *proc, const CiFamily *family)
+ci_barriers(CiBuild *b)
 {
-    (void)family;
-    CiStmt *blocks = proc->body.first;
-    Barriers s = {.b = {procs->ctx, procs->sym, proc, NULL, {0}}, .blocks = blocks};
+    CiStmt *blocks = b->proc->body.first;
+    Barriers s = {.b = *b, .blocks = blocks};
     if (blocks && blocks->run == CI_RUN_grid)
         ci_build_rewrite(&s.b, &blocks->body, place, &s);
 }

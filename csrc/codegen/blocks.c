@@ -17,15 +17,6 @@
 #include "codegen/scans.h"
 #include "ir/occupancy.h"
 
-#define WARP 32
-#define BLOCK 256         /* threads of small groups that share a block */
-#define PART 512          /* threads of a part of a fold */
-#define KEPT (8 * 1024)   /* groups of neighbours that 1024 threads may keep in registers */
-#define LEAST 16          /* elements of a tree's statement that are worth a warp */
-#define LONG 1024         /* and a block */
-#define LONG_SCAN 64      /* elements that are worth prefixes */
-#define COMFORT 49152     /* bytes of rows that a block takes without crowding others out */
-#define NEAR_BYTES 32     /* of elements that a thread holds to walk them twice */
 
 /* ---- what can be shared out ---- */
 
@@ -40,7 +31,7 @@ static bool
 is_scan(const CiBlocks *s, const CiStmt *stmt)
 {
     return stmt->kind == CI_STMT_for && !ci_map_find(s->ordered, CI_KEY(stmt->vars[0])) &&
-           stmt->extents[0]->high >= LONG_SCAN && ci_scan_fits(&s->r.b, stmt);
+           stmt->extents[0]->high >= CI_CHOOSE(&s->r.b, long_scan) && ci_scan_fits(&s->r.b, stmt);
 }
 
 static bool
@@ -164,7 +155,7 @@ add_whole(CiBlocks *s)
 {
     CiSym *sym = s->r.b.sym;
     const CiExpr *count = count_whole(s), *first = s->count ? s->from : ci_blocks_number(s, 0);
-    if (!s->count && ci_domain_unrolls(sym, &s->domain, s->lanes, s->threads)) {
+    if (!s->count && ci_domain_unrolls(&s->r.b, &s->domain, s->lanes, s->threads)) {
         add_unrolled(s, count);
         return;
     }
@@ -240,7 +231,7 @@ add_part(CiBlocks *s)
     CiReducer *r = &s->r;
     int bytes = s->lanes * ci_dtype_size(r->fold->into[0]->dtype);
     r->is_near = !r->b.proc->is_finish && ci_near_helps(r->fold);
-    s->near = r->is_near ? NEAR_BYTES / bytes : 1;
+    s->near = r->is_near ? (int)CI_CHOOSE(&r->b, kept_bytes) / bytes : 1;
     ci_near_alloc_accumulators(r, s->lanes);
     ci_reduce_each(r, true, true, open_lanes);
     s->add = add_step;
@@ -307,14 +298,15 @@ power_of_two(int64_t least)
 /* Groups of neighbours that a thread is given: the more, the fewer threads must meet, as long as
  * they fit in registers; short rows need the threads. Measured. */
 static int
-choose_threads(const CiTarget *target, int64_t widest, int lanes, const CiExpr *count)
+choose_threads(const CiMachine *machine, int64_t widest, int lanes, const CiExpr *count)
 {
     int64_t each = widest < 1024 || lanes >= 8 ? 4 : 8,
             points = ci_occupancy_points(count),
             threads = power_of_two((widest + each - 1) / each),
-            most = widest < 1024 * each ? 512 : 1024;
+            whole = ci_choice(machine, CI_CHOICE_most_threads),
+            most = widest < 1024 * each ? ci_choice(machine, CI_CHOICE_short_threads) : whole;
     threads = threads > most ? most : threads;
-    while (threads < 1024 && threads < widest && !ci_fill_has_threads(target, points, threads))
+    while (threads < whole && threads < widest && !ci_fill_has_threads(machine, points, threads))
         threads *= 2;
     return (int)threads;
 }
@@ -323,12 +315,13 @@ choose_threads(const CiTarget *target, int64_t widest, int lanes, const CiExpr *
  * memory for other blocks. The threads of such a point wait for each other alone, so they are of one
  * warp. */
 static int
-choose_together(const CiFamily *family, int threads, int64_t bytes, const CiExpr *count)
+choose_together(const CiMachine *machine, int threads, int64_t bytes, const CiExpr *count)
 {
-    int together = threads > family->warp ? 1 : BLOCK / threads;
+    int64_t least = ci_choice(machine, CI_CHOICE_group_threads) / threads;
+    int together = threads > machine->warp ? 1 : (int)ci_choice(machine, CI_CHOICE_block_threads) / threads;
     while (together > 1 && together / 2 >= count->high)
         together /= 2;
-    while (together * bytes > COMFORT && together / 2 >= WARP / threads)
+    while (together * bytes > machine->shared_bytes && together / 2 >= least)
         together /= 2;
     return together;
 }
@@ -349,8 +342,8 @@ find_widest(const CiBlocks *s, const CiStmts *body, int *lanes)
             continue;
         }
         CiDomain d = domain_of(s, stmt);
-        int taken = is_scan(s, stmt) ? ci_scan_lanes(&s->r.b, s->r.family, stmt)
-                                     : ci_domain_lanes(&s->r.b, s->r.family, &d);
+        int taken = is_scan(s, stmt) ? ci_scan_lanes(&s->r.b, stmt)
+                                     : ci_domain_lanes(&s->r.b, &d);
         const CiExpr *count = stmt->count ? stmt->count : ci_domain_count(s->r.b.sym, &d, 1);
         inside = count->high == CI_INFINITY ? ci_occupancy_points(count) : count->high / taken;
         *lanes = taken > *lanes ? taken : *lanes;
@@ -371,13 +364,13 @@ static void
 share_one(CiBlocks *s, CiStmt *stmt)
 {
     if (is_scan(s, stmt)) {
-        ci_scan_share(&s->r.b, s->r.family, s->threads, &s->bytes, stmt);
+        ci_scan_share(&s->r.b, s->threads, &s->bytes, stmt);
         return;
     }
     s->domain = domain_of(s, stmt);
     s->from = stmt->from;
     s->count = stmt->count;
-    s->lanes = ci_domain_lanes(&s->r.b, s->r.family, &s->domain);
+    s->lanes = ci_domain_lanes(&s->r.b, &s->domain);
     if (stmt->kind == CI_STMT_fold)
         share_fold(s, stmt);
     else
@@ -437,19 +430,20 @@ threads_for(const CiBlocks *s, int64_t widest, int lanes, const CiDomain *points
 {
     const CiBuild *b = &s->r.b;
     if (ci_stmts_have(&points->body, is_part) ||
-        (widest > KEPT && ci_stmts_have(&points->body, is_near)))
-        return PART;
+        (widest > CI_CHOOSE(b, kept_groups) && ci_stmts_have(&points->body, is_near)))
+        return (int)CI_CHOOSE(b, part_threads);
     if (b->proc->kernel && ci_kernel_tree(b->proc->kernel))
-        return points->count || widest < LONG ? WARP : BLOCK;
-    return choose_threads(s->r.family->target, widest, lanes, ci_domain_count(b->sym, points, 1));
+        return (int)(points->count || widest < CI_CHOOSE(b, long_tree_row) ? CI_CHOOSE(b, group_threads)
+                                                                       : CI_CHOOSE(b, block_threads));
+    return choose_threads(s->r.b.machine, widest, lanes, ci_domain_count(b->sym, points, 1));
 }
 
 bool
-ci_share_rows(CiBuild *b, const CiFamily *family, const CiDomain *points)
+ci_share_rows(CiBuild *b, const CiDomain *points)
 {
     CiSym *sym = b->sym;
     bool is_tree = b->proc->kernel && ci_kernel_tree(b->proc->kernel);
-    CiBlocks s = {.r = {.b = *b, .family = family}, .least = is_tree ? LEAST : 2};
+    CiBlocks s = {.r = {.b = *b}, .least = is_tree ? (int)CI_CHOOSE(b, tree_row) : 2};
     const CiExpr *to[CI_MAX_FOLD_AXES];
     int lanes = 1;
     s.ordered = ci_find_ordered_loops(b->ctx, b->proc);
@@ -473,6 +467,6 @@ ci_share_rows(CiBuild *b, const CiFamily *family, const CiDomain *points)
     ci_blocks_count(&s, &blocks->body);
     ci_build_rewrite(&s.r.b, &blocks->body, share, &s);
     ci_blocks_drop(&s, &blocks->body);
-    blocks->number = choose_together(family, s.threads, s.bytes, count);
+    blocks->number = choose_together(b->machine, s.threads, s.bytes, count);
     return true;
 }

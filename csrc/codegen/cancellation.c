@@ -10,9 +10,6 @@
 
 #include "base/map.h"
 
-#define LONG (1 << 20)
-/* Most work in one iteration of a loop that is short if it has few iterations. */
-#define SHORT_TRIP 4096
 
 typedef struct CancellationPass {
     CiBuild b;
@@ -60,7 +57,7 @@ work_of(CancellationPass *p, const CiStmts *body)
         const CiExpr *inside = ci_expr_add(sym, work_of(p, &stmt->body), work_of(p, &stmt->other));
         for (int k = 0; k < stmt->nvars; k++) {
             bool is_seen = is_seen_behind(p, stmt->extents[k]);
-            const CiExpr *extent = is_seen ? stmt->extents[k] : ci_expr_const(sym, SHORT_TRIP);
+            const CiExpr *extent = is_seen ? stmt->extents[k] : ci_expr_const(sym, CI_CHOOSE(&p->b, polled_trip));
             inside = k ? inside : ci_expr_max(sym, inside, ci_expr_const(sym, 1));
             inside = ci_expr_mul(sym, inside, extent);
         }
@@ -81,7 +78,7 @@ static bool
 is_short(CancellationPass *p, const CiStmt *loop)
 {
     return !ci_stmts_have(&loop->body, is_serial) && loop->extents[0]->high <= CI_POLL_ITERATIONS &&
-           work_of(p, &loop->body)->high <= SHORT_TRIP;
+           work_of(p, &loop->body)->high <= CI_CHOOSE(&p->b, polled_trip);
 }
 
 /* ---- loops ---- */
@@ -188,7 +185,7 @@ poll_loop(CancellationPass *p, CiStmt *loop)
     }
     const CiExpr *work = work_of(p, &loop->body);
     const CiStmt *leave = find_exit(&loop->body);
-    bool is_leaf = !ci_stmts_have(&loop->body, is_serial) && work->high <= SHORT_TRIP;
+    bool is_leaf = !ci_stmts_have(&loop->body, is_serial) && work->high <= CI_CHOOSE(&p->b, polled_trip);
     ci_build_rewrite(&p->b, &loop->body, poll_stmt, p);
     if (is_leaf && loop->kind == CI_STMT_for && loop->extents[0]->high > CI_POLL_ITERATIONS) {
         run_in_pieces(p, loop);
@@ -207,7 +204,7 @@ is_whole_work(const CancellationPass *p, const CiStmt *stmt)
 {
     const CiKernel *kernel = p->b.proc->kernel;
     return kernel && !kernel->lanes_on_outer && p->b.to == &p->b.proc->body &&
-           stmt->kind == CI_STMT_for && stmt->run == CI_RUN_vector && stmt->extents[0]->high > LONG;
+           stmt->kind == CI_STMT_for && stmt->run == CI_RUN_vector && stmt->extents[0]->high > CI_CHOOSE(&p->b, polled_work);
 }
 
 static void
@@ -230,9 +227,8 @@ poll_stmt(void *arg, CiStmt *stmt)
 }
 
 void
-ci_poll(CiProcs *procs, CiProc *proc, const CiFamily *family)
+ci_poll(CiBuild *b)
 {
-    (void)family;
-    CancellationPass p = {.b = {procs->ctx, procs->sym, proc, &proc->body, {0}}};
-    ci_build_rewrite(&p.b, &proc->body, poll_stmt, &p);
+    CancellationPass p = {.b = *b};
+    ci_build_rewrite(&p.b, &b->proc->body, poll_stmt, &p);
 }

@@ -12,7 +12,6 @@
 
 typedef struct Chain {
     CiRunner r;
-    const CiTarget *target;
     CiMemory *running_prefix[CI_MOST_CELLS]; /* from part to part, for each cell: the first element */
     CiMemory *totals[CI_MOST_CELLS]; /* by part: what it adds, where that is known */
     CiMemory *known;                 /* by part: whether it is */
@@ -176,7 +175,7 @@ is_cheap(Chain *c)
             return false;
     for (const CiStmt *stmt = c->r.loop->body.first; stmt; stmt = stmt->next)
         bytes += bytes_of(stmt);
-    return ci_choice(c->target, CI_CHOICE_chain_asked) * bytes_asked(c) <= bytes;
+    return CI_CHOOSE(&c->r.b, chain_asked) * bytes_asked(c) <= bytes;
 }
 
 /* ---- parts ---- */
@@ -202,11 +201,12 @@ begin(Chain *c)
 }
 
 void
-ci_chain(CiProcs *procs, CiProc *proc, const CiFamily *family)
+ci_chain(CiBuild *build)
 {
+    CiProc *proc = build->proc;
     if (!proc->kernel || !proc->kernel->is_chained)
         return;
-    Chain chain = {.r = ci_running_find(procs, proc), .target = family->target}, *c = &chain;
+    Chain chain = {.r = ci_running_find(build)}, *c = &chain;
     CiBuild *b = &c->r.b;
     CiStmts whole = proc->body;
     proc->body = (CiStmts){0};

@@ -1,10 +1,11 @@
-/* The passes of a family, in order. */
+/* The passes of a machine's family, in order. */
 #include "codegen/codegen.h"
-
-#include <string.h>
 
 #include "base/text.h"
 
+#define CPU (1 << CI_FAMILY_cpu)
+#define GPU (1 << CI_FAMILY_gpu)
+#define INTERP (1 << CI_FAMILY_interp)
 static const CiProcPass passes[] = {
 #define PASS(function, name, families, is_needed, doc) {#name, doc, families, is_needed, function},
 #include "codegen/procs.def"
@@ -32,27 +33,29 @@ verify_now(const CiProcs *procs, bool verify)
 }
 
 static void
-run_pass(const CiProcPass *pass, CiProcs *procs, const CiFamily *family, const CiProcPlan *plan)
+run_pass(const CiProcPass *pass, CiProcs *procs, const CiMachine *machine, const CiProcPlan *plan)
 {
     if (plan && plan->before)
         plan->before(plan->arg, pass->name, procs);
-    for (int k = 0; k < procs->nprocs; k++)
-        pass->run(procs, procs->procs[k], family);
+    for (int k = 0; k < procs->nprocs; k++) {
+        CiBuild b = ci_build_of(procs, procs->procs[k], machine);
+        pass->run(&b);
+    }
     if (plan && plan->after)
         plan->after(plan->arg, pass->name, procs);
 }
 
 CiProcs *
-ci_codegen(const CiKernels *kernels, const CiFamily *family, bool verify)
+ci_codegen(const CiKernels *kernels, const CiMachine *machine, bool verify)
 {
     const CiProcPlan *plan = kernels->plan;
     CiProcs *procs = ci_expand(kernels);
     verify_now(procs, verify);
     for (int p = 0; p < ci_proc_pass_count(); p++) {
-        if (!strstr(passes[p].families, family->name) ||
+        if (!(passes[p].families >> machine->family & 1) ||
             (plan && plan->skip && ci_text_lists(plan->skip, passes[p].name)))
             continue;
-        run_pass(&passes[p], procs, family, plan);
+        run_pass(&passes[p], procs, machine, plan);
         verify_now(procs, verify);
     }
     return procs;

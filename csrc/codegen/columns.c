@@ -16,11 +16,6 @@
 #include "codegen/reduction.h"
 #include "ir/occupancy.h"
 
-#define TOGETHER 32
-#define SECTOR 8          /* points that fill what is moved at once */
-#define LONG 64           /* rows that are worth a group of threads */
-#define NEAR 8            /* rows that a thread has in registers, for a fold that gains from it, or of a loop */
-#define COMFORT 40960     /* bytes of shared memory, of which there are 48K without asking */
 
 typedef struct Columns {
     CiReducer r;
@@ -87,22 +82,24 @@ look(Survey *s, const CiStmt *stmt)
 static void
 choose_shape(Columns *c, const Survey *s)
 {
-    const CiTarget *target = c->r.family->target;
+    const CiMachine *machine = c->r.b.machine;
     int64_t points = ci_occupancy_points(c->count);
-    c->together = TOGETHER;
+    int64_t most_bytes = ci_choice(machine, CI_CHOICE_column_bytes);
+    int side = (int)ci_choice(machine, CI_CHOICE_fold_points);
+    c->together = side;
     while (c->together > 1 && c->together / 2 >= points)
         c->together /= 2;
-    while (c->together > SECTOR && !s->has_fold && !ci_fill_has_blocks(target, points / c->together))
+    while (c->together > ci_choice(machine, CI_CHOICE_sector_points) && !s->has_fold && !ci_fill_has_blocks(machine, points / c->together))
         c->together /= 2;
-    while (c->together > 1 && c->together * s->row_bytes > COMFORT)
+    while (c->together > 1 && c->together * s->row_bytes > most_bytes)
         c->together /= 2;
-    int most = 1024 / c->together;
-    c->group = 512 / c->together < TOGETHER ? 16 : 32;
+    int most = (int)ci_choice(machine, CI_CHOICE_most_threads) / c->together;
+    c->group = (int)ci_choice(machine, CI_CHOICE_short_threads) / c->together < side ? 16 : 32;
     while (c->group < most && c->group < s->longest &&
-           (!ci_fill_has_threads(target, points, c->group) || c->group * c->together < CI_WARP))
+           (!ci_fill_has_threads(machine, points, c->group) || c->group * c->together < ci_choice(machine, CI_CHOICE_group_threads)))
         c->group *= 2;
     while (c->group > 2 &&
-           c->together * (s->row_bytes + (int64_t)c->group * s->part_bytes) > COMFORT)
+           c->together * (s->row_bytes + (int64_t)c->group * s->part_bytes) > most_bytes)
         c->group /= 2;
 }
 
@@ -206,12 +203,12 @@ add_near(Columns *c, const CiStmt *stmt, const CiExpr *rounds, const CiExpr *mem
          const CiExpr *const *here)
 {
     CiBuild *b = &c->r.b;
-    const CiExpr *to[CI_MAX_FOLD_AXES], *together = number_of(c, NEAR);
-    CiRegisterRow near = {.count = NEAR, .lanes = 1};
+    const CiExpr *to[CI_MAX_FOLD_AXES], *together = number_of(c, CI_CHOOSE(b, column_rows));
+    CiRegisterRow near = {.count = (int)CI_CHOOSE(b, column_rows), .lanes = 1};
     CiStmt *loop = ci_build_for(b, "r", ci_expr_floordiv(b->sym, rounds, together), CI_RUN_serial);
     CiStmts *outside = ci_build_enter(b, &loop->body);
     const CiExpr *first = ci_expr_mul(b->sym, loop->vars[0], together);
-    for (int k = 0; k < NEAR; k++) {
+    for (int k = 0; k < near.count; k++) {
         decode_round(c, stmt, ci_expr_add(b->sym, first, number_of(c, k)), member, here, to);
         near.lifted[k] = add_at(c, &c->domain.body, &c->domain, to, 1);
     }
@@ -232,14 +229,14 @@ static const CiExpr *
 add_neighbours(Columns *c, const CiExpr *count, const CiExpr *member)
 {
     CiBuild *b = &c->r.b;
-    const CiExpr *near = number_of(c, NEAR), *whole = ci_expr_floordiv(b->sym, count, near);
+    const CiExpr *near = number_of(c, CI_CHOOSE(b, column_rows)), *whole = ci_expr_floordiv(b->sym, count, near);
     CiStmt *loop = ci_build_for(
         b, "r", ci_expr_ceildiv(b->sym, ci_expr_sub(b->sym, whole, member), number_of(c, c->group)),
         CI_RUN_serial);
     CiStmts *outside = ci_build_enter(b, &loop->body);
     const CiExpr *group = ci_expr_mul(b->sym, loop->vars[0], number_of(c, c->group)),
                  *row = ci_expr_mul(b->sym, ci_expr_add(b->sym, group, member), near);
-    add_at(c, &c->domain.body, &c->domain, &row, NEAR);
+    add_at(c, &c->domain.body, &c->domain, &row, (int)near->value);
     ci_build_leave(b, outside);
     return ci_expr_sub(b->sym, count, ci_expr_mul(b->sym, whole, near));
 }
@@ -256,7 +253,7 @@ add_rounds(Columns *c, const CiStmt *stmt, const CiExpr *member)
     count = is_plain ? count : ci_build_named(b, count);
     const CiExpr *all, *done = number_of(c, 0), *first = done;
     bool is_row = stmt->kind == CI_STMT_for && stmt->nvars == 1 && !ci_stmts_have(&stmt->body, is_other);
-    if (is_row && count->low >= (int64_t)NEAR * c->group) {
+    if (is_row && count->low >= CI_CHOOSE(b, column_rows) * c->group) {
         const CiExpr *left = add_neighbours(c, count, member);
         if (ci_expr_equals_const(left, 0))
             return;
@@ -264,7 +261,7 @@ add_rounds(Columns *c, const CiStmt *stmt, const CiExpr *member)
         count = left;
     }
     all = ci_expr_ceildiv(b->sym, ci_expr_sub(b->sym, count, member), group);
-    if (stmt->kind == CI_STMT_fold && c->r.is_near && all->high >= NEAR) {
+    if (stmt->kind == CI_STMT_fold && c->r.is_near && all->high >= CI_CHOOSE(b, column_rows)) {
         all = ci_build_named(b, all);
         done = add_near(c, stmt, all, member, here);
     }
@@ -443,18 +440,18 @@ place_memories(Columns *c)
 }
 
 bool
-ci_share_columns(CiBuild *b, const CiFamily *family, const CiDomain *points)
+ci_share_columns(CiBuild *b, const CiDomain *points)
 {
     CiSym *sym = b->sym;
     Survey s = {.b = b};
-    Columns c = {.r = {.b = *b, .family = family},
+    Columns c = {.r = {.b = *b},
                  .points = points,
                  .count = ci_domain_count(sym, points, 1),
                  .memories = ci_map_new(b->ctx)};
     for (const CiStmt *stmt = points->body.first; stmt; stmt = stmt->next)
         look(&s, stmt);
-    bool is_worth_it = s.has_fold || !ci_fill_has_threads(family->target, ci_occupancy_points(c.count), 1);
-    if (s.is_other || s.longest < LONG || !points->count || !is_worth_it)
+    bool is_worth_it = s.has_fold || !ci_fill_has_threads(b->machine, ci_occupancy_points(c.count), 1);
+    if (s.is_other || s.longest < CI_CHOOSE(b, long_column) || !points->count || !is_worth_it)
         return false;
     choose_shape(&c, &s);
     CiStmt *blocks = ci_build_for(

@@ -93,11 +93,11 @@ drop_dead(void *arg, CiStmt *stmt)
 }
 
 void
-ci_dead_stores(CiProcs *procs, CiProc *proc, const CiFamily *family)
+ci_dead_stores(CiBuild *b)
 {
-    Eliminator e = {.b = {procs->ctx, procs->sym, proc, &proc->body, {0}},
-                    .dead = ci_map_new(procs->ctx)};
-    (void)family;
+    CiProc *proc = b->proc;
+    Eliminator e = {.b = *b,
+                    .dead = ci_map_new(b->ctx)};
     find_dead(&e, &proc->body);
     if (ci_map_count(e.dead))
         ci_build_rewrite(&e.b, &proc->body, drop_dead, &e);

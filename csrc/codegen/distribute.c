@@ -45,12 +45,11 @@ share_out(CiBuild *b, CiStmt *loop, int factor)
 }
 
 void
-ci_map(CiProcs *procs, CiProc *proc, const CiFamily *family)
+ci_map(CiBuild *b)
 {
-    (void)family;
-    CiBuild b = {procs->ctx, procs->sym, proc, &proc->body, {0}};
+    CiProc *proc = b->proc;
     CiStmt *loop = find_shared_lanes(proc);
     const CiKernel *kernel = proc->kernel;
     if (loop && kernel && kernel->lanes_on_outer)
-        share_out(&b, loop, kernel->outer[kernel->nouter - 1].factor);
+        share_out(b, loop, kernel->outer[kernel->nouter - 1].factor);
 }

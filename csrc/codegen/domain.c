@@ -4,10 +4,8 @@
 #include "codegen/instantiate.h"
 #include "codegen/varying.h"
 
-#define MOST_ROUNDS 8
 #define MOST_LANES 16 /* of bytes: an access has as many */
 #define MOST_STEP ((int64_t)1 << 40)
-#define STORE 4 /* loads that a store costs which does not fill what it touches */
 
 /* ---- neighbours of one thread ---- */
 
@@ -20,6 +18,7 @@ typedef struct Neighbours {
     int widest, lanes; /* bytes of an element; asked for */
     bool may_run;      /* lanes may come in order: what runs, and packs */
     bool is_apart;     /* no thread may do several at once */
+    int store_cost;
     int moves, others; /* accesses that would move so many; that would be as many accesses */
 } Neighbours;
 
@@ -53,7 +52,7 @@ look_at_access(Neighbours *n, const CiAccess *at, bool is_store)
     n->widest = size > n->widest ? size : n->widest;
     bool moves = ci_sym_known_multiple_of(n->sym, rest, ci_expr_const(n->sym, n->lanes));
     n->moves += moves;
-    n->others += moves ? 0 : is_store ? STORE : 1;
+    n->others += moves ? 0 : is_store ? n->store_cost : 1;
 }
 
 static void
@@ -84,7 +83,7 @@ ci_domain_is_whole(CiSym *sym, const CiDomain *domain, int lanes)
 /* As many as make an access of the widest element, where most are contiguous and aligned: others
  * become one for each neighbour, far from those of the next thread. */
 static int
-find_lanes(const CiBuild *b, const CiFamily *family, const CiDomain *domain, bool may_run)
+find_lanes(const CiBuild *b, const CiDomain *domain, bool may_run)
 {
     int last = domain->count - 1;
     if (last < 0)
@@ -94,11 +93,12 @@ find_lanes(const CiBuild *b, const CiFamily *family, const CiDomain *domain, boo
                     .var = domain->vars[last],
                     .varies = ci_vary(b->ctx, b->proc, &domain->body, domain->vars[last]).values,
                     .lanes = 1,
-                    .may_run = may_run};
+                    .may_run = may_run,
+                    .store_cost = (int)CI_CHOOSE(b, store_cost)};
     ci_stmts_visit(&domain->body, look, &n);
     if (n.is_apart || !n.widest)
         return 1;
-    for (n.lanes = family->access_bytes / n.widest; n.lanes > 1; n.lanes /= 2) {
+    for (n.lanes = b->machine->access_bytes / n.widest; n.lanes > 1; n.lanes /= 2) {
         n.moves = n.others = 0;
         ci_stmts_visit(&domain->body, look, &n);
         if (n.moves > n.others && domain->extents[last]->high >= n.lanes &&
@@ -109,15 +109,15 @@ find_lanes(const CiBuild *b, const CiFamily *family, const CiDomain *domain, boo
 }
 
 int
-ci_domain_lanes(const CiBuild *b, const CiFamily *family, const CiDomain *domain)
+ci_domain_lanes(const CiBuild *b, const CiDomain *domain)
 {
-    return find_lanes(b, family, domain, false);
+    return find_lanes(b, domain, false);
 }
 
 int
-ci_domain_running_lanes(const CiBuild *b, const CiFamily *family, const CiDomain *domain)
+ci_domain_running_lanes(const CiBuild *b, const CiDomain *domain)
 {
-    return find_lanes(b, family, domain, true);
+    return find_lanes(b, domain, true);
 }
 
 /* ---- points ---- */
@@ -179,11 +179,11 @@ is_narrow(const CiExpr *e)
 }
 
 bool
-ci_domain_unrolls(CiSym *sym, const CiDomain *domain, int lanes, int threads)
+ci_domain_unrolls(const CiBuild *b, const CiDomain *domain, int lanes, int threads)
 {
-    const CiExpr *count = ci_domain_count(sym, domain, lanes);
-    return ci_domain_is_whole(sym, domain, lanes) && is_narrow(count) &&
-           (count->high + threads - 1) / threads <= MOST_ROUNDS;
+    const CiExpr *count = ci_domain_count(b->sym, domain, lanes);
+    return ci_domain_is_whole(b->sym, domain, lanes) && is_narrow(count) &&
+           (count->high + threads - 1) / threads <= CI_CHOOSE(b, unrolled_rounds);
 }
 
 CiStmts *

@@ -13,7 +13,6 @@
 #include "codegen/codegen.h"
 #include "codegen/split.h"
 
-#define PIECE 4096 /* elements between two questions */
 
 static bool
 is_loud(const CiStmt *stmt)
@@ -51,7 +50,7 @@ stop(CiBuild *b, CiStmt *fold)
     bool is_any = fold->ops[0] == CI_OP_any;
     CiMemory *all = fold->into[0];
     CiType type = ci_type_of(CI_DTYPE_bool, 1);
-    const CiExpr *zero = ci_expr_const(sym, 0), *piece = ci_expr_const(sym, PIECE),
+    const CiExpr *zero = ci_expr_const(sym, 0), *piece = ci_expr_const(sym, CI_CHOOSE(b, exit_elements)),
                  *length = length_of(b, fold), *from = fold->from ? fold->from : zero;
     CiMemory *part = ci_build_alloc(b, ci_build_name(b, "part"), CI_DTYPE_bool, 1,
                                     CI_SPACE_register, ci_expr_const(sym, 1));
@@ -74,7 +73,7 @@ static void
 stop_stmt(void *arg, CiStmt *stmt)
 {
     CiBuild *b = arg;
-    if (stmt->kind == CI_STMT_fold && ci_fold_may_stop(stmt) && length_of(b, stmt)->high > PIECE) {
+    if (stmt->kind == CI_STMT_fold && ci_fold_may_stop(stmt) && length_of(b, stmt)->high > CI_CHOOSE(b, exit_elements)) {
         stop(b, stmt);
         return;
     }
@@ -86,10 +85,9 @@ stop_stmt(void *arg, CiStmt *stmt)
 }
 
 void
-ci_stop(CiProcs *procs, CiProc *proc, const CiFamily *family)
+ci_stop(CiBuild *b)
 {
-    (void)family;
-    CiBuild b = {procs->ctx, procs->sym, proc, &proc->body, {0}};
+    CiProc *proc = b->proc;
     if (!proc->kernel || !proc->kernel->lanes_on_outer)
-        ci_build_rewrite(&b, &proc->body, stop_stmt, &b);
+        ci_build_rewrite(b, &proc->body, stop_stmt, b);
 }

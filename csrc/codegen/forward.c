@@ -225,19 +225,19 @@ drop_unused(void *arg, CiStmt *stmt)
 }
 
 void
-ci_forward(CiProcs *procs, CiProc *proc, const CiFamily *family)
+ci_forward(CiBuild *b)
 {
-    (void)family;
-    Forwarder f = {.b = {procs->ctx, procs->sym, proc, &proc->body, {0}}};
-    f.same = CI_NEW_ARRAY(procs->ctx, int, proc->nvalues + 1);
-    f.is_constant = CI_NEW_ARRAY(procs->ctx, bool, proc->nvalues + 1);
+    CiProc *proc = b->proc;
+    Forwarder f = {.b = *b};
+    f.same = CI_NEW_ARRAY(b->ctx, int, proc->nvalues + 1);
+    f.is_constant = CI_NEW_ARRAY(b->ctx, bool, proc->nvalues + 1);
     for (int k = 0; k < proc->nvalues; k++)
         f.same[k] = k;
     ci_build_rewrite(&f.b, &proc->body, forward_one, &f);
     do {
         f.has_changed = false;
-        f.uses = CI_NEW_ARRAY(procs->ctx, int, proc->nvalues + 1);
-        f.used = ci_map_new(procs->ctx);
+        f.uses = CI_NEW_ARRAY(b->ctx, int, proc->nvalues + 1);
+        f.used = ci_map_new(b->ctx);
         ci_stmts_count_uses(&proc->body, f.uses);
         ci_stmts_visit(&proc->body, note_uses, &f);
         ci_build_rewrite(&f.b, &proc->body, drop_unused, &f);

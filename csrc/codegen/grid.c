@@ -13,10 +13,6 @@
 #include "codegen/instantiate.h"
 #include "ir/occupancy.h"
 
-#define FEW 64        /* threads of a block, where points are long and there may be few of them */
-#define SEGMENT 4     /* points that a thread takes of a long row */
-#define LONG_ROW 4096 /* least points of such a row */
-#define FEW_BYTES 8   /* that a point loads, from which a thread has enough of them on the way */
 
 static bool
 is_outer(const CiProc *proc, const CiStmt *loop)
@@ -30,15 +26,15 @@ is_outer(const CiProc *proc, const CiStmt *loop)
 /* Marks stores that the machine can combine atomically and that need no order, because integers
  * give the same bits in any order. */
 static void
-find_atomic(const CiFamily *family, CiStmts *block)
+find_atomic(const CiMachine *machine, CiStmts *block)
 {
     for (CiStmt *stmt = block->first; stmt; stmt = stmt->next) {
         const CiMemory *memory = stmt->at.memory;
         if (stmt->kind == CI_STMT_store && stmt->op != CI_OP_none &&
             memory->space == CI_SPACE_global)
-            stmt->is_atomic = family->has_atomic(stmt->op, memory->dtype);
-        find_atomic(family, &stmt->body);
-        find_atomic(family, &stmt->other);
+            stmt->is_atomic = machine->has_atomic(stmt->op, memory->dtype);
+        find_atomic(machine, &stmt->body);
+        find_atomic(machine, &stmt->other);
     }
 }
 
@@ -155,14 +151,14 @@ add_bytes(void *arg, const CiStmt *stmt)
 /* Long rows of which a thread would take one point alone. It would wait for few bytes at a time. If the length is no
  * constant, finding the point's row is a division by a number that no compiler knows. */
 static bool
-has_long_rows(const CiDomain *points)
+has_long_rows(const CiBuild *b, const CiDomain *points)
 {
     const CiExpr *extent = points->count > 1 ? points->extents[points->count - 1] : NULL;
     int64_t bytes = 0;
-    if (!extent || extent->low < LONG_ROW || ci_stmts_have(&points->body, is_other))
+    if (!extent || extent->low < CI_CHOOSE(b, segment_row) || ci_stmts_have(&points->body, is_other))
         return false;
     ci_stmts_visit(&points->body, add_bytes, &bytes);
-    return extent->kind != CI_EXPR_const || bytes < FEW_BYTES;
+    return extent->kind != CI_EXPR_const || bytes < CI_CHOOSE(b, segment_bytes);
 }
 
 /* The points of a thread in a segment, statement by statement; `first` is the first of them in its row. */
@@ -170,7 +166,8 @@ static void
 add_together(CiBuild *b, const CiDomain *points, const CiExpr **to, const CiExpr *first, int threads)
 {
     CiSym *sym = b->sym;
-    const CiExpr *part = ci_expr_index(sym, ci_build_name(b, "q"), ci_expr_const(sym, SEGMENT)),
+    int count = (int)CI_CHOOSE(b, row_segment);
+    const CiExpr *part = ci_expr_index(sym, ci_build_name(b, "q"), ci_expr_const(sym, count)),
                  *zero = ci_expr_const(sym, 0);
     CiStmts one = {0};
     CiStmts *outside = ci_build_enter(b, &one);
@@ -178,17 +175,18 @@ add_together(CiBuild *b, const CiDomain *points, const CiExpr **to, const CiExpr
         ci_expr_add(sym, first, ci_expr_mul(sym, part, ci_expr_const(sym, threads)));
     ci_domain_add(b, points, to, 1);
     ci_build_leave(b, outside);
-    ci_build_at(b, &one, &(CiAt){1, &part, &zero, part, 1, NULL, SEGMENT});
+    ci_build_at(b, &one, &(CiAt){1, &part, &zero, part, 1, NULL, count});
 }
 
 /* A block has a segment of one row, of which a thread takes a few points at once. */
 static void
-make_segments(CiBuild *b, const CiFamily *family, const CiDomain *points)
+make_segments(CiBuild *b, const CiDomain *points)
 {
     CiSym *sym = b->sym;
-    int last = points->count - 1, threads = family->threads;
+    int last = points->count - 1, threads = b->machine->threads;
+    int64_t count = CI_CHOOSE(b, row_segment);
     const CiExpr *to[CI_MAX_FOLD_AXES], *extent = points->extents[last],
-                                        *size = ci_expr_const(sym, (int64_t)SEGMENT * threads);
+                                        *size = ci_expr_const(sym, count * threads);
     CiDomain segments = *points;
     segments.extents[last] = ci_expr_ceildiv(sym, extent, size);
     CiStmt *blocks = ci_build_for(b, "b", ci_domain_count(sym, &segments, 1), CI_RUN_grid);
@@ -202,7 +200,7 @@ make_segments(CiBuild *b, const CiFamily *family, const CiDomain *points)
     CiStmts *outside = ci_build_enter(b, &choice->body);
     add_together(b, points, to, first, threads);
     ci_build_enter(b, &choice->other);
-    CiStmt *each = ci_build_for(b, "r", ci_expr_const(sym, SEGMENT), CI_RUN_serial);
+    CiStmt *each = ci_build_for(b, "r", ci_expr_const(sym, count), CI_RUN_serial);
     ci_build_enter(b, &each->body);
     const CiExpr *at =
         ci_expr_add(sym, first, ci_expr_mul(sym, each->vars[0], ci_expr_const(sym, threads)));
@@ -220,19 +218,20 @@ has_inside(const CiStmt *stmt)
 }
 
 static void
-make_threads(CiBuild *b, const CiFamily *family, CiDomain *points)
+make_threads(CiBuild *b, CiDomain *points)
 {
     CiSym *sym = b->sym;
     move_scratch(&points->body);
-    int lanes = ci_domain_lanes(b, family, points);
+    int lanes = ci_domain_lanes(b, points);
     bool is_whole = ci_domain_is_whole(sym, points, lanes);
     bool is_long = ci_stmts_have(&points->body, has_inside);
-    if (lanes == 1 && has_long_rows(points)) {
-        make_segments(b, family, points);
+    if (lanes == 1 && has_long_rows(b, points)) {
+        make_segments(b, points);
         return;
     }
-    bool are_many = ci_domain_count(sym, points, 1)->low >= ci_occupancy_threads(family->target);
-    const CiExpr *threads = ci_expr_const(sym, is_long && !are_many ? FEW : family->threads),
+    bool are_many = ci_domain_count(sym, points, 1)->low >= ci_occupancy_threads(b->machine);
+    const CiExpr *threads = ci_expr_const(sym, is_long && !are_many ? CI_CHOOSE(b, few_threads)
+                                                                : b->machine->threads),
                  *count = is_whole
                               ? ci_domain_count(sym, points, lanes)
                               : ci_expr_ceildiv(sym, points->extents[0], ci_expr_const(sym, lanes));
@@ -249,21 +248,21 @@ make_threads(CiBuild *b, const CiFamily *family, CiDomain *points)
 }
 
 void
-ci_grid(CiProcs *procs, CiProc *proc, const CiFamily *family)
+ci_grid(CiBuild *b)
 {
-    CiBuild b = {procs->ctx, procs->sym, proc, &proc->body, {0}};
+    CiProc *proc = b->proc;
     if (proc->kernel && proc->kernel->kind) /* its template has made blocks */
         return;
-    if (family->has_atomic)
-        find_atomic(family, &proc->body);
-    CiDomain points = find_points(&b);
+    if (b->machine->has_atomic)
+        find_atomic(b->machine, &proc->body);
+    CiDomain points = find_points(b);
     proc->body = (CiStmts){0};
     bool is_across = proc->kernel && !ci_kernel_tree(proc->kernel) &&
                      proc->kernel->lanes_on_outer && !ci_domain_has_scratch(&points),
-         is_shared = ci_share_histogram(&b, family, &points);
+         is_shared = ci_share_histogram(b, &points);
     if (!is_shared)
-        is_shared = is_across ? ci_share_columns(&b, family, &points)
-                              : ci_share_rows(&b, family, &points);
+        is_shared = is_across ? ci_share_columns(b, &points)
+                              : ci_share_rows(b, &points);
     if (!is_shared)
-        make_threads(&b, family, &points);
+        make_threads(b, &points);
 }

@@ -14,10 +14,10 @@ typedef struct CiDomain {
 
 /* domain.c. Neighbours along the last axis that one access moves: 1 where none does. That axis is
  * made of whole groups of them, or is the only one. */
-int ci_domain_lanes(const CiBuild *b, const CiFamily *family, const CiDomain *domain);
+int ci_domain_lanes(const CiBuild *b, const CiDomain *domain);
 /* Like ci_domain_lanes, for neighbours that may run in order, so that a thread carries its state
  * from one to the next. */
-int ci_domain_running_lanes(const CiBuild *b, const CiFamily *family, const CiDomain *domain);
+int ci_domain_running_lanes(const CiBuild *b, const CiDomain *domain);
 /* Whole groups of so many neighbours. */
 const CiExpr *ci_domain_count(CiSym *sym, const CiDomain *domain, int lanes);
 bool ci_domain_is_whole(CiSym *sym, const CiDomain *domain, int lanes);
@@ -28,7 +28,7 @@ void ci_domain_add(CiBuild *b, const CiDomain *domain, const CiExpr *const *to, 
 /* A point has memory that the threads of a block share. */
 bool ci_domain_has_scratch(const CiDomain *domain);
 /* So few rounds of the threads, and so well known how many, that they are written one by one. */
-bool ci_domain_unrolls(CiSym *sym, const CiDomain *domain, int lanes, int threads);
+bool ci_domain_unrolls(const CiBuild *b, const CiDomain *domain, int lanes, int threads);
 
 /* Into a loop over pairs of threads, x and y. */
 CiStmts *ci_domain_enter_pairs(CiBuild *b, CiRunMode run, int threads, const CiExpr **x,
@@ -36,12 +36,12 @@ CiStmts *ci_domain_enter_pairs(CiBuild *b, CiRunMode run, int threads, const CiE
 
 /* columns.c: neighbouring points are a block's, each of which has a group of threads. False where
  * this is no form of it. */
-bool ci_share_columns(CiBuild *b, const CiFamily *family, const CiDomain *points);
+bool ci_share_columns(CiBuild *b, const CiDomain *points);
 /* privatize_atomics.c: threads of a block combine in memory of their own first. Changes the points' body; false
  * where it is not worth it. */
-bool ci_share_histogram(CiBuild *b, const CiFamily *family, CiDomain *points);
+bool ci_share_histogram(CiBuild *b, CiDomain *points);
 /* blocks.c: each point is a block's, whose threads share out what is inside. False where nothing is
  * worth it. */
-bool ci_share_rows(CiBuild *b, const CiFamily *family, const CiDomain *points);
+bool ci_share_rows(CiBuild *b, const CiDomain *points);
 
 #endif

@@ -15,8 +15,6 @@
 #include "base/map.h"
 
 #define ROWS 4
-#define MOST_LANES 1024  /* of a loop: their registers stay in near cache */
-#define FEW 32           /* rows that are not worth it */
 #define MOST_REGISTERS 8 /* of a lane */
 
 typedef struct Register {
@@ -65,7 +63,7 @@ goes_down(Interchange *x, const CiStmt *loop)
         if (!ci_expr_split_linear(sym, stmt->at.index, x->lanes->vars[0], &across, &rest) ||
             !ci_expr_split_linear(sym, rest, loop->vars[0], &down, &rest))
             return false;
-        has_any |= ci_expr_equals_const(across, 1) && down->high >= FEW;
+        has_any |= ci_expr_equals_const(across, 1) && down->high >= CI_CHOOSE(&x->b, turned_rows);
     }
     return has_any;
 }
@@ -74,7 +72,7 @@ static bool
 is_down(Interchange *x, const CiStmt *stmt)
 {
     return stmt->kind == CI_STMT_for && stmt->run == CI_RUN_serial && stmt->nvars == 1 &&
-           stmt->extents[0]->high >= FEW &&
+           stmt->extents[0]->high >= CI_CHOOSE(&x->b, turned_rows) &&
            !ci_expr_depends_on(stmt->extents[0], x->lanes->vars[0]) &&
            !ci_stmts_have(&stmt->body, is_other) && !ci_stmts_have(&stmt->body, ci_stmt_is_math) &&
            goes_down(x, stmt);
@@ -158,7 +156,7 @@ may_turn(Interchange *x)
 {
     const CiStmt *loop = x->lanes;
     bool has_loop = false;
-    if (loop->extents[0]->high > MOST_LANES || loop->nvars != 1)
+    if (loop->extents[0]->high > CI_CHOOSE(&x->b, turned_lanes) || loop->nvars != 1)
         return false;
     x->nregisters = 0;
     for (CiStmt *stmt = loop->body.first; stmt; stmt = stmt->next) {
@@ -281,9 +279,8 @@ turn(void *arg, CiStmt *stmt)
 }
 
 void
-ci_interchange_columns(CiProcs *procs, CiProc *proc, const CiFamily *family)
+ci_interchange_columns(CiBuild *b)
 {
-    (void)family;
-    Interchange x = {.b = {procs->ctx, procs->sym, proc, &proc->body, {0}}};
-    ci_build_rewrite(&x.b, &proc->body, turn, &x);
+    Interchange x = {.b = *b};
+    ci_build_rewrite(&x.b, &b->proc->body, turn, &x);
 }

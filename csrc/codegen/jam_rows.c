@@ -9,10 +9,6 @@
 #include "codegen/codegen.h"
 #include "codegen/varying.h"
 
-#define ROWS 4           /* of a block, at most */
-#define LEAST_BLOCKS 512 /* that must be left */
-#define MOST_VALUES 160  /* of one thread */
-#define NEAR 8           /* elements between two that one line of cache has */
 
 static bool
 is_other(const CiStmt *stmt)
@@ -28,7 +24,7 @@ is_other(const CiStmt *stmt)
 }
 
 typedef struct Near {
-    CiSym *sym;
+    const CiBuild *b;
     const CiStmts *block; /* where both loads stand */
     const CiExpr *row;
     const CiStmt *load;
@@ -44,12 +40,13 @@ look_for_near(void *arg, const CiStmt *stmt)
     const CiExpr *coef, *rest;
     int64_t distance, row;
     if (stmt->kind != CI_STMT_let || stmt->at.memory != n->load->at.memory || stmt == n->load ||
-        !ci_expr_is_const(ci_expr_sub(n->sym, stmt->at.index, n->load->at.index), &distance) ||
-        !ci_expr_split_linear(n->sym, stmt->at.index, n->row, &coef, &rest) ||
+        !ci_expr_is_const(ci_expr_sub(n->b->sym, stmt->at.index, n->load->at.index), &distance) ||
+        !ci_expr_split_linear(n->b->sym, stmt->at.index, n->row, &coef, &rest) ||
         !ci_expr_is_const(coef, &row))
         return;
-    for (int k = 1; k < ROWS; k++)
-        if (row > NEAR && distance >= k * row - NEAR && distance <= k * row + NEAR)
+    int64_t near = CI_CHOOSE(n->b, line_elements);
+    for (int k = 1; k < CI_CHOOSE(n->b, jammed_rows); k++)
+        if (row > near && distance >= k * row - near && distance <= k * row + near)
             n->rows++;
 }
 
@@ -95,23 +92,22 @@ look_for_tables(Near *n, const CiStmts *block, const CiStmt *loop)
 static int
 count_near_rows(CiBuild *b, const CiStmt *rows)
 {
-    Near n = {.sym = b->sym, .block = &rows->body, .row = rows->vars[0]};
+    Near n = {.b = b, .block = &rows->body, .row = rows->vars[0]};
     ci_stmts_visit(&rows->body, look_at_value, &n);
     look_for_tables(&n, &rows->body, NULL);
-    int count = n.values * ROWS <= MOST_VALUES ? ROWS : ROWS / 2;
+    int64_t most = CI_CHOOSE(b, jammed_values), rows_of_block = CI_CHOOSE(b, jammed_rows);
+    int count = (int)(n.values * rows_of_block <= most ? rows_of_block : (rows_of_block + 1) / 2);
     bool is_whole =
         ci_sym_known_multiple_of(b->sym, rows->extents[0], ci_expr_const(b->sym, count));
-    bool is_worth = n.rows && !n.has_other && n.values * count <= MOST_VALUES &&
-                    rows->extents[0]->low >= LEAST_BLOCKS * count &&
+    bool is_worth = n.rows && !n.has_other && n.values * count <= most &&
+                    rows->extents[0]->low >= CI_CHOOSE(b, jammed_blocks) * count &&
                     !ci_why_not_lanes(b->ctx, b->proc, &rows->body, rows->vars[0]);
     return is_worth && is_whole ? count : 1;
 }
 
 void
-ci_near_rows(CiProcs *procs, CiProc *proc, const CiFamily *family)
+ci_near_rows(CiBuild *b)
 {
-    (void)family;
-    CiBuild own = {procs->ctx, procs->sym, proc, &proc->body, {0}}, *b = &own;
     CiStmt *rows = b->proc->body.first;
     if (!rows || rows->next || rows->kind != CI_STMT_for || rows->run != CI_RUN_parallel ||
         rows->nvars != 1 || !ci_stmts_have(&rows->body, ci_stmt_is_loop))

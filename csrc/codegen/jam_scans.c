@@ -13,7 +13,6 @@
 #include "codegen/codegen.h"
 
 /* Rows: more of them, a power of two apart in memory, would drive each other out of near cache. */
-#define ROWS 4
 
 /* ---- what has this form ---- */
 
@@ -59,7 +58,7 @@ static void
 jam(CiBuild *b, CiStmt *rows)
 {
     CiSym *sym = b->sym;
-    const CiExpr *first = rows->vars[0], *few = ci_expr_const(sym, ROWS);
+    const CiExpr *first = rows->vars[0], *few = ci_expr_const(sym, CI_CHOOSE(b, scanned_rows));
     CiStmts body = rows->body;
     rows->body = (CiStmts){0};
     rows->runs = ci_expr_index(sym, ci_build_name(b, "m"),
@@ -71,7 +70,7 @@ jam(CiBuild *b, CiStmt *rows)
     CiStmt *group = ci_build_for(b, "g", groups, CI_RUN_serial);
     ci_build_enter(b, &group->body);
     const CiExpr *at = ci_expr_add(sym, first, ci_expr_mul(sym, group->vars[0], few));
-    CiAt together = {1, &first, &at, first, 1, NULL, ROWS};
+    CiAt together = {1, &first, &at, first, 1, NULL, (int)few->value};
     ci_build_at(b, &body, &together);
     ci_build_enter(b, inside);
     CiStmt *rest = ci_build_for(b, "q", ci_expr_sub(sym, rows->runs, done), CI_RUN_serial);
@@ -109,12 +108,11 @@ peel(void *arg, CiStmt *stmt)
 }
 
 void
-ci_jam(CiProcs *procs, CiProc *proc, const CiFamily *family)
+ci_jam(CiBuild *b)
 {
-    (void)family;
-    CiBuild b = {procs->ctx, procs->sym, proc, &proc->body, {0}};
+    CiProc *proc = b->proc;
     CiStmt *rows = find_rows(proc);
     if (rows)
-        jam(&b, rows);
-    ci_build_rewrite(&b, &proc->body, peel, &b);
+        jam(b, rows);
+    ci_build_rewrite(b, &proc->body, peel, b);
 }

@@ -6,7 +6,6 @@
 
 typedef struct Survey {
     const CiBuild *b;
-    const CiFamily *family;
     const CiExpr *lane_var;
     const bool *varies;
     CiMap *owned; /* memory that the body allocates: each lane has its own */
@@ -38,7 +37,7 @@ look_at_let(Survey *s, const CiStmt *let)
     if (!s->varies[let->value])
         return;
     s->widest = size > s->widest ? size : s->widest;
-    const char *why = s->family->why_not_vector(s->b->ctx, let->op, operand, let->type.dtype);
+    const char *why = s->b->machine->why_not_vector(s->b->ctx, let->op, operand, let->type.dtype);
     s->why = why ? why : s->why;
     if (let->op == CI_OP_load)
         look_at_access(s, &let->at);
@@ -63,35 +62,35 @@ look(void *arg, const CiStmt *stmt)
     if (stmt->kind == CI_STMT_alloc)
         ci_map_put(s->owned, CI_KEY(stmt->memory), s);
     s->has_scratch |= stmt->kind == CI_STMT_alloc && stmt->memory->space == CI_SPACE_scratch;
-    if (!s->family->why_not_vector)
+    if (!s->b->machine->why_not_vector)
         return;
     if (stmt->kind == CI_STMT_let)
         look_at_let(s, stmt);
     if (stmt->kind == CI_STMT_store)
         look_at_store(s, stmt);
-    bool is_packed = stmt->kind == CI_STMT_call && s->family->has_pack &&
-                     s->family->has_pack(stmt->at.memory->dtype);
+    bool is_packed = stmt->kind == CI_STMT_call && s->b->machine->has_pack &&
+                     s->b->machine->has_pack(stmt->at.memory->dtype);
     bool is_shared = stmt->cell && !is_packed && !ci_map_find(s->owned, CI_KEY(stmt->cell));
     if (is_shared || (stmt->kind == CI_STMT_store && stmt->op != CI_OP_none))
         s->why = "lanes come one after another";
 }
 
 int
-ci_choose_lanes(const CiBuild *b, const CiFamily *family, const CiStmts *body,
+ci_choose_lanes(const CiBuild *b, const CiStmts *body,
                 const CiExpr *lane_var, int64_t trips)
 {
-    Survey s = {.b = b, .family = family, .lane_var = lane_var, .owned = ci_map_new(b->ctx)};
+    Survey s = {.b = b, .lane_var = lane_var, .owned = ci_map_new(b->ctx)};
     s.has_loop = ci_stmts_have(body, ci_stmt_is_loop);
     s.varies = ci_vary(b->ctx, b->proc, body, lane_var).values;
     ci_stmts_visit(body, look, &s);
-    int64_t most = s.has_scratch ? family->tiled_lanes : family->lanes;
+    int64_t most = s.has_scratch ? b->machine->tiled_lanes : b->machine->lanes;
     if (ci_why_not_lanes(b->ctx, b->proc, body, lane_var))
         return 1;
-    if (!family->vector_bytes)
+    if (!b->machine->vector_bytes)
         return (int)(trips < most ? trips : most);
     if (s.why && !s.has_math)
         return 0;
-    int lanes = family->vector_bytes / (s.widest ? s.widest : 8);
+    int lanes = b->machine->vector_bytes / (s.widest ? s.widest : 8);
     while (lanes > 1 && lanes / 2 >= trips)
         lanes /= 2;
     return lanes < 1 ? 1 : lanes;

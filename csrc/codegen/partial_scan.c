@@ -69,16 +69,16 @@ ci_cells_lift(const CiBuild *b, const CiStmts *body, const CiCell *cells, int nc
 }
 
 CiRunner
-ci_running_find(CiProcs *procs, CiProc *proc)
+ci_running_find(const CiBuild *b)
 {
-    CiRunner r = {.b = {procs->ctx, procs->sym, proc, &proc->body, {0}}, .kernel = proc->kernel};
-    for (CiStmt *stmt = proc->body.first; stmt && !r.loop; stmt = stmt->next)
+    CiRunner r = {.b = *b, .kernel = b->proc->kernel};
+    for (CiStmt *stmt = b->proc->body.first; stmt && !r.loop; stmt = stmt->next)
         if (stmt->kind == CI_STMT_for)
             r.loop = stmt;
-    CI_REQUIRE(procs->ctx, r.loop);
-    r.ncells = ci_cells_find(procs->ctx, &r.loop->body, r.cells);
-    r.parts = ci_kernel_parts(procs->sym, r.kernel, r.loop->extents[0]);
-    r.part = ci_expr_index(procs->sym, ci_build_name(&r.b, "c"), r.parts);
+    CI_REQUIRE(b->ctx, r.loop);
+    r.ncells = ci_cells_find(b->ctx, &r.loop->body, r.cells);
+    r.parts = ci_kernel_parts(b->sym, r.kernel, r.loop->extents[0]);
+    r.part = ci_expr_index(b->sym, ci_build_name(&r.b, "c"), r.parts);
     return r;
 }
 

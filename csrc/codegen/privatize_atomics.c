@@ -15,11 +15,6 @@
  * memory as before. */
 #include "codegen/grid.h"
 
-#define MOST_BYTES 16384 /* of shared memory: eight blocks have room */
-#define ALIKE 16         /* points of a block for each element, at least */
-#define ROUNDS 16        /* points of a thread, at least */
-#define LIKELY 1024      /* elements, where the size varies */
-#define BLOCKS 32        /* that are worth it */
 
 typedef struct Tally {
     CiBuild *b;
@@ -73,9 +68,10 @@ static int64_t
 rounds_of(const Tally *y)
 {
     const CiExpr *size = y->memory->size;
-    int64_t elements = size->kind == CI_EXPR_const ? size->value : LIKELY,
-            rounds = ALIKE * elements / y->threads;
-    return rounds > ROUNDS ? rounds : ROUNDS;
+    int64_t elements = size->kind == CI_EXPR_const ? size->value : CI_CHOOSE(y->b, histogram_size),
+            rounds = CI_CHOOSE(y->b, histogram_points) * elements / y->threads;
+    int64_t least = CI_CHOOSE(y->b, histogram_rounds);
+    return rounds > least ? rounds : least;
 }
 
 static bool
@@ -88,11 +84,11 @@ is_worth_it(Tally *y, CiDomain *points)
     y->fold = fold_of(y->store);
     ci_stmts_visit(&points->body, count_touched, y);
     const CiExpr *size = y->memory->size;
-    y->room = MOST_BYTES / ci_dtype_size(y->memory->dtype);
+    y->room = CI_CHOOSE(y->b, histogram_bytes) / ci_dtype_size(y->memory->dtype);
     if (y->ntouched != 1 || y->fold == CI_OP_none || y->memory->first || size->low > y->room)
         return false;
     y->room = size->high < y->room ? size->high : y->room;
-    return ci_domain_count(y->b->sym, points, 1)->high >= BLOCKS * y->threads * rounds_of(y);
+    return ci_domain_count(y->b->sym, points, 1)->high >= CI_CHOOSE(y->b, histogram_blocks) * y->threads * rounds_of(y);
 }
 
 static const CiExpr *
@@ -188,9 +184,9 @@ add_block(Tally *y)
 }
 
 bool
-ci_share_histogram(CiBuild *b, const CiFamily *family, CiDomain *points)
+ci_share_histogram(CiBuild *b, CiDomain *points)
 {
-    Tally tally = {.b = b, .points = points, .threads = family->threads}, *y = &tally;
+    Tally tally = {.b = b, .points = points, .threads = b->machine->threads}, *y = &tally;
     if (!is_worth_it(y, points))
         return false;
     const CiExpr *count = ci_domain_count(b->sym, points, 1),

@@ -103,15 +103,15 @@ turn_loops(LoopCarriedOperand *l, CiStmts *block)
 }
 
 void
-ci_late(CiProcs *procs, CiProc *proc, const CiFamily *family)
+ci_late(CiBuild *b)
 {
-    (void)family;
+    CiProc *proc = b->proc;
     enum { GROWTH = 2 }; /* a choice makes another */
     size_t count = (size_t)proc->nvalues * GROWTH + 1;
-    LoopCarriedOperand l = {.b = {procs->ctx, procs->sym, proc, &proc->body, {0}},
-                   .is_late = CI_NEW_ARRAY(procs->ctx, bool, count),
-                   .uses = CI_NEW_ARRAY(procs->ctx, int, count),
-                   .defined = CI_NEW_ARRAY(procs->ctx, const CiStmt *, count)};
+    LoopCarriedOperand l = {.b = *b,
+                   .is_late = CI_NEW_ARRAY(b->ctx, bool, count),
+                   .uses = CI_NEW_ARRAY(b->ctx, int, count),
+                   .defined = CI_NEW_ARRAY(b->ctx, const CiStmt *, count)};
     ci_stmts_count_uses(&proc->body, l.uses);
     turn_loops(&l, &proc->body);
 }

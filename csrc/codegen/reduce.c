@@ -47,7 +47,7 @@ sum_block(CiReducer *r, CiOp fold, int at, int count)
 static bool
 is_written_out(const CiReducer *r)
 {
-    return r->family->vector_bytes && r->extent->kind == CI_EXPR_const &&
+    return r->b.machine->vector_bytes && r->extent->kind == CI_EXPR_const &&
            r->extent->value <= CI_SERIAL_LIMIT && !ci_stmts_have(&r->body, ci_stmt_is_math);
 }
 
@@ -121,12 +121,12 @@ free_lanes(const CiReducer *r)
 {
     int64_t extent = r->extent->high;
     CiDomain domain = {.vars = {r->var}, .extents = {r->extent}, .count = 1, .body = r->body};
-    if (r->family->threads && !r->is_in_lanes && !r->fold->count) {
-        int lanes = ci_domain_lanes(&r->b, r->family, &domain);
+    if (r->b.machine->threads && !r->is_in_lanes && !r->fold->count) {
+        int lanes = ci_domain_lanes(&r->b, &domain);
         return ci_domain_is_whole(r->b.sym, &domain, lanes) ? lanes : 1;
     }
     int lanes = 1;
-    while (lanes < r->family->lanes && lanes < extent)
+    while (lanes < r->b.machine->lanes && lanes < extent)
         lanes *= 2;
     return ci_reduce_lanes_inside(r, lanes);
 }
@@ -141,7 +141,7 @@ reduce_free(CiReducer *r)
         return;
     }
     r->lanes = r->width = free_lanes(r);
-    for (int chains = r->family->chains; r->lanes > 1 && chains > 1 && r->width < extent;
+    for (int chains = r->b.machine->chains; r->lanes > 1 && chains > 1 && r->width < extent;
          chains /= 2)
         r->width *= 2;
     bool is_in_pieces = (r->fold->count && r->fold->nvars > 1) || ci_reduce_calls_ufunc(r);
@@ -217,7 +217,7 @@ static void
 reduce_long(CiReducer *r)
 {
     r->lanes =
-        r->family->vector_bytes || r->is_in_lanes ? ci_reduce_lanes_inside(r, r->width) : r->width;
+        r->b.machine->vector_bytes || r->is_in_lanes ? ci_reduce_lanes_inside(r, r->width) : r->width;
     ci_reduce_alloc_accumulators(r);
     if (r->extent->high <= (int64_t)CI_BLOCK_CHAIN * r->width) {
         reduce_one_block(r);
@@ -383,8 +383,8 @@ lower(void *arg, CiStmt *stmt)
 }
 
 void
-ci_reduce(CiProcs *procs, CiProc *proc, const CiFamily *family)
+ci_reduce(CiBuild *b)
 {
-    CiReducer r = {.b = {procs->ctx, procs->sym, proc, NULL, {0}}, .family = family};
-    ci_build_rewrite(&r.b, &proc->body, lower, &r);
+    CiReducer r = {.b = *b};
+    ci_build_rewrite(&r.b, &b->proc->body, lower, &r);
 }

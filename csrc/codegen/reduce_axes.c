@@ -28,7 +28,7 @@ ci_reduce_flatten(CiReducer *r)
 bool
 ci_reduce_calls_ufunc(const CiReducer *r)
 {
-    return r->family->strip && !r->is_in_lanes && ci_stmts_have(&r->fold->body, ci_stmt_is_ufunc);
+    return r->b.machine->strip && !r->is_in_lanes && ci_stmts_have(&r->fold->body, ci_stmt_is_ufunc);
 }
 
 void

@@ -245,7 +245,7 @@ add_one_by_one(CiReducer *r, const CiExpr *first, const CiExpr *left, const CiEx
     CiStmts *outside = r->b.to;
     if (count->high <= 0)
         return;
-    bool is_known = count->kind == CI_EXPR_const && r->family->vector_bytes;
+    bool is_known = count->kind == CI_EXPR_const && r->b.machine->vector_bytes;
     CiStmt *loop = ci_build_for(&r->b, "r", count, is_known ? CI_RUN_unroll : CI_RUN_serial);
     ci_build_enter(&r->b, &loop->body);
     const CiExpr *at = ci_expr_add(sym, gone, loop->vars[0]);

@@ -12,7 +12,7 @@
 bool
 ci_reduce_is_ordered(const CiReducer *r, CiOp fold, int at)
 {
-    return !r->family->has_own_order && !ci_op_is_order_free(fold, r->fold->into[at]->dtype);
+    return !r->b.machine->has_own_order && !ci_op_is_order_free(fold, r->fold->into[at]->dtype);
 }
 
 void

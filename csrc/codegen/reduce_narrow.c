@@ -17,7 +17,6 @@
 #include "codegen/reduction.h"
 #include "ir/interval.h"
 
-#define LEAST_STEPS 64 /* of a part; fewer are not worth the end of it */
 
 typedef struct Narrow {
     CiReducer *r;
@@ -214,7 +213,7 @@ build_body(Narrow *n, int bytes)
 static int
 lanes_of(Narrow *n)
 {
-    int lanes = ci_choose_lanes(&n->r->b, n->r->family, &n->body, n->r->var, INT32_MAX);
+    int lanes = ci_choose_lanes(&n->r->b, &n->body, n->r->var, INT32_MAX);
     return lanes < 1 ? 1 : lanes;
 }
 
@@ -223,7 +222,7 @@ static int
 choose_bytes(Narrow *n)
 {
     const CiReducer *r = n->r;
-    int bytes = r->family->vector_bytes / lanes_of(n);
+    int bytes = r->b.machine->vector_bytes / lanes_of(n);
     const CiStmt *yield = r->body.last;
     for (int k = 0, at = 0; k < n->whole->nops; at += ci_fold_width(n->whole->ops[k++])) {
         CiDtype whole = n->whole->into[at]->dtype;
@@ -231,7 +230,7 @@ choose_bytes(Narrow *n)
             continue;
         n->body = r->body;
         CiDtype operand = r->b.proc->types[before_casts(n, yield->args[at])].dtype;
-        while (bytes < (int)ci_dtype_size(whole) && steps_of(operand, bytes) < LEAST_STEPS)
+        while (bytes < (int)ci_dtype_size(whole) && steps_of(operand, bytes) < CI_CHOOSE(&r->b, narrow_steps))
             bytes *= 2;
     }
     return bytes;
@@ -421,7 +420,7 @@ ci_reduce_narrow(CiReducer *r)
 {
     const CiStmt *whole = r->fold;
     Narrow n = {.r = r, .whole = whole};
-    if (!r->family->vector_bytes || r->is_in_lanes)
+    if (!r->b.machine->vector_bytes || r->is_in_lanes)
         return false;
     n.vector = ci_expr_index(r->b.sym, ci_build_name(&r->b, "v"), ci_reduce_number(r, INT32_MAX));
     n.place_at = CI_NEW_ARRAY(r->b.ctx, const CiExpr *, whole->ninto + 1);
@@ -429,7 +428,7 @@ ci_reduce_narrow(CiReducer *r)
         return false;
     ci_reduce_each(r, true, true, ci_reduce_start);
     r->width = r->lanes;
-    for (int chains = r->family->chains; chains > 1 && r->width < r->extent->high; chains /= 2)
+    for (int chains = r->b.machine->chains; chains > 1 && r->width < r->extent->high; chains /= 2)
         r->width *= 2;
     CiStmts *outside = r->b.to;
     for (int k = 0; k < whole->nvars - 1; k++) {

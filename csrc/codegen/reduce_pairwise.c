@@ -351,14 +351,14 @@ has_math(const CiReducer *r)
 static bool
 takes_chains(const CiReducer *r)
 {
-    return r->family->vector_bytes && !r->is_in_lanes && r->fold->order.ninner == 1 &&
+    return r->b.machine->vector_bytes && !r->is_in_lanes && r->fold->order.ninner == 1 &&
            r->lanes > 1 && !has_free(r) && !has_math(r);
 }
 
 static void
 choose_lanes(CiReducer *r)
 {
-    int vectors = !r->family->vector_bytes ? LANES_AT_ONCE : has_math(r) ? 2 : 1;
+    int vectors = !r->b.machine->vector_bytes ? LANES_AT_ONCE : has_math(r) ? 2 : 1;
     r->wide = ci_reduce_lanes_inside(r, r->width * vectors);
     r->lanes = r->wide < r->width ? r->wide : r->width;
     r->chains[1] = NULL;

@@ -10,7 +10,6 @@
 
 typedef struct CiReducer {
     CiBuild b;
-    const CiFamily *family;
     bool is_in_lanes; /* of a loop around */
     const CiStmt *fold;
     CiStmts body; /* over `var` alone */

@@ -252,11 +252,10 @@ drop_row(void *arg, CiStmt *stmt)
 /* Runs the pass. Registers are allocated after the statements before the first loop over
  * threads. */
 void
-ci_keep(CiProcs *procs, CiProc *proc, const CiFamily *family)
+ci_keep(CiBuild *b)
 {
-    (void)family;
-    RegisterCache s = {.b = {procs->ctx, procs->sym, proc, NULL, {0}}};
-    CiStmt *blocks = proc->body.first;
+    RegisterCache s = {.b = *b};
+    CiStmt *blocks = b->proc->body.first;
     while (blocks && blocks->run != CI_RUN_grid)
         blocks = blocks->next;
     for (CiStmt *stmt = blocks ? blocks->body.first : NULL; stmt && !s.threads; stmt = stmt->next)
@@ -264,8 +263,8 @@ ci_keep(CiProcs *procs, CiProc *proc, const CiFamily *family)
             s.threads = (int)stmt->extents[0]->value;
     if (!s.threads)
         return;
-    s.lost = ci_map_new(procs->ctx);
-    s.stored = ci_map_new(procs->ctx);
+    s.lost = ci_map_new(b->ctx);
+    s.stored = ci_map_new(b->ctx);
     s.registers = s.threads >= 1024 ? 40 : s.threads >= 512 ? 72 : 96;
     ci_stmts_visit(&blocks->body, note_stores, &s);
     walk(&s, &blocks->body, note_place);

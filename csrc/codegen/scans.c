@@ -18,8 +18,6 @@
 #include "codegen/reduction.h"
 #include "codegen/split.h"
 
-#define EACH 4 /* neighbours of a thread whose accesses move one */
-#define GROUPS 2 /* of neighbours that one access moves */
 #define MOST_CELLS 4
 
 typedef struct Scan {
@@ -307,20 +305,20 @@ open_cell(Scan *s, const CiCell *cell)
 }
 
 int
-ci_scan_lanes(const CiBuild *b, const CiFamily *family, const CiStmt *loop)
+ci_scan_lanes(const CiBuild *b, const CiStmt *loop)
 {
     CiDomain domain = {.count = 1, .body = loop->body};
     domain.vars[0] = loop->vars[0];
     domain.extents[0] = loop->extents[0];
-    return ci_domain_running_lanes(b, family, &domain);
+    return ci_domain_running_lanes(b, &domain);
 }
 
 void
-ci_scan_share(CiBuild *b, const CiFamily *family, int threads, int64_t *bytes, const CiStmt *loop)
+ci_scan_share(CiBuild *b, int threads, int64_t *bytes, const CiStmt *loop)
 {
     Scan scan = {.b = b, .threads = threads, .bytes = bytes, .loop = loop}, *s = &scan;
-    s->lanes = ci_scan_lanes(b, family, loop);
-    s->each = s->lanes > 1 ? GROUPS * s->lanes : EACH;
+    s->lanes = ci_scan_lanes(b, loop);
+    s->each = (int)(s->lanes > 1 ? CI_CHOOSE(b, scan_groups) * s->lanes : CI_CHOOSE(b, scan_neighbours));
     const CiExpr *zero = number(s, 0), *tile = number(s, (int64_t)threads * s->each),
                  *last = number(s, threads - 1);
     s->ncells = ci_cells_find(s->b->ctx, &s->loop->body, s->cells);

@@ -52,16 +52,16 @@ make_short(Versioner *v, const CiStmts *nest)
 }
 
 void
-ci_version(CiProcs *procs, CiProc *proc, const CiFamily *family)
+ci_version(CiBuild *b)
 {
-    (void)family;
-    Versioner v = {.b = {procs->ctx, procs->sym, proc, &proc->body, {0}}, .kernel = proc->kernel};
+    CiProc *proc = b->proc;
+    Versioner v = {.b = *b, .kernel = proc->kernel};
     if (!v.kernel || !v.kernel->row || ci_kernel_is_split(v.kernel))
         return;
     CiStmts nest = proc->body;
     proc->body = (CiStmts){0};
     CiStmt *choice = ci_build_test(&v.b, CI_STMT_if, CI_COMPARE_less_equal, v.kernel->row,
-                                   ci_expr_const(procs->sym, v.kernel->short_row));
+                                   ci_expr_const(b->sym, v.kernel->short_row));
     CiStmts *outside = ci_build_enter(&v.b, &choice->body);
     make_short(&v, &nest);
     ci_build_leave(&v.b, outside);

@@ -97,9 +97,7 @@ simplify(void *arg, CiStmt *stmt)
 }
 
 void
-ci_simplify(CiProcs *procs, CiProc *proc, const CiFamily *family)
+ci_simplify(CiBuild *b)
 {
-    (void)family;
-    CiBuild b = {procs->ctx, procs->sym, proc, &proc->body, {0}};
-    ci_build_rewrite(&b, &proc->body, simplify, &b);
+    ci_build_rewrite(b, &b->proc->body, simplify, b);
 }

@@ -33,7 +33,7 @@ CiMemory *ci_split_add_partial(CiBuild *b, CiDtype dtype, const CiExpr *places, 
  * effect. */
 bool ci_fold_may_stop(const CiStmt *fold);
 /* split_scan.c: makes two procs of a loop that scans or packs. */
-void ci_split_running(CiProcs *procs, CiProc *proc);
+void ci_split_running(CiBuild *b);
 
 /* ---- partial_scan.c: a loop that scans or packs, in parts ---- */
 
@@ -66,7 +66,7 @@ typedef struct CiRunner {
     int ncells;
 } CiRunner;
 
-CiRunner ci_running_find(CiProcs *procs, CiProc *proc);
+CiRunner ci_running_find(const CiBuild *b);
 /* Adds a loop over parts to the empty body of r->b.proc, and enters the loop's body. */
 void ci_running_begin_part(CiRunner *r);
 /* Emits the totals of a part: one register per cell. */

@@ -56,7 +56,6 @@ add_partial(CiSplitter *s, CiDtype dtype, int number)
     return ci_split_add_partial(&s->b, dtype, all_places(s), number);
 }
 
-#define EXIT_CHECK_PIECE 8192 /* elements between two checks of a GPU block */
 
 /* ---- parts ---- */
 
@@ -254,7 +253,7 @@ fold_in_pieces(CiSplitter *s, CiStmt *fold, CiMemory **into, const CiExpr *first
                const CiExpr *count)
 {
     CiSym *sym = s->b.sym;
-    const CiExpr *zero = ci_expr_const(sym, 0), *size = ci_expr_const(sym, EXIT_CHECK_PIECE);
+    const CiExpr *zero = ci_expr_const(sym, 0), *size = ci_expr_const(sym, CI_CHOOSE(&s->b, exit_elements));
     bool is_any = fold->ops[0] == CI_OP_any;
     CiMemory *word = add_word(s, fold),
              **piece = CI_NEW_ARRAY(s->b.ctx, CiMemory *, 1);
@@ -373,9 +372,9 @@ rewrite_folds(CiSplitter *s, void (*rewrite)(void *arg, CiStmt *stmt))
 }
 
 static void
-make_finish(CiSplitter *s, CiProcs *procs, const CiProc *proc)
+make_finish(CiSplitter *s, const CiProc *proc)
 {
-    s->b.proc = ci_split_new_finish(procs, proc);
+    s->b.proc = ci_split_new_finish(s->b.procs, proc);
     s->b.to = &s->b.proc->body;
     CiAt same = {.lanes = 1};
     ci_build_at(&s->b, &proc->body, &same);
@@ -403,38 +402,33 @@ make_parts(CiSplitter *s, CiProc *proc)
 }
 
 static void
-split(CiSplitter *s, CiProcs *procs, CiProc *proc)
+split(CiSplitter *s)
 {
-    s->part = ci_expr_index(procs->sym, ci_build_name(&s->b, "c"), s->parts);
-    make_finish(s, procs, proc);
+    CiProc *proc = s->b.proc;
+    s->part = ci_expr_index(s->b.sym, ci_build_name(&s->b, "c"), s->parts);
+    make_finish(s, proc);
     make_parts(s, proc);
 }
 
 void
-ci_split(CiProcs *procs, CiProc *proc, const CiFamily *family)
+ci_split(CiBuild *b)
 {
-    (void)family;
-    CiSplitter s = {.b = {procs->ctx, procs->sym, proc, &proc->body, {0}}, .kernel = proc->kernel};
+    CiProc *proc = b->proc;
+    CiSplitter s = {.b = *b, .kernel = proc->kernel};
     if (!s.kernel || !ci_kernel_is_split(s.kernel) || s.kernel->kind || proc->is_finish)
         return;
     if (s.kernel->is_chained)
         return;
     find_loops(&s);
     CiStmt *fold = first_fold(s.inside);
-    CI_REQUIRE(procs->ctx, fold);
+    CI_REQUIRE(b->ctx, fold);
     s.size = s.kernel->split_extent;
-    s.parts = ci_kernel_parts(procs->sym, s.kernel, length_of(&s, fold));
-    split(&s, procs, proc);
+    s.parts = ci_kernel_parts(b->sym, s.kernel, length_of(&s, fold));
+    split(&s);
 }
 
 /* ---- blocks of threads ---- */
 
-#define LONG_FOLD 8192
-#define TOGETHER 32 /* points of a block, if they are contiguous */
-#define ENOUGH 2    /* blocks that a multiprocessor has of points of their own */
-#define BLOCKS 4    /* or of parts */
-#define UNKNOWN_PARTS 16 /* where nothing bounds the points, of which there may be one */
-#define ROUNDS 4 /* of its threads, with neighbours, that a block is worth */
 
 static bool
 is_work(const CiStmt *stmt)
@@ -458,25 +452,28 @@ only_fold(const CiStmts *block)
 }
 
 static int64_t
-count_parts(const CiSplitter *s, const CiFamily *family, const CiExpr *points)
+count_parts(const CiSplitter *s, const CiExpr *points)
 {
     if (points->high == CI_INFINITY)
-        return UNKNOWN_PARTS;
+        return CI_CHOOSE(&s->b, unknown_parts);
     int64_t blocks = ci_occupancy_points(points),
-            multiprocessors = ci_choice(family->target, CI_CHOICE_multiprocessors);
+            multiprocessors = CI_CHOOSE(&s->b, multiprocessors),
+            together = CI_CHOOSE(&s->b, fold_points);
     if (s->kernel->lanes_on_outer)
-        blocks = (blocks + TOGETHER - 1) / TOGETHER;
-    return blocks >= ENOUGH * multiprocessors ? 1
-                                              : BLOCKS * multiprocessors / (blocks ? blocks : 1);
+        blocks = (blocks + together - 1) / together;
+    if (blocks >= CI_CHOOSE(&s->b, fold_blocks) * multiprocessors)
+        return 1;
+    return CI_CHOOSE(&s->b, part_blocks) * multiprocessors / (blocks ? blocks : 1);
 }
 
 /* A fold so long, of so few points, that a card would have little to do: how many parts depends on
  * sizes alone. */
 void
-ci_split_blocks(CiProcs *procs, CiProc *proc, const CiFamily *family)
+ci_split_blocks(CiBuild *b)
 {
-    CiSym *sym = procs->sym;
-    CiSplitter s = {.b = {procs->ctx, sym, proc, &proc->body, {0}},
+    CiProc *proc = b->proc;
+    CiSym *sym = b->sym;
+    CiSplitter s = {.b = *b,
                   .kernel = proc->kernel,
                   .has_own_order = true};
     const CiExpr *points = ci_expr_const(sym, 1);
@@ -484,7 +481,7 @@ ci_split_blocks(CiProcs *procs, CiProc *proc, const CiFamily *family)
     if (!s.kernel || ci_kernel_tree(s.kernel) || proc->is_finish)
         return;
     if (ci_kernel_is_split(s.kernel) && ci_kernel_runs(s.kernel)) {
-        ci_split_running(procs, proc);
+        ci_split_running(b);
         return;
     }
     for (int k = 0; k < s.kernel->nouter; k++) {
@@ -497,15 +494,15 @@ ci_split_blocks(CiProcs *procs, CiProc *proc, const CiFamily *family)
     find_loops(&s);
     CiStmt *fold = only_fold(s.inside);
     if (!fold || !ci_iterations_are_independent(&s.b, fold) ||
-        length_of(&s, fold)->high < LONG_FOLD)
+        length_of(&s, fold)->high < CI_CHOOSE(b, long_fold))
         return;
-    int64_t parts = count_parts(&s, family, points),
-            unit = (int64_t)ROUNDS * family->threads * 4;
+    int64_t parts = count_parts(&s, points),
+            unit = CI_CHOOSE(b, part_rounds) * b->machine->threads * 4;
     if (parts < 2)
         return;
     s.parts = ci_expr_const(sym, parts);
     s.size = ci_expr_mul(
         sym, ci_expr_ceildiv(sym, length_of(&s, fold), ci_expr_const(sym, parts * unit)),
         ci_expr_const(sym, unit));
-    split(&s, procs, proc);
+    split(&s);
 }

@@ -51,11 +51,11 @@ begin_cell(CiRunner *r, const CiCell *cell, CiMemory *partial)
 }
 
 static void
-make_finish(CiRunner *r, CiProcs *procs, const CiProc *proc)
+make_finish(CiRunner *r, const CiProc *proc)
 {
     CiStmts whole = proc->body;
     CiMemory *partials[CI_MOST_CELLS];
-    r->b.proc = ci_split_new_finish(procs, proc);
+    r->b.proc = ci_split_new_finish(r->b.procs, proc);
     ci_running_begin_part(r);
     for (int k = 0; k < r->ncells; k++)
         partials[k] = add_partial(r, k);
@@ -67,9 +67,10 @@ make_finish(CiRunner *r, CiProcs *procs, const CiProc *proc)
 }
 
 void
-ci_split_running(CiProcs *procs, CiProc *proc)
+ci_split_running(CiBuild *b)
 {
-    CiRunner r = ci_running_find(procs, proc);
-    make_finish(&r, procs, proc); /* copies the loop's body, whose values the parts take next */
+    CiProc *proc = b->proc;
+    CiRunner r = ci_running_find(b);
+    make_finish(&r, proc); /* copies the loop's body, whose values the parts take next */
     make_parts(&r, proc);
 }

@@ -322,7 +322,7 @@ choose_length(const CiStripper *s, const CiStmt *loop)
     enum { BYTES = 32768, LEAST = 64 };
     bool has_scratch = false;
     int count = 1;
-    int64_t length = s->family->strip, extent = loop->extents[0]->high;
+    int64_t length = s->b.machine->strip, extent = loop->extents[0]->high;
     for (int k = 0; k < s->b.proc->nvalues; k++)
         count += s->crosses[k];
     if (count == 1 && ci_map_count(s->owners) == 0) /* what is read and written is all in place */
@@ -330,8 +330,8 @@ choose_length(const CiStripper *s, const CiStmt *loop)
     while (length > LEAST && length * 8 * count > BYTES)
         length /= 2;
     ci_stmts_visit(&loop->body, look, &has_scratch);
-    if (has_scratch && length > s->family->tiled_lanes)
-        length = s->family->tiled_lanes;
+    if (has_scratch && length > s->b.machine->tiled_lanes)
+        length = s->b.machine->tiled_lanes;
     return length < extent ? length : extent > 0 ? extent : 1;
 }
 
@@ -417,9 +417,10 @@ strip(void *arg, CiStmt *stmt)
 }
 
 void
-ci_strips(CiProcs *procs, CiProc *proc, const CiFamily *family)
+ci_strips(CiBuild *b)
 {
-    CiStripper s = {.b = {procs->ctx, procs->sym, proc, NULL, {0}}, .family = family};
+    CiProc *proc = b->proc;
+    CiStripper s = {.b = *b};
     if (ci_stmts_have(&proc->body, ci_stmt_is_ufunc))
         ci_build_rewrite(&s.b, &proc->body, strip, &s);
 }

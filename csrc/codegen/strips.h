@@ -16,7 +16,6 @@ typedef struct CiStripGroup {
 
 typedef struct CiStripper {
     CiBuild b;
-    const CiFamily *family;
     /* of the loop that is being cut */
     CiVarying varying;
     bool is_of_points;                 /* iterations run in order: loops inside, and lanes there */

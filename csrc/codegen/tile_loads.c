@@ -11,7 +11,6 @@
 
 typedef struct Tiler {
     CiBuild b;
-    const CiFamily *family;
     CiStmt *loops[CI_MAX_FOLD_AXES]; /* outer to inner; the last one runs in lanes */
     int count, crossed;              /* number of loops; index of the tile's other loop */
     int size, pitch;                 /* elements of a tile's side; distance of its rows */
@@ -120,10 +119,10 @@ static void
 fill(Tiler *t, const CiAccess *from, CiMemory *tile)
 {
     CiSym *sym = t->b.sym;
-    int lanes = t->family->vector_bytes / (int)ci_dtype_size(tile->dtype);
+    int lanes = t->b.machine->vector_bytes / (int)ci_dtype_size(tile->dtype);
     CiStmts *outside = t->b.to;
     lanes = lanes < CI_TURN_LANES ? lanes : CI_TURN_LANES;
-    if (t->family->threads || !has_vectors(tile->dtype)) {
+    if (t->b.machine->threads || !has_vectors(tile->dtype)) {
         move_rest(t, from, tile, number(t, 0), number(t, 0), t->columns);
         return;
     }
@@ -151,7 +150,7 @@ stage_loads(Tiler *t, const CiStmts *body)
             continue;
         const CiAccess from = stmt->at;
         CiMemory *tile = ci_build_alloc(&t->b, ci_build_name(&t->b, "tile"), from.memory->dtype, 1,
-                                        t->family->threads ? CI_SPACE_scratch : CI_SPACE_stack,
+                                        t->b.machine->threads ? CI_SPACE_scratch : CI_SPACE_stack,
                                         number(t, (int64_t)t->size * t->pitch));
         fill(t, &from, tile);
         for (CiStmt *other = stmt; other; other = other->next) {
@@ -219,10 +218,11 @@ make_tiles(Tiler *t)
 }
 
 void
-ci_stage_in(CiProcs *procs, CiProc *proc, const CiFamily *family)
+ci_stage_in(CiBuild *b)
 {
+    CiProc *proc = b->proc;
     Tiler t = {
-        .b = {procs->ctx, procs->sym, proc, &proc->body, {0}}, .family = family, .crossed = -1};
+        .b = *b, .crossed = -1};
     const CiKernel *kernel = proc->kernel;
     if (kernel && kernel->kind)
         return;
@@ -236,6 +236,6 @@ ci_stage_in(CiProcs *procs, CiProc *proc, const CiFamily *family)
     if (t.crossed < 0)
         return;
     t.size = kernel->outer[t.crossed].factor;
-    t.pitch = t.size + (family->threads > 0); /* threads down a column ask different banks */
+    t.pitch = t.size + (b->machine->threads > 0); /* threads down a column ask different banks */
     make_tiles(&t);
 }

@@ -18,9 +18,7 @@ unroll(void *arg, CiStmt *stmt)
 }
 
 void
-ci_unroll(CiProcs *procs, CiProc *proc, const CiFamily *family)
+ci_unroll(CiBuild *b)
 {
-    (void)family;
-    CiBuild b = {procs->ctx, procs->sym, proc, &proc->body, {0}};
-    ci_build_rewrite(&b, &proc->body, unroll, &b);
+    ci_build_rewrite(b, &b->proc->body, unroll, b);
 }

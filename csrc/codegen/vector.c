@@ -11,7 +11,6 @@
 
 typedef struct Vectorizer {
     CiBuild b;
-    const CiFamily *family;
     int nserial; /* loops around that run again and again within a unit */
 } Vectorizer;
 
@@ -50,7 +49,7 @@ static int
 choose_parts(const Vectorizer *v, const CiStmt *loop, int lanes)
 {
     bool has_loop = ci_stmts_have(&loop->body, ci_stmt_is_loop);
-    int parts = has_loop && v->family->chains > 1 ? v->family->chains : 1;
+    int parts = has_loop && v->b.machine->chains > 1 ? v->b.machine->chains : 1;
     while (parts > 1 && loop->extents[0]->high < (int64_t)parts * lanes)
         parts /= 2;
     return parts;
@@ -108,11 +107,11 @@ vectorize(void *arg, CiStmt *stmt)
 {
     Vectorizer *v = arg;
     bool is_vector = stmt->kind == CI_STMT_for && stmt->run == CI_RUN_vector;
-    int lanes = is_vector ? ci_choose_lanes(&v->b, v->family, &stmt->body, stmt->vars[0],
+    int lanes = is_vector ? ci_choose_lanes(&v->b, &stmt->body, stmt->vars[0],
                                             stmt->extents[0]->high)
                           : 1;
     if (lanes > 1) {
-        if (v->family->vector_bytes)
+        if (v->b.machine->vector_bytes)
             add_vectors(v, stmt, lanes);
         else
             add_strips(v, stmt, lanes);
@@ -128,8 +127,8 @@ vectorize(void *arg, CiStmt *stmt)
 }
 
 void
-ci_vector(CiProcs *procs, CiProc *proc, const CiFamily *family)
+ci_vector(CiBuild *b)
 {
-    Vectorizer v = {{procs->ctx, procs->sym, proc, NULL, {0}}, family, 0};
-    ci_build_rewrite(&v.b, &proc->body, vectorize, &v);
+    Vectorizer v = {.b = *b};
+    ci_build_rewrite(&v.b, &b->proc->body, vectorize, &v);
 }

@@ -71,8 +71,8 @@ why_no_compiler(const CiRegistry *registry, const CiDevice *device,
     const CiCompiler *compiler = compilers[number];
     if (compiler->abi != CI_DEVICE_ABI)
         return "it was made for another version of cinductor";
-    if (!compiler->name || !*compiler->name || !compiler->fill_target || !compiler->build)
-        return "the compiler lacks its name, fill_target or build";
+    if (!compiler->name || !*compiler->name || !compiler->fill_machine || !compiler->build)
+        return "the compiler lacks its name, fill_machine or build";
     for (int k = 0; k < number; k++)
         if (!strcmp(compilers[k]->name, compiler->name))
             return "it is named twice";
@@ -148,19 +148,29 @@ ci_executable_launch(CiExecutable *executable, const CiLaunch *launch, CiFault *
                : executable->launch(executable, launch, fault);
 }
 
-void
-ci_options_default(CiOptions *options)
+bool
+ci_backend_has_own_order(const CiBackend *backend)
 {
-#define OPTION(name, type, value, allowed, env, doc) options->name = value;
-#include "base/options.def"
-#undef OPTION
+    CiMachine machine;
+    backend->compiler->fill_machine(&machine, NULL);
+    return machine.has_own_order;
 }
 
-bool
-ci_options_have_numpys_order(const CiOptions *options)
+CiMachine
+ci_backend_machine(const CiBackend *backend, const CiOptions *options, bool host_arrays)
 {
-    const char *numerics = options->numerics;
-    return !numerics || !strcmp(numerics, "numpy") || !strcmp(numerics, "exact");
+    CiMachine machine;
+    const CiDevice *device = backend->device;
+    backend->compiler->fill_machine(&machine, options);
+    machine.device = device->name;
+    machine.backend = backend->compiler->name;
+    machine.has_memory = ci_backend_has_memory(backend);
+    machine.host_arrays = machine.has_memory && host_arrays;
+    machine.starts_copies = device->copy_out_start != NULL;
+    machine.takes_extern = device->takes_extern;
+    machine.records = device->record_begin && options->interpreted_kernels == 0;
+    machine.records_extern = device->records_extern;
+    return machine;
 }
 
 void

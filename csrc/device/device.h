@@ -1,6 +1,6 @@
 /* How a machine is plugged in. Three things that know nothing of each other:
  *
- *   CiTarget    data: what its kernels may look like, what they may take (ir/target.h)
+ *   CiMachine   data: what its kernels may look like, what they may take (ir/machine.h)
  *   CiCompiler  kernels -> an executable
  *   CiDevice    memory, streams, events, and what the machine is like
  *
@@ -9,28 +9,12 @@
 #ifndef CI_DEVICE_DEVICE_H
 #define CI_DEVICE_DEVICE_H
 
+#include "base/options.h"
 #include "device/ufunc.h"
 #include "host/alloc.h"
 #include "host/cache.h"
 #include "host/pool.h"
 #include "ir/proc.h"
-
-typedef struct CiOptions {
-#define CI_OPTION_bool bool
-#define CI_OPTION_int int64_t
-#define CI_OPTION_text const char *
-#define CI_OPTION_levels const char *
-#define CI_OPTION_passes const char *
-#define CI_OPTION_choices const char *
-#define CI_OPTION_joins const char *
-#define OPTION(name, type, value, allowed, env, doc) CI_OPTION_##type name;
-#include "base/options.def"
-#undef OPTION
-} CiOptions;
-void
-ci_options_default(CiOptions *options); /* the table's defaults; the environment is the binding's */
-/* numerics is numpy or exact: floats are folded in NumPy's order, where the device follows it. */
-bool ci_options_have_numpys_order(const CiOptions *options);
 
 typedef struct CiBackend CiBackend;
 typedef struct CiRegistry CiRegistry;
@@ -139,7 +123,7 @@ typedef struct CiShareName {
     char bytes[64];
 } CiShareName;
 
-#define CI_DEVICE_ABI 7
+#define CI_DEVICE_ABI 8
 
 /* Memory and time of one kind of device. A function that may be NULL says so; one that returns
  * int32_t gives 0 or a CiStatus. The struct lives as long as the registry it is in. */
@@ -273,10 +257,9 @@ typedef struct CiCompiler {
     /* NULL, or why it cannot be used here ("no C compiler: tried $CC, cc, gcc, clang"); text lives
      * in out. */
     const char *(*why_not_available)(const CiOptions *options, char *out, size_t capacity);
-    /* Sets what kernels for this target may contain. */
-    void (*fill_target)(CiTarget *target, const CiOptions *options);
-    /* Reductions of floats are in an order of its own, the same in each run; else in NumPy's. */
-    bool has_own_order;
+    /* Sets the machine: a row of machine.def, and what this one does better. options: NULL if they do
+     * not matter. */
+    void (*fill_machine)(CiMachine *machine, const CiOptions *options);
     /* Kernels as statements. NULL: the compiler does not use this level. */
     CiProcs *(*lower)(const CiKernels *kernels, const CiOptions *options);
     /* Source of all loop kernels as text. NULL: there is none. */
@@ -306,6 +289,11 @@ ci_backend_has_memory(const CiBackend *backend)
 {
     return backend->device->allocate != NULL;
 }
+
+/* CiMachine.has_own_order. */
+bool ci_backend_has_own_order(const CiBackend *backend);
+/* The backend's machine, as a program uses it that has arguments in host memory, or in the device's. */
+CiMachine ci_backend_machine(const CiBackend *backend, const CiOptions *options, bool host_arrays);
 
 /* The backends of a process. Built-in ones come first. A lookup from any thread finds those that
  * were added before it. */

@@ -3,7 +3,7 @@
 
 #include "target/gpu/print.h"
 
-static const CiCMachine plain_machine = {.routines = NULL};
+static const CiCInstructions plain_machine = {.routines = NULL};
 
 /* Of a target without vectors. */
 static void
@@ -83,6 +83,7 @@ const CiToolkit ci_toolkit = {.abi = CI_DEVICE_ABI,
                               .text_new = ci_text_new,
                               .text_add = ci_text_add,
                               .text_line = ci_text_line,
+                              .machine = ci_machine,
                               .codegen = ci_codegen,
                               .printer = new_printer,
                               .body = print_body,
@@ -95,7 +96,7 @@ const CiToolkit ci_toolkit = {.abi = CI_DEVICE_ABI,
                               .scalar = scalar_text,
                               .conditions = ci_c_conditions,
                               .print_alloc = ci_c_print_alloc,
-                              .gpu_target = ci_gpu_fill_target,
+                              .gpu_machine = ci_gpu_fill_machine,
                               .gpu_codegen = ci_gpu_lower,
                               .gpu_source = ci_gpu_print_source,
                               .gpu_build = ci_gpu_build};

@@ -17,9 +17,11 @@ typedef struct CiToolkit {
     CiText (*text_new)(CiContext *ctx);
     void (*text_add)(CiText *text, const char *format, ...) CI_PRINTF(2, 3);
     void (*text_line)(CiText *text, const char *format, ...) CI_PRINTF(2, 3);
-    /* Kernels as statements, by the passes of the family's name: of "interp" plain loops, in vectors
+    /* A row of machine.def, for a backend to change: CI_MACHINE_generic is one thread without vectors. */
+    CiMachine (*machine)(CiMachineId id);
+    /* Kernels as statements, by the passes of the machine's family: of interp plain loops, in vectors
      * where it has more lanes than one. */
-    CiProcs *(*codegen)(const CiKernels *kernels, const CiFamily *family, bool verify);
+    CiProcs *(*codegen)(const CiKernels *kernels, const CiMachine *machine, bool verify);
     /* A printer of statements in a C-like language. What the dialect leaves NULL is as C has it, for
      * one lane. `argument` and `statement` must be there. */
     CiCPrinter *(*printer)(const CiKernels *kernels, const CiSpelling *spelling,
@@ -41,14 +43,13 @@ typedef struct CiToolkit {
     void (*print_alloc)(CiCPrinter *printer, const CiMemory *memory);
     /* For GPUs (device/gpu/gpu.h): limits of kernels; statements for blocks of threads; the source in
      * the language of a dialect; executables of a dialect and a driver. */
-    void (*gpu_target)(CiTarget *target, const CiGpuDialect *dialect);
-    CiProcs *(*gpu_codegen)(const CiKernels *kernels, const CiGpuDialect *dialect, bool verify,
-                            bool may_vectorise);
+    void (*gpu_machine)(CiMachine *machine, const CiGpuDialect *dialect);
+    CiProcs *(*gpu_codegen)(const CiKernels *kernels, bool verify, bool may_vectorise);
     void (*gpu_source)(CiText *out, const CiKernels *kernels, const CiProcs *procs,
                        const CiGpuDialect *dialect);
     CiExecutable *(*gpu_build)(CiContext *ctx, const CiQueue *queue, const CiKernels *kernels,
                                const CiOptions *options, CiBuildInfo *info,
-                               const CiGpuMachine *machine);
+                               const CiGpuVendor *machine);
 } CiToolkit;
 
 extern const CiToolkit ci_toolkit;

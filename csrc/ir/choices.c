@@ -5,8 +5,11 @@
 #include <string.h>
 
 static const CiChoiceRow rows[] = {
-#define CHOICE(name, cpu, gpu, kind, factor, doc)                                                  \
-    {#name, {cpu, gpu}, CI_ALTERNATIVE_##kind, factor, doc},
+#define VALUES_any false
+#define VALUES_power true
+#define CHOICE(name, lanes, threads, kind, factor, most, values, doc)                              \
+    {#name, {lanes, threads}, CI_ALTERNATIVE_##kind, factor, most ? most : INT64_MAX,              \
+     VALUES_##values, doc},
 #include "ir/choices.def"
 };
 
@@ -16,14 +19,21 @@ ci_choice_row(CiChoice choice)
     return &rows[choice];
 }
 
-int64_t
-ci_choice(const CiTarget *target, CiChoice choice)
+bool
+ci_choice_allows(CiChoice choice, int64_t value)
 {
-    if (target->asked)
-        target->asked[choice] = true;
-    if (target->choices)
-        return target->choices[choice];
-    return rows[choice].values[target->has_lanes_across_threads];
+    const CiChoiceRow *row = &rows[choice];
+    return value > 0 && value <= row->most && (!row->is_power || (value & (value - 1)) == 0);
+}
+
+int64_t
+ci_choice(const CiMachine *machine, CiChoice choice)
+{
+    if (machine->asked)
+        machine->asked[choice] = true;
+    if (machine->choices)
+        return machine->choices[choice];
+    return rows[choice].values[machine->column];
 }
 
 static int
@@ -47,26 +57,30 @@ set_choice(CiContext *ctx, int64_t *values, const char *at, size_t length)
         ci_fail(ctx, CI_ERR_VALUE,
                 "option choices: '%.*s' is no name=number of list_choices()", (int)length, at);
     values[choice] = strtoll(equals + 1, NULL, 10);
+    if (!ci_choice_allows((CiChoice)choice, values[choice]))
+        ci_fail(ctx, CI_ERR_VALUE, "option choices: '%.*s' is not %s up to %lld", (int)length, at,
+                rows[choice].is_power ? "a power of two" : "a number",
+                (long long)rows[choice].most);
 }
 
 int64_t *
-ci_choices_copy(CiContext *ctx, const CiTarget *target)
+ci_choices_copy(CiContext *ctx, const CiMachine *machine)
 {
     int64_t *values = CI_NEW_ARRAY(ctx, int64_t, CI_CHOICE_COUNT);
     for (int k = 0; k < CI_CHOICE_COUNT; k++)
-        values[k] = ci_choice(target, (CiChoice)k);
+        values[k] = ci_choice(machine, (CiChoice)k);
     return values;
 }
 
 void
-ci_choices_set(CiContext *ctx, CiTarget *target, const char *text)
+ci_choices_set(CiContext *ctx, CiMachine *machine, const char *text)
 {
-    int64_t *values = ci_choices_copy(ctx, target);
+    int64_t *values = ci_choices_copy(ctx, machine);
     for (const char *at = text; *at;) {
         size_t length = strcspn(at, ", ");
         if (length)
             set_choice(ctx, values, at, length);
         at += length + strspn(at + length, ", ");
     }
-    target->choices = values;
+    machine->choices = values;
 }

@@ -1,12 +1,12 @@
-/* Thresholds, one row each in choices.def, by target. */
+/* Thresholds, one row each in choices.def, by column of a machine. */
 #ifndef CI_IR_CHOICES_H
 #define CI_IR_CHOICES_H
 
 #include "base/context.h"
-#include "ir/target.h"
+#include "ir/machine.h"
 
 typedef enum CiChoice {
-#define CHOICE(name, cpu, gpu, kind, factor, doc) CI_CHOICE_##name,
+#define CHOICE(name, lanes, threads, kind, factor, most, values, doc) CI_CHOICE_##name,
 #include "ir/choices.def"
     CI_CHOICE_COUNT
 } CiChoice;
@@ -21,20 +21,23 @@ typedef enum CiAlternativeKind {
 
 typedef struct CiChoiceRow {
     const char *name;
-    int64_t values[2]; /* for lanes of a processor, for threads */
+    int64_t values[CI_COLUMN_COUNT];
     CiAlternativeKind kind;
     int64_t factor;
+    int64_t most;  /* the largest value that a user may set; INT64_MAX: any */
+    bool is_power; /* values are powers of two */
     const char *doc;
 } CiChoiceRow;
 
 const CiChoiceRow *ci_choice_row(CiChoice choice);
-/* The target's own, or the row's; noted in target->asked. */
-int64_t ci_choice(const CiTarget *target, CiChoice choice);
-/* A threshold of s->target. */
-#define CI_CHOOSE(s, name) ci_choice((s)->target, CI_CHOICE_##name)
-/* All of a target's, by number. */
-int64_t *ci_choices_copy(CiContext *ctx, const CiTarget *target);
+bool ci_choice_allows(CiChoice choice, int64_t value);
+/* The machine's own, or the row's; noted in machine->asked. */
+int64_t ci_choice(const CiMachine *machine, CiChoice choice);
+/* A threshold of s->machine. */
+#define CI_CHOOSE(s, name) ci_choice((s)->machine, CI_CHOICE_##name)
+/* All of a machine's, by number. */
+int64_t *ci_choices_copy(CiContext *ctx, const CiMachine *machine);
 /* text: `few_points=8, near_lines=1024`, numbers from 1 on; fails with CI_ERR_VALUE. */
-void ci_choices_set(CiContext *ctx, CiTarget *target, const char *text);
+void ci_choices_set(CiContext *ctx, CiMachine *machine, const char *text);
 
 #endif

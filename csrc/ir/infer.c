@@ -64,8 +64,7 @@ infer_pointwise(CiGraph *g, CiNode *node)
     require_defined(g, node->op, operand);
     node->dtype = ci_op_result(node->op, operand);
     node->sizes = ci_layout_broadcast(g, node->nargs, node->args, &node->rank, node->loc);
-    node->order =
-        ci_layout_broadcast_order(g->ctx, node->rank, node->sizes, node->nargs, node->args);
+    node->order = ci_layout_broadcast_order(g->ctx, node->rank, node->nargs, node->args);
     node->kind = result_kind(node);
 }
 
@@ -78,7 +77,7 @@ infer_cast(CiGraph *g, CiNode *node)
         ci_fail(g->ctx, CI_ERR_DTYPE, "cast needs a dtype");
     node->rank = a->rank;
     node->sizes = a->sizes;
-    node->order = ci_layout_broadcast_order(g->ctx, a->rank, a->sizes, 1, node->args);
+    node->order = ci_layout_broadcast_order(g->ctx, a->rank, 1, node->args);
     node->kind = a->kind == CI_KIND_python ? CI_KIND_scalar : a->kind;
 }
 
@@ -160,7 +159,7 @@ infer_reduce(CiGraph *g, CiNode *node)
     node->kind = node->rank ? CI_KIND_array : CI_KIND_scalar;
     node->order = ci_layout_c_order(g->ctx, node->rank);
     check_not_empty(g, node);
-    const int8_t *source = ci_layout_broadcast_order(g->ctx, a->rank, a->sizes, 1, node->args);
+    const int8_t *source = ci_layout_broadcast_order(g->ctx, a->rank, 1, node->args);
     if (ci_op_kind(node->op) == CI_OPKIND_argreduce || ci_layout_is_c_order(a->rank, source))
         return;
     int8_t *order = CI_NEW_ARRAY(g->ctx, int8_t, node->rank + 1);
@@ -176,7 +175,7 @@ infer_scan(CiGraph *g, CiNode *node)
     check_axes(g, node);
     require_defined(g, node->op, node->args[0]->dtype);
     like(node, node->args[0]);
-    node->order = ci_layout_broadcast_order(g->ctx, node->rank, node->sizes, 1, node->args);
+    node->order = ci_layout_broadcast_order(g->ctx, node->rank, 1, node->args);
     node->dtype = ci_op_result(node->op, node->args[0]->dtype);
     node->kind = CI_KIND_array;
 }
@@ -390,7 +389,7 @@ infer_concat(CiGraph *g, CiNode *node)
     node->sizes = sizes;
     node->dtype = first->dtype;
     node->kind = CI_KIND_array;
-    node->order = ci_layout_broadcast_order(g->ctx, node->rank, sizes, node->nargs, node->args);
+    node->order = ci_layout_concat_order(g->ctx, node->rank, node->nargs, node->args);
 }
 
 /* Stacks of as many matrices; who builds one has broadcast them. */

@@ -79,7 +79,7 @@
 #define CI_IR_KERNEL_H
 
 #include "ir/loop.h"
-#include "ir/target.h"
+#include "ir/machine.h"
 
 /* Lanes in a tile of an outer axis with stages inside: its rows should stay in near cache. */
 #define CI_STAGE_TILE 64
@@ -206,7 +206,7 @@ typedef struct CiProcPlan {
 
 typedef struct CiKernels {
     CiLoops *loops; /* buffers, results and names */
-    const CiTarget *target;
+    const CiMachine *machine;
     CiKernel **kernels;
     int nkernels, capkernels;
     const char **refusals; /* "k0 and k1 are not fused: …" */
@@ -285,8 +285,8 @@ void ci_kernels_print(CiText *out, const CiKernels *kernels);
 /* One kernel with loops, as if it were the whole program: with the buffers and symbols that it
  * uses, and variables of loops around it as symbols. Scalars keep their numbers. */
 void ci_kernels_print_alone(CiText *out, const CiKernels *kernels, const CiKernel *kernel);
-/* target: of the device and backend that the text names. */
-CiKernels *ci_kernels_parse(CiContext *ctx, const char *text, const CiTarget *target);
+/* machine: of the device and backend that the text names. */
+CiKernels *ci_kernels_parse(CiContext *ctx, const char *text, const CiMachine *machine);
 void ci_kernels_verify_text(const CiKernels *kernels); /* what is read back prints alike */
 void ci_kernels_verify(const CiKernels *kernels);
 

@@ -360,13 +360,13 @@ parse_loops(CiLoopParser *p, CiKernel *kernel)
     ci_loop_leave_scope(p, outside);
 }
 
-static CiKernels *parse_list(CiLoopParser *p, const CiTarget *target);
+static CiKernels *parse_list(CiLoopParser *p, const CiMachine *machine);
 
 static CiKernels *
-parse_block(CiLoopParser *p, const CiTarget *target, CiRegion *region)
+parse_block(CiLoopParser *p, const CiMachine *machine, CiRegion *region)
 {
     ci_form_enter(&p->lex, &p->depth);
-    CiKernels *kernels = parse_list(p, target);
+    CiKernels *kernels = parse_list(p, machine);
     ci_loop_parse_swaps(p, region);
     ci_form_leave(&p->lex, &p->depth);
     return kernels->nkernels ? kernels : NULL;
@@ -374,7 +374,7 @@ parse_block(CiLoopParser *p, const CiTarget *target, CiRegion *region)
 
 /* loop t0<s0 { … }   while buf1 { … } test after { … }   if buf1 { … } else { … } */
 static void
-parse_region(CiLoopParser *p, const CiTarget *target, CiKernel *kernel)
+parse_region(CiLoopParser *p, const CiMachine *machine, CiKernel *kernel)
 {
     CiLexer *lex = &p->lex;
     CiRegion *region = kernel->region = CI_NEW(lex->ctx, CiRegion);
@@ -390,12 +390,12 @@ parse_region(CiLoopParser *p, const CiTarget *target, CiKernel *kernel)
             ci_lexer_expect(lex, "if");
         region->condition = ci_loop_find_buffer(p);
     }
-    kernel->inner[0] = parse_block(p, target, region);
+    kernel->inner[0] = parse_block(p, machine, region);
     if (region->kind == CI_ITEM_while && ci_lexer_accept(lex, "test")) {
         ci_lexer_expect(lex, "after");
-        kernel->inner[1] = parse_block(p, target, region);
+        kernel->inner[1] = parse_block(p, machine, region);
     } else if (region->kind == CI_ITEM_if && ci_lexer_accept(lex, "else")) {
-        kernel->inner[1] = parse_block(p, target, region);
+        kernel->inner[1] = parse_block(p, machine, region);
     }
     ci_loop_leave_scope(p, outside);
 }
@@ -415,7 +415,7 @@ parse_template(CiLexer *lex)
 
 /* k0: … */
 static CiKernel *
-parse_kernel(CiLoopParser *p, const CiTarget *target)
+parse_kernel(CiLoopParser *p, const CiMachine *machine)
 {
     CiLexer *lex = &p->lex;
     CiKernel *kernel = CI_NEW(lex->ctx, CiKernel);
@@ -436,20 +436,20 @@ parse_kernel(CiLoopParser *p, const CiTarget *target)
         ci_lexer_expect(lex, "for");
         parse_loops(p, kernel);
     } else {
-        parse_region(p, target, kernel);
+        parse_region(p, machine, kernel);
     }
     return kernel;
 }
 
 static CiKernels *
-parse_list(CiLoopParser *p, const CiTarget *target)
+parse_list(CiLoopParser *p, const CiMachine *machine)
 {
     CiKernels *kernels = CI_NEW(p->lex.ctx, CiKernels);
     kernels->loops = p->loops;
-    kernels->target = target;
+    kernels->machine = machine;
     while (p->lex.kind == CI_TOKEN_name && !ci_lexer_is(&p->lex, "return") &&
            !ci_lexer_is(&p->lex, "swap")) {
-        CiKernel *kernel = parse_kernel(p, target);
+        CiKernel *kernel = parse_kernel(p, machine);
         CI_PUSH(p->lex.ctx, kernels->kernels, kernels->nkernels, kernels->capkernels, kernel);
     }
     return kernels;
@@ -474,7 +474,7 @@ parse_declarations(CiLoopParser *p)
 
 typedef struct Parser {
     CiLoopParser p;
-    const CiTarget *target;
+    const CiMachine *machine;
     CiKernels *kernels;
 } Parser;
 
@@ -484,26 +484,26 @@ parse_whole(CiContext *ctx, void *arg)
     Parser *parser = arg;
     CiLoopParser *p = &parser->p;
     CiLexer *lex = &p->lex;
-    const CiTarget *target = parser->target;
+    const CiMachine *machine = parser->machine;
     (void)ctx;
     ci_loop_parse_head(p, "kernels");
     if (ci_lexer_accept(lex, "device")) {
         ci_lexer_expect(lex, "=");
-        ci_lexer_expect(lex, target->device);
+        ci_lexer_expect(lex, machine->device);
         ci_lexer_expect(lex, "backend");
         ci_lexer_expect(lex, "=");
-        ci_lexer_expect(lex, target->backend);
+        ci_lexer_expect(lex, machine->backend);
     }
     ci_lexer_expect(lex, "{");
     parse_declarations(p);
-    parser->kernels = parse_list(p, target);
+    parser->kernels = parse_list(p, machine);
     ci_loop_parse_end(p);
 }
 
 CiKernels *
-ci_kernels_parse(CiContext *ctx, const char *text, const CiTarget *target)
+ci_kernels_parse(CiContext *ctx, const char *text, const CiMachine *machine)
 {
-    Parser parser = {.p = ci_loop_parser(ctx, text), .target = target};
+    Parser parser = {.p = ci_loop_parser(ctx, text), .machine = machine};
     ci_lexer_run(ctx, &parser.p.lex, parse_whole, &parser);
     return parser.kernels;
 }
@@ -528,7 +528,7 @@ ci_kernels_verify_text(const CiKernels *kernels)
     CiContext *ctx = kernels->loops->ctx;
     CiText once = ci_text_new(ctx), twice = ci_text_new(ctx);
     ci_kernels_print(&once, kernels);
-    ci_kernels_print(&twice, ci_kernels_parse(ctx, once.data, kernels->target));
+    ci_kernels_print(&twice, ci_kernels_parse(ctx, once.data, kernels->machine));
     if (strcmp(without_comments(ctx, once.data), twice.data) != 0)
         ci_fail(ctx, CI_ERR_INTERNAL, "read back, the kernels print as\n%s", twice.data);
 }

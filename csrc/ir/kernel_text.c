@@ -395,9 +395,9 @@ ci_kernels_print(CiText *out, const CiKernels *kernels)
     ci_loop_print_symbols(out, symbols->seen, symbols->defined);
     ci_text_add(out, "kernels ");
     ci_loop_print_head(out, kernels->loops);
-    if (kernels->target)
-        ci_text_add(out, " device=%s backend=%s", kernels->target->device,
-                    kernels->target->backend);
+    if (kernels->machine)
+        ci_text_add(out, " device=%s backend=%s", kernels->machine->device,
+                    kernels->machine->backend);
     ci_text_add(out, " {\n");
     out->indent += 2;
     for (int k = 0; k < ci_map_count(symbols->defined); k++) {
@@ -427,7 +427,7 @@ ci_kernels_print_alone(CiText *out, const CiKernels *kernels, const CiKernel *ke
     CiKernel *list[] = {(CiKernel *)(uintptr_t)kernel};
     CiLoops loops = {.ctx = whole->ctx, .sym = whole->sym, .name = whole->name};
     CiKernels alone = {
-        .loops = &loops, .target = kernels->target, .kernels = list, .nkernels = 1};
+        .loops = &loops, .machine = kernels->machine, .kernels = list, .nkernels = 1};
     int capacity = 0;
     for (int k = 0; k < whole->nbuffers; k++) {
         if (!is_used(kernel, whole->buffers[k]))

@@ -9,7 +9,7 @@ typedef struct Verifier {
     CiSym *sym;
     const CiKernel *whole; /* the kernel */
     const CiKernel *part;  /* it, or a leaf of its tree */
-    const CiTarget *target;
+    const CiMachine *machine;
     CiMap *made;           /* buffer -> buffer that a nest of the kernel stores */
 } Verifier;
 
@@ -203,8 +203,8 @@ verify_product(const Verifier *v)
         refuse(v, ci_format(v->ctx, "it is no product: %s", why));
     if (!kernel->lanes_on_outer || !kernel->outer[product.row].factor)
         refuse(v, "units of a product are tiles of its rows and columns");
-    return v->target->has_lanes_across_threads ? ci_expr_const(v->sym, 0)
-                                               : ci_product_scratch(v->sym, kernel, &product);
+    return v->machine->packs_products ? ci_product_scratch(v->sym, kernel, &product)
+                                      : ci_expr_const(v->sym, 0);
 }
 
 static void
@@ -241,7 +241,7 @@ ci_kernels_verify(const CiKernels *kernels)
                 ci_kernels_verify(kernel->inner[i]);
         if (!ci_kernel_has_loops(kernel))
             continue;
-        Verifier v = {ctx, kernels->loops->sym, kernel, kernel, kernels->target,
+        Verifier v = {ctx, kernels->loops->sym, kernel, kernel, kernels->machine,
                       ci_map_new(ctx)};
         ci_kernel_visit_nests(kernel, note_made, v.made);
         const CiLoopTree *tree = ci_kernel_tree(kernel);

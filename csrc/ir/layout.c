@@ -1,7 +1,7 @@
 /* Stride orders and strides: NumPy's rules in one place.
  *
- * NumPy orders the axes of a new result by an insertion sort over the strides of the operands, from
- * the innermost axis outwards. A pair of axes that no operand distinguishes keeps its order, and if
+ * NumPy orders the axes of a new result by an insertion sort over the strides of the operands: in a
+ * ufunc from the innermost axis outwards, in a concatenation from the outermost axis inwards. A pair of axes that no operand distinguishes keeps its order, and if
  * operands disagree, C order wins. `sort_axes` is that sort, and all orders come from it. An
  * operand has no influence on an axis along which it has one element or a stride of 0. */
 #include "ir/layout.h"
@@ -12,26 +12,26 @@ typedef enum Vote { VOTE_none, VOTE_keep, VOTE_swap } Vote;
 typedef Vote (*VoteFunction)(const void *arg, int outer, int inner);
 
 static const int8_t *
-sort_axes(CiContext *ctx, int rank, VoteFunction vote, const void *arg)
+sort_axes(CiContext *ctx, int rank, bool is_inwards, VoteFunction vote, const void *arg)
 {
     int8_t *order = CI_NEW_ARRAY(ctx, int8_t, rank + 1);
-    int8_t inside_out[CI_MAX_RANK];
+    int8_t sorted[CI_MAX_RANK];
     for (int k = 0; k < rank; k++) {
-        int8_t axis = (int8_t)(rank - 1 - k);
+        int8_t axis = (int8_t)(is_inwards ? k : rank - 1 - k);
         int place = k;
         for (int i = k - 1; i >= 0; i--) {
-            Vote answer = vote(arg, axis, inside_out[i]);
+            Vote answer = is_inwards ? vote(arg, sorted[i], axis) : vote(arg, axis, sorted[i]);
             if (answer == VOTE_keep)
                 break;
             if (answer == VOTE_swap)
                 place = i;
         }
         for (int i = k; i > place; i--)
-            inside_out[i] = inside_out[i - 1];
-        inside_out[place] = axis;
+            sorted[i] = sorted[i - 1];
+        sorted[place] = axis;
     }
     for (int k = 0; k < rank; k++)
-        order[k] = inside_out[rank - 1 - k];
+        order[k] = sorted[is_inwards ? k : rank - 1 - k];
     return order;
 }
 
@@ -155,7 +155,7 @@ ci_layout_order_of_strides(CiContext *ctx, CiSym *sym, int rank, const CiExpr *c
                            const CiExpr *const *strides)
 {
     StrideArg arg = {ctx, sym, sizes, strides};
-    return sort_axes(ctx, rank, vote_by_stride, &arg);
+    return sort_axes(ctx, rank, false, vote_by_stride, &arg);
 }
 
 bool
@@ -214,11 +214,9 @@ find_places(int rank, const CiNode *node, int8_t *places)
     }
 }
 
-const int8_t *
-ci_layout_broadcast_order(CiContext *ctx, int rank, const CiExpr *const *sizes, int nargs,
-                          CiNode *const *args)
+static const int8_t *
+order_of_operands(CiContext *ctx, int rank, bool is_inwards, int nargs, CiNode *const *args)
 {
-    (void)sizes;
     bool is_plain = true;
     for (int k = 0; k < nargs && is_plain; k++)
         is_plain = ci_layout_is_c_order(args[k]->rank, args[k]->order);
@@ -227,7 +225,19 @@ ci_layout_broadcast_order(CiContext *ctx, int rank, const CiExpr *const *sizes, 
     OperandArg arg = {rank, nargs, args, ci_new(ctx, sizeof(int8_t[CI_MAX_RANK]) * (size_t)nargs)};
     for (int k = 0; k < nargs; k++)
         find_places(rank, args[k], arg.places[k]);
-    return sort_axes(ctx, rank, vote_by_operands, &arg);
+    return sort_axes(ctx, rank, is_inwards, vote_by_operands, &arg);
+}
+
+const int8_t *
+ci_layout_broadcast_order(CiContext *ctx, int rank, int nargs, CiNode *const *args)
+{
+    return order_of_operands(ctx, rank, false, nargs, args);
+}
+
+const int8_t *
+ci_layout_concat_order(CiContext *ctx, int rank, int nargs, CiNode *const *args)
+{
+    return order_of_operands(ctx, rank, true, nargs, args);
 }
 
 const char *

@@ -22,8 +22,9 @@ bool ci_layout_has_dense_steps(CiSym *sym, int rank, const CiExpr *const *sizes,
 bool ci_layout_is_dense(CiContext *ctx, CiSym *sym, int rank, const CiExpr *const *sizes,
                         const CiExpr *const *strides);
 /* The order NumPy gives a new result of a ufunc over these operands. */
-const int8_t *ci_layout_broadcast_order(CiContext *ctx, int rank, const CiExpr *const *sizes,
-                                        int nargs, CiNode *const *args);
+const int8_t *ci_layout_broadcast_order(CiContext *ctx, int rank, int nargs, CiNode *const *args);
+/* The order NumPy gives the concatenation of these arrays. */
+const int8_t *ci_layout_concat_order(CiContext *ctx, int rank, int nargs, CiNode *const *args);
 /* Result sizes of broadcasting; fails with CI_ERR_SHAPE and NumPy's message. */
 const CiExpr *const *ci_layout_broadcast(CiGraph *g, int nargs, CiNode *const *args, int *rank,
                                          CiLoc loc);

@@ -1,7 +1,6 @@
 /* Counts the points, blocks and threads of a GPU. */
 #include "ir/occupancy.h"
 
-#define THREADS 2048 /* that a multiprocessor runs at once */
 #define UNBOUNDED ((int64_t)1 << 20)
 
 int64_t
@@ -11,25 +10,26 @@ ci_occupancy_points(const CiExpr *count)
 }
 
 bool
-ci_fill_is_few(const CiTarget *target, int64_t points, int64_t together)
+ci_fill_is_few(const CiMachine *machine, int64_t points, int64_t together)
 {
-    return points / together < ci_choice(target, CI_CHOICE_few_points);
+    return points / together < ci_choice(machine, CI_CHOICE_few_points);
 }
 
 bool
-ci_fill_has_blocks(const CiTarget *target, int64_t blocks)
+ci_fill_has_blocks(const CiMachine *machine, int64_t blocks)
 {
-    return blocks >= ci_choice(target, CI_CHOICE_multiprocessors);
+    return blocks >= ci_choice(machine, CI_CHOICE_multiprocessors);
 }
 
 int64_t
-ci_occupancy_threads(const CiTarget *target)
+ci_occupancy_threads(const CiMachine *machine)
 {
-    return ci_choice(target, CI_CHOICE_multiprocessors) * THREADS;
+    return ci_choice(machine, CI_CHOICE_multiprocessors) *
+           ci_choice(machine, CI_CHOICE_resident_threads);
 }
 
 bool
-ci_fill_has_threads(const CiTarget *target, int64_t points, int64_t threads)
+ci_fill_has_threads(const CiMachine *machine, int64_t points, int64_t threads)
 {
-    return points >= (ci_occupancy_threads(target) + threads - 1) / threads;
+    return points >= (ci_occupancy_threads(machine) + threads - 1) / threads;
 }

@@ -14,12 +14,12 @@
 /* Points, at most. */
 int64_t ci_occupancy_points(const CiExpr *count);
 /* So few points, of which `together` are a unit of work, that a kernel has too little to share out. */
-bool ci_fill_is_few(const CiTarget *target, int64_t points, int64_t together);
+bool ci_fill_is_few(const CiMachine *machine, int64_t points, int64_t together);
 /* Each multiprocessor has a block. */
-bool ci_fill_has_blocks(const CiTarget *target, int64_t blocks);
+bool ci_fill_has_blocks(const CiMachine *machine, int64_t blocks);
 /* Threads that run at once. */
-int64_t ci_occupancy_threads(const CiTarget *target);
+int64_t ci_occupancy_threads(const CiMachine *machine);
 /* Points of so many threads each are as many threads as run at once. */
-bool ci_fill_has_threads(const CiTarget *target, int64_t points, int64_t threads);
+bool ci_fill_has_threads(const CiMachine *machine, int64_t points, int64_t threads);
 
 #endif

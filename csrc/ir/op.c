@@ -402,8 +402,12 @@ ci_op_is_exact(CiOp op, CiDtype operand)
                ci_dtype_is_integral(operand);
     case CI_OPKIND_reduce:
         return ci_op_is_order_free(op, operand);
+    case CI_OPKIND_online:
+        return false;
     case CI_OPKIND_pointwise:
         return ci_dtype_class(operand) != CI_CLASS_complex || ci_op_has(op, CI_FACT_by_parts);
+    case CI_OPKIND_structure: /* NumPy adds a product in BLAS's order */
+        return op != CI_OP_product || ci_dtype_is_integral(operand);
     default:
         return true;
     }

@@ -132,6 +132,17 @@ ci_procs_add(CiProcs *procs, const char *name)
     return proc;
 }
 
+CiBuild
+ci_build_of(CiProcs *procs, CiProc *proc, const CiMachine *machine)
+{
+    return (CiBuild){.ctx = procs->ctx,
+                     .sym = procs->sym,
+                     .proc = proc,
+                     .to = &proc->body,
+                     .procs = procs,
+                     .machine = machine};
+}
+
 CiMemory *
 ci_proc_add_param(CiContext *ctx, CiProc *proc, CiMemory memory)
 {

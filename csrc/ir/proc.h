@@ -285,8 +285,12 @@ struct CiBuild {
     CiProc *proc;
     CiStmts *to;
     CiLoc loc;
+    CiProcs *procs;
+    const CiMachine *machine; /* whose thresholds decide */
 };
 
+/* Statements go to the end of the proc. */
+CiBuild ci_build_of(CiProcs *procs, CiProc *proc, const CiMachine *machine);
 CiProcs *ci_procs_new(CiContext *ctx, CiSym *sym, const char *name);
 CiProc *ci_procs_add(CiProcs *procs, const char *name);
 CiMemory *ci_proc_add_param(CiContext *ctx, CiProc *proc, CiMemory memory);

@@ -37,12 +37,12 @@ void ci_product_put_behind(CiBuild *b, CiProductLoops *loops, CiMemory *sums, co
                            int count, const CiExpr *const *from, const CiExpr *const *to);
 
 /* cpu/product.c */
-void ci_product_in_registers(CiProcs *procs, CiBuild *b, const CiFamily *family);
+void ci_product_in_registers(CiBuild *b);
 
 /* cpu/margins.c */
-void ci_margins_in_one_walk(CiProcs *procs, CiBuild *b, const CiFamily *family);
+void ci_margins_in_one_walk(CiBuild *b);
 
 /* gpu/product.c */
-void ci_product_in_shared_memory(CiProcs *procs, CiBuild *b, const CiFamily *family);
+void ci_product_in_shared_memory(CiBuild *b);
 
 #endif

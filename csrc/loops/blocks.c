@@ -64,12 +64,11 @@ ci_new_loop_variable(CiContext *ctx, CiSym *sym, const CiExpr *extent)
 /* As for nests: over two sizes that are not known it is taken to be much; over one where a thread
  * is slow and there are many. */
 bool
-ci_is_worth_threads(const CiTarget *target, const CiItem *loop)
+ci_is_worth_threads(const CiMachine *machine, const CiItem *loop)
 {
     const CiItems items = {(CiItem *)loop, 1, 1};
     CiAmount work = ci_cost_of_items(&items, ci_amount(1));
-    int most = target->has_lanes_across_threads ? 0 : 1;
-    return work.unknowns > most || work.known > 2 * target->tree_elements;
+    return work.unknowns > machine->tree_unknowns || work.known > 2 * machine->tree_elements;
 }
 
 void

@@ -105,7 +105,7 @@ make_rows(const CiLoopRewriter *r, CiItem *item)
     Pair pair;
     if (!find_pair(r, item, &pair) || !is_better(r, &pair) || !is_legal(r, &pair))
         return;
-    if (!r->scope && ci_is_worth_threads(r->target, item))
+    if (!r->scope && ci_is_worth_threads(r->machine, item))
         return; /* iterations of the outermost loop are for threads */
     CiNest *nest = pair.nest;
     const CiExpr *from = pair.outer->var, *to = ci_expr_index(r->sym, "i0", pair.outer->extent);

@@ -32,10 +32,10 @@ ci_loop_pass_at(int position)
 }
 
 void
-ci_loop_passes_run(CiLoops *loops, const CiTarget *target, const CiLoopOptions *options,
+ci_loop_passes_run(CiLoops *loops, const CiMachine *machine, const CiOptions *options,
                    const CiLoopPlan *plan)
 {
-    const CiLoopRewriter r = {loops->ctx, loops->sym, loops, target, options, NULL};
+    const CiLoopRewriter r = {loops->ctx, loops->sym, loops, machine, options, NULL};
     for (int k = 0; k < ci_loop_pass_count(); k++) {
         const CiLoopPass *pass = &passes[k];
         if (!pass->applies(&r) || (plan->skip && ci_text_lists(plan->skip, pass->name)))

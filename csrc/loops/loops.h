@@ -3,15 +3,10 @@
 #ifndef CI_LOOPS_LOOPS_H
 #define CI_LOOPS_LOOPS_H
 
+#include "base/options.h"
 #include "ir/choices.h"
 #include "ir/cost.h"
 #include "ir/loop.h"
-
-typedef struct CiLoopOptions {
-    bool fusion;
-    bool has_device_memory;  /* the host waits for what it reads there */
-    int64_t library_threads; /* that a library call takes by itself; 0: unknown */
-} CiLoopOptions;
 
 /* A block of a region, inside other blocks. The program's block has no scope (NULL). */
 typedef struct CiLoopScope {
@@ -23,8 +18,8 @@ typedef struct CiLoopRewriter {
     CiContext *ctx;
     CiSym *sym;
     CiLoops *loops;
-    const CiTarget *target;
-    const CiLoopOptions *options;
+    const CiMachine *machine;
+    const CiOptions *options;
     const CiLoopScope *scope; /* of the block that is rewritten */
 } CiLoopRewriter;
 
@@ -52,7 +47,7 @@ typedef struct CiLoopPlan {
     void *arg;
 } CiLoopPlan;
 
-void ci_loop_passes_run(CiLoops *loops, const CiTarget *target, const CiLoopOptions *options,
+void ci_loop_passes_run(CiLoops *loops, const CiMachine *machine, const CiOptions *options,
                         const CiLoopPlan *plan);
 
 #define PASS(name, applies, is_needed, doc) void ci_loops_##name(const CiLoopRewriter *r);
@@ -79,7 +74,7 @@ const CiScalar *ci_copied_load(const CiNest *nest);
 /* An unused variable t0, t1, … of a loop of that many iterations. */
 const CiExpr *ci_new_loop_variable(CiContext *ctx, CiSym *sym, const CiExpr *extent);
 /* True if the iterations of the loop are enough work for several threads. */
-bool ci_is_worth_threads(const CiTarget *target, const CiItem *loop);
+bool ci_is_worth_threads(const CiMachine *machine, const CiItem *loop);
 
 /* uses.c. ci_count_uses adds the number of reads and writes of each buffer by the items, regions
  * included; ci_count_all_uses counts those of the program, its results included. ci_first_use is

@@ -119,7 +119,7 @@ visit_lazy(CiLowering *low, CiNode *node)
     if (ci_node_is_view(node) || ci_op_kind(node->op) == CI_OPKIND_create || state->is_dead)
         return;
     low->visit++;
-    int limit = low->options->inline_limit;
+    int64_t limit = low->options->inline_limit;
     int count = count_inlined(low, node, limit + 1);
     bool is_worth_keeping = state->has_several_readers && count > limit / 8 && node->rank > 0;
     if (state->is_wanted || count > limit || is_worth_keeping)
@@ -240,9 +240,9 @@ check_dtypes(const CiLowering *low, const CiItems *items)
         const CiItem *item = &items->items[k];
         for (int n = 0; item->nest && n < item->nest->body.nops; n++) {
             CiDtype dtype = item->nest->body.ops[n].dtype;
-            if (!low->options->target->dtypes[dtype])
+            if (!(low->machine->dtypes & CI_DTYPE_BIT(dtype)))
                 ci_fail(low->ctx, CI_ERR_UNSUPPORTED, "device %s has no %s",
-                        low->options->target->device, ci_dtype_name(dtype));
+                        low->machine->device, ci_dtype_name(dtype));
         }
         if (item->region) {
             check_dtypes(low, &item->region->condition_items);
@@ -253,9 +253,14 @@ check_dtypes(const CiLowering *low, const CiItems *items)
 }
 
 CiLoops *
-ci_lower(CiGraph *graph, const CiLowerOptions *options)
+ci_lower(CiGraph *graph, const CiMachine *machine, const CiOptions *options)
 {
-    CiLowering low = {.ctx = graph->ctx, .sym = graph->sym, .graph = graph, .options = options};
+    CiLowering low = {.ctx = graph->ctx,
+                      .sym = graph->sym,
+                      .graph = graph,
+                      .machine = machine,
+                      .options = options,
+                      .own_order = machine->has_own_order || !ci_options_have_numpys_order(options)};
     low.loops = ci_loops_new(low.ctx, low.sym, graph->name);
     low.items = &low.loops->items;
     ci_lowering_number(&low);
@@ -271,7 +276,6 @@ ci_lower(CiGraph *graph, const CiLowerOptions *options)
     low.position = low.end;
     ci_lowering_final_writes(&low);
     ci_lowering_results(&low);
-    if (options->target)
-        check_dtypes(&low, &low.loops->items);
+    check_dtypes(&low, &low.loops->items);
     return low.loops;
 }

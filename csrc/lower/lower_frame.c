@@ -35,11 +35,11 @@ find_slabs(CiLowering *low, const CiNode *base, const CiNode *view, const CiExpr
 static bool
 is_large(const CiLowering *low, const CiNode *base)
 {
-    const CiTarget *target = low->options->target;
+    const CiMachine *machine = low->machine;
     CiAmount bytes = ci_amount(ci_dtype_size(base->dtype));
     for (int k = 0; k < base->rank; k++)
         bytes = ci_amount_of(bytes, base->sizes[k]);
-    return target && ci_amount_likely(bytes) >= ci_choice(target, CI_CHOICE_frame_bytes);
+    return machine && ci_amount_likely(bytes) >= ci_choice(machine, CI_CHOICE_frame_bytes);
 }
 
 bool

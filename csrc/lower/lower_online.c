@@ -12,6 +12,8 @@
 
 #include "ir/choices.h"
 #include "ir/cost.h"
+
+#include <string.h>
 #include "ir/proc.h"
 
 /* Skips reshapes and copies, whose operand has the same elements in the same order. */
@@ -149,17 +151,17 @@ bytes_between(CiLowering *low, const CiNode *sum, const CiNode *elements, const 
 {
     CiAmount bytes = ci_amount_of(ci_amount(ci_dtype_size(sum->dtype)), length);
     bool is_across = !is_folded(sum, elements->rank - 1);
-    if (!is_across || !low->options->target->has_lanes_across_threads)
+    if (!is_across || low->machine->warp == 1)
         return bytes;
     const CiExpr *beside = ci_expr_min(low->sym, elements->sizes[elements->rank - 1],
-                                       ci_expr_const(low->sym, CI_WARP));
+                                       ci_expr_const(low->sym, low->machine->warp));
     return ci_amount_of(bytes, beside);
 }
 
 static bool
 is_long(CiLowering *low, const CiNode *sum, const CiNode *elements, CiOp online)
 {
-    int64_t least = ci_choice(low->options->target, online == CI_OP_exp_sum
+    int64_t least = ci_choice(low->machine, online == CI_OP_exp_sum
                                                         ? CI_CHOICE_online_exp_bytes
                                                         : CI_CHOICE_online_bytes);
     const CiExpr *length = row_length(low, sum, elements);
@@ -170,7 +172,8 @@ is_long(CiLowering *low, const CiNode *sum, const CiNode *elements, CiOp online)
 void
 ci_lowering_find_online(CiLowering *low)
 {
-    for (int k = 0; k < low->nstates && low->options->is_online; k++) {
+    bool is_online = low->machine->has_own_order || !strcmp(low->options->numerics, "fast");
+    for (int k = 0; k < low->nstates && is_online; k++) {
         CiNodeState *state = &low->states[k];
         const CiNode *sum = state->node;
         if (!sum || sum->op != CI_OP_sum || !is_wide(sum->dtype))

@@ -101,7 +101,7 @@ may_count(const CiLowering *low, const CiNode *pack, const CiNode *sum)
 {
     const CiNodeState *state = ci_lowering_state(low, pack);
     return pack->sizes[0] == defined_as(low, sum) && pack->args[0]->id < sum->id &&
-           (low->options->shortens_results || !state->is_result_base) && !state->room &&
+           (!low->machine->has_memory || !state->is_result_base) && !state->room &&
            !state->hint.buffer && is_outside_regions(low, pack) && has_room(pack);
 }
 

@@ -93,7 +93,7 @@ void
 ci_lowering_reduce(CiLowering *low, CiNode *node)
 {
     CiNode *operand = ci_lowering_operand(low, node, 0);
-    const CiPairwise *pairwise = low->options->own_order ? NULL : node->pairwise;
+    const CiPairwise *pairwise = low->own_order ? NULL : node->pairwise;
     CiNest nest = {.fold = operand == node->args[0] ? node->op
                                                     : ci_lowering_state(low, node)->online};
     const CiExpr **index = CI_NEW_ARRAY(low->ctx, const CiExpr *, operand->rank + 1);

@@ -34,10 +34,10 @@ totals_of(const CiNode *scan)
 
 /* Of rows with a thread each: the parts of all are as many threads as run at once. */
 static int64_t
-length_across(const CiTarget *target, int64_t points, int64_t size)
+length_across(const CiMachine *machine, int64_t points, int64_t size)
 {
-    int64_t length = ci_choice(target, CI_CHOICE_scan_column_part),
-            parts = ci_occupancy_threads(target) / (points > 0 ? points : 1);
+    int64_t length = ci_choice(machine, CI_CHOICE_scan_column_part),
+            parts = ci_occupancy_threads(machine) / (points > 0 ? points : 1);
     while (length < size && size / length > parts)
         length *= 2;
     return length;
@@ -48,13 +48,13 @@ length_across(const CiTarget *target, int64_t points, int64_t size)
 static bool
 are_worth_it(Parts *parts, const CiExpr *points, const CiExpr *size)
 {
-    const CiTarget *target = parts->low->options->target;
+    const CiMachine *machine = parts->low->machine;
     bool is_across = parts->kind == CI_FOLD_rows;
-    int64_t most = ci_choice(target, is_across ? CI_CHOICE_scan_columns : CI_CHOICE_scan_rows),
-            length = is_across ? length_across(target, points->high, size->low)
-                               : ci_choice(target, CI_CHOICE_scan_row_part);
+    int64_t most = ci_choice(machine, is_across ? CI_CHOICE_scan_columns : CI_CHOICE_scan_rows),
+            length = is_across ? length_across(machine, points->high, size->low)
+                               : ci_choice(machine, CI_CHOICE_scan_row_part);
     parts->length = ci_expr_const(parts->low->sym, length);
-    bool is_long = size->high / length >= ci_choice(target, CI_CHOICE_scan_parts);
+    bool is_long = size->high / length >= ci_choice(machine, CI_CHOICE_scan_parts);
     return points->high <= most && is_long;
 }
 
@@ -69,7 +69,7 @@ find_parts(Parts *parts)
         points = k == parts->along ? points : ci_expr_mul(sym, points, operand->sizes[k]);
     bool is_free = ci_op_is_order_free(totals_of(parts->node), operand->dtype);
     parts->kind = ci_lowering_fold_kind(parts->node, operand, size);
-    if (!low->options->target || !(is_free || low->options->own_order) ||
+    if (!(is_free || low->own_order) ||
         parts->kind == CI_FOLD_serial ||
         ci_expr_equals_const(points, 1) || /* one row: the loop itself is split */
         !are_worth_it(parts, points, size))

@@ -126,11 +126,11 @@ wants_call(const CiLowering *low, const CiNode *node, int rank, const CiExpr *co
     CiAmount points = ci_amount(1);
     for (int k = 0; k < rank; k++)
         points = ci_amount_of(points, sizes[k]);
-    const CiLowerOptions *options = low->options;
+    const CiMachine *machine = low->machine;
     bool needs_order =
-        node->is_combined ? !options->has_atomic || !options->has_atomic(node->combine, node->dtype)
+        node->is_combined ? !machine->has_atomic || !machine->has_atomic(node->combine, node->dtype)
                           : !node->is_distinct && node->args[2]->rank > 0;
-    return options->packs_operands && options->takes_extern && needs_order &&
+    return ci_lowering_has_device_arrays(low) && machine->takes_extern && needs_order &&
            ci_amount_likely(points) >= FEW;
 }
 
@@ -223,7 +223,7 @@ is_taken(CiLowering *low, const CiNode *node)
     CiBuffer result = {.dtype = node->dtype, .kind = CI_BUFFER_temp};
     CiExternItem item = {
         .ext = make_call(low, node), .op = CI_OP_extern, .noperands = 3, .result = &result};
-    return low->options->takes_extern(&item);
+    return low->machine->takes_extern(&item);
 }
 
 void

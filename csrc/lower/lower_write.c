@@ -152,9 +152,9 @@ needs_packing(CiLowering *low, const CiExternItem *item, int k)
     const CiBuffer *buffer = item->operands[k];
     if (item->ext->call_on)
         return !is_in_order(low, item, k);
-    if (low->options->takes_extern && low->options->takes_extern(item))
+    if (low->machine->takes_extern && low->machine->takes_extern(item))
         return false;
-    return low->options->packs_operands && buffer->kind == CI_BUFFER_input &&
+    return ci_lowering_has_device_arrays(low) && buffer->kind == CI_BUFFER_input &&
            !ci_buffer_is_dense(low->loops, buffer);
 }
 

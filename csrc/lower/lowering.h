@@ -60,7 +60,9 @@ typedef struct CiLowering {
     CiSym *sym;
     CiGraph *graph;
     CiLoops *loops;
-    const CiLowerOptions *options;
+    const CiMachine *machine;
+    const CiOptions *options;
+    bool own_order; /* reductions of floats need not be in NumPy's order */
     CiNodeState *states; /* by node->id */
     int nstates;
     int end;        /* position after the program */
@@ -161,6 +163,13 @@ void ci_lowering_find_counts(CiLowering *low);
  * the mask is small compared with its operands, because it is read to count, again for each part of
  * a long array, and to compress. */
 bool ci_lowering_needs_mask(const CiLowering *low, const CiNode *mask);
+/* Arguments are in the memory of devices. The host makes the library calls that these do not take,
+ * with copies, each of one dense run of bytes. */
+static inline bool
+ci_lowering_has_device_arrays(const CiLowering *low)
+{
+    return low->machine->has_memory && !low->machine->host_arrays;
+}
 /* A sum, with the packs that it counts; false: there are none. */
 bool ci_lowering_count(CiLowering *low, CiNode *sum);
 void ci_lowering_compress(CiLowering *low, CiNode *node);

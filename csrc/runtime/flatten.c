@@ -202,7 +202,7 @@ flatten_extern(CiFlatten *flat, const CiLine *line)
     int n = item->noperands;
     plan->op = item->op;
     plan->quiet = item->loc.quiet;
-    plan->side = flat->wrapper->options.has_device_memory ? line->side : CI_SIDE_host;
+    plan->side = flat->wrapper->machine->has_memory ? line->side : CI_SIDE_host;
     plan->noperands = n;
     plan->slots = CI_NEW_ARRAY(ctx, int, n + 1);
     plan->offsets = CI_NEW_ARRAY(ctx, int, n + 1);

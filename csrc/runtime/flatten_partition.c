@@ -42,7 +42,7 @@ count_words(const CiPlanPartition *plan)
 static const char *
 why_never(const CiFlatten *flat, const CiPartition *of, const CiPlanPartition *plan)
 {
-    int least = (int)ci_choice(flat->wrapper->kernels->target, CI_CHOICE_recorded_launches);
+    int least = (int)ci_choice(flat->wrapper->kernels->machine, CI_CHOICE_recorded_launches);
     if (flat->program->watch)
         return "each step of a run is watched";
     if (of->nlaunches < least)
@@ -58,7 +58,7 @@ fill(CiFlatten *flat, const CiPartition *of, CiPlanPartition *plan)
     const CiWrapper *w = flat->wrapper;
     plan->device = of->side - CI_SIDE_device;
     plan->nlaunches = of->nlaunches;
-    plan->most_copied = ci_choice(w->kernels->target, CI_CHOICE_recorded_copy);
+    plan->most_copied = ci_choice(w->kernels->machine, CI_CHOICE_recorded_copy);
     for (int k = 0; k < of->ntakes; k++)
         note_address(flat, plan, of, of->takes[k]);
     for (int k = 0; k < of->nsymbols; k++)

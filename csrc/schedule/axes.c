@@ -200,7 +200,7 @@ wants_outer_lanes(CiScheduler *s, const CiKernel *kernel)
 static void
 turn_few_columns(CiScheduler *s, CiKernel *kernel)
 {
-    if (!s->target->has_own_order || kernel->nouter == 0 ||
+    if (!s->machine->has_own_order || kernel->nouter == 0 ||
         kernel->outer[kernel->nouter - 1].extent->high >= CI_CHOOSE(s, lane_columns))
         return;
     CiLaneVotes votes = lane_votes(s, kernel);
@@ -230,7 +230,7 @@ static bool
 can_split_running(const CiScheduler *s, const CiKernel *kernel)
 {
     const CiStage *stage = &kernel->stages[0];
-    bool is_split = s->target->splits_running || s->target->chains_running;
+    bool is_split = s->machine->splits_running || s->machine->chains_running;
     if (!is_split || kernel->nouter || kernel->nstages != 1 || stage->naxes != 1)
         return false;
     for (int n = 0; n < stage->nnests; n++) {
@@ -240,7 +240,7 @@ can_split_running(const CiScheduler *s, const CiKernel *kernel)
         if ((ci_nest_is_fold(nest) && !is_scan) || (ci_nest_is_serial(nest) && !is_pack) ||
             is_read(stage, nest->target))
             return false;
-        if (is_scan && !s->target->has_own_order &&
+        if (is_scan && !s->machine->has_own_order &&
             !ci_dtype_is_integral(nest->body.ops[nest->body.result].dtype))
             return false;
     }
@@ -451,7 +451,7 @@ static int
 label_lanes(const CiScheduler *s, CiKernel *kernel, bool has_inner)
 {
     CiKernelAxis *last = &kernel->outer[kernel->nouter - 1];
-    bool is_wide = s->target->tile_rows && has_one_row(kernel);
+    bool is_wide = s->machine->tile_rows && has_one_row(kernel);
     last->label = CI_LABEL_vector;
     last->factor = !has_inner ? (int)CI_CHOOSE(s, flat_tile)
                    : is_wide  ? columns_of_unit(s, last->extent)
@@ -501,7 +501,7 @@ find_crossed_axis(CiScheduler *s, const CiKernel *kernel, const CiNest *nest)
             continue;
         for (int k = 0; k < kernel->nouter - 1; k++)
             if (has_stride(s, op->index, kernel->outer[k].var, 1) &&
-                kernel->outer[k].extent->high >= s->target->tile_rows)
+                kernel->outer[k].extent->high >= s->machine->tile_rows)
                 return k;
     }
     return -1;
@@ -514,7 +514,7 @@ tile_crossed(CiScheduler *s, CiKernel *kernel)
     const CiStage *stage = &kernel->stages[0];
     CiKernelAxis *last = &kernel->outer[kernel->nouter - 1];
     int crossed = -1;
-    if (!s->target->tile_rows || kernel->nstages != 1 || last->extent->high < s->target->tile_rows)
+    if (!s->machine->tile_rows || kernel->nstages != 1 || last->extent->high < s->machine->tile_rows)
         return;
     for (int n = 0; n < stage->nnests; n++) {
         const CiNest *nest = stage->nests[n];
@@ -523,7 +523,7 @@ tile_crossed(CiScheduler *s, CiKernel *kernel)
         crossed = crossed < 0 ? find_crossed_axis(s, kernel, nest) : crossed;
     }
     if (crossed >= 0)
-        kernel->outer[crossed].factor = last->factor = (int)s->target->tile_rows;
+        kernel->outer[crossed].factor = last->factor = (int)s->machine->tile_rows;
 }
 
 void
@@ -565,10 +565,10 @@ ci_label_axes(CiScheduler *s, CiKernel *kernel)
     }
     label_stages(kernel);
     kernel->unit_work = ci_expr_mul(s->sym, work, ci_expr_const(s->sym, tile));
-    if (!ci_can_split(s, kernel) || !ci_fill_is_few(s->target, points->high, tile))
+    if (!ci_can_split(s, kernel) || !ci_fill_is_few(s->machine, points->high, tile))
         return;
     const CiExpr *length = extent_product(s, kernel->stages[0].axes, kernel->stages[0].naxes);
-    kernel->is_chained = s->target->chains_running && ci_kernel_runs(kernel);
+    kernel->is_chained = s->machine->chains_running && ci_kernel_runs(kernel);
     if (length->high > 2 * part_length(s, kernel, tile))
         split_fold(s, kernel, length, tile);
     else

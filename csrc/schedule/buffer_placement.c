@@ -177,16 +177,16 @@ lanes_of(const CiKernel *kernel)
 /* A row of a size that only a launch knows is no larger than what it saves: the buffer has such a
  * row for each outer point. */
 static bool
-may_place_row(CiSym *sym, const CiTarget *target, const CiKernel *kernel, const CiExpr *bytes)
+may_place_row(CiSym *sym, const CiMachine *machine, const CiKernel *kernel, const CiExpr *bytes)
 {
     const CiExpr *all = ci_expr_add(sym, kernel->scratch_bytes, bytes);
     if (ci_expr_is_const(all, NULL))
-        return all->value <= target->row_bytes;
-    return target->has_rows_of_any_size && kernel->nouter > 0;
+        return all->value <= machine->row_bytes;
+    return machine->has_rows_of_any_size && kernel->nouter > 0;
 }
 
 static bool
-place_row(CiSym *sym, const CiTarget *target, CiKernel *kernel, const CiAccess *access,
+place_row(CiSym *sym, const CiMachine *machine, CiKernel *kernel, const CiAccess *access,
           CiPlacement *placement)
 {
     if (access->low == CI_MINUS_INFINITY || !access->most)
@@ -198,7 +198,7 @@ place_row(CiSym *sym, const CiTarget *target, CiKernel *kernel, const CiAccess *
     const CiExpr *bytes =
         ci_expr_mul(sym, count, ci_expr_const(sym, (int64_t)ci_dtype_size(placement->buffer->dtype)));
     bytes = ci_expr_mul(sym, ci_expr_ceildiv(sym, bytes, line), line);
-    if (!may_place_row(sym, target, kernel, bytes))
+    if (!may_place_row(sym, machine, kernel, bytes))
         return false;
     placement->place = CI_PLACE_row;
     placement->row_base = ci_expr_add(sym, access->outer, low);
@@ -224,7 +224,7 @@ find_maker(const CiKernel *kernel, const CiBuffer *buffer, const CiNest **maker)
 /* Places a row whose size is bounded by the ranges of sizes; false if it is unbounded or too
  * large. */
 static bool
-place_bounded_row(CiSym *sym, const CiTarget *target, CiKernel *kernel, CiPlacement *row)
+place_bounded_row(CiSym *sym, const CiMachine *machine, CiKernel *kernel, CiPlacement *row)
 {
     const CiNest *maker = NULL;
     CiAccess access;
@@ -233,7 +233,7 @@ place_bounded_row(CiSym *sym, const CiTarget *target, CiKernel *kernel, CiPlacem
         access.high == CI_INFINITY)
         return false;
     access.most = ci_expr_const(sym, access.high);
-    return place_row(sym, target, kernel, &access, row);
+    return place_row(sym, machine, kernel, &access, row);
 }
 
 void
@@ -244,7 +244,7 @@ ci_kernel_place_rows(const CiKernels *kernels, CiKernel *kernel)
     for (int k = 0; k < kernel->nbuffers; k++) {
         CiPlacement row = {.buffer = kernel->buffers[k]};
         if (row.buffer->is_private && kernel->is_stored[k] &&
-            place_bounded_row(loops->sym, kernels->target, kernel, &row)) {
+            place_bounded_row(loops->sym, kernels->machine, kernel, &row)) {
             CI_PUSH(loops->ctx, kernel->placements, kernel->nplacements,
                     kernel->capplacements, row);
             continue;
@@ -287,7 +287,7 @@ place_target(CiScheduler *s, CiKernel *kernel, int fusion, int stage, const CiNe
         placement.place = CI_PLACE_register;
     else if (access.is_one_element)
         placement.place = CI_PLACE_local;
-    else if (ci_kernel_is_split(kernel) || !place_row(s->sym, s->target, kernel, &access, &placement)) {
+    else if (ci_kernel_is_split(kernel) || !place_row(s->sym, s->machine, kernel, &access, &placement)) {
         buffer->is_private = !ci_kernel_is_split(kernel);
         return;
     }
@@ -390,8 +390,7 @@ ci_place_buffers(CiScheduler *s, int fusion)
     CiKernel *kernel = s->fusions[fusion].kernel;
     CiProduct product;
     place_targets(s, kernel, s->fusions[fusion].number);
-    if (kernel->kind && !s->target->has_lanes_across_threads &&
-        !ci_kernel_why_no_product(kernel, &product))
+    if (kernel->kind && s->machine->packs_products && !ci_kernel_why_no_product(kernel, &product))
         kernel->scratch_bytes = ci_product_scratch(s->sym, kernel, &product);
     for (int t = 0; t < kernel->nstages; t++) {
         for (int n = 0; n < kernel->stages[t].nnests; n++)

@@ -99,15 +99,15 @@ const char *
 ci_why_too_many_arrays(CiScheduler *s, const CiFusion *a, const CiFusion *b)
 {
     CiMap *arrays = ci_map_new(s->ctx);
-    if (s->target->max_buffers == INT_MAX)
+    if (s->machine->max_buffers == INT_MAX)
         return NULL;
     collect_arrays(arrays, a);
     if (b)
         collect_arrays(arrays, b);
-    if (ci_map_count(arrays) <= s->target->max_buffers)
+    if (ci_map_count(arrays) <= s->machine->max_buffers)
         return NULL;
     return ci_format(s->ctx, "together they touch %d arrays, and a kernel takes %d",
-                     ci_map_count(arrays), s->target->max_buffers);
+                     ci_map_count(arrays), s->machine->max_buffers);
 }
 
 const char *

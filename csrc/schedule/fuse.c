@@ -15,8 +15,6 @@
 
 /* Number of earlier users of a buffer that are candidates, besides the nest that stored it. */
 #define NEAR_USERS 4
-/* Maximum number of groups that a group is moved past. */
-#define FARTHEST 64
 #define CI_MAX_REFUSALS 200
 
 typedef struct Pair {
@@ -163,7 +161,7 @@ find_candidates(Fuser *f)
 static bool
 is_before(const Fuser *f, int a, int b)
 {
-    int farthest = FARTHEST;
+    int farthest = (int)CI_CHOOSE(f->s, fused_distance);
     while (a >= 0 && a != b && farthest-- > 0)
         a = f->next[a];
     return a == b;
@@ -223,7 +221,7 @@ static const char *
 why_not_joined(CiScheduler *s, const CiFusion *a, const CiFusion *b, CiFusion *both)
 {
     const char *why = NULL;
-    if (a->nnests + b->nnests > s->target->max_fused_nests)
+    if (a->nnests + b->nnests > s->machine->max_fused_nests)
         return "the kernel is full";
     if (a->nests[0].nest->device != b->nests[0].nest->device)
         return "they run on different devices";

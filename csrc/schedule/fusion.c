@@ -41,7 +41,7 @@ add_region(CiScheduler *s, CiFusion *fusion, CiItem *item)
         s, item->kind == CI_ITEM_while ? &region->condition_items : &region->other, item);
     if (item->kind == CI_ITEM_while && fusion->inner[0])
         fusion->inner[0]->condition = fusion->inner[1];
-    bool may_be_tree = s->target->has_trees && !region->is_parallel;
+    bool may_be_tree = s->machine->has_trees && !region->is_parallel;
     const char *why = may_be_tree ? ci_why_not_tree(s, fusion) : NULL;
     fusion->is_tree = may_be_tree && !why;
     if (why)
@@ -91,7 +91,7 @@ ci_schedule_fusion(CiScheduler *s, CiItems *items)
 {
     s->kernels = CI_NEW(s->ctx, CiKernels);
     s->kernels->loops = s->loops;
-    s->kernels->target = s->target;
+    s->kernels->machine = s->machine;
     add_items(s, items);
     if (s->options->fusion) {
         ci_fuse(s);

@@ -29,7 +29,7 @@ has_few_points(CiScheduler *s, const CiKernel *kernel)
     CiAmount points = ci_amount(1);
     for (int k = 0; k < kernel->nouter; k++)
         points = ci_amount_of(points, kernel->outer[k].extent);
-    return ci_fill_is_few(s->target, ci_amount_high(points), 1);
+    return ci_fill_is_few(s->machine, ci_amount_high(points), 1);
 }
 
 static int64_t
@@ -106,7 +106,7 @@ check_direction(CiScheduler *s, const CiKernel *kernel)
             along += is_deep && !is_across && !ci_nest_is_fold(stage->nests[n]);
         }
     }
-    if (across && along && s->target->has_lanes_across_threads)
+    if (across && along && s->machine->has_one_direction)
         return "one is contiguous in memory where the other is strided";
     return across && deep == 1 ? "one would be walked across memory for an element of the other"
                                   : NULL;

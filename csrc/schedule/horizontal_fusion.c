@@ -5,8 +5,6 @@
  * for all of them. */
 #include "schedule/group.h"
 
-/* Kernels that one moves past, at most. */
-#define FARTHEST 64
 
 static bool
 is_plain(const CiNest *nest)
@@ -23,7 +21,7 @@ is_small(const CiScheduler *s, const CiFusion *fusion)
             return false;
         work = ci_amount_plus(work, ci_cost_of_nest(fusion->nests[k].nest).trips);
     }
-    return fusion->nnests && ci_amount_high(work) <= s->target->chunk_elements;
+    return fusion->nnests && ci_amount_high(work) <= s->machine->chunk_elements;
 }
 
 static bool
@@ -49,7 +47,7 @@ is_worth_moving(const CiScheduler *s, const CiFusion *moved)
 static bool
 may_join(CiScheduler *s, const CiFusion *fusions, int to, int from, const CiFusion *moved)
 {
-    if (from - to > FARTHEST || fusions[to].nests[0].nest->device != moved->nests[0].nest->device ||
+    if (from - to > CI_CHOOSE(s, combined_distance) || fusions[to].nests[0].nest->device != moved->nests[0].nest->device ||
         fusions[to].nnests + moved->nnests > CI_CHOOSE(s, combined_nests) ||
         ci_why_too_many_arrays(s, &fusions[to], moved) ||
         (from - to > 1 && !is_worth_moving(s, moved)))

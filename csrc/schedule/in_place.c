@@ -36,7 +36,7 @@ fits_into(CiScheduler *s, const CiBuffer *from, const CiBuffer *to)
 {
     if (from->rank != 1 || s->is_in_loop)
         return false;
-    bool may_be_part = !to->is_result || (!s->options->has_device_memory &&
+    bool may_be_part = !to->is_result || (!s->machine->has_memory &&
                                           to->sizes[0]->symbol_kind == CI_SYMBOL_unbacked);
     return may_be_part && ci_expr_equals_const(from->strides[0], 1) &&
            ci_expr_equals_const(to->strides[0], 1) &&
@@ -101,7 +101,7 @@ is_read_in_time(CiScheduler *s, const CiKernel *kernel, Position load, const CiE
 {
     const CiNest *maker = kernel->stages[store.stage].nests[store.nest];
     if (load.stage < store.stage)
-        return !s->target->has_lanes_across_threads &&
+        return !s->machine->reads_by_many &&
                !ci_why_not_local(s, kernel, maker->store, index);
     return load.stage == store.stage && load.nest <= store.nest && index == maker->store;
 }

@@ -89,7 +89,7 @@ is_worth_threads(const CiScheduler *block, const CiNest *nest)
     CiAmount work = ci_cost_of_nest(nest).trips;
     for (int k = 0; k < nest->naxes; k++)
         unknown = is_unknown(nest->axes[k].extent) ? nest->axes[k].extent : unknown;
-    return work.unknowns > 1 || work.known > block->target->tree_elements ||
+    return work.unknowns > 1 || work.known > block->machine->tree_elements ||
            (unknown && !is_slice(block, unknown));
 }
 
@@ -172,12 +172,12 @@ why_not_block(CiScheduler *outside, CiScheduler *block, bool is_shared)
         const CiFusion *fusion = &block->fusions[k];
         if (fusion->ext)
             return ci_format(block->ctx, "it calls %s", fusion->ext->ext->name);
-        if (fusion->check && block->target->waits_for_ended)
+        if (fusion->check && block->machine->waits_for_ended)
             return "a check in it may end threads that others wait for";
         if (fusion->region && !fusion->is_tree)
             return "a region inside is none";
         if (!is_shared && fusion->region && fusion->region->kind == CI_ITEM_for &&
-            ci_is_worth_threads(block->target, fusion->region) &&
+            ci_is_worth_threads(block->machine, fusion->region) &&
             !ci_why_not_parallel(block, fusion->region, NULL))
             return ci_format(block->ctx, "the iterations of %s are worth threads",
                              fusion->region->region->var->name);

@@ -10,8 +10,6 @@
 
 #include "ir/live_ranges.h"
 
-/* Of a longer list the program's order is kept: finding another takes time with its square. */
-#define MOST_KERNELS 2000
 
 typedef struct Use {
     int buffer;
@@ -323,7 +321,7 @@ static void
 order_list(CiScheduler *s, const CiLives *lives)
 {
     int n = s->kernels->nkernels, nbuffers = s->loops->nbuffers;
-    if (n < 3 || n > MOST_KERNELS)
+    if (n < 3 || n > CI_CHOOSE(s, ordered_kernels))
         return;
     Sequence q = {.s = s, .count = n, .lives = lives, .nodes = CI_NEW_ARRAY(s->ctx, Node, n)};
     q.bytes = CI_NEW_ARRAY(s->ctx, int64_t, nbuffers + 1);

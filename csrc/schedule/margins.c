@@ -18,10 +18,9 @@ bool
 ci_has_margins(const CiScheduler *s, const CiKernel *kernel)
 {
     CiMargins margins;
-    enum { FEW_CHUNKS = 16 };
-    return s->target->has_margins && !ci_kernel_why_no_margins(kernel, &margins) &&
+    return s->machine->has_margins && !ci_kernel_why_no_margins(kernel, &margins) &&
            (choose_parts(s, &margins) >= CI_CHOOSE(s, margin_units) ||
-            margins.height->low <= FEW_CHUNKS * s->target->chunk_elements / margins.width->low);
+            margins.height->low <= CI_CHOOSE(s, margin_chunks) * s->machine->chunk_elements / margins.width->low);
 }
 
 /* Each stage has lanes along the rows. */

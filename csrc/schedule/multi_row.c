@@ -88,7 +88,7 @@ bound_rows(CiScheduler *s, CiKernel *kernel, const CiExpr *row, int64_t most)
             return false;
         bytes += placement->short_size * CI_STAGE_TILE * ci_dtype_size(placement->buffer->dtype);
     }
-    return bytes <= s->target->row_bytes / 2;
+    return bytes <= s->machine->row_bytes / 2;
 }
 
 void
@@ -96,7 +96,7 @@ ci_find_short_rows(CiScheduler *s, CiKernel *kernel)
 {
     const CiExpr *row = find_row(kernel);
     int64_t most = short_row(s, kernel);
-    if (!s->target->has_short_rows || !row || row->low > most || kernel->nouter == 0 ||
+    if (!s->machine->has_short_rows || !row || row->low > most || kernel->nouter == 0 ||
         kernel->lanes_on_outer || ci_kernel_is_split(kernel) ||
         kernel->nparallel != kernel->nouter || most == 0 || !bound_rows(s, kernel, row, most))
         return;

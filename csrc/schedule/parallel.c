@@ -40,7 +40,7 @@ add_items(CiScheduler *s, Accesses *all, const CiItems *items)
         const CiNest *nest = item->nest;
         if (item->ext)
             all->why_not = "it calls a library";
-        if (item->check && !s->target->has_lanes_across_threads)
+        if (item->check && !s->machine->has_parallel_checks)
             all->why_not = "a check in it may fail";
         if (item->region && item->region->nswaps)
             all->why_not = "arrays in it exchange their memory";
@@ -130,14 +130,14 @@ ci_parallel_loops(CiScheduler *s, const CiItem *item, const CiLoopTree *tree)
 {
     CiKernelAxis axes[CI_MAX_RANK];
     int depth = 0, found = 0;
-    while (item->kind == CI_ITEM_for && !item->region->nswaps && depth < CI_MAX_RANK) {
+    while (item->kind == CI_ITEM_for && !item->region->nswaps && depth < s->machine->parallel_depth) {
         for (int k = 0; k < depth; k++)
             if (ci_expr_depends_on(item->region->extent, axes[k].var))
                 return found;
         axes[depth++] = (CiKernelAxis){.var = item->region->var, .extent = item->region->extent};
         if (!why_not_together(s, item, tree, axes, depth))
             found = depth;
-        if (!s->target->has_lanes_across_threads || item->region->body.count != 1)
+        if (item->region->body.count != 1)
             break;
         item = &item->region->body.items[0];
     }

@@ -49,8 +49,8 @@ struct CiScheduler {
     CiContext *ctx;
     CiSym *sym;
     CiLoops *loops;
-    const CiTarget *target;
-    const CiScheduleOptions *options;
+    const CiMachine *machine;
+    const CiOptions *options;
     CiKernels *kernels;
     CiFusion *fusions;
     int nfusions, capfusions;
@@ -66,7 +66,7 @@ struct CiScheduler {
 
 /* depend.c */
 CiFusionNest ci_fusion_nest(CiScheduler *s, CiNest *nest);
-/* The reason when one kernel of both (b may be NULL) would touch more arrays than the target takes. */
+/* The reason when one kernel of both (b may be NULL) would touch more arrays than the machine takes. */
 const char *ci_why_too_many_arrays(CiScheduler *s, const CiFusion *a, const CiFusion *b);
 /* NULL when nest may run before everything in fusion, else the reason. */
 const char *ci_why_not_before(CiScheduler *s, const CiFusion *fusion, const CiFusionNest *nest);

@@ -1,32 +1,32 @@
 /* The scheduler on one screen. */
 #include "schedule/in_place.h"
 
-/* Fails if a kernel takes more buffers than the target allows. Fusion respects the limit, so this
+/* Fails if a kernel takes more buffers than the machine allows. Fusion respects the limit, so this
  * is a single nest, and the scheduler cannot split a nest. */
 static void
 check_buffers(const CiKernels *kernels)
 {
-    const CiTarget *target = kernels->target;
+    const CiMachine *machine = kernels->machine;
     for (int k = 0; k < kernels->nkernels; k++) {
         const CiKernel *kernel = kernels->kernels[k];
         for (int b = 0; b < 2; b++)
             if (kernel->inner[b])
                 check_buffers(kernel->inner[b]);
-        if (ci_kernel_has_loops(kernel) && kernel->nbuffers > target->max_buffers)
+        if (ci_kernel_has_loops(kernel) && kernel->nbuffers > machine->max_buffers)
             ci_fail(kernels->loops->ctx, CI_ERR_UNSUPPORTED,
                     "a loop touches %d arrays, and a kernel of device %s takes %d",
-                    kernel->nbuffers, target->device, target->max_buffers);
+                    kernel->nbuffers, machine->device, machine->max_buffers);
     }
 }
 
 CiKernels *
-ci_schedule(CiLoops *loops, const CiTarget *target, const CiScheduleOptions *options)
+ci_schedule(CiLoops *loops, const CiMachine *machine, const CiOptions *options)
 {
     CiSchedulerTotals totals = {0};
     CiScheduler s = {.ctx = loops->ctx,
                      .sym = loops->sym,
                      .loops = loops,
-                     .target = target,
+                     .machine = machine,
                      .options = options,
                      .totals = &totals};
     ci_count_all_uses(loops, &totals.nreaders, &totals.nwriters);

@@ -53,7 +53,7 @@ is_worth_it(const CiWrapper *w, const CiBuffer *there)
 {
     return there->kind == CI_BUFFER_temp && !there->is_result &&
            ci_amount_likely(ci_cost_of_buffer(there)) <=
-               ci_choice(w->kernels->target, CI_CHOICE_pinned_bytes);
+               ci_choice(w->kernels->machine, CI_CHOICE_pinned_bytes);
 }
 
 /* The line before which the copy may begin; its own where nothing would run meanwhile. */

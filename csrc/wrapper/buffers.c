@@ -5,7 +5,7 @@ static CiSide
 own_side(const CiWrapper *w, const CiBuffer *buffer)
 {
     bool is_callers = buffer->kind == CI_BUFFER_input || buffer->is_result;
-    return w->options.host_arrays && is_callers ? CI_SIDE_host : CI_SIDE_device + buffer->device;
+    return w->machine->host_arrays && is_callers ? CI_SIDE_host : CI_SIDE_device + buffer->device;
 }
 
 /* side_of, pool_of and pinned share one capacity: copies of it and of the count serve the other two. */
@@ -72,13 +72,15 @@ ci_wrapper_buffer_on(CiWrapper *w, const CiBuffer *buffer, CiSide side)
 }
 
 CiWrapper *
-ci_wrapper_new(const CiKernels *kernels, const CiWrapOptions *options)
+ci_wrapper_new(const CiKernels *kernels, const CiOptions *options, const CiShapeEnv *env)
 {
     const CiLoops *loops = kernels->loops;
     CiWrapper *w = CI_NEW(loops->ctx, CiWrapper);
     w->ctx = loops->ctx;
     w->kernels = kernels;
+    w->machine = kernels->machine;
     w->options = *options;
+    w->env = env;
     w->nsides = 1 + ci_loops_device_count(loops);
     w->sides = CI_NEW_ARRAY(w->ctx, const CiBuffer **, w->nsides);
     for (int i = 0; i < loops->nbuffers; i++)
@@ -87,7 +89,7 @@ ci_wrapper_new(const CiKernels *kernels, const CiWrapOptions *options)
     for (int side = 0; side < w->nsides; side++) {
         w->sides[side] = CI_NEW_ARRAY(w->ctx, const CiBuffer *, loops->nbuffers + 1);
         for (int i = 0; i < loops->nbuffers; i++)
-            if (!options->has_device_memory || side == own_side(w, loops->buffers[i]))
+            if (!w->machine->has_memory || side == own_side(w, loops->buffers[i]))
                 w->sides[side][i] = loops->buffers[i];
     }
     return w;

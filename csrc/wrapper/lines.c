@@ -144,10 +144,16 @@ ci_buffer_bytes(CiSym *sym, const CiBuffer *buffer)
 CiSide
 ci_wrapper_side_of_call(const CiWrapper *wrapper, const CiExternItem *ext)
 {
-    const CiWrapOptions *options = &wrapper->options;
-    bool is_known = options->takes_extern && options->takes_extern(ext);
-    bool is_taken = options->has_device_memory && (ext->ext->call_on || is_known);
+    const CiMachine *machine = wrapper->machine;
+    bool is_known = machine->takes_extern && machine->takes_extern(ext);
+    bool is_taken = machine->has_memory && (ext->ext->call_on || is_known);
     return is_taken ? CI_SIDE_device + ext->device : CI_SIDE_host;
+}
+
+bool
+ci_wrapper_records_all(const CiWrapper *wrapper)
+{
+    return wrapper->machine->records && wrapper->options.graphs;
 }
 
 CiSide
@@ -159,7 +165,7 @@ ci_wrapper_side(const CiWrapper *wrapper, const CiBuffer *buffer)
 bool
 ci_wrapper_is_on_host(const CiWrapper *wrapper, const CiBuffer *buffer)
 {
-    return !wrapper->options.has_device_memory || ci_wrapper_side(wrapper, buffer) == CI_SIDE_host;
+    return !wrapper->machine->has_memory || ci_wrapper_side(wrapper, buffer) == CI_SIDE_host;
 }
 
 #define POOL_ALIGNMENT 64

@@ -322,13 +322,14 @@ parse_whole(CiContext *ctx, void *arg)
 }
 
 CiWrapper *
-ci_wrapper_parse(const CiKernels *kernels, const CiWrapOptions *options, const char *text)
+ci_wrapper_parse(const CiKernels *kernels, const CiOptions *options, const CiShapeEnv *env,
+                 const char *text)
 {
     CiLoops *loops = kernels->loops;
     CiContext *ctx = loops->ctx;
     bool is_known = true;
     Parser p = {.p = {.loops = loops, .buffers = ci_map_new(ctx)},
-                .w = ci_wrapper_new(kernels, options),
+                .w = ci_wrapper_new(kernels, options, env),
                 .kernels = ci_map_new(ctx)};
     CiWrapper *w = p.w;
     for (int b = 0; b < loops->nbuffers; b++)
@@ -339,7 +340,7 @@ ci_wrapper_parse(const CiKernels *kernels, const CiWrapOptions *options, const c
     ci_wrapper_match(w);
     ci_wrapper_verify(w);
     ci_wrapper_find_lives(w);
-    w->partitions = options->records ? ci_partition(w) : NULL;
+    w->partitions = w->machine->records ? ci_partition(w) : NULL;
     w->peak_bytes = ci_wrapper_peak_bytes(w, false, &is_known);
     return w;
 }

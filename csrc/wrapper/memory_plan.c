@@ -64,15 +64,23 @@ note_peak(CiWrapper *w)
                                      w->lines[0].text, (long long)more);
 }
 
+/* Pools are of the host's memory, and of memory that recordings own. */
+static bool
+has_pools(const CiWrapper *wrapper)
+{
+    return wrapper->options.pools && wrapper->options.reuse &&
+           (!wrapper->machine->has_memory || ci_wrapper_records_all(wrapper));
+}
+
 void
 ci_wrapper_plan_memory(CiWrapper *wrapper)
 {
     ci_wrapper_place(wrapper);
-    if (!wrapper->options.has_no_reuse)
+    if (wrapper->options.reuse)
         ci_wrapper_reuse(wrapper);
-    if (wrapper->options.has_pools)
+    if (has_pools(wrapper))
         ci_wrapper_pool(wrapper);
-    if (wrapper->options.records)
+    if (wrapper->machine->records)
         ci_wrapper_hoist(wrapper);
     note_peak(wrapper);
     ci_wrapper_match(wrapper);

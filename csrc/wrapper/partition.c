@@ -16,7 +16,7 @@ why_not_recorded(const CiWrapper *w, const CiLine *line)
         return "a call on the host";
     if (line->ext && line->ext->ext->call_on)
         return "a call that Python makes";
-    if (line->ext && w->options.records_extern && !w->options.records_extern(line->ext))
+    if (line->ext && w->machine->records_extern && !w->machine->records_extern(line->ext))
         return "a call that the device does not record";
     if (line->kernel && line->kernel->nchecks)
         return "the host waits for its checks";
@@ -310,23 +310,23 @@ add_bytes(void *arg, const CiBuffer *buffer, bool is_stored)
 static bool
 is_many_and_short(const CiWrapper *w, const CiPartition *partition)
 {
-    const CiTarget *target = w->kernels->target;
+    const CiMachine *machine = w->kernels->machine;
     bool has_loop = false;
-    if (partition->nlaunches < ci_choice(target, CI_CHOICE_recorded_trips))
+    if (partition->nlaunches < ci_choice(machine, CI_CHOICE_recorded_trips))
         return false;
     Touched touched = {.is_seen = CI_NEW_ARRAY(w->ctx, bool, w->nbuffers + 1)};
     for (int i = partition->first; i <= partition->last; i++) {
         has_loop |= w->lines[i].kind == CI_LINE_for;
         ci_line_visit(w, &w->lines[i], add_bytes, &touched);
     }
-    return has_loop && touched.bytes <= ci_choice(target, CI_CHOICE_recorded_bytes);
+    return has_loop && touched.bytes <= ci_choice(machine, CI_CHOICE_recorded_bytes);
 }
 
 /* Where nothing is recorded, partitions are what could be. */
 static bool
 takes_all(const CiWrapper *w)
 {
-    return w->options.records_all || !w->options.records;
+    return ci_wrapper_records_all(w) || !w->machine->records;
 }
 
 CiPartitions *

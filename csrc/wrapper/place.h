@@ -13,7 +13,8 @@ typedef struct CiWatermark {
 
 /* buffers.c: without lines; the buffer itself or its copy on that side, made when there is
  * none yet; a pool of so many bytes. */
-CiWrapper *ci_wrapper_new(const CiKernels *kernels, const CiWrapOptions *options);
+CiWrapper *ci_wrapper_new(const CiKernels *kernels, const CiOptions *options,
+                          const CiShapeEnv *env);
 const CiBuffer *ci_wrapper_buffer_on(CiWrapper *wrapper, const CiBuffer *buffer, CiSide side);
 const CiBuffer *ci_wrapper_add_pool(CiWrapper *wrapper, const CiExpr *bytes, CiSide side);
 /* async_copies.c: copies to the host begin before what does not need them. needs: nothing is placed yet. */

@@ -139,7 +139,7 @@ static void
 find_watermark(Pools *p)
 {
     const CiWrapper *w = p->w;
-    p->is_known = !w->options.has_device_memory;
+    p->is_known = !w->machine->has_memory;
     for (int k = 0; k < 2; k++)
         p->watermark[k] = ci_watermark_new(p->ctx, w->nlines);
     for (int b = 0; b < w->nbuffers && p->is_known; b++) {

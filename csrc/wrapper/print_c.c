@@ -95,7 +95,7 @@ const char *
 ci_wrapper_why_no_c(const CiWrapper *wrapper)
 {
     Search search = {.ctx = wrapper->ctx};
-    if (wrapper->options.has_device_memory)
+    if (wrapper->machine->has_memory)
         return "the program is one of a device with memory of its own";
     for (int i = 0; i < wrapper->nlines && !search.why; i++) {
         const CiLine *line = &wrapper->lines[i];

@@ -158,7 +158,7 @@ static void
 print_alloc(Printer *printer, const CiLine *line)
 {
     const CiBuffer *buffer = line->buffer;
-    bool is_host_copy = printer->wrapper->options.has_device_memory &&
+    bool is_host_copy = printer->wrapper->machine->has_memory &&
                         ci_wrapper_is_on_host(printer->wrapper, buffer);
     ci_text_indent(printer->out);
     ci_text_add(printer->out, "%s = ", buffer->name);

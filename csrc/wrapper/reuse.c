@@ -138,7 +138,7 @@ ci_wrapper_reuse(CiWrapper *wrapper)
     Reuse r = {.wrapper = wrapper, .ctx = wrapper->ctx};
     r.is_taken = CI_NEW_ARRAY(r.ctx, bool, n);
     r.freed = CI_NEW_ARRAY(r.ctx, const CiBuffer *, n);
-    bool is_known = !wrapper->options.has_device_memory && find_watermark(&r);
+    bool is_known = !wrapper->machine->has_memory && find_watermark(&r);
     find_pairs(&r, is_known);
     rewrite_lines(&r);
 }

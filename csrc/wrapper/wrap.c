@@ -56,7 +56,7 @@ copy_kind(CiSide from, CiSide to)
 static void
 make_valid(Wrap *wrap, const CiBuffer *buffer, CiSide side)
 {
-    if (!wrap->wrapper->options.has_device_memory || buffer->kind == CI_BUFFER_scalar)
+    if (!wrap->wrapper->machine->has_memory || buffer->kind == CI_BUFFER_scalar)
         return;
     CiSide other = valid_side(wrap, buffer);
     if (!wrap->valid[side][buffer->id] && other >= 0) {
@@ -74,7 +74,7 @@ make_valid(Wrap *wrap, const CiBuffer *buffer, CiSide side)
 static void
 mark_stored(Wrap *wrap, const CiBuffer *buffer, CiSide side)
 {
-    if (!wrap->wrapper->options.has_device_memory || buffer->kind == CI_BUFFER_scalar)
+    if (!wrap->wrapper->machine->has_memory || buffer->kind == CI_BUFFER_scalar)
         return;
     for (CiSide k = 0; k < wrap->wrapper->nsides; k++)
         wrap->valid[k][buffer->id] = side == k;
@@ -87,7 +87,7 @@ static void
 forget_host(Wrap *wrap, const CiBuffer *buffer)
 {
     if (wrap->depth > 0 && buffer->kind != CI_BUFFER_scalar)
-        wrap->valid[CI_SIDE_host][buffer->id] = !wrap->wrapper->options.has_device_memory;
+        wrap->valid[CI_SIDE_host][buffer->id] = !wrap->wrapper->machine->has_memory;
 }
 
 static void
@@ -133,9 +133,8 @@ static void
 wrap_extern(Wrap *wrap, const CiKernel *kernel)
 {
     const CiExternItem *ext = kernel->ext;
-    const CiWrapOptions *options = &wrap->wrapper->options;
     CiSide side = ci_wrapper_side_of_call(wrap->wrapper, ext);
-    if (options->host_arrays && may_raise(ext))
+    if (wrap->wrapper->machine->host_arrays && may_raise(ext))
         show_written(wrap);
     for (int k = 0; k < ext->noperands; k++) {
         ci_wrapper_buffer_on(wrap->wrapper, ext->operands[k], side);
@@ -182,7 +181,7 @@ move_to_device(Wrap *wrap, const CiKernel *region)
     const CiLoops *loops = w->kernels->loops;
     bool *touched = CI_NEW_ARRAY(wrap->ctx, bool, loops->nbuffers + 1);
     note_touched(touched, region);
-    for (int i = 0; w->options.has_device_memory && i < loops->nbuffers; i++) {
+    for (int i = 0; w->machine->has_memory && i < loops->nbuffers; i++) {
         const CiBuffer *buffer = loops->buffers[i];
         if (buffer->kind == CI_BUFFER_scalar || !touched[i] || valid_side(wrap, buffer) < 0)
             continue;
@@ -297,7 +296,7 @@ static void
 wrap_symbols(Wrap *wrap, const CiLoops *loops)
 {
     CiMap *seen = ci_map_new(wrap->ctx);
-    const CiShapeEnv *env = wrap->wrapper->options.env;
+    const CiShapeEnv *env = wrap->wrapper->env;
     for (int i = 0; env && i < env->nsources; i++)
         if (env->sources[i].axis < 0)
             add_symbol(wrap, seen, env->sources[i].symbol, loops->buffers[env->sources[i].input],
@@ -311,17 +310,17 @@ wrap_symbols(Wrap *wrap, const CiLoops *loops)
 static void
 wrap_return(Wrap *wrap, const CiLoops *loops)
 {
-    for (int i = 0; i < loops->nbuffers && wrap->wrapper->options.has_device_memory; i++)
+    for (int i = 0; i < loops->nbuffers && wrap->wrapper->machine->has_memory; i++)
         if (loops->buffers[i]->is_written || loops->buffers[i]->is_result)
             make_valid(wrap, loops->buffers[i], ci_wrapper_side(wrap->wrapper, loops->buffers[i]));
     add_line(wrap, CI_LINE_return);
 }
 
 CiWrapper *
-ci_wrap_with(const CiKernels *kernels, const CiWrapOptions *options)
+ci_wrap(const CiKernels *kernels, const CiOptions *options, const CiShapeEnv *env)
 {
     const CiLoops *loops = kernels->loops;
-    CiWrapper *w = ci_wrapper_new(kernels, options);
+    CiWrapper *w = ci_wrapper_new(kernels, options, env);
     Wrap wrap = {.wrapper = w, .ctx = w->ctx, .sym = loops->sym};
     wrap.valid = CI_NEW_ARRAY(w->ctx, bool *, w->nsides);
     for (int side = 0; side < w->nsides; side++)
@@ -329,8 +328,8 @@ ci_wrap_with(const CiKernels *kernels, const CiWrapOptions *options)
     for (int i = 0; i < loops->ninputs; i++)
         wrap.valid[ci_wrapper_side(w, loops->buffers[i])][i] = true;
 
-    const char *what = ci_format(w->ctx, "device=%s backend=%s", kernels->target->device,
-                                 kernels->target->backend);
+    const char *what = ci_format(w->ctx, "device=%s backend=%s", kernels->machine->device,
+                                 kernels->machine->backend);
     add_line(&wrap, CI_LINE_comment)->text = what;
     wrap_symbols(&wrap, loops);
     for (int i = 0; i < loops->ninputs; i++)
@@ -338,14 +337,8 @@ ci_wrap_with(const CiKernels *kernels, const CiWrapOptions *options)
             add_line(&wrap, CI_LINE_assert_size)->buffer = loops->buffers[i];
     wrap_kernels(&wrap, kernels);
     wrap_return(&wrap, loops);
-    if (options->starts_copies)
+    if (w->machine->starts_copies)
         ci_wrapper_start_early(w);
     ci_wrapper_plan_memory(w);
     return w;
-}
-
-CiWrapper *
-ci_wrap(const CiKernels *kernels)
-{
-    return ci_wrap_with(kernels, &(CiWrapOptions){0});
 }

@@ -35,6 +35,7 @@
 #ifndef CI_WRAPPER_WRAPPER_H
 #define CI_WRAPPER_WRAPPER_H
 
+#include "base/options.h"
 #include "ir/live_ranges.h"
 
 typedef enum CiLineKind {
@@ -135,24 +136,12 @@ typedef struct CiLine {
     CiLoc loc;
 } CiLine;
 
-typedef struct CiWrapOptions {
-    bool has_device_memory; /* the device's memory is not the host's */
-    bool host_arrays;       /* arguments and results are host memory all the same: copied */
-    bool has_no_reuse;      /* each buffer has memory of its own */
-    bool has_pools;         /* or is part of an allocation that several share */
-    /* Library calls that the device does with its own memory; NULL: none. */
-    bool (*takes_extern)(const CiExternItem *item);
-    bool records;          /* partitions are recorded: each has its memory before it begins */
-    bool records_all;      /* all of them; else those of loops whose launches take longer than their kernels */
-    bool (*records_extern)(const CiExternItem *item); /* of those it takes; NULL: all */
-    bool starts_copies;    /* copies to the host need not be waited for where they begin */
-    const CiShapeEnv *env; /* where symbols come from; NULL: extents that inputs show */
-} CiWrapOptions;
-
 typedef struct CiWrapper {
     CiContext *ctx;
     const CiKernels *kernels; /* loops, buffers, results through it */
-    CiWrapOptions options;
+    const CiMachine *machine;
+    CiOptions options;
+    const CiShapeEnv *env; /* where symbols come from; NULL: extents that inputs show */
     const CiBuffer **buffers; /* by id: those of the loops, then copies made here */
     int nbuffers, capbuffers;
     int nsides;
@@ -170,9 +159,10 @@ typedef struct CiWrapper {
     int64_t peak_bytes; /* bytes at its worst, likely ones where sizes are not known */
 } CiWrapper;
 
-/* For devices that share the host's memory. Lives in the context of the loops. */
-CiWrapper *ci_wrap(const CiKernels *kernels);
-CiWrapper *ci_wrap_with(const CiKernels *kernels, const CiWrapOptions *options);
+/* Lives in the context of the loops. */
+CiWrapper *ci_wrap(const CiKernels *kernels, const CiOptions *options, const CiShapeEnv *env);
+/* All partitions are recorded; else those of loops whose launches take longer than their kernels. */
+bool ci_wrapper_records_all(const CiWrapper *wrapper);
 /* Whose memory the buffer's own is. */
 CiSide ci_wrapper_side(const CiWrapper *wrapper, const CiBuffer *buffer);
 /* The side that a library call runs on. */
@@ -198,7 +188,8 @@ const char *ci_extern_print_name(const CiExtern *ext);
 void ci_wrapper_verify(const CiWrapper *wrapper);
 void ci_wrapper_print(CiText *out, const CiWrapper *wrapper);
 /* Lines of these kernels; the options are those they were made with. Fails through the kernels' context. */
-CiWrapper *ci_wrapper_parse(const CiKernels *kernels, const CiWrapOptions *options, const char *text);
+CiWrapper *ci_wrapper_parse(const CiKernels *kernels, const CiOptions *options,
+                            const CiShapeEnv *env, const char *text);
 void ci_wrapper_print_python(CiText *out, const CiWrapper *wrapper);
 /* Prints after the source of its kernels. ci_wrapper_why_no_c: NULL, or why the program needs more
  * than C. */

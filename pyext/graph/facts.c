@@ -108,11 +108,11 @@ cx_fact_add_guard(CxTracer *t)
 }
 
 void
-cx_facts_forget(CxTracer *t, long token)
+cx_facts_forget_since(CxTracer *t, long token)
 {
     int count = 0;
     for (int k = 0; k < t->nfacts; k++)
-        if (t->facts[k].token != token)
+        if (t->facts[k].token <= token)
             t->facts[count++] = t->facts[k];
     t->nfacts = count;
 }

@@ -211,7 +211,8 @@ CxProgram *
 cx_segment_find(CxTracer *t, const char *form, double plain)
 {
     int failed = 0;
-    double price = t->state->build_factor * ci_build_seconds(t->graph);
+    double factor = t->state->clock == 0 ? t->state->build_factor : 1;
+    double price = factor * ci_build_seconds(t->graph);
     /* The key of the passes tells functions of one name apart. */
     PyObject *by = has_user_backend(t) ? PyTuple_GET_ITEM(t->user_backend, 0) : Py_None;
     PyObject *key = PyUnicode_FromFormat("%s:%s %R %R %V\n%s", t->backend->device->name,

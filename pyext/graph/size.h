@@ -32,7 +32,7 @@ int cx_fact_add(CxTracer *tracer, CiRelation relation, const CiExpr *a, const Ci
                 long token);
 int cx_fact_add_guard(CxTracer *tracer);
 int cx_facts_decide(CxTracer *tracer, CiRelation relation, const CiExpr *a, const CiExpr *b);
-void cx_facts_forget(CxTracer *tracer, long token);
+void cx_facts_forget_since(CxTracer *tracer, long token); /* those with a later token */
 void cx_facts_forget_guards(CxTracer *tracer, int kept); /* except for the first `kept` */
 void cx_facts_release(CxTracer *tracer);
 

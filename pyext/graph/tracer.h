@@ -52,6 +52,7 @@ struct CxTracer {
     int nchanges, capchanges, nmarks;
     unsigned *open; /* scopes of building in force (dominance.c) */
     int nopen, capopen, nblocks;
+    struct CxBlock *innermost; /* open block; each knows the one around it. Blocks hold the tracer */
     bool leaves_open;  /* a comparison of sizes that cannot be proved is left to the program */
     /* In a branch that the sizes of this call do not take: they decide nothing. */
     bool is_infeasible;

@@ -109,7 +109,7 @@ static bool
 is_reduction(const CxTracer *t, const CxTraced *a, const CxTraced *b, CiDtype dtype)
 {
     return (cx_rank(a) == 1 || cx_rank(b) == 1) && (dtype == CI_DTYPE_f32 || dtype == CI_DTYPE_f64) &&
-           ci_backend_has_memory(t->backend) && t->backend->compiler->has_own_order;
+           ci_backend_has_memory(t->backend) && ci_backend_has_own_order(t->backend);
 }
 
 /* (a * b).sum(-1), or (a[:, None] * b).sum(-2) for a vector a and a matrix b. */

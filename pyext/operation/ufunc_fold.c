@@ -352,7 +352,7 @@ static bool
 needs_order(const CxTracer *t, const Fold *f, CiDtype dtype)
 {
     return (f->op == CI_OP_sum || f->op == CI_OP_prod) && !ci_op_is_order_free(f->op, dtype) &&
-           !t->backend->compiler->has_own_order && ci_options_have_numpys_order(&t->options);
+           !ci_backend_has_own_order(t->backend) && ci_options_have_numpys_order(&t->options);
 }
 
 /* True if a complex product of two elements uses an FMA; longer products do not. */
@@ -360,7 +360,7 @@ static bool
 is_fused_in_pairs(const CxTracer *t, const Fold *f, CiDtype dtype)
 {
     return f->op == CI_OP_cumprod && ci_dtype_class(dtype) == CI_CLASS_complex &&
-           !t->backend->compiler->has_own_order && ci_options_have_numpys_order(&t->options);
+           !ci_backend_has_own_order(t->backend) && ci_options_have_numpys_order(&t->options);
 }
 
 /* Finds NumPy's order of the reduction, before its operand is cast. Returns a reason if it is

@@ -149,7 +149,7 @@ cx_op_by_numpy(const CxTracer *t, CiOp op, CiDtype dtype)
     bool is_asked = is_replaced || ci_options_have_numpys_order(&t->options);
 
     if (numpys == CI_OP_none || !is_asked ||
-        (ci_backend_has_memory(t->backend) && t->backend->compiler->has_own_order) ||
+        (ci_backend_has_memory(t->backend) && ci_backend_has_own_order(t->backend)) ||
         ci_op_why_not(numpys, dtype) ||
         (!is_exact && !is_replaced && cx_ufunc_is_slow(t->state, op, dtype)) ||
         t->state->ufunc_loops[ci_op_ufunc_loop(numpys, dtype)].loop == NULL)

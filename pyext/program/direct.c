@@ -79,10 +79,10 @@ run_dot(const CxDirect *direct, const CiExternCall *call)
     return ci_float_flags_read() == 0;
 }
 
-static void
-find_loops(CxState *state, CxDirect *direct)
+void
+cx_direct_loops(CxState *state, CxDirect *direct, PyObject *of)
 {
-    PyUFuncObject *ufunc = (PyUFuncObject *)state->ufuncs[CI_OP_matmul];
+    const PyUFuncObject *ufunc = (PyUFuncObject *)of;
 
     for (int d = 0; d < CI_DTYPE_COUNT; d++) {
         if (ci_dtype_char((CiDtype)d) == 0) /* a dtype of another package takes NumPy's way */
@@ -103,7 +103,7 @@ cx_direct_init(CxState *state, CxDirect *direct, const char *name)
 {
     *direct = (CxDirect){.run = NULL};
     if (strcmp(name, "matmul") == 0) {
-        find_loops(state, direct);
+        cx_direct_loops(state, direct, state->ufuncs[CI_OP_matmul]);
         direct->run = call_matmul;
         direct->run_anywhere = run_matmul;
     } else if (strcmp(name, "dot") == 0 || strcmp(name, "inner") == 0) {

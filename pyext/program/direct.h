@@ -1,4 +1,4 @@
-/* Library calls that need no Python: products (direct.c) and random draws (direct_draw.c). */
+/* Library calls that need no Python: products (direct.c), reductions (direct_reduce.c) and random draws (direct_draw.c). */
 #ifndef CX_DIRECT_H
 #define CX_DIRECT_H
 
@@ -8,7 +8,7 @@
 #include <numpy/ufuncobject.h>
 
 typedef struct CxDirect {
-    /* Of np.matmul where a, b and result have that dtype. */
+    /* Of a ufunc whose operands and result have that dtype. */
     PyUFuncGenericFunction loops[CI_DTYPE_COUNT];
     void *loop_data[CI_DTYPE_COUNT];
     PyArray_DotFunc *dots[CI_DTYPE_COUNT]; /* a . b of two vectors */
@@ -27,6 +27,12 @@ typedef struct CxDirect {
 
 /* Finds a direct implementation of the function of that name; run is NULL if there is none. */
 void cx_direct_init(CxState *state, CxDirect *direct, const char *name);
+
+/* Sets the loops of a ufunc of two operands. */
+void cx_direct_loops(CxState *state, CxDirect *direct, PyObject *ufunc);
+
+/* direct_reduce.c: finds the implementation of a reduction of that name and key, if there is one. */
+void cx_direct_reduce_init(CxState *state, CxDirect *direct, const char *name, const char *key);
 
 /* direct_torch.c: finds it by (functions, name, number of tensors, beta, alpha); -1 with an
  * exception. */

@@ -167,7 +167,7 @@ set_parts(Callee *callee, const CiOp *parts)
 
 /* Finds a way to make the call without Python: by its name, or by the callable's torch_call. */
 static int
-set_direct(CxState *state, Callee *callee, const char *name)
+set_direct(CxState *state, Callee *callee, const char *name, const char *key)
 {
     PyObject *torch_call = PyObject_GetAttrString(callee->callable, "torch_call");
     int result = 0;
@@ -175,6 +175,7 @@ set_direct(CxState *state, Callee *callee, const char *name)
     if (torch_call == NULL)
         PyErr_Clear();
     cx_direct_init(state, &callee->direct, name);
+    cx_direct_reduce_init(state, &callee->direct, name, key);
     if (torch_call != NULL && torch_call != Py_None)
         result = PyTuple_Check(torch_call) && PyTuple_GET_SIZE(torch_call) == 3
                      ? cx_direct_aten_init(&callee->direct, torch_call)
@@ -197,7 +198,7 @@ new_capsule(CxState *state, const char *name, const char *key, PyObject *callabl
                            .callable = Py_NewRef(callable),
                            .is_of_numpy = PyObject_HasAttrString(callable, "is_of_numpy")};
         bool launches = PyObject_HasAttrString(callable, "launch_on");
-        bool has_failed = !set_parts(callee, parts) && set_direct(state, callee, name) < 0;
+        bool has_failed = !set_parts(callee, parts) && set_direct(state, callee, name, key) < 0;
         *ext = (CiExtern){.name = own_name,
                           .key = own_key,
                           .call = call_library,

@@ -1,5 +1,6 @@
 /* The type Program: a compiled graph, and how it runs. */
 #include <fenv.h>
+#include <math.h>
 
 #include "ir/plain.h"
 #include "program/call_sizes.h"
@@ -89,13 +90,14 @@ take_message(void)
     return text;
 }
 
-/* Builds are estimated by those made before, the latest most. */
+/* Builds are estimated by those made before, the latest most. A machine may have slept in one of them. */
 static void
 note_build(CxState *state, const CiGraph *graph, const CiCompileInfo *info)
 {
-    double factor = 1e-3 * info->total_ms / ci_build_seconds(graph);
+    const double most = 4; /* times as long as was expected */
+    double factor = fmin(1e-3 * info->total_ms / ci_build_seconds(graph), most * state->build_factor);
 
-    if (info->build.children > 0)
+    if (info->build.children > 0 && state->clock == 0)
         state->build_factor += (factor - state->build_factor) / 4;
 }
 
@@ -129,6 +131,8 @@ build(CxProgram *p, const CiTextInput *given, PyObject *info)
 {
     CxState *state = p->state;
     CiRequest request;
+    if (given == NULL && cx_isolate(p) < 0)
+        return -1;
     int made = cx_program_make(state, p->graph, &p->options, p->backend, p->passes, given, NULL,
                                NULL, NULL, &request);
 

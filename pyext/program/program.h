@@ -98,6 +98,9 @@ typedef struct CxInput {
 
 void cx_stash_close(CxRun *run); /* direct_aten.c */
 
+/* isolate.c: with the option isolate, compiles the program in a child process first. -1 with an exception if that dies. */
+int cx_isolate(CxProgram *program);
+
 /* program_text.c: compiles a copy of the graph in a context of its own, without the lock; with
  * `planned` only plans it. arg: of dump and planned. */
 int cx_program_make(CxState *state, const CiGraph *graph, const CiOptions *options,

@@ -1,5 +1,5 @@
-/* Conditions on sizes: a branch condition holds while the branch is captured, and a decision can
- * be undone. */
+/* Conditions on sizes: a branch condition holds while the branch is captured, until a mark from before
+ * it forgets it. */
 #include "graph/methods.h"
 #include "region/region.h"
 #include "value/index.h"
@@ -56,7 +56,9 @@ cx_method_assume(PyObject *self, PyObject *args, PyObject *kwargs)
         status = cx_fact_add(t, relation == CI_REL_eq ? CI_REL_ne : CI_REL_eq, a, b, token);
     else if (status > 0)
         status = cx_fact_add(t, relation == CI_REL_le ? CI_REL_lt : CI_REL_le, b, a, token);
-    return status < 0 ? NULL : PyLong_FromLong(token);
+    if (status < 0)
+        return NULL;
+    Py_RETURN_NONE;
 }
 
 /* True if the value depends on sizes only. */
@@ -114,18 +116,5 @@ cx_method_note_sample(PyObject *self, PyObject *args)
         s->parents[k] = of[k];
         of[k]->refs++;
     }
-    Py_RETURN_NONE;
-}
-
-PyObject *
-cx_method_forget(PyObject *self, PyObject *token)
-{
-    CxTracer *t = (CxTracer *)self;
-    long number = PyLong_AsLong(token);
-
-    CX_ENTRY();
-    if (number == -1 && PyErr_Occurred())
-        return NULL;
-    cx_facts_forget(t, number);
     Py_RETURN_NONE;
 }

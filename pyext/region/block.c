@@ -24,11 +24,37 @@ run(CxTracer *tracer, void (*body)(CiContext *, void *), Build *b)
 }
 
 static void
+enter(CxBlock *b)
+{
+    CxTracer *t = b->tracer;
+    b->is_open = true;
+    b->around = t->innermost;
+    t->innermost = b;
+    t->nblocks++;
+    (void)ci_graph_enter(t->graph, b->block);
+}
+
+static void
+leave(CxBlock *b)
+{
+    CxBlock **at = &b->tracer->innermost;
+    while (*at != b)
+        at = &(*at)->around;
+    *at = b->around;
+    b->is_open = false;
+    b->tracer->nblocks--;
+    if (b->epoch == b->tracer->epoch && b->tracer->graph != NULL)
+        (void)ci_graph_enter(b->tracer->graph, b->outer);
+}
+
+static void
 block_dealloc(PyObject *self)
 {
     CxBlock *b = (CxBlock *)self;
     PyTypeObject *type = Py_TYPE(self);
 
+    if (b->is_open)
+        leave(b);
     PyMem_Free(b->held);
     PyMem_Free(b->scopes);
     Py_XDECREF(b->tracer);
@@ -73,9 +99,7 @@ cx_method_block(PyObject *self, PyObject *unused)
         Py_DECREF(b);
         return NULL;
     }
-    b->is_open = true;
-    (void)ci_graph_enter(t->graph, b->block);
-    t->nblocks++;
+    enter(b);
     return (PyObject *)b;
 }
 
@@ -96,29 +120,43 @@ keep_scopes(CxBlock *b)
     return 0;
 }
 
+static int
+close_block(CxBlock *b, bool keeps)
+{
+    CxTracer *t = b->tracer;
+
+    if (b->epoch == t->epoch && keep_scopes(b) < 0)
+        return -1;
+    leave(b);
+    if (b->epoch == t->epoch && !keeps)
+        t->nopen = b->nopen;
+    return 0;
+}
+
+int
+cx_blocks_unwind(CxTracer *tracer, int count)
+{
+    while (tracer->nblocks > count)
+        if (close_block(tracer->innermost, false) < 0)
+            return -1;
+    return 0;
+}
+
 /* close(keeps=False): closes the block. With keeps, its values may be used in the block opened
  * next, until a rollback to an earlier mark: the body of a while uses values of its condition. */
 static PyObject *
 block_close(PyObject *self, PyObject *args)
 {
     CxBlock *b = (CxBlock *)self;
-    CxTracer *t = b->tracer;
     int keeps = 0;
 
     CX_ENTRY();
     if (!PyArg_ParseTuple(args, "|p:close", &keeps))
         return NULL;
-    if (!b->is_open)
-        Py_RETURN_NONE;
-    if (b->epoch == t->epoch && keep_scopes(b) < 0)
+    if (b->is_open && b != b->tracer->innermost)
+        return cx_misuse(b->tracer->state, "blocks are closed in order");
+    if (b->is_open && close_block(b, keeps != 0) < 0)
         return NULL;
-    b->is_open = false;
-    t->nblocks--;
-    if (b->epoch == t->epoch) {
-        if (!keeps)
-            t->nopen = b->nopen;
-        (void)ci_graph_enter(t->graph, b->outer);
-    }
     Py_RETURN_NONE;
 }
 
@@ -137,9 +175,7 @@ block_reopen(PyObject *self, PyObject *unused)
     b->nopen = t->nopen;
     if (cx_dominance_again(t, b->scopes, b->nscopes) < 0 || cx_dominance_begin(t) < 0)
         return NULL;
-    b->is_open = true;
-    (void)ci_graph_enter(t->graph, b->block);
-    t->nblocks++;
+    enter(b);
     Py_RETURN_NONE;
 }
 

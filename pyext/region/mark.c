@@ -15,6 +15,9 @@ typedef struct CxMark {
     unsigned newest; /* storage at the mark */
     int nnodes, nopen, nchanges, nguards;
     int ninferred; /* guards made by the graph */
+    int nblocks;   /* that were open */
+    long token;    /* of the latest assumed condition */
+    char is_infeasible;
 } CxMark;
 
 static void
@@ -70,6 +73,9 @@ cx_method_mark(PyObject *self, PyObject *unused)
     m->nopen = nopen;
     m->newest = t->last_storage;
     m->nchanges = t->nchanges;
+    m->nblocks = t->nblocks;
+    m->token = t->last_token;
+    m->is_infeasible = t->is_infeasible;
     m->nguards = t->env->nguards;
     m->ninferred = t->graph->env->nguards;
     return (PyObject *)m;
@@ -92,6 +98,36 @@ mark_forget_guards(PyObject *self, PyObject *unused)
     Py_RETURN_NONE;
 }
 
+/* Closes the blocks that were opened since the mark. */
+static PyObject *
+mark_unwind(PyObject *self, PyObject *unused)
+{
+    const CxMark *m = (CxMark *)self;
+
+    (void)unused;
+    CX_ENTRY();
+    if (cx_blocks_unwind(m->tracer, m->nblocks) < 0)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+static void
+forget(const CxMark *m)
+{
+    cx_facts_forget_since(m->tracer, m->token);
+    m->tracer->is_infeasible = m->is_infeasible;
+}
+
+/* Forgets the conditions that were assumed since the mark. */
+static PyObject *
+mark_forget(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    CX_ENTRY();
+    forget((CxMark *)self);
+    Py_RETURN_NONE;
+}
+
 static PyObject *
 mark_restore(PyObject *self, PyObject *unused)
 {
@@ -100,6 +136,9 @@ mark_restore(PyObject *self, PyObject *unused)
 
     (void)unused;
     CX_ENTRY();
+    if (cx_blocks_unwind(t, m->nblocks) < 0)
+        return NULL;
+    forget(m);
     if (!mark_is_valid(m))
         return cx_misuse(t->state, "the graph has been run since, or is in another block");
     t->graph->at->nnodes = m->nnodes;
@@ -190,6 +229,11 @@ get_work(PyObject *self, void *closure)
     return PyLong_FromLong(count);
 }
 
+static PyMemberDef mark_members[] = {
+    CX_MEMBER(Mark, is_infeasible, T_BOOL, CxMark, is_infeasible, READONLY),
+    {NULL, 0, 0, 0, NULL},
+};
+
 static PyGetSetDef mark_getset[] = {
     CX_GETTER(Mark, is_valid, get_is_valid, NULL, NULL),
     CX_GETTER(Mark, work, get_work, NULL, NULL),
@@ -198,6 +242,8 @@ static PyGetSetDef mark_getset[] = {
 
 static PyMethodDef mark_methods[] = {
     CX_METHOD(Mark, restore, mark_restore, METH_NOARGS),
+    CX_METHOD(Mark, unwind, mark_unwind, METH_NOARGS),
+    CX_METHOD(Mark, forget, mark_forget, METH_NOARGS),
     CX_METHOD(Mark, forget_guards, mark_forget_guards, METH_NOARGS),
     CX_METHOD(Mark, written, mark_written, METH_NOARGS),
     CX_METHOD(Mark, had, mark_had, METH_O),
@@ -208,6 +254,7 @@ static PyMethodDef mark_methods[] = {
 static PyType_Slot mark_slots[] = {
     CX_SLOT(Py_tp_dealloc, mark_dealloc),
     CX_SLOT(Py_tp_getset, mark_getset),
+    CX_SLOT(Py_tp_members, mark_members),
     CX_SLOT(Py_tp_methods, mark_methods),
     {Py_tp_doc, CX_DOC_Mark},
     {0, NULL},

@@ -1,110 +1,8 @@
-/* Accounts of the kinds of calls that no specialization fits. A kind is a digest: two kinds that share one also
- * share an account, which changes when a call is compiled, and nothing else. */
+/* Accounts of the kinds of calls that no specialization fits. */
 #include "replay/account.h"
 
 #include "base/os.h"
 #include "state/docs.h"
-
-/* ---- kinds ---- */
-
-enum { DEEPEST = 4, MOST_ITEMS = 8 };
-
-typedef struct Walk {
-    CxKind kind;
-    double largest;
-} Walk;
-
-static uint64_t
-extended(uint64_t digest, uint64_t value)
-{
-    digest = (digest ^ value) * 0x9e3779b97f4a7c15u;
-    return digest ^ digest >> 29;
-}
-
-static void
-add_size(Walk *w, int64_t size)
-{
-    w->kind.sizes = extended(w->kind.sizes, (uint64_t)size);
-    w->largest = fmax(w->largest, fabs((double)size));
-}
-
-static void
-add_array(Walk *w, PyArrayObject *a)
-{
-    const PyArray_Descr *dtype = PyArray_DESCR(a);
-
-    w->kind.kind = extended(w->kind.kind, (uint64_t)(unsigned)dtype->type_num);
-    w->kind.kind = extended(w->kind.kind, (uint64_t)(unsigned char)dtype->byteorder);
-    w->kind.kind = extended(w->kind.kind, (uint64_t)(unsigned)PyArray_FLAGS(a));
-    for (int k = 0; k < PyArray_NDIM(a); k++) {
-        npy_intp size = PyArray_DIM(a, k);
-        w->kind.kind = extended(w->kind.kind, size < 2 ? (uint64_t)size : 2);
-        add_size(w, size);
-    }
-    w->largest = fmax(w->largest, (double)PyArray_SIZE(a));
-}
-
-static void add_value(Walk *w, PyObject *value, int depth);
-
-/* The first items: those of a long container may differ from call to call. */
-static void
-add_items(Walk *w, PyObject *value, int depth)
-{
-    Py_ssize_t count = PySequence_Fast_GET_SIZE(value);
-
-    if (PyTuple_CheckExact(value))
-        w->kind.kind = extended(w->kind.kind, (uint64_t)count);
-    add_size(w, count);
-    for (Py_ssize_t k = 0; k < count && k < MOST_ITEMS && depth < DEEPEST; k++)
-        add_value(w, PySequence_Fast_GET_ITEM(value, k), depth + 1);
-}
-
-static void
-add_dict(Walk *w, PyObject *dict, int depth)
-{
-    Py_ssize_t at = 0;
-    PyObject *name = NULL, *item = NULL;
-
-    add_size(w, PyDict_GET_SIZE(dict));
-    for (int k = 0; k < MOST_ITEMS && depth < DEEPEST && PyDict_Next(dict, &at, &name, &item); k++) {
-        add_value(w, name, depth + 1);
-        add_value(w, item, depth + 1);
-    }
-}
-
-/* Runs no code of the user's. */
-static void
-add_value(Walk *w, PyObject *value, int depth)
-{
-    PyTypeObject *cls = Py_TYPE(value);
-    bool is_itself = value == Py_None || PyBool_Check(value) || PyType_Check(value) ||
-                     cls == &PyFunction_Type || cls == &PyCFunction_Type;
-
-    w->kind.kind = extended(w->kind.kind, (uint64_t)(uintptr_t)(is_itself ? (void *)value : (void *)cls));
-    if (cls == &PyArray_Type)
-        add_array(w, (PyArrayObject *)value);
-    else if (cls == &PyLong_Type) {
-        int overflow = 0;
-        long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
-        add_size(w, overflow ? INT64_MAX : number);
-    } else if (cls == &PyUnicode_Type)
-        w->kind.kind = extended(w->kind.kind, (uint64_t)PyObject_Hash(value));
-    else if (cls == &PyTuple_Type || cls == &PyList_Type)
-        add_items(w, value, depth);
-    else if (cls == &PyDict_Type)
-        add_dict(w, value, depth);
-}
-
-CxKind
-cx_kind_of(PyObject *const *bound, int count)
-{
-    Walk walk = {.largest = 1};
-
-    for (int k = 0; k < count; k++)
-        add_value(&walk, bound[k], 0);
-    walk.kind.class = ilogb(walk.largest);
-    return walk.kind;
-}
 
 /* ---- accounts ---- */
 
@@ -129,11 +27,12 @@ cx_accounts_find(CxAccounts *accounts, const CxKind *kind, bool *asks)
     *asks = true;
     if (account == NULL)
         return NULL;
-    bool is_new_size = !account->varies && account->kind.sizes != kind->sizes;
+    bool differs = account->changes < CX_MOST_CHANGES && account->kind.sizes != kind->sizes;
     bool is_larger = kind->class > account->kind.class;
-    account->varies |= is_new_size;
+    account->changes += differs;
+    account->kind.sizes = kind->sizes;
     account->kind.class = is_larger ? kind->class : account->kind.class;
-    *asks = account->spent >= account->due || is_larger || (is_new_size && account->is_awaited);
+    *asks = account->spent >= account->due || is_larger || differs;
     return account;
 }
 
@@ -212,17 +111,36 @@ thread_of_time(void)
     return (int)((PyThread_get_thread_ident() * 0x9e3779b97f4a7c15u >> 32) % CX_TIMED);
 }
 
-CxStopwatch
-cx_stopwatch_begin(const CxState *state)
+/* Tests step a clock of their own, which each look at it moves on by a microsecond. */
+static int64_t
+time_now(CxState *state)
 {
-    return (CxStopwatch){ci_os_time_ns(), state->timed[thread_of_time()]};
+    return state->clock == 0 ? ci_os_time_ns() : (state->clock += 1000);
+}
+
+PyObject *
+cx_step_clock(PyObject *module, PyObject *seconds)
+{
+    CxState *state = PyModule_GetState(module);
+    double step = seconds == Py_None ? 0 : PyFloat_AsDouble(seconds);
+
+    if (step == -1.0 && PyErr_Occurred())
+        return NULL;
+    state->clock = seconds == Py_None ? 0 : state->clock + 1 + (int64_t)(1e9 * step);
+    Py_RETURN_NONE;
+}
+
+CxStopwatch
+cx_stopwatch_begin(CxState *state)
+{
+    return (CxStopwatch){time_now(state), state->timed[thread_of_time()]};
 }
 
 void
 cx_stopwatch_end(CxState *state, const CxStopwatch *watch, CxAccount *account)
 {
     CxTimed *now = &state->timed[thread_of_time()];
-    int64_t elapsed = ci_os_time_ns() - watch->began, aside = now->aside - watch->before.aside;
+    int64_t elapsed = time_now(state) - watch->began, aside = now->aside - watch->before.aside;
     int64_t own = elapsed - (now->noted - watch->before.noted);
 
     now->noted = watch->before.noted + elapsed;
@@ -286,8 +204,8 @@ static PyMemberDef account_members[] = {
     CX_MEMBER(Account, total, T_DOUBLE, CxAccount, total, 0),
     CX_MEMBER(Account, price, T_DOUBLE, CxAccount, price, 0),
     CX_MEMBER(Account, builds, T_INT, CxAccount, builds, 0),
+    CX_MEMBER(Account, changes, T_INT, CxAccount, changes, 0),
     CX_MEMBER(Account, calls, T_PYSSIZET, CxAccount, calls, 0),
-    CX_MEMBER(Account, varies, T_BOOL, CxAccount, varies, 0),
     CX_MEMBER(Account, is_awaited, T_BOOL, CxAccount, is_awaited, 0),
     CX_MEMBER(Account, program, T_OBJECT, CxAccount, program, 0),
     CX_MEMBER(Account, why, T_OBJECT, CxAccount, why, 0),

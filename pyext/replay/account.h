@@ -2,20 +2,13 @@
 #ifndef CX_ACCOUNT_H
 #define CX_ACCOUNT_H
 
-#include "state/state.h"
+#include "replay/kind.h"
 
 extern PyType_Spec cx_account_spec;
 
-/* A digest of what calls have in common: classes, dtypes, ranks, flags, and which sizes are 0 or 1, but not sizes
- * and ints. sizes: a digest of sizes and ints; class: the number of bits of the largest. */
-typedef struct CxKind {
-    uint64_t kind, sizes;
-    int class;
-} CxKind;
-
 /* C runs the calls of an account in the original function until `spent` has reached `due`. Then Python decides.
- * It also decides about a call of a larger class of sizes and, while a build is awaited, about the first call
- * with other sizes. */
+ * It also decides about a call of a larger class of sizes, and about the first calls whose sizes differ from those
+ * of the call before: it learns which sizes vary. */
 typedef struct CxAccount {
     PyObject_HEAD
     CxState *state;
@@ -25,19 +18,18 @@ typedef struct CxAccount {
     double price;            /* seconds that the latest build takes, or took */
     Py_ssize_t calls;
     int builds;
-    bool varies;     /* calls had different sizes or ints */
+    int changes;     /* calls whose sizes or ints were not those of the call before, at most CX_MOST_CHANGES */
     bool is_awaited; /* a build is */
     PyObject *program, *why;
 } CxAccount;
 
 /* The accounts of one function, the one used latest first; the one used longest ago leaves. */
-enum { CX_MOST_ACCOUNTS = 64 };
+enum { CX_MOST_ACCOUNTS = 64, CX_MOST_CHANGES = 4 };
 typedef struct CxAccounts {
     int count;
     CxAccount *list[CX_MOST_ACCOUNTS];
 } CxAccounts;
 
-CxKind cx_kind_of(PyObject *const *bound, int count);
 /* A borrowed reference, or NULL. Notes the call's sizes; *asks: Python decides. */
 CxAccount *cx_accounts_find(CxAccounts *accounts, const CxKind *kind, bool *asks);
 /* A new reference: the account of a kind, made where there is none. */
@@ -54,8 +46,11 @@ typedef struct CxStopwatch {
     CxTimed before;
 } CxStopwatch;
 
-CxStopwatch cx_stopwatch_begin(const CxState *state);
+CxStopwatch cx_stopwatch_begin(CxState *state);
 /* account: of the call, which has run in the original function, or NULL: a miss, whose own time is the compiler's. */
 void cx_stopwatch_end(CxState *state, const CxStopwatch *watch, CxAccount *account);
+
+/* step_clock(seconds): moves the clock that tests step; None: calls and builds are timed again. */
+PyObject *cx_step_clock(PyObject *module, PyObject *seconds);
 
 #endif

@@ -136,23 +136,17 @@ call_timed(CxFunction *f, CxAccount *account, const Call *call)
 static PyObject *
 call_miss(CxFunction *f, const Call *call)
 {
-    PyObject *result = NULL;
-    int is_plain = cx_is_plain(f->plain, call->bound, call->count);
+    bool asks = true;
 
-    if (is_plain != 0)
-        return is_plain < 0 ? NULL : call_itself(f, call);
-    int is_driven = cx_driven_call(&f->driven, call->bound, call->count, call->args, call->nargsf,
-                                   call->names, &result);
-    if (is_driven != 0)
-        return is_driven < 0 ? NULL : result;
-    if (f->accounts.count > 0) {
-        CxKind kind = cx_kind_of(call->bound, call->count);
-        bool asks = true;
-        CxAccount *account = cx_accounts_find(&f->accounts, &kind, &asks);
-        if (!asks)
-            return call_timed(f, account, call);
-    }
-    return ask_python(f, call);
+    if (f->plain.count + f->driven.kinds.count + f->accounts.count == 0)
+        return ask_python(f, call);
+    CxKind kind = cx_kind_of(call->bound, call->count);
+    if (cx_kinds_have(&f->plain, &kind))
+        return call_itself(f, call);
+    if (cx_kinds_have(&f->driven.kinds, &kind))
+        return cx_driven_call(&f->driven, call->args, call->nargsf, call->names);
+    CxAccount *account = cx_accounts_find(&f->accounts, &kind, &asks);
+    return asks ? ask_python(f, call) : call_timed(f, account, call);
 }
 
 static PyObject *
@@ -171,10 +165,33 @@ refuse(CxFunction *f, const Call *call, PyObject *table)
     return NULL;
 }
 
+/* Lets NumPy run the next calls like this one, unless a program could give other bits. */
+static void
+lend(CxFunction *f, CxNumpyTiming *trial, const Call *call)
+{
+    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(f->table); k++)
+        if (cx_specialization_is_inexact((CxSpecialization *)PyTuple_GET_ITEM(f->table, k)))
+            return;
+    f->lent = (CxLent){cx_kind_of(call->bound, call->count), f->table, cx_trial_lend(trial)};
+}
+
+/* True if this call is like the latest one that NumPy ran. */
+static bool
+is_lent(CxFunction *f, const Call *call)
+{
+    if (f->lent.count == 0 || f->lent.table != f->table)
+        return false;
+    CxKind kind = cx_kind_of(call->bound, call->count);
+    bool is_like = cx_kind_is(&f->lent.kind, &kind);
+    f->lent.count = is_like ? f->lent.count - 1 : 0;
+    return is_like;
+}
+
 /* Runs the original function where a specialization matches. */
 static PyObject *
 call_numpy(CxFunction *f, CxNumpyTiming *trial, const Call *call)
 {
+    lend(f, trial, call);
     int64_t began = cx_numpy_timing_begin(trial);
     PyObject *result = call_itself(f, call);
 
@@ -200,6 +217,8 @@ call_unknown(CxFunction *f, const Call *call, PyObject *table)
 static PyObject *
 call_once(CxFunction *f, const Call *call)
 {
+    if (is_lent(f, call))
+        return call_itself(f, call);
     PyObject *table = Py_NewRef(f->table), *result = NULL;
     CxSpecialization *spec = NULL;
     CxOutcome outcome = {.answer = CX_NO_MATCH};

@@ -30,9 +30,8 @@ function_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     cx_body_note(&f->body, function);
     Py_XDECREF(function);
     f->table = PyTuple_New(0);
-    f->plain = PyTuple_New(0);
     f->where = cx_body_place(fn);
-    if (f->table == NULL || f->plain == NULL || PyErr_Occurred() ||
+    if (f->table == NULL || PyErr_Occurred() ||
         cx_signature_open(&f->signature, parameters, kinds, defaults, state->missing) < 0)
         Py_CLEAR(f);
     return (PyObject *)f;
@@ -49,7 +48,6 @@ function_traverse(PyObject *self, visitproc visit, void *arg)
     Py_VISIT(f->renew);
     Py_VISIT(f->body.function);
     Py_VISIT(f->table);
-    Py_VISIT(f->plain);
     Py_VISIT(f->dict);
     int status = cx_twins_visit(&f->twins, visit, arg);
     return status ? status : cx_driven_visit(&f->driven, visit, arg);
@@ -61,7 +59,6 @@ function_clear(PyObject *self)
 {
     CxFunction *f = (CxFunction *)self;
     Py_CLEAR(f->dict);
-    Py_CLEAR(f->plain);
     cx_driven_clear(&f->driven);
     cx_twins_clear(&f->twins);
     PyObject *empty = PyTuple_New(0);
@@ -120,7 +117,6 @@ function_dealloc(PyObject *self)
     Py_XDECREF(f->renew);
     cx_body_note(&f->body, NULL);
     Py_XDECREF(f->table);
-    Py_XDECREF(f->plain);
     cx_accounts_clear(&f->accounts);
     cx_driven_clear(&f->driven);
     cx_twins_clear(&f->twins);
@@ -177,32 +173,35 @@ function_drop_all(PyObject *self, PyObject *unused)
     if (empty == NULL)
         return NULL;
     Py_SETREF(f->table, empty);
-    Py_XSETREF(f->plain, Py_NewRef(empty));
+    f->plain.count = f->lent.count = 0;
     cx_accounts_clear(&f->accounts);
     cx_driven_clear(&f->driven);
     cx_twins_clear(&f->twins);
     Py_RETURN_NONE;
 }
 
+/* Reads the arguments of a call, one for each parameter. */
 static bool
-is_key(const CxFunction *f, PyObject *key)
+read_kind(const CxFunction *f, PyObject *bound, CxKind *kind)
 {
-    if (PyTuple_CheckExact(key) && PyTuple_GET_SIZE(key) == f->signature.count)
-        return true;
-    PyErr_SetString(PyExc_ValueError, "a key has one part for each parameter");
-    return false;
+    bool is_call = PyTuple_CheckExact(bound) && PyTuple_GET_SIZE(bound) == f->signature.count;
+
+    if (is_call)
+        *kind = cx_kind_of(((PyTupleObject *)bound)->ob_item, f->signature.count);
+    else
+        PyErr_SetString(PyExc_ValueError, "wanted: a tuple of one argument for each parameter");
+    return is_call;
 }
 
 static PyObject *
-function_note_plain(PyObject *self, PyObject *key)
+function_note_plain(PyObject *self, PyObject *object)
 {
-    CxFunction *f = (CxFunction *)self;
+    CxKind kind;
 
     CX_ENTRY();
-    PyObject *keys = is_key(f, key) ? cx_keys_with(f->plain, key) : NULL;
-    if (keys == NULL)
+    if (!cx_kind_from_object(object, &kind))
         return NULL;
-    Py_XSETREF(f->plain, keys);
+    cx_kinds_add(&((CxFunction *)self)->plain, &kind);
     Py_RETURN_NONE;
 }
 
@@ -210,15 +209,18 @@ static PyObject *
 function_note_driven(PyObject *self, PyObject *args)
 {
     CxFunction *f = (CxFunction *)self;
-    PyObject *driver = NULL, *fix = NULL, *key = NULL;
+    PyObject *driver = NULL, *fix = NULL, *object = NULL;
+    CxKind kind;
 
     CX_ENTRY();
-    if (!PyArg_ParseTuple(args, "OOO:note_driven", &driver, &fix, &key))
+    if (!PyArg_ParseTuple(args, "OOO:note_driven", &driver, &fix, &object))
         return NULL;
     if (driver == Py_None)
         cx_driven_clear(&f->driven);
-    else if (!is_key(f, key) || cx_driven_note(&f->driven, driver, fix, key) < 0)
+    else if (!cx_kind_from_object(object, &kind))
         return NULL;
+    else
+        cx_driven_note(&f->driven, driver, fix, &kind);
     Py_RETURN_NONE;
 }
 
@@ -234,12 +236,10 @@ static PyObject *
 function_account(PyObject *self, PyObject *bound)
 {
     CxFunction *f = (CxFunction *)self;
+    CxKind kind;
 
     CX_ENTRY();
-    if (!is_key(f, bound))
-        return NULL;
-    CxKind kind = cx_kind_of(((PyTupleObject *)bound)->ob_item, f->signature.count);
-    return cx_accounts_open(f->state, &f->accounts, &kind);
+    return read_kind(f, bound, &kind) ? cx_accounts_open(f->state, &f->accounts, &kind) : NULL;
 }
 
 static PyObject *

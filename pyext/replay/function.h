@@ -10,6 +10,14 @@
 #include "replay/specialization.h"
 #include "replay/watched.h"
 
+/* Calls like the latest one in which NumPy was faster than the program: fn runs the next `count` of them without a look
+ * at guards. That is right whatever the guards say, and a few calls later they are looked at again. */
+typedef struct CxLent {
+    CxKind kind;
+    const PyObject *table; /* of the function then; only compared */
+    int count;
+} CxLent;
+
 typedef struct CxFunction {
     PyObject_HEAD vectorcallfunc vectorcall;
     CxState *state;
@@ -17,7 +25,8 @@ typedef struct CxFunction {
     PyObject *fn, *miss, *table, *dict, *weakrefs;
     PyObject *renew;   /* returns the parameters after code or defaults were assigned, or NULL */
     CxBody body;
-    PyObject *plain;        /* keys of calls that fn runs: plain.c */
+    CxKinds plain;          /* of calls that fn runs */
+    CxLent lent;
     CxAccounts accounts;    /* of the kinds of calls that no specialization fits */
     CxDriven driven;        /* calls that a dispatcher runs */
     CxDeviceVariants twins;          /* variants for arguments that are device arrays */

@@ -327,20 +327,38 @@ is_item(const PyObject *value, PyObject *list)
     return is_there;
 }
 
-/* Tests that no object is in both lists. */
+/* True for a number that is not NaN: numbers are compared by value, and NaNs by identity. */
+static bool
+equals_itself(PyObject *value)
+{
+    if (PyFloat_Check(value))
+        return PyFloat_AS_DOUBLE(value) == PyFloat_AS_DOUBLE(value);
+    if (!PyComplex_Check(value) && !PyArray_IsScalar(value, Generic))
+        return false;
+    PyObject *answer = PyObject_RichCompare(value, value, Py_EQ);
+    bool is_equal = answer != NULL && PyObject_IsTrue(answer) > 0;
+    Py_XDECREF(answer);
+    PyErr_Clear();
+    return is_equal;
+}
+
+/* Tests that no two of the objects and NaNs are one. */
 static int
 test_apart(CxLookup *l, CxCheck *c)
 {
     PyObject *few[16], **found = few;
+    size_t count = 0;
     bool agrees = true;
 
     if (c->other > 16 && (found = PyMem_Malloc(sizeof *found * (size_t)c->other)) == NULL)
         return OTHER_VALUE;
-    for (int k = 0; k < c->other && agrees; k++)
-        agrees = (found[k] = cx_lookup_find(l, c->sources[k])) != NULL;
-    if (agrees)
-        qsort(found, (size_t)c->other, sizeof *found, compare_addresses);
-    for (int k = 1; k < c->other && agrees; k++)
+    for (int k = 0; k < c->other && agrees; k++) {
+        agrees = (found[count] = cx_lookup_find(l, c->sources[k])) != NULL;
+        count += agrees && !equals_itself(found[count]);
+    }
+    if (agrees && count > 1)
+        qsort(found, count, sizeof *found, compare_addresses);
+    for (size_t k = 1; k < count && agrees; k++)
         agrees = found[k] != found[k - 1];
     if (found != few)
         PyMem_Free(found);

@@ -94,11 +94,14 @@ find_after(PyTypeObject *class, PyObject *name, PyObject *after)
 }
 
 /* Looks a name up; borrowed, NULL without an exception if it is missing. A tuple (name, class)
- * in a class means the lookup of super(), which starts after that class. */
+ * in a class means the lookup of super(), which starts after that class. A class in a class
+ * means whether it is one of its bases. */
 static PyObject *
 find(PyObject *space, PyObject *name)
 {
     PyTypeObject *class = PyType_Check(space) ? (PyTypeObject *)space : NULL;
+    if (class != NULL && PyType_Check(name))
+        return PyType_IsSubtype(class, (PyTypeObject *)name) ? Py_True : Py_False;
     bool is_super = class != NULL && PyTuple_CheckExact(name) && PyTuple_GET_SIZE(name) == 2;
     PyObject *found =
         is_super ? find_after(class, PyTuple_GET_ITEM(name, 0), PyTuple_GET_ITEM(name, 1))
@@ -137,7 +140,8 @@ static PyObject *
 name_text(PyObject *name)
 {
     return PyTuple_CheckExact(name) ? PyUnicode_FromFormat("super().%S", PyTuple_GET_ITEM(name, 0))
-                                    : PyObject_Str(name);
+           : PyType_Check(name) ? PyUnicode_FromFormat("base %s", ((PyTypeObject *)name)->tp_name)
+                                : PyObject_Str(name);
 }
 
 /* The name of a namespace: of a module or class. */

@@ -10,7 +10,8 @@ uint64_t cx_namespace_stamp(PyObject *space);
 /* Starts to track changes of a dict in its stamp; -1 with an exception. */
 int cx_namespace_watch(PyObject *space);
 /* pairs: (name, value or `missing`, ...). With None for a name, the value is a callable that
- * must return a false value for the namespace. Returns false if one does not hold, with its
+ * must return a false value for the namespace. With a class for a name of a class, the value is
+ * whether it is one of its bases. Returns false if one does not hold, with its
  * index in *which. */
 bool cx_namespace_has(PyObject *space, PyObject *pairs, PyObject *missing, Py_ssize_t *which);
 /* A text: for a failure the name that has changed, else all names. */

@@ -125,7 +125,7 @@ fill_inputs(CxSpecialization *s, Room *r)
     return 0;
 }
 
-/* The Python wrapper needs arrays where the program needs pointers. */
+/* Makes arrays where the program needs pointers, for the Python wrapper. */
 static PyObject *
 run_wrapped(CxSpecialization *s, Room *r, CxRun *run)
 {
@@ -293,14 +293,6 @@ race_of(CxSpecialization *s, int class)
     return s->race != NULL ? class : -1;
 }
 
-/* The trial of a call, or NULL while plans are raced: then the winner is compared with NumPy. */
-static CxNumpyTiming *
-trial_of(CxSpecialization *s, int class)
-{
-    bool is_racing = s->race != NULL && cx_race_is_open(s->race, class);
-    return is_racing ? NULL : &s->trials[class];
-}
-
 PyObject *
 cx_specialization_call(CxSpecialization *s, PyObject *const *args, Py_ssize_t nargs,
                        CxOutcome *outcome)
@@ -315,7 +307,8 @@ cx_specialization_call(CxSpecialization *s, PyObject *const *args, Py_ssize_t na
     outcome->answer = match(s, args, nargs, &room);
     bool fits = outcome->answer == CX_MATCH;
     int class = fits ? class_of(s, &room) : 0;
-    outcome->trial = fits ? trial_of(s, class) : NULL;
+    bool is_racing = fits && s->race != NULL && cx_race_is_open(s->race, class);
+    outcome->trial = fits && !is_racing ? &s->trials[class] : NULL; /* the winner is compared with NumPy */
     if (outcome->trial != NULL && cx_trial_chooses_numpy(outcome->trial))
         outcome->answer = CX_NUMPYS;
     else if (fits && s->program != NULL && (s->program->writes || cx_draws_any(s->guards)) &&
@@ -478,12 +471,17 @@ get_is_trying(PyObject *self, void *closure)
     return PyBool_FromLong(cx_trials_are_open(s->trials, varies));
 }
 
+bool
+cx_specialization_is_inexact(const CxSpecialization *s)
+{
+    return s->program != NULL && !cx_block_is_exact(s->program->graph->body);
+}
+
 static PyObject *
 get_is_inexact(PyObject *self, void *closure)
 {
-    const CxProgram *program = ((CxSpecialization *)self)->program;
     (void)closure;
-    return PyBool_FromLong(program != NULL && !cx_block_is_exact(program->graph->body));
+    return PyBool_FromLong(cx_specialization_is_inexact((CxSpecialization *)self));
 }
 
 static PyObject *

@@ -30,16 +30,14 @@ typedef struct CxOutcome {
 PyObject *cx_specialization_call(CxSpecialization *spec, PyObject *const *args, Py_ssize_t nargs,
                                  CxOutcome *outcome);
 PyObject *cx_specialization_why(CxSpecialization *spec, PyObject *const *args, Py_ssize_t nargs);
+/* True if results may have other bits than NumPy's. */
+bool cx_specialization_is_inexact(const CxSpecialization *spec);
 void cx_specialization_set_words(CxSpecialization *spec, PyObject *names, PyObject *where);
 
 /* saved.c: the parts from which Tracer.recall rebuilds it in a later process, as a tuple; None
  * if an object in it is only known to this process. */
 PyObject *cx_saved_parts(const CxProgram *program, const CxGuards *guards, const CxResult *result,
                          int ninputs, const CxInput *inputs);
-
-/* plain.c: true if the original function runs the call, by the keys of earlier calls (key_of in
- * job.py). -1 with an exception. */
-int cx_is_plain(PyObject *keys, PyObject *const *bound, int count);
 
 /* draws.c: the state of the generators from which a call draws, before it runs. */
 bool cx_draws_any(const CxGuards *guards);

@@ -3,7 +3,7 @@
  * A program may be slower than NumPy. A library call adds the cost of its operands, its result
  * and a way through Python. Code for any size is not optimised for this size. Without a
  * compiler, interpreted code may take far longer than NumPy's loops. So some calls are timed
- * both ways and the minima are compared; NumPy wins if it takes a 16th less. This is only done
+ * both ways and the minima are compared; NumPy wins if it takes a 32nd less. This is only done
  * if both give the same bits. With varying sizes there is a trial for each size class, because a
  * small call says nothing about a large one. Other load may decide a trial, so the 64th and the
  * 1,024th call after it begin another, in which the loser is timed first by what is known. */
@@ -15,11 +15,13 @@
 
 #include "base/os.h"
 
-/* Calls timed per way: many for short ones, few for long ones, one for very long ones. */
-enum { CALLS = 12, FEW = 4, LONG = 200000, VERY_LONG = 100 * LONG };
-enum { CLEAR_CALLS = 3 }; /* NumPy calls that are twice as slow, after which timing stops */
+/* Calls timed per way: many for short ones, few for long ones, one for very long ones. CPython specializes the code of
+ * a function in its first calls (PEP 659), which matters where they take microseconds. */
+enum { MANY = 36, CALLS = 12, FEW = 4, SHORT = 10000, LONG = 200000, VERY_LONG = 100 * LONG };
+enum { CLEAR_CALLS = 3 }; /* NumPy calls that are twice as slow, after which timing stops; of short calls CALLS */
 enum { EXPECTED = 3 };    /* times slower that NumPy is expected to be: it is not timed */
 enum { FIRST_REVIEW = 64, LAST_REVIEW = 1024 };
+enum { GUARDS = 150 }; /* nanoseconds of guards and results that a call without a program saves */
 
 /* ---- which programs are timed ---- */
 
@@ -80,8 +82,11 @@ cx_trial_class(int64_t elements)
 static int
 calls_needed(const CxNumpyTiming *trial)
 {
-    bool is_short = trial->best[0] <= LONG && trial->calls < FIRST_REVIEW;
-    return is_short ? CALLS : trial->best[0] <= VERY_LONG ? FEW : 1;
+    bool is_review = trial->calls >= FIRST_REVIEW;
+
+    if (trial->best[0] <= SHORT)
+        return MANY;
+    return trial->best[0] <= LONG && !is_review ? CALLS : trial->best[0] <= VERY_LONG ? FEW : 1;
 }
 
 static bool
@@ -94,7 +99,8 @@ are_both_timed(const CxNumpyTiming *trial)
 static void
 decide(CxNumpyTiming *trial)
 {
-    trial->is_lost = are_both_timed(trial) && trial->best[1] < trial->best[0] - trial->best[0] / 16;
+    trial->is_lost = are_both_timed(trial) &&
+                     trial->best[1] < trial->best[0] + GUARDS - trial->best[0] / 32;
 }
 
 /* True if timing can stop. A program that takes long, without a reason to doubt it, has little
@@ -104,7 +110,8 @@ is_over(const CxNumpyTiming *trial)
 {
     bool is_long = (trial->counts[0] > 0 && trial->best[0] > 10 * LONG) ||
                    (trial->counts[0] >= CALLS && trial->best[0] > LONG);
-    bool is_clear = trial->counts[0] > 0 && trial->counts[1] >= CLEAR_CALLS &&
+    bool is_short = trial->best[0] <= SHORT && trial->best[1] <= LONG;
+    bool is_clear = trial->counts[0] > 0 && trial->counts[1] >= (is_short ? CALLS : CLEAR_CALLS) &&
                     trial->best[1] > 2 * trial->best[0];
     is_clear |= trial->counts[0] >= calls_needed(trial) && trial->counts[1] == 0 &&
                 trial->best[1] > EXPECTED * trial->best[0];
@@ -126,15 +133,16 @@ cx_trial_after(const CxProgram *program, double numpy, int calls, double compile
     if (program->is_symbolic)
         return trial;
     if (calls >= CLEAR_CALLS) /* a first call may take many times longer than later ones */
-        trial.counts[1] = CALLS;
+        trial.counts[1] = MANY;
     else if (!loops)
         return trial;
     else
         numpy = fmin(calls > 0 ? numpy : MOST, cx_graph_seconds(program->graph));
-    trial.best[1] = (int64_t)(1e9 * fmin(numpy, MOST));
+    if (calls == 0 || 1e9 * numpy > LONG || trial.counts[1] > 0) /* else NumPy is timed, which takes little */
+        trial.best[1] = (int64_t)(1e9 * fmin(numpy, MOST));
     if (compiled > 0 && trial.counts[1] > 0) {
         trial.best[0] = (int64_t)(1e9 * fmin(compiled, MOST));
-        trial.counts[0] = CALLS;
+        trial.counts[0] = MANY;
         decide(&trial);
     }
     return trial;
@@ -159,6 +167,19 @@ cx_trial_chooses_numpy(CxNumpyTiming *trial)
     }
     return trial->is_lost ||
            (!is_over(trial) && trial->counts[0] > 0 && trial->counts[0] >= calls_needed(trial));
+}
+
+int
+cx_trial_lend(CxNumpyTiming *trial)
+{
+    enum { MOST = 15 };
+    int next = trial->calls < FIRST_REVIEW ? FIRST_REVIEW : LAST_REVIEW;
+    int count = trial->calls >= LAST_REVIEW || next - 1 - trial->calls > MOST ? MOST : next - 1 - trial->calls;
+
+    if (!trial->is_lost)
+        return 0;
+    trial->calls += trial->calls < LAST_REVIEW ? (int16_t)count : 0;
+    return count;
 }
 
 int64_t

@@ -22,14 +22,16 @@ CxNumpyTiming cx_trial_of_piece(const CxProgram *program);
 /* Like cx_trial_of, for a program that is interpreted because there is no compiler. */
 CxNumpyTiming cx_trial_of_interpreted(const CxProgram *program);
 /* Like cx_trial_of, for any program that gives NumPy's bits. One for constant sizes is compared with the fastest
- * of several calls in NumPy, in seconds. If there were less, NumPy is timed, except for loops that are much faster
- * than these and than the estimate of the graph. compiled: the program's seconds if earlier ones are known, or 0. */
+ * of several calls in NumPy, in seconds. If there were less, NumPy is timed, except for loops whose calls were not
+ * short and that are much faster than these and than the estimate of the graph. compiled: the program's seconds if earlier ones are known, or 0. */
 CxNumpyTiming cx_trial_after(const CxProgram *program, double numpy, int calls, double compiled);
 /* The size class of a call whose arrays have this many elements. */
 enum { CX_TRIAL_CLASSES = 9 };
 int cx_trial_class(int64_t elements);
 /* Counts a call, and begins another trial when that is due. True if the original function runs the call. */
 bool cx_trial_chooses_numpy(CxNumpyTiming *trial);
+/* The number of next calls that the original function runs as well, without being asked; they are counted. */
+int cx_trial_lend(CxNumpyTiming *trial);
 /* The time at which a call begins; 0 if calls are no longer timed. */
 int64_t cx_numpy_timing_begin(const CxNumpyTiming *trial);
 void cx_trial_end(CxNumpyTiming *trial, bool is_numpy, int64_t began);

@@ -254,26 +254,39 @@ filters_are_strict(void)
     return is_strict;
 }
 
-/* True if the active errstate raises, calls, prints or logs. */
-bool
-cx_errstate_acts(CxState *state)
+static bool
+do_settings_act(const CxState *state)
 {
-    PyObject *now = NULL, *settings = NULL, *key, *value;
+    PyObject *settings = PyObject_CallNoArgs(state->geterr), *key, *value;
     Py_ssize_t at = 0;
     bool acts = false;
 
-    bool is_default = state->errstate != NULL && PyContextVar_Get(state->errstate, NULL, &now) == 0 &&
-                      now == state->errstate_default;
-    Py_XDECREF(now);
-    if (is_default)
-        return false;
-    settings = PyObject_CallNoArgs(state->geterr);
     while (settings != NULL && PyDict_Next(settings, &at, &key, &value))
         acts |= PyUnicode_CompareWithASCIIString(value, "warn") != 0 &&
                 PyUnicode_CompareWithASCIIString(value, "ignore") != 0;
     Py_XDECREF(settings);
     PyErr_Clear();
     return acts;
+}
+
+/* True if the active errstate raises, calls, prints or logs. Its object does not change, so that the answer of the
+ * latest one that is not the default is kept with it. */
+bool
+cx_errstate_acts(CxState *state)
+{
+    PyObject *now = NULL;
+
+    if (state->errstate == NULL || PyContextVar_Get(state->errstate, NULL, &now) < 0 || now == NULL) {
+        PyErr_Clear();
+        return do_settings_act(state);
+    }
+    bool is_default = now == state->errstate_default;
+    if (!is_default && now != state->errstate_latest) {
+        state->errstate_acts = do_settings_act(state);
+        Py_XSETREF(state->errstate_latest, Py_NewRef(now));
+    }
+    Py_DECREF(now);
+    return !is_default && state->errstate_acts;
 }
 
 /* True if it does, or if each warning is given. Only called after float flags were raised. */

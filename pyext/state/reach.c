@@ -22,6 +22,8 @@ typedef struct Walk {
     PyObject *closed;
     PyObject *atoms, *modules, *opened; /* frozensets: see `cx_reach_methods` */
     PyObject *traced;                   /* a list of the traced values found, or NULL */
+    bool is_for_own;                    /* ends at the first object of the package, see `own_in` */
+    PyObject *own;                      /* that object, borrowed */
     PyObject *passed[2];                /* also not entered: globals of the inspected function */
     uintptr_t *table;                   /* addresses and flags, open addressing */
     size_t mask, count, wanted;         /* wanted: those not found yet */
@@ -96,8 +98,11 @@ meet(PyObject *object, void *arg)
 
     if (--w->left < 0)
         return UNKNOWN;
-    if (Py_IS_TYPE(object, (PyTypeObject *)w->state->traced_type))
-        return w->traced == NULL ? DONE : PyList_Append(w->traced, object);
+    if (Py_IS_TYPE(object, (PyTypeObject *)w->state->traced_type)) {
+        if (w->is_for_own)
+            w->own = object;
+        return w->is_for_own ? FOUND : w->traced == NULL ? DONE : PyList_Append(w->traced, object);
+    }
     if (PyFloat_CheckExact(object) || PyLong_CheckExact(object) || PyUnicode_CheckExact(object) ||
         object == Py_None || object == w->passed[0] || object == w->passed[1])
         return DONE;
@@ -124,15 +129,15 @@ is_of(PyObject *modules, const char *name)
     return found;
 }
 
-/* True for a class written in Python that belongs to the package. */
+/* True for a class written in Python whose module's name begins so. */
 static bool
-is_package_class(PyTypeObject *type)
+is_of_module(PyTypeObject *type, const char *prefix)
 {
     PyObject *module = type->tp_dict ? cx_dict_named(type->tp_dict, "__module__") : NULL;
     const char *name = module && PyUnicode_Check(module) ? PyUnicode_AsUTF8(module) : "";
     if (name == NULL)
         PyErr_Clear();
-    return name != NULL && strncmp(name, "cinductor.", 10) == 0;
+    return name != NULL && strncmp(name, prefix, strlen(prefix)) == 0;
 }
 
 /* True of scalars that hold no object. */
@@ -180,7 +185,7 @@ shown_by(Walk *w, PyTypeObject *type)
         base = base->tp_base;
     int shows = shown_by_c(w, base, is_derived);
     if (shows == SHOWS_all && is_derived && !PyType_IsSubtype(base, &PyTuple_Type) &&
-        is_package_class(type)) { /* the package's own objects refer to internal state */
+        is_of_module(type, "cinductor.")) { /* the package's own objects refer to internal state */
         int found = PySet_Contains(w->opened, (PyObject *)type);
         shows = found < 0 ? FAILED : found ? SHOWS_all : SHOWS_no_references;
     }
@@ -237,6 +242,12 @@ enter(Walk *w, PyObject *object)
     Py_XDECREF(id);
     if (is_closed != 0)
         return is_closed < 0 ? FAILED : DONE;
+    if (w->is_for_own && is_of_module(Py_TYPE(object), "cinductor.capture.")) {
+        int is_allowed = PySet_Contains(w->opened, (PyObject *)Py_TYPE(object));
+        if (is_allowed == 0)
+            w->own = object;
+        return is_allowed < 0 ? FAILED : is_allowed ? DONE : FOUND;
+    }
     if (PyArray_Check(object))
         return enter_array(w, (PyArrayObject *)object);
     if (PyArray_DescrCheck(object))
@@ -358,7 +369,31 @@ traced_in(PyObject *module, PyObject *args)
     return w.traced;
 }
 
+/* own_in(roots, closed, atoms, modules, allowed): a traced value or an object of capture that can
+ * be reached, except of the allowed classes; None if there is none. Classes that hide references,
+ * and objects beyond the limit, are left out. */
+static PyObject *
+own_in(PyObject *module, PyObject *args)
+{
+    Walk w;
+    PyObject *roots = NULL;
+
+    if (!parse(module, args, "O!O!O!O!O!", &w, &roots, NULL))
+        return NULL;
+    w.is_for_own = true;
+    int status = grow_table(&w) < 0 ? FAILED : DONE;
+    for (Py_ssize_t k = 0; status == DONE && k < PyList_GET_SIZE(roots); k++)
+        status = meet(PyList_GET_ITEM(roots, k), &w);
+    while ((status == DONE || status == UNKNOWN) && w.height > 0 && w.left > 0)
+        status = enter(&w, w.stack[--w.height]);
+    end(&w);
+    if (status == FAILED)
+        return PyErr_Occurred() ? NULL : PyErr_NoMemory();
+    return Py_NewRef(w.own == NULL ? Py_None : w.own);
+}
+
 PyMethodDef cx_reach_methods[] = {
+    CX_FUNCTION(own_in, own_in, METH_VARARGS),
     CX_FUNCTION(reached, reached, METH_VARARGS),
     CX_FUNCTION(traced_in, traced_in, METH_VARARGS),
     {NULL, NULL, 0, NULL},

@@ -81,7 +81,9 @@ typedef struct CxState {
     /* Legacy_draw.c: offset in a RandomState; 0: not searched yet, -1: not found. */
     Py_ssize_t spare_offset, twister_offset; /* 0: not searched for yet; -1: not found */
     bool told_of_compiler;   /* a warning was given that the compiler fails */
+    bool errstate_acts;      /* errstate_latest does */
     double build_factor;     /* time of builds on this machine, as a multiple of the estimate */
+    int64_t clock;           /* nanoseconds that tests have stepped to, or 0: calls and builds are timed */
     int compiling;           /* open tracers */
     int beside;              /* a CxBeside */
     CxTimed timed[CX_TIMED]; /* threads share one if their hashes are equal */

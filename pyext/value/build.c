@@ -238,8 +238,8 @@ body_extern(CiContext *ctx, void *arg)
         ci_graph_extern(b->at.graph, b->op, b->ext, b->dtype, b->nargs, arg_nodes(b), b->rank,
                         cx_graph_exprs(b->tracer, b->rank, b->sizes), b->at.loc);
     if (b->is_elementwise)
-        b->at.result->order = ci_layout_broadcast_order(
-            b->at.graph->ctx, b->rank, b->at.result->sizes, b->nargs, b->at.result->args);
+        b->at.result->order = ci_layout_broadcast_order(b->at.graph->ctx, b->rank, b->nargs,
+                                                        b->at.result->args);
 }
 
 CiNode *

@@ -204,6 +204,24 @@ class Traced:
         """Make the value the current version of the memory of this array, which is not a view."""
     def shares_storage(self, other: Any, /) -> bool:
         """Return True if the other is a Traced value of the same memory."""
+    def __getitem__(self, key: Any, /) -> Any:
+        """Return an element, a view or a copy, as NumPy does."""
+    def __setitem__(self, key: Any, value: Any, /) -> None:
+        """Write to a part of the array."""
+    def __len__(self) -> int:
+        """Return the number of items; a symbolic one is guarded."""
+    def __iter__(self) -> Any:
+        """Return an iterator over the items."""
+    def __index__(self) -> int:
+        """Return the value of an int, which is guarded, or break."""
+    def __int__(self) -> int:
+        """Return the real value as an int. See `__index__`."""
+    def __float__(self) -> float:
+        """Break, and return the real value as a float."""
+    def __lt__(self, other: Any, /) -> Any:
+        """Compare elements as NumPy does, or sizes."""
+    def __gt__(self, other: Any, /) -> Any:
+        """Compare elements as NumPy does, or sizes."""
     def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
         """Break, and return the real value as an ndarray."""
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, /, *args: Any, **kwargs: Any) -> Any:
@@ -267,8 +285,14 @@ class Mark:
     """True if a rollback is possible: no graph has been run since, and the same block is open."""
     work: int
     """The number of nodes built since in the open block that compute arrays or NumPy scalars."""
+    is_infeasible: bool
+    """True if it is in a branch that the sizes of this call do not take."""
+    def unwind(self) -> None:
+        """Close the blocks that were opened since."""
+    def forget(self) -> None:
+        """Forget the conditions that were assumed since."""
     def restore(self) -> None:
-        """Roll back: remove the nodes and the versions of memory that were made since.
+        """Roll back: close the blocks, forget the conditions, and remove the nodes and the versions of memory that were made since.
 
         Raises InternalError if the mark is not valid.
         """
@@ -589,8 +613,8 @@ class Tracer:
         """Return the number of elements of an array of this shape."""
     def is_positive(self, value: int | Traced, /) -> bool | None:
         """Return True or False if it is known whether the int is positive, with guards; None if data decide it."""
-    def assume(self, condition: Any, holds: bool = True) -> int:
-        """Add a fact that proofs may use until `forget`.
+    def assume(self, condition: Any, holds: bool = True) -> None:
+        """Add a fact that proofs may use until a mark from before it forgets it.
 
         Parameters
         ----------
@@ -598,14 +622,7 @@ class Tracer:
             A Traced bool that compares sizes, or (a, relation, b). Other conditions are ignored.
         holds : bool
             False adds the negated condition.
-
-        Returns
-        -------
-        int
-            The token for `forget`.
         """
-    def forget(self, token: int, /) -> None:
-        """Remove the fact of this token."""
     def sample_truth(self, value: Any, /) -> bool | None:
         """Return the truth of a number in this call, without a guard, if only sizes decide it; else None."""
     def note_sample(self, value: Traced, condition: Traced, chosen: Any, /) -> None:
@@ -975,6 +992,19 @@ def traced_in(
     The arguments are those of `reached`. None if a class hides references, or if there are too many objects.
     """
 
+def own_in(
+    roots: list[Any],
+    closed: dict[int, Any],
+    atoms: frozenset[type],
+    modules: frozenset[str],
+    allowed: frozenset[type],
+    /,
+) -> Any:
+    """Return a Traced value, or another object of capture, that the roots refer to, directly or not; None if there is none.
+
+    The arguments are those of `reached`. Objects of the allowed classes are left out, and so is what a class hides.
+    """
+
 PADDING_AXIS: int
 """`Tracer.symbol` means the padding of axis k by the axis PADDING_AXIS - k."""
 
@@ -1172,8 +1202,8 @@ class Specialization:
 class Account:
     """Calls of one kind that no specialization fits, and the time that they have taken in the original function.
 
-    It runs them without the miss until `spent` has reached `due`, sizes are larger than before, or, while a build is
-    awaited, sizes are other ones. All attributes may be set; times are in seconds.
+    It runs them without the miss until `spent` has reached `due`, sizes are larger than before, or differ from those of
+    the call before for one of the first times. All attributes may be set; times are in seconds.
     """
 
     spent: float
@@ -1190,8 +1220,8 @@ class Account:
     """The number of calls."""
     builds: int
     """The number of builds that were queued."""
-    varies: bool
-    """True if sizes or ints of calls have differed."""
+    changes: int
+    """The number of calls whose sizes or ints were not those of the call before, at most 4."""
     is_awaited: bool
     """True while a build is queued."""
     program: Program | None
@@ -1298,8 +1328,8 @@ class CompiledFunction:
 
         None ends this for all devices.
         """
-    def note_driven(self, driver: Any, fix: Any, key: Any, /) -> None:
-        """Let the dispatcher of a split function run calls with this key.
+    def note_driven(self, driver: Any, fix: Any, kind: bytes | None, /) -> None:
+        """Let the dispatcher of a split function run calls of this kind.
 
         Parameters
         ----------
@@ -1307,11 +1337,11 @@ class CompiledFunction:
             Called with the arguments of a call. None ends this for all calls.
         fix : callable
             fix(error) corrects the traceback of an exception of the driver.
-        key : tuple
-            The kinds of the arguments, as for `note_plain`.
+        kind : bytes
+            What `kind_of` returns; one of the latest eight.
         """
-    def note_plain(self, key: tuple[Any, ...], /) -> None:
-        """Let fn run calls with this key, without `miss`; see key_of in job.py."""
+    def note_plain(self, kind: bytes, /) -> None:
+        """Let fn run calls of this kind, one of the latest eight, without `miss`."""
     def account(self, bound: tuple[Any, ...], /) -> Account:
         """Return the account of calls of this kind: classes, dtypes, ranks and flags, but not sizes and ints."""
     def accounts(self) -> list[Account]:
@@ -1321,7 +1351,7 @@ class CompiledFunction:
     def drop(self, specialization: Specialization, /) -> None:
         """Remove a specialization; calls in progress continue."""
     def clear(self) -> None:
-        """Remove all specializations, keys of calls that fn runs, dispatchers and device variants."""
+        """Remove all specializations, kinds of calls that fn runs, dispatchers and device variants."""
 
 MISSING: Any
 """Stands for no default, and as the result of a miss for "look again"."""
@@ -1468,6 +1498,9 @@ def placed(new: _Node, old: ast.AST, /) -> _Node:
 def place_of(node: ast.AST, /) -> dict[str, Any]:
     """Return the position of a syntax node: `lineno`, `col_offset`, `end_lineno` and `end_col_offset`."""
 
+def kind_of(bound: tuple[Any, ...], /) -> bytes:
+    """Return a digest of a call's arguments: classes, dtypes, ranks, flags, texts, sizes and ints. It runs no code of the user's."""
+
 def sha256(data: bytes, /) -> str:
     """Return the SHA-256 of bytes as hexadecimal digits."""
 
@@ -1607,6 +1640,9 @@ def set_beside(number: int, /) -> None:
 
 def set_race_clock(clock: Callable[[str, int], int] | None, /) -> None:
     """Set the clock of autotuning trials, for tests: clock(name of the plan, size class) -> nanoseconds."""
+
+def step_clock(seconds: float | None, /) -> None:
+    """Move on the clock by which accounts time calls, for tests. None: they and builds are timed again."""
 
 def aten_call(
     functions: Any, name: str, overload: str, arguments: list[tuple[int, Any]], nresults: int, /

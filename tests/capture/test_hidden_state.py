@@ -14,6 +14,7 @@ import importlib.util
 import io
 import itertools
 import math
+import numbers
 import operator
 import os
 import signal
@@ -43,8 +44,9 @@ def load(source, path):
     return module
 
 
-def described(value):
+def described(value, depth=8):
     """A value with the kinds of everything in it, to be compared with `==`."""
+    inner = functools.partial(described, depth=depth - 1)
     if isinstance(value, np.ndarray | np.generic):
         items = np.asarray(value)
         if items.dtype.kind in "fc":  # a NaN equals any other
@@ -52,13 +54,28 @@ def described(value):
         return type(value).__name__, str(value.dtype), value.shape, items.tobytes()
     if isinstance(value, float):
         return repr(value)
-    if isinstance(value, list | tuple):
-        return type(value).__name__, [described(v) for v in value]
+    if depth == 0:
+        return type(value).__name__
+    if isinstance(value, list | tuple | collections.deque):
+        return type(value).__name__, [inner(v) for v in value]
     if isinstance(value, dict):
-        return type(value).__name__, [(described(k), described(v)) for k, v in value.items()]
+        return type(value).__name__, [(inner(k), inner(v)) for k, v in value.items()]
     if isinstance(value, set | frozenset):
         return type(value).__name__, [*map(repr, value)]
+    if type(value).__module__.startswith("program_"):  # of a class of the program
+        return type(value).__name__, inner(getattr(value, "__dict__", {}))
+    if isinstance(value, types.FunctionType):
+        names = zip(value.__code__.co_freevars, value.__closure__ or (), strict=True)
+        cells = {name: cell for name, cell in names if not name.startswith("__ci")}
+        return "function", [inner(content(cell)) for cell in cells.values()], inner(value.__defaults__), inner(value.__dict__)
     return (type(value).__name__, value) if isinstance(value, int | str | bytes) else type(value).__name__
+
+
+def content(cell):
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return "empty"
 
 
 class Endless(BaseException):
@@ -270,6 +287,16 @@ CHANGES = {
         lambda: setattr(Middle, "__bases__", (type("Other", (Root,), {"z": 7.0}),)),
         lambda: setattr(Middle, "__bases__", (Root,)),
     ),
+    "whether a class is a base": (
+        lambda x: x + isinstance(LEAF, Root) + issubclass(Middle, (int, Root)),
+        lambda: setattr(Middle, "__bases__", (type("Other", (object,), {"get": lambda self: 1.0}),)),
+        lambda: setattr(Middle, "__bases__", (Root,)),
+    ),
+    "whether an object can be called": (
+        lambda x: x + callable(LEAF),
+        lambda: setattr(Root, "__call__", lambda self: 1.0),
+        lambda: delattr(Root, "__call__"),
+    ),
     "a module's __getattr__": (lambda x: x * lazy.gain, lambda: lazy.rates.update(gain=5.0), lambda: lazy.rates.update(gain=2.0)),
     "a special name of a class": (lambda x: x * Root.__gain__, lambda: setattr(Root, "__gain__", 5.0), lambda: setattr(Root, "__gain__", 3.0)),
     "__doc__ of a class": (lambda x: x + len(Root.__doc__), lambda: setattr(Root, "__doc__", "long"), lambda: setattr(Root, "__doc__", "Root.")),
@@ -312,6 +339,19 @@ def test_a_later_call_sees(what):
     assert not np.array_equal(want, before)
     np.testing.assert_array_equal(got, want)
     np.testing.assert_array_equal(compiled(X), before)
+
+
+def test_a_class_registered_with_an_abc():
+    class Registered:
+        pass
+
+    def f(x):
+        return x + isinstance(Registered(), numbers.Number)
+
+    compiled = cinductor.compile(f, backend="interp")
+    np.testing.assert_array_equal(compiled(X), X)
+    numbers.Number.register(Registered)
+    np.testing.assert_array_equal(compiled(X), X + 1)
 
 
 def test_a_global_of_an_executed_function():

@@ -68,6 +68,20 @@ def flat_held(x):
     return -1, s
 
 
+@case((A,), (A.T,), (np.zeros((0, 3)),))
+def flat_is_one_iterator(x):
+    f, s = x.flat, 0.0
+    for v in f:
+        s += v
+        if v > 0.5:
+            break
+    for v in f:
+        s -= v
+    g = x.flat
+    pairs = [a + b for a, b in zip(g, g, strict=False)]
+    return s, pairs, x.flat[1:].sum()
+
+
 @case((A, A.T), (A.T, A))
 def flat_pairs(x, y):
     s = 0.0

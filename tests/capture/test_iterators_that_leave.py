@@ -243,6 +243,14 @@ def shared(G, x):
 
 
 @case
+def shared_flat(G, x):
+    f = x.flat
+    a = next(f)
+    kept.append(f)
+    return a, next(f), f.index, kept[-1] is f, f == f, [*f]
+
+
+@case
 def shared_zip(G, x):
     z = zip([x, x * 2, x], [x * 2, x * 3, x])
     a = next(z)

@@ -168,3 +168,24 @@ def test_sets_give_their_items_in_the_order_that_pythons_do(f):
     compiled = cinductor.compile(f, backend="interp")
     for n in (4, 3, 7, 4, 12):
         assert repr(compiled(np.arange(float(n)))) == repr(f(np.arange(float(n))))
+
+
+OF_TWO = {
+    "sets": lambda a, b: (len({a, b}), len({a} | {b}), len({a} & {b}), a in {b}, len({(a, 1), (b, 1)})),
+    "dicts": lambda a, b: (len({a: 1, b: 2}), {a: 1}.get(b), b in {a: 1}, {1: a} == {1: b}, len(dict.fromkeys([a, b]))),
+    "lists": lambda a, b: (a in [b], [a].count(b), [a] == [b], [a, 1] < [b, 2], (a, 1) == (b, 1), (a,) in [(b,)], [b, a].index(a)),
+    "hashes": lambda a, b: (hash(a) == hash(b), a is b),
+    "a global": lambda a, b: (a in [NAN], {NAN: 1}.get(b), len({a, NAN, b})),
+    "data": lambda a, b: (a * 2 in [b], len({a * 2, b}), [a, b] == [b, a]),
+}
+
+
+@pytest.mark.parametrize("what", OF_TWO)
+@pytest.mark.filterwarnings("ignore:cinductor")
+def test_two_nans_are_one_if_they_are_one_object(what):
+    one, other = float("nan"), np.float64("nan")
+    values = [(1.0, 1.0), (one, one), (one, other), (2.0, one), (NAN, NAN), (other, other), (other, 2.0), (3.0, 4.0), (NAN, one)]
+    for order in (values, values[::-1]):
+        compiled = cinductor.compile(OF_TWO[what], backend="interp")
+        for a, b in order * 2:
+            assert compiled(a, b) == OF_TWO[what](a, b), (a, b)

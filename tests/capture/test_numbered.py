@@ -497,6 +497,25 @@ def a_chain_of_rows(x):
     return s
 
 
+@other
+def asked_of_a_range(x):
+    """Questions that Python asks of an object's class."""
+    r = range(1, int(x.sum()))
+    kinds = type(r).__name__, isinstance(r, range), isinstance(r, list), callable(r)
+    return bool(r), not r, 5 if r else 6, r and r[-1], len(r), kinds, bool(x.flat), not x[:0].flat, type(x.flat).__name__
+
+
+@other
+def a_modulus_takes_ints_of_python(x):
+    found = []
+    for a in (int(x.sum()), np.int64(x.sum()), x.sum(), x.astype(int)[0]):
+        try:
+            found.append(pow(a, 2, 7))
+        except TypeError as error:
+            found.append(str(error))
+    return found
+
+
 @pytest.mark.parametrize("fn", OTHERS)
 def test_as_python_would(fn):
     compiled = cinductor.compile(fn, backend="interp")

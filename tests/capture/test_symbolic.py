@@ -359,17 +359,25 @@ def test_facts():
     m = a[: i[1]].shape[0]
     less = k < m
     assert type(less) is _core.Traced and less.__class__ is bool
-    token = tracer.assume(less)
+    before = tracer.mark()
+    tracer.assume(less)
     assert (k < m) is True and (k != m) is True and (m <= k) is False and (k + 1 <= m) is True
-    tracer.forget(token)
+    before.forget()
     assert type(k < m) is _core.Traced
-    token = tracer.assume(less, holds=False)
+    tracer.assume(less, holds=False)
     assert (m <= k) is True
-    tracer.forget(token)
-    one, two = tracer.assume((k, ">=", 2)), tracer.assume((m, "<=", 2))
+    before.forget()
+    tracer.assume((k, ">=", 2))
+    between = tracer.mark()
+    tracer.assume((m, "<=", 2))
     assert (m <= k) is True
-    tracer.forget(one)
-    tracer.forget(two)
+    between.forget()
+    assert (k >= 2) is True and type(m <= k) is _core.Traced
+    block = tracer.block()
+    tracer.is_infeasible = True
+    before.restore()
+    block.close()  # it is closed
+    assert type(k >= 2) is _core.Traced and not tracer.in_region and not tracer.is_infeasible
 
 
 def test_data_index_after_python_has_run():

@@ -139,12 +139,10 @@ test_job(CiContext *ctx, void *arg)
     ci_options_default(&options);
     options.arch = setting->arch ? setting->arch : "";
     const CiBackend *backend = ci_backend_find(NULL, "cpu", setting->backend);
-    CiTarget *target = CI_NEW(ctx, CiTarget);
-    backend->compiler->fill_target(target, &options);
-    CiKernels *kernels =
-        ci_schedule(job->run.loops, target, &(CiScheduleOptions){.fusion = setting->fusion,
-                                                                  .reuse = setting->fusion,
-                                                                  .fusion_limit = INT64_MAX});
+    CiMachine *machine = CI_NEW(ctx, CiMachine);
+    *machine = ci_backend_machine(backend, &options, true);
+    options.fusion = options.reuse = setting->fusion;
+    CiKernels *kernels = ci_schedule(job->run.loops, machine, &options);
     CiBuildInfo info = {0};
     CiQueue queue = {.backend = backend, .runtime = &job->runtime};
     job->exe = backend->compiler->build(ctx, &queue, kernels, &options, &info);

@@ -39,7 +39,7 @@ typedef struct Words {
 
 typedef struct Fuzz {
     const char *level, *head, *text;
-    const CiTarget *target;
+    const CiMachine *machine;
     bool is_read, is_again; /* the parser has taken the text; it is one that was printed */
     uint64_t state;
 } Fuzz;
@@ -191,7 +191,7 @@ static const char *
 read_kernels(CiContext *ctx, Fuzz *fuzz, const char *text)
 {
     CiText out = ci_text_new(ctx);
-    CiKernels *kernels = ci_kernels_parse(ctx, text, fuzz->target);
+    CiKernels *kernels = ci_kernels_parse(ctx, text, fuzz->machine);
     fuzz->is_read = true;
     ci_kernels_verify(kernels);
     ci_kernels_print(&out, kernels);
@@ -213,9 +213,12 @@ static const char *
 read_lines(CiContext *ctx, Fuzz *fuzz, const char *text)
 {
     CiText out = ci_text_new(ctx);
-    CiWrapOptions options = {.has_device_memory = strstr(fuzz->head, "# device_memory: 1\n"), .has_pools = true};
-    CiKernels *kernels = ci_kernels_parse(ctx, fuzz->head, fuzz->target);
-    CiWrapper *wrapper = ci_wrapper_parse(kernels, &options, text);
+    CiOptions options;
+    CiMachine machine = *fuzz->machine;
+    ci_options_default(&options);
+    machine.has_memory = strstr(fuzz->head, "# device_memory: 1\n");
+    CiKernels *kernels = ci_kernels_parse(ctx, fuzz->head, &machine);
+    CiWrapper *wrapper = ci_wrapper_parse(kernels, &options, NULL, text);
     fuzz->is_read = true;
     ci_wrapper_print(&out, wrapper);
     return out.data;
@@ -259,23 +262,22 @@ is_refused_well(const Fuzz *fuzz, CiStatus status, const char *message)
 
 /* ---- the run ---- */
 
-static CiTarget
-make_target(void)
+static CiMachine
+make_machine(void)
 {
-    CiTarget target = {.device = "cpu", .backend = "c", .has_trees = true, .has_short_rows = true,
-                       .row_bytes = 1 << 18, .chunk_elements = 1 << 15, .tree_elements = 1 << 15,
-                       .max_buffers = 64, .max_fused_nests = 64, .has_templates = true};
-    for (int k = 0; k < CI_DTYPE_COUNT; k++)
-        target.dtypes[k] = true;
-    return target;
+    CiMachine machine = ci_machine(CI_MACHINE_x86_64_v3);
+    machine.device = "cpu";
+    machine.backend = "c";
+    machine.max_buffers = 64;
+    return machine;
 }
 
 static int
 run_one(const Texts *texts, const char *level, uint64_t seed, bool is_shown)
 {
     CiContext *ctx = ci_context_open();
-    CiTarget target = make_target();
-    Fuzz fuzz = {.level = level, .target = &target, .state = seed * 0x9E3779B97F4A7C15u + 1};
+    CiMachine machine = make_machine();
+    Fuzz fuzz = {.level = level, .machine = &machine, .state = seed * 0x9E3779B97F4A7C15u + 1};
     for (int k = 0; k < 4; k++)
         (void)draw(&fuzz, 2);
     Text chosen = texts->texts[draw(&fuzz, texts->count)];

@@ -1,5 +1,5 @@
 /* Helpers of the tests of wrappers and programs. They lower the text of a graph to kernels for a
- * fake target, and put regions around kernels by hand, because the text has none. */
+ * fake machine, and put regions around kernels by hand, because the text has none. */
 #ifndef TEST_PIPELINE_H
 #define TEST_PIPELINE_H
 
@@ -7,19 +7,45 @@
 #include "schedule/schedule.h"
 #include "wrapper/wrapper.h"
 
-static inline CiTarget *
-test_target(CiContext *ctx)
+static inline CiMachine *
+test_machine(CiContext *ctx)
 {
-    CiTarget *target = CI_NEW(ctx, CiTarget);
-    *target = (CiTarget){.device = "test",
-                         .backend = "fake",
-                         .row_bytes = 1 << 18,
-                         .chunk_elements = 4096,
-                         .max_buffers = 32,
-                         .max_fused_nests = 16};
-    for (int i = 0; i < CI_DTYPE_COUNT; i++)
-        target->dtypes[i] = true;
-    return target;
+    CiMachine *machine = CI_NEW(ctx, CiMachine);
+    *machine = ci_machine(CI_MACHINE_generic);
+    machine->device = "test";
+    machine->backend = "fake";
+    machine->row_bytes = 1 << 18;
+    machine->chunk_elements = 4096;
+    machine->max_buffers = 32;
+    machine->max_fused_nests = 16;
+    machine->has_own_order = false;
+    return machine;
+}
+
+/* Without fusion and pools. */
+static inline CiOptions *
+test_options(CiContext *ctx)
+{
+    CiOptions *options = CI_NEW(ctx, CiOptions);
+    ci_options_default(options);
+    options->fusion = options->pools = false;
+    return options;
+}
+
+/* The kernels' machine gets memory of its own. */
+static inline CiMachine *
+test_put_on_device(CiKernels *kernels, bool host_arrays)
+{
+    CiMachine *machine = (CiMachine *)(uintptr_t)kernels->machine;
+    machine->has_memory = true;
+    machine->host_arrays = host_arrays;
+    return machine;
+}
+
+static inline CiWrapper *
+test_wrap(const CiKernels *kernels)
+{
+    return ci_wrap(kernels, test_options(kernels->loops->ctx), NULL);
 }
 
 /* Lowers the text of a graph to kernels. Every library call gets the function `call`. */
@@ -30,8 +56,10 @@ test_kernels(CiContext *ctx, const char *text, int32_t (*call)(void *, const CiE
     for (int i = 0; i < graph->body->nnodes; i++)
         if (graph->body->nodes[i]->ext)
             ((CiExtern *)graph->body->nodes[i]->ext)->call = call;
-    CiLoops *loops = ci_lower(graph, &(CiLowerOptions){.inline_limit = 64});
-    return ci_schedule(loops, test_target(ctx), &(CiScheduleOptions){.fusion = false});
+    CiMachine *machine = test_machine(ctx);
+    CiOptions *options = test_options(ctx);
+    options->reuse = false;
+    return ci_schedule(ci_lower(graph, machine, options), machine, options);
 }
 
 static inline CiKernels *

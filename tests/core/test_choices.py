@@ -40,6 +40,30 @@ def test_a_choice_changes_kernels_and_no_bit():
 
 
 @pytest.mark.parametrize(
+    "choices",
+    [
+        "tile_side=32, tile_steps=32, row_segment=8, segment_row=16, few_threads=256, jammed_rows=2, jammed_blocks=1",
+        "tile_side=1, tile_steps=1, fold_points=8, sector_points=2, column_rows=2, part_threads=64, most_threads=128",
+        "scan_neighbours=16, scan_groups=4, long_scan=8, unrolled_rounds=1, part_blocks=1, long_fold=64, part_rounds=1",
+    ],
+)
+def test_choices_of_a_gpu(choices):
+    """The kernels of a GPU differ, and each has one writer per element between barriers and the right result."""
+    x, a, b = X[:, :600].copy(), X[:, :70].astype(np.float32), X[:, 70:140].T.astype(np.float32).copy()
+
+    def many(x, a, b):
+        return x.sum(1), x.sum(0), np.cumsum(x.ravel()), x.T * 2 + 1, (x > 2).any(), a @ b + 1
+
+    fast = {"verify": True, "offload": "always", "templates": "always", "numerics": "fast"}
+    ways = {"device": "cuda", "backend": "interp"}
+    other = compile(many, options={**fast, "choices": choices}, **ways)
+    for got, expected in zip(other(x, a, b), many(x, a, b)):
+        np.testing.assert_allclose(got, expected, rtol=1e-5)
+    plain = compile(many, options=fast, **ways)
+    assert cinductor.explain(plain, x, a, b).procs != cinductor.explain(other, x, a, b).procs
+
+
+@pytest.mark.parametrize(
     "value, error, words",
     [
         ("few_point=3", ValueError, "did you mean 'few_points'"),
@@ -54,6 +78,12 @@ def test_a_choice_changes_kernels_and_no_bit():
 def test_what_is_no_choice_is_refused(value, error, words):
     with pytest.raises(error, match=words):
         compile(spread, options={"choices": value})
+
+
+@pytest.mark.parametrize("value", ["tile_side=48", "tile_side=128", "unrolled_rounds=65"])
+def test_a_value_that_kernels_cannot_have_is_refused(value):
+    with pytest.raises(ValueError, match=f"choices: '{value}' is not a (power of two|number) up to 64"):
+        compile(spread, backend="interp", options={"choices": value})(X)
 
 
 def test_the_environment_is_checked(monkeypatch):

@@ -130,7 +130,7 @@ OPS_OF(f64)
 OPS_OF(c64)
 OPS_OF(c128)
 
-/* Values in the range of every target dtype: the result for others depends on the device. */
+/* Values in the range of every machine dtype: the result for others depends on the device. */
 TEST(casts)
 {
     CiText text = ci_text_new(ctx);
@@ -388,12 +388,12 @@ static int32_t
 run_checked(CiContext *ctx, const char *load, const char *store)
 {
     CiOptions options;
-    CiTarget *target = CI_NEW(ctx, CiTarget);
+    CiMachine *machine = CI_NEW(ctx, CiMachine);
     CiRuntime runtime = {.allocator = ci_allocator_open(1 << 20)};
     const CiBackend *backend = ci_backend_find(NULL, "cpu", "interp");
     ci_options_default(&options);
     options.verify = true;
-    backend->compiler->fill_target(target, &options);
+    *machine = ci_backend_machine(backend, &options, true);
     const char *text = ci_format(
         ctx,
         "kernels f(in0: f32[8]) device=cpu backend=interp {\n  k0: for i0<8 parallel {\n"
@@ -401,7 +401,7 @@ run_checked(CiContext *ctx, const char *load, const char *store)
         "        %%0: f32 = load in0[%s]\n        yield %%0\n      }\n    }\n  }\n  return\n}\n",
         store, load);
     TestRun run = {.loops = NULL};
-    CiKernels *kernels = ci_kernels_parse(ctx, text, target);
+    CiKernels *kernels = ci_kernels_parse(ctx, text, machine);
     run.loops = kernels->loops;
     test_allocate(ctx, &run, 8, 1, true);
     CiQueue queue = {.backend = backend, .runtime = &runtime};

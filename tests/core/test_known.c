@@ -41,16 +41,16 @@ built(Place *p, const char *number)
 {
     CiContext *ctx = p->ctx;
     const CiBackend *backend = ci_backend_find(NULL, "cpu", "c");
-    CiTarget *target = CI_NEW(ctx, CiTarget);
+    CiMachine *machine = CI_NEW(ctx, CiMachine);
     CiQueue queue = {.backend = backend, .runtime = &p->runtime};
-    backend->compiler->fill_target(target, &p->options);
+    *machine = ci_backend_machine(backend, &p->options, true);
     const char *text = ci_format(
         ctx,
         "kernels f(in0: f32[8]) device=cpu backend=c {\n  k0: for i0<8 parallel {\n"
         "    takes out in0\n    work 1\n    stage {\n      in0[i0] = {\n"
         "        %%0: f32 = const %s\n        yield %%0\n      }\n    }\n  }\n  return\n}\n",
         number);
-    p->kernels = ci_kernels_parse(ctx, text, target);
+    p->kernels = ci_kernels_parse(ctx, text, machine);
     TestRun run = {.loops = p->kernels->loops};
     test_allocate(ctx, &run, 8, 1, true);
     CiExecutable *exe = backend->compiler->build(ctx, &queue, p->kernels, &p->options, &p->info);

@@ -32,7 +32,9 @@ expect(CiContext *ctx, const char *what)
 static CiWrapper *
 pooled(CiContext *ctx)
 {
-    CiWrapper *w = ci_wrap_with(test_kernels(ctx, SHRINKING, NULL), &(CiWrapOptions){.has_pools = true});
+    CiOptions *options = test_options(ctx);
+    options->pools = true;
+    CiWrapper *w = ci_wrap(test_kernels(ctx, SHRINKING, NULL), options, NULL);
     ci_wrapper_verify(w);
     return w;
 }
@@ -92,8 +94,9 @@ takes_b(const CiExternItem *item)
 static CiPartitions *
 parted(CiContext *ctx)
 {
-    CiWrapOptions options = {.has_device_memory = true, .takes_extern = takes_b};
-    CiPartitions *partitions = ci_partition(ci_wrap_with(test_kernels(ctx, SHRINKING, NULL), &options));
+    CiKernels *kernels = test_kernels(ctx, SHRINKING, NULL);
+    test_put_on_device(kernels, false)->takes_extern = takes_b;
+    CiPartitions *partitions = ci_partition(test_wrap(kernels));
     ci_partitions_verify(partitions);
     return partitions;
 }

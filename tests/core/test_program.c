@@ -249,7 +249,7 @@ open_wrapper(CiContext *ctx, const CiWrapper *w, const CiBackend *backend)
 static CiProgram *
 open_text(CiContext *ctx, const char *text)
 {
-    return open_wrapper(ctx, ci_wrap(test_kernels(ctx, text, fake_call)), &host_backend);
+    return open_wrapper(ctx, test_wrap(test_kernels(ctx, text, fake_call)), &host_backend);
 }
 
 static int32_t
@@ -484,10 +484,12 @@ TEST(integer_arguments_can_be_symbols)
                                          "  %0: i64[n0] = iota(axis=0)\n"
                                          "  return %0\n"
                                          "}\n");
-    CiLoops *loops = ci_lower(graph, &(CiLowerOptions){.inline_limit = 64});
-    ci_loop_passes_run(loops, test_target(ctx), &(CiLoopOptions){0}, &(CiLoopPlan){0});
-    CiKernels *kernels = ci_schedule(loops, test_target(ctx), &(CiScheduleOptions){0});
-    CiWrapper *w = ci_wrap_with(kernels, &(CiWrapOptions){.env = graph->env});
+    CiMachine *machine = test_machine(ctx);
+    CiOptions *options = test_options(ctx);
+    CiLoops *loops = ci_lower(graph, machine, options);
+    ci_loop_passes_run(loops, machine, options, &(CiLoopPlan){0});
+    CiKernels *kernels = ci_schedule(loops, machine, options);
+    CiWrapper *w = ci_wrap(kernels, options, graph->env);
     CiProgram *program = open_wrapper(ctx, w, &host_backend);
     CiCall call;
     CiSlot scalars[] = {{.i = 3}};
@@ -521,7 +523,7 @@ open_region(CiContext *ctx, CiRegion *region, bool is_for, int first, int count,
     }
     fake.kernels = kernels;
     test_put_region(kernels, region, first, count, other);
-    return open_wrapper(ctx, ci_wrap(kernels), &host_backend);
+    return open_wrapper(ctx, test_wrap(kernels), &host_backend);
 }
 
 static int
@@ -595,7 +597,7 @@ TEST(loop_variables_are_sizes_of_kernels)
     ((CiKernels *)fake.kernels)->kernels = CI_NEW_ARRAY(ctx, CiKernel *, 1);
     fake.kernels->kernels[0] = kernel;
     test_put_region(kernels, &region, 0, 1, 0);
-    CiProgram *program = open_wrapper(ctx, ci_wrap(kernels), &host_backend);
+    CiProgram *program = open_wrapper(ctx, test_wrap(kernels), &host_backend);
     double a[N] = {0};
     CiCall call;
     CHECK_INT(run(program, (void *[]){a}, NULL, NULL, &call), CI_OK);
@@ -612,9 +614,9 @@ TEST(device_program_fails_cleanly_everywhere)
     start();
     fake.has_memory = true;
     CiKernels *kernels = test_kernels(ctx, MIXED, fake_call);
-    CiWrapOptions options = {.has_device_memory = true, .host_arrays = true};
+    test_put_on_device(kernels, true);
     fake.arena = calloc(1, 1 << 20);
-    CiProgram *program = open_wrapper(ctx, ci_wrap_with(kernels, &options), &device_backend);
+    CiProgram *program = open_wrapper(ctx, test_wrap(kernels), &device_backend);
     double a[N], b[N];
     for (int i = 0; i < N; i++)
         a[i] = 2, b[i] = 3;
@@ -644,9 +646,9 @@ TEST(writes_to_host_inputs_are_copied_back)
                                       "  return in1\n"
                                       "}\n",
                                       NULL);
-    CiWrapOptions options = {.has_device_memory = true, .host_arrays = true};
+    test_put_on_device(kernels, true);
     fake.arena = calloc(1, 1 << 20);
-    CiProgram *program = open_wrapper(ctx, ci_wrap_with(kernels, &options), &device_backend);
+    CiProgram *program = open_wrapper(ctx, test_wrap(kernels), &device_backend);
     double a[N] = {0}, b[N] = {0, 1, 2, 3, 4, 5, 6, 7};
     CiCall call;
     CHECK_INT(run(program, (void *[]){a, b}, NULL, NULL, &call), CI_OK);
@@ -696,14 +698,14 @@ flatten_body(CiContext *ctx, void *arg)
 TEST(failing_allocations)
 {
     fake.kernels = NULL;
-    ci_test_failing_allocations(flatten_body, ci_wrap(test_kernels(ctx, MIXED, fake_call)));
+    ci_test_failing_allocations(flatten_body, test_wrap(test_kernels(ctx, MIXED, fake_call)));
 }
 
 TEST(a_library_call_without_a_function_is_refused)
 {
     char message[256];
     CiProgram *program;
-    CiWrapper *w = ci_wrap(test_kernels(ctx, MIXED, NULL));
+    CiWrapper *w = test_wrap(test_kernels(ctx, MIXED, NULL));
     CiQueue queue = {.backend = &host_backend, .runtime = &fake.runtime};
     CiOptions options;
     ci_options_default(&options);
@@ -777,9 +779,10 @@ run_planted(CiContext *ctx, int at, Fault fault, bool has_pools, char *message, 
     CiOptions options;
     ci_options_default(&options);
     options.track_memory = "assert";
-    CiWrapOptions pooled = {.has_pools = has_pools};
+    CiOptions *pooled = test_options(ctx);
+    pooled->pools = has_pools;
     const char *graph = has_pools ? POOLED : WATCHED;
-    CiWrapper *w = ci_wrap_with(test_kernels(ctx, graph, fake_call), &pooled);
+    CiWrapper *w = ci_wrap(test_kernels(ctx, graph, fake_call), pooled, NULL);
     CHECK_INT(w->nbuffers > w->first_pool, has_pools);
     start();
     fake.kernels = w->kernels;

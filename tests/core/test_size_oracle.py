@@ -205,12 +205,12 @@ def test_what_facts_decide_holds_where_they_do():
     """Compares sums of the sizes that the facts compare."""
     oracle, decided = Oracle(), 0
     for rng in bounded(3):
-        facts, words, tokens, pairs = [], [], [], []
+        facts, words, pairs, before = [], [], [], oracle.tracer.mark()
         for _ in range(rng.randint(1, 3)):
             (a, left, x), (b, right, y) = (written(oracle, rng, 2) for _ in range(2))
             sign = rng.choice(list(RELATIONS))
             facts.append(as_bool(RELATIONS[sign](x, y)))
-            tokens.append(oracle.tracer.assume((left, sign, right)))
+            oracle.tracer.assume((left, sign, right))
             words.append(f"({a}) {sign} ({b})")
             pairs.append(((left, right), (x, y)))
         for _ in range(4):
@@ -223,6 +223,5 @@ def test_what_facts_decide_holds_where_they_do():
                     told = f"the sums of {len(chosen)}: {more} more {sign} is {answer}, given {words}"
                     oracle.assert_always(as_bool(relation(x + more, y)) == answer, told, *facts)
                     decided += 1
-        for token in tokens:
-            oracle.tracer.forget(token)
+        before.forget()
     assert decided >= 100 and oracle.unknown <= oracle.asked // 4, (decided, oracle.unknown)

@@ -32,7 +32,7 @@ python_of(const CiWrapper *w)
 
 TEST(chain_takes_over_dead_memory)
 {
-    CiWrapper *w = ci_wrap(test_kernels(ctx, CHAIN, NULL));
+    CiWrapper *w = test_wrap(test_kernels(ctx, CHAIN, NULL));
     ci_wrapper_verify(w);
     CHECK_TEXT(python_of(w), "def call(in0, in1):\n"
                              "    # device=test backend=fake, at most 256 bytes\n"
@@ -54,7 +54,7 @@ TEST(chain_takes_over_dead_memory)
 
 TEST(no_takeover_between_dtypes_or_sizes)
 {
-    CiWrapper *w = ci_wrap(test_kernels(ctx,
+    CiWrapper *w = test_wrap(test_kernels(ctx,
                                         "graph f(in0: f64[4,4], in1: f64[4,2]) {\n"
                                         "  %0: f64[4,4] = matmul(in0, in0)\n"
                                         "  %1: f64[4,2] = matmul(%0, in1)\n"
@@ -72,7 +72,7 @@ TEST(no_takeover_between_dtypes_or_sizes)
 
 TEST(results_are_views_of_inputs_and_buffers)
 {
-    CiWrapper *w = ci_wrap(test_kernels(ctx,
+    CiWrapper *w = test_wrap(test_kernels(ctx,
                                         "graph f(in0: f64[4,6]) {\n"
                                         "  %0: f64[6,4] order [1,0] = permute(in0, axes=[1, 0])\n"
                                         "  %1: f64[4,6] = exp(in0)\n"
@@ -89,7 +89,7 @@ TEST(results_are_views_of_inputs_and_buffers)
 
 TEST(an_empty_program_only_returns)
 {
-    CiWrapper *w = ci_wrap(test_kernels(ctx, "graph f(in0: f64[4]) {\n  return in0\n}\n", NULL));
+    CiWrapper *w = test_wrap(test_kernels(ctx, "graph f(in0: f64[4]) {\n  return in0\n}\n", NULL));
     ci_wrapper_verify(w);
     CHECK_TEXT(python_of(w), "def call(in0):\n"
                              "    # device=test backend=fake\n"
@@ -100,7 +100,7 @@ TEST(an_empty_program_only_returns)
 TEST(scalars_follow_the_buffers_of_a_kernel)
 {
     CiWrapper *w =
-        ci_wrap(test_kernels(ctx,
+        test_wrap(test_kernels(ctx,
                              "graph f(in0: python f64[], in1: f64[8], in2: python f64[]) {\n"
                              "  %0: f64[8] = add(in1, in2)\n"
                              "  return %0\n"
@@ -112,7 +112,7 @@ TEST(scalars_follow_the_buffers_of_a_kernel)
 
 TEST(symbols_are_defined_and_passed)
 {
-    CiWrapper *w = ci_wrap(test_kernels(ctx,
+    CiWrapper *w = test_wrap(test_kernels(ctx,
                                         "symbols {s0 in [0, inf), s1 in [0, inf)}\n"
                                         "graph f(in0: f64[s0,s1], in1: f64[s1]) {\n"
                                         "  %0: f64[s0,s1] = add(in0, in1)\n"
@@ -128,7 +128,7 @@ TEST(symbols_are_defined_and_passed)
 
 TEST(json_has_every_line)
 {
-    CiWrapper *w = ci_wrap(test_kernels(ctx, CHAIN, NULL));
+    CiWrapper *w = test_wrap(test_kernels(ctx, CHAIN, NULL));
     CiText text = ci_text_new(ctx);
     ci_wrapper_print_json(&text, w, NULL, NULL);
     int count = 0;
@@ -148,7 +148,8 @@ TEST(device_programs_copy_for_library_calls)
                                       "  return %2\n"
                                       "}\n",
                                       NULL);
-    CiWrapper *w = ci_wrap_with(kernels, &(CiWrapOptions){.has_device_memory = true});
+    test_put_on_device(kernels, false);
+    CiWrapper *w = test_wrap(kernels);
     ci_wrapper_verify(w);
     const char *text = python_of(w);
     CHECK(strstr(text, "to_host(buf0, host_buf0)\n"));
@@ -157,7 +158,8 @@ TEST(device_programs_copy_for_library_calls)
     CHECK(strstr(text, "to_device(host_buf1, buf1)\n"));
     CHECK_INT(count_lines(w, CI_LINE_copy_in), 1);
     CHECK_INT(count_lines(w, CI_LINE_copy_out), 2);
-    w = ci_wrap_with(kernels, &(CiWrapOptions){.has_device_memory = true, .host_arrays = true});
+    test_put_on_device(kernels, true);
+    w = test_wrap(kernels);
     ci_wrapper_verify(w);
     text = python_of(w);
     CHECK(strstr(text, "to_device(in0, device_in0)\n"));
@@ -190,7 +192,7 @@ expect_refusal(CiContext *ctx, CiWrapper *w, const char *what)
 static CiWrapper *
 fresh(CiContext *ctx)
 {
-    CiWrapper *w = ci_wrap(test_kernels(ctx, CHAIN, NULL));
+    CiWrapper *w = test_wrap(test_kernels(ctx, CHAIN, NULL));
     ci_wrapper_verify(w);
     return w;
 }
@@ -290,7 +292,7 @@ TEST(verifier_finds_lines_of_another_kind)
 
 TEST(verifier_finds_a_missing_symbol)
 {
-    CiWrapper *w = ci_wrap(test_kernels(ctx,
+    CiWrapper *w = test_wrap(test_kernels(ctx,
                                         "symbols {s0 in [0, inf)}\n"
                                         "graph f(in0: f64[s0]) {\n"
                                         "  %0: f64[s0] = exp(in0)\n"
@@ -320,7 +322,7 @@ looped(CiContext *ctx, int first, int count)
     region->extent = ci_expr_const(kernels->loops->sym, 3);
     region->var = ci_expr_index(kernels->loops->sym, "i7", region->extent);
     test_put_region(kernels, region, first, count, 0);
-    CiWrapper *w = ci_wrap(kernels);
+    CiWrapper *w = test_wrap(kernels);
     ci_wrapper_verify(w);
     return w;
 }
@@ -372,7 +374,7 @@ TEST(branches_allocate_inside_and_loops_in_them_outside)
     loop->kind = CI_ITEM_while; /* no kernel computes its condition */
     test_put_region(kernels, loop, 1, 1, 0);
     test_put_region(kernels, branch, 0, 3, 1);
-    CiWrapper *w = ci_wrap(kernels);
+    CiWrapper *w = test_wrap(kernels);
     ci_wrapper_verify(w);
     CHECK_TEXT(strstr(python_of(w), "    buf2 = "), "    buf2 = empty((4, 4), (4, 1), 'f64')\n"
                                                     "    buf3 = empty((4, 4), (4, 1), 'f64')\n"
@@ -417,8 +419,8 @@ early(CiContext *ctx)
                                       "  return %0, %1\n"
                                       "}\n",
                                       NULL);
-    return ci_wrap_with(kernels,
-                        &(CiWrapOptions){.has_device_memory = true, .starts_copies = true});
+    test_put_on_device(kernels, false)->starts_copies = true;
+    return test_wrap(kernels);
 }
 
 TEST(copies_to_the_host_begin_early)
@@ -457,7 +459,8 @@ TEST(device_loops_copy_in_every_turn)
     region->extent = ci_expr_const(kernels->loops->sym, 3);
     region->var = ci_expr_index(kernels->loops->sym, "i7", region->extent);
     test_put_region(kernels, region, 1, 2, 0);
-    CiWrapper *w = ci_wrap_with(kernels, &(CiWrapOptions){.has_device_memory = true});
+    test_put_on_device(kernels, false);
+    CiWrapper *w = test_wrap(kernels);
     ci_wrapper_verify(w);
     const char *loop = strstr(python_of(w), "for i7");
     const char *end = strstr(loop, "\n    del");
@@ -474,7 +477,7 @@ static void
 wrap_body(CiContext *ctx, void *arg)
 {
     (void)arg;
-    CiWrapper *w = ci_wrap(test_kernels(ctx, CHAIN, NULL));
+    CiWrapper *w = test_wrap(test_kernels(ctx, CHAIN, NULL));
     ci_wrapper_verify(w);
     CiText text = ci_text_new(ctx);
     ci_wrapper_print_python(&text, w);

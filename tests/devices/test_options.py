@@ -1,9 +1,11 @@
 """Each option on each kind of device: it changes something, or words refuse it."""
 
 import os
+import signal
 import stat
 import subprocess
 import sys
+import time
 import typing
 import warnings
 
@@ -70,6 +72,40 @@ def test_a_slow_compiler(tmp_path, monkeypatch):
     compiled = cinductor.compile(lambda x: x * 17 + 3, options={"compile_timeout": 1}, fullgraph=True)
     with pytest.raises(cinductor.CompileError):
         compiled(np.ones(3))
+
+
+@pytest.mark.parametrize("how", ["dies", "hangs", "raises", "lives"])
+@pytest.mark.parametrize("backend", ["interp", None])
+def test_a_compile_that_dies_is_an_error(how, backend):
+    """This process goes on: NumPy runs the calls, with one warning."""
+    here = os.getpid()
+
+    def change(graph):
+        if os.getpid() == here:
+            assert how in ("lives", "raises")
+        if how == "raises":
+            raise ValueError("wrong")
+        if how == "dies" and os.getpid() != here:
+            os.kill(os.getpid(), signal.SIGSEGV)
+        while how == "hangs" and os.getpid() != here:
+            time.sleep(0.01)
+
+    with cinductor.register_pass("deadly", change, version=how):
+        options = {"isolate": True, "compile_timeout": 1}
+        compiled = cinductor.compile(lambda x: x * 19 + 3, backend=backend, options=options)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            for _ in range(3):
+                assert np.array_equal(compiled(np.ones(3)), np.full(3, 22.0))
+        told = [w for w in told if "compile_timeout has no effect" not in str(w.message)]  # of the interpreter
+        strict = cinductor.compile(lambda x: x * 19 + 4, backend=backend, options=options, fullgraph=True)
+        said = {"dies": "ended by signal 11", "hangs": "not ended within compile_timeout", "raises": "wrong"}
+        if how == "lives":
+            assert not told and compiled.specializations and np.array_equal(strict(np.ones(3)), np.full(3, 23.0))
+        else:
+            assert not compiled.specializations and len(told) == 1 and said[how] in str(told[0].message)
+            with pytest.raises(cinductor.CinductorError, match=said[how]):
+                strict(np.ones(3))
 
 
 def test_the_cache_has_a_limit(tmp_path, monkeypatch):

@@ -56,7 +56,7 @@ typedef struct Run {
     CiGraph *graph;
     CiLoops *loops;
     CiKernels *kernels;
-    const CiTarget *target;
+    const CiMachine *machine;
 } Run;
 
 /* The value of a header line, or what it is when it does not stand there. */
@@ -162,23 +162,38 @@ show_loops(CiContext *ctx, Run *run)
 
 #ifdef GOLDEN_LOWER
 /* Any frame is worth it, and what the file says. */
-static const CiTarget *
-make_lower_target(CiContext *ctx, const Run *run)
+static const CiMachine *
+make_lower_machine(CiContext *ctx, const Run *run)
 {
-    CiTarget *target = CI_NEW(ctx, CiTarget);
-    *target = (CiTarget){.has_lanes_across_threads = run->scans > 0};
-    for (int k = 0; k < CI_DTYPE_COUNT; k++)
-        target->dtypes[k] = true;
-    ci_choices_set(ctx, target, "frame_bytes=1");
+    CiMachine *machine = CI_NEW(ctx, CiMachine);
+    *machine = ci_machine(run->scans ? CI_MACHINE_sm_90 : CI_MACHINE_x86_64_v3);
+    machine->device = run->device;
+    machine->has_memory = run->device_memory;
+    ci_choices_set(ctx, machine, "frame_bytes=1");
     if (run->scans)
-        ci_choices_set(ctx, target, ci_format(ctx, "scan_rows=%lld, scan_columns=%lld",
-                                              (long long)run->scans, (long long)run->scans));
+        ci_choices_set(ctx, machine, ci_format(ctx, "scan_rows=%lld, scan_columns=%lld",
+                                               (long long)run->scans, (long long)run->scans));
     if (run->online)
-        ci_choices_set(ctx, target, ci_format(ctx, "online_bytes=%lld, online_exp_bytes=%lld",
-                                              (long long)run->online, (long long)run->online));
-    return target;
+        ci_choices_set(ctx, machine, ci_format(ctx, "online_bytes=%lld, online_exp_bytes=%lld",
+                                               (long long)run->online, (long long)run->online));
+    return machine;
 }
 #endif
+
+/* The options of the file. */
+static CiOptions
+run_options(const Run *run)
+{
+    CiOptions options;
+    ci_options_default(&options);
+    options.arch = "x86-64-v3";
+    options.library_threads = 1;
+    options.numerics = run->online ? "fast" : "numpy";
+    options.fusion = run->fusion;
+    options.pools = run->pools;
+    options.graphs = !run->unasked;
+    return options;
+}
 
 static void
 make_loops(CiContext *ctx, Run *run)
@@ -187,13 +202,9 @@ make_loops(CiContext *ctx, Run *run)
     (void)ctx;
 #endif
 #ifdef GOLDEN_LOWER
-    CiLowerOptions options = {.inline_limit = 64,
-                              .target = make_lower_target(ctx, run),
-                              .own_order = run->scans > 0,
-                              .is_online = run->online > 0,
-                              .shortens_results = !run->device_memory};
+    CiOptions options = run_options(run);
     if (!run->loops)
-        run->loops = ci_lower(run->graph, &options);
+        run->loops = ci_lower(run->graph, make_lower_machine(ctx, run), &options);
 #endif
     if (!run->loops)
         ci_fail(ctx, CI_ERR_UNSUPPORTED, "this build has no lowering");
@@ -201,38 +212,43 @@ make_loops(CiContext *ctx, Run *run)
 }
 
 #ifdef GOLDEN_SCHEDULE
-/* Fixed here, so that no dump depends on the machine; a backend fills in what is its own. */
-static const CiTarget *
-make_target(CiContext *ctx, const Run *run)
+/* A library call that the device does itself. */
+static bool
+takes_products(const CiExternItem *item)
 {
-    CiTarget *target = CI_NEW(ctx, CiTarget);
-    *target = (CiTarget){.device = run->device,
-                         .backend = run->backend,
-                         .has_trees = run->trees,
-                         .has_short_rows = run->short_rows,
-                         .tile_rows = run->tiles ? CI_STAGE_TILE : 0,
-                         .has_templates = run->templates,
-                         .has_margins = run->templates,
-                         .has_batches = run->batches,
-                         .splits_running = run->splits && strcmp(run->device, "cpu") != 0,
-                         .chains_running = run->splits && strcmp(run->device, "cpu") == 0,
-                         .row_bytes = 256 * 1024,
-                         .chunk_elements = 32768,
-                         .tree_elements = 32768,
-                         .max_buffers = 64,
-                         .max_fused_nests = 64};
-    for (int k = 0; k < CI_DTYPE_COUNT; k++)
-        target->dtypes[k] = true;
+    return strcmp(item->ext->name, "matmul") == 0;
+}
+
+/* Fixed here, so that no dump depends on the machine; a backend fills in what is its own. */
+static const CiMachine *
+make_machine(CiContext *ctx, const Run *run)
+{
+    CiMachine *machine = CI_NEW(ctx, CiMachine);
+    *machine = ci_machine(CI_MACHINE_x86_64_v3);
 #ifdef GOLDEN_DEVICE
+    CiOptions options = run_options(run);
     const CiBackend *backend = ci_backend_find(NULL, run->device, run->backend);
-    CiOptions options;
-    ci_options_default(&options);
-    options.arch = "x86-64-v3";
-    if (backend && strcmp(run->device, "cpu") != 0)
-        backend->compiler->fill_target(target, &options);
+    if (backend)
+        backend->compiler->fill_machine(machine, &options);
 #endif
-    ci_choices_set(ctx, target, run->choices);
-    return target;
+    machine->device = run->device;
+    machine->backend = run->backend;
+    machine->has_memory = run->device_memory;
+    machine->records = run->records;
+    machine->takes_extern = takes_products;
+    if (strcmp(run->device, "cpu") == 0) {
+        machine->has_trees = run->trees;
+        machine->has_short_rows = run->short_rows;
+        machine->has_rows_of_any_size = false;
+        machine->tile_rows = run->tiles ? CI_STAGE_TILE : 0;
+        machine->has_templates = machine->has_margins = run->templates;
+        machine->has_batches = run->batches;
+        machine->chains_running = run->splits;
+        machine->row_bytes = 256 * 1024;
+        machine->max_buffers = 64;
+    }
+    ci_choices_set(ctx, machine, run->choices);
+    return machine;
 }
 #endif
 
@@ -241,16 +257,15 @@ static void
 rewrite_loops(CiContext *ctx, Run *run)
 {
 #ifdef GOLDEN_SCHEDULE
-    CiLoopOptions options = {
-        .fusion = run->fusion, .has_device_memory = run->device_memory, .library_threads = 1};
+    CiOptions options = run_options(run);
     CiText skip = ci_text_new(ctx);
-    run->target = make_target(ctx, run);
+    run->machine = make_machine(ctx, run);
     for (int k = 0; k < ci_loop_pass_count(); k++)
         if (*run->loop_passes && !has_word(run->loop_passes, ci_loop_pass_at(k)->name))
             ci_text_add(&skip, "%s,", ci_loop_pass_at(k)->name);
     CiLoopPlan plan = {.verify = true, .skip = skip.data};
     if (run->loops)
-        ci_loop_passes_run(run->loops, run->target, &options, &plan);
+        ci_loop_passes_run(run->loops, run->machine, &options, &plan);
 #else
     (void)ctx, (void)run;
 #endif
@@ -260,14 +275,11 @@ static void
 make_kernels(CiContext *ctx, Run *run)
 {
 #ifdef GOLDEN_SCHEDULE
-    CiScheduleOptions options = {.fusion = run->fusion,
-                                 .has_device_memory = run->device_memory,
-                                 .reuse = true,
-                                 .fusion_limit = INT64_MAX};
+    CiOptions options = run_options(run);
     if (is_of_level(run->text, "kernels"))
-        run->kernels = ci_kernels_parse(ctx, run->text, run->target);
+        run->kernels = ci_kernels_parse(ctx, run->text, run->machine);
     else
-        run->kernels = ci_schedule(run->loops, run->target, &options);
+        run->kernels = ci_schedule(run->loops, run->machine, &options);
 #endif
     if (!run->kernels)
         ci_fail(ctx, CI_ERR_UNSUPPORTED, "this build has no scheduler");
@@ -281,7 +293,7 @@ source_of(CiContext *ctx, const CiKernels *kernels)
 #ifdef GOLDEN_DEVICE
     CiOptions options;
     const CiBackend *backend =
-        ci_backend_find(NULL, kernels->target->device, kernels->target->backend);
+        ci_backend_find(NULL, kernels->machine->device, kernels->machine->backend);
     ci_options_default(&options);
     options.arch = "x86-64-v3";
     if (backend && backend->compiler->emit)
@@ -299,7 +311,7 @@ show_kernels(CiContext *ctx, Run *run)
     CiText once = ci_text_new(ctx);
     ci_kernels_print(&once, run->kernels);
     ci_kernels_verify_text(run->kernels);
-    CiKernels *again = ci_kernels_parse(ctx, once.data, run->kernels->target);
+    CiKernels *again = ci_kernels_parse(ctx, once.data, run->kernels->machine);
     ci_kernels_verify(again);
     const char *source = source_of(ctx, run->kernels).data, *same = source_of(ctx, again).data;
     if (source && strcmp(source, same) != 0)
@@ -341,38 +353,19 @@ show_statements(CiContext *ctx, const Run *run)
 }
 
 #ifdef GOLDEN_WRAPPER
-/* What a device with memory of its own calls itself, here. */
-static bool
-takes_products(const CiExternItem *item)
-{
-    return strcmp(item->ext->name, "matmul") == 0;
-}
-
-static CiWrapOptions
-wrap_options(const Run *run)
-{
-    return (CiWrapOptions){.has_pools = run->pools,
-                           .has_device_memory = run->device_memory,
-                           .records = run->records,
-                           .records_all = run->records && !run->unasked,
-                           .env = run->graph ? run->graph->env : NULL,
-                           .takes_extern = takes_products};
-}
-#endif
-
-#ifdef GOLDEN_WRAPPER
 /* The lines of the file, or those that are made of the kernels. What is read back prints as it did. */
 static CiWrapper *
 make_lines(CiContext *ctx, const Run *run)
 {
     CiText once = ci_text_new(ctx), twice = ci_text_new(ctx), program = ci_text_new(ctx), again = ci_text_new(ctx);
-    CiWrapOptions options = wrap_options(run);
-    CiWrapper *lines = run->lines ? ci_wrapper_parse(run->kernels, &options, run->lines)
-                                  : ci_wrap_with(run->kernels, &options);
+    CiOptions options = run_options(run);
+    const CiShapeEnv *env = run->graph ? run->graph->env : NULL;
+    CiWrapper *lines = run->lines ? ci_wrapper_parse(run->kernels, &options, env, run->lines)
+                                  : ci_wrap(run->kernels, &options, env);
     ci_wrapper_verify(lines);
     ci_wrapper_print(&once, lines);
     ci_wrapper_print_python(&program, lines);
-    CiWrapper *read = ci_wrapper_parse(run->kernels, &options, once.data);
+    CiWrapper *read = ci_wrapper_parse(run->kernels, &options, env, once.data);
     ci_wrapper_print(&twice, read);
     ci_wrapper_print_python(&again, read);
     if (strcmp(once.data, twice.data) != 0 || strcmp(program.data, again.data) != 0)
@@ -414,7 +407,8 @@ show_wrapper(CiContext *ctx, const Run *run)
     CiText text = ci_text_new(ctx);
 #ifdef GOLDEN_WRAPPER
     CiText once = ci_text_new(ctx), again = ci_text_new(ctx);
-    CiWrapOptions options = wrap_options(run);
+    CiOptions options = run_options(run);
+    const CiShapeEnv *env = run->graph ? run->graph->env : NULL;
     CiWrapper *wrapper = make_lines(ctx, run);
     ci_wrapper_print_python(&text, wrapper);
     if (run->lines) {
@@ -422,8 +416,8 @@ show_wrapper(CiContext *ctx, const Run *run)
         return;
     }
     ci_kernels_print(&once, run->kernels);
-    CiKernels *read = ci_kernels_parse(ctx, once.data, run->kernels->target);
-    ci_wrapper_print_python(&again, ci_wrap_with(read, &options));
+    CiKernels *read = ci_kernels_parse(ctx, once.data, run->kernels->machine);
+    ci_wrapper_print_python(&again, ci_wrap(read, &options, env));
     if (strcmp(text.data, again.data) != 0)
         ci_fail(ctx, CI_ERR_INTERNAL, "the wrapper of kernels that are read back is\n%s",
                 again.data);
@@ -531,7 +525,7 @@ lower_variant(CiContext *ctx, void *arg)
     const Narrowed *narrowed = arg;
     (void)ci_gpu_lower(
         ci_cuda_parse_variant(ctx, narrowed->text, narrowed->alone, &narrowed->class, true),
-        &ci_gpu_cuda, true, true);
+        true, true);
 }
 
 /* Sizes that no call can bring, for guards of the graph say so, may leave an order without chunks. */
@@ -563,11 +557,11 @@ check_variants(void *arg, const CiKernel *kernel)
     if (!ci_cuda_can_specialize(kernel))
         return;
     ci_kernels_print_alone(&text, v->kernels, kernel);
-    const CiKernels *alone = ci_kernels_parse(v->ctx, text.data, v->kernels->target);
+    const CiKernels *alone = ci_kernels_parse(v->ctx, text.data, v->kernels->machine);
     ci_kernels_verify(alone);
     ci_kernels_verify_text(alone);
     const char *whole = text_of_procs(v->ctx, v->procs, kernel),
-               *same = text_of_procs(v->ctx, ci_gpu_lower(alone, &ci_gpu_cuda, true, true), alone->kernels[0]);
+               *same = text_of_procs(v->ctx, ci_gpu_lower(alone, true, true), alone->kernels[0]);
     if (strcmp(whole, same) != 0)
         ci_fail(v->ctx, CI_ERR_INTERNAL, "%s\nmakes\n%s\nalone, and not\n%s", text.data, same, whole);
     Narrowed narrowed = {.text = text.data, .alone = alone};
@@ -626,7 +620,7 @@ run_costs(CiContext *ctx, void *arg)
     make_loops(ctx, run);
     rewrite_loops(ctx, run);
     make_kernels(ctx, run);
-    const CiProcs *procs = ci_gpu_lower(run->kernels, &ci_gpu_cuda, true, true);
+    const CiProcs *procs = ci_gpu_lower(run->kernels, true, true);
     for (int k = 0; k < procs->nprocs; k++) {
         Costs costs = {0};
         count_block(&costs, procs->procs[k], &procs->procs[k]->body);
@@ -658,7 +652,7 @@ run_variants(CiContext *ctx, void *arg)
     make_loops(ctx, run);
     rewrite_loops(ctx, run);
     make_kernels(ctx, run);
-    Variants v = {ctx, run->kernels, ci_gpu_lower(run->kernels, &ci_gpu_cuda, true, true), 0};
+    Variants v = {ctx, run->kernels, ci_gpu_lower(run->kernels, true, true), 0};
     ci_gpu_visit_kernels(run->kernels, check_variants, &v);
     if (v.count)
         printf("variants: %d\n", v.count);

@@ -64,6 +64,21 @@ MADE = {
     "like": lambda x: np.zeros_like(x),
     "like_a": lambda x: np.zeros_like(x, order="A"),
     "taken": lambda x: x[[0, 0]],
+    "middle_axis": lambda x: np.stack([x, x], 1),
+    "middle_axis_of_two": lambda x: np.stack([x, x.copy()], 1),
+    "list_of_arrays": lambda x: np.array([x, x]),
+    "median_of_columns": lambda x: np.median(x[:, None] + np.zeros((2, 1)), 0),
+    "median_of_rows": lambda x: np.median(x, 1),
+    "median_of_few": lambda x: np.median(x[:1], 0, keepdims=True),
+    "without_nan": lambda x: np.nanmedian(x, -1, keepdims=True),
+    "quantile": lambda x: np.quantile(x, 0.25, 1),
+    "among": lambda x: np.choose(1, [x, -x]),
+    "transform": lambda x: np.fft.fft(x),
+    "transform_of_both": lambda x: np.fft.rfft2(x),
+    "product_with_a_number": lambda x: np.dot(x[None] * 2, 3),
+    "grid": lambda x: np.meshgrid(x, copy=False)[0],
+    "one_of_a_row": lambda x: np.median(x[:1], 0),
+    "one_of_a_column": lambda x: np.median(x[:, :1], -1),
     "sorted": lambda x: np.sort(x, 0),
     "running": lambda x: np.cumsum(x, 0),
 }
@@ -85,6 +100,7 @@ def test_as_numpy_lays_it_out(name, dynamic):
             assert_same(got, want)
             assert steps(got) == steps(want), (shape, x.strides)
             assert np.shares_memory(got, x) == np.shares_memory(want, x), (shape, x.strides)
+            assert got.flags.writeable == want.flags.writeable, (shape, x.strides)
 
 
 def written(x):

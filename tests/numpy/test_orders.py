@@ -193,3 +193,19 @@ def test_windows_whose_width_only_the_run_knows():
         rng = np.random.default_rng(n)
         arguments = rng.random((9, n + k), "f4"), rng.random((9, k, 5), "f4"), n
         np.testing.assert_array_equal(compiled(*arguments), windows(*arguments))
+
+
+@pytest.mark.parametrize("ufunc", [np.minimum, np.maximum, np.fmin, np.fmax], ids=lambda u: u.__name__)
+@pytest.mark.parametrize("dtype", ["f8", "f4", "f2", "c16", "i8", "u1", "?"])
+def test_the_least_of_all_is_the_zero_and_the_nan_that_numpy_takes(ufunc, dtype):
+    """Whole arrays are reduced by NumPy's inner loop, without Python."""
+    rng = np.random.default_rng(1)
+    fold = cinductor.compile(lambda x: ufunc.reduce(x, axis=None), backend="interp", options={"numerics": "exact"})
+    for shape in ((1,), (2,), (37,), (1000,), (40, 300), (3, 4, 5)):
+        for _ in range(3):
+            x = rng.choice(np.array([0.0, -0.0, 0.0, -0.0, 1.5, -np.nan if dtype[0] == "f" else 2.0]), shape)
+            with np.errstate(all="ignore"):
+                x = x.astype(dtype)
+            for part in (x, x.T, x[::2], np.asfortranarray(x)):
+                got, want = fold(part), ufunc.reduce(part, axis=None)
+                assert type(got) is type(want) and got.tobytes() == want.tobytes(), (part.shape, got, want)

@@ -36,7 +36,7 @@ def expected_of(source):
 
 @pytest.mark.parametrize("document", [d for d in DOCUMENTS if blocks_of(d)])
 def test_documents_run(document, tmp_path):
-    for page, package in ("torch", "torch._dynamo"), ("dask", "dask.array"):
+    for page, package in ("torch", "torch._dynamo"), ("digits", "torch._dynamo"), ("dask", "dask.array"):
         if document == f"docs/guide/{page}.md":
             pytest.importorskip(package, reason=f"the page needs {page}")
     source = "".join(blocks_of(document))

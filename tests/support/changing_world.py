@@ -14,6 +14,8 @@ import types
 
 import numpy as np
 
+from cinductor.capture.deaths import dies_unseen
+
 MISSING = object()
 IN_PYTHON = 1 << 9  # the flag of classes that are written in Python
 MOST = 400  # values inspected by one search
@@ -106,9 +108,9 @@ def of_function(name, fn):
     for key, cell in zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True):
         if cell != types.CellType():
             yield Place(f"{name} cell {key}", cell.cell_contents, functools.partial(setattr, cell, "cell_contents"))
-    if fn.__defaults__:
+    if fn.__defaults__ and dies_unseen(fn.__defaults__):  # a compiled function drops its former defaults late
         yield attribute(name, fn, "__defaults__", fn.__defaults__)
-    for key in fn.__kwdefaults__ or ():
+    for key in fn.__kwdefaults__ or () if dies_unseen(fn.__kwdefaults__) else ():
         yield item(f"{name}.__kwdefaults__", fn.__kwdefaults__, key)
     for key in ("__name__", "__qualname__", "__doc__"):
         yield attribute(name, fn, key, getattr(fn, key))
@@ -263,6 +265,13 @@ def changed_class(cls, random):
     return type(cls)(cls.__name__, (cls,), {key: other(found[key], random), **slots})
 
 
+def changed_base(cls, random):
+    """A subclass, or a class that is none and has the same attributes."""
+    if not is_users(cls) or random.random() < 0.5:
+        return changed_class(cls, random)
+    return type(cls)(cls.__name__, cls.__bases__, {k: v for k, v in vars(cls).items() if k not in ("__dict__", "__weakref__")})
+
+
 def changed_code(code, random):
     numbers = [k for k, c in enumerate(code.co_consts) if type(c) is float]
     k = random.choice(numbers)
@@ -326,7 +335,7 @@ def other_at(place, random):
     """The new value of a place; MISSING if it is deleted."""
     if place.name.endswith(".__bases__"):
         k = random.randrange(len(place.value))
-        return (*place.value[:k], changed_class(place.value[k], random), *place.value[k + 1 :])
+        return (*place.value[:k], changed_base(place.value[k], random), *place.value[k + 1 :])
     if place.value is MISSING:
         return other(place.like, random)
     if place.can_miss and random.random() < 0.1:

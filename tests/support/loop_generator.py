@@ -40,6 +40,7 @@ PIECES = [
     "A[{i}]", "A[{i}, :{i}]", "A[:, {i}]", "A[{i}:, {i}]", "A[{i}:{i}, 1]", "{v}[{i}:]", "{v}[:{i}]", "x[{i}:{i} + 2]", "{v}[{i}:{i}]", "{v}[::2]",
     "{v}[::-1]", "A[{i}, ::-1]", "A[{i}][1:]",
 ]
+VIEW, COLUMN = re.compile(r"(\w+)[\[.].*|(?!\d)\w+"), re.compile(r"A\[(?:[^\[\],]|\[[^\]]*\])*:|A\.T")
 ARRAYS = ["A[:, 0]", "A.ravel()", "A.T[0]", "x[1:]", "x.copy()", "np.zeros(n)", "np.where(x > t, x, y)", "x + y", "np.maximum(x, 1)", "A.max(axis=1)"]
 MASKS = [
     "V[V > {r}] = {r}", "V[V < {r}] *= 2", "s += V[V > t].max()", "c += len(V[V > {r}])", "A[A > t] = {r}", "c += int((V > t).sum())", "V[q] = {r}",
@@ -91,6 +92,7 @@ class Generator:
         self.left = self.random.randint(3, statements)
         self.count = 0
         self.ints, self.floats, self.bools = ["k"], ["t"], ["flag"]
+        self.orders_of = {}  # of names that are views
         self.vectors, self.matrices, self.indices = ["x", "y"], ["A"], []
         self.maybe = []  # names bound on some paths only, with their kind
         self.sizes = self.random.sample(SIZES, 3)
@@ -314,16 +316,29 @@ class Generator:
     def slice_write(self, depth):
         target = self.piece()
         value = self.fill("{r}", "{r}", target, "{p}", f"{target} * 2", f"-{target}", f"{target}[::-1]", depth=2)
-        self.line(depth, f"{target} {self.pick('=', '=', '+=', '*=')} {value}")
+        op = self.pick("=", "=", "+=", "*=")
+        if op == "=" and self.orders(target) != self.orders(value):  # NumPy reads some elements that it has written
+            value = f"({value}).copy()" if self.orders(value) else value
+        self.line(depth, f"{target} {op} {value}")
+
+    def orders(self, text):
+        """The orders that the elements of a view may have in memory; empty for what is no view."""
+        if not (found := VIEW.fullmatch(text)):
+            return frozenset()
+        base = {"column"} if COLUMN.match(text) else self.orders_of.get(found[1], {"row"})
+        return frozenset(f"{order}{step}" for order in base for step in ["".join(re.findall(r"::(-1|2)", text))])
 
     def view(self, depth):
         name = self.random.choice(self.vectors) if self.chance(0.15) else self.name("v")
-        self.line(depth, f"{name} = {self.fill('{p}', '{p}', *ARRAYS)}")
+        value = self.fill("{p}", "{p}", *ARRAYS)
+        self.line(depth, f"{name} = {value}")
+        self.orders_of[name] = self.orders_of.get(name, frozenset()) | (self.orders(value) or {"row"})
         if name not in self.vectors:
             self.vectors.append(name)
 
     def swap(self, depth):
         i, j, v, w = self.index(), self.index(), self.vector(), self.vector()
+        self.orders_of[v] = self.orders_of[w] = self.orders(v) | self.orders(w)
         texts = [f"x[{i}], x[{j}] = x[{j}], x[{i}]", f"A[{i}], A[{j}] = A[{j}], A[{i}]", f"A[[{i}, {j}]] = A[[{j}, {i}]]", f"{v}, {w} = {w}, {v}"]
         self.line(depth, self.fill("x, y = y, x", *texts, "s, t = {r}, s", "c, k = k, {w}", depth=2))
 

@@ -129,6 +129,7 @@ ROWS = {
 ELSEWHERE = {
     "threads": "test_options.test_threads",
     "compile_timeout": "test_options.test_a_slow_compiler",
+    "isolate": "test_options.test_a_compile_that_dies_is_an_error",
     "verify": "tests/core/test_ir.c",
     "size_asserts": "tests/core/test_memory_plan.c",
     "alignment_asserts": "tests/core/test_memory_plan.c",

@@ -182,6 +182,32 @@ def hooks() -> None:
 
 
 @bug
+def hints() -> None:
+    """`__len__` and `__length_hint__` of an iterable are not called."""
+    from cinductor.capture.calls import calls, consumers, iterables
+    from cinductor.capture.hooks import subscripts
+
+    for module in (subscripts, iterables, calls, consumers):
+        module.asks_length = lambda value: False
+
+
+@bug
+def cells_stay() -> None:
+    """Names that a function shares are not made real again after it was handed out."""
+    from cinductor.capture.effects import Effects
+
+    Effects.fill_cells = lambda self: None
+
+
+@bug
+def handed_out() -> None:
+    """An object that was handed out counts as the call's own."""
+    from cinductor.capture.sources import Sources
+
+    Sources.note_opaque = lambda self, value: None
+
+
+@bug
 def stops() -> None:
     """A generator expression lets a StopIteration through."""
     from cinductor.capture.hooks.scope import Scope

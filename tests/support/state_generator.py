@@ -415,6 +415,8 @@ ITERATORS = [
     "iter({5.: 2, 3.: 4}.values())",
     "iter({4.})",
     "iter(x)",
+    "x.flat",
+    "(x * 2)[::-1].flat",
     "iter(x.tolist())",
     "reversed([1., 2., 3., 4., 5., 6.])",
     "(v + 0.25 for v in range(40))",
@@ -852,6 +854,10 @@ DEATHS = [
     ("bytearray(b'abc')", ["float(np.frombuffer(o, 'u1').sum())", "np.frombuffer(o, 'u1')[0] + (o.append(3) or 1.)", "float((memoryview(o)[0], o.append(1))[0])", "len(o)"],
      ["t = np.frombuffer(o, 'u1')\ns += t.sum()\ndel t\no += b'q'", "s += np.frombuffer(o, 'u1').sum()\ndel o[0]", "o.extend(b'xy')", "t = memoryview(o)\ns += t[0]\ndel t\no[1:2] = b'long'"],
      "bytes(o)"),
+    ("[watched()]", ["len(o)", "len([*o])", "o.append(watched()) or 1."],
+     [f"t = o[-1] if o else 0\n{between}\no.clear()\nt = 0\nLOG.append(n)" for between in (
+         "for i in range(n):\n    s += x[i]", "k = 0\nwhile k < n:\n    s += x[k]\n    k += 1", "while s < x.sum():\n    s += 1.5", "if x[0] > 0.5:\n    s += x[1]",
+         "s += x[0] if x[1] > 0.5 else 1.0", "s += 1 if x[0] > 0.5 and x[1] > 0.2 else 0", "for i in range(3):\n    s += x[i]")], "len(LOG)"),
 ]
 FOCUSED += DEATHS
 
@@ -1043,7 +1049,10 @@ class Generator:
         else:
             changed = any(f"{name} {op}= " in b for b in body for op in "+-*|&^") or any(f"{name} = " in b for b in body)
             setup = f"nonlocal {name}\n" if changed else ""
-        text = setup + "n, s = len(x), 0.0\n" + "".join(body) + f"r = {rest}\nreturn s, r"
+        if name == "o" and place != "inside" and random.Random(~self.seed).random() < 0.15:  # other code has it from here on
+            setup += "LOG.append(o)\n"
+        shared = "LOG.append(lambda: s)\n" if random.Random(~self.seed).random() > 0.95 else ""
+        text = f"{setup}n, s = len(x), 0.0\n{shared}{''.join(body)}r = {rest}\nreturn s, r"
         if place == "cell":
             lines.append(f"def outer():\n    {name} = {made}\n\n{indented(head, 1)}\n{indented(text, 2)}\n\n    return program\n\n\nprogram = outer()")
         else:

@@ -687,6 +687,11 @@ def instances(x):
 
 
 @program
+def bases_alone(x):
+    return x + isinstance(LEFT, Base) + issubclass(Left, int | Base) + isinstance(CFG, Base) + callable(LEFT)
+
+
+@program
 def protocols(x):
     return SQUARE(x) + len(SQUARE) + SQUARE[1] + (SQUARE == OTHER)
 

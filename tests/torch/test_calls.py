@@ -12,6 +12,7 @@ torch = pytest.importorskip("torch", minversion="2.10")
 
 from cinductor import _core  # noqa: E402
 from cinductor.torch import library  # noqa: E402
+from cinductor.torch.lowered import product  # noqa: E402
 
 pytestmark = pytest.mark.skipif(library.torch_functions() is None, reason="this torch has no exchange table")
 
@@ -347,9 +348,15 @@ PRODUCTS = {
 }
 
 
+@pytest.fixture(name="large")
+def _large(monkeypatch):
+    """Products and convolutions of any size are library calls."""
+    monkeypatch.setattr(product, "MOST_STEPS", 0)
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16], ids=str)
 @pytest.mark.parametrize("name", PRODUCTS)
-def test_products_are_called_without_python(name, dtype, monkeypatch):
+def test_products_are_called_without_python(name, dtype, monkeypatch, large):
     function, *sizes = PRODUCTS[name]
     tensors = [torch.randn(s).to(dtype) for s in sizes]
     artifact = compiled(function, *tensors)
@@ -360,6 +367,29 @@ def test_products_are_called_without_python(name, dtype, monkeypatch):
 
     monkeypatch.setattr(library.Call, "run", fail)
     torch.testing.assert_close(artifact(list(tensors))[0], function(*tensors))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int64], ids=str)
+def test_small_products_are_kernels(dtype):
+    tensors = {name: [(torch.randn(s) * 3).to(dtype) for s in sizes] for name, (_, *sizes) in PRODUCTS.items() if "factors" not in name}
+
+    def function(*given):
+        left = list(given)
+        return [PRODUCTS[name][0](*(left.pop(0) for _ in row)) for name, row in tensors.items()]
+
+    given = [t for row in tensors.values() for t in row]
+    artifact = compiled(function, *given)
+    assert artifact.run.program.externs == 0
+    for got, wanted in zip(artifact(list(given)), function(*given), strict=True):
+        torch.testing.assert_close(got, wanted)
+
+
+def test_which_products_are_kernels():
+    """Products of few steps with short sums are kernels. Products of sizes that are not known are calls."""
+    for sizes, externs in [((64, 64, 64), 0), ((65, 64, 64), 1), ((4, 1025, 4), 1), ((4, 1024, 4), 0)]:
+        m, k, n = sizes
+        tensors = torch.randn(m, k), torch.randn(k, n)
+        assert compiled(torch.ops.aten.mm.default, *tensors).run.program.externs == externs, sizes
 
 
 aten = torch.ops.aten
@@ -390,7 +420,7 @@ DISPATCHED = {
 
 
 @pytest.mark.parametrize("name", DISPATCHED)
-def test_operators_are_called_without_python(name, monkeypatch):
+def test_operators_are_called_without_python(name, monkeypatch, large):
     function, *sizes = DISPATCHED[name]
     tensors = [torch.randn(s) for s in sizes]
     artifact = compiled(function, *tensors)
@@ -412,11 +442,6 @@ def test_a_wrong_plan_of_a_call_is_refused():
     call = _core.aten_call(functions, "aten::lgamma", "", [(library.TENSOR, 0)], 1)
     with pytest.raises(ValueError, match="no result 1"):
         _core.add_extern("wrong", "wrong", library.OpResult(None, 1, True, (call, 1, True)))
-
-
-def test_a_product_of_ints_is_pythons():
-    a, b = torch.arange(12).reshape(3, 4), torch.arange(8).reshape(4, 2)
-    assert torch.equal(compiled(torch.ops.aten.mm.default, a, b)([a, b])[0], a @ b)
 
 
 def test_results_of_one_call_belong_together_in_each_thread():

@@ -5,6 +5,7 @@ control flow.
 import functools
 import sys
 
+import numpy as np
 import pytest
 from agreement import agree, check, compiled, same_values
 
@@ -13,6 +14,8 @@ import torch
 import torch.nn.functional as F
 from torch._higher_order_ops import associative_scan, scan, while_loop
 from torch.nn.attention.flex_attention import flex_attention
+
+import cinductor.torch
 
 
 def rand(*sizes, **more):
@@ -688,6 +691,91 @@ def test_an_exported_program():
     net = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2)).eval()
     program = torch.export.export(net, (torch.randn(3, 4),))
     agree(program.module(), rand((3, 4)))
+
+
+class Served(torch.nn.Module):
+    """Arguments and results of several kinds, a buffer and a constant."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(4, 3)
+        self.register_buffer("scale", torch.tensor([2.0, 3.0, 4.0]))
+        self.table = torch.arange(3)
+
+    def forward(self, x, options, factor=1.0, *, mask=None):
+        y = (self.layer(x) * self.scale + self.table) * factor
+        options["sums"].add_(y.sum(0))
+        return {"y": y, "n": x.shape[0], "more": [y.t(), x, F.softmax(y @ y.t(), -1)], "none": mask}
+
+
+class Images(torch.nn.Module):
+    """Ops that a library computes elsewhere: convolutions of all kinds, pooling, attention."""
+
+    def __init__(self):
+        super().__init__()
+        self.a = torch.nn.Conv2d(4, 6, 3, 2, 1, 2, groups=2).to(memory_format=torch.channels_last)
+        self.b = torch.nn.ConvTranspose2d(6, 4, (3, 2), (2, 3), (1, 3), (1, 0), groups=2, dilation=(1, 2))
+        self.norm = torch.nn.BatchNorm2d(6)
+
+    def forward(self, x):
+        y = self.b(F.relu(self.norm(self.a(x))))
+        values, places = F.max_pool2d(y, 3, 2, 1, 1, True, return_indices=True)
+        q = values.flatten(2)
+        return F.scaled_dot_product_attention(q, q, q, is_causal=True), places, F.max_pool2d(y, [2], dilation=2)
+
+
+def test_packages_of_exported_programs(tmp_path):
+    """Weights are constants of the file, the batch has any size, and a call needs no torch."""
+    torch.manual_seed(0)
+    served, images, batch = Served(), Images().eval(), torch.export.Dim("batch")
+    arguments = (torch.randn(5, 4), {"sums": torch.zeros(3)}, 2.0)
+    shapes = {"x": {0: batch}, "options": {"sums": None}, "factor": None, "mask": None}
+    programs = {
+        "served": torch.export.export(served, arguments, {"mask": None}, dynamic_shapes=shapes),
+        "images": torch.export.export(images, (torch.randn(2, 4, 9, 9),)),
+    }
+    assert cinductor.torch.package(tmp_path / "models", programs) == ["served", "images"]
+    made = cinductor.load(tmp_path / "models")
+    for n in (5, 1, 8):
+        x, sums = torch.randn(n, 4), [torch.ones(3), np.ones(3, "f4")]
+        wanted = served(x, {"sums": sums[0]}, 2.0)
+        got = made["served"](x.numpy(), {"sums": sums[1]}, 2.0, mask=None)
+        assert list(got) == list(wanted) and got["n"] == n and got["none"] is None
+        for a, b in zip([got["y"], *got["more"], sums[1]], [wanted["y"], *wanted["more"], sums[0]]):
+            torch.testing.assert_close(torch.from_numpy(a), b.detach())
+    x = torch.randn(2, 4, 9, 9)
+    for a, b in zip(made["images"](x.numpy()), images(x)):
+        torch.testing.assert_close(torch.from_numpy(a), b.detach())
+    for wrong, why in [((x.numpy()[:, :, :3],), "axis 2"), ((x.double().numpy(),), "float64")]:
+        with pytest.raises((TypeError, ValueError), match=why):
+            made["images"](*wrong)
+    with pytest.raises(ValueError, match="factor is 1.0"):
+        made["served"](np.ones((5, 4), "f4"), {"sums": np.ones(3, "f4")}, 1.0, mask=None)
+
+
+def test_exported_programs_that_are_refused():
+    def exported(fn, *args):
+        return torch.export.export(FunctionModule(fn), args)
+
+    x = torch.randn(3, 3)
+    with pytest.raises(cinductor.Unsupported, match=r"aten.sort.default is a library call \(sorting\), .*test_features.py"):
+        cinductor.torch.export(exported(lambda m, x: x.sort().values, x))
+    with pytest.raises(cinductor.Unsupported, match="writes to seen, which is a constant"):
+        cinductor.torch.export(exported(lambda m, x: m.seen.add_(1) + x, x))
+    with pytest.raises(TypeError, match="no result of torch.export.export"):
+        cinductor.torch.export(lambda x: x)
+    with pytest.raises(ValueError, match="no form 'rust'"):
+        cinductor.torch.export(exported(lambda m, x: x, x), "rust")
+
+
+class FunctionModule(torch.nn.Module):
+    def __init__(self, fn):
+        super().__init__()
+        self.fn = fn
+        self.register_buffer("seen", torch.zeros(()))
+
+    def forward(self, *args):
+        return self.fn(self, *args)
 
 
 def test_constants_of_the_graph():

@@ -252,6 +252,11 @@ def complex_numbers(z, w):
     return z + w, z * w, z / w, z.conj() * 2, z.real + w.imag, z.abs(), z.angle(), z.exp(), z.sqrt(), z.log(), z.pow(2), z.sum(0), z.mean(), z.prod(1), (z * 2).conj().t(), torch.view_as_real(z * 2), z == w, torch.polar(z.abs(), z.angle()), z @ w, z.var(), z.sgn(), z.cumsum(0), z + 1j, z * 2.5, z.reciprocal(), -z, z.tanh(), torch.complex(z.real, z.imag), z.resolve_conj(), z.mH, z.isnan(), z.square(), torch.where(z.real > 0, z, w), torch.stack([z, z]), z.to(torch.complex128), z.conj().imag, z.sin(), z.cos()
 
 
+@case(floats((3, 2), grad=True), backward=True)
+def a_number_in_the_place_of_a_tensor(x):
+    return torch.view_as_real(torch.view_as_complex(x) * 2j)
+
+
 @case(floats((3, 4), dtype=torch.float64), floats((3, 4), dtype=torch.float16))
 def functions_of_other_floats(x):
     return x.exp(), x.sum(), x.softmax(1), x.std(0), x.cumsum(1), x.abs().sqrt(), x.mean(), F.gelu(x), F.layer_norm(x, (4,)), x.norm(), F.silu(x), x @ x.t(), x.logsumexp(0), x.prod(0), x.pow(3), F.softplus(x), x.erf(), x.sigmoid(), x.var(1)

@@ -4,6 +4,8 @@ A run in float64 says how wrong eager's float32 is. Sums in another order may be
 """
 
 import copy
+import runpy
+from pathlib import Path
 
 import pytest
 from agreement import compiled
@@ -12,7 +14,10 @@ from agreement import compiled
 import torch
 import torch.nn.functional as F
 from models import MODELS, Decoder
+from torch._dynamo.backends.registry import list_backends, register_backend
 from torch.overrides import TorchFunctionMode
+
+import cinductor.torch
 
 
 @pytest.fixture(params=MODELS, name="made")
@@ -109,3 +114,17 @@ def test_a_decoder_writes_its_cache():
             no_more_wrong(got, wanted, exact)
     for a, b, c in zip(*caches):
         no_more_wrong(b, a, c)
+
+
+def test_the_losses_of_the_example(capsys):
+    """examples/digits_torch.py, shorter: eager and cinductor train alike."""
+    pytest.importorskip("sklearn")
+    if "cinductor" not in list_backends():  # the package is not installed
+        register_backend(cinductor.torch.backend, name="cinductor")
+    example = runpy.run_path(str(Path(__file__).resolve().parents[2] / "examples/digits_torch.py"))
+    threads = torch.get_num_threads()
+    try:
+        assert example["main"]("cpu", 2) < 1e-6
+    finally:
+        torch.set_num_threads(threads)
+    assert "the losses differ by at most" in capsys.readouterr().out

@@ -398,7 +398,7 @@ load(CiContext *ctx, Build *b)
         ci_fail(ctx, CI_ERR_MEMORY, "no memory for %d kernels", b->nkernels);
     b->executable->kernels = (CiCpuKernel *)(b->executable + 1);
     b->executable->nkernels = b->nkernels;
-    b->executable->chunk_elements = b->kernels->target->chunk_elements;
+    b->executable->chunk_elements = b->kernels->machine->chunk_elements;
     fill_kernels(ctx, b, b->kernels);
 }
 

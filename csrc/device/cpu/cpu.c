@@ -22,15 +22,6 @@ why_not_available(const CiOptions *options, char *out, size_t capacity)
 }
 
 static void
-fill_target(CiTarget *target, const CiOptions *options)
-{
-    ci_cpu_fill_target(target, options);
-    target->backend = "c";
-    target->tile_rows = CI_STAGE_TILE;
-    target->has_templates = true;
-}
-
-static void
 emit(CiText *out, const CiKernels *kernels, const CiOptions *options)
 {
     ci_cpu_emit_source(out, kernels, ci_cpu_lower(kernels, options), options, NULL);
@@ -43,7 +34,7 @@ const CiCompiler ci_compiler_c = {
     .name = "c",
     .doc = "C source, the system's C compiler, mathematics of the C library",
     .why_not_available = why_not_available,
-    .fill_target = fill_target,
+    .fill_machine = ci_cpu_fill_machine,
     .lower = ci_cpu_lower,
     .emit = emit,
     .build = ci_cpu_build,

@@ -2,10 +2,9 @@
  * counts only if the system saves the registers it needs. */
 #include "device/cpu/level.h"
 
-#include "target/emit.h"
+#include "target/c/c.h"
 
 #include <dlfcn.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #if defined(__x86_64__)
@@ -40,31 +39,31 @@ native_level(void)
     const unsigned avx512 =
         (1u << 16) | (1u << 17) | (1u << 28) | (1u << 30) | (1u << 31); /* F DQ CD BW VL */
     if (!__get_cpuid(1, &a, &b, &c1, &d) || !__get_cpuid_count(7, 0, &a, &b7, &c, &d))
-        return CI_CPU_V2;
+        return CI_CPU_x86_64_v2;
     if (!has_all(c1, fma | movbe | osxsave | avx | f16c) || !has_all(b7, avx2 | bmi))
-        return CI_CPU_V2;
+        return CI_CPU_x86_64_v2;
     uint64_t saved = saved_registers();
     if ((saved & 0x6) != 0x6)
-        return CI_CPU_V2;
-    return has_all(b7, avx512) && (saved & 0xe6) == 0xe6 ? CI_CPU_V4 : CI_CPU_V3;
+        return CI_CPU_x86_64_v2;
+    return has_all(b7, avx512) && (saved & 0xe6) == 0xe6 ? CI_CPU_x86_64_v4 : CI_CPU_x86_64_v3;
 }
 #else
 static CiCpuLevel
 native_level(void)
 {
-    return CI_CPU_ARMV8;
+    return CI_CPU_armv8;
 }
 #endif
 
 typedef struct LevelRow {
     const char *name;
-    int vector_bytes;
-    const CiCMachine *machine;
+    CiMachineId machine;
+    const CiCInstructions *instructions;
 } LevelRow;
 
 static const LevelRow rows[CI_CPU_LEVEL_COUNT] = {
-#define LEVEL(id, name, vector_bytes, machine, architecture, vectors)                              \
-    {name, vector_bytes, &ci_c_##machine},
+#define LEVEL(id, name, instructions, architecture, vectors)                                       \
+    {name, CI_MACHINE_##id, &ci_c_##instructions},
 #include "device/cpu/levels.def"
 };
 
@@ -74,7 +73,7 @@ ci_cpu_level(const CiOptions *options)
 {
     CiCpuLevel native = native_level();
     for (int k = 0; options && options->arch && k < (int)native; k++)
-        if (!strcmp(options->arch, rows[k].name) && rows[k].machine == rows[native].machine)
+        if (!strcmp(options->arch, rows[k].name) && rows[k].instructions == rows[native].instructions)
             return (CiCpuLevel)k;
     return native;
 }
@@ -84,7 +83,7 @@ ci_cpu_level_of_family(int k, bool *runs)
 {
     CiCpuLevel native = native_level();
     for (int level = 0; level < CI_CPU_LEVEL_COUNT; level++)
-        if (rows[level].machine == rows[native].machine && k-- == 0) {
+        if (rows[level].instructions == rows[native].instructions && k-- == 0) {
             *runs = level <= (int)native;
             return rows[level].name;
         }
@@ -94,13 +93,13 @@ ci_cpu_level_of_family(int k, bool *runs)
 int
 ci_cpu_vector_bytes(CiCpuLevel level)
 {
-    return rows[level].vector_bytes;
+    return ci_machine(rows[level].machine).vector_bytes;
 }
 
-const CiCMachine *
-ci_cpu_machine(CiCpuLevel level)
+const CiCInstructions *
+ci_cpu_instructions(CiCpuLevel level)
 {
-    return rows[level].machine;
+    return rows[level].instructions;
 }
 
 void *
@@ -121,7 +120,7 @@ ci_cpu_math_open(void)
 bool
 ci_cpu_has_routines(const CiOptions *options)
 {
-    void *library = ci_cpu_machine(ci_cpu_level(options))->routines ? ci_cpu_math_open() : NULL;
+    void *library = ci_cpu_instructions(ci_cpu_level(options))->routines ? ci_cpu_math_open() : NULL;
     if (library)
         dlclose(library);
     return library != NULL;
@@ -138,18 +137,12 @@ ci_cpu_libc_version(void)
 }
 
 void
-ci_cpu_fill_target(CiTarget *target, const CiOptions *options)
+ci_cpu_fill_machine(CiMachine *machine, const CiOptions *options)
 {
-    (void)options;
-    target->device = "cpu";
-    target->has_trees = target->has_batches = target->has_margins = true;
-    target->has_lanes_across_threads = false;
-    target->row_bytes = 128 * 1024;
-    target->chains_running = true;
-    target->has_short_rows = target->has_rows_of_any_size = true;
-    target->chunk_elements = target->tree_elements = 32768;
-    target->max_buffers = INT_MAX;
-    target->max_fused_nests = 64;
-    for (int k = 0; k < CI_DTYPE_COUNT; k++)
-        target->dtypes[k] = true;
+    const LevelRow *row = &rows[options ? ci_cpu_level(options) : 0];
+    const CiCInstructions *instructions = row->instructions;
+    *machine = ci_machine(row->machine);
+    machine->why_not_vector = ci_c_why_not_vector;
+    if (instructions->has_masks && instructions->has_masks(machine->vector_bytes))
+        machine->has_pack = ci_c_has_pack;
 }

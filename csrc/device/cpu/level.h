@@ -4,10 +4,10 @@
 #define CI_DEVICE_CPU_LEVEL_H
 
 #include "device/device.h"
-#include "target/c/machine.h"
+#include "target/c/instructions.h"
 
 typedef enum CiCpuLevel {
-#define LEVEL(id, name, vector_bytes, machine, architecture, vectors) CI_CPU_##id,
+#define LEVEL(id, name, instructions, architecture, vectors) CI_CPU_##id,
 #include "device/cpu/levels.def"
     CI_CPU_LEVEL_COUNT
 } CiCpuLevel;
@@ -18,7 +18,7 @@ CiCpuLevel ci_cpu_level(const CiOptions *options);
  * runs: this CPU has it. */
 const char *ci_cpu_level_of_family(int k, bool *runs);
 int ci_cpu_vector_bytes(CiCpuLevel level);
-const CiCMachine *ci_cpu_machine(CiCpuLevel level);
+const CiCInstructions *ci_cpu_instructions(CiCpuLevel level);
 /* Opens libmvec; NULL where the system has none, or an old one. The caller closes it with dlclose. */
 void *ci_cpu_math_open(void);
 /* True if generated code can call libmvec at the options' level; else it calls scalar functions of the
@@ -26,6 +26,7 @@ void *ci_cpu_math_open(void);
 bool ci_cpu_has_routines(const CiOptions *options);
 /* "2.36", or "" where the C library does not tell. */
 const char *ci_cpu_libc_version(void);
-void ci_cpu_fill_target(CiTarget *target, const CiOptions *options);
+/* The row of machine.def of the level, with its instructions. options: NULL: of the first level. */
+void ci_cpu_fill_machine(CiMachine *machine, const CiOptions *options);
 
 #endif

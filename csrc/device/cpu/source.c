@@ -25,21 +25,7 @@ static const CiSpelling cpu_spelling = {.function = "static inline __attribute__
 CiProcs *
 ci_cpu_lower(const CiKernels *kernels, const CiOptions *options)
 {
-    CiCpuLevel level = ci_cpu_level(options);
-    int bytes = ci_cpu_vector_bytes(level);
-    const CiCMachine *machine = ci_cpu_machine(level);
-    CiFamily family = {.name = "cpu",
-                       .target = kernels->target,
-                       .lanes = bytes,
-                       .tiled_lanes = CI_STAGE_TILE,
-                       .vector_bytes = bytes,
-                       .strip = 1024,
-                       .chains = 4,
-                       .why_not_vector = ci_c_why_not_vector,
-                       .has_pack = machine->has_masks && machine->has_masks(bytes)
-                                       ? ci_c_has_pack
-                                       : NULL};
-    return ci_codegen(kernels, &family, options && options->verify);
+    return ci_codegen(kernels, kernels->machine, options && options->verify);
 }
 
 /* ---- kernels ---- */
@@ -215,7 +201,7 @@ ci_cpu_emit_source(CiText *out, const CiKernels *kernels, const CiProcs *procs,
     CiContext *ctx = kernels->loops->ctx;
     Source s = {.ctx = ctx,
                 .base = ci_emitter_new(kernels, &cpu_spelling),
-                .printer = ci_c_printer_new(ctx, ci_cpu_machine(ci_cpu_level(options)),
+                .printer = ci_c_printer_new(ctx, ci_cpu_instructions(ci_cpu_level(options)),
                                             ci_cpu_vector_bytes(ci_cpu_level(options))),
                 .procs = procs,
                 .known = ci_map_new(ctx),

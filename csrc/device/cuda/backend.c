@@ -37,24 +37,23 @@ why_not_available(const CiOptions *options, char *out, size_t capacity)
 }
 
 void
-ci_cuda_fill_target(CiTarget *target, const CiOptions *options)
+ci_cuda_fill_machine(CiMachine *machine, const CiOptions *options)
 {
     (void)options;
-    ci_gpu_fill_target(target, &ci_gpu_cuda);
-    target->device = target->backend = "cuda";
+    ci_gpu_fill_machine(machine, &ci_gpu_cuda);
 }
 
 static void
 emit(CiText *out, const CiKernels *kernels, const CiOptions *options)
 {
-    ci_gpu_print_source(out, kernels, ci_gpu_lower(kernels, &ci_gpu_cuda, options->verify, true),
+    ci_gpu_print_source(out, kernels, ci_gpu_lower(kernels, options->verify, true),
                         &ci_gpu_cuda);
 }
 
 static CiProcs *
 lower(const CiKernels *kernels, const CiOptions *options)
 {
-    return ci_gpu_lower(kernels, &ci_gpu_cuda, options->verify, true);
+    return ci_gpu_lower(kernels, options->verify, true);
 }
 
 /* ---- build ---- */
@@ -101,7 +100,7 @@ make_image(CiContext *ctx, CiCudaBuild *b, int number)
 {
     CiCudaImage *image = &b->executable->images[number];
     CiText source = ci_text_new(ctx);
-    b->procs = ci_gpu_lower(b->kernels, &ci_gpu_cuda, b->executable->verifies, number == 0);
+    b->procs = ci_gpu_lower(b->kernels, b->executable->verifies, number == 0);
     ci_gpu_print_source(&source, b->kernels, b->procs, &ci_gpu_cuda);
     check(ctx, b->executable, ci_protect(b->executable->memory, describe_image, b));
     image->layouts = b->layouts;
@@ -135,12 +134,12 @@ keep_body(CiContext *ctx, void *arg)
 {
     const Keeping *keeping = arg;
     CiCudaExecutable *executable = keeping->build->executable;
-    const CiTarget *from = keeping->build->kernels->target;
-    CiTarget *target = CI_NEW(ctx, CiTarget);
-    *target = *from;
-    target->asked = NULL;
-    target->choices = ci_choices_copy(ctx, from);
-    executable->target = target;
+    const CiMachine *from = keeping->build->kernels->machine;
+    CiMachine *machine = CI_NEW(ctx, CiMachine);
+    *machine = *from;
+    machine->asked = NULL;
+    machine->choices = ci_choices_copy(ctx, from);
+    executable->machine = machine;
     if (keeping->build->kernels->plan && keeping->build->kernels->plan->skip)
         executable->plan.skip = ci_format(ctx, "%s", keeping->build->kernels->plan->skip);
     executable->kept = CI_NEW_ARRAY(ctx, CiCudaGeneric, executable->nkernels + 1);
@@ -409,8 +408,7 @@ const CiCompiler ci_compiler_cuda = {
     .name = "cuda",
     .doc = "CUDA C++ through NVRTC",
     .why_not_available = why_not_available,
-    .fill_target = ci_cuda_fill_target,
-    .has_own_order = true,
+    .fill_machine = ci_cuda_fill_machine,
     .lower = lower,
     .emit = emit,
     .build = build,

@@ -8,7 +8,7 @@
 #define CI_CUDA_STATIC_SHARED 49152 /* bytes that a block may use without asking */
 
 /* backend.c */
-void ci_cuda_fill_target(CiTarget *target, const CiOptions *options);
+void ci_cuda_fill_machine(CiMachine *machine, const CiOptions *options);
 
 /* user.c: the compiler's build_text. */
 CiUserCode *ci_cuda_build_text(CiContext *ctx, const CiQueue *queue, const char *source,

@@ -10,17 +10,10 @@ why_not_available(const CiOptions *options, char *out, size_t capacity)
     return "it walks procs to see that they are right, and is slow";
 }
 
-static void
-fill_target(CiTarget *target, const CiOptions *options)
-{
-    ci_cuda_fill_target(target, options);
-    target->backend = "interp";
-}
-
 static CiProcs *
 lower(const CiKernels *kernels, const CiOptions *options)
 {
-    return ci_gpu_lower(kernels, &ci_gpu_cuda, options->verify, true);
+    return ci_gpu_lower(kernels, options->verify, true);
 }
 
 extern const CiDevice ci_device_cuda_on_host;
@@ -37,8 +30,7 @@ const CiCompiler ci_compiler_cuda_interp = {
     .name = "interp",
     .doc = "walks what kernels of the GPU do, on the processor",
     .why_not_available = why_not_available,
-    .fill_target = fill_target,
-    .has_own_order = true,
+    .fill_machine = ci_cuda_fill_machine,
     .lower = lower,
     .build = ci_interp_build,
 };

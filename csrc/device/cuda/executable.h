@@ -50,7 +50,7 @@ typedef struct CiCudaExecutable {
     int nkernels;
     CiCudaImage images[2]; /* with vectors, without */
     CiCudaGeneric *kept;   /* by kernel id */
-    const CiTarget *target; /* of variants */
+    const CiMachine *machine; /* of variants */
     CiProcPlan plan;        /* of them */
     bool is_fast, uses_cache, verifies;
     const char *where;            /* NVRTC */

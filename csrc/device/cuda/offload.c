@@ -57,7 +57,7 @@ static bool
 is_wide(const CiKernels *kernels, const CiKernel *kernel)
 {
     return ci_amount_high(count_points(kernel)) >=
-           ci_choice(kernels->target, CI_CHOICE_many_points);
+           ci_choice(kernels->machine, CI_CHOICE_many_points);
 }
 
 static void
@@ -85,7 +85,7 @@ const char *
 ci_cuda_why_slower(const CiKernels *kernels, bool host_arrays)
 {
     Slow slow = {kernels->loops->ctx,
-                 host_arrays ? ci_choice(kernels->target, CI_CHOICE_serial_trips)
+                 host_arrays ? ci_choice(kernels->machine, CI_CHOICE_serial_trips)
                              : trips_worth_copies(kernels->loops), NULL};
     find_slow(&slow, kernels, ci_amount(1));
     return slow.why;

@@ -120,7 +120,7 @@ ci_cuda_parse_variant(CiContext *ctx, const char *text, const CiKernels *generic
 {
     const CiKernel *kernel = generic->kernels[0];
     CiKernels *kernels =
-        ci_kernels_parse(ctx, narrow(ctx, text, kernel, class), generic->target);
+        ci_kernels_parse(ctx, narrow(ctx, text, kernel, class), generic->machine);
     CiKernel *variant = kernels->kernels[0];
     for (int k = 0; k < variant->nsize_args; k++)
         if (has_class(kernel->size_args[k]))

@@ -43,7 +43,7 @@ void
 ci_cuda_keep(CiContext *ctx, CiCudaExecutable *executable, int number, const char *text)
 {
     CiCudaGeneric *kept = &executable->kept[number];
-    CiKernels *kernels = ci_kernels_parse(ctx, text, executable->target);
+    CiKernels *kernels = ci_kernels_parse(ctx, text, executable->machine);
     const CiKernel *kernel = kernels->kernels[0];
     const CiExpr *work = work_of(kernels->loops->sym, kernel);
     for (int k = 0; k < work->nsymbols; k++)
@@ -88,7 +88,7 @@ make_source(CiContext *ctx, void *arg)
                                                &variant->class, verifies);
     kernels->plan = &making->build.executable->plan;
     making->build.kernels = kernels;
-    making->build.procs = ci_gpu_lower(kernels, &ci_gpu_cuda, verifies, variant->has_vectors);
+    making->build.procs = ci_gpu_lower(kernels, verifies, variant->has_vectors);
     ci_gpu_print_source(&source, kernels, making->build.procs, &ci_gpu_cuda);
     making->source = source.data;
     CiStatus status = ci_protect(variant->memory, describe, making);
@@ -174,7 +174,7 @@ take_out_least_used(CiCudaGeneric *kept)
         if (!(*at)->users && !(*at)->is_recorded && (!least || (*at)->last_use < (*least)->last_use))
             least = at;
     }
-    if (least && count > ci_choice(kept->kernels->target, CI_CHOICE_most_variants)) {
+    if (least && count > ci_choice(kept->kernels->machine, CI_CHOICE_most_variants)) {
         out = *least;
         *least = out->next;
     }
@@ -230,7 +230,7 @@ keep_for_recording(CiCudaExecutable *executable, CiCudaGeneric *kept, CiCudaVari
     pthread_mutex_lock(&executable->lock);
     for (const CiCudaVariant *other = kept->variants; other; other = other->next)
         count += other->is_recorded && other != variant;
-    variant->is_recorded |= count < ci_choice(kept->kernels->target, CI_CHOICE_most_variants);
+    variant->is_recorded |= count < ci_choice(kept->kernels->machine, CI_CHOICE_most_variants);
     bool is_kept = variant->is_recorded;
     pthread_mutex_unlock(&executable->lock);
     return is_kept;
@@ -246,7 +246,7 @@ ci_cuda_take_variant(CiCudaExecutable *executable, const CiLaunch *launch, int64
     *variant = NULL;
     if (!kept->text ||
         ci_gpu_extent_value(&kept->work, launch->sizes) <
-            ci_choice(kept->kernels->target, CI_CHOICE_variant_work) ||
+            ci_choice(kept->kernels->machine, CI_CHOICE_variant_work) ||
         !ci_cuda_find_class(kept->kernels->kernels[0], launch->sizes, &class))
         return CI_OK;
     CiCudaVariant *taken = take(executable, kept, &class, true);

@@ -9,7 +9,7 @@
 
 typedef struct Executable {
     CiExecutable base;
-    const CiGpuMachine *machine;
+    const CiGpuVendor *vendor;
     CiContext *memory; /* of the layouts */
     CiGpuLayout *layouts;
     int count;
@@ -23,9 +23,9 @@ close_executable(CiExecutable *base)
     Executable *executable = (Executable *)base;
     for (int k = 0; k < 2 * executable->count && executable->layouts; k++)
         if (executable->layouts[k / 2].functions[k % 2].run)
-            executable->machine->forget(executable->layouts[k / 2].functions[k % 2].run);
+            executable->vendor->forget(executable->layouts[k / 2].functions[k % 2].run);
     if (executable->program)
-        executable->machine->unload(executable->program);
+        executable->vendor->unload(executable->program);
     if (executable->memory)
         ci_context_close(executable->memory);
     pthread_mutex_destroy(&executable->lock);
@@ -36,7 +36,7 @@ close_executable(CiExecutable *base)
 
 typedef struct Launching {
     CiQueue queue; /* with the launch's stream */
-    const CiGpuMachine *machine;
+    const CiGpuVendor *vendor;
 } Launching;
 
 static int
@@ -58,14 +58,14 @@ static int
 clear(void *arg, void *block, size_t bytes)
 {
     const Launching *launching = arg;
-    return launching->machine->clear(&launching->queue, block, bytes);
+    return launching->vendor->clear(&launching->queue, block, bytes);
 }
 
 static int
 run(void *arg, const CiGpuFunction *function, int64_t blocks, const CiGpuParameters *parameters)
 {
     const Launching *launching = arg;
-    return launching->machine->run(&launching->queue, function, blocks, parameters);
+    return launching->vendor->run(&launching->queue, function, blocks, parameters);
 }
 
 static int
@@ -80,7 +80,7 @@ launch(CiExecutable *base, const CiLaunch *asked, CiFault *fault)
 {
     static const CiGpuDriver driver = {take, give, clear, run, read_block};
     Executable *executable = (Executable *)base;
-    Launching launching = {base->queue, executable->machine};
+    Launching launching = {base->queue, executable->vendor};
     int failed;
     launching.queue.stream = asked->stream;
     pthread_mutex_lock(&executable->lock);
@@ -114,26 +114,26 @@ make_layouts(CiContext *memory, void *arg)
 static void
 load(CiContext *ctx, Building *b, const char *source)
 {
-    const CiGpuMachine *machine = b->executable->machine;
+    const CiGpuVendor *vendor = b->executable->vendor;
     const CiQueue *queue = &b->executable->base.queue;
     CiCache *cache = b->options->cache ? queue->runtime->cache : NULL;
-    const char *texts[] = {machine->name, machine->version(queue)};
+    const char *texts[] = {vendor->name, vendor->version(queue)};
     char key[65], log[4000] = "";
     void *data = NULL;
     size_t size = 0;
     ci_binary_key(texts, 2, source, key);
-    b->info->from_cache = ci_binary_read(cache, key, machine->name, &data, &size) &&
-                          machine->load_binary(queue, data, size, &b->executable->program);
+    b->info->from_cache = ci_binary_read(cache, key, vendor->name, &data, &size) &&
+                          vendor->load_binary(queue, data, size, &b->executable->program);
     free(data);
     if (b->info->from_cache)
         return;
     int32_t status =
-        machine->load_source(queue, source, &b->executable->program, log, sizeof log);
+        vendor->load_source(queue, source, &b->executable->program, log, sizeof log);
     if (status)
-        ci_fail(ctx, (CiStatus)status, "%s does not compile the kernels: %s", machine->name, log);
-    data = cache ? machine->binary(b->executable->program, &size) : NULL;
+        ci_fail(ctx, (CiStatus)status, "%s does not compile the kernels: %s", vendor->name, log);
+    data = cache ? vendor->binary(b->executable->program, &size) : NULL;
     if (data)
-        ci_binary_write(cache, key, machine->name, data, size);
+        ci_binary_write(cache, key, vendor->name, data, size);
     free(data);
 }
 
@@ -144,7 +144,7 @@ find_functions(CiContext *ctx, Executable *executable)
         CiGpuLayout *layout = &executable->layouts[k];
         for (int n = 0; layout->name && n <= layout->has_finish; n++) {
             const char *name = ci_format(ctx, n ? "%s_finish" : "%s", layout->name),
-                       *why = executable->machine->find(ctx, &executable->base.queue,
+                       *why = executable->vendor->find(ctx, &executable->base.queue,
                                                         executable->program, name, layout,
                                                         &layout->functions[n]);
             if (why)
@@ -157,10 +157,10 @@ static void
 build_body(CiContext *ctx, void *arg)
 {
     Building *b = arg;
-    const CiGpuDialect *dialect = b->executable->machine->dialect;
+    const CiGpuDialect *dialect = b->executable->vendor->dialect;
     int64_t start = ci_os_time_ns();
     CiText source = ci_text_new(ctx);
-    b->procs = ci_gpu_lower(b->kernels, dialect, b->options->verify, dialect->access_bytes > 1);
+    b->procs = ci_gpu_lower(b->kernels, b->options->verify, dialect->access_bytes > 1);
     ci_gpu_print_source(&source, b->kernels, b->procs, dialect);
     CiStatus status = ci_protect(b->executable->memory, make_layouts, b);
     if (status)
@@ -177,14 +177,14 @@ build_body(CiContext *ctx, void *arg)
 
 CiExecutable *
 ci_gpu_build(CiContext *ctx, const CiQueue *queue, const CiKernels *kernels,
-             const CiOptions *options, CiBuildInfo *info, const CiGpuMachine *machine)
+             const CiOptions *options, CiBuildInfo *info, const CiGpuVendor *vendor)
 {
     CiBuildInfo ignored;
     Executable *executable = calloc(1, sizeof *executable);
     if (!executable)
         ci_fail(ctx, CI_ERR_MEMORY, "no memory for an executable");
     executable->base = (CiExecutable){*queue, close_executable, launch};
-    executable->machine = machine;
+    executable->vendor = vendor;
     executable->memory = ci_context_open();
     executable->count = ci_gpu_count_kernels(kernels);
     pthread_mutex_init(&executable->lock, NULL);

@@ -18,10 +18,10 @@
 
 /* ---- lower.c ---- */
 
-/* Limits that suit GPUs, with the dtypes and the atomic operations of the dialect; without names. */
-void ci_gpu_fill_target(CiTarget *target, const CiGpuDialect *dialect);
-CiProcs *ci_gpu_lower(const CiKernels *kernels, const CiGpuDialect *dialect, bool verify,
-                      bool may_vectorise);
+/* The row sm_90 of machine.def, with what the dialect has. */
+void ci_gpu_fill_machine(CiMachine *machine, const CiGpuDialect *dialect);
+/* may_vectorise: one access moves several elements. */
+CiProcs *ci_gpu_lower(const CiKernels *kernels, bool verify, bool may_vectorise);
 /* Of a kernel the one proc, or of two the second. */
 const CiProc *ci_gpu_find_proc(const CiProcs *procs, const CiKernel *kernel, bool is_finish);
 /* Calls visit for each kernel with loops, bodies of regions included. */
@@ -98,7 +98,7 @@ int ci_gpu_launch(const CiGpuDriver *driver, void *arg, const CiGpuLayout *layou
 /* ---- executable.c: a compiler of a dialect and a driver ---- */
 
 /* The functions of a vendor. A `program` is code that the driver has loaded. */
-typedef struct CiGpuMachine {
+typedef struct CiGpuVendor {
     const CiGpuDialect *dialect;
     const char *name; /* also of its binaries in the disk cache */
     /* A text that names the compiler and the device of a binary; lives as long as the device. */
@@ -119,11 +119,11 @@ typedef struct CiGpuMachine {
     int32_t (*clear)(const CiQueue *queue, void *block, size_t bytes);
     int32_t (*run)(const CiQueue *queue, const CiGpuFunction *function, int64_t blocks,
                    const CiGpuParameters *parameters);
-} CiGpuMachine;
+} CiGpuVendor;
 
 /* The compiler's build. Launches of one executable are given to the driver one at a time. */
 CiExecutable *ci_gpu_build(CiContext *ctx, const CiQueue *queue, const CiKernels *kernels,
                            const CiOptions *options, CiBuildInfo *info,
-                           const CiGpuMachine *machine);
+                           const CiGpuVendor *vendor);
 
 #endif

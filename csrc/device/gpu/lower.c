@@ -2,39 +2,25 @@
 #include "device/gpu/gpu.h"
 
 void
-ci_gpu_fill_target(CiTarget *target, const CiGpuDialect *dialect)
+ci_gpu_fill_machine(CiMachine *machine, const CiGpuDialect *dialect)
 {
-    *target = (CiTarget){.has_trees = true,
-                         .waits_for_ended = dialect->waits_for_ended,
-                         .has_lanes_across_threads = true,
-                         .has_templates = true,
-                         .splits_running = true,
-                         .has_own_order = true,
-                         .row_bytes = 64 * 1024,
-                         .chunk_elements = 1024,
-                         .tree_elements = 512,
-                         .tile_rows = 32,
-                         .max_buffers = 256,
-                         .max_fused_nests = 64,
-                         .has_atomic = ci_gpu_has_atomic(dialect)};
-    for (int k = 0; k < CI_DTYPE_COUNT; k++)
-        target->dtypes[k] = dialect->has_f64 || (k != CI_DTYPE_f64 && k != CI_DTYPE_c128);
+    *machine = ci_machine(CI_MACHINE_sm_90);
+    machine->waits_for_ended = dialect->waits_for_ended;
+    machine->threads = dialect->threads;
+    machine->warp = dialect->warp;
+    machine->access_bytes = dialect->access_bytes;
+    machine->has_atomic = ci_gpu_has_atomic(dialect);
+    if (!dialect->has_f64)
+        machine->dtypes &= ~(CI_DTYPE_BIT(CI_DTYPE_f64) | CI_DTYPE_BIT(CI_DTYPE_c128));
 }
 
 CiProcs *
-ci_gpu_lower(const CiKernels *kernels, const CiGpuDialect *dialect, bool verify, bool may_vectorise)
+ci_gpu_lower(const CiKernels *kernels, bool verify, bool may_vectorise)
 {
-    const CiFamily family = {.name = "gpu",
-                             .target = kernels->target,
-                             .lanes = 1,
-                             .tiled_lanes = 1,
-                             .chains = 1,
-                             .threads = dialect->threads,
-                             .warp = dialect->warp,
-                             .access_bytes = may_vectorise ? dialect->access_bytes : 1,
-                             .has_atomic = ci_gpu_has_atomic(dialect),
-                             .has_own_order = true};
-    return ci_codegen(kernels, &family, verify);
+    CiMachine machine = *kernels->machine;
+    if (!may_vectorise)
+        machine.access_bytes = 1;
+    return ci_codegen(kernels, &machine, verify);
 }
 
 const CiProc *

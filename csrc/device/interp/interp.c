@@ -15,22 +15,20 @@ why_not_available(const CiOptions *options, char *out, size_t capacity)
 }
 
 static void
-fill_target(CiTarget *target, const CiOptions *options)
+fill_machine(CiMachine *machine, const CiOptions *options)
 {
-    ci_cpu_fill_target(target, options);
-    target->backend = "interp";
+    (void)options;
+    *machine = ci_machine(CI_MACHINE_interp);
 }
 
-/* A strip of a hundred lanes or two pays for the walk; rows of their own for each should stay in
- * near cache. */
+/* Kernels may be another machine's: the interpreter runs some of a program that is compiled. */
 static CiProcs *
 lower(const CiKernels *kernels, const CiOptions *options)
 {
-    const CiFamily family = {.name = "interp",
-                             .target = kernels->target,
-                             .lanes = CI_INTERP_LANES,
-                             .tiled_lanes = CI_STAGE_TILE};
-    return ci_codegen(kernels, &family, options->verify);
+    CiMachine machine = ci_machine(CI_MACHINE_interp);
+    machine.choices = kernels->machine->choices;
+    machine.asked = kernels->machine->asked;
+    return ci_codegen(kernels, &machine, options->verify);
 }
 
 typedef struct Build {
@@ -106,7 +104,7 @@ const CiCompiler ci_compiler_interp = {
     .name = "interp",
     .doc = "walks procs strip by strip, with no compiler",
     .why_not_available = why_not_available,
-    .fill_target = fill_target,
+    .fill_machine = fill_machine,
     .lower = lower,
     .build = ci_interp_build,
 };

@@ -15,7 +15,7 @@ ci_interp_math_find(const CiInterpMath *math, CiOp op, CiDtype dtype)
     char symbol[40];
     if (!math->library)
         return routine;
-    ci_c_math_symbol(ci_cpu_machine(math->level), op, dtype, ci_cpu_vector_bytes(math->level),
+    ci_c_math_symbol(ci_cpu_instructions(math->level), op, dtype, ci_cpu_vector_bytes(math->level),
                      symbol);
     routine.vector = dlsym(math->library, symbol);
     return routine;

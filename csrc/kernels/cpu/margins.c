@@ -111,13 +111,13 @@ rows_anew(Walk *w, void (*rewrite)(void *arg, CiStmt *stmt))
 }
 
 static void
-finish_rows(Walk *w, CiProcs *procs, const CiProc *proc)
+finish_rows(Walk *w, const CiProc *proc)
 {
     CiBuild *b = &w->s.b;
     CiSym *sym = b->sym;
     const CiExpr *height = w->margins.height, *tile = number(w, CI_MARGINS_ROWS),
                  *row = first_of_rows(w)->vars[0];
-    b->proc = ci_split_new_finish(procs, proc);
+    b->proc = ci_split_new_finish(b->procs, proc);
     b->to = &b->proc->body;
     CiStmt *tiles = ci_build_for(b, "t", ci_expr_ceildiv(sym, height, tile), CI_RUN_parallel);
     ci_build_enter(b, &tiles->body);
@@ -273,9 +273,8 @@ walk_rows(Walk *w, const CiStmts *body, int64_t from, int64_t groups, int count)
 }
 
 void
-ci_margins_in_one_walk(CiProcs *procs, CiBuild *b, const CiFamily *family)
+ci_margins_in_one_walk(CiBuild *b)
 {
-    (void)family;
     CiProc *proc = b->proc;
     Walk w = {.s = {.b = *b, .kernel = proc->kernel}, .loops = proc->body};
     const char *why = ci_kernel_why_no_margins(proc->kernel, &w.margins);
@@ -285,7 +284,7 @@ ci_margins_in_one_walk(CiProcs *procs, CiBuild *b, const CiFamily *family)
     w.s.loops[w.s.nloops++] = rows;
     w.s.parts = number(&w, proc->kernel->split_parts);
     w.s.part = ci_expr_index(b->sym, ci_build_name(&w.s.b, "c"), w.s.parts);
-    finish_rows(&w, procs, proc);
+    finish_rows(&w, proc);
     proc->body = (CiStmts){0};
     w.s.b.proc = proc;
     w.s.b.to = &proc->body;

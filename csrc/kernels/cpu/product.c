@@ -16,11 +16,9 @@
 #include "kernels/kernels.h"
 
 #define MOST_ROWS 6 /* of sums, with two vectors in each: with the factors they fill 16 registers */
-#define CACHED 16384 /* bytes of a right factor that stays in near cache as it lies */
 
 typedef struct Maker {
     CiBuild b;
-    const CiFamily *family;
     CiProductLoops loops;
     CiDtype dtype;
     int rows, lanes, vectors; /* of a tile of sums */
@@ -75,7 +73,7 @@ choose_sizes(Maker *m)
 {
     int64_t columns = m->loops.column_extent->high;
     m->dtype = m->loops.product.nest->target->dtype;
-    m->lanes = m->family->vector_bytes / (int)ci_dtype_size(m->dtype);
+    m->lanes = m->b.machine->vector_bytes / (int)ci_dtype_size(m->dtype);
     while (m->lanes > 2 && m->lanes / 2 >= columns)
         m->lanes /= 2;
     m->vectors = columns > m->lanes ? 2 : 1;
@@ -135,7 +133,8 @@ is_read_as_it_lies(Maker *m)
 {
     int64_t bytes = (int64_t)ci_dtype_size(m->dtype), length = m->loops.length->high,
             columns = m->loops.column_extent->high;
-    bool is_small = length < CACHED && columns < CACHED && length * columns * bytes <= CACHED;
+    int64_t cached = CI_CHOOSE(&m->b, product_cached);
+    bool is_small = length < cached && columns < cached && length * columns * bytes <= cached;
     return ci_hole_has_stride_one(&m->b, &m->loops.right, m->loops.column_var) &&
            ci_sym_known_multiple_of(m->b.sym, m->loops.column_extent, number(m, width(m))) &&
            (is_small || m->loops.row_extent->high <= 2 * m->rows);
@@ -370,10 +369,9 @@ finish_tile(Maker *m, CiMemory *sums, const CiExpr *tile, const CiExpr *p)
 }
 
 void
-ci_product_in_registers(CiProcs *procs, CiBuild *b, const CiFamily *family)
+ci_product_in_registers(CiBuild *b)
 {
-    (void)procs;
-    Maker m = {.b = *b, .family = family, .loops = ci_product_take_apart(b)};
+    Maker m = {.b = *b, .loops = ci_product_take_apart(b)};
     const CiKernel *kernel = b->proc->kernel;
     CiSym *sym = b->sym;
     choose_sizes(&m);

@@ -13,13 +13,9 @@
 #include "codegen/grid.h"
 #include "kernels/kernels.h"
 
-#define SIDE 64  /* rows and columns of a block */
-#define STEPS 16 /* of a tile */
-#define LINE (SIDE + 1)
 #define THREADS 256
-#define ACROSS 16                /* threads side by side along columns, and along rows */
-#define EACH (SIDE / ACROSS)     /* rows of a thread, and columns */
-#define SHARE (SIDE * STEPS / THREADS) /* elements of a tile that a thread brings */
+#define ACROSS 16                                  /* threads along columns, and along rows */
+#define MOST_EACH 4                                /* rows of a thread, and columns, at most */
 
 typedef struct Maker {
     CiBuild b;
@@ -29,6 +25,9 @@ typedef struct Maker {
     const CiExpr *at[CI_MAX_FOLD_AXES]; /* of each, where a thread is */
     const CiExpr *first_row, *first_column;
     CiMemory *left, *right, *sums;
+    int side, steps; /* rows and columns of a block; steps of a tile */
+    int line;        /* elements of a step in shared memory: a step more would be in the same bank */
+    int each;        /* rows of a thread, and columns */
 } Maker;
 
 static const CiExpr *
@@ -73,7 +72,7 @@ find_blocks(Maker *m)
         bool is_tiled = k == m->loops.product.row || k == m->loops.product.column;
         const CiExpr *extent = kernel->outer[k].extent;
         m->blocks.extents[k] =
-            is_tiled ? ci_expr_ceildiv(m->b.sym, extent, number(m, SIDE)) : extent;
+            is_tiled ? ci_expr_ceildiv(m->b.sym, extent, number(m, m->side)) : extent;
         m->blocks.vars[k] = kernel->outer[k].var;
     }
     m->blocks.count = kernel->nouter;
@@ -84,8 +83,8 @@ static void
 find_place(Maker *m, const CiExpr *block)
 {
     ci_domain_decode(&m->b, &m->blocks, block, 1, m->at);
-    m->first_row = times(m, m->at[m->loops.product.row], SIDE);
-    m->first_column = times(m, m->at[m->loops.product.column], SIDE);
+    m->first_row = times(m, m->at[m->loops.product.row], m->side);
+    m->first_column = times(m, m->at[m->loops.product.column], m->side);
 }
 
 /* Symbols of the kernel's axes and of the step, and what they are here. */
@@ -112,7 +111,7 @@ bring(Maker *m, const CiHole *hole, CiMemory *tile, const CiExpr *along, const C
       const CiExpr *extent, const CiExpr *step, const CiExpr *first_step)
 {
     CiBuild *b = &m->b;
-    const CiExpr *place = plus(m, times(m, step, LINE), along), *here = plus(m, first, along),
+    const CiExpr *place = plus(m, times(m, step, m->line), along), *here = plus(m, first, along),
                  *when = plus(m, first_step, step), *from[CI_MAX_FOLD_AXES + 1],
                  *to[CI_MAX_FOLD_AXES + 1];
     CiStmt *is_there = ci_build_test(b, CI_STMT_if, CI_COMPARE_less, here, extent);
@@ -133,12 +132,12 @@ bring_share(Maker *m, const CiHole *hole, CiMemory *tile, const CiExpr *var, con
 {
     CiSym *sym = m->b.sym;
     bool is_by_step = ci_hole_has_stride_one(&m->b, hole, m->loops.step) && !ci_hole_has_stride_one(&m->b, hole, var);
-    int fast = is_by_step ? STEPS : SIDE;
-    for (int k = 0; k < SHARE; k++) {
+    int fast = is_by_step ? m->steps : m->side;
+    for (int k = 0; k < m->side * m->steps / THREADS; k++) {
         const CiExpr *element = plus(m, thread, number(m, (int64_t)k * THREADS)),
                      *low = bound(m, ci_expr_mod(sym, element, number(m, fast)), fast),
                      *high = bound(m, ci_expr_floordiv(sym, element, number(m, fast)),
-                                   SIDE * STEPS / fast);
+                                   m->side * m->steps / fast);
         bring(m, hole, tile, is_by_step ? high : low, first, extent, is_by_step ? low : high,
               first_step);
     }
@@ -148,7 +147,7 @@ static CiMemory *
 alloc_tile(Maker *m, const char *stem, int64_t offset)
 {
     CiMemory *tile = ci_build_alloc(&m->b, ci_build_name(&m->b, stem), m->dtype, 1, CI_SPACE_shared,
-                                    number(m, STEPS * LINE));
+                                    number(m, m->steps * m->line));
     tile->offset = number(m, offset);
     return tile;
 }
@@ -166,16 +165,16 @@ add_step(Maker *m, const CiExpr *thread, const CiExpr *row, const CiExpr *column
          const CiExpr *step)
 {
     CiBuild *b = &m->b;
-    const CiExpr *line = times(m, step, LINE);
-    int left[EACH], right[EACH];
-    for (int k = 0; k < EACH; k++) {
+    const CiExpr *line = times(m, step, m->line);
+    int left[MOST_EACH], right[MOST_EACH];
+    for (int k = 0; k < m->each; k++) {
         const CiExpr *far = plus(m, line, number(m, k * ACROSS));
         left[k] = ci_build_load(b, m->left, plus(m, far, row), 1);
         right[k] = ci_build_load(b, m->right, plus(m, far, column), 1);
     }
-    for (int r = 0; r < EACH; r++)
-        for (int c = 0; c < EACH; c++) {
-            const CiExpr *at = sum_at(m, thread, number(m, r * EACH + c));
+    for (int r = 0; r < m->each; r++)
+        for (int c = 0; c < m->each; c++) {
+            const CiExpr *at = sum_at(m, thread, number(m, r * m->each + c));
             const int args[] = {left[r], right[c], ci_build_load(b, m->sums, at, 1)};
             ci_build_store(b, m->sums, at,
                            ci_build_let(b, ci_type_of(m->dtype, 1), CI_OP_fma, 3, args));
@@ -197,11 +196,11 @@ add_tiles(Maker *m)
     CiBuild *b = &m->b;
     CiStmts *outside = b->to;
     const CiExpr *row, *column,
-        *tiles = ci_expr_ceildiv(b->sym, m->loops.length, number(m, STEPS));
+        *tiles = ci_expr_ceildiv(b->sym, m->loops.length, number(m, m->steps));
     CiStmt *loop = ci_build_for(b, "k", tiles, CI_RUN_serial);
     CiStmts *inside = &loop->body;
     ci_build_enter(b, inside);
-    const CiExpr *first_step = times(m, loop->vars[0], STEPS), *thread = enter_threads(m)->vars[0];
+    const CiExpr *first_step = times(m, loop->vars[0], m->steps), *thread = enter_threads(m)->vars[0];
     bring_share(m, &m->loops.left, m->left, m->loops.row_var, m->first_row, m->loops.row_extent,
                 thread, first_step);
     bring_share(m, &m->loops.right, m->right, m->loops.column_var, m->first_column,
@@ -209,7 +208,7 @@ add_tiles(Maker *m)
     ci_build_enter(b, inside);
     thread = enter_threads(m)->vars[0];
     find_thread(m, thread, &row, &column);
-    CiStmt *steps = ci_build_for(b, "s", number(m, STEPS), CI_RUN_unroll);
+    CiStmt *steps = ci_build_for(b, "s", number(m, m->steps), CI_RUN_unroll);
     ci_build_enter(b, &steps->body);
     add_step(m, thread, row, column, steps->vars[0]);
     ci_build_leave(b, outside);
@@ -221,7 +220,7 @@ clear(Maker *m)
     CiStmts *outside = m->b.to;
     const CiExpr *thread = enter_threads(m)->vars[0];
     int nothing = ci_build_const(&m->b, ci_type_of(m->dtype, 1), (CiConst){0});
-    for (int k = 0; k < EACH * EACH; k++)
+    for (int k = 0; k < m->each * m->each; k++)
         ci_build_store(&m->b, m->sums, sum_at(m, thread, number(m, k)), nothing);
     ci_build_leave(&m->b, outside);
 }
@@ -233,9 +232,9 @@ finish(Maker *m)
     const CiExpr *row, *column, *from[CI_MAX_FOLD_AXES + 1], *to[CI_MAX_FOLD_AXES + 1];
     const CiExpr *thread = enter_threads(m)->vars[0];
     find_thread(m, thread, &row, &column);
-    CiStmt *down = ci_build_for(b, "r", number(m, EACH), CI_RUN_unroll);
+    CiStmt *down = ci_build_for(b, "r", number(m, m->each), CI_RUN_unroll);
     ci_build_enter(b, &down->body);
-    CiStmt *along = ci_build_for(b, "c", number(m, EACH), CI_RUN_unroll);
+    CiStmt *along = ci_build_for(b, "c", number(m, m->each), CI_RUN_unroll);
     ci_build_enter(b, &along->body);
     row = plus(m, plus(m, m->first_row, row), times(m, down->vars[0], ACROSS));
     column = plus(m, plus(m, m->first_column, column), times(m, along->vars[0], ACROSS));
@@ -243,16 +242,19 @@ finish(Maker *m)
     ci_build_and(b, is_there, CI_COMPARE_less, column, m->loops.column_extent);
     ci_build_enter(b, &is_there->body);
     int count = fill_symbols(m, row, column, number(m, 0), from, to) - 1;
-    const CiExpr *which = plus(m, times(m, down->vars[0], EACH), along->vars[0]);
+    const CiExpr *which = plus(m, times(m, down->vars[0], m->each), along->vars[0]);
     ci_product_put_behind(b, &m->loops, m->sums, sum_at(m, thread, which), count, from, to);
 }
 
 void
-ci_product_in_shared_memory(CiProcs *procs, CiBuild *b, const CiFamily *family)
+ci_product_in_shared_memory(CiBuild *b)
 {
-    (void)procs;
-    (void)family;
     Maker m = {.b = *b, .loops = ci_product_take_apart(b)};
+    int64_t side = CI_CHOOSE(b, tile_side), steps = CI_CHOOSE(b, tile_steps);
+    m.side = side < ACROSS ? ACROSS : (int)side;
+    m.steps = steps < ACROSS ? ACROSS : (int)steps;
+    m.line = m.side + 1;
+    m.each = m.side / ACROSS;
     m.dtype = m.loops.product.nest->target->dtype;
     b->proc->body = (CiStmts){0};
     find_blocks(&m);
@@ -261,9 +263,9 @@ ci_product_in_shared_memory(CiProcs *procs, CiBuild *b, const CiFamily *family)
     CiStmts *inside = &grid->body;
     ci_build_enter(&m.b, inside);
     m.left = alloc_tile(&m, "left", 0);
-    m.right = alloc_tile(&m, "right", STEPS * LINE * (int64_t)ci_dtype_size(m.dtype));
+    m.right = alloc_tile(&m, "right", m.steps * m.line * (int64_t)ci_dtype_size(m.dtype));
     m.sums = ci_build_alloc(&m.b, ci_build_name(&m.b, "sums"), m.dtype, 1, CI_SPACE_thread,
-                            number(&m, THREADS * EACH * EACH));
+                            number(&m, THREADS * m.each * m.each));
     find_place(&m, grid->vars[0]);
     clear(&m);
     add_tiles(&m);

@@ -1,6 +1,6 @@
 /* aarch64: NEON's instructions, in the assembler's words, which every compiler takes. Its extremes
  * of a -0 and a 0 are others than NumPy's, so these are compared. */
-#include "target/c/machine.h"
+#include "target/c/instructions.h"
 
 #include <string.h>
 
@@ -34,4 +34,4 @@ fused(CiContext *ctx, CiDtype dtype, int bytes, int vector_bytes)
                        : NULL;
 }
 
-const CiCMachine ci_c_arm = {.fused = fused, .rounding = rounding};
+const CiCInstructions ci_c_arm = {.fused = fused, .rounding = rounding};

@@ -10,7 +10,7 @@
 
 #include "base/map.h"
 #include "ir/proc.h"
-#include "target/c/machine.h"
+#include "target/c/instructions.h"
 
 typedef struct CiCPrinter CiCPrinter;
 
@@ -46,7 +46,7 @@ struct CiCPrinter {
     CiEmitter *base;
     CiContext *ctx;
     CiSym *sym;
-    const CiCMachine *machine;
+    const CiCInstructions *instructions;
     int vector_bytes; /* of one register */
     bool has_routines; /* libmvec has the machine's vector routines */
     CiText helpers;   /* types and functions used so far, callees first */
@@ -67,13 +67,13 @@ struct CiCPrinter {
     bool is_left; /* in a loop that the compiler is to make vectors of */
 };
 
-CiCPrinter *ci_c_printer_new(CiContext *ctx, const CiCMachine *machine, int vector_bytes);
-void ci_c_printer_open(CiCPrinter *p, CiContext *ctx, const CiCMachine *machine, int vector_bytes);
+CiCPrinter *ci_c_printer_new(CiContext *ctx, const CiCInstructions *instructions, int vector_bytes);
+void ci_c_printer_open(CiCPrinter *p, CiContext *ctx, const CiCInstructions *instructions, int vector_bytes);
 
 /* NULL when an operation in lanes is vector instructions, else the reason. */
 const char *ci_c_why_not_vector(CiContext *ctx, CiOp op, CiDtype operand, CiDtype result);
 /* The routine of libmvec for one full vector of f32 or f64: "_ZGVeN16v_expf". */
-void ci_c_math_symbol(const CiCMachine *machine, CiOp op, CiDtype dtype, int vector_bytes,
+void ci_c_math_symbol(const CiCInstructions *instructions, CiOp op, CiDtype dtype, int vector_bytes,
                       char out[40]);
 
 /* types.c: names of types, declared at their first use. */

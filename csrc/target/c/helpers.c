@@ -24,7 +24,7 @@ ci_c_rounding(CiCPrinter *p, const char *function, CiDtype dtype, int lanes)
     if (!ci_c_needs(p, name))
         return name;
     const char *text =
-                   p->machine->rounding(p->ctx, function, dtype, lanes * (int)ci_dtype_size(dtype)),
+                   p->instructions->rounding(p->ctx, function, dtype, lanes * (int)ci_dtype_size(dtype)),
                *suffix = dtype == CI_DTYPE_f64 ? "" : "f";
     ci_text_add(&p->helpers, "CI_INLINE %s\n%s(%s a)\n{\n", type, name, type);
     ci_text_add(&p->helpers, "#ifdef __clang__\n    return __builtin_elementwise_%s(a);\n#else\n",
@@ -48,7 +48,7 @@ ci_c_fused(CiCPrinter *p, CiDtype dtype, int lanes)
     if (!ci_c_needs(p, name))
         return name;
     int bytes = lanes * (int)ci_dtype_size(dtype);
-    const char *text = p->machine->fused(p->ctx, dtype, bytes, p->vector_bytes);
+    const char *text = p->instructions->fused(p->ctx, dtype, bytes, p->vector_bytes);
     ci_text_add(&p->helpers, "CI_INLINE %s\n%s(%s a, %s b, %s c)\n{\n", type, name, type, type,
                 type);
     if (text)
@@ -67,17 +67,17 @@ static const char *
 named_conversion(const CiCPrinter *p, CiDtype from, CiDtype to, int lanes)
 {
     static const struct {
-        const CiCMachine *machine;
+        const CiCInstructions *instructions;
         CiDtype from, to;
         int lanes;
         const char *text;
     } rows[] = {
-#define CONVERT(machine, from, to, lanes, text, compiler, until, benchmark)                        \
-    {&ci_c_##machine, CI_DTYPE_##from, CI_DTYPE_##to, lanes, text},
+#define CONVERT(instructions, from, to, lanes, text, compiler, until, benchmark)                        \
+    {&ci_c_##instructions, CI_DTYPE_##from, CI_DTYPE_##to, lanes, text},
 #include "target/c/quirks.def"
     };
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
-        if (rows[k].machine == p->machine && lanes * (int)ci_dtype_size(to) <= p->vector_bytes &&
+        if (rows[k].instructions == p->instructions && lanes * (int)ci_dtype_size(to) <= p->vector_bytes &&
             rows[k].from == from && rows[k].to == to && rows[k].lanes == lanes)
             return rows[k].text;
     return NULL;
@@ -90,8 +90,8 @@ conversion(const CiCPrinter *p, const char *type, CiDtype from, CiDtype to, int 
     const char *text = named_conversion(p, from, to, lanes);
     if (text)
         return ci_format(p->ctx, "return %s;", text);
-    bool has_widths = p->machine->resized && ci_dtype_is_integral(from) && ci_dtype_is_integral(to);
-    return has_widths ? p->machine->resized(p->ctx, type, from, to, lanes, p->vector_bytes) : NULL;
+    bool has_widths = p->instructions->resized && ci_dtype_is_integral(from) && ci_dtype_is_integral(to);
+    return has_widths ? p->instructions->resized(p->ctx, type, from, to, lanes, p->vector_bytes) : NULL;
 }
 
 static const char *
@@ -131,7 +131,7 @@ ci_c_cut_int(CiCPrinter *p, CiDtype from, CiDtype to, int lanes, const char *val
     is_cut |= !ci_dtype_is_integral(from) && ci_dtype_is_integral(to) && to != CI_DTYPE_bool &&    \
               ci_dtype_size(to) >= (least_bytes);
 #include "target/c/quirks.def"
-    if (!is_cut || !p->machine)
+    if (!is_cut || !p->instructions)
         return value;
     const char *type = ci_c_type(p, to, lanes), *name = ci_format(p->ctx, "cut_%s", type);
     bool is_register = lanes * (int)ci_dtype_size(to) <= p->vector_bytes;
@@ -183,12 +183,12 @@ ci_c_extreme(CiCPrinter *p, CiOp op, CiDtype dtype, int lanes, const char *plain
 {
     int bytes = lanes * (int)ci_dtype_size(ci_dtype_compute(dtype));
     const char *instruction = extreme_instruction(op);
-    if (!instruction || !p->machine->extreme || !ci_dtype_is_float(dtype) ||
+    if (!instruction || !p->instructions->extreme || !ci_dtype_is_float(dtype) ||
         (bytes != 16 && bytes != 32 && bytes != 64) || bytes > p->vector_bytes)
         return NULL;
     const char *type = ci_c_type(p, dtype, lanes),
                *name = ci_format(p->ctx, "%s_%s", ci_op_name(op), type);
-    const char *call = p->machine->extreme(p->ctx, instruction, ci_dtype_compute(dtype), bytes),
+    const char *call = p->instructions->extreme(p->ctx, instruction, ci_dtype_compute(dtype), bytes),
                *whole = ci_c_where(p, dtype, lanes, "(a != a)", "a", call);
     if (ci_c_needs(p, name))
         ci_text_line(
@@ -202,10 +202,10 @@ ci_c_extreme(CiCPrinter *p, CiOp op, CiDtype dtype, int lanes, const char *plain
 /* ---- vector mathematics ---- */
 
 void
-ci_c_math_symbol(const CiCMachine *machine, CiOp op, CiDtype dtype, int vector_bytes, char out[40])
+ci_c_math_symbol(const CiCInstructions *instructions, CiOp op, CiDtype dtype, int vector_bytes, char out[40])
 {
     bool is_single = dtype != CI_DTYPE_f64;
-    snprintf(out, 40, "_ZGV%cN%d%s_%s%s", machine->routines(vector_bytes),
+    snprintf(out, 40, "_ZGV%cN%d%s_%s%s", instructions->routines(vector_bytes),
              vector_bytes / (is_single ? 4 : 8), ci_op_arity(op) == 2 ? "vv" : "v",
              ci_op_function(op), is_single ? "f" : "");
 }
@@ -296,7 +296,7 @@ ci_c_math(CiCPrinter *p, CiOp op, CiDtype dtype, int lanes)
     int full = full_lanes(p, dtype);
     if (!p->has_routines)
         return print_scalars(p, op, dtype, lanes);
-    ci_c_math_symbol(p->machine, op, dtype, p->vector_bytes, symbol);
+    ci_c_math_symbol(p->instructions, op, dtype, p->vector_bytes, symbol);
     declare_routine(p, symbol, ci_c_type(p, dtype, full), is_binary);
     p->base->is_linked[CI_LIBRARY_vectors] = p->base->is_linked[CI_LIBRARY_numbers] = true;
     if (lanes == full)
@@ -404,12 +404,12 @@ ci_c_first_lanes(CiCPrinter *p, int bytes, int lanes)
     return name;
 }
 
-/* The machine moves such a vector in one instruction, under a mask. */
+/* The instructions moves such a vector in one instruction, under a mask. */
 static bool
 has_masks(const CiCPrinter *p, CiDtype dtype, int lanes)
 {
     int size = (int)ci_dtype_size(dtype), bytes = lanes * size;
-    return p->machine->has_masks && p->machine->has_masks(p->vector_bytes) &&
+    return p->instructions->has_masks && p->instructions->has_masks(p->vector_bytes) &&
            (bytes == 64 || bytes == 32 || bytes == 16) && size >= 4;
 }
 
@@ -444,11 +444,11 @@ ci_c_pack(CiCPrinter *p, CiDtype dtype, int lanes)
     ci_text_add(out, "    typedef %s numbers __attribute__((vector_size(%d)));\n",
                 size == 4 ? "int" : "long long", bytes);
     ci_text_add(out, "    const unsigned chosen = (unsigned)%s & ((1u << live) - 1);\n",
-                p->machine->mask_bits(p->ctx, real, bytes));
+                p->instructions->mask_bits(p->ctx, real, bytes));
     ci_text_add(
         out,
         "    const int64_t count = __builtin_popcount(chosen), n = count < room ? count : room;\n");
-    ci_text_add(out, "    %s;\n    return n;\n}\n", p->machine->pack(p->ctx, real, bytes, moved));
+    ci_text_add(out, "    %s;\n    return n;\n}\n", p->instructions->pack(p->ctx, real, bytes, moved));
     return name;
 }
 
@@ -464,7 +464,7 @@ print_masked_load(CiCPrinter *p, CiDtype dtype, int lanes)
                 "    const %s first = (%s){0} + *(const int%d_t *)m;\n",
                 type, type, ci_emit_storage(dtype), bits, bits, 8 * size);
     ci_text_add(&p->helpers, "    return (%s)%s;\n}\n", type,
-                p->machine->masked_load(p->ctx, real, lanes * size, moved));
+                p->instructions->masked_load(p->ctx, real, lanes * size, moved));
 }
 
 /* How many lanes live, where that is known and they are few enough to be written out one by one, for
@@ -577,7 +577,7 @@ ci_c_store_part(CiCPrinter *p, CiDtype dtype, int lanes, const char *place, cons
     if (is_new && masked)
         ci_text_add(&p->helpers, "CI_INLINE void\n%s(%s *m, %s v, int64_t n)\n{\n    %s;\n}\n", name,
                     ci_emit_storage(dtype), type,
-                    p->machine->masked_store(p->ctx, real, lanes * (int)ci_dtype_size(dtype), moved));
+                    p->instructions->masked_store(p->ctx, real, lanes * (int)ci_dtype_size(dtype), moved));
     else if (is_new)
         print_part_store(p, dtype, lanes);
     return ci_format(p->ctx, "%s(%s, %s, %s)", name, place, value, ci_emit_index_text(p->base, live));

@@ -73,7 +73,7 @@ const char *
 ci_c_cast(CiCPrinter *p, CiDtype from, CiDtype to, const char *value)
 {
     CiText text = ci_text_new(p->ctx);
-    if (p->machine && to == CI_DTYPE_u64 && !ci_dtype_is_integral(from)) /* a GPU has no machine of C */
+    if (p->instructions && to == CI_DTYPE_u64 && !ci_dtype_is_integral(from)) /* a GPU has no instructions of C */
         return ci_c_cut_int(p, from, to, 1, uint64_of(p, from, value));
     ci_emit_scalar(p->base, &text, &(CiScalar){.op = CI_OP_cast, .dtype = to, .nargs = 1}, from,
                    &value);

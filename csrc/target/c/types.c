@@ -2,20 +2,20 @@
 #include "target/c/c.h"
 
 void
-ci_c_printer_open(CiCPrinter *p, CiContext *ctx, const CiCMachine *machine, int vector_bytes)
+ci_c_printer_open(CiCPrinter *p, CiContext *ctx, const CiCInstructions *instructions, int vector_bytes)
 {
     p->ctx = ctx;
-    p->machine = machine;
+    p->instructions = instructions;
     p->vector_bytes = vector_bytes;
     p->helpers = ci_text_new(p->ctx);
     p->known = ci_map_new(p->ctx);
 }
 
 CiCPrinter *
-ci_c_printer_new(CiContext *ctx, const CiCMachine *machine, int vector_bytes)
+ci_c_printer_new(CiContext *ctx, const CiCInstructions *instructions, int vector_bytes)
 {
     CiCPrinter *p = CI_NEW(ctx, CiCPrinter);
-    ci_c_printer_open(p, ctx, machine, vector_bytes);
+    ci_c_printer_open(p, ctx, instructions, vector_bytes);
     return p;
 }
 

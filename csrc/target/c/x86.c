@@ -1,5 +1,5 @@
 /* x86-64: instructions by the compilers' names for them. */
-#include "target/c/machine.h"
+#include "target/c/instructions.h"
 
 #include <string.h>
 
@@ -161,7 +161,7 @@ pack(CiContext *ctx, CiDtype dtype, int bytes, const char *vector)
                      dtype == CI_DTYPE_f32 ? "sf" : "df", 8 * bytes, vector, vector);
 }
 
-const CiCMachine ci_c_x86 = {.rounding = rounding,
+const CiCInstructions ci_c_x86 = {.rounding = rounding,
                              .fused = fused,
                              .extreme = extreme,
                              .resized = resized,

@@ -87,18 +87,18 @@ adapt_dialect(void)
 
 /* Kernels that any of the devices can run. */
 static void
-fill_target(CiTarget *target, const CiOptions *options)
+fill_machine(CiMachine *machine, const CiOptions *options)
 {
     (void)options;
-    kit->gpu_target(target, &dialect);
-    target->row_bytes = (int64_t)every.local_bytes;
-    target->max_buffers = (int)(every.parameter_bytes / 16);
+    kit->gpu_machine(machine, &dialect);
+    machine->row_bytes = (int64_t)every.local_bytes;
+    machine->max_buffers = (int)(every.parameter_bytes / 16);
 }
 
 static CiProcs *
 lower(const CiKernels *kernels, const CiOptions *options)
 {
-    return kit->gpu_codegen(kernels, &dialect, options->verify, false);
+    return kit->gpu_codegen(kernels, options->verify, false);
 }
 
 static void
@@ -247,7 +247,7 @@ static CiExecutable *
 build(CiContext *ctx, const CiQueue *queue, const CiKernels *kernels, const CiOptions *options,
       CiBuildInfo *info)
 {
-    static const CiGpuMachine machine = {.dialect = &dialect,
+    static const CiGpuVendor vendor = {.dialect = &dialect,
                                          .name = "opencl",
                                          .version = version,
                                          .load_source = load_source,
@@ -258,14 +258,13 @@ build(CiContext *ctx, const CiQueue *queue, const CiKernels *kernels, const CiOp
                                          .unload = unload,
                                          .clear = clear,
                                          .run = run};
-    return kit->gpu_build(ctx, queue, kernels, options, info, &machine);
+    return kit->gpu_build(ctx, queue, kernels, options, info, &vendor);
 }
 
 const CiCompiler opencl_compiler = {.abi = CI_DEVICE_ABI,
                                     .name = "opencl",
                                     .doc = "OpenCL C, built by the driver",
-                                    .fill_target = fill_target,
-                                    .has_own_order = true,
+                                    .fill_machine = fill_machine,
                                     .lower = lower,
                                     .emit = emit,
                                     .build = build};

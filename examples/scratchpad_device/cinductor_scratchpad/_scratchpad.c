@@ -1,5 +1,5 @@
 /* A simulated accelerator, from outside cinductor: one core without vectors or threads, with 16 KiB of
- * scratchpad in addition to its memory. A CiTarget describes it. Its compiler takes procs, prints C for
+ * scratchpad in addition to its memory. A CiMachine describes it. Its compiler takes procs, prints C for
  * the core with rows in the scratchpad, and builds that with the system's compiler. A vendor's own
  * compiler would be called by `build_library`.
  *
@@ -22,9 +22,9 @@ static const CiToolkit *kit;
 static char pad[PAD_BYTES] __attribute__((aligned(64)));
 static int64_t most_used; /* bytes of the scratchpad used by the largest launch */
 
-/* ---- the target: data ---- */
+/* ---- the machine: data ---- */
 
-/* Fields of the target that `limit` changes, for tests; one removes a dtype. */
+/* Fields of the machine that `limit` changes, for tests; one removes a dtype. */
 #define LIMITS                                                                                     \
     LIMIT(row_bytes, PAD_BYTES)                                                                    \
     LIMIT(chunk_elements, INT64_MAX / 2) /* one core: no work is distributed */                     \
@@ -48,24 +48,23 @@ reset_limits(void)
 }
 
 static void
-fill_target(CiTarget *target, const CiOptions *options)
+fill_machine(CiMachine *machine, const CiOptions *options)
 {
     (void)options;
-    *target = (CiTarget){.row_bytes = limits.row_bytes,
-                         .chunk_elements = limits.chunk_elements,
-                         .tile_rows = limits.tile_rows,
-                         .max_buffers = (int)limits.max_buffers,
-                         .max_fused_nests = (int)limits.max_fused_nests};
-    for (int k = 0; k < CI_DTYPE_COUNT; k++)
-        target->dtypes[k] = k != CI_DTYPE_c64 && k != CI_DTYPE_c128 && k != limits.missing;
+    *machine = kit->machine(CI_MACHINE_generic);
+    machine->row_bytes = limits.row_bytes;
+    machine->chunk_elements = limits.chunk_elements;
+    machine->tile_rows = limits.tile_rows;
+    machine->max_buffers = (int)limits.max_buffers;
+    machine->max_fused_nests = (int)limits.max_fused_nests;
+    machine->dtypes &= ~(CI_DTYPE_BIT(CI_DTYPE_c64) | CI_DTYPE_BIT(CI_DTYPE_c128) |
+                         CI_DTYPE_BIT(limits.missing));
 }
 
 static CiProcs *
 lower(const CiKernels *kernels, const CiOptions *options)
 {
-    static const CiFamily family = {
-        .name = "interp", .lanes = 1, .tiled_lanes = 1, .chains = 1, .has_own_order = true};
-    return kit->codegen(kernels, &family, options->verify);
+    return kit->codegen(kernels, kernels->machine, options->verify);
 }
 
 /* ---- the printer ---- */
@@ -256,8 +255,7 @@ build(CiContext *ctx, const CiQueue *queue, const CiKernels *kernels, const CiOp
 static const CiCompiler compiler = {.abi = CI_DEVICE_ABI,
                                     .name = "core",
                                     .doc = "C for a core with a scratchpad",
-                                    .fill_target = fill_target,
-                                    .has_own_order = true,
+                                    .fill_machine = fill_machine,
                                     .lower = lower,
                                     .emit = emit,
                                     .build = build};

@@ -34,6 +34,7 @@ class Options(TypedDict, total=False):
     cache: bool
     arch: Literal["", "x86-64-v2", "x86-64-v3", "x86-64-v4", "armv8-a"]
     compile_timeout: int
+    isolate: bool
     verify: bool
     track_memory: Literal["off", "log", "assert"]
     symbols: bool

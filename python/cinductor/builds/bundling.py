@@ -88,20 +88,30 @@ def package(
     >>> cinductor.load("model.cpk")["score"](x)
     """
     rows = rows_of(fn, specs, named)
-    members: dict[str, bytes] = {"package.h": header(list(rows)).encode()}
-    entries = [
-        PackagedEntry(name, function, given, keywords, options, dynamic).write(members)
-        for name, (function, given, keywords) in rows.items()
-    ]
+
+    def entries(members: dict[str, bytes]) -> list[dict[str, Any]]:
+        return [
+            PackagedEntry(name, function, given, keywords, options, dynamic).write(members)
+            for name, (function, given, keywords) in rows.items()
+        ]
+
+    write_package(os.fspath(path), list(rows), entries)
+    return list(rows)
+
+
+def write_package(path: str, names: list[str], entries: Callable[[dict[str, bytes]], list[dict[str, Any]]]) -> None:
+    """Write the file of entries with these names; `entries` describes them and adds their members."""
+    if wrong_names := [name for name in names if not isinstance(name, str) or not NAME.fullmatch(name)]:
+        raise ValueError(f"package: an entry cannot be called {wrong_names[0]!r}")
+    members: dict[str, bytes] = {"package.h": header(names).encode()}
     manifest = {
         "schema": SCHEMA,
         "abi": ABI,
         "cinductor": _core.VERSION,
-        "entries": entries,
+        "entries": entries(members),
         "members": {name: hashlib.sha256(data).hexdigest() for name, data in members.items()},
     }
-    write(os.fspath(path), {"manifest.json": json.dumps(manifest, indent=1).encode(), **members})
-    return list(rows)
+    write(path, {"manifest.json": json.dumps(manifest, indent=1).encode(), **members})
 
 
 def rows_of(fn: Any, specs: tuple[Any, ...], named: dict[str, Any]) -> dict[str, tuple[Any, tuple[Any, ...], dict[str, Any]]]:
@@ -114,9 +124,6 @@ def rows_of(fn: Any, specs: tuple[Any, ...], named: dict[str, Any]) -> dict[str,
         rows = {getattr(fn, "__name__", "call").replace("<lambda>", "call"): (fn, specs, named)}
     else:
         raise TypeError(wrong("package", "fn", fn, "a function, or a dict of name -> (function, specs)"))
-    for name in rows:
-        if not isinstance(name, str) or not NAME.fullmatch(name):
-            raise ValueError(f"package: an entry cannot be called {name!r}")
     return rows
 
 
@@ -164,22 +171,15 @@ class PackagedEntry:
     def write(self, members: dict[str, bytes]) -> dict[str, Any]:
         """Add the members of the entry; returns its part of the manifest."""
         self.check_guards()
-        text = self.text + ABI_TEXT
         made = json.loads(self.program.text("json"))
         buffers = {buffer["name"]: buffer for buffer in made["buffers"]}
-        inputs = [self.input(number, buffers.get(f"in{number}"), members) for number in range(len(self.inputs))]
-        members[f"{self.name}.c"] = text.encode()
-        members[f"{self.name}.so"] = build(text, os.environ.get("CC", "cc"))
-        (level,) = re.findall(r" -march=(\S+)", text.split("\n", 1)[0]) or [""]
         return {
-            "name": self.name,
-            "arch": level,
+            **add_library(self.name, self.text, made, members),
             "parameters": self.parameters(),
-            "inputs": inputs,
+            "inputs": [self.input(number, buffers.get(f"in{number}"), members) for number in range(len(self.inputs))],
             "values": self.fixed_values(),
             "symbols": self.places(),
             "relations": [[RELATIONS[row[0]], row[1], row[2]] for row in self.relations],
-            "results": [{"dtype": buffers[r["buffer"]]["dtype"], "rank": len(r["sizes"])} for r in made["results"]],
             "structure": tagged(structure(self.pieces, self.leaf)),
         }
 
@@ -235,22 +235,11 @@ class PackagedEntry:
         value, path = self.values[source], self.path(source)
         if value is UNKNOWN:
             raise _core.Unsupported(f"{self.name}: {self.job.name_of(source)} is an attribute of an object")
-        array = np.asarray(value)
-        made = {
-            "dtype": array.dtype.str,
-            "rank": array.ndim,
-            "is_array": isinstance(value, np.ndarray),
-            "type": type(value).__name__,
-            "sizes": buffer["sizes"] if buffer else list(array.shape),
-            "is_written": buffer is not None and "written" in buffer,
-        }
+        made = describe_input(value, buffer)
         if path is None:
             if made["is_written"]:
                 raise _core.Unsupported(f"{self.name}: the function writes to {self.job.name_of(source)}, which is no argument")
-            stream = io.BytesIO()
-            np.save(stream, array, allow_pickle=False)
-            members[f"{self.name}.{number}.npy"] = stream.getvalue()
-            return {**made, "member": f"{self.name}.{number}.npy"}
+            return {**made, "member": add_array(self.name, number, np.asarray(value), members)}
         return {**made, "path": path, "name": self.job.name_of(source)}
 
     def fixed_values(self) -> list[dict[str, Any]]:
@@ -285,6 +274,38 @@ class PackagedEntry:
         if not all(isinstance(part, int) for part in piece.layout):
             raise _core.Unsupported(f"{self.name}: it returns a view whose sizes vary; return a copy of it")
         return PackagedLeaf(result=piece.number, kind=piece.value_kind, layout=list(piece.layout))
+
+
+def add_library(name: str, text: str, made: dict[str, Any], members: dict[str, bytes]) -> dict[str, Any]:
+    """Add the members of an entry with this C, built; returns their part of the manifest. made: the program's JSON."""
+    text += ABI_TEXT
+    members[f"{name}.c"] = text.encode()
+    members[f"{name}.so"] = build(text, os.environ.get("CC", "cc"))
+    dtypes = {buffer["name"]: buffer["dtype"] for buffer in made["buffers"]}
+    (level,) = re.findall(r" -march=(\S+)", text.split("\n", 1)[0]) or [""]
+    results = [{"dtype": dtypes[r["buffer"]], "rank": len(r["sizes"])} for r in made["results"]]
+    return {"name": name, "arch": level, "results": results}
+
+
+def describe_input(value: Any, buffer: dict[str, Any] | None) -> dict[str, Any]:
+    """The description of an input with a value like this. buffer: its part of the program's JSON."""
+    array = np.asarray(value)
+    return {
+        "dtype": array.dtype.str,
+        "rank": array.ndim,
+        "is_array": isinstance(value, np.ndarray),
+        "type": type(value).__name__,
+        "sizes": buffer["sizes"] if buffer else list(array.shape),
+        "is_written": buffer is not None and "written" in buffer,
+    }
+
+
+def add_array(name: str, number: int, array: np.ndarray, members: dict[str, bytes]) -> str:
+    """Add an array that is part of an entry; returns the name of its member."""
+    stream = io.BytesIO()
+    np.save(stream, array, allow_pickle=False)
+    members[f"{name}.{number}.npy"] = stream.getvalue()
+    return f"{name}.{number}.npy"
 
 
 class PackagedLeaf(dict[str, Any]):

@@ -18,6 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from .._core import kind_of
+
 # Element-operations below which a function that needs Python in each call runs in NumPy. Tracing costs tens of
 # microseconds; a function that can be split costs a dispatch for each piece.
 LITTLE_WORK = 400_000
@@ -38,14 +40,14 @@ class Budget:
     """Decisions about calls of one function that need Python, raise, or break."""
 
     def __init__(self) -> None:
-        self.plain: dict[Any, str] = {}  # calls that run in NumPy -> why
+        self.plain: dict[bytes, str] = {}  # kinds of calls that run in NumPy -> why
         self.races: dict[Any, Race] = {}  # by kinds of calls that need Python each time
 
-    def remember(self, bound: tuple[Any, ...], why: str, key: Any = None) -> None:
-        """Let calls like this one run in NumPy. key: the key before the call changed its arguments."""
+    def remember(self, bound: tuple[Any, ...], why: str, kind: bytes | None = None) -> None:
+        """Let calls like this one run in NumPy. kind: that of the call before it changed its arguments."""
         if len(self.plain) > MOST_KEPT:
             self.plain.clear()
-        self.plain[key or key_of(bound)] = why
+        self.plain[kind or kind_of(bound)] = why
 
     def race(self, kind: Any) -> Race:
         """The timing state of a kind of calls that need Python each time."""
@@ -201,10 +203,10 @@ def likeness(bound: tuple[Any, ...]) -> Any:
     call.
     """
 
-    return tuple([kind_of(v, 0) for v in bound])
+    return tuple([part_of(v, 0) for v in bound])
 
 
-def kind_of(value: Any, depth: int) -> Any:
+def part_of(value: Any, depth: int) -> Any:
     """The key of one value."""
     cls = type(value)
     if cls is np.ndarray:
@@ -217,25 +219,6 @@ def kind_of(value: Any, depth: int) -> Any:
         return (cls, len(value).bit_length())
     if cls in (tuple, list, dict) and depth < 4:
         items = value.items() if cls is dict else value
-        return (cls, len(value).bit_length(), *(kind_of(v, depth + 1) for v in islice(items, 8)))
+        return (cls, len(value).bit_length(), *(part_of(v, depth + 1) for v in islice(items, 8)))
     return cls
 
-
-def key_of(bound: tuple[Any, ...]) -> Any:
-    """The key of calls that run in NumPy for the same reason. pyext/replay/plain.c reads it."""
-
-    return tuple(part_of_key(v, 0) for v in bound)
-
-
-def part_of_key(value: Any, depth: int) -> Any:
-    """The key of one value."""
-    cls = type(value)
-    if cls is np.ndarray:
-        return (cls, value.dtype, value.shape)
-    if cls in (int, bool, str, type(None)):
-        return (cls, value)
-    if cls in (tuple, list) and depth < 4 and len(value) <= 256:
-        return (cls, *(part_of_key(v, depth + 1) for v in value))
-    if cls is dict and depth < 4 and len(value) <= 256:
-        return (cls, *((type(k), str(k), part_of_key(v, depth + 1)) for k, v in value.items()))
-    return cls

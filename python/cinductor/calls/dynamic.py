@@ -17,6 +17,7 @@ import functools
 import os
 import re
 import weakref
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,7 @@ Place = tuple[str, int | None]
 Size = Any  # an int, or a traced one that is an expression of symbols
 LARGEST_INT = 1 << 48  # a larger int argument is a number, not a size
 KEPT_CAPTURES = 8
+DEEPEST, MOST_ITEMS = 4, 8  # containers within each other, and their first items, whose sizes plain calls show
 NUMBERS = {type(None)}  # dtypes for which no size is a symbol
 VERSION = 1
 SUFFIX = ".shapes"
@@ -170,10 +172,10 @@ def range_text(m: Mark) -> str:
 
 
 class Profile:
-    r"""The sizes and ints that the captures of one function have seen.
+    r"""The sizes and ints of one function's calls that captures have seen, and the economy.
 
-    dynamic: places whose size or value differed; fixed: ints for which the function is compiled one by one; marks:
-    declarations by place; history: the sizes seen in each capture.
+    dynamic: places whose size or value differed. fixed: ints for which the function is compiled one by one. marks:
+    declarations by place. history: the sizes seen in each capture, and in the first calls that NumPy ran.
     """
 
     def __init__(self) -> None:
@@ -205,6 +207,26 @@ class Profile:
         if any(before.get(place, size) != size for before in self.history if before is not record):
             self.dynamic.add(place)
             self.is_changed = True
+
+    def learn(self, names: tuple[str, ...], bound: tuple[Any, ...]) -> None:
+        """Record the sizes and ints of a call that the original function runs."""
+        record = self.begin()
+        for words, value in zip(names, bound, strict=True):
+            self.look_at(record, words, value, 0)
+
+    def look_at(self, record: dict[Place, int], words: str, value: Any, depth: int) -> None:
+        """Record the sizes of one value. words: its place. It runs no code of the user's."""
+        cls = type(value)
+        if cls is np.ndarray:
+            for axis, size in enumerate(value.shape):
+                self.meet(record, (f"{words}:{value.ndim}", axis), size)
+        elif cls is int:
+            self.meet(record, (words, None), value)
+        elif cls in (tuple, list, dict) and depth < DEEPEST:
+            items = value.items() if cls is dict else enumerate(value)
+            for key, item in islice(items, MOST_ITEMS):
+                if cls is not dict or type(key) in (str, int):
+                    self.look_at(record, f"{words}[{key!r}]", item, depth + 1)
 
     def were_equal(self, a: Place, b: Place, difference: int = 0) -> bool:
         """True if a was b + difference in every capture that had both. A difference other than 0 requires two

@@ -94,14 +94,15 @@ class Economy:
             account.why = None if is_whole else waits(account, "another capture")
 
     def wants_capture(self, job: Any, account: Any, bound: tuple[Any, ...]) -> bool:
-        """True if this call is captured, for which C asks in the first call of a kind, when that has paid, and for larger
-        sizes than before.
+        """True if this call is captured. C asks in the first call of a kind, when a capture has been paid for, and for
+        sizes that are larger than before or among the first that differ.
         """
         if self.broken is not None:
             account.due, account.why = math.inf, job.warn_of_build(self.broken)
             return False
+        job.profile.learn(job.names, bound)
         if account.is_awaited:
-            return job.option("economy") == "auto" and withdraw(account)
+            return job.option("economy") == "auto" and account.changes == 1 and withdraw(account)
         if account.program is not None and not account.program.is_built:
             if account.spent >= account.due:
                 self.queue(job, account)
@@ -138,7 +139,7 @@ class Economy:
     ) -> None:
         """A whole graph is about to be built, which NumPy may run in `plain` seconds: raises Deferred where that has to wait."""
         account.price = price
-        seconds = account.best if account.calls and not account.varies else estimate(plain, bound())
+        seconds = account.best if account.calls and not account.changes else estimate(plain, bound())
         if not is_exact:
             if not job.was_plain and (seconds >= price or job.option("economy") == "auto"):
                 return

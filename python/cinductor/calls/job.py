@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from .._core import Error
+from .._core import Error, kind_of
 from ..arrays import packages
 from ..base import deferred_warnings, lazy
 from ..base.class_lookup import is_a
@@ -29,7 +29,7 @@ from ..base.user_frame import PACKAGE
 from ..config import OWN, RACED, config, resolve, user_backend
 from ..diagnosis import events, stats_types
 from . import saved, watching
-from .budget import Budget, Race, key_of, likeness
+from .budget import Budget, Race, likeness
 from .dynamic import Profile, any_unbacked, profile_path
 from .economy import Economy
 
@@ -328,8 +328,8 @@ class Job:
             if holds_traced(bound):
                 return self.run_eager(args, kwargs)
         plain = {} if self.settings["fullgraph"] else self.budget.plain
-        if plain and (key := key_of(bound)) in plain:
-            compiled.note_plain(key)
+        if plain and (like := kind_of(bound)) in plain:
+            compiled.note_plain(like)
             return self.run_eager(args, kwargs)
         account = compiled.account(bound) if self.pays and self.owner is None else None
         if account is not None and not self.economy.wants_capture(self, account, bound):
@@ -387,11 +387,11 @@ class Job:
 
     def run_timed(self, race: Race, bound: Any, args: Any, kwargs: Any) -> Any:
         """Run the original function to time it against the compiled pieces."""
-        key, began = key_of(bound), Race.clock()  # the call may change its arguments
+        like, began = kind_of(bound), Race.clock()  # the call may change its arguments
         result = self.run_eager(args, kwargs)
         race.note_numpy(Race.clock() - began)
         if race.why is not None:
-            self.budget.remember(bound, race.why, key)
+            self.budget.remember(bound, race.why, like)
         return result
 
     def run_noted(self, account: Any, args: Any, kwargs: Any) -> Any:
@@ -403,7 +403,7 @@ class Job:
     def run_driver(self, plan: Any, compiled: Any, bound: Any, args: Any, kwargs: Any) -> Any:
         """Run the function in pieces with Python between. Once it has been found to be faster, C calls it directly.
         """
-        key = key_of(bound)
+        like = kind_of(bound)
         kind, began, captures = likeness(bound), Race.clock(), plan.captures()
         result = plan.run(args, kwargs)
         seconds = Race.clock() - began
@@ -413,7 +413,7 @@ class Job:
             race = self.budget.race(kind)
             race.note_pieces(seconds, plan.captures() != captures or (self.pays and plan.credit <= 0))
             if (race.is_over or self.is_inexact) and plan.driver is not None:
-                compiled.note_driven(plan.bound_driver(), plan.fix_traceback, key)
+                compiled.note_driven(plan.bound_driver(), plan.fix_traceback, like)
         return result
 
     def run_eager(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:

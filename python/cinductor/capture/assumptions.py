@@ -41,7 +41,7 @@ class Assumptions(NamedTuple):
         elif given_up == "dynamic" and self.dynamic:  # requested by the user
             less = self
         else:
-            less = self._replace(**{given_up: False})
+            less = self._replace(**{given_up: False})  # type: ignore[arg-type]
         return None if less == self else less
 
 

@@ -24,6 +24,7 @@ from ..calls.dynamic import Symbols
 from .containers import is_constant
 from .control.state import State
 from .effects import Effects
+from .iterators import Flat
 from .objects import (
     CONTAINER_TYPES,
     DTYPE_TYPES,
@@ -82,7 +83,8 @@ class Lifting:
         found = self.sources.entered.get(source)
         if found is not None and found[0] is value:
             return found[1]
-        new = self._lift_guarded(value, source)
+        new = self.sources.same_nan(value, source)
+        new = self._lift_guarded(value, source) if new is None else new
         self.sources.entered[source] = (value, new)
         return new
 
@@ -367,6 +369,8 @@ def hook_of(stage: Stage, value: Any) -> type | None:
     cls = type(value)
     stage.sources.sees_objects = True  # Python first tests whether two objects are identical
     hooked = None
+    if cls is Flat or cls is np.flatiter:  # compares its elements
+        return np.flatiter
     if is_a(value, HOLDERS) and not has_hooks(cls):
         hooked = guard_inside(stage, value, set())
         if hooked is None and (cls is not dict or value):

@@ -302,7 +302,7 @@ READERS: dict[type, frozenset[str]] = {
         "__dir__ __eq__ __format__ __ge__ __getattribute__ __getstate__ __gt__ __hash__ __le__ __lt__ __ne__ "
         "__repr__ __sizeof__ __str__".split()
     ),
-    **{cls: own(cls) for cls in (*PLAIN, tuple, frozenset, *VIEWS_OF_DICTS)},
+    **{cls: own(cls) for cls in (*PLAIN, tuple, frozenset, *VIEWS_OF_DICTS)},  # type: ignore[misc]
     np.generic: own(int, float, complex, str, bytes).union(OF_SCALARS),
     np.dtype: frozenset("newbyteorder __getitem__ __len__ __bool__ __mul__ __rmul__".split()),
     np.broadcast: frozenset({"__iter__"}),
@@ -313,7 +313,7 @@ OF_CLASSES = frozenset(
     "__call__ __new__ fromhex from_bytes from_number fromkeys maketrans mro __class_getitem__ __getformat__ __dir__ __eq__ "
     "__hash__ __instancecheck__ __ne__ __or__ __prepare__ __repr__ __ror__ __sizeof__ __subclasscheck__".split()
 )
-CLASSES = frozenset({ORDERED, np.ndarray, np.ufunc, *(base for cls in PURE_TYPES for base in cls.__mro__)}) - {object}
+CLASSES = frozenset({ORDERED, np.ndarray, np.ufunc, *(base for cls in PURE_TYPES for base in cls.__mro__)}) - {object}  # type: ignore[attr-defined]
 
 
 def only_reads(value: Any, name: str) -> bool:

@@ -33,6 +33,7 @@ FREE: frozenset[Any] = FREE_TYPES
 HOLDING_NOTHING = frozenset(cls for cls in FREE if not cls.__flags__ & TRACKED)
 MOST_REACHED = 10_000  # objects; what reaches more may reach anything
 FEW_REACHED = 300  # the same where each call asks
+PARTS = (tuple, list)  # of a guard
 OWNERS = frozenset({np.ndarray, type(None)})  # what owns an array's memory, if no buffer is locked
 NAME = __name__.partition(".")[0]
 # Instructions that only code with a handler, a `finally` or a `with` has.
@@ -126,18 +127,19 @@ def is_watched(value: Any) -> bool:
 def why_not_saved(checks: list[tuple[Any, ...]]) -> str | None:
     """The reason why guards may not be kept, or None. They keep the objects that they compare alive, and what these reach.
     """
+    compared: list[Any] = []
     for check in checks:
-        compared = check[2:] if check[0] == "names" else check[1:]  # modules and classes, whose names these are, live on
-        why = next((why for why in map(why_outlives, compared) if why is not None), None)
-        if why is not None:
+        compared += check[2:] if check[0] == "names" else check[1:]  # modules and classes, whose names these are, live on
+    for value in compared:
+        if type(value) in PARTS:
+            compared += value
+        elif type(value) not in HOLDING_NOTHING and (why := why_outlives(value)) is not None:
             return f"compares a {why}"
     return None
 
 
 def why_outlives(value: Any) -> str | None:
     """The class of an object that would outlive the user's own reference, with the reason."""
-    if is_a(value, tuple | list):
-        return next((why for why in map(why_outlives, value) if why is not None), None)
     name = type(value).__name__
     if has_finalizer(type(value)):
         return f"{name}, which has __del__"
@@ -153,10 +155,7 @@ def let_go(tracer: _core.Tracer, sources: Sources, arrays: Arrays) -> None:
     """Drop the objects to which nothing but the tables of the call refers. Arrays that a source reaches stay, because
     guards compare their memory.
     """
-    known, entered, refs = sources.known, sources.entered, sys.getrefcount
-    # The number that getrefcount returns for an object in a table: the entry of the table, the name `value` of the loop over the
-    # table, and the argument of getrefcount. It is counted for a new object, because Python versions differ.
-    own = [refs(value) for _, (value, _) in {0: (object(), 0)}.items()][0]
+    known, entered, refs, own = sources.known, sources.entered, sys.getrefcount, refs_in_table()
     is_done = False
     while not is_done:
         dead = [
@@ -168,6 +167,20 @@ def let_go(tracer: _core.Tracer, sources: Sources, arrays: Arrays) -> None:
             entered.pop(source, None)
             del known[key]
         is_done = not let_go_arrays(tracer, arrays, own) and not dead
+
+
+def refs_in_table() -> int:
+    """The number that getrefcount returns for an object in a table: the entry of the table, the name `value` of the loop over
+    the table, and the argument of getrefcount. It is counted for a new object, because Python versions differ.
+    """
+    refs = sys.getrefcount
+    return [refs(value) for _, (value, _) in {0: (object(), 0)}.items()][0]
+
+
+def alone_in(table: dict[int, tuple[Any, Any]]) -> list[int]:
+    """The keys of the objects to which nothing but the table refers."""
+    refs, own = sys.getrefcount, refs_in_table()
+    return [key for key, (value, _) in table.items() if refs(value) <= own]
 
 
 def let_go_arrays(tracer: _core.Tracer, arrays: Arrays, own: int) -> bool:

@@ -14,7 +14,8 @@ object's attributes and of a container's items is unchanged.
 
 Containers, objects and functions made in the call keep their identity after an effect and then contain real
 values. Immutable ones (a tuple, a partial) are recreated if they contained a traced value. Objects that outlive
-the call contain nothing traced and are left alone.
+the call contain nothing traced and are left alone. An object that other code may have counts as one of these from
+then on, so each later change of it is an effect.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ from ..numpy.random import set_state
 from . import deaths
 from .containers import ROWS, row_of
 from .control.alias import Aliases
-from .control.state import State
-from .iterators import Escapes, Flat, Items, Octets, is_iterator
+from .control.state import ATOMS, SHOWN, State
+from .iterators import Escaped, Escapes, Flat, Items, Octets, is_iterator
 from .known_arrays import Arrays
 from .objects import (
     BOUND,
@@ -46,6 +47,7 @@ from .objects import (
     FREE_TYPES,
     MAPPINGS,
     METHODS_IN_C,
+    OPAQUE,
     Traced,
     attributes_of,
     bounds_of,
@@ -87,7 +89,7 @@ class Stores:
             return False
         if type(attributes_of(value)) is not dict or not reads_plainly(cls):
             return False
-        is_plain = cls.__setattr__ is object.__setattr__
+        is_plain = cls.__setattr__ is object.__setattr__  # type: ignore[comparison-overlap]
         return is_plain and not defines(type(find_in_class(cls, name)), "__set__")
 
     def may_wait_at(self, value: Any, key: Any) -> bool:
@@ -144,6 +146,8 @@ class Effects:
         self.tracer, self.sources, self.state, self.aliases = tracer, sources, state, aliases
         self.arrays, self.stores, self.escapes = Arrays(sources), Stores(tracer, sources), Escapes()
         self.plain_hooks = plain_hooks
+        self.given: dict[int, tuple[Any, Any]] = {}  # by the id of a function: what other code has in place of it, and the function
+        self.handed_out: set[int] = set()  # ids of objects made in the call that other code may have
         self.hollow: dict[int, tuple[Any, Any]] = {}  # a broadcast or flags object, with what it was made from
         self.draws: dict[int, Any] = {}  # id -> a generator and its state before the call
         self.flags = 0  # float flags that have been reported
@@ -173,8 +177,7 @@ class Effects:
         if self.tracer.is_dry:
             raise _core.Unsupported(f"only a call can do this: it {reason} (cinductor.warm)")
         for grown in [*self.state.lists.values()]:
-            is_there = self.state.lists.get(id(grown.container)) is grown
-            if is_there and (grown.is_sized or (grown.is_transient and not self.tracer.in_region)):
+            if grown.is_sized or (grown.is_assumed and not self.tracer.in_region):
                 grown.materialise(reason)
         note(reason)
         self.look_at_flags()
@@ -183,12 +186,22 @@ class Effects:
         self.flush()
         self.state.keep_changes()
         deaths.let_go(self.tracer, self.sources, self.arrays)
+        self.handed_out &= self.sources.known.keys()
 
     def flush(self) -> None:
         """Perform deferred stores, because uncaptured code may read the objects."""
         for value, places in self.stores.take():
             for place, item in places.items():
                 put(value, place, self.materialise(item))
+        self.fill_cells()
+
+    def fill_cells(self) -> None:
+        """Materialise again what functions refer to that other code has: Python itself sets the names of a frame."""
+        for key in deaths.alone_in(self.given):
+            del self.given[key]
+        concrete = Materialiser(self)
+        for given, _ in [*self.given.values()]:
+            concrete.fill_cells(given)
 
     def before_write(self, target: Any) -> bool:
         """Called before a traced array is written. True: the write must be made in memory at once, because arrays
@@ -251,6 +264,15 @@ class Effects:
 
     # --- values that leave ---
 
+    def check_handed_out(self, *values: Any) -> None:
+        """Refuse to let anything of cinductor's leave the call in these values, or in an object that other code may have."""
+        known = self.sources.known
+        roots = [*values, *(known[key][0] for key in self.handed_out if key in known)]
+        closed = {key: value for key, (value, source) in known.items() if source != OPAQUE}
+        own = _core.own_in(roots, closed, ATOMS | FRAMES, SHOWN, frozenset({Escaped, self.plain_hooks}))
+        if own is not None:
+            raise _core.InternalError(f"a {type(own).__name__} of cinductor would leave the call")
+
     def materialise(self, value: Any) -> Any:
         """The value with everything traced materialised."""
         return Materialiser(self).of(value)
@@ -295,6 +317,7 @@ class Effects:
 KNOWN_FLAGS = frozenset(
     "c c_contiguous contiguous f f_contiguous fortran fnc forc farray fa carray ca behaved b a aligned w writeable".split()
 )
+FRAMES = frozenset({types.FrameType, types.TracebackType})  # of captured code, where its names have traced values
 HELD = frozenset(cls for cls, row in ROWS.items() if not row.is_memory)  # containers that may hold traced values
 OPENED = (types.FunctionType, slice)  # allowed in an operator without inspection
 
@@ -310,14 +333,14 @@ class Materialiser:
         """The value with everything traced materialised; containers made in the call are changed in place."""
         cls = type(value)
         if cls is Flat:
-            return value.real(self.effects)
+            return value.real(self)
         if cls is Octets:
             return value.value
         if cls is Traced:
             return self.effects.arrays.real(value)
         if cls in METHODS_IN_C and type(value.__self__) in HELD:
             self.of(value.__self__)  # a method of a container
-        if (cls in FREE_TYPES and cls not in OPENED) or is_a(value, type):
+        if (cls in FREE_TYPES and cls not in OPENED) or cls is np.ndarray or is_a(value, type):
             return value
         if id(value) not in self.made:
             self.made[id(value)] = (value, value)  # for a container that contains itself
@@ -383,12 +406,15 @@ class Materialiser:
             return value
         count = 1 + len(value.args)
         named = dict(zip(value.keywords, real[count:], strict=True))
-        return functools.partial(*real[:count], **named)
+        return functools.partial(*real[:count], **named)  # type: ignore[misc, operator]
 
     def fill(self, value: Any) -> None:
-        """Materialise, in place, the contents of an object made in this call."""
-        if row_of(value).is_memory:  # other objects may change it from here on
-            return self.effects.sources.note_opaque(value)
+        """Materialise, in place, the contents of an object made in this call. Other code may have it from here on."""
+        if not self.effects.arrays.is_over:
+            self.effects.sources.note_opaque(value)
+            self.effects.handed_out.add(id(value))
+        if row_of(value).is_memory:
+            return
         if is_a(value, list | collections.deque):
             put = list.__setitem__ if is_a(value, list) else collections.deque.__setitem__
             for i, item in enumerate([*value]):
@@ -456,13 +482,11 @@ class Materialiser:
         scope = around[STAGE].cell_contents if STAGE in around else None
         if scope is not None and getattr(scope.stage, "tracer", None) is not self.effects.tracer:
             return fn  # made by an earlier call
+        if id(fn) in self.effects.given:
+            return self.effects.given[id(fn)][0]
         cells = []
         for name, cell in around.items():
-            if name == STAGE:
-                cell = types.CellType(self.effects.plain_hooks.like(cell.cell_contents))
-            else:
-                self.fill_cell(cell)
-            cells.append(cell)
+            cells.append(types.CellType(self.effects.plain_hooks.like(cell.cell_contents)) if name == STAGE else cell)
         defaults = fn.__defaults__ and self.of(fn.__defaults__)
         new = types.FunctionType(fn.__code__, fn.__globals__, fn.__name__, defaults, tuple(cells))
         if fn.__kwdefaults__:
@@ -471,15 +495,18 @@ class Materialiser:
         self.fill(fn.__dict__)
         new.__dict__ = fn.__dict__  # both functions share one dict, so that an attribute set on either is seen on both
         self.annotate(new, fn)
+        if not self.effects.arrays.is_over:
+            self.effects.given[id(fn)] = (new, fn)
+        self.fill_cells(new)
         return new
 
     def fill_function(self, fn: types.FunctionType) -> None:
         """Materialise, in place, what a function refers to that needs nothing of cinductor's."""
-        for cell in fn.__closure__ or ():
-            self.fill_cell(cell)
+        self.fill_cells(fn)
         if fn.__defaults__ and (defaults := self.of(fn.__defaults__)) is not fn.__defaults__:
             fn.__defaults__ = defaults
-        self.fill(fn.__kwdefaults__ or {})
+        if fn.__kwdefaults__:
+            self.fill(fn.__kwdefaults__)
         self.fill(fn.__dict__)
         self.annotate(fn, fn)
 
@@ -493,14 +520,17 @@ class Materialiser:
             self.fill(new.__annotations__)
         else:
             new.__annotate__ = self.of(waiting)  # type: ignore[attr-defined]
-            for cell in getattr(waiting, "__closure__", None) or ():
-                self.fill_cell(cell)
+            self.fill_cells(waiting)
         if hasattr(fn, "__type_params__"):
             new.__type_params__ = fn.__type_params__  # type: ignore[attr-defined]
 
-    def fill_cell(self, cell: types.CellType) -> None:
-        try:
-            item = cell.cell_contents
-        except ValueError:  # an empty cell
-            return
-        cell.cell_contents = self.of(item)
+    def fill_cells(self, fn: Any) -> None:
+        """Materialise the values of the names that a function shares with others."""
+        names = getattr(getattr(fn, "__code__", None), "co_freevars", ())
+        for name, cell in zip(names, getattr(fn, "__closure__", None) or (), strict=False):
+            try:
+                item = cell.cell_contents
+            except ValueError:  # an empty cell
+                continue
+            if name != STAGE and (new := self.of(item)) is not item:
+                cell.cell_contents = new

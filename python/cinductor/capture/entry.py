@@ -202,6 +202,7 @@ def finish(job: Job, stage: Stage, result: Any) -> tuple[Any, Any]:
     """End the capture: the real result and a specialisation, or None if Python must run in each call."""
     stage.runs = False
     reached: dict[int, int] = {}
+    stage.effects.fill_cells()
     result = with_stores(stage, result)
     leaves = traced_in(result, set())
     stage.regions.aliases.before_return(leaves)
@@ -218,6 +219,8 @@ def finish(job: Job, stage: Stage, result: Any) -> tuple[Any, Any]:
         stage.symbols.finish()
     stage.sources.check_all()
     made, specialization = stage.tracer.finish(stage.sources.rows, stage.sources.checks, result, reached)
+    stage.tracer.effects += stage.stores.has_given  # what has been stored stays
+    stage.effects.check_handed_out(made)
     why = f"returns {specialization}" if type(specialization) is str else why_not_saved(stage.sources.checks)
     if why is not None:
         stage.why_again, specialization = why, None
@@ -311,9 +314,8 @@ def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int
             return stage.materialise(value)
         Materialiser(stage.effects).fill_keys(value)
     if cls is dict:
-        for key, item in value.items():
-            value[key] = returnable(stage, item, reached, seen)
-        return value
+        items_of = {key: returnable(stage, item, reached, seen) for key, item in value.items()}
+        return value if all(items_of[key] is item for key, item in value.items()) else items_of
     build = ROWS[cls].build if cls in ROWS else None
     if build is not None and not stage.tracer.needs_python and not attributes_of(value):
         return DeferredCall(build(value, [returnable(stage, v, reached, seen) for v in ROWS[cls].items(value)]))
@@ -354,7 +356,7 @@ def with_stores(stage: Stage, result: Any) -> Any:
             kind = "items" if holds_items(value) else "attributes"
             which = f" ({next(iter(places))!r})" if type(places) is dict else ""
             stage.effects.note(f"sets {kind}{which} of one of many objects")
-            stored(result, *((stage.materialise(part) for part in pair) for pair in columns))
+            stored(result, *((stage.materialise(part) for part in pair) for pair in columns))  # type: ignore[arg-type]
             return result
     stage.stores.take()
     return DeferredCall((stored, result, *pairs))
@@ -380,7 +382,7 @@ def are_distinct(stage: Stage, value: Any) -> bool:
 def stored(result: Any, *pairs: tuple[Any, dict[Any, Any]]) -> Any:
     """Perform the stores; return the result."""
     for value, places in pairs:
-        if type(places) is np.ndarray:
+        if type(places) is np.ndarray:  # type: ignore[comparison-overlap]
             _core.store_column(value, places)
             continue
         for place, item in places.items():
@@ -397,7 +399,7 @@ def either_class(stage: Stage, value: Any) -> DeferredCall:
 
 def instance(cls: type, attributes: dict[str, Any], *slots: Any) -> Any:
     """An object of a user's class with these attributes, made without its __init__."""
-    made = object.__new__(cls)
+    made = object.__new__(cls)  # type: ignore[var-annotated]
     if attributes:
         made.__dict__.update(attributes)
     for slot, value in zip(slots_of(cls), slots, strict=True):
@@ -411,7 +413,7 @@ def is_instance(value: Any) -> bool:
     cls = type(value)
     return (
         type(cls) is type
-        and cls.__new__ is object.__new__
+        and cls.__new__ is object.__new__  # type: ignore[comparison-overlap]
         and has_attributes_alone(cls)
         and find_in_class(cls, "__del__") is MISSING
     )

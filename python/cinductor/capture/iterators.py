@@ -23,14 +23,10 @@ import numpy as np
 from .. import _core
 from ..base.class_lookup import is_a, offered
 from ..base.user_frame import PACKAGE, STAGE
-from .objects import VIEWS_OF_DICTS, Traced, attribute
+from .objects import VIEWS_OF_DICTS, Traced, attribute, find_in_class
 
 RegionBreak = _core.RegionBreak
-
-
 Made = Callable[..., Iterator[Any]]  # makes Python's own iterator, given a function that makes values real
-
-
 END, UNKNOWN = "at its end", "somewhere"  # positions, besides those that are numbers
 MOST_READ = 256  # elements of an array that Python reads by nodes of the graph; for more, real ones are used
 ENDLESS = 1 << 62  # items of an endless iterator
@@ -46,18 +42,12 @@ class Items:
     __slots__ = ("size", "get", "made", "position", "over", "ends", "is_shared", "reads", "calls")
 
     def __init__(
-        self,
-        size: Any,
-        get: Callable[[Any], Any] | None,
-        made: Made | None = None,
-        over: tuple[Items, ...] = (),
-        ends: tuple[Any, ...] | None = None,
-        reads: bool = False,
-        calls: bool = False,
-    ) -> None:
+        self, size: Any, get: Callable[[Any], Any], made: Made | None = None, over: tuple[Items, ...] = (),
+        ends: tuple[Any, ...] | None = None, reads: bool = False, calls: bool = False,
+    ) -> None:  # fmt: skip
         self.size, self.get, self.made, self.over = size, get, made, over
-        self.reads = reads or any(items.reads for items in over)
-        self.calls = calls or any(items.calls for items in over)
+        self.reads: bool = reads or any(items.reads for items in over)
+        self.calls: bool = calls or any(items.calls for items in over)
         self.ends = (END,) * len(over) if ends is None else ends
         self.position: Any = 0
         self.is_shared = False  # other code has a reference to it
@@ -100,8 +90,7 @@ class Items:
 
     @property
     def is_in_step(self) -> bool:
-        """True if the underlying iterators are at the same position. They are not checked after the
-        end, nor if the user has no reference to them."""
+        """True if the underlying iterators are at the same position. Not checked: at the end, and those that only this one has."""
         return self.position is END or all(
             items.is_in_step and (not items.is_shared or _are_equal(items.position, self.position))
             for items in self.over
@@ -199,7 +188,7 @@ def items_of(value: Any) -> Items | None:
         return Items(len(value), lambda i: start + i * step, lambda c, f=iter: f(value))
     if cls is Range:
         return Items(value.length, value.get, lambda c, f=iter: f(value.real(c)))
-    if cls is Flat or cls is Octets:
+    if cls is Octets:
         return value.items
     if cls is Traced and value.ndim > 0:
         made = lambda c, f=iter: f(c.of(value))  # noqa: E731
@@ -210,7 +199,7 @@ def items_of(value: Any) -> Items | None:
 def part_of(concrete: Any, items: Items, position: int) -> Iterator[Any]:
     """Python's own object for a part: if the user has a reference to the part, the same object at its position."""
     if items.is_shared:
-        return concrete.of(items)  # type: ignore[no-any-return]
+        return concrete.of(items)
     return items.at(concrete, position)
 
 
@@ -230,15 +219,10 @@ def backwards(items: Items) -> Items:
 
 
 def numbered(
-    shape: tuple[Any, ...],
-    get: Callable[[tuple[Any, ...]], Any],
-    made: Made | None = None,
-    reads: bool = False,
+    shape: tuple[Any, ...], get: Callable[[tuple[Any, ...]], Any], made: Made | None = None, reads: bool = False
 ) -> Items:
     """The elements of an array of this shape in C order, by one loop over all axes."""
-    length: Any = 1
-    for size in shape:
-        length = length * size
+    length: Any = functools.reduce(operator.mul, shape, 1)
 
     def item(number: Any) -> Any:
         places = []
@@ -251,23 +235,27 @@ def numbered(
 
 
 class Flat:
-    """Stands for the np.flatiter of a traced array."""
+    """Stands for the np.flatiter of a traced array: an iterator, `items`, whose elements also have an index."""
 
-    __slots__ = ("array",)
+    __slots__ = ("array", "items")
 
     def __init__(self, array: Traced) -> None:
-        self.array = array
+        made = lambda c, f=iter: f(c.of(array).flat)  # noqa: E731
+        self.array, self.items = array, numbered(array.shape, lambda places: array[places], made, reads=True)
 
     @property
-    def items(self) -> Items:
-        """The elements, for a loop."""
-        made = lambda c, f=iter: f(c.of(self))  # noqa: E731
-        return numbered(self.array.shape, lambda places: self.array[places], made, reads=True)
+    def length(self) -> Any:
+        """The number of elements."""
+        return self.array.size
 
-    def real(self, effects: Any) -> Any:
+    def is_fresh(self, effects: Any) -> bool:
+        """True if nothing has taken an item, and other code does not see it."""
+        return self.items.is_whole and effects.escapes.now(self.items) is self.items
+
+    def real(self, concrete: Any) -> Any:
         """NumPy's own."""
-        effects.stop("passes on array.flat itself, not its items")
-        return effects.materialise(self.array).flat
+        concrete.effects.stop("passes on array.flat itself, not its items", self.items)
+        return concrete.of(self.items)
 
 
 class Octets:
@@ -277,6 +265,11 @@ class Octets:
 
     def __init__(self, value: bytes, array: Traced) -> None:
         self.value, self.array = value, array
+
+    @property
+    def length(self) -> Any:
+        """The number of bytes."""
+        return self.array.size
 
     def item(self, index: Any) -> Any:
         """The int of that index."""
@@ -302,6 +295,9 @@ class Octets:
 
     def __getitem__(self, index: Any) -> int:
         return self.value[index]
+
+
+SIZED = (Range, Flat, Octets)  # stand-ins of objects that have a length
 
 
 def octets_in(value: bytes) -> np.ndarray:
@@ -335,8 +331,7 @@ def zipped(parts: list[Items], least: Callable[[Any, Any], Any] | None, f: Any =
 
     is_real = all(part.made for part in parts)
     get = lambda i: f(*(part.get(i) for part in parts))  # noqa: E731
-    calls = function is not zip
-    return Items(size, get, made if is_real else None, tuple(parts), tuple(ends), calls=calls)
+    return Items(size, get, made if is_real else None, tuple(parts), tuple(ends), calls=function is not zip)
 
 
 def _are_equal(a: Any, b: Any) -> bool:
@@ -351,9 +346,9 @@ def _are_equal(a: Any, b: Any) -> bool:
 # Iterators that reveal their parts and positions; those over a container refer to it.
 OVER_ITERATORS = (map, filter, zip, enumerate)
 OVER_CONTAINERS = (
-    *(type(iter(c)) for c in ([], (), {}, set(), "", b"", range(0))),
-    *(type(iter(view)) for view in ({}.values(), {}.items())),
-    *(type(reversed(c)) for c in ([], {}, {}.values(), {}.items(), range(0))),
+    *(type(iter(c)) for c in ([], (), {}, set(), "", b"", range(0))),  # type: ignore[var-annotated]
+    *(type(iter(view)) for view in ({}.values(), {}.items())),  # type: ignore[var-annotated]
+    *(type(reversed(c)) for c in ([], {}, {}.values(), {}.items(), range(0))),  # type: ignore[var-annotated]
     reversed,
     *VIEWS_OF_DICTS,
 )
@@ -413,7 +408,7 @@ class Walk:
     def real(self, concrete: Any) -> Iterator[Any]:
         """Python's own."""
         made = iter(concrete.of(self.value))
-        made.__setstate__(self.position)  # type: ignore[attr-defined]
+        made.__setstate__(self.position)
         return made
 
 
@@ -504,6 +499,7 @@ class Escapes:
 
     def now(self, value: Any) -> Any:
         """The replacement of an iterator, if other code can see it; else the iterator."""
+        value = value.items if type(value) is Flat else value
         found = self.of.get(id(value))
         return value if found is None else found[1]
 
@@ -551,7 +547,7 @@ class Escapes:
                 found.end()
 
 
-STAND_INS = (Steps, Walk, Asked, Items, StableIterator)  # objects that stand for Python's iterators
+STAND_INS = (Steps, Walk, Asked, Items, StableIterator, Flat)  # objects that stand for Python's iterators
 OURS = (*STAND_INS, Called, Range)
 ATOMS = (int, float, complex, bool, str, bytes, type(None))
 
@@ -576,17 +572,23 @@ def over_iterators(concrete: Any, value: Any) -> Any:
     real, real_state = concrete.of(parts), [concrete.of(s) for s in state]
     if real is parts and all(a is b for a, b in zip(state, real_state, strict=True)):
         return value
-    made = f(*real)
+    made = f(*map(asked_before, real))
     if state:
         made.__setstate__(real_state[0])
     return made
+
+
+def asked_before(value: Any) -> Any:
+    """An iterator of the user's as one whose `__iter__` is not called again."""
+    methods = (find_in_class(type(value), name) for name in ("__iter__", "__next__"))
+    return Escaped(None, value) if all(type(method) is types.FunctionType for method in methods) else value
 
 
 def over_others(concrete: Any, value: Any) -> Any:
     """Like over_iterators, for iterators of itertools, which can be inspected up to Python 3.13."""
     if all(type(part) in ATOMS for part in gc.get_referents(value)):
         return value
-    if type(value).__reduce__ is object.__reduce__:
+    if type(value).__reduce__ is object.__reduce__:  # type: ignore[comparison-overlap]
         return None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)

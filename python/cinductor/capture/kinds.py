@@ -5,14 +5,14 @@ object, which only equals itself.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import _core
 from ..base.class_lookup import is_a
 from ..base.float_warnings import quietly
-from .objects import UNBOUND, Traced, is_record, remade
+from .objects import SINGLE, UNBOUND, Traced, is_record, remade
 
 RegionBreak = _core.RegionBreak
 NUMBERS = frozenset({bool, int, float, complex})
@@ -106,7 +106,7 @@ def is_tagged(value: Any) -> bool:
 def classes_of(value: Any) -> set[tuple[str, np.dtype]]:
     """Kinds and dtypes that a number may have."""
     kind = kind_of(value)
-    return {kind, ("python", value.weak)} if is_tagged(value) else {kind}  # type: ignore[arg-type, return-value]
+    return {kind, ("python", value.weak)} if is_tagged(value) else {kind}  # type: ignore[arg-type]
 
 
 def strength(value: Any, kind: tuple[str, np.dtype]) -> Any:
@@ -121,14 +121,14 @@ def strength(value: Any, kind: tuple[str, np.dtype]) -> Any:
 
 def leaves(value: Any) -> list[Any]:
     """The values in nested tuples, in order."""
-    if is_record(type(value)):
+    if type(value) not in SINGLE and is_record(type(value)):
         return [leaf for item in value for leaf in leaves(item)]
     return [value]
 
 
 def rebuilt(like: Any, items: Iterator[Any]) -> Any:
     """A value with like's structure and other leaves."""
-    if is_record(type(like)):
+    if type(like) not in SINGLE and is_record(type(like)):
         return remade(like, [rebuilt(part, items) for part in like])
     return next(items)
 
@@ -197,43 +197,18 @@ __all__ = ["UNBOUND"]
 # --- methods of the scope of the running function ---
 
 
-class Hooks(Protocol):
+class Hooks:
     """The scope of a captured function. Values are those of the user's frame: traced, or Python's."""
 
+    __slots__ = ()
+
     stage: Any  # of the call
+    sites: Any  # of the function
     file: str
     fn_globals: dict[str, Any]
     is_library: bool  # the function belongs to NumPy
 
-    def call(self, /, *args: Any, **kwargs: Any) -> Any:
-        """f(*args, **kwargs) in rewritten code."""
+    if TYPE_CHECKING:
 
-    def attr(self, value: Any, name: str) -> Any:
-        """value.name"""
-
-    def item(self, value: Any, key: Any) -> Any:
-        """value[key]"""
-
-    def iter(self, value: Any) -> Any:
-        """The iterable of a loop, a star or a comprehension."""
-
-    def step(self, value: Any) -> Any:
-        """next(value)"""
-
-    def unpack(self, value: Any, shape: tuple[Any, ...]) -> Any:
-        """A value for an assignment to several names."""
-
-    def test(self, value: Any) -> Any:
-        """The truth of a value: traced, or a bool."""
-
-    def augment(self, name: str, value: Any, other: Any) -> Any:
-        """An operator in place."""
-
-    def use(self, value: Any) -> Any:
-        """A value for an operation of Python: values that the user's methods would see are real."""
-
-    def key(self, value: Any) -> Any:
-        """The key of a dict or element of a set, which Python hashes."""
-
-    def born(self, value: Any) -> Any:
-        """An object that was just made."""
+        def __getattr__(self, name: str) -> Any:
+            """A method of another part of the scope (`hooks`)."""

@@ -24,7 +24,7 @@ from .. import _core
 from ..base.class_lookup import is_a
 
 Traced = _core.Traced
-Method = type(_core.Tracer("", options={}).array(np.zeros(1)).sum)  # the bound method of a traced value
+Method = type(_core.Tracer("", options={}).array(np.zeros(1)).sum)  # type: ignore[attr-defined]  # the bound method of a traced value
 SEQUENCE_ITERATOR = type(iter(np.zeros(0)))
 BOUND = (Method, types.MethodWrapperType)
 CONSTANT_LEAVES = (int, float, complex, bool, str, bytes, type(None), type(Ellipsis), np.generic)
@@ -68,7 +68,7 @@ DTYPE_TYPES = frozenset(type(np.dtype(c)) for c in np.typecodes["All"])
 ORDERED: type = collections.OrderedDict
 MAPPINGS = frozenset({dict, ORDERED})
 CONTAINER_TYPES = MAPPINGS | {list, tuple}
-VIEWS_OF_DICTS = frozenset(type(view) for d in ({}, ORDERED()) for view in (d.items(), d.keys(), d.values()))
+VIEWS_OF_DICTS = frozenset(type(view) for d in ({}, ORDERED()) for view in (d.items(), d.keys(), d.values()))  # type: ignore[var-annotated]
 ORDERED_TYPES = frozenset({ORDERED, *(cls for cls in VIEWS_OF_DICTS if cls.__name__.startswith("odict"))})
 # Types whose attributes and methods only read the value itself.
 PURE_TYPES = frozenset(
@@ -307,7 +307,7 @@ INERT = frozenset(
 # Classes whose methods run no user code except that of their items.
 PLAIN_BASES = frozenset(
     {
-        *(base for cls in PURE_TYPES | IDENTITY_TYPES | MAPPINGS for base in cls.__mro__),
+        *(base for cls in PURE_TYPES | IDENTITY_TYPES | MAPPINGS for base in cls.__mro__),  # type: ignore[attr-defined]
         *(c for c in vars(builtins).values() if is_a(c, type) and issubclass(c, BaseException)),
         *(c for c in vars(enum).values() if is_a(c, type) and issubclass(c, enum.Enum)),
         *(np.ndarray, type(np._NoValue)),
@@ -484,7 +484,7 @@ def is_plain_getter(cls: type, getter: Any) -> bool:
 
 def reads_plainly(cls: type) -> bool:
     """True if attributes of such objects are looked up in the ordinary way."""
-    return cls.__getattribute__ in PLAIN_GETTERS
+    return cls.__getattribute__ in PLAIN_GETTERS  # type: ignore[comparison-overlap]
 
 
 MOST_LEAVES = 256  # of a container among the arguments
@@ -561,7 +561,7 @@ def bounds_of(value: Any) -> tuple[Any, Any, Any]:
 # --- results that each call makes again ---
 
 
-class DeferredCall(tuple):
+class DeferredCall(tuple[Any, ...]):
     """Stands for the result of calling its first item with the others."""
 
     __slots__ = ()

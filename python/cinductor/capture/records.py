@@ -9,7 +9,6 @@ function runs from the beginning. What is appended is not in the list until then
 
 from __future__ import annotations
 
-import functools
 import io
 import itertools
 import sys
@@ -19,15 +18,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..base.class_lookup import is_a
-from .control.list_buffer import owners_of
 from .control.list_columns import Assumed
-from .control.region import Rerun
 from .kinds import is_number
 from .objects import Traced, is_record, is_standard, remade
 
 if TYPE_CHECKING:
-    from .control.branch import Branch
-    from .control.loop import Loop
+    from .control.region import Region
     from .control.state import State
     from .kinds import Hooks
 
@@ -326,13 +322,11 @@ def record_append(scope: Hooks, value: list[Any], item: Any) -> bool:
     if not stage.state.active:  # the loop may still be run by Python
         Log(scope, value, source).append(item)
         return True
-    owner = owners_of(stage.state.active[-1], value)[0]
-    raise Rerun(owner, functools.partial(make_log, value, source))
+    region: Region = stage.state.active[-1]
+    region.want(value, make_log, source)
 
 
-def make_log(value: list[Any], source: int, region: Loop | Branch) -> None:
+def make_log(value: list[Any], source: int, region: Region) -> None:
     """Record what is appended to a list from before the loop or branch on."""
-    if region.lists_before is None:
-        region.lists_before = region.state.lists
     Log(region.scope, value, source)
 

@@ -50,7 +50,7 @@ class Outcome:
         self.replans: list[str] = []  # assumptions that earlier captures gave up, in order
         if stage.why_again is not None:
             file, line = place_of_function(job.fn)
-            self.breaks.append(types.SimpleNamespace(reason=stage.why_again, file=file, line=line))
+            self.breaks.append(types.SimpleNamespace(reason=stage.why_again, file=file, line=line))  # type: ignore[arg-type]
         self.flushes = tracer.flushes
         self.learned = stage.learned
         self.program = tracer.last_program
@@ -125,16 +125,15 @@ def not_usable(job: Job, error: Exception) -> Exception:
             f". Tried: the driver as libcuda.so.1 in the loader's folders, NVRTC in {folder}. An NVIDIA "
             "driver and `pip install cinductor[cuda]` have both"
         )
-    return _core.DeviceError(
-        f"{job.name} cannot run on device {device!r}: {error}{tried}; device='cpu' needs none, and with "
-        "CINDUCTOR_DEVICE_FALLBACK=cpu NumPy answers instead"
-    )
+    advice = "device='cpu' needs none, and with CINDUCTOR_DEVICE_FALLBACK=cpu NumPy answers instead"
+    return _core.DeviceError(f"{job.name} cannot run on device {device!r}: {error}{tried}; {advice}")
 
 
 def guarded(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend: str) -> Any:
     """Run the call with one backend; raise Retry if it failed before anything happened."""
     allowance = allowance_of(job, compiled, bound)
     account = allowance.account
+    instead: Any
     try:
         return attempt(job, compiled, bound, args, kwargs, backend, allowance)
     except signals.Deferred as asked:
@@ -311,7 +310,7 @@ def learn_from(
     """Record what a capture shows about later calls, and start timing those that need Python each time."""
     learned = outcome.learned and job.captures <= MOST_LEARNING
     if account is not None and outcome.specialization is not None:
-        outcome.specialization.compare(account.best, 0 if account.varies else account.calls)
+        outcome.specialization.compare(account.best, 0 if account.changes else account.calls)
     if not learned:
         job.economy.note_capture(account, outcome.specialization is not None, outcome.unbuilt)
     if outcome.specialization is not None or job.settings["fullgraph"] or learned:
@@ -323,7 +322,7 @@ def learn_from(
     race = job.budget.race(kind)
     race.break_budget = outcome.break_budget
     if job.owner is not None:
-        job.is_stale = job.owner.note(outcome.breaks, job.binders_of(made))
+        job.is_stale = job.owner.note(outcome.breaks, job.binders_of(made))  # type: ignore[attr-defined]
     elif (job.is_inexact or is_worth_pieces(outcome.work)) and not any_unbacked(bound):
         plan = plan_of(job, compiled)
         if plan is not None and plan.note(outcome.breaks, waits=account is not None):
@@ -460,7 +459,7 @@ def keep(
         saved.save(job, bound, specialization, stage)
     else:
         job.has_given_inexact |= stage.tracer.is_inexact
-        job.breaks_by_itself |= not (stage.symbols.made or stage.learned)
+        job.breaks_by_itself |= not (stage.symbols.made or stage.learned)  # type: ignore[union-attr]
         outcome.work = worth(job, stage)
         outcome.is_little = not stage.tracer.useful and is_little(outcome.work)
 
@@ -487,19 +486,19 @@ def failure_of(
         return error if stage.effects.undo_call() else leave(job, stage, bound, _core.InternalError("a build was left late"))
     if is_a(error, UnbackedForced):
         job.last = Outcome(job, stage)
-        return stage.symbols.denied(error)  # type: ignore[union-attr]
+        return stage.symbols.denied(error)  # type: ignore[arg-type, union-attr]
     if is_a(error, _core.CheckFailed):
         return check_failed(job, compiled, stage, bound, error)
     if is_a(error, REPLANS):
         return half_captured(job, stage, bound, way, error)
     if is_a(error, _core.CinductorError):
-        return compiler_failed(job, stage, bound, error)
+        return compiler_failed(job, stage, bound, error)  # type: ignore[arg-type]
     if stage.tracer.in_region and way.regions and not stage.tracer.effects:
         return _core.RegionBreak("an exception leaves an expression")
     if is_a(error, Exception) and stage.effects.undo_call():
         is_users = stage.runs or stage.effects.has_ended or is_a(error, MemoryError)
         job.last = Outcome(job, stage)
-        return Raised(error) if is_users else Retry(error)
+        return Raised(error) if is_users else Retry(error)  # type: ignore[arg-type]
     return leave(job, stage, bound, error)
 
 
@@ -579,9 +578,10 @@ def leave(job: Job, stage: Stage, bound: Any, error: BaseException) -> BaseExcep
     """The exception that leaves the function; pending effects happen first."""
     stage.tracer.needs_python = True
     try:
-        stage.state.unwind(0)
+        stage.state.unwind()
         stage.tracer.flush()
         stage.effects.flush()
+        stage.materialise(error)
     except (_core.CinductorError, _core.RegionBreak):
         pass
     job.last = Outcome(job, stage)

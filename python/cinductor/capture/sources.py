@@ -8,6 +8,7 @@ the value from the arguments. A guard is a check of a source.
 
 from __future__ import annotations
 
+import abc
 import itertools
 import types
 from typing import Any
@@ -34,6 +35,8 @@ from .objects import (
 
 # Values whose guards by value do not determine their identity.
 COPIED = (VALUE_TYPES | NUMBER_TYPES | frozenset(np.sctypeDict.values())) - {bool, type(None), type(Ellipsis), type(NotImplemented)}
+# Numbers that do not equal themselves if they are NaN or NaT.
+INEXACT = frozenset({float, complex, np.datetime64, np.timedelta64, *(t for t in set(np.sctypeDict.values()) if issubclass(t, np.inexact))})
 # Attributes through which functions and partials are inspected.
 PARTS = frozenset({"func", "args", "keywords", "__defaults__", "__kwdefaults__"})
 
@@ -55,6 +58,7 @@ class Sources:
         # By id: dicts of modules and classes in which names were looked up, with the results.
         self.namespaces: dict[int, tuple[Any, dict[Any, Any]]] = {}
         self.objects: list[int] = []  # sources of objects that are not guarded by identity
+        self.numbers: list[int] = []  # sources of numbers that may be NaN
         self.sees_objects = False  # identity of these objects may matter
         self.renewed: set[int] = set()  # sources of functions that another call may replace
 
@@ -112,11 +116,12 @@ class Sources:
         self.namespaces.setdefault(id(space), (space, {}))[1][name] = value
 
     def check_all(self) -> None:
-        """Add the guards of all names, and, if identity matters, that objects are distinct as in this call."""
+        """Add the guards of all names, and, if identity matters, that objects and NaNs are distinct as in this call."""
         for space, found in self.namespaces.values():
             self.checks.append(("names", space, tuple(itertools.chain(*found.items()))))
-        if self.sees_objects and len(self.objects) > 1:
-            self.checks.append(("apart", tuple(self.objects)))
+        apart = [*(self.objects if self.sees_objects else ()), *self.numbers]
+        if len(apart) > 1:
+            self.checks.append(("apart", tuple(apart)))
 
     def class_attr(self, cls: type, name: str, after: type | None = None) -> Any:
         """The attribute of a class as stored in its dictionaries, or MISSING; guarded. after: as for `find_in_class`.
@@ -130,6 +135,16 @@ class Sources:
     def defines(self, cls: type, name: str) -> bool:
         """True if the class has an attribute of this name; guarded."""
         return self.class_attr(cls, name) is not MISSING
+
+    def tells_base(self, cls: Any, base: Any) -> bool:
+        """True if nothing but the MRO of a class decides whether it is a subclass of the other one; guarded. Classes can be
+        registered with an ABC.
+        """
+        if not is_a(cls, type) or not is_mutable(cls):
+            return True
+        is_base = base in cls.__mro__
+        self.note_name(cls, base, is_base)
+        return is_base or not is_a(base, abc.ABCMeta)
 
     def has_hooks(self, cls: type) -> bool:
         """True if such an object has its own methods for Python's protocols; guarded."""
@@ -146,6 +161,21 @@ class Sources:
         if self.class_attr(cls, "__class__") is not object.__dict__["__class__"]:
             return False
         return is_plain_getter(cls, self.class_attr(cls, "__getattribute__"))
+
+    def same_nan(self, value: Any, source: int) -> Any:
+        """The frame's version of a NaN if it has one, guarded: containers take a NaN for the item that is the same object,
+        and for no other. None for other values.
+        """
+        if type(value) not in COPIED or value == value:
+            if type(value) in INEXACT:
+                self.numbers.append(source)
+            return None
+        for first, (real, new) in self.entered.items():
+            if real is value:
+                self.check(source, "same", first)
+                return new
+        self.numbers.append(source)
+        return None
 
     def source_of_int(self, value: Any) -> int | None:
         """The source of an int that was read and is not computed."""

@@ -101,7 +101,7 @@ class Stage:
         self.learned = False  # something was recorded that the next capture of such a call will use
         self.why_again: str | None = None  # why later calls cannot use the compiled program
         self.lowering: set[int] = set()  # functions whose replacement is being called
-        self.tell: Callable[[Exception], None] = str  # reports an internal error to the user
+        self.tell: Callable[[Exception], object] = str  # reports an internal error to the user
 
     # --- time, and the end ---
 

@@ -90,6 +90,7 @@ def needs_numpy(place: Place) -> str | None:
 NEEDS: dict[str, tuple[Callable[[Place], str | None], ...]] = {
     "arch": (needs_c, needs_level),
     "compile_timeout": (needs_c,),
+    "isolate": (needs_host_memory,),
     "symbols": (needs_c,),
     "interpreted_kernels": (needs_c,),
     "library_threads": (needs_host_code,),

@@ -315,7 +315,7 @@ def stack_nested(t: Any, x: Any, dtype: Any) -> Any:
             raise ValueError("inhomogeneous")
         return t.concat([t.reshape(p, (1, *p.shape)) for p in parts], 0)
 
-    return build(x)
+    return lying(t, build(x), "C")
 
 
 def element(t: Any, value: Any, dtype: np.dtype) -> Any:

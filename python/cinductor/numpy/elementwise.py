@@ -64,7 +64,7 @@ def clip(
     given = [v for v in (x, low, high) if v is not None]
     dtype = result_type(*given)
     if low is None and high is None:
-        return into(t, out, np.positive(x) if x.dtype.kind != "b" else t.copy(x, "K"))
+        return into(t, out, np.positive(x))
     made = cast(t, x, dtype) if x.dtype != dtype else x
     if KEEPS_ZEROS and low is not None and high is not None and dtype.char in "fd":
         low, high = fit(t, low, dtype), fit(t, high, dtype)

@@ -16,6 +16,7 @@ from .surface import (
     function,
     has_dtype,
     into,
+    laid_out,
     library,
     normal_axis,
     refuse,
@@ -57,7 +58,7 @@ def one_axis(name: str) -> None:
     def handler(
         t: Any, a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = None
     ) -> Any:
-        x = array(t, a)
+        x = laid_out(t, array(t, a))
         axis = normal_axis(axis, x.ndim)
         n = None if n is None else whole(n)
         if (type(n) is int and n < 1) or norm not in (None, "backward", "ortho", "forward"):
@@ -77,7 +78,8 @@ def one_axis(name: str) -> None:
         xs = [x, cast(t, t.lift(n), INT64)] if varies else [x]
         key = f"{varies} {fixed} {axis} {norm}"
         dtype = result_dtype(f, x.dtype, 1)
-        return into(t, out, library(t, varies)(f"fft_{name}", key, call, xs, shape, dtype))
+        made = library(t, varies)(f"fft_{name}", key, call, xs, shape, dtype, elementwise=True)
+        return into(t, out, made)
 
     function(f)(handler)
 
@@ -95,7 +97,7 @@ def several_axes(name: str) -> None:
         norm: Any = None,
         out: Any = None,
     ) -> Any:
-        x = array(t, a)
+        x = laid_out(t, array(t, a))
         wanted = None if s is None else sizes(s)
         refuse(wanted is not None and (axes is None or any(type(n) is Traced for n in wanted)), "s")
         along = [normal_axis(k, x.ndim) for k in (range(x.ndim) if axes is None else axes)]
@@ -115,7 +117,7 @@ def several_axes(name: str) -> None:
                 result[...] = made
 
         dtype = result_dtype(f, x.dtype, 2)
-        made = t.extern(f"fft_{name}", f"{wanted} {axes} {norm}", call, [x], shape, dtype)
+        made = t.extern(f"fft_{name}", f"{wanted} {axes} {norm}", call, [x], shape, dtype, elementwise=True)
         return into(t, out, made)
 
     function(f)(handler)

@@ -20,6 +20,7 @@ from .surface import (
     function,
     into,
     is_one,
+    lying,
     method,
     normal_axis,
     operand,
@@ -421,7 +422,7 @@ def choose_among(t: Any, a: Any, choices: Any, out: Any = None, mode: str = "rai
         made = t.apply("where", picks, cast(t, arrays[k], dtype), made)
     shape = np.broadcast_shapes(index.shape, *(c.shape for c in arrays))
     made = made if made.shape == shape else t.copy(t.expand(made, shape), "C")
-    return into(t, out, as_result(t, made))
+    return into(t, out, as_result(t, lying(t, made, "C")))
 
 
 @function(np.ix_)

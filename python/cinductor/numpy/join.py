@@ -9,7 +9,7 @@ import numpy as np
 
 from ..base.class_lookup import is_a
 from .search import repeated
-from .shape import in_one_axis, sizes
+from .shape import broadcast_arrays, in_one_axis, sizes
 from .surface import (
     Traced,
     array,
@@ -101,8 +101,7 @@ def meshgrid(
         at = 1 - k if indexing == "xy" and k < 2 and len(xs) > 1 else k
         grids.append(t.reshape(x, (1,) * at + (x.size,) + (1,) * (len(xs) - 1 - at)))
     if not sparse and xs:
-        shape = t.broadcast(grids)
-        grids = [t.expand(grid, shape) for grid in grids]
+        grids = broadcast_arrays(t, *grids)
     return tuple(t.copy(grid, "C") if copy else grid for grid in grids)
 
 

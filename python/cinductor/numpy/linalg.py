@@ -50,12 +50,15 @@ def is_number(a: Any) -> bool:
 
 
 def scaled(t: Any, name: str, call: Any, a: Any, b: Any) -> Any:
-    """A product with a number. For floats it is BLAS's, in which 0 times infinity is 0, and so is -0."""
+    """A product with a number. For floats it is BLAS's, in which 0 times infinity is 0, and so is -0. Of a matrix it has C
+    order then; other products are ufuncs.
+    """
     x, y, dtype = pair(t, a, b)
     if dtype.kind not in "fc":
         return np.multiply(x, y)
     shape = y.shape if x.ndim == 0 else x.shape
-    return as_result(t, t.extern(name, "", call, [x, y], shape, dtype))
+    is_blas = dtype.char in "fdFD" and len(shape) <= 2
+    return as_result(t, t.extern(name, "", call, [x, y], shape, dtype, elementwise=not is_blas))
 
 
 @function(np.dot)

@@ -69,7 +69,7 @@ def median_of_few(x: Any, axis: Any, keepdims: bool) -> Any | None:
     if x.dtype.kind != "f":
         middle = [value.astype(FLOAT64) for value in middle]
     if len(middle) == 1:
-        return middle[0]
+        return middle[0] if count > 1 else middle[0].copy("K")
     if x.dtype == FLOAT16:  # like NumPy's mean, which sums in single precision
         first, second = (value.astype(FLOAT32) for value in middle)
         return ((first + second) / np.float32(2)).astype(FLOAT16)

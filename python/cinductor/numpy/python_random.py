@@ -18,7 +18,8 @@ import numpy as np
 from ..base.class_lookup import is_a
 from .composites import OF_DRAWS
 from .index import INT64
-from .random import FLOAT64, PYTHON_DRAWS, generator_at, number, shuffled
+from .random import FLOAT64, generator_at, number, shuffled
+from .random import PYTHON_DRAWS as PYTHON_DRAWS
 from .surface import Traced, library, refuse
 
 MOST_BITS = 62

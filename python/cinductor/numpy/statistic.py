@@ -25,7 +25,9 @@ from .surface import (
     in_place,
     into,
     library,
+    lying,
     normal_axes,
+    normal_axis,
     of_numpy,
     operand,
     rank,
@@ -76,10 +78,10 @@ def median_of(name: str) -> None:
     ) -> Any:
         x, axis = array(t, a), given_axis(axis)
         keep = keepdims is not UNSET and bool(keepdims)
-        refuse(overwrite_input, "overwrite_input=")
+        refuse(overwrite_input or (keep and x.ndim == 0), "overwrite_input=, or no axis to keep")
         few = median_of_few(x, axis, keep) if name == "median" else None
         if few is not None:
-            return into(t, out, as_result(t, few))
+            return into(t, out, few if keep else as_result(t, few))
         shape = left_shape(x, axis, keep)
         require(t, usually_positive(t, x.size), "an empty array warns")
         dtype = small_result(f, np.ones(1, x.dtype))
@@ -88,6 +90,8 @@ def median_of(name: str) -> None:
             result[...] = f(values, axis=axis, keepdims=keep)
 
         made = t.extern(name, f"{axis} {keep}", call, [x], shape, dtype)
+        if type(axis) is int:  # NumPy reduces a copy in the array's order
+            made = lying(t, made, "K", x[(*(slice(None),) * normal_axis(axis, x.ndim), slice(0, 1) if keep else 0)])
         return into(t, out, as_result(t, made))
 
     function(f)(handler)

@@ -33,6 +33,8 @@ REAL = {
     "Max": "maximum", "Min": "minimum", "TruncToFloat": "trunc",
 }  # fmt: skip
 
+WRAPPED = {bool: torch.bool, int: torch.int64, float: torch.float64, complex: torch.complex128}
+
 
 @dataclass
 class Return:
@@ -59,11 +61,31 @@ class Emitted:
     nodes: list[tuple[str, str, str, str]] = field(default_factory=list)  # per call: target, "core" or "library", why, the model's line
 
 
+class Environment(dict[Any, Any]):
+    """The values of nodes. A number in the place of a tensor is a constant with the dtype that torch gives it."""
+
+    def __init__(self, emitter: Emitter):
+        super().__init__()
+        self.emitter = emitter
+
+    def __missing__(self, x: Any) -> GraphValue:
+        if type(x) not in WRAPPED:
+            raise KeyError(x)
+        return self.emitter.constant(x, WRAPPED[type(x)])
+
+
 class Emitter:
+    """Makes the core's graph, node by node.
+
+    has_libraries : the program may call ATen.
+    """
+
+    has_libraries = True
+
     def __init__(self, gm: torch.fx.GraphModule, name: str, row_of: Callable[[Any], Callable[[Emitter, torch.fx.Node], Any]]):
         self.gm, self.row_of = gm, row_of
         self.builder = _core.Builder(name)
-        self.env: dict[torch.fx.Node, Any] = {}
+        self.env = Environment(self)
         self.inputs: list[tuple[str, Any]] = []
         self.symbols: set[str] = set()
         self.floats: dict[str, GraphValue] = {}  # symbols of floats: arguments and numbers that data decide
@@ -273,7 +295,11 @@ class Emitter:
         if symbol.name not in self.symbols:
             self.symbols.add(symbol.name)
             self.shape_env = env
-            self.builder.symbol(f"{symbol.name} in {range_text(symbol, env)}{source}")
+            self.builder.symbol(f"{symbol.name} in {self.range_of(symbol, env)}{source}")
+
+    def range_of(self, symbol: sympy.Symbol, env: Any) -> str:
+        """The values that a symbol may have, as `[2, inf)`."""
+        return range_text(symbol, env)
 
     def name_float(self, number: Any, value: GraphValue) -> None:
         """Give the symbol of a float its value."""
@@ -335,9 +361,13 @@ class Emitter:
         except (Unmapped, UnknownSize) as error:
             self.builder.rewind(before)
             self.constants = constants
-            made, why = library.call(self, node, val), str(error)
+            made, why = self.library_call(node, val, str(error)), str(error)
         self.env[node] = made
         self.note(node.target, why)
+
+    def library_call(self, node: torch.fx.Node, val: Any, why: str) -> Any:
+        """The values of a node without a row."""
+        return library.call(self, node, val)
 
     def note(self, target: Any, why: str) -> None:
         """Record what became of a call: a library call says why."""

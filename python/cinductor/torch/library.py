@@ -194,7 +194,7 @@ def torch_call(node: torch.fx.Node, plan: list[tuple[str, Any]], operands: list[
     factors = [node.kwargs.get("beta", 1), node.kwargs.get("alpha", 1)]
     are_tensors = [kind for kind, _ in plan].count("tensor") == len(operands) == len(node.args)
     if not are_tensors or not val.is_floating_point() or not all(type(f) in (int, float) for f in factors):
-        return None  # for ints torch requires int factors
+        return None  # the factors are doubles there
     return torch_functions(), f"aoti_torch_cpu_{name}", len(operands) + 1, *map(float, factors)
 
 

@@ -34,7 +34,7 @@ from ...numpy import surface
 from ...numpy.random import GLOBAL, Draw
 from ..containers import ROWS
 from ..control.region import Raising, is_condition, truth
-from ..iterators import STAND_INS, Flat, Octets, Range
+from ..iterators import SIZED, STAND_INS
 from ..kinds import is_int, kind_of
 from ..objects import (
     HOLDERS,
@@ -120,10 +120,8 @@ def _len(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     if len(args) == 1:
         value = args[0]
         stage = scope.stage
-        if type(value) is Range:
+        if type(value) in SIZED:
             return value.length
-        if type(value) is Flat or type(value) is Octets:
-            return value.array.size
         if id(value) in stage.state.lists:
             return stage.state.lists[id(value)].length
         is_made = type(value) in ROWS and stage.sources.source_of(value) is None
@@ -151,7 +149,7 @@ def _print(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
 def _type(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     scope.stage.regions.note_class(args)
     if len(args) == 1 and not kwargs:
-        if type(args[0]) in (*STAND_INS, map):  # its function may be one of cinductor's hooks
+        if type(args[0]) in (*STAND_INS, *SIZED, map):  # its function may be one of cinductor's hooks
             return type(scope.stage.materialise(args[0]))
         return args[0].__class__ if type(args[0]) is Traced else type(args[0])
     return call_unknown(scope, f, args, kwargs)
@@ -184,7 +182,7 @@ def _hasattr(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
 @understands(copy.copy, copy.deepcopy)
 def _copy(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     if type(args[0]) is Traced and args[0].kind == "array":
-        return dispatch(scope, args[0].copy, ("K",), {})
+        return dispatch(scope, args[0].copy, ("K",), {})  # type: ignore[attr-defined]
     return call_unknown(scope, f, args, kwargs)
 
 
@@ -288,17 +286,28 @@ def _default_rng(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
 def _look(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     stage = scope.stage
     stage.regions.note_class(args)
-    if args and type(args[0]) in (*STAND_INS, map):
+    if args and type(args[0]) in (*STAND_INS, *SIZED, map):
         args = (stage.materialise(args[0]), *args[1:])
     if not all(map(is_standard_class, args[1:])) or (args and not stage.sources.tells_class(args[0])):
         return call_unknown(scope, f, args, kwargs)
+    cls = args[0] if f is issubclass and args else type(args[0]) if args else object
+    if f is callable:
+        stage.sources.class_attr(cls, "__call__")
+    elif len(args) == 2 and not all(stage.sources.tells_base(cls, base) for base in alternatives(args[1])):
+        return call_unknown(scope, f, args, kwargs)
     return f(*args, **kwargs)
+
+
+def alternatives(value: Any) -> list[Any]:
+    """The classes that the second argument of isinstance names."""
+    nested = value if type(value) is tuple else value.__args__ if is_a(value, types.UnionType) else None
+    return [value] if nested is None else [cls for part in nested for cls in alternatives(part)]
 
 
 def is_standard_class(value: Any) -> bool:
     """True for classes whose isinstance test runs no code of the user."""
     if type(value) is tuple or is_a(value, types.UnionType):
-        return all(map(is_standard_class, value if type(value) is tuple else value.__args__))
+        return all(map(is_standard_class, alternatives(value)))
     meta = type(value)
     if not is_a(value, type) or (meta is not type and not is_standard(meta)):
         return False

@@ -21,12 +21,11 @@ from ... import _core
 from ...base.class_lookup import is_a
 from ...extensions.custom_ops import CustomOp
 from ...extensions.kernels import UserKernel
-from ...numpy import list_sources
 from ...numpy.python_random import PYTHON_DRAWS
 from ...numpy.random import GLOBAL, LEGACY, Draw, is_global_state, is_python_generator
 from ..containers import ROWS, UNKNOWN, MethodEffect, methods_of, only_reads
-from ..control.mappings import Mapping, is_open_key, want_mapping
-from ..iterators import Called, RegionBreak
+from ..control.mappings import is_open_key, want_mapping
+from ..iterators import Called
 from ..objects import (
     BOUND,
     MAPPINGS,
@@ -181,7 +180,7 @@ def called_by(scope: Hooks, f: Any) -> Callable[..., Any]:
 
 
 def call_partial(
-    scope: Hooks, f: functools.partial, args: tuple[Any, ...], kwargs: dict[str, Any]
+    scope: Hooks, f: functools.partial, args: tuple[Any, ...], kwargs: dict[str, Any]  # type: ignore[type-arg]
 ) -> Any:
     """Unwraps functools.partial."""
     stage = scope.stage
@@ -214,7 +213,7 @@ def call_builtin(
     if owner is None or cls is types.ModuleType:
         return call_unknown(scope, f, args, kwargs)
     if cls is Traced:
-        return call_array_method(scope, f, owner, f.__name__, args, kwargs)
+        return call_array_method(scope, f, owner, f.__name__, args, kwargs)  # type: ignore[arg-type]
     if (methods := methods_of(owner)) is not None:
         return call_method(scope, f, owner, methods.get(f.__name__, UNKNOWN), args, kwargs)
     if cls is ufunc:
@@ -256,7 +255,7 @@ def call_method(
     grown = scope.stage.state.lists.get(id(owner))
     if grown is not None and grown.is_sized:
         grown.materialise("a list grows after a loop")
-    elif grown is not None and (made := of_columns(scope, grown, owner, name, args, kwargs)) is not MISSING:
+    elif grown is not None and (made := grown.method(scope, name, args, kwargs)) is not MISSING:
         return made
     if args and is_open_key(scope.stage, owner, args[0]) and name in ("get", "setdefault", "add", "__contains__"):
         want_mapping(scope, owner, args[0], *(args[1:] if name == "setdefault" else ()))
@@ -269,32 +268,6 @@ def call_method(
     if type(owner) in ROWS and not ROWS[type(owner)].outlives:
         return call_unknown(scope, f, args, kwargs)
     return call_container(scope, f, owner, method, args, kwargs)
-
-
-DIRECT = frozenset({("append", 1), ("appendleft", 1), ("pop", 0), ("popleft", 0)})
-
-
-def of_columns(scope: Hooks, grown: Any, owner: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A method of a list that is stored as columns; MISSING if the list has its items."""
-    if type(grown) is Mapping:
-        return MISSING if kwargs else grown.method(name, args)
-    if (name, len(args)) in DIRECT and not kwargs and hasattr(grown, name):
-        return getattr(grown, name)(*args)
-    if not grown.has_sources:
-        return MISSING
-    if name == "sort" and not args and kwargs.get("key") is None:
-        grown.replace(in_order(scope, owner, kwargs))
-        return None
-    source = list_sources.METHODS.get(name)
-    return MISSING if source is None or kwargs else dispatch(scope, source, (owner, *args), kwargs)
-
-
-def in_order(scope: Hooks, value: Any, kwargs: dict[str, Any]) -> Any:
-    """The array of the items of a list that is stored as columns, in the order of `sorted`."""
-    if is_a(scope.stage.state.lists[id(value)].like, tuple):
-        raise RegionBreak("a list of tuples that grows is sorted", "", 0)
-    known = {name: v for name, v in kwargs.items() if name != "key"}
-    return dispatch(scope, list_sources.in_order, (value,), known)
 
 
 def call_container(
@@ -435,7 +408,7 @@ def only_fills(cls: type, init: types.FunctionType) -> bool:
     found = [find_in_class(cls, name) for name in fields]
     is_frozen = cls.__dataclass_params__.frozen  # type: ignore[attr-defined]
     return (
-        (is_frozen or cls.__setattr__ is object.__setattr__)
+        (is_frozen or cls.__setattr__ is object.__setattr__)  # type: ignore[comparison-overlap]
         and all(f.default_factory in FACTORIES for f in fields.values())
         and all(type(f) is SLOT or not defines(type(f), "__set__") for f in found)
     )
@@ -459,8 +432,8 @@ def make_dataclass(scope: Hooks, cls: type, args: tuple[Any, ...], kwargs: dict[
         given.extend(values)
 
     without = type(cls.__name__, (cls,), {"__post_init__": note, "__slots__": ()})
-    made = object.__new__(without)
-    cls.__init__(made, *args, **kwargs)
+    made = object.__new__(without)  # type: ignore[var-annotated]
+    cls.__init__(made, *args, **kwargs)  # type: ignore[misc]
     object.__setattr__(made, "__class__", cls)
     dispatch(scope, after, (made, *given), {})
     return made

@@ -36,7 +36,7 @@ from ..objects import (
     is_record,
     leaves_in,
 )
-from .calls import called_by, dispatch, in_order, understands
+from .calls import called_by, dispatch, understands
 from .functions import call_function, call_unknown
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ FEW = 8  # elements that are compared one by one
 
 def line_of(scope: Hooks, args: Any, kwargs: Any, kinds: str = "biuf") -> Any:
     """The array of rank 1 of numbers if that is the only argument of a builtin; None otherwise."""
-    value = scope.stage.lift_array(args[0]) if len(args) == 1 and not kwargs else None
+    value: Any = scope.stage.lift_array(args[0]) if len(args) == 1 and not kwargs else None
     is_line = type(value) is Traced and value.kind == "array" and value.ndim == 1
     return value if is_line and value.dtype.kind in kinds else None
 
@@ -156,8 +156,8 @@ def _sorted(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     f((), **others)  # raises if these keywords are not valid
     value, key = scope.stage.lift_array(args[0]), kwargs.get("key")
     grown = scope.stage.state.lists.get(id(value))
-    if key is None and grown is not None and not grown.is_sized and grown.has_sources:
-        made = in_order(scope, value, others)
+    if key is None and grown is not None and grown.has_sources:
+        made = grown.in_order(scope, others)
         return made_of(scope, grown.like, [made], made.shape[0])
     if key is None and (line := line_of(scope, (value,), {}, "biu")) is not None:
         items = list(scope.iter(dispatch(scope, np.sort, (line,), {})))
@@ -191,7 +191,7 @@ def _in_order(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     value = scope.stage.lift_array(args[0]) if args else None
     is_search = f in (bisect.bisect_left, bisect.bisect_right)
     if type(value) is list or (is_search and type(value) is Traced and value.kind == "array" and value.ndim == 1):
-        return call_function(scope, composites.IN_ORDER[f], (value, *args[1:]), kwargs)
+        return call_function(scope, composites.IN_ORDER[f], (value, *args[1:]), kwargs)  # type: ignore[arg-type]
     return call_unknown(scope, f, args, kwargs)
 
 

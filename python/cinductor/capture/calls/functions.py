@@ -176,7 +176,7 @@ class OpaqueCall(Operands):
     def __init__(self, f: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> None:
         super().__init__(args, kwargs)
         self.f = f
-        refuse(any(type(n) is Traced for x in self.operands for n in x.shape), "sizes that differ")
+        refuse(any(type(n) is Traced for x in self.operands for n in x.shape), "sizes that differ")  # type: ignore[comparison-overlap]
         like = [(x.kind, x.dtype, x.shape, x.strides) for x in self.operands]
         self.key = (f, self.plan, tuple(sorted(self.named.items())), tuple(like))
         hash(self.key)
@@ -354,7 +354,7 @@ def why_not_followed(f: types.FunctionType, scope: Hooks) -> str | None:
     """The reason why a Python function is not inlined, or None."""
     module, file = f.__module__ or "", f.__code__.co_filename
     if getattr(f, "__cinductor_disabled__", False):
-        return "is disabled: " + f.__cinductor_disabled__
+        return "is disabled: " + f.__cinductor_disabled__  # type: ignore[attr-defined]
     if is_numpys(module):
         if f in FOLLOWED or is_numpys(scope.fn_globals.get("__name__")):
             return None

@@ -17,6 +17,7 @@ from ..control.branch import select
 from ..iterators import (
     END,
     ENDLESS,
+    Flat,
     Items,
     Range,
     backwards,
@@ -52,6 +53,7 @@ def numbered_of(scope: Hooks, value: Any) -> Items | None:
     stage = scope.stage
     if not stage.captures:
         return None
+    value = stage.escapes.now(value)
     items = stage.numbered(value)
     if items is not None:
         if items is value:  # it advances with the iterator
@@ -91,12 +93,12 @@ def items_of_view(scope: Hooks, view: Any) -> Items:
 
 def is_held(value: Any) -> bool:
     """True if other code may advance the iterator."""
-    return defines(type(value), "__next__")
+    return type(value) is Flat or defines(type(value), "__next__")
 
 
 def all_numbered(scope: Hooks, values: tuple[Any, ...]) -> list[Items] | None:
     """The items of several iterables; one that is given twice is advanced by both."""
-    ours = [v for v in values if type(v) is Items]
+    ours = [v for v in map(scope.stage.escapes.now, values) if type(v) is Items]
     if len({*map(id, ours)}) != len(ours):
         return None
     parts = []
@@ -122,7 +124,7 @@ def _range(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
             bounds = [bound_of(scope.stage, v) for v in (start, stop, step)]
             is_up = is_upwards(scope.stage, bounds[2])
             if is_up is not None:
-                return Range(scope.stage.tracer, *bounds, is_up)
+                return Range(scope.stage.tracer, *bounds, is_up)  # type: ignore[call-arg]
     return call_pure(scope, f, args, kwargs)
 
 
@@ -227,7 +229,7 @@ def _iter(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
 
 @understands(reversed)
 def _reversed(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
-    value = args[0] if len(args) == 1 and not kwargs else None
+    value: Any = args[0] if len(args) == 1 and not kwargs else None
     is_made = type(value) is list and scope.stage.sources.source_of(value) is None  # its length may change
     items = None if is_made or value is None else numbered_of(scope, value)
     if items is not None and items is not value:
@@ -299,7 +301,7 @@ def repeated_items(scope: Hooks, *args: Any) -> Items | None:
 
 def cycled_items(scope: Hooks, *args: Any) -> Items | None:
     """itertools.cycle: Python keeps the items that it has seen, which matters if they may change before."""
-    value = args[0] if len(args) == 1 else None
+    value: Any = args[0] if len(args) == 1 else None
     if type(value) not in (tuple, range, list) or not len(value):
         return None
     items = numbered_of(scope, value)
@@ -329,7 +331,7 @@ class CycledList:
         if type(number) is Traced:
             if len(now) != len(self.was) or not all(map(is_one, self.was, now)):
                 raise RegionBreak("a list has changed that itertools.cycle goes over", "", 0)
-            return self.scope.item(self.was, number % len(self.was))
+            return self.scope.item(self.was, number % len(self.was))  # type: ignore[operator]
         if number < len(self.kept):
             self.ended &= number >= length  # otherwise the end was undone
         elif number > len(self.kept) and not self.ended:
@@ -352,7 +354,7 @@ def sliced_items(scope: Hooks, *args: Any) -> Items | None:
         return None
     is_free = not is_held(args[0])
     tracer = scope.stage.tracer
-    if not all(type(n) is not Traced or tracer.is_positive(n + 1) for n in known):
+    if not all(type(n) is not Traced or tracer.is_positive(n + 1) for n in known):  # type: ignore[operator]
         return None
     if not is_free and (start != 0 or step != 1 or not all(type(n) is int for n in known)):
         return None
@@ -372,9 +374,9 @@ def sliced_items(scope: Hooks, *args: Any) -> Items | None:
         return None
     over = () if is_free else (items,)
     if is_free:
-        made = lambda c, f=iter: f(itertools.islice(items.made(c), *map(c.of, args[1:])))  # noqa: E731
+        made = lambda c, f=iter: f(itertools.islice(items.made(c), *map(c.of, args[1:])))  # type: ignore[misc]  # noqa: E731
     else:
-        made = lambda c, p: itertools.islice(part_of(c, items, p), stop - p)  # noqa: E731
+        made = lambda c, p: itertools.islice(part_of(c, items, p), stop - p)  # type: ignore[assignment, misc]  # noqa: E731
     is_end = not items.is_endless and type(stop) is int and stop > items.length
     ends = () if is_free else (END if is_end else length,)
     get = lambda i: items.get(start + i * step)  # noqa: E731
@@ -387,7 +389,7 @@ def pairwise_items(scope: Hooks, *args: Any) -> Items | None:
     if items is None or callable(items.size):
         return None
     count = scope.stage.tracer.size_max(items.length - 1, 0)
-    made = lambda c, f=iter: f(itertools.pairwise(items.made(c)))  # noqa: E731
+    made = lambda c, f=iter: f(itertools.pairwise(items.made(c)))  # type: ignore[misc]  # noqa: E731
     get = lambda i: (items.get(i), items.get(i + 1))  # noqa: E731
     return Items(count, get, items.made and made, reads=items.reads)
 
@@ -399,7 +401,7 @@ def product_items(scope: Hooks, *args: Any) -> Items | None:
     parts = all_numbered(scope, args)
     if parts is None:
         return None
-    made = lambda c, f=iter: f(itertools.product(*(part.made(c) for part in parts)))  # noqa: E731
+    made = lambda c, f=iter: f(itertools.product(*(part.made(c) for part in parts)))  # type: ignore[misc]  # noqa: E731
     get = lambda places: tuple(p.get(i) for p, i in zip(parts, places, strict=True))  # noqa: E731
     is_read = any(part.reads for part in parts)
     return numbered(tuple(part.length for part in parts), get, made, is_read)
@@ -421,7 +423,7 @@ def choices_of(choose: Any) -> Any:
         if len(places) > MOST_CHOICES:
             return None
         get = lambda i: tuple(items.get(k) for k in scope.unpack(scope.item(places, i), ()))  # noqa: E731
-        made = lambda c, f=iter: f(choose(items.made(c), *count))  # noqa: E731
+        made = lambda c, f=iter: f(choose(items.made(c), *count))  # type: ignore[misc]  # noqa: E731
         return Items(len(places), get, made)
 
     return items_of_choices
@@ -437,7 +439,7 @@ def chained_items(scope: Hooks, *args: Any) -> Items | None:
     if parts is None or not all(scope.stage.tracer.is_positive(part.length) for part in parts):
         return None
     get = lambda i: item_of_chain(scope.stage, parts, bound_of(scope.stage, i))  # noqa: E731
-    made = lambda c, f=iter: f(itertools.chain(*(part.made(c) for part in parts)))  # noqa: E731
+    made = lambda c, f=iter: f(itertools.chain(*(part.made(c) for part in parts)))  # type: ignore[misc]  # noqa: E731
     is_read = any(part.reads for part in parts)
     return Items(lambda: sum(part.length for part in parts), get, made, reads=is_read)
 
@@ -494,8 +496,9 @@ def starred_items(scope: Hooks, *args: Any) -> Items | None:
 
 ACCUMULATED = {operator.add: np.add, operator.mul: np.multiply}
 CHOICES = (itertools.combinations, itertools.combinations_with_replacement, itertools.permutations)
+KEEPS_ITEMS = frozenset({*CHOICES, itertools.product})  # they make tuples of what they iterate over
 MOST_CHOICES = 1024
-NUMBERED = {
+NUMBERED = {  # type: ignore[misc]
     itertools.count: count_items,
     itertools.repeat: repeated_items,
     itertools.cycle: cycled_items,
@@ -531,6 +534,9 @@ def _itertools(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     if f in TAKES_FUNCTION and len(args) == 2:
         function = called_by(scope, bool if args[0] is None else args[0])
         return scope.born(f(function, scope.iter(args[1])))
+    take = scope.star if f in KEEPS_ITEMS else scope.iter
     if f in TAKES_ONE and args:
-        return scope.born(f(scope.iter(args[0]), *args[1:], **kwargs))
-    return scope.born(f(*(scope.iter(a) for a in args), **kwargs))
+        return scope.born(f(take(args[0]), *args[1:], **kwargs))
+    if f is itertools.chain and any(map(scope.stage.sources.has_hooks, map(type, args))):  # asks each one when the one before has ended
+        return scope.born(f.from_iterable(map(take, args)))
+    return scope.born(f(*map(take, args), **kwargs))

@@ -119,7 +119,7 @@ def _convert(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
         if value.kind == "python" and value.__class__ is f:
             return value
         if f is float and value.kind == "python" and value.dtype.kind in "iu":
-            return value * 1.0
+            return value * 1.0  # type: ignore[operator]
         result = scope.stage.tracer.number(f.__name__, f, args)
         return f(value) if result is NotImplemented else result
     if type(value) in FREE_TYPES:
@@ -164,7 +164,7 @@ def _round(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
         scope.stage.regions.note_class(args[:1])
         return _round(scope, f, args, kwargs)
     elif value.kind == "scalar" and value.dtype.kind == "f":
-        return dispatch(scope, value.round, (digits,), {})
+        return dispatch(scope, value.round, (digits,), {})  # type: ignore[attr-defined]
     if value.kind == "scalar":
         return call_unknown(scope, f, args, kwargs)
     if value.is_fresh:
@@ -177,9 +177,10 @@ def _round(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
 @understands(pow)
 def _pow(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     given = (*args, *kwargs.values())
-    if len(given) > 2 and any(type(v) is Traced and v.is_fresh for v in given):
+    traced = [v for v in given if type(v) is Traced] if len(given) > 2 else []
+    if any(v.is_fresh or v.kind != "python" or v.dtype.kind not in "ib" for v in traced):
         return call_unknown(scope, f, args, kwargs, "a power with a modulus")
-    if len(given) > 2 and is_traced(*given):
+    if traced:
         args = tuple(operator.index(a) for a in args)
         kwargs = {k: v if v is None else operator.index(v) for k, v in kwargs.items()}
     return call_pure(scope, f, args, kwargs)
@@ -193,7 +194,7 @@ def _sum(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     if type(start) is int and start == 0 and (line := line_of(scope, args[:1], {}, "iufc")) is not None:
         if line.dtype.char in "fdlqFD" and line.shape[0] > FEW:
             return scope.call(np.add.accumulate, line)[-1] + start  # a sum of zeros has the sign of 0
-    items = map(scope.operand, scope.iter(args[0]))
+    items: Any = map(scope.operand, scope.iter(args[0]))
     if type(args[0]) in COLLECTIONS:  # no code of the user's runs between two items
         items = [*items]
         if all(type(v) in FREE_TYPES and type(v) is not Traced for v in (start, *items)):

@@ -22,8 +22,8 @@ from ...numpy.random import (
     is_python_global,
     state_of,
 )
+from ..control.appended import JOINS
 from ..control.backings import array_of
-from ..control.list_buffer import JOINS
 from ..iterators import Flat
 from ..kinds import is_tagged
 from ..objects import FREE_TYPES, Traced, foreign_in, holds_traced
@@ -61,7 +61,7 @@ def call_ufunc(scope: Hooks, f: ufunc, args: tuple[Any, ...], kwargs: dict[str, 
         if kwargs.get("out") is ...:  # an array also where NumPy would return a scalar
             del kwargs["out"]
             return as_array(scope, call_ufunc(scope, f, args, kwargs))
-    outs = kwargs.get("out") if kwargs else None
+    outs: Any = kwargs.get("out") if kwargs else None
     outs = outs if is_a(outs, tuple) else (outs,)
     if len(args) > f.nin:
         outs = (*outs, *args[f.nin :])
@@ -294,7 +294,7 @@ def call_vectorized(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[st
     if source is not None and source >= 0:
         function = stage.lift_guarded(function, stage.sources.source("attr", source, "pyfunc"))
     dtype = np.dtype(otypes[0]) if otypes else None
-    return call_function(scope, composites.vectorized, (function, dtype, *args), {})
+    return call_function(scope, composites.vectorized, (function, dtype, *args), {})  # type: ignore[arg-type]
 
 
 def call_ufunc_at(scope: Hooks, f: Any, args: tuple[Any, ...]) -> Any:

@@ -121,7 +121,7 @@ class Aliases:
         self.state, self.tracer = state, state.tracer
         self.overwritten: set[int] = set()  # storages that had one name and were written to as another value
 
-    def sources(self, value: Any) -> list[Source]:
+    def sources(self, value: object) -> list[Source]:
         """The arrays that a value may be, itself first."""
         return sources_in(self.state.records, value)
 
@@ -136,11 +136,11 @@ class Aliases:
             raise RegionBreak("an array that may be one of several", "", 0)
         self.state.put(records=records)
 
-    def link(self, a: Any, b: Any) -> None:
+    def link(self, a: object, b: object) -> None:
         """Two values may be one array."""
         self.add(a, [source._replace(alone=False) for source in self.sources(b)])
 
-    def loosen(self, value: Any) -> None:
+    def loosen(self, value: object) -> None:
         """Record that the value has another memory layout or is read-only in NumPy."""
         self.add(value, [Source(value, loose=True)])
 
@@ -162,7 +162,7 @@ class Aliases:
                 if is_it:
                     self.overwritten.add(source.storage)
 
-    def note_distinct(self, a: Any, b: Any) -> None:
+    def note_distinct(self, a: object, b: object) -> None:
         """Record that two values were compared and are different objects: then so are all arrays that they may be,
         now and in each iteration of the current loops.
         """
@@ -195,7 +195,7 @@ class Aliases:
             if self.tracer.effects or not self.is_like(value, source):
                 self.check_other(value, source)
 
-    def is_like(self, value: Any, source: Source) -> bool:
+    def is_like(self, value: object, source: Source) -> bool:
         """True if the value cannot be distinguished from an array that it may be."""
         is_fresh = source.array.is_fresh and not source.loose
         return is_fresh and self.tracer.varying(value, source.array) == []
@@ -282,7 +282,7 @@ class Flow:
 
     def is_before(self, source: Source) -> bool:
         """True for memory from before the loop."""
-        return self.loop.snapshot.graph.had(source.array.whole)
+        return self.carried.snapshot.graph.had(source.array.whole)
 
     def find_memory(self) -> None:
         """For each array, find the memory from before the loop that it may use after any number of iterations."""
@@ -413,7 +413,7 @@ class Flow:
             left += more
         return min(group)
 
-    def of_before(self, value: Any) -> Source:
+    def of_before(self, value: object) -> Source:
         return Source(value, self.is_alone(value), True)
 
     def trips_needed(self) -> list[int | None]:
@@ -509,7 +509,7 @@ class Objects:
             if not is_alike and (key in names or other in names):
                 return name
 
-        def is_meant(value: Any) -> bool:
+        def is_meant(value: object) -> bool:
             return is_array(value) and identity(value) in names
 
         others = [*self.others, *elsewhere]

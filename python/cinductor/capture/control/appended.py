@@ -3,8 +3,7 @@
 Each append in the body is an `Item`, a phi with columns that the loop carries. The body must not read what
 earlier iterations appended. After the loop the list holds the rows of the columns. The number of
 iterations is known then, and an append may be conditional only on the iteration number
-(`i % 10 == 0`). If the number of iterations is symbolic, so is the length of the list
-(`list_buffer`): only supported calls, or the caller, may see such a list.
+(`i % 10 == 0`). If the number of iterations is symbolic, so is the length of the list (`SizedList`).
 
 Ragged rows are padded to their maximum; one extra column per ragged axis stores the lengths. If data
 decide what is appended, the list has columns from the start.
@@ -12,17 +11,21 @@ decide what is appended, the list has columns from the start.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from ... import _core
+from ...base.signals import Replan
+from ...numpy.surface import small_ints
 from ..iterators import MOST_READ
 from ..kinds import ATOMS, is_number, is_one, is_same, leaves, rebuilt
-from ..objects import Traced
+from ..objects import Traced, listed
+from .alias import Peel
 from .backings import backing_of, keep_backing, list_of
-from .list_buffer import LOOKED_AT, Column, ListBuffer, want_buffer
+from .list_buffer import LOOKED_AT, Column, Columns, ListBuffer, want_buffer
 from .phi import Phi
-from .region import Peel, RegionBreak, Rerun
+from .region import RegionBreak, Rerun
 from .state import Change
 
 if TYPE_CHECKING:
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
     from .region import Region
 
 
+JOINS = frozenset({np.array, np.asarray, np.stack})  # functions that make an array from the items of a list
 MOST_APPENDED = 16  # items appended in one iteration
 MOST_NODES = 2048  # for items of a list; for more, this is the slower way
 
@@ -73,7 +77,7 @@ class Item(Phi):
         """The names of its leaves."""
         return self.value.kind if self.inner is None else f"list of {self.inner[0].kind}"
 
-    def operands(self, tracer: Any) -> list[Any]:
+    def operands(self, tracer: _core.Tracer) -> list[Any]:
         counter = [] if self.truths is None else [tracer.lift(0, "i8")]
         return counter + [tracer.undefined(*node) for column in self.columns for node in column.nodes]
 
@@ -81,7 +85,7 @@ class Item(Phi):
         counter = [] if self.truths is None else ["scalar"]
         return counter + ["array"] * (len(operands) - len(counter))
 
-    def append(self, tracer: Any, body: Any, trip: Any, trips: Any) -> None:
+    def append(self, tracer: _core.Tracer, body: _core.Block, trip: object, trips: object) -> None:
         """Puts it into its columns, which are parameters of the body and results."""
         self.count, place = trips, trip
         if self.truths is not None:
@@ -108,12 +112,88 @@ class Item(Phi):
         return column.rows if self.truths is None else column.rows[:-1]
 
 
-class Appended:
+class SizedList(ListBuffer):
+    """A list whose length is a number of iterations. Only calls, or the caller, will read it. If anything other than its
+    length, its array or itself as a result is needed, the call is captured again with a constant number of iterations.
+
+    name: the names of its items; last: the other value that has the last row.
+    """
+
+    is_sized = True
+
+    def __init__(self, scope: Any, container: Any, like: Any, columns: Any, count: Any, name: str, last: Any) -> None:
+        super().__init__(scope, container, like, columns, count)
+        self.name, self.last = name, None if last is None else (last, last.version)
+
+    @property
+    def has_sources(self) -> bool:
+        return False
+
+    def materialise(self, why: str = "") -> None:
+        """Give the list its items, from a graph that has run; before that the call is captured again."""
+        if not self.may_look:
+            self.replan(why or "a list whose length is a number of iterations is read")
+        super().materialise(why)
+
+    def recipe(self) -> tuple[Any, ...]:
+        self.check_last()
+        return self.parts()
+
+    def parts(self) -> tuple[Any, ...]:
+        (column,) = self.columns
+        last = None if self.last is None else self.last[0]
+        return (listed, self.name, tuple(column.sizes), last, column.rows, *column.sizes.values())
+
+    @property
+    def may_look(self) -> bool:
+        """True if graphs have run, so that the length is known."""
+        return self.tracer.flushes > 0 and not self.tracer.in_region
+
+    def replan(self, why: str) -> NoReturn:
+        raise Replan("sized_lists", why)
+
+    def check_last(self) -> None:
+        """Check that the last row and the other name of its array are still the same."""
+        if self.last is not None and self.last[0].version != self.last[1]:
+            self.replan("a list whose last array was written to")
+
+    @property
+    def array(self) -> Any:
+        """np.stack(list)"""
+        self.check_last()
+        (column,) = self.columns
+        may_check = self.tracer.may_check()
+        if column.sizes:
+            self.replan("arrays of many sizes are joined")
+        if not self.tracer.is_positive(self.length):
+            has_some = self.length > 0
+            if type(has_some) is not Traced or not may_check:
+                self.replan("an empty list")
+            self.tracer.check(has_some, "a list of something")
+        if not self.name.endswith("python") or column.rows.dtype != np.uint64:
+            return self.tracer.copy(column.rows, "K")
+        if not may_check:
+            self.replan("ints that may be beyond 64 bits")
+        return small_ints(self.tracer, column.rows)
+
+    def call(self, f: object) -> Any:
+        """f(list)"""
+        if f is len:
+            return self.length
+        inner = self.columns[0].rows.shape[1:]
+        if f in JOINS or (len(inner) == 1 and f is np.vstack) or (not inner and f is np.hstack):
+            return self.array
+        if inner and (f is np.concatenate or f is np.vstack or (f is np.hstack and len(inner) == 1)):
+            rows = self.array
+            return self.tracer.reshape(rows, (rows.shape[0] * inner[0], *inner[1:]))
+        name = getattr(f, "__name__", type(f).__name__)
+        return self.replan(f"{name} reads a list that is as long as a loop had iterations")
+
+
+class Appended(Columns):
     """The items that iterations of one loop append to a list, which contained `before` when the loop began. It stands
     for the list during the capture of the loop, as a `ListBuffer` does elsewhere.
     """
-
-    is_buffer = is_sized = is_transient = False
 
     def __init__(self, carried: Carried, container: list[Any], before: list[Any]) -> None:
         self.carried, self.loop, self.tracer = carried, carried.loop, carried.tracer
@@ -121,10 +201,11 @@ class Appended:
         self.container, self.before = container, list(before)
         self.sample = container[len(before) :][:1]
         self.items: list[Item] = []
+        self.cells = []
         is_many = type(carried.extent) is not int or carried.extent > MOST_READ
         self.is_open = is_many  # the length may be a number of iterations
         self.is_left = False  # the length is known, but the list is read as if it were not
-        self.left: ListBuffer | None = None  # the buffer, if there are too many items to make each real
+        self.left: SizedList | None = None  # the buffer, if there are too many items to make each real
 
     def open(self) -> None:
         """The list at the head of an iteration."""
@@ -159,7 +240,7 @@ class Appended:
 
     # --- in an iteration ---
 
-    def item(self, key: Any) -> Any:
+    def item(self, key: object) -> Any:
         """The item of the list, if it is known."""
         if type(key) is int and -len(self.container) <= key < len(self.container):
             value = self.container[key]
@@ -183,11 +264,11 @@ class Appended:
         """As of a `ListBuffer`, which it becomes."""
         return bool(self.tracer.may_check() and self.want_buffer())
 
-    def set_item(self, key: Any, item: Any) -> None:
+    def set_item(self, key: object, item: object) -> None:
         """list[key] = item"""
         self.want_buffer()
 
-    def append(self, item: Any) -> None:
+    def append(self, item: object) -> None:
         """list.append(item)"""
         self.state.before_change(self.container)
         self.container.append(item)
@@ -196,7 +277,7 @@ class Appended:
         """Raises: the list cannot be read."""
         raise RegionBreak(LOOKED_AT, "", 0)
 
-    def truths(self, condition: Any, item: Any) -> list[bool]:
+    def truths(self, condition: object, item: object) -> list[bool]:
         """The truth of the condition under which the item is appended, for each iteration."""
         extent = self.carried.extent
         found = self.carried.body.truths(condition, extent) if type(extent) is int else None
@@ -224,7 +305,7 @@ class Appended:
         parts = [leaf for item in self.items for leaf in leaves(item.value)]
         return [leaf.kind if type(leaf) is Traced else type(leaf) for leaf in parts]
 
-    def rows_of(self, appended: Any) -> Any:
+    def rows_of(self, appended: object) -> Any:
         """The array of the items that a loop appended to a list, as a separate value."""
         rows = backing_of(self.state, appended) if type(appended) is list else None
         return None if rows is None else self.tracer.copy(rows, "C")
@@ -251,7 +332,7 @@ class Appended:
         if is_seen:
             self.loop.fail("a list of another name is appended to a list")
 
-    def holder_of(self, leaf: Any, names: dict[str, Any], seen: set[int]) -> Any:
+    def holder_of(self, leaf: object, names: dict[str, Any], seen: set[int]) -> Any:
         """The name that has the appended array, too (`sharing_name`); no other name may write to it."""
         if type(leaf) is not Traced:
             if type(leaf) not in ATOMS and not is_number(leaf):
@@ -289,7 +370,7 @@ class Appended:
             if not self.loop.is_alone(phi.entry, [*self.loop.entry.values(), *items]):
                 raise Peel("an array of before the loop is appended to a list")
             return None
-        if self.loop.snapshot.graph.had(array.whole):
+        if carried.snapshot.graph.had(array.whole):
             self.loop.fail("an array of before the loop is appended to a list")
         for name, _ in holders:
             if name not in carried.types.of and name not in self.loop.site.live_out:
@@ -310,7 +391,7 @@ class Appended:
         phis = self.carried.values
         return any(p.value.storage in heads and p.value.version != p.version for p in phis)
 
-    def room_for(self, leaf: Any) -> Any:
+    def room_for(self, leaf: object) -> Any:
         """The shape of a buffer with capacity for the array in every iteration."""
         if type(leaf) is not Traced:
             return ()
@@ -323,7 +404,7 @@ class Appended:
 
     # --- the region ---
 
-    def finish(self, body: Any) -> None:
+    def finish(self, body: _core.Block) -> None:
         """Store the items that the iteration appended in columns."""
         trips = self.carried.extent if self.is_open else int(self.carried.extent)
         for item in self.items:
@@ -343,8 +424,8 @@ class Appended:
                 count = sum(item.truths)
                 for column in item.columns:
                     column.rows = column.rows[:count]
-            made = ListBuffer(self.loop.scope, self.container, item.value, item.columns, count)
-            made.leave_sized(item.name, self.held(item.holders[0], names))
+            last = self.held(item.holders[0], names)
+            made = SizedList(self.loop.scope, self.container, item.value, item.columns, count, item.name, last)
             self.left = None if self.is_open or self.is_left else made
         else:
             trips = int(self.carried.extent)
@@ -367,7 +448,7 @@ class Appended:
     def make_real(self) -> None:
         """Give a list of many items real ones, by one break."""
         if self.left is not None:
-            self.tracer.note_break(f"a loop appends {self.carried.extent} items to a list")
+            self.tracer.note_break(f"a loop appends {self.left.length} items to a list")
             self.left.materialise()
             self.left = None
 
@@ -377,7 +458,8 @@ class Appended:
 
     def appended(self, item: Item, trips: int, names: dict[str, Any]) -> list[Any]:
         """The values that each iteration appended as this item; UNKNOWN for iterations that did not."""
-        values, place = [], 0
+        values: list[Any] = []
+        place = 0
         for trip in range(trips):
             if item.truths is not None and not item.truths[trip]:
                 values.append(UNKNOWN)

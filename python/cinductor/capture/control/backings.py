@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from .state import State
 
 
-def keep_backing(state: State, made: list[Any], rows: Any) -> None:
+def keep_backing(state: State, made: list[Any], rows: object) -> None:
     """Record for a list that a loop made that its items are rows of an array, which NumPy would make of them. Not for
     ints whose values decide the dtype.
     """
@@ -28,7 +28,7 @@ def list_of(state: State, row: Any, kind: str) -> list[Any]:
     return made
 
 
-def backing_of(state: State, value: Any) -> Any:
+def backing_of(state: State, value: object) -> Any:
     """The array of the items that a loop appended to a list, if the list still has these."""
     found = state.backings.get(id(value))
     if found is None or found[0] is not value or not 0 < len(value) == len(found[1]):

@@ -12,8 +12,9 @@ numbers, it is always computed and the value is selected; otherwise it becomes a
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
+from ... import _core
 from ...base.interrupt import is_interrupt
 from ...base.signals import Replan, Signal
 from ...base.user_frame import locals_of
@@ -54,18 +55,18 @@ class Level:
 
     def open_arm(self, is_then: bool) -> None:
         """Opens an arm's block, in which the condition is known."""
-        state = self.snapshot.state
-        block, tracer = state.open(), state.tracer
-        state.assume(self.condition, is_then)
+        tracer = self.snapshot.state.tracer
+        block = tracer.block()
+        tracer.assume(self.condition, is_then)
         sample = tracer.sample_truth(self.condition)
         is_contrary = sample is not None and sample is not is_then
-        tracer.is_infeasible = self.snapshot.is_infeasible or is_contrary
+        tracer.is_infeasible = self.snapshot.graph.is_infeasible or is_contrary
         if is_then:
             self.then_block = block
         else:
             self.else_block = block
 
-    def close_arm(self, region: Region, block: Any, names: dict[str, Any]) -> End:
+    def close_arm(self, region: Region, block: _core.Block, names: dict[str, Any]) -> End:
         """The end state of an arm of the region. The state before the arm is restored."""
         appended: list[tuple[Any, list[Any]]] = []
         names = {**names, **self.diff_containers(region, appended)}
@@ -103,10 +104,13 @@ class Branch(Region):
         ours = (n for n in site.state if n.startswith(OURS) and n not in site.live_out)
         self.wanted = (*site.live_out, *ours)  # a loop reads its flag
         self.step = self.first = -1  # the step before the arm of the condition
-        self.levels: list[Level] = []  # tests whose rest is being run
         self.is_plain = self.is_over = False
         self.why: str | None = None  # the reason for which Python decides
         self.heads: dict[str, Any] | None = None
+
+    def forget(self) -> None:
+        super().forget()
+        self.levels: list[Level] = []  # tests whose rest is being run
 
     def begin(self, names: dict[str, Any]) -> None:
         """Get the names of the frame before the branch."""
@@ -154,12 +158,12 @@ class Branch(Region):
         if self.levels and self.step in self.raising:
             raise Raising(self.raising[self.step])
         values = self.values(self.now)
-        if self.is_plain:
-            self.restores = False
-            self.let_go()
+        if self.base is None:
+            self.now = {}
+            self.restores = not self.is_plain
         return values
 
-    def test(self, value: Any) -> None:
+    def test(self, value: object) -> None:
         """The test of the next arm."""
         value = self.scope.test(value)
         value = self.scope.specialised(value) if self.raising else self.scope.symbolic(value)
@@ -189,21 +193,15 @@ class Branch(Region):
     def exit(self, names: dict[str, Any]) -> tuple[Any, ...]:
         """The values of names after the branch."""
         values = self.values(names if self.heads is None else self.heads)
-        self.let_go()
+        self.heads, self.now = None, {}
         return values
-
-    def let_go(self) -> None:
-        """Drop the values of names: no step goes back to them, and they would outlive the frame's own references."""
-        self.entry = self.others = self.now = {}
-        self.heads = None
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> bool:
         if kind is None or self.is_plain or self.is_over:
             return False
         if kind is Rerun and error.args[0] is self:
             self.drop()
-            for want in error.args[1:]:
-                want(self)
+            self.make_columns(error.args[1:])
             self.open()
             return True
         try:
@@ -246,6 +244,7 @@ class Branch(Region):
         if self.base is not None:
             self.base.end()
             self.base = None
+        self.forget()
 
     def give_way(self, name: str) -> bool:
         """The arm raises: add a check that it is not reached, and run the others."""
@@ -276,7 +275,8 @@ class Branch(Region):
         """Undo everything that has been run."""
         assert self.base is not None
         self.base.undo()
-        self.go_on()
+        self.base.end()
+        self.base = None
         self.levels.clear()
 
     def fall_back(self, reason: str) -> bool:
@@ -284,10 +284,11 @@ class Branch(Region):
         if self.base is None:
             return False
         self.drop()
-        self.forget_buffers()
+        self.forget_columns()
         self.is_plain = True
         self.step = self.first
         self.now = self.entry
+        self.forget()
         self.restores = True
         self.why = f"decided by Python: {reason}"
         self.regions.report(self.scope, self.site, self.why)
@@ -324,7 +325,7 @@ class LateBranch(Branch):
         self.is_waiting = self.is_plain = True
         self.restores = False
 
-    def test(self, value: Any) -> None:
+    def test(self, value: object) -> None:
         """The test of the next arm; from the first traced one on this is a branch."""
         if self.is_waiting:
             value = self.scope.asked(value, self.site)
@@ -360,7 +361,11 @@ class Condition(Region):
         self.condition = truth(self.tracer, value)
         self.level = Level(self.regions, self.condition, 0, {})
 
-    def fail(self, reason: str) -> Any:
+    @property
+    def mark(self) -> Any:
+        return self.level.snapshot.graph
+
+    def fail(self, reason: str) -> NoReturn:
         """Give this attempt up: an enclosing construct runs without a region, or the call is restarted."""
         place = (self.scope.file, self.site.line)
         is_known = place in self.regions.decided
@@ -372,7 +377,7 @@ class Condition(Region):
         """Unknown here."""
         return None
 
-    def is_alone(self, array: Any, values: list[Any], records: Records | None = None) -> bool:
+    def is_alone(self, array: object, values: list[Any], records: Records | None = None) -> bool:
         """False: other references to the memory are unknown here."""
         return False
 
@@ -398,7 +403,7 @@ class Condition(Region):
         if other and self.reached(other):
             self.fail("an operand of a condition changes a list")
 
-    def end_arm(self, block: Any, value: Any) -> End:
+    def end_arm(self, block: _core.Block, value: object) -> End:
         """The operand's value; everything else is restored."""
         self.check_operand()
         return self.level.close_arm(self, block, {VALUE: value})
@@ -408,6 +413,7 @@ class Condition(Region):
         (name,) = first.names
         value = Merge(self, self.level, first, second).names((name,))[name]
         self.level.snapshot.end()
+        self.forget()
         return value
 
 
@@ -422,7 +428,7 @@ class Operand(Condition):
     def __bool__(self) -> bool:
         return self.is_and
 
-    def join(self, other: Any) -> Any:
+    def join(self, other: object) -> Any:
         """The value, given b's."""
         level = self.level
         mine = self.value
@@ -434,7 +440,7 @@ class Operand(Condition):
             ends.reverse()
         return self.known(self.merge(*ends), other)
 
-    def known(self, value: Any, other: Any) -> Any:
+    def known(self, value: object, other: object) -> Any:
         """The value, with its truth in this call if that only depends on sizes."""
         mine = self.tracer.sample_truth(self.value)
         if mine is not None and type(value) is Traced:
@@ -456,23 +462,23 @@ class Choice(Condition):
         """b is evaluated next."""
         level = self.level
         self.check_operand()
-        self.state.close(level.then_block)
-        level.snapshot.forget()  # the condition that holds for a
+        level.then_block.close()
+        level.snapshot.graph.forget()  # the condition that holds for a
         level.open_arm(False)
         return True
 
-    def join(self, a: Any, b: Any, name: str = VALUE) -> Any:
+    def join(self, a: object, b: object, name: str = VALUE) -> Any:
         """The value, given both."""
         level = self.level
         self.check_operand()
         second = End(self.state, level.else_block, {name: b}, [])
         if self.diff(level.snapshot):
             self.fail("an operand of a condition changes something")
-        self.state.close(level.else_block)  # the first operand must not use values of the second
-        self.state.reopen(level.then_block)
-        self.tracer.is_infeasible = level.snapshot.is_infeasible
+        level.else_block.close()  # the first operand must not use values of the second
+        level.then_block.reopen()
+        self.tracer.is_infeasible = level.snapshot.graph.is_infeasible
         first = End(self.state, level.then_block, {name: a}, [])
-        self.state.close(level.then_block)
+        level.then_block.close()
         level.snapshot.undo()
         return self.merge(first, second)
 

@@ -12,14 +12,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from ... import _core
 from ..kinds import UNBOUND, is_array, is_int, is_one, is_same, kind_of, leaves, rebuilt
 from ..objects import MaybeUnbound, Traced
 from . import lattice, list_buffer
-from .alias import Flow, Objects
+from .alias import Flow, Objects, Peel
 from .appended import Appended
 from .lattice import Type, Types, at_entry
 from .phi import Last, Memory, Number, Phi, Trips, Value, make_region
-from .region import Peel, truth
+from .region import truth
 from .state import Change, value_of
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ SIZE_TYPES = 3  # a fixed size, one with a capacity, and one in a flat buffer
 OURS = "__ci_"
 
 
-def is_undefined(name: str, value: Any) -> bool:
+def is_undefined(name: str, value: object) -> bool:
     """True if a name that is unbound at the head may get an arbitrary value there, because it is not read."""
     return name.startswith(OURS) or type(value) is MaybeUnbound
 
@@ -41,7 +42,7 @@ def is_undefined(name: str, value: Any) -> bool:
 MOST_CARRIED = 512  # because each value is searched among all others
 
 
-def kinds_of(value: Any) -> list[Any]:
+def kinds_of(value: object) -> list[Any]:
     """Kinds and dtypes of a value's leaves; None if one is not a number."""
     return [kind_of(leaf) for leaf in leaves(value)]
 
@@ -50,10 +51,11 @@ class Carried:
     """The state of one loop during capture."""
 
     def __init__(self, loop: Loop) -> None:
+        assert loop.snapshot is not None
         self.loop, self.snapshot = loop, loop.snapshot
         self.regions, self.tracer = loop.regions, loop.tracer
         self.state = loop.state
-        self.regions.made.append(self)
+        self.regions.made.add(self)
         self.entry = dict(loop.entry)
         self.types = Types(self)
         self.values: list[Value] = []  # names carried by value, at the head of this run
@@ -123,11 +125,15 @@ class Carried:
             is_counted |= name not in self.names or self.entry[name] is UNBOUND
         for name, types in self.types.of.items():
             is_counted |= self.is_live_behind(name) and any(k and k.kind == "array" for k in types)
-        self.cond = self.body = self.counter = self.flag_phi = self.trips_made = None
+        self.cond: Any = None
+        self.body: Any = None
+        self.counter: Any = None
+        self.flag_phi: Any = None
+        self.trips_made = None
         self.turn = 0
         self.distinct.clear()
         self.trips.open()
-        block = self.state.open()
+        block = self.tracer.block()
         if self.is_while:
             self.cond = block
             if is_counted or not self.loop.is_while:
@@ -150,7 +156,7 @@ class Carried:
         self.head = head
         return head
 
-    def make_head(self, block: Any) -> dict[str, Any]:
+    def make_head(self, block: _core.Block) -> dict[str, Any]:
         carried = frozenset((*self.names, *self.snapshot.containers))
         head = {n: v if n in carried else UNBOUND for n, v in self.entry.items()}
         self.lengths = [self.vary(block, length) for length in self.types.lengths]
@@ -175,16 +181,16 @@ class Carried:
         pairs = list(zip(leaves(self.entry[name]), self.types.of[name], strict=True))
         return [(leaf, at_entry(leaf, kind)) for leaf, kind in pairs] if self.is_weak else pairs
 
-    def count(self, param: Any) -> Number:
+    def count(self, param: object) -> Number:
         """The counter of iterations."""
         tracer = self.tracer
         return Number(param, lambda: tracer.lift(0, "i8"), lambda: tracer.apply("add", param, 1))
 
-    def watch_flag(self, param: Any) -> Number:
+    def watch_flag(self, param: object) -> Number:
         """Carry the flag that ends the loop."""
 
         def end() -> Any:
-            value = self.ends_of_names[self.loop.site.flag]
+            value = self.ends_of_names[self.loop.site.flag or ""]
             is_traced = type(value) is Traced
             return truth(self.tracer, value) if is_traced else self.tracer.lift(value)
 
@@ -194,7 +200,7 @@ class Carried:
 
         return Number(param, entry, end)
 
-    def vary(self, block: Any, length: lattice.Length) -> Number:
+    def vary(self, block: _core.Block, length: lattice.Length) -> Number:
         """Carry a size that changes."""
         tracer, head = self.tracer, block.param("i8", "python")
         length.define(tracer, head)
@@ -218,7 +224,7 @@ class Carried:
             for name, kinds in self.types.of.items()
         }
 
-    def open_body(self, test: Any) -> bool:
+    def open_body(self, test: object) -> bool:
         """Close the block of a while's condition and open that of its body."""
         condition, apply = None, self.tracer.apply
         self.is_endless = test is not None and type(test) is not Traced
@@ -238,10 +244,10 @@ class Carried:
         if test is not None:
             self.check_condition()
         self.cond.result(condition)
-        self.state.close(self.cond, True)
-        self.body = self.state.open()
+        self.cond.close(True)
+        self.body = self.tracer.block()
         if type(test) is Traced:
-            self.state.assume(test)
+            self.tracer.assume(test)
         if not self.loop.is_while:
             self.trip = self.tracer.define(self.counter.head, 0, self.extent)
         return True
@@ -285,7 +291,7 @@ class Carried:
             and (self.head[name] is not UNBOUND or is_undefined(name, names.get(name)))
             and not is_same(names.get(name, UNBOUND), self.head[name])
         }
-        written = loop.snapshot.graph.written()
+        written = self.snapshot.graph.written()
         if changed and (self.rotates(changed, written) or self.alternates(changed)):
             return False
         is_wider = self.grows
@@ -310,14 +316,14 @@ class Carried:
         if is_wider:
             return False
         places = Objects(self.snapshot)
-        if (name := places.distinguishable_in(loop, self.names, self.head, names)) is not None:
-            raise Peel(f"{name} is another view of its array in each iteration")
+        if (moved := places.distinguishable_in(loop, self.names, self.head, names)) is not None:
+            raise Peel(f"{moved} is another view of its array in each iteration")
         if self.types.joined and self.assumes_weak(names, trace == self.first_trace):
             return False
         self.flow = Flow(self, names)
         self.last = Last(self)
-        name = self.last.sort_names(names)
-        return True if name is None else self.leave_last_trip(name)
+        late = self.last.sort_names(names)
+        return True if late is None else self.leave_last_trip(late)
 
     def assumes_weak(self, names: dict[str, Any], is_alike: bool) -> bool:
         """True if the next run must start like the loop's first iteration, with other types than later ones, because
@@ -341,14 +347,14 @@ class Carried:
         """The parts of a run that may depend on the kinds of numbers: computed values, queried classes, appended
         items.
         """
-        seen = self.snapshot.since("classes")  # type: ignore[union-attr]
+        seen = self.snapshot.since("classes")
         return self.body.trace, seen, list(map(Appended.kinds_now, self.appends.values()))
 
     def diff_containers(self) -> dict[str, Any]:
         """The contents, at the end of an iteration, of the containers that it changed."""
         loop = self.loop
         self.grows = False
-        for change in loop.diff(loop.snapshot):
+        for change in loop.diff(self.snapshot):
             container = change.container
             if id(container) in self.appends:
                 self.appends[id(container)].learn()
@@ -448,7 +454,7 @@ class Carried:
         self.loop.tail += int(rest)
         self.promises.append(lambda: int(rest))
 
-    def carry(self, name: str, value: Any) -> None:
+    def carry(self, name: str, value: object) -> None:
         """Carry a name that an iteration changed."""
         head = self.head[name]
         if head is UNBOUND and is_undefined(name, value):
@@ -498,7 +504,6 @@ class Carried:
         self.last.finish(body, first)
         for grown in self.appends.values():
             grown.finish(body)
-        self.snapshot.unwind()
         self.snapshot.rewind()
         for promise in self.promises:
             promise()
@@ -542,8 +547,8 @@ class Carried:
             exits[name] = UNBOUND if trips is None else self.entry[name] + trips * step
         self.make_trips(needs_trips, counter)
         self.trips_made = counter if self.period == 1 else None
-        for phi in phis:  # values that are live at a break are returned
-            phi.made.clear()
+        for one in phis:  # values that are live at a break are returned
+            one.made.clear()
         return exits
 
     def leaves_of(self, names: dict[str, Any]) -> list[Any]:
@@ -555,14 +560,14 @@ class Carried:
             if kind is not None
         ]
 
-    def runs_once(self, extent: Any = None) -> bool:
+    def runs_once(self, extent: object = None) -> bool:
         """True if the region runs at least one iteration; guarded if that depends on the arguments."""
         extent = self.extent if extent is None else extent
         return extent > 0 if type(extent) is int else self.tracer.is_positive(extent)
 
     # --- required iterations ---
 
-    def make_trips(self, count: int, counter: Any) -> None:
+    def make_trips(self, count: int, counter: object) -> None:
         """After the region: require that it ran that many iterations, or one if iterations determine types."""
         loop = self.loop
         makes_types = any(map(self.is_live_behind, self.types.joined))
@@ -577,7 +582,7 @@ class Carried:
         if makes_types and (self.is_while or type(self.extent) is not int):
             self.notify_trip(loop.key, None if self.is_while else self.extent)
 
-    def notify_trip(self, key: Any, extent: Any) -> None:
+    def notify_trip(self, key: object, extent: object) -> None:
         """Notify the enclosing loop."""
         for region in reversed(self.state.active):
             outer = region.carried

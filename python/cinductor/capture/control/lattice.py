@@ -36,6 +36,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ... import _core
 from ..kinds import (
     EXACT_INTS,
     UINT64,
@@ -54,7 +55,8 @@ from ..kinds import (
     rebuilt,
 )
 from ..objects import Traced
-from .region import Peel, Rerun
+from .alias import Peel
+from .region import Rerun
 
 if TYPE_CHECKING:
     from .carry import Carried
@@ -161,7 +163,7 @@ def of_classes(classes: set[tuple[str, Any]]) -> Joined | None:
     return Joined(*strong, weak[1]) if is_alike else None
 
 
-def can_become_strong(tracer: Any, value: Any, dtype: Any) -> bool:
+def can_become_strong(tracer: object, value: Any, dtype: Any) -> bool:
     """True if a number at a loop's entry can be NumPy's from there on. That an int is not a float cannot be observed after
     an iteration.
     """
@@ -188,7 +190,7 @@ def can_lift(tracer: Any, value: Any, joined: Joined) -> bool:
         if value.dtype == joined.dtype:
             return True
         is_checked = joined.dtype.char in EXACT_INTS and tracer.may_check()
-        return is_checked and (value.kind, value.dtype) == ("python", np.int64)
+        return is_checked and value.kind == "python" and value.dtype == np.int64
     return lifted(tracer, value, joined.kind, joined.dtype) is not None
 
 
@@ -212,7 +214,7 @@ class Length:
         return self.now
 
 
-def larger(tracer: Any, entry: Any, end: Any, mark: Any) -> Any:
+def larger(tracer: _core.Tracer, entry: object, end: object, mark: _core.Mark) -> Any:
     """A size from before the mark that is at least both; None if there is none."""
     most = mark.most(end)
     if most is None or (entry := mark.most(entry)) is None:
@@ -220,12 +222,12 @@ def larger(tracer: Any, entry: Any, end: Any, mark: Any) -> Any:
     return tracer.size_max(entry, most)
 
 
-def is_at_most(tracer: Any, size: Any, other: Any) -> bool:
+def is_at_most(tracer: _core.Tracer, size: object, other: object) -> bool:
     """True if a size is known not to be larger than another."""
     return is_same(tracer.size_max(size, other), other)
 
 
-def find(lengths: list[Length], entry: Any, end: Any, old: Length | None = None) -> Length | None:
+def find(lengths: list[Length], entry: object, end: object, old: Length | None = None) -> Length | None:
     """The length with these values at the entry and the end."""
     for length in lengths:
         if length.old is old and is_same(length.entry, entry) and is_same(length.end, end):
@@ -266,7 +268,7 @@ def grouped(kinds: list[tuple[Any, Any]], now: list[Length]) -> list[Length] | N
     return groups
 
 
-def first_part(tracer: Any, buffer: Any, shape: tuple[Any, ...]) -> Any:
+def first_part(tracer: _core.Tracer, buffer: Any, shape: tuple[Any, ...]) -> Any:
     """The view of a buffer's first elements; for a flat buffer with that shape."""
     if buffer.ndim == len(shape):
         return tracer.slice(buffer, (0,) * len(shape), (1,) * len(shape), shape)
@@ -292,7 +294,7 @@ def write(tracer: Any, buffer: Any, value: Any, lengths: Any) -> None:
     tracer.assign(first_part(tracer, buffer, shape), value)
 
 
-def number_of(tracer: Any, size: Any) -> Any:
+def number_of(tracer: _core.Tracer, size: object) -> Any:
     """A size as a value that a region passes on."""
     return tracer.lift(size) if type(size) is int else size
 
@@ -405,7 +407,7 @@ def type_of(value: Any) -> Type:
     return Type(kind, dtype, value if kind == "array" else None, value.weak)
 
 
-def at_entry(leaf: Any, kind: Type | None) -> Type | None:
+def at_entry(leaf: object, kind: Type | None) -> Type | None:
     """A leaf's type at the loop's entry, although later iterations start with NumPy's."""
     if kind is None or kind.kind != "scalar" or kind.weak is not None:
         return kind
@@ -425,26 +427,26 @@ class Types:
 
     # --- names that become carried ---
 
-    def recall(self, name: str, value: Any) -> None:
+    def recall(self, name: str, value: object) -> None:
         """Add a name that another capture of the loop carried."""
         parts = leaves(value)
         if all(kind_of(v) is not None and type(v) is Traced for v in parts):
             self.of[name] = [type_of(v) for v in parts]
 
-    def add_undefined(self, name: str, value: Any) -> Any:
+    def add_undefined(self, name: str, value: object) -> Any:
         """Give a name that is set before every read an arbitrary entry value; UNBOUND if it is not
         a number."""
-        kinds = [kind_of(leaf) for leaf in leaves(value)]
+        kinds: list[Any] = [kind_of(leaf) for leaf in leaves(value)]
         if any(kind is None or kind[0] == "array" for kind in kinds):
             return UNBOUND
-        zeros = [np.zeros((), dtype)[()] for _, dtype in kinds]  # type: ignore[misc]
+        zeros = [np.zeros((), dtype)[()] for _, dtype in kinds]
         items = [z if k[0] == "scalar" else z.item() for z, k in zip(zeros, kinds, strict=True)]
-        self.of[name] = [Type(*kind) for kind in kinds]  # type: ignore[misc]
+        self.of[name] = [Type(*kind) for kind in kinds]
         return rebuilt(value, iter(items))
 
     # --- names that are carried ---
 
-    def widen(self, name: str, head: Any, value: Any) -> bool:
+    def widen(self, name: str, head: object, value: object) -> bool:
         """True if leaves that were unchanged so far change, or a new name does."""
         if value is UNBOUND or not have_same_structure(head, value):
             raise Peel(f"{name} changes its type")
@@ -458,7 +460,7 @@ class Types:
             self.joined = [n for n, row in self.of.items() if any(k is not None and k.joined for k in row)]
         return is_wider
 
-    def wider(self, name: str, known: Type | None, entry: Any, before: Any, after: Any) -> Type | None:
+    def wider(self, name: str, known: Type | None, entry: object, before: object, after: object) -> Type | None:
         """The type of a leaf from its values at the entry and at both ends of an iteration; None if the known one
         suffices.
         """

@@ -5,7 +5,7 @@ loop appends in each iteration), or a data-dependent number. The user's list obj
 maps it to its `ListBuffer`. Code that reads the list calls the buffer, or is told that it cannot be read. While a
 loop that appends is captured, the items of earlier iterations are unknown (`appended`).
 
-If the count is a size, only supported calls and the caller of the function may read the list. If data decide what
+If the count is a size (`appended.SizedList`), only supported calls and the caller may read the list. If data decide what
 is appended, the columns are made before the loop, with capacity for everything that its iterations can append.
 Each append checks the capacity, and the count is kept in a list of its own, which loops and branches carry and
 merge like any other. A list that has its items may still be known as rows of a column (`backing_of`).
@@ -14,25 +14,24 @@ merge like any other. A list that has its items may still be known as rows of a 
 from __future__ import annotations
 
 import collections
-import functools
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from ... import _core
 from ...base.class_lookup import is_a
-from ...base.signals import Replan
+from ...numpy import list_sources
 from ...numpy.surface import require, small_ints
 from ..iterators import Items
 from ..kinds import have_same_structure, is_int, is_same, kind_of, leaves, lifted, rebuilt
-from ..objects import Traced, is_ours, listed, tuples
+from ..objects import MISSING, Traced, is_ours, listed, tuples
 from . import lattice
-from .region import RegionBreak, Rerun
+from .region import RegionBreak
 
 if TYPE_CHECKING:
-    from .branch import Branch
-    from .loop import Loop
+    from ..kinds import Hooks
     from .region import Region
 
 SPARE = 64  # capacity for items appended outside of the loop
@@ -42,7 +41,7 @@ MOST_HELD = 4096  # items of a list before; each of them is a node
 NUMBERS = "?bhilqBHILQfd"
 SEVERAL_TYPES = "items of several types are in a list that grows"
 LOOKED_AT = "a list that a loop appends to is looked at"
-JOINS = frozenset({np.array, np.asarray, np.stack})  # functions that make an array from the items of a list
+DIRECT = frozenset({("append", 1), ("appendleft", 1), ("pop", 0), ("popleft", 0)})
 
 
 class Column:
@@ -63,7 +62,7 @@ class Column:
         """The axes along which lengths differ."""
         return [k for k, size in enumerate(self.room) if not is_same(size, self.like.shape[k])]
 
-    def read(self, tracer: Any, place: Any) -> Any:
+    def read(self, tracer: _core.Tracer, place: Any) -> Any:
         """The leaf of the item at this index; an array as a view of its row."""
         if self.rows is None:
             return self.like
@@ -77,7 +76,7 @@ class Column:
 
     # --- as values of a region ---
 
-    def append(self, tracer: Any, body: Any, place: Any, count: Any) -> None:
+    def append(self, tracer: _core.Tracer, body: _core.Block, place: object, count: object) -> None:
         """Give the leaf of an iteration its row, in parameters of the body. count: the number of rows."""
         if type(self.like) is not Traced:
             return
@@ -101,27 +100,66 @@ class Column:
             self.sizes = dict(zip(self.axes, sizes, strict=True))
 
 
-class ListBuffer:
-    """One list as columns; like: one of its items; count: the number of items; room: the capacity. Without an
+class Columns:
+    """A container whose items are in columns, and what its methods do. cells: what changes."""
+
+    container: Any
+    like: Any
+    cells: list[Any]
+    is_assumed = False  # columns as long as an assumption holds: `list_columns`
+    is_sized = False  # its length is a number of iterations
+
+    @property
+    def has_sources(self) -> bool:
+        """True if its methods may be captured from source, because what they check can restart the call."""
+        return False
+
+    def fail(self, reason: str) -> NoReturn:
+        raise RegionBreak(reason, "", 0)
+
+    def replace(self, array: object) -> None:
+        """Store the items of an array, of which there are as many."""
+        raise NotImplementedError
+
+    def method(self, scope: Hooks, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A method of the list; MISSING if the list has its items."""
+        if (name, len(args)) in DIRECT and not kwargs and hasattr(self, name):
+            return getattr(self, name)(*args)
+        if not self.has_sources:
+            return MISSING
+        if name == "sort" and not args and kwargs.get("key") is None:
+            return self.replace(self.in_order(scope, kwargs))
+        source = list_sources.METHODS.get(name)
+        return MISSING if source is None or kwargs else scope.call(source, self.container, *args)
+
+    def in_order(self, scope: Hooks, kwargs: dict[str, Any]) -> Any:
+        """The array of the items in the order of `sorted`."""
+        if is_a(self.like, tuple):
+            self.fail("a list of tuples that grows is sorted")
+        return scope.call(list_sources.in_order, self.container, **{name: v for name, v in kwargs.items() if name != "key"})
+
+    def contains(self, scope: Hooks, value: object) -> Any:
+        """value in list; MISSING if the list has its items."""
+        return scope.call(list_sources.contains, self.container, value) if self.has_sources else MISSING
+
+
+class ListBuffer(Columns):
+    """One list as columns; like: one of its items; count: the number of items; room: the capacity. Without a region, the
     enclosing loop or branch for which it was made, no item may be appended.
+
+    What changes is in `cells`, which are restored, carried and merged like a list of the user's.
     """
 
-    is_buffer = True
-    is_transient = False  # it ends at an effect, and loops take `items_now`
-
     def __init__(
-        self, scope: Any, container: Any, like: Any, columns: Any, count: Any, room: Any = None
+        self, scope: Any, container: Any, like: Any, columns: Any, count: Any, room: Any = None, region: Any = None
     ) -> None:
         self.scope, self.state, self.tracer = scope, scope.stage.state, scope.stage.tracer
         self.container, self.like, self.columns = container, like, list(columns)
         self.cells, self.room = self.state.note_definition([count]), count if room is None else room
         self.reached_by = container  # what the user's code has
-        self.loop: Loop | Branch | None = None
+        self.region: Region | None = region
         self.around = tuple(self.state.active)  # an iteration of these makes its own
-        self.spare = 0
-        self.is_sized = False  # its length is a number of iterations: `leave_sized`
-        self.name = ""  # names of the items
-        self.last: tuple[Any, Any] | None = None  # the other value that has the last row, with its version then
+        self.spare = 0 if region is None else SPARE
         self.state.grow(self)
 
     @property
@@ -136,11 +174,7 @@ class ListBuffer:
 
     @property
     def has_sources(self) -> bool:
-        """True if its methods may be captured from source, because what they check can restart the call."""
         return bool(self.tracer.may_check())
-
-    def fail(self, reason: str) -> Any:
-        raise RegionBreak(reason, "", 0)
 
     # --- items ---
 
@@ -175,7 +209,7 @@ class ListBuffer:
             self.tracer.check(inside, "an index is in range")
         return self.tracer.define(number, 0, self.room)
 
-    def at(self, key: Any) -> Any:
+    def at(self, key: object) -> Any:
         """The index of an item."""
         if type(key) is Traced and key.kind == "scalar" and np.can_cast(key.dtype, np.int64) and key.dtype != bool:
             key = self.tracer.as_python(self.tracer.cast(key, np.int64))
@@ -197,16 +231,16 @@ class ListBuffer:
         parts = [rows[key] for rows in self.copied()]
         return made_of(self.scope, self.like, parts, parts[0].shape[0])
 
-    def read(self, place: Any) -> Any:
+    def read(self, place: object) -> Any:
         """The item there."""
         slot = self.slot(place)
         return rebuilt(self.like, iter([c.read(self.tracer, slot) for c in self.columns]))
 
-    def slot(self, place: Any) -> Any:
+    def slot(self, place: object) -> Any:
         """The row of the columns in which the item at an index is."""
         return place
 
-    def is_list_for(self, item: Any) -> bool:
+    def is_list_for(self, item: object) -> bool:
         """True if an item that columns cannot store turns it into an ordinary list: this happens without a region,
         where the call cannot restart.
         """
@@ -232,7 +266,7 @@ class ListBuffer:
             return
         self.put(self.at(key), item)
 
-    def copy_from(self, key: slice, other: ListBuffer | None) -> None:
+    def copy_from(self, key: slice, other: Any) -> None:
         """list[:] = other, for lists of numbers of one kind and length."""
         if key != slice(None) or other is None or other.is_sized or is_a(self.like, tuple):
             self.fail("a slice of a list that is stored as columns is replaced")
@@ -240,13 +274,13 @@ class ListBuffer:
             self.fail("a list that is stored as columns gets the items of another one")
         self.replace(other.copied()[0])
 
-    def append(self, item: Any) -> None:
+    def append(self, item: object) -> None:
         """list.append(item)"""
         if self.is_list_for(item):
             self.container.append(item)
             return
         active = self.state.active
-        if self.loop not in active:
+        if self.region not in active:
             if any(region.is_loop and region not in self.around for region in active):
                 self.want_room()
             if self.spare == 0:
@@ -258,13 +292,13 @@ class ListBuffer:
 
     def want_room(self) -> None:
         """Another loop appends: restart it with a larger buffer."""
-        if type(self) is not ListBuffer or self.loop is None:
+        if type(self) is not ListBuffer or self.region is None:
             self.fail("several loops append to a list")
         active = self.state.active
-        owners = owners_of(active[-1], self.reached_by)
+        owners = active[-1].owners(self.reached_by)
         if any(region.is_loop and region not in (*self.around, *owners) for region in active):
             self.fail("several loops append to a list")  # each iteration would have its own
-        raise Rerun(owners[0], functools.partial(enlarge, self, room_of(owners)))
+        active[-1].want(self.reached_by, enlarge, self, room_of(owners))
 
     def pop(self) -> Any:
         """list.pop()"""
@@ -275,13 +309,12 @@ class ListBuffer:
         self.set_length(place)
         return item
 
-    def set_length(self, length: Any) -> None:
+    def set_length(self, length: object) -> None:
         self.state.refill(self.cells, [length, *self.cells[1:]])
 
     # --- the whole list ---
 
     def replace(self, array: Any) -> None:
-        """Store the items of an array, of which there are as many."""
         self.scope.item_slot(self.columns[0].rows, slice(0, self.size())).value = array
 
     @property
@@ -305,8 +338,6 @@ class ListBuffer:
     def array(self) -> Any:
         """np.array(list)"""
         length = self.length
-        if self.is_sized:
-            return self.stacked()
         if is_a(self.like, tuple):
             self.fail("an array is made of a list of tuples that grows")
         (column,) = self.columns
@@ -316,11 +347,7 @@ class ListBuffer:
         return small_ints(self.tracer, rows) if column.kind == ("python", np.uint64) else rows
 
     def materialise(self, why: str = "") -> None:
-        """Give the list its items, after a break, for an operation that columns do not support. A list whose length
-        is a number of iterations needs a graph that has run; before that the call is captured again.
-        """
-        if self.is_sized and not self.may_look:
-            self.replan(why or "a list whose length is a number of iterations is read")
+        """Give the list its items, after a break, for an operation that columns do not support."""
         if self.tracer.in_region:
             self.fail(LOOKED_AT)
         make, *given = self.parts()
@@ -336,73 +363,15 @@ class ListBuffer:
 
     def recipe(self) -> tuple[Any, ...]:
         """The function that makes the list, and its arguments."""
-        self.check_last()
         return self.parts()
 
     def parts(self) -> tuple[Any, ...]:
-        if self.is_sized:
-            (column,) = self.columns
-            last = None if self.last is None else self.last[0]
-            return (listed, self.name, tuple(column.sizes), last, column.rows, *column.sizes.values())
         names = tuple(column.kind[0] for column in self.columns)
         if not is_a(self.like, tuple):
             return (listed, *names, (), None, *self.copied())
         if type(self.like) is not tuple or any(is_a(part, tuple) for part in self.like):
             self.fail("a list of nested tuples that grows is returned")
         return (tuples, names, *self.copied())
-
-    # --- lists whose length is a number of iterations ---
-
-    def leave_sized(self, name: str, last: Any) -> None:
-        """Only calls, or the caller, will read the list. If anything other than its length, its array or itself as a
-        result is needed, the call is captured again with a constant number of iterations.
-        """
-        self.is_sized, self.name = True, name
-        self.last = None if last is None else (last, last.version)
-
-    @property
-    def may_look(self) -> bool:
-        """True if graphs have run, so that the length is known."""
-        return self.tracer.flushes > 0 and not self.tracer.in_region
-
-    def replan(self, why: str) -> Any:
-        raise Replan("sized_lists", why)
-
-    def check_last(self) -> None:
-        """Check that the last row and the other name of its array are still the same."""
-        if self.last is not None and self.last[0].version != self.last[1]:
-            self.replan("a list whose last array was written to")
-
-    def stacked(self) -> Any:
-        """np.stack(list)"""
-        self.check_last()
-        (column,) = self.columns
-        may_check = self.tracer.may_check()
-        if column.sizes:
-            self.replan("arrays of many sizes are joined")
-        if not self.tracer.is_positive(self.length):
-            has_some = self.length > 0
-            if type(has_some) is not Traced or not may_check:
-                self.replan("an empty list")
-            self.tracer.check(has_some, "a list of something")
-        if not self.name.endswith("python") or column.rows.dtype != np.uint64:
-            return self.tracer.copy(column.rows, "K")
-        if not may_check:
-            self.replan("ints that may be beyond 64 bits")
-        return small_ints(self.tracer, column.rows)
-
-    def call(self, f: Any) -> Any:
-        """f(list)"""
-        if f is len:
-            return self.length
-        inner = self.columns[0].rows.shape[1:]
-        if f in JOINS or (len(inner) == 1 and f is np.vstack) or (not inner and f is np.hstack):
-            return self.array
-        if inner and (f is np.concatenate or f is np.vstack or (f is np.hstack and len(inner) == 1)):
-            rows = self.array
-            return self.tracer.reshape(rows, (rows.shape[0] * inner[0], *inner[1:]))
-        name = getattr(f, "__name__", type(f).__name__)
-        return self.replan(f"{name} reads a list that is as long as a loop had iterations")
 
 
 class Queue(ListBuffer):
@@ -412,7 +381,7 @@ class Queue(ListBuffer):
         super().__init__(*args)
         self.cells.append(0)
 
-    def slot(self, place: Any) -> Any:
+    def slot(self, place: object) -> Any:
         row = (self.cells[1] + place) % self.room
         return row if type(row) is int else self.tracer.define(row, 0, self.room)
 
@@ -449,7 +418,7 @@ def queue_of(has_tuples: bool, *given: Any) -> collections.deque[Any]:
     return collections.deque((tuples if has_tuples else listed)(*given))
 
 
-def made_of(scope: Any, like: Any, rows: list[Any], count: Any) -> list[Any]:
+def made_of(scope: object, like: object, rows: list[Any], count: object) -> list[Any]:
     """A list of an array's numbers, to which no item may be appended."""
     columns = map(Column, leaves(like), rows)
     return ListBuffer(scope, [], like, columns, count).container
@@ -474,7 +443,8 @@ def joined(scope: Any, a: list[Any], b: list[Any]) -> list[Any] | None:
     is_plain = all(type(part) is list or is_a(part, ListBuffer) for part in parts)
     if not is_plain or any(part.is_sized or is_a(part.like, tuple) for part in known):
         return None
-    kind, columns, length = known[0].columns[0].kind, [], 0
+    kind, length = known[0].columns[0].kind, 0
+    columns: list[Any] = []
     for part in parts:
         if is_a(part, ListBuffer):
             if part.columns[0].kind != kind:
@@ -490,13 +460,13 @@ def joined(scope: Any, a: list[Any], b: list[Any]) -> list[Any] | None:
 # --- which lists become columns before a loop ---
 
 
-def number_kind(value: Any) -> tuple[str, np.dtype] | None:
+def number_kind(value: object) -> tuple[str, np.dtype] | None:
     """The kind of a leaf in columns of which data decide the length."""
     kind = kind_of(value)
     return None if kind is None or kind[0] == "array" or kind[1].char not in NUMBERS else kind
 
 
-def is_alike(item: Any, like: Any) -> bool:
+def is_alike(item: object, like: object) -> bool:
     """True if the columns of an item can store this one."""
     return have_same_structure(item, like) and all(
         kind_of(leaf) == kind_of(other) and not (type(leaf) is Traced and leaf.strong is not None)
@@ -504,7 +474,7 @@ def is_alike(item: Any, like: Any) -> bool:
     )
 
 
-def is_sequence(value: Any) -> bool:
+def is_sequence(value: object) -> bool:
     """True for a list, and for a deque without a bound."""
     return type(value) is list or (type(value) is collections.deque and value.maxlen is None)
 
@@ -517,7 +487,7 @@ def may_be_columns(now: Any, before: Any) -> bool:
     return all(map(number_kind, leaves(like))) and all(is_alike(item, like) for item in (*before, *now))
 
 
-def want_buffer(region: Region, container: list[Any], item: Any, before: Any = ()) -> Any:
+def want_buffer(region: Region, container: list[Any], item: object, before: Any = ()) -> Any:
     """Restart the outermost loop or branch that knows the list, with the list as columns. before: the items of the
     list, if some were removed since.
     """
@@ -531,8 +501,7 @@ def want_buffer(region: Region, container: list[Any], item: Any, before: Any = (
         region.fail(SEVERAL_TYPES)  # now, because nothing can be undone when the columns are made
     if len(known) > MOST_HELD and any(type(leaf) is Traced for v in known for leaf in leaves(v)):
         region.fail("a list grows that has thousands of items")
-    owners = owners_of(region, container)
-    raise Rerun(owners[0], functools.partial(make, container, item, room_of(owners)))
+    region.want(container, make, item, room_of(region.owners(container)))
 
 
 def room_of(owners: list[Any]) -> Any:
@@ -543,38 +512,22 @@ def room_of(owners: list[Any]) -> Any:
     return min(room, MANY) if type(room) is int else room
 
 
-def owners_of(region: Region, container: list[Any]) -> list[Any]:
-    """The active constructs from the outermost loop or branch on that knows the list."""
-    active = region.state.active
-    first = next((k for k, outer in enumerate(active) if outer.reached([container])), len(active))
-    owners = active[first:]
-    if not owners:
-        region.fail("data decide how a list grows")
-    return owners
+def empty_columns(scope: Any, like: Any, room: Any) -> list[Column]:
+    """Columns with that capacity for items like this one."""
+    return [Column(leaf, scope.call(np.empty, room, number_kind(leaf)[1])) for leaf in leaves(like)]  # type: ignore[index]
 
 
-def make(container: list[Any], item: Any, room: Any, region: Loop | Branch) -> None:
-    """Make columns for a list, outside of the loop or branch."""
-    if region.lists_before is None:
-        region.lists_before = region.state.lists
+def make(container: list[Any], item: object, room: Any, region: Region) -> None:
+    """Make columns for a list."""
     room = room + (len(container) + SPARE)
-    parts = leaves(item)
-    rows = [region.scope.call(np.empty, room, number_kind(leaf)[1]) for leaf in parts]  # type: ignore[index]
     cls = ListBuffer if type(container) is list else Queue
-    made = cls(region.scope, container, item, map(Column, parts, rows), 0, room)
-    made.loop, made.spare = region, SPARE
-    made.fill(container)
+    cls(region.scope, container, item, empty_columns(region.scope, item, room), 0, room, region).fill(container)
 
 
-def enlarge(buffer: ListBuffer, more: Any, region: Loop | Branch) -> None:
-    """Make larger columns for a list that is stored as columns, outside of the loop or branch."""
-    if region.lists_before is None:
-        region.lists_before = region.state.lists
+def enlarge(reached_by: object, buffer: ListBuffer, more: Any, region: Region) -> None:
+    """Make larger columns for a list that is stored as columns."""
     room = buffer.room + (more + SPARE)
-    columns = []
-    for column in buffer.columns:
-        rows = region.scope.call(np.empty, room, column.kind[1])  # type: ignore[index]
-        region.scope.item_slot(rows, slice(0, buffer.room)).value = column.rows
-        columns.append(Column(column.like, rows))
-    made = ListBuffer(region.scope, buffer.container, buffer.like, columns, buffer.length, room)
-    made.reached_by, made.loop, made.spare = buffer.reached_by, region, SPARE
+    columns = empty_columns(region.scope, buffer.like, room)
+    for old, column in zip(buffer.columns, columns, strict=True):
+        region.scope.item_slot(column.rows, slice(0, buffer.room)).value = old.rows
+    ListBuffer(region.scope, buffer.container, buffer.like, columns, buffer.length, room, region).reached_by = reached_by

@@ -11,8 +11,7 @@ effect, gives up the assumption `list_columns`; then the lists are captured as c
 
 from __future__ import annotations
 
-import functools
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -21,12 +20,10 @@ from ...base.class_lookup import is_a
 from ...base.signals import Replan
 from ..kinds import kind_of
 from ..objects import Traced, is_ours, listed
-from .list_buffer import Column, ListBuffer, owners_of
-from .region import Rerun
+from .list_buffer import Column, ListBuffer
 
 if TYPE_CHECKING:
-    from .branch import Branch
-    from .loop import Loop
+    from .region import Region
     from .state import State
 
 FEW = 64  # items of a list among the arguments that are an input each
@@ -37,15 +34,15 @@ EXAMPLES = {"?": False, "l": 0, "d": 0.0}  # an item, by the dtype of the column
 class Assumed(ListBuffer):
     """A list that is columns as long as the assumption holds."""
 
-    is_transient = True
+    is_assumed = True
 
-    def fail(self, reason: str) -> Any:
+    def fail(self, reason: str) -> NoReturn:
         raise Replan("list_columns", reason)
 
     def becomes_list(self) -> bool:
         return False
 
-    def append(self, item: Any) -> None:
+    def append(self, item: object) -> None:
         self.fail("a list that is an argument, or in a list, grows")
 
     def pop(self) -> Any:
@@ -78,16 +75,16 @@ class Outer(Assumed):
 class Table(Outer):
     """A list of lists of numbers of one length."""
 
-    def read(self, place: Any) -> Any:
+    def read(self, place: object) -> Any:
         """The list of a row. Of a list made in the call it is the object in the list, if its place is known."""
         if self.source < 0 and type(place) is int:
             return self.container[place]
         return TableRow(self, place, []).container
 
-    def item(self, key: Any) -> Any:
+    def item(self, key: object) -> Any:
         return self.fail("a part of a list of lists is read") if type(key) is slice else super().item(key)
 
-    def put(self, place: Any, item: Any) -> None:
+    def put(self, place: object, item: object) -> None:
         self.fail("a list in a list is replaced")
 
     @property
@@ -156,20 +153,20 @@ def want_table(stage: Any, value: list[Any]) -> None:
     """If a list is a table, restart the enclosing loop or branch with an array in its place."""
     if not stage.has_list_columns or kind_of_table(stage.state, value) is None:
         return
-    region = stage.state.active[-1]
-    raise Rerun(owners_of(region, value)[0], functools.partial(make_table, value))
+    stage.state.active[-1].want(value, make_table)
 
 
 def kind_of_table(state: State, value: list[Any]) -> Any:
     """The dtype of the numbers in a list of distinct lists of one length that the call has made; None for others."""
-    known, kinds, lengths = state.sources.known, set(), set()
+    known, lengths = state.sources.known, set()
+    kinds: set[Any] = set()
     if not 0 < len(value) <= MOST_ROWS or id(value) in known or len({*map(id, value)}) < len(value):
         return None
     for row in value:
         if type(row) is not list or id(row) in known:
             return None
         grown = state.lists.get(id(row))
-        if grown is not None and type(grown) is not ListBuffer:
+        if grown is not None and (not is_a(grown, ListBuffer) or grown.is_assumed):
             return None
         length = len(row) if grown is None else grown.length
         if type(length) is not int or any(is_ours(type(v)) and type(v) is not Traced for v in row):
@@ -182,10 +179,8 @@ def kind_of_table(state: State, value: list[Any]) -> Any:
     return dtype if form == "python" and dtype.char in EXAMPLES else None
 
 
-def make_table(value: list[Any], region: Loop | Branch) -> None:
-    """Make an array of a list of lists, outside of the loop or branch."""
-    if region.lists_before is None:
-        region.lists_before = region.state.lists
+def make_table(value: list[Any], region: Region) -> None:
+    """Make an array of a list of lists."""
     scope, state = region.scope, region.state
     dtype = kind_of_table(state, value)
     length = max(len(row) if (grown := state.lists.get(id(row))) is None else grown.length for row in value)

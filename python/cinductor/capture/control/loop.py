@@ -23,9 +23,11 @@ from ..iterators import END, UNKNOWN, Items
 from ..kinds import UNBOUND, is_int, is_same
 from ..objects import Traced
 from . import lattice
+from .alias import Peel
+from .appended import Appended
 from .carry import Carried
 from .lattice import Place
-from .region import Peel, Region, RegionBreak, Rerun, between_runs, reason_of, truth
+from .region import Region, RegionBreak, Rerun, between_runs, reason_of, truth
 from .state import Snapshot
 
 UNROLL = 8  # known iterations that are unrolled; half as many for each inner loop
@@ -92,7 +94,7 @@ class Loop(Region):
         super().__init__(scope, site)
         self.iterator = iterator  # the iterator of the items, if other code may have it
         self.gone = 0 if iterator is None else iterator.position  # items taken before the loop
-        self.items = Items(None, None) if items is None else items
+        self.items = Items(None, lambda index: None) if items is None else items
         self.operands = (self.items, iterator)
         self.is_while = items is None
         self.plan: LoopPlan = self.regions.plans.setdefault(self.key, LoopPlan())
@@ -106,22 +108,27 @@ class Loop(Region):
         self.wanted: tuple[Any, ...] = ()  # a list that becomes a buffer, or a rule by which an array grows
         self.base: Snapshot | None = None
         self.snapshot: Snapshot | None = None
-        self.carried: Carried | None = None
-        self.heads: dict[str, Any] | None = None  # names for the next plain run
-        self.now: dict[str, Any] = {}
+        self.grown: list[Appended] = []  # lists to which the region appends
+        self.heads: Any = None  # names for the next plain run
+        self.now: Any = {}
         self.restores = self.phase != PLAIN
 
     @property
     def mark(self) -> Any:
         return self.snapshot.graph  # type: ignore[union-attr]
 
+    def forget(self) -> None:
+        super().forget()
+        carried, self.carried = self.carried, None
+        if carried is not None:
+            vars(carried).clear()  # its parts refer to it
+
     # --- the protocol of rewritten code ---
 
     def begin(self, names: dict[str, Any]) -> None:
         """Get the names of the frame before the loop."""
-        self.start(names)
-        self.first = self.now = self.entry
-        self.base = Snapshot(self.state, is_kept=True)
+        self.now = names
+        self.base = Snapshot(self.state, True, names)
         if self.phase == PEEL and not self.is_while and not self.may_make_trip(self.items.length):
             self.plan.peel, self.phase = 0, REGION  # iterations were peeled when more was known
         if self.phase in (PEEL, REGION):
@@ -130,7 +137,7 @@ class Loop(Region):
     def __iter__(self) -> Loop:
         return self
 
-    def __next__(self) -> None:
+    def __next__(self) -> Any:
         if self.phase == PEEL and self.tracer.has_fallen_back:  # nothing can be captured, or undone, any more
             self.phase, self.restores = PLAIN, False
             self.move(self.position)
@@ -188,7 +195,7 @@ class Loop(Region):
             return False
         length = self.items.length
         if self.phase == PEEL and type(length) is Traced:
-            if not self.makes_trip(length - self.position):
+            if not self.makes_trip(length - self.position):  # type: ignore[operator]
                 self.fail("whether the loop runs an iteration is known only when the program runs")
             return False
         return self.position >= int(length)
@@ -206,14 +213,15 @@ class Loop(Region):
     def enter(self) -> tuple[Any, ...]:
         """The values of names at the head of this run."""
         heads, self.heads = self.heads, None
+        now, self.now = self.now, {}
         if self.phase == PLAIN:
             self.restores = False
-        return self.values(self.now if heads is None else heads)
+        return self.values(now if heads is None else heads)
 
     @property
     def item(self) -> Any:
         """The item for the target of a `for`."""
-        index = self.carried.index if self.phase == REGION else self.position  # type: ignore[union-attr]
+        index = self.carried.index if self.phase == REGION else self.position
         self.position += self.phase != REGION
         if self.phase in (PLAIN, WATCH):
             self.move(self.position)
@@ -232,11 +240,11 @@ class Loop(Region):
         shape = self.site.target
         return value if shape is None else self.scope.unpack(value, shape)
 
-    def test(self, value: Any) -> bool:
+    def test(self, value: object) -> bool:
         """The test of a while."""
         value = self.scope.symbolic(self.scope.test(value))
         if self.phase == REGION:
-            return self.carried.open_body(value)  # type: ignore[union-attr]
+            return self.carried.open_body(value)
         if type(value) is Traced and self.phase == WATCH:
             self.restart()
         self.goes_on = bool(value)
@@ -250,7 +258,7 @@ class Loop(Region):
             self.close_run(names)
             return
         self.position += self.is_while
-        flag = names.get(self.site.flag, False)
+        flag = names.get(self.site.flag or "", False)
         if type(flag) is Traced and self.phase == WATCH:
             self.restart()
         if type(flag) is Traced and self.phase == PEEL and self.position == self.plan.peel:
@@ -266,9 +274,8 @@ class Loop(Region):
     def exit(self, names: dict[str, Any]) -> tuple[Any, ...]:
         """The values of names after the loop."""
         heads, self.heads = self.heads, None
-        if self.carried is not None and self.phase == DONE:
-            for grown in self.carried.appends.values():
-                grown.make_real()
+        for grown in self.grown:
+            grown.make_real()
         return self.values(names if heads is None else heads)
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> bool:
@@ -281,7 +288,7 @@ class Loop(Region):
         if self.phase != REGION:
             return is_rerun and self.rerun_as(REGION)  # it was being watched
         if is_rerun:
-            self.carried.turn = 0  # type: ignore[union-attr]
+            self.carried.turn = 0
             self.snapshot.drop()  # type: ignore[union-attr]
             self.wanted = error.args[1:]
             if self.wanted:
@@ -311,7 +318,7 @@ class Loop(Region):
         """Go back to the loop's beginning; False if that is impossible."""
         if self.base is None:
             return False
-        self.base.unwind()
+        self.base.graph.unwind()
         if not self.base.can_undo:
             return False
         self.base.drop()
@@ -320,8 +327,7 @@ class Loop(Region):
         self.position = self.tail = 0
         self.goes_on, self.ended = True, False
         self.move(UNKNOWN)
-        self.entry = self.now = self.first
-        self.heads = self.first
+        self.now = self.heads = self.base.names_before
         self.restores = True
         return True
 
@@ -390,7 +396,9 @@ class Loop(Region):
         if self.plan.guess and self.carried is not None and self.carried.types.guessed:
             self.plan.guess = False
             return True
-        self.forget_buffers()
+        self.forget_columns()
+        before = self.entry
+        self.forget()
         is_open = self.is_while or type(self.items.length) is Traced
         if self.tracer.in_region and is_open:
             if is_a(error, RegionBreak):
@@ -402,7 +410,7 @@ class Loop(Region):
         self.phase = PLAIN
         self.position, self.tail = self.plan.peel, 0
         self.move(self.plan.peel)
-        self.heads = self.entry
+        self.heads = before
         self.restores = True
         return True
 
@@ -411,7 +419,7 @@ class Loop(Region):
     def start_over(self) -> None:
         """Begin the fixed-point search again."""
         self.snapshot.end()  # type: ignore[union-attr]
-        self.snapshot, self.now = None, self.entry
+        self.snapshot, self.now = None, {**self.others, **self.entry}
         self.tail = 0
 
     @property
@@ -422,19 +430,18 @@ class Loop(Region):
     def open_run(self) -> dict[str, Any]:
         """The state at the head of an iteration of the region."""
         if self.snapshot is None:
-            for want in self.wanted:
-                if type(want) is lattice.Rule:
-                    self.plan.capacities[want.place] = lattice.grown(self, want)
-                else:
-                    want(self)
-            self.wanted = ()
-            self.entry = {name: self.now.get(name, UNBOUND) for name in self.site.state}
+            self.start(self.now)
+            for rule in [want for want in self.wanted if type(want) is lattice.Rule]:
+                self.plan.capacities[rule.place] = lattice.grown(self, rule)
+            if self.wanted:
+                self.make_columns(want for want in self.wanted if type(want) is not lattice.Rule)
+                self.wanted = ()
             self.snapshot = Snapshot(self.state)
             self.carried = Carried(self)
-        elif self.carried.turn:  # type: ignore[union-attr]
+        elif self.carried.turn:
             return self.now
         self.state.active.append(self)
-        return self.carried.open()  # type: ignore[union-attr]
+        return self.carried.open()
 
     def close_run(self, names: dict[str, Any]) -> None:
         """Learn from a run; make the region if there was nothing to learn."""
@@ -449,7 +456,8 @@ class Loop(Region):
         self.snapshot.end()
         self.snapshot = self.lists_before = None
         self.plan.remember(carried)
-        made = carried.trips_made
+        made, self.grown = carried.trips_made, [*carried.appends.values()]
+        self.forget()
         if self.iterator is not None and self.site.flag is not None and made is not None:
             self.move(self.plan.peel + self.tracer.as_python(made))
         self.heads = self.now
@@ -465,7 +473,7 @@ class Left(Loop):
     def __next__(self) -> None:
         self.item = next(self.left)
 
-    def __exit__(self, kind: Any, error: Any, traceback: Any) -> bool:
+    def __exit__(self, kind: object, error: object, traceback: object) -> Any:
         return False
 
     __enter__ = Loop.conclude  # nothing to do
@@ -478,7 +486,7 @@ class LeftWhile(Left):
         if not self.goes_on:
             raise StopIteration
 
-    def test(self, value: Any) -> bool:
+    def test(self, value: object) -> bool:
         self.goes_on = bool(value)
         return self.goes_on
 

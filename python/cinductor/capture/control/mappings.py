@@ -9,7 +9,6 @@ mapping gives up the assumption `list_columns` at an effect, and at any use that
 from __future__ import annotations
 
 import collections
-import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -20,14 +19,12 @@ from ...numpy import list_sources
 from ..iterators import Items
 from ..kinds import have_same_structure, is_int, kind_of, leaves
 from ..objects import MISSING, Traced, listed
-from .list_buffer import SPARE, Column, ListBuffer, number_kind, owners_of, room_of
+from .list_buffer import SPARE, ListBuffer, empty_columns, number_kind, room_of
 from .list_columns import Assumed
-from .region import Rerun
 
 if TYPE_CHECKING:
     from ..kinds import Hooks
-    from .branch import Branch
-    from .loop import Loop
+    from .region import Region
 
 MOST_ENTRIES = 1 << 17
 CLASSES = (dict, set, collections.defaultdict, collections.Counter)
@@ -51,7 +48,7 @@ class Mapping(Assumed):
     @property
     def buffer(self) -> ListBuffer:
         """The columns of the entries."""
-        return self.state.lists[id(self.entries)]  # type: ignore[no-any-return]
+        return self.state.lists[id(self.entries)]
 
     @property
     def length(self) -> Any:
@@ -67,14 +64,14 @@ class Mapping(Assumed):
             self.fail("keys of several types are in a dict or set")
         return self.scope.call(source, self.slots, self.entries, *given)
 
-    def item(self, key: Any) -> Any:
+    def item(self, key: object) -> Any:
         return self.run(list_sources.item_of, key)
 
-    def item_or(self, key: Any, default: Any, is_stored: bool) -> Any:
+    def item_or(self, key: object, default: object, is_stored: bool) -> Any:
         """The item of a key, or a default, which may also be stored."""
         return self.run(list_sources.default_item if is_stored else list_sources.item_or, key, default)
 
-    def set_item(self, key: Any, item: Any) -> None:
+    def set_item(self, key: object, item: object) -> None:
         self.run(list_sources.store_item, key, item)
 
     @property
@@ -87,15 +84,20 @@ class Mapping(Assumed):
             self.fail("a set is iterated whose items data decide")
         buffer, length = self.buffer, self.length
 
-        def item(number: Any) -> Any:
+        def item(number: object) -> Any:
             if self.length is not length:
                 self.fail("a dict that is iterated grows")
             return VIEWS[name](buffer.read(number))
 
         return Items(buffer.size(), item, lambda c, f=iter: f(getattr(c.of(self.container), name)()))
 
-    def method(self, name: str, args: tuple[Any, ...]) -> Any:
+    def contains(self, scope: Hooks, value: object) -> Any:
+        return self.run(list_sources.has_key, value)
+
+    def method(self, scope: Hooks, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A method of the dict or set; MISSING if it has no source."""
+        if kwargs:
+            return MISSING
         if name in VIEWS and not args and is_a(self.container, dict):
             return self.parts_of(name)
         if name == "get" and len(args) == 1:
@@ -135,7 +137,7 @@ def mapping_of(make: tuple[Any, ...], counts: tuple[int, ...], names: tuple[str,
     return cls(*given, dict(zip(*parts, strict=True)) if len(parts) > 1 else parts[0])
 
 
-def is_key_like(key: Any, like: Any) -> bool:
+def is_key_like(key: object, like: object) -> bool:
     """True if two keys are ints, or tuples of as many, of the same class."""
     same = have_same_structure(key, like)
     return same and [kind_of(leaf) for leaf in leaves(key)] == [kind_of(leaf) for leaf in leaves(like)]
@@ -166,23 +168,18 @@ def want_mapping(scope: Hooks, value: Any, key: Any, *item: Any) -> None:
         return
     if not all(have_same_structure(v, items[0]) for v in items):
         return
-    owners = owners_of(stage.state.active[-1], value)
-    room = room_of(owners)
-    raise Rerun(owners[0], functools.partial(make_mapping, value, (key, *items[:1]), room))
+    region = stage.state.active[-1]
+    region.want(value, make_mapping, (key, *items[:1]), room_of(region.owners(value)))
 
 
-def make_mapping(value: Any, like: tuple[Any, ...], room: Any, region: Loop | Branch) -> None:
-    """Make a hash table of a dict or set, outside of the loop or branch."""
-    if region.lists_before is None:
-        region.lists_before = region.state.lists
+def make_mapping(value: Any, like: tuple[Any, ...], room: Any, region: Region) -> None:
+    """Make a hash table of a dict or set."""
     scope = region.scope
     room = room + (len(value) + SPARE)
     room = min(room, MOST_ENTRIES) if type(room) is int else room
-    parts = leaves(like)
-    rows = [scope.call(np.empty, room, number_kind(leaf)[1]) for leaf in parts]  # type: ignore[index]
     entries: list[Any] = scope.stage.state.note_definition([])
-    buffer = ListBuffer(scope, entries, like, map(Column, parts, rows), 0, room)
-    buffer.reached_by, buffer.loop, buffer.spare = value, region, SPARE + len(value)
+    buffer = ListBuffer(scope, entries, like, empty_columns(scope, like, room), 0, room, region)
+    buffer.reached_by, buffer.spare = value, SPARE + len(value)
     slots = scope.call(np.full, room * 2 + 1, -1)
     made = Mapping(scope, value, entries, slots)
     for key in value:

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from ... import _core
 from ...base.class_lookup import is_a
 from ..kinds import (
     UINT64,
@@ -62,7 +63,7 @@ class Side:
         self.here, self.kind, self.sample, self.is_small = here, kind, sample, is_small
         self.array, self.lengths, self.node = array, lengths, node
 
-    def put(self, region: Region, block: Any, like: Any) -> None:
+    def put(self, region: Region, block: _core.Block, like: object) -> None:
         """Make it a result of the arm, whose block is open."""
         if self.node is None:
             block.result(self.here(region))
@@ -84,11 +85,11 @@ class ArmValue(Side):
         self.strong = None if value.strong is None else ArmValue(block, value.strong)
 
     @property
-    def array(self) -> ArmValue | None:  # type: ignore[override]
+    def array(self) -> ArmValue | None:
         return None if self.is_small else self
 
 
-def constant(value: Any) -> Side:
+def constant(value: object) -> Side:
     """A number that is the same in every block."""
     kind, dtype = kind_of(value)  # type: ignore[misc]
     return Side(lambda region: lifted(region.tracer, value, kind, dtype), kind, value)
@@ -102,7 +103,7 @@ def undefined(like: ArmValue, shape: tuple[Any, ...]) -> Side:
     return Side(lambda _: block.undefined(number), None)
 
 
-def in_buffer(array: ArmValue, shape: tuple[Any, ...], lengths: Any) -> Side:
+def in_buffer(array: ArmValue, shape: tuple[Any, ...], lengths: object) -> Side:
     """An array in a buffer with capacity for the other arm's, too."""
 
     def here(region: Region) -> Any:
@@ -113,12 +114,12 @@ def in_buffer(array: ArmValue, shape: tuple[Any, ...], lengths: Any) -> Side:
     return Side(here, "array", None, False, array, lengths)
 
 
-def is_alike(value: Any, joined: Joined) -> bool:
+def is_alike(value: object, joined: Joined) -> bool:
     """True if the node of an arm's number has the dtype of a tagged number."""
     return type(value) is ArmValue and value.dtype == joined.dtype
 
 
-def as_joined(value: Any, joined: Joined) -> Side:
+def as_joined(value: object, joined: Joined) -> Side:
     """A number, live out of the arm or a constant, with the kind and dtype of the joined number."""
 
     def here(region: Region) -> Any:
@@ -128,12 +129,12 @@ def as_joined(value: Any, joined: Joined) -> Side:
     return Side(here, joined.kind, plain_value(value), type(value) is not ArmValue)
 
 
-def size(value: Any) -> Side:
+def size(value: object) -> Side:
     """One of an array's sizes."""
     return Side(lambda region: lattice.number_of(region.tracer, value))
 
 
-def flag(value: Any) -> Side:
+def flag(value: object) -> Side:
     """A bool."""
 
     def here(region: Region) -> Any:
@@ -154,7 +155,7 @@ class End:
         self.names = {name: live_out_leaves(block, value, self.known) for name, value in names.items()}
         self.written = [(handle, ArmValue(block, handle)) for handle in written]
 
-    def append(self, block: Any, grown: Any, items: list[Any]) -> None:
+    def append(self, block: _core.Block, grown: object, items: list[Any]) -> None:
         """Record the items that the arm appended to a list."""
         live_out = []
         for item in items:
@@ -165,14 +166,14 @@ class End:
             live_out.append(Maybe(live_out_leaves(block, item.value), flag, item.truths))
         self.appended.append((grown, live_out))
 
-    def add(self, state: Any, block: Any, names: dict[str, Any]) -> None:
+    def add(self, block: Any, names: dict[str, Any]) -> None:
         """Names that the arm leaves as they are."""
-        state.reopen(block)
+        block.reopen()
         self.names.update({name: live_out_leaves(block, value, self.known) for name, value in names.items()})
-        state.close(block)
+        block.close()
 
 
-def live_out_leaves(block: Any, value: Any, known: list[ArmValue] | None = None) -> Any:
+def live_out_leaves(block: object, value: Any, known: list[ArmValue] | None = None) -> Any:
     """The value with its traced leaves live out of the block. known: numbers of values that are already; a value with
     several names is one value after the branch, too.
     """
@@ -196,7 +197,7 @@ def arm_value(block: Any, part: Any, known: list[ArmValue]) -> ArmValue:
     return found
 
 
-def plain_value(value: Any) -> Any:
+def plain_value(value: object) -> Any:
     return value.value if type(value) is ArmValue else value
 
 
@@ -249,7 +250,7 @@ class Merge:
         for end, block in zip(self.ends, self.blocks, strict=True):
             kept = {n: v for n, v in snapshot.names().items() if n not in end.names}
             if kept:
-                end.add(self.region.state, block, kept)
+                end.add(block, kept)
         self.check_objects((*wanted, *snapshot.containers))
         plan = {name: self.plan(name) for name in (*wanted, *snapshot.containers)}
         appended = self.plan_appended()
@@ -287,8 +288,8 @@ class Merge:
                 continue
             a, b = (rebuilt(value, map(plain_value, leaves(value))) for value in (a, b))
             places.add(name, a, b)
-        if (name := places.distinguishable(self.region)) is not None:
-            self.region.fail(f"{name} is another view of its array in each branch")
+        if (found := places.distinguishable(self.region)) is not None:
+            self.region.fail(f"{found} is another view of its array in each branch")
 
     def plan_appended(self) -> list[tuple[Any, Maybe]]:
         """The items that the arms appended to lists, with a Result for each leaf that the graph selects."""
@@ -307,7 +308,7 @@ class Merge:
                     plan.append((grown, Maybe(value, is_there, [a and b for a, b in pairs])))
         return plan
 
-    def made(self, part: Any, made: list[Any]) -> Any:
+    def made(self, part: object, made: list[Any]) -> Any:
         """A leaf after the branch."""
         if type(part) is not Result:
             return part
@@ -345,12 +346,12 @@ class Merge:
         returns = [end.names.get(RETURN) is True for end in self.ends]
         return returns[0] != returns[1] and name in self.region.site.returned
 
-    def is_one_of_before(self, a: Any, b: Any) -> bool:
+    def is_one_of_before(self, a: object, b: object) -> bool:
         """True if an arm returns an array from before the branch and the other arm a different one."""
         is_older = any(type(part) is ArmValue and self.older(part) is not part for part in (a, b))
         return is_older and not is_same(plain_value(a), plain_value(b))
 
-    def plan_either(self, a: Any, b: Any) -> Any:
+    def plan_either(self, a: object, b: object) -> Any:
         """One of two results, which the code that returns it rebuilds."""
         for part in (*leaves(a), *leaves(b)):
             is_plain = part is choose or is_a(part, CONSTANT_LEAVES)
@@ -368,7 +369,7 @@ class Merge:
         mark = self.level.snapshot.graph
         return part.value if mark.had(part.value) else part
 
-    def plan_maybe_unbound(self, name: str, a: Any, b: Any) -> MaybeUnbound | None:
+    def plan_maybe_unbound(self, name: str, a: object, b: object) -> MaybeUnbound | None:
         """Numbers that one path does not bind, with the bool that says whether they are bound."""
         pairs = [v if type(v) is MaybeUnbound else MaybeUnbound(v, v is not UNBOUND) for v in (a, b)]
         flags = [flag(v.flag) for v in pairs]
@@ -382,7 +383,7 @@ class Merge:
         value = self.plan_either_way(name, *(v.value for v in pairs))
         return MaybeUnbound(value, self.want(*flags))
 
-    def plan_either_way(self, name: str, a: Any, b: Any) -> Any:
+    def plan_either_way(self, name: str, a: object, b: object) -> Any:
         """A value that one arm has, or both."""
         if a is UNBOUND or b is UNBOUND:
             return self.plan_dead(name, a, b)
@@ -396,7 +397,7 @@ class Merge:
         parts = [self.place(name, answer, x, y) for answer, (x, y) in zip(answers, pairs, strict=True)]
         return rebuilt(a, iter(parts))
 
-    def plan_unbound(self, name: str, a: Any, b: Any) -> Any:
+    def plan_unbound(self, name: str, a: object, b: object) -> Any:
         if not name.startswith(OURS):
             self.checks.append((b is UNBOUND, name))
         return self.plan_dead(name, a, b)
@@ -432,18 +433,18 @@ class Merge:
             if most is None:
                 self.region.fail(f"the size of {name} is known only in one branch")
             if not is_same(most, size):
-                lengths[axis] = self.length(*((0, size) if is_first else (size, 0)))
+                lengths[axis] = self.length(name, *((0, size) if is_first else (size, 0)))
                 shape[axis] = most
         value = in_buffer(part, tuple(shape), lengths) if lengths else part
         nothing = undefined(part, tuple(shape))
         return self.want(*((nothing, value) if is_first else (value, nothing)))
 
-    def plan_flag(self, a: Any, b: Any) -> Any:
+    def plan_flag(self, a: object, b: object) -> Any:
         if a is b and type(a) is bool:
             return a
         return self.want(*(flag(v) for v in (a, b)))
 
-    def join(self, a: Any, b: Any) -> Answer:
+    def join(self, a: object, b: object) -> Answer:
         """Join one leaf of both arms."""
         nodes = (a.node, b.node) if type(a) is type(b) is ArmValue else ()
         return join(self.tracer, plain_value(a), plain_value(b), nodes=nodes)
@@ -472,11 +473,8 @@ class Merge:
         shape = list(a.value.shape)
         lengths: dict[int, lattice.Length] = {}
         for axis in axes:
-            length = self.length(a.value.shape[axis], b.value.shape[axis])
-            if length is None:
-                self.region.fail(f"{name} is of another shape in each branch")
-            lengths[axis] = length
-            shape[axis] = length.capacity
+            lengths[axis] = self.length(name, a.value.shape[axis], b.value.shape[axis])
+            shape[axis] = lengths[axis].capacity
         return self.want(*(in_buffer(v, tuple(shape), lengths) for v in (a, b)))
 
     def tag(self, a: Any, b: Any, joined: Joined) -> Result:
@@ -518,14 +516,14 @@ class Merge:
         array = part.array
         return array is not None and is_loose(end.records, array.value)
 
-    def is_alone(self, array: Any, end: End) -> bool:
+    def is_alone(self, array: object, end: End) -> bool:
         """True for memory that only one name has at the end of the arm."""
         ends = [plain_value(v) for value in end.names.values() for v in leaves(value)]
         return self.region.is_alone(array, ends, end.records)
 
     # --- the graph ---
 
-    def want(self, a: Any, b: Any) -> Result:
+    def want(self, a: object, b: object) -> Result:
         """The result for two parts, of which the branch selects one."""
         for number, pair in enumerate(self.pairs):
             if pair.values[0] is a and pair.values[1] is b:
@@ -533,13 +531,13 @@ class Merge:
         self.pairs.append(Pair(a, b))
         return Result(len(self.pairs) - 1)
 
-    def length(self, a: Any, b: Any) -> lattice.Length | None:
+    def length(self, name: str, a: object, b: object) -> lattice.Length:
         """The number that says which of two sizes an array has."""
         length = lattice.find([length for length, _ in self.lengths], a, b)
         if length is None:
             most = lattice.larger(self.tracer, a, b, self.level.snapshot.graph)
             if most is None:
-                return None
+                self.region.fail(f"{name} is of another shape in each branch")
             length = lattice.Length(a, b, most)
             self.lengths.append((length, self.want(size(a), size(b)).number))
         return length
@@ -576,10 +574,9 @@ class Merge:
         return made
 
     def make_region(self, handles: list[Any]) -> list[Any]:
-        state, tracer = self.region.state, self.tracer
         for which, block in enumerate(self.blocks):
             written = {handle.storage: value for handle, value in self.ends[which].written}
-            state.reopen(block)
+            block.reopen()
             for pair in self.pairs:
                 first = pair.parts[0]
                 like = first.node if which and type(first) is ArmValue else None
@@ -587,9 +584,9 @@ class Merge:
             for handle in handles:
                 end = written.get(handle.storage)
                 block.result(handle if end is None else end.node, handle)
-            state.close(block)
+            block.close()
         memory = [Memory(handle) for handle in handles]
-        make_region(tracer, "if", self.blocks, [*self.pairs, *memory], self.level.condition)
+        make_region(self.tracer, "if", self.blocks, [*self.pairs, *memory], self.level.condition)
         for phi in memory:
             phi.rebuild()
         return [pair.made[0] for pair in self.pairs]

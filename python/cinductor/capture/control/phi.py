@@ -23,6 +23,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from ... import _core
 from ...base.class_lookup import is_a
 from ..containers import REFUSED, row_of
 from ..kinds import (
@@ -51,8 +52,9 @@ class Phi:
     """One value that a region passes on. made: the value after the region."""
 
     __slots__ = ("made",)
+    made: list[Any]
 
-    def operands(self, tracer: Any) -> list[Any]:
+    def operands(self, tracer: _core.Tracer) -> list[Any]:
         """The operands of a loop's first iteration."""
         raise NotImplementedError
 
@@ -60,14 +62,14 @@ class Phi:
         """Of what the region hands on."""
         return [operand.kind for operand in operands]
 
-    def results(self, tracer: Any, body: Any, first: Any) -> None:
+    def results(self, tracer: _core.Tracer, body: _core.Block, first: _core.Block) -> None:
         """Append the values at the end of an iteration to the results of the body. Parameters that
         are not read at the loop head are created here, in the first block."""
         raise NotImplementedError
 
 
 def make_region(
-    tracer: Any, op: str, blocks: tuple[Any, ...], phis: Iterable[Phi], condition: Any = None
+    tracer: _core.Tracer, op: str, blocks: tuple[Any, ...], phis: Iterable[Phi], condition: object = None
 ) -> None:
     """Complete the signature and make the node; each Phi gets its values. condition: of an `if`."""
     operands: list[Any] = [] if condition is None else [condition]
@@ -91,10 +93,10 @@ class Number(Phi):
     def __init__(self, head: Any, begin: Callable[[], Any], end: Callable[[], Any]) -> None:
         self.head, self.begin, self.end = head, begin, end
 
-    def operands(self, tracer: Any) -> list[Any]:
+    def operands(self, tracer: _core.Tracer) -> list[Any]:
         return [self.begin()]
 
-    def results(self, tracer: Any, body: Any, first: Any) -> None:
+    def results(self, tracer: _core.Tracer, body: _core.Block, first: _core.Block) -> None:
         body.result(self.end())
 
 
@@ -106,13 +108,13 @@ class Memory(Phi):
     def __init__(self, handle: Any) -> None:
         self.handle = handle
 
-    def operands(self, tracer: Any) -> list[Any]:
+    def operands(self, tracer: _core.Tracer) -> list[Any]:
         return [self.handle]
 
     def kinds(self, operands: list[Any]) -> list[str]:
         return ["array"]
 
-    def results(self, tracer: Any, body: Any, first: Any) -> None:
+    def results(self, tracer: _core.Tracer, body: _core.Block, first: _core.Block) -> None:
         body.result(self.handle)
 
     def rebuild(self) -> None:
@@ -131,7 +133,7 @@ class Value(Phi):
         (self.name, self.place), self.entry, self.type = where, entry, kind
         self.ends: list[Any] = []
 
-    def make_params(self, tracer: Any, block: Any, like: Any) -> None:
+    def make_params(self, tracer: _core.Tracer, block: _core.Block, like: object) -> None:
         """Parameters of the first block; like: an array of the largest size."""
         kind = self.type
         if kind.like is None:
@@ -181,7 +183,7 @@ class Value(Phi):
         if kind.weak is not None:
             self.ends.append(strength_of(tracer, leaf, kind))
 
-    def put_away(self, tracer: Any, leaf: Any) -> Any:
+    def put_away(self, tracer: _core.Tracer, leaf: object) -> Any:
         """An array in a buffer as the region hands it on."""
         (param,) = self.params
         if is_same(leaf, self.value) and self.value.version == self.version:
@@ -190,7 +192,7 @@ class Value(Phi):
         lattice.write(tracer, buffer, leaf, self.type.lengths)
         return buffer
 
-    def results(self, tracer: Any, body: Any, first: Any) -> None:
+    def results(self, tracer: _core.Tracer, body: _core.Block, first: _core.Block) -> None:
         for value, param in zip(self.ends, self.params, strict=True):
             body.result(value.fitted(param) if param.kind == "array" else value, param)
 
@@ -216,7 +218,7 @@ class LastValue(Value):
         self.node: tuple[Any, int] = (None, 0)  # in the body's block
         self.sizes: list[Number] = []  # those that only the loop knows
 
-    def vary(self, tracer: Any, axis: int, length: lattice.Length) -> None:
+    def vary(self, tracer: _core.Tracer, axis: int, length: lattice.Length) -> None:
         """Record that one of its sizes varies between iterations."""
         self.type.lengths[axis] = length
         end = length.end
@@ -230,12 +232,12 @@ class LastValue(Value):
         known = body.undefined(number) if shape is None else tracer.undefined(self.node, shape)
         return [known] if self.type.weak is None else [known, tracer.lift(False)]
 
-    def put_away(self, tracer: Any, leaf: Any) -> Any:
+    def put_away(self, tracer: _core.Tracer, leaf: object) -> Any:
         (param,) = self.params
         lattice.write(tracer, param, leaf, self.type.lengths)
         return param
 
-    def results(self, tracer: Any, body: Any, first: Any) -> None:
+    def results(self, tracer: _core.Tracer, body: _core.Block, first: _core.Block) -> None:
         self.node = body, body.live_out(self.value)
         self.make_params(tracer, first, self.value)
         self.end(tracer, self.value)
@@ -244,7 +246,7 @@ class LastValue(Value):
             size.head = first.param("i8", "python")
             size.results(tracer, body, first)
 
-    def behind(self, tracer: Any) -> Any:
+    def behind(self, tracer: _core.Tracer) -> Any:
         for length, size in zip(self.type.lengths.values(), self.sizes, strict=True):
             length.define(tracer, size.made[0])
         return super().behind(tracer)
@@ -317,7 +319,7 @@ class Last:
             self.values[name] = rebuilt(value, iter(parts))
         return None
 
-    def sort(self, name: str, place: int, leaf: Any) -> Any:
+    def sort(self, name: str, place: int, leaf: object) -> Any:
         """The leaf as it is after the loop, or live out; NOWHERE if it only exists in the iteration."""
         if type(leaf) is not Traced:
             is_fixed = leaf is UNBOUND or type(leaf) in ATOMS or is_number(leaf)
@@ -335,14 +337,14 @@ class Last:
         self.live_out.append(last)
         return last
 
-    def was_there(self, leaf: Any) -> bool:
+    def was_there(self, leaf: object) -> bool:
         """True for an object from before the loop."""
         if row_of(leaf) is not REFUSED or is_a(leaf, list | dict | set) or attributes_of(leaf) is not None:
             values = (*self.carried.entry.values(), *self.loop.others.values())
             return any(leaf is value for value in values)
         return True
 
-    def closes(self, leaf: Any) -> bool:
+    def closes(self, leaf: object) -> bool:
         """True if it is an expression of the iteration."""
         if self.carried.is_while or self.carried.period > 1:
             return False
@@ -386,7 +388,7 @@ class Last:
     def phis(self) -> list[Any]:
         return [phi for last in self.live_out for phi in (last, *last.sizes)]
 
-    def finish(self, body: Any, first: Any) -> None:
+    def finish(self, body: _core.Block, first: _core.Block) -> None:
         """Results of the body, and parameters of its first block."""
         for last in self.live_out:
             self.measure(last)
@@ -405,7 +407,7 @@ class Last:
             if not is_same(most, size):
                 last.vary(self.tracer, axis, lattice.Length(0, size, most))
 
-    def closed(self, leaf: Any) -> Any:
+    def closed(self, leaf: object) -> Any:
         if type(leaf) is not Traced or leaf.kind == "array" and leaf.is_whole:
             return leaf
         if id(leaf) not in self.made:
@@ -462,7 +464,7 @@ class Trips:
                 self.before[key] = extents
         self.now = {}
 
-    def note(self, key: Any, extent: Any, mark: Any) -> None:
+    def note(self, key: object, extent: object, mark: _core.Mark) -> None:
         """An inner loop must run an iteration. An extent of None: its number of iterations is unknown. mark: the
         start of the enclosing loop.
         """

@@ -12,8 +12,9 @@ from __future__ import annotations
 import functools
 import itertools
 import sys
+import weakref
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from ... import _core
 from ...base.class_lookup import is_a
@@ -51,7 +52,7 @@ class Regions:
 
     def __init__(self, state: State) -> None:
         self.state, self.tracer = state, state.tracer
-        self.made: list[Any] = []  # objects that are emptied at the end
+        self.made: weakref.WeakSet[Any] = weakref.WeakSet()  # objects that are emptied at the end
         self.plans: dict[Any, Any] = {}  # of loops
         self.reports: dict[tuple[str, int, str], str] = {}
         self.aliases = Aliases(self.state)
@@ -179,6 +180,9 @@ class Region:
     levels: Any = ()  # of a branch: tests whose rest is being run
     plan: Any = None  # of a loop
     operands: tuple[Any, ...] = ()  # values without a name: the iterable of a loop
+    frame: Any = None  # the user's, while runs are captured
+    __exit__: Callable[[Any, BaseException, Any], bool]
+    __next__: Callable[[], Any]
 
     @property
     def mark(self) -> Any:
@@ -189,19 +193,49 @@ class Region:
         self.scope, self.site = scope, site
         self.regions: Regions = scope.stage.regions
         self.state, self.tracer = self.regions.state, self.regions.tracer
-        self.regions.made.append(self)
+        self.regions.made.add(self)
         self.lists_before: dict[int, Any] | None = None  # lists that were columns before
+        self.forget()
         outer = self.state.active[-1].key if self.state.active else None
         self.key = (outer, id(scope), site.number)
 
-    def fail(self, reason: str) -> Any:
+    def fail(self, reason: str) -> NoReturn:
         """Give this attempt up."""
         raise RegionBreak(reason, self.scope.file, self.site.line)
 
-    def forget_buffers(self) -> None:
-        """Turn lists that were made buffers for it back into lists."""
+    # --- containers that are stored as columns ---
+
+    def owners(self, container: object) -> list[Region]:
+        """The active constructs from the outermost one on that knows the container."""
+        active: list[Region] = self.state.active
+        first = next((k for k, outer in enumerate(active) if outer.reached([container])), len(active))
+        if first == len(active):
+            self.fail("data decide how a list grows")
+        return active[first:]
+
+    def want(self, container: object, make: Callable[..., None], *given: Any) -> NoReturn:
+        """Restart the outermost construct that knows the container, after `make(container, *given, construct)` has stored it in
+        columns.
+        """
+        raise Rerun(self.owners(container)[0], functools.partial(make, container, *given))
+
+    def make_columns(self, wants: Iterable[Callable[[Region], None]]) -> None:
+        """Store containers in columns, outside of the construct."""
+        if self.lists_before is None:
+            self.lists_before = self.state.lists
+        for want in wants:
+            want(self)
+
+    def forget_columns(self) -> None:
+        """Turn containers that were stored in columns for it back into ordinary ones."""
         if self.lists_before is not None:
-            self.state.put(lists=self.state.still_lists(self.lists_before))
+            self.state.put_lists_back(self.lists_before)
+
+    def forget(self) -> None:
+        """Drop the values of names: no run begins with them any more, and they would outlive the frame's own references."""
+        self.frame = None
+        self.entry: dict[str, Any] = {}  # the values of the site's names in which every run begins
+        self.others: dict[str, Any] = {}  # those of the other names
 
     def start(self, names: dict[str, Any]) -> None:
         """The state in which every run begins."""
@@ -263,7 +297,7 @@ class Region:
                 values.extend(getattr(names[name], "operands", ()))
             frame = frame.f_back
         values.extend(attributes for _, attributes in self.scope.stage.stores.objects.values())
-        values.extend(lists.cells for lists in self.state.list_buffers.values())
+        values.extend(lists.cells for lists in self.state.lists.values())
         values.extend(self.scope.stage.records.lists)
         values.extend(self.state.waiting)
         return values
@@ -305,7 +339,7 @@ class Region:
         """The tuple that rewritten code assigns to the state's names."""
         return tuple(map(names.get, self.site.state, itertools.repeat(UNBOUND)))
 
-    def check(self, condition: Any, why: str) -> None:
+    def check(self, condition: object, why: str) -> None:
         """Add a check node: if it fails the original function runs the call."""
         if condition is True:
             return
@@ -314,14 +348,14 @@ class Region:
         self.tracer.check(truth(self.tracer, condition), why)
 
 
-def is_condition(value: Any) -> bool:
+def is_condition(value: object) -> bool:
     """True for a traced value with a truth that is only known at run time. An int of Python is known if it only
     depends on sizes, and after a break.
     """
     if type(value) is not Traced or not (value.ndim == 0 or value.size == 1):
         return False
     is_int = value.kind == "python" and value.dtype.kind == "i"
-    return not is_int or type(value != 0) is Traced
+    return not is_int or type(value != 0) is Traced  # type: ignore[comparison-overlap]
 
 
 def truth(tracer: _core.Tracer, value: Any) -> Any:
@@ -330,6 +364,4 @@ def truth(tracer: _core.Tracer, value: Any) -> Any:
         if value.ndim:
             value = tracer.reshape(value, ())
         value = tracer.as_scalar(value)
-    if value.dtype != bool:
-        value = value != 0
-    return value
+    return value if value.dtype == bool else value != 0

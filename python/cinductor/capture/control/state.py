@@ -46,7 +46,7 @@ from ..sources import Sources
 RegionBreak = _core.RegionBreak
 
 TABLES = ("records", "lists", "backings")
-STACKS = ("snapshots", "blocks", "facts", "active", "conditions", "classes", "waiting")
+STACKS = ("active", "conditions", "classes", "waiting")
 MANY = 1 << 30  # references: the count is unknown
 tables_of, stacks_of = operator.attrgetter(*TABLES), operator.attrgetter(*STACKS)
 
@@ -67,14 +67,12 @@ class State:
         self.active: list[Any] = []  # active constructs, the innermost last
         self.conditions: list[Any] = []  # operands of and, or and conditional expressions being evaluated
         self.classes: list[str] = []  # classes of numbers queried in regions being captured
-        self.blocks: list[Any] = []
-        self.facts: list[Any] = []
         self.waiting: list[Any] = []  # operands that wait on the stacks of frames: `syntax/pending.py`
         self.unseen = 0  # the newest storage that other operands which wait may have
 
     # --- mutation hooks ---
 
-    def before_change(self, value: Any) -> None:
+    def before_change(self, value: object) -> None:
         """Called before an object changes; raises RegionBreak if the change could not be undone."""
         self.changes += 1
         if type(value) is Items:
@@ -94,19 +92,19 @@ class State:
             else:
                 raise RegionBreak(why_not, "", 0)
 
-    def before_pop(self, value: Any) -> None:
+    def before_pop(self, value: object) -> None:
         """Like `before_change`, for `set.pop()`. Which item is popped depends on the set's history,
         so the set cannot be restored."""
         if type(value) is set:
             self.unlike[id(value)] = value
         self.before_change(value)
 
-    def refill(self, container: Any, contents: Any) -> None:
+    def refill(self, container: object, contents: object) -> None:
         """A container gets other contents."""
         self.before_change(container)
         row_of(container).restore(container, contents)
 
-    def note_definition(self, value: Any) -> Any:
+    def note_definition(self, value: object) -> Any:
         """Record an object that was just made."""
         if type(value) is Items:
             value.is_shared = True
@@ -119,6 +117,12 @@ class State:
         for snapshot in self.snapshots:
             snapshot.before.clear()
             snapshot.born.clear()
+            snapshot.names_before = {}
+
+    def unwind(self) -> None:
+        """Close the blocks of all active constructs."""
+        for snapshot in self.snapshots[:1]:
+            snapshot.graph.unwind()
 
     def share(self, names: types.FunctionType) -> None:
         """Record the cells of a function, which inner functions may set without notice."""
@@ -153,54 +157,23 @@ class State:
         """Record that a list is columns, or a buffer."""
         self.put(lists={**self.lists, id(grown.container): grown})
 
-    def still_lists(self, before: dict[int, Any]) -> dict[int, Any]:
-        """The growing lists that are still buffers or columns: a list that was read since is an ordinary one."""
-        return {key: grown for key, grown in before.items() if key in self.lists}
-
-    @property
-    def list_buffers(self) -> dict[int, Any]:
-        """The growing lists that are buffers."""
-        return {key: grown for key, grown in self.lists.items() if grown.is_buffer}
-
-    # --- blocks, and facts in them ---
-
-    def open(self) -> Any:
-        """A new block; closed by `close`, or when a snapshot is undone."""
-        block = self.tracer.block()
-        self.blocks.append(block)
-        return block
-
-    def reopen(self, block: Any) -> None:
-        """Opens a block once more."""
-        block.reopen()
-        self.blocks.append(block)
-
-    def close(self, block: Any, keeps: bool = False) -> None:
-        """Closes the innermost block."""
-        if self.blocks.pop() is not block:
-            raise AssertionError("blocks are closed in order")
-        block.close(keeps)
-
-    def unwind(self, count: int = 0) -> None:
-        """Closes all blocks but the first ones."""
-        while len(self.blocks) > count:
-            self.blocks.pop().close()
-
-    def assume(self, condition: Any, holds: bool = True) -> None:
-        """A condition holds from here on, until a snapshot is undone or ends."""
-        self.facts.append(self.tracer.assume(condition, holds))
+    def put_lists_back(self, before: dict[int, Any]) -> None:
+        """Restore the columns of an earlier time. A list that was read since stays an ordinary one."""
+        self.put(lists={key: grown for key, grown in before.items() if key in self.lists})
 
 
 class Snapshot:
     r"""A state to which capture can roll back.
 
     is_kept: the later code stays unless it can be undone as a whole, so changes that cannot be undone are allowed.
+    names_before: the values of the frame's names, for a construct that may go back to them.
     Later changes of containers are carried from iteration to iteration and merged like values of names, under names
     that user code cannot have (`containers`).
     """
 
-    def __init__(self, state: State, is_kept: bool = False) -> None:
+    def __init__(self, state: State, is_kept: bool = False, names: dict[str, Any] | None = None) -> None:
         self.state, self.is_kept, self.can_put_back = state, is_kept, True
+        self.names_before = names
         self.graph = state.tracer.mark()
         self.tables = dict(zip(TABLES, tables_of(state), strict=True))
         self.before: dict[int, Change] = {}  # objects, with their former contents
@@ -209,7 +182,7 @@ class Snapshot:
         self.containers: dict[str, Any] = {}  # by name, those that runs of a construct change
         state.snapshots.append(self)
         self.depths = dict(zip(STACKS, map(len, stacks_of(state)), strict=True))
-        self.effects, self.is_infeasible = state.tracer.effects, state.tracer.is_infeasible
+        self.depth, self.effects = len(state.snapshots), state.tracer.effects
 
     @property
     def can_undo(self) -> bool:
@@ -239,7 +212,7 @@ class Snapshot:
         for cell, _ in self.state.cells:
             self.note(cell)
 
-    def note(self, value: Any) -> None:
+    def note(self, value: object) -> None:
         """Save the contents of a value that has a row."""
         if id(value) not in self.before:
             row = row_of(value)
@@ -268,48 +241,35 @@ class Snapshot:
     def undo(self) -> None:
         """Roll back to the snapshot; it may be undone again."""
         state = self.state
-        self.unwind()
-        del state.snapshots[self.depths["snapshots"] :]
+        del state.snapshots[self.depth :]
         self.swap()
         self.begin()
-        for name in ("active", "conditions", "classes", "waiting"):
-            del getattr(state, name)[self.depths[name] :]
-        self.forget()
+        for region in [*self.since("active"), *(operand for _, operand in self.since("conditions") if operand is not None)]:
+            if region.mark is not self.graph:  # of a construct inside
+                region.forget()
+        for name, depth in self.depths.items():
+            del getattr(state, name)[depth:]
         self.rewind()
-        state.tracer.is_infeasible = self.is_infeasible
 
     def rewind(self) -> None:
-        """Restore the graph and the facts, but not names and containers."""
+        """Restore the graph and the tables, but not names and containers."""
         self.state.put(**self.tables)
         self.graph.restore()
-
-    def unwind(self) -> None:
-        """Close the blocks that were opened since."""
-        self.state.unwind(self.depths["blocks"])
-
-    def forget(self) -> None:
-        """Forget the facts recorded since."""
-        while len(self.state.facts) > self.depths["facts"]:
-            self.state.tracer.forget(self.state.facts.pop())
 
     def end(self) -> None:
         """End the snapshot. The changes stay, and outer snapshots can undo them."""
         state = self.state
-        if state.lists:
-            still = state.still_lists(self.tables["lists"])
-            state.put(lists={**still, **state.list_buffers})
         born: dict[int, Any] = {}
-        while len(state.snapshots) >= self.depths["snapshots"]:
+        while len(state.snapshots) >= self.depth:
             born.update(state.snapshots.pop().born)
         if state.snapshots:
             state.snapshots[-1].add_born(born)
         del state.active[self.depths["active"] :]
-        self.forget()
-        state.tracer.is_infeasible = self.is_infeasible
+        self.graph.forget()
 
     # --- containers by name ---
 
-    def name_of(self, container: Any) -> str:
+    def name_of(self, container: object) -> str:
         """A container's name; a new one for one that has none."""
         for name, known in self.containers.items():
             if known is container:
@@ -318,7 +278,7 @@ class Snapshot:
         self.containers[name] = container
         return name
 
-    def has(self, container: Any) -> bool:
+    def has(self, container: object) -> bool:
         """True if it has a name."""
         return any(known is container for known in self.containers.values())
 
@@ -379,7 +339,7 @@ class Change(NamedTuple):
         return [*now][len(before) :] if all(map(is_one, before, now)) else []
 
 
-def value_of(container: Any, before: Any = None) -> Any:
+def value_of(container: object, before: object = None) -> Any:
     """The current or former value of a container's name, given its contents: its items, or an
     iterator's position."""
     row = row_of(container)

@@ -8,6 +8,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+from ... import _core
 from ..kinds import is_number
 from ..objects import Traced
 from .branch import select
@@ -47,7 +48,7 @@ def are_comparable(pair: tuple[Any, Any]) -> bool:
     return all(v.ndim == 0 and v.dtype.kind != "c" if type(v) is Traced else is_number(v) for v in pair)
 
 
-def compare_items(tracer: Any, compare: Compare, relation: Any, x: Any, y: Any) -> Any:
+def compare_items(tracer: _core.Tracer, compare: Compare, relation: object, x: object, y: object) -> Any:
     """A comparison of two items. Python takes an object to equal itself, so that a NaN may equal itself or not: the
     program stops at a pair of them, and Python compares.
     """

@@ -50,18 +50,25 @@ class Attributes(Reads):
         if type(found) is property and type(found.fset) is types.FunctionType:
             self.call_method(found.fset, value, item)
             return None
-        if stage.sources.source_of(value) is None and not is_a(value, type | types.ModuleType):
+        if not self._is_elsewhere(value):
             is_slot = is_slot_of(cls, found)
-            if cls.__setattr__ in PLAIN_SETTERS and (is_slot or not stage.sources.defines(type(found), "__set__")):
+            if cls.__setattr__ in PLAIN_SETTERS and (is_slot or not stage.sources.defines(type(found), "__set__")):  # type: ignore[comparison-overlap]
                 self._touch_attributes(value, is_slot)
                 return setattr(value, name, item)
         if stage.stores.may_wait(value, name):
             return stage.lifting.store(value, name, item)
         stage.effects.note(f"sets .{name} of a {cls.__name__}")
-        if cls.__setattr__ is not object.__setattr__ or stage.sources.defines(type(found), "__set__"):
+        if cls.__setattr__ is not object.__setattr__ or stage.sources.defines(type(found), "__set__"):  # type: ignore[comparison-overlap]
             stage.tracer.flush()
             stage.materialise(value)
         return setattr(value, name, stage.materialise(item))
+
+    def _is_elsewhere(self, value: Any) -> bool:
+        """True if code that is not captured may have the object, or its attributes."""
+        sources = self.stage.sources
+        if sources.source_of(value) is not None or is_a(value, type | types.ModuleType):
+            return True
+        return type(value) is types.FunctionType and sources.source_of(value.__dict__) is not None
 
     def fall_back_for_flags(self, value: Any) -> Any:
         """Let NumPy run the rest before flags, or an array that has them, are set."""
@@ -108,7 +115,7 @@ class Attributes(Reads):
             return
         is_slot = is_slot_of(type(value), found)
         is_plain = is_slot or not self.stage.sources.defines(type(found), "__delete__")
-        is_plain &= type(value).__delattr__ in PLAIN_DELETERS
+        is_plain &= type(value).__delattr__ in PLAIN_DELETERS  # type: ignore[comparison-overlap]
         if self.stage.sources.source_of(value) is not None or type(value) is Traced or not is_plain:
             self.stage.effects.note(f"deletes .{name} of a {type(value).__name__}")
         else:

@@ -8,9 +8,9 @@ state are shared. `docs/architecture.md` shows the rewritten source.
 
 from __future__ import annotations
 
-import builtins
 import functools
 import operator
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from types import FrameType
 from typing import Any
@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from ...base.signals import Replan
+from ...base.user_frame import locals_of
 from .. import boundary
 from ..control.branch import Branch, Choice, LateBranch, Operand
 from ..control.list_columns import TableRow
@@ -25,6 +26,7 @@ from ..control.loop import REGION, UNROLL, WATCH, Loop
 from ..control.region import RegionBreak, is_condition, truth, users_frame
 from ..control.tuples import compare_tuples
 from ..iterators import Items
+from ..kinds import Hooks
 from ..objects import FREE_TYPES, UNBOUND, UNBOUND_TEXT, MaybeUnbound, Traced, defines, holds_traced
 from ..stage import check_budget
 from ..syntax.jumps import VALUE
@@ -158,7 +160,7 @@ class PlainOperand:
         return self.truth
 
 
-class PlainControl:
+class PlainControl(Hooks):
     """The methods of `__ci__` for control flow."""
 
     __slots__ = ()
@@ -181,7 +183,10 @@ class PlainControl:
             raise UnboundLocalError(UNBOUND_TEXT.format(name))
         return value.value
 
-    locals = staticmethod(builtins.locals)  # of the calling frame
+    @staticmethod
+    def locals() -> dict[str, Any]:
+        """The names of the calling frame, to which nothing else then refers for longer."""
+        return locals_of(sys._getframe(1))
 
     def for_(self, value: Any, number: int) -> Any:
         """for ... in value"""
@@ -334,7 +339,7 @@ class TracedControl(PlainControl):
 
     lt, le, gt, ge, eq, ne = map(comparison, COMPARISONS)
 
-    def decide(self, name: str, a: Any, b: Any) -> Any:
+    def decide(self, name: str, a: Any, b: Any) -> Any:  # type: ignore[override]
         """A comparison of sizes that must be decided now."""
         return self.compare(getattr(operator, name), a, b, is_open=False)
 
@@ -511,9 +516,12 @@ class TracedControl(PlainControl):
         if self.stage is None:  # the call is over
             return a is b
         sources, lists = self.stage.sources, self.stage.state.lists
+        a, b = map(self.stage.escapes.now, (a, b))
         for value in (a, b) if lists else ():
             if type(lists.get(id(value))) is TableRow:
                 lists[id(value)].materialise("a list in a list is compared with another object")
+        if given := self.stage.effects.given:  # other code has another object in place of a function
+            a, b = (given[id(value)][0] if id(value) in given else value for value in (a, b))
         sources.sees_objects = True
         if (is_same := sources.are_one(a, b)) is not None:
             return is_same

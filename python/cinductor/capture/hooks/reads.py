@@ -27,6 +27,7 @@ from ...base.signals import READS_BASE, Abandon
 from ...numpy.random import Draw, has_random_state, methods_that_draw
 from ..containers import is_constant
 from ..iterators import STAND_INS, Flat
+from ..kinds import Hooks
 from ..objects import (
     FIXED,
     FLAGS,
@@ -65,16 +66,12 @@ OUR_NAMES = frozenset(name for name in dir(Traced) if not hasattr(np.ndarray, na
 OF_MEMBERS = {enum.Enum.__dict__["value"].fget: "_value_", enum.Enum.__dict__["name"].fget: "_name_"}
 
 
-class Reads:
+class Reads(Hooks):
     """The methods of a scope that read attributes."""
 
     __slots__ = ()
 
     stage: Stage
-    is_library: bool
-    call: Callable[..., Any]
-    _global: Callable[..., Any]
-    _set_attr: Callable[..., None]
 
     def attr(self, value: Any, name: str) -> Any:
         """value.name"""
@@ -107,7 +104,9 @@ class Reads:
             stage.effects.abandon("reads flags of an array that may be one of several")
             return stage.materialise(value).flags, OWN
         elif name == "flat" and value.kind == "array":
-            return Flat(value), OWN
+            flat = Flat(value)
+            self.stage.state.note_definition(flat.items)
+            return flat, OWN
         elif name in OUR_NAMES and value.kind == "array":
             getattr(np.empty(0), name)  # raises
         return getattr(value, name), OWN
@@ -130,7 +129,7 @@ class Reads:
         return getattr(self.stage.effects.flags_with(value, name), name), OWN
 
     def _read_flat(self, value: Flat, name: str) -> Read:
-        return getattr(value.real(self.stage.effects), name), OPAQUE
+        return getattr(self.stage.materialise(value), name), OPAQUE
 
     def _read_stand_in(self, value: Any, name: str) -> Read:
         return getattr(self.stage.materialise(value), name), OWN
@@ -260,7 +259,7 @@ class Reads:
             else:
                 stage.effects.note(f"tests whether a {type(value).__name__} has an attribute")
         read = type(value).__getattribute__ if defines(type(value), "__getattr__") else getattr
-        return read(value, name), OWN
+        return read(value, name), OWN  # type: ignore[call-arg]
 
     def _bound(self, value: Any, name: str, found: Any) -> Read:
         """Bind an attribute of an object's class, whose lookup is guarded, to the object."""

@@ -27,7 +27,8 @@ from ..calls.functions import DEBUGGERS
 from ..calls.numbers import sum_and_carry, sum_of
 from ..containers import ROWS
 from ..control import list_buffer
-from ..control.mappings import Mapping, is_open_key, want_mapping
+from ..control.mappings import is_open_key, want_mapping
+from ..iterators import SIZED
 from ..objects import (
     CONTAINER_TYPES,
     FREE_TYPES,
@@ -125,7 +126,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         """The value of a compensated sum."""
         return sum_of(self, total, carry)
 
-    def _global(self, where: dict, cache: dict, name: str, value: Any) -> Any:
+    def _global(self, where: dict[str, Any], cache: dict[str, Any], name: str, value: Any) -> Any:
         stage = self.stage
         if self.is_library:
             new = value  # NumPy tests the identity of its functions
@@ -258,10 +259,8 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
     def contains(self, value: Any, members: Any) -> Any:
         """value in members"""
         grown = self.stage.state.lists.get(id(members))
-        if type(grown) is Mapping:
-            return grown.method("__contains__", (value,))
-        if grown is not None and not grown.is_sized and grown.has_sources:
-            return dispatch(self, list_sources.contains, (members, value), {})
+        if grown is not None and (found := grown.contains(self, value)) is not MISSING:
+            return found
         if is_open_key(self.stage, members, value):
             want_mapping(self, members, value)
             if not members:
@@ -276,6 +275,8 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         stage = self.stage
         if cls is np.ndarray:
             return stage.lift_array(value)
+        if cls in SIZED:
+            return value.length
         if id(value) in stage.state.lists:
             return stage.state.lists[id(value)].truth
         if is_a(value, HOLDERS) and is_native(cls, "__bool__", "__len__"):
@@ -312,7 +313,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
             other = stage.lift_array(other)
             if type(other) is Traced or is_a(other, np.generic):  # Python tries its operator first
                 return op(self.operand(value), other)
-            other = list(self.iter(other))
+            other = list(self.star(other))
         if stage.sources.source_of(value) is not None and stage.sources.defines(cls, f"__{name}__"):
             stage.effects.change(value, f"changes a {cls.__name__} in place")
             return op(value, stage.materialise(other))
@@ -380,7 +381,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
     def leaves(self) -> None:
         """Called first in every `finally`: a call that one of the library's own exceptions leaves is not over yet."""
         error = sys.exc_info()[1]
-        if not is_a(error, OWN_ERRORS) or error.__traceback__ is None:
+        if error is None or not is_a(error, OWN_ERRORS) or error.__traceback__ is None:
             return
         if error.__traceback__.tb_frame is sys._getframe(1):  # not one that a caller has caught
             raise  # noqa: PLE0704
@@ -488,7 +489,7 @@ class PlainScope(Scope):
         new = object.__new__(cls)
         for name in ("stage", "fn", "fn_globals", "builtins", "cells", "cache", "sites", "file"):
             setattr(new, name, getattr(scope, name, None))
-        new.stage = None
+        new.stage = None  # type: ignore[assignment]
         return new
 
     def name(self, name: str) -> Any:
@@ -507,8 +508,8 @@ class PlainScope(Scope):
     key = born = waits = truth
     done = staticmethod(lambda count, value: value)
     own_super = staticmethod(lambda made, cls: made)
-    attr = staticmethod(getattr)
-    item = staticmethod(operator.getitem)
+    attr: Any = staticmethod(getattr)
+    item: Any = staticmethod(operator.getitem)
     contains = staticmethod(lambda value, members: value in members)
     call = call_method = staticmethod(lambda f, /, *args, **kwargs: f(*args, **kwargs))
     late_text = staticmethod(formatted)
@@ -519,12 +520,12 @@ class PlainScope(Scope):
     for_, while_, if_ = PlainControl.for_, PlainControl.while_, PlainControl.if_
     bool_begin = staticmethod(lambda value, is_and: value)
     bool_end = holds = staticmethod(lambda value: value)
-    not_ = staticmethod(operator.not_)
-    repeat, joined = staticmethod(operator.mul), staticmethod(operator.add)
-    modulo = staticmethod(operator.mod)
+    not_: Any = staticmethod(operator.not_)
+    repeat: Any = staticmethod(operator.mul)
+    joined: Any = staticmethod(operator.add)
+    modulo: Any = staticmethod(operator.mod)
     bound = staticmethod(PlainControl.bound)
-    lt, le, gt = PlainControl.lt, PlainControl.le, PlainControl.gt
-    ge, eq, ne = PlainControl.ge, PlainControl.eq, PlainControl.ne
+    lt, le, gt, ge, eq, ne = (staticmethod(getattr(operator, name)) for name in ("lt", "le", "gt", "ge", "eq", "ne"))
     then, choose, choose_result = PlainControl.then, PlainControl.choose, PlainControl.choose_result
 
     def caught(self) -> None:

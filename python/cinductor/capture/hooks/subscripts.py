@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import operator
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,7 +29,7 @@ from ..containers import ROWS, are_one, places_of
 from ..control import list_buffer, list_columns
 from ..control.mappings import is_open_key, want_mapping
 from ..iterators import Asked, Flat, Items, Octets, Range, StableIterator, Steps, Walk, items_of
-from ..kinds import have_same_structure, kind_of, leaves, rebuilt
+from ..kinds import Hooks, have_same_structure, kind_of, leaves, rebuilt
 from ..objects import (
     CONTAINER_TYPES,
     FLAGS,
@@ -56,7 +56,6 @@ from ..stage import fall_back_for_flags
 from .attributes import Slot
 
 if TYPE_CHECKING:
-    from ..kinds import Hooks
     from ..stage import Stage
 
 
@@ -87,13 +86,12 @@ def has_own_index(key: Any) -> bool:
     return type(key) not in FREE_TYPES and type(find_in_class(type(key), "__index__")) is types.FunctionType
 
 
-class Subscripts:
+class Subscripts(Hooks):
     """The methods of a scope for items."""
 
     __slots__ = ()
 
     stage: Stage
-    call: Callable[..., Any]
 
     def slice(self, *bounds: Any) -> Any:
         """start:stop:step. The code that uses the slice converts its bounds to ints."""
@@ -412,14 +410,14 @@ def line_of(tracer: Any, flat: Flat) -> Any:
 
 
 def read_flat(scope: Hooks, flat: Flat, key: Any) -> Any:
-    """flat[key]: a number, or a copy."""
-    line = line_of(scope.stage.tracer, flat)
-    if type(key) is not tuple:
+    """flat[key]: a number, or a copy. NumPy's own goes back to its start."""
+    if type(key) is not tuple and flat.is_fresh(scope.stage.effects):
+        line = line_of(scope.stage.tracer, flat)
         found = line[key]
         if type(found) is not Traced or found.kind != "array":
             return found
         return scope.stage.tracer.copy(found, "C")
-    return scope.stage.lift(flat.real(scope.stage.effects)[scope.stage.materialise(key)])
+    return scope.stage.lift(scope.stage.materialise(flat)[scope.stage.materialise(key)])
 
 
 def write_flat(scope: Hooks, flat: Flat, key: Any, value: Any) -> None:
@@ -427,7 +425,7 @@ def write_flat(scope: Hooks, flat: Flat, key: Any, value: Any) -> None:
     stage, array = scope.stage, flat.array
     if not array.flags_now.writeable:
         raise ValueError("underlying array is read-only")
-    if type(key) is not tuple and not stage.effects.before_write(array):
+    if type(key) is not tuple and flat.is_fresh(stage.effects) and not stage.effects.before_write(array):
         is_number = np.ndim(value) == 0 if type(value) is not Traced else value.ndim == 0
         is_own = type(value) is Traced and value.kind == "array" and value.shares_storage(array)
         line = array if array.ndim == 1 and not is_own else None  # NumPy reads its operand while it writes
@@ -436,7 +434,7 @@ def write_flat(scope: Hooks, flat: Flat, key: Any, value: Any) -> None:
         if line is not None and (is_number or has_shape(value, line[key])):
             line[key] = value
             return
-    flat.real(stage.effects)[stage.materialise(key)] = stage.materialise(value)
+    stage.materialise(flat)[stage.materialise(key)] = stage.materialise(value)
 
 
 def has_shape(value: Any, place: Any) -> bool:
@@ -450,13 +448,12 @@ def has_shape(value: Any, place: Any) -> bool:
 MOST_ROWS = 65536  # of an array of rank 2 or more: a row is a view
 
 
-class Iteration:
+class Iteration(Hooks):
     """The methods of a scope for what is iterated and unpacked."""
 
     __slots__ = ()
 
     stage: Stage
-    call: Callable[..., Any]
 
     def mapping(self, value: Any) -> Any:
         """A mapping unpacked with **."""
@@ -478,10 +475,10 @@ class Iteration:
             return self._iter_array(value)
         if cls is Range:
             return iter(value)
-        value = value.items if cls is Flat or cls is Octets else stage.escapes.now(value)
+        value = value.items if cls is Octets else stage.escapes.now(value)
         if type(value) is Items and value.is_long:
             return self._iter_real(value)
-        if (grown := stage.state.lists.get(id(value))) is not None and grown.is_transient:
+        if (grown := stage.state.lists.get(id(value))) is not None and grown.is_assumed:
             return grown.items_now
         cls, source = type(value), stage.sources.source_of(value)
         if not any(stage.sources.defines(cls, name) for name in ("__iter__", "__getitem__")):
@@ -498,10 +495,11 @@ class Iteration:
         if source is None:
             if cls in ROWS or cls in VIEWS_OF_DICTS:
                 return self._iter_made(value)
-            if stage.sources.defines(cls, "__next__"):
-                return self._steps(value)
             method = self.stage.sources.class_attr(cls, "__iter__")
-            if type(method) is types.FunctionType and not has_length(cls):
+            is_users = type(method) is types.FunctionType and not is_ours(cls)
+            if not is_users and stage.sources.defines(cls, "__next__"):
+                return self._steps(value)
+            if is_users and not has_length(cls):
                 return self._steps(self.call_method(method, value))
             if not self.stage.sources.has_hooks(cls):
                 return value
@@ -511,7 +509,8 @@ class Iteration:
         return self._iter_unknown(stage.materialise(value))
 
     def star(self, value: Any) -> Any:
-        """The items that a star unpacks. Python itself calls `__len__` of a user's object."""
+        """The items that a star unpacks, or that a list or tuple is made of. Python itself calls `__len__` of a user's object.
+        """
         is_iterable = any(self.stage.sources.defines(type(value), n) for n in ("__iter__", "__getitem__"))
         if is_iterable and asks_length(value):
             self.stage.effects.stop(f"unpacks a {type(value).__name__}")
@@ -543,7 +542,7 @@ class Iteration:
         if value.ndim == 0:
             return iter(value)  # raises
         items = items_of(value)
-        if items.is_long or len(value) > MOST_ROWS:
+        if items is not None and (items.is_long or len(value) > MOST_ROWS):
             return self._iter_real(items)
         return items
 
@@ -581,7 +580,8 @@ class Iteration:
         if type(value) is Traced and value.ndim and len(value) != len(shape) and shape:
             return self.stage.materialise(value)  # raises when it is unpacked, like NumPy's
         if type(value) not in CONTAINER_TYPES and type(value) is not Traced:
-            return self._unpack_each(self.iter(value), shape)
+            is_listed = not shape and asks_length(value)  # a starred target
+            return self.star(value) if is_listed else self._unpack_each(self.iter(value), shape)
         return [*self._unpack_each(self.iter(value), shape)]
 
     def _unpack_each(self, items: Any, shape: tuple[Any, ...]) -> Iterator[Any]:

@@ -228,7 +228,7 @@ class SplitPlan:
         self.splits += 1
         self.driver, self.is_tried = None, False
         if (compiled := self.asked and self.asked()) is not None:
-            compiled.note_driven(None, None, None)
+            compiled.note_driven(None, None, None)  # type: ignore[union-attr]
         if self.splits > MOST_SPLITS:
             self.is_over = True
             return

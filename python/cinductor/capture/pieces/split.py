@@ -181,8 +181,8 @@ class Split:
         node.body = self.taken_to_pieces(node.body)
         self.locals |= {f"{TEMP}{k}" for k in range(self.temps)}
         args = node.args
-        own = [*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg]
-        self.flow = Cfg(node.body, [arg.arg for arg in own if arg is not None])
+        own_args = [*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg]
+        self.flow = Cfg(node.body, [arg.arg for arg in own_args if arg is not None])
         self.stable = self.stable_names()
         self.maybe: dict[int, Set] = {}  # by id of a statement: names that may be bound
         arguments = {a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)}
@@ -283,7 +283,7 @@ class Split:
         if not any(map(works, run)):
             return run
         piece = Piece(len(self.pieces), run)
-        returns = [n for node in run for n in jumps_out(node) if isinstance(n, ast.Return)]
+        returns: list[ast.stmt] = [n for node in run for n in jumps_out(node) if isinstance(n, ast.Return)]
         piece.is_tail = bool(returns) and (ends_function or always_jumps(run))
         at = self.stays(piece, returns)
         if at is not None:
@@ -388,11 +388,12 @@ class Followed(ast.NodeTransformer):
 
 def names_of_lists(node: ast.FunctionDef) -> Set:
     """Names that are only bound to new lists, dicts and sets."""
-    lists, others = set(), {a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)}
+    lists: set[str] = set()
+    others = {a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)}
     for part, _ in statements(node.body, False):
         names = frozenset(own_binds(part))
         is_list = isinstance(part, ast.Assign) and isinstance(part.value, DISPLAYS)
-        if is_list and len(names) == 1 and isinstance(part.targets[0], ast.Name):
+        if is_list and len(names) == 1 and isinstance(part.targets[0], ast.Name):  # type: ignore[attr-defined]
             lists |= names
         else:
             others |= names

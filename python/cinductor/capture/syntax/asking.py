@@ -284,8 +284,8 @@ class Expressions(Asking):
 
     def _key(self, node: ast.expr) -> ast.expr:
         if isinstance(node, ast.Slice):
-            parts = (node.lower, node.upper, node.step)
-            bounds = [self.text(node, None) if p is None else self.visit(p) for p in parts]
+            given = (node.lower, node.upper, node.step)
+            bounds = [self.text(node, None) if p is None else self.visit(p) for p in given]
             return self.ask(node, "slice", *bounds)
         if isinstance(node, ast.Tuple):
             parts = [self._key(e) for e in node.elts]
@@ -513,7 +513,7 @@ class Expressions(Asking):
         then = self.ask(node.test, "then", self._decided(node.test))
         target = placed(ast.Name(name, ast.Store()), node.test)
         choice = placed(ast.NamedExpr(target, then), node.test)
-        parts = [choice]
+        parts: list[ast.expr] = [choice]
         for field, part in (("first", node.body), ("second", node.orelse)):
             value = ast.IfExp(self.ours(part, field, name), self.visit(part), self.text(part, None))
             parts.append(placed(value, part))

@@ -132,7 +132,7 @@ class Reader:
             body.insert(0, self.at(ast.Expr(self.constant(code.co_consts[0]))))
         node = ast.FunctionDef(code.co_name, arguments, body or [self.at(ast.Pass())], [], None)
         if "type_params" in ast.FunctionDef._fields:
-            node.type_params = []
+            node.type_params = []  # type: ignore[attr-defined]
         return self.placed(node)
 
     def placed(self, node: Any) -> Any:
@@ -276,12 +276,13 @@ class Reader:
         is_none = lambda v: isinstance(v, ast.Constant) and v.value is None  # noqa: E731
         key = tuple(map(id, parts))
         if key not in self.slices:
-            self.slices[key] = self.at(ast.Slice(*(None if is_none(v) else v for v in parts)))
+            self.slices[key] = self.at(ast.Slice(*(None if is_none(v) else v for v in parts)))  # type: ignore[no-untyped-call]
         return self.slices[key]
 
     def read_BINARY_OP(self, at: Any) -> None:
         if at.argrepr == "[]":
-            return self.push(ast.Subscript(*self.several(2), ast.Load()))
+            value, key = self.several(2)
+            return self.push(ast.Subscript(value, key, ast.Load()))
         return self.binary(at.argrepr.removesuffix("="), at.argrepr.endswith("="))
 
     def read_LIST_EXTEND(self, at: Any) -> None:
@@ -524,10 +525,11 @@ class Comprehension:
         """The comprehension."""
         reader = Reader(self.code)
         body = reader.body()
-        loop = next(n for n in body if isinstance(n, ast.For))
+        loop: Any = next(n for n in body if isinstance(n, ast.For))
         generators: list[ast.comprehension] = []
         while isinstance(loop, ast.For):
-            tests, inside = [], [n for n in loop.body if not isinstance(n, ast.Continue)]
+            tests: list[ast.expr] = []
+            inside: list[Any] = [n for n in loop.body if not isinstance(n, ast.Continue)]
             while isinstance(inside[0], ast.If):
                 first, *rest = inside
                 is_left = isinstance(first.body[0], ast.Continue)
@@ -536,7 +538,7 @@ class Comprehension:
             generators.append(ast.comprehension(loop.target, loop.iter, tests, 0))
             loop = inside[0]
         generators[0].iter = items
-        return reader.at(COMPREHENSIONS[self.code.co_name](*loop.value.args, generators))  # type: ignore[attr-defined]
+        return reader.at(COMPREHENSIONS[self.code.co_name](*loop.value.args, generators))
 
 
 class Imported:

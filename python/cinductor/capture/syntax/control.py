@@ -126,8 +126,8 @@ class Statements(Expressions):
         out.append(placed(ast.Delete([ast.Name(name, ast.Del())]), node))
         return out
 
-    def _unpacked(self, value: ast.expr, target: ast.expr) -> ast.expr:
-        shape = self._shape(value, target)
+    def _unpacked(self, value: Any, target: ast.expr) -> ast.expr:
+        shape: Any = self._shape(value, target)
         is_display = isinstance(value, ast.Tuple) and len(value.elts) == len(shape.value)
         if is_display and not any(s is not None for s in shape.value):
             if not any(isinstance(e, ast.Starred) for e in value.elts):
@@ -144,9 +144,10 @@ class Statements(Expressions):
         name = self.text(node, OPERATORS[type(node.op)])
         value = self._use(node.value)
         target = self.visit(node.target)
+        load: ast.expr
         if isinstance(target, ast.Name):
             load = placed(ast.Name(target.id, ast.Load()), target)
-            load = self.visit_Name(load)
+            load = self.visit(load)
             new = self.ask(node, "augment", name, load, value)
             return placed(ast.Assign([target], new), node)
         slot = target.value  # `__ci__.x_slot(...)` of `__ci__.x_slot(...).value`
@@ -354,7 +355,7 @@ class Control(Statements):
 
     # for
 
-    def visit_For(self, node: ast.For) -> list[ast.stmt]:
+    def visit_For(self, node: Any) -> list[ast.stmt]:
         target = node.target
         is_unpacked = isinstance(target, ast.Tuple | ast.List)
         shape = self._shape(node, target).value if is_unpacked else None
@@ -385,7 +386,7 @@ class Control(Statements):
 
     # while
 
-    def visit_While(self, node: ast.While) -> list[ast.stmt]:
+    def visit_While(self, node: Any) -> list[ast.stmt]:
         site = self._site(node, "while")
         if site is None:
             return [self._own_loop(node)]

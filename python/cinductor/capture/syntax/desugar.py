@@ -370,7 +370,7 @@ class Comprehensions(Visitor):
 
     def visit_Call(self, node: ast.Call) -> None:
         inner: Any = node.args[0] if len(node.args) == 1 else None
-        if is_filtered_extreme(node) and node.func.id not in self.bound:
+        if is_filtered_extreme(node) and node.func.id not in self.bound:  # type: ignore[attr-defined]
             self._inside(inner)
             self._plan_extreme(node, inner)
             return
@@ -407,8 +407,9 @@ class Comprehensions(Visitor):
         """A sum of filtered items: it is an int only if there are none, in which case nothing is added."""
         item, total = load(ITEM), load(RESULT)
         if SUM_IS_PLAIN:
+            end: ast.expr = total
             first = assign(RESULT, ast.BinOp(ast.Constant(0), ast.Add(), item))
-            more, end = added(item)[0], total
+            more = added(item)[0]
         else:
             first = assign_both(ours("sum_and_carry", ast.Constant(0), ast.Constant(0.0), item))
             more, end = added_with_care(item)[0], ours("sum_of", total, load(CARRY))

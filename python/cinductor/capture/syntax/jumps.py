@@ -77,7 +77,7 @@ def always_jumps(body: list[ast.stmt]) -> bool:
             if always_jumps(node.body) and always_jumps(node.orelse):
                 return True
         if is_endless(node):
-            if not any(isinstance(n, ast.Break) for n in _own_jumps(node.body)):
+            if not any(isinstance(n, ast.Break) for n in _own_jumps(node.body)):  # type: ignore[attr-defined]
                 return True
     return False
 
@@ -314,8 +314,8 @@ class Lowering:
             self.used.add(own.flag)
         if own.returns:
             jumps.add(ast.Return)
-            names = (around.broken, around.skipped) if around else ()
-            out += [self._set(node, name, RETURN) for name in names if name]
+            outer = (around.broken, around.skipped) if around else ()
+            out += [self._set(node, name, RETURN) for name in outer if name]
         if orelse and own.broken:
             out.insert(0, self._set(node, own.broken, False))
             rest, more = self._block(orelse, (around, True))
@@ -402,7 +402,7 @@ class SinkPrints(Transformer):
         before = [flag(name, False, node) for name, _ in moved]
         behind: list[ast.stmt] = []
         for k, (name, body) in enumerate(moved):
-            test = placed(ast.Name(name, ast.Load()), body[0])
+            test: ast.expr = placed(ast.Name(name, ast.Load()), body[0])
             if k == len(moved) - 1 and is_endless(node) and breaks(node.body) == len(moved):
                 test = placed(ast.Constant(True), body[0])  # only the flag ends it
             choice = placed(ast.If(test, body, []), body[0])

@@ -361,7 +361,8 @@ def result_of(body: list[Any]) -> list[ast.expr] | None:
 
 def results_in(root: FunctionNode) -> frozenset[ast.expr]:
     """The conditional expressions that are results of a function, or arms of such a one."""
-    found, left = set(), [root.body] if isinstance(root, ast.Lambda) else [*root.body]
+    found: set[ast.expr] = set()
+    left: list[Any] = [root.body] if isinstance(root, ast.Lambda) else [*root.body]
     while left:
         node = left.pop()
         if isinstance(node, ast.IfExp):

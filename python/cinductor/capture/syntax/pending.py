@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ...base.user_frame import OURS, STAGE
-from .names import FunctionNode, place_of, walk
+from .names import FunctionNode, children, place_of, walk
 
 SLOTS = frozenset({"attr_slot", "item_slot", "global_slot", "free_slot"})
 SAME = frozenset({"operand", "use"})  # give the value that they are given
@@ -30,30 +30,28 @@ Part = tuple[Any, Any]  # an owner and a field, or a list and a position
 
 def mark_operands(root: FunctionNode) -> None:
     """Adds `waits` and `done` to a rewritten function and to those inside it."""
-    visit(root)
-
-
-def visit(node: Any) -> bool:
-    """Adds them inside a node. Returns True if the evaluation of the node calls something."""
-    cls = type(node)
-    if cls in LEAVES:
-        return False
-    method = method_of(node) if cls is ast.Call else None
-    if cls in COMPREHENSIONS:
-        leave_unseen(node)
-    elif cls is ast.FunctionDef:
-        for statement in node.body:
-            visit(statement)
-    order = ORDER.get(cls)
-    if order is None or method in ("choose", "choose_result"):  # a conditional expression: no operand waits
-        calls = [visit(child) for child in ast.iter_child_nodes(node)]
-        return calls[0] if cls is ast.Lambda else any(calls)  # of its arguments the defaults
-    parts = order(node)
-    calls = [visit(at(part)) for part in parts]
-    last = max((i for i, is_call in enumerate(calls) if is_call), default=0)
-    if last:
-        mark(parts[:last], parts[last])
-    return (cls is ast.Call and method in CALLS) or any(calls)
+    nodes: list[Any] = [root]
+    for node in nodes:  # each before those inside it
+        cls = type(node)
+        if cls in COMPREHENSIONS:
+            leave_unseen(node)
+        if cls is ast.FunctionDef:  # without annotations
+            nodes += [*node.body, *map(at, ORDER[cls](node))]
+        else:
+            nodes += children(node)
+    calling: set[int] = set()  # ids of nodes whose evaluation calls something
+    for node in reversed(nodes):
+        cls = type(node)
+        inside = node.args if cls is ast.Lambda else node
+        is_calling = not calling.isdisjoint(map(id, children(inside)))
+        method = method_of(node) if cls is ast.Call else None
+        if is_calling and cls in ORDER and method not in ("choose", "choose_result"):  # in a conditional expression no operand waits
+            parts = ORDER[cls](node)
+            last = max((i for i, part in enumerate(parts) if id(at(part)) in calling), default=0)
+            if last:
+                mark(parts[:last], parts[last])
+        if is_calling or (cls is ast.Call and method in CALLS):
+            calling.add(id(node))
 
 
 def leave_unseen(node: ast.expr) -> None:
@@ -108,6 +106,10 @@ def of_call(node: ast.Call) -> list[Part]:
     return [*callee, *of_list(node.args), *((word, "value") for word in node.keywords)]
 
 
+def of_display(node: ast.Tuple | ast.List) -> list[Part]:
+    return of_list(node.elts) if type(node.ctx) is ast.Load else []  # a target has slots
+
+
 def of_dict(node: ast.Dict) -> list[Part]:
     pairs = zip(of_list(node.keys), of_list(node.values), strict=True)
     return [part for pair in pairs for part in pair if at(part) is not None]
@@ -133,13 +135,12 @@ def of_arguments(node: ast.arguments) -> list[Part]:
 
 
 COMPREHENSIONS = frozenset({ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp})
-LEAVES = frozenset({ast.Constant, ast.Name, ast.Pass, ast.Load, ast.Store, ast.Del})
 ORDER: dict[type, Callable[[Any], list[Part]]] = {
     ast.Call: of_call,
     ast.BinOp: lambda node: [(node, "left"), (node, "right")],
     ast.Compare: lambda node: [(node, "left"), *of_list(node.comparators)],
-    ast.Tuple: lambda node: of_list(node.elts),
-    ast.List: lambda node: of_list(node.elts),
+    ast.Tuple: of_display,
+    ast.List: of_display,
     ast.Set: lambda node: of_list(node.elts),
     ast.Dict: of_dict,
     ast.Subscript: lambda node: [(node, "value"), (node, "slice")],

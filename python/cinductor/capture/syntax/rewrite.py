@@ -230,13 +230,13 @@ def factory(node: FunctionNode, cells: Iterable[str], imports: Iterable[str] = (
         inner = copy.copy(node)
         inner.name, inner.decorator_list, inner.returns = FUNCTION, [], None
         if "type_params" in ast.FunctionDef._fields:
-            inner.type_params = []
+            inner.type_params = []  # type: ignore[attr-defined]
         body = [inner]
     maker = ast.FunctionDef(
         name=FACTORY, args=arguments, body=body, decorator_list=[], returns=None, **here
     )
     if "type_params" in ast.FunctionDef._fields:
-        maker.type_params = []
+        maker.type_params = []  # type: ignore[attr-defined]
     top: list[ast.stmt] = [ast.Import(names=[ast.alias(n, **here)], **here) for n in imports]
     return ast.Module(body=[*top, maker], type_ignores=[])
 
@@ -506,7 +506,7 @@ def _rewrite(fn: types.FunctionType) -> tuple[Rewritten, ast.Module]:
     gc.disable()  # trees have no cycles, and each look at all of them takes as long as making a third of them
     try:
         given = fn.__code__, fn.__qualname__, fn.__dict__.get(GIVEN)
-        return _rewrite_source(*given, True) or _rewrite_source(*given, False)
+        return _rewrite_source(*given, True) or _rewrite_source(*given, False)  # type: ignore[return-value]
     except RecursionError:
         raise NotRewritable("its source is nested too deeply") from None
     finally:

@@ -137,7 +137,7 @@ class Structure:
             elif a.test is not None:
                 if self.joins_test(a, is_alone) or self.joins_tests(a, is_alone) or self.joins_choice(a, is_alone):
                     return True
-            elif not a.items and not a.is_far and is_alone(a.ahead) and not a.ahead.items and a.ahead is not a:  # type: ignore[union-attr]
+            elif not a.items and not a.is_far and is_alone(a.ahead) and not a.ahead.items and a.ahead is not a:  # type: ignore[no-untyped-call, union-attr]
                 self.append(a, a.ahead)
                 return True
         return False
@@ -318,7 +318,8 @@ class Structure:
         }
         outs = sorted({n for b in inside for n in b.next} - inside, key=lambda b: b.number)
         end: Block | None = None
-        start, at_head, test = head, True, self.reader.at(ast.Constant(True))
+        start: Any = head
+        at_head, test = True, self.reader.at(ast.Constant(True))
         if head.items:
             start, end, at_head = head.ahead, head.other, False
         elif head.is_pure and not head.stack and head.test is not None:
@@ -346,7 +347,7 @@ class Structure:
         if not isinstance(first_one, ast.Assign) or getattr(first_one.value, "id", "") != ITEM:
             raise Unknown("a loop without a target")
         body = body or [ast.copy_location(ast.Pass(), first_one)]
-        loop = ast.For(first_one.targets[0], items, body, ended)
+        loop = ast.For(first_one.targets[0], items, body, ended)  # type: ignore[arg-type]
         return ast.copy_location(loop, first_one), behind
 
 
@@ -359,9 +360,10 @@ class InPlace(Transformer):
     """`a = a + b` that was written as `a += b`."""
 
     def visit_Assign(self, node: ast.Assign) -> Any:
-        value, target = node.value, node.targets[0]
-        if getattr(value, "ci_in_place", False) and is_place(value.left, target):  # type: ignore[attr-defined]
-            made = ast.AugAssign(target, value.op, value.right)  # type: ignore[attr-defined]
+        value: Any = node.value
+        target: Any = node.targets[0]
+        if getattr(value, "ci_in_place", False) and is_place(value.left, target):
+            made = ast.AugAssign(target, value.op, value.right)
             return ast.copy_location(made, node)
         return node
 

@@ -1,7 +1,9 @@
-"""Averages over windows: pooling with static kernel sizes."""
+"""Averages and maxima over windows: pooling with static kernel sizes."""
 
 from __future__ import annotations
 
+import functools
+import math
 from typing import Any
 
 import torch
@@ -14,22 +16,23 @@ from . import argument, meta
 from .create import padded
 from .point import towards_zero
 
+STEP = {"sum": "add", "max": "maximum"}
+MOST_ELEMENTS = 16  # of a window along an axis that are combined one by one
+
 
 def average(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     """avg_pool: windows that may reach beyond the array are padded with zeros; each sum is divided by the window's size.
 
     The size counts the padding or not, but never what lies beyond it (with ceil_mode).
     """
-    out, x = meta(node), emitter.env[node.args[0]]
-    rank = len(argument(node, "kernel_size"))
-    kernel, stride, padding = (_each(node, name, rank) for name in ("kernel_size", "stride", "padding"))
+    out, x, rank = meta(node), emitter.env[node.args[0]], _rank(node)
+    steps = [_each(node, name, rank) for name in ("kernel_size", "stride", "padding")]
     first, counts = len(x.sizes) - rank, []
-    value = emitter.cast(x, computation_dtype(out.dtype) if out.dtype.is_floating_point else out.dtype)
-    for k in range(rank):
-        axis, size = first + k, x.sizes[first + k]
-        counts.append(_count(emitter, node, size, out.size(axis), kernel[k], stride[k], padding[k]))
-        value = _windows(emitter, value, axis, out.size(axis), kernel[k], stride[k], padding[k])
-    total = emitter.fold("sum", value, list(range(len(x.sizes), len(x.sizes) + rank)), False)
+    total = emitter.cast(x, computation_dtype(out.dtype) if out.dtype.is_floating_point else out.dtype)
+    for k, (kernel, stride, padding) in enumerate(zip(*steps, strict=True)):
+        axis, count = first + k, out.size(first + k)
+        counts.append(_count(emitter, node, x.sizes[axis], count, kernel, stride, padding))
+        total = _reduced(emitter, "sum", framed(emitter, total, axis, count, kernel, stride, padding), axis, count, kernel, stride)
     divisor = argument(node, "divisor_override")
     by = emitter.constant(divisor, torch.int64) if divisor else _product(emitter, counts)
     return emitter.cast(_divided(emitter, total, emitter.cast(by, total.dtype)), out.dtype)
@@ -77,15 +80,76 @@ def _each(node: torch.fx.Node, name: str, rank: int) -> list[int]:
     return given * rank if len(given) == 1 else given
 
 
-def _windows(emitter: Emitter, x: GraphValue, axis: int, count: Any, kernel: int, stride: int, padding: int) -> GraphValue:
-    """The windows along an axis, their elements in a new last axis."""
-    size = x.sizes[axis]
-    beyond = (count - 1) * stride + kernel - padding - size
+def framed(
+    emitter: Emitter, x: GraphValue, axis: int, count: Any, reach: int, stride: int, padding: int, outside: Any = 0
+) -> GraphValue:
+    """The array padded with the value `outside`: `padding` elements before it, and after it as many as the windows reach."""
+    beyond = (count - 1) * stride + reach - padding - x.sizes[axis]
     beyond = beyond if decide(beyond > 0) else 0
-    if padding or not (isinstance(beyond, int) and beyond == 0):
-        x = padded(emitter, x, [padding if k == axis else 0 for k in range(len(x.sizes))], [beyond if k == axis else 0 for k in range(len(x.sizes))])
-    whole = [s - kernel + 1 if k == axis else s for k, s in enumerate(x.sizes)] + [kernel]
-    return emitter.along(emitter.put("window", [x], x.dtype, whole, axes=[axis]), axis, 0, stride, count)
+    if not padding and isinstance(beyond, int) and beyond == 0:
+        return x
+    rank = range(len(x.sizes))
+    return padded(emitter, x, [padding if k == axis else 0 for k in rank], [beyond if k == axis else 0 for k in rank], outside)
+
+
+def windows(emitter: Emitter, x: GraphValue, axis: int, count: Any, reach: Any, stride: int, dilation: int = 1) -> GraphValue:
+    """The windows along an axis, their elements in a new last axis: each `dilation`-th of the `reach` elements."""
+    whole = [s - reach + 1 if k == axis else s for k, s in enumerate(x.sizes)] + [reach]
+    made = emitter.along(emitter.put("window", [x], x.dtype, whole, axes=[axis]), axis, 0, stride, count)
+    return made if dilation == 1 else emitter.along(made, len(whole) - 1, 0, dilation, (reach - 1) // dilation + 1)
+
+
+def elements(emitter: Emitter, x: GraphValue, axis: int, count: Any, kernel: int, stride: int, dilation: int = 1) -> list[GraphValue]:
+    """The first element of each window along an axis, the second of each, and so on."""
+    return [emitter.along(x, axis, k * dilation, stride, count) for k in range(kernel)]
+
+
+def _reduced(emitter: Emitter, op: str, x: GraphValue, axis: int, count: Any, kernel: int, stride: int) -> GraphValue:
+    """The sum or maximum of each window along an axis. Few elements are combined one by one, for many windows at a time."""
+    if kernel > MOST_ELEMENTS:
+        return emitter.fold(op, windows(emitter, x, axis, count, kernel, stride), [len(x.sizes)], False)
+    return functools.reduce(lambda a, b: emitter.apply(STEP[op], [a, b]), elements(emitter, x, axis, count, kernel, stride))
+
+
+def maximum(emitter: Emitter, node: torch.fx.Node) -> list[GraphValue | None]:
+    """max_pool: the largest element of each window, and its place in the array if the graph reads it. NaN is the largest."""
+    x, rank = emitter.env[node.args[0]], _rank(node)
+    out, first = meta(node)[0], len(x.sizes) - rank
+    steps = [_each(node, name, rank) for name in ("kernel_size", "stride", "padding", "dilation")]
+    value, place = x, None
+    if any(user.args[1] == 1 for user in node.users):
+        sizes = x.sizes[first:]
+        place = emitter.expand(emitter.reshape(emitter.iota(math.prod(sizes)), sizes), x.sizes)
+    for k in reversed(range(rank)):
+        (kernel, stride, padding, dilation), count = (row[k] for row in steps), out.size(first + k)
+        reach = (kernel - 1) * dilation + 1
+        value = framed(emitter, value, first + k, count, reach, stride, padding, _least(x.dtype))
+        if place is not None:
+            place = framed(emitter, place, first + k, count, reach, stride, padding, -1)
+        value, place = _largest(emitter, value, place, first + k, count, kernel, stride, dilation)
+    return [value, place]
+
+
+def _largest(
+    emitter: Emitter, value: GraphValue, place: GraphValue | None, axis: int, count: Any, kernel: int, stride: int, dilation: int
+) -> tuple[GraphValue, GraphValue | None]:
+    """The largest of each window along an axis, and its place: of the first one; of the last NaN. A place of -1 is outside."""
+    if place is None and dilation == 1:
+        return _reduced(emitter, "max", value, axis, count, kernel, stride), None
+    largest, *others = elements(emitter, value, axis, count, kernel, stride, dilation)
+    if place is None:
+        return functools.reduce(lambda a, b: emitter.apply("maximum", [a, b]), others, largest), None
+    at, *places = elements(emitter, place, axis, count, kernel, stride, dilation)
+    for other, there in zip(others, places, strict=True):
+        is_first = emitter.apply("less", [at, emitter.constant(0, torch.int64)])
+        is_next = emitter.apply("logical_or", [emitter.apply("greater", [other, largest]), emitter.apply("isnan", [other])])
+        is_next = emitter.apply("logical_or", [is_next, is_first])
+        at, largest = emitter.apply("where", [is_next, there, at]), emitter.apply("maximum", [largest, other])
+    return largest, at
+
+
+def _least(dtype: torch.dtype) -> Any:
+    return -math.inf if dtype.is_floating_point else torch.iinfo(dtype).min
 
 
 def _count(emitter: Emitter, node: torch.fx.Node, size: Any, count: Any, kernel: int, stride: int, padding: int) -> GraphValue:
@@ -113,3 +177,8 @@ def _divided(emitter: Emitter, total: GraphValue, by: GraphValue) -> GraphValue:
     if total.dtype.is_floating_point:
         return emitter.apply("divide", [total, by])
     return towards_zero(emitter, total, by, emitter.apply("floor_divide", [total, by]))
+
+
+def _rank(node: torch.fx.Node) -> int:
+    """The number of pooled axes."""
+    return 3 if "3d" in str(node.target) else 2

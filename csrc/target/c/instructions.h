@@ -6,7 +6,7 @@
 
 #include "target/emit.h"
 
-typedef struct CiCMachine {
+typedef struct CiCInstructions {
     /* floor, ceil, trunc, rint or sqrt: a statement that ends with a return. */
     const char *(*rounding)(CiContext *ctx, const char *function, CiDtype dtype, int bytes);
     /* a*b + c, rounded once: a statement likewise. */
@@ -31,8 +31,8 @@ typedef struct CiCMachine {
      * `chosen` is set side by side, n of them. */
     const char *(*mask_bits)(CiContext *ctx, CiDtype dtype, int bytes);
     const char *(*pack)(CiContext *ctx, CiDtype dtype, int bytes, const char *vector);
-} CiCMachine;
+} CiCInstructions;
 
-extern const CiCMachine ci_c_x86, ci_c_arm;
+extern const CiCInstructions ci_c_x86, ci_c_arm;
 
 #endif

@@ -1,0 +1,60 @@
+/* The machine that kernels are made for, complete and as plain data: rows of machine.def, of which a
+ * backend copies one and sets what it knows better. */
+#ifndef CI_IR_MACHINE_H
+#define CI_IR_MACHINE_H
+
+#include <limits.h>
+
+#include "ir/loop.h"
+
+/* Bits of CiMachine.dtypes. */
+#define CI_DTYPE_BIT(dtype) (UINT32_C(1) << (dtype))
+#define CI_DTYPES_ALL (CI_DTYPE_BIT(CI_DTYPE_COUNT) - 1)
+_Static_assert(CI_DTYPE_COUNT < 32, "CiMachine.dtypes has a bit for each dtype");
+
+#define CI_FAMILIES(F) F(cpu) F(gpu) F(interp)
+typedef enum CiFamily {
+#define F(name) CI_FAMILY_##name,
+    CI_FAMILIES(F)
+#undef F
+} CiFamily;
+
+/* Columns of choices.def. */
+typedef enum CiColumn { CI_COLUMN_lanes, CI_COLUMN_threads, CI_COLUMN_COUNT } CiColumn;
+
+#define CI_MACHINES(M) M(generic) M(x86_64_v2) M(x86_64_v3) M(x86_64_v4) M(armv8) M(interp) M(sm_90)
+typedef enum CiMachineId {
+#define M(name) CI_MACHINE_##name,
+    CI_MACHINES(M)
+#undef M
+    CI_MACHINE_COUNT
+} CiMachineId;
+
+typedef struct CiMachine {
+#define PARAMETER(type, name, generic, v2, v3, v4, armv8, interp, sm_90, doc) type name;
+#include "ir/machine.def"
+    /* NULL if vector instructions compute the operation in lanes, else the reason: then its loop is
+     * left to a compiler. NULL: all operations have them. */
+    const char *(*why_not_vector)(CiContext *ctx, CiOp op, CiDtype operand, CiDtype result);
+    /* True if instructions compress vectors of the dtype. NULL: none do. */
+    bool (*has_pack)(CiDtype dtype);
+    /* True if threads may combine at one element at once, in any order. NULL: never. */
+    bool (*has_atomic)(CiOp op, CiDtype dtype);
+    /* The device, as one program uses it. */
+    const char *device, *backend; /* "cpu", "c" */
+    bool has_memory;              /* its memory is not the host's */
+    bool host_arrays;   /* arguments and results are host memory all the same: copied */
+    bool starts_copies; /* copies to the host need not be waited for where they begin */
+    bool records;       /* launches are recorded, and replayed */
+    /* Library calls that it does with its own memory, NULL: none; those of them that are recorded,
+     * NULL: all. */
+    bool (*takes_extern)(const CiExternItem *item);
+    bool (*records_extern)(const CiExternItem *item);
+    const int64_t *choices; /* values of choices.def that the user sets; NULL: the column's */
+    bool *asked; /* by row of choices.def: it had an effect on this compile; NULL: not recorded */
+} CiMachine;
+
+/* A row of machine.def, without names, functions and choices. */
+CiMachine ci_machine(CiMachineId id);
+
+#endif

@@ -1,0 +1,125 @@
+"""Convolutions by the core itself: sums of products over windows."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from ..emit import Emitter
+from ..promote import computation_dtype
+from ..sizes import decide
+from ..values import GraphValue, Unmapped
+from . import argument, meta
+from .create import padded
+from .pool import windows
+from .product import leave_to_library, product
+
+
+def convolution(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    """A transposed one is the convolution of its input, with zeros between the elements, by the mirrored kernel."""
+    out = meta(node)
+    rank, groups = out.dim() - 2, argument(node, "groups")
+    stride, padding, dilation, more = (_each(argument(node, name), rank) for name in ("stride", "padding", "dilation", "output_padding"))
+    x, weight = (emitter.value(a, computation_dtype(out.dtype)) for a in node.args[:2])
+    kernel = weight.sizes[2:]
+    if emitter.has_libraries and (rounds_often(node, out.dtype) or is_of_parts(node.args[0])):
+        raise Unmapped("eager's rounding")
+    leave_to_library(emitter, x.dtype, math.prod(out.size()), x.sizes[1] // groups * math.prod(kernel))
+    low, high = list(padding), list(padding)
+    if argument(node, "transposed"):
+        x, weight = _spread(emitter, x, stride), _mirrored(emitter, weight, groups)
+        low = [d * (k - 1) - p for d, k, p in zip(dilation, kernel, padding, strict=True)]
+        high, stride = [p + m for p, m in zip(low, more, strict=True)], [1] * rank
+    x = _framed(emitter, x, low, high)
+    if x.sizes[1] == weight.sizes[0] == groups:
+        made = _by_channel(emitter, x, weight, out.size()[2:], stride, dilation)
+    else:
+        for k in range(rank):
+            x = windows(emitter, x, 2 + k, out.size(2 + k), (kernel[k] - 1) * dilation[k] + 1, stride[k], dilation[k])
+        made = _contract(emitter, x, weight, groups)
+    if argument(node, "bias") is not None:
+        bias = emitter.value(argument(node, "bias"), made.dtype)
+        made = emitter.apply("add", [made, emitter.reshape(bias, (*bias.sizes, *[1] * rank))])
+    return emitter.cast(made, out.dtype)
+
+
+def rounds_often(node: torch.fx.Node, dtype: torch.dtype) -> bool:
+    """True if eager rounds each sum of a transposed convolution to a narrow float several times."""
+    return bool(argument(node, "transposed")) and dtype in (torch.bfloat16, torch.float16)
+
+
+def is_of_parts(node: Any, depth: int = 3) -> bool:
+    """True for parts of complex numbers, whose convolution eager makes of three real ones: their rounding errors remain when it
+    subtracts them from each other.
+    """
+    if not isinstance(node, torch.fx.Node) or depth == 0:
+        return False
+    return node.target is torch.ops.aten.view_as_real.default or any(is_of_parts(a, depth - 1) for a in node.args)
+
+
+def _each(given: Sequence[Any], rank: int) -> list[Any]:
+    return list(given) * rank if len(given) == 1 else list(given)
+
+
+def _contract(emitter: Emitter, x: GraphValue, weight: GraphValue, groups: int) -> GraphValue:
+    """Windows [N, C, *out, *kernel] and a weight [O, C/groups, *kernel] -> [N, O, *out]."""
+    rank = len(weight.sizes) - 2
+    n, channels, out, kernel = x.sizes[0], x.sizes[1] // groups, x.sizes[2 : 2 + rank], weight.sizes[2:]
+    made, depth, pixels = weight.sizes[0] // groups, channels * math.prod(kernel), math.prod(out)
+    x = emitter.reshape(x, (n, groups, channels, *out, *kernel))
+    x = emitter.permute(x, [1, 0, *range(3, 3 + rank), 2, *range(3 + rank, 3 + 2 * rank)])
+    rows = emitter.reshape(x, (groups, n * pixels, depth))
+    columns = emitter.permute(emitter.reshape(weight, (groups, made, depth)), [0, 2, 1])
+    y = emitter.reshape(product(emitter, rows, columns), (groups, n, *out, made))
+    y = emitter.permute(y, [1, 0, 2 + rank, *range(2, 2 + rank)])
+    return emitter.reshape(y, (n, groups * made, *out))
+
+
+def _by_channel(emitter: Emitter, x: GraphValue, weight: GraphValue, out: Any, stride: list[int], dilation: list[int]) -> GraphValue:
+    """Windows of each channel by the kernel of that channel, element by element of the kernel."""
+    rank, terms = len(out), []
+    for at in itertools.product(*(range(k) for k in weight.sizes[2:])):
+        starts = [0, 0, *(a * d for a, d in zip(at, dilation, strict=True))]
+        part = emitter.slice(x, starts, [1, 1, *stride], (*x.sizes[:2], *out))
+        by = emitter.slice(weight, [0, 0, *at], [1] * (2 + rank), (weight.sizes[0], 1, *[1] * rank))
+        terms.append(emitter.apply("multiply", [part, emitter.reshape(by, (weight.sizes[0], *[1] * rank))]))
+    return functools.reduce(lambda a, b: emitter.apply("add", [a, b]), terms)
+
+
+def _spread(emitter: Emitter, x: GraphValue, stride: list[int]) -> GraphValue:
+    """Zeros between the elements, stride - 1 of them along each axis."""
+    for axis, step in enumerate(stride, 2):
+        if step == 1:
+            continue
+        size = x.sizes[axis]
+        wide = emitter.reshape(x, (*x.sizes[: axis + 1], 1, *x.sizes[axis + 1 :]))
+        none, high = [0] * len(wide.sizes), [0] * len(wide.sizes)
+        high[axis + 1] = step - 1
+        whole = emitter.reshape(padded(emitter, wide, none, high), (*x.sizes[:axis], size * step, *x.sizes[axis + 1 :]))
+        x = emitter.along(whole, axis, 0, 1, (size - 1) * step + 1)
+    return x
+
+
+def _mirrored(emitter: Emitter, weight: GraphValue, groups: int) -> GraphValue:
+    """A weight [C, O/groups, *kernel] of a transposed convolution -> [O, C/groups, *kernel], each axis reversed."""
+    whole, made, *kernel = weight.sizes
+    w = emitter.reshape(weight, (groups, whole // groups, made, *kernel))
+    w = emitter.permute(w, [0, 2, 1, *range(3, 3 + len(kernel))])
+    starts, steps = [0, 0, 0, *(k - 1 for k in kernel)], [1, 1, 1, *[-1] * len(kernel)]
+    return emitter.reshape(emitter.slice(w, starts, steps, w.sizes), (groups * made, whole // groups, *kernel))
+
+
+def _framed(emitter: Emitter, x: GraphValue, low: list[Any], high: list[Any]) -> GraphValue:
+    """Zeros around the array; a negative width leaves elements out."""
+    before, after = [0, 0, *low], [0, 0, *high]
+    for axis, (a, b) in enumerate(zip(before, after, strict=True)):
+        cut = [max(0, -width) if isinstance(width, int) else (-width if decide(width < 0) else 0) for width in (a, b)]
+        if any(cut):
+            x = emitter.along(x, axis, cut[0], 1, x.sizes[axis] - cut[0] - cut[1])
+            before[axis], after[axis] = a + cut[0], b + cut[1]
+    return padded(emitter, x, before, after) if any(before) or any(after) else x

@@ -1,0 +1,60 @@
+"""Products of matrices by the core itself: small ones, those of ints, which no library multiplies, and those in programs without
+library calls.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+
+from ..emit import Emitter
+from ..promote import computation_dtype
+from ..values import GraphValue, Unmapped
+from . import argument, meta
+
+# Products of numbers up to which a call of a library takes longer than a kernel does, and the longest sum of them: each step of a
+# kernel's sum is rounded.
+MOST_STEPS, MOST_STEPS_COMPLEX, LONGEST_SUM = 1 << 18, 1 << 13, 1 << 10
+
+
+def leave_to_library(emitter: Emitter, dtype: torch.dtype, results: Any, summed: Any) -> None:
+    """Raise Unmapped if a library is faster: for floats, unless the sizes are known and small."""
+    if not emitter.has_libraries or not (dtype.is_floating_point or dtype.is_complex):
+        return
+    most = MOST_STEPS_COMPLEX if dtype.is_complex else MOST_STEPS
+    if not isinstance(results * summed, int) or results * summed > most or summed > LONGEST_SUM:
+        raise Unmapped("a library is faster")
+
+
+def matrix(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    """mm, bmm."""
+    made = product(emitter, *(_factor(emitter, node, x) for x in node.args))
+    return emitter.cast(made, meta(node).dtype)
+
+
+def added(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    """addmm, baddbmm: beta * self + alpha * product; beta 0 leaves self out, whatever it contains."""
+    out = meta(node)
+    first, *factors = (_factor(emitter, node, x) for x in node.args)
+    made, beta, alpha = product(emitter, *factors), argument(node, "beta"), argument(node, "alpha")
+    made = made if alpha == 1 else emitter.apply("multiply", [made, emitter.value(alpha, made.dtype)])
+    if beta != 0:
+        first = first if beta == 1 else emitter.apply("multiply", [first, emitter.value(beta, made.dtype)])
+        made = emitter.apply("add", [made, first])
+    return emitter.cast(emitter.expand(made, tuple(out.size())), out.dtype)
+
+
+def _factor(emitter: Emitter, node: torch.fx.Node, x: object) -> GraphValue:
+    return emitter.value(x, computation_dtype(meta(node).dtype))
+
+
+def product(emitter: Emitter, a: GraphValue, b: GraphValue) -> GraphValue:
+    """The product of two matrices, or of two stacks of them."""
+    leave_to_library(emitter, a.dtype, math.prod((*a.sizes[:-1], b.sizes[-1])), a.sizes[-1])
+    *stack, m, k = a.sizes
+    if a.dtype in (torch.float32, torch.float64):
+        return emitter.put("product", [a, b], a.dtype, [*stack, m, b.sizes[-1]])
+    rows, columns = emitter.reshape(a, (*stack, m, k, 1)), emitter.reshape(b, (*stack, 1, k, b.sizes[-1]))
+    return emitter.fold("sum", emitter.apply("multiply", [rows, columns]), [len(stack) + 1], False)
