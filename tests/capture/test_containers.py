@@ -433,7 +433,7 @@ def replaced(now, other, place):
     return other
 
 
-# What Python itself reads of a list whose items are in columns, also of one in another container.
+# Uses in which Python itself reads a list whose items are in columns, also inside of another container.
 READS = {
     "slice": lambda now, other: replaced(now, other, slice(None)),
     "part": lambda now, other: replaced(now, other, slice(1, 3)),
@@ -691,6 +691,30 @@ DICTS = [
 @pytest.mark.parametrize("f, args, whole", DICTS, ids=[f"{f.__name__}-{k}" for k, (f, _, _) in enumerate(DICTS)])
 def test_dicts_and_sets(f, args, whole, backend):
     check(f, args, backend, whole)
+
+
+# Uses in which Python itself reads a dict and a set whose keys data decide.
+LOOKS = {
+    "equal": lambda d, s: (d == dict(d), (d, 1) == (dict(d), 1), d.items() == dict(d).items(), (s,) == (set(s),), s == {1, 2}),
+    "text": lambda d, s: ("%s %s" % (d, 1), f"{d}", [d].count(dict(d)), [s].count(set(s))),  # noqa: UP031
+    "sorted": lambda d, s: (sorted(s), sorted(d.items(), key=lambda pair: pair[1]), max(d, key=d.get), max(s), len(s)),
+    "views": lambda d, s: (d.keys() & {1, 2}, list(reversed(d)), list(zip(d, d.values())), list(map(str, d)), sum(d.values())),
+    "made": lambda d, s: ({**d}, tuple(d), frozenset(s), Counter(d), defaultdict(int, d), copy.copy(d), s | {99}, s & {1, 2}),
+    "changes": lambda d, s: (d.pop(2), d.popitem(), d.update({5: 5}), s.discard(2), s.update([51]), d.setdefault(88, 7), d.get(77)),
+}
+
+
+@pytest.mark.parametrize("name", LOOKS)
+@pytest.mark.parametrize("made", [dict, Counter])
+def test_python_reads_a_dict_in_columns(name, made):
+    def counted(x):
+        d, s = made(), set()
+        for v in x:
+            d[v] = d.get(v, 0) + 1
+            s.add(v)
+        return LOOKS[name](d, s), d, sorted(s)
+
+    check(counted, (np.arange(12) % 4 + 1,), "interp", False)
 
 
 # --- effects ---

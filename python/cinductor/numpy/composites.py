@@ -263,7 +263,7 @@ def sample(below: Any, population: Any, k: Any) -> Any:
 
 
 # Methods of random.Random -> their sources here, and the draws that they are made of.
-OF_DRAWS: dict[str, tuple[Callable[..., Any], str]] = {"choices": (choices, "random"), "sample": (sample, "randrange")}
+OF_DRAWS: dict[str, tuple[Any, str]] = {"choices": (choices, "random"), "sample": (sample, "randrange")}
 # Functions of Python's library on a list that is kept in order -> their sources here.
 IN_ORDER: dict[Any, Callable[..., Any]] = {
     heapq.heappush: heappush,
