@@ -1,7 +1,7 @@
 """The table of reasons why something runs in Python or NumPy.
 
 A row is a family of reasons: a pattern of their texts, advice for the user, and the heading of the page of reasons
-that has more (the row's name). The first row that matches counts.
+that has more (the row's name). A heading may have several rows, each with its advice. The first row that matches counts.
 """
 
 from __future__ import annotations
