@@ -205,7 +205,8 @@ print_c(CiJob *job, CiText *text, const CiKernels *kernels, const CiWrapper *wra
         ci_text_add(text, "#error %s\n", why);
         return;
     }
-    ci_text_add(text, "/* cc %s FILE.c -o FILE.so -lmvec -lm -lc */\n", flags_of(job));
+    ci_text_add(text, "/* cc %s FILE.c -o FILE.so %s-lm -lc */\n", flags_of(job),
+                ci_cpu_has_routines(request->options) ? "-lmvec " : "");
     request->queue.backend->compiler->emit(text, kernels, request->options);
     ci_wrapper_print_c(text, wrapper);
 }

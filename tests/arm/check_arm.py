@@ -11,10 +11,13 @@ import re
 import shutil
 import subprocess
 
+import numpy as np
 import pytest
 from conftest import ROOT, CoreBuild
 from test_core import ITEMS
 from test_golden import FILES, GOLDEN, LEVELS, name_of
+
+import cinductor
 
 GCC, QEMU, SYSTEM = "aarch64-linux-gnu-gcc", "qemu-aarch64", "/usr/aarch64-linux-gnu"
 MISSING = [tool for tool in (GCC, QEMU) if not shutil.which(tool)]
@@ -31,6 +34,8 @@ NOT_HERE = {
 MATH = re.findall(r"^MATH\((\w+)", (ROOT / "csrc" / "ir" / "ops.def").read_text(), re.M)
 LIBRARY = re.compile(r"\b(" + "|".join([*MATH, r"logaddexp2?", r"complex_\w+", r"erfc?", "scalar_power"]) + r")\(")
 OWN_LEVELS = ("procs", "source")  # their text contains the width of vector registers
+
+RNG = np.random.default_rng(0)
 
 
 @pytest.fixture(scope="session")
@@ -84,3 +89,38 @@ def test_golden_programs_have_the_same_bits(arm, here):
         assert len(lines[-1]) == len(files), done.stdout[-2000:] + done.stderr[-2000:]
     assert sum("c: OK" in line for line in lines[0]) > len(files) // 2, lines[0][:3]
     assert lines[0] == lines[1]
+
+
+MAIN = """
+#include <stdio.h>
+int main(void)
+{
+    static char in[1 << 16] __attribute__((aligned(64)));
+    ci_array given = {in, 0, 0, {%s}, {%s}}, made = {0};
+    const char *reason = 0;
+    fread(in, 1, sizeof in, stdin);
+    if (call(&given, &made, &reason))
+        return 1;
+    fwrite((char *)made.data + made.offset * %d, %d, 1, stdout);
+    return 0;
+}
+"""
+EXPORTED = {
+    "stencil": (lambda x: np.sqrt(x) * 2 + x.sum(), RNG.random(1000)),
+    "columns": (lambda x: np.floor(x * 7) + np.maximum(x, 0.5) - x.sum(axis=0), RNG.random((40, 30)).astype("f4")),
+    "ints": (lambda x: (x * 3 // 7 % 5).cumsum() + (x > 50), RNG.integers(0, 99, 333)),
+    "conversions": (lambda x: x.astype("f4").astype("i4") + x.astype("f2").astype("i8"), RNG.random(77) * 1000),
+}
+
+
+@pytest.mark.parametrize("name", EXPORTED)
+def test_generic_c_has_numpys_bits(name, tmp_path):
+    """A program that was exported here."""
+    fn, x = EXPORTED[name]
+    text, want = cinductor.export(fn, x, options={"arch": "generic", "numerics": "exact"}), fn(x)
+    sizes = [", ".join(map(str, row)) for row in (x.shape, [s // x.itemsize for s in x.strides])]
+    (tmp_path / "main.c").write_text(text + MAIN % (*sizes, want.itemsize, want.nbytes))
+    command = [GCC, "-std=gnu11", "-O1", "-w", *FLAGS, "-fno-strict-aliasing", "main.c", "-o", "main", "-lm"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    done = subprocess.run([QEMU, "-L", SYSTEM, tmp_path / "main"], input=x.tobytes(), capture_output=True, check=True)
+    assert done.stdout == want.tobytes()

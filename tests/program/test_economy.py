@@ -13,6 +13,7 @@ import pytest
 
 import cinductor
 from cinductor import _core
+from cinductor.base import processors
 from cinductor.calls import budget, economy
 from cinductor.calls.bound import seconds_of
 from cinductor.capture.stage import Stage
@@ -350,6 +351,24 @@ def test_with_one_processor_a_call_builds_when_calls_have_paid_for_all(queue, mo
     account.spent = account.due
     is_same(compiled(X), whole(X))
     assert compiled.specializations and not queue.tasks
+
+
+@pytest.mark.parametrize(
+    "groups, files, granted",
+    [
+        ("0::/user/one\n", {"user/cpu.max": "150000 100000\n", "user/one/cpu.max": "max 100000\n"}, 1.5),
+        ("0::/\n", {"cpu.max": "50000 100000\n"}, 0.5),
+        ("4:memory:/m\n3:cpu,cpuacct:/c\n", {"cpu,cpuacct/c/cpu.cfs_quota_us": "200000", "cpu,cpuacct/c/cpu.cfs_period_us": "100000"}, 2.0),
+        ("3:cpu:/c\n", {"cpu/c/cpu.cfs_quota_us": "-1", "cpu/c/cpu.cfs_period_us": "100000"}, np.inf),
+        ("0::/gone\n", {"cpu.max": "what\n"}, np.inf),
+        ("", {}, np.inf),
+    ],
+)
+def test_a_quota_of_processor_time_is_no_processor_for_builds(tmp_path, groups, files, granted):
+    for name, text in {**{f"sys/fs/cgroup/{n}": t for n, t in files.items()}, "proc/self/cgroup": groups}.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert processors.quota(str(tmp_path)) == granted
 
 
 def test_a_program_that_is_slower_than_numpy_is_left(queue):

@@ -2,6 +2,7 @@
 
 import ctypes
 import importlib.util
+import shutil
 import subprocess
 
 import numpy as np
@@ -163,6 +164,25 @@ def test_c_and_json(name, dynamic, tmp_path, run_json):
     program = run_json.Program(cinductor.export(asked, *copies(arguments), form="json"))
     same(program(*second), want)
     same(second, ours)
+
+
+OTHERS = ("clang", "aarch64-linux-gnu-gcc")
+OF_A_PROCESSOR = ("ia32", "mvec", "-march", "elementwise", "_ZGV", "immintrin")
+
+
+@pytest.mark.parametrize("name", ["rows", "columns", "chosen", "narrow"])
+def test_generic_c_is_for_every_processor(name, tmp_path):
+    """The text has nothing of a processor or of one version of a compiler."""
+    fn, arguments = PROGRAMS[name]
+    text = cinductor.export(fn, *copies(arguments), options={**OPTIONS, "arch": "generic"})
+    assert not [word for word in OF_A_PROCESSOR if word in text]
+    want = answer(fn, copies(arguments), False)
+    for got, wanted in zip(call_c(build(text, tmp_path), copies(arguments), want), want, strict=True):
+        np.testing.assert_allclose(got, wanted, rtol=1e-12)
+    for compiler in filter(shutil.which, OTHERS):
+        command = [compiler, "-std=gnu11", "-O1", "-w", "-c", "FILE.c", "-o", "other.o"]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
 
 
 def test_another_layout_is_told(tmp_path):

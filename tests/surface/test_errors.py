@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import traceback
+import warnings
 
 import numpy as np
 import pytest
@@ -289,3 +290,20 @@ def test_warnings_are_the_packages_own(tmp_path):
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout == "['CacheWarning']\n", done.stdout + done.stderr
+
+
+def test_a_filter_for_the_packages_warnings_has_them_recorded():
+    """Of a function that was compiled before: other recordings are of the user's warnings, and do not have them."""
+
+    def wrong(graph):
+        raise ValueError("wrong")
+
+    found = []
+    for category in (Warning, RuntimeWarning, cinductor.CinductorWarning):
+        compiled = cinductor.compile(lambda x: x * 3 + 1, backend="interp")
+        compiled._cinductor_job.was_recorded = False  # pytest records
+        with cinductor.register_pass("wrong", wrong), warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always", category)
+            compiled(X)
+        found.append([w.category for w in told])
+    assert found == [[], [], [cinductor.CinductorWarning]]

@@ -45,7 +45,7 @@ static const char *const flags[] = {
 enum { FLAG_COUNT = (int)(sizeof flags / sizeof *flags) };
 
 static const char *const level_flags[CI_CPU_LEVEL_COUNT][2] = {
-#define LEVEL(id, name, instructions, architecture, vectors) {architecture, vectors},
+#define LEVEL(id, machine, name, instructions, architecture, vectors) {architecture, vectors},
 #include "device/cpu/levels.def"
 };
 

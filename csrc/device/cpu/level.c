@@ -62,16 +62,18 @@ typedef struct LevelRow {
 } LevelRow;
 
 static const LevelRow rows[CI_CPU_LEVEL_COUNT] = {
-#define LEVEL(id, name, instructions, architecture, vectors)                                       \
-    {name, CI_MACHINE_##id, &ci_c_##instructions},
+#define LEVEL(id, machine, name, instructions, architecture, vectors)                              \
+    {name, CI_MACHINE_##machine, &ci_c_##instructions},
 #include "device/cpu/levels.def"
 };
 
-/* One of this machine's family. */
+/* One of this machine's family, or the generic one. */
 CiCpuLevel
 ci_cpu_level(const CiOptions *options)
 {
     CiCpuLevel native = native_level();
+    if (options && options->arch && !strcmp(options->arch, rows[CI_CPU_any].name))
+        return CI_CPU_any;
     for (int k = 0; options && options->arch && k < (int)native; k++)
         if (!strcmp(options->arch, rows[k].name) && rows[k].instructions == rows[native].instructions)
             return (CiCpuLevel)k;
@@ -82,6 +84,10 @@ const char *
 ci_cpu_level_of_family(int k, bool *runs)
 {
     CiCpuLevel native = native_level();
+    if (k-- == 0) {
+        *runs = true;
+        return rows[CI_CPU_any].name;
+    }
     for (int level = 0; level < CI_CPU_LEVEL_COUNT; level++)
         if (rows[level].instructions == rows[native].instructions && k-- == 0) {
             *runs = level <= (int)native;

@@ -7,7 +7,7 @@
 #include "target/c/instructions.h"
 
 typedef enum CiCpuLevel {
-#define LEVEL(id, name, instructions, architecture, vectors) CI_CPU_##id,
+#define LEVEL(id, machine, name, instructions, architecture, vectors) CI_CPU_##id,
 #include "device/cpu/levels.def"
     CI_CPU_LEVEL_COUNT
 } CiCpuLevel;

@@ -83,7 +83,8 @@ ci_interp_build(CiContext *ctx, const CiQueue *queue, const CiKernels *kernels,
         (CiExecutable){.queue = *queue, .close = close_executable, .launch = ci_interp_launch};
     exe->ctx = own;
     exe->is_checked = options->verify;
-    exe->math = (CiInterpMath){ci_cpu_math_open(), ci_cpu_level(options)};
+    CiCpuLevel level = ci_cpu_level(options);
+    exe->math = (CiInterpMath){ci_cpu_instructions(level)->routines ? ci_cpu_math_open() : NULL, level};
     Build b = {exe, kernels, procs, CI_OK};
     CiStatus status = ci_protect(ctx, build_body, &b);
     if (status != CI_OK || b.status != CI_OK) {

@@ -27,8 +27,9 @@ ci_c_rounding(CiCPrinter *p, const char *function, CiDtype dtype, int lanes)
                    p->instructions->rounding(p->ctx, function, dtype, lanes * (int)ci_dtype_size(dtype)),
                *suffix = dtype == CI_DTYPE_f64 ? "" : "f";
     ci_text_add(&p->helpers, "CI_INLINE %s\n%s(%s a)\n{\n", type, name, type);
-    ci_text_add(&p->helpers, "#ifdef __clang__\n    return __builtin_elementwise_%s(a);\n#else\n",
-                function);
+    if (!p->instructions->is_portable)
+        ci_text_add(&p->helpers, "#ifdef __clang__\n    return __builtin_elementwise_%s(a);\n#else\n",
+                    function);
     if (text)
         ci_text_add(&p->helpers, "    %s\n", text);
     else
@@ -36,7 +37,7 @@ ci_c_rounding(CiCPrinter *p, const char *function, CiDtype dtype, int lanes)
                     "    for (int l = 0; l < %d; l++)\n        a[l] = __builtin_%s%s(a[l]);\n"
                     "    return a;\n",
                     lanes, function, suffix);
-    ci_text_add(&p->helpers, "#endif\n}\n");
+    ci_text_add(&p->helpers, "%s}\n", p->instructions->is_portable ? "" : "#endif\n");
     return name;
 }
 
@@ -134,7 +135,7 @@ ci_c_cut_int(CiCPrinter *p, CiDtype from, CiDtype to, int lanes, const char *val
     if (!is_cut || !p->instructions)
         return value;
     const char *type = ci_c_type(p, to, lanes), *name = ci_format(p->ctx, "cut_%s", type);
-    bool is_register = lanes * (int)ci_dtype_size(to) <= p->vector_bytes;
+    bool is_register = !p->instructions->is_portable && lanes * (int)ci_dtype_size(to) <= p->vector_bytes;
     if (ci_c_needs(p, name))
         ci_text_line(&p->helpers,
                      "%s %s\n%s(%s a)\n{\n#ifdef __aarch64__\n"

@@ -7,6 +7,7 @@
 #include "target/emit.h"
 
 typedef struct CiCInstructions {
+    bool is_portable; /* nothing that a version of a compiler may lack */
     /* floor, ceil, trunc, rint or sqrt: a statement that ends with a return. */
     const char *(*rounding)(CiContext *ctx, const char *function, CiDtype dtype, int bytes);
     /* a*b + c, rounded once: a statement likewise. */
@@ -33,6 +34,6 @@ typedef struct CiCInstructions {
     const char *(*pack)(CiContext *ctx, CiDtype dtype, int bytes, const char *vector);
 } CiCInstructions;
 
-extern const CiCInstructions ci_c_x86, ci_c_arm;
+extern const CiCInstructions ci_c_x86, ci_c_arm, ci_c_portable;
 
 #endif

@@ -5,7 +5,8 @@ So a warning is queued until the outermost call of the thread ends. It is logged
 
 * if the warning filters differ from those at the start of the call,
 * if a filter turns every warning into an error, or
-* if warnings are being recorded now but were not when the function was compiled.
+* if warnings are being recorded now but were not when the function was compiled. A filter for `CinductorWarning` in force
+  asks for them: `warnings.simplefilter("always", cinductor.CinductorWarning)`.
 """
 
 from __future__ import annotations
@@ -114,8 +115,11 @@ def filters() -> list[Any]:
 
 
 def give(notice: Notice) -> None:
-    """Issue the warning, unless a filter for all warnings makes it an exception."""
-    if is_forbidden(notice) or (is_recorded() and not notice.may_be_recorded):
+    """Issue the warning, unless a filter for all warnings makes it an exception, or warnings of the user's code are recorded."""
+    action, category, is_general = filter_of(notice)
+    is_asked = issubclass(category, CinductorWarning)
+    is_forbidden = action == "error" and is_general and not is_asked
+    if is_forbidden or (is_recorded() and not (notice.may_be_recorded or is_asked)):
         log(notice)
         return
     warnings.warn_explicit(
@@ -136,16 +140,16 @@ def is_recorded() -> bool:
     return type(getattr(warnings, "_showwarnmsg_impl", None)) is types.BuiltinMethodType
 
 
-def is_forbidden(notice: Notice) -> bool:
-    """True if a filter would raise it that is meant for warnings of other code, too."""
+def filter_of(notice: Notice) -> tuple[str, type[Warning], bool]:
+    """The filter that decides about a warning: its action, its category, and True if it is for warnings of any text."""
     module = notice.where.get("__name__") or notice.file
     for action, message, category, within, line in filters():
         is_meant = message is None or matches(message, notice.text)
         is_there = within is None or matches(within, module)
         if issubclass(notice.category, category) and is_meant and is_there:
             if line in (0, notice.line):
-                return action == "error" and message is None and not issubclass(category, CinductorWarning)
-    return False
+                return action, category, message is None
+    return "default", Warning, True
 
 
 def matches(pattern: Any, text: str) -> bool:

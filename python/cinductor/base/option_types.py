@@ -32,7 +32,7 @@ class Options(TypedDict, total=False):
     on_limit: Literal["dynamic", "eager", "error"]
     log_recompiles: bool
     cache: bool
-    arch: Literal["", "x86-64-v2", "x86-64-v3", "x86-64-v4", "armv8-a"]
+    arch: Literal["", "generic", "x86-64-v2", "x86-64-v3", "x86-64-v4", "armv8-a"]
     compile_timeout: int
     isolate: bool
     verify: bool

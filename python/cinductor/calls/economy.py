@@ -21,6 +21,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from ..base import processors
 from ..base.signals import Deferred
 from ..builds.background import beside
 from . import bound as bounds
@@ -206,7 +207,7 @@ def waits(account: Any, step: str) -> str:
 
 def has_another_processor() -> bool:
     """True if a build beside calls does not take the calls' own processor."""
-    return len(os.sched_getaffinity(0)) > 1 if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1) > 1
+    return processors.count() > 1
 
 
 class Build:
