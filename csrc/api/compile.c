@@ -23,30 +23,19 @@ lap_ms(CiJob *job)
     return (double)(now - since) * 1e-6;
 }
 
-static int
-count_nests(const CiItems *items)
+static void
+count_nest(void *arg, CiItem *item)
 {
-    int count = 0;
-    for (int i = 0; i < items->count; i++) {
-        const CiItem *item = &items->items[i];
-        count += item->kind == CI_ITEM_nest;
-        if (item->kind == CI_ITEM_for || item->kind == CI_ITEM_while || item->kind == CI_ITEM_if)
-            count += count_nests(&item->region->condition_items) +
-                     count_nests(&item->region->body) + count_nests(&item->region->other);
-    }
-    return count;
+    int *count = arg;
+    *count += item->kind == CI_ITEM_nest;
 }
 
 static void
-count_kernels(const CiKernels *kernels, CiCompileInfo *info)
+count_kernel(void *arg, const CiKernel *kernel)
 {
-    for (int i = 0; kernels && i < kernels->nkernels; i++) {
-        const CiKernel *kernel = kernels->kernels[i];
-        info->externs += kernel->ext != NULL;
-        info->kernels += ci_kernel_has_loops(kernel);
-        for (int k = 0; kernel->region && k < 2; k++)
-            count_kernels(kernel->inner[k], info);
-    }
+    CiCompileInfo *info = arg;
+    info->externs += kernel->ext != NULL;
+    info->kernels += ci_kernel_has_loops(kernel);
 }
 
 /* Refuses ufunc nodes if the runtime has no loops of NumPy's, as in programs that embed the
@@ -109,7 +98,8 @@ lower(CiJob *job, const CiMachine *machine)
     request->info.lower_ms = lap_ms(job);
     CiLoops *given = ci_given_loops(request, loops);
     loops = given ? given : loops;
-    request->info.nests = count_nests(&loops->items);
+    request->info.nests = 0;
+    ci_items_visit(&loops->items, count_nest, &request->info.nests);
     if (request->options->verify)
         ci_loops_verify(loops);
     SHOW(job, "loops", ci_loops_print(&text, loops));
@@ -149,7 +139,7 @@ schedule(CiJob *job, CiLoops *loops, const CiMachine *machine)
     kernels->plan = &job->proc_plan;
     ci_given_code(request, kernels);
     request->info.schedule_ms = lap_ms(job);
-    count_kernels(kernels, &request->info);
+    ci_kernels_visit(kernels, count_kernel, &request->info);
     if (request->options->verify) {
         ci_kernels_verify(kernels);
         ci_kernels_verify_text(kernels);
@@ -239,19 +229,11 @@ wrap(CiJob *job, CiKernels *kernels)
     return wrapper;
 }
 
-/* Kernels with loops, in regions too. */
-static bool
-runs_on(const CiKernels *kernels, int device)
+static void
+note_device(void *arg, const CiKernel *kernel)
 {
-    for (int i = 0; kernels && i < kernels->nkernels; i++) {
-        const CiKernel *kernel = kernels->kernels[i];
-        if (ci_kernel_has_loops(kernel) && kernel->device == device)
-            return true;
-        for (int k = 0; kernel->region && k < 2; k++)
-            if (runs_on(kernel->inner[k], device))
-                return true;
-    }
-    return false;
+    bool *is_used = arg;
+    is_used[kernel->device] |= ci_kernel_has_loops(kernel);
 }
 
 static void
@@ -269,6 +251,8 @@ build(CiJob *job, CiKernels *kernels)
 {
     CiRequest *request = job->request;
     const CiCompiler *compiler = request->queue.backend->compiler;
+    bool is_used[CI_MAX_DEVICES] = {false};
+    ci_kernels_visit(kernels, note_device, is_used);
     find_devices(job, kernels);
     if (request->info.kernels == 0)
         return;
@@ -279,7 +263,7 @@ build(CiJob *job, CiKernels *kernels)
     if (compiler->emit)
         SHOW(job, "source", compiler->emit(&text, kernels, request->options));
     for (int k = 0; k < job->ndevices; k++) {
-        if (!runs_on(kernels, k))
+        if (!is_used[k])
             continue;
         CiExecutable *made = compiler->build(job->ctx, &job->devices[k].queue, kernels,
                                              request->options, &request->info.build);

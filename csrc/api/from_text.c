@@ -46,30 +46,17 @@ set_call(const Calls *calls, CiExternItem *item)
 }
 
 static void
-set_calls_of_items(const Calls *calls, const CiItems *items)
+set_call_of_item(void *arg, CiItem *item)
 {
-    for (int k = 0; k < items->count; k++) {
-        const CiItem *item = &items->items[k];
-        if (item->ext)
-            set_call(calls, item->ext);
-        if (item->region) {
-            set_calls_of_items(calls, &item->region->condition_items);
-            set_calls_of_items(calls, &item->region->body);
-            set_calls_of_items(calls, &item->region->other);
-        }
-    }
+    if (item->ext)
+        set_call(arg, item->ext);
 }
 
 static void
-set_calls_of_kernels(const Calls *calls, const CiKernels *kernels)
+set_call_of_kernel(void *arg, const CiKernel *kernel)
 {
-    for (int k = 0; kernels && k < kernels->nkernels; k++) {
-        const CiKernel *kernel = kernels->kernels[k];
-        if (kernel->ext)
-            set_call(calls, kernel->ext);
-        for (int side = 0; side < 2 && kernel->region; side++)
-            set_calls_of_kernels(calls, kernel->inner[side]);
-    }
+    if (kernel->ext)
+        set_call(arg, kernel->ext);
 }
 
 /* ---- what is taken and given ---- */
@@ -125,7 +112,7 @@ ci_given_loops(const CiRequest *request, const CiLoops *made)
     CiLoops *loops = ci_loops_parse(made->ctx, text);
     Calls calls = {made->ctx, request->graph};
     check_ends(loops, made);
-    set_calls_of_items(&calls, &loops->items);
+    ci_items_visit(&loops->items, set_call_of_item, &calls);
     ci_loops_verify(loops);
     return loops;
 }
@@ -140,7 +127,7 @@ ci_given_kernels(const CiRequest *request, const CiKernels *made)
     CiKernels *kernels = ci_kernels_parse(ctx, text, made->machine);
     Calls calls = {ctx, request->graph};
     check_ends(kernels->loops, made->loops);
-    set_calls_of_kernels(&calls, kernels);
+    ci_kernels_visit(kernels, set_call_of_kernel, &calls);
     ci_kernels_verify(kernels);
     return kernels;
 }

@@ -234,8 +234,11 @@ add_tree_kernel(CiExpander *x, const CiLoopTree *tree)
 }
 
 static void
-expand_kernel(CiProcs *procs, const CiKernel *kernel)
+expand_kernel(void *arg, const CiKernel *kernel)
 {
+    CiProcs *procs = arg;
+    if (!ci_kernel_has_loops(kernel))
+        return;
     CiProc *proc = ci_procs_add(procs, kernel->name);
     CiExpander x = {.b = {procs->ctx, procs->sym, proc, &proc->body, {0}}};
     proc->kernel = kernel;
@@ -250,24 +253,11 @@ expand_kernel(CiProcs *procs, const CiKernel *kernel)
         add_loops(&x, kernel);
 }
 
-static void
-expand_kernels(CiProcs *procs, const CiKernels *kernels)
-{
-    for (int k = 0; k < kernels->nkernels; k++) {
-        const CiKernel *kernel = kernels->kernels[k];
-        for (int side = 0; side < 2 && kernel->region; side++)
-            if (kernel->inner[side])
-                expand_kernels(procs, kernel->inner[side]);
-        if (ci_kernel_has_loops(kernel))
-            expand_kernel(procs, kernel);
-    }
-}
-
 CiProcs *
 ci_expand(const CiKernels *kernels)
 {
     CiLoops *loops = kernels->loops;
     CiProcs *procs = ci_procs_new(loops->ctx, loops->sym, loops->name);
-    expand_kernels(procs, kernels);
+    ci_kernels_visit(kernels, expand_kernel, procs);
     return procs;
 }

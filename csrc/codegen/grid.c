@@ -134,10 +134,7 @@ add_group(CiBuild *b, const CiDomain *points, const CiExpr *number, int lanes)
 static bool
 is_other(const CiStmt *stmt)
 {
-    bool is_plain = stmt->kind == CI_STMT_store ? stmt->op == CI_OP_none && !stmt->is_in_order
-                                                : stmt->kind == CI_STMT_let && !stmt->cell;
-    bool is_register = stmt->kind == CI_STMT_alloc && stmt->memory->space == CI_SPACE_register;
-    return !is_plain && !is_register;
+    return !ci_stmt_is_straight(stmt) || stmt->cell;
 }
 
 static void

@@ -279,7 +279,7 @@ replace_memory(void *arg, CiMemory **memory, CiTouch touch)
 static CiStmt *
 copy_operands(Copier *c, const CiStmt *stmt)
 {
-    int args[CI_MAX_OPERANDS];
+    int *args = CI_NEW_ARRAY(c->b->ctx, int, stmt->nargs + 1);
     for (int a = 0; a < stmt->nargs; a++)
         args[a] = operand(c, stmt->args[a], is_vector(c));
     CiStmt *made = ci_build_copy(c->b, stmt);

@@ -19,10 +19,7 @@
 static bool
 is_other(const CiStmt *stmt)
 {
-    bool is_register =
-        stmt->kind == CI_STMT_alloc && stmt->memory->space == CI_SPACE_register;
-    return stmt->kind != CI_STMT_let && !is_register &&
-           (stmt->kind != CI_STMT_store || stmt->op != CI_OP_none || stmt->is_in_order);
+    return !ci_stmt_is_straight(stmt);
 }
 
 /* A loop of values and stores alone, some of which run along it. */

@@ -84,6 +84,34 @@ ci_kernel_finish_units(CiSym *sym, const CiKernel *kernel)
     return ci_kernel_runs(kernel) ? ci_kernel_units(sym, kernel) : points_of(sym, kernel);
 }
 
+void
+ci_kernels_visit(const CiKernels *kernels, void (*visit)(void *arg, const CiKernel *kernel),
+                 void *arg)
+{
+    for (int k = 0; k < kernels->nkernels; k++) {
+        const CiKernel *kernel = kernels->kernels[k];
+        for (int side = 0; side < 2; side++)
+            if (kernel->inner[side])
+                ci_kernels_visit(kernel->inner[side], visit, arg);
+        visit(arg, kernel);
+    }
+}
+
+static void
+count_kernel(void *arg, const CiKernel *kernel)
+{
+    int *count = arg;
+    *count = kernel->id >= *count ? kernel->id + 1 : *count;
+}
+
+int
+ci_kernels_count(const CiKernels *kernels)
+{
+    int count = 0;
+    ci_kernels_visit(kernels, count_kernel, &count);
+    return count;
+}
+
 bool
 ci_kernel_has_loops(const CiKernel *kernel)
 {

@@ -268,6 +268,11 @@ const CiExpr *ci_kernel_finish_units(CiSym *sym, const CiKernel *kernel);
 bool ci_kernel_runs(const CiKernel *kernel);
 /* Loops to emit, and nothing for the host to do. */
 bool ci_kernel_has_loops(const CiKernel *kernel);
+/* Calls visit for each kernel, for those of a region before it. */
+void ci_kernels_visit(const CiKernels *kernels, void (*visit)(void *arg, const CiKernel *kernel),
+                      void *arg);
+/* The highest number of a kernel plus one. */
+int ci_kernels_count(const CiKernels *kernels);
 /* NULL when the buffer is plain memory in this kernel. */
 const CiPlacement *ci_kernel_find_placement(const CiKernel *kernel, const CiBuffer *buffer);
 int ci_kernel_buffer_position(const CiKernel *kernel,

@@ -230,29 +230,29 @@ note_made(void *arg, const CiNest *nest)
         ci_map_put(arg, CI_KEY(ci_nest_count(nest)), ci_nest_count(nest));
 }
 
+static void
+verify_kernel(void *arg, const CiKernel *kernel)
+{
+    const CiKernels *kernels = arg;
+    CiContext *ctx = kernels->loops->ctx;
+    if (!ci_kernel_has_loops(kernel))
+        return;
+    Verifier v = {ctx, kernels->loops->sym, kernel, kernel, kernels->machine, ci_map_new(ctx)};
+    ci_kernel_visit_nests(kernel, note_made, v.made);
+    const CiLoopTree *tree = ci_kernel_tree(kernel);
+    if (tree) {
+        verify_outer(&v);
+        verify_placements(&v);
+    }
+    const CiExpr *rows = tree ? verify_tree(&v, tree) : verify_part(&v);
+    if (kernel->kind == CI_TEMPLATE_margins)
+        verify_margins(&v);
+    else
+        verify_units(&v, kernel->kind ? verify_product(&v) : rows);
+}
+
 void
 ci_kernels_verify(const CiKernels *kernels)
 {
-    CiContext *ctx = kernels->loops->ctx;
-    for (int k = 0; k < kernels->nkernels; k++) {
-        const CiKernel *kernel = kernels->kernels[k];
-        for (int i = 0; i < 2; i++)
-            if (kernel->inner[i])
-                ci_kernels_verify(kernel->inner[i]);
-        if (!ci_kernel_has_loops(kernel))
-            continue;
-        Verifier v = {ctx, kernels->loops->sym, kernel, kernel, kernels->machine,
-                      ci_map_new(ctx)};
-        ci_kernel_visit_nests(kernel, note_made, v.made);
-        const CiLoopTree *tree = ci_kernel_tree(kernel);
-        if (tree) {
-            verify_outer(&v);
-            verify_placements(&v);
-        }
-        const CiExpr *rows = tree ? verify_tree(&v, tree) : verify_part(&v);
-        if (kernel->kind == CI_TEMPLATE_margins)
-            verify_margins(&v);
-        else
-            verify_units(&v, kernel->kind ? verify_product(&v) : rows);
-    }
+    ci_kernels_visit(kernels, verify_kernel, (void *)kernels);
 }

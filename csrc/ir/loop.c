@@ -249,3 +249,17 @@ ci_body_substitute(CiContext *ctx, CiSym *sym, const CiBody *body, int count,
     }
     return copy;
 }
+
+void
+ci_items_visit(const CiItems *items, void (*visit)(void *arg, CiItem *item), void *arg)
+{
+    for (int k = 0; k < items->count; k++) {
+        CiItem *item = &items->items[k];
+        visit(arg, item);
+        if (item->region) {
+            ci_items_visit(&item->region->condition_items, visit, arg);
+            ci_items_visit(&item->region->body, visit, arg);
+            ci_items_visit(&item->region->other, visit, arg);
+        }
+    }
+}

@@ -316,4 +316,7 @@ void ci_loops_print(CiText *out, const CiLoops *loops);
 CiLoops *ci_loops_parse(CiContext *ctx, const char *text);
 void ci_loops_verify(const CiLoops *loops); /* bounds by ranges, dtypes, order of definition */
 
+/* Calls visit for each item, and after it for those of its region. */
+void ci_items_visit(const CiItems *items, void (*visit)(void *arg, CiItem *item), void *arg);
+
 #endif

@@ -45,40 +45,26 @@ ci_loop_collect_extern(CiMap *symbols, const CiExternItem *ext)
 }
 
 static void
-collect_items(CiMap *symbols, const CiItems *items)
+collect_item(void *arg, CiItem *item)
 {
-    for (int k = 0; k < items->count; k++) {
-        const CiItem *item = &items->items[k];
-        if (item->kind == CI_ITEM_nest) {
-            ci_loop_collect_nest(symbols, item->nest);
-        } else if (item->kind == CI_ITEM_extern) {
-            ci_loop_collect_extern(symbols, item->ext);
-        } else if (item->kind == CI_ITEM_symbol) {
-            ci_form_collect_symbols(symbols, item->check->limit);
-        } else if (item->region) {
-            if (item->region->extent)
-                ci_form_collect_symbols(symbols, item->region->extent);
-            collect_items(symbols, &item->region->condition_items);
-            collect_items(symbols, &item->region->body);
-            collect_items(symbols, &item->region->other);
-        }
-    }
+    CiMap *symbols = arg;
+    if (item->kind == CI_ITEM_nest)
+        ci_loop_collect_nest(symbols, item->nest);
+    else if (item->kind == CI_ITEM_extern)
+        ci_loop_collect_extern(symbols, item->ext);
+    else if (item->kind == CI_ITEM_symbol)
+        ci_form_collect_symbols(symbols, item->check->limit);
+    else if (item->region && item->region->extent)
+        ci_form_collect_symbols(symbols, item->region->extent);
 }
 
 /* Symbols that are declared where they are defined, with what defines them. */
 static void
-find_defined(CiMap *defined, const CiItems *items)
+note_defined(void *arg, CiItem *item)
 {
-    for (int k = 0; k < items->count; k++) {
-        const CiItem *item = &items->items[k];
-        if (item->kind == CI_ITEM_symbol)
-            ci_map_put(defined, CI_KEY(item->check->symbol), item->check);
-        if (!item->region)
-            continue;
-        find_defined(defined, &item->region->condition_items);
-        find_defined(defined, &item->region->body);
-        find_defined(defined, &item->region->other);
-    }
+    CiMap *defined = arg;
+    if (item->kind == CI_ITEM_symbol)
+        ci_map_put(defined, CI_KEY(item->check->symbol), item->check);
 }
 
 void
@@ -570,9 +556,9 @@ ci_loops_print(CiText *out, const CiLoops *loops)
 {
     CiMap *symbols = ci_map_new(loops->ctx), *defined = ci_map_new(loops->ctx);
     Printer p = {out, loops, loops->ninputs, defined, ci_map_new(loops->ctx)};
-    find_defined(defined, &loops->items);
+    ci_items_visit(&loops->items, note_defined, defined);
     ci_loop_collect_buffers(symbols, loops);
-    collect_items(symbols, &loops->items);
+    ci_items_visit(&loops->items, collect_item, symbols);
     ci_loop_collect_results(symbols, loops);
     ci_loop_print_symbols(out, symbols, defined);
     ci_text_add(out, "loops ");

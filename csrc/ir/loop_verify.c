@@ -310,22 +310,15 @@ verify_extern(Verifier *v, const CiExternItem *item)
     ci_map_put(v->stored, CI_KEY(item->result), item->result);
 }
 
-/* Notes everything that these items store. */
+/* Notes what the item stores. */
 static void
-note_stores(Verifier *v, const CiItems *items)
+note_store(void *arg, CiItem *item)
 {
-    for (int k = 0; k < items->count; k++) {
-        const CiItem *item = &items->items[k];
-        if (item->kind == CI_ITEM_nest) {
-            note_nest(v, item->nest);
-        } else if (item->kind == CI_ITEM_extern) {
-            ci_map_put(v->stored, CI_KEY(item->ext->result), item->ext->result);
-        } else if (item->region) {
-            note_stores(v, &item->region->condition_items);
-            note_stores(v, &item->region->body);
-            note_stores(v, &item->region->other);
-        }
-    }
+    Verifier *v = arg;
+    if (item->kind == CI_ITEM_nest)
+        note_nest(v, item->nest);
+    else if (item->kind == CI_ITEM_extern)
+        ci_map_put(v->stored, CI_KEY(item->ext->result), item->ext->result);
 }
 
 static void
@@ -377,7 +370,7 @@ verify_region(Verifier *v, const CiItem *item)
     v->depth++;
     v->scope = region->var ? &scope : v->scope;
     if (item->kind != CI_ITEM_if) /* an iteration may read what the previous one stored */
-        note_stores(v, &region->body);
+        ci_items_visit(&region->body, note_store, v);
     verify_items(v, &region->condition_items);
     verify_items(v, &region->body);
     verify_items(v, &region->other);
@@ -410,7 +403,7 @@ ci_loops_verify(const CiLoops *loops)
                   .sym = loops->sym,
                   .name = loops->name,
                   .stored = ci_map_new(loops->ctx)};
-    note_stores(&v, &loops->items);
+    ci_items_visit(&loops->items, note_store, &v);
     v.targets = v.stored;
     v.stored = ci_map_new(loops->ctx);
     for (int k = 0; k < loops->nbuffers; k++)

@@ -89,6 +89,14 @@ ci_stmt_is_costly_reduce(const CiStmt *meet)
 }
 
 bool
+ci_stmt_is_straight(const CiStmt *stmt)
+{
+    bool is_register = stmt->kind == CI_STMT_alloc && stmt->memory->space == CI_SPACE_register,
+         is_plain = stmt->kind == CI_STMT_store && stmt->op == CI_OP_none && !stmt->is_in_order;
+    return stmt->kind == CI_STMT_let || is_register || is_plain;
+}
+
+bool
 ci_stmt_is_ufunc(const CiStmt *stmt)
 {
     return stmt->kind == CI_STMT_let && ci_op_kind(stmt->op) == CI_OPKIND_ufunc;

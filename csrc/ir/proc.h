@@ -271,6 +271,8 @@ bool ci_stmt_is_math(const CiStmt *stmt);
 /* True for a meet whose combine step is expensive: warps then combine by halves too, instead of in
  * sequence. */
 bool ci_stmt_is_costly_reduce(const CiStmt *meet);
+/* A value, a register, or a store that combines nothing and needs no order. */
+bool ci_stmt_is_straight(const CiStmt *stmt);
 /* A let that a loop of NumPy's computes. */
 bool ci_stmt_is_ufunc(const CiStmt *stmt);
 /* Adds to each value's count how often it is an operand or tested. */

@@ -16,6 +16,7 @@ typedef struct Assign {
     int first;      /* device of the first buffer that it touches, or -1 */
     int bound;      /* that of the first one which cannot be copied, or -1 */
     int64_t bytes[CI_MAX_DEVICES];
+    int device; /* that it gets */
 } Assign;
 
 static void
@@ -35,23 +36,16 @@ count_buffer(Assign *a, const CiBuffer *buffer)
 }
 
 static void
-count_items(Assign *a, const CiItems *items)
+count_item(void *arg, CiItem *item)
 {
-    for (int k = 0; k < items->count; k++) {
-        const CiItem *item = &items->items[k];
-        for (int n = 0; item->nest && n < item->nest->body.nops; n++)
-            if (item->nest->body.ops[n].op == CI_OP_load)
-                count_buffer(a, item->nest->body.ops[n].buffer);
-        if (item->nest)
-            count_buffer(a, item->nest->target);
-        for (int n = 0; item->ext && n < item->ext->noperands; n++)
-            count_buffer(a, item->ext->operands[n]);
-        if (item->region) {
-            count_items(a, &item->region->condition_items);
-            count_items(a, &item->region->body);
-            count_items(a, &item->region->other);
-        }
-    }
+    Assign *a = arg;
+    for (int n = 0; item->nest && n < item->nest->body.nops; n++)
+        if (item->nest->body.ops[n].op == CI_OP_load)
+            count_buffer(a, item->nest->body.ops[n].buffer);
+    if (item->nest)
+        count_buffer(a, item->nest->target);
+    for (int n = 0; item->ext && n < item->ext->noperands; n++)
+        count_buffer(a, item->ext->operands[n]);
 }
 
 static int
@@ -77,24 +71,19 @@ make(Assign *a, CiBuffer *buffer, int device)
 }
 
 static void
-set_items(Assign *a, const CiItems *items, int device)
+set_item(void *arg, CiItem *item)
 {
-    for (int k = 0; k < items->count; k++) {
-        CiItem *item = &items->items[k];
-        if (item->nest) {
-            item->nest->device = device;
-            make(a, item->nest->target, device);
-            if (ci_nest_count(item->nest))
-                make(a, ci_nest_count(item->nest), device);
-        } else if (item->ext) {
-            item->ext->device = device;
-            make(a, item->ext->result, device);
-        } else if (item->region) {
-            item->region->device = device;
-            set_items(a, &item->region->condition_items, device);
-            set_items(a, &item->region->body, device);
-            set_items(a, &item->region->other, device);
-        }
+    Assign *a = arg;
+    if (item->nest) {
+        item->nest->device = a->device;
+        make(a, item->nest->target, a->device);
+        if (ci_nest_count(item->nest))
+            make(a, ci_nest_count(item->nest), a->device);
+    } else if (item->ext) {
+        item->ext->device = a->device;
+        make(a, item->ext->result, a->device);
+    } else if (item->region) {
+        item->region->device = a->device;
     }
 }
 
@@ -115,7 +104,8 @@ ci_loops_assign_devices(const CiLoopRewriter *r)
             a.bytes[d] = 0;
         a.first = a.bound = -1;
         a.counting = k + 1;
-        count_items(&a, &one);
-        set_items(&a, &one, best_device(&a));
+        ci_items_visit(&one, count_item, &a);
+        a.device = best_device(&a);
+        ci_items_visit(&one, set_item, &a);
     }
 }

@@ -148,30 +148,23 @@ change_call(const Change *c, CiExternItem *call)
 }
 
 static void
-change_items(const Change *c, const CiItems *items)
+change_item(void *arg, CiItem *item)
 {
-    for (int k = 0; k < items->count; k++) {
-        const CiItem *item = &items->items[k];
-        if (item->nest)
-            change_nest(c, item->nest);
-        if (item->ext)
-            change_call(c, item->ext);
-        if (item->check)
-            item->check->limit = changed(c, item->check->limit);
-        if (item->region) {
-            change_items(c, &item->region->condition_items);
-            change_items(c, &item->region->body);
-            change_items(c, &item->region->other);
-        }
-    }
+    const Change *c = arg;
+    if (item->nest)
+        change_nest(c, item->nest);
+    if (item->ext)
+        change_call(c, item->ext);
+    if (item->check)
+        item->check->limit = changed(c, item->check->limit);
 }
 
 static void
 change_all(const Size *s, const CiExpr *from, const CiExpr *to)
 {
-    const Change c = {s->r, from, to};
+    Change c = {s->r, from, to};
     CiLoops *loops = s->r->loops;
-    change_items(&c, &loops->items);
+    ci_items_visit(&loops->items, change_item, &c);
     for (int k = 0; k < loops->nbuffers; k++) {
         CiBuffer *buffer = loops->buffers[k];
         buffer->sizes = all_changed(&c, buffer->rank, buffer->sizes);

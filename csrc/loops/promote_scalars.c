@@ -43,25 +43,18 @@ add_access(Accesses *all, CiNest *nest, CiScalar *load)
 }
 
 static void
-add_items(Accesses *all, const CiItems *items)
+add_item(void *arg, CiItem *item)
 {
-    for (int k = 0; k < items->count; k++) {
-        const CiItem *item = &items->items[k];
-        if (item->ext || (item->region && item->region->nswaps))
-            all->is_simple = false;
-        if (item->nest) {
-            all->is_simple = all->is_simple && item->nest->naxes == 0 &&
-                             item->nest->fold == CI_OP_none && !ci_nest_is_indirect(item->nest);
-            add_access(all, item->nest, NULL);
-            for (int n = 0; n < item->nest->body.nops; n++) {
-                if (item->nest->body.ops[n].op == CI_OP_load)
-                    add_access(all, item->nest, &item->nest->body.ops[n]);
-            }
-        }
-        if (item->region) {
-            add_items(all, &item->region->condition_items);
-            add_items(all, &item->region->body);
-            add_items(all, &item->region->other);
+    Accesses *all = arg;
+    if (item->ext || (item->region && item->region->nswaps))
+        all->is_simple = false;
+    if (item->nest) {
+        all->is_simple = all->is_simple && item->nest->naxes == 0 &&
+                         item->nest->fold == CI_OP_none && !ci_nest_is_indirect(item->nest);
+        add_access(all, item->nest, NULL);
+        for (int n = 0; n < item->nest->body.nops; n++) {
+            if (item->nest->body.ops[n].op == CI_OP_load)
+                add_access(all, item->nest, &item->nest->body.ops[n]);
         }
     }
 }
@@ -190,7 +183,7 @@ static bool
 replace_one(const CiLoopRewriter *r, CiItems *items, int *k)
 {
     Accesses all = {.is_simple = true};
-    add_items(&all, &items->items[*k].region->body);
+    ci_items_visit(&items->items[*k].region->body, add_item, &all);
     for (int n = 0; all.is_simple && n < all.count; n++) {
         const Access element = all.list[n];
         bool is_stored;
@@ -241,7 +234,7 @@ carry_one(const CiLoopRewriter *r, CiItems *items, int *k)
 {
     CiRegion *region = items->items[*k].region;
     Accesses all = {.is_simple = true};
-    add_items(&all, &region->body);
+    ci_items_visit(&region->body, add_item, &all);
     for (int n = 0; all.is_simple && n < region->body.count; n++) {
         CiNest *nest = region->body.items[n].nest;
         const CiExpr *index = nest ? handed_on(r, region->var, &all, nest) : NULL;

@@ -234,21 +234,14 @@ pack_inputs(CiLowering *low)
 
 /* The device computes in the types that it has, and says so of others before anything is made. */
 static void
-check_dtypes(const CiLowering *low, const CiItems *items)
+check_dtypes(void *arg, CiItem *item)
 {
-    for (int k = 0; k < items->count; k++) {
-        const CiItem *item = &items->items[k];
-        for (int n = 0; item->nest && n < item->nest->body.nops; n++) {
-            CiDtype dtype = item->nest->body.ops[n].dtype;
-            if (!(low->machine->dtypes & CI_DTYPE_BIT(dtype)))
-                ci_fail(low->ctx, CI_ERR_UNSUPPORTED, "device %s has no %s",
-                        low->machine->device, ci_dtype_name(dtype));
-        }
-        if (item->region) {
-            check_dtypes(low, &item->region->condition_items);
-            check_dtypes(low, &item->region->body);
-            check_dtypes(low, &item->region->other);
-        }
+    const CiLowering *low = arg;
+    for (int n = 0; item->nest && n < item->nest->body.nops; n++) {
+        CiDtype dtype = item->nest->body.ops[n].dtype;
+        if (!(low->machine->dtypes & CI_DTYPE_BIT(dtype)))
+            ci_fail(low->ctx, CI_ERR_UNSUPPORTED, "device %s has no %s", low->machine->device,
+                    ci_dtype_name(dtype));
     }
 }
 
@@ -276,6 +269,6 @@ ci_lower(CiGraph *graph, const CiMachine *machine, const CiOptions *options)
     low.position = low.end;
     ci_lowering_final_writes(&low);
     ci_lowering_results(&low);
-    check_dtypes(&low, &low.loops->items);
+    ci_items_visit(&low.loops->items, check_dtypes, &low);
     return low.loops;
 }

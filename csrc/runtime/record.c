@@ -90,6 +90,7 @@ ci_recordings_leave(CiRecordings *recordings, CiRecording *recording, bool is_re
     set_busy(recording, false);
     recordings->replayed += is_replayed;
     recordings->launched += !is_replayed;
+    recordings->lacks_memory = !is_replayed;
     pthread_mutex_unlock(&recordings->lock);
 }
 
@@ -209,7 +210,10 @@ ci_recordings_ask(CiRecordings *recordings, CiRecordingUse *out)
     out->launched = recordings->launched;
     for (int k = 0; k < CI_MOST_RECORDINGS; k++)
         out->recordings += !recordings->list[k].is_busy && recordings->list[k].made;
-    memcpy(out->why_not, recordings->why_not, sizeof out->why_not);
+    snprintf(out->why_not, sizeof out->why_not, "%s",
+             recordings->why_not[0] || !recordings->lacks_memory
+                 ? recordings->why_not
+                 : "there was no memory for another recording");
     pthread_mutex_unlock(&recordings->lock);
 }
 

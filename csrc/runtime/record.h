@@ -51,6 +51,7 @@ struct CiRecordings {
     pthread_mutex_t lock;
     int64_t time, replayed, launched; /* runs */
     char why_not[CI_WHY_NOT_RECORDED]; /* "": it is recorded; else for good */
+    bool lacks_memory;                 /* the last run that had a recording made launches */
     int words, ntemps; /* of a key, of the memory */
     CiRecording list[CI_MOST_RECORDINGS];
     CiRecordMemory memories[CI_MOST_RECORDINGS];

@@ -20,6 +20,7 @@ typedef struct Accesses {
     Access *list;
     int count, capacity, nstores;
     const char *why_not;
+    CiScheduler *s;
 } Accesses;
 
 static void
@@ -33,28 +34,22 @@ add_access(CiScheduler *s, Accesses *all, CiBuffer *buffer, const CiExpr *index,
 }
 
 static void
-add_items(CiScheduler *s, Accesses *all, const CiItems *items)
+add_item(void *arg, CiItem *item)
 {
-    for (int k = 0; k < items->count; k++) {
-        const CiItem *item = &items->items[k];
-        const CiNest *nest = item->nest;
-        if (item->ext)
-            all->why_not = "it calls a library";
-        if (item->check && !s->machine->has_parallel_checks)
-            all->why_not = "a check in it may fail";
-        if (item->region && item->region->nswaps)
-            all->why_not = "arrays in it exchange their memory";
-        if (nest)
-            add_access(s, all, nest->target, nest->store, true);
-        for (int n = 0; nest && n < nest->body.nops; n++) {
-            if (nest->body.ops[n].op == CI_OP_load)
-                add_access(s, all, nest->body.ops[n].buffer, nest->body.ops[n].index, false);
-        }
-        if (item->region) {
-            add_items(s, all, &item->region->condition_items);
-            add_items(s, all, &item->region->body);
-            add_items(s, all, &item->region->other);
-        }
+    Accesses *all = arg;
+    CiScheduler *s = all->s;
+    const CiNest *nest = item->nest;
+    if (item->ext)
+        all->why_not = "it calls a library";
+    if (item->check && !s->machine->has_parallel_checks)
+        all->why_not = "a check in it may fail";
+    if (item->region && item->region->nswaps)
+        all->why_not = "arrays in it exchange their memory";
+    if (nest)
+        add_access(s, all, nest->target, nest->store, true);
+    for (int n = 0; nest && n < nest->body.nops; n++) {
+        if (nest->body.ops[n].op == CI_OP_load)
+            add_access(s, all, nest->body.ops[n].buffer, nest->body.ops[n].index, false);
     }
 }
 
@@ -94,13 +89,13 @@ why_not_together(CiScheduler *s, const CiItem *item, const CiLoopTree *tree, CiK
                  int count)
 {
     const CiRegion *region = item->region;
-    Accesses all = {0};
+    Accesses all = {.s = s};
     int nbuffers = s->loops->nbuffers;
     Loop loop = {item, tree, CI_NEW_ARRAY(s->ctx, int, nbuffers + 1),
                  CI_NEW_ARRAY(s->ctx, int, nbuffers + 1)};
     if (item->kind != CI_ITEM_for || region->nswaps)
         return "it is no plain loop";
-    add_items(s, &all, &region->body);
+    ci_items_visit(&region->body, add_item, &all);
     if (all.why_not)
         return all.why_not;
     if ((int64_t)all.nstores * all.count > CI_CHOOSE(s, most_pairs))

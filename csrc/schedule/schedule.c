@@ -4,19 +4,14 @@
 /* Fails if a kernel takes more buffers than the machine allows. Fusion respects the limit, so this
  * is a single nest, and the scheduler cannot split a nest. */
 static void
-check_buffers(const CiKernels *kernels)
+check_buffers(void *arg, const CiKernel *kernel)
 {
+    const CiKernels *kernels = arg;
     const CiMachine *machine = kernels->machine;
-    for (int k = 0; k < kernels->nkernels; k++) {
-        const CiKernel *kernel = kernels->kernels[k];
-        for (int b = 0; b < 2; b++)
-            if (kernel->inner[b])
-                check_buffers(kernel->inner[b]);
-        if (ci_kernel_has_loops(kernel) && kernel->nbuffers > machine->max_buffers)
-            ci_fail(kernels->loops->ctx, CI_ERR_UNSUPPORTED,
-                    "a loop touches %d arrays, and a kernel of device %s takes %d",
-                    kernel->nbuffers, machine->device, machine->max_buffers);
-    }
+    if (ci_kernel_has_loops(kernel) && kernel->nbuffers > machine->max_buffers)
+        ci_fail(kernels->loops->ctx, CI_ERR_UNSUPPORTED,
+                "a loop touches %d arrays, and a kernel of device %s takes %d", kernel->nbuffers,
+                machine->device, machine->max_buffers);
 }
 
 CiKernels *
@@ -33,7 +28,7 @@ ci_schedule(CiLoops *loops, const CiMachine *machine, const CiOptions *options)
     ci_schedule_fusion(&s, &loops->items);
     ci_find_readers(&s);
     ci_schedule_finish(&s);
-    check_buffers(s.kernels);
+    ci_kernels_visit(s.kernels, check_buffers, s.kernels);
     if (options->fusion)
         ci_order_kernels(&s);
     if (options->reuse)

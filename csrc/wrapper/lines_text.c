@@ -94,15 +94,10 @@ typedef struct Parser {
 } Parser;
 
 static void
-add_kernels(Parser *p, const CiKernels *kernels)
+add_kernel(void *arg, const CiKernel *kernel)
 {
-    CiContext *ctx = p->w->ctx;
-    for (int k = 0; kernels && k < kernels->nkernels; k++) {
-        const CiKernel *kernel = kernels->kernels[k];
-        ci_map_put(p->kernels, CI_KEY(ci_intern(ctx, kernel->name)), (void *)kernel);
-        for (int side = 0; kernel->region && side < 2; side++)
-            add_kernels(p, kernel->inner[side]);
-    }
+    Parser *p = arg;
+    ci_map_put(p->kernels, CI_KEY(ci_intern(p->w->ctx, kernel->name)), (void *)kernel);
 }
 
 static const CiKernel *
@@ -334,7 +329,7 @@ ci_wrapper_parse(const CiKernels *kernels, const CiOptions *options, const CiSha
     CiWrapper *w = p.w;
     for (int b = 0; b < loops->nbuffers; b++)
         ci_map_put(p.p.buffers, CI_KEY(ci_intern(ctx, loops->buffers[b]->name)), loops->buffers[b]);
-    add_kernels(&p, kernels);
+    ci_kernels_visit(kernels, add_kernel, &p);
     ci_lexer_init(&p.p.lex, ctx, text);
     ci_lexer_run(ctx, &p.p.lex, parse_whole, &p);
     ci_wrapper_match(w);

@@ -262,7 +262,6 @@ static void
 tensor_program_dealloc(PyObject *self)
 {
     CxTensorProgram *t = (CxTensorProgram *)self;
-    PyTypeObject *type = Py_TYPE(self);
 
     PyObject_GC_UnTrack(self);
     for (int k = 0; t->inputs != NULL && k < t->program->graph->ninputs; k++)
@@ -277,8 +276,7 @@ tensor_program_dealloc(PyObject *self)
     Py_XDECREF(t->eager);
     Py_XDECREF(t->functions);
     Py_XDECREF(t->program);
-    type->tp_free(self);
-    Py_DECREF(type);
+    cx_object_free(self);
 }
 
 static PyMemberDef tensor_program_members[] = {
@@ -298,7 +296,7 @@ static PyType_Slot tensor_program_slots[] = {
     {0, NULL},
 };
 
-PyType_Spec cx_tensor_program_spec = {
-    "cinductor._core.TensorProgram", sizeof(CxTensorProgram), 0,
-    CX_TYPE_FLAGS | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
-    tensor_program_slots};
+PyType_Spec cx_tensor_program_spec =
+    CX_SPEC("TensorProgram", CxTensorProgram,
+            Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
+            tensor_program_slots);

@@ -216,13 +216,8 @@ static PyObject *
 tuple_of(const int64_t *numbers, int count)
 {
     PyObject *tuple = PyTuple_New(count);
-    for (int k = 0; tuple != NULL && k < count; k++) {
-        PyObject *one = PyLong_FromLongLong(numbers[k]);
-        if (one == NULL)
-            Py_CLEAR(tuple);
-        else
-            PyTuple_SET_ITEM(tuple, k, one);
-    }
+    for (int k = 0; tuple != NULL && k < count; k++)
+        cx_put_item(&tuple, k, PyLong_FromLongLong(numbers[k]));
     return tuple;
 }
 
@@ -274,13 +269,8 @@ cx_tensor_returns(CxTensorCall *call)
         if (t->gives[k].kind <= CX_GIVE_part && make_tensor(call, k) != 0)
             return PyErr_NoMemory();
     PyObject *tensors = wrap(call), *list = tensors != NULL ? PyList_New(t->ngives) : NULL;
-    for (int k = 0; list != NULL && k < t->ngives; k++) {
-        PyObject *one = give_one(call, k, tensors, &next);
-        if (one == NULL)
-            Py_CLEAR(list);
-        else
-            PyList_SET_ITEM(list, k, one);
-    }
+    for (int k = 0; list != NULL && k < t->ngives; k++)
+        cx_put_item(&list, k, give_one(call, k, tensors, &next));
     Py_XDECREF(tensors);
     return list;
 }

@@ -15,12 +15,10 @@ static void
 break_dealloc(PyObject *self)
 {
     CxBreak *b = (CxBreak *)self;
-    PyTypeObject *type = Py_TYPE(self);
 
     Py_XDECREF(b->reason);
     Py_XDECREF(b->file);
-    type->tp_free(self);
-    Py_DECREF(type);
+    cx_object_free(self);
 }
 
 static PyObject *
@@ -48,13 +46,8 @@ static PyType_Slot break_slots[] = {
     {0, NULL},
 };
 
-PyType_Spec cx_break_spec = {
-    "cinductor._core.Break",
-    sizeof(CxBreak),
-    0,
-    CX_TYPE_FLAGS | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-    break_slots,
-};
+PyType_Spec cx_break_spec =
+    CX_SPEC("Break", CxBreak, Py_TPFLAGS_DISALLOW_INSTANTIATION, break_slots);
 
 /* Finds the line of the compiled function: the outermost of its frames, because it may be
  * recursive. */

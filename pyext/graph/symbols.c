@@ -130,13 +130,8 @@ fixed_row(CxTracer *t, const CiShapeGuard *guard, const CiExpr *e)
 {
     PyObject *names = PyTuple_New(e->nsymbols), *text = NULL;
 
-    for (int k = 0; names != NULL && k < e->nsymbols; k++) {
-        PyObject *name = PyUnicode_FromString(e->symbols[k]->name);
-        if (name == NULL)
-            Py_CLEAR(names);
-        else
-            PyTuple_SET_ITEM(names, k, name);
-    }
+    for (int k = 0; names != NULL && k < e->nsymbols; k++)
+        cx_put_item(&names, k, PyUnicode_FromString(e->symbols[k]->name));
     if (names != NULL)
         text = cx_symbol_text(t, guard->left, guard->right);
     if (text == NULL)
@@ -162,10 +157,7 @@ cx_method_fixed_sizes(PyObject *self, PyObject *unused)
         bool is_left = guard->left->kind == CI_EXPR_const;
         if (guard->relation != CI_REL_eq || (!is_left && guard->right->kind != CI_EXPR_const))
             continue;
-        PyObject *row = fixed_row(t, guard, is_left ? guard->right : guard->left);
-        if (row == NULL || PyList_Append(list, row) < 0)
-            Py_CLEAR(list);
-        Py_XDECREF(row);
+        cx_add_item(&list, fixed_row(t, guard, is_left ? guard->right : guard->left));
     }
     return list;
 }

@@ -326,20 +326,16 @@ static int
 check_small(CxTracer *t, CxStorage *strong, PyObject *value, double limit)
 {
     PyObject *number = PyFloat_FromDouble(limit), *other = of_storage(t, strong), *less = NULL;
-    PyObject *size = cx_ufunc_operator(t, CI_OP_absolute, 1, &value), *holds = NULL;
+    PyObject *size = cx_ufunc_operator(t, CI_OP_absolute, 1, &value);
 
     if (size != NULL && number != NULL)
         less = cx_ufunc_operator(t, CI_OP_less, 2, (PyObject *[]){size, number});
-    if (less != NULL && other != NULL)
-        holds = cx_ufunc_operator(t, CI_OP_bitwise_or, 2, (PyObject *[]){less, other});
-    if (holds != NULL)
-        (void)cx_build_check(t, (CxTraced *)holds, "an int that a float does not hold");
+    int status = cx_ufunc_check(t, CI_OP_bitwise_or, less, other, "an int that a float does not hold");
     Py_XDECREF(number);
     Py_XDECREF(other);
     Py_XDECREF(less);
     Py_XDECREF(size);
-    Py_XDECREF(holds);
-    return PyErr_Occurred() ? -1 : 0;
+    return status;
 }
 
 /* Returns the value in which an int has no negative zero. */

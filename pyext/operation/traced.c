@@ -312,10 +312,6 @@ static PyType_Slot traced_slots[] = {
     {0, NULL},
 };
 
-PyType_Spec cx_traced_spec = {
-    "cinductor._core.Traced",
-    sizeof(CxTraced),
-    0,
-    CX_TYPE_FLAGS | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-    traced_slots,
-};
+PyType_Spec cx_traced_spec =
+    CX_SPEC("Traced", CxTraced, Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+            traced_slots);

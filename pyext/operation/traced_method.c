@@ -135,11 +135,7 @@ static PyType_Slot method_slots[] = {
     {0, NULL},
 };
 
-PyType_Spec cx_bound_method_spec = {
-    "cinductor._core.Method",
-    sizeof(CxMethod),
-    0,
-    CX_TYPE_FLAGS | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
-        Py_TPFLAGS_DISALLOW_INSTANTIATION,
-    method_slots,
-};
+PyType_Spec cx_bound_method_spec =
+    CX_SPEC("Method", CxMethod,
+            Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+            method_slots);

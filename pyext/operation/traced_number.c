@@ -201,14 +201,10 @@ static PyObject *
 python_magnitude(CxTraced *z)
 {
     CxTracer *t = z->tracer;
-    PyObject *size = scalar_magnitude(z), *limit = PyFloat_FromDouble(HUGE_VAL), *fits = NULL;
-    PyObject *result = NULL;
+    PyObject *size = scalar_magnitude(z), *limit = PyFloat_FromDouble(HUGE_VAL), *result = NULL;
 
-    if (size != NULL && limit != NULL)
-        fits = cx_ufunc_operator(t, CI_OP_not_equal, 2, (PyObject *[]){size, limit});
-    if (fits != NULL && cx_build_check(t, (CxTraced *)fits, "the magnitude of a complex number is infinite") != NULL)
+    if (cx_ufunc_check(t, CI_OP_not_equal, size, limit, "the magnitude of a complex number is infinite") == 0)
         result = cx_traced_from_node(t, cx_node((CxTraced *)size), CI_KIND_python);
-    Py_XDECREF(fits);
     Py_XDECREF(limit);
     Py_XDECREF(size);
     return result;

@@ -257,10 +257,7 @@ cx_ufunc_raise(CxTracer *tracer, int ufunc, CxArgs *args, PyObject *kwargs)
                     : cx_scalar_from(tracer->state, cx_dtype(a->traced), CI_KIND_python, &zeros);
         else
             o = cx_size_dummy(a->traced);
-        if (o == NULL)
-            Py_CLEAR(tuple);
-        else
-            PyTuple_SET_ITEM(tuple, k, o);
+        cx_put_item(&tuple, k, o);
     }
     if (tuple != NULL)
         result = PyObject_Call(tracer->state->ufuncs[ufunc], tuple, kwargs);

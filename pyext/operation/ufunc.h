@@ -16,6 +16,8 @@ int cx_ufunc_find(CxState *state, PyObject *ufunc);
 PyObject *cx_ufunc_call(CxTracer *tracer, int ufunc, int nargs, PyObject *const *args);
 /* A call by an operator. NumPy computes one without a loop if the operands are single numbers. */
 PyObject *cx_ufunc_operator(CxTracer *tracer, int ufunc, int nargs, PyObject *const *args);
+/* Adds a check that the ufunc of a and b is true; -1 with an exception, also if one of them is NULL. */
+int cx_ufunc_check(CxTracer *t, int ufunc, PyObject *a, PyObject *b, const char *why);
 PyObject *cx_ufunc_into(CxTracer *tracer, int ufunc, int nargs, PyObject *const *args,
                         CxTraced *out);
 PyObject *cx_array_ufunc(CxTracer *tracer, PyObject *ufunc, PyObject *method, PyObject *args,

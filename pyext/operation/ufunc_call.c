@@ -110,3 +110,16 @@ cx_ufunc_operator(CxTracer *tracer, int ufunc, int nargs, PyObject *const *args)
 {
     return call(tracer, ufunc, nargs, args, false);
 }
+
+int
+cx_ufunc_check(CxTracer *t, int ufunc, PyObject *a, PyObject *b, const char *why)
+{
+    PyObject *holds = NULL;
+
+    if (a != NULL && b != NULL)
+        holds = cx_ufunc_operator(t, ufunc, 2, (PyObject *[]){a, b});
+    if (holds != NULL)
+        (void)cx_build_check(t, (CxTraced *)holds, why);
+    Py_XDECREF(holds);
+    return PyErr_Occurred() ? -1 : 0;
+}

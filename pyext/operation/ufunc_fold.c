@@ -108,6 +108,10 @@ fold_out(CxTracer *tracer, Fold *f, PyObject *value)
         f->refused = "an out= of another type";
     if (f->out == NULL)
         return f->refused == NULL ? -1 : 0;
+    if (cx_kind(f->out) != CI_KIND_array) {
+        f->refused = "an out= that is no array";
+        return 0;
+    }
     return cx_check_writable(f->out, CX_OUTPUT_READONLY);
 }
 

@@ -31,11 +31,14 @@ set_outs(CxTracer *tracer, Call *call, PyObject *const *outs, Py_ssize_t count)
         if (call->refused == NULL && call->outs[k] == NULL)
             return -1;
         CxTraced *t = call->outs[k];
-        if (t != NULL && t->view == NULL && t->storage->kind != CI_KIND_array)
+        if (t != NULL && cx_kind(t) != CI_KIND_array)
             call->refused = "an out= that is no array";
         else if (t != NULL && cx_check_writable(t, CX_OUTPUT_READONLY) < 0)
             return -1;
     }
+    /* The other result is broadcast to it, or is a number. */
+    if (call->nout == 2 && (call->outs[0] == NULL) != (call->outs[1] == NULL))
+        call->refused = "an out= for one of two results";
     return 0;
 }
 
@@ -167,11 +170,7 @@ raise_call(CxTracer *tracer, Call *call, CxArgs *args, PyObject *kwargs)
         outs = PyTuple_New(call->nout);
         for (int k = 0; outs != NULL && k < call->nout; k++) {
             CxTraced *out = call->outs[k];
-            PyObject *dummy = out == NULL ? Py_NewRef(Py_None) : cx_size_dummy(out);
-            if (dummy == NULL)
-                Py_CLEAR(outs);
-            else
-                PyTuple_SET_ITEM(outs, k, dummy);
+            cx_put_item(&outs, k, out == NULL ? Py_NewRef(Py_None) : cx_size_dummy(out));
         }
         if (outs == NULL || PyDict_SetItem(copy, state->str_out, outs) < 0)
             goto done;

@@ -58,9 +58,7 @@ cx_functions(CxState *state)
                                       ((PyArray_Descr *)state->descrs[dtype])->type,
                                       way_of(state, op, dtype, vectors),
                                       source_of(vector_of(state, op, dtype), vectors));
-        if (row == NULL || PyList_Append(list, row) < 0)
-            Py_CLEAR(list);
-        Py_XDECREF(row);
+        cx_add_item(&list, row);
     }
     return list;
 }

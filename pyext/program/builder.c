@@ -246,11 +246,9 @@ static void
 builder_dealloc(PyObject *self)
 {
     CxBuilder *b = (CxBuilder *)self;
-    PyTypeObject *type = Py_TYPE(self);
     if (b->ctx != NULL)
         ci_context_close(b->ctx);
-    type->tp_free(self);
-    Py_DECREF(type);
+    cx_object_free(self);
 }
 
 static PyMethodDef builder_methods[] = {
@@ -282,5 +280,4 @@ static PyType_Slot builder_slots[] = {
     {0, NULL},
 };
 
-PyType_Spec cx_builder_spec = {"cinductor._core.Builder", sizeof(CxBuilder), 0, CX_TYPE_FLAGS,
-                               builder_slots};
+PyType_Spec cx_builder_spec = CX_SPEC("Builder", CxBuilder, 0, builder_slots);

@@ -164,10 +164,7 @@ cx_program_guards(PyObject *self, void *closure)
                             ? NULL
                             : Py_BuildValue("(sssi)", RELATIONS[shown.guard->relation],
                                             shown.left.data, shown.right.data, shown.guard->loc.line);
-        if (one == NULL)
-            Py_CLEAR(tuple);
-        else
-            PyTuple_SET_ITEM(tuple, k, one);
+        cx_put_item(&tuple, k, one);
     }
     return tuple;
 }

@@ -124,13 +124,8 @@ run_program(CxProgram *program, PyObject *values)
     if (fill_inputs(program, values, &in) < 0 || cx_program_run(&run) < 0)
         goto done;
     result = PyList_New(program->nreturns);
-    for (int k = 0; result != NULL && k < program->nreturns; k++) {
-        PyObject *value = cx_run_value(&run, k, program->returns[k].layout.kind);
-        if (value == NULL)
-            Py_CLEAR(result);
-        else
-            PyList_SET_ITEM(result, k, value);
-    }
+    for (int k = 0; result != NULL && k < program->nreturns; k++)
+        cx_put_item(&result, k, cx_run_value(&run, k, program->returns[k].layout.kind));
 done:
     if (run.buffers != NULL)
         cx_run_close(&run);

@@ -7,12 +7,16 @@
 
 #include <numpy/ufuncobject.h>
 
+/* The class that draws: Generator, RandomState (that of np.random's functions, too), random.Random. */
+typedef enum CxDrawFamily { CX_DRAW_new, CX_DRAW_legacy, CX_DRAW_python } CxDrawFamily;
+
 typedef struct CxDirect {
     /* Of a ufunc whose operands and result have that dtype. */
     PyUFuncGenericFunction loops[CI_DTYPE_COUNT];
     void *loop_data[CI_DTYPE_COUNT];
     PyArray_DotFunc *dots[CI_DTYPE_COUNT]; /* a . b of two vectors */
     CxState *state;                        /* for draws */
+    CxDrawFamily family;                   /* of a draw */
     void *routine;                         /* NumPy's or torch's function for it */
     /* For products by torch: the functions, its tensors, and the factors. */
     const struct CxTorch *torch;

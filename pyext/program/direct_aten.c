@@ -87,14 +87,6 @@ free_capsule(PyObject *capsule)
     free_call(PyCapsule_GetPointer(capsule, NAME));
 }
 
-static char *
-copy_of(const char *text)
-{
-    size_t size = strlen(text) + 1;
-    char *copy = PyMem_Malloc(size);
-    return copy != NULL ? memcpy(copy, text, size) : NULL;
-}
-
 /* aten_call(functions, name, overload, arguments, nresults): a call by torch's dispatcher, which the results of
  * it share; None where this torch has no such dispatcher. */
 PyObject *
@@ -117,7 +109,7 @@ cx_aten_call(PyObject *module, PyObject *args)
     CxAtenCall *call = PyMem_Calloc(1, sizeof *call);
     if (call == NULL)
         return PyErr_NoMemory();
-    *call = (CxAtenCall){.torch = torch, .name = copy_of(name), .overload = copy_of(overload),
+    *call = (CxAtenCall){.torch = torch, .name = cx_copy_text(name), .overload = cx_copy_text(overload),
                          .narguments = (int)PyList_GET_SIZE(arguments), .nresults = nresults};
     int status = call->name != NULL && call->overload != NULL ? 0 : -1;
     for (int k = 0; status == 0 && k < call->narguments; k++)

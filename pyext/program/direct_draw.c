@@ -61,13 +61,12 @@ acquire(PyObject *lock)
 
 /* Generators are identified by their address and their family, which is added to it: most draws
  * of a RandomState, such as that of np.random's functions, differ from a Generator's. */
-typedef enum Family { FAMILY_new, FAMILY_legacy, FAMILY_python } Family;
 enum { FAMILIES = 4 }; /* no object has an address that is not a multiple of it */
 
 static bool
 is_legacy(int64_t key)
 {
-    return key % FAMILIES == FAMILY_legacy;
+    return key % FAMILIES == CX_DRAW_legacy;
 }
 
 /* A new reference to the RandomState; for np.random's functions that of the module. */
@@ -145,12 +144,12 @@ enter(CxState *state, CxGenerators *g, PyObject *generator, int64_t key)
 /* The index of the generator in the run's table, or -1. The caller of the program keeps the
  * generator alive, and the generator its bit generator. */
 static int
-place_of(const CxDirect *direct, const CiExternCall *call, Family family)
+place_of(const CxDirect *direct, const CiExternCall *call)
 {
     CxRun *run = call->arg;
     CxGenerators *g = &run->generators;
 
-    int64_t address = *(const int64_t *)call->operands[0], key = address + (int)family;
+    int64_t address = *(const int64_t *)call->operands[0], key = address + (int)direct->family;
     for (int k = 0; k < g->count; k++)
         if (g->addresses[k] == key)
             return k;
@@ -158,16 +157,16 @@ place_of(const CxDirect *direct, const CiExternCall *call, Family family)
         return -1;
     CX_CALLBACK_BEGIN();
     g->state = direct->state;
-    (family == FAMILY_python ? enter_python : enter)(direct->state, g,
+    (direct->family == CX_DRAW_python ? enter_python : enter)(direct->state, g,
                                                      (PyObject *)(intptr_t)address, key);
     CX_CALLBACK_END();
     return g->count - 1;
 }
 
 static bitgen_t *
-bits_of(const CxDirect *direct, const CiExternCall *call, bool is_legacy)
+bits_of(const CxDirect *direct, const CiExternCall *call)
 {
-    int k = place_of(direct, call, is_legacy ? FAMILY_legacy : FAMILY_new);
+    int k = place_of(direct, call);
     return k < 0 ? NULL : ((CxRun *)call->arg)->generators.bits[k];
 }
 
@@ -219,9 +218,9 @@ count_of(const CiExternCall *call)
 }
 
 static bool
-run_standard(const CxDirect *direct, const CiExternCall *call, bool is_legacy)
+run_standard(const CxDirect *direct, const CiExternCall *call)
 {
-    bitgen_t *bits = is_of_numbers(call, 0, CI_DTYPE_f64) ? bits_of(direct, call, is_legacy) : NULL;
+    bitgen_t *bits = is_of_numbers(call, 0, CI_DTYPE_f64) ? bits_of(direct, call) : NULL;
     double *result = call->result;
 
     if (bits == NULL)
@@ -232,21 +231,9 @@ run_standard(const CxDirect *direct, const CiExternCall *call, bool is_legacy)
 }
 
 static bool
-run_plain(const CxDirect *direct, const CiExternCall *call)
+run_scaled(const CxDirect *direct, const CiExternCall *call, double a, double b)
 {
-    return run_standard(direct, call, false);
-}
-
-static bool
-run_sample(const CxDirect *direct, const CiExternCall *call)
-{
-    return run_standard(direct, call, true);
-}
-
-static bool
-run_scaled(const CxDirect *direct, const CiExternCall *call, bool is_legacy, double a, double b)
-{
-    bitgen_t *bits = signbit(b) ? NULL : bits_of(direct, call, is_legacy);
+    bitgen_t *bits = signbit(b) ? NULL : bits_of(direct, call);
     double *result = call->result;
 
     if (bits == NULL)
@@ -261,60 +248,36 @@ run_normal(const CxDirect *direct, const CiExternCall *call)
 {
     if (!is_of_numbers(call, 2, CI_DTYPE_f64))
         return false;
-    return run_scaled(direct, call, false, *(const double *)call->operands[1],
+    return run_scaled(direct, call, *(const double *)call->operands[1],
                       *(const double *)call->operands[2]);
 }
 
 /* NumPy's routine takes the lower bound and the width. */
 static bool
-run_between(const CxDirect *direct, const CiExternCall *call, bool is_legacy)
+run_uniform(const CxDirect *direct, const CiExternCall *call)
 {
     if (!is_of_numbers(call, 2, CI_DTYPE_f64))
         return false;
     double low = *(const double *)call->operands[1];
     double range = *(const double *)call->operands[2] - low;
-    return isfinite(range) && run_scaled(direct, call, is_legacy, low, range);
-}
-
-static bool
-run_uniform(const CxDirect *direct, const CiExternCall *call)
-{
-    return run_between(direct, call, false);
-}
-
-static bool
-run_legacy_uniform(const CxDirect *direct, const CiExternCall *call)
-{
-    return run_between(direct, call, true);
+    return isfinite(range) && run_scaled(direct, call, low, range);
 }
 
 /* Integers in [low, high), as signed 64-bit numbers; np.random draws by masking, and Generators
  * do not. */
 static bool
-run_bounded(const CxDirect *direct, const CiExternCall *call, bool is_legacy)
+run_integers(const CxDirect *direct, const CiExternCall *call)
 {
     if (!is_of_numbers(call, 2, CI_DTYPE_i64))
         return false;
     int64_t low = *(const int64_t *)call->operands[1], high = *(const int64_t *)call->operands[2];
-    bitgen_t *bits = low < high ? bits_of(direct, call, is_legacy) : NULL;
+    bitgen_t *bits = low < high ? bits_of(direct, call) : NULL;
     if (bits == NULL)
         return false;
     uint64_t range = (uint64_t)high - (uint64_t)low - 1;
-    ((DrawBounded)direct->routine)(bits, (uint64_t)low, range, count_of(call), is_legacy,
-                                   call->result);
+    ((DrawBounded)direct->routine)(bits, (uint64_t)low, range, count_of(call),
+                                   direct->family == CX_DRAW_legacy, call->result);
     return true;
-}
-
-static bool
-run_integers(const CxDirect *direct, const CiExternCall *call)
-{
-    return run_bounded(direct, call, false);
-}
-
-static bool
-run_randint(const CxDirect *direct, const CiExternCall *call)
-{
-    return run_bounded(direct, call, true);
 }
 
 /* ---- draws of np.random's functions ---- */
@@ -325,7 +288,7 @@ static bool
 run_legacy(const CxDirect *direct, const CiExternCall *call, double (*number)(CxFreeBlock *),
            double shift, double scale)
 {
-    int place = signbit(scale) ? -1 : place_of(direct, call, FAMILY_legacy);
+    int place = signbit(scale) ? -1 : place_of(direct, call);
     CxFreeBlock *spare = place < 0 ? NULL : ((CxRun *)call->arg)->generators.spares[place];
     double *result = call->result;
 
@@ -365,7 +328,7 @@ run_legacy_exponential(const CxDirect *direct, const CiExternCall *call)
 static CxTwister *
 twister_of(const CxDirect *direct, const CiExternCall *call)
 {
-    int k = place_of(direct, call, FAMILY_python);
+    int k = place_of(direct, call);
     return k < 0 ? NULL : ((CxRun *)call->arg)->generators.twisters[k];
 }
 
@@ -419,24 +382,25 @@ run_python_gauss(const CxDirect *direct, const CiExternCall *call)
 /* ---- the table of draws ---- */
 
 static const struct {
+    CxDrawFamily family;
     const char *name, *routine; /* routine: NULL if none of NumPy's is needed */
     bool (*run)(const CxDirect *direct, const CiExternCall *call);
 } draws[] = {
-    {"draw_random", "random_standard_uniform", run_plain},
-    {"draw_legacy_random_sample", "random_standard_uniform", run_sample},
-    {"draw_standard_normal", "random_standard_normal", run_plain},
-    {"draw_normal", "random_normal", run_normal},
-    {"draw_uniform", "random_uniform", run_uniform},
-    {"draw_integers", "random_bounded_uint64_fill", run_integers},
-    {"draw_legacy_randint", "random_bounded_uint64_fill", run_randint},
-    {"draw_legacy_uniform", "random_uniform", run_legacy_uniform},
-    {"draw_legacy_standard_normal", "random_standard_normal", run_legacy_standard_normal},
-    {"draw_legacy_normal", "random_normal", run_legacy_normal},
-    {"draw_legacy_exponential", "random_exponential", run_legacy_exponential},
-    {"draw_python_random", NULL, run_python_random},
-    {"draw_python_getrandbits", NULL, run_python_bits},
-    {"draw_python_randrange", NULL, run_python_below},
-    {"draw_python_gauss", NULL, run_python_gauss},
+    {CX_DRAW_new, "draw_random", "random_standard_uniform", run_standard},
+    {CX_DRAW_legacy, "draw_legacy_random_sample", "random_standard_uniform", run_standard},
+    {CX_DRAW_new, "draw_standard_normal", "random_standard_normal", run_standard},
+    {CX_DRAW_new, "draw_normal", "random_normal", run_normal},
+    {CX_DRAW_new, "draw_uniform", "random_uniform", run_uniform},
+    {CX_DRAW_new, "draw_integers", "random_bounded_uint64_fill", run_integers},
+    {CX_DRAW_legacy, "draw_legacy_randint", "random_bounded_uint64_fill", run_integers},
+    {CX_DRAW_legacy, "draw_legacy_uniform", "random_uniform", run_uniform},
+    {CX_DRAW_legacy, "draw_legacy_standard_normal", "random_standard_normal", run_legacy_standard_normal},
+    {CX_DRAW_legacy, "draw_legacy_normal", "random_normal", run_legacy_normal},
+    {CX_DRAW_legacy, "draw_legacy_exponential", "random_exponential", run_legacy_exponential},
+    {CX_DRAW_python, "draw_python_random", NULL, run_python_random},
+    {CX_DRAW_python, "draw_python_getrandbits", NULL, run_python_bits},
+    {CX_DRAW_python, "draw_python_randrange", NULL, run_python_below},
+    {CX_DRAW_python, "draw_python_gauss", NULL, run_python_gauss},
 };
 
 /* The routine of that name in the library of NumPy's Generators, which stays loaded. */
@@ -467,6 +431,7 @@ cx_direct_draw_init(CxState *state, CxDirect *direct, const char *name)
         if (strcmp(name, draws[k].name) != 0)
             continue;
         direct->state = state;
+        direct->family = draws[k].family;
         direct->routine = draws[k].routine ? find_routine(state, draws[k].routine) : NULL;
         if (direct->routine != NULL || draws[k].routine == NULL)
             direct->run = draws[k].run;

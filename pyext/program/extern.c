@@ -146,14 +146,6 @@ free_extern(PyObject *capsule)
     PyMem_Free(ext);
 }
 
-static char *
-copy_of(const char *text)
-{
-    size_t size = strlen(text) + 1;
-    char *copy = PyMem_Malloc(size);
-    return copy != NULL ? memcpy(copy, text, size) : NULL;
-}
-
 static bool
 set_parts(Callee *callee, const CiOp *parts)
 {
@@ -190,7 +182,7 @@ new_capsule(CxState *state, const char *name, const char *key, PyObject *callabl
 {
     CiExtern *ext = PyMem_Calloc(1, sizeof *ext);
     Callee *callee = PyMem_Calloc(1, sizeof *callee);
-    char *own_name = copy_of(name), *own_key = copy_of(key);
+    char *own_name = cx_copy_text(name), *own_key = cx_copy_text(key);
     PyObject *capsule = NULL;
 
     if (ext != NULL && callee != NULL && own_name != NULL && own_key != NULL) {
@@ -338,13 +330,8 @@ tuple_of(const CiExtern *ext)
     const Callee *callee = ext->data;
     PyObject *parts = PyTuple_New(CX_MOST_OPERANDS);
 
-    for (int k = 0; parts != NULL && k < CX_MOST_OPERANDS; k++) {
-        PyObject *number = PyLong_FromLong(callee->parts[k]);
-        if (number == NULL)
-            Py_CLEAR(parts);
-        else
-            PyTuple_SET_ITEM(parts, k, number);
-    }
+    for (int k = 0; parts != NULL && k < CX_MOST_OPERANDS; k++)
+        cx_put_item(&parts, k, PyLong_FromLong(callee->parts[k]));
     return parts == NULL ? NULL
                          : Py_BuildValue("(ssOiiN)", ext->name, ext->key, callee->callable,
                                          ext->position_axis, (int)ext->may_fail, parts);

@@ -68,13 +68,8 @@ cx_graph_inputs(PyObject *module, PyObject *text)
         return look.text != NULL ? PyErr_NoMemory() : NULL;
     if (cx_protect(look.state, ctx, body_parse, &look) == 0)
         list = PyList_New(look.graph->ninputs);
-    for (; list != NULL && look.input < look.graph->ninputs; look.input++) {
-        PyObject *one = input_of(&look, ctx);
-        if (one == NULL)
-            Py_CLEAR(list);
-        else
-            PyList_SET_ITEM(list, look.input, one);
-    }
+    for (; list != NULL && look.input < look.graph->ninputs; look.input++)
+        cx_put_item(&list, look.input, input_of(&look, ctx));
     ci_context_close(ctx);
     return list;
 }

@@ -78,11 +78,7 @@ cx_program_recordings(PyObject *self, void *closure)
         CiRecordingUse use;
         if (records)
             ci_program_partition_at(p->program, k, &use);
-        PyObject *row = records ? recording_of(&use) : does_not_record(p);
-        if (row == NULL)
-            Py_CLEAR(list);
-        else
-            PyList_SET_ITEM(list, k, row);
+        cx_put_item(&list, k, records ? recording_of(&use) : does_not_record(p));
     }
     return list;
 }

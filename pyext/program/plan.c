@@ -19,11 +19,7 @@ keep_plan(void *arg, const CiProgramPlan *plan)
     planned->rows = PyList_New(plan->count);
     for (int k = 0; planned->rows != NULL && k < plan->count; k++) {
         const CiAlternative *row = &plan->alternatives[k];
-        PyObject *item = Py_BuildValue("(sss)", row->kind, row->option, row->value);
-        if (item == NULL)
-            Py_CLEAR(planned->rows);
-        else
-            PyList_SET_ITEM(planned->rows, k, item);
+        cx_put_item(&planned->rows, k, Py_BuildValue("(sss)", row->kind, row->option, row->value));
     }
     PyErr_Clear(); /* the error is reported below */
     CX_CALLBACK_END();

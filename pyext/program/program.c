@@ -415,7 +415,6 @@ static void
 program_dealloc(PyObject *self)
 {
     CxProgram *p = (CxProgram *)self;
-    PyTypeObject *type = Py_TYPE(self);
 
     PyObject_GC_UnTrack(self);
     cx_program_take_out(p);
@@ -431,8 +430,7 @@ program_dealloc(PyObject *self)
         ci_context_close(p->ctx);
     PyMem_Free(p->returns);
     PyMem_Free(p->is_scalar);
-    type->tp_free(self);
-    Py_DECREF(type);
+    cx_object_free(self);
 }
 
 static int
@@ -525,13 +523,9 @@ static PyType_Slot program_slots[] = {
     {Py_tp_doc, CX_DOC_Program},             {0, NULL},
 };
 
-PyType_Spec cx_program_spec = {
-    "cinductor._core.Program",
-    sizeof(CxProgram),
-    0,
-    CX_TYPE_FLAGS | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-    program_slots,
-};
+PyType_Spec cx_program_spec =
+    CX_SPEC("Program", CxProgram, Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+            program_slots);
 
 static bool
 is_check(const CiNode *node)

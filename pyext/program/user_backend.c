@@ -113,13 +113,8 @@ cx_user_backend_run(CxRun *run)
         run->values = PyTuple_New(p->nreturns);
     else if (made != NULL)
         raise_failed(p, PyUnicode_FromFormat("%zd results; the graph has %d", PyTuple_GET_SIZE(made), p->nreturns));
-    for (int k = 0; run->values != NULL && k < p->nreturns; k++) {
-        PyObject *value = placed(run, k, PyTuple_GET_ITEM(made, k));
-        if (value == NULL)
-            Py_CLEAR(run->values);
-        else
-            PyTuple_SET_ITEM(run->values, k, value);
-    }
+    for (int k = 0; run->values != NULL && k < p->nreturns; k++)
+        cx_put_item(&run->values, k, placed(run, k, PyTuple_GET_ITEM(made, k)));
     Py_XDECREF(made);
     return run->values == NULL ? -1 : 0;
 }

@@ -167,17 +167,9 @@ shapes_of(const CiExternCall *call)
 
     for (int k = 0; shapes != NULL && k < call->noperands; k++) {
         PyObject *shape = PyTuple_New(call->ranks[k]);
-        for (int d = 0; shape != NULL && d < call->ranks[k]; d++) {
-            PyObject *size = PyLong_FromLongLong(call->sizes[k][d]);
-            if (size == NULL)
-                Py_CLEAR(shape);
-            else
-                PyTuple_SET_ITEM(shape, d, size);
-        }
-        if (shape == NULL)
-            Py_CLEAR(shapes);
-        else
-            PyTuple_SET_ITEM(shapes, k, shape);
+        for (int d = 0; shape != NULL && d < call->ranks[k]; d++)
+            cx_put_item(&shape, d, PyLong_FromLongLong(call->sizes[k][d]));
+        cx_put_item(&shapes, k, shape);
     }
     return shapes;
 }
@@ -278,12 +270,10 @@ cx_user_code_call(CxState *state, PyObject *callable, const CiQueue *queue,
 static void
 user_code_dealloc(PyObject *self)
 {
-    PyTypeObject *type = Py_TYPE(self);
     CiUserCode *code = ((UserCode *)self)->code;
 
     code->close(code);
-    type->tp_free(self);
-    Py_DECREF(type);
+    cx_object_free(self);
 }
 
 static PyMethodDef user_code_methods[] = {
@@ -298,10 +288,5 @@ static PyType_Slot user_code_slots[] = {
     {0, NULL},
 };
 
-PyType_Spec cx_user_code_spec = {
-    "cinductor._core.UserCode",
-    sizeof(UserCode),
-    0,
-    CX_TYPE_FLAGS | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-    user_code_slots,
-};
+PyType_Spec cx_user_code_spec =
+    CX_SPEC("UserCode", UserCode, Py_TPFLAGS_DISALLOW_INSTANTIATION, user_code_slots);

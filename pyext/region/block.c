@@ -51,15 +51,13 @@ static void
 block_dealloc(PyObject *self)
 {
     CxBlock *b = (CxBlock *)self;
-    PyTypeObject *type = Py_TYPE(self);
 
     if (b->is_open)
         leave(b);
     PyMem_Free(b->held);
     PyMem_Free(b->scopes);
     Py_XDECREF(b->tracer);
-    type->tp_free(self);
-    Py_DECREF(type);
+    cx_object_free(self);
 }
 
 static void
@@ -457,9 +455,7 @@ get_trace(PyObject *self, void *closure)
         if (node->op == CI_OP_check || (cx_node_is_quiet(node) && !is_either_way(node)))
             continue;
         PyObject *item = PyLong_FromLong((long)node->op * CI_DTYPE_COUNT * 2 + (long)node->dtype);
-        if (item == NULL || PyList_Append(list, item) < 0)
-            Py_CLEAR(list);
-        Py_XDECREF(item);
+        cx_add_item(&list, item);
     }
     return list;
 }
@@ -557,10 +553,5 @@ static PyType_Slot block_slots[] = {
     {0, NULL},
 };
 
-PyType_Spec cx_block_spec = {
-    "cinductor._core.Block",
-    sizeof(CxBlock),
-    0,
-    CX_TYPE_FLAGS | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-    block_slots,
-};
+PyType_Spec cx_block_spec =
+    CX_SPEC("Block", CxBlock, Py_TPFLAGS_DISALLOW_INSTANTIATION, block_slots);

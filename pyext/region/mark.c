@@ -24,13 +24,11 @@ static void
 mark_dealloc(PyObject *self)
 {
     CxMark *m = (CxMark *)self;
-    PyTypeObject *type = Py_TYPE(self);
 
     if (--m->tracer->nmarks == 0)
         cx_versions_forget(m->tracer);
     Py_DECREF(m->tracer);
-    type->tp_free(self);
-    Py_DECREF(type);
+    cx_object_free(self);
 }
 
 static bool
@@ -260,13 +258,7 @@ static PyType_Slot mark_slots[] = {
     {0, NULL},
 };
 
-PyType_Spec cx_mark_spec = {
-    "cinductor._core.Mark",
-    sizeof(CxMark),
-    0,
-    CX_TYPE_FLAGS | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-    mark_slots,
-};
+PyType_Spec cx_mark_spec = CX_SPEC("Mark", CxMark, Py_TPFLAGS_DISALLOW_INSTANTIATION, mark_slots);
 
 typedef struct Check {
     CxTracer *tracer;

@@ -38,10 +38,7 @@ results_of(CxTracer *t, const Build *b, PyObject *kinds)
         if (kind >
             CI_KIND_array) /* a NumPy scalar that was an input of a run is an array there */
             ci_node_set_kind(at->nodes[k], (CiKind)kind);
-        PyObject *item = kind < 0 ? NULL : cx_traced_from_node(t, at->nodes[k], (CiKind)kind);
-        if (item == NULL || PyList_Append(list, item) < 0)
-            Py_CLEAR(list);
-        Py_XDECREF(item);
+        cx_add_item(&list, kind < 0 ? NULL : cx_traced_from_node(t, at->nodes[k], (CiKind)kind));
     }
     return list;
 }

@@ -176,10 +176,7 @@ cx_method_varying(PyObject *self, PyObject *args)
     for (int k = 0; axes != NULL && k < x->rank; k++) {
         if (x->sizes[k] == y->sizes[k])
             continue;
-        PyObject *axis = PyLong_FromLong(k);
-        if (axis == NULL || PyList_Append(axes, axis) < 0)
-            Py_CLEAR(axes);
-        Py_XDECREF(axis);
+        cx_add_item(&axes, PyLong_FromLong(k));
     }
     return axes;
 }

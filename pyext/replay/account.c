@@ -156,12 +156,10 @@ static void
 account_dealloc(PyObject *self)
 {
     CxAccount *account = (CxAccount *)self;
-    PyTypeObject *type = Py_TYPE(self);
 
     Py_XDECREF(account->program);
     Py_XDECREF(account->why);
-    type->tp_free(self);
-    Py_DECREF(type);
+    cx_object_free(self);
 }
 
 static PyObject *
@@ -220,10 +218,5 @@ static PyType_Slot account_slots[] = {
     {0, NULL},
 };
 
-PyType_Spec cx_account_spec = {
-    "cinductor._core.Account",
-    sizeof(CxAccount),
-    0,
-    CX_TYPE_FLAGS | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-    account_slots,
-};
+PyType_Spec cx_account_spec =
+    CX_SPEC("Account", CxAccount, Py_TPFLAGS_DISALLOW_INSTANTIATION, account_slots);

@@ -109,13 +109,8 @@ tuple_of(CxState *state, PyObject *result, PyObject *const *args, Py_ssize_t cou
 {
     Py_ssize_t length = PyTuple_GET_SIZE(result);
     PyObject *made = PyTuple_New(length);
-    for (Py_ssize_t k = 0; made != NULL && k < length; k++) {
-        PyObject *item = array_of(state, PyTuple_GET_ITEM(result, k), args, count);
-        if (item == NULL)
-            Py_CLEAR(made);
-        else
-            PyTuple_SET_ITEM(made, k, item);
-    }
+    for (Py_ssize_t k = 0; made != NULL && k < length; k++)
+        cx_put_item(&made, k, array_of(state, PyTuple_GET_ITEM(result, k), args, count));
     return made;
 }
 

@@ -104,7 +104,6 @@ static void
 function_dealloc(PyObject *self)
 {
     CxFunction *f = (CxFunction *)self;
-    PyTypeObject *type = Py_TYPE(self);
 
     if (f->miss != NULL && PyObject_CallFinalizerFromDealloc(self) < 0)
         return;
@@ -122,8 +121,7 @@ function_dealloc(PyObject *self)
     cx_twins_clear(&f->twins);
     Py_XDECREF(f->dict);
     Py_XDECREF(f->where);
-    type->tp_free(self);
-    Py_DECREF(type);
+    cx_object_free(self);
 }
 
 static PyObject *
@@ -378,10 +376,7 @@ static PyType_Slot function_slots[] = {
     {0, NULL},
 };
 
-PyType_Spec cx_function_spec = {
-    "cinductor._core.CompiledFunction",
-    sizeof(CxFunction),
-    0,
-    CX_TYPE_FLAGS | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_VECTORCALL,
-    function_slots,
-};
+PyType_Spec cx_function_spec =
+    CX_SPEC("CompiledFunction", CxFunction,
+            Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_VECTORCALL,
+            function_slots);

@@ -244,9 +244,7 @@ cx_guards_texts(CxGuards *g)
     for (int k = 0; list != NULL && k < g->nchecks + g->nrelations; k++) {
         PyObject *text = k < g->nchecks ? cx_check_text(g, &g->checks[k])
                                         : placed_relation(g, &g->relations[k - g->nchecks].guard);
-        if (text == NULL || PyList_Append(list, text) < 0)
-            Py_CLEAR(list);
-        Py_XDECREF(text);
+        cx_add_item(&list, text);
     }
     return list;
 }

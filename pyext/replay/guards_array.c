@@ -97,12 +97,8 @@ extents_text(const CxGuards *g, int rank, const CxExtent *extents)
 {
     PyObject *comma = PyUnicode_FromString(", "), *parts = PyList_New(0), *inner = NULL,
              *text = NULL;
-    for (int k = 0; parts != NULL && k < rank; k++) {
-        PyObject *part = cx_text_extent(g, &extents[k], "any");
-        if (part == NULL || PyList_Append(parts, part) < 0)
-            Py_CLEAR(parts);
-        Py_XDECREF(part);
-    }
+    for (int k = 0; parts != NULL && k < rank; k++)
+        cx_add_item(&parts, cx_text_extent(g, &extents[k], "any"));
     if (comma != NULL && parts != NULL && (inner = PyUnicode_Join(comma, parts)) != NULL)
         text = PyUnicode_FromFormat(rank == 1 ? "(%U,)" : "(%U)", inner);
     Py_XDECREF(comma);

@@ -41,13 +41,8 @@ cx_guards_symbols(const CxGuards *g)
 {
     PyObject *list = PyList_New(g->nknown);
 
-    for (int k = 0; list != NULL && k < g->nknown; k++) {
-        PyObject *one = symbol_parts(&g->known[k]);
-        if (one == NULL)
-            Py_CLEAR(list);
-        else
-            PyList_SET_ITEM(list, k, one);
-    }
+    for (int k = 0; list != NULL && k < g->nknown; k++)
+        cx_put_item(&list, k, symbol_parts(&g->known[k]));
     return list;
 }
 
@@ -67,13 +62,8 @@ cx_guards_relations(const CxGuards *g)
 {
     PyObject *list = PyList_New(g->nrelations - g->nown);
 
-    for (int k = g->nown; list != NULL && k < g->nrelations; k++) {
-        PyObject *one = relation_parts(g, &g->relations[k].guard);
-        if (one == NULL)
-            Py_CLEAR(list);
-        else
-            PyList_SET_ITEM(list, k - g->nown, one);
-    }
+    for (int k = g->nown; list != NULL && k < g->nrelations; k++)
+        cx_put_item(&list, k - g->nown, relation_parts(g, &g->relations[k].guard));
     return list;
 }
 

@@ -165,10 +165,7 @@ joined(PyObject *pairs, PyObject *missing, bool has_value)
         bool is_meant = (PyTuple_GET_ITEM(pairs, k + 1) != missing) == has_value;
         if (PyTuple_GET_ITEM(pairs, k) == Py_None || !is_meant)
             continue;
-        PyObject *name = name_text(PyTuple_GET_ITEM(pairs, k));
-        if (name == NULL || PyList_Append(names, name) < 0)
-            Py_CLEAR(names);
-        Py_XDECREF(name);
+        cx_add_item(&names, name_text(PyTuple_GET_ITEM(pairs, k)));
     }
     if (comma != NULL && names != NULL)
         all = PyUnicode_Join(comma, names);

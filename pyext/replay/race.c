@@ -440,13 +440,8 @@ static PyObject *
 plan_rows(const CxRace *race)
 {
     PyObject *rows = PyList_New(race->count);
-    for (int k = 0; rows != NULL && k < race->count; k++) {
-        PyObject *row = PyTuple_Pack(2, race->names[k], race->whys[k]);
-        if (row == NULL)
-            Py_CLEAR(rows);
-        else
-            PyList_SET_ITEM(rows, k, row);
-    }
+    for (int k = 0; rows != NULL && k < race->count; k++)
+        cx_put_item(&rows, k, PyTuple_Pack(2, race->names[k], race->whys[k]));
     return rows;
 }
 
@@ -456,11 +451,7 @@ heat_times(const CxRace *race, const TimingRound *heat)
     PyObject *rows = PyList_New(race->count);
     for (int k = 0; rows != NULL && k < race->count; k++) {
         const Times *times = &heat->times[k];
-        PyObject *row = Py_BuildValue("(iL)", times->count, (long long)median_of(times));
-        if (row == NULL)
-            Py_CLEAR(rows);
-        else
-            PyList_SET_ITEM(rows, k, row);
+        cx_put_item(&rows, k, Py_BuildValue("(iL)", times->count, (long long)median_of(times)));
     }
     return rows;
 }

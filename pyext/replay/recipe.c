@@ -455,12 +455,8 @@ cx_result_texts(const CxResult *r)
 {
     PyObject *list = PyList_New(0);
 
-    for (int at = 0; list != NULL && at < r->npieces; at++) {
-        PyObject *text = piece_text(r, at);
-        if (text == NULL || PyList_Append(list, text) < 0)
-            Py_CLEAR(list);
-        Py_XDECREF(text);
-    }
+    for (int at = 0; list != NULL && at < r->npieces; at++)
+        cx_add_item(&list, piece_text(r, at));
     return list;
 }
 

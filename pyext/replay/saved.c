@@ -75,10 +75,7 @@ input_parts(const CxGuards *guards, int count, const CxInput *inputs)
         PyObject *one = symbol ? Py_BuildValue("(iiiN)", inputs[k].source, (int)inputs[k].kind,
                                                (int)inputs[k].dtype, symbol)
                                : NULL;
-        if (one == NULL)
-            Py_CLEAR(list);
-        else
-            PyList_SET_ITEM(list, k, one);
+        cx_put_item(&list, k, one);
     }
     return list;
 }
@@ -98,11 +95,7 @@ piece_kids(const CxResult *r, const CxPiece *p)
         int at = 0;
         while (at < r->npieces && r->pieces[at] != p->kids[k])
             at++;
-        PyObject *number = PyLong_FromLong(at);
-        if (number == NULL)
-            Py_CLEAR(kids);
-        else
-            PyTuple_SET_ITEM(kids, k, number);
+        cx_put_item(&kids, k, PyLong_FromLong(at));
     }
     return kids;
 }
@@ -127,13 +120,8 @@ piece_parts(const CxGuards *guards, const CxResult *r, const CxPiece *p)
     PyObject *kids = piece_kids(r, p), *layout = PyTuple_New(p->layout ? cx_piece_layout_count(p) : 0),
              *made = NULL;
 
-    for (Py_ssize_t k = 0; layout != NULL && k < PyTuple_GET_SIZE(layout); k++) {
-        PyObject *part = layout_part(guards, p, k);
-        if (part == NULL)
-            Py_CLEAR(layout);
-        else
-            PyTuple_SET_ITEM(layout, k, part);
-    }
+    for (Py_ssize_t k = 0; layout != NULL && k < PyTuple_GET_SIZE(layout); k++)
+        cx_put_item(&layout, k, layout_part(guards, p, k));
     if (kids != NULL && layout != NULL)
         made = Py_BuildValue("(iiiiOOOiiOii)", (int)p->kind, p->number, p->memo, (int)p->value_kind,
                              p->object ? p->object : Py_None, p->names ? p->names : Py_None, kids,
@@ -149,12 +137,8 @@ result_parts(const CxGuards *guards, const CxResult *r)
 {
     PyObject *list = PyList_New(0);
 
-    for (int k = 0; list != NULL && k < r->npieces; k++) {
-        PyObject *one = piece_parts(guards, r, r->pieces[k]);
-        if (one == NULL || PyList_Append(list, one) < 0)
-            Py_CLEAR(list);
-        Py_XDECREF(one);
-    }
+    for (int k = 0; list != NULL && k < r->npieces; k++)
+        cx_add_item(&list, piece_parts(guards, r, r->pieces[k]));
     return list;
 }
 

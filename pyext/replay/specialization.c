@@ -371,7 +371,6 @@ static void
 spec_dealloc(PyObject *self)
 {
     CxSpecialization *s = (CxSpecialization *)self;
-    PyTypeObject *type = Py_TYPE(self);
 
     PyObject_GC_UnTrack(self);
     cx_guards_free(s->guards);
@@ -380,8 +379,7 @@ spec_dealloc(PyObject *self)
     cx_race_free(s->race);
     Py_XDECREF(s->race_asker);
     Py_XDECREF(s->program);
-    type->tp_free(self);
-    Py_DECREF(type);
+    cx_object_free(self);
 }
 
 static PyObject *
@@ -588,10 +586,6 @@ static PyType_Slot spec_slots[] = {
     {0, NULL},
 };
 
-PyType_Spec cx_specialization_spec = {
-    "cinductor._core.Specialization",
-    sizeof(CxSpecialization),
-    0,
-    CX_TYPE_FLAGS | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-    spec_slots,
-};
+PyType_Spec cx_specialization_spec =
+    CX_SPEC("Specialization", CxSpecialization, Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+            spec_slots);

@@ -425,13 +425,8 @@ PyObject *
 cx_sizes_tuple(int rank, const int64_t *sizes)
 {
     PyObject *tuple = PyTuple_New(rank);
-    for (int k = 0; tuple != NULL && k < rank; k++) {
-        PyObject *item = PyLong_FromLongLong(sizes[k]);
-        if (item == NULL)
-            Py_CLEAR(tuple);
-        else
-            PyTuple_SET_ITEM(tuple, k, item);
-    }
+    for (int k = 0; tuple != NULL && k < rank; k++)
+        cx_put_item(&tuple, k, PyLong_FromLongLong(sizes[k]));
     return tuple;
 }
 

@@ -57,6 +57,15 @@ cx_set_locals(PyFrameObject *frame, PyObject *values)
     return failed ? -1 : 0;
 }
 
+/* A copy by PyMem_Malloc; NULL without memory. */
+static inline char *
+cx_copy_text(const char *text)
+{
+    size_t size = strlen(text) + 1;
+    char *copy = PyMem_Malloc(size);
+    return copy != NULL ? memcpy(copy, text, size) : NULL;
+}
+
 /* Takes the current exception; NULL if there is none. */
 static inline PyObject *
 cx_take_exception(void)
@@ -113,6 +122,40 @@ cx_complex_powers_are_general(void)
 
 /* Flags of every type: attributes of the class cannot be set. */
 #define CX_TYPE_FLAGS (Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE)
+/* A type of the module: its name, the struct of its objects, other flags, and its slots. */
+#define CX_SPEC(name, object, flags, slots)                                                        \
+    {"cinductor._core." name, sizeof(object), 0, CX_TYPE_FLAGS | (flags), slots}
+
+/* Sets an item of a new list or tuple, and takes the reference. If there is none, with an exception, the sequence
+ * becomes NULL. */
+static inline void
+cx_put_item(PyObject **sequence, Py_ssize_t k, PyObject *item)
+{
+    if (item == NULL)
+        Py_CLEAR(*sequence);
+    else if (PyList_CheckExact(*sequence))
+        PyList_SET_ITEM(*sequence, k, item);
+    else
+        PyTuple_SET_ITEM(*sequence, k, item);
+}
+
+/* Appends an item to a list and takes the reference; if that fails, the list becomes NULL. */
+static inline void
+cx_add_item(PyObject **list, PyObject *item)
+{
+    if (item == NULL || PyList_Append(*list, item) < 0)
+        Py_CLEAR(*list);
+    Py_XDECREF(item);
+}
+
+/* The end of a tp_dealloc: frees an object of such a type, which holds a reference to its type. */
+static inline void
+cx_object_free(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
 
 /* A path, which to the core is a byte string; NULL gives "", and the reverse. */
 static inline PyObject *

@@ -12,14 +12,12 @@ static void
 memory_dealloc(PyObject *self)
 {
     CxDeviceMemory *memory = (CxDeviceMemory *)self;
-    PyTypeObject *type = Py_TYPE(self);
 
     if (memory->block != NULL && memory->owner == NULL)
         ci_device_release(&memory->queue, memory->block, memory->size);
     Py_XDECREF(memory->owner);
     Py_XDECREF(memory->stream);
-    type->tp_free(self);
-    Py_DECREF(type);
+    cx_object_free(self);
 }
 
 static PyType_Slot memory_slots[] = {
@@ -28,13 +26,8 @@ static PyType_Slot memory_slots[] = {
     {0, NULL},
 };
 
-PyType_Spec cx_device_memory_spec = {
-    "cinductor._core.DeviceMemory",
-    sizeof(CxDeviceMemory),
-    0,
-    CX_TYPE_FLAGS | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-    memory_slots,
-};
+PyType_Spec cx_device_memory_spec =
+    CX_SPEC("DeviceMemory", CxDeviceMemory, Py_TPFLAGS_DISALLOW_INSTANTIATION, memory_slots);
 
 CxDeviceMemory *
 cx_device_memory_of(const CxState *state, PyObject *array)

@@ -65,15 +65,13 @@ object_clear(PyObject *self)
 static void
 object_dealloc(PyObject *self)
 {
-    PyTypeObject *type = Py_TYPE(self);
     CxDeviceArray *array = (CxDeviceArray *)self;
 
     PyObject_GC_UnTrack(self);
     if (array->weakrefs != NULL)
         PyObject_ClearWeakRefs(self);
     Py_XDECREF(array->handle);
-    type->tp_free(self);
-    Py_DECREF(type);
+    cx_object_free(self);
 }
 
 static PyMemberDef object_members[] = {
@@ -92,13 +90,8 @@ static PyType_Slot object_slots[] = {
     {0, NULL},
 };
 
-PyType_Spec cx_device_object_spec = {
-    "cinductor._core.DeviceArray",
-    sizeof(CxDeviceArray),
-    0,
-    CX_TYPE_FLAGS | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
-    object_slots,
-};
+PyType_Spec cx_device_object_spec =
+    CX_SPEC("DeviceArray", CxDeviceArray, Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, object_slots);
 
 /* set_array_type(Array, leave): the class of result arrays. */
 PyObject *

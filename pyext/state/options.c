@@ -144,10 +144,7 @@ cx_choices_list(void)
         const CiChoiceRow *row = ci_choice_row((CiChoice)k);
         PyObject *item = Py_BuildValue("(sLLs)", row->name, (long long)row->values[0],
                                        (long long)row->values[1], row->doc);
-        if (item == NULL)
-            Py_CLEAR(list);
-        else
-            PyList_SET_ITEM(list, k, item);
+        cx_put_item(&list, k, item);
     }
     return list;
 }

@@ -67,12 +67,10 @@ static void
 stream_dealloc(PyObject *self)
 {
     CxStream *stream = (CxStream *)self;
-    PyTypeObject *type = Py_TYPE(self);
 
     if (!stream->is_foreign && stream->queue.stream != NULL)
         stream->queue.backend->device->stream_close(&stream->queue, stream->queue.stream);
-    type->tp_free(self);
-    Py_DECREF(type);
+    cx_object_free(self);
 }
 
 static PyObject *
@@ -179,13 +177,8 @@ static PyType_Slot stream_slots[] = {
     {0, NULL},
 };
 
-PyType_Spec cx_stream_spec = {
-    "cinductor._core.Stream",
-    sizeof(CxStream),
-    0,
-    CX_TYPE_FLAGS | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-    stream_slots,
-};
+PyType_Spec cx_stream_spec =
+    CX_SPEC("Stream", CxStream, Py_TPFLAGS_DISALLOW_INSTANTIATION, stream_slots);
 
 /* ---- events ---- */
 
@@ -193,12 +186,10 @@ static void
 event_dealloc(PyObject *self)
 {
     CxEvent *event = (CxEvent *)self;
-    PyTypeObject *type = Py_TYPE(self);
 
     if (event->event != NULL)
         event->queue.backend->device->event_close(&event->queue, event->event);
-    type->tp_free(self);
-    Py_DECREF(type);
+    cx_object_free(self);
 }
 
 static PyObject *
@@ -245,13 +236,8 @@ static PyType_Slot event_slots[] = {
     {0, NULL},
 };
 
-PyType_Spec cx_event_spec = {
-    "cinductor._core.Event",
-    sizeof(CxEvent),
-    0,
-    CX_TYPE_FLAGS | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-    event_slots,
-};
+PyType_Spec cx_event_spec =
+    CX_SPEC("Event", CxEvent, Py_TPFLAGS_DISALLOW_INSTANTIATION, event_slots);
 
 /* ---- functions of the module ---- */
 

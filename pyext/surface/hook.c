@@ -73,11 +73,9 @@ hook_clear(PyObject *self)
 static void
 hook_dealloc(PyObject *self)
 {
-    PyTypeObject *type = Py_TYPE(self);
     PyObject_GC_UnTrack(self);
     hook_clear(self);
-    type->tp_free(self);
-    Py_DECREF(type);
+    cx_object_free(self);
 }
 
 /* Hook(method, late) */
@@ -116,11 +114,7 @@ static PyType_Slot hook_slots[] = {
     {0, NULL},
 };
 
-PyType_Spec cx_hook_spec = {
-    "cinductor._core.Hook",
-    sizeof(Hook),
-    0,
-    CX_TYPE_FLAGS | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
-        Py_TPFLAGS_METHOD_DESCRIPTOR,
-    hook_slots,
-};
+PyType_Spec cx_hook_spec =
+    CX_SPEC("Hook", Hook,
+            Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR,
+            hook_slots);

@@ -132,12 +132,8 @@ module_ops(PyObject *module, PyObject *unused)
     PyObject *list = PyList_New(0);
     (void)module;
     (void)unused;
-    for (int op = 0; list != NULL && op < CI_OP_COUNT; op++) {
-        PyObject *row = op_row((CiOp)op);
-        if (row == NULL || PyList_Append(list, row) < 0)
-            Py_CLEAR(list);
-        Py_XDECREF(row);
-    }
+    for (int op = 0; list != NULL && op < CI_OP_COUNT; op++)
+        cx_add_item(&list, op_row((CiOp)op));
     return list;
 }
 
@@ -157,10 +153,7 @@ module_backends(PyObject *module, PyObject *unused)
         const CiCompiler *c = b->compiler;
         const char *why =
             c->why_not_available ? c->why_not_available(&options, text, sizeof text) : NULL;
-        PyObject *row = Py_BuildValue("(sssz)", b->device->name, c->name, c->doc, why);
-        if (row == NULL || PyList_Append(list, row) < 0)
-            Py_CLEAR(list);
-        Py_XDECREF(row);
+        cx_add_item(&list, Py_BuildValue("(sssz)", b->device->name, c->name, c->doc, why));
     }
     Py_XDECREF(none);
     return list;
@@ -179,9 +172,7 @@ module_backend_names(PyObject *module, PyObject *unused)
         const CiBackend *b = ci_backend_at(registry, k);
         PyObject *row = Py_BuildValue("(ssN)", b->device->name, b->compiler->name,
                                       PyBool_FromLong(k < ci_backend_count(NULL)));
-        if (row == NULL || PyList_Append(list, row) < 0)
-            Py_CLEAR(list);
-        Py_XDECREF(row);
+        cx_add_item(&list, row);
     }
     return list;
 }
@@ -194,12 +185,8 @@ module_arch_levels(PyObject *module, PyObject *unused)
     bool runs = false;
 
     (void)module, (void)unused;
-    for (int k = 0; list != NULL && (name = ci_cpu_level_of_family(k, &runs)) != NULL; k++) {
-        PyObject *row = Py_BuildValue("(sO)", name, runs ? Py_True : Py_False);
-        if (row == NULL || PyList_Append(list, row) < 0)
-            Py_CLEAR(list);
-        Py_XDECREF(row);
-    }
+    for (int k = 0; list != NULL && (name = ci_cpu_level_of_family(k, &runs)) != NULL; k++)
+        cx_add_item(&list, Py_BuildValue("(sO)", name, runs ? Py_True : Py_False));
     return list;
 }
 

@@ -45,7 +45,6 @@ static void
 tracer_dealloc(PyObject *self)
 {
     CxTracer *t = (CxTracer *)self;
-    PyTypeObject *type = Py_TYPE(self);
 
     PyObject_GC_UnTrack(self);
     for (int k = 0; k < t->ninputs; k++)
@@ -72,8 +71,7 @@ tracer_dealloc(PyObject *self)
         ci_context_close(t->sym_ctx);
     if (t->state != NULL && !t->is_finished)
         t->state->compiling--;
-    type->tp_free(self);
-    Py_DECREF(type);
+    cx_object_free(self);
 }
 
 static PyObject *
@@ -307,10 +305,4 @@ static PyType_Slot tracer_slots[] = {
     {0, NULL},
 };
 
-PyType_Spec cx_tracer_spec = {
-    "cinductor._core.Tracer",
-    sizeof(CxTracer),
-    0,
-    CX_TYPE_FLAGS | Py_TPFLAGS_HAVE_GC,
-    tracer_slots,
-};
+PyType_Spec cx_tracer_spec = CX_SPEC("Tracer", CxTracer, Py_TPFLAGS_HAVE_GC, tracer_slots);

@@ -49,13 +49,8 @@ PyObject *
 cx_shape_tuple(CxTracer *t, int rank, const CiExpr *const *sizes)
 {
     PyObject *tuple = PyTuple_New(rank);
-    for (int k = 0; tuple != NULL && k < rank; k++) {
-        PyObject *item = cx_size_object(t, sizes[k]);
-        if (item == NULL)
-            Py_CLEAR(tuple);
-        else
-            PyTuple_SET_ITEM(tuple, k, item);
-    }
+    for (int k = 0; tuple != NULL && k < rank; k++)
+        cx_put_item(&tuple, k, cx_size_object(t, sizes[k]));
     return tuple;
 }
 

@@ -919,3 +919,46 @@ def test_guards_ask_no_key_of_the_users(f, made):
             log.clear()
             done.append((repr(fn(np.arange(3.0), value)), log[:]))
         assert done[0] == done[1]
+
+
+class Doubling:
+    """Its own methods set and delete attributes, also those that are properties."""
+
+    def __init__(self):
+        super().__setattr__("v", 1.0)
+
+    @property
+    def p(self):
+        return self.v
+
+    @p.setter
+    def p(self, value):
+        self.__dict__["v"] = value
+
+    def __setattr__(self, name, value):
+        object.__setattr__(self, name, value * 2)
+
+    def __delattr__(self, name):
+        self.__dict__["gone"] = name
+
+
+def setting(x, o):
+    o = o or Doubling()
+    o.z = x[1]
+    o.p = x[2] + o.z
+    del o.p
+    object.__setattr__(o, "w", x[0])
+    for v in x:
+        object.__setattr__(o, "n", v)
+    return o.v, o.z, o.w, o.n, sorted(o.__dict__)
+
+
+@pytest.mark.parametrize("backend", ["interp", "c"])
+@pytest.mark.parametrize("make", [Doubling, lambda: None])
+def test_a_class_sets_its_attributes_itself(make, backend):
+    compiled = cinductor.compile(setting, backend=backend)
+    mine, theirs = make(), make()
+    for n in (3, 3, 5):
+        x = np.arange(1.0, 1.0 + n)
+        assert compiled(x, mine) == setting(x, theirs)
+    assert vars(mine or Doubling()) == vars(theirs or Doubling())

@@ -1,11 +1,15 @@
 """Tests that users only see NumPy's and Python's classes, objects and messages."""
 
+import collections
+import functools
 import json
+import types
 
 import numpy as np
 import pytest
 
 import cinductor
+from cinductor.capture import effects, entry
 
 SHAPES = (np.arange(6.0).reshape(2, 3), np.arange(6, dtype=np.int32).reshape(2, 3))
 KEPT = []
@@ -251,3 +255,144 @@ def test_flags_that_are_set(f):
     compiled = cinductor.compile(f, backend="interp")
     for _ in range(4):
         assert flags_outcome(compiled) == flags_outcome(f)
+
+
+# --- objects that other code has before the call ends ---
+
+
+class Box:
+    pass
+
+
+def a_list(x, out):
+    made = []
+    out.append((made, 1))
+    made.append(x.sum())
+    made += [x.max()]
+    made[0] = made[0] + 1
+    return made
+
+
+def a_dict_of_lists(x, out):
+    made = {"l": [x.min()]}
+    out.append(made)
+    made["l"].append(x.sum())
+    made.update(k=x.max())
+    return 1
+
+
+def a_set_and_a_deque(x, out):
+    made, last = set(), collections.deque([1.0], maxlen=3)
+    out += [made, last]
+    made.add(float(x.sum()))
+    last.append(x.max())
+    return 1
+
+
+def an_object(x, out):
+    made = Box()
+    made.l = []
+    out.append(made)
+    made.l.append(x.sum())
+    made.v = x.max()
+    made.__dict__["w"] = x.min()
+    return made.v
+
+
+def a_function(x, out):
+    s = 0.0
+
+    def get(least=x.min()):  # noqa: B008
+        return s, least
+
+    out += [get, get]
+    get.v = x.max()
+    for v in x:
+        s += v
+    return out[-1] is get, out[-1] is out[-2]
+
+
+def a_partial_and_a_zip(x, out):
+    made = [x]
+    out += [functools.partial(max, made), zip(made, made, strict=True)]
+    made.append(x * 2)
+    return 1
+
+
+def in_a_loop_and_a_branch(x, out):
+    made = [x.sum()]
+    out.append(made)
+    for v in x:
+        made.append(v)
+    if x[0] > 0.5:
+        made[0] = x[1]
+    return made[0]
+
+
+def a_function_and_an_exception(x, out):
+    s, made = x.sum(), []
+    out += [lambda: s, made]
+    s = x.max()
+    made.append(s)
+    assert x[0] < 0, s
+    return s
+
+
+def an_array_twice(x, out):
+    y = x * 2
+    made = [y]
+    out.append(made)
+    made.append(y)
+    y[0] = 9
+    return made[0] is made[1]
+
+
+HANDED_OUT = [
+    a_list, a_dict_of_lists, a_set_and_a_deque, an_object, a_function, a_partial_and_a_zip, in_a_loop_and_a_branch,
+    a_function_and_an_exception, an_array_twice,
+]  # fmt: skip
+
+
+def inside(value):
+    """A value with the class of everything in it, also of what is called, iterated over or an attribute."""
+    if isinstance(value, set | collections.deque | zip):
+        value = list(value)
+    if isinstance(value, types.FunctionType):
+        return inside(value()), inside(value.__dict__)
+    if isinstance(value, functools.partial):
+        return inside(value.args)
+    if isinstance(value, Box):
+        return inside(value.__dict__)
+    if isinstance(value, tuple | list):
+        return type(value), [inside(v) for v in value]
+    if isinstance(value, dict):
+        return type(value), [(k, inside(v)) for k, v in value.items()]
+    return kinds(value)
+
+
+@pytest.mark.parametrize("backend", ["interp", "c"])
+@pytest.mark.parametrize("fn", HANDED_OUT, ids=lambda fn: fn.__name__)
+def test_what_other_code_has_is_real(fn, backend):
+    compiled, found = cinductor.compile(fn, backend=backend), []
+    for f in (fn, compiled, compiled):
+        out = []
+        try:
+            result = inside(f(np.array([0.6, 2.0, 3.0]), out))
+        except AssertionError as error:
+            result = inside(error.args)
+        found.append((result, inside(out)))
+    assert found[1:] == found[:1] * 2
+
+
+def a_slice(x):
+    return slice([x.sum()], 1)
+
+
+def test_nothing_of_cinductors_leaves_a_call(monkeypatch):
+    """With a bug in the code that makes results real, the original function answers, or the call raises after an effect."""
+    monkeypatch.setattr(entry, "is_constant", lambda value: True)
+    with pytest.warns(cinductor.CinductorWarning, match="a Traced of cinductor would leave the call"):
+        assert kinds(cinductor.compile(a_slice, backend="interp")(np.ones(3)).start) == kinds([np.float64(3.0)])
+    monkeypatch.setattr(effects.Materialiser, "partial", lambda self, value: value)
+    with pytest.raises(cinductor.InternalError, match="a Traced of cinductor would leave the call"):
+        cinductor.compile(lambda x: functools.partial(max, x.sum()), backend="interp")(np.ones(3))

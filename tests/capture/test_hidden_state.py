@@ -228,6 +228,12 @@ def changed_init(self, v):
 
 
 # A function, a change of something that it uses, and the reverse change.
+def set_in_a_loop(x):
+    for v in x:
+        PAIR[0].last = v
+    return x * PAIR[0].last
+
+
 CHANGES = {
     "defaults of a named tuple": (
         lambda x: Pair(x).b + x,
@@ -292,6 +298,12 @@ CHANGES = {
         lambda: setattr(Middle, "__bases__", (type("Other", (object,), {"get": lambda self: 1.0}),)),
         lambda: setattr(Middle, "__bases__", (Root,)),
     ),
+    "an attribute that a class in C keeps": (lambda x: x * LOCAL.k, lambda: setattr(LOCAL, "k", 5.0), lambda: setattr(LOCAL, "k", 2.0)),
+    "__setattr__ of a class": (
+        set_in_a_loop,
+        lambda: setattr(Plain, "__setattr__", lambda self, name, item: object.__setattr__(self, name, item * 10)),
+        lambda: delattr(Plain, "__setattr__"),
+    ),
     "whether an object can be called": (
         lambda x: x + callable(LEAF),
         lambda: setattr(Root, "__call__", lambda self: 1.0),
@@ -323,6 +335,10 @@ CHANGES = {
     "a function of NumPy": (lambda x: np.sqrt(x), lambda: setattr(np, "sqrt", lambda v: v + 7.0), lambda s=np.sqrt: setattr(np, "sqrt", s)),
     "a global that hides a builtin": (lambda x: x + len(x), lambda: globals().update(len=lambda v: 50), lambda: globals().pop("len")),
 }
+
+
+LOCAL = threading.local()
+LOCAL.k = 2.0
 
 
 @pytest.mark.parametrize("what", CHANGES)

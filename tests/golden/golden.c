@@ -554,7 +554,7 @@ check_variants(void *arg, const CiKernel *kernel)
 {
     Variants *v = arg;
     CiText text = ci_text_new(v->ctx);
-    if (!ci_cuda_can_specialize(kernel))
+    if (!ci_kernel_has_loops(kernel) || !ci_cuda_can_specialize(kernel))
         return;
     ci_kernels_print_alone(&text, v->kernels, kernel);
     const CiKernels *alone = ci_kernels_parse(v->ctx, text.data, v->kernels->machine);
@@ -653,7 +653,7 @@ run_variants(CiContext *ctx, void *arg)
     rewrite_loops(ctx, run);
     make_kernels(ctx, run);
     Variants v = {ctx, run->kernels, ci_gpu_lower(run->kernels, true, true), 0};
-    ci_gpu_visit_kernels(run->kernels, check_variants, &v);
+    ci_kernels_visit(run->kernels, check_variants, &v);
     if (v.count)
         printf("variants: %d\n", v.count);
 #else

@@ -222,6 +222,16 @@ def test_sizes_of_squares(sizes, dynamic):
         assert compiled(np.ones((n, n))).strides == np.zeros((n, n)).strides
 
 
+@pytest.mark.parametrize("dynamic", [True, None])
+def test_strides_that_are_read(dynamic):
+    """Numbers of the call, also where NumPy does not use them."""
+    compiled = cinductor.compile(lambda x: (x.strides, x * 2), backend="interp", dynamic=dynamic, options=MANY)
+    a = np.zeros((8, 8))
+    for x in (a, a[:3, :4].copy(), a[:0, :4], np.zeros((0, 4)), a[:1, :4], a[:1, :4].copy(), a[:, :1], a.T[:5], a[::2], a[::-1], np.zeros((3, 0))):
+        for _ in range(2):
+            assert compiled(x)[0] == x.strides
+
+
 MADE_BY_NUMPY = {
     "places": lambda x: np.argwhere(x > 1),
     "counts": lambda x: np.histogram2d(x.ravel(), x.ravel(), bins=(2, 3), range=((0, 9), (0, 9)))[0],

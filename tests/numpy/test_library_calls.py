@@ -51,3 +51,12 @@ def test_where_it_is_not_the_result(seen):
     kept = [compiled(X + k, V) for k in range(3)]
     np.testing.assert_array_equal(kept[0][0], several(X, V)[0])
     del got, kept
+
+
+def test_numpy_warns_once_of_bools():
+    """Capture learns the dtypes of a histogram from a call of its own."""
+    compiled = cinductor.compile(lambda x: np.histogram(x, 3), backend="interp")
+    for _ in range(2):
+        with pytest.warns(RuntimeWarning, match="Converting input from bool") as seen:
+            counts, _edges = compiled(np.array([True, False, True]))
+        assert len(seen) == 1 and counts.tolist() == [1, 0, 2]

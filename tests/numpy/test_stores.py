@@ -126,7 +126,20 @@ def flat(x, v):
     return x
 
 
+def stored_at(key):
+    def program(x, v):
+        x[x > 1 if key is None else key] = v
+        return x
+
+    return program
+
+
 TAKEN = {
+    "item": stored_at(1),
+    "slice": stored_at(slice(1, 3)),
+    "rows": stored_at((None, slice(1, 2))),
+    "whole": stored_at(...),
+    "mask": stored_at(None),
     "ediff1d begin": lambda x, v: np.ediff1d(x, to_begin=v),
     "ediff1d end": lambda x, v: np.ediff1d(x, to_end=v),
     "diagonal": diagonal,
@@ -147,7 +160,7 @@ TAKEN = {
 }
 VALUES = [
     1, 300, -1, 2**40, 2**70, 0.5, np.nan, 1j, np.int64(300), np.float64(0.5), np.float64(np.nan), np.complex64(1j),
-    np.array(300), np.array([0.5]), [300], [0.5], [1],
+    np.array(300), np.array([0.5]), [300], [0.5], [1], [[1]], [[[0.5]]], np.array([[1]]), ((0.5, 1.0),),
 ]  # fmt: skip
 
 

@@ -698,3 +698,34 @@ def test_a_range_of_any_size_is_an_index():
 
 
 V7 = np.arange(49.0).reshape(7, 7)
+
+
+INTO = {
+    "ufunc": lambda x, o: np.add(x[0], 1, out=o),
+    "by position": lambda x, o: np.add(x[0], 1, o),
+    "two results": lambda x, o: np.divmod(x[0], 2, out=(o, None)),
+    "sum": lambda x, o: np.sum(x, out=o),
+    "method": lambda x, o: x.max(out=o),
+    "reduce": lambda x, o: np.add.reduce(x, out=o),
+    "mean": lambda x, o: np.mean(x, out=o),
+    "median": lambda x, o: np.median(x, out=o),
+    "product": lambda x, o: np.dot(x, x, out=o),
+    "joined": lambda x, o: np.concatenate([x[:1]], out=o),
+    "taken": lambda x, o: np.take(x, 0, out=o),
+}
+
+
+@pytest.mark.parametrize("name", INTO)
+def test_results_are_stored_in_arrays_alone(name):
+    """Numbers and lists are refused as out=, also where they have the result's shape."""
+    fn = INTO[name]
+    compiled = compile(fn, backend="interp")
+    for make in (lambda: np.array(2.0), lambda: np.float64(2.0), lambda: 2.0, lambda: [2.0], lambda: np.int64(2), lambda: np.ones(1)):
+        for _ in range(2):
+            found = []
+            for f, o in ((fn, make()), (compiled, make())):
+                try:
+                    found.append(repr((f(np.arange(1.0, 4.0), o), o)))
+                except (TypeError, ValueError) as error:
+                    found.append((type(error), str(error)))
+            assert found[0] == found[1]

@@ -142,7 +142,7 @@ def calls_between_files(files):
                 inline[name] = set(re.findall(r"\bc[ix]_\w+", body))
         else:
             pattern = (
-                r"^(?!static|extern)[\w *]+(?:\n| |\*)(c[ix]_\w+)(?:\([^;{]*\)\n|(?:\[\])? = )\{"
+                r"^(?!static|extern)[\w *]+(?:\n| |\*)(c[ix]_\w+)(?:\([^;{]*\)\n\{|(?:\[\])? =\s(?:\{|\s*CX_SPEC\())"
             )
             owners.update(dict.fromkeys(re.findall(pattern, text, re.MULTILINE), path))
     calls = {}
@@ -353,7 +353,8 @@ report.notebook report.explanation report.provenance""".split()
 CIRCLES = [
     {"capture/boundary.py", "capture/stage.py"},
     {"torch/emit.py", "torch/library.py"},
-    {f"capture/control/{name}.py" for name in "alias appended branch carry lattice list_buffer loop merge phi region".split()},
+    {"capture/control/branch.py", "capture/control/merge.py"},
+    {f"capture/control/{name}.py" for name in "alias appended carry lattice list_buffer loop phi region".split()},
 ]
 
 

@@ -819,10 +819,11 @@ GROWN = [
     "o.insert(0, 2.) or 1.", "max([o, [9.]])[0]", "float(any(v > 2 for v in o))", "functools.reduce(operator.add, o)", "len([*map(type, o)])",
     "len({type(v) for v in o})", "o.sort() or o[0]", "o.remove(o[0]) or 1.", "o.extend(o) or 1.", "float(type(o[0]) is float)",
 ]
+READ_AND_CHANGED = [f"{read} + ({change})" for read in ("len(repr(o))", "len(o + [1.])", "sum(o)") for change in ("o.append(x[0]) or 1.", "o.reverse() or o[0]", "o.pop() if o else 1.")]
 SET = next(entry for entry in OBJECTS if entry[0] == "{1, 2, 3}")
 FOCUSED = [
     ("grown(x)", GROWN, ["o[0] = s", "del o[0]", "o += [1.]", "o.append(s)", "for v in o:\n    s += v", "o = o + [s]", "o.reverse()"], "(list(o), len(o))"),
-    ("kept(x)", [use for use in GROWN if "np.sum" not in use], ["o.append(x[0])", "o.append(s)", "for v in o:\n    s += v", "o.reverse()", "o.sort()", "o.reverse()\no.append(x[0])"], "(list(o), len(o))"),
+    ("kept(x)", [*(use for use in GROWN if "np.sum" not in use), *READ_AND_CHANGED], ["s += len(repr(o))\no.append(x[0])", "s += len(o + [1.])\no[0] = x[1]", "o.append(x[0])", "o.append(s)", "for v in o:\n    s += v", "o.reverse()", "o.sort()", "o.reverse()\no.append(x[0])"], "(list(o), len(o))"),
     ("trail(x)", GROWN, ["o.append(s)", "o[0] = s", "for v in o:\n    s += v", "k = s\no.append(k)"], "(list(o), len(o))"),
     ("[]", ["o.append(s) or x[0]", "o.append((s, n)) or 1.", "len(o)", "float(type(s) is float)"], ["o.append(s)", "o.append([s])", "o += [s]"], "(list(o), len(o))"),
     ("bumper()", ["o()", "o(2.)", "o() + o()", "sum(map(o, [1., 2.]))", "max(o(), s)"], ["o()", "s += o(s)", "for k in range(2):\n    o()"], "o(0.)"),

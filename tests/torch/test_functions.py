@@ -371,6 +371,12 @@ def poolings(x):
     )  # fmt: skip
 
 
+@case(floats((2, 4, 9, 8), (6, 2, 3, 2), (6,), (4, 1, 3, 3), grad=True), backward=True)
+def gradients_of_small_convolutions(x, w, b, by_channel):
+    y = F.conv2d(x, w, b, (2, 1), (1, 0), (1, 2), 2)
+    return y, F.conv2d(x, by_channel, None, 2, 1, 1, 4), F.max_pool2d(y.sin(), 3, 1, 1)
+
+
 @case(floats((2, 3, 9, 8), grad=True), backward=True)
 def gradients_of_poolings(x):
     return (

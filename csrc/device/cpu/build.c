@@ -111,15 +111,10 @@ cache_of(const Build *b)
 
 /* Kernels by their ids, those in regions too. */
 static void
-list_kernels(const CiKernels *kernels, const CiKernel **by_id)
+list_kernel(void *arg, const CiKernel *kernel)
 {
-    for (int k = 0; k < kernels->nkernels; k++) {
-        const CiKernel *kernel = kernels->kernels[k];
-        by_id[kernel->id] = kernel;
-        for (int side = 0; side < 2 && kernel->region; side++)
-            if (kernel->inner[side])
-                list_kernels(kernel->inner[side], by_id);
-    }
+    const CiKernel **by_id = arg;
+    by_id[kernel->id] = kernel;
 }
 
 /* True where a note says what the kernels became, and all of that is in the cache: then no source
@@ -138,7 +133,7 @@ recall_units(CiContext *ctx, Build *b)
             return false;
     }
     const CiKernel **by_id = CI_NEW_ARRAY(ctx, const CiKernel *, b->nkernels + 1);
-    list_kernels(b->kernels, by_id);
+    ci_kernels_visit(b->kernels, list_kernel, by_id);
     for (int k = 0; k < b->nkernels; k++) {
         b->unit_of[k] = b->known->kernels[k].unit;
         b->printed[k] = by_id[b->known->kernels[k].printed];
@@ -368,24 +363,25 @@ find_function(CiContext *ctx, const Unit *unit, const char *name)
     return function;
 }
 
+typedef struct Filling {
+    CiContext *ctx;
+    const Build *b;
+} Filling;
+
 static void
-fill_kernels(CiContext *ctx, const Build *b, const CiKernels *kernels)
+fill_kernel(void *arg, const CiKernel *kernel)
 {
-    for (int k = 0; k < kernels->nkernels; k++) {
-        const CiKernel *kernel = kernels->kernels[k];
-        for (int side = 0; side < 2 && kernel->region; side++)
-            if (kernel->inner[side])
-                fill_kernels(ctx, b, kernel->inner[side]);
-        if (!ci_kernel_has_loops(kernel))
-            continue;
-        const Unit *unit = &b->units[b->unit_of[kernel->id]];
-        CiCpuKernel *own = &b->executable->kernels[kernel->id];
-        const char *name = b->printed[kernel->id]->name;
-        own->run = find_function(ctx, unit, name);
-        own->partial_bytes = b->partial_bytes[kernel->id];
-        if (ci_kernel_is_split(kernel) && !kernel->is_chained)
-            own->finish = find_function(ctx, unit, ci_format(ctx, "%s_finish", name));
-    }
+    const Filling *filling = arg;
+    const Build *b = filling->b;
+    if (!ci_kernel_has_loops(kernel))
+        return;
+    const Unit *unit = &b->units[b->unit_of[kernel->id]];
+    CiCpuKernel *own = &b->executable->kernels[kernel->id];
+    const char *name = b->printed[kernel->id]->name;
+    own->run = find_function(filling->ctx, unit, name);
+    own->partial_bytes = b->partial_bytes[kernel->id];
+    if (ci_kernel_is_split(kernel) && !kernel->is_chained)
+        own->finish = find_function(filling->ctx, unit, ci_format(filling->ctx, "%s_finish", name));
 }
 
 static void
@@ -399,7 +395,8 @@ load(CiContext *ctx, Build *b)
     b->executable->kernels = (CiCpuKernel *)(b->executable + 1);
     b->executable->nkernels = b->nkernels;
     b->executable->chunk_elements = b->kernels->machine->chunk_elements;
-    fill_kernels(ctx, b, b->kernels);
+    Filling filling = {ctx, b};
+    ci_kernels_visit(b->kernels, fill_kernel, &filling);
 }
 
 /* ---- all of it ---- */
@@ -458,7 +455,7 @@ ci_cpu_build(CiContext *ctx, const CiQueue *queue, const CiKernels *kernels,
     Build b = {.kernels = kernels, .options = options, .runtime = queue->runtime};
     b.info = info ? info : &ignored;
     b.is_fast = options->numerics && !strcmp(options->numerics, "fast");
-    b.nkernels = ci_cpu_highest_id(kernels) + 1;
+    b.nkernels = ci_kernels_count(kernels);
     b.unit_of = CI_NEW_ARRAY(ctx, int, b.nkernels + 1);
     b.printed = CI_NEW_ARRAY(ctx, const CiKernel *, b.nkernels + 1);
     b.partial_bytes = CI_NEW_ARRAY(ctx, int64_t, b.nkernels + 1);

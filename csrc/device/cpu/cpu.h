@@ -41,7 +41,6 @@ void ci_cpu_close_text(CiUserCode *code);
 /* translation_unit.c: the unit of each kernel, by the length of its text (all by id), -1 where that is 0;
  * returns the number of units. */
 int ci_cpu_assign_units(const int64_t *lengths, int nkernels, int *unit_of);
-int ci_cpu_highest_id(const CiKernels *kernels);
 
 /* launch.c */
 void ci_cpu_close(CiExecutable *executable);

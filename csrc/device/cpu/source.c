@@ -111,8 +111,11 @@ length_of(const CiText *text)
 
 /* None where a kernel before it has the same functions. */
 static void
-add_kernel(Source *s, const CiKernel *kernel)
+add_kernel(void *arg, const CiKernel *kernel)
 {
+    Source *s = arg;
+    if (!ci_kernel_has_loops(kernel) || (s->unit && !s->unit->is_wanted[kernel->id]))
+        return;
     CiText own = ci_text_new(s->ctx);
     if (!ci_name_is_safe(kernel->name))
         ci_fail(s->ctx, CI_ERR_INTERNAL, "kernel %d has no safe name", kernel->id);
@@ -130,19 +133,6 @@ add_kernel(Source *s, const CiKernel *kernel)
     }
     ci_text_add(&s->functions, "%s", own.data);
     add_symbols(s, kernel);
-}
-
-static void
-add_kernels(Source *s, const CiKernels *kernels)
-{
-    for (int k = 0; k < kernels->nkernels; k++) {
-        const CiKernel *kernel = kernels->kernels[k];
-        for (int side = 0; side < 2 && kernel->region; side++)
-            if (kernel->inner[side])
-                add_kernels(s, kernel->inner[side]);
-        if (ci_kernel_has_loops(kernel) && (!s->unit || s->unit->is_wanted[kernel->id]))
-            add_kernel(s, kernel);
-    }
 }
 
 /* ---- what they call ---- */
@@ -212,7 +202,7 @@ ci_cpu_emit_source(CiText *out, const CiKernels *kernels, const CiProcs *procs,
     s.printer->sym = kernels->loops->sym;
     if (options && options->symbols)
         s.function = word_of(ctx, kernels->loops->name);
-    add_kernels(&s, kernels);
+    ci_kernels_visit(kernels, add_kernel, &s);
     for (int k = 0; unit && k < CI_LIBRARY_COUNT; k++)
         unit->is_linked[k] = s.base->is_linked[k] || kernels->given_source;
     if (kernels->given_source) {

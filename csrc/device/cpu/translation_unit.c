@@ -11,21 +11,6 @@
 #define RUN_LENGTH 9000
 #define KERNEL_LENGTH 500
 
-int
-ci_cpu_highest_id(const CiKernels *kernels)
-{
-    int highest = -1;
-    for (int k = 0; k < kernels->nkernels; k++) {
-        const CiKernel *kernel = kernels->kernels[k];
-        highest = kernel->id > highest ? kernel->id : highest;
-        for (int side = 0; side < 2 && kernel->region; side++) {
-            int inner = kernel->inner[side] ? ci_cpu_highest_id(kernel->inner[side]) : -1;
-            highest = inner > highest ? inner : highest;
-        }
-    }
-    return highest;
-}
-
 /* The longest kernel that no unit has yet, of several the first; -1 when all have one. */
 static int
 next_kernel(const int64_t *lengths, int nkernels, const int *unit_of)

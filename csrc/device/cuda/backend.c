@@ -122,7 +122,7 @@ print_alone(void *arg, const CiKernel *kernel)
 {
     Keeping *keeping = arg;
     CiText text = ci_text_new(keeping->ctx);
-    if (!ci_cuda_can_specialize(kernel))
+    if (!ci_kernel_has_loops(kernel) || !ci_cuda_can_specialize(kernel))
         return;
     ci_kernels_print_alone(&text, keeping->build->kernels, kernel);
     keeping->texts[kernel->id] = text.data;
@@ -152,7 +152,7 @@ static void
 keep_kernels(CiContext *ctx, const CiCudaBuild *b)
 {
     Keeping keeping = {ctx, b, CI_NEW_ARRAY(ctx, const char *, b->nkernels + 1)};
-    ci_gpu_visit_kernels(b->kernels, print_alone, &keeping);
+    ci_kernels_visit(b->kernels, print_alone, &keeping);
     check(ctx, b->executable, ci_protect(b->executable->memory, keep_body, &keeping));
 }
 
@@ -275,7 +275,7 @@ build(CiContext *ctx, const CiQueue *queue, const CiKernels *kernels, const CiOp
     pthread_mutex_init(&executable->loading, NULL);
     pthread_mutex_init(&executable->lock, NULL);
     pthread_cond_init(&executable->variant_made, NULL);
-    executable->nkernels = ci_gpu_count_kernels(kernels);
+    executable->nkernels = ci_kernels_count(kernels);
     Building building = {.build = {.kernels = kernels,
                                    .executable = executable,
                                    .nkernels = executable->nkernels},

@@ -186,7 +186,7 @@ ci_gpu_build(CiContext *ctx, const CiQueue *queue, const CiKernels *kernels,
     executable->base = (CiExecutable){*queue, close_executable, launch};
     executable->vendor = vendor;
     executable->memory = ci_context_open();
-    executable->count = ci_gpu_count_kernels(kernels);
+    executable->count = ci_kernels_count(kernels);
     pthread_mutex_init(&executable->lock, NULL);
     Building building = {executable, kernels, options, NULL, info ? info : &ignored};
     *building.info = (CiBuildInfo){0};

@@ -24,11 +24,6 @@ void ci_gpu_fill_machine(CiMachine *machine, const CiGpuDialect *dialect);
 CiProcs *ci_gpu_lower(const CiKernels *kernels, bool verify, bool may_vectorise);
 /* Of a kernel the one proc, or of two the second. */
 const CiProc *ci_gpu_find_proc(const CiProcs *procs, const CiKernel *kernel, bool is_finish);
-/* Calls visit for each kernel with loops, bodies of regions included. */
-void ci_gpu_visit_kernels(const CiKernels *kernels,
-                          void (*visit)(void *arg, const CiKernel *kernel), void *arg);
-/* The highest number of such a kernel plus one. */
-int ci_gpu_count_kernels(const CiKernels *kernels);
 
 /* ---- extent.c: sizes at a launch ---- */
 

@@ -92,15 +92,16 @@ static void
 describe(void *arg, const CiKernel *kernel)
 {
     Describing *d = arg;
-    ci_gpu_describe(d->ctx, d->kernels, d->procs, kernel, &d->layouts[kernel->id]);
+    if (ci_kernel_has_loops(kernel))
+        ci_gpu_describe(d->ctx, d->kernels, d->procs, kernel, &d->layouts[kernel->id]);
 }
 
 CiGpuLayout *
 ci_gpu_layouts(CiContext *ctx, const CiKernels *kernels, const CiProcs *procs)
 {
-    int count = ci_gpu_count_kernels(kernels);
+    int count = ci_kernels_count(kernels);
     Describing d = {ctx, kernels, procs, CI_NEW_ARRAY(ctx, CiGpuLayout, count + 1)};
-    ci_gpu_visit_kernels(kernels, describe, &d);
+    ci_kernels_visit(kernels, describe, &d);
     return d.layouts;
 }
 

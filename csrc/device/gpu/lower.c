@@ -31,32 +31,3 @@ ci_gpu_find_proc(const CiProcs *procs, const CiKernel *kernel, bool is_finish)
             return procs->procs[k];
     return NULL;
 }
-
-void
-ci_gpu_visit_kernels(const CiKernels *kernels, void (*visit)(void *arg, const CiKernel *kernel),
-                     void *arg)
-{
-    for (int k = 0; k < kernels->nkernels; k++) {
-        const CiKernel *kernel = kernels->kernels[k];
-        for (int b = 0; kernel->region && b < 2; b++)
-            if (kernel->inner[b])
-                ci_gpu_visit_kernels(kernel->inner[b], visit, arg);
-        if (ci_kernel_has_loops(kernel))
-            visit(arg, kernel);
-    }
-}
-
-static void
-count_kernel(void *arg, const CiKernel *kernel)
-{
-    int *count = arg;
-    *count = kernel->id >= *count ? kernel->id + 1 : *count;
-}
-
-int
-ci_gpu_count_kernels(const CiKernels *kernels)
-{
-    int count = 0;
-    ci_gpu_visit_kernels(kernels, count_kernel, &count);
-    return count;
-}

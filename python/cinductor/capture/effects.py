@@ -52,7 +52,6 @@ from .objects import (
     attributes_of,
     bounds_of,
     defines,
-    find_in_class,
     holds_items,
     hooked_in,
     is_record,
@@ -89,8 +88,8 @@ class Stores:
             return False
         if type(attributes_of(value)) is not dict or not reads_plainly(cls):
             return False
-        is_plain = cls.__setattr__ is object.__setattr__  # type: ignore[comparison-overlap]
-        return is_plain and not defines(type(find_in_class(cls, name)), "__set__")
+        is_plain = self.sources.class_attr(cls, "__setattr__") is object.__setattr__
+        return is_plain and not defines(type(self.sources.class_attr(cls, name)), "__set__")
 
     def may_wait_at(self, value: Any, key: Any) -> bool:
         """True if a store to an item may be deferred. A store to a key that the dict does not have

@@ -28,8 +28,7 @@ from .objects import VIEWS_OF_DICTS, Traced, attribute, find_in_class
 RegionBreak = _core.RegionBreak
 Made = Callable[..., Iterator[Any]]  # makes Python's own iterator, given a function that makes values real
 END, UNKNOWN = "at its end", "somewhere"  # positions, besides those that are numbers
-MOST_READ = 256  # elements of an array that Python reads by nodes of the graph; for more, real ones are used
-ENDLESS = 1 << 62  # items of an endless iterator
+MOST_READ, ENDLESS = 256, 1 << 62  # elements of an array that nodes read; items of an endless iterator
 
 
 class Items:
@@ -285,7 +284,7 @@ class Octets:
     @property
     def items(self) -> Items:
         """The ints, for a loop."""
-        return Items(self.array.shape[0], self.item, lambda c, f=iter: f(self.value), reads=True)
+        return Items(self.length, self.item, lambda c, f=iter: f(self.value), reads=True)
 
     def __iter__(self) -> Iterator[int]:
         return iter(self.value)
@@ -346,8 +345,7 @@ def _are_equal(a: Any, b: Any) -> bool:
 # Iterators that reveal their parts and positions; those over a container refer to it.
 OVER_ITERATORS = (map, filter, zip, enumerate)
 OVER_CONTAINERS = (
-    *(type(iter(c)) for c in ([], (), {}, set(), "", b"", range(0))),  # type: ignore[var-annotated]
-    *(type(iter(view)) for view in ({}.values(), {}.items())),  # type: ignore[var-annotated]
+    *(type(iter(c)) for c in ([], (), {}, set(), "", b"", range(0), {}.values(), {}.items())),  # type: ignore[var-annotated]
     *(type(reversed(c)) for c in ([], {}, {}.values(), {}.items(), range(0))),  # type: ignore[var-annotated]
     reversed,
     *VIEWS_OF_DICTS,
@@ -500,8 +498,7 @@ class Escapes:
     def now(self, value: Any) -> Any:
         """The replacement of an iterator, if other code can see it; else the iterator."""
         value = value.items if type(value) is Flat else value
-        found = self.of.get(id(value))
-        return value if found is None else found[1]
+        return self.of.get(id(value), (value, value))[1]
 
     def escape(self, concrete: Any, value: Any) -> Any:
         """The replacement of the iterator outside of captured code."""
@@ -558,7 +555,7 @@ def over_container(concrete: Any, value: Any) -> Any:
     if all(concrete.of(part) is part for part in held):
         return value
     f, parts, *state = value.__reduce__()
-    made = f(*(concrete.of(part) for part in parts))
+    made = f(*map(concrete.of, parts))
     if state:
         made.__setstate__(state[0])
     return made

@@ -34,7 +34,7 @@ from .objects import (
 )
 
 # Values whose guards by value do not determine their identity.
-COPIED = (VALUE_TYPES | NUMBER_TYPES | frozenset(np.sctypeDict.values())) - {bool, type(None), type(Ellipsis), type(NotImplemented)}
+COPIED: frozenset[Any] = (VALUE_TYPES | NUMBER_TYPES | frozenset(np.sctypeDict.values())) - {bool, type(None), type(Ellipsis), type(NotImplemented)}
 # Numbers that do not equal themselves if they are NaN or NaT.
 INEXACT = frozenset({float, complex, np.datetime64, np.timedelta64, *(t for t in set(np.sctypeDict.values()) if issubclass(t, np.inexact))})
 # Attributes through which functions and partials are inspected.

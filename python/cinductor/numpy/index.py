@@ -228,6 +228,7 @@ def setitem(t: Any, x: Any, key: Any, value: Any) -> None:
         return
     value = stored(t, x, value)
     mask = lone_mask(fill(t, x, key))
+    refuse(mask is not None and mask.ndim == x.ndim and rank(value) > 1, "values of several axes for a mask of all axes")
     if mask is not None and value.ndim <= x.ndim - mask.ndim:
         check_mask(mask, x.shape[: mask.ndim])
         choose(t, x, mask, value)

@@ -61,6 +61,7 @@ def concatenate(
         fits = x.ndim == xs[0].ndim and not any(differs[:axis] + differs[axis + 1 :])
         if not fits or not np.can_cast(x.dtype, wanted, casting):
             raise ValueError("concatenate")
+    refuse(type(out) is Traced and any(x.shares_storage(out) for x in xs), "out= that shares memory with the parts")
     return into(t, out, end_to_end(t, xs, wanted, axis))
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..base.class_lookup import is_a
 from .surface import (
+    NO_OUT,
     PARTS,
     NotCaptured,
     Traced,
@@ -27,6 +28,7 @@ from .surface import (
     has_dtype,
     in_place,
     into,
+    is_out,
     library,
     normal_axes,
     normal_axis,
@@ -139,6 +141,7 @@ def called(t: Any, ufunc: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> A
     refuse(len(args) != ufunc.nin, "results among the operands")
     outs = outs if is_a(outs, tuple) else (outs,) * ufunc.nout
     refuse(where is not True and any(o is None for o in outs), "where= without out=")
+    refuse(len({o is None for o in outs}) > 1, "an out= for one of two results")
     signature = None if dtype is None else (None,) * ufunc.nin + (np.dtype(dtype),) * ufunc.nout
     dtypes = loop_dtypes(ufunc, args, signature)
     xs = [
@@ -176,7 +179,7 @@ def folded(t: Any, ufunc: Any, method: str, args: Sequence[Any], kwargs: dict[st
     if is_a(out, tuple):
         (out,) = out
     refuse(not are_axes(axis), "an axis that is no int")
-    refuse(out is not None and type(out) is not Traced, "out= is not an array of this call")
+    refuse(out is not None and not is_out(out), NO_OUT)
     is_truth = all(loop.endswith("?") for loop in ufunc.types)
     if out is not None and given.get("dtype") is None and not is_truth:
         given["dtype"] = np.promote_types(x.dtype, out.dtype)  # the dtype in which NumPy computes

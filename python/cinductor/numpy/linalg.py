@@ -71,7 +71,7 @@ def dot(t: Any, a: Any, b: Any, out: Any = None) -> Any:
     k = y.shape[-2] if y.ndim > 1 else y.shape[0]
     require_same(t, x.shape[-1], k)
     shape = (*x.shape[:-1], *y.shape[:-2], *(y.shape[-1:] if y.ndim > 1 else ()))
-    return into(t, out, as_result(t, t.extern("dot", "", call_dot, [x, y], shape, dtype)))
+    return as_result(t, into(t, out, t.extern("dot", "", call_dot, [x, y], shape, dtype)))
 
 
 @function(np.vdot)

@@ -246,6 +246,7 @@ def histogram(
     """np.histogram with a number of bins or with edges: counts and edges by one library call."""
     x = array(t, a)
     refuse(is_a(bins, str) or x.dtype.kind == "c", "such bins")
+    refuse(x.dtype.kind == "b", "bools, of which NumPy warns")
     fixed, given = limits(t, range)
     weight = [] if weights is None else [array(t, weights)]
     if type(bins) is Traced and bins.ndim == 0 and not bins.is_expression:

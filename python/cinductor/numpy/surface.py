@@ -252,6 +252,7 @@ def fold(ufunc: np.ufunc, how: str, x: Any, **settings: Any) -> Any:
     it never frees x if `__array_ufunc__` raises.
     """
     out = settings.pop("out", None)
+    refuse(out is not None and not all(map(is_out, out if is_a(out, tuple) else (out,))), NO_OUT)
     given = settings if out is None else {**settings, "out": (out,)}
     return x.__array_ufunc__(ufunc, how, x, **given)
 
@@ -363,6 +364,14 @@ def as_result(t: _core.Tracer, x: Any) -> Any:
     return t.as_scalar(x) if x.ndim == 0 else x
 
 
+NO_OUT = "out= is not an array of this call"
+
+
+def is_out(out: Any) -> bool:
+    """True for an array that a function may write to. NumPy refuses numbers."""
+    return type(out) is Traced and out.kind == "array"
+
+
 def into(t: _core.Tracer, out: Any, value: Any, is_ufunc: bool = False) -> Any:
     r"""Store into out= and return it; without out the value itself.
 
@@ -373,7 +382,7 @@ def into(t: _core.Tracer, out: Any, value: Any, is_ufunc: bool = False) -> Any:
         return value
     if is_a(out, tuple):
         (out,) = out
-    refuse(type(out) is not Traced, "out= is not an array of this call")
+    refuse(not is_out(out), NO_OUT)
     refuse(out.dtype != value.dtype and not is_ufunc, "out= of another dtype")
     if value.shape != out.shape:
         raise TypeError("out does not fit")

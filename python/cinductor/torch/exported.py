@@ -38,14 +38,14 @@ def export(program: torch.export.ExportedProgram, form: str = "c", options: dict
     """The program's text in a form; see `cinductor.torch.export`."""
     if form not in FORMS and form not in BACKENDS:
         raise ValueError(f"export() has no form {form!r}: it has {', '.join([*FORMS, *BACKENDS])}")
-    text = Entry("call", program, options).compiled.text("c" if form == "c" else "json")
+    text = ExportedEntry("call", program, options).compiled.text("c" if form == "c" else "json")
     return text if form in FORMS else given_to(form, text)
 
 
 def package(path: Any, programs: Any, options: dict[str, Any] | None = None) -> list[str]:
     """Write a file of programs; see `cinductor.torch.package`."""
     named = dict(programs) if isinstance(programs, Mapping) else {"forward": programs}
-    made = [Entry(name, program, options) for name, program in named.items()]
+    made = [ExportedEntry(name, program, options) for name, program in named.items()]
     write_package(os.fspath(path), list(named), lambda members: [entry.write(members) for entry in made])
     return list(named)
 
@@ -140,7 +140,7 @@ def bounds(program: torch.export.ExportedProgram, symbol: Any) -> tuple[int, int
     return max(1, low), int(known.upper) if known is not None and known.upper.is_Integer and int(known.upper) < 2**40 else None
 
 
-class Entry:
+class ExportedEntry:
     """An exported program, compiled.
 
     Raises

@@ -235,9 +235,19 @@ def call_builtin(
 
 PROTOCOLS: dict[str, Callable[..., Any]] = {
     "__next__": lambda scope, owner: dispatch(scope, next, (owner,), {}),
-    "__setattr__": lambda scope, owner, name, item: scope._set_attr(name, item, owner),
-    "__delattr__": lambda scope, owner, name: scope._del_attr(name, owner),
+    "__setattr__": lambda scope, owner, *given: by_object(scope, object.__setattr__, owner, given),
+    "__delattr__": lambda scope, owner, *given: by_object(scope, object.__delattr__, owner, given),
 }
+
+
+def by_object(scope: Hooks, f: Any, owner: Any, given: tuple[Any, ...]) -> Any:
+    """object's own method to set or delete an attribute. A class may have another one, which it bypasses."""
+    sources, cls = scope.stage.sources, type(owner)
+    if sources.class_attr(cls, f.__name__) is f and len(given) == 1 + (f is object.__setattr__):
+        return scope._set_attr(*given, owner) if len(given) == 2 else scope._del_attr(*given, owner)
+    if len(given) != 2 or sources.source_of(owner) is not None:
+        return call_unknown(scope, f, (owner, *given), {})
+    return scope._set_plainly(*given, owner)
 
 
 def make_object(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

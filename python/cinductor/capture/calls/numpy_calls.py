@@ -54,7 +54,7 @@ def call_ufunc(scope: Hooks, f: ufunc, args: tuple[Any, ...], kwargs: dict[str, 
         return call_with_foreign(scope, f, args, kwargs, foreign)
     for a in args:
         if type(a) not in FREE_TYPES:
-            args = tuple(scope.array_of(a) for a in args)
+            args = (*(scope.array_of(a) for a in args[: f.nin]), *map(stage.lift_nested, args[f.nin :]))
             break
     if kwargs:
         kwargs = {k: stage.lift_nested(v) for k, v in kwargs.items() if v is not np._NoValue}

@@ -152,7 +152,7 @@ class Aliases:
 
     # --- uses ---
 
-    def before_write(self, target: Any) -> None:
+    def before_write(self, target: Traced) -> None:
         """Called before a write to an array that may be another one, or that another one may be."""
         for storage, (_, sources) in self.state.records.items():
             is_it = target.storage == storage
@@ -350,7 +350,7 @@ class Flow:
         for a, b in self.carried.distinct:
             self.check_distinct(a, b)
 
-    def check_distinct(self, a: Any, b: Any) -> None:
+    def check_distinct(self, a: Traced, b: Traced) -> None:
         """Two different objects of one iteration, one of them carried, must differ in every iteration."""
         j, k = self.number_of(Source(a)), self.number_of(Source(b))
         firsts = [a] if j is None else list(self.arrays[j].before.values())

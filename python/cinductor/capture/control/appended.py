@@ -352,7 +352,7 @@ class Appended(Columns):
             shared = self.sharing_name(array, names) or shared
         return shared
 
-    def sharing_name(self, array: Any, names: dict[str, Any]) -> Any:
+    def sharing_name(self, array: Traced, names: dict[str, Any]) -> Any:
         """The name that has the array after the iteration, with the leaf's number; None if there is none."""
         carried = self.carried
         holders = [
@@ -452,7 +452,7 @@ class Appended(Columns):
             self.left.materialise()
             self.left = None
 
-    def held(self, holder: Any, names: dict[str, Any]) -> Any:
+    def held(self, holder: tuple[str, int] | None, names: dict[str, Any]) -> Any:
         """Names whose value is an appended array."""
         return None if holder is None else leaves(names[holder[0]])[holder[1]]
 

@@ -20,7 +20,7 @@ def keep_backing(state: State, made: list[Any], rows: object) -> None:
         state.put(backings={**state.backings, id(made): (made, seen, rows)})
 
 
-def list_of(state: State, row: Any, kind: str) -> list[Any]:
+def list_of(state: State, row: Traced, kind: str) -> list[Any]:
     """The list of the numbers in an array."""
     items = [row[k] for k in range(row.shape[0])]
     made = [state.tracer.as_python(item) for item in items] if kind == "python" else items

@@ -81,7 +81,7 @@ class Carried:
         self.names = tuple(dict.fromkeys([n for n in (*loop.site.carried, *kept) if n not in renewed]))
         loop.plan.recall(self)
 
-    def add_written(self, handle: Any) -> bool:
+    def add_written(self, handle: Traced) -> bool:
         is_new = handle.storage not in self.written
         self.written.setdefault(handle.storage, handle)
         return is_new
@@ -252,7 +252,7 @@ class Carried:
             self.trip = self.tracer.define(self.counter.head, 0, self.extent)
         return True
 
-    def note_distinct(self, a: Any, b: Any) -> None:
+    def note_distinct(self, a: Traced, b: Traced) -> None:
         """Two arrays are different objects in this iteration. If one is carried, they must differ in each."""
         known = {(x.storage, y.storage) for x, y in self.distinct}
         if (a.storage, b.storage) in known:

@@ -163,7 +163,7 @@ def of_classes(classes: set[tuple[str, Any]]) -> Joined | None:
     return Joined(*strong, weak[1]) if is_alike else None
 
 
-def can_become_strong(tracer: object, value: Any, dtype: Any) -> bool:
+def can_become_strong(tracer: object, value: Any, dtype: np.dtype) -> bool:
     """True if a number at a loop's entry can be NumPy's from there on. That an int is not a float cannot be observed after
     an iteration.
     """
@@ -172,7 +172,7 @@ def can_become_strong(tracer: object, value: Any, dtype: Any) -> bool:
     return type(value) is not Traced and lifted(tracer, value, "scalar", dtype) is not None
 
 
-def join_arrays(tracer: Any, a: Any, b: Any, head: Head | None, nodes: tuple[Any, ...]) -> Answer:
+def join_arrays(tracer: _core.Tracer, a: Traced, b: Traced, head: Head | None, nodes: tuple[Any, ...]) -> Answer:
     """Join two arrays of one dtype."""
     if head is not None and (fitted := b.fitted(a)) is not None and tracer.varying(a, fitted) == []:
         return Joined("array", a.dtype)
@@ -184,7 +184,7 @@ def join_arrays(tracer: Any, a: Any, b: Any, head: Head | None, nodes: tuple[Any
     return Buffered(axes) if axes else Joined("array", a.dtype)
 
 
-def can_lift(tracer: Any, value: Any, joined: Joined) -> bool:
+def can_lift(tracer: _core.Tracer, value: Any, joined: Joined) -> bool:
     """True if a number has one of the two classes, and the tagged number can have its value."""
     if type(value) is Traced:
         if value.dtype == joined.dtype:
@@ -208,7 +208,7 @@ class Length:
         self.param: Any = None  # the number
         self.now: Any = None  # the symbol that is its value
 
-    def define(self, tracer: Any, number: Any) -> Any:
+    def define(self, tracer: Any, number: int | Traced) -> Any:
         """The number as a size, from here on."""
         self.now = tracer.define(number, 0, None if self.capacity is None else self.capacity + 1)
         return self.now
@@ -268,7 +268,7 @@ def grouped(kinds: list[tuple[Any, Any]], now: list[Length]) -> list[Length] | N
     return groups
 
 
-def first_part(tracer: _core.Tracer, buffer: Any, shape: tuple[Any, ...]) -> Any:
+def first_part(tracer: _core.Tracer, buffer: Traced, shape: tuple[Any, ...]) -> Any:
     """The view of a buffer's first elements; for a flat buffer with that shape."""
     if buffer.ndim == len(shape):
         return tracer.slice(buffer, (0,) * len(shape), (1,) * len(shape), shape)
@@ -341,7 +341,7 @@ def capacity(types: Types, kind: Type, axis: int, sizes: tuple[Any, Any, Any]) -
     raise Rerun(loop, Rule(place, rule[0], more))
 
 
-def row_capacity(types: Types, axes: list[int], entry: Any, before: Any, after: Any) -> Any:
+def row_capacity(types: Types, axes: list[int], entry: Traced, before: Traced, after: Traced) -> Any:
     """The number of elements of a flat buffer that holds the array in every iteration, if no
     iteration increases it. None if there is no such number, or if no flat buffer is needed
     because an array that varies along its first axis is contiguous anyway."""
@@ -510,7 +510,7 @@ class Types:
         kind.ends = ends
         return True
 
-    def is_once(self, kind: Type, before: Any, after: Any, axes: list[int]) -> bool:
+    def is_once(self, kind: Type, before: Traced, after: Traced, axes: list[int]) -> bool:
         """True if only the first iteration seems to change the sizes, because they end as a value known before the
         loop. Sizes of a shrinking array are treated as varying.
         """

@@ -424,7 +424,7 @@ def made_of(scope: object, like: object, rows: list[Any], count: object) -> list
     return ListBuffer(scope, [], like, columns, count).container
 
 
-def repeated(scope: Any, items: list[Any], count: Any) -> list[Any] | None:
+def repeated(scope: Hooks, items: list[Any], count: Any) -> list[Any] | None:
     """[number] * count for a count that has no value yet; None for other lists."""
     kind = number_kind(items[0]) if len(items) == 1 else None
     if kind is None or not is_int(count):
@@ -435,7 +435,7 @@ def repeated(scope: Any, items: list[Any], count: Any) -> list[Any] | None:
     return made_of(scope, items[0], [scope.call(np.full, length, items[0], kind[1])], length)
 
 
-def joined(scope: Any, a: list[Any], b: list[Any]) -> list[Any] | None:
+def joined(scope: Hooks, a: list[Any], b: list[Any]) -> list[Any] | None:
     """a + b, of which one is a list buffer; None if their items differ."""
     lists = scope.stage.state.lists
     parts = [lists.get(id(value), value) for value in (a, b)]

@@ -362,13 +362,13 @@ class Loop(Region):
             return True
         return self.may_make_trip(self.items.length - self.plan.peel)
 
-    def may_make_trip(self, left: Any) -> bool:
+    def may_make_trip(self, left: int | Traced) -> bool:
         """True if iterations of a loop remain, or the program can check that."""
         if type(left) is int:
             return left > 0
         return self.tracer.is_positive(left) or (self.tracer.may_check() and type(left > 0) is Traced)
 
-    def makes_trip(self, left: Any) -> bool:
+    def makes_trip(self, left: int | Traced) -> bool:
         """True if iterations of a loop remain; if that is only known at run time, the program checks it."""
         if left > 0 if type(left) is int else self.tracer.is_positive(left):
             return True

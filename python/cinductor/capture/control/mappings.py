@@ -76,10 +76,10 @@ class Mapping(Assumed):
 
     @property
     def items_now(self) -> Items:
-        return self.parts_of("keys")
+        return self.items_of_view("keys")
 
-    def parts_of(self, name: str) -> Items:
-        """A view of a dict by its name, for a loop. A set has an order of its own, and Python raises if a dict grows meanwhile."""
+    def items_of_view(self, name: str) -> Items:
+        """The items of a view, for a loop. A set has an order of its own, and Python raises if a dict grows meanwhile."""
         if type(self.container) is set:
             self.fail("a set is iterated whose items data decide")
         buffer, length = self.buffer, self.length
@@ -99,7 +99,7 @@ class Mapping(Assumed):
         if kwargs:
             return MISSING
         if name in VIEWS and not args and is_a(self.container, dict):
-            return self.parts_of(name)
+            return self.items_of_view(name)
         if name == "get" and len(args) == 1:
             return MISSING
         return self.run(SOURCES[name], *args) if name in SOURCES else MISSING

@@ -154,7 +154,7 @@ class Value(Phi):
         self.value, self.version = value, value.version
         self.head = tracer.tagged(value, *strong, self.type.weak) if strong else value
 
-    def operands(self, tracer: Any) -> list[Any]:
+    def operands(self, tracer: _core.Tracer) -> list[Any]:
         entry, kind = self.entry, self.type
         if kind.kind == "array":
             return [self.entry_buffer(tracer)]
@@ -173,7 +173,7 @@ class Value(Phi):
         lattice.write(tracer, buffer, entry, self.type.lengths)
         return buffer
 
-    def end(self, tracer: Any, leaf: Any) -> None:
+    def end(self, tracer: _core.Tracer, leaf: Any) -> None:
         """Set the leaf's value at the end of an iteration."""
         kind = self.type
         if kind.kind == "array":
@@ -224,7 +224,7 @@ class LastValue(Value):
         end = length.end
         self.sizes.append(Number(None, lambda: tracer.lift(0), lambda: lattice.number_of(tracer, end)))
 
-    def operands(self, tracer: Any) -> list[Any]:
+    def operands(self, tracer: _core.Tracer) -> list[Any]:
         if self.entry is not None:
             return super().operands(tracer)
         body, number = self.node
@@ -260,7 +260,7 @@ def shape_of_buffer(entry: Any, kind: Type) -> tuple[Any, ...]:
     return tuple(lengths[k].capacity if k in lengths else n for k, n in enumerate(entry.shape))
 
 
-def strength_of(tracer: Any, value: Any, kind: Type) -> Any:
+def strength_of(tracer: _core.Tracer, value: Any, kind: Type) -> Any:
     """The bool of a tagged number of that type, traced."""
     strong = strength(value, (kind.kind, kind.dtype))
     return strong if type(strong) is Traced else tracer.lift(strong)
@@ -350,7 +350,7 @@ class Last:
             return False
         return self.carried.body.last_value(leaf) is not None
 
-    def sources(self, name: str, place: int, leaf: Any) -> list[Source] | None:
+    def sources(self, name: str, place: int, leaf: Traced) -> list[Source] | None:
         """The earlier arrays that the name may be; None if a copy is not enough."""
         flow = self.carried.flow
         found: list[Source] = []

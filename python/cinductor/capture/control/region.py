@@ -71,7 +71,7 @@ class Regions:
         self.tests += 1
         return self.tests
 
-    def is_carried_by_value(self, value: Any) -> bool:
+    def is_carried_by_value(self, value: Traced) -> bool:
         """True if a loop or branch carries the array by value, so that NumPy may give it another
         memory layout."""
         if value.kind != "array" or value.storage in self.state.records:

@@ -46,19 +46,16 @@ class Attributes(Reads):
             return self._set_array_attr(name, item, value)
         if cls is FLAGS:
             return setattr(self.fall_back_for_flags(value), name, item)
-        found = stage.sources.class_attr(cls, name)
-        if type(found) is property and type(found.fset) is types.FunctionType:
+        found, setter = (stage.sources.class_attr(cls, key) for key in (name, "__setattr__"))
+        if type(found) is property and type(found.fset) is types.FunctionType and type(setter) is types.WrapperDescriptorType:
             self.call_method(found.fset, value, item)
             return None
-        if not self._is_elsewhere(value):
-            is_slot = is_slot_of(cls, found)
-            if cls.__setattr__ in PLAIN_SETTERS and (is_slot or not stage.sources.defines(type(found), "__set__")):  # type: ignore[comparison-overlap]
-                self._touch_attributes(value, is_slot)
-                return setattr(value, name, item)
+        if setter in PLAIN_SETTERS and self._is_own(value, name):
+            return self._set_plainly(name, item, value)
         if stage.stores.may_wait(value, name):
             return stage.lifting.store(value, name, item)
         stage.effects.note(f"sets .{name} of a {cls.__name__}")
-        if cls.__setattr__ is not object.__setattr__ or stage.sources.defines(type(found), "__set__"):  # type: ignore[comparison-overlap]
+        if setter is not object.__setattr__ or stage.sources.defines(type(found), "__set__"):
             stage.tracer.flush()
             stage.materialise(value)
         return setattr(value, name, stage.materialise(item))
@@ -69,6 +66,27 @@ class Attributes(Reads):
         if sources.source_of(value) is not None or is_a(value, type | types.ModuleType):
             return True
         return type(value) is types.FunctionType and sources.source_of(value.__dict__) is not None
+
+    def _is_own(self, value: Any, name: str) -> bool:
+        """True if object's method would set the attribute of an object made in the call, and call nothing."""
+        sources, cls = self.stage.sources, type(value)
+        if self._is_elsewhere(value):
+            return False
+        found = sources.class_attr(cls, name)
+        return is_slot_of(cls, found) or not sources.defines(type(found), "__set__")
+
+    def _set_plainly(self, name: str, item: Any, value: Any) -> None:
+        """Set an attribute of an object made in the call as object's method does."""
+        stage, cls = self.stage, type(value)
+        if self._is_own(value, name):
+            self._touch_attributes(value, is_slot_of(cls, stage.sources.class_attr(cls, name)))
+        else:
+            stage.effects.note(f"sets .{name} of a {cls.__name__}")
+            stage.tracer.flush()
+            stage.materialise(value)
+            item = stage.materialise(item)
+        set_by = cls.__setattr__ if cls.__setattr__ in PLAIN_SETTERS else object.__setattr__  # type: ignore[comparison-overlap]
+        set_by(value, name, item)  # type: ignore[call-arg]
 
     def fall_back_for_flags(self, value: Any) -> Any:
         """Let NumPy run the rest before flags, or an array that has them, are set."""
@@ -109,13 +127,13 @@ class Attributes(Reads):
         setattr(stage.materialise(value), name, stage.materialise(item))
 
     def _del_attr(self, name: str, value: Any) -> None:
-        found = self.stage.sources.class_attr(type(value), name)
-        if type(found) is property and type(found.fdel) is types.FunctionType:
+        found, deleter = (self.stage.sources.class_attr(type(value), key) for key in (name, "__delattr__"))
+        if type(found) is property and type(found.fdel) is types.FunctionType and type(deleter) is types.WrapperDescriptorType:
             self.call_method(found.fdel, value)
             return
         is_slot = is_slot_of(type(value), found)
         is_plain = is_slot or not self.stage.sources.defines(type(found), "__delete__")
-        is_plain &= type(value).__delattr__ in PLAIN_DELETERS  # type: ignore[comparison-overlap]
+        is_plain &= deleter in PLAIN_DELETERS
         if self.stage.sources.source_of(value) is not None or type(value) is Traced or not is_plain:
             self.stage.effects.note(f"deletes .{name} of a {type(value).__name__}")
         else:

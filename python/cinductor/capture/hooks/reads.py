@@ -107,6 +107,9 @@ class Reads(Hooks):
             flat = Flat(value)
             self.stage.state.note_definition(flat.items)
             return flat, OWN
+        elif name == "strides" and not self.is_library and not all(n > 1 for n in value.shape):
+            stage.effects.stop("strides of an array that has an axis of at most one element")
+            return stage.materialise(value).strides, OWN
         elif name in OUR_NAMES and value.kind == "array":
             getattr(np.empty(0), name)  # raises
         return getattr(value, name), OWN
@@ -250,7 +253,9 @@ class Reads(Hooks):
         return self._read_unset(value, name) if found is MISSING else self._bound(value, name, found)
 
     def _read_unset(self, value: Any, name: str, slot: Any = None) -> Read:
-        """Raise an AttributeError, under a guard that the object still has no such attribute. slot: its empty slot."""
+        """Raise an AttributeError, under a guard that the object still has no such attribute. slot: its empty slot. An
+        attribute that a class in C keeps elsewhere (threading.local) is read in each call.
+        """
         stage, own = self.stage, attributes_of(value)
         source = stage.sources.source_of(value)
         if source is not None and (slot is not None or own is not None):
@@ -259,7 +264,8 @@ class Reads(Hooks):
             else:
                 stage.effects.note(f"tests whether a {type(value).__name__} has an attribute")
         read = type(value).__getattribute__ if defines(type(value), "__getattr__") else getattr
-        return read(value, name), OWN  # type: ignore[call-arg]
+        read(value, name)  # type: ignore[call-arg]
+        return self._unknown(value, name, "class, which is written in C")
 
     def _bound(self, value: Any, name: str, found: Any) -> Read:
         """Bind an attribute of an object's class, whose lookup is guarded, to the object."""

@@ -14,6 +14,7 @@ writes access the array's memory in every layout. If the flatiter object itself 
 
 from __future__ import annotations
 
+import math
 import operator
 import types
 from collections.abc import Iterator
@@ -301,6 +302,10 @@ class Subscripts(Hooks):
         if cls is Traced:
             if type(key) not in FREE_TYPES or type(key) is slice:
                 key = self._key(key)
+            if type(item) in (list, tuple) and axes_of(item) > axes_at(value, key):
+                stage.effects.stop("a list with more axes than its place is stored")
+                stage.materialise(value)[stage.materialise(key)] = stage.materialise(item)  # raises
+                return
             if type(item) not in FREE_TYPES:
                 item = self.array_of(item, value.dtype)
             if stage.effects.before_write(value):
@@ -358,6 +363,29 @@ class Subscripts(Hooks):
         else:
             stage.state.before_change(value)
         del value[stage.materialise(key)]
+
+
+def axes_of(item: Any) -> Any:
+    """The number of axes that NumPy gives a nested list."""
+    if type(item) not in (list, tuple):
+        return getattr(item, "ndim", 0)
+    return 1 + (axes_of(item[0]) if len(item) else 0)
+
+
+def axes_at(value: Traced, key: Any) -> Any:
+    """The number of axes of a view, to which NumPy stores no list with more: lists are not broadcast like arrays. Infinite
+    for other keys.
+    """
+    parts = key if type(key) is tuple else (key,)
+    others = [part for part in parts if not (part is None or part is Ellipsis or type(part) is slice)]
+    return value.ndim + sum(part is None for part in parts) - len(others) if all(map(is_index, others)) else math.inf
+
+
+def is_index(part: Any) -> bool:
+    """True for a single int of a key."""
+    if type(part) is Traced:
+        return part.ndim == 0 and part.dtype.kind in "iu"
+    return is_a(part, int | np.integer) and type(part) is not bool
 
 
 # --- items at a data-dependent index ---

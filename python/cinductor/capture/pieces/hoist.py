@@ -128,7 +128,7 @@ class Hoist:
 
     def function(self, node: ast.expr, depth: int, has_parts: bool) -> ast.expr:
         """The callee. A method is looked up before its arguments are computed."""
-        if isinstance(node, ast.Name) or not isinstance(node, ast.Attribute):
+        if not isinstance(node, ast.Attribute):
             return node
         base = node
         while isinstance(base, ast.Attribute):

@@ -42,8 +42,10 @@ def mark_operands(root: FunctionNode) -> None:
     calling: set[int] = set()  # ids of nodes whose evaluation calls something
     for node in reversed(nodes):
         cls = type(node)
-        inside = node.args if cls is ast.Lambda else node
-        is_calling = not calling.isdisjoint(map(id, children(inside)))
+        inside = [] if cls is ast.Lambda else children(node)
+        if cls is ast.Lambda or cls is ast.FunctionDef:  # what evaluates defaults
+            inside += children(node.args)
+        is_calling = not calling.isdisjoint(map(id, inside))
         method = method_of(node) if cls is ast.Call else None
         if is_calling and cls in ORDER and method not in ("choose", "choose_result"):  # in a conditional expression no operand waits
             parts = ORDER[cls](node)

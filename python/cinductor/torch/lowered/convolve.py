@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
@@ -18,6 +18,8 @@ from . import argument, meta
 from .create import padded
 from .pool import windows
 from .product import leave_to_library, product
+
+NARROW = (torch.bfloat16, torch.float16)
 
 
 def convolution(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
@@ -35,22 +37,82 @@ def convolution(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
         x, weight = _spread(emitter, x, stride), _mirrored(emitter, weight, groups)
         low = [d * (k - 1) - p for d, k, p in zip(dilation, kernel, padding, strict=True)]
         high, stride = [p + m for p, m in zip(low, more, strict=True)], [1] * rank
-    x = _framed(emitter, x, low, high)
-    if x.sizes[1] == weight.sizes[0] == groups:
-        made = _by_channel(emitter, x, weight, out.size()[2:], stride, dilation)
-    else:
-        for k in range(rank):
-            x = windows(emitter, x, 2 + k, out.size(2 + k), (kernel[k] - 1) * dilation[k] + 1, stride[k], dilation[k])
-        made = _contract(emitter, x, weight, groups)
+    made = _convolved(emitter, _framed(emitter, x, low, high), weight, out.size()[2:], stride, dilation, groups)
     if argument(node, "bias") is not None:
         bias = emitter.value(argument(node, "bias"), made.dtype)
         made = emitter.apply("add", [made, emitter.reshape(bias, (*bias.sizes, *[1] * rank))])
     return emitter.cast(made, out.dtype)
 
 
+def gradients(emitter: Emitter, node: torch.fx.Node) -> list[GraphValue | None]:
+    """convolution_backward. The input's is a convolution of the result's by the mirrored kernel; the weight's is a sum of products
+    over all windows.
+    """
+    mask, groups, dtype = argument(node, "output_mask"), argument(node, "groups"), meta(node.args[0]).dtype
+    g, x, weight = (emitter.value(a, computation_dtype(dtype)) for a in node.args[:3])
+    rank, kernel = len(x.sizes) - 2, weight.sizes[2:]
+    if emitter.has_libraries and (argument(node, "transposed") or dtype in NARROW or is_of_parts(node.args[1])):
+        raise Unmapped("eager's rounding")
+    leave_to_library(emitter, x.dtype, math.prod(x.sizes), weight.sizes[0] // groups * math.prod(kernel))
+    leave_to_library(emitter, x.dtype, math.prod(weight.sizes), x.sizes[0] * math.prod(g.sizes[2:]))
+    steps = [_each(argument(node, name), rank) for name in ("stride", "padding", "dilation")]
+    made: list[GraphValue | None] = [None] * 3
+    if mask[0]:
+        made[0] = _of_input(emitter, g, x, weight, groups, *steps)
+    if mask[1]:
+        made[1] = _of_weight(emitter, g, _framed(emitter, x, steps[1], steps[1]), weight, groups, steps[0], steps[2])
+    if mask[2]:
+        made[2] = emitter.fold("sum", g, [0, *range(2, 2 + rank)], False)
+    return [v if v is None else emitter.cast(v, dtype) for v in made]
+
+
+def _of_input(
+    emitter: Emitter, g: GraphValue, x: GraphValue, weight: GraphValue, groups: int, stride: list[int], padding: list[int], dilation: list[int]
+) -> GraphValue:
+    wide, reach = _spread(emitter, g, stride), [d * (k - 1) for d, k in zip(dilation, weight.sizes[2:], strict=True)]
+    low = [r - p for r, p in zip(reach, padding, strict=True)]
+    high = [n + r - have - a for n, r, have, a in zip(x.sizes[2:], reach, wide.sizes[2:], low, strict=True)]
+    return _convolved(emitter, _framed(emitter, wide, low, high), _mirrored(emitter, weight, groups), x.sizes[2:], [1] * len(low), dilation, groups)
+
+
+def _of_weight(
+    emitter: Emitter, g: GraphValue, x: GraphValue, weight: GraphValue, groups: int, stride: list[int], dilation: list[int]
+) -> GraphValue:
+    rank, out, kernel = len(stride), g.sizes[2:], weight.sizes[2:]
+    if x.sizes[1] == weight.sizes[0] == groups:
+        axes = [0, *range(2, 2 + rank)]
+        terms = [emitter.fold("sum", emitter.apply("multiply", [part, g]), axes, False) for _, part in _shifted(emitter, x, kernel, out, stride, dilation)]
+        columns = [emitter.reshape(t, (groups, 1)) for t in terms]
+        return emitter.reshape(emitter.put("concat", columns, g.dtype, (groups, len(columns)), axes=[1]), weight.sizes)
+    x = _all_windows(emitter, x, kernel, out, stride, dilation)
+    n, channels, made, pixels = x.sizes[0], x.sizes[1] // groups, weight.sizes[0] // groups, math.prod(out)
+    x = emitter.permute(emitter.reshape(x, (n, groups, channels, *out, *kernel)), [1, 2, *range(3 + rank, 3 + 2 * rank), 0, *range(3, 3 + rank)])
+    rows = emitter.reshape(x, (groups, channels * math.prod(kernel), n * pixels))
+    g = emitter.permute(emitter.reshape(g, (n, groups, made, *out)), [1, 0, *range(3, 3 + rank), 2])
+    y = product(emitter, rows, emitter.reshape(g, (groups, n * pixels, made)))
+    return emitter.reshape(emitter.permute(y, [0, 2, 1]), weight.sizes)
+
+
+def _convolved(
+    emitter: Emitter, x: GraphValue, weight: GraphValue, out: Any, stride: list[int], dilation: list[int], groups: int
+) -> GraphValue:
+    """A convolution without padding."""
+    kernel = weight.sizes[2:]
+    if x.sizes[1] == weight.sizes[0] == groups:
+        return _by_channel(emitter, x, weight, out, stride, dilation)
+    return _contract(emitter, _all_windows(emitter, x, kernel, out, stride, dilation), weight, groups)
+
+
+def _all_windows(emitter: Emitter, x: GraphValue, kernel: Any, out: Any, stride: list[int], dilation: list[int]) -> GraphValue:
+    """[N, C, *image] -> [N, C, *out, *kernel]."""
+    for k, (size, count) in enumerate(zip(kernel, out, strict=True)):
+        x = windows(emitter, x, 2 + k, count, (size - 1) * dilation[k] + 1, stride[k], dilation[k])
+    return x
+
+
 def rounds_often(node: torch.fx.Node, dtype: torch.dtype) -> bool:
     """True if eager rounds each sum of a transposed convolution to a narrow float several times."""
-    return bool(argument(node, "transposed")) and dtype in (torch.bfloat16, torch.float16)
+    return bool(argument(node, "transposed")) and dtype in NARROW
 
 
 def is_of_parts(node: Any, depth: int = 3) -> bool:
@@ -83,12 +145,19 @@ def _contract(emitter: Emitter, x: GraphValue, weight: GraphValue, groups: int) 
 def _by_channel(emitter: Emitter, x: GraphValue, weight: GraphValue, out: Any, stride: list[int], dilation: list[int]) -> GraphValue:
     """Windows of each channel by the kernel of that channel, element by element of the kernel."""
     rank, terms = len(out), []
-    for at in itertools.product(*(range(k) for k in weight.sizes[2:])):
-        starts = [0, 0, *(a * d for a, d in zip(at, dilation, strict=True))]
-        part = emitter.slice(x, starts, [1, 1, *stride], (*x.sizes[:2], *out))
+    for at, part in _shifted(emitter, x, weight.sizes[2:], out, stride, dilation):
         by = emitter.slice(weight, [0, 0, *at], [1] * (2 + rank), (weight.sizes[0], 1, *[1] * rank))
         terms.append(emitter.apply("multiply", [part, emitter.reshape(by, (weight.sizes[0], *[1] * rank))]))
     return functools.reduce(lambda a, b: emitter.apply("add", [a, b]), terms)
+
+
+def _shifted(
+    emitter: Emitter, x: GraphValue, kernel: Any, out: Any, stride: list[int], dilation: list[int]
+) -> Iterator[tuple[tuple[int, ...], GraphValue]]:
+    """For each place in a window: that element of each window."""
+    for at in itertools.product(*(range(k) for k in kernel)):
+        starts = [0, 0, *(a * d for a, d in zip(at, dilation, strict=True))]
+        yield at, emitter.slice(x, starts, [1, 1, *stride], (*x.sizes[:2], *out))
 
 
 def _spread(emitter: Emitter, x: GraphValue, stride: list[int]) -> GraphValue:

@@ -14,6 +14,7 @@ from ..sizes import decide
 from ..values import GraphValue
 from . import argument, meta
 from .create import padded
+from .index import inside
 from .point import towards_zero
 
 STEP = {"sum": "add", "max": "maximum"}
@@ -146,6 +147,18 @@ def _largest(
         is_next = emitter.apply("logical_or", [is_next, is_first])
         at, largest = emitter.apply("where", [is_next, there, at]), emitter.apply("maximum", [largest, other])
     return largest, at
+
+
+def gradient_of_maximum(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    """max_pool's: each element is added at the place from which the maximum came."""
+    out, indices = meta(node), emitter.env[argument(node, "indices")]
+    g = emitter.value(node.args[0], computation_dtype(out.dtype))
+    images, pixels, count = math.prod(out.size()[:-2]), math.prod(out.size()[-2:]), math.prod(indices.sizes[-2:])
+    rows = emitter.reshape(emitter.iota(images), (images, 1))
+    base = emitter.copy(emitter.expand(emitter.constant(0, g.dtype), (images, pixels)))
+    at = inside(emitter, emitter.reshape(indices, (images, count)), pixels)
+    made = emitter.put("scatter", [base, base, emitter.reshape(g, (images, count)), rows, at], g.dtype, base.sizes, axes=[0, 1], combine="add")
+    return emitter.cast(emitter.reshape(made, tuple(out.size())), out.dtype)
 
 
 def _least(dtype: torch.dtype) -> Any:
