@@ -1,4 +1,5 @@
-/* A partition of a run: its key, and whether it is replayed, recorded or left to launches. */
+/* Runs one partition of a program: computes its key, then replays its recording, makes one, or
+ * launches its kernels. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
-/* The keys of a partition, what is recorded of them, and its memory. */
+/* Recordings of a partition (CUDA graphs), one per key: finds, adds and drops them, and lends them
+ * memory. */
 #include <stdio.h>
 #include <string.h>
 

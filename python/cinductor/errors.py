@@ -76,7 +76,7 @@ ERRORS: dict[str, ErrorRow] = {
     "CinductorError": ErrorRow("The base of what the compiler itself has to say; never raised itself.", ""),
     "Unsupported": ErrorRow(
         "`fullgraph=True`, `export` or arrays of a device need what cannot be compiled.",
-        "fullgraph=False runs such a line in Python, between compiled pieces; cinductor.explain shows them all",
+        "fullgraph=False runs in Python what cannot be compiled; cinductor.explain shows all of it",
     ),
     "LoweringError": ErrorRow(
         "The graph has an operation that no backend can compute (`_core.compile_text`; in a call NumPy answers, with a warning, unless `fullgraph=True`).",

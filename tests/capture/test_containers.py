@@ -7,6 +7,7 @@ import contextlib
 import copy
 import io
 import types
+from collections import Counter, defaultdict
 
 import numpy as np
 import pytest
@@ -28,7 +29,7 @@ def shown(value):
     if isinstance(value, np.ndarray):
         return ("array", value.dtype.str, value.tolist())
     if isinstance(value, dict):
-        return (type(value), [(shown(k), shown(v)) for k, v in value.items()])
+        return (type(value), getattr(value, "default_factory", 0), [(shown(k), shown(v)) for k, v in value.items()])
     if isinstance(value, list | tuple | set | collections.deque):
         return (type(value), [shown(v) for v in value])
     return (type(value), repr(value))
@@ -395,6 +396,71 @@ def test_queues(f, args, whole, backend):
     check(f, args, backend, whole)
 
 
+def rows_copied(a, b):
+    """The items of a list that is stored as columns go to another list by a slice."""
+    n = len(b)
+    before, now = [0] * (n + 1), [0] * (n + 1)
+    for i in range(len(a)):
+        for j in range(n):
+            now[j + 1] = before[j] + 1 if a[i] == b[j] else max(before[j + 1], now[j])
+        before[:] = now
+    return before, now
+
+
+def slices_stored(a, b):
+    n = len(b)
+    before, now, tail = [0] * (n + 1), [0] * (n + 1), [9, 9]
+    for i in range(len(a)):
+        for j in range(n):
+            now[j + 1] = before[j] + 1 if a[i] == b[j] else max(before[j + 1], now[j])
+        before[1:] = now[1:]
+    tail[1:] = now
+    tail[:0] = (v for v in before)
+    return before, now, tail
+
+
+SHORT = np.array(INTS[:12]) % 4, np.array(INTS[:9]) % 4
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("f, whole", [(rows_copied, True), (slices_stored, False)])
+def test_slices_of_lists_are_replaced(f, whole, backend):
+    check(f, SHORT, backend, whole)
+
+
+def replaced(now, other, place):
+    other[place] = now
+    return other
+
+
+# Uses in which Python itself reads a list whose items are in columns, also inside of another container.
+READS = {
+    "slice": lambda now, other: replaced(now, other, slice(None)),
+    "part": lambda now, other: replaced(now, other, slice(1, 3)),
+    "format": lambda now, other: "%s %s" % (now, 1),  # noqa: UP031
+    "text": lambda now, other: f"{(now,)} {[other, now]}",
+    "count": lambda now, other: ([now].count(list(now)), (other, now).index(list(now))),
+    "equal": lambda now, other: ((now, 1) == (list(now), 1), [now] == [other], {1: now} == {1: list(now)}),
+    "order": lambda now, other: (sorted([[now], [other]]), max((now, 1), (other, 2))),
+    "sums": lambda now, other: (now + other, other + now, now * 2, [*now], (now, other)),
+    "made": lambda now, other: (tuple(now), set(now), collections.deque(now), Counter(now), bytes(now), dict(enumerate(now))),
+    "calls": lambda now, other: (*map(sum, [now, other]), len(now), max(now), now.index(now[2]), list(reversed(now)), now[::-1]),
+    "arrays": lambda now, other: (np.array([now, now]).sum(), np.dot(now, now), np.concatenate([now, other])),
+    "changes": lambda now, other: (other.extend(now), other.insert(0, now), now.sort(), now.clear(), other),
+}
+
+
+@pytest.mark.parametrize("name", READS)
+def test_python_reads_the_items_of_a_list_in_columns(name):
+    def summed(x):
+        now, other = [0] * (len(x) + 1), [9, 9]
+        for i in range(len(x)):
+            now[i + 1] = now[i] + int(x[i])
+        return READS[name](now, other), now, other
+
+    check(summed, (np.array(INTS[:12]) % 4,), "interp", False)
+
+
 # --- dicts and sets ---
 
 
@@ -533,6 +599,64 @@ def items_of_a_set(a):
     return [v for v in seen], sorted(seen), seen
 
 
+def counted_by_default(a, x):
+    """Read by `+=` an absent key has a default; any other read of a defaultdict also stores it."""
+    counts, sums, pairs, absent = defaultdict(int), defaultdict(float), Counter(), 0
+    for i in range(len(a)):
+        counts[a[i]] += 1
+        sums[a[i]] += x[i]
+        pairs[a[i], a[i - 1]] += counts[a[i] + 10]
+        absent += pairs[a[i], a[i] + 1]
+    return counts, sums, pairs, absent, len(counts)
+
+
+def counted_at_once(a):
+    counts, best = Counter(a), 0
+    for k, n in counts.items():
+        best = max(best, n + k)
+    return counts, best
+
+
+def of_any_keys(a):
+    counts = defaultdict(lambda: 7)
+    counts["a"] += a[0]
+    counts["b"]
+    for v in a:
+        counts[v] += 1
+    return counts["c"], dict(counts), sorted(defaultdict(int, {1: 2}))
+
+
+def lists_by_key(a):
+    places = defaultdict(list)
+    for i, v in enumerate(a):
+        places[v].append(i)
+    return places
+
+
+def without_default(a):
+    known = defaultdict(None)
+    known[a[0]] = 1
+    return known[-1]
+
+
+def sorted_at_once(a):
+    seen = set()
+    for v in a:
+        seen.add(v)
+    return sorted(seen)
+
+
+def looked_at_later(a):
+    counts, seen = defaultdict(int), set()
+    for v in a:
+        counts[v] += 1
+        seen.add(v)
+    pairs = sorted(counts.items())
+    counts[-1] += 1
+    seen.add(-5)
+    return pairs, dict(counts), max(counts.values()), a[0] in counts, -5 in seen, counts, len(seen)
+
+
 LARGE = [v * 2**55 - 7 for v in INTS]
 DICTS = [
     (counted, (INTS,), True),
@@ -547,6 +671,13 @@ DICTS = [
     (sums, (np.array(INTS) % 7, np.array(FLOATS)), True),
     (counted_twice, (INTS, [v // 2 + 50 for v in INTS]), True),
     (counted_in_nests, (np.array(INTS[:20]),), True),
+    (counted_by_default, (np.array(INTS), np.array(FLOATS)), True),
+    (counted_at_once, (np.array(INTS) // 5,), True),
+    (of_any_keys, (np.array(INTS),), False),
+    (lists_by_key, (np.array(INTS) // 9,), False),
+    (without_default, (np.array(INTS),), False),
+    (sorted_at_once, (np.array(INTS) // 4,), False),
+    (looked_at_later, (np.array(INTS) // 4,), False),
     (is_missing, (INTS,), False),
     (grows_meanwhile, (INTS,), False),
     (mixed_keys, (INTS, 1.0), False),
@@ -560,6 +691,30 @@ DICTS = [
 @pytest.mark.parametrize("f, args, whole", DICTS, ids=[f"{f.__name__}-{k}" for k, (f, _, _) in enumerate(DICTS)])
 def test_dicts_and_sets(f, args, whole, backend):
     check(f, args, backend, whole)
+
+
+# Uses in which Python itself reads a dict and a set whose keys data decide.
+LOOKS = {
+    "equal": lambda d, s: (d == dict(d), (d, 1) == (dict(d), 1), d.items() == dict(d).items(), (s,) == (set(s),), s == {1, 2}),
+    "text": lambda d, s: ("%s %s" % (d, 1), f"{d}", [d].count(dict(d)), [s].count(set(s))),  # noqa: UP031
+    "sorted": lambda d, s: (sorted(s), sorted(d.items(), key=lambda pair: pair[1]), max(d, key=d.get), max(s), len(s)),
+    "views": lambda d, s: (d.keys() & {1, 2}, list(reversed(d)), list(zip(d, d.values())), list(map(str, d)), sum(d.values())),
+    "made": lambda d, s: ({**d}, tuple(d), frozenset(s), Counter(d), defaultdict(int, d), copy.copy(d), s | {99}, s & {1, 2}),
+    "changes": lambda d, s: (d.pop(2), d.popitem(), d.update({5: 5}), s.discard(2), s.update([51]), d.setdefault(88, 7), d.get(77)),
+}
+
+
+@pytest.mark.parametrize("name", LOOKS)
+@pytest.mark.parametrize("made", [dict, Counter])
+def test_python_reads_a_dict_in_columns(name, made):
+    def counted(x):
+        d, s = made(), set()
+        for v in x:
+            d[v] = d.get(v, 0) + 1
+            s.add(v)
+        return LOOKS[name](d, s), d, sorted(s)
+
+    check(counted, (np.arange(12) % 4 + 1,), "interp", False)
 
 
 # --- effects ---

@@ -577,7 +577,7 @@ def test_what_needs_python_is_refused_in_words_of_the_call(f):
             compiled(a)
         assert "fullgraph" not in str(caught.value) and "give .numpy()" in str(caught.value)
     compiled(X)
-    with pytest.raises(cinductor.Unsupported, match="fullgraph=False runs such a line"):
+    with pytest.raises(cinductor.Unsupported, match="fullgraph=False runs in Python"):
         cinductor.compile(f, fullgraph=True)(X)
 
 

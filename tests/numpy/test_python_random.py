@@ -23,6 +23,19 @@ def numbers(rng, n):
     return s, k, a
 
 
+def several(rng, n):
+    """Items of a sequence, with and without replacement."""
+    s, few = 0, [3, 1, 4, 1, 5, 9, 2, 6]
+    for _ in range(n):
+        a, b = rng.sample(range(1000, 5000, 2), 2)
+        c = rng.sample(few, 3)
+        d = rng.choices(range(30), k=4)
+        (e,) = rng.choices(few[:3], weights=[1, 5, 2])
+        (f,) = rng.choices((2.5, 3.5), cum_weights=[1.5, 4.0])
+        s += a * b + c[0] * c[2] + d[0] * d[3] * e + f
+    return s, rng.sample(few, 8), rng.choices(few, k=3)
+
+
 def by_python(rng, n):
     """Distributions that Python draws, between others."""
     a = np.zeros(n)
@@ -80,7 +93,7 @@ def is_same(a, b):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("fn", [numbers, by_python])
+@pytest.mark.parametrize("fn", [numbers, several, by_python])
 def test_draws_of_a_generator(fn, backend):
     compiled = cinductor.compile(fn, backend=backend, fullgraph=True)
     one, other = random.Random(3), random.Random(3)

@@ -1,5 +1,5 @@
-/* Statements that C has not, and a proc as a kernel: blocks and threads are where it runs, not
- * loops. Parameters, in order: buffers, sizes, the scalars that it takes. */
+/* Prints a proc as a GPU kernel, and the statements that C lacks. Loops over blocks and threads are
+ * not printed: they are the launch. Parameters, in order: buffers, sizes, scalars. */
 #include "target/gpu/print.h"
 
 /* ---- launches ---- */

@@ -116,6 +116,7 @@ class ContainerRow(NamedTuple):
     methods: MethodEffects = {}  # noqa: RUF012  (nothing changes it)
     build: Callable[[Any, list[Any]], tuple[Any, ...]] | None = None  # the call that makes such an object of items
     outlives: bool = False  # an object that outlives the call is read under guard
+    missing: Callable[[Any], tuple[Callable[..., Any], bool]] | None = None  # what makes an absent item, and if it is stored
     is_memory: bool = False  # numbers in C: nothing traced is held, and other objects may use the memory
 
     def restore(self, value: Any, contents: Any) -> None:
@@ -160,6 +161,16 @@ def enter_ordered(value: Any, contents: Any) -> None:
 def build_ordered(value: Any, items: list[Any]) -> tuple[Any, ...]:
     now = dict(zip(value, items, strict=True))
     return ordered, [(key, now[key]) for key in dict.keys(value)], [*value]
+
+
+def row_of_missing(build: Callable[[Any, dict[Any, Any]], Any], missing: Any) -> ContainerRow:
+    """The row of a class of dicts in which an absent key has an item. One that outlives the call is Python's."""
+
+    def built(value: Any, items: list[Any]) -> tuple[Any, ...]:
+        return build(value, dict(zip(value, items, strict=True)))
+
+    own = {"outlives": False, "methods": OF_DICT | {"__getitem__": UNKNOWN}}
+    return ContainerRow(dict, enter, store, build=built, missing=missing, **{**OF_KEYS, **own})
 
 
 def enter_set(value: set[Any], contents: set[Any]) -> None:
@@ -215,6 +226,11 @@ ROWS: dict[type, ContainerRow] = {
     list: ContainerRow(list.copy, take, methods=OF_LIST, outlives=True),
     dict: ContainerRow(dict.copy, enter, store, **OF_KEYS),
     ORDERED: ContainerRow(lambda value: ordered(dict.items(value), value), enter_ordered, store, build=build_ordered, **OF_KEYS),
+    collections.defaultdict: row_of_missing(
+        lambda value, items: (collections.defaultdict, value.default_factory, items),
+        lambda value: (value.default_factory, True),
+    ),
+    collections.Counter: row_of_missing(lambda value, items: (collections.Counter, items), lambda value: (int, False)),
     set: ContainerRow(set.copy, enter_set, None, lambda contents: None, why_not=why_not_set, methods=OF_SET, outlives=True),
     collections.deque: ContainerRow(
         *(collections.deque.copy, enter, store),

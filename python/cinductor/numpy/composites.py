@@ -7,7 +7,9 @@ They replace functions whose own source needs features of real arrays. If NumPy 
 from __future__ import annotations
 
 import bisect
+import collections
 import heapq
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -98,6 +100,14 @@ def vectorized(function: Callable[..., Any], dtype: Any, *args: Any) -> Any:
     for k in range(made.shape[0]):
         made[k] = function(*[row[k].item() for row in rows])
     return made.reshape(arrays[0].shape)
+
+
+def counted(items: Any) -> Any:
+    """collections.Counter(items)"""
+    made = collections.Counter()
+    for item in items:
+        made[item] += 1
+    return made
 
 
 def heappush(heap: Any, item: Any) -> None:
@@ -213,6 +223,47 @@ def insort_right(a: Any, x: Any, lo: Any = 0, hi: Any = None, *, key: Any = None
     a.insert(bisect_right(a, x if key is None else key(x), lo, hi, key=key), x)
 
 
+def choices(random: Any, population: Any, weights: Any = None, *, cum_weights: Any = None, k: Any = 1) -> Any:
+    """random.choices; random: the method that draws a float."""
+    n = len(population)
+    if cum_weights is None and weights is None:
+        return [population[math.floor(random() * (n + 0.0))] for _ in range(k)]
+    sums = cum_weights
+    if sums is None:
+        sums = []
+        for weight in weights:
+            sums.append(sums[-1] + weight if sums else weight)
+    total = sums[-1] + 0.0
+    if len(sums) != n or total <= 0.0 or not math.isfinite(total):
+        raise ValueError("weights")
+    return [population[bisect_right(sums, random() * total, 0, n - 1)] for _ in range(k)]
+
+
+def sample(below: Any, population: Any, k: Any) -> Any:
+    """random.sample; below: the method that draws an int below a number. A large population is not copied."""
+    n, most = len(population), 21
+    if k > 5:
+        most += 4 ** math.ceil(math.log(k * 3, 4))
+    if not 0 <= k <= n:
+        raise ValueError("k")
+    if n > most:
+        seen = np.full(k, -1)
+        for i in range(k):
+            place = below(n)
+            while (seen == place).any():
+                place = below(n)
+            seen[i] = place
+        return [population[int(place)] for place in seen]
+    pool, made = np.arange(n), []
+    for i in range(k):
+        place = below(n - i)
+        made.append(population[int(pool[place])])
+        pool[place] = pool[n - i - 1]
+    return made
+
+
+# Methods of random.Random -> their sources here, and the draws that they are made of.
+OF_DRAWS: dict[str, tuple[Any, str]] = {"choices": (choices, "random"), "sample": (sample, "randrange")}
 # Functions of Python's library on a list that is kept in order -> their sources here.
 IN_ORDER: dict[Any, Callable[..., Any]] = {
     heapq.heappush: heappush,

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..base.class_lookup import is_a
+from .composites import OF_DRAWS
 from .index import INT64
 from .random import FLOAT64, generator_at, number, shuffled
 from .random import PYTHON_DRAWS as PYTHON_DRAWS
@@ -157,3 +158,4 @@ def distribution(name: str, defaults: tuple[Any, ...]) -> None:
 
 for _name, _defaults in DISTRIBUTIONS.items():
     distribution(_name, _defaults)
+PYTHON_DRAWS.update((name, source) for name, (source, _) in OF_DRAWS.items())  # captured from source

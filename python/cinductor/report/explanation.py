@@ -443,6 +443,8 @@ def called(compiled: Any, job: Any, args: Any, kwargs: Any) -> Explanation:
     began, result, error = time.perf_counter(), None, None
     try:
         result = compiled(*args, **kwargs)
+        if inspect.iscoroutine(result):
+            result.close()  # nothing awaits it
     except Exception as raised:
         error = raised
     seconds = time.perf_counter() - began

@@ -1,7 +1,7 @@
 """The table of reasons why something runs in Python or NumPy.
 
 A row is a family of reasons: a pattern of their texts, advice for the user, and the heading of the page of reasons
-that has more (the row's name). The first row that matches counts.
+that has more (the row's name). A heading may have several rows, each with its advice. The first row that matches counts.
 """
 
 from __future__ import annotations
@@ -99,6 +99,11 @@ REASONS = tuple(
         ),
         (
             "loops",
+            r".* is another object at the end of an iteration \(a list",
+            "copy the items (before[:] = now), or use arrays or the rows of a table (rows[i % 2])",
+        ),
+        (
+            "loops",
             r"runs in Python, one iteration|iterates over \S+ items|it (carries more|does no array work)|the state carried|the (loop|body|condition)\b|"
             r"a (branch|loop) |an iteration makes|.*changes its (type|shape)|.* is (bound|used after the loop|written to and|changed by a function|another view)|"
             r"values are of another type|arrays change places|an array has changed that|an (iterator|exception leaves|operand of a condition|array that is carried)|"
@@ -118,6 +123,21 @@ REASONS = tuple(
         ),
         (
             "arguments",
+            r".*an array of dtype (datetime|timedelta)",
+            "give the dates as ints, x.view('i8'), and view the result as dates again",
+        ),
+        (
+            "arguments",
+            r".*an array of dtype \S?[OSUV\[|<>]",
+            "give codes of the texts or objects, as np.unique(x, return_inverse=True) makes them, or the fields x['name'] of records",
+        ),
+        (
+            "arguments",
+            r".*a container of more",
+            "give an array, or lists of numbers that have one length: np.asarray(x)",
+        ),
+        (
+            "arguments",
             r"an argument is |an array of (dtype|more than|class)|an array (that is not aligned|whose elements)|a \S+, which is a subclass|"
             r"a view of a dict|a container of more|.*subclass of ndarray",
             "give plain arrays of bool, int, float or complex dtypes: np.asarray(x), x.filled(), x.astype(float)",
@@ -126,6 +146,11 @@ REASONS = tuple(
             "unknown-calls",
             r"calls |imports |is disabled",
             "this call runs in Python; the code before and after it is compiled",
+        ),
+        (
+            "source",
+            r"\S+ is a (generator|coroutine|asynchronous generator)",
+            "generators and coroutines run uncompiled: compile the functions that they call",
         ),
         (
             "source",

@@ -326,6 +326,8 @@ def call_new_container(
     if method.compares and not has_key and hooked_in((owner,)) is not None:
         return call_unknown(scope, f, args, kwargs)
     args = tuple(scope.use(a) if k < method.kept else a for k, a in enumerate(args))
+    if method.compares and not is_a(owner, dict | set):
+        scope.use(owner)
     if method.changes and not is_a(owner, tuple):
         (stage.state.before_pop if method.is_final else stage.state.before_change)(owner)
     return stage.lift_array(f(*args, **kwargs))

@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...base.class_lookup import is_a
 from ...numpy import composites
+from ..containers import ROWS
 from ..control.branch import select
 from ..control.list_buffer import made_of
 from ..control.region import is_condition
@@ -121,7 +123,7 @@ TWO = itertools.repeat((None, None))
 def _dict(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     if len(args) == 1:
         first = args[0]
-        if type(first) in MAPPINGS:
+        if type(first) in MAPPINGS or (is_a(first, dict) and type(first) in ROWS and scope._is_made(first)):
             return f(scope.stage.lift_items(first), **kwargs)
         is_plain = scope.stage.sources.defines(type(first), "__next__") or not has_hooks(type(first))
         if is_plain and not scope.stage.sources.defines(type(first), "keys"):
@@ -130,6 +132,17 @@ def _dict(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
             return f(zip(keys, (v for _, v in pairs), strict=True), **kwargs)
         return call_unknown(scope, f, args, kwargs)
     return f(*args, **kwargs)
+
+
+@understands(collections.defaultdict, collections.Counter)
+def _dict_of_defaults(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
+    """One without items, or the counts of an array's or list's items, which are counted in a loop."""
+    if len(args) <= (f is collections.defaultdict) and not kwargs:
+        return f(*args) if not args or args[0] is None or callable(args[0]) else call_unknown(scope, f, args, kwargs)
+    value = scope.stage.lift_array(args[0])
+    if f is collections.Counter and not kwargs and len(args) == 1 and (type(value) is Traced or type(value) is list):
+        return dispatch(scope, composites.counted, (value,), {})
+    return call_unknown(scope, f, args, kwargs)
 
 
 # --- order ---

@@ -32,6 +32,7 @@ from .functions import call_function, call_unknown, call_with_foreign, name_of
 if TYPE_CHECKING:
     from ..kinds import Hooks
 
+MOST_DRAWN = 1024  # items of `random.sample` and `random.choices`
 NUMBER_METHODS: dict[str, Any] = {}  # methods that Python's numbers have and arrays lack
 ufunc = np.ufunc
 
@@ -243,6 +244,8 @@ def draws_of(generator: Any) -> dict[str, Callable[..., Any]]:
 def call_draw(scope: Hooks, f: Draw, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A method of a generator of NumPy or Python that later calls can find."""
     stage = scope.stage
+    if f.name in composites.OF_DRAWS and is_python_generator(f.generator):
+        return call_of_draws(scope, f, args, kwargs)
     is_global = f.generator is GLOBAL or is_python_global(f.generator)
     source = stage.sources.source("const", f.generator) if is_global else stage.sources.source_of(f.generator)
     method = getattr(f.generator, f.name)
@@ -265,6 +268,17 @@ def call_draw(scope: Hooks, f: Draw, args: tuple[Any, ...], kwargs: dict[str, An
     except (surface.NotCaptured, TypeError, ValueError, OverflowError) as error:
         why = f"calls {name_of(method)}: {error}"
     return call_unknown(scope, method, args, kwargs, why)  # whose exceptions have no context
+
+
+def call_of_draws(scope: Hooks, f: Draw, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A method of random.Random that draws several items of a sequence: its source is captured."""
+    source, draw = composites.OF_DRAWS[f.name]
+    count = kwargs.get("k", args[1] if len(args) > 1 and f.name == "sample" else 1)
+    population = scope.stage.lift_array(args[0]) if args else None
+    is_known = type(population) in (list, tuple, range) and type(count) is int and count <= MOST_DRAWN
+    if not is_known or "counts" in kwargs:
+        return call_unknown(scope, getattr(f.generator, f.name), args, kwargs)
+    return call_function(scope, source, (getattr(f.generator, draw), population, *args[1:]), kwargs)
 
 
 def call_vectorized(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

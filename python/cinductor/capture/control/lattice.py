@@ -469,7 +469,10 @@ class Types:
             if answer.text == LARGE:
                 self.loop.fail(f"{name} {LARGE}")
             if answer.text == OTHER:
-                raise Peel(f"{name} changes its type from {in_words(before)} to {in_words(after)}")
+                words = in_words(before), in_words(after)
+                is_alike = words[0] == words[1]
+                other = f"is another object at the end of an iteration ({words[0]})"
+                raise Peel(f"{name} {other if is_alike else 'changes its type from ' + ' to '.join(words)}")
             raise Peel(f"{name} {answer.text}")
         if type(answer) is Same:
             return None

@@ -261,7 +261,18 @@ class ListBuffer(Columns):
         if self.becomes_list():
             self.scope.item_slot(self.container, key).value = item
             return
+        if type(key) is slice:
+            self.copy_from(key, self.state.lists.get(id(item)))
+            return
         self.put(self.at(key), item)
+
+    def copy_from(self, key: slice, other: Any) -> None:
+        """list[:] = other, for lists of numbers of one kind and length."""
+        if key != slice(None) or other is None or other.is_sized or is_a(self.like, tuple):
+            self.fail("a slice of a list that is stored as columns is replaced")
+        if not is_alike(other.like, self.like) or not is_same(other.size(), self.size()):
+            self.fail("a list that is stored as columns gets the items of another one")
+        self.replace(other.copied()[0])
 
     def append(self, item: object) -> None:
         """list.append(item)"""

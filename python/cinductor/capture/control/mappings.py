@@ -8,11 +8,13 @@ mapping gives up the assumption `list_columns` at an effect, and at any use that
 
 from __future__ import annotations
 
+import collections
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...base.class_lookup import is_a
 from ...numpy import list_sources
 from ..iterators import Items
 from ..kinds import have_same_structure, is_int, kind_of, leaves
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from .region import Region
 
 MOST_ENTRIES = 1 << 17
-CLASSES = (dict, set)
+CLASSES = (dict, set, collections.defaultdict, collections.Counter)
 SOURCES: dict[str, Callable[..., Any]] = {
     "get": list_sources.item_or,
     "setdefault": list_sources.default_item,
@@ -36,6 +38,8 @@ SOURCES: dict[str, Callable[..., Any]] = {
 
 class Mapping(Assumed):
     """A dict or set; entries: the hidden list of (key, item) or (key,); slots: the hash table."""
+
+    has_sources = False  # those of lists
 
     def __init__(self, scope: Any, container: Any, entries: list[Any], slots: Any) -> None:
         self.entries, self.slots = entries, slots
@@ -50,6 +54,10 @@ class Mapping(Assumed):
     def length(self) -> Any:
         return self.buffer.length
 
+    @property
+    def array(self) -> Any:
+        return self.fail("an array is made of a dict or set")
+
     def run(self, source: Callable[..., Any], *given: Any) -> Any:
         """A function of `list_sources` on this mapping."""
         if given and not is_key_like(given[0], self.buffer.like[0]):
@@ -59,14 +67,18 @@ class Mapping(Assumed):
     def item(self, key: object) -> Any:
         return self.run(list_sources.item_of, key)
 
+    def item_or(self, key: object, default: object, is_stored: bool) -> Any:
+        """The item of a key, or a default, which may also be stored."""
+        return self.run(list_sources.default_item if is_stored else list_sources.item_or, key, default)
+
     def set_item(self, key: object, item: object) -> None:
         self.run(list_sources.store_item, key, item)
 
     @property
     def items_now(self) -> Items:
-        return self.items_of_view(VIEWS["keys"])
+        return self.items_of_view("keys")
 
-    def items_of_view(self, get: Callable[[Any], Any]) -> Items:
+    def items_of_view(self, name: str) -> Items:
         """The items of a view, for a loop. A set has an order of its own, and Python raises if a dict grows meanwhile."""
         if type(self.container) is set:
             self.fail("a set is iterated whose items data decide")
@@ -75,9 +87,9 @@ class Mapping(Assumed):
         def item(number: object) -> Any:
             if self.length is not length:
                 self.fail("a dict that is iterated grows")
-            return get(buffer.read(number))
+            return VIEWS[name](buffer.read(number))
 
-        return Items(buffer.size(), item, lambda c, f=iter: f(c.of(self.container)))
+        return Items(buffer.size(), item, lambda c, f=iter: f(getattr(c.of(self.container), name)()))
 
     def contains(self, scope: Hooks, value: object) -> Any:
         return self.run(list_sources.has_key, value)
@@ -86,8 +98,8 @@ class Mapping(Assumed):
         """A method of the dict or set; MISSING if it has no source."""
         if kwargs:
             return MISSING
-        if name in VIEWS and not args and type(self.container) is dict:
-            return self.items_of_view(VIEWS[name])
+        if name in VIEWS and not args and is_a(self.container, dict):
+            return self.items_of_view(name)
         if name == "get" and len(args) == 1:
             return MISSING
         return self.run(SOURCES[name], *args) if name in SOURCES else MISSING
@@ -97,7 +109,13 @@ class Mapping(Assumed):
         like = buffer.like
         names = tuple(column.kind[0] for column in buffer.columns)
         counts = tuple(len(leaves(part)) if type(part) is tuple else 0 for part in like)
-        return (mapping_of, type(self.container).__name__, counts, names, *buffer.copied())
+        made = filled(self.container)
+        return (mapping_of, made, counts, names, *buffer.copied())
+
+
+def filled(value: Any) -> tuple[Any, ...]:
+    """The class of a dict or set, and what its constructor gets before the items."""
+    return (type(value), value.default_factory) if type(value) is collections.defaultdict else (type(value),)
 
 
 VIEWS: dict[str, Callable[[Any], Any]] = {
@@ -107,13 +125,16 @@ VIEWS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def mapping_of(kind: str, counts: tuple[int, ...], names: tuple[str, ...], *columns: Any) -> Any:
-    """A dict or set of columns; counts: for keys and items, how many make a tuple, or 0."""
+def mapping_of(make: tuple[Any, ...], counts: tuple[int, ...], names: tuple[str, ...], *columns: Any) -> Any:
+    """A dict or set of columns; make: its class, or what it is made with; counts: for keys and items, how many make a
+    tuple, or 0.
+    """
     left = iter([listed(name, (), None, column) for name, column in zip(names, columns, strict=True)])
     parts: list[Any] = [
         list(zip(*[next(left) for _ in range(count)], strict=True)) if count else next(left) for count in counts
     ]
-    return dict(zip(*parts, strict=True)) if kind == "dict" else set(*parts)
+    cls, *given = make
+    return cls(*given, dict(zip(*parts, strict=True)) if len(parts) > 1 else parts[0])
 
 
 def is_key_like(key: object, like: object) -> bool:
@@ -139,9 +160,9 @@ def want_mapping(scope: Hooks, value: Any, key: Any, *item: Any) -> None:
     is stored. Returns if the value of an item is not known yet, because there is none.
     """
     stage = scope.stage
-    if id(value) in stage.sources.known or (type(value) is dict and not item and not value):
+    if id(value) in stage.sources.known or (is_a(value, dict) and not item and not value):
         return
-    items = [*item, *value.values()] if type(value) is dict else []
+    items = [*item, *value.values()] if is_a(value, dict) else []
     kinds = {tuple(map(number_kind, leaves(v))) for v in items}
     if not all(is_key_like(known, key) for known in value) or len(kinds) > 1 or any(None in kind for kind in kinds):
         return
@@ -162,7 +183,7 @@ def make_mapping(value: Any, like: tuple[Any, ...], room: Any, region: Region) -
     slots = scope.call(np.full, room * 2 + 1, -1)
     made = Mapping(scope, value, entries, slots)
     for key in value:
-        if type(value) is dict:
+        if is_a(value, dict):
             made.set_item(key, value[key])
         else:
             made.run(list_sources.add_key, key)

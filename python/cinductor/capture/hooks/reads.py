@@ -381,7 +381,8 @@ class Reads(Hooks):
     def _guard_unset(self, value: Any, name: str) -> None:
         """Guard that no attribute of the object's own hides the attribute of its class."""
         sources = self.stage.sources
-        source = sources.source_of(value) if type(attributes_of(value)) is dict else None
+        has_own = type(attributes_of(value)) is dict and id(value) not in self.stage.state.lists
+        source = sources.source_of(value) if has_own else None
         if source is not None and source != OPAQUE:
             sources.guard_absent(source, name)
 

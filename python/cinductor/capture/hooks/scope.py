@@ -223,7 +223,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         """a % b, which is formatting if a is a text."""
         if is_a(a, str | bytes | bytearray):
             b = self.operand(b)
-            return a % (self.use(b.value) if type(b) is boundary.Hooked else b)
+            return a % self.use(b.value if type(b) is boundary.Hooked else b)
         return self.operand(a) % self.operand(b)
 
     def repeat(self, a: Any, b: Any) -> Any:
@@ -555,6 +555,9 @@ class PlainScope(Scope):
 
     def _del_attr(self, name: str, value: Any) -> None:
         delattr(value, name)
+
+    def _get_item(self, key: Any, value: Any) -> Any:
+        return value[key]
 
     def _set_item(self, key: Any, item: Any, value: Any) -> None:
         value[key] = item

@@ -148,9 +148,14 @@ class Subscripts(Hooks):
         """
         stage = self.stage
         if type(value) is list and is_place(self, key) and stage.tracer.in_region:
-            if stage.sources.source_of(value) is None and list_buffer.may_be_columns(value, value):
-                list_buffer.want_buffer(stage.state.active[-1], value, value[0])
+            self._want_buffer(value)
             list_columns.want_table(stage, value)
+
+    def _want_buffer(self, value: list[Any]) -> None:
+        """If the call has made a list of numbers, restart the enclosing loop or branch with the list as columns."""
+        stage = self.stage
+        if stage.tracer.in_region and stage.sources.source_of(value) is None and list_buffer.may_be_columns(value, value):
+            list_buffer.want_buffer(stage.state.active[-1], value, value[0])
 
     def item(self, value: Any, key: Any) -> Any:
         """value[key]"""
@@ -191,11 +196,12 @@ class Subscripts(Hooks):
             return read_flat(self, value, key if type(key) in FREE_TYPES else self._key(key))
         if cls is Octets:
             return value.item(key if type(key) in FREE_TYPES else self._key(key))
-        if id(value) in stage.state.lists:
+        if id(value) in stage.state.lists and not is_a(value, dict):
             return stage.state.lists[id(value)].item(self._index(key))
-        if cls in ROWS and stage.sources.source_of(value) is None:
-            picked = pick(self, [*value], key) if is_place(self, key) else MISSING
-            return stage.lift_array(value[self._place(value, key)]) if picked is MISSING else picked
+        if cls in ROWS and self._is_made(value):
+            return self._made_item(value, key)
+        if cls is range and is_place(self, key) and len(value) <= MOST_OF_RANGE:
+            return stage.tracer.as_python(self.item(self.call(np.arange, value.start, value.stop, value.step), key))
         if cls in PURE_TYPES or is_a(value, types.GenericAlias):
             return value[self._index(key) if hasattr(cls, "__getitem__") else key]
         if is_a(value, type) and not has_hooks(cls):
@@ -211,6 +217,33 @@ class Subscripts(Hooks):
             return self.call_method(value.__getitem__, key)
         stage.effects.stop(f"reads an item of a {cls.__name__}")
         return stage.lift(value[stage.materialise(key)])
+
+    def _is_made(self, value: Any) -> bool:
+        """True if the call has made a container."""
+        return id(value) in self.stage.state.lists or self.stage.sources.source_of(value) is None
+
+    def _made_item(self, value: Any, key: Any, is_stored: bool = True) -> Any:
+        """An item of a container that the call has made. is_stored: if it is absent, its default may be stored."""
+        stage, missing = self.stage, ROWS[type(value)].missing
+        if missing is None:
+            picked = pick(self, [*value], key) if is_place(self, key) else MISSING
+            return stage.lift_array(value[self._place(value, key)]) if picked is MISSING else picked
+        key, grown, (make, is_stored_then) = self._place(value, key), stage.state.lists.get(id(value)), missing(value)
+        if make is None:
+            return stage.lift_array(value[key])  # raises for an absent key
+        default, is_stored = self.call(make), is_stored and is_stored_then
+        if grown is not None:
+            return grown.item_or(key, default, is_stored)
+        if is_open_key(stage, value, key):
+            want_mapping(self, value, key, *([default] if is_stored else []))
+            if not value and not is_stored:
+                return default
+        if key in value:
+            return stage.lift_array(value[key])
+        if is_stored:
+            stage.state.before_change(value)
+            value[key] = default
+        return default
 
     def _guarded_item(self, value: Any, key: Any, source: int) -> Any:
         stage = self.stage
@@ -252,6 +285,9 @@ class Subscripts(Hooks):
         return Slot(self._get_item, self._set_item, self._del_item, key, value)
 
     def _get_item(self, key: Any, value: Any) -> Any:
+        """value[key] in value[key] += x, which stores an item in any case."""
+        if type(value) in ROWS and ROWS[type(value)].missing is not None and self._is_made(value):
+            return self._made_item(value, key, is_stored=False)
         return self.item(value, key)
 
     def _set_item(self, key: Any, item: Any, value: Any) -> None:
@@ -285,6 +321,10 @@ class Subscripts(Hooks):
         if id(value) in stage.state.lists:
             stage.state.lists[id(value)].set_item(key, item)
             return
+        if cls is list and type(key) is slice:
+            if id(item) in stage.state.lists:
+                self._want_buffer(value)
+            item = [*self.iter(item)]  # Python would read a list whose items are in columns
         if type(item) is Traced and cls in ROWS and ROWS[cls].is_memory:
             stage.sources.note_opaque(value)
         source = stage.sources.source_of(value)
@@ -352,6 +392,7 @@ def is_index(part: Any) -> bool:
 
 
 MOST_CONSTANTS, MOST_TRACED = 1024, 64  # items
+MOST_OF_RANGE = 1 << 32
 
 
 def is_place(scope: Hooks, key: Any) -> bool:

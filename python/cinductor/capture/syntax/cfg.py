@@ -2,9 +2,9 @@
 assigned names.
 
 The graph is built once from the syntax, from the end to the beginning. A point has an effect on
-names (`Effect`), its successors, and the targets of its exceptions: handlers; a `finally`, which
-has two copies (after normal completion and after everything else); or the code after a `with`,
-whose manager may swallow exceptions. Liveness flows backwards along both kinds of edges,
+names (`Effect`), its successors, and the targets of its exceptions. A target is a handler, a
+`finally`, or the code after a `with`, whose manager may swallow exceptions. A `finally` has two
+copies: one after normal completion, one after everything else. Liveness flows backwards along both kinds of edges,
 definite assignment forwards.
 
 Jumps are either as written or flags (`jumps`). A loop's own flags are False at its head, so they

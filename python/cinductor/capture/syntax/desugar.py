@@ -54,9 +54,9 @@ class Parts(ast.Call):
     r"""A call of the stage, for a pattern. Its function is a constant for the kind of pattern, and the value is its
     first argument.
 
-    "sequence": the numbers of items before and after a star, and whether there is a star; "mapping": the keys, a
-    tuple, and whether the rest is wanted; "instance": the class, the number of positional patterns and the names of
-    attributes.
+    The other arguments of "sequence" are the numbers of items before and after a star, and whether there is a star.
+    Those of "mapping" are a tuple of the keys, and whether the rest is wanted. Those of "instance" are the class, the
+    number of positional patterns, and the names of attributes.
     """
 
 

@@ -213,8 +213,9 @@ BINDS: dict[str, Callable[[Names, Any], list[Any]]] = {
 # --- uses of names ---
 
 
-# Uses of a name: bound to `[]`; before `.append(...)`; the only argument of a call; the first argument of `len` or
-# `enumerate`; the iterable of a loop; before an index; in the value of the function's only return, at its end.
+# Uses of a name, in this order: bound to `[]`, before `.append(...)`, the only argument of a call.
+# Then: the first argument of `len` or `enumerate`, the iterable of a loop, before an index.
+# The last: in the value of the function's only return, at its end.
 EMPTY, APPENDED, GIVEN, MEASURED, ITERATED, INDEXED, RETURNED = range(7)
 MEASURES = frozenset({"len", "enumerate"})
 
