@@ -143,13 +143,10 @@ class Subscripts(Hooks):
         return key
 
     def _want_columns(self, value: Any, key: Any) -> None:
-        """If data decide which item of a list made in the call is read or stored, restart the enclosing loop or
-        branch with the list as columns.
-        """
-        stage = self.stage
-        if type(value) is list and is_place(self, key) and stage.tracer.in_region:
+        """Restart the enclosing loop or branch with the list as columns, if data decide which item is read or stored."""
+        if type(value) is list and is_place(self, key) and self.stage.tracer.in_region:
             self._want_buffer(value)
-            list_columns.want_table(stage, value)
+            list_columns.want_table(self.stage, value)
 
     def _want_buffer(self, value: list[Any]) -> None:
         """If the call has made a list of numbers, restart the enclosing loop or branch with the list as columns."""
