@@ -36,6 +36,7 @@ from ..objects import (
     asks_length,
     defines,
     is_ours,
+    is_users,
 )
 from .calls import called_by, dispatch, understands
 from .functions import call_pure, call_unknown
@@ -216,8 +217,8 @@ def _iter(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     value = args[0]
     if defines(type(value), "__next__") and scope.stage.sources.source_of(value) is None:
         method = scope.stage.sources.class_attr(type(value), "__iter__")
-        is_users = type(method) is types.FunctionType and not is_ours(type(value))
-        return dispatch(scope, method, args, {}) if is_users else value
+        is_function = type(method) is types.FunctionType and not is_ours(type(value))
+        return dispatch(scope, method, args, {}) if is_function else value
     if asks_length(value) or defines(type(value), "__next__"):
         return call_unknown(scope, f, args, kwargs)
     items = numbered_of(scope, value)
@@ -529,7 +530,9 @@ def _itertools(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
         return scope.born(items)
     if f in (itertools.count, itertools.repeat):
         return scope.born(f(*args, **kwargs))
-    if f in (itertools.accumulate, itertools.groupby, itertools.tee):
+    others = [cls for cls in map(type, args) if is_users(cls) and not is_ours(cls)]
+    is_late = f is itertools.chain and others  # asks each iterable when the one before has ended
+    if is_late or f in (itertools.accumulate, itertools.groupby, itertools.tee):
         return call_unknown(scope, f, args, kwargs)
     if f in TAKES_FUNCTION and len(args) == 2:
         function = called_by(scope, bool if args[0] is None else args[0])
@@ -537,6 +540,4 @@ def _itertools(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     take = scope.star if f in KEEPS_ITEMS else scope.iter
     if f in TAKES_ONE and args:
         return scope.born(f(take(args[0]), *args[1:], **kwargs))
-    if f is itertools.chain and any(map(scope.stage.sources.has_hooks, map(type, args))):  # asks each one when the one before has ended
-        return scope.born(f.from_iterable(map(take, args)))
     return scope.born(f(*map(take, args), **kwargs))
