@@ -187,3 +187,23 @@ def make_mapping(value: Any, like: tuple[Any, ...], room: Any, region: Region) -
             made.set_item(key, value[key])
         else:
             made.run(list_sources.add_key, key)
+
+
+def item_or_default(scope: Any, value: Any, key: Any, missing: tuple[Any, bool], is_stored: bool) -> Any:
+    """value[key] of a dict in which an absent key has an item; missing: what makes it, and if a read stores it."""
+    stage, make, is_stored = scope.stage, missing[0], is_stored and missing[1]
+    if make is None:
+        return stage.lift_array(value[key])  # raises for an absent key
+    grown, default = stage.state.lists.get(id(value)), scope.call(make)
+    if grown is not None:
+        return grown.item_or(key, default, is_stored)
+    if is_open_key(stage, value, key):
+        want_mapping(scope, value, key, *([default] if is_stored else []))
+        if not value and not is_stored:
+            return default
+    if key in value:
+        return stage.lift_array(value[key])
+    if is_stored:
+        stage.state.before_change(value)
+        value[key] = default
+    return default

@@ -28,7 +28,7 @@ from .. import boundary
 from ..calls.numpy_calls import constants
 from ..containers import ROWS, are_one, places_of
 from ..control import list_buffer, list_columns
-from ..control.mappings import is_open_key, want_mapping
+from ..control.mappings import is_open_key, item_or_default, want_mapping
 from ..iterators import Asked, Flat, Items, Octets, Range, StableIterator, Steps, Walk, items_of
 from ..kinds import Hooks, have_same_structure, kind_of, leaves, rebuilt
 from ..objects import (
@@ -225,22 +225,7 @@ class Subscripts(Hooks):
         if missing is None:
             picked = pick(self, [*value], key) if is_place(self, key) else MISSING
             return stage.lift_array(value[self._place(value, key)]) if picked is MISSING else picked
-        key, grown, (make, is_stored_then) = self._place(value, key), stage.state.lists.get(id(value)), missing(value)
-        if make is None:
-            return stage.lift_array(value[key])  # raises for an absent key
-        default, is_stored = self.call(make), is_stored and is_stored_then
-        if grown is not None:
-            return grown.item_or(key, default, is_stored)
-        if is_open_key(stage, value, key):
-            want_mapping(self, value, key, *([default] if is_stored else []))
-            if not value and not is_stored:
-                return default
-        if key in value:
-            return stage.lift_array(value[key])
-        if is_stored:
-            stage.state.before_change(value)
-            value[key] = default
-        return default
+        return item_or_default(self, value, self._place(value, key), missing(value), is_stored)
 
     def _guarded_item(self, value: Any, key: Any, source: int) -> Any:
         stage = self.stage
