@@ -85,7 +85,7 @@ def test_the_c_module_has_the_names_and_docstrings_of_its_stub():
     wanted = dict(tool.texts_of(ast.parse(stub.read_text())))
     found = dict(names_of_core())
     assert inspect.getdoc(_core) == wanted.pop("module")
-    slots = {name for name in wanted if name.endswith("___call__")}  # a slot has Python's docstring
+    slots = {name for name in wanted if name.endswith("__")} - set(found)  # a slot has Python's docstring
     values = {"VERSION", "MISSING", "PADDING_AXIS", "stream_in_force"}
     values |= {name for name in wanted if name.startswith("CompileError_")}  # set on its instances
     assert set(found) == set(wanted) - slots - (values - set(found))
