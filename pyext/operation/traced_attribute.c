@@ -176,30 +176,6 @@ GETTER(transposed)
     return cx_make_permute(t, axes);
 }
 
-/* real and imag, by the closure. For a Python number they are Python's. */
-GETTER(part)
-{
-    CxTraced *t = (CxTraced *)self;
-    if (cx_kind(t) == CI_KIND_python) {
-        if (closure == NULL && t->storage->dtype == CI_DTYPE_f64)
-            return Py_NewRef(self);
-        if (t->storage->dtype == CI_DTYPE_c128 && t->storage->value == NULL) {
-            PyObject *numpys = cx_make_part(t, closure != NULL);
-            PyObject *own =
-                numpys == NULL ? NULL : cx_method_as_python((PyObject *)t->tracer, numpys);
-            Py_XDECREF(numpys);
-            return own;
-        }
-        PyObject *value = cx_traced_force(t, closure ? ".imag" : ".real");
-        PyObject *part = value ? PyObject_GetAttr(value, closure ? t->tracer->state->str_imag
-                                                                 : t->tracer->state->str_real)
-                               : NULL;
-        Py_XDECREF(value);
-        return part;
-    }
-    return cx_make_part(t, closure != NULL);
-}
-
 /* An array with this layout whose elements are never read. */
 static PyObject *
 layout_of(CxTraced *t, bool is_readonly)
@@ -297,6 +273,47 @@ guard_flags(CxTraced *x, int flags, int asked)
     if (status >= 0 && !is_f && (asked & IS_F))
         status = guard_padding(x, sizes, IS_F);
     return status < 0 ? -1 : 0;
+}
+
+/* True if it is contiguous in Fortran order and not in C order, with guards. */
+static int
+is_only_fortran(CxTraced *t)
+{
+    PyObject *shape = cx_rank(t) > 1 ? layout_of(t, false) : NULL;
+    int result = shape == NULL && PyErr_Occurred() ? -1 : 0;
+
+    if (shape != NULL && (result = guard_flags(t, PyArray_FLAGS((PyArrayObject *)shape),
+                                               IS_C | IS_F)) == 0)
+        result = PyArray_IS_F_CONTIGUOUS((PyArrayObject *)shape) &&
+                 !PyArray_IS_C_CONTIGUOUS((PyArrayObject *)shape);
+    Py_XDECREF(shape);
+    return result;
+}
+
+/* real and imag, by the closure. For a Python number they are Python's. */
+GETTER(part)
+{
+    CxTraced *t = (CxTraced *)self;
+    if (cx_kind(t) == CI_KIND_python) {
+        if (closure == NULL && t->storage->dtype == CI_DTYPE_f64)
+            return Py_NewRef(self);
+        if (t->storage->dtype == CI_DTYPE_c128 && t->storage->value == NULL) {
+            PyObject *numpys = cx_make_part(t, closure != NULL, false);
+            PyObject *own =
+                numpys == NULL ? NULL : cx_method_as_python((PyObject *)t->tracer, numpys);
+            Py_XDECREF(numpys);
+            return own;
+        }
+        PyObject *value = cx_traced_force(t, closure ? ".imag" : ".real");
+        PyObject *part = value ? PyObject_GetAttr(value, closure ? t->tracer->state->str_imag
+                                                                 : t->tracer->state->str_real)
+                               : NULL;
+        Py_XDECREF(value);
+        return part;
+    }
+    bool has_zeros = closure != NULL && ci_dtype_class(cx_dtype(t)) != CI_CLASS_complex;
+    int is_fortran = has_zeros ? is_only_fortran(t) : 0;
+    return is_fortran < 0 ? NULL : cx_make_part(t, closure != NULL, is_fortran);
 }
 
 /* True if NumPy's conversions to a contiguous array return it unchanged. */

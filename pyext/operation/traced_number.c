@@ -187,7 +187,7 @@ binary(PyObject *a, PyObject *b, int ufunc, binaryfunc python, bool in_place)
 static PyObject *
 scalar_magnitude(CxTraced *z)
 {
-    PyObject *parts[2] = {cx_make_part(z, false), cx_make_part(z, true)}, *result = NULL;
+    PyObject *parts[2] = {cx_make_part(z, false, false), cx_make_part(z, true, false)}, *result = NULL;
 
     if (parts[0] != NULL && parts[1] != NULL)
         result = cx_ufunc_operator(z->tracer, CI_OP_hypot, 2, parts);

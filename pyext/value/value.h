@@ -52,7 +52,9 @@ PyObject *cx_make_expand(CxTraced *x, int rank, const CiExpr *const *sizes);
 PyObject *cx_make_diagonal(CxTraced *x, int axis1, int axis2, const CiExpr *offset,
                            bool is_readonly);
 PyObject *cx_make_window(CxTraced *x, int axis, const CiExpr *size);
-PyObject *cx_make_part(CxTraced *x, bool imaginary);
+/* The real or the imaginary part of x. is_fortran: the zeros that are a real array's imaginary part
+ * are in Fortran order. */
+PyObject *cx_make_part(CxTraced *x, bool imaginary, bool is_fortran);
 /* x with these sizes for its last axes. They must be equal to its own sizes, though written
  * differently, because the graph proves less than capture. */
 CxTraced *cx_size_fit(CxTraced *x, int rank, const CiExpr *const *sizes);

@@ -482,7 +482,7 @@ cx_make_window(CxTraced *x, int axis, const CiExpr *size)
 }
 
 PyObject *
-cx_make_part(CxTraced *x, bool imaginary)
+cx_make_part(CxTraced *x, bool imaginary, bool is_fortran)
 {
     CiDtype dtype = cx_dtype(x), part = ci_dtype_real(dtype);
     int rank = cx_rank(x);
@@ -493,12 +493,15 @@ cx_make_part(CxTraced *x, bool imaginary)
         return Py_NewRef(x);
     if (part == dtype) {
         CiConst zero = {0, 0.0, 0.0};
+        int8_t order[CI_MAX_RANK];
         if (is_scalar)
             return cx_traced_from_node(x->tracer,
                                        cx_build_const(x->tracer, dtype, x->storage->kind, zero),
                                        x->storage->kind);
+        for (int k = 0; k < rank; k++)
+            order[k] = (int8_t)(is_fortran ? rank - 1 - k : k);
         result = cx_traced_from_node(
-            x->tracer, cx_build_fill(x->tracer, dtype, rank, cx_sizes(x), NULL, &zero),
+            x->tracer, cx_build_fill(x->tracer, dtype, rank, cx_sizes(x), order, &zero),
             CI_KIND_array);
         if (result != NULL) /* a view, which is also read-only when returned */
             Py_SETREF(result, cx_make_expand((CxTraced *)result, rank, cx_sizes(x)));

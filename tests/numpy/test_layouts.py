@@ -81,6 +81,22 @@ MADE = {
     "one_of_a_column": lambda x: np.median(x[:, :1], -1),
     "sorted": lambda x: np.sort(x, 0),
     "running": lambda x: np.cumsum(x, 0),
+    "zeros_of_a_part": lambda x: np.imag(x),
+    "are_real": lambda x: np.isreal(x[None] * 1),
+    "rounded_complex": lambda x: np.round(x[None] + 1j, 1),
+    "rounded_ints": lambda x: np.around(x.astype(int)),
+    "members": lambda x: np.isin(x.astype(int), [1, 2]),
+    "bessel": lambda x: np.i0(x),
+    "bessel_of_ints": lambda x: np.i0(x.astype(int)),
+    "required": lambda x: np.require(x, None, "F"),
+    "required_cast": lambda x: np.require(x, "f4", ["C", "A"]),
+    "scalar_class": lambda x: np.float64(x),
+    "other_scalar_class": lambda x: np.complex128(x),
+    "if_needed": lambda x: np.array(x, copy=None, order="F"),
+    "cast_in_order": lambda x: np.asarray(x, "f4", order="F"),
+    "sums_between": lambda x: np.add.reduceat(x[:, None] + np.zeros((2, 1)), [0, 1, 0], axis=1),
+    "like_with_axes_more": lambda x: np.zeros_like(x, shape=(2, 3, 2), order="A"),
+    "like_with_other_sizes": lambda x: np.zeros_like(x[:, :0], shape=(2, 3)),
 }
 
 

@@ -221,6 +221,39 @@ def test_out_of_another_dtype(name):
             assert shown[1] == shown[0] and shown[2] == shown[0], (dtype, other)
 
 
+INTO_ONE = [
+    lambda a, o: np.clip(a, 0, 1, out=o),
+    lambda a, o: a.clip(None, 1, o),
+    lambda a, o: np.round(a, out=o),
+    lambda a, o: a.conj(o),
+    lambda a, o: a.sum(out=o),
+    lambda a, o: np.mean(a, out=o),
+    lambda a, o: np.dot(a, 2.0, o),
+    lambda a, o: np.sqrt(a, out=(o,)),
+    lambda a, o: np.add.reduce([a, a], out=o),
+    lambda a, o: np.median(a, out=o),
+    lambda a, o: np.fix(a, out=o),
+    lambda a, o: np.take(a, 0, out=o),
+]
+
+
+@pytest.mark.parametrize("backend", ["interp", "c"])
+def test_an_out_of_no_axes(backend):
+    """A method of a scalar returns a copy of out= as a scalar, also where a function calls it. Other calls return out=."""
+    for fn in INTO_ONE:
+
+        def of_item(x, o, fn=fn):
+            made = fn(x[1], o)
+            return made, made is o, o
+
+        def of_array(x, o, fn=fn):
+            made = fn(x[1:2].reshape(()), o)
+            return made, made is o, o
+
+        for program in (of_item, of_array):
+            check(program, np.array([0.5, 2.5]), np.array(7.0), calls=2, backend=backend)
+
+
 @pytest.mark.parametrize("backend", ["interp", "c"])
 @pytest.mark.parametrize("n", [3, 64])
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex128"])

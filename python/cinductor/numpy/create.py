@@ -134,8 +134,8 @@ def like_shape(x: Any, shape: Any, order: str) -> tuple[tuple[int, ...], str]:
     if shape is None:
         return x.shape, like_order(x, order)
     shape = sizes(shape)
-    keeps = order in ("K", "A") and len(shape) == x.ndim
-    return checked(shape), like_order(x, order) if keeps else ("C" if order == "K" else order)
+    loses = order == "K" and (len(shape) != x.ndim or x.is_in_order)
+    return checked(shape), "C" if loses else like_order(x, order)
 
 
 @function(np.full_like, creates=True)
@@ -265,12 +265,8 @@ def array(
     x = object
     if type(x) is Traced:
         made = x.dtype if dtype is None else wanted_dtype(dtype)
-        if x.kind != "array":
-            new = boxed(t, converted(t, x, made))
-        elif made != x.dtype:
-            new = lying(t, converted(t, x, made), like_order(x, order), x)
-        else:
-            new = t.copy(x, like_order(x, order)) if copy else x
+        is_array = x.kind == "array"
+        new = in_order(t, x, made, order, copy) if is_array else boxed(t, converted(t, x, made))
     elif is_sequence(x) and any_traced(x):
         new = stack_nested(t, x, None if dtype is None else wanted_dtype(dtype))
     else:
@@ -280,6 +276,18 @@ def array(
     if new.ndim < ndmin:
         new = t.reshape(new, (1,) * (ndmin - new.ndim) + tuple(new.shape))
     return new
+
+
+def in_order(t: Any, x: Any, dtype: np.dtype, order: str, copy: Any) -> Any:
+    """An array in that order: itself if it has dtype and order and no copy is asked for."""
+    is_row = sum(is_one(n) for n in x.shape) >= x.ndim - 1  # then it is contiguous in both orders
+    is_any = copy or order in ("K", "A")
+    fits = is_any or (x.is_in_order if order == "C" or is_row else x.flags.f_contiguous)
+    if dtype == x.dtype and fits and not copy:
+        return x
+    refuse(copy is False, "copy=False")
+    order = like_order(x, order)
+    return t.copy(x, order) if dtype == x.dtype else lying(t, converted(t, x, dtype), order, x)
 
 
 def is_sequence(x: Any) -> bool:
@@ -341,15 +349,7 @@ def asarray(
     """np.asarray"""
     plain(like, device, order or "K")
     refuse(copy is False, "copy=False")
-    if type(a) is Traced and a.kind == "array" and order in ("C", "F"):
-        made = a.dtype if dtype is None else wanted_dtype(dtype)
-        is_row = sum(is_one(n) for n in a.shape) >= a.ndim - 1  # then it is contiguous in both orders
-        fits = a.is_in_order if order == "C" or is_row else a.flags.f_contiguous
-        if made == a.dtype:
-            return a if fits and not copy else t.copy(a, order)
-        refuse(not fits, f"order={order!r}")
-        return converted(t, a, made)
-    return array(t, a, dtype, copy=bool(copy), order=order or "K")
+    return array(t, a, dtype, copy=copy, order=order or "K")
 
 
 @function(np.ascontiguousarray, creates=True)

@@ -119,10 +119,13 @@ def round_(t: Any, a: Any, decimals: int = 0, out: Any = None) -> Any:
     refuse(kind == "b", f"dtype {x.dtype}")
     if kind == "c":
         parts = [round_(t, part, decimals) for part in (x.real, x.imag)]
-        return into(t, out, complex_of(t, *parts))
+        made = complex_of(t, *parts)
+        return into(t, out, made) if out is not None or x.ndim < 2 else lying(t, made, "K", x)
     if kind in "iu":
         refuse(decimals < 0, "integers are rounded in float64")
-        return x if ROUNDS_TO_ITSELF and out is None and x.ndim else into(t, out, +x)
+        if out is not None or x.ndim == 0:
+            return into(t, out, +x)
+        return x if ROUNDS_TO_ITSELF else t.copy(x, "K")
     if decimals == 0:
         return into(t, out, np.rint(x))
     scale = 10.0 ** abs(decimals)

@@ -263,9 +263,9 @@ def i0(t: Any, x: Any) -> Any:
     """np.i0: a library call."""
     given = array(t, x)
     refuse(given.dtype.kind == "c", "complex values")
-    wide = given if given.dtype.kind == "f" else cast(t, given, FLOAT64)
+    wide = given if given.dtype.kind == "f" else array(t, given, FLOAT64)
 
     def call(values: Any, _out: Any) -> Any:
         return np.i0(values)
 
-    return t.extern("i0", "", call, [wide], wide.shape, wide.dtype)
+    return t.extern("i0", "", call, [wide], wide.shape, wide.dtype, elementwise=True)

@@ -30,6 +30,7 @@ from .surface import (
     into,
     is_out,
     library,
+    lying,
     normal_axes,
     normal_axis,
     operand,
@@ -206,7 +207,11 @@ def folded(t: Any, ufunc: Any, method: str, args: Sequence[Any], kwargs: dict[st
     key = f"{method} {axis} {dtype} {x.dtype.char}"
     name = f"ufunc_{ufunc.__name__}"
     call_it = library(t, method == "reduceat")  # its indices may be out of range
-    made = as_result(t, call_it(name, key, call, xs, shape, like.dtype, elementwise=True))
+    made = call_it(name, key, call, xs, shape, like.dtype, elementwise=method == "accumulate")
+    if method == "reduceat":  # the strides of its axis say nothing
+        first = x[(*(slice(None),) * axis, slice(0, 1))]
+        made = lying(t, made, "K", t.apply("logical_not", t.expand(first, shape)))
+    made = as_result(t, made)
     return made if out is None else into(t, out, converted(t, made, out.dtype))
 
 

@@ -246,7 +246,8 @@ def isin(
         for k in range(y.size):
             same = t.apply("equal", x, y[k])
             made = same if made is None else t.apply("logical_or", made, same)
-        return t.apply("logical_not", made) if invert else made
+        made = t.apply("logical_not", made) if invert else made
+        return lying(t, made, "C")
 
     def call(a: Any, b: Any, _out: Any) -> Any:
         return np.isin(a, b, assume_unique, invert, kind=kind)

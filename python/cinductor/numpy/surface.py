@@ -67,10 +67,17 @@ class Row:
             raise NotCaptured("it is followed only in a function with source")
         try:
             args, kwargs = resolved(t, args), resolved(t, kwargs)
-            return self.handler(t, *args, **kwargs) if owner is None else self.handler(t, owner, *args, **kwargs)
+            made = self.handler(t, *args, **kwargs) if owner is None else self.handler(t, owner, *args, **kwargs)
+            if is_out(made) and made.ndim == 0 and is_given(made, (*args, *kwargs.values())):
+                return t.as_scalar(made) if gives_scalar(self.numpys(owner), args, kwargs) else made
+            return made
         except (TypeError, ValueError, IndexError, OverflowError, AttributeError) as error:
-            raise_numpys(self.function if owner is None else getattr(dummy(owner), self.function), args, kwargs)
+            raise_numpys(self.numpys(owner), args, kwargs)
             raise NotCaptured(str(error)) from error
+
+    def numpys(self, owner: Any) -> Any:
+        """NumPy's function, or its method of a dummy owner."""
+        return self.function if owner is None else getattr(dummy(owner), self.function)
 
 
 functions_by_id: dict[int, Row] = {}
@@ -184,6 +191,21 @@ def raise_numpys(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         return
     except Exception as error:
         raise error.with_traceback(None) from None
+
+
+def is_given(out: Any, values: tuple[Any, ...]) -> bool:
+    """True if one of the arguments is this array, or a tuple of it."""
+    return any(v is out or (type(v) is tuple and len(v) == 1 and v[0] is out) for v in values)
+
+
+def gives_scalar(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """True if NumPy returns a copy of a 0-d out= as a scalar: methods of its scalars do, functions that call these do,
+    and np.dot.
+    """
+    try:
+        return is_a(quietly(f, *map(dummy, args), **{k: dummy(v) for k, v in kwargs.items()}), np.generic)
+    except Exception:
+        return False
 
 
 def whole(n: Any) -> Any:
@@ -439,8 +461,8 @@ def scalar_of(t: _core.Tracer, cls: type, x: Any) -> Any:
     """cls(x) for a class of NumPy's scalars and a traced x."""
     dtype = np.dtype(cls)
     refuse(not has_dtype(dtype), f"dtype {dtype} cannot be compiled")
-    made = converted(t, x, dtype)
-    return t.as_scalar(made) if made.ndim == 0 else made
+    made = functions_by_id[id(np.array)].handler(t, x, dtype, copy=None)
+    return as_result(t, made)
 
 
 # --- functions captured from NumPy's own source -----------------------------------------------
