@@ -19,6 +19,7 @@ from cinductor.capture import boundary as whole
 from cinductor.capture.calls import functions as follow
 from cinductor.capture.control import branch, loop
 from cinductor.capture.hooks import attributes, scope, subscripts
+from cinductor.numpy import surface
 
 seen = []
 
@@ -230,6 +231,61 @@ def test_a_mistake_is_told_of(monkeypatch):
     assert not told(f)[3]
 
 
+def in_a_loop(x):
+    s = 0.0
+    for v in x:
+        s += np.clip(v, 0, 1)
+    return s
+
+
+def in_a_branch(x):
+    s = 0.0
+    if x.sum() > 1:
+        s += np.clip(x[0], 0, 1)
+    return s
+
+
+def in_a_try(x):
+    try:
+        return np.clip(x, 0, 1)
+    except NameError:
+        return -1
+
+
+def unknown_name(x):
+    s = 0.0
+    for v in x:
+        s += v * nobody_defines_this  # noqa: F821
+    return s
+
+
+@pytest.mark.parametrize("program", [in_a_loop, in_a_branch, in_a_try, unknown_name])
+def test_a_name_of_ours_that_is_not_found(program, monkeypatch):
+    """It is a mistake of the library, which a warning names. One of the function's is its own exception."""
+
+    def handler(t, *args, **kwargs):
+        return no_name_of_the_library  # noqa: F821
+
+    handler.__code__ = handler.__code__.replace(co_filename=scope.__file__)
+    monkeypatch.setattr(surface.functions_by_id[id(np.clip)], "handler", handler)
+    compiled = cinductor.compile(program, backend="interp")
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        assert shown(compiled) == shown(program)
+    if program is unknown_name:
+        assert not heard
+    else:
+        assert len(heard) == 1 and "no_name_of_the_library" in str(heard[0].message)
+
+
+def shown(fn):
+    """The result or the exception of a call, in words."""
+    try:
+        return repr(fn(np.arange(3.0)))
+    except Exception as error:
+        return repr(error)
+
+
 @pytest.mark.parametrize("error", [ValueError, _core.InternalError])
 def test_a_mistake_before_the_function_runs(error, monkeypatch):
     def raising(*args):
@@ -296,6 +352,10 @@ CAUGHT = (
     "x + np.ones(3)",
     "x[:2] = x",
     "x.reshape(3, 100)",
+    "x.sum(axis=5)",
+    "np.split(x, 3 if len(x) % 3 else 5)",
+    "np.linalg.cholesky(x)",
+    "np.einsum('ij,k', x, x)",
     "x @ np.ones(100)",
     "np.add(x, 1, out=np.zeros(100))",
     "x[0] @ x[1]",
@@ -313,7 +373,7 @@ CAUGHT = (
 @pytest.mark.parametrize("effect", [False, True])
 @pytest.mark.parametrize("statement", CAUGHT)
 def test_a_handler_is_told_what_numpy_says(statement, effect):
-    """The message has this call's sizes and data, and the traceback names the statement."""
+    """The message has this call's sizes and data, and the contexts are NumPy's."""
     source = f"""
 def f(x):
     {"note('a')" if effect else "pass"}
@@ -321,7 +381,7 @@ def f(x):
         y = 1
         {statement}
     except Exception as error:
-        return str(error)
+        return str(error), [type(e) for e in (error.__context__, error.__cause__)], error.__suppress_context__
     finally:
         note("b")
 """

@@ -7,6 +7,7 @@ catch them.
 
 from __future__ import annotations
 
+import dis
 import re
 from typing import Any
 
@@ -76,10 +77,41 @@ MACHINERY = tuple(PACKAGE + "capture/" + p for p in ("control/", "pieces/", "syn
 def comes_from_within(error: BaseException) -> bool:
     """True if the exception comes from cinductor code that does not act for the user: most likely
     an internal error, which no handler in user code expects."""
+    place = place_of(error)
+    return place is not None and (place.tb_frame.f_code.co_filename.startswith(MACHINERY) or is_mistake(error))
+
+
+def place_of(error: BaseException) -> Any:
+    """The innermost entry of the traceback."""
     place = error.__traceback__
     while place is not None and place.tb_next is not None:
         place = place.tb_next
-    return place is not None and place.tb_frame.f_code.co_filename.startswith(MACHINERY)
+    return place
+
+
+def is_mistake(error: BaseException) -> bool:
+    """True for a name that code of cinductor does not find. A statement of it raises the user's NameErrors."""
+    place = place_of(error) if is_a(error, NameError) else None
+    if place is None or not place.tb_frame.f_code.co_filename.startswith(PACKAGE):
+        return False
+    return place.tb_frame.f_code.co_code[place.tb_lasti] != dis.opmap["RAISE_VARARGS"]
+
+
+def forget_own(error: BaseException) -> None:
+    """Remove exceptions that cinductor has handled from the contexts of an exception that user code sees."""
+    at: Any = error
+    seen = {id(None)}
+    while id(at) not in seen:
+        seen.add(id(at))
+        while at.__context__ is not None and is_handled(at.__context__):
+            at.__context__ = at.__context__.__context__
+        at = at.__context__
+
+
+def is_handled(error: BaseException) -> bool:
+    """True if code of the package has caught the exception."""
+    caught = error.__traceback__
+    return caught is not None and caught.tb_frame.f_code.co_filename.startswith(PACKAGE)
 
 
 def names_traced(error: BaseException | None) -> bool:
@@ -90,7 +122,9 @@ def names_traced(error: BaseException | None) -> bool:
 
 
 def reword(error: BaseException) -> None:
-    """Where the function cannot be run again for NumPy's own message: nearly all are arrays."""
-    error.args = tuple(
-        OURS.sub(lambda ours: NAMES[ours[2]], a) if is_a(a, str) else a for a in error.args
-    )
+    """Make an exception one of the user's: without contexts of cinductor, and without its names, where the function
+    cannot be run again for NumPy's own message (nearly all are arrays).
+    """
+    forget_own(error)
+    if names_traced(error):
+        error.args = tuple(OURS.sub(lambda ours: NAMES[ours[2]], a) if is_a(a, str) else a for a in error.args)

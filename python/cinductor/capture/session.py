@@ -150,6 +150,8 @@ def guarded(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend
     except _core.CheckFailed as reason:
         instead, why = answer, str(reason)
     except Raised as failure:
+        if signals.is_mistake(failure.error):
+            raise Retry(failure.error) from None  # type: ignore[arg-type]
         instead, why = raise_again, f"it raised {describe(failure.error)}"
     if instead not in (Job.run_once, answer) and type(instead) is not functools.partial:
         job.economy.note_capture(account, False)
@@ -384,8 +386,7 @@ def on_stage(
 ) -> tuple[Any, Outcome]:
     """Capture the call on a new stage."""
     stage.tell = functools.partial(tell, job, bound)
-    tracer, instead = stage.tracer, None
-    began = time.perf_counter()
+    tracer, instead, began = stage.tracer, None, time.perf_counter()
     try:
         tracer.constant = stage.constant
         result = call(job, stage, bound)
@@ -585,8 +586,7 @@ def leave(job: Job, stage: Stage, bound: Any, error: BaseException) -> BaseExcep
     except (_core.CinductorError, _core.RegionBreak):
         pass
     job.last = Outcome(job, stage)
-    if signals.names_traced(error):
-        signals.reword(error)
+    signals.reword(error)
     if is_a(error, Exception):
         job.budget.remember(bound, f"it raised {type(error).__name__}")
     return error

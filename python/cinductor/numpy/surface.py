@@ -72,8 +72,15 @@ class Row:
                 return t.as_scalar(made) if gives_scalar(self.numpys(owner), args, kwargs) else made
             return made
         except (TypeError, ValueError, IndexError, OverflowError, AttributeError) as error:
-            raise_numpys(self.numpys(owner), args, kwargs)
-            raise NotCaptured(str(error)) from error
+            own = error
+        # Not inside of the handler, so that NumPy's exceptions get no internal context.
+        if (numpys := numpys_error(self.numpys(owner), args, kwargs)) is not None:
+            context = numpys.__context__
+            try:
+                raise numpys
+            finally:
+                numpys.__context__ = context
+        raise NotCaptured(str(own)) from own
 
     def numpys(self, owner: Any) -> Any:
         """NumPy's function, or its method of a dummy owner."""
@@ -181,16 +188,17 @@ def may_be_named(value: Any) -> bool:
     return is_a(value, tuple | list) and any(map(may_be_named, value))
 
 
-def raise_numpys(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Raise NumPy's exception for such arguments; returns if NumPy accepts them, or needs their contents."""
+def numpys_error(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exception | None:
+    """NumPy's exception for such arguments; None if NumPy accepts them, or needs their contents."""
     if may_be_named(args) or may_be_named(kwargs):
-        return
+        return None
     try:
         quietly(f, *(dummy(a) for a in args), **{k: dummy(v) for k, v in kwargs.items()})
     except MemoryError:
-        return
+        return None
     except Exception as error:
-        raise error.with_traceback(None) from None
+        return error.with_traceback(None)
+    return None
 
 
 def is_given(out: Any, values: tuple[Any, ...]) -> bool:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from ... import _core
 from ...base.class_lookup import is_a
 from ...base.interrupt import is_interrupt
-from ...base.signals import NotPaid, Signal
+from ...base.signals import NotPaid, Signal, is_mistake
 from ...base.user_frame import OURS, locals_of
 from ..iterators import END, Items
 from ..kinds import UNBOUND, is_one
@@ -256,6 +256,13 @@ class Region:
             if not self.__exit__(type(error), error, error.__traceback__):
                 raise
         return self.__next__()
+
+    def told(self, error: BaseException) -> str | None:
+        """The reason if an exception is a mistake of cinductor, after a warning; None for one of the user's."""
+        if not is_mistake(error):
+            return None
+        self.scope.stage.tell(error)
+        return f"an internal error, {type(error).__name__}: {error}"
 
     def enter(self) -> tuple[Any, ...]:
         """The values of names at the head of a run."""

@@ -366,12 +366,12 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         error = sys.exc_info()[1]
         if is_a(error, OWN_ERRORS):
             raise  # noqa: PLE0704  (this is called by the handler)
-        if error is None or not (names_traced(error) or comes_from_within(error)):
+        if error is None or not names_traced(error) and not comes_from_within(error):
             self.stage.tracer.force_shown()
-            return
-        if self.stage.effects.undo_call():
+        elif self.stage.effects.undo_call():
             raise Raised(error) from None
-        reword(error)
+        if error is not None:
+            reword(error)
 
     def parts(self, kind: str, value: Any, *asked: Any) -> tuple[Any, ...] | None:
         """The parts of a value that a pattern of a match statement tests; None if the value does
