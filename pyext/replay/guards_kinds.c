@@ -271,6 +271,47 @@ text_of_lacking(const CxCheck *c)
                : PyUnicode_FromFormat("a dict without %R", c->a);
 }
 
+/* True for an object that refers to no other, and whose death nothing can see. */
+static bool
+is_leaf(PyObject *o)
+{
+    PyTypeObject *type = Py_TYPE(o);
+
+    if (PyArray_CheckExact(o)) {
+        PyArrayObject *array = (PyArrayObject *)o;
+        return PyArray_BASE(array) == NULL && !PyDataType_REFCHK(PyArray_DESCR(array)) &&
+               ((PyArrayObject_fields *)o)->weakreflist == NULL;
+    }
+    return !PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) && !PyType_IS_GC(type) &&
+           type->tp_weaklistoffset == 0 && type->tp_finalize == NULL && type->tp_del == NULL;
+}
+
+/* True if no code of the user's runs when a list or dict loses the item at this place. */
+static bool
+loses_quietly(PyObject *owner, PyObject *place)
+{
+    PyObject *lost = NULL, *module, *answer = NULL;
+
+    if (PyDict_Check(owner))
+        lost = PyDict_GetItemWithError(owner, place);
+    else if (PyList_Check(owner) && PyLong_Check(place)) {
+        Py_ssize_t at = PyLong_AsSsize_t(place);
+        lost = at >= 0 && at < PyList_GET_SIZE(owner) ? PyList_GET_ITEM(owner, at) : NULL;
+    }
+    if (lost == NULL || is_leaf(lost)) {
+        PyErr_Clear();
+        return true;
+    }
+    Py_INCREF(lost);
+    if ((module = PyImport_ImportModule("cinductor.capture.deaths")) != NULL)
+        answer = PyObject_CallMethod(module, "runs_code", "O", lost);
+    PyErr_Clear();
+    Py_XDECREF(module);
+    Py_XDECREF(answer);
+    Py_DECREF(lost);
+    return answer == Py_False;
+}
+
 /* ---- relations between several values ---- */
 
 static int

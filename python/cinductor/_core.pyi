@@ -1114,6 +1114,7 @@ class Specialization:
         (s, "len", type, n)                     exact container type and length
         (s, "keys", type, (k, ...))             exact dict type and keys, in order
         (s, "lacks", name)                      a dict without this key, or an object whose slot is empty
+        (s, "loses", place)                     a list or dict whose item there, if any, runs no code when it dies
         (s, "same", r)  (s, "other", r)         the object of source r; another one
         ("absent", dict, name)                  the dict has no such key, which would hide a builtin
         ("apart", (s, ...))                     no two of these are one object

@@ -421,6 +421,88 @@ def test_what_dies_with_an_object_runs_code(what, backend):
         np.testing.assert_array_equal(compiled(np.ones(2)), wanted)
 
 
+def replaced_item(x, owner):
+    owner.value[-1] = x.sum()
+    return x.sum() + len(LOG)
+
+
+def replaced_attribute(x, owner):
+    owner.value = x.sum()
+    return x.sum() + len(LOG)
+
+
+def replaced_value(x, owner):
+    vars(owner)["value"] = x.sum()
+    return x.sum() + len(LOG)
+
+
+def replaced_in_a_loop(x, owner):
+    for v in x:
+        if v > 1:
+            owner.value = v
+    return x.sum() + len(LOG)
+
+
+def replaced_after_an_effect(x, owner):
+    LOG.append("effect")
+    o = owner.value
+    owner.value = None
+    n = len(LOG)
+    o = None  # noqa: F841
+    return x.sum() + len(LOG) * 10 + n
+
+
+def deleted_attribute(x, owner):
+    o = owner.value
+    del owner.value
+    n = len(LOG)
+    o = None  # noqa: F841
+    return x.sum() + len(LOG) * 10 + n
+
+
+def cleared(x, owner):
+    o = owner.value[-1]
+    owner.value.clear()
+    n = len(LOG)
+    o = None  # noqa: F841
+    return x.sum() + len(LOG) * 10 + n
+
+
+def cleared_after_an_effect(x, owner):
+    LOG.append("effect")
+    return cleared(x, owner)
+
+
+def name_bound_in_a_loop(x, owner):
+    o, s = owner.value.pop(), 0.0
+    for v in x:
+        s += v
+        o = s  # noqa: F841
+    return s + len(LOG)
+
+
+LOSING = [
+    replaced_item, replaced_attribute, replaced_value, replaced_in_a_loop, replaced_after_an_effect, deleted_attribute, cleared,
+    cleared_after_an_effect, name_bound_in_a_loop,
+]  # fmt: skip
+LOST = [lambda: 1.5, Dying, watched, lambda: np.zeros(2), lambda: Holder(Dying()), lambda: [2], watched_view]
+
+
+@pytest.mark.parametrize("backend", ["interp", "c"])
+@pytest.mark.parametrize("fn", LOSING, ids=lambda fn: fn.__name__)
+def test_what_an_argument_loses_dies_at_once(fn, backend):
+    """Also if calls before lost nothing whose death runs code."""
+    is_item = fn not in (replaced_attribute, replaced_value, replaced_in_a_loop, replaced_after_an_effect, deleted_attribute)
+    for order in ((1, 1), (0, 0, 1, 3, 2, 0), (3, 4, 5, 6, 4)):
+        compiled = cinductor.compile(fn, backend=backend)
+        for k in order:
+            answers = []
+            for f in (fn, compiled):
+                LOG.clear()
+                answers.append((repr(f(np.arange(4.0), Holder([LOST[k]()] if is_item else LOST[k]()))), LOG[:]))
+            assert answers[1] == answers[0], k
+
+
 @pytest.mark.parametrize("what", HOLDING)
 def test_deaths_that_are_seen(what):
     """Also those of objects that the garbage collector does not track, or that are named like ones that live on."""

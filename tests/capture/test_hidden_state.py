@@ -182,6 +182,27 @@ class Plain:
     """Has no `__eq__`."""
 
 
+class Fault(Exception):
+    pass
+
+
+class OtherFault(Exception):
+    pass
+
+
+class Thrown(Fault):
+    pass
+
+
+def which_clause(x):
+    try:
+        raise Thrown
+    except Fault:
+        return x + 1
+    except OtherFault:
+        return x + 2
+
+
 class Root:
     """Root."""
 
@@ -292,6 +313,11 @@ CHANGES = {
         lambda x: x * LEAF.get(),
         lambda: setattr(Middle, "__bases__", (type("Other", (Root,), {"z": 7.0}),)),
         lambda: setattr(Middle, "__bases__", (Root,)),
+    ),
+    "what an except clause catches": (
+        which_clause,
+        lambda: setattr(Thrown, "__bases__", (OtherFault,)),
+        lambda: setattr(Thrown, "__bases__", (Fault,)),
     ),
     "whether a class is a base": (
         lambda x: x + isinstance(LEAF, Root) + issubclass(Middle, (int, Root)),

@@ -291,6 +291,8 @@ class Lifting:
             sources.guard_length(value, sources.source_of(value))  # type: ignore[arg-type]
             place = place % len(value)
         waiting = stores.objects.setdefault(id(value), (value, {}))[1]
+        if place not in waiting:
+            sources.guard_loss(value, place)
         now = value if holds_items(value) else attributes_of(value)
         if self.state.snapshots and place not in waiting and (type(now) is list or place in now):
             kind = "item" if holds_items(value) else "attr"

@@ -205,7 +205,7 @@ def let_go_arrays(tracer: _core.Tracer, arrays: Arrays, own: int) -> bool:
 
 
 def forget(tracer: _core.Tracer, sources: Sources, arrays: Arrays) -> None:
-    """Drop the objects that no source reaches: nothing is traced any more."""
+    """Drop the objects that no source reaches, and those whose death runs code: nothing is traced any more."""
     arrays.is_over = True
     for _, source, traced in arrays.known.values():
         if source == OPAQUE:
@@ -214,3 +214,6 @@ def forget(tracer: _core.Tracer, sources: Sources, arrays: Arrays) -> None:
     for table in tables:
         for key in [key for key, entry in table.items() if entry[1] == OPAQUE]:
             del table[key]
+    for key, source in [(key, source) for key, (value, source) in sources.known.items() if runs_code(value)]:
+        del sources.known[key]
+        sources.entered.pop(source, None)

@@ -249,6 +249,15 @@ class Sources:
             self.checked.add((source, "lacks", name))
             self.check(source, "lacks", name if slot is None else slot)
 
+    def guard_loss(self, value: Any, place: Any) -> None:
+        """Guard that no code of the user's runs when an item or attribute of an object is replaced."""
+        source = self.source_of(value)
+        assert source is not None
+        source = source if is_a(value, list | dict) else self.source("attr", source, "__dict__")
+        if (source, "loses", place) not in self.checked:
+            self.checked.add((source, "loses", place))
+            self.check(source, "loses", place)
+
     def guard_empty_cells(self, fn: types.FunctionType) -> None:
         """Guard that names of functions around fn have no value: reading one raises before any hook sees it."""
         source = self.source_of(fn)

@@ -43,7 +43,7 @@ from .control.state import State
 from .deaths import forget, runs_code
 from .effects import Effects, Materialiser
 from .iterators import Items, items_of
-from .objects import OPAQUE, Traced, defines, why_not_array
+from .objects import FREE_TYPES, OPAQUE, Traced, attributes_of, defines, holds_items, put, why_not_array
 from .records import Records
 from .sources import Sources
 from .syntax.asking import STAGE
@@ -158,12 +158,34 @@ class Stage:
                 hash(value)
         return self.materialise(value)
 
+    def store(self, value: Any, place: Any, item: Any) -> None:
+        """Defer a store to an attribute or item, unless code runs when what it replaces dies."""
+        now = value if holds_items(value) else attributes_of(value)
+        place = place % len(now) if type(now) is list else place
+        is_new = place in self.stores.of(value) or (type(now) is not list and place not in now)
+        if is_new or not end_before(self, now[place]):
+            self.lifting.store(value, place, item)
+        else:
+            put(value, place, self.materialise(item))
+
+    def change(self, value: Any, reason: str) -> None:
+        """Record that an object loses items."""
+        if not self.ends_before_loss(value):
+            self.effects.change(value, reason)
+
+    def ends_before_loss(self, value: Any) -> bool:
+        """Let Python take over before an object loses items or attributes, if code runs when one that was read dies."""
+        sources, source = self.sources, self.sources.source_of(value)
+        read = [one for one, at in sources.known.values() if at >= 0 and sources.rows[at][1] == source and sources.rows[at][0] in PARTS]
+        return any([end_before(self, one) for one in read])
+
 
 # --- calls that continue in NumPy ---
 
 
 LITTLE = "many breaks for little work one after another"
 REST = ": the rest of the call runs in NumPy"
+PARTS = ("item", "attr")  # kinds of sources
 PATIENCE = 20  # times capture_limit, if the user requires one graph
 
 
@@ -259,6 +281,17 @@ def fall_back_for_flags(stage: Stage, value: Any) -> Any:
     value = stage.materialise(value)
     fall_back(stage, "flags of an array are set")
     return value
+
+
+def end_before(stage: Stage, value: Any) -> bool:
+    """Let Python and NumPy run the rest if code of the user's runs when the value dies; False if none does."""
+    if type(value) in FREE_TYPES or not runs_code(value):
+        return False
+    why = f"the user's code runs when a {type(value).__name__} dies"
+    stage.effects.abandon(why)
+    if not stage.tracer.has_fallen_back:
+        fall_back(stage, why)
+    return True
 
 
 def frames_of(stage: Stage) -> list[FrameType]:

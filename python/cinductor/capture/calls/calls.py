@@ -297,7 +297,8 @@ def call_container(
         return getattr(inside, name)(*(scope.use(a) for a in args), **kwargs)
     if type(owner) is list and (name, len(args)) == ("append", 1) and not kwargs and record_append(scope, owner, args[0]):
         return None
-    stage.effects.change(owner, f"changes a {type(owner).__name__} that outlives the call ({name})")
+    loses = method.kept == UNKNOWN.kept
+    (stage.change if loses else stage.effects.change)(owner, f"changes a {type(owner).__name__} that outlives the call ({name})")
     if method.compares or method.iterates:
         stage.tracer.flush()
     args = tuple(stage.materialise(a) for a in args)

@@ -53,8 +53,9 @@ class Attributes(Reads):
         if setter in PLAIN_SETTERS and self._is_own(value, name):
             return self._set_plainly(name, item, value)
         if stage.stores.may_wait(value, name):
-            return stage.lifting.store(value, name, item)
-        stage.effects.note(f"sets .{name} of a {cls.__name__}")
+            return stage.store(value, name, item)
+        if not stage.ends_before_loss(value):
+            stage.effects.note(f"sets .{name} of a {cls.__name__}")
         if setter is not object.__setattr__ or stage.sources.defines(type(found), "__set__"):
             stage.tracer.flush()
             stage.materialise(value)
@@ -135,7 +136,8 @@ class Attributes(Reads):
         is_plain = is_slot or not self.stage.sources.defines(type(found), "__delete__")
         is_plain &= deleter in PLAIN_DELETERS
         if self.stage.sources.source_of(value) is not None or type(value) is Traced or not is_plain:
-            self.stage.effects.note(f"deletes .{name} of a {type(value).__name__}")
+            if not self.stage.ends_before_loss(value):
+                self.stage.effects.note(f"deletes .{name} of a {type(value).__name__}")
         else:
             self._touch_attributes(value, is_slot)
         delattr(value, name)

@@ -315,7 +315,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
                 return op(self.operand(value), other)
             other = list(self.star(other))
         if stage.sources.source_of(value) is not None and stage.sources.defines(cls, f"__{name}__"):
-            stage.effects.change(value, f"changes a {cls.__name__} in place")
+            stage.change(value, f"changes a {cls.__name__} in place")
             return op(value, stage.materialise(other))
         if cls in ROWS:
             stage.state.before_change(value)

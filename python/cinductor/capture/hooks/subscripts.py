@@ -320,9 +320,9 @@ class Subscripts(Hooks):
         elif type(method) is types.FunctionType:
             self.call_method(method, value, key, item)
         elif stage.stores.may_wait_at(value, key):
-            stage.lifting.store(value, key, item)
+            stage.store(value, key, item)
         else:
-            stage.effects.change(value, f"sets an item of a {cls.__name__}")
+            stage.change(value, f"sets an item of a {cls.__name__}")
             if source is None or cls not in (list, dict):
                 stage.tracer.flush()
             value[stage.materialise(key)] = stage.materialise(item)
@@ -341,7 +341,7 @@ class Subscripts(Hooks):
         if cls in ROWS or is_a(value, list | dict):
             key = self._place(value, key)
         if stage.sources.source_of(value) is not None or cls not in ROWS:
-            stage.effects.change(value, f"deletes an item of a {cls.__name__}")
+            stage.change(value, f"deletes an item of a {cls.__name__}")
         else:
             stage.state.before_change(value)
         del value[stage.materialise(key)]
