@@ -146,6 +146,11 @@ class Sources:
         self.note_name(cls, base, is_base)
         return is_base or not is_a(base, abc.ABCMeta)
 
+    def guard_bases(self, cls: type) -> None:
+        """Guard that the class has the same classes in its MRO, which decide what handles an exception of it."""
+        if is_mutable(cls):
+            self.check_once(self.source("attr", self.source_of_class(cls), "__mro__"), "is", cls.__mro__)
+
     def has_hooks(self, cls: type) -> bool:
         """True if such an object has its own methods for Python's protocols; guarded."""
         found = has_hooks(cls)

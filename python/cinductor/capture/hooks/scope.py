@@ -371,6 +371,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         elif self.stage.effects.undo_call():
             raise Raised(error) from None
         if error is not None:
+            self.stage.sources.guard_bases(type(error))
             reword(error)
 
     def parts(self, kind: str, value: Any, *asked: Any) -> tuple[Any, ...] | None:
