@@ -261,7 +261,7 @@ def unknown_name(x):
 
 @pytest.mark.parametrize("program", [in_a_loop, in_a_branch, in_a_try, unknown_name])
 def test_a_name_of_ours_that_is_not_found(program, monkeypatch):
-    """It is a mistake of the library, which a warning names. One of the function's is its own exception."""
+    """A warning names a mistake of the library. A name that the function does not find is its own exception."""
 
     def handler(t, *args, **kwargs):
         return no_name_of_the_library  # noqa: F821

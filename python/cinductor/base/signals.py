@@ -94,7 +94,7 @@ def is_mistake(error: BaseException) -> bool:
     place = place_of(error) if is_a(error, NameError) else None
     if place is None or not place.tb_frame.f_code.co_filename.startswith(PACKAGE):
         return False
-    return place.tb_frame.f_code.co_code[place.tb_lasti] != dis.opmap["RAISE_VARARGS"]
+    return bool(place.tb_frame.f_code.co_code[place.tb_lasti] != dis.opmap["RAISE_VARARGS"])
 
 
 def forget_own(error: BaseException) -> None:

@@ -43,7 +43,16 @@ from .control.state import State
 from .deaths import forget, runs_code
 from .effects import Effects, Materialiser
 from .iterators import Items, items_of
-from .objects import FREE_TYPES, OPAQUE, Traced, attributes_of, defines, holds_items, put, why_not_array
+from .objects import (
+    FREE_TYPES,
+    OPAQUE,
+    Traced,
+    attributes_of,
+    defines,
+    holds_items,
+    put,
+    why_not_array,
+)
 from .records import Records
 from .sources import Sources
 from .syntax.asking import STAGE

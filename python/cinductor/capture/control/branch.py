@@ -210,7 +210,7 @@ class Branch(Region):
             if issubclass(kind, Raising):
                 return self.give_way(error.args[0])
             if not issubclass(kind, Signal) and not is_interrupt(error):
-                mistake = self.told(error)
+                mistake = self.mistake_in(error)
                 return self.give_way(kind.__name__) if mistake is None else self.fall_back(mistake)
         except RegionBreak as other:
             return self.fall_back(other.args[0])

@@ -303,7 +303,7 @@ class Loop(Region):
         if (reason := reason_of(error)) is not None:
             return self.fall_back(reason, error)
         if is_ours:
-            return self.fall_back(self.told(error) or f"the body raises {kind.__name__}", error)
+            return self.fall_back(self.mistake_in(error) or f"the body raises {kind.__name__}", error)
         return False
 
     def conclude(self) -> None:

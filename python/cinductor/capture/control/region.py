@@ -257,7 +257,7 @@ class Region:
                 raise
         return self.__next__()
 
-    def told(self, error: BaseException) -> str | None:
+    def mistake_in(self, error: BaseException) -> str | None:
         """The reason if an exception is a mistake of cinductor, after a warning; None for one of the user's."""
         if not is_mistake(error):
             return None
