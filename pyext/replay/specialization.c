@@ -308,7 +308,9 @@ cx_specialization_call(CxSpecialization *s, PyObject *const *args, Py_ssize_t na
     bool fits = outcome->answer == CX_MATCH;
     int class = fits ? class_of(s, &room) : 0;
     bool is_racing = fits && s->race != NULL && cx_race_is_open(s->race, class);
-    outcome->trial = fits && !is_racing ? &s->trials[class] : NULL; /* the winner is compared with NumPy */
+    /* The winner is compared with NumPy. A program that is profiled runs, and is not timed. */
+    bool is_timed = fits && !is_racing && (s->program == NULL || s->program->wrapper == NULL);
+    outcome->trial = is_timed ? &s->trials[class] : NULL;
     if (outcome->trial != NULL && cx_trial_chooses_numpy(outcome->trial))
         outcome->answer = CX_NUMPYS;
     else if (fits && s->program != NULL && (s->program->writes || cx_draws_any(s->guards)) &&
