@@ -741,6 +741,21 @@ def test_explain_tells_what_was_paid_and_what_is_awaited(queue):
     assert said in str(cinductor.explain(compiled, X))
 
 
+def test_a_capture_calls_nothing_for_each_item_of_a_long_list():
+    def append(items, x):
+        items.append(x.sum())
+        return x * 2
+
+    calls = []
+    compiled = cinductor.compile(append, mode="now", backend="interp")
+    sys.setprofile(lambda frame, event, arg: calls.append(event))
+    try:
+        compiled([0] * 40_000, X)
+    finally:
+        sys.setprofile(None)
+    assert len(calls) < 40_000
+
+
 # --- estimates ------------------------------------------------------------------------------------
 
 
