@@ -19,6 +19,7 @@ from cinductor.calls.bound import seconds_of
 from cinductor.capture.stage import Stage
 
 X = np.linspace(0.0, 1.0, 50)
+FACTOR = 1.0
 
 
 @pytest.fixture(autouse=True)
@@ -216,6 +217,17 @@ def test_calls_that_numpy_wins_cost_no_look_at_guards(queue):
     for _ in range(2):
         is_same(compiled(other), fn(other))
     assert len(compiled.specializations) == 2 and specialization.hits == before
+
+
+def test_guards_decide_what_fail_on_recompile_refuses(monkeypatch):
+    monkeypatch.setattr(sys.modules[__name__], "FACTOR", 1.0)
+    compiled = cinductor.compile(lambda x: np.sqrt(x * FACTOR + 1).sum(), mode="now", options={"numerics": "exact"})
+    compiled(X)
+    compiled.specializations[0].compare(1e-9, 12, 1.0)
+    compiled(X)
+    monkeypatch.setattr(sys.modules[__name__], "FACTOR", X)
+    with cinductor.set_stance("fail_on_recompile"), pytest.raises(cinductor.RecompileError):
+        compiled(X)
 
 
 def test_kinds_beyond_the_first_pay(queue):
