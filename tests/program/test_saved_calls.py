@@ -229,6 +229,10 @@ def test_settings_have_calls_of_their_own(saves):
     assert captures_of(uses_helper, x, options={"fusion": False})[0] == 1
     assert captures_of(uses_helper, x, options={"numerics": "close"})[0] == 0
     assert len(saves()) == 3
+    for captures in (1, 0):
+        f = cinductor.compile(uses_helper, backend="interp")
+        f(x)
+        assert f._cinductor_job.captures == captures and f.specializations[0].program.backend == "cpu:interp"
 
 
 def test_a_later_version_has_calls_of_its_own(monkeypatch):
@@ -407,7 +411,7 @@ def test_programs_of_any_size_are_saved(fn, make):
 
 def test_a_size_on_the_other_side_of_a_guard_is_captured():
     def halves(x):
-        return x[: x.shape[0] // 2] + 1 if x.shape[0] > 4 else x[:2].sum()
+        return [x[: x.shape[0] // 2] + 1] if x.shape[0] > 4 else x[:2].sum()
 
     def runs(*sizes):
         compiled = cinductor.compile(halves, dynamic=True)

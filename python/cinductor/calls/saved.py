@@ -180,6 +180,7 @@ def made_again(job: Any, found: CallReader, bound: tuple[Any, ...]) -> Any:
         job.name,
         options=job.options(),
         device=job.settings["device"] or "cpu",
+        backend=job.settings["backend"] or "",
         fullgraph=job.why_whole if job.settings["fullgraph"] else "",
         key=job.key,
         keep=job.segments,

@@ -102,7 +102,8 @@ def meshgrid(
         at = 1 - k if indexing == "xy" and k < 2 and len(xs) > 1 else k
         grids.append(t.reshape(x, (1,) * at + (x.size,) + (1,) * (len(xs) - 1 - at)))
     if not sparse and xs:
-        grids = broadcast_arrays(t, *grids)
+        shape = t.broadcast(grids)
+        grids = [t.expand(grid, shape) for grid in grids] if copy else list(broadcast_arrays(t, *grids))
     return tuple(t.copy(grid, "C") if copy else grid for grid in grids)
 
 
