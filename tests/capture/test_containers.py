@@ -627,7 +627,7 @@ def of_any_keys(a):
 
 
 def makes_only_absent(a):
-    """What makes an item of an absent key has effects, or raises."""
+    """Default factories with effects, and one that raises; they run for absent keys only."""
     made, log, draws = [0], [], iter(range(len(a)))
 
     def numbered():
