@@ -175,14 +175,15 @@ lend(CxFunction *f, CxNumpyTiming *trial, const Call *call)
     f->lent = (CxLent){cx_kind_of(call->bound, call->count), f->table, cx_trial_lend(trial)};
 }
 
-/* True if this call is like the latest one that NumPy ran. */
+/* True if this call is like the latest one that NumPy ran. Under fail_on_recompile guards decide. */
 static bool
 is_lent(CxFunction *f, const Call *call)
 {
-    if (f->lent.count == 0 || f->lent.table != f->table)
+    if (f->lent.count == 0)
         return false;
     CxKind kind = cx_kind_of(call->bound, call->count);
-    bool is_like = cx_kind_is(&f->lent.kind, &kind);
+    bool is_like = f->lent.table == f->table && cx_kind_is(&f->lent.kind, &kind) &&
+                   call->stance != CX_STANCE_fail_on_recompile;
     f->lent.count = is_like ? f->lent.count - 1 : 0;
     return is_like;
 }

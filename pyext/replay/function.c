@@ -147,6 +147,7 @@ function_add(PyObject *self, PyObject *spec)
     if (table == NULL)
         return NULL;
     Py_SETREF(f->table, table);
+    f->lent.count = 0;
     Py_RETURN_NONE;
 }
 
@@ -159,6 +160,7 @@ function_drop(PyObject *self, PyObject *spec)
     if (table == NULL)
         return NULL;
     Py_SETREF(f->table, table);
+    f->lent.count = 0;
     Py_RETURN_NONE;
 }
 

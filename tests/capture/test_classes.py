@@ -6,8 +6,9 @@ order as in Python, in every call. If one of them is replaced, the next call mus
 
 from __future__ import annotations
 
-import collections
+import collections.abc
 import dataclasses
+import numbers
 import typing
 from typing import Any
 
@@ -846,6 +847,16 @@ def test_an_object_is_asked_of_which_class_it_is_where_python_asks(f, cls):
             log.clear()
             done.append((repr(fn(np.arange(3.0 + k), cls(told))), log[:]))
         assert done[0] == done[1]
+
+
+@pytest.mark.parametrize("value", [1.5, 2 + 1j, 7, True, np.float32(2), np.int64(3), np.ones(2)], ids=repr)
+def test_an_abc_is_told_the_class_of_a_value(value):
+    bases = collections.abc.Sized, collections.abc.Iterable, collections.abc.Hashable, collections.abc.Reversible, collections.abc.Callable, numbers.Real
+
+    def asked(x):
+        return [[isinstance(v, base) for base in bases] for v in (x, x * 2)]
+
+    assert cinductor.compile(asked, mode="now", backend="interp")(value) == asked(value)
 
 
 def test_an_object_says_of_which_class_it_is_from_another_call_on():

@@ -626,6 +626,24 @@ def of_any_keys(a):
     return counts["c"], dict(counts), sorted(defaultdict(int, {1: 2}))
 
 
+def makes_only_absent(a):
+    """Default factories with effects, and one that raises; they run for absent keys only."""
+    made, log, draws = [0], [], iter(range(len(a)))
+
+    def numbered():
+        made[0] += 1
+        return made[0]
+
+    counts, known, drawn = defaultdict(numbered), defaultdict(lambda: log.append(len(log)) or 1), defaultdict(draws.__next__)
+    full = defaultdict(lambda: {}[0], {v: 0 for v in range(100)})
+    for v in a:
+        counts[v] += 1
+        known[v]
+        drawn[v]
+        full[v] += 1
+    return dict(counts), made, dict(known), log, dict(drawn), next(draws), dict(full)
+
+
 def lists_by_key(a):
     places = defaultdict(list)
     for i, v in enumerate(a):
@@ -674,6 +692,8 @@ DICTS = [
     (counted_by_default, (np.array(INTS), np.array(FLOATS)), True),
     (counted_at_once, (np.array(INTS) // 5,), True),
     (of_any_keys, (np.array(INTS),), False),
+    (makes_only_absent, (INTS,), False),
+    (makes_only_absent, (np.array(INTS) // 9,), False),
     (lists_by_key, (np.array(INTS) // 9,), False),
     (without_default, (np.array(INTS),), False),
     (sorted_at_once, (np.array(INTS) // 4,), False),

@@ -202,6 +202,15 @@ def arrays_of_flat(a):
     )
 
 
+@case(lambda: (np.arange(12.0)[::2],))
+@case(lambda: (np.arange(6.0).reshape(2, 3).T,))
+@case(lambda: (np.arange(6.0).reshape(2, 3),))
+def arrays_of_flat_between_its_items(a):
+    items = a.flat
+    first = next(items), np.array(items), items.index, np.sum(items), next(items), np.asarray(items), np.concatenate([items, items])
+    return *first, next(items), items.index
+
+
 def outcome(fn, arguments):
     """The result or exception, the arguments after the call, and which results are arguments or share memory with
     them.

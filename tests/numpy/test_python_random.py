@@ -36,6 +36,28 @@ def several(rng, n):
     return s, rng.sample(few, 8), rng.choices(few, k=3)
 
 
+WRONG = [
+    lambda rng: rng.choices([1, 2], weights=[1, 2], cum_weights=[1, 3]),
+    lambda rng: rng.choices([1, 2], weights=[1]),
+    lambda rng: rng.choices([1, 2], weights=[0, 0]),
+    lambda rng: rng.choices([1, 2], cum_weights=[1, math.inf]),
+    lambda rng: rng.choices([], k=1),
+    lambda rng: rng.sample(range(3), 4),
+    lambda rng: rng.sample([1, 2], -1),
+]
+
+
+@pytest.mark.parametrize("draw", WRONG)
+def test_draws_that_raise(draw):
+    def tried(f):
+        try:
+            return f(random.Random(1))
+        except Exception as error:
+            return type(error), str(error)
+
+    assert tried(cinductor.compile(draw, backend="interp")) == tried(draw)
+
+
 def by_python(rng, n):
     """Distributions that Python draws, between others."""
     a = np.zeros(n)

@@ -19,6 +19,7 @@ from cinductor.calls.bound import seconds_of
 from cinductor.capture.stage import Stage
 
 X = np.linspace(0.0, 1.0, 50)
+FACTOR = 1.0
 
 
 @pytest.fixture(autouse=True)
@@ -216,6 +217,17 @@ def test_calls_that_numpy_wins_cost_no_look_at_guards(queue):
     for _ in range(2):
         is_same(compiled(other), fn(other))
     assert len(compiled.specializations) == 2 and specialization.hits == before
+
+
+def test_guards_decide_what_fail_on_recompile_refuses(monkeypatch):
+    monkeypatch.setattr(sys.modules[__name__], "FACTOR", 1.0)
+    compiled = cinductor.compile(lambda x: np.sqrt(x * FACTOR + 1).sum(), mode="now", options={"numerics": "exact"})
+    compiled(X)
+    compiled.specializations[0].compare(1e-9, 12, 1.0)
+    compiled(X)
+    monkeypatch.setattr(sys.modules[__name__], "FACTOR", X)
+    with cinductor.set_stance("fail_on_recompile"), pytest.raises(cinductor.RecompileError):
+        compiled(X)
 
 
 def test_kinds_beyond_the_first_pay(queue):
@@ -739,6 +751,21 @@ def test_explain_tells_what_was_paid_and_what_is_awaited(queue):
     said = cinductor.explain(compiled, X).economy
     assert "lazy: calls run in NumPy until" in said and "2 calls in NumPy" in said
     assert said in str(cinductor.explain(compiled, X))
+
+
+def test_a_capture_calls_nothing_for_each_item_of_a_long_list():
+    def append(items, x):
+        items.append(x.sum())
+        return x * 2
+
+    calls = []
+    compiled = cinductor.compile(append, mode="now", backend="interp")
+    sys.setprofile(lambda frame, event, arg: calls.append(event))
+    try:
+        compiled([0] * 40_000, X)
+    finally:
+        sys.setprofile(None)
+    assert len(calls) < 40_000
 
 
 # --- estimates ------------------------------------------------------------------------------------

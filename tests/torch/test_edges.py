@@ -283,3 +283,9 @@ def test_powers_of_ints(dtype):
     agree({"pow": torch.pow}, x[:, None], torch.tensor([0, 1, 2, 5, 8, 63]).to(dtype))
     if dtype.is_signed:
         agree({"pow": torch.pow}, x[:, None], torch.tensor([-1, -2, -3]))
+
+
+@pytest.mark.parametrize("product", [torch.mm, lambda a, b: torch.bmm(a[None], b[None])])
+def test_eager_refuses_products_of_bools(product):
+    with pytest.raises(NotImplementedError, match="Bool"):
+        compiled(product)(torch.ones(3, 4, dtype=torch.bool), torch.ones(4, 2, dtype=torch.bool))

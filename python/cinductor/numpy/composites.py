@@ -228,6 +228,8 @@ def choices(random: Any, population: Any, weights: Any = None, *, cum_weights: A
     n = len(population)
     if cum_weights is None and weights is None:
         return [population[math.floor(random() * (n + 0.0))] for _ in range(k)]
+    if cum_weights is not None and weights is not None:
+        raise TypeError("weights and cum_weights")
     sums = cum_weights
     if sums is None:
         sums = []

@@ -195,6 +195,20 @@ def item_or(slots: Any, entries: Any, key: Any, default: Any) -> Any:
     return entries[place][1] if place >= 0 else default
 
 
+def item_or_made(slots: Any, entries: Any, key: Any, make: Any) -> Any:
+    """dict[key], or make() for an absent key"""
+    place = place_of(slots, entries, key)
+    return entries[place][1] if place >= 0 else make()
+
+
+def item_or_stored(slots: Any, entries: Any, key: Any, make: Any) -> Any:
+    """defaultdict(make)[key]"""
+    place = place_of(slots, entries, key)
+    if place >= 0:
+        return entries[place][1]
+    return default_item(slots, entries, key, make())
+
+
 def store_item(slots: Any, entries: Any, key: Any, item: Any) -> None:
     """dict[key] = item"""
     slot = slot_of(slots, entries, key)

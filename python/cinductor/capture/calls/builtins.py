@@ -295,6 +295,8 @@ def _look(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
         stage.sources.class_attr(cls, "__call__")
     elif len(args) == 2 and not all(stage.sources.tells_base(cls, base) for base in alternatives(args[1])):
         return call_unknown(scope, f, args, kwargs)
+    if f is isinstance and len(args) == 2 and type(args[0]) is Traced:  # an ABC asks the type of an object, too
+        return issubclass(args[0].__class__, args[1])
     return f(*args, **kwargs)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...base.class_lookup import is_a
 from ...numpy import composites, surface
+from ...numpy.index import flat as raveled
 from ...numpy.index import ufunc_at
 from ...numpy.python_random import PYTHON_DRAWS
 from ...numpy.random import (
@@ -124,7 +125,7 @@ def call_surface(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, 
             if len(args) > 1 or kwargs.keys() - {"dtype"}:
                 return call_unknown(scope, f, args, kwargs)
             f = np.asarray
-        args = tuple(line_of(scope, a) if type(a) is Flat else a for a in args)
+        args = tuple(line_of(stage.tracer, a.array) if type(a) is Flat else a for a in args)
     if (foreign := foreign_in((*args, *kwargs.values()))) is not None:
         return call_with_foreign(scope, f, args, kwargs, foreign)
     args, kwargs = lifted(stage, args, kwargs)
@@ -163,11 +164,11 @@ def call_source(scope: Hooks, row: surface.Row, args: tuple[Any, ...], kwargs: d
 COPIES = (np.array, np.copy)
 
 
-def line_of(scope: Hooks, flat: Flat) -> Any:
-    """The array that NumPy makes from array.flat: a view if the elements are contiguous."""
-    if flat.array.flags_now.c_contiguous:
-        return scope.stage.tracer.reshape(flat.array, (flat.array.size,))
-    return scope.item(flat, slice(None))
+def line_of(tracer: Any, array: Traced) -> Any:
+    """The array that NumPy makes from array.flat, whose position stays: a view if the elements are contiguous."""
+    if array.flags_now.c_contiguous:
+        return tracer.reshape(array, (array.size,))
+    return tracer.copy(raveled(tracer, array), "C")
 
 
 def takes_functions(args: tuple[Any, ...]) -> bool:

@@ -67,9 +67,9 @@ class Mapping(Assumed):
     def item(self, key: object) -> Any:
         return self.run(list_sources.item_of, key)
 
-    def item_or(self, key: object, default: object, is_stored: bool) -> Any:
-        """The item of a key, or a default, which may also be stored."""
-        return self.run(list_sources.default_item if is_stored else list_sources.item_or, key, default)
+    def item_or_made(self, key: object, make: object, is_stored: bool) -> Any:
+        """The item of a key, or what `make` returns if it is absent, which may also be stored."""
+        return self.run(list_sources.item_or_stored if is_stored else list_sources.item_or_made, key, make)
 
     def set_item(self, key: object, item: object) -> None:
         self.run(list_sources.store_item, key, item)
@@ -194,15 +194,17 @@ def item_or_default(scope: Any, value: Any, key: Any, missing: tuple[Any, bool],
     stage, make, is_stored = scope.stage, missing[0], is_stored and missing[1]
     if make is None:
         return stage.lift_array(value[key])  # raises for an absent key
-    grown, default = stage.state.lists.get(id(value)), scope.call(make)
+    grown = stage.state.lists.get(id(value))
     if grown is not None:
-        return grown.item_or(key, default, is_stored)
+        return grown.item_or_made(key, make, is_stored)
     if is_open_key(stage, value, key):
+        default = scope.call(make)  # a sample of the items: what it did is undone, unless the dict is empty
         want_mapping(scope, value, key, *([default] if is_stored else []))
         if not value and not is_stored:
             return default
     if key in value:
         return stage.lift_array(value[key])
+    default = scope.call(make)
     if is_stored:
         stage.state.before_change(value)
         value[key] = default

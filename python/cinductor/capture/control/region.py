@@ -13,7 +13,7 @@ import functools
 import itertools
 import sys
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ... import _core
@@ -126,16 +126,19 @@ class Regions:
 
 def let_go(values: Iterable[Any]) -> None:
     """Empty those of these objects that belong to this folder, and their parts."""
-    left = list(values)
+    left = own_among(list(values))
     while left:
-        value = left.pop()
-        is_ours = type(value).__module__.startswith(__package__)
-        own = getattr(value, "__dict__", {}) if is_ours else {}
-        for part in own.values():
-            left.append(part)
-            left.extend(part.values() if type(part) is dict else ())
-            left.extend(part if type(part) in (list, tuple) else ())
+        own = getattr(left.pop(), "__dict__", {})
+        for parts in ([*own.values()], *own.values()):
+            if type(parts) in (dict, list, tuple):
+                left.extend(own_among(parts.values() if type(parts) is dict else parts))
         own.clear()
+
+
+def own_among(values: Collection[Any]) -> list[Any]:
+    """Those of these objects that belong to this folder; a list may hold millions of the user's."""
+    own = {cls for cls in set(map(type, values)) if cls.__module__.startswith(__package__)}
+    return [value for value in values if type(value) in own] if own else []
 
 
 def between_runs(step: Callable[..., Any]) -> Callable[..., Any]:

@@ -414,15 +414,10 @@ def pick(scope: Hooks, value: Any, key: Any) -> Any:
 # --- array.flat ---
 
 
-def line_of(tracer: Any, flat: Flat) -> Any:
-    """All elements along one axis: a view if they are contiguous, else a copy."""
-    return raveled(tracer, flat.array)
-
-
 def read_flat(scope: Hooks, flat: Flat, key: Any) -> Any:
     """flat[key]: a number, or a copy. NumPy's own goes back to its start."""
     if type(key) is not tuple and flat.is_fresh(scope.stage.effects):
-        line = line_of(scope.stage.tracer, flat)
+        line = raveled(scope.stage.tracer, flat.array)
         found = line[key]
         if type(found) is not Traced or found.kind != "array":
             return found

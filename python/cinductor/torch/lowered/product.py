@@ -20,7 +20,9 @@ MOST_STEPS, MOST_STEPS_COMPLEX, LONGEST_SUM = 1 << 18, 1 << 13, 1 << 10
 
 
 def leave_to_library(emitter: Emitter, dtype: torch.dtype, results: Any, summed: Any) -> None:
-    """Raise Unmapped if a library is faster: for floats, unless the sizes are known and small."""
+    """Raise Unmapped if a library is faster: for floats, unless the sizes are known and small. Eager refuses bools."""
+    if dtype is torch.bool:
+        raise Unmapped("eager has no products of bools")
     if not emitter.has_libraries or not (dtype.is_floating_point or dtype.is_complex):
         return
     most = MOST_STEPS_COMPLEX if dtype.is_complex else MOST_STEPS
