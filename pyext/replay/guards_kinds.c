@@ -271,21 +271,6 @@ text_of_lacking(const CxCheck *c)
                : PyUnicode_FromFormat("a dict without %R", c->a);
 }
 
-/* True for an object that refers to no other, and whose death nothing can see. */
-static bool
-is_leaf(PyObject *o)
-{
-    PyTypeObject *type = Py_TYPE(o);
-
-    if (PyArray_CheckExact(o)) {
-        PyArrayObject *array = (PyArrayObject *)o;
-        return PyArray_BASE(array) == NULL && !PyDataType_REFCHK(PyArray_DESCR(array)) &&
-               ((PyArrayObject_fields *)o)->weakreflist == NULL;
-    }
-    return !PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) && !PyType_IS_GC(type) &&
-           type->tp_weaklistoffset == 0 && type->tp_finalize == NULL && type->tp_del == NULL;
-}
-
 /* True if no code of the user's runs when a list or dict loses the item at this place. */
 static bool
 loses_quietly(PyObject *owner, PyObject *place)
@@ -298,7 +283,7 @@ loses_quietly(PyObject *owner, PyObject *place)
         Py_ssize_t at = PyLong_AsSsize_t(place);
         lost = at >= 0 && at < PyList_GET_SIZE(owner) ? PyList_GET_ITEM(owner, at) : NULL;
     }
-    if (lost == NULL || is_leaf(lost)) {
+    if (lost == NULL || cx_dies_quietly(lost)) {
         PyErr_Clear();
         return true;
     }

@@ -52,5 +52,8 @@ void cx_layout_strides(CiSym *sym, PyArrayObject *array, const CiExpr *const *si
 
 extern PyMethodDef cx_syntax_methods[]; /* syntax.c */
 extern PyMethodDef cx_reach_methods[];  /* reach.c */
+/* True if nothing can see the death of an object: a number, a text, an array of numbers, or a small
+ * list, tuple or dict of these. False: unknown. In reach.c. */
+bool cx_dies_quietly(PyObject *o);
 
 #endif

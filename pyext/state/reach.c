@@ -196,6 +196,49 @@ shown_by(Walk *w, PyTypeObject *type)
     return shows;
 }
 
+/* ---- deaths ---- */
+
+enum { MOST_ITEMS = 64 };
+
+/* left: the number of objects that may still be looked at. */
+static bool
+dies_quietly(PyObject *o, int *left)
+{
+    PyTypeObject *type = Py_TYPE(o);
+    PyObject *key, *value;
+    Py_ssize_t at = 0;
+
+    if (--*left < 0)
+        return false;
+    if (PyArray_CheckExact(o)) {
+        PyArrayObject *array = (PyArrayObject *)o;
+        return !PyDataType_REFCHK(PyArray_DESCR(array)) &&
+               ((PyArrayObject_fields *)o)->weakreflist == NULL &&
+               (PyArray_BASE(array) == NULL || dies_quietly(PyArray_BASE(array), left));
+    }
+    if (PyList_CheckExact(o) || PyTuple_CheckExact(o)) {
+        for (; at < PySequence_Fast_GET_SIZE(o); at++)
+            if (!dies_quietly(PySequence_Fast_GET_ITEM(o, at), left))
+                return false;
+        return true;
+    }
+    if (PyDict_CheckExact(o)) {
+        while (PyDict_Next(o, &at, &key, &value))
+            if (!dies_quietly(key, left) || !dies_quietly(value, left))
+                return false;
+        return true;
+    }
+    return !PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) && !PyType_IS_GC(type) &&
+           type->tp_weaklistoffset == 0 && type->tp_finalize == NULL && type->tp_del == NULL;
+}
+
+bool
+cx_dies_quietly(PyObject *o)
+{
+    int left = MOST_ITEMS;
+    return dies_quietly(o, &left);
+}
+
 /* ---- traversal ---- */
 
 static int
