@@ -66,7 +66,7 @@ def test_many_processes_one_cold_cache(tmp_path):
         _, err = child.communicate(timeout=120)
         assert child.returncode == 0, err.decode()
     assert log.read_text().splitlines() == ["called"]
-    assert {p.suffix for p in entries(tmp_path / "cache")} <= {".so", ".shapes", ".note", ".units"}
+    assert {p.suffix for p in entries(tmp_path / "cache")} <= {".so", ".shapes", ".note", ".units", ".look"}
 
 
 def test_what_a_killed_process_leaves(tmp_path):
@@ -86,7 +86,7 @@ def test_what_a_killed_process_leaves(tmp_path):
         stream.close()
     assert any("build" in name for name in left) and any(name.endswith(".lock") for name in left)
     assert warnings_in(run(cache, CC=compiler)) == []
-    assert {p.suffix for p in cache.iterdir()} <= {".so", ".shapes", ".note", ".units"}
+    assert {p.suffix for p in cache.iterdir()} <= {".so", ".shapes", ".note", ".units", ".look"}
     started.rmdir()
 
 

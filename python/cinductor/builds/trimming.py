@@ -19,7 +19,7 @@ ENTRY = re.compile(r"[0-9a-f]{64}\.[a-z]{2,16}")  # kernels, what is known of th
 
 EVERY = 64  # kernels that a process stores between two looks at the folder
 PAUSE = 600
-LOOKED = "looked"
+LOOKED = "last.look"
 SLACK = 0.9  # of the limit remains, so that the next kernel does not trim again
 _seen = [0]  # kernels that were stored at the last look
 
