@@ -211,7 +211,7 @@ def seen(row, options, device, on_device):
             found["counts"] = cinductor.stats()["functions"].get(row.program.__name__, {})
             found["recordings"] = [bool(p.recordings) for p in programs]
             found["races"] = [p.backend for p in programs]
-        found["files"] = sorted(f for f in os.listdir(folder) if not f.endswith((".call", ".units", ".note", ".sizes", ".profile")))
+        found["files"] = sorted(f for f in os.listdir(folder) if not f.endswith((".call", ".units", ".note", ".sizes", ".profile", ".look")))
         found["kept"] = any(f.endswith(".call") for f in os.listdir(folder))
     finally:
         cinductor.cache.set_directory(before or None)
