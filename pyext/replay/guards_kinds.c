@@ -290,7 +290,8 @@ loses_quietly(PyObject *owner, PyObject *place)
     Py_INCREF(lost);
     if ((module = PyImport_ImportModule("cinductor.capture.deaths")) != NULL)
         answer = PyObject_CallMethod(module, "runs_code", "O", lost);
-    PyErr_Clear();
+    if (answer == NULL) /* such as an exception of a signal handler */
+        PyErr_WriteUnraisable(lost);
     Py_XDECREF(module);
     Py_XDECREF(answer);
     Py_DECREF(lost);

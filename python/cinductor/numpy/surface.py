@@ -72,15 +72,18 @@ class Row:
                 return t.as_scalar(made) if gives_scalar(self.numpys(owner), args, kwargs) else made
             return made
         except (TypeError, ValueError, IndexError, OverflowError, AttributeError) as error:
-            own = error
+            own: Any = error
         # Not inside of the handler, so that NumPy's exceptions get no internal context.
-        if (numpys := numpys_error(self.numpys(owner), args, kwargs)) is not None:
-            context = numpys.__context__
-            try:
-                raise numpys
-            finally:
+        numpys = numpys_error(self.numpys(owner), args, kwargs)
+        context = None if numpys is None else numpys.__context__
+        try:
+            if numpys is None:
+                raise NotCaptured(str(own)) from own
+            raise numpys
+        finally:
+            if numpys is not None:
                 numpys.__context__ = context
-        raise NotCaptured(str(own)) from own
+            own = numpys = None  # their tracebacks refer to this frame
 
     def numpys(self, owner: Any) -> Any:
         """NumPy's function, or its method of a dummy owner."""
@@ -197,6 +200,8 @@ def numpys_error(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Excep
     except MemoryError:
         return None
     except Exception as error:
+        if is_interrupt(error):
+            raise
         return error.with_traceback(None)
     return None
 
@@ -212,7 +217,9 @@ def gives_scalar(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """
     try:
         return is_a(quietly(f, *map(dummy, args), **{k: dummy(v) for k, v in kwargs.items()}), np.generic)
-    except Exception:
+    except Exception as error:
+        if is_interrupt(error):
+            raise
         return False
 
 
