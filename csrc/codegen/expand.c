@@ -240,7 +240,9 @@ expand_kernel(void *arg, const CiKernel *kernel)
     if (!ci_kernel_has_loops(kernel))
         return;
     CiProc *proc = ci_procs_add(procs, kernel->name);
-    CiExpander x = {.b = {procs->ctx, procs->sym, proc, &proc->body, {0}}};
+    CiExpander x = {
+        .b = {.ctx = procs->ctx, .sym = procs->sym, .proc = proc, .to = &proc->body},
+    };
     proc->kernel = kernel;
     x.kernel = x.leaf = kernel;
     x.memories = ci_map_new(procs->ctx);
