@@ -16,7 +16,7 @@ from cinductor.torch import rows
 
 
 def native_functions() -> dict[str, set[str]]:
-    """The tags of each op of native_functions.yaml."""
+    """The tags of each op of native_functions.yaml, and of those that torchgen derives from it."""
     spec = importlib.util.find_spec("torchgen")
     if spec is None or not spec.submodule_search_locations:
         sys.exit("torchgen is not installed")
@@ -29,6 +29,8 @@ def native_functions() -> dict[str, set[str]]:
             tags[name] = set()
         elif line.startswith("  tags:"):
             tags[name] = set(re.findall(r"\w+", line[7:]))
+        elif line.startswith("  autogen:"):  # variants that torchgen derives, such as resize of resize_
+            tags.update(("aten::" + made.strip(), set()) for made in line[10:].split(","))
     return tags
 
 
