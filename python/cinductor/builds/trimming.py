@@ -2,7 +2,7 @@
 
 The time of an entry's last use is its file's time of change: reading an entry sets it (csrc/host/cache.c). A process looks at the
 folder after its first stored kernel and then after every `EVERY`-th, in the thread that compiled. The first look is left out if a process has
-looked within the last `PAUSE` seconds, because a look takes a second for 50,000 files. The time of the file `LOOKED` is that of the last first look.
+looked within the last `PAUSE` seconds, because a look takes a second for 50,000 files. The time of the file `LOOKED` is that of the last look.
 """
 
 from __future__ import annotations
@@ -69,19 +69,26 @@ def trim(most_bytes: int) -> int:
 def keep_within(megabytes: int) -> None:
     """Called after a capture: enforce the limit if enough kernels were stored since the last time. 0: no limit."""
     stores = _core.cache_stores()
-    if megabytes and stores and (_seen[0] == 0 or abs(stores - _seen[0]) >= EVERY):
-        is_first, _seen[0] = _seen[0] == 0, stores
-        folder = _core.cache_directory()
-        if (not is_first or is_due(folder)) and sum(entry.size for entry in entries(folder)) > megabytes * 1_000_000:
-            trim(int(SLACK * megabytes * 1_000_000))
+    is_first = _seen[0] == 0
+    if not megabytes or not stores or (not is_first and abs(stores - _seen[0]) < EVERY):
+        return
+    _seen[0], folder = stores, _core.cache_directory()
+    if is_first and not is_due(folder):
+        return
+    note_look(folder)
+    if sum(entry.size for entry in entries(folder)) > megabytes * 1_000_000:
+        trim(int(SLACK * megabytes * 1_000_000))
 
 
 def is_due(folder: str) -> bool:
-    """True if no process has looked at the folder for a while; this one does now."""
-    path = os.path.join(folder, LOOKED)
-    with contextlib.suppress(OSError):
-        if abs(time.time() - os.stat(path).st_mtime) < PAUSE:
-            return False
-    with contextlib.suppress(OSError), open(path, "w", encoding="ascii") as file:
-        file.write("the time of this file is that of the latest look at the folder\n")
-    return True
+    """True if no process has looked at the folder for a while."""
+    try:
+        return abs(time.time() - os.stat(os.path.join(folder, LOOKED)).st_mtime) >= PAUSE
+    except OSError:
+        return True
+
+
+def note_look(folder: str) -> None:
+    """Set the time of the last look. In a folder that cannot be written, each process looks."""
+    with contextlib.suppress(OSError), open(os.path.join(folder, LOOKED), "w", encoding="ascii") as file:
+        file.write("the time of this file is that of the last look at the size of the folder\n")
