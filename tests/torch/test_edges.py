@@ -285,7 +285,24 @@ def test_powers_of_ints(dtype):
         agree({"pow": torch.pow}, x[:, None], torch.tensor([-1, -2, -3]))
 
 
-@pytest.mark.parametrize("product", [torch.mm, lambda a, b: torch.bmm(a[None], b[None])])
-def test_eager_refuses_products_of_bools(product):
-    with pytest.raises(NotImplementedError, match="Bool"):
-        compiled(product)(torch.ones(3, 4, dtype=torch.bool), torch.ones(4, 2, dtype=torch.bool))
+REFUSED = {
+    "mm": (torch.mm, (3, 4), (4, 2)),
+    "bmm": (lambda a, b: torch.bmm(a[None], b[None]), (3, 4), (4, 2)),
+    "addmm": (lambda a, b: torch.addmm(b[0], a, b), (3, 4), (4, 2)),
+    "mv": (torch.mv, (3, 4), (4,)),
+    "addmv": (lambda a, b: torch.addmv(b[:1], a, b), (3, 4), (4,)),
+    "dot": (torch.dot, (4,), (4,)),
+    "convolution": (torch.conv1d, (1, 2, 5), (3, 2, 2)),
+}
+
+
+@pytest.mark.parametrize("other", [torch.bool, torch.float64], ids=str)
+@pytest.mark.parametrize("name", REFUSED)
+def test_products_that_eager_refuses(name, other):
+    """Those of bools, and of operands with several dtypes."""
+    product, *sizes = REFUSED[name]
+    first = torch.bool if other is torch.bool else torch.float32
+    given = [torch.ones(size, dtype=dtype) for size, dtype in zip(sizes, (first, other), strict=True)]
+    for fn in (product, compiled(product)):
+        with pytest.raises(RuntimeError, match="Bool|dtype|scalar type"):
+            fn(*given)

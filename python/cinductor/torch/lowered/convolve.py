@@ -11,13 +11,12 @@ from typing import Any
 import torch
 
 from ..emit import Emitter
-from ..promote import computation_dtype
 from ..sizes import decide
 from ..values import GraphValue, Unmapped
 from . import argument, meta
 from .create import padded
 from .pool import windows
-from .product import leave_to_library, product
+from .product import factors, leave_to_library, product
 
 NARROW = (torch.bfloat16, torch.float16)
 
@@ -27,7 +26,7 @@ def convolution(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     out = meta(node)
     rank, groups = out.dim() - 2, argument(node, "groups")
     stride, padding, dilation, more = (_each(argument(node, name), rank) for name in ("stride", "padding", "dilation", "output_padding"))
-    x, weight = (emitter.value(a, computation_dtype(out.dtype)) for a in node.args[:2])
+    x, weight, *bias = factors(emitter, [a for a in node.args[:3] if a is not None], out.dtype)
     kernel = weight.sizes[2:]
     if emitter.has_libraries and (rounds_often(node, out.dtype) or is_of_parts(node.args[0])):
         raise Unmapped("eager's rounding")
@@ -38,9 +37,8 @@ def convolution(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
         low = [d * (k - 1) - p for d, k, p in zip(dilation, kernel, padding, strict=True)]
         high, stride = [p + m for p, m in zip(low, more, strict=True)], [1] * rank
     made = _convolved(emitter, _framed(emitter, x, low, high), weight, out.size()[2:], stride, dilation, groups)
-    if argument(node, "bias") is not None:
-        bias = emitter.value(argument(node, "bias"), made.dtype)
-        made = emitter.apply("add", [made, emitter.reshape(bias, (*bias.sizes, *[1] * rank))])
+    for b in bias:
+        made = emitter.apply("add", [made, emitter.reshape(b, (*b.sizes, *[1] * rank))])
     return emitter.cast(made, out.dtype)
 
 
@@ -49,7 +47,7 @@ def gradients(emitter: Emitter, node: torch.fx.Node) -> list[GraphValue | None]:
     over all windows.
     """
     mask, groups, dtype = argument(node, "output_mask"), argument(node, "groups"), meta(node.args[0]).dtype
-    g, x, weight = (emitter.value(a, computation_dtype(dtype)) for a in node.args[:3])
+    g, x, weight = factors(emitter, node.args[:3], dtype)
     rank, kernel = len(x.sizes) - 2, weight.sizes[2:]
     if emitter.has_libraries and (argument(node, "transposed") or dtype in NARROW or is_of_parts(node.args[1])):
         raise Unmapped("eager's rounding")

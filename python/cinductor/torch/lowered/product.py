@@ -1,10 +1,11 @@
-"""Products of matrices by the core itself: small ones, those of ints, which no library multiplies, and those in programs without
-library calls.
+"""Products of matrices and vectors by the core itself: small ones, those of ints, which no library multiplies, and those in programs
+without library calls.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -20,9 +21,7 @@ MOST_STEPS, MOST_STEPS_COMPLEX, LONGEST_SUM = 1 << 18, 1 << 13, 1 << 10
 
 
 def leave_to_library(emitter: Emitter, dtype: torch.dtype, results: Any, summed: Any) -> None:
-    """Raise Unmapped if a library is faster: for floats, unless the sizes are known and small. Eager refuses bools."""
-    if dtype is torch.bool:
-        raise Unmapped("eager has no products of bools")
+    """Raise Unmapped if a library is faster: for floats, unless the sizes are known and small."""
     if not emitter.has_libraries or not (dtype.is_floating_point or dtype.is_complex):
         return
     most = MOST_STEPS_COMPLEX if dtype.is_complex else MOST_STEPS
@@ -32,15 +31,15 @@ def leave_to_library(emitter: Emitter, dtype: torch.dtype, results: Any, summed:
 
 def matrix(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     """mm, bmm."""
-    made = product(emitter, *(_factor(emitter, node, x) for x in node.args))
+    made = product(emitter, *factors(emitter, node.args, meta(node).dtype))
     return emitter.cast(made, meta(node).dtype)
 
 
 def added(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     """addmm, baddbmm: beta * self + alpha * product; beta 0 leaves self out, whatever it contains."""
     out = meta(node)
-    first, *factors = (_factor(emitter, node, x) for x in node.args)
-    made, beta, alpha = product(emitter, *factors), argument(node, "beta"), argument(node, "alpha")
+    first, a, b = factors(emitter, node.args, out.dtype)
+    made, beta, alpha = product(emitter, a, b), argument(node, "beta"), argument(node, "alpha")
     made = made if alpha == 1 else emitter.apply("multiply", [made, emitter.value(alpha, made.dtype)])
     if beta != 0:
         first = first if beta == 1 else emitter.apply("multiply", [first, emitter.value(beta, made.dtype)])
@@ -48,8 +47,18 @@ def added(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     return emitter.cast(emitter.expand(made, tuple(out.size())), out.dtype)
 
 
-def _factor(emitter: Emitter, node: torch.fx.Node, x: object) -> GraphValue:
-    return emitter.value(x, computation_dtype(meta(node).dtype))
+def vector(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    """mv, dot: kernels of any size, because each element is read once."""
+    a, b = factors(emitter, node.args, meta(node).dtype)
+    return emitter.cast(emitter.fold("sum", emitter.apply("multiply", [a, b]), [len(a.sizes) - 1], False), meta(node).dtype)
+
+
+def factors(emitter: Emitter, given: Iterable[Any], dtype: torch.dtype) -> list[GraphValue]:
+    """The operands of a product in the dtype in which it is computed. ATen raises for bools, and for operands of several dtypes."""
+    values = [emitter.env[x] for x in given]
+    if {v.dtype for v in values} != {dtype} or dtype is torch.bool:
+        raise Unmapped("eager has no products of these dtypes")
+    return [emitter.cast(v, computation_dtype(dtype)) for v in values]
 
 
 def product(emitter: Emitter, a: GraphValue, b: GraphValue) -> GraphValue:
