@@ -299,7 +299,7 @@ REFUSED = {
 @pytest.mark.parametrize("other", [torch.bool, torch.float64], ids=str)
 @pytest.mark.parametrize("name", REFUSED)
 def test_products_that_eager_refuses(name, other):
-    """Those of bools, and of operands with several dtypes."""
+    """Eager has no products of bools, nor of operands with several dtypes."""
     product, *sizes = REFUSED[name]
     first = torch.bool if other is torch.bool else torch.float32
     given = [torch.ones(size, dtype=dtype) for size, dtype in zip(sizes, (first, other), strict=True)]
