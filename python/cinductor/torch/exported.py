@@ -181,10 +181,15 @@ class ExportedEntry:
             "structure": self.structure(places),
         }
 
-    def arguments(self) -> tuple[list[dict[str, Any]], dict[str, list[Any]]]:
-        """The parameters, and for each placeholder of an argument where a call finds it."""
+    def numbered(self) -> tuple[Any, dict[str, Any]]:
+        """The positional and the named arguments, each leaf replaced by its number."""
         spec = self.program.call_spec.in_spec
         args, kwargs = tree_unflatten(list(range(spec.num_leaves)), spec)
+        return args, kwargs
+
+    def arguments(self) -> tuple[list[dict[str, Any]], dict[str, list[Any]]]:
+        """The parameters, and for each placeholder of an argument where a call finds it."""
+        args, kwargs = self.numbered()
         signature = self.program.module_call_graph[0].signature
         known = (signature.forward_arg_names if signature is not None else None) or []
         positional = [known[k] if k < len(known) else f"arg{k}" for k in range(len(args))]
@@ -236,8 +241,7 @@ class ExportedEntry:
 
     def containers(self) -> list[dict[str, Any]]:
         """Tuples, lists and dicts in the arguments: a call must have the same ones."""
-        spec = self.program.call_spec.in_spec
-        args, kwargs = tree_unflatten(list(range(spec.num_leaves)), spec)
+        args, kwargs = self.numbered()
         found: list[dict[str, Any]] = []
 
         def visit(value: Any, path: list[Any]) -> None:
