@@ -22,7 +22,6 @@ from .deferred_warnings import filters
 
 DIVIDE, OVERFLOW, UNDERFLOW, INVALID = 1, 2, 4, 8
 # Underflow gives no warning by default.
-SUSPICIOUS = DIVIDE | OVERFLOW | INVALID
 TEXTS = {
     DIVIDE: ("divide", "divide by zero"),
     OVERFLOW: ("over", "overflow"),
