@@ -25,7 +25,9 @@ def leave_to_library(emitter: Emitter, dtype: torch.dtype, results: Any, summed:
     if not emitter.has_libraries or not (dtype.is_floating_point or dtype.is_complex):
         return
     most = MOST_STEPS_COMPLEX if dtype.is_complex else MOST_STEPS
-    if not isinstance(results * summed, int) or results * summed > most or summed > LONGEST_SUM:
+    if not isinstance(results * summed, int):
+        raise Unmapped("a product of sizes that are not known, which may be large")
+    if results * summed > most or summed > LONGEST_SUM:
         raise Unmapped("a library is faster")
 
 
