@@ -26,7 +26,7 @@ void *ci_cpu_math_open(void);
 bool ci_cpu_has_routines(const CiOptions *options);
 /* "2.36", or "" where the C library does not tell. */
 const char *ci_cpu_libc_version(void);
-/* The row of machine.def of the level, with its instructions. options: NULL: of this processor's level. */
+/* The row of machine.def of the level, with its instructions. options: NULL: of the first level. */
 void ci_cpu_fill_machine(CiMachine *machine, const CiOptions *options);
 
 #endif
