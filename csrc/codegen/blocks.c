@@ -17,7 +17,6 @@
 #include "codegen/scans.h"
 #include "ir/occupancy.h"
 
-
 /* ---- what can be shared out ---- */
 
 static bool

@@ -10,7 +10,6 @@
 
 #include "base/map.h"
 
-
 typedef struct CancellationPass {
     CiBuild b;
     CiMap *inner; /* symbols that are defined in blocks inside the iteration */

@@ -16,7 +16,6 @@
 #include "codegen/reduction.h"
 #include "ir/occupancy.h"
 
-
 typedef struct Columns {
     CiReducer r;
     const CiDomain *points;

@@ -13,7 +13,6 @@
 #include "codegen/codegen.h"
 #include "codegen/split.h"
 
-
 static bool
 is_loud(const CiStmt *stmt)
 {

@@ -233,16 +233,20 @@ add_tree_kernel(CiExpander *x, const CiLoopTree *tree)
     ci_expand_close_scalars(x);
 }
 
+typedef struct Expansion {
+    CiProcs *procs;
+    const CiMachine *machine;
+} Expansion;
+
 static void
 expand_kernel(void *arg, const CiKernel *kernel)
 {
-    CiProcs *procs = arg;
+    const Expansion *expansion = arg;
+    CiProcs *procs = expansion->procs;
     if (!ci_kernel_has_loops(kernel))
         return;
     CiProc *proc = ci_procs_add(procs, kernel->name);
-    CiExpander x = {
-        .b = {.ctx = procs->ctx, .sym = procs->sym, .proc = proc, .to = &proc->body},
-    };
+    CiExpander x = {.b = ci_build_of(procs, proc, expansion->machine)};
     proc->kernel = kernel;
     x.kernel = x.leaf = kernel;
     x.memories = ci_map_new(procs->ctx);
@@ -260,6 +264,7 @@ ci_expand(const CiKernels *kernels)
 {
     CiLoops *loops = kernels->loops;
     CiProcs *procs = ci_procs_new(loops->ctx, loops->sym, loops->name);
-    ci_kernels_visit(kernels, expand_kernel, procs);
+    Expansion expansion = {procs, kernels->machine};
+    ci_kernels_visit(kernels, expand_kernel, &expansion);
     return procs;
 }

@@ -13,7 +13,6 @@
 #include "codegen/instantiate.h"
 #include "ir/occupancy.h"
 
-
 static bool
 is_outer(const CiProc *proc, const CiStmt *loop)
 {

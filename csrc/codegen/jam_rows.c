@@ -9,7 +9,6 @@
 #include "codegen/codegen.h"
 #include "codegen/varying.h"
 
-
 static bool
 is_other(const CiStmt *stmt)
 {

@@ -15,7 +15,6 @@
  * memory as before. */
 #include "codegen/grid.h"
 
-
 typedef struct Tally {
     CiBuild *b;
     const CiDomain *points;

@@ -17,7 +17,6 @@
 #include "codegen/reduction.h"
 #include "ir/interval.h"
 
-
 typedef struct Narrow {
     CiReducer *r;
     const CiStmt *whole; /* the fold as it was */

@@ -56,7 +56,6 @@ add_partial(CiSplitter *s, CiDtype dtype, int number)
     return ci_split_add_partial(&s->b, dtype, all_places(s), number);
 }
 
-
 /* ---- parts ---- */
 
 /* A step down the tree of a pairwise fold: to the left or to the right half, where there are two. A
@@ -428,7 +427,6 @@ ci_split(CiBuild *b)
 }
 
 /* ---- blocks of threads ---- */
-
 
 static bool
 is_work(const CiStmt *stmt)

@@ -151,7 +151,7 @@ ci_executable_launch(CiExecutable *executable, const CiLaunch *launch, CiFault *
 bool
 ci_backend_has_own_order(const CiBackend *backend)
 {
-    CiMachine machine;
+    CiMachine machine = ci_machine(CI_MACHINE_generic);
     backend->compiler->fill_machine(&machine, NULL);
     return machine.has_own_order;
 }
@@ -159,7 +159,7 @@ ci_backend_has_own_order(const CiBackend *backend)
 CiMachine
 ci_backend_machine(const CiBackend *backend, const CiOptions *options, bool host_arrays)
 {
-    CiMachine machine;
+    CiMachine machine = ci_machine(CI_MACHINE_generic);
     const CiDevice *device = backend->device;
     backend->compiler->fill_machine(&machine, options);
     machine.device = device->name;

@@ -257,8 +257,8 @@ typedef struct CiCompiler {
     /* NULL, or why it cannot be used here ("no C compiler: tried $CC, cc, gcc, clang"); text lives
      * in out. */
     const char *(*why_not_available)(const CiOptions *options, char *out, size_t capacity);
-    /* Sets the machine: a row of machine.def, and what this one does better. options: NULL if they do
-     * not matter. */
+    /* Sets the machine, generic until then: a row of machine.def, and what this one does better.
+     * options: NULL if they do not matter. */
     void (*fill_machine)(CiMachine *machine, const CiOptions *options);
     /* Kernels as statements. NULL: the compiler does not use this level. */
     CiProcs *(*lower)(const CiKernels *kernels, const CiOptions *options);

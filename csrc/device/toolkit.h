@@ -49,7 +49,7 @@ typedef struct CiToolkit {
                        const CiGpuDialect *dialect);
     CiExecutable *(*gpu_build)(CiContext *ctx, const CiQueue *queue, const CiKernels *kernels,
                                const CiOptions *options, CiBuildInfo *info,
-                               const CiGpuVendor *machine);
+                               const CiGpuVendor *vendor);
 } CiToolkit;
 
 extern const CiToolkit ci_toolkit;

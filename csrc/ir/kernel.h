@@ -81,9 +81,6 @@
 #include "ir/loop.h"
 #include "ir/machine.h"
 
-/* Lanes in a tile of an outer axis with stages inside: its rows should stay in near cache. */
-#define CI_STAGE_TILE 64
-
 typedef enum CiLabel {
 #define LABEL(name) CI_LABEL_##name,
 #include "ir/kernel.def"

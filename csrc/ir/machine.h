@@ -7,6 +7,16 @@
 
 #include "ir/loop.h"
 
+/* Numbers of machine.def that other code has, too. */
+/* Lanes in a tile of an outer axis with stages inside: its rows should stay in near cache. */
+#define CI_STAGE_TILE 64
+/* Lanes of the interpreter's values. */
+#define CI_INTERP_LANES 256
+/* Threads of a block that exchange values without memory: neighbours. */
+#define CI_WARP 32
+/* Shared memory of a block that needs no request. */
+#define CI_STATIC_SHARED_BYTES 49152
+
 /* Bits of CiMachine.dtypes. */
 #define CI_DTYPE_BIT(dtype) (UINT32_C(1) << (dtype))
 #define CI_DTYPES_ALL (CI_DTYPE_BIT(CI_DTYPE_COUNT) - 1)

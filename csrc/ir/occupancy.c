@@ -24,8 +24,7 @@ ci_fill_has_blocks(const CiMachine *machine, int64_t blocks)
 int64_t
 ci_occupancy_threads(const CiMachine *machine)
 {
-    return ci_choice(machine, CI_CHOICE_multiprocessors) *
-           ci_choice(machine, CI_CHOICE_resident_threads);
+    return ci_choice(machine, CI_CHOICE_multiprocessors) * machine->resident_threads;
 }
 
 bool

@@ -408,9 +408,17 @@ ci_op_is_exact(CiOp op, CiDtype operand)
         return ci_dtype_class(operand) != CI_CLASS_complex || ci_op_has(op, CI_FACT_by_parts);
     case CI_OPKIND_structure: /* NumPy adds a product in BLAS's order */
         return op != CI_OP_product || ci_dtype_is_integral(operand);
-    default:
+    case CI_OPKIND_ufunc: /* NumPy's own loops, and calls of the libraries that NumPy calls */
+    case CI_OPKIND_extern:
+    case CI_OPKIND_argreduce: /* these compare, move or count elements */
+    case CI_OPKIND_view:
+    case CI_OPKIND_create:
+    case CI_OPKIND_region:
+    case CI_OPKIND_scalar:
+    case CI_OPKIND_lanes:
         return true;
     }
+    return false;
 }
 
 bool

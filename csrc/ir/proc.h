@@ -74,8 +74,6 @@
 #define CI_MAX_FOLD_AXES 8
 /* Work between two questions whether to go on. */
 #define CI_POLL_ITERATIONS 65536
-/* Threads of a block that exchange what they hold without memory: neighbours. */
-#define CI_WARP 32
 
 typedef enum CiRunMode {
 #define RUN(name) CI_RUN_##name,

@@ -39,7 +39,7 @@ is_large(const CiLowering *low, const CiNode *base)
     CiAmount bytes = ci_amount(ci_dtype_size(base->dtype));
     for (int k = 0; k < base->rank; k++)
         bytes = ci_amount_of(bytes, base->sizes[k]);
-    return machine && ci_amount_likely(bytes) >= ci_choice(machine, CI_CHOICE_frame_bytes);
+    return ci_amount_likely(bytes) >= ci_choice(machine, CI_CHOICE_frame_bytes);
 }
 
 bool

@@ -12,9 +12,9 @@
 
 #include "ir/choices.h"
 #include "ir/cost.h"
+#include "ir/proc.h"
 
 #include <string.h>
-#include "ir/proc.h"
 
 /* Skips reshapes and copies, whose operand has the same elements in the same order. */
 static CiNode *

@@ -5,7 +5,6 @@
  * for all of them. */
 #include "schedule/group.h"
 
-
 static bool
 is_plain(const CiNest *nest)
 {

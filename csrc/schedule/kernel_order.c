@@ -10,7 +10,6 @@
 
 #include "ir/live_ranges.h"
 
-
 typedef struct Use {
     int buffer;
     bool is_stored;

@@ -130,7 +130,7 @@ OPS_OF(f64)
 OPS_OF(c64)
 OPS_OF(c128)
 
-/* Values in the range of every machine dtype: the result for others depends on the device. */
+/* Values in the range of every target dtype: the result for others depends on the device. */
 TEST(casts)
 {
     CiText text = ci_text_new(ctx);

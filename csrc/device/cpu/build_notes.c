@@ -15,7 +15,8 @@ ci_cpu_hash_tools(CiContext *ctx, CiSha256 *hash, const CiSystemCompiler *compil
     bool is_fast = options->numerics && !strcmp(options->numerics, "fast");
     ci_sha256_init(hash);
     ci_sha256_add_text(hash, "cinductor " CI_VERSION " c");
-    ci_sha256_add_text(hash, ci_format(ctx, "glibc %s", ci_cpu_libc_version()));
+    ci_sha256_add_text(hash, ci_format(ctx, "glibc %s%s", ci_cpu_libc_version(),
+                                       ci_cpu_has_routines(options) ? ", libmvec" : ""));
     ci_sha256_add_text(hash, compiler->identity);
     for (int k = 0; k < compiler->nwords; k++, word += strlen(word) + 1)
         ci_sha256_add_text(hash, word);
@@ -38,7 +39,7 @@ hash_options(CiSha256 *hash, const CiOptions *options)
 #undef OPTION
 }
 
-/* Hashes the kernels' text, and the properties of the target, which are not part of the text. */
+/* Hashes the kernels' text. The machine is not part of it: it follows from options and tools. */
 static void
 hash_kernels(CiSha256 *hash, const CiKernels *kernels)
 {

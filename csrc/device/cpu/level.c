@@ -145,7 +145,7 @@ ci_cpu_libc_version(void)
 void
 ci_cpu_fill_machine(CiMachine *machine, const CiOptions *options)
 {
-    const LevelRow *row = &rows[options ? ci_cpu_level(options) : 0];
+    const LevelRow *row = &rows[options ? ci_cpu_level(options) : 0]; /* asking the processor takes time */
     const CiCInstructions *instructions = row->instructions;
     *machine = ci_machine(row->machine);
     machine->why_not_vector = ci_c_why_not_vector;

@@ -5,8 +5,6 @@
 
 #include "device/gpu/gpu.h"
 
-#define CI_CUDA_STATIC_SHARED 49152 /* bytes that a block may use without asking */
-
 /* backend.c */
 void ci_cuda_fill_machine(CiMachine *machine, const CiOptions *options);
 

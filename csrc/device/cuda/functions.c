@@ -13,7 +13,7 @@ find_function(const CiCudaContextScope *stay, CUmodule module, const char *name,
     CUfunction found = NULL;
     int result = stay->driver->module_function(&found, module, name);
     function->run = found;
-    if (!result && function->shared_bytes > CI_CUDA_STATIC_SHARED / 2)
+    if (!result && function->shared_bytes > CI_STATIC_SHARED_BYTES / 2)
         result = stay->driver->function_attribute(found, ATTRIBUTE_dynamic_shared,
                                                   (int)function->shared_bytes);
     return result;

@@ -15,7 +15,7 @@
 
 enum {
     THREADS = 256,
-    COPY_BYTES = 49152, /* shared memory of a block without asking for more */
+    COPY_BYTES = CI_STATIC_SHARED_BYTES, /* shared memory of a block */
     MOST_WARPS = 8,
     MOST_CHUNKS = 4096,
     LEAST_CHUNK = 1024, /* points */

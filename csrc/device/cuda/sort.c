@@ -300,7 +300,7 @@ take_memory(CiCudaSort *s)
     int copies = is_direct(s) ? 0 : is_short(s) ? 1 : 2;
     size_t keys = whole(count * s->key_bytes), places = s->has_places ? whole(4 * count) : 0,
            counts = is_short(s) ? 0 : whole(4 * COUNTS * s->from.rows),
-           states = is_short(s) ? 0 : whole(8 * 256 * s->from.rows * s->tiles),
+           states = is_short(s) ? 0 : whole(8 * THREADS * s->from.rows * s->tiles),
            all = (size_t)copies * (keys + places) + counts + states;
     int result = all ? ci_cuda_block_take(&s->stay, all, s->queue->stream, &s->block) : 0;
     int32_t status = result ? CI_ERR_MEMORY : CI_OK;

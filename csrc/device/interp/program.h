@@ -8,8 +8,6 @@
 #include "device/interp/math.h"
 #include "device/interp/ops.h"
 
-#define CI_INTERP_LANES 256
-
 /* An index expression over slots of an environment of int64. */
 typedef struct CiFormula {
     CiExprKind kind;

@@ -405,7 +405,7 @@ ci_c_first_lanes(CiCPrinter *p, int bytes, int lanes)
     return name;
 }
 
-/* The instructions moves such a vector in one instruction, under a mask. */
+/* One instruction moves such a vector, under a mask. */
 static bool
 has_masks(const CiCPrinter *p, CiDtype dtype, int lanes)
 {

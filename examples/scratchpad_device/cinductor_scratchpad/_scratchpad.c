@@ -360,7 +360,7 @@ set_limit(PyObject *module, PyObject *arguments)
 static PyMethodDef methods[] = {
     {"connect", connect_to, METH_O, "The device and its compiler, as capsules."},
     {"most_used", get_most_used, METH_NOARGS, "The most bytes that a launch used in the scratchpad."},
-    {"limit", set_limit, METH_VARARGS, "Sets a field of the target."},
+    {"limit", set_limit, METH_VARARGS, "Sets a field of the machine."},
     {NULL, NULL, 0, NULL},
 };
 
