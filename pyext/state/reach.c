@@ -200,11 +200,25 @@ shown_by(Walk *w, PyTypeObject *type)
 
 enum { MOST_ITEMS = 64 };
 
+/* Dtypes without fields and metadata refer to nothing. */
+static bool
+is_plain_dtype(PyArray_Descr *dtype)
+{
+    return !PyDataType_HASFIELDS(dtype) && PyDataType_METADATA(dtype) == NULL;
+}
+
+static bool
+is_number_or_text(PyObject *o)
+{
+    return PyFloat_CheckExact(o) || PyLong_CheckExact(o) || PyBool_Check(o) || PyUnicode_CheckExact(o) ||
+           PyComplex_CheckExact(o) || PyBytes_CheckExact(o) || o == Py_None ||
+           (is_numpy_scalar(Py_TYPE(o)) && !PyType_HasFeature(Py_TYPE(o), Py_TPFLAGS_HEAPTYPE));
+}
+
 /* left: the number of objects that may still be looked at. */
 static bool
 dies_quietly(PyObject *o, int *left)
 {
-    PyTypeObject *type = Py_TYPE(o);
     PyObject *key, *value;
     Py_ssize_t at = 0;
 
@@ -212,7 +226,7 @@ dies_quietly(PyObject *o, int *left)
         return false;
     if (PyArray_CheckExact(o)) {
         PyArrayObject *array = (PyArrayObject *)o;
-        return !PyDataType_REFCHK(PyArray_DESCR(array)) &&
+        return !PyDataType_REFCHK(PyArray_DESCR(array)) && is_plain_dtype(PyArray_DESCR(array)) &&
                ((PyArrayObject_fields *)o)->weakreflist == NULL &&
                (PyArray_BASE(array) == NULL || dies_quietly(PyArray_BASE(array), left));
     }
@@ -228,8 +242,7 @@ dies_quietly(PyObject *o, int *left)
                 return false;
         return true;
     }
-    return !PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) && !PyType_IS_GC(type) &&
-           type->tp_weaklistoffset == 0 && type->tp_finalize == NULL && type->tp_del == NULL;
+    return is_number_or_text(o);
 }
 
 bool
@@ -265,14 +278,6 @@ enter_array(Walk *w, PyArrayObject *array)
     return status != DONE ? status : traverse(w, (PyObject *)array);
 }
 
-/* Dtypes have none either: visits their metadata, also that of their fields. */
-static int
-enter_dtype(PyArray_Descr *dtype)
-{
-    bool is_plain = !PyDataType_HASFIELDS(dtype) && PyDataType_METADATA(dtype) == NULL;
-    return is_plain ? DONE : UNKNOWN;
-}
-
 /* Visits all objects to which an object refers. */
 static int
 enter(Walk *w, PyObject *object)
@@ -294,7 +299,7 @@ enter(Walk *w, PyObject *object)
     if (PyArray_Check(object))
         return enter_array(w, (PyArrayObject *)object);
     if (PyArray_DescrCheck(object))
-        return enter_dtype((PyArray_Descr *)object);
+        return is_plain_dtype((PyArray_Descr *)object) ? DONE : UNKNOWN;
     int shows = shown_by(w, Py_TYPE(object));
     if (shows != SHOWS_all)
         return shows == SHOWS_no_references ? DONE : shows == SHOWS_some ? UNKNOWN : FAILED;

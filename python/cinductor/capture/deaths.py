@@ -30,7 +30,8 @@ LIFETIMES = frozenset({"weakref", "_weakref", "_weakrefset", "gc"})  # modules t
 LASTING = type | types.CodeType  # what reaches these does not keep them alive alone
 TRACKED = 1 << 14  # the flag of classes whose objects tell the garbage collector what they hold
 FREE: frozenset[Any] = FREE_TYPES
-HOLDING_NOTHING = frozenset(cls for cls in FREE if not cls.__flags__ & TRACKED)
+HOLDING_NOTHING = frozenset(cls for cls in FREE if not cls.__flags__ & TRACKED and not issubclass(cls, np.void | np.dtype)) | {object}
+SHOWN = frozenset({"builtins", *sys.stdlib_module_names})  # modules whose classes in C tell the collector what they hold
 MOST_REACHED = 10_000  # objects; what reaches more may reach anything
 FEW_REACHED = 300  # the same where each call asks
 PARTS = (tuple, list)  # of a guard
@@ -67,9 +68,9 @@ def dies_unseen(value: Any) -> bool:
     dies, has a weak reference, or locks a buffer.
     """
     cls = type(value)
-    if cls is np.ndarray:  # without another look at its class
+    if cls is np.ndarray and (dtype := value.dtype).metadata is None and dtype.names is None:  # without another look at its class
         base = value.base
-        is_unseen = type(base) in OWNERS and not value.dtype.hasobject and not weakref.getweakrefcount(value)
+        is_unseen = type(base) in OWNERS and not dtype.hasobject and not weakref.getweakrefcount(value)
         return is_unseen and (base is None or dies_unseen(base))
     return cls in HOLDING_NOTHING or not reaches(value, is_watched, FEW_REACHED)
 
@@ -83,10 +84,32 @@ def reaches(value: Any, is_wanted: Callable[[Any], bool], most: int) -> bool:
         if id(one) in seen or type(one) in HOLDING_NOTHING or lasts(one) or is_cinductors(type(one)):
             continue
         seen.add(id(one))
-        if len(seen) > most or is_wanted(one):
+        if len(seen) > most or hides(one) or is_wanted(one):
             return True
-        left += [one.base] if is_a(one, np.ndarray) else gc.get_referents(one)
+        left += referents(one)
     return False
+
+
+def referents(value: Any) -> list[Any]:
+    """The objects to which one refers. NumPy does not tell the garbage collector about those of arrays and dtypes."""
+    if is_a(value, np.ndarray | np.void):
+        return [value.base, value.dtype]
+    if is_a(value, np.dtype):
+        return [value.metadata, *(field[0] for field in (value.fields or {}).values()), *(value.subdtype or ())[:1]]
+    return gc.get_referents(value)
+
+
+def hides(value: Any) -> bool:
+    """True if the object may refer to others than `referents` returns: an array of objects, or one of a class in C that
+    does not tell the garbage collector what it holds.
+    """
+    if is_a(value, np.ndarray | np.void):
+        return bool(value.dtype.hasobject)
+    cls = type(value)
+    while not cls.__flags__ & TRACKED and "__slots__" in cls.__dict__:  # a class written in Python
+        cls = cls.__base__ or object
+    is_known = cls.__flags__ & TRACKED or cls in HOLDING_NOTHING or is_a(value, np.dtype)
+    return not is_known and cls.__module__.partition(".")[0] not in SHOWN
 
 
 def lasts(value: Any) -> bool:
