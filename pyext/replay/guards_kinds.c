@@ -271,31 +271,42 @@ text_of_lacking(const CxCheck *c)
                : PyUnicode_FromFormat("a dict without %R", c->a);
 }
 
-/* True if no code of the user's runs when a list or dict loses the item at this place. */
+/* True if runs_code() of capture/deaths.py says that no code of the user's runs when the object dies. May leave an
+ * exception. */
 static bool
-loses_quietly(PyObject *owner, PyObject *place)
+runs_no_code(PyObject *lost)
 {
-    PyObject *lost = NULL, *module, *answer = NULL;
+    PyObject *module, *answer = NULL;
 
-    if (PyDict_Check(owner))
-        lost = PyDict_GetItemWithError(owner, place);
-    else if (PyList_Check(owner) && PyLong_Check(place)) {
-        Py_ssize_t at = PyLong_AsSsize_t(place);
-        lost = at >= 0 && at < PyList_GET_SIZE(owner) ? PyList_GET_ITEM(owner, at) : NULL;
-    }
-    if (lost == NULL || cx_dies_quietly(lost)) {
-        PyErr_Clear();
-        return true;
-    }
     Py_INCREF(lost);
     if ((module = PyImport_ImportModule("cinductor.capture.deaths")) != NULL)
         answer = PyObject_CallMethod(module, "runs_code", "O", lost);
-    if (answer == NULL) /* such as an exception of a signal handler */
-        PyErr_WriteUnraisable(lost);
     Py_XDECREF(module);
     Py_XDECREF(answer);
     Py_DECREF(lost);
     return answer == Py_False;
+}
+
+/* True if a list or dict loses nothing with the item at this place, or an item whose death runs no code of the
+ * user's. May leave an exception. */
+static bool
+loses_quietly(PyObject *owner, PyObject *place)
+{
+    PyObject *lost = NULL;
+
+    if (PyDict_Check(owner))
+        lost = PyDict_GetItemWithError(owner, place);
+    else if (PyList_Check(owner) && PyLong_CheckExact(place)) {
+        Py_ssize_t at = PyLong_AsSsize_t(place);
+        if (at >= 0 && at < PyList_GET_SIZE(owner))
+            lost = PyList_GET_ITEM(owner, at);
+        else if (at < 0)
+            return false;
+    } else
+        return false;
+    if (PyErr_Occurred()) /* of a comparison of keys */
+        return false;
+    return lost == NULL || cx_dies_quietly(lost) || runs_no_code(lost);
 }
 
 /* ---- relations between several values ---- */

@@ -510,6 +510,28 @@ def test_what_an_argument_loses_dies_at_once(fn, backend):
             assert answers[1] == answers[0], k
 
 
+@pytest.mark.parametrize("backend", ["interp", "c"])
+def test_an_interrupt_in_a_guard_is_the_callers(backend, monkeypatch):
+    """Any other exception there means that the guard does not hold."""
+    LOG.clear()
+    compiled = cinductor.compile(replaced_attribute, backend=backend)
+    compiled(np.arange(4.0), Holder(1.5))
+
+    def stop(value):
+        monkeypatch.undo()
+        raise error
+
+    for error in (KeyboardInterrupt(), ValueError()):
+        monkeypatch.setattr(deaths, "runs_code", stop)
+        owner = Holder(Holder(2.5))
+        if isinstance(error, KeyboardInterrupt):
+            with pytest.raises(KeyboardInterrupt):
+                compiled(np.arange(4.0), owner)
+            assert owner.value.value == 2.5
+        else:
+            assert compiled(np.arange(4.0), owner) == owner.value == 6.0
+
+
 @pytest.mark.parametrize("what", HOLDING)
 def test_deaths_that_are_seen(what):
     """Also those of objects that the garbage collector does not track, or that are named like ones that live on."""
