@@ -20,7 +20,7 @@ import numpy as np
 
 from .. import _core
 from ..base.class_lookup import is_a
-from .objects import FREE_TYPES, MISSING, OPAQUE, find_in_class
+from .objects import FREE_TYPES, IDENTITY_TYPES, MISSING, OPAQUE, find_in_class
 
 if TYPE_CHECKING:
     from .known_arrays import Arrays
@@ -108,7 +108,7 @@ def hides(value: Any) -> bool:
     cls = type(value)
     while not cls.__flags__ & TRACKED and "__slots__" in cls.__dict__:  # a class written in Python
         cls = cls.__base__ or object
-    is_known = cls.__flags__ & TRACKED or cls in HOLDING_NOTHING or is_a(value, np.dtype)
+    is_known = cls.__flags__ & TRACKED or cls in HOLDING_NOTHING or cls in IDENTITY_TYPES or is_a(value, np.dtype)
     return not is_known and cls.__module__.partition(".")[0] not in SHOWN
 
 
