@@ -22,7 +22,7 @@ typedef struct Walk {
     PyObject *closed;
     PyObject *atoms, *modules, *opened; /* frozensets: see `cx_reach_methods` */
     PyObject *traced;                   /* a list of the traced values found, or NULL */
-    bool is_for_own;                    /* ends at the first object of the package, see `own_in` */
+    bool is_for_own; /* goes on past what is unknown, to the first object of the package: see `own_in` */
     PyObject *own;                      /* that object, borrowed */
     PyObject *passed[2];                /* also not entered: globals of the inspected function */
     uintptr_t *table;                   /* addresses and flags, open addressing */
@@ -90,6 +90,13 @@ push(Walk *w, PyObject *object)
     return DONE;
 }
 
+static int
+found_own(Walk *w, PyObject *object)
+{
+    w->own = object;
+    return FOUND;
+}
+
 /* A visitproc: records a visit. */
 static int
 meet(PyObject *object, void *arg)
@@ -98,11 +105,11 @@ meet(PyObject *object, void *arg)
 
     if (--w->left < 0)
         return UNKNOWN;
-    if (Py_IS_TYPE(object, (PyTypeObject *)w->state->traced_type)) {
-        if (w->is_for_own)
-            w->own = object;
-        return w->is_for_own ? FOUND : w->traced == NULL ? DONE : PyList_Append(w->traced, object);
-    }
+    bool is_traced = Py_IS_TYPE(object, (PyTypeObject *)w->state->traced_type);
+    if (is_traced && w->is_for_own)
+        return found_own(w, object);
+    if (is_traced)
+        return w->traced == NULL ? DONE : PyList_Append(w->traced, object);
     if (PyFloat_CheckExact(object) || PyLong_CheckExact(object) || PyUnicode_CheckExact(object) ||
         object == Py_None || object == w->passed[0] || object == w->passed[1])
         return DONE;
@@ -292,9 +299,7 @@ enter(Walk *w, PyObject *object)
         return is_closed < 0 ? FAILED : DONE;
     if (w->is_for_own && is_of_module(Py_TYPE(object), "cinductor.capture.")) {
         int is_allowed = PySet_Contains(w->opened, (PyObject *)Py_TYPE(object));
-        if (is_allowed == 0)
-            w->own = object;
-        return is_allowed < 0 ? FAILED : is_allowed ? DONE : FOUND;
+        return is_allowed < 0 ? FAILED : is_allowed ? DONE : found_own(w, object);
     }
     if (PyArray_Check(object))
         return enter_array(w, (PyArrayObject *)object);
@@ -316,7 +321,7 @@ walk_from(Walk *w, PyObject *roots)
     int status = DONE;
     for (Py_ssize_t k = 0; status == DONE && k < PyList_GET_SIZE(roots); k++)
         status = meet(PyList_GET_ITEM(roots, k), w);
-    while (status == DONE && w->height > 0)
+    while (w->height > 0 && (status == DONE || (status == UNKNOWN && w->is_for_own && w->left > 0)))
         status = enter(w, w->stack[--w->height]);
     if (status == FAILED && !PyErr_Occurred())
         PyErr_NoMemory();
@@ -429,14 +434,10 @@ own_in(PyObject *module, PyObject *args)
     if (!parse(module, args, "O!O!O!O!O!", &w, &roots, NULL))
         return NULL;
     w.is_for_own = true;
-    int status = grow_table(&w) < 0 ? FAILED : DONE;
-    for (Py_ssize_t k = 0; status == DONE && k < PyList_GET_SIZE(roots); k++)
-        status = meet(PyList_GET_ITEM(roots, k), &w);
-    while ((status == DONE || status == UNKNOWN) && w.height > 0 && w.left > 0)
-        status = enter(&w, w.stack[--w.height]);
+    int status = grow_table(&w) < 0 ? FAILED : walk_from(&w, roots);
     end(&w);
     if (status == FAILED)
-        return PyErr_Occurred() ? NULL : PyErr_NoMemory();
+        return NULL;
     return Py_NewRef(w.own == NULL ? Py_None : w.own);
 }
 
