@@ -247,20 +247,22 @@ is_descriptor(PyObject *o)
     return Py_IS_TYPE(o, &PyMemberDescr_Type) || Py_IS_TYPE(o, &PyGetSetDescr_Type);
 }
 
-/* True if a dict has no such key, or if an object's slot (a member descriptor) is empty. */
+/* True if a dict has no such key, or if an object's slot (a member descriptor) is empty. May leave an exception. */
 static bool
 lacks(PyObject *value, PyObject *name)
 {
     bool is_slot = is_descriptor(name);
-    PyObject *found = NULL;
 
     if (is_slot ? !PyObject_TypeCheck(value, PyDescr_TYPE(name)) : !PyDict_Check(value))
         return false;
-    found = is_slot ? Py_TYPE(name)->tp_descr_get(name, value, NULL)
-                    : Py_XNewRef(PyDict_GetItemWithError(value, name));
-    PyErr_Clear();
+    if (!is_slot)
+        return PyDict_GetItemWithError(value, name) == NULL && !PyErr_Occurred();
+    PyObject *found = Py_TYPE(name)->tp_descr_get(name, value, NULL);
+    bool is_empty = found == NULL && PyErr_ExceptionMatches(PyExc_AttributeError);
     Py_XDECREF(found);
-    return found == NULL;
+    if (is_empty)
+        PyErr_Clear();
+    return is_empty;
 }
 
 static PyObject *
