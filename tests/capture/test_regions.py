@@ -348,7 +348,7 @@ def test_a_block_is_built_apart():
 @pytest.mark.parametrize("backend", ["interp", "c"])
 @pytest.mark.parametrize("first", [0, 1])
 def test_blocks_that_die_open(backend, first):
-    """What follows is built in the block around them, and cannot use their values."""
+    """Later nodes are built in the block around them, and cannot use their values."""
     tracer = _core.Tracer("f", options={}, backend=backend)
     x = tracer.array(np.arange(4.0), 0)
     blocks = [tracer.block()]
