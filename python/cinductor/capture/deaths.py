@@ -35,6 +35,7 @@ SHOWN = frozenset({"builtins", *sys.stdlib_module_names})  # modules whose class
 MOST_REACHED = 10_000  # objects; what reaches more may reach anything
 FEW_REACHED = 300  # the same where each call asks
 PARTS = (tuple, list)  # of a guard
+UNTOLD = np.ndarray | np.void | np.dtype  # NumPy does not tell the garbage collector what these hold
 OWNERS = frozenset({np.ndarray, type(None)})  # what owns an array's memory, if no buffer is locked
 NAME = __name__.partition(".")[0]
 # Instructions that only code with a handler, a `finally` or a `with` has.
@@ -84,32 +85,31 @@ def reaches(value: Any, is_wanted: Callable[[Any], bool], most: int) -> bool:
         if id(one) in seen or type(one) in HOLDING_NOTHING or lasts(one) or is_cinductors(type(one)):
             continue
         seen.add(id(one))
-        if len(seen) > most or hides(one) or is_wanted(one):
+        held = referents(one)
+        if held is None or len(seen) > most or is_wanted(one):
             return True
-        left += referents(one)
+        left += held
     return False
 
 
-def referents(value: Any) -> list[Any]:
-    """The objects to which one refers. NumPy does not tell the garbage collector about those of arrays and dtypes."""
-    if is_a(value, np.ndarray | np.void):
-        return [value.base, value.dtype]
-    if is_a(value, np.dtype):
-        return [value.metadata, *(field[0] for field in (value.fields or {}).values()), *(value.subdtype or ())[:1]]
-    return gc.get_referents(value)
-
-
-def hides(value: Any) -> bool:
-    """True if the object may refer to others than `referents` returns: an array of objects, or one of a class in C that
-    does not tell the garbage collector what it holds.
+def referents(value: Any) -> list[Any] | None:
+    """The objects to which one refers, or None if that is unknown: for an array of objects, and for a class in C that does
+    not tell the garbage collector what its objects hold.
     """
-    if is_a(value, np.ndarray | np.void):
-        return bool(value.dtype.hasobject)
+    if is_a(value, UNTOLD):
+        return referents_of_numpys(value)
     cls = type(value)
     while not cls.__flags__ & TRACKED and "__slots__" in cls.__dict__:  # a class written in Python
         cls = cls.__base__ or object
-    is_known = cls.__flags__ & TRACKED or cls in HOLDING_NOTHING or cls in IDENTITY_TYPES or is_a(value, np.dtype)
-    return not is_known and cls.__module__.partition(".")[0] not in SHOWN
+    is_known = cls.__flags__ & TRACKED or cls in HOLDING_NOTHING or cls in IDENTITY_TYPES
+    return gc.get_referents(value) if is_known or cls.__module__.partition(".")[0] in SHOWN else None
+
+
+def referents_of_numpys(value: Any) -> list[Any] | None:
+    """The same for an array, a record or a dtype."""
+    if is_a(value, np.dtype):
+        return [value.metadata, *(field[0] for field in (value.fields or {}).values()), *(value.subdtype or ())[:1]]
+    return None if value.dtype.hasobject else [value.base, value.dtype]
 
 
 def lasts(value: Any) -> bool:
