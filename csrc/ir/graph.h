@@ -89,6 +89,16 @@ typedef struct CiExternCall {
     unsigned quiet; /* CiLoc.quiet: floating-point flags that are not reported */
 } CiExternCall;
 
+/* The number of elements of operand k; of the result for k = noperands. */
+static inline int64_t
+ci_extern_count(const CiExternCall *call, int k)
+{
+    int64_t count = 1;
+    for (int axis = 0; axis < call->ranks[k]; axis++)
+        count *= call->sizes[k][axis];
+    return count;
+}
+
 struct CiExtern {
     const char *name; /* printed: "matmul" */
     const char *key;  /* everything else the call depends on, as text; enters keys and dumps */

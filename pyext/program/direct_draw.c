@@ -207,16 +207,6 @@ is_of_numbers(const CiExternCall *call, int nparameters, CiDtype dtype)
     return true;
 }
 
-static int64_t
-count_of(const CiExternCall *call)
-{
-    int n = call->noperands;
-    int64_t count = 1;
-    for (int k = 0; k < call->ranks[n]; k++)
-        count *= call->sizes[n][k];
-    return count;
-}
-
 static bool
 run_standard(const CxDirect *direct, const CiExternCall *call)
 {
@@ -225,7 +215,7 @@ run_standard(const CxDirect *direct, const CiExternCall *call)
 
     if (bits == NULL)
         return false;
-    for (int64_t k = 0, count = count_of(call); k < count; k++)
+    for (int64_t k = 0, count = ci_extern_count(call, call->noperands); k < count; k++)
         result[k] = ((DrawPlain)direct->routine)(bits);
     return true;
 }
@@ -238,7 +228,7 @@ run_scaled(const CxDirect *direct, const CiExternCall *call, double a, double b)
 
     if (bits == NULL)
         return false;
-    for (int64_t k = 0, count = count_of(call); k < count; k++)
+    for (int64_t k = 0, count = ci_extern_count(call, call->noperands); k < count; k++)
         result[k] = ((DrawScaled)direct->routine)(bits, a, b);
     return true;
 }
@@ -275,7 +265,7 @@ run_integers(const CxDirect *direct, const CiExternCall *call)
     if (bits == NULL)
         return false;
     uint64_t range = (uint64_t)high - (uint64_t)low - 1;
-    ((DrawBounded)direct->routine)(bits, (uint64_t)low, range, count_of(call),
+    ((DrawBounded)direct->routine)(bits, (uint64_t)low, range, ci_extern_count(call, call->noperands),
                                    direct->family == CX_DRAW_legacy, call->result);
     return true;
 }
@@ -294,7 +284,7 @@ run_legacy(const CxDirect *direct, const CiExternCall *call, double (*number)(Cx
 
     if (spare == NULL)
         return false;
-    for (int64_t k = 0, count = count_of(call); k < count; k++)
+    for (int64_t k = 0, count = ci_extern_count(call, call->noperands); k < count; k++)
         result[k] = shift + scale * number(spare);
     return true;
 }

@@ -23,25 +23,15 @@ is_contiguous(const CiExternCall *call)
     return is_c || is_fortran;
 }
 
-static int64_t
-count_of(const CiExternCall *call, int operand)
-{
-    int64_t count = 1;
-
-    for (int k = 0; k < call->ranks[operand]; k++)
-        count *= call->sizes[operand][k];
-    return count;
-}
-
 static bool
 run_reduce(const CxDirect *direct, const CiExternCall *call)
 {
     CiDtype dtype = call->dtypes[0];
-    npy_intp size = (npy_intp)ci_dtype_size(dtype), count = (npy_intp)count_of(call, 0) - 1;
+    npy_intp size = (npy_intp)ci_dtype_size(dtype), count = (npy_intp)ci_extern_count(call, 0) - 1;
     npy_intp steps[3] = {0, size, 0};
 
     if (call->dtypes[1] != dtype || direct->loops[dtype] == NULL || count < 0 ||
-        count_of(call, 1) != 1 || !is_contiguous(call))
+        ci_extern_count(call, 1) != 1 || !is_contiguous(call))
         return false;
     char *args[3] = {call->result, (char *)call->operands[0] + size, call->result};
     memcpy(call->result, call->operands[0], (size_t)size);

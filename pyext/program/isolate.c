@@ -23,8 +23,10 @@ compile_in_child(CxProgram *p)
     _exit(is_made ? 0 : 1); /* this process finds the error itself */
 }
 
-/* Waits until the child ends, an exception comes, or time is over. The child's status; -1 with an exception; -2 if it
- * has been killed. */
+enum { INTERRUPTED = -1, KILLED = -2, UNKNOWN = -3 };
+
+/* Waits until the child ends, an exception comes, or time is over. Returns the child's status, or INTERRUPTED with an
+ * exception, KILLED, or UNKNOWN if the system does not tell. */
 static int
 wait_for(pid_t child, double seconds)
 {
@@ -43,10 +45,10 @@ wait_for(pid_t child, double seconds)
             kill(-child, SIGKILL);
             kill(child, SIGKILL);
             waitpid(child, &status, 0);
-            return interrupted ? -1 : -2;
+            return interrupted ? INTERRUPTED : KILLED;
         }
     }
-    return found < 0 ? 0 : status; /* < 0: the user's handler has waited for it */
+    return found < 0 ? UNKNOWN : status;
 }
 
 int
@@ -66,7 +68,10 @@ cx_isolate(CxProgram *p)
         return -1;
     }
     int status = wait_for(child, (double)p->options.compile_timeout);
-    if (status == -2)
+    if (status == UNKNOWN)
+        PyErr_SetString(error, "how the process that compiles it ended is unknown, because SIGCHLD is ignored, or its handler "
+                               "has waited for that process");
+    else if (status == KILLED)
         PyErr_Format(error, "the process that compiles it has not ended within compile_timeout, %ld s",
                      (long)p->options.compile_timeout);
     else if (status > 0 && WIFSIGNALED(status))

@@ -34,17 +34,26 @@ enter(CxBlock *b)
     (void)ci_graph_enter(t->graph, b->block);
 }
 
+/* The block around it is built next; if it dies while a block in it is open, after that one. keeps: see block_close. */
 static void
-leave(CxBlock *b)
+leave(CxBlock *b, bool keeps)
 {
-    CxBlock **at = &b->tracer->innermost;
-    while (*at != b)
-        at = &(*at)->around;
-    *at = b->around;
+    CxTracer *t = b->tracer;
+    CxBlock *inner = NULL, *at = t->innermost;
+    bool is_current = b->epoch == t->epoch && t->graph != NULL;
+
+    for (; at != b; at = at->around)
+        inner = at;
+    *(inner != NULL ? &inner->around : &t->innermost) = b->around;
     b->is_open = false;
-    b->tracer->nblocks--;
-    if (b->epoch == b->tracer->epoch && b->tracer->graph != NULL)
-        (void)ci_graph_enter(b->tracer->graph, b->outer);
+    t->nblocks--;
+    if (inner != NULL) {
+        inner->outer = b->outer;
+        inner->nopen = b->nopen;
+    } else if (is_current) {
+        t->nopen = keeps ? t->nopen : b->nopen;
+        (void)ci_graph_enter(t->graph, b->outer);
+    }
 }
 
 static void
@@ -53,7 +62,7 @@ block_dealloc(PyObject *self)
     CxBlock *b = (CxBlock *)self;
 
     if (b->is_open)
-        leave(b);
+        leave(b, false);
     PyMem_Free(b->held);
     PyMem_Free(b->scopes);
     Py_XDECREF(b->tracer);
@@ -125,9 +134,7 @@ close_block(CxBlock *b, bool keeps)
 
     if (b->epoch == t->epoch && keep_scopes(b) < 0)
         return -1;
-    leave(b);
-    if (b->epoch == t->epoch && !keeps)
-        t->nopen = b->nopen;
+    leave(b, keeps);
     return 0;
 }
 

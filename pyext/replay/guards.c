@@ -164,6 +164,8 @@ cx_guards_check(CxGuards *g, PyObject *const *args, Py_ssize_t nargs, PyObject *
         int where = test(&lookup, c);
         if (where == AGREES)
             continue;
+        if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception))
+            return -1; /* such as KeyboardInterrupt */
         PyErr_Clear();
         if (why != NULL)
             *why = cx_check_failure(g, c, where, values, NULL);

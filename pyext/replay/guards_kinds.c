@@ -247,20 +247,22 @@ is_descriptor(PyObject *o)
     return Py_IS_TYPE(o, &PyMemberDescr_Type) || Py_IS_TYPE(o, &PyGetSetDescr_Type);
 }
 
-/* True if a dict has no such key, or if an object's slot (a member descriptor) is empty. */
+/* True if a dict has no such key, or if an object's slot (a member descriptor) is empty. May leave an exception. */
 static bool
 lacks(PyObject *value, PyObject *name)
 {
     bool is_slot = is_descriptor(name);
-    PyObject *found = NULL;
 
     if (is_slot ? !PyObject_TypeCheck(value, PyDescr_TYPE(name)) : !PyDict_Check(value))
         return false;
-    found = is_slot ? Py_TYPE(name)->tp_descr_get(name, value, NULL)
-                    : Py_XNewRef(PyDict_GetItemWithError(value, name));
-    PyErr_Clear();
+    if (!is_slot)
+        return PyDict_GetItemWithError(value, name) == NULL && !PyErr_Occurred();
+    PyObject *found = Py_TYPE(name)->tp_descr_get(name, value, NULL);
+    bool is_empty = found == NULL && PyErr_ExceptionMatches(PyExc_AttributeError);
     Py_XDECREF(found);
-    return found == NULL;
+    if (is_empty)
+        PyErr_Clear();
+    return is_empty;
 }
 
 static PyObject *
@@ -271,31 +273,42 @@ text_of_lacking(const CxCheck *c)
                : PyUnicode_FromFormat("a dict without %R", c->a);
 }
 
-/* True if no code of the user's runs when a list or dict loses the item at this place. */
+/* True if runs_code() of capture/deaths.py says that no code of the user's runs when the object dies. May leave an
+ * exception. */
 static bool
-loses_quietly(PyObject *owner, PyObject *place)
+runs_no_code(PyObject *lost)
 {
-    PyObject *lost = NULL, *module, *answer = NULL;
+    PyObject *module, *answer = NULL;
 
-    if (PyDict_Check(owner))
-        lost = PyDict_GetItemWithError(owner, place);
-    else if (PyList_Check(owner) && PyLong_Check(place)) {
-        Py_ssize_t at = PyLong_AsSsize_t(place);
-        lost = at >= 0 && at < PyList_GET_SIZE(owner) ? PyList_GET_ITEM(owner, at) : NULL;
-    }
-    if (lost == NULL || cx_dies_quietly(lost)) {
-        PyErr_Clear();
-        return true;
-    }
     Py_INCREF(lost);
     if ((module = PyImport_ImportModule("cinductor.capture.deaths")) != NULL)
         answer = PyObject_CallMethod(module, "runs_code", "O", lost);
-    if (answer == NULL) /* such as an exception of a signal handler */
-        PyErr_WriteUnraisable(lost);
     Py_XDECREF(module);
     Py_XDECREF(answer);
     Py_DECREF(lost);
     return answer == Py_False;
+}
+
+/* True if a list or dict loses nothing with the item at this place, or an item whose death runs no code of the
+ * user's. May leave an exception. */
+static bool
+loses_quietly(PyObject *owner, PyObject *place)
+{
+    PyObject *lost = NULL;
+
+    if (PyDict_Check(owner))
+        lost = PyDict_GetItemWithError(owner, place);
+    else if (PyList_Check(owner) && PyLong_CheckExact(place)) {
+        Py_ssize_t at = PyLong_AsSsize_t(place);
+        if (at >= 0 && at < PyList_GET_SIZE(owner))
+            lost = PyList_GET_ITEM(owner, at);
+        else if (at < 0)
+            return false;
+    } else
+        return false;
+    if (PyErr_Occurred()) /* of a comparison of keys */
+        return false;
+    return lost == NULL || cx_dies_quietly(lost) || runs_no_code(lost);
 }
 
 /* ---- relations between several values ---- */

@@ -83,7 +83,7 @@ find_after(PyTypeObject *class, PyObject *name, PyObject *after)
     PyObject *mro = class->tp_mro, *found = NULL;
     bool is_behind = false;
 
-    for (Py_ssize_t k = 0; mro != NULL && found == NULL && k < PyTuple_GET_SIZE(mro); k++) {
+    for (Py_ssize_t k = 0; mro != NULL && found == NULL && !PyErr_Occurred() && k < PyTuple_GET_SIZE(mro); k++) {
         PyObject *base = PyTuple_GET_ITEM(mro, k);
         PyObject *dict = is_behind ? own_names((PyTypeObject *)base) : NULL;
         found = dict != NULL ? PyDict_GetItemWithError(dict, name) : NULL;
@@ -93,7 +93,7 @@ find_after(PyTypeObject *class, PyObject *name, PyObject *after)
     return found;
 }
 
-/* Looks a name up; borrowed, NULL without an exception if it is missing. A tuple (name, class)
+/* Looks a name up; borrowed, NULL if it is missing or with an exception. A tuple (name, class)
  * in a class means the lookup of super(), which starts after that class. A class in a class
  * means whether it is one of its bases. */
 static PyObject *
@@ -107,7 +107,6 @@ find(PyObject *space, PyObject *name)
         is_super ? find_after(class, PyTuple_GET_ITEM(name, 0), PyTuple_GET_ITEM(name, 1))
         : class  ? _PyType_Lookup(class, name)
                  : PyDict_GetItemWithError(space, name);
-    PyErr_Clear();
     return found;
 }
 
@@ -116,12 +115,11 @@ stands_for(PyObject *space, PyObject *name, PyObject *value, PyObject *missing)
 {
     if (name != Py_None) {
         PyObject *found = find(space, name);
-        return found == value || (found == NULL && value == missing);
+        return found == value || (found == NULL && value == missing && !PyErr_Occurred());
     }
     PyObject *answer = PyObject_CallOneArg(value, space);
     bool is_false = answer != NULL && PyObject_IsTrue(answer) == 0;
     Py_XDECREF(answer);
-    PyErr_Clear();
     return is_false;
 }
 
@@ -219,7 +217,9 @@ cx_namespace_text(PyObject *of, PyObject *pairs, PyObject *missing, bool is_fail
 
     if (space == NULL)
         return NULL;
-    if (is_failure && !cx_namespace_has(of, pairs, missing, &which))
+    bool is_other = is_failure && !cx_namespace_has(of, pairs, missing, &which);
+    PyErr_Clear(); /* of that look */
+    if (is_other)
         text = failure_text(space, of, PyTuple_GET_ITEM(pairs, which),
                             PyTuple_GET_ITEM(pairs, which + 1), missing);
     else

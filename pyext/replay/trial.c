@@ -3,10 +3,11 @@
  * A program may be slower than NumPy. A library call adds the cost of its operands, its result
  * and a way through Python. Code for any size is not optimised for this size. Without a
  * compiler, interpreted code may take far longer than NumPy's loops. So some calls are timed
- * both ways and the minima are compared; NumPy wins if it takes a 32nd less. This is only done
- * if both give the same bits. With varying sizes there is a trial for each size class, because a
- * small call says nothing about a large one. Other load may decide a trial, so the 64th and the
- * 1,024th call after it begin another, in which the loser is timed first by what is known. */
+ * both ways and the minima are compared. NumPy wins if it takes a 32nd less than the program, to
+ * whose time GUARDS is added. This is only done if both give the same bits. With varying sizes
+ * there is a trial for each size class, because a small call says nothing about a large one. Other
+ * load may decide a trial, so the 64th and the 1,024th call after it begin another, in which the
+ * loser is timed first by what is known. */
 #include "replay/trial.h"
 
 #include <math.h>

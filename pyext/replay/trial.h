@@ -22,8 +22,9 @@ CxNumpyTiming cx_trial_of_piece(const CxProgram *program);
 /* Like cx_trial_of, for a program that is interpreted because there is no compiler. */
 CxNumpyTiming cx_trial_of_interpreted(const CxProgram *program);
 /* Like cx_trial_of, for any program that gives NumPy's bits. One for constant sizes is compared with the fastest
- * of several calls in NumPy, in seconds. If there were less, NumPy is timed, except for loops whose calls were not
- * short and that are much faster than these and than the estimate of the graph. compiled: the program's seconds if earlier ones are known, or 0. */
+ * of several calls in NumPy, in seconds. If there were less, NumPy is timed. Loops are an exception if their calls
+ * were not short, and the program is much faster than these and than the estimate of the graph. compiled: the program's
+ * seconds if earlier ones are known, or 0. */
 CxNumpyTiming cx_trial_after(const CxProgram *program, double numpy, int calls, double compiled);
 /* The size class of a call whose arrays have this many elements. */
 enum { CX_TRIAL_CLASSES = 9 };

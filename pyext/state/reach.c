@@ -22,7 +22,7 @@ typedef struct Walk {
     PyObject *closed;
     PyObject *atoms, *modules, *opened; /* frozensets: see `cx_reach_methods` */
     PyObject *traced;                   /* a list of the traced values found, or NULL */
-    bool is_for_own;                    /* ends at the first object of the package, see `own_in` */
+    bool is_for_own; /* goes on past what is unknown, to the first object of the package: see `own_in` */
     PyObject *own;                      /* that object, borrowed */
     PyObject *passed[2];                /* also not entered: globals of the inspected function */
     uintptr_t *table;                   /* addresses and flags, open addressing */
@@ -90,6 +90,13 @@ push(Walk *w, PyObject *object)
     return DONE;
 }
 
+static int
+found_own(Walk *w, PyObject *object)
+{
+    w->own = object;
+    return FOUND;
+}
+
 /* A visitproc: records a visit. */
 static int
 meet(PyObject *object, void *arg)
@@ -98,11 +105,11 @@ meet(PyObject *object, void *arg)
 
     if (--w->left < 0)
         return UNKNOWN;
-    if (Py_IS_TYPE(object, (PyTypeObject *)w->state->traced_type)) {
-        if (w->is_for_own)
-            w->own = object;
-        return w->is_for_own ? FOUND : w->traced == NULL ? DONE : PyList_Append(w->traced, object);
-    }
+    bool is_traced = Py_IS_TYPE(object, (PyTypeObject *)w->state->traced_type);
+    if (is_traced && w->is_for_own)
+        return found_own(w, object);
+    if (is_traced)
+        return w->traced == NULL ? DONE : PyList_Append(w->traced, object);
     if (PyFloat_CheckExact(object) || PyLong_CheckExact(object) || PyUnicode_CheckExact(object) ||
         object == Py_None || object == w->passed[0] || object == w->passed[1])
         return DONE;
@@ -200,11 +207,25 @@ shown_by(Walk *w, PyTypeObject *type)
 
 enum { MOST_ITEMS = 64 };
 
+/* Dtypes without fields and metadata refer to nothing. */
+static bool
+is_plain_dtype(PyArray_Descr *dtype)
+{
+    return !PyDataType_HASFIELDS(dtype) && PyDataType_METADATA(dtype) == NULL;
+}
+
+static bool
+is_number_or_text(PyObject *o)
+{
+    return PyFloat_CheckExact(o) || PyLong_CheckExact(o) || PyBool_Check(o) || PyUnicode_CheckExact(o) ||
+           PyComplex_CheckExact(o) || PyBytes_CheckExact(o) || o == Py_None ||
+           (is_numpy_scalar(Py_TYPE(o)) && !PyType_HasFeature(Py_TYPE(o), Py_TPFLAGS_HEAPTYPE));
+}
+
 /* left: the number of objects that may still be looked at. */
 static bool
 dies_quietly(PyObject *o, int *left)
 {
-    PyTypeObject *type = Py_TYPE(o);
     PyObject *key, *value;
     Py_ssize_t at = 0;
 
@@ -212,7 +233,7 @@ dies_quietly(PyObject *o, int *left)
         return false;
     if (PyArray_CheckExact(o)) {
         PyArrayObject *array = (PyArrayObject *)o;
-        return !PyDataType_REFCHK(PyArray_DESCR(array)) &&
+        return !PyDataType_REFCHK(PyArray_DESCR(array)) && is_plain_dtype(PyArray_DESCR(array)) &&
                ((PyArrayObject_fields *)o)->weakreflist == NULL &&
                (PyArray_BASE(array) == NULL || dies_quietly(PyArray_BASE(array), left));
     }
@@ -228,8 +249,7 @@ dies_quietly(PyObject *o, int *left)
                 return false;
         return true;
     }
-    return !PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) && !PyType_IS_GC(type) &&
-           type->tp_weaklistoffset == 0 && type->tp_finalize == NULL && type->tp_del == NULL;
+    return is_number_or_text(o);
 }
 
 bool
@@ -265,14 +285,6 @@ enter_array(Walk *w, PyArrayObject *array)
     return status != DONE ? status : traverse(w, (PyObject *)array);
 }
 
-/* Dtypes have none either: visits their metadata, also that of their fields. */
-static int
-enter_dtype(PyArray_Descr *dtype)
-{
-    bool is_plain = !PyDataType_HASFIELDS(dtype) && PyDataType_METADATA(dtype) == NULL;
-    return is_plain ? DONE : UNKNOWN;
-}
-
 /* Visits all objects to which an object refers. */
 static int
 enter(Walk *w, PyObject *object)
@@ -287,14 +299,12 @@ enter(Walk *w, PyObject *object)
         return is_closed < 0 ? FAILED : DONE;
     if (w->is_for_own && is_of_module(Py_TYPE(object), "cinductor.capture.")) {
         int is_allowed = PySet_Contains(w->opened, (PyObject *)Py_TYPE(object));
-        if (is_allowed == 0)
-            w->own = object;
-        return is_allowed < 0 ? FAILED : is_allowed ? DONE : FOUND;
+        return is_allowed < 0 ? FAILED : is_allowed ? DONE : found_own(w, object);
     }
     if (PyArray_Check(object))
         return enter_array(w, (PyArrayObject *)object);
     if (PyArray_DescrCheck(object))
-        return enter_dtype((PyArray_Descr *)object);
+        return is_plain_dtype((PyArray_Descr *)object) ? DONE : UNKNOWN;
     int shows = shown_by(w, Py_TYPE(object));
     if (shows != SHOWS_all)
         return shows == SHOWS_no_references ? DONE : shows == SHOWS_some ? UNKNOWN : FAILED;
@@ -311,7 +321,7 @@ walk_from(Walk *w, PyObject *roots)
     int status = DONE;
     for (Py_ssize_t k = 0; status == DONE && k < PyList_GET_SIZE(roots); k++)
         status = meet(PyList_GET_ITEM(roots, k), w);
-    while (status == DONE && w->height > 0)
+    while (w->height > 0 && (status == DONE || (status == UNKNOWN && w->is_for_own && w->left > 0)))
         status = enter(w, w->stack[--w->height]);
     if (status == FAILED && !PyErr_Occurred())
         PyErr_NoMemory();
@@ -424,14 +434,10 @@ own_in(PyObject *module, PyObject *args)
     if (!parse(module, args, "O!O!O!O!O!", &w, &roots, NULL))
         return NULL;
     w.is_for_own = true;
-    int status = grow_table(&w) < 0 ? FAILED : DONE;
-    for (Py_ssize_t k = 0; status == DONE && k < PyList_GET_SIZE(roots); k++)
-        status = meet(PyList_GET_ITEM(roots, k), &w);
-    while ((status == DONE || status == UNKNOWN) && w.height > 0 && w.left > 0)
-        status = enter(&w, w.stack[--w.height]);
+    int status = grow_table(&w) < 0 ? FAILED : walk_from(&w, roots);
     end(&w);
     if (status == FAILED)
-        return PyErr_Occurred() ? NULL : PyErr_NoMemory();
+        return NULL;
     return Py_NewRef(w.own == NULL ? Py_None : w.own);
 }
 

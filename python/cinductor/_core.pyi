@@ -1117,7 +1117,7 @@ class Specialization:
         (s, "loses", place)                     a list or dict whose item there, if any, runs no code when it dies
         (s, "same", r)  (s, "other", r)         the object of source r; another one
         ("absent", dict, name)                  the dict has no such key, which would hide a builtin
-        ("apart", (s, ...))                     no two of these are one object
+        ("apart", (s, ...))                     no two of these are one object; numbers that are not NaN do not count
         ("disjoint", (s, ...), (s, ...))        the memory of written arrays (first) overlaps no other array
     """
 

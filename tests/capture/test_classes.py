@@ -932,6 +932,26 @@ def test_guards_ask_no_key_of_the_users(f, made):
         assert done[0] == done[1]
 
 
+class Raising:
+    """A key that cannot be compared with the name of an attribute."""
+
+    def __hash__(self):
+        return hash("scale")
+
+    def __eq__(self, other):
+        raise ZeroDivisionError
+
+
+@pytest.mark.parametrize("backend", ["interp", "c"])
+def test_a_key_that_raises_is_no_missing_key(backend):
+    f = cinductor.compile(lambda x, o: x * getattr(o, "scale", 2.0), backend=backend)
+    owner = Holder(0)
+    np.testing.assert_array_equal(f(np.ones(3), owner), np.full(3, 2.0))
+    vars(owner)[Raising()] = 1.0
+    with pytest.raises(ZeroDivisionError):
+        f(np.ones(3), owner)
+
+
 class Doubling:
     """Its own methods set and delete attributes, also those that are properties."""
 

@@ -394,6 +394,10 @@ HOLDING = {
     "a module": lambda: vars(made := types.ModuleType("made")).update(held=Dying()) or made,
     "a dict named like a module": lambda: {"__name__": "weakref", "held": Dying()},
     "a slice": lambda: slice(Dying()),
+    "an array of objects": lambda: np.array([Dying()], dtype=object),
+    "a record": lambda: np.array([(Dying(),)], dtype=[("o", object)])[0],
+    "an array whose dtype has metadata": lambda: np.ones(2, np.dtype("f8", metadata={"held": Dying()})),
+    "an array's iterator": lambda: np.array([Dying()], dtype=object).flat,
     "a ufunc": lambda: np.frompyfunc(Holder(Dying()), 1, 1),
     "a generator": lambda: started(delegating()),
     "an iterator": lambda: map(abs, started(closing())),
@@ -485,7 +489,10 @@ LOSING = [
     replaced_item, replaced_attribute, replaced_value, replaced_in_a_loop, replaced_after_an_effect, deleted_attribute, cleared,
     cleared_after_an_effect, name_bound_in_a_loop,
 ]  # fmt: skip
-LOST = [lambda: 1.5, Dying, watched, lambda: np.zeros(2), lambda: Holder(Dying()), lambda: [2], watched_view]
+LOST = [
+    lambda: 1.5, Dying, watched, lambda: np.zeros(2), lambda: Holder(Dying()), lambda: [2], watched_view,
+    HOLDING["an array of objects"], HOLDING["an array whose dtype has metadata"],
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("backend", ["interp", "c"])
@@ -493,7 +500,7 @@ LOST = [lambda: 1.5, Dying, watched, lambda: np.zeros(2), lambda: Holder(Dying()
 def test_what_an_argument_loses_dies_at_once(fn, backend):
     """Also if calls before lost nothing whose death runs code."""
     is_item = fn not in (replaced_attribute, replaced_value, replaced_in_a_loop, replaced_after_an_effect, deleted_attribute)
-    for order in ((1, 1), (0, 0, 1, 3, 2, 0), (3, 4, 5, 6, 4)):
+    for order in ((1, 1), (0, 0, 1, 3, 2, 0), (3, 4, 5, 6, 4), (0, 7, 0, 8)):
         compiled = cinductor.compile(fn, backend=backend)
         for k in order:
             answers = []
@@ -501,6 +508,28 @@ def test_what_an_argument_loses_dies_at_once(fn, backend):
                 LOG.clear()
                 answers.append((repr(f(np.arange(4.0), Holder([LOST[k]()] if is_item else LOST[k]()))), LOG[:]))
             assert answers[1] == answers[0], k
+
+
+@pytest.mark.parametrize("backend", ["interp", "c"])
+def test_an_interrupt_in_a_guard_is_the_callers(backend, monkeypatch):
+    """Any other exception there means that the guard does not hold."""
+    LOG.clear()
+    compiled = cinductor.compile(replaced_attribute, backend=backend)
+    compiled(np.arange(4.0), Holder(1.5))
+
+    def stop(value):
+        monkeypatch.undo()
+        raise error
+
+    for error in (KeyboardInterrupt(), ValueError()):
+        monkeypatch.setattr(deaths, "runs_code", stop)
+        owner = Holder(Holder(2.5))
+        if isinstance(error, KeyboardInterrupt):
+            with pytest.raises(KeyboardInterrupt):
+                compiled(np.arange(4.0), owner)
+            assert owner.value.value == 2.5
+        else:
+            assert compiled(np.arange(4.0), owner) == owner.value == 6.0
 
 
 @pytest.mark.parametrize("what", HOLDING)

@@ -345,6 +345,28 @@ def test_a_block_is_built_apart():
     np.testing.assert_array_equal(real, np.arange(4.0) + 1)
 
 
+@pytest.mark.parametrize("backend", ["interp", "c"])
+@pytest.mark.parametrize("first", [0, 1])
+def test_blocks_that_die_open(backend, first):
+    """Later nodes are built in the block around them, and cannot use their values."""
+    tracer = _core.Tracer("f", options={}, backend=backend)
+    x = tracer.array(np.arange(4.0), 0)
+    blocks = [tracer.block()]
+    inside = [x + 1]
+    blocks.append(tracer.block())
+    inside.append(x + 2)
+    del blocks[first]
+    assert tracer.in_region
+    del blocks[0]
+    assert not tracer.in_region
+    for value in inside:
+        with pytest.raises(_core.RegionBreak):
+            value * 2
+    after = x * 3
+    tracer.flush()
+    np.testing.assert_array_equal(after.materialise(), np.arange(4.0) * 3)
+
+
 def test_explain_says_what_became_of_loops():
     def f(x):
         for i in range(len(x)):

@@ -1,5 +1,6 @@
 """Each option on each kind of device: it changes something, or words refuse it."""
 
+import functools
 import os
 import signal
 import stat
@@ -74,18 +75,20 @@ def test_a_slow_compiler(tmp_path, monkeypatch):
         compiled(np.ones(3))
 
 
-@pytest.mark.parametrize("how", ["dies", "hangs", "raises", "lives"])
+@pytest.mark.parametrize("how", ["dies", "hangs", "raises", "lives", "is lost"])
 @pytest.mark.parametrize("backend", ["interp", None])
-def test_a_compile_that_dies_is_an_error(how, backend):
+def test_a_compile_that_dies_is_an_error(how, backend, request):
     """This process goes on: NumPy runs the calls, with one warning."""
     here = os.getpid()
+    if how == "is lost":
+        request.addfinalizer(functools.partial(signal.signal, signal.SIGCHLD, signal.signal(signal.SIGCHLD, signal.SIG_IGN)))
 
     def change(graph):
         if os.getpid() == here:
             assert how in ("lives", "raises")
         if how == "raises":
             raise ValueError("wrong")
-        if how == "dies" and os.getpid() != here:
+        if how in ("dies", "is lost") and os.getpid() != here:
             os.kill(os.getpid(), signal.SIGSEGV)
         while how == "hangs" and os.getpid() != here:
             time.sleep(0.01)
@@ -99,7 +102,7 @@ def test_a_compile_that_dies_is_an_error(how, backend):
                 assert np.array_equal(compiled(np.ones(3)), np.full(3, 22.0))
         told = [w for w in told if "compile_timeout has no effect" not in str(w.message)]  # of the interpreter
         strict = cinductor.compile(lambda x: x * 19 + 4, backend=backend, options=options, fullgraph=True)
-        said = {"dies": "ended by signal 11", "hangs": "not ended within compile_timeout", "raises": "wrong"}
+        said = {"dies": "ended by signal 11", "hangs": "not ended within compile_timeout", "raises": "wrong", "is lost": "SIGCHLD"}
         if how == "lives":
             assert not told and compiled.specializations and np.array_equal(strict(np.ones(3)), np.full(3, 23.0))
         else:

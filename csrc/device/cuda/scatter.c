@@ -197,15 +197,6 @@ print_beginning(char *out, size_t capacity, CiDtype dtype, const Combine *combin
              strcmp(combine->key, "place") ? "false" : "true", combine->identity, combine->combine);
 }
 
-static int64_t
-count_of(const CiExternCall *call, int k)
-{
-    int64_t count = 1;
-    for (int axis = 0; axis < call->ranks[k]; axis++)
-        count *= call->sizes[k][axis];
-    return count;
-}
-
 /* Bits of the highest element that there is. */
 static int
 passes_for(int64_t elements)
@@ -280,7 +271,7 @@ add_runs(CiCudaSort *s, const CiExternCall *call)
     if (status)
         return status;
     void *base = call->operands[0], *v = call->operands[2], *y = call->result;
-    int64_t elements = count_of(call, 3), n = s->from.length;
+    int64_t elements = ci_extern_count(call, 3), n = s->from.length;
     CUdeviceptr keys = ci_cuda_sorted_keys(s), places = ci_cuda_sorted_places(s);
     void *copy[] = {&base, &y, &elements}, *runs[] = {&keys, &places, &v, &y, &n};
     ci_cuda_sort_launch(s, functions[COPY], (elements + THREADS - 1) / THREADS, 1, THREADS, 0, copy);
@@ -293,9 +284,9 @@ add_runs(CiCudaSort *s, const CiExternCall *call)
 int32_t
 ci_cuda_run_scatter(const CiQueue *queue, const CiExternCall *call)
 {
-    int64_t elements = count_of(call, 3);
+    int64_t elements = ci_extern_count(call, 3);
     CiCudaSort s = {.queue = queue,
-                    .from = {.rows = 1, .length = count_of(call, 1), .step = 2},
+                    .from = {.rows = 1, .length = ci_extern_count(call, 1), .step = 2},
                     .has_places = true,
                     .passes = passes_for(elements)};
     if (!elements)

@@ -20,7 +20,7 @@ import numpy as np
 
 from .. import _core
 from ..base.class_lookup import is_a
-from .objects import FREE_TYPES, MISSING, OPAQUE, find_in_class
+from .objects import FREE_TYPES, IDENTITY_TYPES, MISSING, OPAQUE, find_in_class
 
 if TYPE_CHECKING:
     from .known_arrays import Arrays
@@ -30,10 +30,12 @@ LIFETIMES = frozenset({"weakref", "_weakref", "_weakrefset", "gc"})  # modules t
 LASTING = type | types.CodeType  # what reaches these does not keep them alive alone
 TRACKED = 1 << 14  # the flag of classes whose objects tell the garbage collector what they hold
 FREE: frozenset[Any] = FREE_TYPES
-HOLDING_NOTHING = frozenset(cls for cls in FREE if not cls.__flags__ & TRACKED)
+HOLDING_NOTHING = frozenset(cls for cls in FREE if not cls.__flags__ & TRACKED and not issubclass(cls, np.void | np.dtype)) | {object}
+SHOWN = frozenset({"builtins", *sys.stdlib_module_names})  # modules whose classes in C tell the collector what they hold
 MOST_REACHED = 10_000  # objects; what reaches more may reach anything
 FEW_REACHED = 300  # the same where each call asks
 PARTS = (tuple, list)  # of a guard
+UNTOLD = np.ndarray | np.void | np.dtype  # NumPy does not tell the garbage collector what these hold
 OWNERS = frozenset({np.ndarray, type(None)})  # what owns an array's memory, if no buffer is locked
 NAME = __name__.partition(".")[0]
 # Instructions that only code with a handler, a `finally` or a `with` has.
@@ -67,9 +69,9 @@ def dies_unseen(value: Any) -> bool:
     dies, has a weak reference, or locks a buffer.
     """
     cls = type(value)
-    if cls is np.ndarray:  # without another look at its class
+    if cls is np.ndarray and (dtype := value.dtype).metadata is None and dtype.names is None:  # without another look at its class
         base = value.base
-        is_unseen = type(base) in OWNERS and not value.dtype.hasobject and not weakref.getweakrefcount(value)
+        is_unseen = type(base) in OWNERS and not dtype.hasobject and not weakref.getweakrefcount(value)
         return is_unseen and (base is None or dies_unseen(base))
     return cls in HOLDING_NOTHING or not reaches(value, is_watched, FEW_REACHED)
 
@@ -83,10 +85,31 @@ def reaches(value: Any, is_wanted: Callable[[Any], bool], most: int) -> bool:
         if id(one) in seen or type(one) in HOLDING_NOTHING or lasts(one) or is_cinductors(type(one)):
             continue
         seen.add(id(one))
-        if len(seen) > most or is_wanted(one):
+        held = referents(one)
+        if held is None or len(seen) > most or is_wanted(one):
             return True
-        left += [one.base] if is_a(one, np.ndarray) else gc.get_referents(one)
+        left += held
     return False
+
+
+def referents(value: Any) -> list[Any] | None:
+    """The objects to which one refers, or None if that is unknown: for an array of objects, and for a class in C that does
+    not tell the garbage collector what its objects hold.
+    """
+    if is_a(value, UNTOLD):
+        return referents_of_numpys(value)
+    cls = type(value)
+    while not cls.__flags__ & TRACKED and "__slots__" in cls.__dict__:  # a class written in Python
+        cls = cls.__base__ or object
+    is_known = cls.__flags__ & TRACKED or cls in HOLDING_NOTHING or cls in IDENTITY_TYPES
+    return gc.get_referents(value) if is_known or cls.__module__.partition(".")[0] in SHOWN else None
+
+
+def referents_of_numpys(value: Any) -> list[Any] | None:
+    """The same for an array, a record or a dtype."""
+    if is_a(value, np.dtype):
+        return [value.metadata, *(field[0] for field in (value.fields or {}).values()), *(value.subdtype or ())[:1]]
+    return None if value.dtype.hasobject else [value.base, value.dtype]
 
 
 def lasts(value: Any) -> bool:
