@@ -272,6 +272,10 @@ class Effects:
         if own is not None:
             raise _core.InternalError(f"a {type(own).__name__} of cinductor would leave the call")
 
+    def is_captured(self, generator: types.GeneratorType[Any, Any, Any]) -> bool:
+        """True if a generator made in the call may have traced values. When NumPy runs the rest, only one of rewritten code may."""
+        return not self.tracer.has_fallen_back or STAGE in generator.gi_code.co_freevars
+
     def materialise(self, value: Any) -> Any:
         """The value with everything traced materialised."""
         return Materialiser(self).of(value)
