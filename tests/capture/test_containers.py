@@ -419,11 +419,21 @@ def slices_stored(a, b):
     return before, now, tail
 
 
+def slices_of_no_items(a, b):
+    found, now = [], [1, 2]
+    for step, item in ((1, 5), (2, a[0]), (1, a.sum()), (2, None)):
+        try:
+            now[::step] = item
+        except TypeError as error:
+            found.append(str(error))
+    return found, now
+
+
 SHORT = np.array(INTS[:12]) % 4, np.array(INTS[:9]) % 4
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("f, whole", [(rows_copied, True), (slices_stored, False)])
+@pytest.mark.parametrize("f, whole", [(rows_copied, True), (slices_stored, False), (slices_of_no_items, False)])
 def test_slices_of_lists_are_replaced(f, whole, backend):
     check(f, SHORT, backend, whole)
 
