@@ -30,11 +30,14 @@ LIFETIMES = frozenset({"weakref", "_weakref", "_weakrefset", "gc"})  # modules t
 LASTING = type | types.CodeType  # what reaches these does not keep them alive alone
 TRACKED = 1 << 14  # the flag of classes whose objects tell the garbage collector what they hold
 FREE: frozenset[Any] = FREE_TYPES
-HOLDING_NOTHING = frozenset(cls for cls in FREE if not cls.__flags__ & TRACKED)
+HOLDING_NOTHING = frozenset(cls for cls in FREE if not cls.__flags__ & TRACKED) - {np.void}
 MOST_REACHED = 10_000  # objects; what reaches more may reach anything
 FEW_REACHED = 300  # the same where each call asks
 PARTS = (tuple, list)  # of a guard
 OWNERS = frozenset({np.ndarray, type(None)})  # what owns an array's memory, if no buffer is locked
+RECORDS = np.ndarray | np.void
+HOLDING_BASE = RECORDS | np.flatiter
+UNTOLD = np.broadcast | np.nditer  # what they hold is told in no way
 NAME = __name__.partition(".")[0]
 # Instructions that only code with a handler, a `finally` or a `with` has.
 HANDLING = {dis.opmap[name] for name in ("PUSH_EXC_INFO", "SETUP_FINALLY", "SETUP_WITH") if dis.opmap.get(name, 256) < 256}
@@ -85,8 +88,24 @@ def reaches(value: Any, is_wanted: Callable[[Any], bool], most: int) -> bool:
         seen.add(id(one))
         if len(seen) > most or is_wanted(one):
             return True
-        left += [one.base] if is_a(one, np.ndarray) else gc.get_referents(one)
+        if (held := held_by(one)) is None:
+            return True
+        left += held
     return False
+
+
+def held_by(value: Any) -> list[Any] | None:
+    """The objects to which an object refers; None if that is unknown. NumPy's objects do not tell the garbage collector."""
+    if is_a(value, UNTOLD):
+        return None
+    told = gc.get_referents(value)
+    if is_a(value, HOLDING_BASE):
+        told.append(value.base)
+    if is_a(value, RECORDS) and value.dtype.hasobject:
+        if value.dtype != object:
+            return None
+        told += np.ndarray.flat.__get__(value)
+    return told
 
 
 def lasts(value: Any) -> bool:
@@ -207,13 +226,11 @@ def let_go_arrays(tracer: _core.Tracer, arrays: Arrays, own: int) -> bool:
 def forget(tracer: _core.Tracer, sources: Sources, arrays: Arrays) -> None:
     """Drop the objects that no source reaches, and those whose death runs code: nothing is traced any more."""
     arrays.is_over = True
-    for _, source, traced in arrays.known.values():
-        if source == OPAQUE:
-            tracer.let_go(traced, 0)
+    sources.checks.clear()
     tables: list[dict[int, Any]] = [arrays.known, sources.known]
     for table in tables:
-        for key in [key for key, entry in table.items() if entry[1] == OPAQUE]:
+        for key, (_, source, *traced) in [(key, entry) for key, entry in table.items() if entry[1] == OPAQUE or runs_code(entry[0])]:
+            if traced:
+                tracer.let_go(traced[0], 0)
             del table[key]
-    for key, source in [(key, source) for key, (value, source) in sources.known.items() if runs_code(value)]:
-        del sources.known[key]
-        sources.entered.pop(source, None)
+            sources.entered.pop(source, None)
