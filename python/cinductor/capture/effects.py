@@ -426,6 +426,8 @@ class Materialiser:
         elif is_a(value, dict):
             self.fill_keys(value)
             self.fill_values(value)
+            if is_a(value, collections.defaultdict):
+                value.default_factory = self.of(value.default_factory)
             if attributes := attributes_of(value):
                 self.fill(attributes)
         elif is_a(value, set):

@@ -318,7 +318,7 @@ def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int
         return value if all(items_of[key] is item for key, item in value.items()) else items_of
     build = ROWS[cls].build if cls in ROWS else None
     if build is not None and not stage.tracer.needs_python and not attributes_of(value):
-        return DeferredCall(build(value, [returnable(stage, v, reached, seen) for v in ROWS[cls].items(value)]))
+        return returnable(stage, DeferredCall(build(value, [*ROWS[cls].items(value)])), reached, seen)
     if is_instance(value) and not stage.tracer.needs_python:
         own = {k: returnable(stage, v, reached, seen) for k, v in (attributes_of(value) or {}).items()}
         slots = [v if v is UNBOUND else returnable(stage, v, reached, seen) for v in in_slots(value)]
