@@ -297,6 +297,12 @@ def dicts_of_defaults(x, out):
     return collections.defaultdict(functools.partial(max, s, 1.0)), collections.defaultdict(lambda: s)
 
 
+def methods_of_values(x, out):
+    s = x.sum()
+    out.append(types.MethodType(lambda self: (self, s), x.max()))
+    return types.MethodType(lambda self: self * s, 3)
+
+
 def a_dict_of_defaults(x, out):
     s = x.sum()
     made = collections.defaultdict(lambda: s)
@@ -364,7 +370,7 @@ def an_array_twice(x, out):
 
 HANDED_OUT = [
     a_list, a_dict_of_lists, a_set_and_a_deque, an_object, a_function, a_partial_and_a_zip, in_a_loop_and_a_branch,
-    a_function_and_an_exception, an_array_twice, dicts_of_defaults, a_dict_of_defaults,
+    a_function_and_an_exception, an_array_twice, dicts_of_defaults, methods_of_values, a_dict_of_defaults,
 ]  # fmt: skip
 
 
@@ -372,7 +378,7 @@ def inside(value):
     """A value with the class of everything in it, also of what is called, iterated over or an attribute."""
     if isinstance(value, set | collections.deque | zip):
         value = list(value)
-    if isinstance(value, types.FunctionType):
+    if isinstance(value, types.FunctionType | types.MethodType):
         return inside(value()), inside(value.__dict__)
     if isinstance(value, functools.partial):
         return inside(value.args)

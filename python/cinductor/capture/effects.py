@@ -364,8 +364,8 @@ class Materialiser:
         if cls is types.FunctionType:
             return self.plain_function(value)
         if cls is types.MethodType:
-            self.of(value.__self__)
-        elif self.effects.sources.source_of(value) is not None:
+            return self.method(value)
+        if self.effects.sources.source_of(value) is not None:
             return value
         elif cls is functools.partial:
             return self.partial(value)
@@ -400,6 +400,12 @@ class Materialiser:
             self.fill(own)
         same = all(a is b for a, b in zip(items, value, strict=True))
         return value if same else remade(value, items)
+
+    def method(self, value: types.MethodType) -> types.MethodType:
+        """A bound method: its parts cannot be set."""
+        function, owner = self.of(value.__func__), self.of(value.__self__)
+        same = function is value.__func__ and owner is value.__self__
+        return value if same else types.MethodType(function, owner)
 
     def partial(self, value: Any) -> Any:
         """A partial made in this call: its parts cannot be set."""
