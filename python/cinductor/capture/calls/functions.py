@@ -12,6 +12,7 @@ from __future__ import annotations
 import inspect
 import math
 import os
+import sys
 import types
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 
 
 DEBUGGERS = frozenset({"pdb", "ipdb", "pudb"})
+CAPTURE = __name__.removesuffix("calls.functions")
 
 
 def name_of(f: Any) -> str:
@@ -93,7 +95,16 @@ def call_unknown(
     result = stage.outside(f, args, kwargs)
     if opaque is not None:
         learn(scope, opaque, (*args, *kwargs.values()), result)
+    if is_a(result, type):
+        set_module(result, scope.fn_globals.get("__name__"))
     return scope.lifted_once(result)
+
+
+def set_module(cls: type, name: Any) -> None:
+    """Set the module of a class that a call has made: Python takes it from the calling frame, which is cinductor's."""
+    module = attribute(cls, "__module__")
+    if is_a(module, str) and module.startswith(CAPTURE) and vars(sys.modules[module]).get(cls.__name__) is not cls:
+        type.__setattr__(cls, "__module__", name)
 
 
 def call_with_foreign(
