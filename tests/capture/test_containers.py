@@ -460,15 +460,16 @@ READS = {
 }
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", READS)
-def test_python_reads_the_items_of_a_list_in_columns(name):
+def test_python_reads_the_items_of_a_list_in_columns(name, backend):
     def summed(x):
         now, other = [0] * (len(x) + 1), [9, 9]
         for i in range(len(x)):
             now[i + 1] = now[i] + int(x[i])
         return READS[name](now, other), now, other
 
-    check(summed, (np.array(INTS[:12]) % 4,), "interp", False)
+    check(summed, (np.array(INTS[:12]) % 4,), backend, False)
 
 
 # --- dicts and sets ---
@@ -734,9 +735,10 @@ LOOKS = {
 }
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", LOOKS)
 @pytest.mark.parametrize("made", [dict, Counter])
-def test_python_reads_a_dict_in_columns(name, made):
+def test_python_reads_a_dict_in_columns(name, made, backend):
     def counted(x):
         d, s = made(), set()
         for v in x:
@@ -744,7 +746,7 @@ def test_python_reads_a_dict_in_columns(name, made):
             s.add(v)
         return LOOKS[name](d, s), d, sorted(s)
 
-    check(counted, (np.arange(12) % 4 + 1,), "interp", False)
+    check(counted, (np.arange(12) % 4 + 1,), backend, False)
 
 
 # --- effects ---
