@@ -95,16 +95,17 @@ def call_unknown(
     result = stage.outside(f, args, kwargs)
     if opaque is not None:
         learn(scope, opaque, (*args, *kwargs.values()), result)
-    if is_a(result, type):
-        set_module(result, scope.fn_globals.get("__name__"))
-    return scope.lifted_once(result)
+    return scope.lifted_once(made_by(scope, result))
 
 
-def set_module(cls: type, name: Any) -> None:
-    """Set the module of a class that a call has made: Python takes it from the calling frame, which is cinductor's."""
-    module = attribute(cls, "__module__")
-    if is_a(module, str) and module.startswith(CAPTURE) and vars(sys.modules[module]).get(cls.__name__) is not cls:
-        type.__setattr__(cls, "__module__", name)
+def made_by(scope: Hooks, result: Any) -> Any:
+    """The result of a call. Python takes the module of a new class from the calling frame, which is cinductor's: it gets the
+    function's.
+    """
+    module: Any = attribute(result, "__module__") if is_a(result, type) else None
+    if is_a(module, str) and module.startswith(CAPTURE) and vars(sys.modules[module]).get(result.__name__) is not result:
+        type.__setattr__(result, "__module__", scope.fn_globals.get("__name__"))
+    return result
 
 
 def call_with_foreign(
@@ -120,7 +121,7 @@ def call_pure(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any
     kwargs = {k: scope.use(v) for k, v in kwargs.items()}
     if np.ndarray in map(type, args):  # cinductor's own are traced
         return call_unknown(scope, f, args, kwargs)
-    return scope.stage.lift_array(f(*args, **kwargs))
+    return scope.stage.lift_array(made_by(scope, f(*args, **kwargs)))
 
 
 # --- library calls ---
