@@ -643,7 +643,7 @@ def test_lines_that_are_reported_have_run(tool, known, tmp_path):
     if tool == "monitoring" and sys.version_info < (3, 12):
         pytest.skip("sys.monitoring is of 3.12")
     if tool == "coverage":
-        pytest.importorskip("coverage")
+        pytest.importorskip("coverage", reason="coverage.py is not installed")
     (tmp_path / "program.py").write_text(
         SEEN + TOOLS[tool] + "assert explained.specialization is not None, explained\n"
         "g(x)\nprint(*sorted(lines), len(g.specializations))"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import collections.abc
 import dataclasses
+import enum
 import numbers
 import typing
 from typing import Any
@@ -993,3 +994,14 @@ def test_a_class_sets_its_attributes_itself(make, backend):
         x = np.arange(1.0, 1.0 + n)
         assert compiled(x, mine) == setting(x, theirs)
     assert vars(mine or Doubling()) == vars(theirs or Doubling())
+
+
+@pytest.mark.parametrize("backend", ["interp", "c"])
+def test_a_class_made_by_a_call_is_of_the_functions_module(backend):
+    def made(x):
+        classes = type("Made", (), {"v": 1}), collections.namedtuple("Pairs", "a b"), enum.Enum("Few", "a b")
+        return [cls.__module__ for cls in classes], type(classes[0]()).__name__, classes[0]().v, [*classes[1](x.sum(), 1)]
+
+    compiled = cinductor.compile(made, backend=backend)
+    for _ in range(3):
+        assert compiled(np.arange(3.0)) == made(np.arange(3.0))

@@ -384,6 +384,10 @@ def watched_view():
     return owner[1:]
 
 
+class Classed(np.ndarray):
+    pass
+
+
 HOLDING = {
     "a view": watched_view,
     "a list": lambda: [Dying()],
@@ -394,10 +398,15 @@ HOLDING = {
     "a module": lambda: vars(made := types.ModuleType("made")).update(held=Dying()) or made,
     "a dict named like a module": lambda: {"__name__": "weakref", "held": Dying()},
     "a slice": lambda: slice(Dying()),
-    "an array of objects": lambda: np.array([Dying()], dtype=object),
-    "a record": lambda: np.array([(Dying(),)], dtype=[("o", object)])[0],
+    "an array of objects": lambda: np.array([[Dying()]], object),
+    "records with objects": lambda: np.array([(Dying(),)], [("held", object)]),
+    "a record": lambda: np.array([(Dying(),)], [("held", object)])[0],
     "an array whose dtype has metadata": lambda: np.ones(2, np.dtype("f8", metadata={"held": Dying()})),
     "an array's iterator": lambda: np.array([Dying()], dtype=object).flat,
+    "an array of a class": lambda: vars(made := np.ones(2).view(Classed)).update(held=Dying()) or made,
+    "array.flat": lambda: watched_view().flat,
+    "a broadcast": lambda: np.broadcast(watched_view(), 1.0),
+    "an nditer": lambda: np.nditer(watched_view()),
     "a ufunc": lambda: np.frompyfunc(Holder(Dying()), 1, 1),
     "a generator": lambda: started(delegating()),
     "an iterator": lambda: map(abs, started(closing())),
@@ -489,10 +498,8 @@ LOSING = [
     replaced_item, replaced_attribute, replaced_value, replaced_in_a_loop, replaced_after_an_effect, deleted_attribute, cleared,
     cleared_after_an_effect, name_bound_in_a_loop,
 ]  # fmt: skip
-LOST = [
-    lambda: 1.5, Dying, watched, lambda: np.zeros(2), lambda: Holder(Dying()), lambda: [2], watched_view,
-    HOLDING["an array of objects"], HOLDING["an array whose dtype has metadata"],
-]  # fmt: skip
+LOST = [lambda: 1.5, Dying, watched, lambda: np.zeros(2), lambda: Holder(Dying()), lambda: [2], watched_view]
+LOST += [HOLDING[what] for what in ("a function", "a module", "a slice", "an array of objects", "an array whose dtype has metadata")]
 
 
 @pytest.mark.parametrize("backend", ["interp", "c"])
@@ -500,7 +507,7 @@ LOST = [
 def test_what_an_argument_loses_dies_at_once(fn, backend):
     """Also if calls before lost nothing whose death runs code."""
     is_item = fn not in (replaced_attribute, replaced_value, replaced_in_a_loop, replaced_after_an_effect, deleted_attribute)
-    for order in ((1, 1), (0, 0, 1, 3, 2, 0), (3, 4, 5, 6, 4), (0, 7, 0, 8)):
+    for order in ((1, 1), (0, 0, 1, 3, 2, 0), (3, 4, 5, 6, 4), (6,), (7,), (8, 8), (9,), (10, 0), (11,)):
         compiled = cinductor.compile(fn, backend=backend)
         for k in order:
             answers = []

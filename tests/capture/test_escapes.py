@@ -289,6 +289,27 @@ def a_set_and_a_deque(x, out):
     return 1
 
 
+def dicts_of_defaults(x, out):
+    s = x.sum()
+    made = collections.defaultdict(lambda: s)
+    out.append(made)
+    made[1] += x.max()
+    return collections.defaultdict(functools.partial(max, s, 1.0)), collections.defaultdict(lambda: s)
+
+
+def methods_of_values(x, out):
+    s = x.sum()
+    out.append(types.MethodType(lambda self: (self, s), x.max()))
+    return types.MethodType(lambda self: self * s, 3)
+
+
+def a_dict_of_defaults(x, out):
+    s = x.sum()
+    made = collections.defaultdict(lambda: s)
+    made[0] += 1
+    return made
+
+
 def an_object(x, out):
     made = Box()
     made.l = []
@@ -349,7 +370,7 @@ def an_array_twice(x, out):
 
 HANDED_OUT = [
     a_list, a_dict_of_lists, a_set_and_a_deque, an_object, a_function, a_partial_and_a_zip, in_a_loop_and_a_branch,
-    a_function_and_an_exception, an_array_twice,
+    a_function_and_an_exception, an_array_twice, dicts_of_defaults, methods_of_values, a_dict_of_defaults,
 ]  # fmt: skip
 
 
@@ -357,7 +378,7 @@ def inside(value):
     """A value with the class of everything in it, also of what is called, iterated over or an attribute."""
     if isinstance(value, set | collections.deque | zip):
         value = list(value)
-    if isinstance(value, types.FunctionType):
+    if isinstance(value, types.FunctionType | types.MethodType):
         return inside(value()), inside(value.__dict__)
     if isinstance(value, functools.partial):
         return inside(value.args)
@@ -365,11 +386,14 @@ def inside(value):
         return inside(value.__dict__)
     if isinstance(value, tuple | list):
         return type(value), [inside(v) for v in value]
+    if isinstance(value, collections.defaultdict):
+        return inside(dict(value)), inside(value.default_factory)
     if isinstance(value, dict):
         return type(value), [(k, inside(v)) for k, v in value.items()]
     return kinds(value)
 
 
+@pytest.mark.filterwarnings("error::cinductor.CinductorWarning")
 @pytest.mark.parametrize("backend", ["interp", "c"])
 @pytest.mark.parametrize("fn", HANDED_OUT, ids=lambda fn: fn.__name__)
 def test_what_other_code_has_is_real(fn, backend):

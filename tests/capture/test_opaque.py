@@ -124,7 +124,7 @@ def test_what_is_written_to_or_called_back_stays_a_break(monkeypatch):
 
 
 def test_what_is_raised_is_the_librarys():
-    linalg = pytest.importorskip("scipy.linalg")
+    linalg = pytest.importorskip("scipy.linalg", reason="SciPy is not installed")
 
     def fn(x):
         return linalg.cholesky(x) * 2

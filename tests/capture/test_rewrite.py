@@ -409,7 +409,7 @@ def test_rewritten_library_functions_behave_the_same(fn, args):
     assert cinductor.compile(fn, backend="interp")(*copy.deepcopy(args)) == expected
 
 
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="positions in code objects")
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="code objects have positions from Python 3.11 on")
 def test_positions_point_at_the_users_columns():
     def f(x):
         return x.real + x.nothing

@@ -409,7 +409,7 @@ def test_annotations_are_the_functions(tmp_path, monkeypatch):
         assert module.g.__annotations__ == module.f.__annotations__
 
 
-@pytest.mark.skipif(sys.version_info < (3, 14), reason="annotations are evaluated with the def")
+@pytest.mark.skipif(sys.version_info < (3, 14), reason="before Python 3.14 annotations are evaluated with the def")
 def test_annotations_may_name_what_comes_later(tmp_path, monkeypatch):
     (tmp_path / "later_module.py").write_text(
         "import cinductor\n@cinductor.compile\ndef f(x: Later) -> Later:\n    return x + 1\n"
@@ -442,7 +442,7 @@ def test_functions_that_are_returned_keep_their_annotations():
         assert inner.__annotations__["c"] is y
 
 
-@pytest.mark.skipif(sys.version_info < (3, 14), reason="annotations are evaluated with the def")
+@pytest.mark.skipif(sys.version_info < (3, 14), reason="before Python 3.14 annotations are evaluated with the def")
 def test_functions_that_are_returned_may_name_what_comes_later(monkeypatch):
     from annotationlib import Format, get_annotations
 
@@ -462,7 +462,7 @@ def test_functions_that_are_returned_may_name_what_comes_later(monkeypatch):
     assert inner.__annotations__ == {"a": int, "return": float}
 
 
-@pytest.mark.skipif(sys.version_info < (3, 12), reason="type parameters")
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="type parameters are of Python 3.12")
 def test_functions_that_are_returned_keep_their_type_parameters(tmp_path, monkeypatch):
     (tmp_path / "generic_module.py").write_text(
         "def f(x):\n    def inner[T](a: T) -> T:\n        return a + x\n    return x + 1, inner\n"

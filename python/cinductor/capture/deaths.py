@@ -93,7 +93,7 @@ def reaches(value: Any, is_wanted: Callable[[Any], bool], most: int) -> bool:
 
 
 def referents(value: Any) -> list[Any] | None:
-    """The objects to which one refers, or None if that is unknown: for an array of objects, and for a class in C that does
+    """The objects to which one refers, or None if that is unknown: for records of objects, and for a class in C that does
     not tell the garbage collector what its objects hold.
     """
     if is_a(value, UNTOLD):
@@ -109,7 +109,10 @@ def referents_of_numpys(value: Any) -> list[Any] | None:
     """The same for an array, a record or a dtype."""
     if is_a(value, np.dtype):
         return [value.metadata, *(field[0] for field in (value.fields or {}).values()), *(value.subdtype or ())[:1]]
-    return None if value.dtype.hasobject else [value.base, value.dtype]
+    held = [*gc.get_referents(value), value.base, value.dtype]  # the first are of classes written in Python
+    if value.dtype == object:
+        return held + list(np.ndarray.flat.__get__(value))
+    return None if value.dtype.hasobject else held
 
 
 def lasts(value: Any) -> bool:
@@ -230,13 +233,11 @@ def let_go_arrays(tracer: _core.Tracer, arrays: Arrays, own: int) -> bool:
 def forget(tracer: _core.Tracer, sources: Sources, arrays: Arrays) -> None:
     """Drop the objects that no source reaches, and those whose death runs code: nothing is traced any more."""
     arrays.is_over = True
-    for _, source, traced in arrays.known.values():
-        if source == OPAQUE:
-            tracer.let_go(traced, 0)
+    sources.checks.clear()
     tables: list[dict[int, Any]] = [arrays.known, sources.known]
     for table in tables:
-        for key in [key for key, entry in table.items() if entry[1] == OPAQUE]:
+        for key, (_, source, *traced) in [(key, entry) for key, entry in table.items() if entry[1] == OPAQUE or runs_code(entry[0])]:
+            if traced:
+                tracer.let_go(traced[0], 0)
             del table[key]
-    for key, source in [(key, source) for key, (value, source) in sources.known.items() if runs_code(value)]:
-        del sources.known[key]
-        sources.entered.pop(source, None)
+            sources.entered.pop(source, None)

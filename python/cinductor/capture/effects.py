@@ -272,6 +272,10 @@ class Effects:
         if own is not None:
             raise _core.InternalError(f"a {type(own).__name__} of cinductor would leave the call")
 
+    def is_captured(self, generator: types.GeneratorType[Any, Any, Any]) -> bool:
+        """True if a generator made in the call may have traced values. When NumPy runs the rest, only one of rewritten code may."""
+        return not self.tracer.has_fallen_back or STAGE in generator.gi_code.co_freevars
+
     def materialise(self, value: Any) -> Any:
         """The value with everything traced materialised."""
         return Materialiser(self).of(value)
@@ -360,8 +364,8 @@ class Materialiser:
         if cls is types.FunctionType:
             return self.plain_function(value)
         if cls is types.MethodType:
-            self.of(value.__self__)
-        elif self.effects.sources.source_of(value) is not None:
+            return self.method(value)
+        if self.effects.sources.source_of(value) is not None:
             return value
         elif cls is functools.partial:
             return self.partial(value)
@@ -397,6 +401,12 @@ class Materialiser:
         same = all(a is b for a, b in zip(items, value, strict=True))
         return value if same else remade(value, items)
 
+    def method(self, value: types.MethodType) -> types.MethodType:
+        """A bound method: its parts cannot be set."""
+        function, owner = self.of(value.__func__), self.of(value.__self__)
+        same = function is value.__func__ and owner is value.__self__
+        return value if same else types.MethodType(function, owner)
+
     def partial(self, value: Any) -> Any:
         """A partial made in this call: its parts cannot be set."""
         parts = [value.func, *value.args, *value.keywords.values()]
@@ -422,6 +432,8 @@ class Materialiser:
         elif is_a(value, dict):
             self.fill_keys(value)
             self.fill_values(value)
+            if is_a(value, collections.defaultdict):
+                value.default_factory = self.of(value.default_factory)
             if attributes := attributes_of(value):
                 self.fill(attributes)
         elif is_a(value, set):

@@ -18,7 +18,6 @@ from .. import _core
 from ..base.class_lookup import is_a
 from ..base.signals import Abandon, Replan
 from ..base.signature import KEYWORD_ONLY, VAR_KEYWORD, VAR_POSITIONAL, method_of
-from ..base.user_frame import STAGE
 from .calls.calls import dispatch
 from .calls.functions import bind
 from .containers import ROWS, is_constant
@@ -291,7 +290,7 @@ def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int
     if is_iterator(cls):
         stage.effects.abandon(f"returns a {cls.__name__} made in the call")
         return stage.materialise(value)
-    if cls is types.GeneratorType and STAGE in value.gi_code.co_freevars:  # of rewritten code
+    if cls is types.GeneratorType and stage.effects.is_captured(value):
         stage.effects.abandon("returns a generator made in the call")
         if stage.escapes.now(value) is not value:
             return stage.escapes.now(value)
@@ -319,7 +318,7 @@ def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int
         return value if all(items_of[key] is item for key, item in value.items()) else items_of
     build = ROWS[cls].build if cls in ROWS else None
     if build is not None and not stage.tracer.needs_python and not attributes_of(value):
-        return DeferredCall(build(value, [returnable(stage, v, reached, seen) for v in ROWS[cls].items(value)]))
+        return returnable(stage, DeferredCall(build(value, [*ROWS[cls].items(value)])), reached, seen)
     if is_instance(value) and not stage.tracer.needs_python:
         own = {k: returnable(stage, v, reached, seen) for k, v in (attributes_of(value) or {}).items()}
         slots = [v if v is UNBOUND else returnable(stage, v, reached, seen) for v in in_slots(value)]

@@ -22,7 +22,7 @@ import numpy as np
 
 from .. import _core
 from ..base.class_lookup import is_a, offered
-from ..base.user_frame import PACKAGE, STAGE
+from ..base.user_frame import PACKAGE
 from .objects import VIEWS_OF_DICTS, Traced, attribute, find_in_class
 
 RegionBreak = _core.RegionBreak
@@ -527,7 +527,7 @@ class Escapes:
         if cls in OTHERS:
             return over_others(concrete, value)
         if cls is types.GeneratorType:
-            return self.follow(concrete, value) if STAGE in value.gi_code.co_freevars else value
+            return self.follow(concrete, value) if concrete.effects.is_captured(value) else value
         return value.real(concrete) if cls in OURS else None
 
     def follow(self, concrete: Any, value: Any) -> Any:

@@ -251,7 +251,7 @@ def record_print(scope: Hooks, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
         return False
     source = sources.source("attr", sources.source("const", sys), "stdout")
     sources.check_once(source, "type", type(stream))
-    for name in ("encoding", "errors"):
+    for name in ("encoding", "errors", "closed"):
         sources.check_once(sources.source("attr", source, name), "equals", getattr(stream, name))
     for name, layer in layers_of(stream):
         source = sources.source("attr", source, name)
@@ -269,11 +269,11 @@ def layers_of(stream: Any) -> Iterator[tuple[str, Any]]:
 
 
 def is_plain(stream: Any) -> bool:
-    """True if no code of the user's runs when text is written to the stream."""
+    """True if no code of the user's runs when text is written to the stream, and it is open: an error would be late."""
     cls = type(stream)
     if not (issubclass(cls, io.TextIOWrapper | io.StringIO) and cls.write in (io.TextIOWrapper.write, io.StringIO.write)):
         return False
-    return all(type(layer) in LAYERS for _, layer in layers_of(stream))
+    return not stream.closed and all(type(layer) in LAYERS for _, layer in layers_of(stream))
 
 
 def can_encode(stream: Any, given: Any) -> bool:

@@ -44,7 +44,6 @@ from .deaths import forget, runs_code
 from .effects import Effects, Materialiser
 from .iterators import Items, items_of
 from .objects import (
-    FREE_TYPES,
     OPAQUE,
     Traced,
     attributes_of,
@@ -184,8 +183,9 @@ class Stage:
 
     def ends_before_loss(self, value: Any) -> bool:
         """Let Python take over before an object loses items or attributes, if code runs when one that was read dies."""
-        sources, source = self.sources, self.sources.source_of(value)
-        read = [one for one, at in sources.known.values() if at >= 0 and sources.rows[at][1] == source and sources.rows[at][0] in PARTS]
+        rows, source = self.sources.rows, self.sources.source_of(value)
+        known: list[Any] = [*self.sources.known.values(), *self.effects.arrays.known.values()]
+        read = [one for one, at, *_ in known if at >= 0 and rows[at][1] == source and rows[at][0] in PARTS]
         return any([end_before(self, one) for one in read])
 
 
@@ -294,7 +294,7 @@ def fall_back_for_flags(stage: Stage, value: Any) -> Any:
 
 def end_before(stage: Stage, value: Any) -> bool:
     """Let Python and NumPy run the rest if code of the user's runs when the value dies; False if none does."""
-    if type(value) in FREE_TYPES or not runs_code(value):
+    if not runs_code(value):
         return False
     why = f"the user's code runs when a {type(value).__name__} dies"
     stage.effects.abandon(why)

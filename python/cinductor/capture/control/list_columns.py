@@ -102,7 +102,6 @@ class TableRow(Assumed):
         rows = table.rows[place]
         super().__init__(table.scope, container, table.like, [Column(table.like, rows)], rows.shape[0])
         self.is_given = bool(table.source >= 0)
-        self.is_buffer = bool(table.source < 0 and type(place) is int)  # others end with the run that reads them
 
     def recipe(self) -> tuple[Any, ...]:
         """How the list is returned; a list of the caller's is another object."""

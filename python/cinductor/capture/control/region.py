@@ -136,7 +136,7 @@ def let_go(values: Iterable[Any]) -> None:
 
 
 def own_among(values: Collection[Any]) -> list[Any]:
-    """Those of these objects that belong to this folder; a list may hold millions of the user's."""
+    """The objects of this folder among the values. Classes are asked first, because a list may hold millions of the user's."""
     own = {cls for cls in set(map(type, values)) if cls.__module__.startswith(__package__)}
     return [value for value in values if type(value) in own] if own else []
 

@@ -306,7 +306,8 @@ class Subscripts(Hooks):
         if cls is list and type(key) is slice:
             if id(item) in stage.state.lists:
                 self._want_buffer(value)
-            item = [*self.iter(item)]  # Python would read a list whose items are in columns
+            if is_iterable(stage, item):
+                item = [*self.iter(item)]  # Python would read a list whose items are in columns
         if type(item) is Traced and cls in ROWS and ROWS[cls].is_memory:
             stage.sources.note_opaque(value)
         source = stage.sources.source_of(value)
@@ -345,6 +346,11 @@ class Subscripts(Hooks):
         else:
             stage.state.before_change(value)
         del value[stage.materialise(key)]
+
+
+def is_iterable(stage: Stage, value: Any) -> bool:
+    """True if Python can iterate over a value."""
+    return value.ndim > 0 if type(value) is Traced else any(stage.sources.defines(type(value), n) for n in ("__iter__", "__getitem__"))
 
 
 def axes_of(item: Any) -> Any:
@@ -516,8 +522,7 @@ class Iteration(Hooks):
     def star(self, value: Any) -> Any:
         """The items that a star unpacks, or that a list or tuple is made of. Python itself calls `__len__` of a user's object.
         """
-        is_iterable = any(self.stage.sources.defines(type(value), n) for n in ("__iter__", "__getitem__"))
-        if is_iterable and asks_length(value):
+        if is_iterable(self.stage, value) and asks_length(value):
             self.stage.effects.stop(f"unpacks a {type(value).__name__}")
             return self.stage.materialise(value)
         return self.iter(value)
