@@ -39,6 +39,12 @@ cx_result_shapes(const CxResult *r)
     return r->shapes;
 }
 
+bool
+cx_result_is_call(const CxResult *r)
+{
+    return r->root->kind == PIECE_call;
+}
+
 typedef struct Making {
     CxTracer *tracer;
     CxResult *result;
