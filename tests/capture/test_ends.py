@@ -660,6 +660,25 @@ def counts_inside(x):
     return y, [str(w.message) for w in caught]
 
 
+def warns_within(x):
+    with np.errstate(invalid="ignore"):
+        y = np.sqrt(x)
+        with np.errstate(invalid="warn"):
+            z = np.log(x)
+    return y, z
+
+
+def sets_within(x):
+    with np.errstate(over="ignore"):
+        np.seterr(invalid="ignore")
+        y = np.sqrt(x)
+        np.seterr(invalid="warn")
+        z = np.log(x)
+    with np.errstate(over="ignore"):
+        np.seterr(invalid="ignore")
+        return y, z, np.sqrt(x)
+
+
 def warns_before_a_break(x):
     y = np.sqrt(x)
     print(end="", flush=True)
@@ -737,7 +756,7 @@ def warns_behind_python(x):
 
 
 FLOATS = [forbids_inside, raises_inside, counts_inside, warns_before_a_break, warns_behind_a_break]
-FLOATS += [warns_between, warns_and_writes, writes_and_breaks, warns_whole, warns_in_a_loop]
+FLOATS += [warns_within, sets_within, warns_between, warns_and_writes, writes_and_breaks, warns_whole, warns_in_a_loop]
 FLOATS += [warns_and_stores, warns_and_sets, warns_and_appends, warns_and_counts, warns_behind_python]
 
 
