@@ -106,16 +106,16 @@ def give(program: Any, flags: int) -> None:
 
 
 def likely(nodes: list[tuple[str, ...]], bit: int) -> tuple[str, str, str] | None:
-    """The operation that most likely raised a flag, with file and line. None if an operation under an errstate that
-    ignores the flag may have raised it, or the comparison of a NaN.
+    """The operation that most likely raised a flag, with file and line. None if that is one under an errstate that
+    ignores the flag, or may be the comparison of a NaN.
     """
     order = RAISES[bit].split()
     meant = [node for node in nodes if node[0] in order]
-    heard = [node for node in meant if not int(node[3] or 0) & bit]
-    may_be_nan = bit == INVALID and (not meant or not COMPARES.isdisjoint(name for name, *_ in nodes))
-    if may_be_nan or len(heard) < len(meant):
+    if bit == INVALID and (not meant or not COMPARES.isdisjoint(name for name, *_ in nodes)):
         return None
-    found = min(heard, key=lambda node: order.index(node[0]), default=("a compiled loop", "?", "1"))
+    found = min(meant, key=lambda n: (order.index(n[0]), not int(n[3] or 0) & bit), default=("a compiled loop", "?", "1", ""))
+    if int(found[3] or 0) & bit:
+        return None
     names = {"sum": "reduce", "prod": "reduce"}
     return names.get(found[0], found[0]), found[1], found[2]
 
