@@ -752,7 +752,7 @@ def warns_and_appends_in_a_loop(x):
     for value in x[:4]:
         if value < 2:
             LOGGED.append(value)
-    return np.sqrt(x)
+    return 1 / (x - x)
 
 
 def warns_and_counts(x):
