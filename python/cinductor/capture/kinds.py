@@ -4,8 +4,8 @@ object, which only equals itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
@@ -208,7 +208,41 @@ class Hooks:
     fn_globals: dict[str, Any]
     is_library: bool  # the function belongs to NumPy
 
-    if TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            """A method of another part of the scope (`hooks`)."""
+    # Methods of the parts in `hooks`, by which one part or a function of `calls` refers to another.
+    array_of: Callable[..., Any]
+    asked: Callable[..., Any]
+    attr: Callable[..., Any]
+    augment: Callable[..., Any]
+    born: Callable[..., Any]
+    call: Callable[..., Any]
+    call_method: Callable[..., Any]
+    check_budget: Callable[..., Any]
+    _del_attr: Callable[..., Any]
+    _del_item: Callable[..., Any]
+    fall_back: Callable[..., Any]
+    fall_back_for_flags: Callable[..., Any]
+    _global: Callable[..., Any]
+    gt: Callable[..., Any]
+    _is_made: Callable[..., Any]
+    is_one: Callable[..., Any]
+    item: Callable[..., Any]
+    item_slot: Callable[..., Any]
+    iter: Callable[..., Any]
+    iter_unpacked: Callable[..., Any]
+    key: Callable[..., Any]
+    leave_to_numpy: Callable[..., Any]
+    lifted_once: Callable[..., Any]
+    lt: Callable[..., Any]
+    members: Callable[..., Any]
+    operand: Callable[..., Any]
+    recurses: Callable[..., Any]
+    _set_attr: Callable[..., Any]
+    _set_item: Callable[..., Any]
+    _set_plainly: Callable[..., Any]
+    specialised: Callable[..., Any]
+    star: Callable[..., Any]
+    step: Callable[..., Any]
+    symbolic: Callable[..., Any]
+    test: Callable[..., Any]
+    unpack: Callable[..., Any]
+    use: Callable[..., Any]
