@@ -210,13 +210,6 @@ static PyMemberDef account_members[] = {
     {NULL, 0, 0, 0, NULL},
 };
 
-static PyType_Slot account_slots[] = {
-    CX_SLOT(Py_tp_dealloc, account_dealloc),
-    CX_SLOT(Py_tp_methods, account_methods),
-    CX_SLOT(Py_tp_members, account_members),
-    {Py_tp_doc, CX_DOC_Account},
-    {0, NULL},
-};
-
-PyType_Spec cx_account_spec =
-    CX_SPEC("Account", CxAccount, Py_TPFLAGS_DISALLOW_INSTANTIATION, account_slots);
+CX_TYPE(cx_account_spec, Account, CxAccount, Py_TPFLAGS_DISALLOW_INSTANTIATION,
+        CX_SLOT(Py_tp_dealloc, account_dealloc), CX_SLOT(Py_tp_methods, account_methods),
+        CX_SLOT(Py_tp_members, account_members));

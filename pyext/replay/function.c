@@ -362,23 +362,11 @@ static PyGetSetDef function_getset[] = {
     {NULL, NULL, NULL, NULL, NULL},
 };
 
-static PyType_Slot function_slots[] = {
-    CX_SLOT(Py_tp_new, function_new),
-    CX_SLOT(Py_tp_dealloc, function_dealloc),
-    CX_SLOT(Py_tp_finalize, function_finalize),
-    CX_SLOT(Py_tp_traverse, function_traverse),
-    CX_SLOT(Py_tp_clear, function_clear),
-    CX_SLOT(Py_tp_call, PyVectorcall_Call),
-    CX_SLOT(Py_tp_descr_get, function_get),
-    CX_SLOT(Py_tp_repr, function_repr),
-    CX_SLOT(Py_tp_methods, function_methods),
-    CX_SLOT(Py_tp_members, function_members),
-    CX_SLOT(Py_tp_getset, function_getset),
-    {Py_tp_doc, CX_DOC_CompiledFunction},
-    {0, NULL},
-};
-
-PyType_Spec cx_function_spec =
-    CX_SPEC("CompiledFunction", CxFunction,
-            Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_VECTORCALL,
-            function_slots);
+CX_TYPE(cx_function_spec, CompiledFunction, CxFunction,
+        Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_VECTORCALL,
+        CX_SLOT(Py_tp_new, function_new), CX_SLOT(Py_tp_dealloc, function_dealloc),
+        CX_SLOT(Py_tp_finalize, function_finalize), CX_SLOT(Py_tp_traverse, function_traverse),
+        CX_SLOT(Py_tp_clear, function_clear), CX_SLOT(Py_tp_call, PyVectorcall_Call),
+        CX_SLOT(Py_tp_descr_get, function_get), CX_SLOT(Py_tp_repr, function_repr),
+        CX_SLOT(Py_tp_methods, function_methods), CX_SLOT(Py_tp_members, function_members),
+        CX_SLOT(Py_tp_getset, function_getset));

@@ -578,16 +578,8 @@ static PyMemberDef spec_members[] = {
     {NULL, 0, 0, 0, NULL},
 };
 
-static PyType_Slot spec_slots[] = {
-    CX_SLOT(Py_tp_dealloc, spec_dealloc),
-    CX_SLOT(Py_tp_traverse, spec_traverse),
-    CX_SLOT(Py_tp_methods, spec_methods),
-    CX_SLOT(Py_tp_getset, spec_getset),
-    CX_SLOT(Py_tp_members, spec_members),
-    {Py_tp_doc, CX_DOC_Specialization},
-    {0, NULL},
-};
-
-PyType_Spec cx_specialization_spec =
-    CX_SPEC("Specialization", CxSpecialization, Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-            spec_slots);
+CX_TYPE(cx_specialization_spec, Specialization, CxSpecialization,
+        Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+        CX_SLOT(Py_tp_dealloc, spec_dealloc), CX_SLOT(Py_tp_traverse, spec_traverse),
+        CX_SLOT(Py_tp_methods, spec_methods), CX_SLOT(Py_tp_getset, spec_getset),
+        CX_SLOT(Py_tp_members, spec_members));

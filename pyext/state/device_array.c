@@ -20,14 +20,8 @@ memory_dealloc(PyObject *self)
     cx_object_free(self);
 }
 
-static PyType_Slot memory_slots[] = {
-    CX_SLOT(Py_tp_dealloc, memory_dealloc),
-    {Py_tp_doc, CX_DOC_DeviceMemory},
-    {0, NULL},
-};
-
-PyType_Spec cx_device_memory_spec =
-    CX_SPEC("DeviceMemory", CxDeviceMemory, Py_TPFLAGS_DISALLOW_INSTANTIATION, memory_slots);
+CX_TYPE(cx_device_memory_spec, DeviceMemory, CxDeviceMemory, Py_TPFLAGS_DISALLOW_INSTANTIATION,
+        CX_SLOT(Py_tp_dealloc, memory_dealloc));
 
 CxDeviceMemory *
 cx_device_memory_of(const CxState *state, PyObject *array)

@@ -169,16 +169,9 @@ static PyGetSetDef stream_getset[] = {
     {NULL, NULL, NULL, NULL, NULL},
 };
 
-static PyType_Slot stream_slots[] = {
-    CX_SLOT(Py_tp_dealloc, stream_dealloc),
-    {Py_tp_methods, stream_type_methods},
-    {Py_tp_getset, stream_getset},
-    {Py_tp_doc, CX_DOC_Stream},
-    {0, NULL},
-};
-
-PyType_Spec cx_stream_spec =
-    CX_SPEC("Stream", CxStream, Py_TPFLAGS_DISALLOW_INSTANTIATION, stream_slots);
+CX_TYPE(cx_stream_spec, Stream, CxStream, Py_TPFLAGS_DISALLOW_INSTANTIATION,
+        CX_SLOT(Py_tp_dealloc, stream_dealloc), {Py_tp_methods, stream_type_methods},
+        {Py_tp_getset, stream_getset});
 
 /* ---- events ---- */
 
@@ -229,15 +222,8 @@ static PyMethodDef event_type_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static PyType_Slot event_slots[] = {
-    CX_SLOT(Py_tp_dealloc, event_dealloc),
-    {Py_tp_methods, event_type_methods},
-    {Py_tp_doc, CX_DOC_Event},
-    {0, NULL},
-};
-
-PyType_Spec cx_event_spec =
-    CX_SPEC("Event", CxEvent, Py_TPFLAGS_DISALLOW_INSTANTIATION, event_slots);
+CX_TYPE(cx_event_spec, Event, CxEvent, Py_TPFLAGS_DISALLOW_INSTANTIATION,
+        CX_SLOT(Py_tp_dealloc, event_dealloc), {Py_tp_methods, event_type_methods});
 
 /* ---- functions of the module ---- */
 

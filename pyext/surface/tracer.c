@@ -293,16 +293,8 @@ static PyMemberDef tracer_members[] = {
     {NULL, 0, 0, 0, NULL},
 };
 
-static PyType_Slot tracer_slots[] = {
-    CX_SLOT(Py_tp_new, tracer_new),
-    CX_SLOT(Py_tp_dealloc, tracer_dealloc),
-    CX_SLOT(Py_tp_traverse, tracer_traverse),
-    CX_SLOT(Py_tp_clear, tracer_clear),
-    CX_SLOT(Py_tp_methods, cx_tracer_methods),
-    CX_SLOT(Py_tp_members, tracer_members),
-    CX_SLOT(Py_tp_getset, tracer_getset),
-    {Py_tp_doc, CX_DOC_Tracer},
-    {0, NULL},
-};
-
-PyType_Spec cx_tracer_spec = CX_SPEC("Tracer", CxTracer, Py_TPFLAGS_HAVE_GC, tracer_slots);
+CX_TYPE(cx_tracer_spec, Tracer, CxTracer, Py_TPFLAGS_HAVE_GC,
+        CX_SLOT(Py_tp_new, tracer_new), CX_SLOT(Py_tp_dealloc, tracer_dealloc),
+        CX_SLOT(Py_tp_traverse, tracer_traverse), CX_SLOT(Py_tp_clear, tracer_clear),
+        CX_SLOT(Py_tp_methods, cx_tracer_methods), CX_SLOT(Py_tp_members, tracer_members),
+        CX_SLOT(Py_tp_getset, tracer_getset));
