@@ -477,8 +477,8 @@ find_loop(const CiLoopRewriter *r, const CiItems *items, int first, Batch *b, in
 }
 
 /* Items that are moved after a loop may begin another loop. */
-static void
-batch_block(const CiLoopRewriter *r, CiItems *items)
+void
+ci_loops_batch_calls(const CiLoopRewriter *r, CiItems *items)
 {
     CiItems made = {0};
     for (int k = 0; k < items->count; k++) {
@@ -493,15 +493,9 @@ batch_block(const CiLoopRewriter *r, CiItems *items)
         CiItem loop = make_loop(&batch);
         ci_add_items(r->ctx, &made, &batch.before);
         CI_PUSH(r->ctx, made.items, made.count, made.capacity, loop);
-        batch_block(r, &batch.after);
+        ci_loops_batch_calls(r, &batch.after);
         ci_add_items(r->ctx, &made, &batch.after);
         k = last - 1;
     }
     *items = made;
-}
-
-void
-ci_loops_batch_calls(const CiLoopRewriter *r)
-{
-    ci_visit_blocks(r, &r->loops->items, NULL, batch_block);
 }

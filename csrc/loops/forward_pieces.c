@@ -526,8 +526,8 @@ forward(Forward *f)
     return true;
 }
 
-static void
-forward_block(const CiLoopRewriter *r, CiItems *items)
+void
+ci_loops_forward_pieces(const CiLoopRewriter *r, CiItems *items)
 {
     for (int k = 0; k < items->count; k++) {
         const CiNest *nest = items->items[k].nest;
@@ -538,10 +538,4 @@ forward_block(const CiLoopRewriter *r, CiItems *items)
         if (forward(&f))
             k = -1;
     }
-}
-
-void
-ci_loops_forward_pieces(const CiLoopRewriter *r)
-{
-    ci_visit_blocks(r, &r->loops->items, NULL, forward_block);
 }

@@ -384,8 +384,8 @@ begin(Points *p, const CiItem *item)
     return true;
 }
 
-static void
-interchange_block(const CiLoopRewriter *r, CiItems *items)
+void
+ci_loops_interchange_points(const CiLoopRewriter *r, CiItems *items)
 {
     for (int k = 0; k < items->count; k++) {
         Points p = {.r = r};
@@ -399,10 +399,4 @@ interchange_block(const CiLoopRewriter *r, CiItems *items)
         items->count -= to - from - 1;
         k = from;
     }
-}
-
-void
-ci_loops_interchange_points(const CiLoopRewriter *r)
-{
-    ci_visit_blocks(r, &r->loops->items, interchange_block, NULL);
 }

@@ -256,8 +256,9 @@ carry_one(const CiLoopRewriter *r, CiItems *items, int *k)
     return false;
 }
 
-static void
-promote_in_block(const CiLoopRewriter *r, CiItems *items)
+/* Inner loops first: an outer loop may keep the element for longer. */
+void
+ci_loops_promote_scalars(const CiLoopRewriter *r, CiItems *items)
 {
     if (!r->scope) /* no loop around has a place for the variable */
         return;
@@ -267,11 +268,4 @@ promote_in_block(const CiLoopRewriter *r, CiItems *items)
         while (replace_one(r, items, &k) || carry_one(r, items, &k))
             ;
     }
-}
-
-/* Inner loops first: an outer loop may keep the element for longer. */
-void
-ci_loops_promote_scalars(const CiLoopRewriter *r)
-{
-    ci_visit_blocks(r, &r->loops->items, NULL, promote_in_block);
 }
