@@ -140,11 +140,7 @@ user_code_run(PyObject *self, PyObject *args)
                                   l.units, l.threads);
     CX_TAKE(saved);
     Py_XDECREF(stream);
-    if (status != 0) {
-        cx_raise_device(u->state, &queue, status);
-        return NULL;
-    }
-    Py_RETURN_NONE;
+    return cx_device_none(u->state, &queue, status);
 }
 
 /* ---- as a library call ---- */

@@ -134,6 +134,16 @@ function_get(PyObject *self, PyObject *object, PyObject *type)
 }
 
 static PyObject *
+set_table(CxFunction *f, PyObject *table)
+{
+    if (table == NULL)
+        return NULL;
+    Py_SETREF(f->table, table);
+    f->lent.count = 0;
+    Py_RETURN_NONE;
+}
+
+static PyObject *
 function_add(PyObject *self, PyObject *spec)
 {
     CxFunction *f = (CxFunction *)self;
@@ -143,41 +153,26 @@ function_add(PyObject *self, PyObject *spec)
         return PyErr_Format(PyExc_TypeError, "a Specialization is expected");
     cx_specialization_set_words((CxSpecialization *)spec, f->signature.names, f->where);
     f->unusual = 0;
-    PyObject *table = cx_table_with(f->table, spec, true);
-    if (table == NULL)
-        return NULL;
-    Py_SETREF(f->table, table);
-    f->lent.count = 0;
-    Py_RETURN_NONE;
+    return set_table(f, cx_table_with(f->table, spec, true));
 }
 
 static PyObject *
 function_drop(PyObject *self, PyObject *spec)
 {
     CxFunction *f = (CxFunction *)self;
-    PyObject *table = cx_table_with(f->table, spec, false);
-
-    if (table == NULL)
-        return NULL;
-    Py_SETREF(f->table, table);
-    f->lent.count = 0;
-    Py_RETURN_NONE;
+    return set_table(f, cx_table_with(f->table, spec, false));
 }
 
 static PyObject *
 function_drop_all(PyObject *self, PyObject *unused)
 {
     CxFunction *f = (CxFunction *)self;
-    PyObject *empty = PyTuple_New(0);
     (void)unused;
-    if (empty == NULL)
-        return NULL;
-    Py_SETREF(f->table, empty);
-    f->plain.count = f->lent.count = 0;
+    f->plain.count = 0;
     cx_accounts_clear(&f->accounts);
     cx_driven_clear(&f->driven);
     cx_twins_clear(&f->twins);
-    Py_RETURN_NONE;
+    return set_table(f, PyTuple_New(0));
 }
 
 /* Reads the arguments of a call, one for each parameter. */

@@ -287,11 +287,7 @@ device_update(PyObject *module, PyObject *args)
     int32_t status = memory->queue.backend->device->copy_in(
         &memory->queue, low, PyArray_DATA(bytes), (size_t)(high - low));
     CX_TAKE(saved);
-    if (status != CI_OK) {
-        cx_raise_device(state, &memory->queue, status);
-        return NULL;
-    }
-    Py_RETURN_NONE;
+    return cx_device_none(state, &memory->queue, status);
 }
 
 /* is_device_array(array) */
@@ -316,11 +312,7 @@ device_synchronize(PyObject *module, PyObject *name)
     CX_RELEASE(saved);
     int32_t status = ci_device_wait(&queue);
     CX_TAKE(saved);
-    if (status != CI_OK) {
-        cx_raise_device(state, &queue, status);
-        return NULL;
-    }
-    Py_RETURN_NONE;
+    return cx_device_none(state, &queue, status);
 }
 
 /* device_of(array): for example ("cuda", 1). */

@@ -82,9 +82,7 @@ stream_synchronize(PyObject *self, PyObject *unused)
     (void)unused;
     CX_ENTRY();
     WITHOUT_LOCK(status, queue->backend->device->synchronize(queue));
-    if (raise_if(self, queue, status) < 0)
-        return NULL;
-    Py_RETURN_NONE;
+    return cx_device_none(PyType_GetModuleState(Py_TYPE(self)), queue, status);
 }
 
 /* An event of the same device, or NULL with an exception. */
@@ -115,10 +113,10 @@ stream_record(PyObject *self, PyObject *given)
 
     CX_ENTRY();
     CxEvent *event = event_for(self, given);
-    if (event == NULL || raise_if(self, queue,
-                                  queue->backend->device->event_record(queue, event->event)) < 0)
-        return NULL;
-    Py_RETURN_NONE;
+    return event == NULL
+               ? NULL
+               : cx_device_none(PyType_GetModuleState(Py_TYPE(self)), queue,
+                                queue->backend->device->event_record(queue, event->event));
 }
 
 static PyObject *
@@ -128,10 +126,10 @@ stream_wait(PyObject *self, PyObject *given)
 
     CX_ENTRY();
     CxEvent *event = event_for(self, given);
-    if (event == NULL ||
-        raise_if(self, queue, queue->backend->device->event_wait(queue, event->event)) < 0)
-        return NULL;
-    Py_RETURN_NONE;
+    return event == NULL
+               ? NULL
+               : cx_device_none(PyType_GetModuleState(Py_TYPE(self)), queue,
+                                queue->backend->device->event_wait(queue, event->event));
 }
 
 static PyObject *
@@ -195,9 +193,7 @@ event_synchronize(PyObject *self, PyObject *unused)
     CX_ENTRY();
     WITHOUT_LOCK(status,
                  event->queue.backend->device->event_synchronize(&event->queue, event->event));
-    if (raise_if(self, &event->queue, status) < 0)
-        return NULL;
-    Py_RETURN_NONE;
+    return cx_device_none(PyType_GetModuleState(Py_TYPE(self)), &event->queue, status);
 }
 
 static PyObject *
