@@ -269,3 +269,60 @@ def test_floats_as_uint64(dtype, n, backend):
     with np.errstate(over="ignore"):
         x = np.resize(np.array([-2.0, 3.5, -1.0, -1e3, 6e4, 2.0**62, 2.0**63, 2.0**63 + 2.0**42, -(2.0**40)]).astype(dtype), n)
     check(program, np.zeros(n, np.uint64), x, calls=2, compiled=compiled)
+
+
+def written_grid(x):
+    a, b = np.meshgrid(x, x[:2], copy=False)
+    a[0, 0] = 9
+    return a, b
+
+
+def written_out(x):
+    a, b = np.broadcast_arrays(x, np.zeros((2, 1)))
+    np.add(b, 1, out=b)
+    return a, b, a[0], b.T
+
+
+def flags_of_a_grid(x):
+    a = np.meshgrid(x, [1, 2], copy=False)[0]
+    return a, a.flags.writeable
+
+
+def into_real(x):
+    return np.add(x, 1j, out=np.zeros(3)[:], casting="unsafe"), np.sin(x * 1j, dtype="f4", casting="unsafe")
+
+
+def sum_as_real(x):
+    return np.add.reduce(x * 1j, dtype="f4"), np.cumsum(x + 1j, dtype="f4")
+
+
+def wrong_operands_that_cannot_be_written(x):
+    return np.gcd.reduce(np.broadcast_to(x, (2, 3)))
+
+
+WARNED = [written_grid, written_out, flags_of_a_grid, into_real, sum_as_real, wrong_operands_that_cannot_be_written]
+
+
+def shown(fn, x):
+    """The result or the exception, the argument, and NumPy's warnings, which reading a flag can give."""
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("always")
+        try:
+            made = fn(x)
+        except TypeError as error:
+            return str(error)
+        texts = sorted(str(w.message) for w in given)
+        values = [v for v in (made if type(made) is tuple else (made,)) if isinstance(v, np.ndarray)]
+        flags = [(v.flags.writeable, v.strides, np.shares_memory(v, x)) for v in values]
+        return texts, [v.tolist() for v in values], flags, len(given), x.tolist()
+
+
+@pytest.mark.parametrize("backend", ["interp", "c"])
+@pytest.mark.parametrize("fn", WARNED, ids=lambda f: f.__name__)
+def test_numpy_warns_of_the_write_or_the_cast(fn, backend):
+    """A result of broadcast_arrays can be written to, with a warning, and a cast from complex numbers warns."""
+    compiled = cinductor.compile(fn, backend=backend)
+    for _ in range(3):
+        x = np.arange(3.0)
+        x.flags.writeable = fn is not wrong_operands_that_cannot_be_written
+        assert shown(compiled, x) == shown(fn, np.arange(3.0))
