@@ -4,12 +4,14 @@ NumPy raises for a value that the dtype cannot hold if it assigns single element
 fill, a list). It casts if it assigns an array of NumPy numbers (masks, lists of indices).
 """
 
+import copy
 import warnings
 
 import numpy as np
 import pytest
 
 import cinductor
+from cinductor import testing
 from cinductor.testing import check
 
 pytestmark = pytest.mark.usefixtures("pieces_are_compiled")
@@ -326,3 +328,24 @@ def test_numpy_warns_of_the_write_or_the_cast(fn, backend):
         x = np.arange(3.0)
         x.flags.writeable = fn is not wrong_operands_that_cannot_be_written
         assert shown(compiled, x) == shown(fn, np.arange(3.0))
+
+
+AS_NUMPY_TAKES_THEM = {
+    "argmin": (lambda x: np.argmin(x, keepdims=True), (np.int64(3), 2.5, np.array(3.0), np.arange(3.0))),
+    "putmask": (lambda x: np.putmask(x, np.asarray(x) > 0, 5), (2.5, np.float32(2), np.arange(3.0))),
+    "array": (lambda x: np.array(x, copy=False), (2.5, [1.5, 2], np.float64(2), np.arange(3.0))),
+    "along": (lambda x: np.take_along_axis(x, np.argsort(x), -1), ([2.5, 1.5], np.arange(3.0))),
+    "halves": (lambda x: np.polyfit(np.arange(3), x, 1), (np.ones(3, "f2"), np.ones(3, "f4"))),
+    "eigenvalues": (lambda x: np.linalg.eigvals(x).strides, (np.eye(3), np.eye(3, dtype="f4"), np.eye(3, dtype=int))),
+}
+
+
+@pytest.mark.parametrize("name", AS_NUMPY_TAKES_THEM)
+def test_operands_that_are_no_arrays(name):
+    """What NumPy refuses is refused with its exception, and what it makes a scalar is one."""
+    fn, operands = AS_NUMPY_TAKES_THEM[name]
+    for operand in operands:
+        compiled = cinductor.compile(fn, backend="interp")
+        want = repr(testing.outcome(fn, [copy.copy(operand)]))
+        for _ in range(2):
+            assert repr(testing.outcome(compiled, [copy.copy(operand)])) == want
