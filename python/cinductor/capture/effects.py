@@ -205,13 +205,16 @@ class Effects:
 
     def before_write(self, target: Any) -> bool:
         """Called before a traced array is written. True: the write must be made in memory at once, because arrays
-        that the call knows by several names overlap.
+        that the call knows by several names overlap, or NumPy warns of it.
         """
         arrays = self.arrays
         arrays.look_at_memory()
         if type(target) is Traced:
             self.aliases.before_write(target)
             arrays.written[id(target)] = target
+            if target.warns_of_writes:
+                self.stop("a write to a result of broadcast_arrays")
+                return True
         if arrays.overlap:
             self.stop("arrays overlap, and one is written to")
         return arrays.overlap
