@@ -25,8 +25,9 @@ fits(CxGuards *guards, PyObject *bound)
         PyErr_NoMemory();
         return -1;
     }
+    CxFailure failure;
     int holds = cx_guards_check(guards, ((PyTupleObject *)bound)->ob_item, PyTuple_GET_SIZE(bound),
-                                values, table, NULL);
+                                values, table, &failure);
     cx_guards_drop(guards, values);
     PyMem_Free(values);
     PyMem_Free(table);

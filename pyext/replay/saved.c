@@ -155,7 +155,7 @@ cx_saved_parts(const CxProgram *program, const CxGuards *guards, const CxResult 
     pieces = text ? result_parts(guards, result) : NULL;
     list = pieces ? input_parts(guards, ninputs, inputs) : NULL;
     symbols = list ? cx_guards_symbols(guards) : NULL;
-    relations = symbols ? cx_guards_relations(guards) : NULL;
+    relations = symbols ? cx_guards_relations(guards, false) : NULL;
     calls = relations ? cx_program_library_calls((PyObject *)program, NULL) : NULL;
     if (calls != NULL)
         made = PyTuple_Pack(6, list, pieces, text, symbols, relations, calls);

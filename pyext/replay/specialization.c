@@ -153,7 +153,8 @@ run_wrapped(CxSpecialization *s, Room *r, CxRun *run)
 static CxAnswer
 match(CxSpecialization *s, PyObject *const *args, Py_ssize_t nargs, Room *room)
 {
-    int fits = cx_guards_check(s->guards, args, nargs, room->values, room->table, NULL);
+    CxFailure failure;
+    int fits = cx_guards_check(s->guards, args, nargs, room->values, room->table, &failure);
 
     if (fits != 1)
         return fits == CX_GUARDS_UNUSUAL ? CX_UNUSUAL : CX_NO_MATCH;
@@ -342,14 +343,19 @@ PyObject *
 cx_specialization_why(CxSpecialization *s, PyObject *const *args, Py_ssize_t nargs)
 {
     Room room;
+    CxFailure failure;
     PyObject *why = NULL;
 
     if (room_open(&room, s) < 0)
         return NULL;
-    int holds = cx_guards_check(s->guards, args, nargs, room.values, room.table, &why);
+    int holds = cx_guards_check(s->guards, args, nargs, room.values, room.table, &failure);
+    if (holds == 1)
+        why = Py_NewRef(Py_None);
+    else if (holds >= 0)
+        why = cx_guards_why_not(s->guards, &failure, room.values, room.table);
     cx_guards_drop(s->guards, room.values);
     PyMem_Free(room.block);
-    return holds == 1 ? Py_NewRef(Py_None) : why;
+    return why;
 }
 
 void

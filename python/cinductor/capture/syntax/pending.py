@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ...base.user_frame import OURS, STAGE
-from .names import FunctionNode, children, place_of, walk
+from .names import LEAVES, FunctionNode, children, place_of, walk
 
 SLOTS = frozenset({"attr_slot", "item_slot", "global_slot", "free_slot"})
 SAME = frozenset({"operand", "use"})  # give the value that they are given
@@ -37,11 +37,13 @@ def mark_operands(root: FunctionNode) -> None:
             leave_unseen(node)
         if cls is ast.FunctionDef:  # without annotations
             nodes += [*node.body, *map(at, ORDER[cls](node))]
-        else:
+        elif cls not in LEAVES:
             nodes += children(node)
     calling: set[int] = set()  # ids of nodes whose evaluation calls something
     for node in reversed(nodes):
         cls = type(node)
+        if cls in LEAVES:
+            continue
         inside = [] if cls is ast.Lambda else children(node)
         if cls is ast.Lambda or cls is ast.FunctionDef:  # what evaluates defaults
             inside += children(node.args)
