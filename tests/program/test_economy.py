@@ -365,19 +365,29 @@ def test_with_one_processor_a_call_builds_when_calls_have_paid_for_all(queue, mo
     assert compiled.specializations and not queue.tasks
 
 
+V1, V2 = "32 31 0:29 {} /sys/fs/cgroup/{} rw - cgroup cgroup rw,{}\n", "35 24 0:30 {} /sys/fs/cgroup{} rw shared:9 - cgroup2 cgroup2 rw\n"
+
+
 @pytest.mark.parametrize(
-    "groups, files, granted",
+    "groups, mounts, files, granted",
     [
-        ("0::/user/one\n", {"user/cpu.max": "150000 100000\n", "user/one/cpu.max": "max 100000\n"}, 1.5),
-        ("0::/\n", {"cpu.max": "50000 100000\n"}, 0.5),
-        ("4:memory:/m\n3:cpu,cpuacct:/c\n", {"cpu,cpuacct/c/cpu.cfs_quota_us": "200000", "cpu,cpuacct/c/cpu.cfs_period_us": "100000"}, 2.0),
-        ("3:cpu:/c\n", {"cpu/c/cpu.cfs_quota_us": "-1", "cpu/c/cpu.cfs_period_us": "100000"}, np.inf),
-        ("0::/gone\n", {"cpu.max": "what\n"}, np.inf),
-        ("", {}, np.inf),
+        ("0::/user/one\n", V2.format("/", ""), {"user/cpu.max": "150000 100000\n", "user/one/cpu.max": "max 100000\n"}, 1.5),
+        ("0::/\n", V2.format("/", ""), {"cpu.max": "50000 100000\n"}, 0.5),
+        # names in another order than in the folder's name; a container's own group is the root of its mount
+        ("3:cpuacct,cpu:/c\n", V1.format("/", "cpu,cpuacct", "cpu,cpuacct"), {"cpu,cpuacct/c/cpu.cfs_quota_us": "200000"}, 2.0),
+        ("3:cpu:/c/d\n", V1.format("/c", "cpu", "cpu"), {"cpu/d/cpu.cfs_quota_us": "300000"}, 3.0),
+        ("4:memory:/m\n", V1.format("/", "memory", "memory"), {"memory/m/cpu.cfs_quota_us": "200000"}, np.inf),
+        ("3:cpu:/c\n0::/u\n", V1.format("/", "cpu", "cpu") + V2.format("/", "/unified"), {"unified/u/cpu.max": "1 2"}, 0.5),
+        ("3:cpu:/c\n", V1.format("/", "cpu", "cpu"), {"cpu/c/cpu.cfs_quota_us": "-1"}, np.inf),
+        ("0::/gone\n", V2.format("/", ""), {"cpu.max": "what\n"}, np.inf),
+        ("0::/\n", "what\n", {}, np.inf),
+        ("", "", {}, np.inf),
     ],
 )
-def test_a_quota_of_processor_time_is_no_processor_for_builds(tmp_path, groups, files, granted):
-    for name, text in {**{f"sys/fs/cgroup/{n}": t for n, t in files.items()}, "proc/self/cgroup": groups}.items():
+def test_a_quota_of_processor_time_is_no_processor_for_builds(tmp_path, groups, mounts, files, granted):
+    periods = {n.replace("quota", "period"): "100000" for n in files if "cfs" in n}
+    groups_files = {f"sys/fs/cgroup/{n}": t for n, t in {**files, **periods}.items()}
+    for name, text in {**groups_files, "proc/self/cgroup": groups, "proc/self/mountinfo": mounts}.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     assert processors.quota(str(tmp_path)) == granted
