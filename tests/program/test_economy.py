@@ -318,9 +318,32 @@ def test_some_of_many_short_calls_are_timed():
 
 def test_accounts_are_bounded():
     compiled = cinductor.compile(lambda s: s)
-    kept = [compiled.account((str(k),)) for k in range(500)]
-    assert len(compiled.accounts()) == 64 and kept[-1] is compiled.account(("499",))
-    assert kept[0] is not compiled.account(("0",))
+    kept = [compiled.account((str(k),)) for k in range(64)]
+    for account in kept[:2]:
+        account.due = np.inf
+    for k in range(64, 500):  # further kinds take over the accounts used longest ago, with what was paid, unless these wait for no payment
+        assert compiled.account((str(k),)) in kept
+    assert len(compiled.accounts()) == 64 and kept[0] is compiled.account(("0",))
+    for account in compiled.accounts():
+        account.due = np.inf
+    assert compiled.account(("new",)) not in kept and len(compiled.accounts()) == 64
+
+
+def test_calls_of_hundreds_of_kinds_ask_as_often_as_they_have_paid_for(queue):
+    asked = []
+
+    def fn(s, x):
+        asked.append(s)
+        return x
+
+    compiled = cinductor.compile(fn, mode="lazy")
+    job = compiled._cinductor_job
+    for k in range(300):
+        compiled(f"a{k}", 1.0)
+    assert job.misses == 64 and job.captures == 0 and len(asked) == 300
+    compiled.accounts()[-1].spent = 1.0
+    compiled("b", 1.0)
+    assert job.misses == 65 and job.captures == 1
 
 
 def test_only_programs_with_numpys_bits_follow_numpy(queue):
