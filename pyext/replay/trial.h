@@ -33,8 +33,9 @@ int cx_trial_class(int64_t elements);
 bool cx_trial_chooses_numpy(CxNumpyTiming *trial);
 /* The number of next calls that the original function runs as well, without being asked; they are counted. */
 int cx_trial_lend(CxNumpyTiming *trial);
-/* The time at which a call begins; 0 if calls are no longer timed. */
-int64_t cx_numpy_timing_begin(const CxNumpyTiming *trial);
+/* True if calls are timed. */
+bool cx_trial_is_open(const CxNumpyTiming *trial);
+/* A call has ended, which began at this time; 0: it was not timed. */
 void cx_trial_end(CxNumpyTiming *trial, bool is_numpy, int64_t began);
 
 /* The trials of a program, by size class. */
