@@ -117,6 +117,7 @@ class Economy:
             self.unpaid_since = self.clock()
             return True
         if account.program is not None or (is_new and job.has_saved and not job.captures):
+            self.unpaid_since = self.clock() if account.spent < CAPTURE else None
             return True
         is_paid = account.spent >= (self.price if is_new else account.due)
         if is_paid or bounds.seconds_of(job.fn, bound) >= LONG * BACKOFF**self.failures + self.opening:
