@@ -50,7 +50,7 @@ cx_specialization_new(CxState *state, CxProgram *program, CxGuards *guards, CxRe
     s->inputs = inputs;
     s->ninputs = ninputs;
     s->diagnosed = diagnosed;
-    cx_trials_set(s->trials, cx_trial_of(program));
+    cx_trials_set(s->trials, cx_trial_of(program, cx_guards_make(guards)));
     return (PyObject *)s;
 }
 

@@ -13,9 +13,9 @@ typedef struct CxNumpyTiming {
     int64_t best[2];         /* nanoseconds; of NumPy while no call is timed: expected, or 0 */
 } CxNumpyTiming;
 
-/* True if a program is worth timing: it calls libraries or accepts any size, and gives exactly
- * NumPy's bits otherwise. program may be NULL. */
-CxNumpyTiming cx_trial_of(const CxProgram *program);
+/* True if a program is worth timing: it calls libraries or accepts any size, or each call reads all
+ * of its arguments (reads_all), and it gives exactly NumPy's bits. program may be NULL. */
+CxNumpyTiming cx_trial_of(const CxProgram *program, bool reads_all);
 /* Like cx_trial_of, for a piece between two Python steps. Any piece may compute less than its call
  * costs, and the same function has given NumPy's bits before. */
 CxNumpyTiming cx_trial_of_piece(const CxProgram *program);
