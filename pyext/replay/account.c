@@ -27,6 +27,7 @@ taken_over(CxAccounts *accounts, const CxKind *kind)
         account->kind = (CxKind){kind->kind, kind->sizes, account->kind.class};
         account->calls = account->builds = account->changes = 0;
         account->total = account->best = 0;
+        Py_CLEAR(account->break_budget);
         return use(accounts, k);
     }
     return NULL;
@@ -181,6 +182,7 @@ account_dealloc(PyObject *self)
 
     Py_XDECREF(account->program);
     Py_XDECREF(account->why);
+    Py_XDECREF(account->break_budget);
     cx_object_free(self);
 }
 
@@ -229,6 +231,7 @@ static PyMemberDef account_members[] = {
     CX_MEMBER(Account, is_awaited, T_BOOL, CxAccount, is_awaited, 0),
     CX_MEMBER(Account, program, T_OBJECT, CxAccount, program, 0),
     CX_MEMBER(Account, why, T_OBJECT, CxAccount, why, 0),
+    CX_MEMBER(Account, break_budget, T_OBJECT, CxAccount, break_budget, 0),
     {NULL, 0, 0, 0, NULL},
 };
 

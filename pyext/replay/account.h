@@ -20,7 +20,7 @@ typedef struct CxAccount {
     int builds;
     int changes;     /* calls whose sizes or ints were not those of the call before, at most CX_MOST_CHANGES */
     bool is_awaited; /* a build is */
-    PyObject *program, *why;
+    PyObject *program, *why, *break_budget;
 } CxAccount;
 
 /* The accounts of one function, the one used latest first. */
