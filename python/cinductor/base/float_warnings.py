@@ -31,13 +31,14 @@ TEXTS = {
 QUIET = contextvars.Context()  # a context in which NumPy gives no warnings
 QUIET.run(np.seterr, all="ignore")
 LOGS = "log log2 log10 log1p"
+COMPARISONS = "greater greater_equal less less_equal"  # raise INVALID for NaN, of which NumPy does not warn
 # Operations that can set a flag for operands without it; the first words of a row are likelier.
 RAISES = {
     DIVIDE: f"divide {LOGS} power floor_divide remainder fmod reciprocal arctanh",
     OVERFLOW: "exp exp2 expm1 power square multiply sinh cosh divide add subtract sum prod cast",
     UNDERFLOW: "exp exp2 expm1 power square multiply divide",
     INVALID: f"sqrt {LOGS} divide power arcsin arccos arccosh arctanh remainder floor_divide fmod "
-    "subtract add multiply sum sin cos tan cast maximum minimum",
+    f"{COMPARISONS} subtract add multiply sum sin cos tan cast maximum minimum",
 }
 NODE = r"(?m)%\d+: (?!python)[^=]* = (?:numpy_)?(\w+)\(.*@(.+?):(\d+)(?: quiet (\d+))?$"
 
@@ -101,8 +102,8 @@ def give(program: Any, flags: int) -> None:
 
 
 def likely(nodes: list[tuple[str, ...]], bit: int) -> tuple[str, str, str] | None:
-    """The operation that most likely raised a flag, with file and line. None if only an operation under an errstate
-    that ignores the flag can have raised it.
+    """The operation that most likely raised a flag, with file and line. None if that is a comparison, or an operation
+    under an errstate that ignores the flag.
     """
     order = RAISES[bit].split()
     meant = [node for node in nodes if node[0] in order]
@@ -110,6 +111,8 @@ def likely(nodes: list[tuple[str, ...]], bit: int) -> tuple[str, str, str] | Non
     if meant and not heard:
         return None
     found = min(heard, key=lambda node: order.index(node[0]), default=("a compiled loop", "?", "1"))
+    if found[0] in COMPARISONS.split():
+        return None
     names = {"sum": "reduce", "prod": "reduce"}
     return names.get(found[0], found[0]), found[1], found[2]
 
