@@ -430,8 +430,9 @@ get_guards(PyObject *self, void *closure)
 static PyObject *
 get_recipe(PyObject *self, void *closure)
 {
+    CxSpecialization *s = (CxSpecialization *)self;
     (void)closure;
-    return cx_result_texts(((CxSpecialization *)self)->result);
+    return cx_result_rows(s->guards, s->result);
 }
 
 static PyObject *
