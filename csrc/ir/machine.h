@@ -50,6 +50,7 @@ typedef struct CiMachine {
     bool (*has_pack)(CiDtype dtype);
     /* True if threads may combine at one element at once, in any order. NULL: never. */
     bool (*has_atomic)(CiOp op, CiDtype dtype);
+    const struct CiGpuDialect *dialect; /* of a GPU: the language of its kernels; else NULL */
     /* The device, as one program uses it. */
     const char *device, *backend; /* "cpu", "c" */
     bool has_memory;              /* its memory is not the host's */

@@ -39,6 +39,12 @@ cx_result_shapes(const CxResult *r)
     return r->shapes;
 }
 
+bool
+cx_result_is_call(const CxResult *r)
+{
+    return r->root->kind == PIECE_call;
+}
+
 typedef struct Making {
     CxTracer *tracer;
     CxResult *result;
@@ -159,7 +165,7 @@ covers(const CxTraced *t)
     int axes[CI_MAX_RANK];
     Whole w = {t, axes, false};
 
-    if (!ci_expr_equals_const(v->offset, 0) || v->is_readonly || v->dtype != t->storage->dtype)
+    if (!ci_expr_equals_const(v->offset, 0) || v->access > CX_WRITTEN_BY_PYTHON || v->dtype != t->storage->dtype)
         return 0;
     if (cx_size_values(t->tracer, v->rank, v->strides, strides) < 0)
         return -1;
@@ -186,7 +192,7 @@ set_view(Making *m, CxPiece *p, const CxTraced *t)
     exprs[2 * v->rank] = v->offset;
     p->rank = v->rank;
     p->dtype = v->dtype;
-    p->is_readonly = v->is_readonly;
+    p->access = cx_access(t);
     int status = set_layout(m, p, 2 * v->rank + 1, exprs);
     if (status != 0)
         return -1;
@@ -417,12 +423,12 @@ make_view(Replay *r, const CxPiece *p, PyObject *base)
 
     if (!p->varies)
         return cx_array_view(r->state, base, p->dtype, p->rank, p->layout, p->layout + p->rank,
-                             p->layout[2 * p->rank], p->is_readonly);
+                             p->layout[2 * p->rank], p->access);
     cx_layout_of(2 * p->rank + 1, p->layout, p->numbers, r->table, room);
     if (cx_is_new_and_empty((PyArrayObject *)base))
         memset(room + p->rank, 0, sizeof *room * ((size_t)p->rank + 1));
     return cx_array_view(r->state, base, p->dtype, p->rank, room, room + p->rank, room[2 * p->rank],
-                         p->is_readonly);
+                         p->access);
 }
 
 static PyObject *make(Replay *r, const CxPiece *p);

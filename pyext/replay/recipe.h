@@ -3,6 +3,7 @@
 #define CX_RECIPE_H
 
 #include "replay/result.h"
+#include "state/array.h"
 
 typedef struct CxPiece {
     CxPieceKind kind;
@@ -17,7 +18,8 @@ typedef struct CxPiece {
     int rank;
     int64_t *layout; /* sizes, strides, offset; sizes: of an int that is a size */
     int *numbers;    /* indices of the guards' table for the same; -1: use `layout` */
-    bool is_readonly, is_whole, varies;
+    CxAccess access;
+    bool is_whole, varies;
 } CxPiece;
 
 struct CxResult {

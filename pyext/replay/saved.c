@@ -141,7 +141,7 @@ piece_parts(const CxGuards *guards, const CxResult *r, const CxPiece *p)
     if (kids != NULL && layout != NULL)
         made = Py_BuildValue("(siiiOOOiiOii)", PIECE_WORDS[p->kind], p->number, p->memo, (int)p->value_kind,
                              p->object ? p->object : Py_None, p->names ? p->names : Py_None, kids,
-                             (int)p->dtype, p->rank, layout, p->is_readonly, p->is_whole);
+                             (int)p->dtype, p->rank, layout, (int)p->access, p->is_whole);
     Py_XDECREF(kids);
     Py_XDECREF(layout);
     return made;
