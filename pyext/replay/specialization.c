@@ -443,8 +443,9 @@ get_guards(PyObject *self, void *closure)
 static PyObject *
 get_recipe(PyObject *self, void *closure)
 {
+    CxSpecialization *s = (CxSpecialization *)self;
     (void)closure;
-    return cx_result_texts(((CxSpecialization *)self)->result);
+    return cx_result_rows(s->guards, s->result);
 }
 
 static PyObject *
@@ -453,14 +454,6 @@ get_saved(PyObject *self, void *closure)
     CxSpecialization *s = (CxSpecialization *)self;
     (void)closure;
     return cx_saved_parts(s->program, s->guards, s->result, s->ninputs, s->inputs);
-}
-
-static PyObject *
-get_program(PyObject *self, void *closure)
-{
-    CxSpecialization *s = (CxSpecialization *)self;
-    (void)closure;
-    return Py_NewRef(s->program ? (PyObject *)s->program : Py_None);
 }
 
 static PyObject *
@@ -588,12 +581,12 @@ static PyGetSetDef spec_getset[] = {
     CX_GETTER(Specialization, is_trying, get_is_trying, NULL, NULL),
     CX_GETTER(Specialization, times, get_times, NULL, NULL),
     CX_GETTER(Specialization, saved, get_saved, NULL, NULL),
-    CX_GETTER(Specialization, program, get_program, NULL, NULL),
     {NULL, NULL, NULL, NULL, NULL},
 };
 
 static PyMemberDef spec_members[] = {
     CX_MEMBER(Specialization, hits, T_PYSSIZET, CxSpecialization, hits, READONLY),
+    CX_MEMBER(Specialization, program, T_OBJECT, CxSpecialization, program, READONLY),
     {NULL, 0, 0, 0, NULL},
 };
 

@@ -1129,8 +1129,12 @@ class Specialization:
     """The program, or None if nothing is computed."""
     guards: list[str]
     """The guards in words."""
-    recipe: list[str]
-    """The recipe of the result, one line for each piece."""
+    recipe: list[tuple[Any, ...]]
+    """The recipe of the result: the pieces, of which the first is the result.
+
+    A piece is (kind, number of its source or return, memo, kind of value, object, names, numbers of the pieces inside, dtype,
+    rank, layout, access, is whole). One with a memo from 0 on is made once.
+    """
     saved: (
         tuple[list[Any], list[Any], str | None, list[Any], list[Any], list[Any]] | None
     )
