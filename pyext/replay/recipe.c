@@ -420,7 +420,8 @@ parts_text(const CxResult *r, const CxPiece *p)
     return text;
 }
 
-/* The text of a constant: the value of a number or text, else the class. */
+/* The text of a constant: the value of a number or text, else the class. Of a call: the function's
+ * name. */
 static PyObject *
 object_text(const CxPiece *p)
 {
@@ -428,9 +429,10 @@ object_text(const CxPiece *p)
 
     if (o == NULL)
         return PyUnicode_FromFormat("kind %d", (int)p->value_kind);
+    if (p->kind == PIECE_call)
+        return PyObject_GetAttrString(p->names, "__name__");
     if (p->kind != PIECE_const)
-        return PyUnicode_FromString(p->kind == PIECE_call ? Py_TYPE(p->names)->tp_name
-                                                          : ((PyTypeObject *)o)->tp_name);
+        return PyUnicode_FromString(((PyTypeObject *)o)->tp_name);
     if (o == Py_None || PyLong_Check(o) || PyFloat_Check(o) || PyUnicode_CheckExact(o))
         return PyObject_Repr(o);
     return PyUnicode_FromString(Py_TYPE(o)->tp_name);

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import measure, svg
 from .page import LEVELS, cells, count_text, lines_text, scaled, size_text, time_text, verdict
-from .reasons import reason_of
+from .reasons import reason_of, why_refused
 from .style import SHEET
 
 if TYPE_CHECKING:
@@ -133,7 +133,8 @@ class Page:
         for region in self.report.regions:
             found = re.match(r"(.+?):(\d+): (.*)", region)
             if found:
-                notes[found[1], int(found[2])].append(f'<p class="note">{escape(outcome(found[3]))}</p>')
+                said = f"{escape(outcome(found[3]))}{hint(why_refused(found[3]))}"
+                notes[found[1], int(found[2])].append(f'<p class="note">{said}</p>')
         return notes
 
     def listing(

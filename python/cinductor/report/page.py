@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from .reasons import reason_of
+from .reasons import reason_of, why_refused
 
 if TYPE_CHECKING:
     from .costs import Cost
@@ -124,7 +124,15 @@ def recompiles(report: Any) -> list[str]:
 
 
 def regions(report: Any) -> list[str]:
-    return [line for r in sorted(report.regions, key=in_order) for line in with_source(report, r)]
+    """Loops and branches with their outcomes. Advice that a break has is not repeated."""
+    told = {reason_of(b.reason).hint for b in report.breaks} | {""}
+    lines = []
+    for text in sorted(report.regions, key=in_order):
+        row = reason_of(why_refused(text))
+        lines += with_source(report, text)
+        lines += [] if row.hint in told else [f"    -> {row.hint} ({row.page})"]
+        told.add(row.hint)
+    return lines
 
 
 def table(report: Any) -> list[str]:
