@@ -504,6 +504,7 @@ def test_a_refused_loop_has_advice():
 
     report = explained(exchanged, V)
     assert str(report).count("-> copy the items (before[:] = now)") == 1, report
+    assert "is unrolled" in str(report) and "runs in Python" not in str(report)
     assert "copy the items (before[:] = now)" in report._repr_html_()
 
 
