@@ -124,7 +124,7 @@ class Explanation:
             return
         self.breaks = [Break(b.reason, b.file, b.line) for b in outcome.breaks]
         self.regions, self.replans = list(outcome.regions), list(outcome.replans)
-        if not self.breaks:  # what Python ran while the function was traced is in the program
+        if not self.breaks and outcome.specialization is not None:  # later calls run the program alone
             self.regions = [text.replace(IN_PYTHON, UNROLLED, 1) for text in self.regions]
         if self.plain is None or outcome.failed_check:
             self.program = outcome.program

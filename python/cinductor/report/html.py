@@ -175,7 +175,7 @@ class Page:
         head = "".join(f"<th>{title}</th>" for title in titles)
         why = self.report.why_not_measured
         note = f'<p class="soft">Not timed: {escape(why)}</p>' if why else ""
-        cards = "".join(self.card(cost) for cost in self.costs)
+        cards = "".join(self.texts_of(cost) for cost in self.costs)
         if len(self.costs) > MOST_CARDS:
             cards = f"<details><summary>texts of {len(self.costs)} kernels</summary>{cards}</details>"
         return f'<h2>Kernels</h2><div class="wide"><table><tr>{head}</tr>{rows}</table></div>{note}{cards}'
@@ -217,7 +217,7 @@ class Page:
         part = 100 * least / cost.seconds
         return f"{part:.0f} % of {bound}" if part >= 1 else f"below 1 % of {bound}"
 
-    def card(self, cost: Cost) -> str:
+    def texts_of(self, cost: Cost) -> str:
         """The texts of a kernel at the levels at which it is one unit."""
         letter, _, name = cost.name.rpartition(".")
         (program,) = [part for part in self.report.parts if part.letter == letter]
@@ -232,7 +232,7 @@ class Page:
         where = escape(plural_lines(lines_text(self.report, cost)))
         launches = f", {cost.launches} launches in a call" if cost.launches not in (None, 1) else ""
         return (
-            f'<div class="card">{self.chip(cost.name)} {what}, {where}{launches}; '
+            f'<div class="kernel">{self.chip(cost.name)} {what}, {where}{launches}; '
             f'<span class="soft">{escape(", ".join(cost.buffers))}</span><div class="texts">{shown}</div></div>'
         )
 
