@@ -498,7 +498,7 @@ def test_a_refused_loop_has_advice():
         for k in range(len(x)):
             now[1] = before[0] + x[k]
             now, before = before, now
-        for k in range(len(x)):
+        for _ in range(len(x)):
             now, before = before, now
         return now[1] + before[1]
 

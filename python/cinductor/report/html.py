@@ -14,7 +14,17 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from . import measure, svg
-from .page import LEVELS, count_text, equal_kernels, lines_text, row_of_equal, scaled, size_text, time_text, verdict
+from .page import (
+    LEVELS,
+    count_text,
+    equal_kernels,
+    lines_text,
+    row_of_equal,
+    scaled,
+    size_text,
+    time_text,
+    verdict,
+)
 from .reasons import reason_of, why_refused
 from .style import SHEET
 
