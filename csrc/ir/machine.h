@@ -8,6 +8,7 @@
 #include "ir/loop.h"
 
 /* Numbers of machine.def that other code has, too. */
+#define CI_CACHE_LINE 64 /* bytes */
 /* Lanes in a tile of an outer axis with stages inside: its rows should stay in near cache. */
 #define CI_STAGE_TILE 64
 /* Lanes of the interpreter's values. */

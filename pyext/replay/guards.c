@@ -53,6 +53,15 @@ cx_guards_count(const CxGuards *g)
     return g->nsources;
 }
 
+bool
+cx_guards_make(const CxGuards *g)
+{
+    for (int k = 0; k < g->nsources; k++)
+        if (g->sources[k].kind == SOURCE_made && g->sources[k].from >= 0)
+            return true;
+    return false;
+}
+
 int
 cx_guards_table(const CxGuards *g)
 {

@@ -12,6 +12,8 @@ CxGuards *cx_guards_new(CxTracer *tracer, PyObject *sources, PyObject *checks);
 void cx_guards_free(CxGuards *guards);
 int cx_guards_traverse(CxGuards *guards, visitproc visit, void *arg);
 int cx_guards_count(const CxGuards *guards); /* sources */
+/* True if each call makes an object of one of its arguments, such as an array of a list. */
+bool cx_guards_make(const CxGuards *guards);
 /* The index of an expression of any CiSym whose symbols have the same names; -1 on failure. */
 int cx_guards_number(CxGuards *guards, const CiExpr *e);
 /* Results are views of this source: its strides are compared along every axis, also those with

@@ -1,6 +1,8 @@
 /* A Specialization: guards, a program and the recipe of the result; a compiled function replays
  * it without Python. */
 #include "replay/specialization.h"
+
+#include "base/os.h"
 #include "graph/methods.h"
 #include "graph/size.h"
 #include "state/array.h"
@@ -22,6 +24,7 @@ struct CxSpecialization {
     unsigned diagnosed; /* float flags that NumPy has been asked about */
     Py_ssize_t hits;
     int16_t refusals; /* consecutive calls whose checks failed */
+    bool times_calls; /* the trial of the latest call is open */
 };
 
 /* After that many failed checks in a row, only every 64th call is run. */
@@ -47,7 +50,7 @@ cx_specialization_new(CxState *state, CxProgram *program, CxGuards *guards, CxRe
     s->inputs = inputs;
     s->ninputs = ninputs;
     s->diagnosed = diagnosed;
-    cx_trials_set(s->trials, cx_trial_of(program));
+    cx_trials_set(s->trials, cx_trial_of(program, cx_guards_make(guards)));
     return (PyObject *)s;
 }
 
@@ -308,6 +311,7 @@ cx_specialization_call(CxSpecialization *s, PyObject *const *args, Py_ssize_t na
     Room room;
     PyObject *result = NULL;
     bool is_stopped = false;
+    int64_t began = s->times_calls ? ci_os_time_ns() : 0;
 
     *outcome = (CxOutcome){.answer = CX_NO_MATCH};
     if (room_open(&room, s) < 0)
@@ -323,19 +327,22 @@ cx_specialization_call(CxSpecialization *s, PyObject *const *args, Py_ssize_t na
         outcome->answer = CX_NUMPYS;
     else if (fits && s->program != NULL && happens_once(s) && cx_errstate_acts(s->state))
         outcome->answer = CX_CHECK_FAILED; /* its float flags become exceptions, which it may handle */
-    if (outcome->answer == CX_MATCH) {
-        int64_t began = outcome->trial != NULL ? cx_numpy_timing_begin(outcome->trial) : 0;
+    bool runs = outcome->answer == CX_MATCH;
+    bool is_open = outcome->trial != NULL && cx_trial_is_open(outcome->trial);
+    s->times_calls = fits ? is_open : s->times_calls;
+    if (runs) {
         cx_guards_finish(s->guards, room.table);
         result = s->program == NULL
                      ? cx_result_make(s->result, NULL, room.values, room.table)
                      : run_program(s, &room, race_of(s, class), &outcome->suspects, &is_stopped);
-        cx_trial_end(outcome->trial, false, began);
         s->refusals = !is_stopped ? 0 : s->refusals + (s->refusals < MOST_REFUSALS);
         if (is_stopped)
             outcome->answer = CX_CHECK_FAILED;
     }
     cx_guards_drop(s->guards, room.values);
     PyMem_Free(room.block);
+    if (runs && is_open)
+        cx_trial_end(outcome->trial, false, began);
     return result;
 }
 

@@ -332,6 +332,7 @@ def test_numpy_warns_of_the_write_or_the_cast(fn, backend):
 
 AS_NUMPY_TAKES_THEM = {
     "argmin": (lambda x: np.argmin(x, keepdims=True), (np.int64(3), 2.5, np.array(3.0), np.arange(3.0))),
+    "correlate": (lambda x: np.correlate(x, [1, 2]), (np.float32(2), 2.0, np.arange(3.0))),
     "putmask": (lambda x: np.putmask(x, np.asarray(x) > 0, 5), (2.5, np.float32(2), np.arange(3.0))),
     "array": (lambda x: np.array(x, copy=False), (2.5, [1.5, 2], np.float64(2), np.arange(3.0))),
     "along": (lambda x: np.take_along_axis(x, np.argsort(x), -1), ([2.5, 1.5], np.arange(3.0))),
@@ -349,3 +350,24 @@ def test_operands_that_are_no_arrays(name):
         want = repr(testing.outcome(fn, [copy.copy(operand)]))
         for _ in range(2):
             assert repr(testing.outcome(compiled, [copy.copy(operand)])) == want
+
+
+def store_where_positive(x):
+    x[x > 0] = 2.5
+    return x
+
+
+def scale_where_small(x):
+    x[...] = np.where(x <= 1, x * 2 - 1, x)
+    return x
+
+
+@pytest.mark.parametrize("backend", ["interp", "c"])
+@pytest.mark.parametrize("fn", [store_where_positive, scale_where_small], ids=lambda f: f.__name__)
+def test_comparisons_of_nan_do_not_warn(fn, backend):
+    """Also after a write to an argument, when NumPy cannot run the call once more."""
+    compiled = cinductor.compile(fn, backend=backend)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(3):
+            np.testing.assert_array_equal(compiled(np.array([np.nan, -1, 1, 2])), fn(np.array([np.nan, -1, 1, 2])))

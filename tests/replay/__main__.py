@@ -102,6 +102,8 @@ def settle(captured: dict[str, list[str]], is_capture_only: bool) -> list[str]:
         del driver.PieceJob.keep
     budget.LITTLE_WORK = session.LITTLE_WORK = 0
     budget.PIECES = 1 << 30
+    if "cinductor.calls.job" in sys.modules:
+        sys.modules["cinductor.calls.job"].Job.hand_over = lambda *_: None
     levels = ["graph"] if is_capture_only else LEVELS[len(CAPTURE) :]
     try:
         cinductor.compile(lambda x: x + 1, options={"dump": ",".join(levels)})(1.0)

@@ -39,7 +39,8 @@ def slid(name: str, default: str) -> None:
     def handler(t: Any, a: Any, v: Any, mode: Any = default) -> Any:
         mode = MODES.get(mode, mode) if type(mode) is int else mode
         x, y = (array(t, q) for q in (a, v))
-        x, y = (t.reshape(q, (1,)) if q.ndim == 0 else q for q in (x, y))
+        if name == "convolve":
+            x, y = (t.reshape(q, (1,)) if q.ndim == 0 else q for q in (x, y))
         if x.ndim != 1 or y.ndim != 1 or mode not in MODES.values():
             raise ValueError("convolve")
         m, n = x.shape[0], y.shape[0]
