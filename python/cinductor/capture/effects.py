@@ -177,8 +177,7 @@ class Effects:
         if self.tracer.is_dry:
             raise _core.Unsupported(f"only a call can do this: it {reason} (cinductor.warm)")
         for grown in [*self.state.lists.values()]:
-            if grown.is_sized or (grown.is_assumed and not self.tracer.in_region):
-                grown.materialise(reason)
+            grown.before_effect(reason)
         note(reason)
         self.look_at_flags()
         self.flush_records(self.materialise)

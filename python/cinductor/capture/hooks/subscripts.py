@@ -489,7 +489,7 @@ class Iteration(Hooks):
         value = value.items if cls is Octets else stage.escapes.now(value)
         if type(value) is Items and value.is_long:
             return self._iter_real(value)
-        if (grown := stage.state.lists.get(id(value))) is not None and grown.is_assumed:
+        if is_a(grown := stage.state.lists.get(id(value), MISSING), list_columns.Assumed):
             return grown.items_now
         cls, source = type(value), stage.sources.source_of(value)
         if not any(stage.sources.defines(cls, name) for name in ("__iter__", "__getitem__")):
