@@ -83,6 +83,8 @@ class WarmJob(Job):
         kind, *parts = self.rows[source]
         if kind == "arg":
             return str(self.names[parts[0]])
+        if kind == "const" or (kind == "attr" and parts[1] == "__self__"):
+            return "self"
         if kind in ("item", "attr"):
             inner = self.name_of(parts[0])
             return f"{inner}[{parts[1]!r}]" if kind == "item" else f"{inner}.{parts[1]}"
