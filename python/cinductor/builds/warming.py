@@ -40,7 +40,10 @@ class ShapeDtype(NamedTuple):
 
     def empty(self) -> np.ndarray:
         """An array like this, whose pages are not touched."""
-        return np.empty(self.shape, self.dtype, order=self.order)  # type: ignore[call-overload,no-any-return]
+        try:
+            return np.empty(self.shape, self.dtype, order=self.order)  # type: ignore[call-overload,no-any-return]
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"{self!r}: {error}") from None
 
 
 class WarmJob(Job):
