@@ -10,12 +10,6 @@ why_not_available(const CiOptions *options, char *out, size_t capacity)
     return "it is slow: it interprets kernels of the GPU on the processor, to check them";
 }
 
-static CiProcs *
-lower(const CiKernels *kernels, const CiOptions *options)
-{
-    return ci_gpu_lower(kernels, options->verify, true);
-}
-
 extern const CiDevice ci_device_cuda_on_host;
 extern const CiCompiler ci_compiler_cuda_interp;
 
@@ -31,6 +25,6 @@ const CiCompiler ci_compiler_cuda_interp = {
     .doc = "interpreter of GPU kernels",
     .why_not_available = why_not_available,
     .fill_machine = ci_cuda_fill_machine,
-    .lower = lower,
+    .lower = ci_gpu_lower_program,
     .build = ci_interp_build,
 };

@@ -30,7 +30,7 @@ class ResultPiece(NamedTuple):
     dtype: int
     rank: int
     layout: tuple[Any, ...]  # of a view: sizes, strides and offset in bytes
-    is_readonly: int
+    access: int  # of a view: what a write to it does
     is_whole: int
 
 
