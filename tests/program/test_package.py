@@ -274,6 +274,7 @@ def test_a_damaged_file_is_told(path, tmp_path):
         (lambda x: np.percentile(x, 30), (X,), r"C cannot call percentile, a function of NumPy's \(line"),
         (lambda x: np.sort(x.astype("f2")), (X,), "C has no sort of f16"),
         (lambda rng, x: x + rng.random(4), (np.random.default_rng(0), X), r"C draws no random numbers: give them as an argument \(line"),
+        (lambda x: print(x.sum()), (X,), r"it calls print \(cinductor.package\)(.|\n)*a package has programs without Python"),
         (Scaled().call, (X,), r"it reads self\.w, an attribute of an object; take it as an argument"),
         (lambda x: (np.sort(x)[:, 1], np.sort(x)), (X,), "a part of an array that the call makes"),
         (lambda x: (x + 1, x[0]), (X,), "a part of an argument"),

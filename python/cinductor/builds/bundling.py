@@ -159,7 +159,7 @@ class PackagedEntry:
     def capture(self, fn: Any, settings: dict[str, Any]) -> str:
         """Capture the function; the text in C, or why there is none."""
         more = {} if self.dynamic is None else {"dynamic": self.dynamic}
-        target, self.job = captured(compile(fn, **settings | more), self.given, self.named)
+        target, self.job = captured(compile(fn, **settings | more), self.given, self.named, "package")
         specialization = target.specializations[0]
         if specialization.program is None:
             raise _core.Unsupported("nothing is computed: the results are constants, arguments and views of arguments")

@@ -50,11 +50,10 @@ class WarmJob(Job):
     """A capture for another job's function, which runs nothing. What it makes is that job's."""
 
     is_dry = True
-    why_whole = "cinductor.warm"
 
-    def __init__(self, owner: Job, target: Any) -> None:
+    def __init__(self, owner: Job, target: Any, purpose: str) -> None:
         super().__init__(owner.fn, {**owner.settings, "fullgraph": True})
-        self.for_job, self.target = owner, target
+        self.for_job, self.target, self.why_whole = owner, target, f"cinductor.{purpose}"
 
     @property
     def follows_numpy(self) -> bool:
@@ -137,15 +136,15 @@ def warm(fn: Any, *specs: Any, **named: Any) -> Any:
     return captured(fn, specs, named)[0]
 
 
-def captured(fn: Any, specs: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, WarmJob]:
-    """The compiled function, and the job that has captured it."""
+def captured(fn: Any, specs: tuple[Any, ...], named: dict[str, Any], purpose: str = "warm") -> tuple[Any, WarmJob]:
+    """The compiled function, and the job that has captured it. purpose: the function of cinductor's that refusals name."""
     if not callable(fn):
         raise TypeError(wrong("warm", "fn", fn, "a function or a compiled one"))
     target = fn if is_a(fn, _core.CompiledFunction) else compile(fn)
     job = target._cinductor_job
     if job.settings["device"] not in (None, "cpu"):
-        raise _core.Unsupported(f"{job.name}: programs of device {job.device!r} are compiled in calls alone (cinductor.warm)")
-    own = WarmJob(job, target)
+        raise _core.Unsupported(f"{job.name}: programs of device {job.device!r} are compiled in calls alone (cinductor.{purpose})")
+    own = WarmJob(job, target, purpose)
     trial = _core.CompiledFunction(job.fn, *signature_of(job.fn), own.miss)
     trial.stance = -1
     trial._cinductor_job = own  # type: ignore[attr-defined]
