@@ -742,7 +742,7 @@ FLOATS += [warns_and_stores, warns_and_sets, warns_and_appends, warns_and_counts
 
 
 def kept():
-    """What the functions above have done besides their results."""
+    """The effects of the functions above, besides their results."""
     return KEPT["calls"], warns_and_sets.calls, len(LOGGED), calls
 
 

@@ -78,7 +78,7 @@ queue_of(const CiQueue *queue)
     return (queue->stream ? (Stream *)queue->stream : devices[queue->index].streams)->queue;
 }
 
-/* A new stream is behind the device's own. */
+/* Work on a new stream begins after the work that the device's own stream already has. */
 int32_t
 stream_open(const CiQueue *queue, void **stream)
 {
