@@ -134,6 +134,8 @@ class Traced:
     """True if the elements fill a contiguous block in forward order, for some order of the axes."""
     is_readonly: bool
     """True if NumPy raises ValueError for a write to this array."""
+    warns_of_writes: bool
+    """True if NumPy warns of the first write to this array, a result of `broadcast_arrays`."""
     shape: tuple[int, ...]
     """The sizes as in NumPy; a symbolic one is a Traced int. May be set, as in NumPy."""
     dtype: np.dtype[Any]
@@ -680,6 +682,8 @@ class Tracer:
         """Return a view with one start, step and size for each axis."""
     def expand(self, x: Any, shape: Sequence[Any], /) -> Traced:
         """Return a read-only broadcast view, as NumPy's `broadcast_to`."""
+    def broadcast_view(self, x: Any, shape: Sequence[Any], /) -> Traced:
+        """Return a broadcast view that warns of writes, as NumPy's `broadcast_arrays`."""
     def diagonal(
         self, x: Any, axis1: int, axis2: int, offset: Any, is_writable: bool = False, /
     ) -> Traced:
@@ -1125,8 +1129,12 @@ class Specialization:
     """The program, or None if nothing is computed."""
     guards: list[str]
     """The guards in words."""
-    recipe: list[str]
-    """The recipe of the result, one line for each piece."""
+    recipe: list[tuple[Any, ...]]
+    """The recipe of the result: the pieces, of which the first is the result.
+
+    A piece is (kind, number of its source or return, memo, kind of value, object, names, numbers of the pieces inside, dtype,
+    rank, layout, access, is whole). One with a memo from 0 on is made once.
+    """
     saved: (
         tuple[list[Any], list[Any], str | None, list[Any], list[Any], list[Any]] | None
     )

@@ -51,6 +51,10 @@ class Break:
         return f"{self.file}:{self.line}: {self.reason}"
 
 
+IN_PYTHON = "runs in Python, one iteration at a time"
+UNROLLED = "is unrolled, one copy of its body for each iteration"
+
+
 class Explanation:
     """The report of one call. str() is a page, `full()` all of it, `json()` the same for tools, `save(path)`
     a web page, which notebooks show by themselves; the parts are attributes. It pickles.
@@ -120,6 +124,8 @@ class Explanation:
             return
         self.breaks = [Break(b.reason, b.file, b.line) for b in outcome.breaks]
         self.regions, self.replans = list(outcome.regions), list(outcome.replans)
+        if not self.breaks and outcome.specialization is not None:  # later calls run the program alone
+            self.regions = [text.replace(IN_PYTHON, UNROLLED, 1) for text in self.regions]
         if self.plain is None or outcome.failed_check:
             self.program = outcome.program
         if self.plain is None:

@@ -30,6 +30,7 @@ from ...calls.job import Job
 from ..calls.functions import why_not_followed
 from ..stage import REST
 from ..syntax.jumps import exits_of, with_exits_behind
+from ..syntax.names import walk
 from ..syntax.rewrite import (
     FACTORY,
     FUNCTION,
@@ -133,7 +134,7 @@ def attributes_of(node: ast.AST) -> set[str]:
     """The names of attributes in a function's text. `.base` of a piece's result is not NumPy's, because a piece does not
     return a view of a temporary.
     """
-    return {n.attr for n in ast.walk(node) if type(n) is ast.Attribute}
+    return {n.attr for n in walk(node) if type(n) is ast.Attribute}
 
 
 class NoValue:
