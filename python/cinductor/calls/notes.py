@@ -94,7 +94,7 @@ class EconomyNotes:
 
 
 def part_of(value: Any, depth: int) -> Any:
-    """What is written about one argument of a kind of calls. The first items of a container stand for the others, which may change from
+    """Describe one argument of a kind of calls, for the notes. The first items of a container stand for the others, which may change from
     call to call.
     """
     cls = type(value)
