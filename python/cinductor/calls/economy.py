@@ -131,7 +131,7 @@ class Economy:
         """True if a call is captured of which kind a capture may have compiled nothing, in the mode "now"."""
         if account.spent >= account.due or account.is_changed:
             return True
-        return bounds.seconds_of(job.fn, bound) >= LONG * BACKOFF**self.failures
+        return bounds.seconds_of(job.fn, bound) >= LONG * float(BACKOFF**self.failures)
 
     def notes_of(self, job: Any) -> EconomyNotes:
         """The notes of earlier processes."""
