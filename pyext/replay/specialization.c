@@ -492,23 +492,18 @@ get_is_inexact(PyObject *self, void *closure)
     return PyBool_FromLong(cx_specialization_is_inexact((CxSpecialization *)self));
 }
 
-static PyObject *
-spec_try_numpy(PyObject *self, PyObject *unused)
-{
-    CxSpecialization *s = (CxSpecialization *)self;
-    (void)unused;
-    cx_trials_set(s->trials, cx_trial_of_piece(s->program));
-    Py_RETURN_NONE;
-}
+/* A method that begins another comparison with NumPy. */
+#define COMPARES(name, trial_of)                                                                   \
+    static PyObject *spec_##name(PyObject *self, PyObject *unused)                                 \
+    {                                                                                              \
+        CxSpecialization *s = (CxSpecialization *)self;                                            \
+        (void)unused;                                                                              \
+        cx_trials_set(s->trials, trial_of(s->program));                                            \
+        Py_RETURN_NONE;                                                                            \
+    }
 
-static PyObject *
-spec_doubt(PyObject *self, PyObject *unused)
-{
-    CxSpecialization *s = (CxSpecialization *)self;
-    (void)unused;
-    cx_trials_set(s->trials, cx_trial_of_interpreted(s->program));
-    Py_RETURN_NONE;
-}
+COMPARES(try_numpy, cx_trial_of_piece)
+COMPARES(doubt, cx_trial_of_interpreted)
 
 static PyObject *
 spec_compare(PyObject *self, PyObject *args)

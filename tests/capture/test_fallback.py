@@ -240,7 +240,7 @@ def test_explain_says_so():
     assert "the rest of the call runs in NumPy" in report.breaks[-1].reason
 
 
-def test_calls_that_are_not_split_pay_for_the_next_capture(fallen):
+def test_calls_that_are_not_split_pay_for_the_next_capture(fallen, calls_take_a_microsecond):
     fn = cinductor.compile(needleman)
     for _ in range(4):
         assert_same(fn(*sequences(60)), needleman(*sequences(60)))
