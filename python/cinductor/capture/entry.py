@@ -204,6 +204,7 @@ def finish(job: Job, stage: Stage, result: Any) -> tuple[Any, Any]:
     reached: dict[int, int] = {}
     stage.effects.fill_cells()
     result = with_stores(stage, result)
+    stage.stores.has_given |= type(result) is DeferredCall
     leaves = traced_in(result, set())
     stage.regions.aliases.before_return(leaves)
     needed_python, given = stage.tracer.needs_python, result
