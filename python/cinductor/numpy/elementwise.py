@@ -184,6 +184,8 @@ def stored(t: Any, x: Any, value: Any) -> Any:
 @function(np.copyto, writes=True)
 def copyto(t: Any, dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
     """np.copyto"""
+    if type(dst) is Traced and dst.kind != "array":
+        raise TypeError("no array")
     refuse(type(dst) is not Traced, "the destination is not an array of this call")
     src = array(t, src) if is_a(src, list | tuple | np.ndarray) else src
     if type(src) in (bool, int, float, complex):
