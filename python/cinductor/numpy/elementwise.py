@@ -26,6 +26,15 @@ from .surface import (
 )
 
 
+BOOL = np.dtype(bool)
+
+
+def as_it_lies(t: Any, x: Any, dtype: np.dtype) -> Any:
+    """An operand of that dtype; itself if it is an array of it, because its layout decides about the result's."""
+    is_one = type(x) is Traced and x.kind == "array" and x.dtype == dtype
+    return x if is_one else operand(t, x, dtype)
+
+
 @function(np.where)
 def where(t: Any, condition: Any, *choice: Any) -> Any:
     """np.where: returns an array also for rank 0. With one argument its shape depends on data."""
@@ -34,8 +43,7 @@ def where(t: Any, condition: Any, *choice: Any) -> Any:
     x, y = choice
     x, y = (array(t, v) if is_a(v, list | tuple | np.ndarray) else v for v in (x, y))
     dtype = result_type(x, y)
-    condition = operand(t, condition, np.dtype(bool))
-    made = t.apply("where", condition, operand(t, x, dtype), operand(t, y, dtype))
+    made = t.apply("where", *(as_it_lies(t, v, d) for v, d in ((condition, BOOL), (x, dtype), (y, dtype))))
     if made.kind == "array":
         return made
     result = t.empty((), dtype)  # NumPy returns an array for scalars, too
