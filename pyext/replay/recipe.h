@@ -37,7 +37,9 @@ int cx_result_open_shapes(CxResult *result, const CxProgram *program);
 /* Makes the buffer that this piece returns as a whole in the piece's shape. */
 void cx_piece_shapes(CxResult *result, const CxProgram *program, const CxPiece *piece);
 
-/* saved.c: true if the piece has an object; the number of values in its layout. */
+/* saved.c: the kind with this word, -1 if there is none; true if the piece has an object; the
+ * number of values in its layout. */
+int cx_piece_kind_of(PyObject *word);
 bool cx_piece_has_object(CxPieceKind kind);
 int cx_piece_layout_count(const CxPiece *piece);
 

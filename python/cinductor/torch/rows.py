@@ -26,7 +26,7 @@ import torch
 from .emit import DTYPES_OF, Emitter
 from .lowered import special
 from .lowered.numbers import GraphNumber
-from .promote import promoted
+from .promote import has_kernel, promoted
 from .values import GraphValue, Refused, Unmapped
 
 PATH = Path(__file__).with_name("aten.rows")
@@ -103,11 +103,11 @@ def row_of(op: Any) -> Lowering:
         return _unmapped("not decomposed")
     if word == "refuse":
         return _refused(rest)
-    if word == "code":
-        module, _, function = rest.partition(".")
-        found: Lowering = getattr(importlib.import_module(f"cinductor.torch.lowered.{module}"), function)
-        return found
-    return Expression(row, [a.name for a in op._schema.arguments], [a.default_value for a in op._schema.arguments])
+    if word != "code":
+        return of_kernels(Expression(row, [a.name for a in op._schema.arguments], [a.default_value for a in op._schema.arguments]))
+    module, _, function = rest.partition(".")
+    found: Lowering = getattr(importlib.import_module(f"cinductor.torch.lowered.{module}"), function)
+    return of_kernels(found) if module in ("point", "fold") else found
 
 
 def decompositions() -> dict[Any, Any]:
@@ -180,6 +180,17 @@ def _refused(why: str) -> Lowering:
         raise Refused(f"{node.target}: {why}")
 
     return lowering
+
+
+def of_kernels(lowering: Lowering) -> Lowering:
+    """The lowering of an element-wise op or a reduction, for the dtypes that eager takes."""
+
+    def checked(emitter: Emitter, node: torch.fx.Node) -> Any:
+        if not has_kernel(node):
+            raise Unmapped("eager has no kernel for these dtypes")
+        return lowering(emitter, node)
+
+    return checked
 
 
 def formula(name: str) -> Any:

@@ -51,6 +51,8 @@ def understands_method(name: str) -> Callable[[Any], Any]:
 def call_ufunc(scope: Hooks, f: ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A ufunc: traced if an operand is."""
     stage = scope.stage
+    if runs_python(f):
+        return call_unknown(scope, f, args, kwargs)
     if (foreign := foreign_in((*args, *kwargs.values()))) is not None:
         return call_with_foreign(scope, f, args, kwargs, foreign)
     for a in args:
@@ -72,6 +74,11 @@ def call_ufunc(scope: Hooks, f: ufunc, args: tuple[Any, ...], kwargs: dict[str, 
     if holds_traced(args) or (kwargs and holds_traced(kwargs.values())):
         return f(*args, **kwargs)
     return constants(scope, f(*args, **kwargs))
+
+
+def runs_python(f: ufunc) -> bool:
+    """True if a function in Python computes the elements, as in the result of np.frompyfunc: it may have effects."""
+    return f.ntypes == 1 and "O" in f.types[0]
 
 
 def lifted(stage: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -222,6 +229,8 @@ def call_array_method(
 def call_ufunc_method(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Methods such as np.add.reduce."""
     stage = scope.stage
+    if runs_python(f.__self__):
+        return call_unknown(scope, f, args, kwargs)
     if (foreign := foreign_in((*args, *kwargs.values()))) is not None:
         return call_with_foreign(scope, f, args, kwargs, foreign)
     if f.__name__ == "at":  # its index may be a tuple, which is not an array
