@@ -344,7 +344,7 @@ AS_NUMPY_TAKES_THEM = {
 
 @pytest.mark.parametrize("name", AS_NUMPY_TAKES_THEM)
 def test_operands_that_are_no_arrays(name):
-    """What NumPy refuses is refused with its exception, and what it makes a scalar is one."""
+    """NumPy refuses some of them with its own exception, and gives scalars for others."""
     fn, operands = AS_NUMPY_TAKES_THEM[name]
     for operand in operands:
         compiled = cinductor.compile(fn, backend="interp")

@@ -25,7 +25,6 @@ from .surface import (
     result_type,
 )
 
-
 BOOL = np.dtype(bool)
 
 
