@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch.fx.node import map_arg
 from torch._prims_common import ELEMENTWISE_TYPE_PROMOTION_KIND as KIND
 from torch._prims_common import elementwise_dtypes, get_computation_dtype
+from torch.fx.node import map_arg
 from torch.utils._python_dispatch import _disable_current_modes
 
 WORDS = {
