@@ -54,7 +54,7 @@ static void
 make_finish(CiRunner *r, const CiProc *proc)
 {
     CiStmts whole = proc->body;
-    CiMemory *partials[CI_MOST_CELLS];
+    CiMemory *partials[CI_MAX_CELLS];
     r->b.proc = ci_split_new_finish(r->b.procs, proc);
     ci_running_begin_part(r);
     for (int k = 0; k < r->ncells; k++)

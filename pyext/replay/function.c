@@ -117,7 +117,7 @@ function_dealloc(PyObject *self)
     cx_body_note(&f->body, NULL);
     Py_XDECREF(f->table);
     cx_accounts_clear(&f->accounts);
-    cx_driven_clear(&f->driven);
+    cx_driven_free(&f->driven);
     cx_twins_clear(&f->twins);
     Py_XDECREF(f->dict);
     Py_XDECREF(f->where);
@@ -173,7 +173,7 @@ function_drop_all(PyObject *self, PyObject *unused)
     if (empty == NULL)
         return NULL;
     Py_SETREF(f->table, empty);
-    f->plain.count = f->lent.count = 0;
+    f->lent.count = 0;
     cx_accounts_clear(&f->accounts);
     cx_driven_clear(&f->driven);
     cx_twins_clear(&f->twins);
@@ -194,33 +194,22 @@ read_kind(const CxFunction *f, PyObject *bound, CxKind *kind)
 }
 
 static PyObject *
-function_note_plain(PyObject *self, PyObject *object)
-{
-    CxKind kind;
-
-    CX_ENTRY();
-    if (!cx_kind_from_object(object, &kind))
-        return NULL;
-    cx_kinds_add(&((CxFunction *)self)->plain, &kind);
-    Py_RETURN_NONE;
-}
-
-static PyObject *
 function_note_driven(PyObject *self, PyObject *args)
 {
     CxFunction *f = (CxFunction *)self;
     PyObject *driver = NULL, *fix = NULL, *object = NULL;
+    int is_timed = 0;
     CxKind kind;
 
     CX_ENTRY();
-    if (!PyArg_ParseTuple(args, "OOO:note_driven", &driver, &fix, &object))
+    if (!PyArg_ParseTuple(args, "OOOp:note_driven", &driver, &fix, &object, &is_timed))
         return NULL;
+    f->lent.count = 0;
     if (driver == Py_None)
         cx_driven_clear(&f->driven);
-    else if (!cx_kind_from_object(object, &kind))
+    else if (!cx_kind_from_object(object, &kind) ||
+             cx_driven_note(&f->driven, driver, fix, &kind, is_timed) < 0)
         return NULL;
-    else
-        cx_driven_note(&f->driven, driver, fix, &kind);
     Py_RETURN_NONE;
 }
 
@@ -302,7 +291,6 @@ static PyMethodDef function_methods[] = {
     WITH_KEYWORDS(warm),
     CX_METHOD(CompiledFunction, add, function_add, METH_O),
     CX_METHOD(CompiledFunction, drop, function_drop, METH_O),
-    CX_METHOD(CompiledFunction, note_plain, function_note_plain, METH_O),
     CX_METHOD(CompiledFunction, note_driven, function_note_driven, METH_VARARGS),
     CX_METHOD(CompiledFunction, note_twin, function_note_twin, METH_VARARGS),
     CX_METHOD(CompiledFunction, account, function_account, METH_O),
@@ -350,6 +338,20 @@ function_set_attribute(PyObject *self, PyObject *value, void *name)
     return status;
 }
 
+static PyObject *
+function_is_driver_timed(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyBool_FromLong(cx_driven_is_open(&((CxFunction *)self)->driven));
+}
+
+static PyObject *
+function_why_not_driven(PyObject *self, void *closure)
+{
+    (void)closure;
+    return cx_driven_text(&((CxFunction *)self)->driven);
+}
+
 #define ATTRIBUTE(name)                                                                            \
     CX_GETTER(CompiledFunction, name, function_attribute, function_set_attribute, #name)
 
@@ -359,6 +361,8 @@ static PyGetSetDef function_getset[] = {
     ATTRIBUTE(__code__),
     ATTRIBUTE(__defaults__),
     ATTRIBUTE(__kwdefaults__),
+    CX_GETTER(CompiledFunction, is_driver_timed, function_is_driver_timed, NULL, NULL),
+    CX_GETTER(CompiledFunction, why_not_driven, function_why_not_driven, NULL, NULL),
     {NULL, NULL, NULL, NULL, NULL},
 };
 

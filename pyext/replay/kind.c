@@ -103,23 +103,6 @@ cx_kind_of(PyObject *const *bound, int count)
     return walk.kind;
 }
 
-bool
-cx_kinds_have(const CxKinds *kinds, const CxKind *kind)
-{
-    for (int k = 0; k < kinds->count; k++)
-        if (cx_kind_is(&kinds->list[k], kind))
-            return true;
-    return false;
-}
-
-void
-cx_kinds_add(CxKinds *kinds, const CxKind *kind)
-{
-    kinds->count += kinds->count < CX_MOST_KINDS;
-    memmove(kinds->list + 1, kinds->list, sizeof *kind * (size_t)(kinds->count - 1));
-    kinds->list[0] = *kind;
-}
-
 PyObject *
 cx_kind_object(PyObject *module, PyObject *bound)
 {

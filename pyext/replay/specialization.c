@@ -1,6 +1,8 @@
 /* A Specialization: guards, a program and the recipe of the result; a compiled function replays
  * it without Python. */
 #include "replay/specialization.h"
+
+#include "base/os.h"
 #include "graph/methods.h"
 #include "graph/size.h"
 #include "state/array.h"
@@ -22,6 +24,7 @@ struct CxSpecialization {
     unsigned diagnosed; /* float flags that NumPy has been asked about */
     Py_ssize_t hits;
     int16_t refusals; /* consecutive calls whose checks failed */
+    bool times_calls; /* the trial of the latest call is open */
 };
 
 /* After that many failed checks in a row, only every 64th call is run. */
@@ -47,7 +50,7 @@ cx_specialization_new(CxState *state, CxProgram *program, CxGuards *guards, CxRe
     s->inputs = inputs;
     s->ninputs = ninputs;
     s->diagnosed = diagnosed;
-    cx_trials_set(s->trials, cx_trial_of(program));
+    cx_trials_set(s->trials, cx_trial_of(program, cx_guards_make(guards)));
     return (PyObject *)s;
 }
 
@@ -153,7 +156,8 @@ run_wrapped(CxSpecialization *s, Room *r, CxRun *run)
 static CxAnswer
 match(CxSpecialization *s, PyObject *const *args, Py_ssize_t nargs, Room *room)
 {
-    int fits = cx_guards_check(s->guards, args, nargs, room->values, room->table, NULL);
+    CxFailure failure;
+    int fits = cx_guards_check(s->guards, args, nargs, room->values, room->table, &failure);
 
     if (fits != 1)
         return fits == CX_GUARDS_UNUSUAL ? CX_UNUSUAL : CX_NO_MATCH;
@@ -188,16 +192,24 @@ suspects_of(CxSpecialization *s, unsigned flags)
     return cx_errstate_is_strict(s->state) ? flags : flags & ~known;
 }
 
+/* True if the original function must not run a call that has been run: it would write, draw or
+ * store twice. */
+static bool
+happens_once(const CxSpecialization *s)
+{
+    return s->program->writes || cx_draws_any(s->guards) || cx_result_is_call(s->result);
+}
+
 /* True if the original function may run the call. A check has failed; or the program's buffers,
  * which have the largest possible size, could not be allocated and nothing was written. Never
  * with device arrays, whose memory NumPy cannot read. */
 static bool
-may_answer_itself(CxSpecialization *s, bool draws_any)
+may_answer_itself(CxSpecialization *s)
 {
     if (cx_is_on_device(&s->program->options, s->program->backend))
         return false;
     return PyErr_ExceptionMatches(cx_exception(s->state, "CheckFailed")) ||
-           (PyErr_ExceptionMatches(PyExc_MemoryError) && !s->program->writes && !draws_any);
+           (PyErr_ExceptionMatches(PyExc_MemoryError) && !happens_once(s));
 }
 
 /* Runs one plan of the program. */
@@ -259,21 +271,20 @@ run_raced(CxSpecialization *s, int class, Room *room, unsigned *flags, bool may_
 static PyObject *
 run_program(CxSpecialization *s, Room *room, int race, unsigned *suspects, bool *is_stopped)
 {
-    bool draws_any = cx_draws_any(s->guards);
     PyObject *result = NULL, *draws = NULL;
     unsigned flags = 0;
 
-    if (draws_any && s->program->may_stop)
+    if (cx_draws_any(s->guards) && s->program->may_stop)
         draws = cx_draws_save(s->guards, room->values);
     if (PyErr_Occurred() || fill_inputs(s, room) < 0)
         goto done;
     result = race < 0 ? run_plan(s, s->program, room, &flags)
-                      : run_raced(s, race, room, &flags, !s->program->writes && !draws_any);
+                      : run_raced(s, race, room, &flags, !happens_once(s));
     if (flags != 0 && result != NULL)
         *suspects = suspects_of(s, flags);
-    if (*suspects != 0 && (s->program->writes || draws_any))
+    if (*suspects != 0 && happens_once(s))
         *suspects |= CX_CALLED_ONCE;
-    if (result == NULL && may_answer_itself(s, draws_any)) {
+    if (result == NULL && may_answer_itself(s)) {
         PyErr_Clear();
         *is_stopped = cx_draws_restore(draws) == 0;
     }
@@ -300,6 +311,7 @@ cx_specialization_call(CxSpecialization *s, PyObject *const *args, Py_ssize_t na
     Room room;
     PyObject *result = NULL;
     bool is_stopped = false;
+    int64_t began = s->times_calls ? ci_os_time_ns() : 0;
 
     *outcome = (CxOutcome){.answer = CX_NO_MATCH};
     if (room_open(&room, s) < 0)
@@ -313,22 +325,24 @@ cx_specialization_call(CxSpecialization *s, PyObject *const *args, Py_ssize_t na
     outcome->trial = is_timed ? &s->trials[class] : NULL;
     if (outcome->trial != NULL && cx_trial_chooses_numpy(outcome->trial))
         outcome->answer = CX_NUMPYS;
-    else if (fits && s->program != NULL && (s->program->writes || cx_draws_any(s->guards)) &&
-             cx_errstate_acts(s->state))
+    else if (fits && s->program != NULL && happens_once(s) && cx_errstate_acts(s->state))
         outcome->answer = CX_CHECK_FAILED; /* its float flags become exceptions, which it may handle */
-    if (outcome->answer == CX_MATCH) {
-        int64_t began = outcome->trial != NULL ? cx_numpy_timing_begin(outcome->trial) : 0;
+    bool runs = outcome->answer == CX_MATCH;
+    bool is_open = outcome->trial != NULL && cx_trial_is_open(outcome->trial);
+    s->times_calls = fits ? is_open : s->times_calls;
+    if (runs) {
         cx_guards_finish(s->guards, room.table);
         result = s->program == NULL
                      ? cx_result_make(s->result, NULL, room.values, room.table)
                      : run_program(s, &room, race_of(s, class), &outcome->suspects, &is_stopped);
-        cx_trial_end(outcome->trial, false, began);
         s->refusals = !is_stopped ? 0 : s->refusals + (s->refusals < MOST_REFUSALS);
         if (is_stopped)
             outcome->answer = CX_CHECK_FAILED;
     }
     cx_guards_drop(s->guards, room.values);
     PyMem_Free(room.block);
+    if (runs && is_open)
+        cx_trial_end(outcome->trial, false, began);
     return result;
 }
 
@@ -336,14 +350,19 @@ PyObject *
 cx_specialization_why(CxSpecialization *s, PyObject *const *args, Py_ssize_t nargs)
 {
     Room room;
+    CxFailure failure;
     PyObject *why = NULL;
 
     if (room_open(&room, s) < 0)
         return NULL;
-    int holds = cx_guards_check(s->guards, args, nargs, room.values, room.table, &why);
+    int holds = cx_guards_check(s->guards, args, nargs, room.values, room.table, &failure);
+    if (holds == 1)
+        why = Py_NewRef(Py_None);
+    else if (holds >= 0)
+        why = cx_guards_why_not(s->guards, &failure, room.values, room.table);
     cx_guards_drop(s->guards, room.values);
     PyMem_Free(room.block);
-    return holds == 1 ? Py_NewRef(Py_None) : why;
+    return why;
 }
 
 void
@@ -424,8 +443,9 @@ get_guards(PyObject *self, void *closure)
 static PyObject *
 get_recipe(PyObject *self, void *closure)
 {
+    CxSpecialization *s = (CxSpecialization *)self;
     (void)closure;
-    return cx_result_texts(((CxSpecialization *)self)->result);
+    return cx_result_rows(s->guards, s->result);
 }
 
 static PyObject *
@@ -434,14 +454,6 @@ get_saved(PyObject *self, void *closure)
     CxSpecialization *s = (CxSpecialization *)self;
     (void)closure;
     return cx_saved_parts(s->program, s->guards, s->result, s->ninputs, s->inputs);
-}
-
-static PyObject *
-get_program(PyObject *self, void *closure)
-{
-    CxSpecialization *s = (CxSpecialization *)self;
-    (void)closure;
-    return Py_NewRef(s->program ? (PyObject *)s->program : Py_None);
 }
 
 static PyObject *
@@ -569,12 +581,12 @@ static PyGetSetDef spec_getset[] = {
     CX_GETTER(Specialization, is_trying, get_is_trying, NULL, NULL),
     CX_GETTER(Specialization, times, get_times, NULL, NULL),
     CX_GETTER(Specialization, saved, get_saved, NULL, NULL),
-    CX_GETTER(Specialization, program, get_program, NULL, NULL),
     {NULL, NULL, NULL, NULL, NULL},
 };
 
 static PyMemberDef spec_members[] = {
     CX_MEMBER(Specialization, hits, T_PYSSIZET, CxSpecialization, hits, READONLY),
+    CX_MEMBER(Specialization, program, T_OBJECT, CxSpecialization, program, READONLY),
     {NULL, 0, 0, 0, NULL},
 };
 

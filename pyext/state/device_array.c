@@ -185,7 +185,7 @@ device_array(PyObject *module, PyObject *args)
     if (cx_find_memory(state, device, &queue) < 0)
         return NULL;
     if (dtype == CI_DTYPE_none)
-        return PyErr_Format(PyExc_TypeError, "dtype %R has no place on the device",
+        return PyErr_Format(PyExc_TypeError, "a device cannot hold an array of dtype %R",
                             PyArray_DESCR(given));
     dense = (PyArrayObject *)PyArray_NewCopy(given, NPY_KEEPORDER);
     if (dense == NULL)

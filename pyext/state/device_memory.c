@@ -131,7 +131,7 @@ device_over(PyObject *module, PyObject *args)
     if (PyErr_Occurred())
         return NULL;
     if (dtype == CI_DTYPE_none)
-        return PyErr_Format(PyExc_TypeError, "dtype %R has no place on the device",
+        return PyErr_Format(PyExc_TypeError, "a device cannot hold an array of dtype %R",
                             PyArray_DESCR(like));
     if (cx_enter_stream(state, &queue, &stream) < 0)
         return NULL;

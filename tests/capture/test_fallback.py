@@ -1,7 +1,6 @@
 """Tests calls that continue in NumPy after many breaks: the pieces compiled until then are kept."""
 
 import functools
-import itertools
 import warnings
 
 import numpy as np
@@ -74,7 +73,7 @@ def same(got, want):
         assert type(got) is type(want) and got == want
 
 
-def test_the_table_is_compiled_and_the_way_back_is_numpys(fallen):
+def test_the_table_is_compiled_and_the_way_back_is_numpys(fallen, calls_are_captured):
     fn = cinductor.compile(needleman)
     for _ in range(3):
         same(fn(*sequences(60)), needleman(*sequences(60)))
@@ -139,7 +138,7 @@ def test_names_cells_containers_and_views(fallen):
     assert fallen
 
 
-def test_branches_are_little_work_too(fallen):
+def test_branches_are_little_work_too(fallen, calls_are_captured):
     def counted(x):
         for i in range(1, len(x)):
             x[i] = max(x[i], x[i - 1])
@@ -158,7 +157,7 @@ def test_branches_are_little_work_too(fallen):
     assert len(fallen) == 2
 
 
-def test_loops_that_python_runs_from_the_start(fallen, monkeypatch):
+def test_loops_that_python_runs_from_the_start(fallen, monkeypatch, calls_are_captured):
     """A call whose loops could not be captured is captured again without regions."""
 
     def no_regions(job, args, way, allowance, begin=session.begin):
@@ -256,16 +255,15 @@ def test_explain_says_so():
     assert "the rest of the call runs in NumPy" in report.breaks[-1].reason
 
 
-def test_a_race_decides(monkeypatch):
-    """Calls of this kind are timed against NumPy, because compiled pieces followed by NumPy may be slower."""
+def test_calls_that_are_not_split_pay_for_the_next_capture(fallen):
     fn = cinductor.compile(needleman)
-    now = itertools.count()
-    monkeypatch.setattr(session.Race, "clock", lambda: next(now))
-    for _ in range(100):  # the pieces are timed first
-        same(fn(*sequences(30)), needleman(*sequences(30)))
-    assert any(
-        race.why for race in fn._cinductor_job.budget.races.values()
-    )  # takes as long as NumPy: NumPy wins
+    for _ in range(4):
+        same(fn(*sequences(60)), needleman(*sequences(60)))
+    job, (account,) = fn._cinductor_job, fn.accounts()
+    assert job.captures == 1 and account.due == job.economy.price and job.reasons_for_numpy(fn)
+    account.spent = account.due
+    same(fn(*sequences(60)), needleman(*sequences(60)))
+    assert job.captures == 2 and account.due == job.economy.price
 
 
 def first_above(v, limit):

@@ -378,7 +378,7 @@ def test_explain_says_what_became_of_loops():
 
     report = cinductor.explain(f, np.zeros(12))
     assert any("for captured" in line for line in report.regions)
-    assert any("one iteration at a time: a concrete value is needed by str()" in line for line in report.regions)
+    assert any("one copy of its body for each iteration: a concrete value is needed by str()" in line for line in report.regions)
     assert all(__file__ in line for line in report.regions)
 
 

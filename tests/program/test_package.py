@@ -92,6 +92,28 @@ def test_any_sizes(tmp_path):
         f(np.ones((10, 5)), np.ones((8, 5)))
 
 
+def ordered(x, v):
+    by_axis = np.sort(x, axis=0), np.sort(x[0, ::-1]), np.argsort(x, axis=1, kind="stable"), np.argsort(x, axis=None, kind="stable")
+    searches = np.searchsorted(v, x), np.searchsorted(v, x.T, side="right"), np.searchsorted(v, v[3])
+    medians = np.median(x), np.median(x, axis=0), np.median(x, axis=1, keepdims=True) + 1
+    return by_axis, searches, medians, np.partition(x, 5, axis=1)[:, 5] + 1
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i8", "i1", "u2", "?"])
+def test_sorts_and_searches(tmp_path, dtype):
+    """Rows that are not contiguous, runs that end inside of a merge, equal elements, NaN and infinities; then other sizes."""
+    package(tmp_path / "f", ordered, ShapeDtype((35, 70), dtype), ShapeDtype((9,), dtype), dynamic=True)
+    f = load(tmp_path / "f")["ordered"]
+    for rows, columns in (35, 70), (40, 129):
+        x = np.random.default_rng(rows).integers(0, 90, (rows, columns)).astype(dtype)
+        if dtype[0] == "f":
+            x[3, 4] = x[3, 5] = np.nan
+            x[5, 60:], x[8, 3] = np.inf, -np.inf
+        v = np.sort(x[0])[:9]
+        with np.errstate(invalid="ignore"):
+            assert_same(f(x, v), ordered(x, v))
+
+
 def test_another_process_needs_neither_capture_nor_compiler(path):
     code = f"""if True:
         import sys, numpy as np, cinductor
@@ -218,7 +240,10 @@ def test_a_damaged_file_is_told(path, tmp_path):
 @pytest.mark.parametrize(
     ("fn", "specs", "why"),
     [
-        (lambda x: np.sort(x), (X,), "C cannot call sort"),
+        (lambda x: np.percentile(x, 30), (X,), r"C cannot call percentile, a function of NumPy's \(line"),
+        (lambda x: np.sort(x.astype("f2")), (X,), "C has no sort of f16"),
+        (lambda x: (np.sort(x)[:, 1], np.sort(x)), (X,), "a part of an array that the call makes"),
+        (lambda x: (x + 1, x[0]), (X,), "a part of an argument"),
         (lambda x: x[1:], (X,), "nothing is computed"),
         (lambda *x: x[0] + 1, (X,), r"\*args"),
         (lambda x: {(1, 2): x + 1}, (X,), "keys are neither"),

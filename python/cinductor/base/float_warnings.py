@@ -37,8 +37,13 @@ RAISES = {
     OVERFLOW: "exp exp2 expm1 power square multiply sinh cosh divide add subtract sum prod cast",
     UNDERFLOW: "exp exp2 expm1 power square multiply divide",
     INVALID: f"sqrt {LOGS} divide power arcsin arccos arccosh arctanh remainder floor_divide fmod "
-    "subtract add multiply sum sin cos tan cast maximum minimum",
+    "subtract add multiply sum sin cos tan cast logaddexp logaddexp2",
 }
+# Operations whose compiled code compares: a NaN, of which NumPy says nothing, sets INVALID there.
+COMPARES = frozenset(
+    "less less_equal greater greater_equal maximum minimum fmax fmin max min fmax_reduce fmin_reduce argmax argmin sign "
+    "isfinite heaviside spacing floor_divide remainder fmod scalar_power arctan frexp_mantissa frexp_exponent".split()
+)
 NODE = r"(?m)%\d+: (?!python)[^=]* = (?:numpy_)?(\w+)\(.*@(.+?):(\d+)(?: quiet (\d+))?$"
 
 
@@ -102,8 +107,10 @@ def give(program: Any, flags: int) -> None:
 
 def likely(nodes: list[tuple[str, ...]], bit: int) -> tuple[str, str, str] | None:
     """The operation that most likely raised a flag, with file and line. None if only an operation under an errstate
-    that ignores the flag can have raised it.
+    that ignores the flag can have raised it, or if a NaN may have.
     """
+    if bit == INVALID and not COMPARES.isdisjoint(name for name, *_ in nodes):
+        return None
     order = RAISES[bit].split()
     meant = [node for node in nodes if node[0] in order]
     heard = [node for node in meant if not int(node[3] or 0) & bit]

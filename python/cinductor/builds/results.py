@@ -8,7 +8,12 @@ from typing import Any, NamedTuple
 from .._core import Unsupported
 
 # Kinds of pieces, as csrc's binding numbers them (pyext/replay/result.h).
-CONSTANT, ARGUMENT, RESULT, TUPLE, LIST, DICT = 0, 1, 2, 6, 7, 8
+CONSTANT, ARGUMENT, RESULT, VIEW_OF_RESULT, VIEW_OF_ARGUMENT, SIZE, TUPLE, LIST, DICT = range(9)
+REFUSED = {
+    VIEW_OF_RESULT: "a part of an array that the call makes; return a copy of it",
+    VIEW_OF_ARGUMENT: "a part of an argument; return a copy of it",
+    SIZE: "a size of an argument; the caller has it",
+}
 
 
 class ResultPiece(NamedTuple):
@@ -24,7 +29,7 @@ class ResultPiece(NamedTuple):
     dtype: int
     rank: int
     layout: tuple[Any, ...]  # of a view: sizes, strides and offset in bytes
-    is_readonly: int
+    access: int  # of a view: what a write to it does
     is_whole: int
 
 
@@ -39,5 +44,5 @@ def structure(rows: Sequence[tuple[Any, ...]], leaf: Callable[[ResultPiece], Any
     if piece.kind == DICT and piece.object is dict:
         return dict(zip(piece.keys, inside, strict=True))
     if piece.kind not in (CONSTANT, ARGUMENT, RESULT):
-        raise Unsupported("the function returns a view of an argument, or a container of its own class")
+        raise Unsupported(f"the function returns {REFUSED.get(piece.kind, 'a container or an object of a class of its own')}")
     return leaf(piece)

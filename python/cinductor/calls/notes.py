@@ -10,10 +10,14 @@ Notes are read in a function's first call, and written when the process ends.
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any
+
+import numpy as np
 
 from .. import _core
 from . import budget
+from .dynamic import DEEPEST, MOST_ITEMS
 
 LEAST = 1e-3  # seconds in NumPy about which a later process is told
 FADED = 0.5  # of what earlier processes have spent
@@ -52,7 +56,7 @@ class EconomyNotes:
         """An account is new: it goes on from what earlier processes have spent."""
         if self.key is None or len(self.accounts) >= MOST:
             return
-        kind = budget.likeness(bound)
+        kind = tuple([part_of(v, 0) for v in bound])
         self.accounts.append((kind, account))
         if self.spent:
             account.spent = self.spent.get(digest_of(text_of(kind)), 0.0)
@@ -87,6 +91,25 @@ class EconomyNotes:
         lines = self.lines(failures)[-2 * MOST :]
         if self.key is not None and (lines or self.is_known):
             _core.write_call(self.key, "\n".join(lines))
+
+
+def part_of(value: Any, depth: int) -> Any:
+    """What is written about one argument of a kind of calls. The first items of a container stand for the others, which may change from
+    call to call.
+    """
+    cls = type(value)
+    if cls is np.ndarray:
+        return (cls, value.dtype, *map(int.bit_length, value.shape))
+    if cls is int:
+        return (cls, value.bit_length())
+    if cls in (bool, type(None)):
+        return value
+    if cls is str:
+        return (cls, len(value).bit_length())
+    if cls in (tuple, list, dict) and depth < DEEPEST:
+        items = value.items() if cls is dict else value
+        return (cls, len(value).bit_length(), *(part_of(v, depth + 1) for v in islice(items, MOST_ITEMS)))
+    return cls
 
 
 def text_of(kind: Any) -> str:

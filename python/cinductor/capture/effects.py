@@ -38,7 +38,7 @@ from ..numpy.random import set_state
 from . import deaths
 from .containers import ROWS, row_of
 from .control.alias import Aliases
-from .control.state import ATOMS, SHOWN, State
+from .control.state import ATOMS, OPENED, SHOWN, State
 from .iterators import Escaped, Escapes, Flat, Items, Octets, is_iterator
 from .known_arrays import Arrays
 from .objects import (
@@ -54,6 +54,7 @@ from .objects import (
     defines,
     holds_items,
     hooked_in,
+    is_ours,
     is_record,
     plain_class,
     put,
@@ -204,13 +205,16 @@ class Effects:
 
     def before_write(self, target: Any) -> bool:
         """Called before a traced array is written. True: the write must be made in memory at once, because arrays
-        that the call knows by several names overlap.
+        that the call knows by several names overlap, or NumPy warns of it.
         """
         arrays = self.arrays
         arrays.look_at_memory()
         if type(target) is Traced:
             self.aliases.before_write(target)
             arrays.written[id(target)] = target
+            if target.warns_of_writes:
+                self.stop("a write to a result of broadcast_arrays")
+                return True
         if arrays.overlap:
             self.stop("arrays overlap, and one is written to")
         return arrays.overlap
@@ -322,7 +326,7 @@ KNOWN_FLAGS = frozenset(
 )
 FRAMES = frozenset({types.FrameType, types.TracebackType})  # of captured code, where its names have traced values
 HELD = frozenset(cls for cls, row in ROWS.items() if not row.is_memory)  # containers that may hold traced values
-OPENED = (types.FunctionType, slice)  # allowed in an operator without inspection
+FILLED = (types.FunctionType, slice)  # may hold traced values, although operators take them without inspection
 
 
 class Materialiser:
@@ -343,8 +347,10 @@ class Materialiser:
             return self.effects.arrays.real(value)
         if cls in METHODS_IN_C and type(value.__self__) in HELD:
             self.of(value.__self__)  # a method of a container
-        if (cls in FREE_TYPES and cls not in OPENED) or cls is np.ndarray or is_a(value, type):
+        if (cls in FREE_TYPES and cls not in FILLED) or cls is np.ndarray or is_a(value, type):
             return value
+        if is_ours(cls) and cls not in OPENED:
+            return value  # a compiled function: its state is not the call's
         if id(value) not in self.made:
             self.made[id(value)] = (value, value)  # for a container that contains itself
             self.made[id(value)] = (value, self.make(value))

@@ -112,8 +112,8 @@ def refuse(job: Job, reason: str) -> Any:
     that."""
     if reason == NOT_FOUND:
         reason += (
-            " (a file or a notebook's cell has one; what is typed at >>> or made by exec has none),"
-            " and its bytecode has what is not read back"
+            " (what is typed at >>> or made by exec has none), and its bytecode cannot be decompiled;"
+            " define it in a file or a notebook's cell"
         )
         job.warn_once("source", f"{job.title} runs in NumPy: {reason}")
     raise Abandon(reason) from None

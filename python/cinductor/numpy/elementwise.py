@@ -14,6 +14,7 @@ from .surface import (
     cast,
     function,
     into,
+    is_out,
     left_to_numpy,
     lying,
     memory_order,
@@ -204,6 +205,8 @@ def dummy_dtype(value: Any) -> Any:
 @function(np.putmask, writes=True)
 def putmask(t: Any, a: Any, mask: Any, values: Any) -> None:
     """np.putmask with one value, or with as many as the array has."""
+    if not is_out(a):
+        raise TypeError("no array")
     shape = getattr(values, "shape", ())
     refuse(shape not in ((), a.shape), "the values repeat")
     refuse(getattr(mask, "shape", None) != a.shape, "a mask of another shape")

@@ -51,6 +51,8 @@ def understands_method(name: str) -> Callable[[Any], Any]:
 def call_ufunc(scope: Hooks, f: ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A ufunc: traced if an operand is."""
     stage = scope.stage
+    if runs_python(f):
+        return call_unknown(scope, f, args, kwargs)
     if (foreign := foreign_in((*args, *kwargs.values()))) is not None:
         return call_with_foreign(scope, f, args, kwargs, foreign)
     for a in args:
@@ -72,6 +74,11 @@ def call_ufunc(scope: Hooks, f: ufunc, args: tuple[Any, ...], kwargs: dict[str, 
     if holds_traced(args) or (kwargs and holds_traced(kwargs.values())):
         return f(*args, **kwargs)
     return constants(scope, f(*args, **kwargs))
+
+
+def runs_python(f: ufunc) -> bool:
+    """True if a function in Python computes the elements, as in the result of np.frompyfunc: it may have effects."""
+    return f.ntypes == 1 and "O" in f.types[0]
 
 
 def lifted(stage: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -103,6 +110,15 @@ def constants(scope: Hooks, value: Any) -> Any:
     if type(value) is tuple or type(value) is list:
         return type(value)(constants(scope, v) for v in value)
     return value
+
+
+def is_dense(value: Any) -> bool:
+    """False if the result of a pure NumPy function is, or contains, a view with gaps, reversed axes or limited writes."""
+    if type(value) is tuple or type(value) is list:
+        return all(map(is_dense, value))
+    if type(value) is not np.ndarray or value.flags.owndata:
+        return True
+    return value.strides == value.copy(order="K").strides and value.flags.writeable  # which may warn
 
 
 def nested(value: Any) -> Iterator[Any]:
@@ -141,7 +157,9 @@ def call_surface(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, 
     if row.writes and args and type(args[0]) is Traced and stage.effects.before_write(args[0]):
         return eager(scope, f, args, kwargs, args[0])
     if not row.creates and not holds_traced(args) and not holds_traced(kwargs.values()):
-        return constants(scope, f(*args, **kwargs))
+        made = f(*args, **kwargs)
+        if is_dense(made):
+            return constants(scope, made)
     try:
         return row.call(stage.tracer, args, kwargs)
     except surface.NotCaptured as why:
@@ -211,6 +229,8 @@ def call_array_method(
 def call_ufunc_method(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Methods such as np.add.reduce."""
     stage = scope.stage
+    if runs_python(f.__self__):
+        return call_unknown(scope, f, args, kwargs)
     if (foreign := foreign_in((*args, *kwargs.values()))) is not None:
         return call_with_foreign(scope, f, args, kwargs, foreign)
     if f.__name__ == "at":  # its index may be a tuple, which is not an array

@@ -17,9 +17,9 @@ import numpy as np
 
 from ... import _core
 from ...base.class_lookup import is_a
-from ...base.signals import Replan
+from ...base.signals import Abandon, Replan
 from ..kinds import kind_of
-from ..objects import Traced, is_ours, listed
+from ..objects import Traced, is_ours, listed, why_not_argument
 from .list_buffer import Column, ListBuffer
 
 if TYPE_CHECKING:
@@ -109,14 +109,15 @@ class TableRow(Assumed):
 
 
 def enter(scope: Any, value: list[Any], source: int) -> None:
-    """Read an argument as a column, if it is a list of numbers."""
+    """Read an argument as a column, if it is a list of numbers. Another list that is long is not captured."""
     stage = scope.stage
     if type(value) is not list or not stage.has_list_columns or id(value) in stage.state.lists:
         return
-    if (made := _core.list_column(value)) is None or made.size <= FEW:
+    if (made := _core.list_column(value)) is None and (why := why_not_argument(value, False)) is not None:
+        raise Abandon(f"an argument is {why}")
+    if made is None or made.size <= FEW:
         return
-    rows = stage.sources.make(_core.list_column, source, value)
-    rows = stage.lift_guarded(rows, stage.sources.source_of(rows))
+    rows = stage.lift_guarded(made, stage.sources.note_made(made, _core.list_column, source))
     (Outer if rows.ndim == 1 else Table)(scope, value, source, rows)
 
 

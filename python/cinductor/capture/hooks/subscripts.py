@@ -434,7 +434,7 @@ def read_flat(scope: Hooks, flat: Flat, key: Any) -> Any:
 def write_flat(scope: Hooks, flat: Flat, key: Any, value: Any) -> None:
     """flat[key] = value"""
     stage, array = scope.stage, flat.array
-    if not array.flags_now.writeable:
+    if array.is_readonly:
         raise ValueError("underlying array is read-only")
     if type(key) is not tuple and flat.is_fresh(stage.effects) and not stage.effects.before_write(array):
         is_number = np.ndim(value) == 0 if type(value) is not Traced else value.ndim == 0

@@ -33,7 +33,7 @@ from .bytecode import function_of, modules_in
 from .control import Control
 from .desugar import COMPREHENSION, COMPREHENSIONS, with_loops, without_matches
 from .jumps import with_exits_behind
-from .names import FunctionNode, Transformer, children, place_of, walk
+from .names import FunctionNode, Transformer, children, duplicate, place_of, walk
 from .pending import mark_operands
 
 FACTORY = "__ci_factory__"
@@ -520,7 +520,7 @@ def _rewrite_source(
     """The rewriting, with constructs or with Python's own control flow; None if the version with constructs does not
     compile, because CPython limits nested blocks.
     """
-    node = find_function(code, qualname) if given is None else copy.deepcopy(given)
+    node = find_function(code, qualname) if given is None else duplicate(given)
     if node is None:
         found = bool(linecache.getlines(code.co_filename))
         raise NotRewritable("its source in the file is not what runs" if found else NOT_FOUND)
