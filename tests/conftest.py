@@ -93,12 +93,27 @@ def way(request):
 @pytest.fixture
 def pieces_are_compiled(monkeypatch):
     """Compile pieces however little they compute, without timing them against NumPy."""
-    from cinductor.calls import budget
     from cinductor.capture.pieces import driver
 
     monkeypatch.delattr(driver.PieceJob, "keep")  # times pieces against NumPy
     monkeypatch.setattr("cinductor.calls.budget.LITTLE_WORK", 0)
-    monkeypatch.setattr(budget, "PIECES", 1 << 30)
+    monkeypatch.setattr("cinductor.calls.job.Job.hand_over", lambda *_: None)
+
+
+@pytest.fixture
+def calls_take_a_microsecond():
+    """The time that calls in NumPy take, and so what they pay, does not depend on the machine."""
+    from cinductor import _core
+
+    _core.step_clock(0)
+    yield
+    _core.step_clock(None)
+
+
+@pytest.fixture
+def calls_are_captured(monkeypatch):
+    """Capture each call that needs Python, whatever that costs."""
+    monkeypatch.setattr("cinductor.calls.job.Job.leave_to_numpy", lambda *_: None)
 
 
 @pytest.fixture(scope="module", autouse=True)

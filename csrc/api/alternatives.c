@@ -7,9 +7,7 @@
 #include "base/text.h"
 
 /* Joins that are raced, at most: the closest ones. */
-enum { MOST_JOINS = 3 };
-/* Fusing two groups with fewer bytes than this is never an alternative: it saves a launch. */
-enum { LITTLE = 1 << 16 };
+enum { MAX_JOINS = 3 };
 
 static const char *const kinds[] = {
 #define KIND(name) #name,
@@ -61,13 +59,13 @@ is_closer(const CiJoin *a, const CiJoin *b)
 static void
 add_joins(const CiRequest *request, CiProgramPlan *plan, const CiKernels *kernels)
 {
-    const CiJoin *close[MOST_JOINS + 1];
+    const CiJoin *close[MAX_JOINS + 1];
     int count = 0;
     for (int k = 0; k < kernels->njoins; k++) {
         const CiJoin *join = &kernels->joins[k];
-        if (join->bytes < LITTLE)
+        if (join->bytes < ci_choice(kernels->machine, CI_CHOICE_raced_bytes))
             continue;
-        int at = count < MOST_JOINS ? count++ : MOST_JOINS;
+        int at = count < MAX_JOINS ? count++ : MAX_JOINS;
         for (; at > 0 && is_closer(join, close[at - 1]); at--)
             close[at] = close[at - 1];
         close[at] = join;

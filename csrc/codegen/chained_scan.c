@@ -12,10 +12,10 @@
 
 typedef struct Chain {
     CiRunner r;
-    CiMemory *running_prefix[CI_MOST_CELLS]; /* from part to part, for each cell: the first element */
-    CiMemory *totals[CI_MOST_CELLS]; /* by part: what it adds, where that is known */
+    CiMemory *running_prefix[CI_MAX_CELLS]; /* from part to part, for each cell: the first element */
+    CiMemory *totals[CI_MAX_CELLS]; /* by part: what it adds, where that is known */
     CiMemory *known;                 /* by part: whether it is */
-    CiMemory *ends[CI_MOST_CELLS];   /* compresses: stores go before this; else NULL */
+    CiMemory *ends[CI_MAX_CELLS];   /* compresses: stores go before this; else NULL */
 } Chain;
 
 static const CiExpr *

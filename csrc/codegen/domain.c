@@ -4,7 +4,7 @@
 #include "codegen/instantiate.h"
 #include "codegen/varying.h"
 
-#define MOST_LANES 16 /* of bytes: an access has as many */
+#define MAX_LANES 16 /* of bytes: an access has as many */
 #define MOST_STEP ((int64_t)1 << 40)
 
 /* ---- neighbours of one thread ---- */
@@ -36,7 +36,7 @@ look_for_store(void *arg, const CiStmt *stmt)
         ci_expr_is_const(ci_expr_sub(n->sym, stmt->at.index, n->stored->index), &distance);
     is_known = is_known && ci_expr_split_linear(n->sym, stmt->at.index, n->var, &coef, &rest) &&
                ci_expr_is_const(coef, &step) && step < MOST_STEP && step > -MOST_STEP;
-    int64_t reach = is_known ? MOST_LANES * (step < 0 ? -step : step) : 0;
+    int64_t reach = is_known ? MAX_LANES * (step < 0 ? -step : step) : 0;
     n->is_apart |= !is_known || (distance < reach && distance > -reach);
 }
 

@@ -14,8 +14,7 @@
 
 #include "base/map.h"
 
-#define ROWS 4
-#define MOST_REGISTERS 8 /* of a lane */
+#define MAX_REGISTERS 8 /* of a lane */
 
 typedef struct Register {
     CiMemory *memory, *all; /* of a lane, of all of them */
@@ -25,7 +24,7 @@ typedef struct Register {
 typedef struct Interchange {
     CiBuild b;
     const CiStmt *lanes;
-    Register registers[MOST_REGISTERS];
+    Register registers[MAX_REGISTERS];
     int nregisters;
 } Interchange;
 
@@ -161,7 +160,7 @@ may_turn(Interchange *x)
     x->nregisters = 0;
     for (CiStmt *stmt = loop->body.first; stmt; stmt = stmt->next) {
         has_loop |= is_down(x, stmt);
-        if (is_register(stmt) && x->nregisters < MOST_REGISTERS)
+        if (is_register(stmt) && x->nregisters < MAX_REGISTERS)
             x->registers[x->nregisters++] = (Register){.memory = stmt->memory};
         else if (!is_down(x, stmt) && (!is_plain(stmt) || stmt->op == CI_OP_bind || stmt->cell))
             return false;
@@ -219,14 +218,16 @@ add_rows(Interchange *x, const CiStmt *down)
     CiBuild *b = &x->b;
     CiSym *sym = b->sym;
     CiStmts *outside = b->to;
-    const CiExpr *rows = ci_expr_const(sym, ROWS), *trips[ROWS],
+    int count = (int)CI_CHOOSE(b, turned_jam);
+    const CiExpr *rows = ci_expr_const(sym, count),
+                 **trips = CI_NEW_ARRAY(b->ctx, const CiExpr *, count),
                  *groups = ci_expr_floordiv(sym, down->extents[0], rows),
                  *done = ci_expr_mul(sym, groups, rows);
     CiStmt *group = ci_build_for(b, "g", groups, CI_RUN_serial);
     ci_build_enter(b, &group->body);
-    for (int k = 0; k < ROWS; k++)
+    for (int k = 0; k < count; k++)
         trips[k] = ci_expr_add(sym, ci_expr_mul(sym, group->vars[0], rows), ci_expr_const(sym, k));
-    add_lanes(x, &down->body, down->vars[0], trips, ROWS);
+    add_lanes(x, &down->body, down->vars[0], trips, count);
     ci_build_enter(b, outside);
     CiStmt *rest = ci_build_for(b, "q", ci_expr_sub(sym, down->extents[0], done), CI_RUN_serial);
     ci_build_enter(b, &rest->body);

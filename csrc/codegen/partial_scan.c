@@ -24,7 +24,7 @@ ci_cells_find(CiContext *ctx, const CiStmts *body, CiCell *cells)
         bool is_count = stmt->kind == CI_STMT_call;
         if (!stmt->cell)
             continue;
-        CI_REQUIRE(ctx, ncells < CI_MOST_CELLS);
+        CI_REQUIRE(ctx, ncells < CI_MAX_CELLS);
         cells[ncells++] = (CiCell){.memory = stmt->cell,
                                    .fold = is_count ? CI_OP_sum : ci_op_alike(stmt->op, CI_OPKIND_reduce),
                                    .scan = is_count ? CI_OP_cumsum : stmt->op,
@@ -38,7 +38,7 @@ ci_cells_find(CiContext *ctx, const CiStmts *body, CiCell *cells)
 static void
 yield_values(CiBuild *b, const CiCell *cells, int ncells)
 {
-    int values[CI_MOST_CELLS];
+    int values[CI_MAX_CELLS];
     for (int k = 0; k < ncells; k++) {
         values[k] = cells[k].value;
         if (cells[k].is_count)

@@ -123,8 +123,6 @@ ci_reduce_fill_strips(CiReducer *r, const CiExpr *first, const CiExpr *count)
 
 /* ---- many at once ---- */
 
-enum { WINDOW = 1024 };
-
 static CiMemory *
 new_number(CiReducer *r, const char *stem)
 {
@@ -135,11 +133,22 @@ new_number(CiReducer *r, const char *stem)
     return made;
 }
 
+/* Elements that are one axis at a time: several blocks of a pairwise order. */
+enum { WINDOW = 1024 };
+
+/* Returns true if it has all elements. */
+static bool
+alloc_window(CiReducer *r)
+{
+    int64_t most = r->extent->high;
+    ci_reduce_alloc_strips(r, most > WINDOW ? WINDOW : most > 0 ? most : 1);
+    return most <= WINDOW;
+}
+
 void
 ci_reduce_open_window(CiReducer *r)
 {
-    int64_t most = r->extent->high;
-    ci_reduce_alloc_strips(r, most < WINDOW ? (most > 0 ? most : 1) : WINDOW);
+    (void)alloc_window(r);
     if (r->strips) {
         r->from = new_number(r, "from");
         r->end = new_number(r, "end");
@@ -176,10 +185,8 @@ ci_reduce_in_pieces(CiReducer *r,
     const CiStmts body = r->body;
     const CiExpr *var = r->var;
     CiStmts *outside = r->b.to;
-    bool is_one = r->extent->high <= WINDOW;
     const CiExpr *first = zero, *count = r->extent;
-    ci_reduce_alloc_strips(r, is_one ? (r->extent->high > 0 ? r->extent->high : 1) : WINDOW);
-    if (!is_one) {
+    if (!alloc_window(r)) {
         CiStmt *loop =
             ci_build_for(&r->b, "b", ci_expr_ceildiv(sym, r->extent, piece), CI_RUN_serial);
         ci_build_enter(&r->b, &loop->body);

@@ -4,7 +4,7 @@
 
 #include "codegen/reduction.h"
 
-#define MOST_LANES 8 /* of ci_pairwise_lanes */
+#define MAX_LANES 8 /* of ci_pairwise_lanes */
 
 /* ---- sizes ---- */
 
@@ -117,7 +117,7 @@ load_accumulators(CiReducer *r, CiOp fold, CiMemory *const *acc,
 static void
 join_accumulators(CiReducer *r, CiOp fold, int at, int count)
 {
-    int vectors[MOST_LANES][CI_MAX_ACCUMULATORS];
+    int vectors[MAX_LANES][CI_MAX_ACCUMULATORS];
     load_accumulators(r, fold, r->acc + at, vectors);
     join_neighbours(r, fold, r->width / r->lanes, vectors);
     ci_reduce_store(r, r->sums + at, count, ci_reduce_number(r, 0), vectors[0], NULL);
@@ -297,16 +297,13 @@ add_block(CiReducer *r, const CiExpr *first, const CiExpr *count)
 static void
 join_four(CiReducer *r, CiOp fold, int at, int count)
 {
-    int vectors[CI_CHAINS * MOST_LANES][CI_MAX_ACCUMULATORS];
+    int vectors[CI_CHAINS * MAX_LANES][CI_MAX_ACCUMULATORS];
     int rows = r->width / r->lanes;
     for (int k = 0; k < CI_CHAINS; k++)
         load_accumulators(r, fold, r->chains[k] + at, vectors + k * rows);
     join_neighbours(r, fold, CI_CHAINS * rows, vectors);
     ci_reduce_store(r, r->sums + at, count, ci_reduce_number(r, 0), vectors[0], NULL);
 }
-
-enum { LINE = 64, AHEAD = 4096 };     /* bytes */
-enum { LITTLE = 1 << 16 }; /* elements of memory that stay in near cache */
 
 typedef struct Fetch {
     CiReducer *r;
@@ -329,17 +326,15 @@ fetch(void *arg, const CiStmt *stmt)
     const Fetch *f = arg;
     CiReducer *r = f->r;
     CiSym *sym = r->b.sym;
-    const CiExpr *step, *rest;
-    const CiMemory *memory = stmt->at.memory;
-    int64_t bytes = stmt->op == CI_OP_load ? ci_dtype_size(memory->dtype) : 0;
-    if (stmt->op != CI_OP_load || ends_before(r, AHEAD / bytes) || memory->space != CI_SPACE_global || !memory->is_const ||
-        memory->size->high <= LITTLE ||
-        !ci_expr_split_linear(sym, stmt->at.index, r->var, &step, &rest) ||
-        !ci_expr_equals_const(step, 1))
+    const CiExpr *rest =
+        stmt->op == CI_OP_load ? ci_build_far_row(&r->b, &stmt->at, r->var) : NULL;
+    int64_t ahead = CI_CHOOSE(&r->b, prefetch_bytes);
+    int size = rest ? ci_dtype_size(stmt->at.memory->dtype) : 1, row = r->lanes * size;
+    if (!rest || ends_before(r, ahead / size))
         return;
-    int size = ci_dtype_size(memory->dtype), row = r->lanes * size;
-    for (int from = 0; row < LINE && from < CI_CHAINS * r->width * size; from += LINE) {
-        const CiExpr *at = ci_expr_add(sym, f->first, ci_reduce_number(r, (AHEAD + from) / size));
+    for (int from = 0; row < CI_CACHE_LINE && from < CI_CHAINS * r->width * size;
+         from += CI_CACHE_LINE) {
+        const CiExpr *at = ci_expr_add(sym, f->first, ci_reduce_number(r, (ahead + from) / size));
         ci_build_add(&r->b, CI_STMT_prefetch)->at =
             (CiAccess){.memory = stmt->at.memory, .index = ci_expr_add(sym, rest, at)};
     }

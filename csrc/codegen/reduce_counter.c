@@ -4,7 +4,7 @@
 
 #include "codegen/reduction.h"
 
-#define MOST_LEVELS 48
+#define MAX_LEVELS 48
 
 /* ---- what accumulators hold ---- */
 
@@ -67,7 +67,7 @@ pop(CiReducer *r)
         args[] = {ci_build_load(&r->b, r->depth, zero, 1), one};
     int below = ci_build_let(&r->b, ci_type_of(CI_DTYPE_i64, 1), CI_OP_subtract, 2, args);
     ci_build_store(&r->b, r->depth, zero, below);
-    return ci_build_bind(&r->b, below, ci_reduce_number(r, MOST_LEVELS));
+    return ci_build_bind(&r->b, below, ci_reduce_number(r, MAX_LEVELS));
 }
 
 static void
@@ -77,7 +77,7 @@ push(CiReducer *r, CiOp fold, int at, int count)
     int values[CI_MAX_ACCUMULATORS];
     const CiExpr *zero = ci_reduce_number(r, 0);
     const CiExpr *top = ci_build_bind(&r->b, ci_build_load(&r->b, r->depth, zero, 1),
-                                      ci_reduce_number(r, MOST_LEVELS));
+                                      ci_reduce_number(r, MAX_LEVELS));
     ci_reduce_load(r, values, r->sums + at, count, zero, 1);
     ci_reduce_store(r, r->pending + at, count, top, values, NULL);
 }
@@ -163,7 +163,7 @@ ci_counter_join(CiReducer *r)
     CiStmt *loop = ci_build_add(&r->b, CI_STMT_loop);
     CiStmts *outside = ci_build_enter(&r->b, &loop->body);
     const CiExpr *depth = ci_build_bind(&r->b, ci_build_load(&r->b, r->depth, zero, 1),
-                                        ci_reduce_number(r, MOST_LEVELS));
+                                        ci_reduce_number(r, MAX_LEVELS));
     ci_build_test(&r->b, CI_STMT_exit, CI_COMPARE_equal, depth, zero);
     ci_counter_merge(r, pop(r));
     ci_build_leave(&r->b, outside);
@@ -178,5 +178,5 @@ ci_counter_open(CiReducer *r)
     ci_build_store(&r->b, r->depth, ci_reduce_number(r, 0),
                    ci_build_index(&r->b, ci_reduce_number(r, 0)));
     ci_reduce_alloc(r, &r->sums, "sum", 1, CI_SPACE_register, 1);
-    ci_reduce_alloc(r, &r->pending, "pending", 1, CI_SPACE_stack, MOST_LEVELS);
+    ci_reduce_alloc(r, &r->pending, "pending", 1, CI_SPACE_stack, MAX_LEVELS);
 }

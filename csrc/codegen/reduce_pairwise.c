@@ -7,7 +7,7 @@
 
 #include "codegen/reduction.h"
 
-#define MOST_LEVELS 48
+#define MAX_LEVELS 48
 /* Where no register has to hold them: vectors of accumulators that are evaluated together. */
 #define LANES_AT_ONCE CI_PAIRWISE_LENGTH
 
@@ -50,7 +50,7 @@ descend(CiReducer *r, const Walk *walk, const CiExpr *count)
     CiStmts *outside = ci_build_enter(&r->b, &loop->body);
     const CiExpr *size = read(r, walk->size, ci_expr_add(sym, count, ci_reduce_number(r, 1)));
     ci_block_exit(r, size);
-    const CiExpr *level = read(r, walk->level, ci_reduce_number(r, MOST_LEVELS)),
+    const CiExpr *level = read(r, walk->level, ci_reduce_number(r, MAX_LEVELS)),
                  *half =
                      ci_build_named(&r->b, ci_pairwise_half(sym, r->fold->into[0]->dtype, size));
     ci_build_store(&r->b, walk->right, level, ci_build_index(&r->b, ci_expr_sub(sym, size, half)));
@@ -63,7 +63,7 @@ static const CiExpr *
 level_above(CiReducer *r, const Walk *walk)
 {
     const CiExpr *zero = ci_reduce_number(r, 0), *one = ci_reduce_number(r, 1);
-    const CiExpr *level = read(r, walk->level, ci_reduce_number(r, MOST_LEVELS + 1));
+    const CiExpr *level = read(r, walk->level, ci_reduce_number(r, MAX_LEVELS + 1));
     ci_build_test(&r->b, CI_STMT_exit, CI_COMPARE_equal, level, zero);
     return ci_build_named(&r->b, ci_expr_sub(r->b.sym, level, one));
 }
@@ -113,10 +113,10 @@ count_leaves(const CiReducer *r, const CiExpr *count)
 static bool
 is_written_out(const CiReducer *r, const CiExpr *count)
 {
-    enum { MOST_LEAVES = 8 };
+    int64_t most = CI_CHOOSE(&r->b, unrolled_leaves);
     bool is_known = count->kind == CI_EXPR_const && r->chains[1];
-    return is_known && count->low <= MOST_LEAVES * ci_block_most_at_once(r) &&
-           count_leaves(r, count) <= MOST_LEAVES;
+    return is_known && count->low <= most * ci_block_most_at_once(r) &&
+           count_leaves(r, count) <= most;
 }
 
 static void
@@ -139,7 +139,6 @@ write_out(CiReducer *r, const CiExpr *first, const CiExpr *count, int level)
 static int64_t
 even_leaf(const CiReducer *r, const CiExpr *count)
 {
-    enum { MOST_KEPT = 2048 };
     const CiExpr *leaf = count;
     if (count->kind != CI_EXPR_const || !r->chains[1])
         return 0;
@@ -149,7 +148,7 @@ even_leaf(const CiReducer *r, const CiExpr *count)
             return 0;
         leaf = half;
     }
-    return count->low / leaf->low <= MOST_KEPT ? leaf->low : 0;
+    return count->low / leaf->low <= CI_CHOOSE(&r->b, kept_leaves) ? leaf->low : 0;
 }
 
 static void
@@ -228,7 +227,7 @@ add_tree(CiReducer *r, const CiExpr *first, const CiExpr *count)
                  .size = new_number(r, "size", count),
                  .at = new_number(r, "from", zero)};
     walk.right = ci_build_alloc(&r->b, ci_build_name(&r->b, "right"), CI_DTYPE_i64, 1,
-                                CI_SPACE_stack, ci_reduce_number(r, MOST_LEVELS));
+                                CI_SPACE_stack, ci_reduce_number(r, MAX_LEVELS));
     CiStmt *loop = ci_build_add(&r->b, CI_STMT_loop);
     CiStmts *outside = ci_build_enter(&r->b, &loop->body);
     descend(r, &walk, count);
@@ -380,7 +379,7 @@ add_blocks(CiReducer *r)
     r->width = ci_pairwise_lanes(whole->into[0]->dtype);
     choose_lanes(r);
     ci_reduce_alloc(r, &r->sums, "sum", 1, CI_SPACE_register, 1);
-    ci_reduce_alloc(r, &r->pending, "pending", 1, CI_SPACE_stack, MOST_LEVELS);
+    ci_reduce_alloc(r, &r->pending, "pending", 1, CI_SPACE_stack, MAX_LEVELS);
     ci_reduce_each(r, false, true, ci_reduce_reset);
     enter_outer(r, nouter);
     inner.vars += nouter;

@@ -71,9 +71,9 @@ void ci_reduce_start(CiReducer *r, CiOp fold, int at, int count);
 
 /* reduce_registers.c: elements that a thread holds, a few groups of as many lanes. Does a reduction of the fold gain from having
  * them all at once? Its accumulators then, of how many lanes each is, and the elements into them. */
-#define CI_MOST_NEAR 16
+#define CI_MAX_NEAR 16
 typedef struct CiRegisterRow {
-    const int *lifted[CI_MOST_NEAR]; /* what bodies have yielded */
+    const int *lifted[CI_MAX_NEAR]; /* what bodies have yielded */
     int count, lanes;
 } CiRegisterRow;
 bool ci_near_helps(const CiStmt *fold);

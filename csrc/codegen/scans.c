@@ -18,7 +18,7 @@
 #include "codegen/reduction.h"
 #include "codegen/split.h"
 
-#define MOST_CELLS 4
+#define MAX_CELLS 4
 
 typedef struct Scan {
     CiBuild *b;
@@ -26,7 +26,7 @@ typedef struct Scan {
     int64_t *bytes;
     const CiStmt *loop;
     CiStmts lift; /* what yields the values that elements add */
-    CiCell cells[CI_MOST_CELLS];
+    CiCell cells[CI_MAX_CELLS];
     int ncells;
     const CiExpr *thread, *first; /* element of this thread in this tile */
 } Scan;
@@ -88,7 +88,7 @@ ci_scan_fits(const CiBuild *b, const CiStmt *loop)
         bool is_let = stmt->kind == CI_STMT_let, depends = ci_stmt_is_running(stmt);
         if (!is_let && stmt->kind != CI_STMT_store && stmt->kind != CI_STMT_call)
             return false;
-        if (stmt->cell && (++ncells > MOST_CELLS || stmt->cell->space != CI_SPACE_register ||
+        if (stmt->cell && (++ncells > MAX_CELLS || stmt->cell->space != CI_SPACE_register ||
                            runs[ci_cell_operand(stmt)] || !has_one_end(b, loop, stmt)))
             return false;
         if (stmt->kind == CI_STMT_call && !is_alone(&loop->body, stmt->at.memory))

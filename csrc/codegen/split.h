@@ -37,7 +37,7 @@ void ci_split_running(CiBuild *b);
 
 /* ---- partial_scan.c: a loop that scans or packs, in parts ---- */
 
-#define CI_MOST_CELLS 16
+#define CI_MAX_CELLS 16
 
 /* A value that is carried from element to element. */
 typedef struct CiCell {
@@ -62,7 +62,7 @@ typedef struct CiRunner {
     CiStmt *loop;
     const CiExpr *parts, *part;  /* number of parts; index of the current one */
     const CiExpr *first, *count; /* elements of the current part, set by ci_running_begin_part */
-    CiCell cells[CI_MOST_CELLS];
+    CiCell cells[CI_MAX_CELLS];
     int ncells;
 } CiRunner;
 

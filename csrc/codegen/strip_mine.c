@@ -319,7 +319,6 @@ look(void *arg, const CiStmt *stmt)
 static int64_t
 choose_length(const CiStripper *s, const CiStmt *loop)
 {
-    enum { BYTES = 32768, LEAST = 64 };
     bool has_scratch = false;
     int count = 1;
     int64_t length = s->b.machine->strip, extent = loop->extents[0]->high;
@@ -327,7 +326,8 @@ choose_length(const CiStripper *s, const CiStmt *loop)
         count += s->crosses[k];
     if (count == 1 && ci_map_count(s->owners) == 0) /* what is read and written is all in place */
         return extent > 0 ? extent : 1;
-    while (length > LEAST && length * 8 * count > BYTES)
+    while (length > CI_CHOOSE(&s->b, least_strip) &&
+           length * 8 * count > CI_CHOOSE(&s->b, strip_bytes))
         length /= 2;
     ci_stmts_visit(&loop->body, look, &has_scratch);
     if (has_scratch && length > s->b.machine->tiled_lanes)

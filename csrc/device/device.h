@@ -123,7 +123,7 @@ typedef struct CiShareName {
     char bytes[64];
 } CiShareName;
 
-#define CI_DEVICE_ABI 8
+#define CI_DEVICE_ABI 9
 
 /* Memory and time of one kind of device. A function that may be NULL says so; one that returns
  * int32_t gives 0 or a CiStatus. The struct lives as long as the registry it is in. */

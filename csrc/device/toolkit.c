@@ -1,8 +1,6 @@
 /* The table of toolkit.h. */
 #include "device/toolkit.h"
 
-#include "target/gpu/print.h"
-
 static const CiCInstructions plain_machine = {.routines = NULL};
 
 /* Of a target without vectors. */
@@ -91,12 +89,10 @@ const CiToolkit ci_toolkit = {.abi = CI_DEVICE_ABI,
                               .memory = ci_c_memory,
                               .element = ci_c_element,
                               .index = index_text,
-                              .storage = ci_emit_storage,
+                              .storage = ci_dtype_storage,
                               .buffer = buffer_name,
                               .scalar = scalar_text,
                               .conditions = ci_c_conditions,
                               .print_alloc = ci_c_print_alloc,
                               .gpu_machine = ci_gpu_fill_machine,
-                              .gpu_codegen = ci_gpu_lower,
-                              .gpu_source = ci_gpu_print_source,
-                              .gpu_build = ci_gpu_build};
+                              .gpu_compiler = ci_gpu_compiler};

@@ -41,15 +41,10 @@ typedef struct CiToolkit {
     const char *(*scalar)(CiCPrinter *printer, const CiBuffer *buffer);
     const char *(*conditions)(CiCPrinter *printer, const CiStmt *stmt); /* of a statement's tests */
     void (*print_alloc)(CiCPrinter *printer, const CiMemory *memory);
-    /* For GPUs (device/gpu/gpu.h): limits of kernels; statements for blocks of threads; the source in
-     * the language of a dialect; executables of a dialect and a driver. */
+    /* For GPUs (device/gpu/gpu.h): limits of kernels, whose language is a dialect; the compiler of a
+     * vendor. */
     void (*gpu_machine)(CiMachine *machine, const CiGpuDialect *dialect);
-    CiProcs *(*gpu_codegen)(const CiKernels *kernels, bool verify, bool may_vectorise);
-    void (*gpu_source)(CiText *out, const CiKernels *kernels, const CiProcs *procs,
-                       const CiGpuDialect *dialect);
-    CiExecutable *(*gpu_build)(CiContext *ctx, const CiQueue *queue, const CiKernels *kernels,
-                               const CiOptions *options, CiBuildInfo *info,
-                               const CiGpuVendor *vendor);
+    CiCompiler (*gpu_compiler)(const CiGpuVendor *vendor);
 } CiToolkit;
 
 extern const CiToolkit ci_toolkit;

@@ -13,7 +13,7 @@
 #include <string.h>
 
 typedef struct DtypeRow {
-    const char *name;
+    const char *name, *storage;
     int size;
     CiClass class;
     char character;
@@ -23,9 +23,9 @@ typedef struct DtypeRow {
 
 static const DtypeRow rows[CI_DTYPE_COUNT + 1] = {
 #define DTYPE(name, storage, size, class, character, part, exponent, mantissa)                     \
-    {#name, size, CI_CLASS_##class, character, CI_DTYPE_##part, exponent, mantissa},
+    {#name, #storage, size, CI_CLASS_##class, character, CI_DTYPE_##part, exponent, mantissa},
 #include "ir/dtypes.def"
-    {"none", 0, CI_CLASS_bool, 0, CI_DTYPE_none, 0, 0},
+    {"none", "", 0, CI_CLASS_bool, 0, CI_DTYPE_none, 0, 0},
 };
 
 typedef struct NarrowRow {
@@ -43,6 +43,12 @@ const char *
 ci_dtype_name(CiDtype dtype)
 {
     return rows[dtype].name;
+}
+
+const char *
+ci_dtype_storage(CiDtype dtype)
+{
+    return rows[dtype].storage;
 }
 
 CiDtype

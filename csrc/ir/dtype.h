@@ -30,6 +30,7 @@ typedef struct CiConst {
 } CiConst;
 
 const char *ci_dtype_name(CiDtype dtype); /* "f32" */
+const char *ci_dtype_storage(CiDtype dtype); /* of its elements in C: "float" */
 CiDtype ci_dtype_find(const char *name);  /* CI_DTYPE_none when there is none */
 int ci_dtype_size(CiDtype dtype);
 CiClass ci_dtype_class(CiDtype dtype);

@@ -8,6 +8,7 @@
 #include "ir/loop.h"
 
 /* Numbers of machine.def that other code has, too. */
+#define CI_CACHE_LINE 64 /* bytes */
 /* Lanes in a tile of an outer axis with stages inside: its rows should stay in near cache. */
 #define CI_STAGE_TILE 64
 /* Lanes of the interpreter's values. */
@@ -50,6 +51,7 @@ typedef struct CiMachine {
     bool (*has_pack)(CiDtype dtype);
     /* True if threads may combine at one element at once, in any order. NULL: never. */
     bool (*has_atomic)(CiOp op, CiDtype dtype);
+    const struct CiGpuDialect *dialect; /* of a GPU: the language of its kernels; else NULL */
     /* The device, as one program uses it. */
     const char *device, *backend; /* "cpu", "c" */
     bool has_memory;              /* its memory is not the host's */

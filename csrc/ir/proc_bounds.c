@@ -4,7 +4,7 @@
 #include "ir/proc_private.h"
 
 #define MOST_PROOFS 4096 /* in one proc */
-#define MOST_FACTS 8     /* that one proof may use */
+#define MAX_FACTS 8     /* that one proof may use */
 
 _Noreturn void
 ci_proc_fail(CiProcVerifier *v, const CiStmt *stmt, const char *why)
@@ -68,7 +68,7 @@ ci_proc_add_tests(CiProcVerifier *v, const CiStmt *stmt, bool negated)
 static bool
 is_proved(CiProcVerifier *v, const CiExpr *a, const CiExpr *b)
 {
-    int count = v->nfacts < MOST_FACTS ? v->nfacts : MOST_FACTS;
+    int count = v->nfacts < MAX_FACTS ? v->nfacts : MAX_FACTS;
     if (v->nproofs++ >= MOST_PROOFS)
         return false;
     return ci_sym_known_le_given(v->sym, a, b, count, v->facts + v->nfacts - count);

@@ -12,7 +12,7 @@
  * loop, as their dependences require. */
 #include "loops/loops.h"
 
-#define MOST_AXES 8
+#define MAX_AXES 8
 
 typedef struct Marks { /* by buffer */
     bool *made, *read; /* by members of the loop; read: of what they do not make */
@@ -23,9 +23,9 @@ typedef struct Marks { /* by buffer */
 typedef struct Batch {
     const CiLoopRewriter *r;
     int naxes; /* in front, of the stack */
-    const CiExpr *extents[MOST_AXES], *steps[MOST_AXES]; /* steps: iterations from one to the
+    const CiExpr *extents[MAX_AXES], *steps[MAX_AXES]; /* steps: iterations from one to the
                                                           * next */
-    const CiExpr *at[MOST_AXES];                         /* their values in an iteration */
+    const CiExpr *at[MAX_AXES];                         /* their values in an iteration */
     const CiExpr *var, *trips;
     Marks marks;
     int *nreaders, *nwriters; /* of the program, by buffer */
@@ -328,7 +328,7 @@ first_of_part(const Batch *b, const CiBuffer *before, const CiBuffer *now)
 static const CiExpr *
 index_in_trip(Batch *b, const CiNest *nest, const CiExpr *index)
 {
-    const CiExpr *vars[MOST_AXES];
+    const CiExpr *vars[MAX_AXES];
     for (int k = 0; k < b->naxes; k++)
         vars[k] = nest->axes[k].var;
     return ci_expr_substitute(b->r->sym, index, b->naxes, vars, b->at);
@@ -468,7 +468,7 @@ find_loop(const CiLoopRewriter *r, const CiItems *items, int first, Batch *b, in
 {
     const CiExternItem *call = items->items[first].ext;
     int naxes = call->result->rank - 2;
-    if (!ci_op_has(call->op, CI_FACT_stacks) || naxes < 1 || naxes > MOST_AXES)
+    if (!ci_op_has(call->op, CI_FACT_stacks) || naxes < 1 || naxes > MAX_AXES)
         return false;
     begin(b, r, call);
     for (*last = first; *last < items->count && !is_barrier(&items->items[*last]); ++*last)
@@ -477,8 +477,8 @@ find_loop(const CiLoopRewriter *r, const CiItems *items, int first, Batch *b, in
 }
 
 /* Items that are moved after a loop may begin another loop. */
-static void
-batch_block(const CiLoopRewriter *r, CiItems *items)
+void
+ci_loops_batch_calls(const CiLoopRewriter *r, CiItems *items)
 {
     CiItems made = {0};
     for (int k = 0; k < items->count; k++) {
@@ -493,15 +493,9 @@ batch_block(const CiLoopRewriter *r, CiItems *items)
         CiItem loop = make_loop(&batch);
         ci_add_items(r->ctx, &made, &batch.before);
         CI_PUSH(r->ctx, made.items, made.count, made.capacity, loop);
-        batch_block(r, &batch.after);
+        ci_loops_batch_calls(r, &batch.after);
         ci_add_items(r->ctx, &made, &batch.after);
         k = last - 1;
     }
     *items = made;
-}
-
-void
-ci_loops_batch_calls(const CiLoopRewriter *r)
-{
-    ci_visit_blocks(r, &r->loops->items, NULL, batch_block);
 }

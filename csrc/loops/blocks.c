@@ -1,25 +1,5 @@
-/* Visits the blocks of a program: its own and those of regions. Helpers to rewrite blocks. */
+/* Helpers to rewrite blocks. */
 #include "loops/loops.h"
-
-void
-ci_visit_blocks(const CiLoopRewriter *r, CiItems *items, CiBlockVisit before, CiBlockVisit after)
-{
-    if (before)
-        before(r, items);
-    for (int k = 0; k < items->count; k++) {
-        CiRegion *region = items->items[k].region;
-        if (!region)
-            continue;
-        const CiLoopScope scope = {region, r->scope};
-        CiLoopRewriter inner = *r;
-        inner.scope = &scope;
-        ci_visit_blocks(&inner, &region->body, before, after);
-        ci_visit_blocks(&inner, &region->other, before, after);
-        ci_visit_blocks(&inner, &region->condition_items, before, after);
-    }
-    if (after)
-        after(r, items);
-}
 
 void
 ci_add_items(CiContext *ctx, CiItems *to, const CiItems *more)

@@ -8,8 +8,6 @@
 #include <string.h>
 
 #define MOST_BOXES 64 /* of two iterations */
-#define MOST_OPS 64   /* of a composed body: more of them cost what the traffic does */
-#define FARTHEST 8    /* elements along an axis */
 
 /* ---- boxes ---- */
 
@@ -148,7 +146,7 @@ ci_compose_find_pieces(CiComposer *c)
 static bool
 is_near(const CiComposer *c, const CiPiece *piece, const CiScalar *load, int64_t *distance)
 {
-    int64_t left;
+    int64_t left, most = CI_CHOOSE(c->r, composed_distance);
     if (!ci_expr_is_const(ci_expr_sub(c->r->sym, load->index, piece->nest->store), &left))
         return false;
     for (int k = 0; k < c->rank; k++) {
@@ -156,7 +154,7 @@ is_near(const CiComposer *c, const CiPiece *piece, const CiScalar *load, int64_t
         int64_t half = c->strides[d] / 2, above = left + (left >= 0 ? half : -half);
         distance[d] = above / c->strides[d];
         left -= distance[d] * c->strides[d];
-        if (distance[d] > FARTHEST || distance[d] < -FARTHEST ||
+        if (distance[d] > most || distance[d] < -most ||
             piece->box.start[d] + distance[d] < 0 || piece->box.end[d] + distance[d] > c->sizes[d])
             return false;
     }
@@ -320,7 +318,7 @@ add_nest(CiComposer *c, const CiPiece *reader, const CiBox *box)
     nest.npoint = nest.naxes;
     nest.store = store;
     nest.body = compose_body(c, reader, box, place);
-    if (nest.body.nops > MOST_OPS || c->made.count == MOST_BOXES)
+    if (nest.body.nops > CI_CHOOSE(c->r, composed_ops) || c->made.count == MOST_BOXES)
         return false;
     CiNest *kept = CI_NEW(c->r->ctx, CiNest);
     *kept = nest;

@@ -260,8 +260,8 @@ double_buffer(Doubling *d, int at, CiItems *before, CiItems *after)
     CI_PUSH(d->r->ctx, region->swaps, region->nswaps, region->capswaps, d->new);
 }
 
-static void
-double_block(const CiLoopRewriter *r, CiItems *items)
+void
+ci_loops_double_buffering(const CiLoopRewriter *r, CiItems *items)
 {
     CiItems now = {0};
     for (int k = 0; k < items->count; k++) {
@@ -279,10 +279,4 @@ double_block(const CiLoopRewriter *r, CiItems *items)
         ci_add_items(r->ctx, &now, &after);
     }
     *items = now;
-}
-
-void
-ci_loops_double_buffering(const CiLoopRewriter *r)
-{
-    ci_visit_blocks(r, &r->loops->items, NULL, double_block);
 }

@@ -43,8 +43,8 @@ drop_swaps(CiRegion *region)
 }
 
 /* Regions inside have been visited. */
-static void
-drop(const CiLoopRewriter *r, CiItems *items)
+void
+ci_loops_drop_empty(const CiLoopRewriter *r, CiItems *items)
 {
     int count = 0;
     (void)r;
@@ -55,10 +55,4 @@ drop(const CiLoopRewriter *r, CiItems *items)
             items->items[count++] = items->items[k];
     }
     items->count = count;
-}
-
-void
-ci_loops_drop_empty(const CiLoopRewriter *r)
-{
-    ci_visit_blocks(r, &r->loops->items, NULL, drop);
 }

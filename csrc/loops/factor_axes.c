@@ -84,8 +84,8 @@ ci_split_axis(CiLoops *loops, CiNest *nest, int k, const CiExpr *rows, const CiE
     nest->npoint++;
 }
 
-static void
-factor_axes(const CiLoopRewriter *r, CiNest *nest)
+void
+ci_loops_factor_axes(const CiLoopRewriter *r, CiNest *nest)
 {
     if (ci_nest_is_indirect(nest))
         return;
@@ -97,18 +97,4 @@ factor_axes(const CiLoopRewriter *r, CiNest *nest)
         else
             k++;
     }
-}
-
-static void
-factor_block(const CiLoopRewriter *r, CiItems *items)
-{
-    for (int k = 0; k < items->count; k++)
-        if (items->items[k].nest)
-            factor_axes(r, items->items[k].nest);
-}
-
-void
-ci_loops_factor_axes(const CiLoopRewriter *r)
-{
-    ci_visit_blocks(r, &r->loops->items, factor_block, NULL);
 }

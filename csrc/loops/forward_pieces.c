@@ -15,9 +15,7 @@
 
 #include <string.h>
 
-#define MOST_OPS 96    /* of a reader */
-#define MOST_PIECES 16
-#define MOST_READS 4 /* of an element, by a reader: more of them are worth its memory */
+#define MAX_PIECES 16
 
 typedef struct Piece {
     const CiNest *nest;
@@ -32,7 +30,7 @@ typedef struct Forward {
     CiComposer c; /* c.to: the array */
     CiItems *items;
     int first, last; /* positions of the pieces' nests */
-    Piece pieces[MOST_PIECES];
+    Piece pieces[MAX_PIECES];
     int npieces;
     const CiExpr *position[CI_MAX_RANK]; /* symbols, to compare pieces */
 } Forward;
@@ -79,7 +77,7 @@ find_pieces(Forward *f)
                 f->items->items[k]);
     }
     f->c.region = &region;
-    if (region.body.count < 2 || region.body.count > MOST_PIECES ||
+    if (region.body.count < 2 || region.body.count > MAX_PIECES ||
         !ci_compose_read_layout(&f->c) || !ci_compose_find_pieces(&f->c))
         return false;
     f->npieces = f->c.npieces;
@@ -404,7 +402,8 @@ reads_often(const Forward *f, const CiNest *reader)
     int64_t elements = 1;
     for (int d = 0; d < f->c.rank; d++)
         elements *= f->c.sizes[d];
-    return ci_amount_likely(ci_cost_of_nest(reader).trips) > MOST_READS * elements;
+    return ci_amount_likely(ci_cost_of_nest(reader).trips) >
+           CI_CHOOSE(f->c.r, forwarded_reads) * elements;
 }
 
 /* The body of a reader without loads of the array; false if it would be too large. */
@@ -424,7 +423,7 @@ forward_into(const Forward *f, const CiNest *reader, CiBody *into)
                           : ci_compose_add(&f->c, into, *op, made);
     }
     into->result = made[body->result];
-    return into->nops <= MOST_OPS;
+    return into->nops <= CI_CHOOSE(f->c.r, forwarded_ops);
 }
 
 static bool
@@ -527,8 +526,8 @@ forward(Forward *f)
     return true;
 }
 
-static void
-forward_block(const CiLoopRewriter *r, CiItems *items)
+void
+ci_loops_forward_pieces(const CiLoopRewriter *r, CiItems *items)
 {
     for (int k = 0; k < items->count; k++) {
         const CiNest *nest = items->items[k].nest;
@@ -539,10 +538,4 @@ forward_block(const CiLoopRewriter *r, CiItems *items)
         if (forward(&f))
             k = -1;
     }
-}
-
-void
-ci_loops_forward_pieces(const CiLoopRewriter *r)
-{
-    ci_visit_blocks(r, &r->loops->items, NULL, forward_block);
 }

@@ -247,8 +247,8 @@ drop_stores(const Size *s, CiItems *items, CiRegion *region)
         ci_remove_item(items, at);
 }
 
-static void
-close_sizes(const CiLoopRewriter *r, CiItems *items)
+void
+ci_loops_induction_sizes(const CiLoopRewriter *r, CiItems *items)
 {
     for (int k = 0; k < items->count; k++) {
         CiRegion *region = items->items[k].region;
@@ -266,10 +266,4 @@ close_sizes(const CiLoopRewriter *r, CiItems *items)
             k -= count - items->count;
         }
     }
-}
-
-void
-ci_loops_induction_sizes(const CiLoopRewriter *r)
-{
-    ci_visit_blocks(r, &r->loops->items, close_sizes, NULL);
 }

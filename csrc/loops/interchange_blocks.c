@@ -174,8 +174,9 @@ put_around(const CiLoopRewriter *r, CiItem *item, const CiExpr *var, const CiExp
     *item = (CiItem){.kind = CI_ITEM_for, .region = around};
 }
 
-static void
-interchange(const CiLoopRewriter *r, CiItem *loop)
+/* Outer loops first: a loop inside may become one around rows, too. */
+void
+ci_loops_interchange_blocks(const CiLoopRewriter *r, CiItem *loop)
 {
     Rows rows = {0};
     if (!find_rows(r, loop, &rows))
@@ -205,19 +206,4 @@ interchange(const CiLoopRewriter *r, CiItem *loop)
         if (k != rows.cut)
             put_around(r, loop, vars[k], extents[k]);
     }
-}
-
-static void
-interchange_block(const CiLoopRewriter *r, CiItems *items)
-{
-    for (int k = 0; k < items->count; k++)
-        if (items->items[k].region)
-            interchange(r, &items->items[k]);
-}
-
-/* Outer loops first: a loop inside may become one around rows, too. */
-void
-ci_loops_interchange_blocks(const CiLoopRewriter *r)
-{
-    ci_visit_blocks(r, &r->loops->items, interchange_block, NULL);
 }

@@ -15,7 +15,7 @@
  * place. The order of the operations on an element does not change. */
 #include "loops/loops.h"
 
-#define MOST_ARRAYS 16 /* variables, each a register of a thread */
+#define MAX_ARRAYS 16 /* variables, each a register of a thread */
 
 typedef struct Carried {
     CiBuffer *array, *variable;
@@ -26,7 +26,7 @@ typedef struct Points {
     const CiLoopRewriter *r;
     const CiNest *like; /* whose axes all nests have */
     const CiExpr *vars[CI_MAX_RANK];
-    Carried carried[MOST_ARRAYS];
+    Carried carried[MAX_ARRAYS];
     int ncarried;
 } Points;
 
@@ -77,7 +77,7 @@ static bool
 add_carried(Points *p, CiBuffer *array, const CiExpr *index)
 {
     Carried *known = find_carried(p, array);
-    if (!known && p->ncarried < MOST_ARRAYS) {
+    if (!known && p->ncarried < MAX_ARRAYS) {
         p->carried[p->ncarried] = (Carried){.array = array, .index = index};
         known = &p->carried[p->ncarried++];
     }
@@ -384,8 +384,8 @@ begin(Points *p, const CiItem *item)
     return true;
 }
 
-static void
-interchange_block(const CiLoopRewriter *r, CiItems *items)
+void
+ci_loops_interchange_points(const CiLoopRewriter *r, CiItems *items)
 {
     for (int k = 0; k < items->count; k++) {
         Points p = {.r = r};
@@ -399,10 +399,4 @@ interchange_block(const CiLoopRewriter *r, CiItems *items)
         items->count -= to - from - 1;
         k = from;
     }
-}
-
-void
-ci_loops_interchange_points(const CiLoopRewriter *r)
-{
-    ci_visit_blocks(r, &r->loops->items, interchange_block, NULL);
 }

@@ -99,8 +99,8 @@ is_legal(const CiLoopRewriter *r, const Pair *pair)
     return true;
 }
 
-static void
-make_rows(const CiLoopRewriter *r, CiItem *item)
+void
+ci_loops_interchange_rows(const CiLoopRewriter *r, CiItem *item)
 {
     Pair pair;
     if (!find_pair(r, item, &pair) || !is_better(r, &pair) || !is_legal(r, &pair))
@@ -115,18 +115,4 @@ make_rows(const CiLoopRewriter *r, CiItem *item)
     nest->axes[0] = (CiAxis){CI_AXIS_point, to, pair.outer->extent};
     nest->naxes = nest->npoint = 1;
     *item = pair.outer->body.items[0];
-}
-
-static void
-make_rows_of_block(const CiLoopRewriter *r, CiItems *items)
-{
-    for (int k = 0; k < items->count; k++)
-        if (items->items[k].region)
-            make_rows(r, &items->items[k]);
-}
-
-void
-ci_loops_interchange_rows(const CiLoopRewriter *r)
-{
-    ci_visit_blocks(r, &r->loops->items, make_rows_of_block, NULL);
 }

@@ -3,7 +3,7 @@
 
 #include "base/text.h"
 
-#define PASS(name, applies, is_needed, doc)                                                        \
+#define PASS(name, where, applies, is_needed, doc)                                                 \
     static bool applies_##name(const CiLoopRewriter *r)                                            \
     {                                                                                              \
         (void)r;                                                                                   \
@@ -13,8 +13,8 @@
 #undef PASS
 
 static const CiLoopPass passes[] = {
-#define PASS(name, applies, is_needed, doc)                                                        \
-    {#name, doc, is_needed, applies_##name, ci_loops_##name},
+#define PASS(name, where, applies, is_needed, doc)                                                 \
+    {#name, doc, is_needed, applies_##name, .where = ci_loops_##name},
 #include "loops/loops.def"
 #undef PASS
 };
@@ -31,6 +31,32 @@ ci_loop_pass_at(int position)
     return &passes[position];
 }
 
+static void
+run_in_block(const CiLoopRewriter *r, const CiLoopPass *pass, CiItems *items)
+{
+    if (pass->outer)
+        pass->outer(r, items);
+    for (int k = 0; k < items->count; k++) {
+        if (pass->nests && items->items[k].nest)
+            pass->nests(r, items->items[k].nest);
+        if (pass->regions && items->items[k].region)
+            pass->regions(r, &items->items[k]);
+    }
+    for (int k = 0; k < items->count; k++) {
+        CiRegion *region = items->items[k].region;
+        const CiLoopScope scope = {region, r->scope};
+        CiLoopRewriter inner = *r;
+        inner.scope = &scope;
+        if (!region)
+            continue;
+        run_in_block(&inner, pass, &region->body);
+        run_in_block(&inner, pass, &region->other);
+        run_in_block(&inner, pass, &region->condition_items);
+    }
+    if (pass->inner)
+        pass->inner(r, items);
+}
+
 void
 ci_loop_passes_run(CiLoops *loops, const CiMachine *machine, const CiOptions *options,
                    const CiLoopPlan *plan)
@@ -42,7 +68,10 @@ ci_loop_passes_run(CiLoops *loops, const CiMachine *machine, const CiOptions *op
             continue;
         if (plan->before)
             plan->before(plan->arg, pass->name, loops);
-        pass->run(&r);
+        if (pass->program)
+            pass->program(&r);
+        else
+            run_in_block(&r, pass, &loops->items);
         if (plan->verify)
             ci_loops_verify(loops);
         if (plan->after)

@@ -27,7 +27,12 @@ typedef struct CiLoopPass {
     const char *name, *doc;
     bool is_needed; /* cannot be left out */
     bool (*applies)(const CiLoopRewriter *r);
-    void (*run)(const CiLoopRewriter *r);
+    /* One of these: the columns `where` of loops.def. r->scope is the block's. */
+    void (*program)(const CiLoopRewriter *r);
+    void (*outer)(const CiLoopRewriter *r, CiItems *items);
+    void (*inner)(const CiLoopRewriter *r, CiItems *items);
+    void (*nests)(const CiLoopRewriter *r, CiNest *nest);
+    void (*regions)(const CiLoopRewriter *r, CiItem *item);
 } CiLoopPass;
 
 /* True if the symbol is the variable of a loop around the block. */
@@ -50,18 +55,19 @@ typedef struct CiLoopPlan {
 void ci_loop_passes_run(CiLoops *loops, const CiMachine *machine, const CiOptions *options,
                         const CiLoopPlan *plan);
 
-#define PASS(name, applies, is_needed, doc) void ci_loops_##name(const CiLoopRewriter *r);
+#define CI_OF_program
+#define CI_OF_outer , CiItems *items
+#define CI_OF_inner , CiItems *items
+#define CI_OF_nests , CiNest *nest
+#define CI_OF_regions , CiItem *item
+#define PASS(name, where, applies, is_needed, doc)                                                 \
+    void ci_loops_##name(const CiLoopRewriter *r CI_OF_##where);
 #include "loops/loops.def"
 #undef PASS
 
 /* ---- what passes share ---- */
 
-/* blocks.c: calls `before` for a block, then visits the blocks inside it, then calls `after`.
- * Either may be NULL. r->scope is the block's. */
-typedef void (*CiBlockVisit)(const CiLoopRewriter *r, CiItems *items);
-void ci_visit_blocks(const CiLoopRewriter *r, CiItems *items, CiBlockVisit before,
-                     CiBlockVisit after);
-/* Appends items to a block's. */
+/* blocks.c. Appends items to a block's. */
 void ci_add_items(CiContext *ctx, CiItems *to, const CiItems *more);
 /* Removes the item at a position. */
 void ci_remove_item(CiItems *items, int at);

@@ -17,8 +17,8 @@ is_farther(const CiLoopRewriter *r, const CiExpr *a, const CiExpr *b)
     return ci_sym_known_lt(r->sym, b, a) || (is_multiple && !ci_sym_known_lt(r->sym, a, b));
 }
 
-static void
-order_axes(const CiLoopRewriter *r, CiNest *nest)
+void
+ci_loops_order_axes(const CiLoopRewriter *r, CiNest *nest)
 {
     const CiExpr *coefs[CI_MAX_RANK], *rest;
     if (ci_nest_is_serial(nest)) /* the order of its points is part of what it does */
@@ -37,18 +37,4 @@ order_axes(const CiLoopRewriter *r, CiNest *nest)
             coefs[j - 1] = coef;
         }
     }
-}
-
-static void
-order_block(const CiLoopRewriter *r, CiItems *items)
-{
-    for (int k = 0; k < items->count; k++)
-        if (items->items[k].nest)
-            order_axes(r, items->items[k].nest);
-}
-
-void
-ci_loops_order_axes(const CiLoopRewriter *r)
-{
-    ci_visit_blocks(r, &r->loops->items, order_block, NULL);
 }

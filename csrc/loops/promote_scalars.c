@@ -18,7 +18,7 @@
 #include "loops/loops.h"
 
 /* Accesses of a loop that are compared. */
-#define MOST_ACCESSES 64
+#define MAX_ACCESSES 64
 
 typedef struct Access {
     CiNest *nest;
@@ -28,7 +28,7 @@ typedef struct Access {
 } Access;
 
 typedef struct Accesses {
-    Access list[MOST_ACCESSES];
+    Access list[MAX_ACCESSES];
     int count;
     bool is_simple; /* everything is by elements, and all of it is in the list */
 } Accesses;
@@ -36,7 +36,7 @@ typedef struct Accesses {
 static void
 add_access(Accesses *all, CiNest *nest, CiScalar *load)
 {
-    all->is_simple = all->is_simple && all->count < MOST_ACCESSES;
+    all->is_simple = all->is_simple && all->count < MAX_ACCESSES;
     if (all->is_simple)
         all->list[all->count++] = (Access){nest, load, load ? load->buffer : nest->target,
                                            load ? load->index : nest->store};
@@ -74,7 +74,7 @@ is_fixed(const CiLoopRewriter *r, const CiExpr *index)
     return true;
 }
 
-#define MOST_FACTS 8
+#define MAX_FACTS 8
 
 /* Expressions that are at least 0 because the enclosing loops have an iteration. Returns their
  * number. */
@@ -82,7 +82,7 @@ static int
 find_facts(const CiLoopRewriter *r, const CiExpr **facts)
 {
     int count = 0;
-    for (const CiLoopScope *at = r->scope; at && count < MOST_FACTS; at = at->outer) {
+    for (const CiLoopScope *at = r->scope; at && count < MAX_FACTS; at = at->outer) {
         if (at->region->extent && at->region->extent->kind != CI_EXPR_const)
             facts[count++] = ci_expr_sub(r->sym, at->region->extent, ci_expr_const(r->sym, 1));
     }
@@ -94,7 +94,7 @@ static bool
 exists(const CiLoopRewriter *r, const CiBuffer *buffer, const CiExpr *index)
 {
     CiSym *sym = r->sym;
-    const CiExpr *last = ci_expr_const(sym, 0), *one = ci_expr_const(sym, 1), *facts[MOST_FACTS];
+    const CiExpr *last = ci_expr_const(sym, 0), *one = ci_expr_const(sym, 1), *facts[MAX_FACTS];
     int nfacts = find_facts(r, facts);
     for (int k = 0; k < buffer->rank; k++) {
         if (buffer->strides[k]->low < 0)
@@ -109,7 +109,7 @@ exists(const CiLoopRewriter *r, const CiBuffer *buffer, const CiExpr *index)
 static bool
 have_no_overlap(const CiLoopRewriter *r, const CiBuffer *buffer, const CiExpr *a, const CiExpr *b)
 {
-    const CiExpr *facts[MOST_FACTS];
+    const CiExpr *facts[MAX_FACTS];
     int nfacts = find_facts(r, facts);
     return ci_sym_known_disjoint(r->sym, a, b, buffer->rank, buffer->strides, nfacts, facts);
 }
@@ -256,8 +256,9 @@ carry_one(const CiLoopRewriter *r, CiItems *items, int *k)
     return false;
 }
 
-static void
-promote_in_block(const CiLoopRewriter *r, CiItems *items)
+/* Inner loops first: an outer loop may keep the element for longer. */
+void
+ci_loops_promote_scalars(const CiLoopRewriter *r, CiItems *items)
 {
     if (!r->scope) /* no loop around has a place for the variable */
         return;
@@ -267,11 +268,4 @@ promote_in_block(const CiLoopRewriter *r, CiItems *items)
         while (replace_one(r, items, &k) || carry_one(r, items, &k))
             ;
     }
-}
-
-/* Inner loops first: an outer loop may keep the element for longer. */
-void
-ci_loops_promote_scalars(const CiLoopRewriter *r)
-{
-    ci_visit_blocks(r, &r->loops->items, NULL, promote_in_block);
 }

@@ -187,8 +187,8 @@ take_out(CiItems *items, const CiNest *nest)
         ci_remove_item(items, k);
 }
 
-static void
-compose_block(const CiLoopRewriter *r, CiItems *items)
+void
+ci_loops_temporal_blocking(const CiLoopRewriter *r, CiItems *items)
 {
     CiItems now = {0};
     for (int k = 0; k < items->count; k++) {
@@ -208,10 +208,4 @@ compose_block(const CiLoopRewriter *r, CiItems *items)
         k += behind;
     }
     *items = now;
-}
-
-void
-ci_loops_temporal_blocking(const CiLoopRewriter *r)
-{
-    ci_visit_blocks(r, &r->loops->items, NULL, compose_block);
 }

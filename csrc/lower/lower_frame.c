@@ -11,13 +11,11 @@
 
 #include "ir/cost.h"
 
-#define THICKEST 8 /* elements of the border along an axis, before or after the box */
-
 static bool
-is_thin(const CiExpr *extent)
+is_thin(const CiLowering *low, const CiExpr *extent)
 {
     int64_t value;
-    return ci_expr_is_const(extent, &value) && value >= 0 && value <= THICKEST;
+    return ci_expr_is_const(extent, &value) && value >= 0 && value <= CI_CHOOSE(low, frame_border);
 }
 
 /* Finds the start of the box along axis k of base, and the slab after it. */
@@ -29,7 +27,7 @@ find_slabs(CiLowering *low, const CiNode *base, const CiNode *view, const CiExpr
     const CiExpr *end = ci_expr_add(low->sym, start, view->sizes[k]);
     frame->starts[k] = start;
     frame->ends[k] = end;
-    return is_thin(start) && is_thin(ci_expr_sub(low->sym, base->sizes[k], end));
+    return is_thin(low, start) && is_thin(low, ci_expr_sub(low->sym, base->sizes[k], end));
 }
 
 static bool

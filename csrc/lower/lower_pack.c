@@ -9,10 +9,8 @@
  * or if the buffer would be larger than the arrays that the elements come from. It is also the case
  * if a compress needs a value that is known only after the count, or if results cannot be
  * shortened. */
+#include "ir/choices.h"
 #include "lower/lowering.h"
-
-#define FEW 4 /* operations that are done once more rather than kept */
-#define WIDE 4 /* bytes of an element beside which one of a mask is little */
 
 /* The mask that node counts; NULL: it counts none. */
 static CiNode *
@@ -49,7 +47,7 @@ is_outside_regions(const CiLowering *low, const CiNode *node)
 /* ---- what it takes to ask ---- */
 
 typedef struct Asked {
-    int noperations;
+    int noperations, most; /* most: more are not counted */
     bool is_function; /* a function is computed */
     int widest;       /* bytes of an element that is read */
 } Asked;
@@ -66,27 +64,27 @@ ask(const CiNode *node, Asked *asked)
     }
     asked->noperations += !ci_node_is_view(node) && ci_op_kind(node->op) != CI_OPKIND_create;
     asked->is_function |= ci_op_is_expensive(node->op);
-    for (int k = 0; k < node->nargs && asked->noperations <= FEW; k++)
+    for (int k = 0; k < node->nargs && asked->noperations <= asked->most; k++)
         ask(node->args[k], asked);
 }
 
 /* True if the mask reads much memory and computes little, so that the compress may count it. Empty
  * nests are excluded. */
 static bool
-is_worth_one_walk(const CiNode *mask)
+is_worth_one_walk(const CiLowering *low, const CiNode *mask)
 {
-    Asked asked = {0};
+    Asked asked = {.most = (int)CI_CHOOSE(low, repeated_ops)};
     if (ci_expr_equals_const(mask->sizes[0], 0))
         return false;
     ask(mask, &asked);
-    return asked.noperations <= FEW && !asked.is_function && asked.widest >= WIDE;
+    return asked.noperations <= asked.most && !asked.is_function && asked.widest >= CI_CHOOSE(low, packed_bytes);
 }
 
 /* True if a buffer for all elements is no larger than the arrays that they come from. */
 static bool
-has_room(const CiNode *pack)
+has_room(const CiLowering *low, const CiNode *pack)
 {
-    Asked asked = {0};
+    Asked asked = {.most = (int)CI_CHOOSE(low, repeated_ops)};
     ask(pack->args[0], &asked);
     asked.noperations = 0;
     ask(pack->args[1], &asked);
@@ -102,7 +100,7 @@ may_count(const CiLowering *low, const CiNode *pack, const CiNode *sum)
     const CiNodeState *state = ci_lowering_state(low, pack);
     return pack->sizes[0] == defined_as(low, sum) && pack->args[0]->id < sum->id &&
            (!low->machine->has_memory || !state->is_result_base) && !state->room &&
-           !state->hint.buffer && is_outside_regions(low, pack) && has_room(pack);
+           !state->hint.buffer && is_outside_regions(low, pack) && has_room(low, pack);
 }
 
 static bool
@@ -117,7 +115,7 @@ ci_lowering_find_counts(CiLowering *low)
     const CiBlock *body = low->graph->body;
     for (int k = 0; k < body->nnodes; k++) {
         CiNode *sum = body->nodes[k], *mask = counted_mask(sum);
-        if (!mask || !defined_as(low, sum) || !is_worth_one_walk(mask))
+        if (!mask || !defined_as(low, sum) || !is_worth_one_walk(low, mask))
             continue;
         const CiNodeState *state = ci_lowering_state(low, mask);
         bool may = true;
@@ -137,7 +135,7 @@ ci_lowering_needs_mask(const CiLowering *low, const CiNode *mask)
     for (int k = 0; k < state->nusers; k++)
         is_asked |= is_pack_by(state->users[k], mask) &&
                     !ci_lowering_state(low, state->users[k])->counts_with;
-    return is_asked && mask->nargs > 0 && ci_dtype_size(mask->args[0]->dtype) >= WIDE;
+    return is_asked && mask->nargs > 0 && ci_dtype_size(mask->args[0]->dtype) >= CI_CHOOSE(low, packed_bytes);
 }
 
 /* ---- the nests ---- */

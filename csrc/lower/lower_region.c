@@ -12,8 +12,7 @@
  * forgotten at the region's end, because the region may not have run. */
 #include "lower/lowering.h"
 
-/* Operations of a rank-0 value that readers inside may repeat. */
-#define CI_CHEAP_OPS 8
+#include "ir/choices.h"
 
 /* ---- scopes ---- */
 
@@ -77,7 +76,7 @@ is_cheap(CiLowering *low, const CiNode *node, int *budget)
 static void
 realize_outside(CiLowering *low, const CiNode *region, CiNode *node)
 {
-    int budget = CI_CHEAP_OPS;
+    int budget = (int)CI_CHOOSE(low, repeated_scalars);
     while (ci_node_is_view(node) && !ci_lowering_state(low, node)->storage.buffer)
         node = node->args[0];
     if (node->id < region->id && !ci_lowering_state(low, node)->storage.buffer &&

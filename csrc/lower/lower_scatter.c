@@ -5,9 +5,9 @@
  * NumPy evaluates the whole right-hand side before it stores. */
 #include "lower/lowering.h"
 
+#include "ir/choices.h"
 #include "ir/cost.h"
 
-#define FEW 256 /* points that are worth no call */
 
 typedef struct Operand {
     CiNode *node;
@@ -131,7 +131,7 @@ wants_call(const CiLowering *low, const CiNode *node, int rank, const CiExpr *co
         node->is_combined ? !machine->has_atomic || !machine->has_atomic(node->combine, node->dtype)
                           : !node->is_distinct && node->args[2]->rank > 0;
     return ci_lowering_has_device_arrays(low) && machine->takes_extern && needs_order &&
-           ci_amount_likely(points) >= FEW;
+           ci_amount_likely(points) >= CI_CHOOSE(low, scattered_points);
 }
 
 static void

@@ -47,8 +47,8 @@ why_never(const CiFlatten *flat, const CiPartition *of, const CiPlanPartition *p
         return "each step of a run is watched";
     if (of->nlaunches < least)
         return ci_format(flat->ctx, "less than %d launches (the choice recorded_launches)", least);
-    if (count_words(plan) > CI_MOST_KEY)
-        return ci_format(flat->ctx, "more than %d addresses and numbers", CI_MOST_KEY);
+    if (count_words(plan) > CI_MAX_KEY)
+        return ci_format(flat->ctx, "more than %d addresses and numbers", CI_MAX_KEY);
     return NULL;
 }
 

@@ -166,7 +166,7 @@ ci_frame_run_partition(CiFrame *frame, const CiStep **at)
 {
     const CiStep *step = *at;
     const CiPlanPartition *plan = &frame->program->partitions[step->number];
-    int64_t key[CI_MOST_KEY];
+    int64_t key[CI_MAX_KEY];
     int32_t status = CI_OK;
     if (plan->is_never || frame->is_shared) /* shared: one iteration of many, each with its own
                                              * key */

@@ -14,7 +14,7 @@ ci_recordings_new(CiContext *ctx, int words, int ntemps, const char *why_not)
     pthread_mutex_init(&recordings->lock, NULL);
     if (why_not)
         snprintf(recordings->why_not, sizeof recordings->why_not, "%s", why_not);
-    for (int k = 0; k < CI_MOST_RECORDINGS && !why_not; k++) {
+    for (int k = 0; k < CI_MAX_RECORDINGS && !why_not; k++) {
         recordings->list[k].key = CI_NEW_ARRAY(ctx, int64_t, words);
         recordings->memories[k].bytes = CI_NEW_ARRAY(ctx, int64_t, ntemps + 1);
         recordings->memories[k].blocks = CI_NEW_ARRAY(ctx, void *, ntemps + 1);
@@ -26,7 +26,7 @@ static CiRecording *
 find(CiRecordings *recordings, const int64_t *key)
 {
     size_t bytes = sizeof *key * (size_t)recordings->words;
-    for (int k = 0; k < CI_MOST_RECORDINGS; k++) {
+    for (int k = 0; k < CI_MAX_RECORDINGS; k++) {
         CiRecording *recording = &recordings->list[k];
         if (recording->used && !memcmp(recording->key, key, bytes))
             return recording;
@@ -39,7 +39,7 @@ static CiRecording
 replace(CiRecordings *recordings, const int64_t *key)
 {
     CiRecording *oldest = NULL;
-    for (int k = 0; k < CI_MOST_RECORDINGS; k++) {
+    for (int k = 0; k < CI_MAX_RECORDINGS; k++) {
         CiRecording *recording = &recordings->list[k];
         if (!recording->is_busy && (!oldest || recording->used < oldest->used))
             oldest = recording;
@@ -101,7 +101,7 @@ static CiRecordMemory *
 find_memory(CiRecordings *recordings, const CiQueue *queue, const int64_t *bytes)
 {
     CiRecordMemory *vacant = NULL;
-    for (int k = 0; k < CI_MOST_RECORDINGS; k++) {
+    for (int k = 0; k < CI_MAX_RECORDINGS; k++) {
         CiRecordMemory *memory = &recordings->memories[k];
         if (!memory->users)
             vacant = memory;
@@ -208,7 +208,7 @@ ci_recordings_ask(CiRecordings *recordings, CiRecordingUse *out)
     pthread_mutex_lock(&recordings->lock);
     out->replayed = recordings->replayed;
     out->launched = recordings->launched;
-    for (int k = 0; k < CI_MOST_RECORDINGS; k++)
+    for (int k = 0; k < CI_MAX_RECORDINGS; k++)
         out->recordings += !recordings->list[k].is_busy && recordings->list[k].made;
     snprintf(out->why_not, sizeof out->why_not, "%s",
              recordings->why_not[0] || !recordings->lacks_memory
@@ -220,10 +220,10 @@ ci_recordings_ask(CiRecordings *recordings, CiRecordingUse *out)
 void
 ci_recordings_close(CiRecordings *recordings, const CiQueue *queue)
 {
-    for (int k = 0; k < CI_MOST_RECORDINGS; k++)
+    for (int k = 0; k < CI_MAX_RECORDINGS; k++)
         if (recordings->list[k].made)
             queue->backend->device->record_close(queue, recordings->list[k].made);
-    for (int k = 0; k < CI_MOST_RECORDINGS; k++)
+    for (int k = 0; k < CI_MAX_RECORDINGS; k++)
         if (recordings->memories[k].users)
             give(queue, recordings->ntemps, recordings->memories[k].blocks,
                  recordings->memories[k].bytes);

@@ -9,7 +9,7 @@
  * stream run one after another, and share this memory if it has the same sizes.
  *
  * A key that comes for the first time is launched, which loads everything that launches need; the
- * second time it is recorded. The last CI_MOST_RECORDINGS keys are remembered. If more keys
+ * second time it is recorded. The last CI_MAX_RECORDINGS keys are remembered. If more keys
  * alternate, none returns in time, and none is recorded.
  *
  * Results and other memory for later steps are new in each call. If such memory is small, the
@@ -26,8 +26,8 @@
 
 #include "runtime/frame.h"
 
-#define CI_MOST_RECORDINGS 16
-#define CI_MOST_KEY 512 /* words */
+#define CI_MAX_RECORDINGS 16
+#define CI_MAX_KEY 512 /* words */
 
 /* Memory that lives only in the partition, shared by recordings. */
 typedef struct CiRecordMemory {
@@ -53,8 +53,8 @@ struct CiRecordings {
     char why_not[CI_WHY_NOT_RECORDED]; /* "": it is recorded; else for good */
     bool lacks_memory;                 /* the last run that had a recording made launches */
     int words, ntemps; /* of a key, of the memory */
-    CiRecording list[CI_MOST_RECORDINGS];
-    CiRecordMemory memories[CI_MOST_RECORDINGS];
+    CiRecording list[CI_MAX_RECORDINGS];
+    CiRecordMemory memories[CI_MAX_RECORDINGS];
 };
 
 /* Of the program's memory; why_not: it is never recorded, or NULL. */

@@ -155,7 +155,7 @@ ci_find_donations(CiScheduler *s, const CiKernel *kernel, CiDonation *found)
             CiBuffer *from = kernel->buffers[a];
             if (!kernel->is_stored[a] && may_be_one(from, to) &&
                 (has_same_shape(from, to) || fits_into(s, from, to)) &&
-                may_take_over(s, kernel, from, store) && count < CI_MOST_DONATIONS)
+                may_take_over(s, kernel, from, store) && count < CI_MAX_DONATIONS)
                 found[count++] = (CiDonation){from, to};
         }
     }
@@ -230,7 +230,7 @@ make_one(Coalesce *c, CiBuffer *from, CiBuffer *to)
 static void
 donate(Coalesce *c, const CiKernel *kernel)
 {
-    CiDonation found[CI_MOST_DONATIONS];
+    CiDonation found[CI_MAX_DONATIONS];
     int count = ci_find_donations(c->s, kernel, found);
     int step = count ? ci_lives_step_of(c->lives, kernel) : -1;
     for (int k = 0; k < count; k++) {

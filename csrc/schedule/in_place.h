@@ -5,7 +5,7 @@
 
 #include "schedule/plan.h"
 
-#define CI_MOST_DONATIONS 16
+#define CI_MAX_DONATIONS 16
 
 typedef struct CiDonation {
     CiBuffer *from, *to;

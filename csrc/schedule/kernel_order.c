@@ -68,7 +68,7 @@ add_use(void *arg, CiBuffer *buffer, bool is_stored)
 static void
 add_donations(Sequence *q, Node *node)
 {
-    CiDonation found[CI_MOST_DONATIONS];
+    CiDonation found[CI_MAX_DONATIONS];
     node->ndonations = q->s->options->reuse ? ci_find_donations(q->s, node->kernel, found) : 0;
     node->donations = CI_NEW_ARRAY(q->s->ctx, CiDonation, node->ndonations + 1);
     for (int k = 0; k < node->ndonations; k++)
@@ -166,7 +166,7 @@ static int64_t
 handed_on(const Sequence *q, const Node *node)
 {
     int64_t bytes = 0;
-    bool is_given[CI_MOST_DONATIONS] = {false};
+    bool is_given[CI_MAX_DONATIONS] = {false};
     for (int k = 0, to = -1; k < node->ndonations; k++) {
         const CiDonation *pair = &node->donations[k];
         bool is_free = q->left[pair->from->id] == 1 && !q->is_live[pair->to->id] &&

@@ -142,14 +142,14 @@ ci_expr_copy(CiSym *into, const CiExpr *e)
 
 /* Values found last, by number of expression: what is shared is evaluated once, or nearly so. A
  * tree without this takes exponential time where each step uses the one before twice. */
-enum { MOST_KNOWN = 64 };
+enum { MAX_KNOWN = 64 };
 
 typedef struct Evaluating {
     CiContext *ctx;
     int64_t (*value_of)(void *arg, const CiExpr *symbol);
     void *arg;
-    const CiExpr *known[MOST_KNOWN];
-    int64_t values[MOST_KNOWN];
+    const CiExpr *known[MAX_KNOWN];
+    int64_t values[MAX_KNOWN];
 } Evaluating;
 
 static int64_t evaluate(Evaluating *v, const CiExpr *e);
@@ -185,7 +185,7 @@ evaluate(Evaluating *v, const CiExpr *e)
         return e->value;
     if (e->kind == CI_EXPR_symbol)
         return v->value_of(v->arg, e);
-    unsigned place = e->id % MOST_KNOWN;
+    unsigned place = e->id % MAX_KNOWN;
     if (v->known[place] == e)
         return v->values[place];
     int64_t value = evaluate_operation(v, e);

@@ -31,12 +31,6 @@ static const SupportRow support_rows[] = {
 };
 enum { SUPPORT_COUNT = (int)(sizeof support_rows / sizeof *support_rows) };
 
-static const char *const storage_types[CI_DTYPE_COUNT] = {
-#define DTYPE(name, storage, size, class, character, part, exponent, mantissa)                     \
-    [CI_DTYPE_##name] = #storage,
-#include "ir/dtypes.def"
-};
-
 /* Of a narrow float its form, of others that of all of their class. */
 static const SupportClass support_classes[CI_DTYPE_COUNT] = {
 #define SUPPORT_float SUPPORT_real
@@ -63,15 +57,9 @@ ci_emitter_new(const CiKernels *kernels, const CiSpelling *spelling)
 }
 
 const char *
-ci_emit_storage(CiDtype dtype)
-{
-    return storage_types[dtype];
-}
-
-const char *
 ci_emit_type(CiDtype dtype)
 {
-    return storage_types[ci_dtype_compute(dtype)];
+    return ci_dtype_storage(ci_dtype_compute(dtype));
 }
 
 /* Unsigned integers as wide as what is computed in; complex numbers have none. */
@@ -525,7 +513,7 @@ void
 ci_emit_slot(CiEmitter *e, CiText *out, const CiBuffer *buffer)
 {
     int slot = 16 * ci_emit_scalar_slot(e->kernels->loops, buffer);
-    const char *type = ci_emit_storage(buffer->dtype);
+    const char *type = ci_dtype_storage(buffer->dtype);
     const char *from = ci_dtype_is_integral(buffer->dtype) ? "int64_t" : "double";
     if (ci_dtype_class(buffer->dtype) == CI_CLASS_complex)
         ci_text_add(out,

@@ -50,9 +50,7 @@ typedef struct CiEmitter {
 
 CiEmitter *ci_emitter_new(const CiKernels *kernels, const CiSpelling *spelling);
 
-/* Names of types: what memory holds (uint16_t for f16), and what values are computed in (float for
- * f16). */
-const char *ci_emit_storage(CiDtype dtype);
+/* The name of the type that values of a dtype are computed in: float for f16. */
 const char *ci_emit_type(CiDtype dtype);
 /* typedefs of sized integers and complex numbers, for sources without headers. */
 void ci_emit_types(CiText *out);

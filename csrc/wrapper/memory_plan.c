@@ -3,7 +3,7 @@
 #include "wrapper/place.h"
 
 /* Of one buffer, in a sum of all. */
-#define MOST_BYTES ((int64_t)1 << 48)
+#define MAX_BYTES ((int64_t)1 << 48)
 
 /* Of a pool: with a likely number for each symbol of which no limit is known. */
 static int64_t
@@ -43,7 +43,7 @@ ci_wrapper_peak_bytes(const CiWrapper *w, bool of_turns, bool *is_known)
             (of_turns && !ci_lives_is_of_turns(w->lives, life.block)))
             continue;
         int64_t bytes = likely_bytes(w, w->buffers[b], is_known);
-        ci_watermark_add(&watermark, life.first, life.last, bytes < MOST_BYTES ? bytes : MOST_BYTES);
+        ci_watermark_add(&watermark, life.first, life.last, bytes < MAX_BYTES ? bytes : MAX_BYTES);
     }
     return ci_watermark_peak(&watermark, 0, w->nlines - 1);
 }

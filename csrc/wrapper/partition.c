@@ -4,7 +4,6 @@
 #include "ir/choices.h"
 #include "ir/cost.h"
 
-#define MOST_LAUNCHES 4096 /* of a loop that is recorded as a whole */
 
 /* NULL: a recorder takes the line. Else what the host does there. */
 static const char *
@@ -216,21 +215,22 @@ static int
 add_loop(const CiWrapper *w, CiPartition *partition, int i)
 {
     CiPartition longer = *partition;
-    int64_t times[CI_MAX_RANK] = {1}, trips;
+    int64_t times[CI_MAX_RANK] = {1}, trips,
+            most = ci_choice(w->kernels->machine, CI_CHOICE_recorded_most);
     int depth = 0;
     do {
         const CiLine *line = &w->lines[i++];
         bool opens = line->kind == CI_LINE_for;
         if (opens) {
             if (line->is_parallel || depth + 1 == CI_MAX_RANK || !ci_expr_is_const(line->value, &trips) ||
-                trips < 1 || trips > MOST_LAUNCHES / times[depth])
+                trips < 1 || trips > most / times[depth])
                 return -1;
             times[depth + 1] = times[depth] * trips;
         } else if (!is_for_every_turn(w, &longer, line))
             return -1;
         depth += opens - (line->kind == CI_LINE_end);
         add_line(&longer, line, times[depth]);
-        if (longer.nlaunches > MOST_LAUNCHES)
+        if (longer.nlaunches > most)
             return -1;
     } while (depth);
     *partition = longer;

@@ -17,10 +17,10 @@
 
 /* Allocations of one block that are looked at, the largest: finding places takes time with their cube.
  * Of expressions it takes longer. */
-#define MOST_STORAGES 128
-#define MOST_OPEN_STORAGES 48
+#define MAX_STORAGES 128
+#define MAX_OPEN_STORAGES 48
 /* A guess of one buffer's bytes, in a sum of all. */
-#define MOST_BYTES ((int64_t)1 << 40)
+#define MAX_BYTES ((int64_t)1 << 40)
 
 /* One physical allocation, shared by all buffers that reuse it in turn. */
 typedef struct Storage {
@@ -87,7 +87,7 @@ add_storage(Pools *p, const CiLine *line, int number)
                        .death = -1,
                        .bytes = line->bytes,
                        .room = ci_pool_capacity(p->sym, line->bytes),
-                       .likely = likely < MOST_BYTES ? likely : MOST_BYTES,
+                       .likely = likely < MAX_BYTES ? likely : MAX_BYTES,
                        .pool = -1,
                        .is_left = buffer->is_swapped || p->w->pinned[buffer->id]};
     p->storage_of[buffer->id] = p->nstorages;
@@ -430,7 +430,7 @@ make_pool(Pools *p, int line, CiSide side)
 static void
 add_member(Pools *p, int member)
 {
-    int most = p->is_known ? MOST_STORAGES : MOST_OPEN_STORAGES, at = p->nmembers;
+    int most = p->is_known ? MAX_STORAGES : MAX_OPEN_STORAGES, at = p->nmembers;
     while (at && p->storages[p->members[at - 1]].likely < p->storages[member].likely)
         at--;
     if (at == most)
@@ -558,7 +558,7 @@ ci_wrapper_pool(CiWrapper *wrapper)
     p.made = ci_map_new(p.ctx);
     find_storages(&p);
     find_watermark(&p);
-    p.members = CI_NEW_ARRAY(p.ctx, int, MOST_STORAGES);
+    p.members = CI_NEW_ARRAY(p.ctx, int, MAX_STORAGES);
     for (int block = 0; block < wrapper->lives->nblocks; block++)
         for (CiSide side = 0; side < wrapper->nsides; side++)
             pool_group(&p, block, side);

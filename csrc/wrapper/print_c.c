@@ -1,7 +1,7 @@
 /* Prints the lines as a C function, `call`, that follows the source of its kernels. Both are one
  * file, which needs no header, no library except C's own, and no Python. A program that needs more
  * than C is refused before anything is printed. */
-#include "wrapper/wrapper.h"
+#include "wrapper/c_library.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -101,35 +101,14 @@ ci_wrapper_why_no_c(const CiWrapper *wrapper)
         const CiLine *line = &wrapper->lines[i];
         if (line->kernel)
             ci_kernel_visit_nests(line->kernel, look_for_loops, &search);
-        if (line->ext)
-            search.why = ci_format(search.ctx, "C cannot call %s, a function of NumPy's (line %d)",
-                                   line->ext->ext->name, line->loc.line);
+        const char *why = line->ext ? ci_c_library_refuses(search.ctx, line->ext) : NULL;
+        if (why)
+            search.why = ci_format(search.ctx, "%s (line %d)", why, line->loc.line);
     }
     return search.why;
 }
 
 /* ---- parts ---- */
-
-static void
-print_expr(Printer *printer, const CiExpr *e)
-{
-    if (e)
-        ci_expr_print(printer->out, e, CI_STYLE_program);
-    else
-        ci_text_add(printer->out, "0");
-}
-
-/* {a, b}; {0} of none. */
-static void
-print_list(Printer *printer, int count, const CiExpr *const *items)
-{
-    ci_text_add(printer->out, "{");
-    for (int k = 0; k < count; k++) {
-        ci_text_add(printer->out, k ? ", " : "");
-        print_expr(printer, items[k]);
-    }
-    ci_text_add(printer->out, count ? "}" : "0}");
-}
 
 /* "in[0].sizes[1] <= 1 || ": an axis of one element has any stride; an empty array has any strides. */
 static void
@@ -149,7 +128,7 @@ print_layout(Printer *printer, const CiBuffer *input)
     for (int axis = 0; axis < input->rank; axis++) {
         ci_text_indent(out);
         ci_text_add(out, "LAYOUT(in[%d].sizes[%d] == ", input->input, axis);
-        print_expr(printer, input->sizes[axis]);
+        ci_print_c_expr(printer->out, input->sizes[axis]);
         ci_text_add(out, ", \"size %d of %s\");\n", axis, input->name);
     }
     for (int axis = 0; axis < input->rank; axis++) {
@@ -157,7 +136,7 @@ print_layout(Printer *printer, const CiBuffer *input)
         ci_text_add(out, "LAYOUT(");
         print_any_stride(out, input, axis);
         ci_text_add(out, "in[%d].strides[%d] == ", input->input, axis);
-        print_expr(printer, input->strides[axis]);
+        ci_print_c_expr(printer->out, input->strides[axis]);
         ci_text_add(out, ", \"stride %d of %s\");\n", axis, input->name);
     }
 }
@@ -173,7 +152,7 @@ print_define(Printer *printer, const CiLine *line)
         ci_text_add(printer->out, " && %s >= %" PRId64, name, line->symbol->low);
     if (!ci_expr_equals_const(line->value, CI_INFINITY)) {
         ci_text_add(printer->out, " && %s < ", name);
-        print_expr(printer, line->value);
+        ci_print_c_expr(printer->out, line->value);
     }
     ci_text_add(printer->out, ", \"%s is out of range\");\n", name);
 }
@@ -225,7 +204,7 @@ print_launch(Printer *printer, const CiLine *line)
     ci_text_add(out, "%s};\n", kernel->nbuffers ? "" : "0");
     ci_text_indent(out);
     ci_text_add(out, "const int64_t sizes[] = ");
-    print_list(printer, kernel->nsize_args, kernel->size_args);
+    ci_print_c_list(printer->out, kernel->nsize_args, kernel->size_args);
     ci_text_add(out, ";\n");
     ci_text_indent(out);
     if (!is_split)
@@ -240,7 +219,7 @@ print_launch(Printer *printer, const CiLine *line)
             continue;
         ci_text_add(out, ", ");
         if (amounts[k])
-            print_expr(printer, amounts[k]);
+            ci_print_c_expr(printer->out, amounts[k]);
         else
             ci_text_add(out, "0");
     }
@@ -277,11 +256,11 @@ print_return(Printer *printer)
             ci_text_add(out, "out[%d] = (ci_array){in[%d].data, in[%d].offset + ", i, owner, owner);
         else
             ci_text_add(out, "out[%d] = (ci_array){%s, ", i, result->buffer->name);
-        print_expr(printer, result->offset);
+        ci_print_c_expr(printer->out, result->offset);
         ci_text_add(out, ", %d, ", owner);
-        print_list(printer, result->rank, result->sizes);
+        ci_print_c_list(printer->out, result->rank, result->sizes);
         ci_text_add(out, ", ");
-        print_list(printer, result->rank, result->strides);
+        ci_print_c_list(printer->out, result->rank, result->strides);
         ci_text_add(out, "};\n");
     }
 }
@@ -312,6 +291,9 @@ print_other(Printer *printer, const CiLine *line)
         break;
     case CI_LINE_launch:
         print_launch(printer, line);
+        break;
+    case CI_LINE_extern:
+        ci_c_library_print_call(printer->out, line->ext);
         break;
     case CI_LINE_define:
         print_define(printer, line);
@@ -393,6 +375,7 @@ ci_wrapper_print_c(CiText *out, const CiWrapper *wrapper)
     Printer printer = {out, wrapper, wrapper->kernels->loops};
     ci_text_add(out, declarations, CI_MAX_RANK, CI_MAX_RANK);
     ci_text_add(out, "%s%s", helpers, divisions);
+    ci_c_library_print_routines(out, wrapper);
     ci_text_add(out, "\n/* 0, or why not; *reason says more. Nothing is left allocated then. */\n"
                      "int32_t\ncall(const ci_array *in, ci_array *out, const char **reason)\n{\n");
     out->indent += 4;

@@ -7,8 +7,7 @@
  * counts as allocated for the reuses that follow. */
 #include "wrapper/place.h"
 
-/* Lines for which dead memory is kept, at most. */
-#define FARTHEST 256
+#include "ir/choices.h"
 
 typedef struct Reuse {
     CiWrapper *wrapper;
@@ -73,7 +72,7 @@ find_giver(const Reuse *r, int alloc, bool is_known)
     for (; at >= 0 && is_memory_line(&w->lines[at]); at--)
         if (fits(r, at, alloc))
             return at;
-    int nearest = alloc - FARTHEST;
+    int nearest = alloc - (int)ci_choice(w->kernels->machine, CI_CHOICE_reuse_distance);
     for (; is_known && !w->lives->block_of[alloc] && at >= 0 && at >= nearest; at--)
         if (fits(r, at, alloc) &&
             w->lines[alloc].bytes->value + ci_watermark_peak(&r->watermark, at, alloc - 1) <= r->peak)

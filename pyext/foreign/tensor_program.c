@@ -285,18 +285,9 @@ static PyMemberDef tensor_program_members[] = {
     {NULL, 0, 0, 0, NULL},
 };
 
-static PyType_Slot tensor_program_slots[] = {
-    CX_SLOT(Py_tp_new, tensor_program_new),
-    CX_SLOT(Py_tp_dealloc, tensor_program_dealloc),
-    CX_SLOT(Py_tp_traverse, tensor_program_traverse),
-    CX_SLOT(Py_tp_clear, tensor_program_clear),
-    CX_SLOT(Py_tp_members, tensor_program_members),
-    CX_SLOT(Py_tp_call, PyVectorcall_Call),
-    {Py_tp_doc, CX_DOC_TensorProgram},
-    {0, NULL},
-};
-
-PyType_Spec cx_tensor_program_spec =
-    CX_SPEC("TensorProgram", CxTensorProgram,
-            Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
-            tensor_program_slots);
+CX_TYPE(cx_tensor_program_spec, TensorProgram, CxTensorProgram,
+        Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
+        CX_SLOT(Py_tp_new, tensor_program_new), CX_SLOT(Py_tp_dealloc, tensor_program_dealloc),
+        CX_SLOT(Py_tp_traverse, tensor_program_traverse),
+        CX_SLOT(Py_tp_clear, tensor_program_clear), CX_SLOT(Py_tp_members, tensor_program_members),
+        CX_SLOT(Py_tp_call, PyVectorcall_Call));

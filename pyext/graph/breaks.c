@@ -38,16 +38,9 @@ static PyMemberDef break_members[] = {
     {NULL, 0, 0, 0, NULL},
 };
 
-static PyType_Slot break_slots[] = {
-    CX_SLOT(Py_tp_dealloc, break_dealloc),
-    CX_SLOT(Py_tp_repr, break_repr),
-    CX_SLOT(Py_tp_members, break_members),
-    {Py_tp_doc, CX_DOC_Break},
-    {0, NULL},
-};
-
-PyType_Spec cx_break_spec =
-    CX_SPEC("Break", CxBreak, Py_TPFLAGS_DISALLOW_INSTANTIATION, break_slots);
+CX_TYPE(cx_break_spec, Break, CxBreak, Py_TPFLAGS_DISALLOW_INSTANTIATION,
+        CX_SLOT(Py_tp_dealloc, break_dealloc), CX_SLOT(Py_tp_repr, break_repr),
+        CX_SLOT(Py_tp_members, break_members));
 
 /* Finds the line of the compiled function: the outermost of its frames, because it may be
  * recursive. */

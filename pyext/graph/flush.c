@@ -273,7 +273,7 @@ cx_storage_keep(CxStorage *s)
     CxTracer *t = s->tracer;
     int failed = 0;
 
-    if (s->source < 0 || s->kind != CI_KIND_array || s->value == NULL)
+    if (s->source < 0 || s->kind != CI_KIND_array || s->value == NULL || s->access == CX_READONLY)
         return 0;
     PyObject *key = PyLong_FromVoidPtr(s->value), *pair = NULL, *copy = NULL;
     bool is_new = key && t->saved && cx_dict_find(t->saved, key, &failed) == NULL && !failed;

@@ -141,24 +141,30 @@ cx_code_is_users(CxTracer *tracer, PyCodeObject *code)
 CiLoc
 cx_location(CxTracer *tracer)
 {
-    CiLoc loc = {.file = ""};
+    CiLoc loc = {.file = "", .quiet = tracer->quiet};
+    bool is_found = false, is_inside = tracer->code == NULL;
     PyFrameObject *frame = (PyFrameObject *)Py_XNewRef((PyObject *)cx_frame());
 
-    while (frame != NULL) {
+    while (frame != NULL && !(is_found && is_inside)) {
         PyCodeObject *code = PyFrame_GetCode(frame);
-        bool is_users = cx_code_is_users(tracer, code);
-        Py_DECREF(code);
-        if (is_users) {
+        is_inside |= (PyObject *)code == tracer->code;
+        if (!is_found && cx_code_is_users(tracer, code)) {
             loc.file = tracer->cell_file;
             loc.line = PyFrame_GetLineNumber(frame);
-            loc.quiet = tracer->quiet;
-            break;
+            is_found = true;
         }
+        Py_DECREF(code);
         PyFrameObject *back = PyFrame_GetBack(frame);
         Py_DECREF(frame);
         frame = back;
     }
     Py_XDECREF(frame);
+    if (!is_inside && tracer->last_line > 0) {
+        loc.file = tracer->last_file;
+        loc.line = tracer->last_line;
+    }
+    tracer->last_file = loc.file;
+    tracer->last_line = loc.line;
     return loc;
 }
 

@@ -30,6 +30,7 @@ CiNode *cx_build_custom(CxTracer *tracer, void (*body)(CiContext *, void *), CxB
 /* Inside a body: a size as the graph has it. */
 const CiExpr *cx_graph_expr(CxTracer *tracer, const CiExpr *e);
 const CiExpr **cx_graph_exprs(CxTracer *tracer, int count, const CiExpr *const *exprs);
+/* The user's line that runs; after the function has returned, its last one that was seen. */
 CiLoc cx_location(CxTracer *tracer);
 /* True if the code is the user's, not that of a library that capture traces into. */
 bool cx_code_is_users(CxTracer *tracer, PyCodeObject *code);

@@ -157,7 +157,9 @@ cx_storage_from_array(CxTracer *tracer, PyObject *array, int source, const CiExp
         return NULL;
     s->value = Py_NewRef(array);
     s->source = source;
-    s->is_readonly = !PyArray_ISWRITEABLE(a);
+    s->access = !PyArray_ISWRITEABLE(a)  ? CX_READONLY
+                : cx_array_warns(array) ? CX_WARNS_OF_WRITES
+                                         : CX_WRITABLE;
     if (set_layout(s, a, sizes, paddings) < 0) {
         cx_storage_release(s);
         return NULL;
@@ -200,6 +202,24 @@ cx_storage_release(CxStorage *s)
 }
 
 /* A new view of a Traced value. The caller fills in sizes, strides, offset and parameters. */
+/* The first write ends the warnings of an array. */
+static CxAccess
+access_of(CxAccess access, PyObject *real)
+{
+    bool has_warned = access == CX_WARNS_OF_WRITES && real != NULL && !cx_array_warns(real);
+    return has_warned ? CX_WRITTEN_BY_PYTHON : access;
+}
+
+CxAccess
+cx_access(const CxTraced *t)
+{
+    const CxStorage *s = t->storage;
+    CxAccess view = t->view ? access_of(t->view->access, t->real) : CX_WRITABLE,
+             storage = access_of(s->access, s->value);
+
+    return view > storage ? view : storage;
+}
+
 CxView *
 cx_view_new(CxTraced *parent, CiOp op, int rank)
 {
@@ -217,8 +237,7 @@ cx_view_new(CxTraced *parent, CiOp op, int rank)
     v->offset = parent->tracer->zero;
     if (v->parent != NULL) {
         v->parent->refs++;
-        v->is_readonly = v->parent->is_readonly;
-        v->is_opaque = v->parent->is_opaque;
+        v->access = access_of(v->parent->access, parent->real);
         v->offset = v->parent->offset;
     }
     v->op = op;

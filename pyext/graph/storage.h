@@ -10,6 +10,7 @@
 #define CX_STORAGE_H
 
 #include "graph/graph.h"
+#include "state/array.h"
 
 /* CxStorage.source: >= 0 is the number of the source at which a later call finds the value. */
 enum { CX_SOURCE_unknown = -1, CX_SOURCE_constant = -2 };
@@ -30,7 +31,8 @@ struct CxStorage {
     /* The latest mark when its state was last recorded in the journal (version.c) */
     unsigned noted;
     int source, position; /* position: among the returns of the run that made it real */
-    bool is_written, is_readonly, is_specialized, is_seen;
+    bool is_written, is_specialized, is_seen;
+    CxAccess access;
     CiKind kind;
     CiDtype dtype;
     int rank;
@@ -47,7 +49,7 @@ struct CxView {
     CxView *parent;
     CiOp op; /* a VIEW op; real and imag are views that can only be read */
     CiDtype dtype;
-    bool is_readonly, is_opaque;
+    CxAccess access;
     int rank;
     const CiExpr *offset; /* bytes from the storage's first element */
     const CiExpr **sizes, **strides;
@@ -112,11 +114,7 @@ cx_is_current(const CxTraced *t)
                          (v->scope == s->scope || cx_dominance_is_open(t->tracer, v->scope)));
 }
 
-static inline bool
-cx_is_readonly(const CxTraced *t)
-{
-    return t->storage->is_readonly || (t->view && t->view->is_readonly);
-}
+CxAccess cx_access(const CxTraced *t);
 
 /* A Python int that is an expression of sizes and indices. */
 static inline bool

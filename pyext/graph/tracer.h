@@ -33,6 +33,8 @@ struct CxTracer {
     PyObject *constant; /* makes an input of an array that never changes; or NULL */
     PyObject *code; /* of the function as capture runs it; or NULL */
     const char *cell_file;
+    const char *last_file; /* with last_line: the latest source location */
+    int last_line;
     bool cell_is_user;
     CiOptions options;
     const CiBackend *backend;

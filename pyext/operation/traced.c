@@ -118,7 +118,7 @@ traced_is_same(PyObject *self, PyObject *other)
         Py_RETURN_FALSE;
     if (cx_is_size(a) && cx_is_size(b))
         return PyBool_FromLong(a->storage->expr == b->storage->expr);
-    return PyBool_FromLong(cx_is_same_view(a, b) && cx_is_readonly(a) == cx_is_readonly(b));
+    return PyBool_FromLong(cx_is_same_view(a, b) && cx_access(a) == cx_access(b));
 }
 
 static PyObject *

@@ -178,7 +178,7 @@ GETTER(transposed)
 
 /* An array with this layout whose elements are never read. */
 static PyObject *
-layout_of(CxTraced *t, bool is_readonly)
+layout_of(CxTraced *t, CxAccess access)
 {
     CxState *state = t->tracer->state;
     int rank = cx_rank(t);
@@ -192,7 +192,7 @@ layout_of(CxTraced *t, bool is_readonly)
         return cx_array_new(state, cx_dtype(t), rank, sizes, strides);
     PyObject *dummy = cx_array_new(state, cx_dtype(t), 1, &one, NULL);
     PyObject *shape =
-        dummy ? cx_array_view(state, dummy, cx_dtype(t), rank, sizes, strides, 0, is_readonly)
+        dummy ? cx_array_view(state, dummy, cx_dtype(t), rank, sizes, strides, 0, access)
               : NULL;
     Py_XDECREF(dummy);
     return shape;
@@ -345,7 +345,13 @@ GETTER(is_view_of_part)
 GETTER(is_readonly)
 {
     SELF(t);
-    return PyBool_FromLong(cx_is_readonly(t));
+    return PyBool_FromLong(cx_access(t) == CX_READONLY);
+}
+
+GETTER(warns_of_writes)
+{
+    SELF(t);
+    return PyBool_FromLong(cx_access(t) == CX_WARNS_OF_WRITES);
 }
 
 /* True if its elements fill a contiguous block in forward order, for some order of its axes. */
@@ -376,9 +382,14 @@ GETTER(is_dense)
 static PyObject *
 flags_of(CxTraced *t, int asked)
 {
-    bool is_readonly = cx_is_readonly(t) || cx_kind(t) == CI_KIND_scalar;
-    PyObject *shape = layout_of(t, is_readonly), *flags = NULL;
-    if (shape != NULL && guard_flags(t, PyArray_FLAGS((PyArrayObject *)shape), asked) == 0)
+    CxAccess access = cx_kind(t) == CI_KIND_scalar ? CX_READONLY : cx_access(t);
+    bool warns = asked != 0 && access == CX_WARNS_OF_WRITES; /* already if its flags are read */
+    PyObject *flags = NULL,
+             *shape = warns ? cx_traced_force(t, "flags of a result of broadcast_arrays")
+                            : layout_of(t, access == CX_READONLY ? access : CX_WRITABLE);
+    if (shape != NULL && warns)
+        flags = PyObject_GetAttrString(shape, "flags");
+    else if (shape != NULL && guard_flags(t, PyArray_FLAGS((PyArrayObject *)shape), asked) == 0)
         flags = PyObject_GetAttrString(shape, "flags");
     Py_XDECREF(shape);
     return flags;
@@ -449,6 +460,7 @@ PyGetSetDef cx_traced_getset[] = {
     CX_GETTER(Traced, is_in_order, get_is_in_order, NULL, NULL),
     CX_GETTER(Traced, is_dense, get_is_dense, NULL, NULL),
     CX_GETTER(Traced, is_readonly, get_is_readonly, NULL, NULL),
+    CX_GETTER(Traced, warns_of_writes, get_warns_of_writes, NULL, NULL),
     CX_GETTER(Traced, is_view_of_part, get_is_view_of_part, NULL, NULL),
     CX_GETTER(Traced, storage, get_storage, NULL, NULL),
     CX_GETTER(Traced, is_whole, get_is_whole, NULL, NULL),

@@ -126,16 +126,7 @@ static PyMemberDef method_members[] = {
     {NULL, 0, 0, 0, NULL},
 };
 
-static PyType_Slot method_slots[] = {
-    CX_SLOT(Py_tp_dealloc, method_dealloc),
-    CX_SLOT(Py_tp_traverse, method_traverse),
-    CX_SLOT(Py_tp_call, PyVectorcall_Call),
-    CX_SLOT(Py_tp_members, method_members),
-    {Py_tp_doc, CX_DOC_Method},
-    {0, NULL},
-};
-
-PyType_Spec cx_bound_method_spec =
-    CX_SPEC("Method", CxMethod,
-            Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-            method_slots);
+CX_TYPE(cx_bound_method_spec, Method, CxMethod,
+        Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+        CX_SLOT(Py_tp_dealloc, method_dealloc), CX_SLOT(Py_tp_traverse, method_traverse),
+        CX_SLOT(Py_tp_call, PyVectorcall_Call), CX_SLOT(Py_tp_members, method_members));

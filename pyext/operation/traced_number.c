@@ -196,28 +196,6 @@ scalar_magnitude(CxTraced *z)
     return result;
 }
 
-/* abs() of a complex number of Python's: the same, but OverflowError where parts that are finite give infinity. */
-static PyObject *
-python_magnitude(CxTraced *z)
-{
-    CxTracer *t = z->tracer;
-    PyObject *size = scalar_magnitude(z), *limit = PyFloat_FromDouble(HUGE_VAL), *result = NULL;
-
-    if (cx_ufunc_check(t, CI_OP_not_equal, size, limit, "the magnitude of a complex number is infinite") == 0)
-        result = cx_traced_from_node(t, cx_node((CxTraced *)size), CI_KIND_python);
-    Py_XDECREF(limit);
-    Py_XDECREF(size);
-    return result;
-}
-
-/* True for a complex number of Python's that is known only when the program runs. */
-static bool
-is_complex_data(PyObject *x)
-{
-    CxTracer *t = ((CxTraced *)x)->tracer;
-    return cx_dtype((CxTraced *)x) == CI_DTYPE_c128 && cx_python_value(x) == NULL && cx_may_check(t) && !t->has_fallen_back;
-}
-
 static PyObject *
 unary(CxTraced *x, int ufunc)
 {
@@ -245,8 +223,6 @@ unary(CxTraced *x, int ufunc)
         int is_tagged = cx_is_tagged_op(CI_OP_##op, a, NULL);                                      \
         if (is_tagged != 0)                                                                        \
             return is_tagged < 0 ? NULL : cx_tagged_op(CI_OP_##op, a, NULL);                       \
-        if (cx_is_python_kind(a) && CI_OP_##op == CI_OP_absolute && is_complex_data(a))            \
-            return python_magnitude((CxTraced *)a);                                                \
         if (cx_is_python_kind(a))                                                                  \
             return cx_python_unary(CI_OP_##op, a, PyNumber_##python);                              \
         return unary((CxTraced *)a, CI_OP_##op);                                                   \

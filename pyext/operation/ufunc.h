@@ -6,6 +6,7 @@
 
 /* Reasons why NumPy runs a call under numerics="exact". */
 #define CX_OWN_ROUTINE "bits that only NumPy's own routine gives"
+#define CX_LOSES_IMAGINARY "a cast of complex numbers to real ones, of which NumPy warns"
 #define CX_OTHERS_LOOP "a ufunc with a loop that is not NumPy's own"
 
 /* ufunc.c, ufunc_fold.c */

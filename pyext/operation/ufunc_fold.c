@@ -323,6 +323,8 @@ why_not_fold(const CxState *state, const Fold *f, CiDtype dtype)
         return "a method that is not captured";
     if (dtype == CI_DTYPE_none)
         return "out= of a dtype that is not captured";
+    if (dtype != CI_DTYPE_bool && cx_loses_imaginary(cx_dtype(f->x), dtype))
+        return CX_LOSES_IMAGINARY;
     return ci_op_why_not(combine, dtype);
 }
 

@@ -157,6 +157,22 @@ fits(CxTracer *tracer, Call *call, CxArgs *args, const CxResolved *r)
     return true;
 }
 
+static bool
+loses_imaginary(const Call *call, const CxArgs *args, const CxResolved *r)
+{
+    bool loses = false;
+
+    for (int k = 0; k < args->nargs; k++) {
+        int code = args->args[k].code == CX_WEAK_complex ? CI_DTYPE_c128 : args->args[k].code;
+        loses |= code >= 0 && code < CI_DTYPE_COUNT &&
+                 cx_loses_imaginary((CiDtype)code, (CiDtype)r->in[k]);
+    }
+    for (int k = 0; k < call->nout; k++)
+        loses |= call->outs[k] != NULL &&
+                 cx_loses_imaginary((CiDtype)r->out[k], cx_dtype(call->outs[k]));
+    return loses;
+}
+
 /* Repeats the call on arrays without data, so that NumPy raises its exception. */
 static void
 raise_call(CxTracer *tracer, Call *call, CxArgs *args, PyObject *kwargs)
@@ -335,6 +351,8 @@ call_with_keywords(CxTracer *tracer, PyObject *ufunc, int number, PyObject *args
             goto done;
         reason = "keywords that NumPy alone understands";
     }
+    if (reason == NULL && loses_imaginary(&call, &operands, &r))
+        reason = CX_LOSES_IMAGINARY;
     if (reason == NULL)
         result = perform(tracer, &call, &operands, &r, &reason);
     if (reason != NULL && result == NULL && !PyErr_Occurred())

@@ -272,12 +272,6 @@ static PyMethodDef builder_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static PyType_Slot builder_slots[] = {
-    CX_SLOT(Py_tp_new, builder_new),
-    CX_SLOT(Py_tp_dealloc, builder_dealloc),
-    CX_SLOT(Py_tp_methods, builder_methods),
-    {Py_tp_doc, CX_DOC_Builder},
-    {0, NULL},
-};
-
-PyType_Spec cx_builder_spec = CX_SPEC("Builder", CxBuilder, 0, builder_slots);
+CX_TYPE(cx_builder_spec, Builder, CxBuilder, 0,
+        CX_SLOT(Py_tp_new, builder_new), CX_SLOT(Py_tp_dealloc, builder_dealloc),
+        CX_SLOT(Py_tp_methods, builder_methods));

@@ -3,45 +3,23 @@
 
 #include <stdio.h>
 
-static int
-set_number(PyObject *dict, const char *name, double value)
-{
-    PyObject *number = PyFloat_FromDouble(value);
-    int result = number ? PyDict_SetItemString(dict, name, number) : -1;
-    Py_XDECREF(number);
-    return result;
-}
-
-static int
-set_count(PyObject *dict, const char *name, long value)
-{
-    PyObject *number = PyLong_FromLong(value);
-    int result = number ? PyDict_SetItemString(dict, name, number) : -1;
-    Py_XDECREF(number);
-    return result;
-}
-
 int
 cx_info_fill(PyObject *dict, const CiCompileInfo *info)
 {
     if (dict == NULL)
         return 0;
-    return set_number(dict, "passes_ms", info->passes_ms) ||
-                   set_number(dict, "lower_ms", info->lower_ms) ||
-                   set_number(dict, "schedule_ms", info->schedule_ms) ||
-                   set_number(dict, "wrap_ms", info->wrap_ms) ||
-                   set_number(dict, "emit_ms", info->build.emit_ms) ||
-                   set_number(dict, "compile_ms", info->build.compile_ms) ||
-                   set_number(dict, "load_ms", info->build.load_ms) ||
-                   set_number(dict, "total_ms", info->total_ms) ||
-                   PyDict_SetItemString(dict, "from_cache",
-                                        info->build.from_cache ? Py_True : Py_False) ||
-                   set_count(dict, "children", info->build.children) ||
-                   set_count(dict, "nodes", info->nodes) || set_count(dict, "nests", info->nests) ||
-                   set_count(dict, "kernels", info->kernels) ||
-                   set_count(dict, "externs", info->externs)
-               ? -1
-               : 0;
+    PyObject *numbers = Py_BuildValue(
+        "{s:d,s:d,s:d,s:d,s:d,s:d,s:d,s:d,s:O,s:i,s:i,s:i,s:i,s:i}", "passes_ms", info->passes_ms,
+        "lower_ms", info->lower_ms, "schedule_ms", info->schedule_ms, "wrap_ms", info->wrap_ms,
+        "emit_ms", info->build.emit_ms, "compile_ms", info->build.compile_ms, "load_ms",
+        info->build.load_ms, "total_ms", info->total_ms, "from_cache",
+        info->build.from_cache ? Py_True : Py_False, "children", (int)info->build.children, "nodes",
+        (int)info->nodes, "nests", (int)info->nests, "kernels", (int)info->kernels, "externs",
+        (int)info->externs);
+    int status = numbers != NULL ? PyDict_Update(dict, numbers) : -1;
+
+    Py_XDECREF(numbers);
+    return status;
 }
 
 static PyObject *

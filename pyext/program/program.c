@@ -516,16 +516,10 @@ static PyGetSetDef program_getset[] = {
     {NULL, NULL, NULL, NULL, NULL},
 };
 
-static PyType_Slot program_slots[] = {
-    CX_SLOT(Py_tp_dealloc, program_dealloc), CX_SLOT(Py_tp_traverse, program_traverse),
-    CX_SLOT(Py_tp_clear, program_clear),     CX_SLOT(Py_tp_methods, program_methods),
-    CX_SLOT(Py_tp_members, program_members), CX_SLOT(Py_tp_getset, program_getset),
-    {Py_tp_doc, CX_DOC_Program},             {0, NULL},
-};
-
-PyType_Spec cx_program_spec =
-    CX_SPEC("Program", CxProgram, Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-            program_slots);
+CX_TYPE(cx_program_spec, Program, CxProgram, Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+        CX_SLOT(Py_tp_dealloc, program_dealloc), CX_SLOT(Py_tp_traverse, program_traverse),
+        CX_SLOT(Py_tp_clear, program_clear), CX_SLOT(Py_tp_methods, program_methods),
+        CX_SLOT(Py_tp_members, program_members), CX_SLOT(Py_tp_getset, program_getset));
 
 static bool
 is_check(const CiNode *node)

@@ -6,7 +6,7 @@
 
 /* A return with its layout in this run, as a view of its base. */
 static PyObject *
-view_of(CxRun *run, int position, PyObject *base, bool is_readonly)
+view_of(CxRun *run, int position, PyObject *base, CxAccess access)
 {
     const CiReturn *r = &run->program->returns[position].layout;
     CiReturn varying;
@@ -20,14 +20,14 @@ view_of(CxRun *run, int position, PyObject *base, bool is_readonly)
     for (int k = 0; k < r->rank; k++)
         strides[k] = r->strides[k] * size;
     return cx_array_view(run->program->state, base, r->dtype, r->rank, r->sizes, strides,
-                         r->offset * size, is_readonly);
+                         r->offset * size, access);
 }
 
 /* A copy of a return whose memory something else owns too. */
 static PyObject *
 copy_view(CxRun *run, int position, PyObject *base)
 {
-    PyObject *view = view_of(run, position, base, true);
+    PyObject *view = view_of(run, position, base, CX_READONLY);
     PyObject *copy = view ? PyArray_NewCopy((PyArrayObject *)view, NPY_KEEPORDER) : NULL;
     Py_XDECREF(view);
     return copy;
@@ -73,7 +73,7 @@ device_value(CxRun *run, int position)
         return Py_NewRef(run->buffers[r->result_buffer]);
     PyObject *base =
         r->result_buffer < 0 ? run->input_objects[r->input] : run->buffers[r->result_buffer];
-    return view_of(run, position, base, false);
+    return view_of(run, position, base, CX_WRITABLE);
 }
 
 /* The slot of an input that is a Python number. */
@@ -118,7 +118,7 @@ cx_run_value(CxRun *run, int position, CiKind kind)
             const int64_t *layout =
                 cx_layout_of(2 * shape->rank, shape->layout, shape->numbers, run->table, room);
             Py_SETREF(array, cx_array_view(p->state, array, r->dtype, shape->rank, layout,
-                                           layout + shape->rank, 0, false));
+                                           layout + shape->rank, 0, CX_WRITABLE));
         }
         return as_kind(p->state, array, r->dtype, kind);
     }

@@ -140,11 +140,7 @@ user_code_run(PyObject *self, PyObject *args)
                                   l.units, l.threads);
     CX_TAKE(saved);
     Py_XDECREF(stream);
-    if (status != 0) {
-        cx_raise_device(u->state, &queue, status);
-        return NULL;
-    }
-    Py_RETURN_NONE;
+    return cx_device_none(u->state, &queue, status);
 }
 
 /* ---- as a library call ---- */
@@ -281,12 +277,5 @@ static PyMethodDef user_code_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static PyType_Slot user_code_slots[] = {
-    CX_SLOT(Py_tp_dealloc, user_code_dealloc),
-    CX_SLOT(Py_tp_methods, user_code_methods),
-    {Py_tp_doc, CX_DOC_UserCode},
-    {0, NULL},
-};
-
-PyType_Spec cx_user_code_spec =
-    CX_SPEC("UserCode", UserCode, Py_TPFLAGS_DISALLOW_INSTANTIATION, user_code_slots);
+CX_TYPE(cx_user_code_spec, UserCode, UserCode, Py_TPFLAGS_DISALLOW_INSTANTIATION,
+        CX_SLOT(Py_tp_dealloc, user_code_dealloc), CX_SLOT(Py_tp_methods, user_code_methods));

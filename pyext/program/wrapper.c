@@ -49,7 +49,7 @@ wrapper_part(PyObject *self, PyObject *args)
         return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_ValueError, "part: wrong arguments");
     for (int k = 0; k < rank; k++)
         strides[k] *= ci_dtype_size(dtype);
-    return cx_array_view(p->state, pool, dtype, rank, sizes, strides, offset, false);
+    return cx_array_view(p->state, pool, dtype, rank, sizes, strides, offset, CX_WRITABLE);
 }
 
 static PyObject *
@@ -70,7 +70,7 @@ wrapper_as_strided(PyObject *self, PyObject *args)
     for (int k = 0; k < rank; k++)
         strides[k] *= ci_dtype_size(dtype);
     return cx_array_view(p->state, base, dtype, rank, sizes, strides, offset * ci_dtype_size(dtype),
-                         false);
+                         CX_WRITABLE);
 }
 
 static PyObject *

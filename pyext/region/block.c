@@ -552,13 +552,6 @@ static PyGetSetDef block_getset[] = {
     {NULL, NULL, NULL, NULL, NULL},
 };
 
-static PyType_Slot block_slots[] = {
-    CX_SLOT(Py_tp_dealloc, block_dealloc),
-    CX_SLOT(Py_tp_methods, block_methods),
-    CX_SLOT(Py_tp_getset, block_getset),
-    {Py_tp_doc, CX_DOC_Block},
-    {0, NULL},
-};
-
-PyType_Spec cx_block_spec =
-    CX_SPEC("Block", CxBlock, Py_TPFLAGS_DISALLOW_INSTANTIATION, block_slots);
+CX_TYPE(cx_block_spec, Block, CxBlock, Py_TPFLAGS_DISALLOW_INSTANTIATION,
+        CX_SLOT(Py_tp_dealloc, block_dealloc), CX_SLOT(Py_tp_methods, block_methods),
+        CX_SLOT(Py_tp_getset, block_getset));

@@ -249,16 +249,9 @@ static PyMethodDef mark_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static PyType_Slot mark_slots[] = {
-    CX_SLOT(Py_tp_dealloc, mark_dealloc),
-    CX_SLOT(Py_tp_getset, mark_getset),
-    CX_SLOT(Py_tp_members, mark_members),
-    CX_SLOT(Py_tp_methods, mark_methods),
-    {Py_tp_doc, CX_DOC_Mark},
-    {0, NULL},
-};
-
-PyType_Spec cx_mark_spec = CX_SPEC("Mark", CxMark, Py_TPFLAGS_DISALLOW_INSTANTIATION, mark_slots);
+CX_TYPE(cx_mark_spec, Mark, CxMark, Py_TPFLAGS_DISALLOW_INSTANTIATION,
+        CX_SLOT(Py_tp_dealloc, mark_dealloc), CX_SLOT(Py_tp_getset, mark_getset),
+        CX_SLOT(Py_tp_members, mark_members), CX_SLOT(Py_tp_methods, mark_methods));
 
 typedef struct Check {
     CxTracer *tracer;

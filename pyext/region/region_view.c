@@ -111,8 +111,7 @@ last_view(Substitute *s, CxStorage *storage, CxView *from)
         s->from = from;
         s->view = v;
         v->dtype = from->dtype;
-        v->is_readonly = from->is_readonly;
-        v->is_opaque = from->is_opaque;
+        v->access = from->access;
         memcpy(v->axes, from->axes, sizeof(int) * ((size_t)from->rank + 2));
         if (cx_protect(t->state, t->sym_ctx, body_view, s) == 0 &&
             cx_protect(t->state, t->sym_ctx, body_starts, s) == 0)

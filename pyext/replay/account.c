@@ -7,22 +7,45 @@
 /* ---- accounts ---- */
 
 static CxAccount *
-find(CxAccounts *accounts, uint64_t kind)
+use(CxAccounts *accounts, int number)
 {
-    for (int k = 0; k < accounts->count; k++) {
-        CxAccount *found = accounts->list[k];
-        if (found->kind.kind != kind)
+    CxAccount *found = accounts->list[number];
+
+    memmove(accounts->list + 1, accounts->list, sizeof found * (size_t)number);
+    return accounts->list[0] = found;
+}
+
+/* The account used longest ago that pays for a capture. Another kind can take it over with what was paid, so that
+ * calls of any number of kinds ask Python as often as they have paid for. NULL: there is none. */
+static CxAccount *
+taken_over(CxAccounts *accounts, const CxKind *kind)
+{
+    for (int k = accounts->count - 1; k >= 0; k--) {
+        CxAccount *account = accounts->list[k];
+        if (account->program != NULL || account->is_awaited || !isfinite(account->due))
             continue;
-        memmove(accounts->list + 1, accounts->list, sizeof found * (size_t)k);
-        return accounts->list[0] = found;
+        account->kind = (CxKind){kind->kind, kind->sizes, account->kind.class};
+        account->calls = account->builds = account->changes = 0;
+        account->total = account->best = 0;
+        Py_CLEAR(account->break_budget);
+        return use(accounts, k);
     }
     return NULL;
+}
+
+static CxAccount *
+find(CxAccounts *accounts, const CxKind *kind)
+{
+    for (int k = 0; k < accounts->count; k++)
+        if (accounts->list[k]->kind.kind == kind->kind)
+            return use(accounts, k);
+    return accounts->count == CX_MOST_ACCOUNTS ? taken_over(accounts, kind) : NULL;
 }
 
 CxAccount *
 cx_accounts_find(CxAccounts *accounts, const CxKind *kind, bool *asks)
 {
-    CxAccount *account = find(accounts, kind->kind);
+    CxAccount *account = find(accounts, kind);
 
     *asks = true;
     if (account == NULL)
@@ -30,6 +53,7 @@ cx_accounts_find(CxAccounts *accounts, const CxKind *kind, bool *asks)
     bool differs = account->changes < CX_MOST_CHANGES && account->kind.sizes != kind->sizes;
     bool is_larger = kind->class > account->kind.class;
     account->changes += differs;
+    account->is_changed = differs;
     account->kind.sizes = kind->sizes;
     account->kind.class = is_larger ? kind->class : account->kind.class;
     *asks = account->spent >= account->due || is_larger || differs;
@@ -40,7 +64,7 @@ PyObject *
 cx_accounts_open(CxState *state, CxAccounts *accounts, const CxKind *kind)
 {
     PyTypeObject *type = (PyTypeObject *)state->account_type;
-    CxAccount *account = find(accounts, kind->kind);
+    CxAccount *account = find(accounts, kind);
 
     if (account != NULL)
         return Py_NewRef((PyObject *)account);
@@ -159,6 +183,7 @@ account_dealloc(PyObject *self)
 
     Py_XDECREF(account->program);
     Py_XDECREF(account->why);
+    Py_XDECREF(account->break_budget);
     cx_object_free(self);
 }
 
@@ -205,18 +230,13 @@ static PyMemberDef account_members[] = {
     CX_MEMBER(Account, changes, T_INT, CxAccount, changes, 0),
     CX_MEMBER(Account, calls, T_PYSSIZET, CxAccount, calls, 0),
     CX_MEMBER(Account, is_awaited, T_BOOL, CxAccount, is_awaited, 0),
+    CX_MEMBER(Account, is_changed, T_BOOL, CxAccount, is_changed, 0),
     CX_MEMBER(Account, program, T_OBJECT, CxAccount, program, 0),
     CX_MEMBER(Account, why, T_OBJECT, CxAccount, why, 0),
+    CX_MEMBER(Account, break_budget, T_OBJECT, CxAccount, break_budget, 0),
     {NULL, 0, 0, 0, NULL},
 };
 
-static PyType_Slot account_slots[] = {
-    CX_SLOT(Py_tp_dealloc, account_dealloc),
-    CX_SLOT(Py_tp_methods, account_methods),
-    CX_SLOT(Py_tp_members, account_members),
-    {Py_tp_doc, CX_DOC_Account},
-    {0, NULL},
-};
-
-PyType_Spec cx_account_spec =
-    CX_SPEC("Account", CxAccount, Py_TPFLAGS_DISALLOW_INSTANTIATION, account_slots);
+CX_TYPE(cx_account_spec, Account, CxAccount, Py_TPFLAGS_DISALLOW_INSTANTIATION,
+        CX_SLOT(Py_tp_dealloc, account_dealloc), CX_SLOT(Py_tp_methods, account_methods),
+        CX_SLOT(Py_tp_members, account_members));

@@ -20,10 +20,11 @@ typedef struct CxAccount {
     int builds;
     int changes;     /* calls whose sizes or ints were not those of the call before, at most CX_MOST_CHANGES */
     bool is_awaited; /* a build is */
-    PyObject *program, *why;
+    bool is_changed; /* the latest call was one of those */
+    PyObject *program, *why, *break_budget;
 } CxAccount;
 
-/* The accounts of one function, the one used latest first; the one used longest ago leaves. */
+/* The accounts of one function, the one used latest first. */
 enum { CX_MOST_ACCOUNTS = 64, CX_MOST_CHANGES = 4 };
 typedef struct CxAccounts {
     int count;
@@ -32,7 +33,8 @@ typedef struct CxAccounts {
 
 /* A borrowed reference, or NULL. Notes the call's sizes; *asks: Python decides. */
 CxAccount *cx_accounts_find(CxAccounts *accounts, const CxKind *kind, bool *asks);
-/* A new reference: the account of a kind, made where there is none. */
+/* A new reference: the account of a kind, made where there is none. If there are too many, the one used longest ago is
+ * dropped. */
 PyObject *cx_accounts_open(CxState *state, CxAccounts *accounts, const CxKind *kind);
 void cx_accounts_clear(CxAccounts *accounts);
 PyObject *cx_accounts_list(const CxAccounts *accounts);

@@ -133,18 +133,54 @@ call_timed(CxFunction *f, CxAccount *account, const Call *call)
     return result;
 }
 
+/* Lets NumPy run the next calls like this one, unless a program could give other bits. */
+static void
+lend(CxFunction *f, CxNumpyTiming *trial, const Call *call)
+{
+    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(f->table); k++)
+        if (cx_specialization_is_inexact((CxSpecialization *)PyTuple_GET_ITEM(f->table, k)))
+            return;
+    f->lent = (CxLent){cx_kind_of(call->bound, call->count), f->table, cx_trial_lend(trial)};
+}
+
+/* Runs the original function instead of a program or dispatcher. */
+static PyObject *
+call_numpy(CxFunction *f, CxNumpyTiming *trial, const Call *call)
+{
+    lend(f, trial, call);
+    int64_t began = cx_trial_is_open(trial) ? ci_os_time_ns() : 0;
+    PyObject *result = call_itself(f, call);
+
+    if (result != NULL)
+        cx_trial_end(trial, true, began);
+    return result;
+}
+
+/* The dispatcher, or the original function where that is faster. */
+static PyObject *
+call_driven(CxFunction *f, CxNumpyTiming *trial, const Call *call)
+{
+    if (cx_trial_chooses_numpy(trial))
+        return call_numpy(f, trial, call);
+    int64_t began = cx_trial_is_open(trial) ? ci_os_time_ns() : 0;
+    PyObject *result = cx_driven_call(&f->driven, call->args, call->nargsf, call->names);
+
+    if (result != NULL)
+        cx_trial_end(trial, false, began);
+    return result;
+}
+
 static PyObject *
 call_miss(CxFunction *f, const Call *call)
 {
     bool asks = true;
 
-    if (f->plain.count + f->driven.kinds.count + f->accounts.count == 0)
+    if (f->driven.count + f->accounts.count == 0)
         return ask_python(f, call);
     CxKind kind = cx_kind_of(call->bound, call->count);
-    if (cx_kinds_have(&f->plain, &kind))
-        return call_itself(f, call);
-    if (cx_kinds_have(&f->driven.kinds, &kind))
-        return cx_driven_call(&f->driven, call->args, call->nargsf, call->names);
+    CxNumpyTiming *trial = cx_driven_trial(&f->driven, &kind);
+    if (trial != NULL)
+        return call_driven(f, trial, call);
     CxAccount *account = cx_accounts_find(&f->accounts, &kind, &asks);
     return asks ? ask_python(f, call) : call_timed(f, account, call);
 }
@@ -165,16 +201,6 @@ refuse(CxFunction *f, const Call *call, PyObject *table)
     return NULL;
 }
 
-/* Lets NumPy run the next calls like this one, unless a program could give other bits. */
-static void
-lend(CxFunction *f, CxNumpyTiming *trial, const Call *call)
-{
-    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(f->table); k++)
-        if (cx_specialization_is_inexact((CxSpecialization *)PyTuple_GET_ITEM(f->table, k)))
-            return;
-    f->lent = (CxLent){cx_kind_of(call->bound, call->count), f->table, cx_trial_lend(trial)};
-}
-
 /* True if this call is like the latest one that NumPy ran. Under fail_on_recompile guards decide. */
 static bool
 is_lent(CxFunction *f, const Call *call)
@@ -186,19 +212,6 @@ is_lent(CxFunction *f, const Call *call)
                    call->stance != CX_STANCE_fail_on_recompile;
     f->lent.count = is_like ? f->lent.count - 1 : 0;
     return is_like;
-}
-
-/* Runs the original function where a specialization matches. */
-static PyObject *
-call_numpy(CxFunction *f, CxNumpyTiming *trial, const Call *call)
-{
-    lend(f, trial, call);
-    int64_t began = cx_numpy_timing_begin(trial);
-    PyObject *result = call_itself(f, call);
-
-    if (result != NULL)
-        cx_trial_end(trial, true, began);
-    return result;
 }
 
 /* Handles a call that no specialization matches. */

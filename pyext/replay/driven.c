@@ -1,24 +1,51 @@
 /* Calls that a dispatcher runs: the function split at its breaks, with compiled pieces between
- * (capture/pieces/driver.py). Only calls that are known to be faster this way are recognised
- * here, by their kinds and sizes; Python decides about the others. */
+ * (capture/pieces/driver.py). It is compared with the original function as a program is. */
 #include "replay/driven.h"
 
-void
-cx_driven_note(CxDriven *d, PyObject *driver, PyObject *fix, const CxKind *kind)
+static CxDrivenKind *
+find(const CxDriven *d, const CxKind *kind)
 {
-    if (d->driver != driver)
-        d->kinds.count = 0;
-    cx_kinds_add(&d->kinds, kind);
-    Py_XSETREF(d->driver, Py_NewRef(driver));
-    Py_XSETREF(d->fix, Py_NewRef(fix));
+    for (int k = 0; k < d->count; k++)
+        if (d->kinds[k].kind == kind->kind)
+            return &d->kinds[k];
+    return NULL;
 }
 
+int
+cx_driven_note(CxDriven *d, PyObject *driver, PyObject *fix, const CxKind *kind, bool is_timed)
+{
+    if (d->driver != driver)
+        d->count = 0;
+    if (d->kinds == NULL && (d->kinds = PyMem_Calloc(CX_MOST_DRIVEN, sizeof *d->kinds)) == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    if (find(d, kind) == NULL) {
+        d->count += d->count < CX_MOST_DRIVEN;
+        memmove(d->kinds + 1, d->kinds, sizeof *d->kinds * (size_t)(d->count - 1));
+        d->kinds[0].kind = kind->kind;
+        cx_trials_set(d->kinds[0].trials, (CxNumpyTiming){.is_wanted = is_timed, .asks_long = true});
+    }
+    Py_XSETREF(d->driver, Py_NewRef(driver));
+    Py_XSETREF(d->fix, Py_NewRef(fix));
+    return 0;
+}
+
+/* Keeps the memory of trials, which a call in progress may have. */
 void
 cx_driven_clear(CxDriven *d)
 {
-    d->kinds.count = 0;
+    d->count = 0;
     Py_CLEAR(d->driver);
     Py_CLEAR(d->fix);
+}
+
+void
+cx_driven_free(CxDriven *d)
+{
+    cx_driven_clear(d);
+    PyMem_Free(d->kinds);
+    d->kinds = NULL;
 }
 
 int
@@ -41,6 +68,39 @@ fix_exception(PyObject *fix)
         PyErr_Clear();
     Py_XDECREF(done);
     cx_restore_exception(error);
+}
+
+CxNumpyTiming *
+cx_driven_trial(const CxDriven *d, const CxKind *kind)
+{
+    CxDrivenKind *found = find(d, kind);
+    return found == NULL ? NULL : &found->trials[cx_trial_class((int64_t)1 << (kind->class < 62 ? kind->class : 62))];
+}
+
+bool
+cx_driven_is_open(const CxDriven *d)
+{
+    for (int k = 0; k < d->count; k++) {
+        const CxNumpyTiming *trials = d->kinds[k].trials;
+        bool was_timed = !trials[0].is_wanted;
+        for (int class = 0; class < CX_TRIAL_CLASSES; class++)
+            was_timed |= trials[class].counts[0] > 0;
+        if (!was_timed || cx_trials_are_open(trials, true))
+            return true;
+    }
+    return false;
+}
+
+PyObject *
+cx_driven_text(const CxDriven *d)
+{
+    for (int k = 0; k < d->count; k++) {
+        PyObject *text = cx_trials_text(d->kinds[k].trials);
+        if (text != Py_None)
+            return text;
+        Py_DECREF(text);
+    }
+    Py_RETURN_NONE;
 }
 
 PyObject *

@@ -3,17 +3,34 @@
 #define CX_DRIVEN_H
 
 #include "replay/kind.h"
+#include "replay/trial.h"
 
+/* Calls of one kind, and the comparison of the dispatcher with NumPy by size class. */
+typedef struct CxDrivenKind {
+    uint64_t kind;
+    CxNumpyTiming trials[CX_TRIAL_CLASSES];
+} CxDrivenKind;
+
+enum { CX_MOST_DRIVEN = 8 };
 typedef struct CxDriven {
-    CxKinds kinds;          /* none without a driver */
+    int count;              /* 0 without a driver */
+    CxDrivenKind *kinds;    /* the latest first; NULL before the first */
     PyObject *driver, *fix; /* both NULL, or none */
 } CxDriven;
 
-/* fix(error) corrects the traceback of an exception from the dispatcher. */
-void cx_driven_note(CxDriven *driven, PyObject *driver, PyObject *fix, const CxKind *kind);
+/* Lets the dispatcher run calls of a kind, one of the latest. fix(error) corrects the traceback of an exception from it.
+ * is_timed: NumPy runs them if it is faster. -1 with an exception. */
+int cx_driven_note(CxDriven *driven, PyObject *driver, PyObject *fix, const CxKind *kind, bool is_timed);
 void cx_driven_clear(CxDriven *driven);
+void cx_driven_free(CxDriven *driven);
 int cx_driven_visit(const CxDriven *driven, visitproc visit, void *arg);
-/* Calls the dispatcher, for a call of one of its kinds. */
+/* The trial of calls like this one, or NULL if no dispatcher runs them. */
+CxNumpyTiming *cx_driven_trial(const CxDriven *driven, const CxKind *kind);
+/* Calls the dispatcher. */
 PyObject *cx_driven_call(const CxDriven *driven, PyObject *const *args, size_t nargsf, PyObject *names);
+/* True if calls of a kind are timed. */
+bool cx_driven_is_open(const CxDriven *driven);
+/* Why NumPy runs calls: a text, or None. */
+PyObject *cx_driven_text(const CxDriven *driven);
 
 #endif

@@ -117,7 +117,7 @@ function_dealloc(PyObject *self)
     cx_body_note(&f->body, NULL);
     Py_XDECREF(f->table);
     cx_accounts_clear(&f->accounts);
-    cx_driven_clear(&f->driven);
+    cx_driven_free(&f->driven);
     cx_twins_clear(&f->twins);
     Py_XDECREF(f->dict);
     Py_XDECREF(f->where);
@@ -134,6 +134,16 @@ function_get(PyObject *self, PyObject *object, PyObject *type)
 }
 
 static PyObject *
+set_table(CxFunction *f, PyObject *table)
+{
+    if (table == NULL)
+        return NULL;
+    Py_SETREF(f->table, table);
+    f->lent.count = 0;
+    Py_RETURN_NONE;
+}
+
+static PyObject *
 function_add(PyObject *self, PyObject *spec)
 {
     CxFunction *f = (CxFunction *)self;
@@ -143,41 +153,25 @@ function_add(PyObject *self, PyObject *spec)
         return PyErr_Format(PyExc_TypeError, "a Specialization is expected");
     cx_specialization_set_words((CxSpecialization *)spec, f->signature.names, f->where);
     f->unusual = 0;
-    PyObject *table = cx_table_with(f->table, spec, true);
-    if (table == NULL)
-        return NULL;
-    Py_SETREF(f->table, table);
-    f->lent.count = 0;
-    Py_RETURN_NONE;
+    return set_table(f, cx_table_with(f->table, spec, true));
 }
 
 static PyObject *
 function_drop(PyObject *self, PyObject *spec)
 {
     CxFunction *f = (CxFunction *)self;
-    PyObject *table = cx_table_with(f->table, spec, false);
-
-    if (table == NULL)
-        return NULL;
-    Py_SETREF(f->table, table);
-    f->lent.count = 0;
-    Py_RETURN_NONE;
+    return set_table(f, cx_table_with(f->table, spec, false));
 }
 
 static PyObject *
 function_drop_all(PyObject *self, PyObject *unused)
 {
     CxFunction *f = (CxFunction *)self;
-    PyObject *empty = PyTuple_New(0);
     (void)unused;
-    if (empty == NULL)
-        return NULL;
-    Py_SETREF(f->table, empty);
-    f->plain.count = f->lent.count = 0;
     cx_accounts_clear(&f->accounts);
     cx_driven_clear(&f->driven);
     cx_twins_clear(&f->twins);
-    Py_RETURN_NONE;
+    return set_table(f, PyTuple_New(0));
 }
 
 /* Reads the arguments of a call, one for each parameter. */
@@ -194,33 +188,22 @@ read_kind(const CxFunction *f, PyObject *bound, CxKind *kind)
 }
 
 static PyObject *
-function_note_plain(PyObject *self, PyObject *object)
-{
-    CxKind kind;
-
-    CX_ENTRY();
-    if (!cx_kind_from_object(object, &kind))
-        return NULL;
-    cx_kinds_add(&((CxFunction *)self)->plain, &kind);
-    Py_RETURN_NONE;
-}
-
-static PyObject *
 function_note_driven(PyObject *self, PyObject *args)
 {
     CxFunction *f = (CxFunction *)self;
     PyObject *driver = NULL, *fix = NULL, *object = NULL;
+    int is_timed = 0;
     CxKind kind;
 
     CX_ENTRY();
-    if (!PyArg_ParseTuple(args, "OOO:note_driven", &driver, &fix, &object))
+    if (!PyArg_ParseTuple(args, "OOOp:note_driven", &driver, &fix, &object, &is_timed))
         return NULL;
+    f->lent.count = 0;
     if (driver == Py_None)
         cx_driven_clear(&f->driven);
-    else if (!cx_kind_from_object(object, &kind))
+    else if (!cx_kind_from_object(object, &kind) ||
+             cx_driven_note(&f->driven, driver, fix, &kind, is_timed) < 0)
         return NULL;
-    else
-        cx_driven_note(&f->driven, driver, fix, &kind);
     Py_RETURN_NONE;
 }
 
@@ -302,7 +285,6 @@ static PyMethodDef function_methods[] = {
     WITH_KEYWORDS(warm),
     CX_METHOD(CompiledFunction, add, function_add, METH_O),
     CX_METHOD(CompiledFunction, drop, function_drop, METH_O),
-    CX_METHOD(CompiledFunction, note_plain, function_note_plain, METH_O),
     CX_METHOD(CompiledFunction, note_driven, function_note_driven, METH_VARARGS),
     CX_METHOD(CompiledFunction, note_twin, function_note_twin, METH_VARARGS),
     CX_METHOD(CompiledFunction, account, function_account, METH_O),
@@ -350,6 +332,20 @@ function_set_attribute(PyObject *self, PyObject *value, void *name)
     return status;
 }
 
+static PyObject *
+function_is_driver_timed(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyBool_FromLong(cx_driven_is_open(&((CxFunction *)self)->driven));
+}
+
+static PyObject *
+function_why_not_driven(PyObject *self, void *closure)
+{
+    (void)closure;
+    return cx_driven_text(&((CxFunction *)self)->driven);
+}
+
 #define ATTRIBUTE(name)                                                                            \
     CX_GETTER(CompiledFunction, name, function_attribute, function_set_attribute, #name)
 
@@ -359,26 +355,16 @@ static PyGetSetDef function_getset[] = {
     ATTRIBUTE(__code__),
     ATTRIBUTE(__defaults__),
     ATTRIBUTE(__kwdefaults__),
+    CX_GETTER(CompiledFunction, is_driver_timed, function_is_driver_timed, NULL, NULL),
+    CX_GETTER(CompiledFunction, why_not_driven, function_why_not_driven, NULL, NULL),
     {NULL, NULL, NULL, NULL, NULL},
 };
 
-static PyType_Slot function_slots[] = {
-    CX_SLOT(Py_tp_new, function_new),
-    CX_SLOT(Py_tp_dealloc, function_dealloc),
-    CX_SLOT(Py_tp_finalize, function_finalize),
-    CX_SLOT(Py_tp_traverse, function_traverse),
-    CX_SLOT(Py_tp_clear, function_clear),
-    CX_SLOT(Py_tp_call, PyVectorcall_Call),
-    CX_SLOT(Py_tp_descr_get, function_get),
-    CX_SLOT(Py_tp_repr, function_repr),
-    CX_SLOT(Py_tp_methods, function_methods),
-    CX_SLOT(Py_tp_members, function_members),
-    CX_SLOT(Py_tp_getset, function_getset),
-    {Py_tp_doc, CX_DOC_CompiledFunction},
-    {0, NULL},
-};
-
-PyType_Spec cx_function_spec =
-    CX_SPEC("CompiledFunction", CxFunction,
-            Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_VECTORCALL,
-            function_slots);
+CX_TYPE(cx_function_spec, CompiledFunction, CxFunction,
+        Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_VECTORCALL,
+        CX_SLOT(Py_tp_new, function_new), CX_SLOT(Py_tp_dealloc, function_dealloc),
+        CX_SLOT(Py_tp_finalize, function_finalize), CX_SLOT(Py_tp_traverse, function_traverse),
+        CX_SLOT(Py_tp_clear, function_clear), CX_SLOT(Py_tp_call, PyVectorcall_Call),
+        CX_SLOT(Py_tp_descr_get, function_get), CX_SLOT(Py_tp_repr, function_repr),
+        CX_SLOT(Py_tp_methods, function_methods), CX_SLOT(Py_tp_members, function_members),
+        CX_SLOT(Py_tp_getset, function_getset));

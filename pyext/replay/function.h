@@ -25,7 +25,6 @@ typedef struct CxFunction {
     PyObject *fn, *miss, *table, *dict, *weakrefs;
     PyObject *renew;   /* returns the parameters after code or defaults were assigned, or NULL */
     CxBody body;
-    CxKinds plain;          /* of calls that fn runs */
     CxLent lent;
     CxAccounts accounts;    /* of the kinds of calls that no specialization fits */
     CxDriven driven;        /* calls that a dispatcher runs */

@@ -53,6 +53,15 @@ cx_guards_count(const CxGuards *g)
     return g->nsources;
 }
 
+bool
+cx_guards_make(const CxGuards *g)
+{
+    for (int k = 0; k < g->nsources; k++)
+        if (g->sources[k].kind == SOURCE_made && g->sources[k].from >= 0)
+            return true;
+    return false;
+}
+
 int
 cx_guards_table(const CxGuards *g)
 {
@@ -122,9 +131,9 @@ test_computed(const CxCheck *c, PyObject *value, const int64_t *table)
     return AGREES;
 }
 
-/* Returns 1, 0 or CX_GUARDS_UNUSUAL, with *why set. */
+/* Returns 1, 0 or CX_GUARDS_UNUSUAL, with *failure set. */
 static int
-check_sizes(CxLookup *l, PyObject **why)
+check_sizes(CxLookup *l, CxFailure *failure)
 {
     CxGuards *g = l->guards;
 
@@ -136,14 +145,12 @@ check_sizes(CxLookup *l, PyObject **why)
         int where = test_computed(c, l->values[c->source], l->table);
         if (where == AGREES)
             continue;
-        if (why != NULL)
-            *why = cx_check_failure(g, c, where, l->values, l->table);
+        *failure = (CxFailure){CX_FAILS_check, k, where};
         return 0;
     }
     for (int k = 0; k < g->nrelations; k++)
         if (!relation_holds(&g->relations[k], l->table)) {
-            if (why != NULL)
-                *why = cx_text_relation_failure(g, &g->relations[k], l->table);
+            *failure = (CxFailure){CX_FAILS_relation, k, AGREES};
             return g->relations[k].guard.is_usual ? CX_GUARDS_UNUSUAL : 0;
         }
     return 1;
@@ -151,7 +158,7 @@ check_sizes(CxLookup *l, PyObject **why)
 
 int
 cx_guards_check(CxGuards *g, PyObject *const *args, Py_ssize_t nargs, PyObject **values,
-                int64_t *table, PyObject **why)
+                int64_t *table, CxFailure *failure)
 {
     CxLookup lookup = {g, args, nargs, values, table};
     int fits = 1;
@@ -167,17 +174,15 @@ cx_guards_check(CxGuards *g, PyObject *const *args, Py_ssize_t nargs, PyObject *
         if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception))
             return -1; /* such as KeyboardInterrupt */
         PyErr_Clear();
-        if (why != NULL)
-            *why = cx_check_failure(g, c, where, values, NULL);
-        return why != NULL && *why == NULL ? -1 : 0;
+        *failure = (CxFailure){CX_FAILS_check, k, where};
+        return 0;
     }
-    if (g->ctx != NULL && (fits = check_sizes(&lookup, why)) != 1)
-        return why != NULL && *why == NULL ? -1 : fits;
+    if (g->ctx != NULL && (fits = check_sizes(&lookup, failure)) != 1)
+        return fits;
     for (int k = 0; k < g->nsources; k++)
         if (values[k] == NULL && cx_lookup_find(&lookup, k) == NULL) {
-            if (why != NULL)
-                *why = cx_text_missing(g, k);
-            return why != NULL && *why == NULL ? -1 : 0;
+            *failure = (CxFailure){CX_FAILS_source, k, AGREES};
+            return 0;
         }
     return 1;
 }
@@ -222,31 +227,4 @@ cx_guards_finish(const CxGuards *g, int64_t *table)
     const CiSegment *all = &g->values.segments[0];
     CiSegment rest = {all->code + g->ncode, all->ncode - g->ncode, 0};
     ci_values_run(&rest, rest.ncode, table);
-}
-
-static PyObject *
-placed_relation(const CxGuards *g, const CiShapeGuard *guard)
-{
-    PyObject *text = cx_text_relation(g, guard), *placed = NULL;
-    const char *file = guard->loc.file;
-
-    if (text == NULL || file == NULL || *file == '\0')
-        return text;
-    const char *slash = strrchr(file, '/');
-    placed = PyUnicode_FromFormat("%s%U (%s:%d)", guard->is_usual ? "usually " : "", text,
-                                  slash ? slash + 1 : file, guard->loc.line);
-    Py_DECREF(text);
-    return placed;
-}
-
-PyObject *
-cx_guards_texts(CxGuards *g)
-{
-    PyObject *list = PyList_New(0);
-    for (int k = 0; list != NULL && k < g->nchecks + g->nrelations; k++) {
-        PyObject *text = k < g->nchecks ? cx_check_text(g, &g->checks[k])
-                                        : placed_relation(g, &g->relations[k - g->nchecks].guard);
-        cx_add_item(&list, text);
-    }
-    return list;
 }

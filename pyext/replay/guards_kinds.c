@@ -1,5 +1,4 @@
-/* The tests of guards.def. Each returns where a value differs, from which the message about a
- * failed guard is made. */
+/* The tests of guards.def. Each returns where a value differs. */
 #include "replay/guards_private.h"
 #include "replay/namespace.h"
 #include "state/array.h"
@@ -136,17 +135,6 @@ differs_from_all(PyObject *value, PyObject *others)
     return true;
 }
 
-/* ---- identity of objects ---- */
-
-static PyObject *
-text_of_other(const CxGuards *g, const CxCheck *c, const char *form)
-{
-    PyObject *other = cx_text_source(g, c->other);
-    PyObject *text = other ? PyUnicode_FromFormat(form, other) : NULL;
-    Py_XDECREF(other);
-    return text;
-}
-
 /* ---- functions and containers ---- */
 
 /* A function made by the same line of the same program. The values that it reads are sources of
@@ -191,13 +179,6 @@ test_len(const CxCheck *c, PyObject *value)
     return PyObject_Size(value) == c->count ? AGREES : OTHER_LENGTH;
 }
 
-static PyObject *
-text_of_length(const CxCheck *c)
-{
-    return PyUnicode_FromFormat("a %s of %lld item%s", ((PyTypeObject *)c->a)->tp_name,
-                                (long long)c->count, c->count == 1 ? "" : "s");
-}
-
 /* The keys of an OrderedDict, whose order is not that of the dict in it. */
 static int
 test_ordered_keys(const CxCheck *c, PyObject *dict)
@@ -231,16 +212,6 @@ test_keys(const CxCheck *c, PyObject *dict)
     return AGREES;
 }
 
-static PyObject *
-text_of_keys(const CxCheck *c)
-{
-    const char *name = ((PyTypeObject *)c->a)->tp_name;
-
-    if (PyTuple_GET_SIZE(c->b) == 0)
-        return PyUnicode_FromFormat("an empty %s", name);
-    return PyUnicode_FromFormat("a %s with keys %R", name, c->b);
-}
-
 static bool
 is_descriptor(PyObject *o)
 {
@@ -263,14 +234,6 @@ lacks(PyObject *value, PyObject *name)
     if (is_empty)
         PyErr_Clear();
     return is_empty;
-}
-
-static PyObject *
-text_of_lacking(const CxCheck *c)
-{
-    return is_descriptor(c->a)
-               ? PyUnicode_FromFormat("an object with an empty slot %U", PyDescr_NAME(c->a))
-               : PyUnicode_FromFormat("a dict without %R", c->a);
 }
 
 /* True if runs_code() of capture/deaths.py says that no code of the user's runs when the object dies. May leave an
@@ -405,109 +368,7 @@ test_apart(CxLookup *l, CxCheck *c)
     return agrees ? AGREES : OTHER_VALUE;
 }
 
-/* ---- the actual value, in words ---- */
-
-/* Numbers and texts as they are, else the class. */
-static PyObject *
-found_value(const CxCheck *c, int where, PyObject *value)
-{
-    (void)c;
-    (void)where;
-    bool is_written = PyLong_Check(value) || PyFloat_Check(value) || PyComplex_Check(value) ||
-                      value == Py_None || PyUnicode_Check(value) ||
-                      PyArray_IsScalar(value, Generic);
-    return is_written ? cx_text_value(value) : cx_text_type(Py_TYPE(value));
-}
-
-static PyObject *
-found_of_class(const CxCheck *c, int where, PyObject *value)
-{
-    bool is_numpys = PyArray_IsScalar(value, Generic);
-    if (is_numpys || !(PyLong_Check(value) || PyFloat_Check(value) || PyComplex_Check(value)))
-        return found_value(c, where, value);
-    PyObject *number = cx_text_value(value);
-    PyObject *text =
-        number ? PyUnicode_FromFormat("the %s %U", Py_TYPE(value)->tp_name, number) : NULL;
-    Py_XDECREF(number);
-    return text;
-}
-
-static PyObject *
-found_equal(const CxCheck *c, int where, PyObject *value)
-{
-    return Py_TYPE(value) == Py_TYPE(c->a) ? cx_text_value(value) : found_value(c, where, value);
-}
-
-static PyObject *
-found_another(const CxCheck *c, int where, PyObject *value)
-{
-    PyObject *text = found_value(c, where, value), *class = cx_text_type(Py_TYPE(value));
-    bool has_no_text = text != NULL && class != NULL && PyUnicode_Compare(text, class) == 0;
-    Py_XDECREF(class);
-    if (has_no_text)
-        Py_SETREF(text, PyUnicode_FromFormat("another %s", PyArray_CheckExact(value)
-                                                               ? "array"
-                                                               : Py_TYPE(value)->tp_name));
-    return text;
-}
-
-static PyObject *
-found_object(const CxCheck *c, int where, PyObject *value)
-{
-    bool has_name = PyObject_HasAttrString(value, "__qualname__") ||
-                    PyObject_HasAttrString((PyObject *)Py_TYPE(value), "__members__") ||
-                    PyModule_Check(value);
-    return has_name ? cx_text_object(value) : found_another(c, where, value);
-}
-
-static PyObject *
-found_that(const CxCheck *c, int where, PyObject *value)
-{
-    (void)c;
-    (void)where;
-    (void)value;
-    return PyUnicode_FromString("that very object");
-}
-
-static PyObject *
-found_function(const CxCheck *c, int where, PyObject *value)
-{
-    if (where == OTHER_CODE)
-        return cx_text_code(PyFunction_GET_CODE(value));
-    if (where == OTHER_CLASS)
-        return found_value(c, where, value);
-    return PyUnicode_FromFormat("one with other %s",
-                                where == OTHER_GLOBALS ? "globals" : "defaults");
-}
-
-static PyObject *
-found_length(const CxCheck *c, int where, PyObject *value)
-{
-    return where == OTHER_LENGTH ? PyUnicode_FromFormat("one of %zd", PyObject_Size(value))
-                                 : found_value(c, where, value);
-}
-
-static PyObject *
-found_keys(const CxCheck *c, int where, PyObject *value)
-{
-    if (where == OTHER_CLASS)
-        return found_value(c, where, value);
-    PyObject *keys = PySequence_Tuple(value);
-    PyObject *text = keys ? PyUnicode_FromFormat("one with %R", keys) : NULL;
-    Py_XDECREF(keys);
-    return text;
-}
-
-static PyObject *
-found_that_has(const CxCheck *c, int where, PyObject *value)
-{
-    (void)c;
-    (void)where;
-    (void)value;
-    return PyUnicode_FromString("one that has it");
-}
-
-/* ---- tests and texts of the rows ---- */
+/* ---- the tests of the rows ---- */
 
 #define DIFFERS(what, how) ((how) ? OTHER_##what : AGREES)
 static bool
@@ -523,74 +384,10 @@ cx_check_test(CxLookup *l, CxCheck *c)
     if (value == NULL && !is_relation(c))
         return OTHER_VALUE;
     switch (c->kind) {
-#define GUARD(kind, read, form, test, want, found)                                                 \
+#define GUARD(kind, read, form, test)                                                              \
     case CHECK_##kind:                                                                             \
         return test;
 #include "replay/guards.def"
     }
     return OTHER_VALUE;
-}
-
-/* The expected value in words. fails: the text is for a relation that does not hold. */
-static PyObject *
-want_text(const CxGuards *g, const CxCheck *c, bool fails)
-{
-    switch (c->kind) {
-#define GUARD(kind, read, form, test, want, found)                                                 \
-    case CHECK_##kind:                                                                             \
-        return want;
-#include "replay/guards.def"
-    }
-    return NULL;
-}
-
-static PyObject *
-found_text(const CxCheck *c, int where, PyObject *value)
-{
-    switch (c->kind) {
-#define GUARD(kind, read, form, test, want, found)                                                 \
-    case CHECK_##kind:                                                                             \
-        return found(c, where, value);
-#define RELATION(kind, cost, test, want)
-#include "replay/guards.def"
-    default:
-        return NULL;
-    }
-}
-
-PyObject *
-cx_check_failure(CxGuards *g, const CxCheck *c, int where, PyObject **values, const int64_t *table)
-{
-    if (is_relation(c))
-        return want_text(g, c, true);
-    PyObject *value = values[c->source], *name = NULL, *place = NULL;
-    if (value == NULL)
-        return cx_text_missing(g, c->source);
-    name = cx_text_source(g, c->source);
-    if (name != NULL && c->kind == CHECK_array && where != OTHER_CLASS) {
-        PyObject *text = cx_text_array_failure(g, c, where, (PyArrayObject *)value, name, table);
-        Py_DECREF(name);
-        return text;
-    }
-    place = c->kind == CHECK_equals && c->b != NULL ? PyUnicode_FromFormat(" at %S", c->b)
-                                                    : cx_text_place(g, NULL);
-    return cx_text_was_is(name, want_text(g, c, false), place, found_text(c, where, value));
-}
-
-PyObject *
-cx_check_text(const CxGuards *g, const CxCheck *c)
-{
-    PyObject *name = NULL, *expected = NULL, *text = NULL;
-
-    if (is_relation(c))
-        return want_text(g, c, false);
-    name = cx_text_source(g, c->source);
-    expected = name ? want_text(g, c, false) : NULL;
-    if (expected != NULL)
-        text = c->kind == CHECK_equals && c->b != NULL
-                   ? PyUnicode_FromFormat("%U is %U (%S)", name, expected, c->b)
-                   : PyUnicode_FromFormat("%U is %U", name, expected);
-    Py_XDECREF(name);
-    Py_XDECREF(expected);
-    return text;
 }

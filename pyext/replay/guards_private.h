@@ -20,7 +20,7 @@ typedef struct CxSource {
 } CxSource;
 
 typedef enum CxCheckKind {
-#define GUARD(kind, read, form, test, want, found) CHECK_##kind,
+#define GUARD(kind, read, form, test) CHECK_##kind,
 #include "replay/guards.def"
 } CxCheckKind;
 
@@ -127,9 +127,6 @@ cx_lookup_value(CxLookup *l, int number)
     return l->values[number] != NULL ? l->values[number] : cx_lookup_find(l, number);
 }
 
-PyObject *cx_text_source(const CxGuards *g, int number);
-PyObject *cx_text_missing(const CxGuards *g, int source);
-
 /* The property in which a value differs. */
 typedef enum CxWhere {
     AGREES,
@@ -157,35 +154,14 @@ bool cx_check_compares_strides(const CxCheck *check, PyArrayObject *array);
 int cx_check_test_array(const CxCheck *c, PyObject *value, int64_t *table);
 /* Compares a constant, or stores the value of a symbol; expressions are compared later. */
 bool cx_extent_fits(const CxExtent *extent, int64_t found, int64_t *table);
-/* defined: text for an extent that defines a symbol. */
-PyObject *cx_text_extent(const CxGuards *g, const CxExtent *extent, const char *defined);
-PyObject *cx_text_array(const CxGuards *g, const CxCheck *c);
-/* The attribute in which an array differs, with the expected and the actual value. */
-PyObject *cx_text_array_failure(const CxGuards *g, const CxCheck *c, int where, PyArrayObject *a,
-                                PyObject *name, const int64_t *table);
 
 /* ---- guards_kinds.c ---- */
 
 /* Returns where a value differs, by the row of the check. */
 int cx_check_test(CxLookup *l, CxCheck *c);
-/* Describes a difference; table: NULL if symbols have no values yet. */
-PyObject *cx_check_failure(CxGuards *g, const CxCheck *c, int where, PyObject **values,
-                           const int64_t *table);
-PyObject *cx_check_text(const CxGuards *g, const CxCheck *c);
 
-/* ---- guards_text.c ---- */
+/* ---- guards_saved.c ---- */
 
-PyObject *cx_text_type(PyTypeObject *type);
-PyObject *cx_text_value(PyObject *value);
-PyObject *cx_text_object(PyObject *o);
-PyObject *cx_text_code(PyObject *code);
-PyObject *cx_text_expr(const CxGuards *g, const CiExpr *e);
-PyObject *cx_text_relation(const CxGuards *g, const CiShapeGuard *guard);
-PyObject *cx_text_relation_failure(const CxGuards *g, const CxRelation *relation,
-                                   const int64_t *table);
-/* " at model.py:12": the line that made the guard, if known, else that of the function. */
-PyObject *cx_text_place(const CxGuards *g, const CiLoc *loc);
-/* "a was X when compiled at F, is Y now". Steals all. */
-PyObject *cx_text_was_is(PyObject *what, PyObject *before, PyObject *place, PyObject *now);
+PyObject *cx_guards_expr_text(const CxGuards *g, const CiExpr *e);
 
 #endif

@@ -243,8 +243,8 @@ static const struct {
     int cost;
     bool is_relation;
 } CHECKS[] = {
-#define GUARD(kind, read, form, test, want, found) [CHECK_##kind] = {#kind, form, read, 0, false},
-#define RELATION(kind, cost, test, want) [CHECK_##kind] = {#kind, NULL, read_##kind, cost, true},
+#define GUARD(kind, read, form, test) [CHECK_##kind] = {#kind, form, read, 0, false},
+#define RELATION(kind, cost, test) [CHECK_##kind] = {#kind, NULL, read_##kind, cost, true},
 #include "replay/guards.def"
 };
 

@@ -5,22 +5,31 @@
 #include "graph/size.h"
 
 typedef struct Print {
-    const CxGuards *guards;
-    const CiExpr *left, *right;
-    CiText texts[2];
+    const CiExpr *e;
+    CiText text;
 } Print;
 
 static void
 body_print(CiContext *ctx, void *arg)
 {
     Print *p = arg;
-    const CiExpr *both[] = {p->left, p->right};
+    p->text = ci_text_new(ctx);
+    ci_expr_print(&p->text, p->e, CI_STYLE_text);
+}
 
-    for (int k = 0; k < 2; k++) {
-        p->texts[k] = ci_text_new(ctx);
-        if (both[k] != NULL)
-            ci_expr_print(&p->texts[k], both[k], CI_STYLE_text);
-    }
+PyObject *
+cx_guards_expr_text(const CxGuards *g, const CiExpr *e)
+{
+    Print p = {.e = e};
+    PyObject *text = NULL;
+    CiContext *ctx = ci_context_open();
+
+    if (ctx == NULL)
+        return PyErr_NoMemory();
+    if (cx_protect(g->state, ctx, body_print, &p) == 0)
+        text = PyUnicode_FromString(p.text.data);
+    ci_context_close(ctx);
+    return text;
 }
 
 /* A symbol as the arguments of Tracer.symbol. */
@@ -49,21 +58,19 @@ cx_guards_symbols(const CxGuards *g)
 static PyObject *
 relation_parts(const CxGuards *g, const CiShapeGuard *guard)
 {
-    Print p = {.guards = g, .left = guard->left, .right = guard->right};
-
-    if (cx_protect(g->state, g->ctx, body_print, &p) < 0)
-        return NULL;
-    return Py_BuildValue("(issiNi)", (int)guard->relation, p.texts[0].data, p.texts[1].data,
-                         (int)guard->is_usual, cx_path(guard->loc.file), guard->loc.line);
+    return Py_BuildValue("(iNNiNi)", (int)guard->relation, cx_guards_expr_text(g, guard->left),
+                         cx_guards_expr_text(g, guard->right), (int)guard->is_usual,
+                         cx_path(guard->loc.file), guard->loc.line);
 }
 
 PyObject *
-cx_guards_relations(const CxGuards *g)
+cx_guards_relations(const CxGuards *g, bool with_own)
 {
-    PyObject *list = PyList_New(g->nrelations - g->nown);
+    int first = with_own ? 0 : g->nown;
+    PyObject *list = PyList_New(g->nrelations - first);
 
-    for (int k = g->nown; list != NULL && k < g->nrelations; k++)
-        cx_put_item(&list, k - g->nown, relation_parts(g, &g->relations[k].guard));
+    for (int k = first; list != NULL && k < g->nrelations; k++)
+        cx_put_item(&list, k - first, relation_parts(g, &g->relations[k].guard));
     return list;
 }
 
@@ -72,14 +79,9 @@ cx_guards_text_of(const CxGuards *g, int number)
 {
     const CiMap *numbers = g->ctx != NULL ? g->builder.numbers : NULL;
 
-    for (int k = 0; numbers != NULL && k < ci_map_count(numbers); k++) {
-        if ((intptr_t)ci_map_value_at(numbers, k) != number + 1)
-            continue;
-        Print p = {.guards = g, .left = (const CiExpr *)(uintptr_t)ci_map_key_at(numbers, k)};
-        if (cx_protect(g->state, g->ctx, body_print, &p) < 0)
-            return NULL;
-        return PyUnicode_FromString(p.texts[0].data);
-    }
+    for (int k = 0; numbers != NULL && k < ci_map_count(numbers); k++)
+        if ((intptr_t)ci_map_value_at(numbers, k) == number + 1)
+            return cx_guards_expr_text(g, (const CiExpr *)(uintptr_t)ci_map_key_at(numbers, k));
     return NULL;
 }
 

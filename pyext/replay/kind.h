@@ -19,17 +19,6 @@ cx_kind_is(const CxKind *a, const CxKind *b)
     return a->kind == b->kind && a->sizes == b->sizes;
 }
 
-/* The latest kinds and sizes of calls of which something is known. */
-enum { CX_MOST_KINDS = 8 };
-typedef struct CxKinds {
-    int count;
-    CxKind list[CX_MOST_KINDS];
-} CxKinds;
-
-bool cx_kinds_have(const CxKinds *kinds, const CxKind *kind);
-/* Adds a kind, and drops the oldest of too many. */
-void cx_kinds_add(CxKinds *kinds, const CxKind *kind);
-
 /* kind_of(bound): the kind of a call with its sizes, as bytes; from_object: false with an exception if it is none. */
 PyObject *cx_kind_object(PyObject *module, PyObject *bound);
 bool cx_kind_from_object(PyObject *object, CxKind *kind);

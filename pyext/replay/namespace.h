@@ -14,7 +14,5 @@ int cx_namespace_watch(PyObject *space);
  * whether it is one of its bases. Returns false if one does not hold, with its
  * index in *which; then there may be an exception, of a comparison of keys or of a callable. */
 bool cx_namespace_has(PyObject *space, PyObject *pairs, PyObject *missing, Py_ssize_t *which);
-/* A text: for a failure the name that has changed, else all names. */
-PyObject *cx_namespace_text(PyObject *space, PyObject *pairs, PyObject *missing, bool is_failure);
 
 #endif

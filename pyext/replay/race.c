@@ -14,7 +14,7 @@
 
 #include "base/os.h"
 
-enum { MOST_PLANS = 16, ROUNDS = 9, FEW_ROUNDS = 5, FEWEST_ROUNDS = 3 };
+enum { MAX_PLANS = 16, ROUNDS = 9, FEW_ROUNDS = 5, FEWEST_ROUNDS = 3 };
 enum { MILLISECOND = 1000000, LONG = 50 * MILLISECOND, VERY_LONG = 1000 * MILLISECOND };
 enum { COLD = 10 * MILLISECOND }; /* a first run that takes less is dominated by cold caches */
 enum { MARGIN = 20, BUDGET = 10 }; /* denominators of fractions */
@@ -34,12 +34,12 @@ typedef struct TimingRound {
     int round, untimed;
     int calls; /* until it was decided */
     int64_t spent, lost; /* nanoseconds; lost: the time beyond what the default plan takes */
-    Times times[MOST_PLANS];
+    Times times[MAX_PLANS];
 } TimingRound;
 
 struct CxRace {
-    CxProgram *programs[MOST_PLANS]; /* NULL: does not take part */
-    PyObject *names[MOST_PLANS], *whys[MOST_PLANS];
+    CxProgram *programs[MAX_PLANS]; /* NULL: does not take part */
+    PyObject *names[MAX_PLANS], *whys[MAX_PLANS];
     int count;
     PyObject *done;
     int running;
@@ -124,7 +124,7 @@ cx_race_new(CxProgram *own, PyObject *rows, PyObject *known, PyObject *done)
 
     if (failed)
         PyErr_NoMemory();
-    for (Py_ssize_t k = 0; !failed && k < PyList_GET_SIZE(rows) && k < MOST_PLANS; k++)
+    for (Py_ssize_t k = 0; !failed && k < PyList_GET_SIZE(rows) && k < MAX_PLANS; k++)
         failed = add_plan(race, own, PyList_GET_ITEM(rows, k)) < 0;
     if (!failed && (race->count == 0 || race->programs[0] != own)) {
         PyErr_SetString(PyExc_ValueError, "the first plan of a race is the program's own");
@@ -459,6 +459,8 @@ heat_times(const CxRace *race, const TimingRound *heat)
 PyObject *
 cx_race_rows(const CxRace *race)
 {
+    if (race == NULL)
+        Py_RETURN_NONE;
     PyObject *plans = plan_rows(race), *heats = PyList_New(0);
     bool failed = plans == NULL || heats == NULL;
 

@@ -25,8 +25,9 @@ fits(CxGuards *guards, PyObject *bound)
         PyErr_NoMemory();
         return -1;
     }
+    CxFailure failure;
     int holds = cx_guards_check(guards, ((PyTupleObject *)bound)->ob_item, PyTuple_GET_SIZE(bound),
-                                values, table, NULL);
+                                values, table, &failure);
     cx_guards_drop(guards, values);
     PyMem_Free(values);
     PyMem_Free(table);
@@ -113,25 +114,27 @@ read_layout(CxGuards *guards, CxPiece *p, PyObject *layout)
 static int
 read_piece(CxGuards *guards, CxResult *r, PyObject *tuple)
 {
-    int kind = 0, value_kind = 0, dtype = 0, readonly = 0, whole = 0;
-    PyObject *object = NULL, *names = NULL, *kids = NULL, *layout = NULL;
+    int kind = -1, value_kind = 0, dtype = 0, access = 0, whole = 0;
+    PyObject *word = NULL, *object = NULL, *names = NULL, *kids = NULL, *layout = NULL;
     CxPiece *p = cx_piece_new(r, PIECE_const);
 
     if (p == NULL)
         return -1;
     if (!PyTuple_Check(tuple))
         return bad("a piece");
-    if (!PyArg_ParseTuple(tuple, "iiiiOOO!iiO!ii", &kind, &p->number, &p->memo, &value_kind,
+    if (!PyArg_ParseTuple(tuple, "UiiiOOO!iiO!ii", &word, &p->number, &p->memo, &value_kind,
                           &object, &names, &PyTuple_Type, &kids, &dtype, &p->rank, &PyTuple_Type,
-                          &layout, &readonly, &whole))
+                          &layout, &access, &whole))
         return -1;
-    if (kind < 0 || kind > PIECE_call || dtype < 0 || dtype >= CI_DTYPE_COUNT || p->rank < 0 ||
-        p->rank > CI_MAX_RANK || p->memo > 4 * CX_MAX_LEAVES)
+    kind = cx_piece_kind_of(word);
+    if (kind < 0 || dtype < 0 || dtype >= CI_DTYPE_COUNT || p->rank < 0 ||
+        p->rank > CI_MAX_RANK || p->memo > 4 * CX_MAX_LEAVES || access < CX_WRITABLE ||
+        access > CX_READONLY)
         return bad("a piece");
     p->kind = (CxPieceKind)kind;
     p->value_kind = (CiKind)value_kind;
     p->dtype = (CiDtype)dtype;
-    p->is_readonly = readonly != 0;
+    p->access = (CxAccess)access;
     p->is_whole = whole != 0;
     if (p->memo >= r->nmemos)
         r->nmemos = p->memo + 1;

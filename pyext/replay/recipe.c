@@ -165,7 +165,7 @@ covers(const CxTraced *t)
     int axes[CI_MAX_RANK];
     Whole w = {t, axes, false};
 
-    if (!ci_expr_equals_const(v->offset, 0) || v->is_readonly || v->dtype != t->storage->dtype)
+    if (!ci_expr_equals_const(v->offset, 0) || v->access > CX_WRITTEN_BY_PYTHON || v->dtype != t->storage->dtype)
         return 0;
     if (cx_size_values(t->tracer, v->rank, v->strides, strides) < 0)
         return -1;
@@ -192,7 +192,7 @@ set_view(Making *m, CxPiece *p, const CxTraced *t)
     exprs[2 * v->rank] = v->offset;
     p->rank = v->rank;
     p->dtype = v->dtype;
-    p->is_readonly = v->is_readonly;
+    p->access = cx_access(t);
     int status = set_layout(m, p, 2 * v->rank + 1, exprs);
     if (status != 0)
         return -1;
@@ -399,73 +399,6 @@ fail:
     return NULL;
 }
 
-/* ---- as a text ---- */
-
-static const char *const PIECE_NAMES[] = {
-    [PIECE_const] = "constant", [PIECE_source] = "source", [PIECE_return] = "return",
-    [PIECE_view_return] = "view of return", [PIECE_view_source] = "view of source",
-    [PIECE_size] = "size", [PIECE_tuple] = "tuple", [PIECE_list] = "list",
-    [PIECE_dict] = "dict", [PIECE_named] = "named", [PIECE_call] = "call",
-};
-
-/* The numbers that define a piece: other pieces, or its layout (#3: entry of the guards' table). */
-static PyObject *
-parts_text(const CxResult *r, const CxPiece *p)
-{
-    PyObject *text = PyUnicode_FromString("");
-    int count = p->kind == PIECE_size ? 1 : p->layout != NULL ? 2 * p->rank + 1 : 0;
-
-    for (int k = 0; text != NULL && k < count; k++)
-        Py_SETREF(text, p->numbers[k] < 0
-                            ? PyUnicode_FromFormat("%U %lld", text, (long long)p->layout[k])
-                            : PyUnicode_FromFormat("%U #%d", text, p->numbers[k]));
-    for (Py_ssize_t k = 0; text != NULL && k < p->nkids; k++)
-        for (int at = 0; text != NULL && at < r->npieces; at++)
-            if (r->pieces[at] == p->kids[k])
-                Py_SETREF(text, PyUnicode_FromFormat("%U p%d", text, at));
-    return text;
-}
-
-/* The text of a constant: the value of a number or text, else the class. */
-static PyObject *
-object_text(const CxPiece *p)
-{
-    PyObject *o = p->object;
-
-    if (o == NULL)
-        return PyUnicode_FromFormat("kind %d", (int)p->value_kind);
-    if (p->kind != PIECE_const)
-        return PyUnicode_FromString(p->kind == PIECE_call ? Py_TYPE(p->names)->tp_name
-                                                          : ((PyTypeObject *)o)->tp_name);
-    if (o == Py_None || PyLong_Check(o) || PyFloat_Check(o) || PyUnicode_CheckExact(o))
-        return PyObject_Repr(o);
-    return PyUnicode_FromString(Py_TYPE(o)->tp_name);
-}
-
-static PyObject *
-piece_text(const CxResult *r, int at)
-{
-    const CxPiece *p = r->pieces[at];
-    PyObject *object = object_text(p), *parts = object ? parts_text(r, p) : NULL, *text = NULL;
-
-    if (parts != NULL)
-        text = PyUnicode_FromFormat("p%d = %s %d %U:%U%s", at, PIECE_NAMES[p->kind], p->number,
-                                    object, parts, p->memo < 0 ? "" : ", once");
-    Py_XDECREF(object);
-    Py_XDECREF(parts);
-    return text;
-}
-
-PyObject *
-cx_result_texts(const CxResult *r)
-{
-    PyObject *list = PyList_New(0);
-
-    for (int at = 0; list != NULL && at < r->npieces; at++)
-        cx_add_item(&list, piece_text(r, at));
-    return list;
-}
-
 /* ---- later calls ---- */
 
 typedef struct Replay {
@@ -490,12 +423,12 @@ make_view(Replay *r, const CxPiece *p, PyObject *base)
 
     if (!p->varies)
         return cx_array_view(r->state, base, p->dtype, p->rank, p->layout, p->layout + p->rank,
-                             p->layout[2 * p->rank], p->is_readonly);
+                             p->layout[2 * p->rank], p->access);
     cx_layout_of(2 * p->rank + 1, p->layout, p->numbers, r->table, room);
     if (cx_is_new_and_empty((PyArrayObject *)base))
         memset(room + p->rank, 0, sizeof *room * ((size_t)p->rank + 1));
     return cx_array_view(r->state, base, p->dtype, p->rank, room, room + p->rank, room[2 * p->rank],
-                         p->is_readonly);
+                         p->access);
 }
 
 static PyObject *make(Replay *r, const CxPiece *p);

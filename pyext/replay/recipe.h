@@ -3,6 +3,7 @@
 #define CX_RECIPE_H
 
 #include "replay/result.h"
+#include "state/array.h"
 
 typedef struct CxPiece {
     CxPieceKind kind;
@@ -17,7 +18,8 @@ typedef struct CxPiece {
     int rank;
     int64_t *layout; /* sizes, strides, offset; sizes: of an int that is a size */
     int *numbers;    /* indices of the guards' table for the same; -1: use `layout` */
-    bool is_readonly, is_whole, varies;
+    CxAccess access;
+    bool is_whole, varies;
 } CxPiece;
 
 struct CxResult {
@@ -35,7 +37,9 @@ int cx_result_open_shapes(CxResult *result, const CxProgram *program);
 /* Makes the buffer that this piece returns as a whole in the piece's shape. */
 void cx_piece_shapes(CxResult *result, const CxProgram *program, const CxPiece *piece);
 
-/* saved.c: true if the piece has an object; the number of values in its layout. */
+/* saved.c: the kind with this word, -1 if there is none; true if the piece has an object; the
+ * number of values in its layout. */
+int cx_piece_kind_of(PyObject *word);
 bool cx_piece_has_object(CxPieceKind kind);
 int cx_piece_layout_count(const CxPiece *piece);
 

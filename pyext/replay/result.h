@@ -37,8 +37,8 @@ CxResult *cx_result_new(CxTracer *tracer, PyObject *result, PyObject *reached,
                         const CxProgram *program, CxGuards *guards, const char **why);
 void cx_result_free(CxResult *result);
 int cx_result_traverse(CxResult *result, visitproc visit, void *arg);
-/* A new list with one line per piece. */
-PyObject *cx_result_texts(const CxResult *result);
+/* saved.c: a new list with one row per piece. */
+PyObject *cx_result_rows(const CxGuards *guards, const CxResult *result);
 /* True if making the result may do more than make objects: deferred stores and records are calls. */
 bool cx_result_is_call(const CxResult *result);
 const CxShape *cx_result_shapes(const CxResult *result);

@@ -80,6 +80,22 @@ input_parts(const CxGuards *guards, int count, const CxInput *inputs)
     return list;
 }
 
+static const char *const PIECE_WORDS[] = {
+    [PIECE_const] = "constant", [PIECE_source] = "source", [PIECE_return] = "return",
+    [PIECE_view_return] = "view of return", [PIECE_view_source] = "view of source",
+    [PIECE_size] = "size", [PIECE_tuple] = "tuple", [PIECE_list] = "list",
+    [PIECE_dict] = "dict", [PIECE_named] = "named", [PIECE_call] = "call",
+};
+
+int
+cx_piece_kind_of(PyObject *word)
+{
+    for (int k = 0; k <= PIECE_call; k++)
+        if (PyUnicode_CompareWithASCIIString(word, PIECE_WORDS[k]) == 0)
+            return k;
+    return -1;
+}
+
 bool
 cx_piece_has_object(CxPieceKind kind)
 {
@@ -123,17 +139,16 @@ piece_parts(const CxGuards *guards, const CxResult *r, const CxPiece *p)
     for (Py_ssize_t k = 0; layout != NULL && k < PyTuple_GET_SIZE(layout); k++)
         cx_put_item(&layout, k, layout_part(guards, p, k));
     if (kids != NULL && layout != NULL)
-        made = Py_BuildValue("(iiiiOOOiiOii)", (int)p->kind, p->number, p->memo, (int)p->value_kind,
+        made = Py_BuildValue("(siiiOOOiiOii)", PIECE_WORDS[p->kind], p->number, p->memo, (int)p->value_kind,
                              p->object ? p->object : Py_None, p->names ? p->names : Py_None, kids,
-                             (int)p->dtype, p->rank, layout, p->is_readonly, p->is_whole);
+                             (int)p->dtype, p->rank, layout, (int)p->access, p->is_whole);
     Py_XDECREF(kids);
     Py_XDECREF(layout);
     return made;
 }
 
-/* NULL without an exception if it has no text. */
-static PyObject *
-result_parts(const CxGuards *guards, const CxResult *r)
+PyObject *
+cx_result_rows(const CxGuards *guards, const CxResult *r)
 {
     PyObject *list = PyList_New(0);
 
@@ -152,10 +167,10 @@ cx_saved_parts(const CxProgram *program, const CxGuards *guards, const CxResult 
     if (!is_portable(program) || result->root != result->pieces[0])
         Py_RETURN_NONE;
     text = program != NULL ? graph_text(program) : Py_NewRef(Py_None);
-    pieces = text ? result_parts(guards, result) : NULL;
+    pieces = text ? cx_result_rows(guards, result) : NULL;
     list = pieces ? input_parts(guards, ninputs, inputs) : NULL;
     symbols = list ? cx_guards_symbols(guards) : NULL;
-    relations = symbols ? cx_guards_relations(guards) : NULL;
+    relations = symbols ? cx_guards_relations(guards, false) : NULL;
     calls = relations ? cx_program_library_calls((PyObject *)program, NULL) : NULL;
     if (calls != NULL)
         made = PyTuple_Pack(6, list, pieces, text, symbols, relations, calls);

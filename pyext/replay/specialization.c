@@ -1,6 +1,8 @@
 /* A Specialization: guards, a program and the recipe of the result; a compiled function replays
  * it without Python. */
 #include "replay/specialization.h"
+
+#include "base/os.h"
 #include "graph/methods.h"
 #include "graph/size.h"
 #include "state/array.h"
@@ -22,6 +24,7 @@ struct CxSpecialization {
     unsigned diagnosed; /* float flags that NumPy has been asked about */
     Py_ssize_t hits;
     int16_t refusals; /* consecutive calls whose checks failed */
+    bool times_calls; /* the trial of the latest call is open */
 };
 
 /* After that many failed checks in a row, only every 64th call is run. */
@@ -47,7 +50,7 @@ cx_specialization_new(CxState *state, CxProgram *program, CxGuards *guards, CxRe
     s->inputs = inputs;
     s->ninputs = ninputs;
     s->diagnosed = diagnosed;
-    cx_trials_set(s->trials, cx_trial_of(program));
+    cx_trials_set(s->trials, cx_trial_of(program, cx_guards_make(guards)));
     return (PyObject *)s;
 }
 
@@ -59,6 +62,7 @@ typedef struct Room {
     int64_t *table;
     CiSlot *scalars, *elements, *slots;
     char *block;
+    CxFailure failure; /* the guard that does not hold */
     double small[192];
 } Room;
 
@@ -153,7 +157,7 @@ run_wrapped(CxSpecialization *s, Room *r, CxRun *run)
 static CxAnswer
 match(CxSpecialization *s, PyObject *const *args, Py_ssize_t nargs, Room *room)
 {
-    int fits = cx_guards_check(s->guards, args, nargs, room->values, room->table, NULL);
+    int fits = cx_guards_check(s->guards, args, nargs, room->values, room->table, &room->failure);
 
     if (fits != 1)
         return fits == CX_GUARDS_UNUSUAL ? CX_UNUSUAL : CX_NO_MATCH;
@@ -307,6 +311,7 @@ cx_specialization_call(CxSpecialization *s, PyObject *const *args, Py_ssize_t na
     Room room;
     PyObject *result = NULL;
     bool is_stopped = false;
+    int64_t began = s->times_calls ? ci_os_time_ns() : 0;
 
     *outcome = (CxOutcome){.answer = CX_NO_MATCH};
     if (room_open(&room, s) < 0)
@@ -322,19 +327,22 @@ cx_specialization_call(CxSpecialization *s, PyObject *const *args, Py_ssize_t na
         outcome->answer = CX_NUMPYS;
     else if (fits && s->program != NULL && happens_once(s) && cx_errstate_acts(s->state))
         outcome->answer = CX_CHECK_FAILED; /* its float flags become exceptions, which it may handle */
-    if (outcome->answer == CX_MATCH) {
-        int64_t began = outcome->trial != NULL ? cx_numpy_timing_begin(outcome->trial) : 0;
+    bool runs = outcome->answer == CX_MATCH;
+    bool is_open = outcome->trial != NULL && cx_trial_is_open(outcome->trial);
+    s->times_calls = fits ? is_open : s->times_calls;
+    if (runs) {
         cx_guards_finish(s->guards, room.table);
         result = s->program == NULL
                      ? cx_result_make(s->result, NULL, room.values, room.table)
                      : run_program(s, &room, race_of(s, class), &outcome->suspects, &is_stopped);
-        cx_trial_end(outcome->trial, false, began);
         s->refusals = !is_stopped ? 0 : s->refusals + (s->refusals < MOST_REFUSALS);
         if (is_stopped)
             outcome->answer = CX_CHECK_FAILED;
     }
     cx_guards_drop(s->guards, room.values);
     PyMem_Free(room.block);
+    if (runs && is_open)
+        cx_trial_end(outcome->trial, false, began);
     return result;
 }
 
@@ -342,14 +350,16 @@ PyObject *
 cx_specialization_why(CxSpecialization *s, PyObject *const *args, Py_ssize_t nargs)
 {
     Room room;
-    PyObject *why = NULL;
 
     if (room_open(&room, s) < 0)
         return NULL;
-    int holds = cx_guards_check(s->guards, args, nargs, room.values, room.table, &why);
+    int holds = cx_guards_check(s->guards, args, nargs, room.values, room.table, &room.failure);
+    PyObject *why = holds == 1 ? Py_NewRef(Py_None) : NULL;
+    if (holds != 1 && holds >= 0)
+        why = cx_guards_why_not(s->guards, &room.failure, room.values, room.table);
     cx_guards_drop(s->guards, room.values);
     PyMem_Free(room.block);
-    return holds == 1 ? Py_NewRef(Py_None) : why;
+    return why;
 }
 
 void
@@ -422,16 +432,16 @@ spec_is_other_kind(PyObject *self, PyObject *args)
 static PyObject *
 get_guards(PyObject *self, void *closure)
 {
-    CxSpecialization *s = (CxSpecialization *)self;
     (void)closure;
-    return cx_guards_texts(s->guards);
+    return cx_guards_texts(((CxSpecialization *)self)->guards);
 }
 
 static PyObject *
 get_recipe(PyObject *self, void *closure)
 {
+    CxSpecialization *s = (CxSpecialization *)self;
     (void)closure;
-    return cx_result_texts(((CxSpecialization *)self)->result);
+    return cx_result_rows(s->guards, s->result);
 }
 
 static PyObject *
@@ -440,14 +450,6 @@ get_saved(PyObject *self, void *closure)
     CxSpecialization *s = (CxSpecialization *)self;
     (void)closure;
     return cx_saved_parts(s->program, s->guards, s->result, s->ninputs, s->inputs);
-}
-
-static PyObject *
-get_program(PyObject *self, void *closure)
-{
-    CxSpecialization *s = (CxSpecialization *)self;
-    (void)closure;
-    return Py_NewRef(s->program ? (PyObject *)s->program : Py_None);
 }
 
 static PyObject *
@@ -490,23 +492,18 @@ get_is_inexact(PyObject *self, void *closure)
     return PyBool_FromLong(cx_specialization_is_inexact((CxSpecialization *)self));
 }
 
-static PyObject *
-spec_try_numpy(PyObject *self, PyObject *unused)
-{
-    CxSpecialization *s = (CxSpecialization *)self;
-    (void)unused;
-    cx_trials_set(s->trials, cx_trial_of_piece(s->program));
-    Py_RETURN_NONE;
-}
+/* A method that begins another comparison with NumPy. */
+#define COMPARES(name, trial_of)                                                                   \
+    static PyObject *spec_##name(PyObject *self, PyObject *unused)                                 \
+    {                                                                                              \
+        CxSpecialization *s = (CxSpecialization *)self;                                            \
+        (void)unused;                                                                              \
+        cx_trials_set(s->trials, trial_of(s->program));                                            \
+        Py_RETURN_NONE;                                                                            \
+    }
 
-static PyObject *
-spec_doubt(PyObject *self, PyObject *unused)
-{
-    CxSpecialization *s = (CxSpecialization *)self;
-    (void)unused;
-    cx_trials_set(s->trials, cx_trial_of_interpreted(s->program));
-    Py_RETURN_NONE;
-}
+COMPARES(try_numpy, cx_trial_of_piece)
+COMPARES(doubt, cx_trial_of_interpreted)
 
 static PyObject *
 spec_compare(PyObject *self, PyObject *args)
@@ -561,9 +558,8 @@ static PyMethodDef spec_methods[] = {
 static PyObject *
 get_race_rows(PyObject *self, void *closure)
 {
-    const CxSpecialization *s = (CxSpecialization *)self;
     (void)closure;
-    return s->race != NULL ? cx_race_rows(s->race) : Py_NewRef(Py_None);
+    return cx_race_rows(((CxSpecialization *)self)->race);
 }
 
 static PyGetSetDef spec_getset[] = {
@@ -575,25 +571,17 @@ static PyGetSetDef spec_getset[] = {
     CX_GETTER(Specialization, is_trying, get_is_trying, NULL, NULL),
     CX_GETTER(Specialization, times, get_times, NULL, NULL),
     CX_GETTER(Specialization, saved, get_saved, NULL, NULL),
-    CX_GETTER(Specialization, program, get_program, NULL, NULL),
     {NULL, NULL, NULL, NULL, NULL},
 };
 
 static PyMemberDef spec_members[] = {
     CX_MEMBER(Specialization, hits, T_PYSSIZET, CxSpecialization, hits, READONLY),
+    CX_MEMBER(Specialization, program, T_OBJECT, CxSpecialization, program, READONLY),
     {NULL, 0, 0, 0, NULL},
 };
 
-static PyType_Slot spec_slots[] = {
-    CX_SLOT(Py_tp_dealloc, spec_dealloc),
-    CX_SLOT(Py_tp_traverse, spec_traverse),
-    CX_SLOT(Py_tp_methods, spec_methods),
-    CX_SLOT(Py_tp_getset, spec_getset),
-    CX_SLOT(Py_tp_members, spec_members),
-    {Py_tp_doc, CX_DOC_Specialization},
-    {0, NULL},
-};
-
-PyType_Spec cx_specialization_spec =
-    CX_SPEC("Specialization", CxSpecialization, Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-            spec_slots);
+CX_TYPE(cx_specialization_spec, Specialization, CxSpecialization,
+        Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+        CX_SLOT(Py_tp_dealloc, spec_dealloc), CX_SLOT(Py_tp_traverse, spec_traverse),
+        CX_SLOT(Py_tp_methods, spec_methods), CX_SLOT(Py_tp_getset, spec_getset),
+        CX_SLOT(Py_tp_members, spec_members));

@@ -3,11 +3,11 @@
  * A program may be slower than NumPy. A library call adds the cost of its operands, its result
  * and a way through Python. Code for any size is not optimised for this size. Without a
  * compiler, interpreted code may take far longer than NumPy's loops. So some calls are timed
- * both ways and the minima are compared. NumPy wins if it takes a 32nd less than the program, to
- * whose time GUARDS is added. This is only done if both give the same bits. With varying sizes
+ * both ways and the minima are compared. NumPy wins if it takes a 32nd less than the program with
+ * its guards and results. This is only done if both give the same bits. With varying sizes
  * there is a trial for each size class, because a small call says nothing about a large one. Other
  * load may decide a trial, so the 64th and the 1,024th call after it begin another, in which the
- * loser is timed first by what is known. */
+ * loser is timed first by what is known. They do not if a long program took many times as long. */
 #include "replay/trial.h"
 
 #include <math.h>
@@ -22,7 +22,7 @@ enum { MANY = 36, CALLS = 12, FEW = 4, SHORT = 10000, LONG = 200000, VERY_LONG =
 enum { CLEAR_CALLS = 3 }; /* NumPy calls that are twice as slow, after which timing stops; of short calls CALLS */
 enum { EXPECTED = 3 };    /* times slower that NumPy is expected to be: it is not timed */
 enum { FIRST_REVIEW = 64, LAST_REVIEW = 1024 };
-enum { GUARDS = 150 }; /* nanoseconds of guards and results that a call without a program saves */
+enum { CERTAIN = 16 }; /* times slower than NumPy: other load does not make a long call so */
 
 /* ---- which programs are timed ---- */
 
@@ -44,14 +44,14 @@ may_be_numpys(const CxProgram *program)
 }
 
 CxNumpyTiming
-cx_trial_of(const CxProgram *program)
+cx_trial_of(const CxProgram *program, bool reads_all)
 {
     CxNumpyTiming trial = {0};
 
     if (!may_be_numpys(program) || has_regions(program->graph->body))
         return trial;
-    trial.is_wanted = program->externs > 0 || program->is_symbolic;
-    trial.asks_long = program->is_symbolic;
+    trial.is_wanted = program->externs > 0 || program->is_symbolic || reads_all;
+    trial.asks_long = program->is_symbolic || reads_all;
     return trial;
 }
 
@@ -101,7 +101,7 @@ static void
 decide(CxNumpyTiming *trial)
 {
     trial->is_lost = are_both_timed(trial) &&
-                     trial->best[1] < trial->best[0] + GUARDS - trial->best[0] / 32;
+                     trial->best[1] < trial->best[0] - trial->best[0] / 32;
 }
 
 /* True if timing can stop. A program that takes long, without a reason to doubt it, has little
@@ -149,6 +149,12 @@ cx_trial_after(const CxProgram *program, double numpy, int calls, double compile
     return trial;
 }
 
+static bool
+is_certain(const CxNumpyTiming *trial)
+{
+    return trial->is_lost && trial->best[0] > LONG && trial->best[0] > CERTAIN * trial->best[1];
+}
+
 /* The time of NumPy that is known becomes the expected one. */
 static void
 begin_review(CxNumpyTiming *trial)
@@ -161,7 +167,7 @@ begin_review(CxNumpyTiming *trial)
 bool
 cx_trial_chooses_numpy(CxNumpyTiming *trial)
 {
-    if (trial->is_wanted && trial->calls < LAST_REVIEW && is_over(trial)) {
+    if (trial->is_wanted && trial->calls < LAST_REVIEW && is_over(trial) && !is_certain(trial)) {
         trial->calls++;
         if (trial->calls == FIRST_REVIEW || trial->calls == LAST_REVIEW)
             begin_review(trial);
@@ -173,20 +179,22 @@ cx_trial_chooses_numpy(CxNumpyTiming *trial)
 int
 cx_trial_lend(CxNumpyTiming *trial)
 {
-    enum { MOST = 15 };
+    enum { MOST = 15, MOST_CERTAIN = 1 << 20 }; /* a look at guards may take as long as the program */
     int next = trial->calls < FIRST_REVIEW ? FIRST_REVIEW : LAST_REVIEW;
     int count = trial->calls >= LAST_REVIEW || next - 1 - trial->calls > MOST ? MOST : next - 1 - trial->calls;
 
     if (!trial->is_lost)
         return 0;
+    if (is_certain(trial))
+        return MOST_CERTAIN;
     trial->calls += trial->calls < LAST_REVIEW ? (int16_t)count : 0;
     return count;
 }
 
-int64_t
-cx_numpy_timing_begin(const CxNumpyTiming *trial)
+bool
+cx_trial_is_open(const CxNumpyTiming *trial)
 {
-    return is_over(trial) ? 0 : ci_os_time_ns();
+    return !is_over(trial);
 }
 
 void

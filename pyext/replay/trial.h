@@ -13,9 +13,9 @@ typedef struct CxNumpyTiming {
     int64_t best[2];         /* nanoseconds; of NumPy while no call is timed: expected, or 0 */
 } CxNumpyTiming;
 
-/* True if a program is worth timing: it calls libraries or accepts any size, and gives exactly
- * NumPy's bits otherwise. program may be NULL. */
-CxNumpyTiming cx_trial_of(const CxProgram *program);
+/* True if a program is worth timing: it calls libraries or accepts any size, or each call reads all
+ * of its arguments (reads_all), and it gives exactly NumPy's bits. program may be NULL. */
+CxNumpyTiming cx_trial_of(const CxProgram *program, bool reads_all);
 /* Like cx_trial_of, for a piece between two Python steps. Any piece may compute less than its call
  * costs, and the same function has given NumPy's bits before. */
 CxNumpyTiming cx_trial_of_piece(const CxProgram *program);
@@ -33,8 +33,9 @@ int cx_trial_class(int64_t elements);
 bool cx_trial_chooses_numpy(CxNumpyTiming *trial);
 /* The number of next calls that the original function runs as well, without being asked; they are counted. */
 int cx_trial_lend(CxNumpyTiming *trial);
-/* The time at which a call begins; 0 if calls are no longer timed. */
-int64_t cx_numpy_timing_begin(const CxNumpyTiming *trial);
+/* True if calls are timed. */
+bool cx_trial_is_open(const CxNumpyTiming *trial);
+/* A call has ended, which began at this time; 0: it was not timed. */
 void cx_trial_end(CxNumpyTiming *trial, bool is_numpy, int64_t began);
 
 /* The trials of a program, by size class. */

@@ -190,9 +190,26 @@ cx_array_new(CxState *state, CiDtype dtype, int rank, const int64_t *sizes, cons
     return array;
 }
 
+/* NumPy's headers do not have the flag of its broadcast_arrays. */
+static int
+warn_of_writes(PyObject *array)
+{
+    PyObject *flags = PyObject_GetAttrString(array, "flags");
+    int status = flags ? PyObject_SetAttrString(flags, "_warn_on_write", Py_True) : -1;
+    Py_XDECREF(flags);
+    return status;
+}
+
+bool
+cx_array_warns(PyObject *array)
+{
+    const unsigned warns = 1u << 31;
+    return ((unsigned)PyArray_FLAGS((PyArrayObject *)array) & warns) != 0;
+}
+
 PyObject *
 cx_array_view(CxState *state, PyObject *base, CiDtype dtype, int rank, const int64_t *sizes,
-              const int64_t *strides, int64_t offset, bool is_readonly)
+              const int64_t *strides, int64_t offset, CxAccess access)
 {
     PyArrayObject *owner = (PyArrayObject *)base;
     PyArray_Descr *descr = cx_descr(state, dtype);
@@ -200,7 +217,7 @@ cx_array_view(CxState *state, PyObject *base, CiDtype dtype, int rank, const int
         return NULL;
     int flags = PyArray_FLAGS(owner) & NPY_ARRAY_WRITEABLE;
 
-    if (is_readonly)
+    if (access == CX_READONLY)
         flags = 0;
     Py_INCREF(descr);
     PyObject *view =
@@ -210,6 +227,8 @@ cx_array_view(CxState *state, PyObject *base, CiDtype dtype, int rank, const int
         return NULL;
     /* Steals the reference, and collapses chains of views as NumPy does. */
     if (PyArray_SetBaseObject((PyArrayObject *)view, Py_NewRef(base)) < 0)
+        Py_CLEAR(view);
+    else if (flags != 0 && access == CX_WARNS_OF_WRITES && warn_of_writes(view) < 0)
         Py_CLEAR(view);
     return view;
 }
@@ -224,7 +243,7 @@ cx_array_dummy(CxState *state, CiDtype dtype, int rank, const int64_t *sizes)
     Py_INCREF(descr);
     PyObject *one = PyArray_Zeros(0, NULL, descr, 0);
     if (one != NULL)
-        result = cx_array_view(state, one, dtype, rank, sizes, strides, 0, false);
+        result = cx_array_view(state, one, dtype, rank, sizes, strides, 0, CX_WRITABLE);
     Py_XDECREF(one);
     return result;
 }

@@ -17,10 +17,19 @@ int cx_warm_enter(CxState *state, CiDtype dtype, int rank, const int64_t *sizes,
 int cx_warm_leave(PyObject *before);
 PyObject *cx_array_new(CxState *state, CiDtype dtype, int rank, const int64_t *sizes,
                        const int64_t *strides);
+/* The effect of a write to an array. A view of a view has the greater one of both. */
+typedef enum CxAccess {
+    CX_WRITABLE,
+    CX_WRITTEN_BY_PYTHON, /* the program has no operation for it */
+    CX_WARNS_OF_WRITES,   /* as NumPy's broadcast_arrays; Python writes, too */
+    CX_READONLY
+} CxAccess;
+/* False after the first write to an array of CX_WARNS_OF_WRITES. */
+bool cx_array_warns(PyObject *array);
 /* A view of base's memory; strides and offset in bytes. */
 PyObject *cx_array_view(CxState *state, PyObject *base, CiDtype dtype, int rank,
                         const int64_t *sizes, const int64_t *strides, int64_t offset,
-                        bool is_readonly);
+                        CxAccess access);
 /* An array of zeros of that shape that occupies one element of memory, for calls in which NumPy
  * should raise. */
 PyObject *cx_array_dummy(CxState *state, CiDtype dtype, int rank, const int64_t *sizes);

@@ -20,14 +20,8 @@ memory_dealloc(PyObject *self)
     cx_object_free(self);
 }
 
-static PyType_Slot memory_slots[] = {
-    CX_SLOT(Py_tp_dealloc, memory_dealloc),
-    {Py_tp_doc, CX_DOC_DeviceMemory},
-    {0, NULL},
-};
-
-PyType_Spec cx_device_memory_spec =
-    CX_SPEC("DeviceMemory", CxDeviceMemory, Py_TPFLAGS_DISALLOW_INSTANTIATION, memory_slots);
+CX_TYPE(cx_device_memory_spec, DeviceMemory, CxDeviceMemory, Py_TPFLAGS_DISALLOW_INSTANTIATION,
+        CX_SLOT(Py_tp_dealloc, memory_dealloc));
 
 CxDeviceMemory *
 cx_device_memory_of(const CxState *state, PyObject *array)
@@ -185,7 +179,7 @@ device_array(PyObject *module, PyObject *args)
     if (cx_find_memory(state, device, &queue) < 0)
         return NULL;
     if (dtype == CI_DTYPE_none)
-        return PyErr_Format(PyExc_TypeError, "dtype %R has no place on the device",
+        return PyErr_Format(PyExc_TypeError, "a device cannot hold an array of dtype %R",
                             PyArray_DESCR(given));
     dense = (PyArrayObject *)PyArray_NewCopy(given, NPY_KEEPORDER);
     if (dense == NULL)
@@ -293,11 +287,7 @@ device_update(PyObject *module, PyObject *args)
     int32_t status = memory->queue.backend->device->copy_in(
         &memory->queue, low, PyArray_DATA(bytes), (size_t)(high - low));
     CX_TAKE(saved);
-    if (status != CI_OK) {
-        cx_raise_device(state, &memory->queue, status);
-        return NULL;
-    }
-    Py_RETURN_NONE;
+    return cx_device_none(state, &memory->queue, status);
 }
 
 /* is_device_array(array) */
@@ -322,11 +312,7 @@ device_synchronize(PyObject *module, PyObject *name)
     CX_RELEASE(saved);
     int32_t status = ci_device_wait(&queue);
     CX_TAKE(saved);
-    if (status != CI_OK) {
-        cx_raise_device(state, &queue, status);
-        return NULL;
-    }
-    Py_RETURN_NONE;
+    return cx_device_none(state, &queue, status);
 }
 
 /* device_of(array): for example ("cuda", 1). */

@@ -62,6 +62,12 @@ int cx_check_device_input(const CxState *state, const CiOptions *options, PyObje
                           int device);
 /* -1 with the device's message. */
 int cx_raise_device(CxState *state, const CiQueue *queue, int32_t status);
+/* None, or NULL with the exception. */
+static inline PyObject *
+cx_device_none(CxState *state, const CiQueue *queue, int32_t status)
+{
+    return status != CI_OK && cx_raise_device(state, queue, status) < 0 ? NULL : Py_NewRef(Py_None);
+}
 /* The queue of "cuda" or "cuda:1", without a stream; -1 with a ValueError if there is none. */
 int cx_find_device(CxState *state, const char *text, CiQueue *queue);
 /* Like cx_find_device, for a device with its own memory. text NULL: an exception is set already. */

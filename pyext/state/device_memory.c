@@ -81,11 +81,7 @@ memory_bound(PyObject *module, PyObject *args)
         cx_find_memory(state, device, &queue) < 0)
         return NULL;
     int32_t status = ci_memory_bound(&queue, limit, keep);
-    if (status != CI_OK) {
-        cx_raise_device(state, &queue, status);
-        return NULL;
-    }
-    Py_RETURN_NONE;
+    return cx_device_none(state, &queue, status);
 }
 
 /* memory_give_back(device): frees cached memory. */
@@ -99,11 +95,7 @@ memory_give_back(PyObject *module, PyObject *name)
     if (cx_find_memory(state, PyUnicode_AsUTF8(name), &queue) < 0)
         return NULL;
     int32_t status = ci_memory_give_back(&queue);
-    if (status != CI_OK) {
-        cx_raise_device(state, &queue, status);
-        return NULL;
-    }
-    Py_RETURN_NONE;
+    return cx_device_none(state, &queue, status);
 }
 
 /* device_over(owner, device, address, like, stream): an array over memory of the owner. like: an
@@ -131,7 +123,7 @@ device_over(PyObject *module, PyObject *args)
     if (PyErr_Occurred())
         return NULL;
     if (dtype == CI_DTYPE_none)
-        return PyErr_Format(PyExc_TypeError, "dtype %R has no place on the device",
+        return PyErr_Format(PyExc_TypeError, "a device cannot hold an array of dtype %R",
                             PyArray_DESCR(like));
     if (cx_enter_stream(state, &queue, &stream) < 0)
         return NULL;

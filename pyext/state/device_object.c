@@ -80,18 +80,10 @@ static PyMemberDef object_members[] = {
     {NULL, 0, 0, 0, NULL},
 };
 
-static PyType_Slot object_slots[] = {
-    CX_SLOT(Py_tp_new, object_new),
-    CX_SLOT(Py_tp_dealloc, object_dealloc),
-    CX_SLOT(Py_tp_traverse, object_traverse),
-    CX_SLOT(Py_tp_clear, object_clear),
-    {Py_tp_members, object_members},
-    {Py_tp_doc, CX_DOC_DeviceArray},
-    {0, NULL},
-};
-
-PyType_Spec cx_device_object_spec =
-    CX_SPEC("DeviceArray", CxDeviceArray, Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, object_slots);
+CX_TYPE(cx_device_object_spec, DeviceArray, CxDeviceArray, Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+        CX_SLOT(Py_tp_new, object_new), CX_SLOT(Py_tp_dealloc, object_dealloc),
+        CX_SLOT(Py_tp_traverse, object_traverse), CX_SLOT(Py_tp_clear, object_clear),
+        {Py_tp_members, object_members});
 
 /* set_array_type(Array, leave): the class of result arrays. */
 PyObject *

@@ -55,7 +55,7 @@ cx_find_device(CxState *state, const char *text, CiQueue *queue)
     const CiBackend *backend = ci_backend_find(state->runtime.registry, name, NULL);
 
     if (backend == NULL) {
-        PyErr_Format(PyExc_ValueError, "there is no device '%s'", name);
+        PyErr_Format(PyExc_ValueError, "there is no device '%s'; cinductor.devices() lists those of this machine", name);
         return -1;
     }
     *queue = (CiQueue){.backend = backend,

@@ -86,7 +86,7 @@ device_shared(PyObject *module, PyObject *args)
     PyObject *array = NULL, *capsule = NULL;
     CiDtype dtype = cx_dtype_of_descr(PyArray_DESCR(like));
     if (dtype == CI_DTYPE_none)
-        PyErr_Format(PyExc_TypeError, "dtype %R has no place on the device", PyArray_DESCR(like));
+        PyErr_Format(PyExc_TypeError, "a device cannot hold an array of dtype %R", PyArray_DESCR(like));
     else
         capsule =
             new_shared_block(state, &queue, (size_t)PyArray_NBYTES(dense), NULL, &shared);

@@ -90,6 +90,10 @@ typedef struct CxState {
 } CxState;
 
 #define CX_SLOT(id, function) {id, (void *)(uintptr_t)(function)}
+/* A type with slots, and with the docstring of _core.pyi. */
+#define CX_TYPE(spec, name, object, flags, ...)                                                    \
+    static PyType_Slot spec##_slots[] = {__VA_ARGS__, {Py_tp_doc, CX_DOC_##name}, {0, NULL}};      \
+    PyType_Spec spec = CX_SPEC(#name, object, flags, spec##_slots)
 
 CxState *cx_state_of_type(PyTypeObject *type); /* of the type or a subclass of it */
 

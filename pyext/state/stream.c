@@ -82,9 +82,7 @@ stream_synchronize(PyObject *self, PyObject *unused)
     (void)unused;
     CX_ENTRY();
     WITHOUT_LOCK(status, queue->backend->device->synchronize(queue));
-    if (raise_if(self, queue, status) < 0)
-        return NULL;
-    Py_RETURN_NONE;
+    return cx_device_none(PyType_GetModuleState(Py_TYPE(self)), queue, status);
 }
 
 /* An event of the same device, or NULL with an exception. */
@@ -115,10 +113,10 @@ stream_record(PyObject *self, PyObject *given)
 
     CX_ENTRY();
     CxEvent *event = event_for(self, given);
-    if (event == NULL || raise_if(self, queue,
-                                  queue->backend->device->event_record(queue, event->event)) < 0)
-        return NULL;
-    Py_RETURN_NONE;
+    return event == NULL
+               ? NULL
+               : cx_device_none(PyType_GetModuleState(Py_TYPE(self)), queue,
+                                queue->backend->device->event_record(queue, event->event));
 }
 
 static PyObject *
@@ -128,10 +126,10 @@ stream_wait(PyObject *self, PyObject *given)
 
     CX_ENTRY();
     CxEvent *event = event_for(self, given);
-    if (event == NULL ||
-        raise_if(self, queue, queue->backend->device->event_wait(queue, event->event)) < 0)
-        return NULL;
-    Py_RETURN_NONE;
+    return event == NULL
+               ? NULL
+               : cx_device_none(PyType_GetModuleState(Py_TYPE(self)), queue,
+                                queue->backend->device->event_wait(queue, event->event));
 }
 
 static PyObject *
@@ -169,16 +167,9 @@ static PyGetSetDef stream_getset[] = {
     {NULL, NULL, NULL, NULL, NULL},
 };
 
-static PyType_Slot stream_slots[] = {
-    CX_SLOT(Py_tp_dealloc, stream_dealloc),
-    {Py_tp_methods, stream_type_methods},
-    {Py_tp_getset, stream_getset},
-    {Py_tp_doc, CX_DOC_Stream},
-    {0, NULL},
-};
-
-PyType_Spec cx_stream_spec =
-    CX_SPEC("Stream", CxStream, Py_TPFLAGS_DISALLOW_INSTANTIATION, stream_slots);
+CX_TYPE(cx_stream_spec, Stream, CxStream, Py_TPFLAGS_DISALLOW_INSTANTIATION,
+        CX_SLOT(Py_tp_dealloc, stream_dealloc), {Py_tp_methods, stream_type_methods},
+        {Py_tp_getset, stream_getset});
 
 /* ---- events ---- */
 
@@ -202,9 +193,7 @@ event_synchronize(PyObject *self, PyObject *unused)
     CX_ENTRY();
     WITHOUT_LOCK(status,
                  event->queue.backend->device->event_synchronize(&event->queue, event->event));
-    if (raise_if(self, &event->queue, status) < 0)
-        return NULL;
-    Py_RETURN_NONE;
+    return cx_device_none(PyType_GetModuleState(Py_TYPE(self)), &event->queue, status);
 }
 
 static PyObject *
@@ -229,15 +218,8 @@ static PyMethodDef event_type_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static PyType_Slot event_slots[] = {
-    CX_SLOT(Py_tp_dealloc, event_dealloc),
-    {Py_tp_methods, event_type_methods},
-    {Py_tp_doc, CX_DOC_Event},
-    {0, NULL},
-};
-
-PyType_Spec cx_event_spec =
-    CX_SPEC("Event", CxEvent, Py_TPFLAGS_DISALLOW_INSTANTIATION, event_slots);
+CX_TYPE(cx_event_spec, Event, CxEvent, Py_TPFLAGS_DISALLOW_INSTANTIATION,
+        CX_SLOT(Py_tp_dealloc, event_dealloc), {Py_tp_methods, event_type_methods});
 
 /* ---- functions of the module ---- */
 

@@ -102,19 +102,9 @@ static PyMemberDef hook_members[] = {
     {NULL, 0, 0, 0, NULL},
 };
 
-static PyType_Slot hook_slots[] = {
-    CX_SLOT(Py_tp_new, hook_new),
-    CX_SLOT(Py_tp_dealloc, hook_dealloc),
-    CX_SLOT(Py_tp_traverse, hook_traverse),
-    CX_SLOT(Py_tp_clear, hook_clear),
-    CX_SLOT(Py_tp_call, PyVectorcall_Call),
-    CX_SLOT(Py_tp_descr_get, hook_get),
-    CX_SLOT(Py_tp_members, hook_members),
-    {Py_tp_doc, CX_DOC_Hook},
-    {0, NULL},
-};
-
-PyType_Spec cx_hook_spec =
-    CX_SPEC("Hook", Hook,
-            Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR,
-            hook_slots);
+CX_TYPE(cx_hook_spec, Hook, Hook,
+        Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR,
+        CX_SLOT(Py_tp_new, hook_new), CX_SLOT(Py_tp_dealloc, hook_dealloc),
+        CX_SLOT(Py_tp_traverse, hook_traverse), CX_SLOT(Py_tp_clear, hook_clear),
+        CX_SLOT(Py_tp_call, PyVectorcall_Call), CX_SLOT(Py_tp_descr_get, hook_get),
+        CX_SLOT(Py_tp_members, hook_members));

@@ -265,7 +265,7 @@ module_view(PyObject *self, PyObject *args)
     if (dtype == CI_DTYPE_none || rank < 0 || cx_sizes_from(steps, strides, CI_MAX_RANK) != rank)
         return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_ValueError, "view: wrong arguments");
     return cx_array_view(PyModule_GetState(self), base, dtype, rank, sizes, strides, offset,
-                         !is_writable);
+                         is_writable ? CX_WRITABLE : CX_READONLY);
 }
 
 /* paddings(array): the padding of each axis, as in cx_layout_paddings. */

@@ -68,6 +68,12 @@ cx_method_expand(PyObject *self, PyObject *args)
 }
 
 PyObject *
+cx_method_broadcast_view(PyObject *self, PyObject *args)
+{
+    return reshape_or_expand(self, args, cx_make_broadcast);
+}
+
+PyObject *
 cx_method_slice(PyObject *self, PyObject *args)
 {
     PyObject *value = NULL, *lists[3] = {NULL}, *result = NULL;

@@ -125,13 +125,6 @@ fail:
 }
 
 static PyObject *
-get_flushes(PyObject *self, void *closure)
-{
-    (void)closure;
-    return PyLong_FromLong(((CxTracer *)self)->flushes);
-}
-
-static PyObject *
 get_nodes(PyObject *self, void *closure)
 {
     const CxTracer *t = (CxTracer *)self;
@@ -176,14 +169,6 @@ set_skip(PyObject *self, PyObject *value, void *closure)
     Py_SETREF(t->skip, Py_NewRef(value));
     Py_CLEAR(t->cell);
     return 0;
-}
-
-static PyObject *
-get_program(PyObject *self, void *closure)
-{
-    CxTracer *t = (CxTracer *)self;
-    (void)closure;
-    return Py_NewRef(t->program != NULL ? t->program : Py_None);
 }
 
 static PyObject *
@@ -252,11 +237,9 @@ static PyGetSetDef tracer_getset[] = {
     CX_GETTER(Tracer, is_full, get_is_full, NULL, NULL),
     CX_GETTER(Tracer, places, get_places, NULL, NULL),
     CX_GETTER(Tracer, backend, get_backend, set_backend, NULL),
-    CX_GETTER(Tracer, flushes, get_flushes, NULL, NULL),
     CX_GETTER(Tracer, nodes, get_nodes, NULL, NULL),
     CX_GETTER(Tracer, has_arrays, get_has_arrays, NULL, NULL),
     CX_GETTER(Tracer, in_region, get_in_region, NULL, NULL),
-    CX_GETTER(Tracer, last_program, get_program, NULL, NULL),
     CX_GETTER(Tracer, user_frames_skip, get_skip, set_skip, NULL),
     {NULL, NULL, NULL, NULL, NULL},
 };
@@ -264,6 +247,8 @@ static PyGetSetDef tracer_getset[] = {
 static PyMemberDef tracer_members[] = {
     CX_MEMBER(Tracer, breaks, T_OBJECT, CxTracer, breaks, READONLY),
     CX_MEMBER(Tracer, info, T_OBJECT, CxTracer, info, READONLY),
+    CX_MEMBER(Tracer, last_program, T_OBJECT, CxTracer, program, READONLY),
+    CX_MEMBER(Tracer, flushes, T_INT, CxTracer, flushes, READONLY),
     CX_MEMBER(Tracer, specialized, T_OBJECT, CxTracer, specialized, READONLY),
     CX_MEMBER(Tracer, name, T_OBJECT, CxTracer, name, READONLY),
     CX_MEMBER(Tracer, useful, T_INT, CxTracer, useful, READONLY),
@@ -293,16 +278,8 @@ static PyMemberDef tracer_members[] = {
     {NULL, 0, 0, 0, NULL},
 };
 
-static PyType_Slot tracer_slots[] = {
-    CX_SLOT(Py_tp_new, tracer_new),
-    CX_SLOT(Py_tp_dealloc, tracer_dealloc),
-    CX_SLOT(Py_tp_traverse, tracer_traverse),
-    CX_SLOT(Py_tp_clear, tracer_clear),
-    CX_SLOT(Py_tp_methods, cx_tracer_methods),
-    CX_SLOT(Py_tp_members, tracer_members),
-    CX_SLOT(Py_tp_getset, tracer_getset),
-    {Py_tp_doc, CX_DOC_Tracer},
-    {0, NULL},
-};
-
-PyType_Spec cx_tracer_spec = CX_SPEC("Tracer", CxTracer, Py_TPFLAGS_HAVE_GC, tracer_slots);
+CX_TYPE(cx_tracer_spec, Tracer, CxTracer, Py_TPFLAGS_HAVE_GC,
+        CX_SLOT(Py_tp_new, tracer_new), CX_SLOT(Py_tp_dealloc, tracer_dealloc),
+        CX_SLOT(Py_tp_traverse, tracer_traverse), CX_SLOT(Py_tp_clear, tracer_clear),
+        CX_SLOT(Py_tp_methods, cx_tracer_methods), CX_SLOT(Py_tp_members, tracer_members),
+        CX_SLOT(Py_tp_getset, tracer_getset));

@@ -22,6 +22,12 @@ cx_is_same_view(const CxTraced *a, const CxTraced *b)
     return true;
 }
 
+bool
+cx_loses_imaginary(CiDtype from, CiDtype to)
+{
+    return ci_dtype_class(from) == CI_CLASS_complex && ci_dtype_class(to) != CI_CLASS_complex;
+}
+
 static int
 write_real(CxTraced *target, PyObject *value)
 {
@@ -145,8 +151,7 @@ cx_assign_value(CxTraced *target, PyObject *value, const char *readonly_message)
     }
     if (lifted == NULL)
         return -1;
-    bool loses = ci_dtype_class(cx_dtype(lifted)) == CI_CLASS_complex &&
-                 ci_dtype_class(cx_dtype(target)) != CI_CLASS_complex;
+    bool loses = cx_loses_imaginary(cx_dtype(lifted), cx_dtype(target));
     int fits = loses ? 0 : is_known ? 1 : elements_fit(target, value, lifted);
     if (fits == 0) /* NumPy warns or raises */
         status = cx_tracer_break(tracer, "a %s written to an array that may not hold it",

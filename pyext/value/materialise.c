@@ -23,7 +23,7 @@ real_view(CxTraced *t, const CxStorage *s)
         cx_size_values(t->tracer, 1, &v->offset, &offset) < 0)
         return NULL;
     return cx_array_view(t->tracer->state, s->value, v->dtype, v->rank, sizes, strides, offset,
-                         v->is_readonly || s->is_readonly);
+                         cx_access(t));
 }
 
 /* Runs the pending graph. The caller has recorded the reason for a break; otherwise it is

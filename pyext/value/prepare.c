@@ -190,7 +190,7 @@ cx_traced_prepare(CxTraced *t)
 int
 cx_check_writable(const CxTraced *target, const char *message)
 {
-    if (!cx_is_readonly(target))
+    if (cx_access(target) != CX_READONLY)
         return 0;
     PyErr_SetString(PyExc_ValueError, message);
     return -1;
@@ -204,7 +204,7 @@ cx_write_prepare(CxTraced *target, const char *readonly_message)
 
     if (cx_check_writable(target, readonly_message) < 0)
         return -1;
-    if (target->view != NULL && target->view->is_opaque)
+    if (cx_access(target) != CX_WRITABLE)
         return cx_tracer_break(tracer, "a write through .real or .imag") < 0 ? -1 : 1;
     if (cx_traced_prepare(target) < 0)
         return -1;

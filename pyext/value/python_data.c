@@ -150,6 +150,20 @@ complex_quotient(CxNumber *n)
     return of_each_part(n, &p);
 }
 
+/* Python's abs() raises OverflowError where parts that are finite give infinity. */
+static CiNode *
+complex_magnitude(CxNumber *n)
+{
+    CiNode *z = cx_number_operand(n, 0, CI_DTYPE_c128);
+    CiNode *re = cx_number_apply(n, CI_OP_real, z, NULL);
+    CiNode *im = cx_number_apply(n, CI_OP_imag, z, NULL);
+    CiNode *result = cx_number_apply(n, CI_OP_numpy_hypot, re, im);
+    CiNode *limit = cx_number_constant(n, CI_DTYPE_f64, HUGE_VAL);
+    cx_number_check(n, cx_number_apply(n, CI_OP_not_equal, result, limit),
+                    "the magnitude of a complex number is infinite");
+    return result;
+}
+
 /* Ints that become floats must be exact, for Python's true division and mixed comparisons. */
 static void
 check_exact(CxNumber *n, int k)

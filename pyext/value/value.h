@@ -40,6 +40,8 @@ PyObject *cx_materialise_tree(PyObject *object);
 PyTypeObject *cx_python_class(const CxStorage *storage); /* of kind python */
 
 /* assign.c */
+/* True if NumPy warns of a cast. */
+bool cx_loses_imaginary(CiDtype from, CiDtype to);
 bool cx_is_same_view(const CxTraced *a, const CxTraced *b);
 int cx_assign_value(CxTraced *target, PyObject *value, const char *readonly_message);
 
@@ -49,6 +51,8 @@ PyObject *cx_make_reshape(CxTraced *x, int rank, const CiExpr *const *sizes);
 PyObject *cx_make_slice(CxTraced *x, const CiExpr *const *starts, const CiExpr *const *steps,
                         const CiExpr *const *sizes);
 PyObject *cx_make_expand(CxTraced *x, int rank, const CiExpr *const *sizes);
+/* Like a result of NumPy's broadcast_arrays; cx_make_expand is its broadcast_to. */
+PyObject *cx_make_broadcast(CxTraced *x, int rank, const CiExpr *const *sizes);
 PyObject *cx_make_diagonal(CxTraced *x, int axis1, int axis2, const CiExpr *offset,
                            bool is_readonly);
 PyObject *cx_make_window(CxTraced *x, int axis, const CiExpr *size);

@@ -371,8 +371,8 @@ cx_make_slice(CxTraced *x, const CiExpr *const *starts, const CiExpr *const *ste
     VIEW_END(x);
 }
 
-PyObject *
-cx_make_expand(CxTraced *x, int rank, const CiExpr *const *sizes)
+static PyObject *
+expand(CxTraced *x, int rank, const CiExpr *const *sizes, CxAccess access)
 {
     VIEW_BEGIN(x);
     CxTracer *t = x->tracer;
@@ -396,10 +396,23 @@ cx_make_expand(CxTraced *x, int rank, const CiExpr *const *sizes)
             v->sizes[k] = sizes[k];
             v->strides[k] = repeats ? t->zero : cx_strides(x)[k - lead];
         }
-        v->is_readonly = true;
+        v->access = access;
         result = finish_view(x, v);
     }
     VIEW_END(x);
+}
+
+PyObject *
+cx_make_expand(CxTraced *x, int rank, const CiExpr *const *sizes)
+{
+    return expand(x, rank, sizes, CX_READONLY);
+}
+
+PyObject *
+cx_make_broadcast(CxTraced *x, int rank, const CiExpr *const *sizes)
+{
+    bool is_readonly = cx_access(x) == CX_READONLY;
+    return expand(x, rank, sizes, is_readonly ? CX_READONLY : CX_WARNS_OF_WRITES);
 }
 
 static void
@@ -441,7 +454,7 @@ cx_make_diagonal(CxTraced *x, int axis1, int axis2, const CiExpr *offset, bool i
     if (job.view != NULL) {
         job.view->axes[0] = axis1;
         job.view->axes[1] = axis2;
-        job.view->is_readonly |= is_readonly;
+        job.view->access = is_readonly ? CX_READONLY : job.view->access;
     }
     result = finish_job(&job, body_diagonal);
     VIEW_END(x);
@@ -475,7 +488,7 @@ cx_make_window(CxTraced *x, int axis, const CiExpr *size)
     job.view = cx_view_new(x, CI_OP_window, cx_rank(x) + 1);
     if (job.view != NULL) {
         job.view->axes[0] = axis;
-        job.view->is_readonly = true;
+        job.view->access = CX_READONLY;
     }
     result = finish_job(&job, body_window);
     VIEW_END(x);
@@ -530,7 +543,7 @@ cx_make_part(CxTraced *x, bool imaginary, bool is_fortran)
         return NULL;
     }
     v->dtype = part;
-    v->is_opaque = true;
+    v->access = v->access < CX_WRITTEN_BY_PYTHON ? CX_WRITTEN_BY_PYTHON : v->access;
     return finish_view(x, v);
 }
 

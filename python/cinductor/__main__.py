@@ -45,7 +45,7 @@ def load(place: str, make: str) -> tuple[Callable[..., Any], Callable[[], tuple[
             raise Wrong(f"{path} has no function {asked}{nearest(asked, names_in(found))}")
     fn = attribute(found, name)
     if not make and (wanted := missing(fn)):
-        raise Wrong(f"{name} takes {wanted}: --make NAME names the function of {path} that makes them")
+        raise Wrong(f"{name} needs arguments ({wanted}): --make NAME names a function of {path} that returns them")
 
     def arguments() -> tuple[Any, ...]:
         made = attribute(found, make)() if make else ()
@@ -257,17 +257,17 @@ def parser() -> argparse.ArgumentParser:
         made.set_defaults(run=run)
         return made
 
-    made = command("doctor", doctor, "what a report of a bug needs: versions, compiler, cache, devices, a kernel")
+    made = command("doctor", doctor, "show what works here: versions, compiler, cache, devices, functions, one kernel")
     about = "compare functions on vectors with NumPy's: 2^N operands of each, by default all of float32 (minutes each)"
     made.add_argument("--prove-bits", type=int, nargs="?", const=32, metavar="N", help=about)
     for name, run, doc in (
-        ("explain", show, "what a function becomes: a report"),
-        ("bench", bench, "a function's time compiled, and in NumPy"),
+        ("explain", show, "show what a function is compiled to, as a report"),
+        ("bench", bench, "time a function compiled and in NumPy"),
     ):
         made = command(name, run, doc)
         made.epilog = EPILOG
         made.add_argument("function", metavar="FILE:FUNC")
-        made.add_argument("--make", default="", metavar="NAME", help="the function that makes arguments")
+        made.add_argument("--make", default="", metavar="NAME", help="a function that returns the arguments, as a tuple")
         made.add_argument("--mode", default="now", help="of cinductor.compile")
         made.add_argument("--options", default="{}", metavar="JSON", help="of cinductor.compile")
         if run is show:
@@ -276,7 +276,7 @@ def parser() -> argparse.ArgumentParser:
         else:
             made.add_argument("--seconds", type=float, default=1.0, help="for each way to run it")
             made.add_argument("--compare", default="", metavar="NAMES", help="other compilers: numba,jax,torch")
-    made = command("run", run_graph, "runs the text of a graph, as written by a trace, on generated inputs")
+    made = command("run", run_graph, "run the text of a graph, as written by a trace, on generated inputs")
     made.add_argument("file", metavar="FILE")
     made.add_argument("--backend", default="", help="c or interp; default: the best available")
     made.add_argument("--runs", type=int, default=5, help="number of runs, of which the fastest is printed")
@@ -285,10 +285,10 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--given", default="", metavar="FILE", help=instead)
     made.add_argument("--calls", default="", metavar="FILE", help="calls.txt of the same trace: what library calls call")
     made.add_argument("--options", default="{}", metavar="JSON", help="of cinductor.compile")
-    made = command("reasons", tell_reasons, "why something runs in Python or NumPy, and what helps")
+    made = command("reasons", tell_reasons, "explain why something runs in Python or NumPy, and what helps")
     made.add_argument("name", nargs="?", default="", metavar="NAME", help="the name that a report has after a hint")
-    command("aten", show_aten, "ATen ops of PyTorch, and whether cinductor compiles, decomposes or calls each")
-    made = command("cache", keep, "the disk cache of kernels")
+    command("aten", show_aten, "list the ATen ops of PyTorch: compiled, decomposed or called")
+    made = command("cache", keep, "show, trim, save or load the disk cache of kernels")
     made.add_argument("what", choices=("info", "clear", "trim", "save", "load"))
     made.add_argument("--older", type=float, metavar="DAYS", help="of clear: entries not used for that long")
     made.add_argument("--megabytes", type=float, help="of trim: what may remain, instead of the option cache_limit")

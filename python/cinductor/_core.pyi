@@ -134,6 +134,8 @@ class Traced:
     """True if the elements fill a contiguous block in forward order, for some order of the axes."""
     is_readonly: bool
     """True if NumPy raises ValueError for a write to this array."""
+    warns_of_writes: bool
+    """True if NumPy warns of the first write to this array, a result of `broadcast_arrays`."""
     shape: tuple[int, ...]
     """The sizes as in NumPy; a symbolic one is a Traced int. May be set, as in NumPy."""
     dtype: np.dtype[Any]
@@ -680,6 +682,8 @@ class Tracer:
         """Return a view with one start, step and size for each axis."""
     def expand(self, x: Any, shape: Sequence[Any], /) -> Traced:
         """Return a read-only broadcast view, as NumPy's `broadcast_to`."""
+    def broadcast_view(self, x: Any, shape: Sequence[Any], /) -> Traced:
+        """Return a broadcast view that warns of writes, as NumPy's `broadcast_arrays`."""
     def diagonal(
         self, x: Any, axis1: int, axis2: int, offset: Any, is_writable: bool = False, /
     ) -> Traced:
@@ -1125,8 +1129,12 @@ class Specialization:
     """The program, or None if nothing is computed."""
     guards: list[str]
     """The guards in words."""
-    recipe: list[str]
-    """The recipe of the result, one line for each piece."""
+    recipe: list[tuple[Any, ...]]
+    """The recipe of the result: the pieces, of which the first is the result.
+
+    A piece is (kind, number of its source or return, memo, kind of value, object, names, numbers of the pieces inside, dtype,
+    rank, layout, access, is whole). One with a memo from 0 on is made once.
+    """
     saved: (
         tuple[list[Any], list[Any], str | None, list[Any], list[Any], list[Any]] | None
     )
@@ -1225,10 +1233,14 @@ class Account:
     """The number of calls whose sizes or ints were not those of the call before, at most 4."""
     is_awaited: bool
     """True while a build is queued."""
+    is_changed: bool
+    """True if the latest call was one of those that `changes` counts."""
     program: Program | None
     """The program of a capture, at first not built."""
     why: str | None
     """The reason for which the next step waits, or None."""
+    break_budget: int | None
+    """The number of runs of the latest capture's graphs that were useful, if NumPy ran the rest of the call; else None."""
     def call(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], /) -> Any:
         """Call fn, and add its time without that of nested calls which accounts time, and of captures."""
     def note(self, seconds: float, /) -> None:
@@ -1329,7 +1341,13 @@ class CompiledFunction:
 
         None ends this for all devices.
         """
-    def note_driven(self, driver: Any, fix: Any, kind: bytes | None, /) -> None:
+    @property
+    def is_driver_timed(self) -> bool:
+        """True while the dispatcher is compared with NumPy for a kind of calls."""
+    @property
+    def why_not_driven(self) -> str | None:
+        """The reason why NumPy runs calls that the dispatcher could run, or None."""
+    def note_driven(self, driver: Any, fix: Any, kind: bytes | None, is_timed: bool, /) -> None:
         """Let the dispatcher of a split function run calls of this kind.
 
         Parameters
@@ -1339,10 +1357,10 @@ class CompiledFunction:
         fix : callable
             fix(error) corrects the traceback of an exception of the driver.
         kind : bytes
-            What `kind_of` returns; one of the latest eight.
+            What `kind_of` returns; one of the latest eight. Its sizes do not matter.
+        is_timed : bool
+            True if NumPy may run such calls, and does if it is faster.
         """
-    def note_plain(self, kind: bytes, /) -> None:
-        """Let fn run calls of this kind, one of the latest eight, without `miss`."""
     def account(self, bound: tuple[Any, ...], /) -> Account:
         """Return the account of calls of this kind: classes, dtypes, ranks and flags, but not sizes and ints."""
     def accounts(self) -> list[Account]:
@@ -1352,7 +1370,7 @@ class CompiledFunction:
     def drop(self, specialization: Specialization, /) -> None:
         """Remove a specialization; calls in progress continue."""
     def clear(self) -> None:
-        """Remove all specializations, kinds of calls that fn runs, dispatchers and device variants."""
+        """Remove all specializations, accounts, dispatchers and device variants."""
 
 MISSING: Any
 """Stands for no default, and as the result of a miss for "look again"."""

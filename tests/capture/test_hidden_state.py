@@ -10,7 +10,6 @@ import contextlib
 import dataclasses
 import enum
 import functools
-import importlib.util
 import io
 import itertools
 import math
@@ -37,11 +36,14 @@ SEEDS = [*range(1000), *(int.from_bytes(os.urandom(4), "little") for _ in range(
 
 
 def load(source, path):
+    """Two modules of one program."""
     path.write_text(source)
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    code = compile(source, path, "exec")
+    modules = [types.ModuleType(f"{path.stem}_{k}") for k in range(2)]
+    for module in modules:
+        module.__file__ = str(path)
+        exec(code, module.__dict__)
+    return modules
 
 
 def described(value, depth=8):
@@ -118,7 +120,7 @@ def done_by(fn, module, arguments, seconds):
 def check(seed, folder, seconds=60):
     """One program, plain and compiled, each with its own objects."""
     source = state_generator.Generator(seed).source()
-    plain, compiled = (load(source, folder / f"program_{seed}_{k}.py") for k in range(2))
+    plain, compiled = load(source, folder / f"program_{seed}.py")
     fast = cinductor.compile(compiled.program, backend="interp")
     for call, n in enumerate(SIZES):
         x = np.random.default_rng(seed * 10 + call).random(n)
@@ -1000,7 +1002,7 @@ def test_a_method_belongs_to_its_object_in_every_piece(made, name, changes, read
     lines = [f"l = {made}", f"h = l.{name}", "if x[0] > 0.7:", "    pass", "elif x[0] > 0.3:", "    pass", "else:"]
     lines += [f"    {changes}", f"return x + 1, l, {read}"]
     text = "import collections\nimport functools\n\n\ndef program(x):\n" + "".join(f"    {line}\n" for line in lines)
-    program = load(text, tmp_path / "methods.py").program
+    program = load(text, tmp_path / "methods.py")[0].program
     fast = cinductor.compile(program, backend=backend)
     for first in (0.9, 0.1, 0.5, 0.1):
         x = np.full(3, first)

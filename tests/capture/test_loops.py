@@ -70,7 +70,7 @@ def test_a_graph_that_is_too_large_names_the_loop():
     x = np.arange(60.0)
     assert compiled(x) == fills(x)
     line = fills.__code__.co_firstlineno + 2
-    (why,) = compiled._cinductor_job.budget.plain.values()
+    (why,) = compiled._cinductor_job.reasons_for_numpy(compiled)
     assert f"{__file__}:{line + 1} alone made" in why and f"in the loop at {__file__}:{line}, which runs in Python, one iteration at a time" in why
     assert "node_limit" in why
     assert compiled(x[:10]) == fills(x[:10])

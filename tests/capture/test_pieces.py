@@ -16,7 +16,6 @@ from control_generator import Generator
 from test_rewrite import behaviour, load
 
 import cinductor
-from cinductor.calls import budget
 from cinductor.calls.job import Job
 from cinductor.capture.pieces import driver
 from cinductor.testing import assert_same
@@ -591,10 +590,9 @@ def test_a_driver_that_has_won_is_called_at_once(monkeypatch):
     function; a new split drops it.
     """
     compiled = cinductor.compile(in_a_loop, backend="interp")
-    times = itertools.count()
     monkeypatch.delattr(driver.PieceJob, "keep")  # times pieces against NumPy
     monkeypatch.setattr("cinductor.calls.budget.LITTLE_WORK", 0)
-    monkeypatch.setattr(budget.Race, "note_numpy", lambda self, s: self.numpy.append(next(times)))
+    monkeypatch.setattr(driver.SplitPlan, "is_inexact", True)  # NumPy may run no calls
     for _ in range(90):
         assert_same(compiled(*args()), in_a_loop(*args()))
     job = compiled._cinductor_job

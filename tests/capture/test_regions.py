@@ -4,6 +4,7 @@ not depend on the number of iterations.
 
 import copy
 
+import cases
 import numpy as np
 import pytest
 
@@ -55,14 +56,7 @@ def nodes(fn, *args):
 # --- programs -----------------------------------------------------------------------------------------------
 
 CASES = []
-
-
-def case(*args):
-    def enter(fn):
-        CASES.append((fn, args))
-        return fn
-
-    return enter
+case = cases.entering(CASES)
 
 
 X = np.arange(20.0) - 4
@@ -378,7 +372,7 @@ def test_explain_says_what_became_of_loops():
 
     report = cinductor.explain(f, np.zeros(12))
     assert any("for captured" in line for line in report.regions)
-    assert any("one iteration at a time: a concrete value is needed by str()" in line for line in report.regions)
+    assert any("one copy of its body for each iteration: a concrete value is needed by str()" in line for line in report.regions)
     assert all(__file__ in line for line in report.regions)
 
 

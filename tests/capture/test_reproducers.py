@@ -1,14 +1,20 @@
 """Regression tests: minimal programs that once gave a wrong result."""
 
+import functools
 import itertools
+import time
+import weakref
 
 import numpy as np
 import pytest
 
 import cinductor
-from cinductor.calls import budget
+from cinductor.calls.job import Job
 from cinductor.capture import session
+from cinductor.capture.pieces import driver
 from cinductor.testing import check
+
+HAND_OVER = Job.hand_over  # before fixtures replace it
 
 ROWS = np.arange(12.0).reshape(3, 4) % 5
 
@@ -269,26 +275,41 @@ def test_kernels_that_differ_in_names_only():
 
 
 @pytest.mark.parametrize("is_split", [True, False])
-@pytest.mark.parametrize("handicap", [-0.5, 0.5])
-def test_pieces_that_are_slower_than_numpy(monkeypatch, handicap, is_split):
+@pytest.mark.parametrize("is_slower", [True, False])
+def test_pieces_that_are_slower_than_numpy(monkeypatch, is_slower, is_split, calls_take_a_microsecond):
     """A call that needed Python cost a tracing each time, ten times what NumPy takes, for ever."""
 
     class Filter:
         def __init__(self):
             self.state, self.steps = np.zeros(3), 0
 
+    running = []  # a number while the dispatcher runs
+
     def program(f, x, log):
+        time.sleep(5e-4 * (bool(running) == is_slower))
         for row in x:
             f.state = f.state * 0.5 + row
             f.steps += 1
         log.append(f.steps)
         return f.state * 2
 
-    ticks = itertools.count()  # a compiled call costs one tick, NumPy's the handicap more
-    monkeypatch.setattr(budget, "PIECES", 3)
+    def slow_driver(plan, bound_driver=driver.SplitPlan.bound_driver):
+        made = bound_driver(plan)
+
+        def run(*args):
+            running.append(0)
+            try:
+                return made(*args)
+            finally:
+                running.pop()
+
+        return run
+
+    monkeypatch.setattr(driver.SplitPlan, "bound_driver", functools.lru_cache(slow_driver))
+    monkeypatch.setattr(Job, "hand_over", HAND_OVER)
+    monkeypatch.setattr("cinductor.calls.budget.LITTLE_WORK", 0)
     if not is_split:
         monkeypatch.setattr(session, "plan_of", lambda job, compiled: None)
-    monkeypatch.setattr(budget.Race, "clock", lambda: next(ticks) + handicap * job.counts["eager"])
     x = np.random.default_rng(0).random((40, 3))
     compiled = cinductor.compile(program, backend="interp")
     job = compiled._cinductor_job
@@ -296,16 +317,16 @@ def test_pieces_that_are_slower_than_numpy(monkeypatch, handicap, is_split):
         f, g, log, other = Filter(), Filter(), [], []
         assert np.array_equal(program(f, x, log), compiled(g, x, other))
         assert np.array_equal(f.state, g.state) and f.steps == g.steps == 40 and log == other
-    captures = job.captures
-    compiled(Filter(), x[:36], [])  # a call of the same kind
-    if handicap < 0:
-        assert job.captures == captures
-        report = cinductor.explain(compiled, Filter(), x, [])
-        assert report.plain is None and "Python is needed in each call" in report.later
-        assert "Python is needed in each call" in next(iter(job.budget.plain.values()))
+    captures, plain, misses = job.captures, compiled.plain_calls, job.misses
+    compiled(Filter(), x, [])
+    if is_split and not is_slower:
+        assert compiled.plain_calls == plain and job.misses == misses and compiled.why_not_driven is None
     else:
-        assert job.captures == captures + (not is_split) and not job.budget.plain
-        assert not is_split or job.plan.driver is not None
+        assert compiled.plain_calls == plain + 1 and job.captures == captures
+        (why,) = job.reasons_for_numpy(compiled)
+        assert ("NumPy was faster" if is_split else "another capture pays") in why
+        report = cinductor.explain(compiled, Filter(), x, [])
+        assert report.plain is None and report.later.partition(";")[0] == why.partition(";")[0]
 
 
 def test_loops_that_unroll_into_thousands_of_operations():
@@ -341,11 +362,11 @@ def test_loops_that_unroll_into_thousands_of_operations():
     a = np.random.default_rng(0).random((40, 40))
     check(pairs, a, backend="interp")
     compiled = cinductor.compile(pairs, backend="interp", fullgraph=True)
-    assert compiled(a) == pairs(a) and not compiled._cinductor_job.budget.plain
+    assert compiled(a) == pairs(a) and not compiled._cinductor_job.reasons_for_numpy(compiled)
     check(product, a, a.T.copy(), backend="interp")
     compiled = cinductor.compile(product, backend="interp")
     compiled(a, a)
-    assert "has been unrolled into" in next(iter(compiled._cinductor_job.budget.plain.values()))
+    assert "has been unrolled into" in compiled._cinductor_job.reasons_for_numpy(compiled)[0]
     assert np.array_equal(cinductor.compile(nest, fullgraph=True, backend="interp")(a), nest(a))
     report = cinductor.explain(cinductor.compile(nest, backend="interp"), a)
     assert report.graph.count("\n") < 200
@@ -371,8 +392,9 @@ def test_calls_that_are_numpys_ask_python_no_more():
 
     plain = x, 2, "a", [1, (x, None)], {"k": x, "j": 1.5}
     for _ in range(2):
-        job.budget.remember((*plain, ()), "a test")
-        assert answered(*plain) is False and answered(*plain) and answered(*plain)
+        job.compiled = weakref.ref(compiled)
+        job.leave_to_numpy((*plain, ()), "a test")
+        assert answered(*plain) and answered(*plain)
         assert answered(x + 1, 2, "a", [1, (x * 2, None)], {"k": x, "j": 2.5})
         for others in (
             (y, 2, *plain[2:]),
@@ -391,7 +413,7 @@ def test_calls_that_are_numpys_ask_python_no_more():
         ):
             assert not answered(*others), others
         row = cinductor.stats()["functions"][job.name]
-        assert row["eager"] >= 3 and row["numpy"] == [*dict.fromkeys(job.budget.plain.values())] != []
+        assert row["eager"] >= 3 and row["numpy"] == job.reasons_for_numpy(compiled) != []
         with cinductor.set_stance("fail_on_recompile"), pytest.raises(RuntimeError):
             compiled(*plain)
         compiled.clear()

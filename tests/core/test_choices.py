@@ -39,6 +39,27 @@ def test_a_choice_changes_kernels_and_no_bit():
             np.testing.assert_array_equal(got, expected)
 
 
+@pytest.mark.parametrize("backend", ["interp", "c"])
+def test_small_pieces_change_no_bit(backend):
+    """Each number of elements or operations at a time, at its least and at an odd one."""
+    x = np.random.default_rng(1).standard_normal((37, 4099))
+
+    def many(x):
+        frame = np.zeros((40, 40))
+        for _ in range(3):
+            frame[1:-1, 1:-1] = frame[:-2, 1:-1] + x[:38, :38].sum() + frame[1:-1, 2:]
+        y = np.exp(x[:3]) * 2 + np.tanh(x[:3])
+        return x.sum(0), x.sum(1), x.sum((0, 1)), x.mean(), x[x > 1], np.cumsum(x, 0), frame, y
+
+    for n in (1, 3):
+        names = ["far_elements", "prefetch_bytes", "strip_bytes", "least_strip", "unrolled_leaves", "kept_leaves"]
+        names += ["frame_border", "repeated_ops", "packed_bytes", "repeated_scalars", "composed_ops", "composed_distance"]
+        choices = ", ".join([f"{name}={n}" for name in names] + [f"turned_jam={n // 2 + 1}, margin_jam={n // 2 + 1}"])
+        compiled = compile(lambda x: many(x), backend=backend, options={"choices": choices, "numerics": "exact"})
+        for got, want in zip(compiled(x), many(x), strict=True):
+            assert np.asarray(got).tobytes() == np.asarray(want).tobytes()
+
+
 @pytest.mark.parametrize(
     "choices",
     [

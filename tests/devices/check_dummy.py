@@ -781,10 +781,10 @@ def test_a_device_of_python():
         cinductor.register_device(Card())
 
     def fails(index, size, stream):
-        raise RuntimeError("the card is gone")
+        raise RuntimeError("the device is gone")
 
     card.allocate = fails
-    with pytest.raises(cinductor.DeviceError, match="the card is gone"):
+    with pytest.raises(cinductor.DeviceError, match="the device is gone"):
         compiled(x)
     del array, card.allocate
     gc.collect()

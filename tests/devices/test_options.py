@@ -75,7 +75,7 @@ def test_a_slow_compiler(tmp_path, monkeypatch):
         compiled(np.ones(3))
 
 
-@pytest.mark.parametrize("how", ["dies", "hangs", "raises", "lives", "is lost"])
+@pytest.mark.parametrize("how", ["dies", "hangs", "raises", "lives", "is lost", "hook hangs", "hook raises"])
 @pytest.mark.parametrize("backend", ["interp", None])
 def test_a_compile_that_dies_is_an_error(how, backend, request):
     """This process goes on: NumPy runs the calls, with one warning."""
@@ -83,9 +83,18 @@ def test_a_compile_that_dies_is_an_error(how, backend, request):
     if how == "is lost":
         request.addfinalizer(functools.partial(signal.signal, signal.SIGCHLD, signal.signal(signal.SIGCHLD, signal.SIG_IGN)))
 
+    def fork_hook():
+        while hooks == ["hook hangs"]:
+            time.sleep(0.01)
+        assert hooks != ["hook raises"]
+
+    hooks = [how]
+    os.register_at_fork(after_in_child=fork_hook)
+    request.addfinalizer(hooks.clear)
+
     def change(graph):
         if os.getpid() == here:
-            assert how in ("lives", "raises")
+            assert how in ("lives", "raises", "hook raises")
         if how == "raises":
             raise ValueError("wrong")
         if how in ("dies", "is lost") and os.getpid() != here:
@@ -102,8 +111,9 @@ def test_a_compile_that_dies_is_an_error(how, backend, request):
                 assert np.array_equal(compiled(np.ones(3)), np.full(3, 22.0))
         told = [w for w in told if "compile_timeout has no effect" not in str(w.message)]  # of the interpreter
         strict = cinductor.compile(lambda x: x * 19 + 4, backend=backend, options=options, fullgraph=True)
-        said = {"dies": "ended by signal 11", "hangs": "not ended within compile_timeout", "raises": "wrong", "is lost": "SIGCHLD"}
-        if how == "lives":
+        said = {"dies": "ended by signal 11", "raises": "wrong", "is lost": "SIGCHLD"}
+        said["hangs"] = said["hook hangs"] = "not ended within compile_timeout"
+        if how in ("lives", "hook raises"):
             assert not told and compiled.specializations and np.array_equal(strict(np.ones(3)), np.full(3, 23.0))
         else:
             assert not compiled.specializations and len(told) == 1 and said[how] in str(told[0].message)

@@ -4,12 +4,14 @@ NumPy raises for a value that the dtype cannot hold if it assigns single element
 fill, a list). It casts if it assigns an array of NumPy numbers (masks, lists of indices).
 """
 
+import copy
 import warnings
 
 import numpy as np
 import pytest
 
 import cinductor
+from cinductor import testing
 from cinductor.testing import check
 
 pytestmark = pytest.mark.usefixtures("pieces_are_compiled")
@@ -269,3 +271,104 @@ def test_floats_as_uint64(dtype, n, backend):
     with np.errstate(over="ignore"):
         x = np.resize(np.array([-2.0, 3.5, -1.0, -1e3, 6e4, 2.0**62, 2.0**63, 2.0**63 + 2.0**42, -(2.0**40)]).astype(dtype), n)
     check(program, np.zeros(n, np.uint64), x, calls=2, compiled=compiled)
+
+
+def written_grid(x):
+    a, b = np.meshgrid(x, x[:2], copy=False)
+    a[0, 0] = 9
+    return a, b
+
+
+def written_out(x):
+    a, b = np.broadcast_arrays(x, np.zeros((2, 1)))
+    np.add(b, 1, out=b)
+    return a, b, a[0], b.T
+
+
+def flags_of_a_grid(x):
+    a = np.meshgrid(x, [1, 2], copy=False)[0]
+    return a, a.flags.writeable
+
+
+def into_real(x):
+    return np.add(x, 1j, out=np.zeros(3)[:], casting="unsafe"), np.sin(x * 1j, dtype="f4", casting="unsafe")
+
+
+def sum_as_real(x):
+    return np.add.reduce(x * 1j, dtype="f4"), np.cumsum(x + 1j, dtype="f4")
+
+
+def wrong_operands_that_cannot_be_written(x):
+    return np.gcd.reduce(np.broadcast_to(x, (2, 3)))
+
+
+WARNED = [written_grid, written_out, flags_of_a_grid, into_real, sum_as_real, wrong_operands_that_cannot_be_written]
+
+
+def shown(fn, x):
+    """The result or the exception, the argument, and NumPy's warnings, which reading a flag can give."""
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("always")
+        try:
+            made = fn(x)
+        except TypeError as error:
+            return str(error)
+        texts = sorted(str(w.message) for w in given)
+        values = [v for v in (made if type(made) is tuple else (made,)) if isinstance(v, np.ndarray)]
+        flags = [(v.flags.writeable, v.strides, np.shares_memory(v, x)) for v in values]
+        return texts, [v.tolist() for v in values], flags, len(given), x.tolist()
+
+
+@pytest.mark.parametrize("backend", ["interp", "c"])
+@pytest.mark.parametrize("fn", WARNED, ids=lambda f: f.__name__)
+def test_numpy_warns_of_the_write_or_the_cast(fn, backend):
+    """A result of broadcast_arrays can be written to, with a warning, and a cast from complex numbers warns."""
+    compiled = cinductor.compile(fn, backend=backend)
+    for _ in range(3):
+        x = np.arange(3.0)
+        x.flags.writeable = fn is not wrong_operands_that_cannot_be_written
+        assert shown(compiled, x) == shown(fn, np.arange(3.0))
+
+
+AS_NUMPY_TAKES_THEM = {
+    "argmin": (lambda x: np.argmin(x, keepdims=True), (np.int64(3), 2.5, np.array(3.0), np.arange(3.0))),
+    "correlate": (lambda x: np.correlate(x, [1, 2]), (np.float32(2), 2.0, np.arange(3.0))),
+    "copyto": (lambda x: np.copyto(x, 3), (np.float64(2.5), np.int64(3), np.arange(3.0))),
+    "putmask": (lambda x: np.putmask(x, np.asarray(x) > 0, 5), (2.5, np.float32(2), np.arange(3.0))),
+    "array": (lambda x: np.array(x, copy=False), (2.5, [1.5, 2], np.float64(2), np.arange(3.0))),
+    "along": (lambda x: np.take_along_axis(x, np.argsort(x), -1), ([2.5, 1.5], np.arange(3.0))),
+    "halves": (lambda x: np.polyfit(np.arange(3), x, 1), (np.ones(3, "f2"), np.ones(3, "f4"))),
+    "eigenvalues": (lambda x: np.linalg.eigvals(x).strides, (np.eye(3), np.eye(3, dtype="f4"), np.eye(3, dtype=int))),
+}
+
+
+@pytest.mark.parametrize("name", AS_NUMPY_TAKES_THEM)
+def test_operands_that_are_no_arrays(name):
+    """NumPy refuses some of them with its own exception, and gives scalars for others."""
+    fn, operands = AS_NUMPY_TAKES_THEM[name]
+    for operand in operands:
+        compiled = cinductor.compile(fn, backend="interp")
+        want = repr(testing.outcome(fn, [copy.copy(operand)]))
+        for _ in range(2):
+            assert repr(testing.outcome(compiled, [copy.copy(operand)])) == want
+
+
+def store_where_positive(x):
+    x[x > 0] = 2.5
+    return x
+
+
+def scale_where_small(x):
+    x[...] = np.where(x <= 1, x * 2 - 1, x)
+    return x
+
+
+@pytest.mark.parametrize("backend", ["interp", "c"])
+@pytest.mark.parametrize("fn", [store_where_positive, scale_where_small], ids=lambda f: f.__name__)
+def test_comparisons_of_nan_do_not_warn(fn, backend):
+    """Also after a write to an argument, when NumPy cannot run the call once more."""
+    compiled = cinductor.compile(fn, backend=backend)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(3):
+            np.testing.assert_array_equal(compiled(np.array([np.nan, -1, 1, 2])), fn(np.array([np.nan, -1, 1, 2])))

@@ -33,6 +33,14 @@ def pairs(both, n):
     return both[0][:n] + both["w"] if isinstance(both, dict) else both[0] * both[1] * n
 
 
+class Scaled:
+    def __init__(self):
+        self.w = np.arange(4.0)
+
+    def call(self, x):
+        return x * self.w
+
+
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
     name = tmp_path_factory.mktemp("package") / "model.cpk"
@@ -90,6 +98,28 @@ def test_any_sizes(tmp_path):
         f(np.ones((0, 4)), np.ones((0, 4)))
     with pytest.raises(ValueError, match="another layout"):
         f(np.ones((10, 5)), np.ones((8, 5)))
+
+
+def ordered(x, v):
+    by_axis = np.sort(x, axis=0), np.sort(x[0, ::-1]), np.argsort(x, axis=1, kind="stable"), np.argsort(x, axis=None, kind="stable")
+    searches = np.searchsorted(v, x), np.searchsorted(v, x.T, side="right"), np.searchsorted(v, v[3])
+    medians = np.median(x), np.median(x, axis=0), np.median(x, axis=1, keepdims=True) + 1
+    return by_axis, searches, medians, np.partition(x, 5, axis=1)[:, 5] + 1
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i8", "i1", "u2", "?"])
+def test_sorts_and_searches(tmp_path, dtype):
+    """Rows that are not contiguous, runs that end inside of a merge, equal elements, NaN and infinities; then other sizes."""
+    package(tmp_path / "f", ordered, ShapeDtype((35, 70), dtype), ShapeDtype((9,), dtype), dynamic=True)
+    f = load(tmp_path / "f")["ordered"]
+    for rows, columns in (35, 70), (40, 129):
+        x = np.random.default_rng(rows).integers(0, 90, (rows, columns)).astype(dtype)
+        if dtype[0] == "f":
+            x[3, 4] = x[3, 5] = np.nan
+            x[5, 60:], x[8, 3] = np.inf, -np.inf
+        v = np.sort(x[0])[:9]
+        with np.errstate(invalid="ignore"):
+            assert_same(f(x, v), ordered(x, v))
 
 
 def test_another_process_needs_neither_capture_nor_compiler(path):
@@ -174,8 +204,9 @@ def last_entry(**fields):
 @pytest.mark.parametrize(
     ("member", "change", "why"),
     [
-        ("manifest.json", manifest(schema=99), "schema 99 and ABI 1"),
-        ("manifest.json", manifest(abi=7), "schema 1 and ABI 7"),
+        ("manifest.json", manifest(schema=99), "schema 99 and ABI 1 .* reads schemas 1 to 2 and ABI 1: package it again"),
+        ("manifest.json", manifest(schema="1"), "schema 1 and ABI 1"),
+        ("manifest.json", manifest(abi=7), "schema 2 and ABI 7"),
         ("manifest.json", manifest(entries=[{}]), "no manifest"),
         ("manifest.json", manifest(entries=[{"name": "f"}]), "manifest that is not complete"),
         ("manifest.json", last_entry(name="../evil"), "entries with names that"),
@@ -192,6 +223,28 @@ def test_a_wrong_file_is_told(path, tmp_path, member, change, why, monkeypatch):
     monkeypatch.setattr("cinductor.builds.bundled.library_of", lambda *_: pytest.fail("a library is loaded"))
     with pytest.raises(ValueError, match=why):
         load(changed(path, tmp_path / "bad", member, change))
+
+
+def test_a_package_of_an_older_schema_is_loaded(path, tmp_path):
+    f = load(changed(path, tmp_path / "old", "manifest.json", manifest(schema=1)))["score"]
+    assert_same(f(X, 2.5), score(X, 2.5))
+
+
+def test_one_of_two_results(tmp_path):
+    """Data decide the class of a number, and which array is returned."""
+
+    def total(x):
+        s = 0.0
+        for v in x:
+            if v > 1:
+                s += v
+        return s, [s, x + 1 if s > 5 else x * 2]
+
+    package(tmp_path / "f", total, np.ones(3))
+    f = load(tmp_path / "f")["total"]
+    for last in 0.0, 3.0, 9.0:
+        x = np.array([0.5, 1.0, last])
+        assert_same(f(x), total(x))
 
 
 def test_more_results_than_axes(tmp_path):
@@ -218,7 +271,13 @@ def test_a_damaged_file_is_told(path, tmp_path):
 @pytest.mark.parametrize(
     ("fn", "specs", "why"),
     [
-        (lambda x: np.sort(x), (X,), "C cannot call sort"),
+        (lambda x: np.percentile(x, 30), (X,), r"C cannot call percentile, a function of NumPy's \(line"),
+        (lambda x: np.sort(x.astype("f2")), (X,), "C has no sort of f16"),
+        (lambda rng, x: x + rng.random(4), (np.random.default_rng(0), X), r"C draws no random numbers: give them as an argument \(line"),
+        (lambda x: print(x.sum()), (X,), r"it calls print \(cinductor.package\)(.|\n)*a package has programs without Python"),
+        (Scaled().call, (X,), r"it reads self\.w, an attribute of an object; take it as an argument"),
+        (lambda x: (np.sort(x)[:, 1], np.sort(x)), (X,), "a part of an array that the call makes"),
+        (lambda x: (x + 1, x[0]), (X,), "a part of an argument"),
         (lambda x: x[1:], (X,), "nothing is computed"),
         (lambda *x: x[0] + 1, (X,), r"\*args"),
         (lambda x: {(1, 2): x + 1}, (X,), "keys are neither"),
@@ -231,5 +290,8 @@ def test_what_cannot_be_packaged_is_refused(fn, specs, why, tmp_path):
     with pytest.raises(cinductor.Unsupported, match=why):
         package(target, fn, *specs)
     assert target.read_bytes() == b"old" and [*tmp_path.iterdir()] == [target]
+    for row in fn, (), (3, X):
+        with pytest.raises(TypeError, match=r"package: 'f' is .*; wanted: a tuple \(function, spec"):
+            package(target, {"f": row})
     with pytest.raises(ValueError, match="cannot be called 'a b'"):
         package(target, {"a b": (fn, *specs)})

@@ -157,3 +157,22 @@ def test_every_call_gives_the_same_bits(f, n, backend):
     x = np.random.default_rng(n).random(n)
     compiled = cinductor.compile(f, backend=backend)
     assert len({bits_of(compiled(x)) for _ in range(40)}) == 1
+
+
+def test_a_long_list_of_which_little_is_read_is_numpys():
+    """Each compiled call would look through the list, and each look at guards, too."""
+
+    def fn(items):
+        return items[0] + items[-1]
+
+    compiled, items = cinductor.compile(fn), list(range(100_000))
+    assert [compiled(items) for _ in range(30)] == [fn(items)] * 30
+    (specialization,) = compiled.specializations
+    hits = specialization.hits
+    assert [compiled(items) for _ in range(1500)] == [fn(items)] * 1500
+    assert "faster" in specialization.why_numpy and specialization.hits == hits
+    items[0] = 5
+    assert compiled(items) == fn(items)
+    items.append("text")
+    with pytest.raises(TypeError):
+        compiled(items)

@@ -331,6 +331,24 @@ def test_kernels_are_timed():
     assert all(cost.seconds > 0 for cost in report.costs) and report.stats["seconds"] > 0
 
 
+def test_a_number_of_two_classes_is_timed_and_has_its_line():
+    """A sum that begins as Python's number: the returned class is chosen, which changes nothing of the caller's. The last
+    kernel is made after the function has returned, and has a line of it."""
+
+    def total(a):
+        s = 0.0
+        for v in a:
+            if v > 0.5:
+                s += v
+        return s
+
+    report = explained(total, V)
+    assert report.why_not_measured is None and all(cost.seconds > 0 for cost in report.costs)
+    first = total.__code__.co_firstlineno
+    lines = {int(line) for line in re.findall(rf"@{re.escape(__file__)}:(\d+)", report.graph)}
+    assert lines and lines <= set(range(first, first + 6))
+
+
 def test_calls_are_not_timed_for_ever():
     report, seen = explained(lambda x: x * 31 + 7, V), []
     sys.setprofile(lambda frame, event, arg: seen.append(frame.f_code.co_filename))
@@ -470,6 +488,24 @@ def test_rows_of_reasons_and_pages_are_the_same():
 )
 def test_families(text, name):
     assert reasons.reason_of(text).name == name
+
+
+def test_a_refused_loop_has_advice():
+    """Once, although two loops have the reason."""
+
+    def exchanged(x):
+        now, before = [0.0] * 4, [1.0] * 4
+        for k in range(len(x)):
+            now[1] = before[0] + x[k]
+            now, before = before, now
+        for _ in range(len(x)):
+            now, before = before, now
+        return now[1] + before[1]
+
+    report = explained(exchanged, V)
+    assert str(report).count("-> copy the items (before[:] = now)") == 1, report
+    assert "is unrolled" in str(report) and "runs in Python" not in str(report)
+    assert "copy the items (before[:] = now)" in report._repr_html_()
 
 
 # --- no cost when switched off ----------------------------------------------------------------------

@@ -178,7 +178,7 @@ def test_what_is_missing_is_named(tmp_path, capsys):
     (tmp_path / "model.py").write_text("def loss(x, w=1, *rest): return x\ndef make(): return 1.0, 2.0\n")
     place = f"{tmp_path}/model.py"
     for words, said in (
-        ([f"{place}:loss"], "loss takes x: --make NAME names the function of"),
+        ([f"{place}:loss"], "loss needs arguments (x): --make NAME names a function of"),
         ([f"{place}:los"], "has no function los; did you mean 'loss'?"),
         ([f"{place}:loss", "--make", "make", "--level", "kernel"], "a report has no kernel; did you mean 'kernels'?"),
     ):

@@ -8,8 +8,12 @@ from agreement import compiled
 # isort: split
 import torch
 import torch.nn.functional as F
+from functorch.compile import aot_function
+from torch.fx.traceback import preserve_node_meta
 
 import cinductor
+from cinductor.torch import entry, rows
+from cinductor.torch.emit import Emitter
 
 FLOATS = [torch.float32, torch.float64, torch.float16, torch.bfloat16]
 INTS = [torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64]
@@ -306,3 +310,36 @@ def test_products_that_eager_refuses(name, other):
     for fn in (product, compiled(product)):
         with pytest.raises(RuntimeError, match="Bool|dtype|scalar type"):
             fn(*given)
+
+
+def calls(fn, operands):
+    """Of each call of the function's graph its op and whether the core computes it; none if torch refuses to trace it."""
+    made = []
+
+    def emit(gm, inputs):
+        made.extend(Emitter(gm, "graph", rows.row_of).run().nodes)
+        return gm
+
+    try:
+        with preserve_node_meta():
+            aot_function(fn, **entry.compilers({}, True) | {"fw_compiler": emit, "inference_compiler": emit})(*operands)
+    except (RuntimeError, TypeError, ValueError):
+        pass
+    return [(op, where) for op, where, *_ in made]
+
+
+@pytest.mark.parametrize("dtype", [torch.bool, torch.uint16, torch.complex64], ids=str)
+def test_functions_that_eager_refuses(dtype):
+    """ATen has no kernels of these dtypes. A function that torch takes apart is not asked for, because its parts may have some."""
+    x, wrong, asked = torch.ones(3, dtype=dtype), [], 0
+    for functions, operands in ((EXACT, [x]), (PAIRS | DIVISIONS, [x, x])):
+        for name, fn in functions.items():
+            try:
+                fn(*operands)
+            except (RuntimeError, TypeError):
+                made = calls(fn, operands)
+                asked += len(made) == 1
+                wrong += [name] if len(made) == 1 and made[0][1] == "core" else []
+    assert wrong == [] and asked > 3
+    with pytest.raises(RuntimeError, match="not implemented|not support"):
+        compiled(torch.floor if dtype.is_complex else torch.argmax)(x)

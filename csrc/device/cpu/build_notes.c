@@ -56,7 +56,7 @@ ci_cpu_known_new(CiContext *ctx, const CiSystemCompiler *compiler, const CiKerne
     uint8_t digest[32];
     CiSha256 hash;
     int nkernels = ci_kernels_count(kernels);
-    if (nkernels > CI_CPU_MOST_KNOWN || kernels->given_source || options->verify ||
+    if (nkernels > CI_CPU_MAX_KNOWN || kernels->given_source || options->verify ||
         !ci_os_build_id(code, sizeof code))
         return NULL;
     CiCpuBuildNotes *known = CI_NEW(ctx, CiCpuBuildNotes);

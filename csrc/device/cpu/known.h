@@ -9,7 +9,7 @@
 #include "device/cpu/compiler.h"
 #include "device/cpu/cpu.h"
 
-#define CI_CPU_MOST_KNOWN 128 /* kernels of a program */
+#define CI_CPU_MAX_KNOWN 128 /* kernels of a program */
 
 typedef struct CiCpuKnownKernel {
     int32_t unit;    /* -1: it has no functions */
@@ -21,7 +21,7 @@ typedef struct CiCpuBuildNotes {
     char key[65]; /* its own: a note that lies under another name is none */
     int32_t nunits, nkernels;
     char units[CI_CPU_MAX_UNITS][65];            /* keys of objects */
-    CiCpuKnownKernel kernels[CI_CPU_MOST_KNOWN]; /* by id */
+    CiCpuKnownKernel kernels[CI_CPU_MAX_KNOWN]; /* by id */
 } CiCpuBuildNotes;
 
 /* Hashes the C compiler and its flags; every key of an object and of a note begins with this. */

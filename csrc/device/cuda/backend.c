@@ -43,19 +43,6 @@ ci_cuda_fill_machine(CiMachine *machine, const CiOptions *options)
     ci_gpu_fill_machine(machine, &ci_gpu_cuda);
 }
 
-static void
-emit(CiText *out, const CiKernels *kernels, const CiOptions *options)
-{
-    ci_gpu_print_source(out, kernels, ci_gpu_lower(kernels, options->verify, true),
-                        &ci_gpu_cuda);
-}
-
-static CiProcs *
-lower(const CiKernels *kernels, const CiOptions *options)
-{
-    return ci_gpu_lower(kernels, options->verify, true);
-}
-
 /* ---- build ---- */
 
 static bool
@@ -101,7 +88,7 @@ make_image(CiContext *ctx, CiCudaBuild *b, int number)
     CiCudaImage *image = &b->executable->images[number];
     CiText source = ci_text_new(ctx);
     b->procs = ci_gpu_lower(b->kernels, b->executable->verifies, number == 0);
-    ci_gpu_print_source(&source, b->kernels, b->procs, &ci_gpu_cuda);
+    ci_gpu_print_source(&source, b->kernels, b->procs);
     check(ctx, b->executable, ci_protect(b->executable->memory, describe_image, b));
     image->layouts = b->layouts;
     Copy copy = {.text = source.data};
@@ -409,8 +396,8 @@ const CiCompiler ci_compiler_cuda = {
     .doc = "CUDA C++ through NVRTC",
     .why_not_available = why_not_available,
     .fill_machine = ci_cuda_fill_machine,
-    .lower = lower,
-    .emit = emit,
+    .lower = ci_gpu_lower_program,
+    .emit = ci_gpu_emit,
     .build = build,
     .why_slower = ci_cuda_why_slower,
     .build_text = ci_cuda_build_text,

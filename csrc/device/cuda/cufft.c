@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_PLANS = 16, OF_DOUBLES = 0x40 }; /* of a transform's number */
+enum { MAX_PLANS = 16, OF_DOUBLES = 0x40 }; /* of a transform's number */
 
 #define CUFFT_TABLE                                                                                \
     CUFFT(plan, cufftPlanMany,                                                                     \
@@ -28,7 +28,7 @@ typedef struct Plan {
 } Plan;
 
 struct CiCufft {
-    Plan plans[MOST_PLANS];
+    Plan plans[MAX_PLANS];
     int nplans;
 #define CUFFT(field, symbol, parameters) int(*field) parameters;
     CUFFT_TABLE
@@ -112,7 +112,7 @@ find_plan(CiCufft *cufft, const CiCufftWork *work, int *number)
             *number = cufft->plans[k].number;
             return 0;
         }
-    if (cufft->nplans == MOST_PLANS) {
+    if (cufft->nplans == MAX_PLANS) {
         (void)cufft->destroy(cufft->plans[0].number);
         memmove(cufft->plans, cufft->plans + 1, sizeof *cufft->plans * (size_t)--cufft->nplans);
     }

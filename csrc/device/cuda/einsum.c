@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_LETTERS = 16 };
+enum { MAX_LETTERS = 16 };
 
 /* An axis by its letter: elements between neighbours in the operands and the result, 0 where it is
  * none of theirs. */
@@ -19,11 +19,11 @@ typedef struct Letter {
 } Letter;
 
 typedef struct Contraction {
-    Letter letters[MOST_LETTERS];
+    Letter letters[MAX_LETTERS];
     int count;
     const char *texts[3]; /* of the operands and the result */
     int lengths[3];
-    char result[MOST_LETTERS]; /* its letters in the order of its axes in memory */
+    char result[MAX_LETTERS]; /* its letters in the order of its axes in memory */
 } Contraction;
 
 static Letter *
@@ -32,7 +32,7 @@ find_letter(Contraction *c, char name)
     for (int k = 0; k < c->count; k++)
         if (c->letters[k].name == name)
             return &c->letters[k];
-    if (c->count == MOST_LETTERS)
+    if (c->count == MAX_LETTERS)
         return NULL;
     c->letters[c->count] = (Letter){.name = name};
     return &c->letters[c->count++];
@@ -56,7 +56,7 @@ read_letters(Contraction *c, int k)
 static bool
 order_result(Contraction *c, const char *numbers)
 {
-    if (!numbers || c->lengths[2] > MOST_LETTERS)
+    if (!numbers || c->lengths[2] > MAX_LETTERS)
         return false;
     for (int axis = 0; axis < c->lengths[2]; axis++) {
         char *end;
@@ -162,7 +162,7 @@ typedef struct Run {
     CiCudaContextScope stay;
     Contraction *c;
     CiCudaProduct product;
-    const Letter *walked[MOST_LETTERS];
+    const Letter *walked[MAX_LETTERS];
     int nwalked;
     int result;
 } Run;

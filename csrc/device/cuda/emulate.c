@@ -7,13 +7,7 @@ static const char *
 why_not_available(const CiOptions *options, char *out, size_t capacity)
 {
     (void)options, (void)out, (void)capacity;
-    return "it walks procs to see that they are right, and is slow";
-}
-
-static CiProcs *
-lower(const CiKernels *kernels, const CiOptions *options)
-{
-    return ci_gpu_lower(kernels, options->verify, true);
+    return "it is slow: it interprets kernels of the GPU on the processor, to check them";
 }
 
 extern const CiDevice ci_device_cuda_on_host;
@@ -22,15 +16,15 @@ extern const CiCompiler ci_compiler_cuda_interp;
 const CiDevice ci_device_cuda_on_host = {
     .abi = CI_DEVICE_ABI,
     .name = "cuda",
-    .doc = "memory of the host for what the interpreter walks",
+    .doc = "memory of the host, for the interpreter of GPU kernels",
 };
 
 const CiCompiler ci_compiler_cuda_interp = {
     .abi = CI_DEVICE_ABI,
     .name = "interp",
-    .doc = "walks what kernels of the GPU do, on the processor",
+    .doc = "interpreter of GPU kernels",
     .why_not_available = why_not_available,
     .fill_machine = ci_cuda_fill_machine,
-    .lower = lower,
+    .lower = ci_gpu_lower_program,
     .build = ci_interp_build,
 };

@@ -23,13 +23,13 @@ typedef struct CiCudaText {
     bool is_fast; /* products and sums in one rounding */
 } CiCudaText;
 
-#define CI_CUDA_MOST_FUNCTIONS 8
+#define CI_CUDA_MAX_FUNCTIONS 8
 struct CiCudaLoaded {
     CiCudaLoaded *next;
     const CiCudaText *text;
     int variant;
     CUmodule module; /* ends with the context */
-    CUfunction functions[CI_CUDA_MOST_FUNCTIONS];
+    CUfunction functions[CI_CUDA_MAX_FUNCTIONS];
 };
 
 /* Compiles the text after `beginning`, which differs for each variant (a number chosen by the

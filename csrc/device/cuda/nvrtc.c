@@ -201,7 +201,7 @@ remember(CiCache *cache, const char *where, const Nvrtc *nvrtc, int major, int m
 
 /* ---- compiling ---- */
 
-#define MOST_TEXTS 6
+#define MAX_TEXTS 6
 
 /* The options and the version decide the binary. */
 static void
@@ -209,7 +209,7 @@ find_key(const CiCudaCompile *job, int major, int minor, const char *const *opti
          char key[65])
 {
     char version[64];
-    const char *texts[MOST_TEXTS] = {version};
+    const char *texts[MAX_TEXTS] = {version};
     snprintf(version, sizeof version, "nvrtc %d.%d", major, minor);
     for (int k = 0; k < noptions; k++)
         texts[k + 1] = options[k];

@@ -122,13 +122,14 @@ load(CiContext *ctx, Building *b, const char *source)
     void *data = NULL;
     size_t size = 0;
     ci_binary_key(texts, 2, source, key);
-    b->info->from_cache = ci_binary_read(cache, key, vendor->name, &data, &size) &&
-                          vendor->load_binary(queue, data, size, &b->executable->program);
+    b->info->from_cache =
+        ci_binary_read(cache, key, vendor->name, &data, &size) &&
+        !vendor->load(queue, NULL, data, size, &b->executable->program, log, sizeof log);
     free(data);
     if (b->info->from_cache)
         return;
     int32_t status =
-        vendor->load_source(queue, source, &b->executable->program, log, sizeof log);
+        vendor->load(queue, source, NULL, 0, &b->executable->program, log, sizeof log);
     if (status)
         ci_fail(ctx, (CiStatus)status, "%s does not compile the kernels: %s", vendor->name, log);
     data = cache ? vendor->binary(b->executable->program, &size) : NULL;
@@ -138,18 +139,39 @@ load(CiContext *ctx, Building *b, const char *source)
 }
 
 static void
+check_limit(CiContext *ctx, const char *name, const char *what, size_t needed, size_t most)
+{
+    if (needed > most)
+        ci_fail(ctx, CI_ERR_UNSUPPORTED, "kernel %s needs %zu %s, and the device has %zu", name,
+                needed, what, most);
+}
+
+static void
+find_function(CiContext *ctx, Executable *executable, const CiGpuLayout *layout,
+              CiGpuFunction *function, const char *name)
+{
+    CiGpuLimits limits = {0, 0, 0, 0};
+    int32_t status = executable->vendor->find(&executable->base.queue, executable->program, name,
+                                              &function->run, &limits);
+    if (status)
+        ci_fail(ctx, (CiStatus)status, "kernel %s is not found in what %s has compiled", name,
+                executable->vendor->name);
+    check_limit(ctx, name, "bytes of arguments",
+                (size_t)(layout->nbuffers + layout->nsizes + 2) * sizeof(int64_t) +
+                    (size_t)layout->nslots * sizeof(CiSlot),
+                limits.parameter_bytes);
+    check_limit(ctx, name, "threads of a block", (size_t)function->threads, limits.threads);
+    check_limit(ctx, name, "bytes of local memory", limits.shared_used, limits.shared_bytes);
+}
+
+static void
 find_functions(CiContext *ctx, Executable *executable)
 {
     for (int k = 0; k < executable->count; k++) {
         CiGpuLayout *layout = &executable->layouts[k];
-        for (int n = 0; layout->name && n <= layout->has_finish; n++) {
-            const char *name = ci_format(ctx, n ? "%s_finish" : "%s", layout->name),
-                       *why = executable->vendor->find(ctx, &executable->base.queue,
-                                                        executable->program, name, layout,
-                                                        &layout->functions[n]);
-            if (why)
-                ci_fail(ctx, CI_ERR_UNSUPPORTED, "kernel %s: %s", name, why);
-        }
+        for (int n = 0; layout->name && n <= layout->has_finish; n++)
+            find_function(ctx, executable, layout, &layout->functions[n],
+                          ci_format(ctx, n ? "%s_finish" : "%s", layout->name));
     }
 }
 
@@ -157,11 +179,10 @@ static void
 build_body(CiContext *ctx, void *arg)
 {
     Building *b = arg;
-    const CiGpuDialect *dialect = b->executable->vendor->dialect;
     int64_t start = ci_os_time_ns();
     CiText source = ci_text_new(ctx);
-    b->procs = ci_gpu_lower(b->kernels, b->options->verify, dialect->access_bytes > 1);
-    ci_gpu_print_source(&source, b->kernels, b->procs, dialect);
+    b->procs = ci_gpu_lower_program(b->kernels, b->options);
+    ci_gpu_print_source(&source, b->kernels, b->procs);
     CiStatus status = ci_protect(b->executable->memory, make_layouts, b);
     if (status)
         ci_fail(ctx, status, "%s",
@@ -175,16 +196,16 @@ build_body(CiContext *ctx, void *arg)
     b->info->load_ms = (double)(ci_os_time_ns() - compiled) * 1e-6;
 }
 
-CiExecutable *
-ci_gpu_build(CiContext *ctx, const CiQueue *queue, const CiKernels *kernels,
-             const CiOptions *options, CiBuildInfo *info, const CiGpuVendor *vendor)
+static CiExecutable *
+build(CiContext *ctx, const CiQueue *queue, const CiKernels *kernels, const CiOptions *options,
+      CiBuildInfo *info)
 {
     CiBuildInfo ignored;
     Executable *executable = calloc(1, sizeof *executable);
     if (!executable)
         ci_fail(ctx, CI_ERR_MEMORY, "no memory for an executable");
     executable->base = (CiExecutable){*queue, close_executable, launch};
-    executable->vendor = vendor;
+    executable->vendor = queue->backend->compiler->data;
     executable->memory = ci_context_open();
     executable->count = ci_kernels_count(kernels);
     pthread_mutex_init(&executable->lock, NULL);
@@ -195,4 +216,17 @@ ci_gpu_build(CiContext *ctx, const CiQueue *queue, const CiKernels *kernels,
         return &executable->base;
     close_executable(&executable->base);
     ci_fail(ctx, status, "%s", ci_format(ctx, "%s", ci_context_message(ctx)));
+}
+
+CiCompiler
+ci_gpu_compiler(const CiGpuVendor *vendor)
+{
+    return (CiCompiler){.abi = CI_DEVICE_ABI,
+                        .name = vendor->name,
+                        .doc = vendor->doc,
+                        .data = (void *)(uintptr_t)vendor,
+                        .fill_machine = vendor->fill_machine,
+                        .lower = ci_gpu_lower_program,
+                        .emit = ci_gpu_emit,
+                        .build = build};
 }

@@ -22,6 +22,9 @@
 void ci_gpu_fill_machine(CiMachine *machine, const CiGpuDialect *dialect);
 /* may_vectorise: one access moves several elements. */
 CiProcs *ci_gpu_lower(const CiKernels *kernels, bool verify, bool may_vectorise);
+/* CiCompiler.lower and CiCompiler.emit of every GPU. */
+CiProcs *ci_gpu_lower_program(const CiKernels *kernels, const CiOptions *options);
+void ci_gpu_emit(CiText *out, const CiKernels *kernels, const CiOptions *options);
 /* Of a kernel the one proc, or of two the second. */
 const CiProc *ci_gpu_find_proc(const CiProcs *procs, const CiKernel *kernel, bool is_finish);
 
@@ -55,7 +58,7 @@ typedef struct CiGpuLayout {
     int *buffers;        /* numbers among the launch's */
     int *alignment;      /* per buffer, bytes */
     int *slots;          /* numbers among the program's scalars */
-    CiDtype *slot_types; /* per slot: f64, c128, or an integer */
+    CiDtype *slot_types; /* per slot: f64, c128, an integer; f32, c64 where there is no f64 */
 } CiGpuLayout;
 
 /* By kernel number; memory in ctx. */
@@ -71,7 +74,7 @@ bool ci_gpu_is_aligned(const CiGpuLayout *layout, const CiLaunch *launch);
 typedef struct CiGpuParameters {
     const void *values[CI_GPU_MAX_PARAMETERS]; /* where each is */
     unsigned char bytes[CI_GPU_MAX_PARAMETERS]; /* 0: it is an address of the device */
-    bool is_real[CI_GPU_MAX_PARAMETERS];        /* one value of f64, or two */
+    float narrow[CI_GPU_MAX_PARAMETERS][2];     /* those of f32 */
     int count;
 } CiGpuParameters;
 
@@ -92,22 +95,28 @@ int ci_gpu_launch(const CiGpuDriver *driver, void *arg, const CiGpuLayout *layou
 
 /* ---- executable.c: a compiler of a dialect and a driver ---- */
 
+/* The resources of a device for the blocks of one function. */
+typedef struct CiGpuLimits {
+    size_t threads, parameter_bytes, shared_bytes;
+    size_t shared_used; /* by the function */
+} CiGpuLimits;
+
 /* The functions of a vendor. A `program` is code that the driver has loaded. */
 typedef struct CiGpuVendor {
-    const CiGpuDialect *dialect;
-    const char *name; /* also of its binaries in the disk cache */
+    const char *name; /* of the compiler, and of its binaries in the disk cache */
+    const char *doc;
+    /* CiCompiler.fill_machine, which begins with ci_gpu_fill_machine. */
+    void (*fill_machine)(CiMachine *machine, const CiOptions *options);
     /* A text that names the compiler and the device of a binary; lives as long as the device. */
     const char *(*version)(const CiQueue *queue);
-    /* Compiles and loads: a CiStatus, with the compiler's messages in log. */
-    int32_t (*load_source)(const CiQueue *queue, const char *source, void **program, char *log,
-                           size_t capacity);
-    /* Loads the binary of a program, if it can. */
-    bool (*load_binary)(const CiQueue *queue, const void *data, size_t size, void **program);
+    /* Compiles a source, or with NULL loads a binary: a CiStatus, with the compiler's messages in log. */
+    int32_t (*load)(const CiQueue *queue, const char *source, const void *binary, size_t size,
+                    void **program, char *log, size_t capacity);
     /* The binary, which the caller frees; NULL: there is none. */
     void *(*binary)(void *program, size_t *size);
-    /* Sets function->run, a function by its name; NULL, or why the device cannot run it. */
-    const char *(*find)(CiContext *ctx, const CiQueue *queue, void *program, const char *name,
-                        const CiGpuLayout *layout, CiGpuFunction *function);
+    /* A function by its name, and the limits for it; a CiStatus. */
+    int32_t (*find)(const CiQueue *queue, void *program, const char *name, void **run,
+                    CiGpuLimits *limits);
     void (*forget)(void *run);
     void (*unload)(void *program);
     /* In the order of the queue's stream; a CiStatus. A launch's memory is the device's. */
@@ -116,9 +125,8 @@ typedef struct CiGpuVendor {
                    const CiGpuParameters *parameters);
 } CiGpuVendor;
 
-/* The compiler's build. Launches of one executable are given to the driver one at a time. */
-CiExecutable *ci_gpu_build(CiContext *ctx, const CiQueue *queue, const CiKernels *kernels,
-                           const CiOptions *options, CiBuildInfo *info,
-                           const CiGpuVendor *vendor);
+/* The compiler of a vendor, which is its data. Launches of one executable are given to the driver one
+ * at a time. */
+CiCompiler ci_gpu_compiler(const CiGpuVendor *vendor);
 
 #endif

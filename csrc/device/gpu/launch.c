@@ -2,11 +2,20 @@
 #include "device/gpu/gpu.h"
 
 static void
-add(CiGpuParameters *p, const void *value, size_t bytes, bool is_real)
+add(CiGpuParameters *p, const void *value, size_t bytes)
 {
     p->bytes[p->count] = (unsigned char)bytes;
-    p->is_real[p->count] = is_real;
     p->values[p->count++] = value;
+}
+
+static void
+add_scalar(CiGpuParameters *p, const CiSlot *slot, CiDtype type)
+{
+    bool is_narrow = type == CI_DTYPE_f32 || type == CI_DTYPE_c64;
+    float *narrow = p->narrow[p->count];
+    for (int k = 0; k < ci_dtype_size(type) / 4 && is_narrow; k++)
+        narrow[k] = (float)slot->c[k];
+    add(p, is_narrow ? (const void *)narrow : slot, (size_t)ci_dtype_size(type));
 }
 
 static void
@@ -14,13 +23,11 @@ fill_parameters(const CiGpuLayout *layout, const CiLaunch *launch, CiGpuParamete
 {
     p->count = 0;
     for (int k = 0; k < layout->nbuffers; k++)
-        add(p, &launch->buffers[layout->buffers[k]], 0, false);
+        add(p, &launch->buffers[layout->buffers[k]], 0);
     for (int k = 0; k < layout->nsizes; k++)
-        add(p, &launch->sizes[k], sizeof(int64_t), false);
+        add(p, &launch->sizes[k], sizeof(int64_t));
     for (int k = 0; k < layout->nslots; k++)
-        add(p, &launch->scalars[layout->slots[k]],
-            layout->slot_types[k] == CI_DTYPE_c128 ? sizeof(CiSlot) : sizeof(double),
-            layout->slot_types[k] != CI_DTYPE_i64);
+        add_scalar(p, &launch->scalars[layout->slots[k]], layout->slot_types[k]);
 }
 
 static int
@@ -42,7 +49,7 @@ start_both(const CiGpuDriver *driver, void *arg, const CiGpuLayout *layout, cons
     int result = driver->take(arg, (size_t)bytes, &partials);
     if (result)
         return result;
-    add(p, &partials, 0, false);
+    add(p, &partials, 0);
     if (layout->tells)
         result = driver->clear(arg, partials, (size_t)bytes);
     for (int k = 0; k < 2 && !result; k++)
@@ -60,7 +67,7 @@ start_checked(const CiGpuDriver *driver, void *arg, const CiGpuLayout *layout,
     int result = driver->take(arg, sizeof *failed, &place);
     if (result)
         return result;
-    add(p, &place, 0, false);
+    add(p, &place, 0);
     result = driver->clear(arg, place, sizeof *failed);
     if (!result)
         result = start(driver, arg, &layout->functions[0], launch, p);

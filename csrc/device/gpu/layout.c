@@ -21,11 +21,12 @@ is_told(const CiStmt *stmt)
 
 /* The type in which a scalar of a dtype is passed. */
 static CiDtype
-slot_type(CiDtype dtype)
+slot_type(const CiMachine *machine, CiDtype dtype)
 {
-    return ci_dtype_class(dtype) == CI_CLASS_complex ? CI_DTYPE_c128
-           : ci_dtype_is_integral(dtype)             ? CI_DTYPE_i64
-                                                     : CI_DTYPE_f64;
+    bool has_f64 = machine->dtypes & CI_DTYPE_BIT(CI_DTYPE_f64);
+    if (ci_dtype_class(dtype) == CI_CLASS_complex)
+        return has_f64 ? CI_DTYPE_c128 : CI_DTYPE_c64;
+    return ci_dtype_is_integral(dtype) ? CI_DTYPE_i64 : has_f64 ? CI_DTYPE_f64 : CI_DTYPE_f32;
 }
 
 static void
@@ -37,7 +38,7 @@ describe_params(CiContext *ctx, const CiKernels *kernels, const CiProc *proc, Ci
     for (int k = 0; k < proc->nparams; k++) {
         const CiMemory *memory = proc->params[k];
         if (memory->space == CI_SPACE_argument) {
-            layout->slot_types[layout->nslots] = slot_type(memory->dtype);
+            layout->slot_types[layout->nslots] = slot_type(kernels->machine, memory->dtype);
             layout->slots[layout->nslots++] = ci_emit_scalar_slot(kernels->loops, memory->buffer);
         }
         if (memory->space == CI_SPACE_partials)

@@ -103,7 +103,7 @@ extern const CiCompiler ci_compiler_interp;
 const CiCompiler ci_compiler_interp = {
     .abi = CI_DEVICE_ABI,
     .name = "interp",
-    .doc = "walks procs strip by strip, with no compiler",
+    .doc = "interprets kernels, needs no compiler",
     .why_not_available = why_not_available,
     .fill_machine = fill_machine,
     .lower = lower,

@@ -15,9 +15,6 @@
 #include "codegen/reduction.h"
 #include "codegen/split.h"
 
-#define ROWS 4
-enum { LINE = 64, LITTLE = 1 << 16 /* elements that are in cache anyway */ };
-
 typedef struct Walk {
     CiSplitter s;
     CiMargins margins;
@@ -137,10 +134,9 @@ fetch(Walk *w, const CiStmt *fold, const CiStmt *load, const CiExpr *row_var, co
 {
     CiBuild *b = &w->s.b;
     const CiMemory *memory = load->at.memory;
-    const CiExpr *step, *rest, *across = number(w, LINE / (int64_t)ci_dtype_size(memory->dtype));
-    if (memory->space != CI_SPACE_global || !memory->is_const || memory->size->high <= LITTLE ||
-        !ci_expr_split_linear(b->sym, load->at.index, fold->vars[0], &step, &rest) ||
-        !ci_expr_equals_const(step, 1))
+    const CiExpr *rest = ci_build_far_row(b, &load->at, fold->vars[0]),
+                 *across = number(w, CI_CACHE_LINE / (int64_t)ci_dtype_size(memory->dtype));
+    if (!rest)
         return;
     CiStmt *lines = ci_build_for(b, "f", ci_expr_ceildiv(b->sym, w->count, across), CI_RUN_serial);
     CiStmts *outside = ci_build_enter(b, &lines->body);
@@ -292,8 +288,9 @@ ci_margins_in_one_walk(CiBuild *b)
     ci_build_enter(&w.s.b, &units->body);
     w.count = ci_split_part_of(&w.s, fold_in(&w, rows), &w.first);
     CiStmts body = rows_anew(&w, take_part);
-    int64_t height = w.margins.height->low, groups = height / ROWS;
+    int64_t height = w.margins.height->low, rows_at_once = CI_CHOOSE(b, margin_jam),
+            groups = height / rows_at_once;
     each_column_loop(&w, NULL, 0);
-    walk_rows(&w, &body, 0, groups, ROWS);
-    walk_rows(&w, &body, groups * ROWS, height % ROWS, 1);
+    walk_rows(&w, &body, 0, groups, (int)rows_at_once);
+    walk_rows(&w, &body, groups * rows_at_once, height % rows_at_once, 1);
 }

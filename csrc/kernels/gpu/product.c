@@ -15,7 +15,7 @@
 
 #define THREADS 256
 #define ACROSS 16                                  /* threads along columns, and along rows */
-#define MOST_EACH 4                                /* rows of a thread, and columns, at most */
+#define MAX_EACH 4                                /* rows of a thread, and columns, at most */
 
 typedef struct Maker {
     CiBuild b;
@@ -166,7 +166,7 @@ add_step(Maker *m, const CiExpr *thread, const CiExpr *row, const CiExpr *column
 {
     CiBuild *b = &m->b;
     const CiExpr *line = times(m, step, m->line);
-    int left[MOST_EACH], right[MOST_EACH];
+    int left[MAX_EACH], right[MAX_EACH];
     for (int k = 0; k < m->each; k++) {
         const CiExpr *far = plus(m, line, number(m, k * ACROSS));
         left[k] = ci_build_load(b, m->left, plus(m, far, row), 1);

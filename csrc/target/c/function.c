@@ -232,13 +232,13 @@ declare_arguments(CiCPrinter *p, CiText *out, const char *body)
         if (ci_emit_mentions(body, name))
             ci_text_add(out, "    %s%s *%s%s = buffers[%d];\n",
                         kernel->is_stored[k] ? "" : "const ",
-                        ci_emit_storage(kernel->buffers[k]->dtype),
+                        ci_dtype_storage(kernel->buffers[k]->dtype),
                         is_moved ? "" : "restrict const ", name, k);
     }
     CiText partials = ci_text_new(p->ctx);
     for (int k = 0; k < p->proc->nparams; k++) {
         const CiMemory *memory = p->proc->params[k];
-        const char *type = ci_emit_storage(memory->dtype);
+        const char *type = ci_dtype_storage(memory->dtype);
         if (memory->space == CI_SPACE_partials && ci_emit_mentions(body, memory->name))
             ci_text_add(&partials, "    %s *const %s = (%s *)((char *)run->partials + %s);\n", type,
                         memory->name, type, ci_emit_index_text(p->base, memory->offset));

@@ -346,7 +346,7 @@ ci_c_load_strided(CiCPrinter *p, CiDtype dtype, int lanes, bool is_part)
         return name;
     CiText *out = &p->helpers;
     ci_text_add(out, "%s %s\n%s(const %s *m, int64_t s%s)\n{\n",
-                is_part ? "static CI_COLD" : "CI_INLINE", type, name, ci_emit_storage(dtype),
+                is_part ? "static CI_COLD" : "CI_INLINE", type, name, ci_dtype_storage(dtype),
                 is_part ? ", int64_t n" : "");
     if (is_part) {
         ci_text_add(out,
@@ -373,7 +373,7 @@ ci_c_store_strided(CiCPrinter *p, CiDtype dtype, int lanes, bool is_part)
         return name;
     CiText *out = &p->helpers;
     ci_text_add(out, "%s void\n%s(%s *m, int64_t s, %s v%s)\n{\n",
-                is_part ? "static CI_COLD" : "CI_INLINE", name, ci_emit_storage(dtype), type,
+                is_part ? "static CI_COLD" : "CI_INLINE", name, ci_dtype_storage(dtype), type,
                 is_part ? ", int64_t n" : "");
     if (is_part)
         ci_text_add(out, "    for (int64_t l = 0; l < n; l++)\n        m[l*s] = v[l];\n");
@@ -441,7 +441,7 @@ ci_c_pack(CiCPrinter *p, CiDtype dtype, int lanes)
         return name;
     CiText *out = &p->helpers;
     ci_text_add(out, "CI_INLINE int64_t\n%s(%s *m, %s v, %s mask, int64_t live, int64_t room)\n{\n",
-                name, ci_emit_storage(dtype), type, mask);
+                name, ci_dtype_storage(dtype), type, mask);
     ci_text_add(out, "    typedef %s numbers __attribute__((vector_size(%d)));\n",
                 size == 4 ? "int" : "long long", bytes);
     ci_text_add(out, "    const unsigned chosen = (unsigned)%s & ((1u << live) - 1);\n",
@@ -463,7 +463,7 @@ print_masked_load(CiCPrinter *p, CiDtype dtype, int lanes)
     ci_text_add(&p->helpers,
                 "CI_INLINE %s\nload_part_%s(const %s *m, int64_t n)\n{\n"
                 "    const %s first = (%s){0} + *(const int%d_t *)m;\n",
-                type, type, ci_emit_storage(dtype), bits, bits, 8 * size);
+                type, type, ci_dtype_storage(dtype), bits, bits, 8 * size);
     ci_text_add(&p->helpers, "    return (%s)%s;\n}\n", type,
                 p->instructions->masked_load(p->ctx, real, lanes * size, moved));
 }
@@ -487,7 +487,7 @@ load_few(CiCPrinter *p, CiDtype dtype, int lanes, int n)
     if (!ci_c_needs(p, name))
         return name;
     ci_text_add(&p->helpers, "CI_INLINE %s\n%s(const %s *m)\n{\n    return (%s){", type, name,
-                ci_emit_storage(dtype), type);
+                ci_dtype_storage(dtype), type);
     for (int l = 0; l < lanes; l++)
         ci_text_add(&p->helpers, "%sm[%d]", l ? ", " : "", l < n ? l : 0);
     ci_text_add(&p->helpers, "};\n}\n");
@@ -509,7 +509,7 @@ print_copy(CiCPrinter *p, const char *to, const char *from, const char *element,
 static void
 print_part_load(CiCPrinter *p, CiDtype dtype, int lanes)
 {
-    const char *type = ci_c_type(p, dtype, lanes), *element = ci_emit_storage(dtype);
+    const char *type = ci_c_type(p, dtype, lanes), *element = ci_dtype_storage(dtype);
     ci_text_add(&p->helpers,
                 "static CI_COLD %s\nload_part_%s(const %s *m, int64_t n)\n{\n"
                 "    if (n >= %d)\n        return *(const %s_u *)m;\n    %s v = (%s){0} + m[0];\n"
@@ -522,7 +522,7 @@ print_part_load(CiCPrinter *p, CiDtype dtype, int lanes)
 static void
 print_part_store(CiCPrinter *p, CiDtype dtype, int lanes)
 {
-    const char *type = ci_c_type(p, dtype, lanes), *element = ci_emit_storage(dtype);
+    const char *type = ci_c_type(p, dtype, lanes), *element = ci_dtype_storage(dtype);
     ci_text_add(&p->helpers,
                 "static CI_COLD void\nstore_part_%s(%s *m, %s v, int64_t n)\n{\n"
                 "    if (n >= %d)\n        *(%s_u *)m = v;\n    if (n <= 0 || n >= %d)\n"
@@ -555,7 +555,7 @@ store_few(CiCPrinter *p, CiDtype dtype, int lanes, int n)
                *name = ci_format(p->ctx, "store_%d_of_%s", n, type);
     if (!ci_c_needs(p, name))
         return name;
-    ci_text_add(&p->helpers, "CI_INLINE void\n%s(%s *m, %s v)\n{\n", name, ci_emit_storage(dtype),
+    ci_text_add(&p->helpers, "CI_INLINE void\n%s(%s *m, %s v)\n{\n", name, ci_dtype_storage(dtype),
                 type);
     for (int l = 0; l < n; l++)
         ci_text_add(&p->helpers, "    m[%d] = v[%d];\n", l, l);
@@ -577,7 +577,7 @@ ci_c_store_part(CiCPrinter *p, CiDtype dtype, int lanes, const char *place, cons
     bool is_new = ci_c_needs(p, name);
     if (is_new && masked)
         ci_text_add(&p->helpers, "CI_INLINE void\n%s(%s *m, %s v, int64_t n)\n{\n    %s;\n}\n", name,
-                    ci_emit_storage(dtype), type,
+                    ci_dtype_storage(dtype), type,
                     p->instructions->masked_store(p->ctx, real, lanes * (int)ci_dtype_size(dtype), moved));
     else if (is_new)
         print_part_store(p, dtype, lanes);

@@ -108,7 +108,7 @@ declare(CiCPrinter *p, const CiCBase *base)
     else
         ci_text_line(p->out, "%s%s *const %s = %s + %s;",
                      is_stored(p->proc->kernel, memory->buffer) ? "" : "const ",
-                     ci_emit_storage(memory->dtype), base->name, from, steps);
+                     ci_dtype_storage(memory->dtype), base->name, from, steps);
 }
 
 void
@@ -228,7 +228,7 @@ ci_c_print_alloc(CiCPrinter *p, const CiMemory *memory)
     const char *type = ci_c_mask_in(p, memory)
                            ? ci_c_mask_type(p, ci_c_mask_in(p, memory), memory->lanes)
                        : is_value ? ci_c_type(p, memory->dtype, memory->lanes)
-                                  : ci_emit_storage(memory->dtype);
+                                  : ci_dtype_storage(memory->dtype);
     if (memory->space == CI_SPACE_scratch)
         ci_text_line(p->out, "%s *const %s = (%s *)((char *)run->scratch + %s);", type,
                      memory->name, type, ci_emit_index_text(p->base, memory->offset));

@@ -9,7 +9,7 @@ ci_c_print_swap(CiCPrinter *p, const CiStmt *stmt)
     bool is_pointer = stmt->memory->space == CI_SPACE_global;
     const char *a = ci_c_memory(p, stmt->memory), *b = ci_c_memory(p, stmt->partner),
                *type = is_pointer ? ci_format(p->ctx, "%s%s *", p->dialect->global,
-                                              ci_emit_storage(stmt->memory->dtype))
+                                              ci_dtype_storage(stmt->memory->dtype))
                                   : ci_format(p->ctx, "%s ", ci_emit_type(stmt->memory->dtype));
     ci_text_open(p->out, "{");
     ci_text_line(p->out, "%sconst other = %s;", type, a);
@@ -24,7 +24,7 @@ print_moves(CiCPrinter *p, const int *groups, int group)
 {
     const CiKernel *kernel = p->proc->kernel;
     const CiBuffer *first = kernel->buffers[group];
-    const char *type = ci_emit_storage(first->dtype),
+    const char *type = ci_dtype_storage(first->dtype),
                *n = ci_emit_index_text(p->base,
                                        ci_expr_product_of(p->sym, first->sizes, first->rank));
     if (p->moves_from)

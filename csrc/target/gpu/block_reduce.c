@@ -5,10 +5,10 @@
  * combine halves of the block in shared memory. */
 #include "target/gpu/print.h"
 
-#define MOST_PARTS 4
+#define MAX_PARTS 4
 
 typedef struct Parts {
-    const CiMemory *memories[MOST_PARTS];
+    const CiMemory *memories[MAX_PARTS];
     int count;
 } Parts;
 
@@ -18,7 +18,7 @@ find_parts(void *arg, const CiStmt *stmt)
     Parts *parts = arg;
     const CiMemory *memory = stmt->at.memory;
     if (stmt->kind == CI_STMT_store && memory->space == CI_SPACE_thread &&
-        parts->count < MOST_PARTS)
+        parts->count < MAX_PARTS)
         parts->memories[parts->count++] = memory;
 }
 

@@ -353,7 +353,7 @@ print_moves(Run *r, bool is_behind)
                 ci_c_print_let(p, stmt);
             continue;
         }
-        const char *type = moves ? type_text(r, ci_emit_storage(stmt->at.memory->dtype)) : "";
+        const char *type = moves ? type_text(r, ci_dtype_storage(stmt->at.memory->dtype)) : "";
         if (is_store && moves && is_behind)
             ci_text_line(p->out, "*(%s *)%s = %s;", type, place_text(r, stmt), made_name(r, stmt));
         else if (is_store && moves)

@@ -176,7 +176,7 @@ static void
 print_shared(CiGpuPrinter *p, const CiMemory *memory)
 {
     CiCPrinter *c = &p->c;
-    const char *type = ci_emit_storage(memory->dtype);
+    const char *type = ci_dtype_storage(memory->dtype);
     int64_t bytes = shared_of_point(c->proc);
     const char *point =
         p->together > 1
@@ -193,7 +193,7 @@ print_alloc(CiCPrinter *c, const CiMemory *memory)
     bool is_value = memory->space == CI_SPACE_register || memory->space == CI_SPACE_thread;
     int64_t count = memory->space == CI_SPACE_thread ? memory->size->value / p->threads : 0;
     const char *type = is_value || memory->lanes > 1 ? ci_emit_type(memory->dtype)
-                                                     : ci_emit_storage(memory->dtype);
+                                                     : ci_dtype_storage(memory->dtype);
     if (memory->lanes > 1)
         type = ci_format(c->ctx, "ci_lanes<%s, %d>", type, memory->lanes);
     if (memory->space == CI_SPACE_shared)
@@ -402,7 +402,7 @@ print_parameters(CiCPrinter *p, CiText *out, bool is_wide)
         const CiMemory *memory = proc->params[k];
         if (memory->space == CI_SPACE_global)
             ci_text_add(out, "%s%s%s%s *%s%s", separator, own->gpu->global,
-                        memory->is_const ? "const " : "", ci_emit_storage(memory->dtype),
+                        memory->is_const ? "const " : "", ci_dtype_storage(memory->dtype),
                         is_restrict(own, memory) ? own->gpu->restrict_word : "",
                         ci_c_memory(p, memory));
     }
@@ -436,14 +436,14 @@ print_pointers(CiCPrinter *p)
     const char *global = p->dialect->global;
     for (int k = 0; k < p->proc->nparams; k++) {
         const CiMemory *memory = p->proc->params[k];
-        const char *type = ci_emit_storage(memory->dtype);
+        const char *type = ci_dtype_storage(memory->dtype);
         if (memory->space == CI_SPACE_partials)
             ci_text_line(p->out, "%s%s *const %s = (%s%s *)(partials + %s);", global, type,
                          memory->name, global, type, ci_emit_index_text(p->base, memory->offset));
     }
     for (int k = 0; k < kernel->nbuffers && tree && ci_tree_swaps(tree); k++)
         ci_text_line(p->out, "%sconst %s *const %s = %s;", global,
-                     ci_emit_storage(kernel->buffers[k]->dtype), own_memory(p, k),
+                     ci_dtype_storage(kernel->buffers[k]->dtype), own_memory(p, k),
                      ci_emit_buffer(p->base, kernel->buffers[k]));
 }
 

@@ -24,8 +24,7 @@ typedef struct CiGpuPrinter {
 CiCPrinter *ci_gpu_printer_new(CiEmitter *base, CiSym *sym, const CiGpuDialect *gpu);
 void ci_gpu_print_proc(CiCPrinter *p, CiText *out, const CiProc *proc);
 /* source.c: all procs, and what they call. */
-void ci_gpu_print_source(CiText *out, const CiKernels *kernels, const CiProcs *procs,
-                         const CiGpuDialect *gpu);
+void ci_gpu_print_source(CiText *out, const CiKernels *kernels, const CiProcs *procs);
 
 /* lanes.c: neighbouring lets and stores in lanes as one loop over them; the last one. */
 const CiStmt *ci_gpu_print_lanes(CiCPrinter *p, const CiStmt *first);

@@ -32,9 +32,9 @@ add_rounded(CiText *out, const char *source, const CiGpuDialect *gpu)
 }
 
 void
-ci_gpu_print_source(CiText *out, const CiKernels *kernels, const CiProcs *procs,
-                    const CiGpuDialect *gpu)
+ci_gpu_print_source(CiText *out, const CiKernels *kernels, const CiProcs *procs)
 {
+    const CiGpuDialect *gpu = kernels->machine->dialect;
     CiContext *ctx = kernels->loops->ctx;
     CiText body = ci_text_new(ctx), support = ci_text_new(ctx);
     CiEmitter *base = ci_emitter_new(kernels, &gpu->spelling);

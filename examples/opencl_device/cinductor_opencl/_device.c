@@ -68,55 +68,43 @@ copy(const CiQueue *queue, void *to, const void *from, size_t size)
                 : CI_OK;
 }
 
-/* ---- streams: those that are open, of all devices ---- */
+/* ---- streams ---- */
 
-typedef struct Stream Stream;
-struct Stream {
-    cl_command_queue queue;
-    int index; /* of the device */
-    Stream *next;
-};
-
-static Stream *streams; /* under `lock` */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 cl_command_queue
 queue_of(const CiQueue *queue)
 {
-    return queue->stream ? ((Stream *)queue->stream)->queue : devices[queue->index].queue;
+    return (queue->stream ? (Stream *)queue->stream : devices[queue->index].streams)->queue;
 }
 
-cl_command_queue
-new_queue(const Device *device, cl_int *error)
-{
-    static const cl_queue_properties timed[] = {CL_QUEUE_PROPERTIES, CL_QUEUE_PROFILING_ENABLE, 0};
-    return cl.CreateCommandQueueWithProperties(device->context, device->id, timed, error);
-}
-
-static int32_t
+/* Work on a new stream begins after the work that the device's own stream already has. */
+int32_t
 stream_open(const CiQueue *queue, void **stream)
 {
+    static const cl_queue_properties timed[] = {CL_QUEUE_PROPERTIES, CL_QUEUE_PROFILING_ENABLE, 0};
+    Device *device = &devices[queue->index];
     cl_int error = CL_OUT_OF_HOST_MEMORY;
     Stream *made = calloc(1, sizeof *made);
     if (made)
-        *made = (Stream){new_queue(&devices[queue->index], &error), queue->index, NULL};
+        made->queue = cl.CreateCommandQueueWithProperties(device->context, device->id, timed, &error);
     if (error) {
         free(made);
         return status_of(error);
     }
     pthread_mutex_lock(&lock);
-    made->next = streams;
-    streams = made;
+    Stream **at = device->streams ? &device->streams->next : &device->streams;
+    made->next = *at;
+    *stream = *at = made;
     pthread_mutex_unlock(&lock);
-    *stream = made;
     return CI_OK;
 }
 
 static void
 stream_close(const CiQueue *queue, void *stream)
 {
-    Stream *closed = stream, **at = &streams;
-    (void)cl.Finish(queue_of(&(CiQueue){.index = queue->index, .stream = stream}));
+    Stream *closed = stream, **at = &devices[queue->index].streams;
+    (void)cl.Finish(closed->queue);
     pthread_mutex_lock(&lock);
     while (*at != closed)
         at = &(*at)->next;
@@ -129,10 +117,12 @@ stream_close(const CiQueue *queue, void *stream)
 static int32_t
 synchronize(const CiQueue *queue)
 {
-    cl_int error = cl.Finish(queue_of(queue));
+    if (queue->stream)
+        return status_of(cl.Finish(queue_of(queue)));
+    cl_int error = CL_SUCCESS;
     pthread_mutex_lock(&lock);
-    for (Stream *at = queue->stream ? NULL : streams; at && !error; at = at->next)
-        error = at->index == queue->index ? cl.Finish(at->queue) : CL_SUCCESS;
+    for (Stream *at = devices[queue->index].streams; at && !error; at = at->next)
+        error = cl.Finish(at->queue);
     pthread_mutex_unlock(&lock);
     return status_of(error);
 }

@@ -95,18 +95,6 @@ fill_machine(CiMachine *machine, const CiOptions *options)
     machine->max_buffers = (int)(every.parameter_bytes / 16);
 }
 
-static CiProcs *
-lower(const CiKernels *kernels, const CiOptions *options)
-{
-    return kit->gpu_codegen(kernels, options->verify, false);
-}
-
-static void
-emit(CiText *out, const CiKernels *kernels, const CiOptions *options)
-{
-    kit->gpu_source(out, kernels, lower(kernels, options), &dialect);
-}
-
 /* ---- programs ---- */
 
 static const char *
@@ -115,43 +103,32 @@ version(const CiQueue *queue)
     return devices[queue->index].about;
 }
 
-/* Builds a program, or frees it. The messages go to log. */
-static cl_int
-build_program(const Device *device, cl_program program, char *log, size_t capacity)
+static void
+unload(void *program)
 {
-    cl_int error = cl.BuildProgram(program, 1, &device->id,
-                                   "-w -cl-fp32-correctly-rounded-divide-sqrt", NULL, NULL);
-    if (error) {
-        (void)cl.GetProgramBuildInfo(program, device->id, CL_PROGRAM_BUILD_LOG, capacity, log, NULL);
-        (void)cl.ReleaseProgram(program);
-    }
-    return error;
+    (void)cl.ReleaseProgram(program);
 }
 
 static int32_t
-load_source(const CiQueue *queue, const char *source, void **program, char *log, size_t capacity)
+load(const CiQueue *queue, const char *source, const void *binary, size_t size, void **program,
+     char *log, size_t capacity)
 {
     const Device *device = &devices[queue->index];
+    const unsigned char *data = binary;
     cl_int error;
-    cl_program made = cl.CreateProgramWithSource(device->context, 1, &source, NULL, &error);
-    if (error || build_program(device, made, log, capacity))
+    cl_program made = source ? cl.CreateProgramWithSource(device->context, 1, &source, NULL, &error)
+                             : cl.CreateProgramWithBinary(device->context, 1, &device->id, &size,
+                                                          &data, NULL, &error);
+    if (error)
         return CI_ERR_COMPILE;
-    *program = made;
-    return CI_OK;
-}
-
-static bool
-load_binary(const CiQueue *queue, const void *data, size_t size, void **program)
-{
-    const Device *device = &devices[queue->index];
-    const unsigned char *binary = data;
-    char log[8];
-    cl_int error;
-    cl_program made =
-        cl.CreateProgramWithBinary(device->context, 1, &device->id, &size, &binary, NULL, &error);
-    bool is_loaded = !error && !build_program(device, made, log, sizeof log);
-    *program = is_loaded ? made : NULL;
-    return is_loaded;
+    error = cl.BuildProgram(made, 1, &device->id, "-w -cl-fp32-correctly-rounded-divide-sqrt", NULL,
+                            NULL);
+    if (error) {
+        (void)cl.GetProgramBuildInfo(made, device->id, CL_PROGRAM_BUILD_LOG, capacity, log, NULL);
+        unload(made);
+    }
+    *program = error ? NULL : made;
+    return error ? CI_ERR_COMPILE : CI_OK;
 }
 
 static void *
@@ -167,38 +144,23 @@ binary_of(void *program, size_t *size)
     return data;
 }
 
-static void
-unload(void *program)
-{
-    (void)cl.ReleaseProgram(program);
-}
-
-static const char *
-find(CiContext *ctx, const CiQueue *queue, void *program, const char *name,
-     const CiGpuLayout *layout, CiGpuFunction *function)
+static int32_t
+find(const CiQueue *queue, void *program, const char *name, void **run, CiGpuLimits *limits)
 {
     const Device *device = &devices[queue->index];
-    size_t group = 0, bytes = (size_t)(layout->nbuffers + layout->nsizes + 2) * 8 +
-                              (size_t)layout->nslots * sizeof(CiSlot);
     cl_ulong used = 0;
     cl_int error;
-    if (bytes > device->parameter_bytes)
-        return kit->format(ctx, "its arguments take %zu bytes, and the device takes %zu", bytes,
-                           device->parameter_bytes);
-    function->run = cl.CreateKernel(program, name, &error);
+    limits->parameter_bytes = device->parameter_bytes;
+    limits->shared_bytes = (size_t)device->local_bytes;
+    *run = cl.CreateKernel(program, name, &error);
     if (error)
-        return kit->format(ctx, "OpenCL error %d in clCreateKernel", (int)error);
-    (void)cl.GetKernelWorkGroupInfo(function->run, device->id, CL_KERNEL_WORK_GROUP_SIZE,
-                                    sizeof group, &group, NULL);
-    (void)cl.GetKernelWorkGroupInfo(function->run, device->id, CL_KERNEL_LOCAL_MEM_SIZE,
-                                    sizeof used, &used, NULL);
-    if ((size_t)function->threads > group)
-        return kit->format(ctx, "a block needs %d threads, and the device has %zu",
-                           function->threads, group);
-    if (used > device->local_bytes)
-        return kit->format(ctx, "a block needs %llu bytes of local memory, and the device has %llu",
-                           (unsigned long long)used, (unsigned long long)device->local_bytes);
-    return NULL;
+        return status_of(error);
+    (void)cl.GetKernelWorkGroupInfo(*run, device->id, CL_KERNEL_WORK_GROUP_SIZE,
+                                    sizeof limits->threads, &limits->threads, NULL);
+    (void)cl.GetKernelWorkGroupInfo(*run, device->id, CL_KERNEL_LOCAL_MEM_SIZE, sizeof used, &used,
+                                    NULL);
+    limits->shared_used = (size_t)used;
+    return CI_OK;
 }
 
 static void
@@ -216,25 +178,13 @@ clear(const CiQueue *queue, void *block, size_t bytes)
     return status_of(cl.EnqueueSVMMemFill(queue_of(queue), block, &zero, sizeof zero, bytes, 0, NULL, NULL));
 }
 
-static cl_int
-set_value(cl_kernel kernel, cl_uint k, const CiGpuParameters *p)
-{
-    const double *from = p->values[k];
-    float narrow[2];
-    if (every.has_f64 || !p->is_real[k])
-        return cl.SetKernelArg(kernel, k, p->bytes[k], from);
-    for (int part = 0; part < p->bytes[k] / 8; part++)
-        narrow[part] = (float)from[part];
-    return cl.SetKernelArg(kernel, k, p->bytes[k] / 2, narrow);
-}
-
 static int32_t
 run(const CiQueue *queue, const CiGpuFunction *function, int64_t blocks, const CiGpuParameters *p)
 {
     size_t threads = (size_t)function->threads, all = threads * (size_t)blocks;
     cl_int error = CL_SUCCESS;
     for (int k = 0; k < p->count && !error; k++)
-        error = p->bytes[k] ? set_value(function->run, (cl_uint)k, p)
+        error = p->bytes[k] ? cl.SetKernelArg(function->run, (cl_uint)k, p->bytes[k], p->values[k])
                             : cl.SetKernelArgSVMPointer(function->run, (cl_uint)k,
                                                         *(void *const *)p->values[k]);
     if (!error)
@@ -243,28 +193,14 @@ run(const CiQueue *queue, const CiGpuFunction *function, int64_t blocks, const C
     return status_of(error);
 }
 
-static CiExecutable *
-build(CiContext *ctx, const CiQueue *queue, const CiKernels *kernels, const CiOptions *options,
-      CiBuildInfo *info)
-{
-    static const CiGpuVendor vendor = {.dialect = &dialect,
-                                         .name = "opencl",
-                                         .version = version,
-                                         .load_source = load_source,
-                                         .load_binary = load_binary,
-                                         .binary = binary_of,
-                                         .find = find,
-                                         .forget = forget,
-                                         .unload = unload,
-                                         .clear = clear,
-                                         .run = run};
-    return kit->gpu_build(ctx, queue, kernels, options, info, &vendor);
-}
-
-const CiCompiler opencl_compiler = {.abi = CI_DEVICE_ABI,
-                                    .name = "opencl",
-                                    .doc = "OpenCL C, built by the driver",
-                                    .fill_machine = fill_machine,
-                                    .lower = lower,
-                                    .emit = emit,
-                                    .build = build};
+const CiGpuVendor opencl_vendor = {.name = "opencl",
+                                   .doc = "OpenCL C, built by the driver",
+                                   .fill_machine = fill_machine,
+                                   .version = version,
+                                   .load = load,
+                                   .binary = binary_of,
+                                   .find = find,
+                                   .forget = forget,
+                                   .unload = unload,
+                                   .clear = clear,
+                                   .run = run};

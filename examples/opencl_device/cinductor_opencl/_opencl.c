@@ -12,6 +12,7 @@ const CiToolkit *kit;
 OpenCL cl;
 Device devices[MOST_DEVICES], every;
 int ndevices;
+static CiCompiler compiler;
 
 static bool
 open_loader(void)
@@ -45,10 +46,26 @@ why_not(cl_device_id id)
                                                            : NULL;
 }
 
-/* False if no context or queue can be made. */
-static bool
-open_device(cl_device_id id, Device *device)
+#define LESS(field) every.field = device->field < every.field ? device->field : every.field
+
+static void
+note_device(const Device *device)
 {
+    if (ndevices++ == 0)
+        every = *device;
+    LESS(has_f64);
+    LESS(has_atomic64);
+    LESS(local_bytes);
+    LESS(parameter_bytes);
+    LESS(group);
+}
+
+/* The next device; false if no context or queue can be made. */
+static bool
+open_device(cl_device_id id)
+{
+    Device *device = &devices[ndevices];
+    void *own;
     char driver[128] = "", name[128] = "", extensions[8192] = "";
     cl_int error;
     *device = (Device){.id = id};
@@ -66,23 +83,10 @@ open_device(cl_device_id id, Device *device)
     device->has_atomic64 = strstr(extensions, "cl_khr_int64_base_atomics") &&
                            strstr(extensions, "cl_khr_int64_extended_atomics");
     device->context = cl.CreateContext(NULL, 1, &id, NULL, NULL, &error);
-    if (!error)
-        device->queue = new_queue(device, &error);
-    return !error;
-}
-
-#define LESS(field) every.field = device->field < every.field ? device->field : every.field
-
-static void
-note_device(const Device *device)
-{
-    if (ndevices++ == 0)
-        every = *device;
-    LESS(has_f64);
-    LESS(has_atomic64);
-    LESS(local_bytes);
-    LESS(parameter_bytes);
-    LESS(group);
+    if (error || stream_open(&(CiQueue){.index = ndevices}, &own))
+        return false;
+    note_device(device);
+    return true;
 }
 
 /* Opens the devices of a platform. The reasons for those that are not used are added to `why`. */
@@ -96,9 +100,7 @@ open_platform(cl_platform_id platform, char *why, size_t capacity)
     for (cl_uint k = 0; k < count && k < MOST_DEVICES && ndevices < MOST_DEVICES; k++) {
         const char *reason = why_not(found[k]);
         size_t length = strlen(why);
-        if (!reason && open_device(found[k], &devices[ndevices]))
-            note_device(&devices[ndevices]);
-        else
+        if (reason || !open_device(found[k]))
             snprintf(why + length, capacity - length, "; a device has %s",
                      reason ? reason : "no context");
     }
@@ -125,8 +127,9 @@ connect_to(PyObject *module, PyObject *toolkit)
     if (!ndevices)
         return PyErr_Format(PyExc_OSError, "no device of OpenCL that cinductor can use%s", why);
     adapt_dialect();
+    compiler = kit->gpu_compiler(&opencl_vendor);
     return Py_BuildValue("NN", PyCapsule_New((void *)&opencl_device, "cinductor.CiDevice", NULL),
-                         PyCapsule_New((void *)&opencl_compiler, "cinductor.CiCompiler", NULL));
+                         PyCapsule_New(&compiler, "cinductor.CiCompiler", NULL));
 }
 
 /* Takes f64, atomic operations of 64 bits or local memory from the devices, for tests. */

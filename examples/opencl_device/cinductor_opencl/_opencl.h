@@ -26,10 +26,15 @@ typedef struct OpenCL {
 #undef CL
 } OpenCL;
 
+typedef struct Stream {
+    cl_command_queue queue;
+    struct Stream *next;
+} Stream;
+
 typedef struct Device {
     cl_device_id id;
     cl_context context;
-    cl_command_queue queue; /* its own stream */
+    Stream *streams; /* its own, then those that are open, under a lock */
     char name[128], about[400]; /* about: what its binaries depend on */
     cl_ulong memory, local_bytes;
     size_t group, parameter_bytes; /* most threads of a block, bytes of a kernel's arguments */
@@ -45,13 +50,14 @@ extern Device devices[MOST_DEVICES];
 extern int ndevices;
 extern Device every; /* what all of them have */
 extern const CiDevice opencl_device;
-extern const CiCompiler opencl_compiler;
+extern const CiGpuVendor opencl_vendor;
 
 /* _kernels.c: the dialect for what all devices have. */
 void adapt_dialect(void);
 /* _device.c: remembers an error of this thread; a CiStatus. */
 int32_t status_of(int error);
 cl_command_queue queue_of(const CiQueue *queue);
-cl_command_queue new_queue(const Device *device, cl_int *error);
+/* Adds a stream to a device; the first is its own. */
+int32_t stream_open(const CiQueue *queue, void **stream);
 
 #endif

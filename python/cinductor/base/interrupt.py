@@ -6,8 +6,8 @@ no construct handles them: they end the call, which is undone if nothing has hap
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]  # signal makes an enumeration of each number
 import functools
-import signal
 import types
 from opcode import opmap
 from typing import Any
@@ -45,7 +45,7 @@ def went_through_a_handler(tb: types.TracebackType | None) -> bool:
 
 def handlers() -> set[types.CodeType]:
     """The code of all installed signal handlers."""
-    found = (code_of(signal.getsignal(number)) for number in signal.valid_signals())
+    found = (code_of(_signal.getsignal(number)) for number in _signal.valid_signals())
     return {code for code in found if code is not None}
 
 

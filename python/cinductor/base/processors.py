@@ -5,24 +5,32 @@ from __future__ import annotations
 import functools
 import math
 import os
-
-GROUPS = "sys/fs/cgroup"
+from collections.abc import Iterator
 
 
 @functools.cache
 def quota(root: str = "/") -> float:
     """Processors whose time the control groups of this process grant; infinity if they limit nothing. root: of the file system."""
-    least = math.inf
+    return min(map(granted, folders_of_groups(root)), default=math.inf)
+
+
+def folders_of_groups(root: str) -> Iterator[str]:
+    """The folders of control groups around this process that may limit its time, as they are mounted: cgroups(7)."""
+    paths = {}
     for line in text_of(os.path.join(root, "proc/self/cgroup")).splitlines():
         _, kinds, path = (line.split(":", 2) + ["", ""])[:3]
-        if kinds and "cpu" not in kinds.split(","):
+        paths.update(dict.fromkeys(kinds.split(","), path))
+    for line in text_of(os.path.join(root, "proc/self/mountinfo")).splitlines():
+        fields, _, system = line.partition(" - ")
+        place, (kind, *_, options) = fields.split(), system.split() or ("", "")
+        name = {"cgroup2": "", "cgroup": "cpu"}.get(kind, "none")
+        if name not in paths or name not in ("", *options.split(",")):
             continue
-        folder = os.path.join(root, GROUPS, kinds)
-        least = min(least, granted(folder))
-        for part in filter(None, path.split("/")):
+        folder = os.path.join(root, place[4].lstrip("/"))
+        yield folder
+        for part in filter(None, paths[name].removeprefix(place[3].rstrip("/")).split("/")):
             folder = os.path.join(folder, part)
-            least = min(least, granted(folder))
-    return least
+            yield folder
 
 
 def granted(folder: str) -> float:

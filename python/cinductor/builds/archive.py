@@ -29,7 +29,11 @@ def folder(what: str) -> str:
 @contextlib.contextmanager
 def replacing(target: str) -> Iterator[IO[bytes]]:
     """A file, readable by this user only, that takes the place of the target at the end; a failure leaves the old one."""
-    handle, passing = tempfile.mkstemp(dir=os.path.dirname(target))
+    try:
+        handle, passing = tempfile.mkstemp(dir=os.path.dirname(target))
+    except OSError as error:
+        error.filename = target  # the caller's, and not the temporary file's
+        raise
     try:
         with os.fdopen(handle, "wb") as file:
             yield file

@@ -42,8 +42,8 @@ INEXACT = "the original function has run such calls, and a program of it would g
 
 
 class Purse:
-    """The processor time that captures for which no call has paid may take in this process: of hundreds of functions that are called once,
-    the first few are captured at once.
+    """The time that captures for which no call has paid may take in this process: of hundreds of functions that are called once,
+    the first few are captured at once. What it gets and what it pays are seconds of one clock: on a busy machine both pass sooner.
     """
 
     def __init__(self) -> None:
@@ -82,7 +82,7 @@ class Economy:
     def note_unpaid(self) -> None:
         """A capture has ended. If nothing had paid for it, the purse has."""
         if self.unpaid_since is not None:
-            purse.used += self.processor_clock() - self.unpaid_since
+            purse.used += self.clock() - self.unpaid_since
             self.unpaid_since = None
 
     def note_capture(self, account: Any, is_whole: bool, unbuilt: float = 0.0) -> None:
@@ -114,9 +114,10 @@ class Economy:
             self.notes_of(job).open(account, bound)
         if is_new and job.option("economy") == "auto" and self.wishes < WISHES and not self.failures and not purse.is_empty:
             self.wishes += 1
-            self.unpaid_since = self.processor_clock()
+            self.unpaid_since = self.clock()
             return True
         if account.program is not None or (is_new and job.has_saved and not job.captures):
+            self.unpaid_since = self.clock() if account.spent < CAPTURE else None
             return True
         is_paid = account.spent >= (self.price if is_new else account.due)
         if is_paid or bounds.seconds_of(job.fn, bound) >= LONG * BACKOFF**self.failures + self.opening:
@@ -125,6 +126,12 @@ class Economy:
             account.due = self.price
             account.why = waits(account, "a capture")
         return False
+
+    def wants_another(self, job: Any, account: Any, bound: tuple[Any, ...]) -> bool:
+        """True if a call is captured of which kind a capture may have compiled nothing, in the mode "now"."""
+        if account.spent >= account.due or account.is_changed:
+            return True
+        return bounds.seconds_of(job.fn, bound) >= LONG * float(BACKOFF**self.failures)
 
     def notes_of(self, job: Any) -> EconomyNotes:
         """The notes of earlier processes."""

@@ -14,6 +14,7 @@ import functools
 import os
 import sys
 import time
+import weakref
 from _thread import RLock, _local  # threading itself takes a millisecond to import
 from typing import Any
 
@@ -29,9 +30,8 @@ from ..base.user_frame import PACKAGE
 from ..config import OWN, RACED, config, resolve, user_backend
 from ..diagnosis import events, stats_types
 from . import saved, watching
-from .budget import Budget, Race, likeness
 from .dynamic import Profile, any_unbacked, profile_path
-from .economy import Economy
+from .economy import Economy, waits
 
 MOST_WAIT = 2.0  # seconds to wait for each capture
 POLL = 0.004  # seconds
@@ -109,6 +109,7 @@ class Job:
         self.asked = resolve(settings["mode"], settings["options"])  # options of the mode and of this function
         self.counts = {"captures": 0, "recompiles": 0, "eager": 0}  # for `stats`; never reset
         self.was_recorded = deferred_warnings.is_recorded()  # warnings were being recorded when it was compiled
+        self.compiled: weakref.ref[Any] | None = None  # the compiled function, from its first miss on
         self.forget()
 
     def forget(self) -> None:
@@ -123,7 +124,6 @@ class Job:
         self.decided: frozenset[tuple[str, int]] = frozenset()  # conditions that Python decides
         self.breaks_by_itself = False  # a call needs Python even with constant sizes
         self.reasons: list[str] = []  # why calls were captured again, the latest last
-        self.budget = Budget()  # decides whether NumPy is faster
         self.has_given_inexact = False  # results that may differ from NumPy's in the last bits
         self.economy = Economy()  # decides when calls are captured and built
         self.was_plain = False  # NumPy has run calls that may be compiled later, with the same bits
@@ -134,7 +134,6 @@ class Job:
         self.unraced: str | None = None  # why its latest program has no race, where one was asked for
         self.unused: dict[str, None] = {}  # lines about options that it was given for nothing
         self.warned: set[str] = set()
-        self.failed_checks = 0
         self.flags = 0  # float flags for which NumPy has run a call
         self.nodes = 0  # of the largest segment compiled
         self.segments: set[Any] = set()  # programs of its pieces, kept alive
@@ -261,12 +260,14 @@ class Job:
 
     def economy_of(self, compiled: Any) -> str | None:
         """A line about the time paid for captures and builds, and the condition of the next step."""
+        if not self.follows_numpy:
+            return None
         return self.economy.line(self.option("economy"), compiled.accounts(), bool(compiled.specializations))
 
     def reasons_for_numpy(self, compiled: Any) -> list[str]:
         """Why the original function runs calls, each reason once."""
-        whys = [*self.budget.reasons(compiled.specializations), *(a.why for a in compiled.accounts() if a.why)]
-        return [*dict.fromkeys(whys)]
+        whys = [*(a.why for a in compiled.accounts()), compiled.why_not_driven, *(s.why_numpy for s in compiled.specializations)]
+        return [*dict.fromkeys(why for why in whys if why)]
 
     def note_own_work(self, seconds: float) -> None:
         """A capture has ended, which has taken so long without the user's code."""
@@ -288,6 +289,8 @@ class Job:
         self, compiled: Any, bound: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         """Handle a call that no specialisation matches."""
+        if self.compiled is None:
+            self.compiled = weakref.ref(compiled)
         try:
             if self.settings["device"] not in (None, "cpu"):
                 from ..arrays.machine import Device, check_place, open_beside
@@ -327,16 +330,12 @@ class Job:
 
             if holds_traced(bound):
                 return self.run_eager(args, kwargs)
-        plain = {} if self.settings["fullgraph"] else self.budget.plain
-        if plain and (like := kind_of(bound)) in plain:
-            compiled.note_plain(like)
-            return self.run_eager(args, kwargs)
         account = compiled.account(bound) if self.pays and self.owner is None else None
         if account is not None and not self.economy.wants_capture(self, account, bound):
             return self.run_noted(account, args, kwargs)
-        race = None if self.is_inexact else self.budget.race_for(bound)
-        if race is not None:
-            return self.run_timed(race, bound, args, kwargs)
+        refused = compiled.account(bound) if account is None and compiled.accounts() and not self.is_inexact else None
+        if refused is not None and not self.economy.wants_another(self, refused, bound):
+            return self.run_noted(refused, args, kwargs)
         plan = self.plan
         if plan is not None and not any_unbacked(bound) and plan.is_ready(self):
             if account is not None:  # pieces are captured for what calls have taken
@@ -385,15 +384,6 @@ class Job:
 
             keep_within(self.option("cache_limit"))
 
-    def run_timed(self, race: Race, bound: Any, args: Any, kwargs: Any) -> Any:
-        """Run the original function to time it against the compiled pieces."""
-        like, began = kind_of(bound), Race.clock()  # the call may change its arguments
-        result = self.run_eager(args, kwargs)
-        race.note_numpy(Race.clock() - began)
-        if race.why is not None:
-            self.budget.remember(bound, race.why, like)
-        return result
-
     def run_noted(self, account: Any, args: Any, kwargs: Any) -> Any:
         """The function itself, whose time its account notes."""
         self.was_plain = True
@@ -401,20 +391,18 @@ class Job:
         return account.call(self.fn, args, kwargs or {})
 
     def run_driver(self, plan: Any, compiled: Any, bound: Any, args: Any, kwargs: Any) -> Any:
-        """Run the function in pieces with Python between. Once it has been found to be faster, C calls it directly.
-        """
-        like = kind_of(bound)
-        kind, began, captures = likeness(bound), Race.clock(), plan.captures()
+        """Run the function in pieces with Python between. Once they are chosen, C calls the dispatcher, and compares it with NumPy."""
+        like, captures = kind_of(bound), plan.captures()  # the call may change its arguments
         result = plan.run(args, kwargs)
-        seconds = Race.clock() - began
         if plan.driver is None and plan.is_tried:
-            self.budget.give_up(bound, kind, "NumPy is faster for all the work between the lines that need Python")
-        elif plan.is_tried:
-            race = self.budget.race(kind)
-            race.note_pieces(seconds, plan.captures() != captures or (self.pays and plan.credit <= 0))
-            if (race.is_over or self.is_inexact) and plan.driver is not None:
-                compiled.note_driven(plan.bound_driver(), plan.fix_traceback, like)
+            self.leave_to_numpy(bound, "NumPy is faster for all the work between the lines that need Python")
+        elif plan.is_tried and plan.captures() == captures and not (self.pays and plan.credit <= 0):
+            self.hand_over(plan, compiled, like)
         return result
+
+    def hand_over(self, plan: Any, compiled: Any, like: bytes) -> None:
+        """Let C call the dispatcher for calls of this kind."""
+        compiled.note_driven(plan.bound_driver(), plan.fix_traceback, like, not self.is_inexact)
 
     def run_eager(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:
         """Run the original function."""
@@ -536,8 +524,16 @@ class Job:
         if self.settings["fullgraph"]:
             raise _core.Unsupported(f"{self.name}: {why} ({self.why_whole})")
         if remember:
-            self.budget.remember(bound, why)
+            self.leave_to_numpy(bound, why)
         return self.run_eager(args, kwargs)
+
+    def leave_to_numpy(self, bound: Any, why: str, account: Any = None) -> None:
+        """Nothing was compiled for a call: NumPy runs those of its kind until another capture pays. account: of the kind."""
+        compiled = None if self.compiled is None else self.compiled()
+        if compiled is not None and not self.settings["fullgraph"]:
+            account = account or compiled.account(bound)
+            account.spent, account.due = 0.0, max(account.due, self.economy.price)
+            account.why = f"{why}; {waits(account, 'another capture')}"
 
     def warn_of_flags(self, specialization: Any, flags: int) -> None:
         """Warn about float flags that a program which writes to its arguments has raised."""

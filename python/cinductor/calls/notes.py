@@ -10,10 +10,14 @@ Notes are read in a function's first call, and written when the process ends.
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any
+
+import numpy as np
 
 from .. import _core
 from . import budget
+from .dynamic import DEEPEST, MOST_ITEMS
 
 LEAST = 1e-3  # seconds in NumPy about which a later process is told
 FADED = 0.5  # of what earlier processes have spent
@@ -40,7 +44,7 @@ class EconomyNotes:
                 continue
 
     def read(self, parts: list[str]) -> None:
-        """One line."""
+        """Take over one line of the text of an earlier process."""
         if parts[0] == "failures":
             self.failures = min(max(int(parts[1]), 0), MOST_FAILURES)
         elif parts[0] == "spent" and len(parts) == 3:
@@ -49,16 +53,16 @@ class EconomyNotes:
             self.times[parts[1]] = float(parts[2]), float(parts[3])
 
     def open(self, account: Any, bound: tuple[Any, ...]) -> None:
-        """An account is new: it goes on from what earlier processes have spent."""
+        """Begin a new account with the seconds that earlier processes have spent."""
         if self.key is None or len(self.accounts) >= MOST:
             return
-        kind = budget.likeness(bound)
+        kind = tuple([part_of(v, 0) for v in bound])
         self.accounts.append((kind, account))
         if self.spent:
             account.spent = self.spent.get(digest_of(text_of(kind)), 0.0)
 
     def note(self, specialization: Any, text: str) -> str:
-        """A program has become a saved call; the call's digest."""
+        """Remember the program of a saved call. Returns the call's digest."""
         if len(self.programs) >= MOST:
             self.programs.clear()
         digest = digest_of(text)
@@ -66,7 +70,7 @@ class EconomyNotes:
         return digest
 
     def judge(self, specialization: Any, text: str) -> None:
-        """A program of a saved call is there: it is compared with NumPy, unless that is known."""
+        """Have the program of a saved call compared with NumPy, unless the result is known."""
         digest = self.note(specialization, text)
         compiled, numpy = self.times.get(digest, (0.0, 0.0))
         specialization.compare(numpy, budget.COMPARED if numpy else 0, compiled)
@@ -83,10 +87,29 @@ class EconomyNotes:
         return found + [f"times {digest} {own:.3g} {numpy:.3g}" for digest, (own, numpy) in times.items()]
 
     def write(self, failures: int) -> None:
-        """At the end of the process."""
+        """Write the notes, at the end of the process."""
         lines = self.lines(failures)[-2 * MOST :]
         if self.key is not None and (lines or self.is_known):
             _core.write_call(self.key, "\n".join(lines))
+
+
+def part_of(value: Any, depth: int) -> Any:
+    """The part of a kind of calls that describes one argument. The first items of a container stand for the others, which may change from
+    call to call.
+    """
+    cls = type(value)
+    if cls is np.ndarray:
+        return (cls, value.dtype, *map(int.bit_length, value.shape))
+    if cls is int:
+        return (cls, value.bit_length())
+    if cls in (bool, type(None)):
+        return value
+    if cls is str:
+        return (cls, len(value).bit_length())
+    if cls in (tuple, list, dict) and depth < DEEPEST:
+        items = value.items() if cls is dict else value
+        return (cls, len(value).bit_length(), *(part_of(v, depth + 1) for v in islice(items, MOST_ITEMS)))
+    return cls
 
 
 def text_of(kind: Any) -> str:

@@ -55,6 +55,8 @@ from .objects import (
 )
 from .sources import Sources
 
+WRITEABLE = 0x400  # NumPy's flag
+
 if TYPE_CHECKING:
     from .stage import Stage
 
@@ -214,8 +216,8 @@ class Lifting:
         if source >= 0:
             is_symbolic = sizes is not None or paddings is not None
             shown = traced if is_symbolic else value
-            flags = value.flags
-            sources.check(source, "array", value.dtype, shown.shape, shown.strides, flags.writeable, flags.aligned)
+            is_writable = value.flags.num & WRITEABLE != 0  # NumPy may warn if it is read as an attribute
+            sources.check(source, "array", value.dtype, shown.shape, shown.strides, is_writable, value.flags.aligned)
         arrays.add(value, source, traced)
         if arrays.overlap and arrays.written:
             self.tracer.note_break("an array that overlaps one written to is read")

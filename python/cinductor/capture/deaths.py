@@ -88,13 +88,14 @@ def reaches(value: Any, is_wanted: Callable[[Any], bool], most: int) -> bool:
         held = referents(one)
         if held is None or len(seen) > most or is_wanted(one):
             return True
-        left += held
+        if not HOLDING_NOTHING.issuperset(map(type, held)):  # of millions of numbers none is looked at alone
+            left += held
     return False
 
 
 def referents(value: Any) -> list[Any] | None:
-    """The objects to which one refers, or None if that is unknown: for records of objects, and for a class in C that does
-    not tell the garbage collector what its objects hold.
+    """The objects that a value refers to. None if they are unknown: for records of objects, and for classes in C without
+    support of the garbage collector.
     """
     if is_a(value, UNTOLD):
         return referents_of_numpys(value)
@@ -106,7 +107,7 @@ def referents(value: Any) -> list[Any] | None:
 
 
 def referents_of_numpys(value: Any) -> list[Any] | None:
-    """The same for an array, a record or a dtype."""
+    """Like `referents`, for an array, a record or a dtype."""
     if is_a(value, np.dtype):
         return [value.metadata, *(field[0] for field in (value.fields or {}).values()), *(value.subdtype or ())[:1]]
     held = [*gc.get_referents(value), value.base, value.dtype]  # the first are of classes written in Python

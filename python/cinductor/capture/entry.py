@@ -22,7 +22,7 @@ from .calls.calls import dispatch
 from .calls.functions import bind
 from .containers import ROWS, is_constant
 from .control import list_columns
-from .deaths import why_not_saved
+from .deaths import HOLDING_NOTHING, why_not_saved
 from .effects import Materialiser
 from .iterators import Octets, is_iterator, octets_in
 from .objects import (
@@ -112,8 +112,8 @@ def refuse(job: Job, reason: str) -> Any:
     that."""
     if reason == NOT_FOUND:
         reason += (
-            " (a file or a notebook's cell has one; what is typed at >>> or made by exec has none),"
-            " and its bytecode has what is not read back"
+            " (what is typed at >>> or made by exec has none), and its bytecode cannot be decompiled;"
+            " define it in a file or a notebook's cell"
         )
         job.warn_once("source", f"{job.title} runs in NumPy: {reason}")
     raise Abandon(reason) from None
@@ -246,7 +246,7 @@ def traced_in(value: Any, seen: set[int]) -> list[Any]:
         items += [] if is_a(value, dict) else in_slots(value)
     else:
         return []
-    if id(value) in seen:
+    if id(value) in seen or HOLDING_NOTHING.issuperset(map(type, items)):
         return []
     seen.add(id(value))
     return [found for item in items for found in traced_in(item, seen)]

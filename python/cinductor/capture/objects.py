@@ -514,7 +514,7 @@ def count_leaves(value: Any, limit: int) -> int:
 
 
 def why_not_argument(value: Any, has_columns: bool = True) -> str | None:
-    """The reason why NumPy runs a function with this argument, or None. has_columns: lists of numbers may be arrays."""
+    """The reason why NumPy runs a function with this argument, or None. has_columns: long lists that begin with a number may be arrays."""
     cls = type(value)
     if cls is np.ndarray:
         return why_not_array(value)
@@ -526,8 +526,8 @@ def why_not_argument(value: Any, has_columns: bool = True) -> str | None:
         cls in (list, dict) or is_tuple(cls) or (is_a(value, list) and is_native(cls, *READING))
     ):
         if count_leaves(value, MOST_LEAVES) > MOST_LEAVES:
-            is_column = has_columns and _core.list_column(value) is not None
-            return None if is_column else f"a container of more than {MOST_LEAVES} leaves"
+            begins_column = has_columns and cls is list and _core.list_column(value[:1]) is not None
+            return None if begins_column else f"a container of more than {MOST_LEAVES} leaves"
         if (hooked := key_with_hooks(value)) is not None:
             return f"a dict with keys of class {hooked.__name__}"
         items = value.values() if is_a(value, dict) else value

@@ -18,7 +18,7 @@ from ..base.class_lookup import is_a
 from ..base.signals import Abandon, OverBudget, Raised, Replan, Signal, Suspect
 from ..calls import bound as bounds
 from ..calls import economy, saved, watching
-from ..calls.budget import Allowance, Race, is_little, is_worth_pieces, likeness, needs_no_break
+from ..calls.budget import Allowance, is_little, is_worth_pieces, needs_no_break
 from ..calls.dynamic import Symbols, UnbackedForced, any_unbacked
 from ..calls.job import Job
 from ..config import user_backend
@@ -32,7 +32,6 @@ from .objects import why_not_argument
 from .pieces.driver import plan_of
 from .stage import Stage, is_of_ours
 
-MAX_FAILED_CHECKS = 3
 MOST_WORDS = 600  # characters of a compiler message
 MOST_LEARNING = 8  # captures of one function that may record something for the next one
 # Code whose lines are not the user's. NumPy's own functions are traced into.
@@ -66,7 +65,6 @@ class Outcome:
         self.why_over = stage.why_over  # capture took too long
         self.plain, self.unbuilt = tracer.plain, tracer.unbuilt  # estimated seconds
         self.info.update(plain_ms=1e3 * tracer.plain, build_ms=1e3 * tracer.price)
-        self.kind: Any = None  # of the call, if it needs Python each time: budget.likeness
 
 
 def run(job: Job, compiled: Any, bound: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -153,7 +151,8 @@ def guarded(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend
         if signals.is_mistake(failure.error):
             raise Retry(failure.error) from None  # type: ignore[arg-type]
         instead, why = raise_again, f"it raised {describe(failure.error)}"
-    if instead not in (Job.run_once, answer) and type(instead) is not functools.partial:
+    was_kept = instead is answer and job.last.specialization is not None
+    if instead is not Job.run_once and not was_kept and type(instead) is not functools.partial:
         job.economy.note_capture(account, False)
     # Not inside of the handlers, so that the function's exceptions get no internal context.
     return instead(job, bound, args, kwargs, why)
@@ -186,7 +185,7 @@ def give_up(job: Job, bound: Any, args: Any, kwargs: Any, why: str) -> Any:
     job.why = why
     if "capture_limit" in why:
         say_limit(job, why)
-    job.budget.give_up(bound, likeness(bound), why)
+    job.leave_to_numpy(bound, why)
     return job.run_eager(args, kwargs)
 
 
@@ -196,11 +195,10 @@ def say_limit(job: Job, why: str) -> None:
 
 
 def answer(job: Job, bound: Any, args: Any, kwargs: Any, why: str) -> Any:
-    """A check failed before anything happened: NumPy runs the call, and calls like it if their checks keep failing."""
-    job.failed_checks += 1
+    """A check failed before anything happened: NumPy runs the call, and those of its kind, unless a program was made for them."""
     job.why = f"a check failed: {why}"
-    if job.failed_checks >= MAX_FAILED_CHECKS:
-        job.budget.remember(bound, f"a check failed: {why}")
+    if job.last.specialization is None:
+        job.leave_to_numpy(bound, job.why)
     return job.run_eager(args, kwargs)
 
 
@@ -209,7 +207,7 @@ def raise_again(job: Job, bound: Any, args: Any, kwargs: Any, why: str) -> Any:
     guard have misled capture, the function does not raise.
     """
     job.why = why
-    job.budget.remember(bound, why)
+    job.leave_to_numpy(bound, why)
     return job.run_eager(args, kwargs)
 
 
@@ -236,7 +234,7 @@ def tell(job: Job, bound: Any, error: Exception) -> None:
     """Warn about an internal error; calls like this one run in NumPy from now on."""
     job.why = describe(error, is_ours=True)
     job.warn_once("numpy", f"{job.name} runs in NumPy: {job.why}")
-    job.budget.remember(bound, job.why)
+    job.leave_to_numpy(bound, job.why)
 
 
 def choose_backend(job: Job) -> str:
@@ -269,9 +267,8 @@ def why_no_compiler() -> str | None:
 def attempt(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend: str, allowance: Allowance) -> Any:
     """Run the call with one backend. When an assumption fails, it is captured again without it."""
     replans: list[str] = []
-    kind, began = likeness(bound), Race.clock()  # the call may change its arguments
-    known = job.budget.races.get(kind)
-    way = Assumptions(backend, job.dynamic, True, known.break_budget if known else None)
+    account, began = compiled.account(bound), time.perf_counter()  # the call may change its arguments
+    way = Assumptions(backend, job.dynamic, True, account.break_budget)
     way = way._replace(leaves_open=job.leaves_open, decided=job.decided)
     while True:
         try:
@@ -283,15 +280,12 @@ def attempt(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend
         if less is None:
             raise Retry(_core.InternalError("an assumption that was given up did not hold"))
         way, job.leaves_open, job.decided = less, less.leaves_open, less.decided
-    seconds, outcome.replans = Race.clock() - began, replans
+    outcome.seconds, outcome.replans = time.perf_counter() - began, replans
     if not way.regions:
         place = "{}:{}".format(*place_of_function(job.fn))
         text = next(text for text in replans if text.startswith(INSTEAD["regions"]))
         outcome.regions.insert(0, f"{place}: {text}")
-    outcome.seconds = seconds
-    later = afterwards(job, bound, learn_from, job, compiled, bound, kind, outcome, made, allowance.account)
-    if later is not None:
-        later.note_pieces(seconds, "reused" not in outcome.info)
+    afterwards(job, bound, learn_from, job, compiled, bound, account, outcome, made)
     return made
 
 
@@ -307,31 +301,31 @@ def afterwards(job: Job, bound: Any, step: Callable[..., Any], *args: Any) -> An
 
 
 def learn_from(
-    job: Job, compiled: Any, bound: Any, kind: Any, outcome: Outcome, made: Any, account: Any
-) -> Race | None:
-    """Record what a capture shows about later calls, and start timing those that need Python each time."""
+    job: Job, compiled: Any, bound: Any, account: Any, outcome: Outcome, made: Any
+) -> None:
+    """Record what a capture shows about later calls. Those that need Python each time pay for the next one, and for pieces."""
     learned = outcome.learned and job.captures <= MOST_LEARNING
-    if account is not None and outcome.specialization is not None:
+    pays = job.pays and job.owner is None
+    if pays and outcome.specialization is not None:
         outcome.specialization.compare(account.best, 0 if account.changes else account.calls)
     if not learned:
-        job.economy.note_capture(account, outcome.specialization is not None, outcome.unbuilt)
+        job.economy.note_capture(account if pays else None, outcome.specialization is not None, outcome.unbuilt)
     if outcome.specialization is not None or job.settings["fullgraph"] or learned:
-        return None
-    outcome.kind = kind
+        return
     if outcome.why_over and not any(map(needs_no_break, outcome.breaks)):
-        job.budget.give_up(bound, kind, outcome.why_over)
-        return None
-    race = job.budget.race(kind)
-    race.break_budget = outcome.break_budget
+        job.leave_to_numpy(bound, outcome.why_over, account)
+        return
+    account.break_budget = outcome.break_budget
     if job.owner is not None:
         job.is_stale = job.owner.note(outcome.breaks, job.binders_of(made))  # type: ignore[attr-defined]
     elif (job.is_inexact or is_worth_pieces(outcome.work)) and not any_unbacked(bound):
         plan = plan_of(job, compiled)
-        if plan is not None and plan.note(outcome.breaks, waits=account is not None):
-            return None
-    if outcome.is_little or (job.is_inexact and is_little(outcome.work)):  # it is not timed
-        job.budget.give_up(bound, kind, "little array work between steps that need Python")
-    return race
+        if plan is not None and plan.note(outcome.breaks, waits=pays):
+            return
+    if outcome.is_little or (job.is_inexact and is_little(outcome.work)):
+        job.leave_to_numpy(bound, "little array work between steps that need Python", account)
+    elif not (job.is_inexact or pays):
+        job.leave_to_numpy(bound, "Python is needed in each call", account)
 
 
 def begin(job: Job, bound: Any, way: Assumptions, allowance: Allowance) -> Stage:
@@ -364,6 +358,7 @@ def begin(job: Job, bound: Any, way: Assumptions, allowance: Allowance) -> Stage
     stage.regions.decided, stage.regions.leaves_loops = way.decided, allowance.account is not None
     stage.break_budget, stage.leaves_open = way.break_budget, way.leaves_open
     stage.allowance, stage.limit, stage.why_whole = allowance, allowance.left(way.regions), job.why_whole
+    stage.effects.why_whole = job.why_whole
     stage.most_nodes = job.option("node_limit")
     stage.effects.flags = 0 if job.flags and float_warnings.are_all_given() else job.flags
     return stage
@@ -432,7 +427,7 @@ def finished(job: Job, stage: Stage, result: Any) -> tuple[Any, Any]:
     waiting, stage.effects.has_ended = stage.stores.objects, True
     if job.is_dry and waiting:
         names = ", ".join(f".{name}" for _, attributes in waiting.values() for name in attributes)
-        raise _core.Unsupported(f"only a call can do this: it sets {names} of an object (cinductor.warm)")
+        raise _core.Unsupported(f"only a call can do this: it sets {names} of an object ({job.why_whole})")
     try:
         stage.escapes.end()
         return finish(job, stage, result)
@@ -514,6 +509,7 @@ def check_failed(
         return leave(job, stage, bound, late)
     others = getattr(error, "specialization", None)
     if others is not None:  # this call fails a check that others may pass
+        job.last.specialization = others
         job.keep(compiled, others, bound)
     return error
 
@@ -588,7 +584,7 @@ def leave(job: Job, stage: Stage, bound: Any, error: BaseException) -> BaseExcep
     job.last = Outcome(job, stage)
     signals.reword(error)
     if is_a(error, Exception):
-        job.budget.remember(bound, f"it raised {type(error).__name__}")
+        job.leave_to_numpy(bound, f"it raised {type(error).__name__}")
     return error
 
 

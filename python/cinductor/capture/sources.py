@@ -212,8 +212,14 @@ class Sources:
         if not given and source >= 0:
             given = (self.value_of(source),)
         made = f(*given)
-        self.known[id(made)] = (made, self.source("made", f, source))
+        self.note_made(made, f, source)
         return made
+
+    def note_made(self, made: Any, f: Any, source: int) -> int:
+        """The source of an object that f has made of another source's value."""
+        number = self.source("made", f, source)
+        self.known[id(made)] = (made, number)
+        return number
 
     def value_of(self, source: int) -> Any:
         """The value of an int's source in this call."""

@@ -21,6 +21,7 @@ from .surface import (
     function,
     has_dtype,
     is_one,
+    is_out,
     lying,
     memory_order,
     method,
@@ -263,6 +264,8 @@ def array(
     """np.array of numbers, arrays and nested sequences of them."""
     plain(like, None, order)
     x = object
+    if copy is False and not is_out(x) and type(x) is not np.ndarray:
+        raise ValueError("a copy is needed")
     if type(x) is Traced:
         made = x.dtype if dtype is None else wanted_dtype(dtype)
         is_array = x.kind == "array"

@@ -354,6 +354,8 @@ def along(t: Any, x: Any, indices: Any, axis: Any) -> tuple[Any, int, list[Any]]
 @function(np.take_along_axis)
 def take_along_axis(t: Any, arr: Any, indices: Any, axis: Any = -1) -> Any:
     """np.take_along_axis"""
+    if axis is not None and type(arr) in (list, tuple):
+        raise AttributeError("ndim")
     x, _, found = along(t, array(t, arr), indices, axis)
     return gathered(t, x, list(range(x.ndim)), found)
 

@@ -184,6 +184,8 @@ def folded(t: Any, ufunc: Any, method: str, args: Sequence[Any], kwargs: dict[st
     is_truth = all(loop.endswith("?") for loop in ufunc.types)
     if out is not None and given.get("dtype") is None and not is_truth:
         given["dtype"] = np.promote_types(x.dtype, out.dtype)  # the dtype in which NumPy computes
+    loses = given.get("dtype") is not None and np.dtype(given["dtype"]).kind not in "c?"
+    refuse(loses and x.dtype.kind == "c", "a cast of complex numbers to real ones, of which NumPy warns")
     if method == "reduce":
         made = as_result(t, reduced(t, ufunc, x, axis, given))
         return made if out is None else into(t, out, converted(t, made, out.dtype))

@@ -105,7 +105,7 @@ if hasattr(np, "vecdot"):
 def linear_dtype(*xs: Any) -> np.dtype:
     """The dtype in which LAPACK computes: float64 for integers; NumPy refuses halves."""
     dtype = np.result_type(*(x.dtype for x in xs))
-    if dtype == np.float16:
+    if any(x.dtype == np.float16 for x in xs):
         raise TypeError("array type float16 is unsupported in linalg")
     return dtype if dtype.kind in "fc" else np.dtype(np.float64)
 

@@ -315,7 +315,7 @@ def shuffle(t: Any, address: Any, x: Any, axis: int = 0) -> None:
 def shuffled(t: Any, address: Any, x: Any, fixed: dict[str, Any]) -> None:
     """Shuffle the rows of an array in place."""
     refuse(type(x) is not Traced or x.kind != "array", "such an array")
-    refuse(not x.flags_now.writeable, "a read-only array")  # NumPy raises without drawing
+    refuse(x.is_readonly, "a read-only array")  # NumPy raises without drawing
     normal_axis(fixed.get("axis", 0), x.ndim)
 
     def call(where: Any, given: Any, out: Any) -> None:

@@ -245,7 +245,7 @@ def extreme(op: str) -> Any:
             axis = normal_axis(axis, x.ndim)
             flat, kept = x, (*shape[:axis], 1, *shape[axis + 1 :])
         made = t.reduce(op, flat, [axis])
-        return t.reshape(made, kept) if keep else as_result(t, made)
+        return t.reshape(made, kept) if keep and kept else as_result(t, made)
 
     return handler
 

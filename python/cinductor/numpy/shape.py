@@ -189,10 +189,10 @@ def broadcast_to(t: Any, array_: Any, shape: Any, subok: bool = False) -> Any:
 
 @function(np.broadcast_arrays, creates=True)
 def broadcast_arrays(t: Any, *args: Any, subok: bool = False) -> Any:
-    """np.broadcast_arrays"""
+    """np.broadcast_arrays: views that warn when they are written to."""
     xs = [array(t, a) for a in args]
     shape = t.broadcast(xs)
-    return tuple(x if x.shape == shape else t.expand(x, shape) for x in xs)
+    return tuple(x if x.shape == shape else t.broadcast_view(x, shape) for x in xs)
 
 
 @function(np.diagonal)

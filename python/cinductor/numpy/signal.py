@@ -39,7 +39,8 @@ def slid(name: str, default: str) -> None:
     def handler(t: Any, a: Any, v: Any, mode: Any = default) -> Any:
         mode = MODES.get(mode, mode) if type(mode) is int else mode
         x, y = (array(t, q) for q in (a, v))
-        x, y = (t.reshape(q, (1,)) if q.ndim == 0 else q for q in (x, y))
+        if name == "convolve":
+            x, y = (t.reshape(q, (1,)) if q.ndim == 0 else q for q in (x, y))
         if x.ndim != 1 or y.ndim != 1 or mode not in MODES.values():
             raise ValueError("convolve")
         m, n = x.shape[0], y.shape[0]
@@ -105,7 +106,9 @@ def delete(t: Any, arr: Any, obj: Any, axis: Any = None) -> Any:
     if type(obj) is not Traced and not is_a(obj, list | tuple) or not any_traced(obj):
         refuse(type(n) is not int, "an axis whose size varies")
         rest = np.delete(np.arange(n), obj)
-        return np.take(x, rest, axis)
+        made = x[(*(slice(None),) * axis, rest)]
+        is_one_part = is_a(obj, slice) or (np.size(obj) == 1 and np.asarray(obj).dtype.kind in "iu")
+        return lying(t, made, memory_order(x)) if is_one_part else made
     index = array(t, obj)
     refuse(index.ndim != 1, "indices with several axes")
     if index.dtype == BOOL:
@@ -113,6 +116,7 @@ def delete(t: Any, arr: Any, obj: Any, axis: Any = None) -> Any:
     else:
         keep = t.full((n,), np.bool_(True), BOOL)
         keep[index] = False
+    refuse(x.ndim > 1 and axis > 0 and memory_order(x) == "F", "an array in another order than C")
     return np.compress(keep, x, axis)
 
 

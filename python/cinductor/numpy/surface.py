@@ -167,7 +167,7 @@ def dummy(value: Any) -> Any:
         if value.kind == "scalar":
             return value.dtype.type(1)
         array = np.broadcast_to(np.ones((), value.dtype), value.shape)
-        if value.flags_now.writeable:
+        if not value.is_readonly:
             array = np.lib.stride_tricks.as_strided(
                 np.ones((), value.dtype), value.shape, (0,) * value.ndim
             )

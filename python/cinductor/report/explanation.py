@@ -51,6 +51,10 @@ class Break:
         return f"{self.file}:{self.line}: {self.reason}"
 
 
+IN_PYTHON = "runs in Python, one iteration at a time"
+UNROLLED = "is unrolled, one copy of its body for each iteration"
+
+
 class Explanation:
     """The report of one call. str() is a page, `full()` all of it, `json()` the same for tools, `save(path)`
     a web page, which notebooks show by themselves; the parts are attributes. It pickles.
@@ -81,8 +85,8 @@ class Explanation:
 
     def __init__(self, job: Any, result: Any) -> None:
         self.name, self.place, self.result, self.plain = job.name, place_of(job.fn), result, job.why
-        remembered = list(job.budget.plain.values())
-        self.later: str | None = remembered[-1] if remembered else None
+        compiled = job.compiled and job.compiled()
+        self.later: str | None = next(iter(job.reasons_for_numpy(compiled)), None) if compiled is not None else None
         self.unused: list[str] = list(job.unused)
         self.error: str | None = None
         self.breaks: list[Break] = []
@@ -120,6 +124,8 @@ class Explanation:
             return
         self.breaks = [Break(b.reason, b.file, b.line) for b in outcome.breaks]
         self.regions, self.replans = list(outcome.regions), list(outcome.replans)
+        if not self.breaks and outcome.specialization is not None:  # later calls run the program alone
+            self.regions = [text.replace(IN_PYTHON, UNROLLED, 1) for text in self.regions]
         if self.plain is None or outcome.failed_check:
             self.program = outcome.program
         if self.plain is None:
@@ -391,7 +397,7 @@ def explain(fn: Any, *args: Any, **kwargs: Any) -> Any:
         job.profile = known.profile.copy()
     report = called(compiled, job, args, kwargs)
     if known is not None:
-        add_known(report, known, kept, getattr(job.last, "kind", None))
+        add_known(report, known, kept)
         report.economy = economy
     add_rewritten(report, fn)
     return report
@@ -408,20 +414,20 @@ def of_latest(compiled: Any) -> Explanation:
     job = compiled._cinductor_job
     report = Explanation(job, None)
     report.why_not_measured = f"cinductor.explain({job.name}, …) times them"
-    add_known(report, job, compiled.specializations, getattr(job.last, "kind", None))
+    add_known(report, job, compiled.specializations)
     report.economy = job.economy_of(compiled)
     add_rewritten(report, job.fn)
     return report
 
 
-def add_known(report: Explanation, known: Any, kept: Any, kind: Any) -> None:
-    """Add what the compiled function has recorded in all calls; kind: that of the reported call."""
+def add_known(report: Explanation, known: Any, kept: Any) -> None:
+    """Add what the compiled function has recorded in all calls."""
     report.recompiles = list(known.reasons)
     report.races = lines_of_races(known, kept)
     if known.plan is not None:
         report.pieces = known.plan.lines()
-    race = known.budget.races.get(kind)
-    report.later = report.later or (race and race.why)
+    compiled = known.compiled and known.compiled()
+    report.later = report.later or (compiled and compiled.why_not_driven)
     report.specializations = [
         known.made.get(id(s), "")
         + (f"; answered by NumPy: {s.why_numpy}" if s.why_numpy else "")

@@ -14,8 +14,18 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from . import measure, svg
-from .page import LEVELS, cells, count_text, lines_text, scaled, size_text, time_text, verdict
-from .reasons import reason_of
+from .page import (
+    LEVELS,
+    count_text,
+    equal_kernels,
+    lines_text,
+    row_of_equal,
+    scaled,
+    size_text,
+    time_text,
+    verdict,
+)
+from .reasons import reason_of, why_refused
 from .style import SHEET
 
 if TYPE_CHECKING:
@@ -133,7 +143,8 @@ class Page:
         for region in self.report.regions:
             found = re.match(r"(.+?):(\d+): (.*)", region)
             if found:
-                notes[found[1], int(found[2])].append(f'<p class="note">{escape(outcome(found[3]))}</p>')
+                said = f"{escape(outcome(found[3]))}{hint(why_refused(found[3]))}"
+                notes[found[1], int(found[2])].append(f'<p class="note">{said}</p>')
         return notes
 
     def listing(
@@ -170,11 +181,11 @@ class Page:
             return ""
         titles = ["", "lines", "reads", "writes", "operations", "per byte"]
         titles += TIMED if self.is_timed else []
-        rows = "".join(f'<tr id="{self.id}-{cost.name}">{self.cells(cost)}</tr>' for cost in self.costs)
+        rows = "".join(f"<tr>{self.cells(costs)}</tr>" for costs in equal_kernels(self.report))
         head = "".join(f"<th>{title}</th>" for title in titles)
         why = self.report.why_not_measured
         note = f'<p class="soft">Not timed: {escape(why)}</p>' if why else ""
-        cards = "".join(self.card(cost) for cost in self.costs)
+        cards = "".join(self.texts_of(cost) for cost in self.costs)
         if len(self.costs) > MOST_CARDS:
             cards = f"<details><summary>texts of {len(self.costs)} kernels</summary>{cards}</details>"
         return f'<h2>Kernels</h2><div class="wide"><table><tr>{head}</tr>{rows}</table></div>{note}{cards}'
@@ -184,16 +195,20 @@ class Page:
         """True if the time of a kernel is known."""
         return any(cost.seconds for cost in self.costs)
 
-    def cells(self, cost: Cost) -> str:
-        name, _, read, written, operations, seconds = cells(self.report, cost)
+    def cells(self, costs: list[Cost]) -> str:
+        """The cells of equal kernels. Each of them can be linked to."""
+        cost, *others = costs
+        *_, read, written, operations, seconds = row_of_equal(self.report, costs)
         call = f" {escape(cost.call)}" if cost.call else ""
+        anchors = "".join(f'<span id="{self.id}-{each.name}"></span>' for each in costs)
+        count = f" ×{len(costs)}" if others else ""
         intensity = "" if cost.intensity is None else f"{cost.intensity:.3g}"
         row = [read, written, operations, intensity]
         row += [seconds, self.speed(cost), self.of_ceiling(cost)] if self.is_timed else []
         links = ", ".join(
             f'<a href="#{self.id}-{self.anchor(file, line)}">{line}</a>' for file, line in dict.fromkeys(cost.places)
         )
-        return f"<td>{self.chip(cost.name)}{call}</td><td>{links}</td>" + "".join(f"<td>{escape(text)}</td>" for text in row)
+        return f"<td>{anchors}{self.chip(cost.name)}{count}{call}</td><td>{links}</td>" + "".join(f"<td>{escape(text)}</td>" for text in row)
 
     def speed(self, cost: Cost) -> str:
         """Operations per second, or bytes if there are no operations."""
@@ -212,7 +227,7 @@ class Page:
         part = 100 * least / cost.seconds
         return f"{part:.0f} % of {bound}" if part >= 1 else f"below 1 % of {bound}"
 
-    def card(self, cost: Cost) -> str:
+    def texts_of(self, cost: Cost) -> str:
         """The texts of a kernel at the levels at which it is one unit."""
         letter, _, name = cost.name.rpartition(".")
         (program,) = [part for part in self.report.parts if part.letter == letter]
@@ -227,7 +242,7 @@ class Page:
         where = escape(plural_lines(lines_text(self.report, cost)))
         launches = f", {cost.launches} launches in a call" if cost.launches not in (None, 1) else ""
         return (
-            f'<div class="card">{self.chip(cost.name)} {what}, {where}{launches}; '
+            f'<div class="kernel">{self.chip(cost.name)} {what}, {where}{launches}; '
             f'<span class="soft">{escape(", ".join(cost.buffers))}</span><div class="texts">{shown}</div></div>'
         )
 
@@ -235,14 +250,14 @@ class Page:
         """The fused groups, and why they are not larger."""
         if not self.costs:
             return ""
-        fused = [
-            f"<li>{self.chip(cost.name)} has {cost.nests} loop nests: {escape(plural_lines(lines_text(self.report, cost)))}</li>"
-            for cost in self.costs
-            if cost.nests > 1
-        ]
+        fused = []
+        for first, *others in equal_kernels(self.report):
+            if first.nests > 1:
+                who = f"{self.chip(first.name)} {f'and {len(others)} like it have' if others else 'has'} {first.nests} loop nests"
+                fused.append(f"<li>{who}: {escape(plural_lines(lines_text(self.report, first)))}</li>")
         apart = [f"<li>{self.linked(why)}</li>" for why in self.report.apart]
         together = f"<p>Fused:</p><ul class='plain'>{''.join(fused)}</ul>" if fused else "<p>Nothing was fused.</p>"
-        title = f"<summary>why the others are apart, and what shares memory: {len(apart)}</summary>"
+        title = f"<summary>what is not fused or not parallel, and what shares memory: {len(apart)}</summary>"
         others = f"<details>{title}<ul class='plain'>{''.join(apart)}</ul></details>" if apart else ""
         return f"<h2>Fusion</h2>{together}{others}"
 

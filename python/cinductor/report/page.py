@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from .reasons import reason_of
+from .reasons import reason_of, why_refused
 
 if TYPE_CHECKING:
     from .costs import Cost
@@ -33,7 +33,7 @@ def page(report: Any) -> str:
     parts += section(FITTED_NONE, shortened(recompiles(report)))
     parts += section(RACES, shortened(report.races))
     parts += section("kernels", shortened(table(report)))
-    parts += section("apart", shortened(report.apart))
+    parts += section("not fused or not parallel", shortened(report.apart))
     parts += section("copies between devices", shortened(report.copies))
     parts += section("recordings", shortened(report.recordings))
     parts += section("timings", timings(report))
@@ -124,17 +124,22 @@ def recompiles(report: Any) -> list[str]:
 
 
 def regions(report: Any) -> list[str]:
-    return [line for r in sorted(report.regions, key=in_order) for line in with_source(report, r)]
+    """Loops and branches with their outcomes. Advice that a break has is not repeated."""
+    told = {reason_of(b.reason).hint for b in report.breaks} | {""}
+    lines = []
+    for text in sorted(report.regions, key=in_order):
+        row = reason_of(why_refused(text))
+        lines += with_source(report, text)
+        lines += [] if row.hint in told else [f"    -> {row.hint} ({row.page})"]
+        told.add(row.hint)
+    return lines
 
 
 def table(report: Any) -> list[str]:
     """Kernels with their lines, bytes, operations and times. Kernels of the same lines and counts have one row, with
     the sum of their times.
     """
-    equal: dict[tuple[str, ...], list[Cost]] = {}
-    for cost in report.costs:
-        equal.setdefault((cost.call, *cells(report, cost)[1:5]), []).append(cost)
-    rows = [row_of_equal(report, costs) for costs in equal.values()]
+    rows = [row_of_equal(report, costs) for costs in equal_kernels(report)]
     if not rows:
         return []
     titles = ("", "lines", "reads", "writes", "operations", "time")
@@ -147,6 +152,14 @@ def table(report: Any) -> list[str]:
     if report.why_not_measured is not None:
         made.append(f"not timed: {report.why_not_measured}")
     return made
+
+
+def equal_kernels(report: Any) -> list[list[Cost]]:
+    """Groups of kernels of the same lines and counts, in order of the first of each."""
+    equal: dict[tuple[Any, ...], list[Cost]] = {}
+    for cost in report.costs:
+        equal.setdefault((cost.call, cost.nests, *cells(report, cost)[1:5]), []).append(cost)
+    return list(equal.values())
 
 
 def row_of_equal(report: Any, costs: list[Cost]) -> tuple[str, ...]:

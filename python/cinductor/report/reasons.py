@@ -71,6 +71,11 @@ REASONS = tuple(
         ),
         (
             "values",
+            r"a concrete value is needed by an index",
+            "let data index arrays and lists of numbers; take texts and objects by number after the loop, or let the caller do it",
+        ),
+        (
+            "values",
             r"(a concrete value|the value of a (size|loop variable)) is needed|a value made in a branch|the values of an array|"
             r"it (looks at an array's bytes|answers with Python's own values)|looks at addresses|strides of an array|.* is read$",
             "keep it an array: float(x), x.sum() and comparisons stay in the program, x.tolist() and pickling do not",
@@ -104,10 +109,15 @@ REASONS = tuple(
         ),
         (
             "loops",
+            r"a recursion that data end",
+            "write the recursion as a loop (while p[i] != i: i = p[i]), or with a list of what is left to do",
+        ),
+        (
+            "loops",
             r"runs in Python, one iteration|iterates over \S+ items|it (carries more|does no array work)|the state carried|the (loop|body|condition)\b|"
             r"a (branch|loop) |an iteration makes|.*changes its (type|shape)|.* is (bound|used after the loop|written to and|changed by a function|another view)|"
             r"values are of another type|arrays change places|an array has changed that|an (iterator|exception leaves|operand of a condition|array that is carried)|"
-            r"the size of|the array |an array is made|a recursion that data end|a result is of another type",
+            r"the size of|the array |an array is made|a result is of another type",
             "use whole-array operations, or loop over range(len(x)); keep the type and shape of each variable the same in every iteration",
         ),
         (
@@ -172,7 +182,7 @@ REASONS = tuple(
         ),
         (
             "budget",
-            r".*(NumPy (is|was) faster|too many breaks|capture has taken longer|the graph has half of|little (array )?work|the rest of the call)|"
+            r".*(NumPy (is|was) faster|too many breaks|Python is needed in each call|capture has taken longer|the graph has half of|little (array )?work|the rest of the call)|"
             r"its graph is too large|.*recompile|the limit of recompiles",
             "larger arrays, or fewer steps that need Python; the options capture_limit, node_limit and recompile_limit set the limits",
         ),
@@ -189,6 +199,11 @@ UNKNOWN = ReasonRow("other", "", "")
 def reason_of(text: str) -> ReasonRow:
     """The row for a reason; UNKNOWN if no row matches."""
     return next((row for row in REASONS if re.match(row.pattern, text)), UNKNOWN)
+
+
+def why_refused(text: str) -> str:
+    """The reason in the outcome of a loop or branch, "for runs in Python, one iteration at a time: it ..."; or ""."""
+    return re.sub(r"^(.+?:\d+: )?(for|while|if) ", "", text).partition(": ")[2]
 
 
 def hint_for(text: str) -> str:

@@ -63,7 +63,7 @@ STYLE = """
 .cinductor th { color: var(--soft); font-weight: 600; font-size: 12px; }
 .cinductor th:nth-child(-n+2), .cinductor td:nth-child(-n+2) { text-align: left; }
 .cinductor td:nth-child(2) { white-space: normal; }
-.cinductor .card { border: 1px solid var(--rule); border-radius: 6px; padding: 8px 12px; margin: 8px 0; }
+.cinductor .kernel { border: 1px solid var(--rule); border-radius: 6px; padding: 8px 12px; margin: 8px 0; }
 .cinductor tr:target td { background: var(--warn-back); }
 .cinductor .texts { display: flex; flex-wrap: wrap; gap: 0 18px; }
 .cinductor .texts details { min-width: 0; } .cinductor .texts details[open] { flex: 1 0 100%; }

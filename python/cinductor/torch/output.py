@@ -63,7 +63,7 @@ def eager(gm: torch.fx.GraphModule) -> Any:
 
 def is_emitted(key: str) -> bool:
     """True for metadata of nodes that the emitter reads. Others may name classes of the model, which cannot be kept."""
-    return key in ("val", "stack_trace")
+    return key in ("val", "stack_trace", "original_aten")
 
 
 class Artifact(RegionalOutputCode):

@@ -7,6 +7,8 @@ from typing import Any
 import torch
 from torch._prims_common import ELEMENTWISE_TYPE_PROMOTION_KIND as KIND
 from torch._prims_common import elementwise_dtypes, get_computation_dtype
+from torch.fx.node import map_arg
+from torch.utils._python_dispatch import _disable_current_modes
 
 WORDS = {
     torch.float32: "f32",
@@ -49,6 +51,29 @@ def promoted(promotion: str, operands: list[Any]) -> tuple[torch.dtype, torch.dt
     """
     compute, result = elementwise_dtypes(*operands, type_promotion_kind=PROMOTIONS[promotion])
     return compute, result
+
+
+def has_kernel(node: torch.fx.Node) -> bool:
+    """False if the model itself calls an element-wise op or a reduction with dtypes for which ATen has no kernel.
+
+    ATen is asked with one element for each tensor. float32 and float64 are known to have kernels, and a decomposition of torch's may
+    take any dtype that the core has.
+    """
+    operands = [n.meta.get("val") for n in node.all_input_nodes]
+    if all(not isinstance(x, torch.Tensor) or x.dtype in (torch.float32, torch.float64) for x in operands) or str(node.meta.get("original_aten")) != str(node.target):
+        return True
+    try:
+        with _disable_current_modes(), torch.no_grad():
+            node.target(*map_arg(node.args, _one_element), **map_arg(node.kwargs, _one_element))  # type: ignore[operator]
+    except Exception:
+        return False
+    return True
+
+
+def _one_element(node: torch.fx.Node) -> Any:
+    """A tensor of the rank and dtype of the node's, or 1 for a number."""
+    val = node.meta["val"]
+    return torch.ones((1,) * val.dim(), dtype=val.dtype, device="cpu") if isinstance(val, torch.Tensor) else 1
 
 
 def computation_dtype(dtype: torch.dtype) -> torch.dtype:

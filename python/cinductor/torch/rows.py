@@ -24,9 +24,9 @@ from typing import Any
 import torch
 
 from .emit import DTYPES_OF, Emitter
-from .lowered import special
+from .lowered import control, special
 from .lowered.numbers import GraphNumber
-from .promote import promoted
+from .promote import has_kernel, promoted
 from .values import GraphValue, Refused, Unmapped
 
 PATH = Path(__file__).with_name("aten.rows")
@@ -93,7 +93,7 @@ def row_of(op: Any) -> Lowering:
     """The function that makes core nodes for a node with this op."""
     row = table().get(op)
     if row is None:
-        return _unmapped("no row")
+        return control.LOWERINGS.get(op) or _unmapped("no row")
     if row.status == "off":
         return _unmapped("the installed torch has another schema of it")
     word, _, rest = row.meaning.partition(" ")
@@ -103,20 +103,20 @@ def row_of(op: Any) -> Lowering:
         return _unmapped("not decomposed")
     if word == "refuse":
         return _refused(rest)
-    if word == "code":
-        module, _, function = rest.partition(".")
-        found: Lowering = getattr(importlib.import_module(f"cinductor.torch.lowered.{module}"), function)
-        return found
-    return Expression(row, [a.name for a in op._schema.arguments], [a.default_value for a in op._schema.arguments])
+    if word != "code":
+        return of_kernels(Expression(row, [a.name for a in op._schema.arguments], [a.default_value for a in op._schema.arguments]))
+    module, _, function = rest.partition(".")
+    found: Lowering = getattr(importlib.import_module(f"cinductor.torch.lowered.{module}"), function)
+    return of_kernels(found) if module in ("point", "fold") else found
 
 
 def decompositions() -> dict[Any, Any]:
-    """torch's decompositions of ops that have no row and draw no random numbers."""
+    """torch's decompositions of ops that have no row and draw no random numbers. Composite ops are taken apart as eager does it."""
     kept = {op for op, row in table().items() if row.status in ("row", "library", "refuse")}
     return {
         op: function
         for op, function in torch._decomp.decomposition_table.items()
-        if op not in kept and isinstance(op, torch._ops.OpOverload) and op._opname not in HARMFUL and not draws(op)
+        if op not in kept and isinstance(op, torch._ops.OpOverload) and op._opname not in HARMFUL and not draws(op) and not is_composite(op)
     }
 
 
@@ -164,6 +164,11 @@ def draws(op: Any) -> bool:
     return torch.Tag.nondeterministic_seeded in op.tags
 
 
+def is_composite(op: Any) -> bool:
+    """True if eager itself computes it by other ops."""
+    return bool(torch._C._dispatch_has_kernel_for_dispatch_key(op.name(), "CompositeImplicitAutograd"))
+
+
 # Decompositions that make real tensors from constants, or copy into a part of a value.
 HARMFUL = {"lift_fresh", "lift", "lift_fresh_copy", "polar"}
 
@@ -180,6 +185,17 @@ def _refused(why: str) -> Lowering:
         raise Refused(f"{node.target}: {why}")
 
     return lowering
+
+
+def of_kernels(lowering: Lowering) -> Lowering:
+    """The lowering of an element-wise op or a reduction, for the dtypes that eager takes."""
+
+    def checked(emitter: Emitter, node: torch.fx.Node) -> Any:
+        if not has_kernel(node):
+            raise Unmapped("eager has no kernel for these dtypes")
+        return lowering(emitter, node)
+
+    return checked
 
 
 def formula(name: str) -> Any:

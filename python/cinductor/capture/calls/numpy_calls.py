@@ -112,6 +112,15 @@ def constants(scope: Hooks, value: Any) -> Any:
     return value
 
 
+def is_dense(value: Any) -> bool:
+    """False if the result of a pure NumPy function is, or contains, a view with gaps, reversed axes or limited writes."""
+    if type(value) is tuple or type(value) is list:
+        return all(map(is_dense, value))
+    if type(value) is not np.ndarray or value.flags.owndata:
+        return True
+    return value.strides == value.copy(order="K").strides and value.flags.writeable  # which may warn
+
+
 def nested(value: Any) -> Iterator[Any]:
     """The items of nested lists and tuples."""
     for item in value:
@@ -148,7 +157,9 @@ def call_surface(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, 
     if row.writes and args and type(args[0]) is Traced and stage.effects.before_write(args[0]):
         return eager(scope, f, args, kwargs, args[0])
     if not row.creates and not holds_traced(args) and not holds_traced(kwargs.values()):
-        return constants(scope, f(*args, **kwargs))
+        made = f(*args, **kwargs)
+        if is_dense(made):
+            return constants(scope, made)
     try:
         return row.call(stage.tracer, args, kwargs)
     except surface.NotCaptured as why:

@@ -17,9 +17,9 @@ import numpy as np
 
 from ... import _core
 from ...base.class_lookup import is_a
-from ...base.signals import Replan
+from ...base.signals import Abandon, Replan
 from ..kinds import kind_of
-from ..objects import Traced, is_ours, listed
+from ..objects import Traced, is_ours, listed, why_not_argument
 from .list_buffer import Column, ListBuffer
 
 if TYPE_CHECKING:
@@ -34,7 +34,9 @@ EXAMPLES = {"?": False, "l": 0, "d": 0.0}  # an item, by the dtype of the column
 class Assumed(ListBuffer):
     """A list that is columns as long as the assumption holds."""
 
-    is_assumed = True
+    def before_effect(self, reason: str) -> None:
+        if not self.tracer.in_region:
+            self.materialise(reason)
 
     def fail(self, reason: str) -> NoReturn:
         raise Replan("list_columns", reason)
@@ -109,14 +111,15 @@ class TableRow(Assumed):
 
 
 def enter(scope: Any, value: list[Any], source: int) -> None:
-    """Read an argument as a column, if it is a list of numbers."""
+    """Read an argument as a column, if it is a list of numbers. Another list that is long is not captured."""
     stage = scope.stage
     if type(value) is not list or not stage.has_list_columns or id(value) in stage.state.lists:
         return
-    if (made := _core.list_column(value)) is None or made.size <= FEW:
+    if (made := _core.list_column(value)) is None and (why := why_not_argument(value, False)) is not None:
+        raise Abandon(f"an argument is {why}")
+    if made is None or made.size <= FEW:
         return
-    rows = stage.sources.make(_core.list_column, source, value)
-    rows = stage.lift_guarded(rows, stage.sources.source_of(rows))
+    rows = stage.lift_guarded(made, stage.sources.note_made(made, _core.list_column, source))
     (Outer if rows.ndim == 1 else Table)(scope, value, source, rows)
 
 
@@ -165,7 +168,7 @@ def kind_of_table(state: State, value: list[Any]) -> Any:
         if type(row) is not list or id(row) in known:
             return None
         grown = state.lists.get(id(row))
-        if grown is not None and (not is_a(grown, ListBuffer) or grown.is_assumed):
+        if grown is not None and (not is_a(grown, ListBuffer) or is_a(grown, Assumed)):
             return None
         length = len(row) if grown is None else grown.length
         if type(length) is not int or any(is_ours(type(v)) and type(v) is not Traced for v in row):

@@ -124,11 +124,16 @@ class Regions:
         self.reports[(scope.file, site.line, site.kind)] = how
 
 
+USERS = ("container", "reached_by")  # attributes with the user's lists, which may hold millions of items, and nothing of this folder
+
+
 def let_go(values: Iterable[Any]) -> None:
     """Empty those of these objects that belong to this folder, and their parts."""
     left = own_among(list(values))
     while left:
         own = getattr(left.pop(), "__dict__", {})
+        for name in USERS:
+            own.pop(name, None)
         for parts in ([*own.values()], *own.values()):
             if type(parts) in (dict, list, tuple):
                 left.extend(own_among(parts.values() if type(parts) is dict else parts))
@@ -136,9 +141,8 @@ def let_go(values: Iterable[Any]) -> None:
 
 
 def own_among(values: Collection[Any]) -> list[Any]:
-    """The objects of this folder among the values. Classes are asked first, because a list may hold millions of the user's."""
-    own = {cls for cls in set(map(type, values)) if cls.__module__.startswith(__package__)}
-    return [value for value in values if type(value) in own] if own else []
+    """The objects of this folder among the values."""
+    return [value for value in values if type(value).__module__.startswith(__package__)]
 
 
 def between_runs(step: Callable[..., Any]) -> Callable[..., Any]:

@@ -433,7 +433,7 @@ def read_flat(scope: Hooks, flat: Flat, key: Any) -> Any:
 def write_flat(scope: Hooks, flat: Flat, key: Any, value: Any) -> None:
     """flat[key] = value"""
     stage, array = scope.stage, flat.array
-    if not array.flags_now.writeable:
+    if array.is_readonly:
         raise ValueError("underlying array is read-only")
     if type(key) is not tuple and flat.is_fresh(stage.effects) and not stage.effects.before_write(array):
         is_number = np.ndim(value) == 0 if type(value) is not Traced else value.ndim == 0
@@ -488,7 +488,7 @@ class Iteration(Hooks):
         value = value.items if cls is Octets else stage.escapes.now(value)
         if type(value) is Items and value.is_long:
             return self._iter_real(value)
-        if (grown := stage.state.lists.get(id(value))) is not None and grown.is_assumed:
+        if is_a(grown := stage.state.lists.get(id(value), MISSING), list_columns.Assumed):
             return grown.items_now
         cls, source = type(value), stage.sources.source_of(value)
         if not any(stage.sources.defines(cls, name) for name in ("__iter__", "__getitem__")):

@@ -30,6 +30,7 @@ from ...calls.job import Job
 from ..calls.functions import why_not_followed
 from ..stage import REST
 from ..syntax.jumps import exits_of, with_exits_behind
+from ..syntax.names import walk
 from ..syntax.rewrite import (
     FACTORY,
     FUNCTION,
@@ -133,7 +134,7 @@ def attributes_of(node: ast.AST) -> set[str]:
     """The names of attributes in a function's text. `.base` of a piece's result is not NumPy's, because a piece does not
     return a view of a temporary.
     """
-    return {n.attr for n in ast.walk(node) if type(n) is ast.Attribute}
+    return {n.attr for n in walk(node) if type(n) is ast.Attribute}
 
 
 class NoValue:
@@ -228,7 +229,7 @@ class SplitPlan:
         self.splits += 1
         self.driver, self.is_tried = None, False
         if (compiled := self.asked and self.asked()) is not None:
-            compiled.note_driven(None, None, None)  # type: ignore[union-attr]
+            compiled.note_driven(None, None, None, False)  # type: ignore[union-attr]
         if self.splits > MOST_SPLITS:
             self.is_over = True
             return
@@ -367,8 +368,7 @@ def is_trying(piece: Any) -> bool:
     if piece.calls < FEW:
         return True
     if plan is not None and plan.driver is not None:
-        is_racing = not (job.is_inexact or job.budget.is_decided)
-        return not plan.is_tried or is_racing
+        return not plan.is_tried or piece.is_driver_timed
     return any(s.is_trying for s in piece.specializations)
 
 
@@ -376,7 +376,7 @@ def is_numpys(piece: Any) -> bool:
     """True if NumPy runs the calls of a piece."""
     job, found = piece._cinductor_job, piece.specializations
     if job.is_left or not found:
-        return bool(job.is_left or job.budget.plain)
+        return bool(job.is_left or any(account.why for account in piece.accounts()))
     return all(s.why_numpy for s in found)
 
 

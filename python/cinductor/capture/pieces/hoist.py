@@ -11,6 +11,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
+from ..syntax.names import walk
+
 FOLLOW = "_ci_follow"  # what a dispatcher calls in place of a function that has broken inside
 WORK = ast.BinOp | ast.UnaryOp | ast.Call | ast.Subscript | ast.Compare | ast.BoolOp | ast.IfExp
 Names = frozenset[str]
@@ -19,7 +21,7 @@ OPAQUE = ast.Lambda | ast.GeneratorExp | ast.NamedExpr | ast.Await | ast.Yield |
 
 def works(node: ast.AST) -> bool:
     """True if the expression computes something."""
-    return any(isinstance(n, WORK) and not is_number(n) for n in ast.walk(node))
+    return any(isinstance(n, WORK) and not is_number(n) for n in walk(node))
 
 
 def is_number(node: ast.AST) -> bool:
@@ -36,7 +38,7 @@ def is_pythons(node: ast.AST) -> bool:
     """True if Python certainly has to run an expression: it formats values, or calls a function that has broken
     inside.
     """
-    if any(isinstance(n, ast.Name) and n.id == FOLLOW for n in ast.walk(node)):
+    if any(isinstance(n, ast.Name) and n.id == FOLLOW for n in walk(node)):
         return True
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
         return isinstance(node.left, ast.Constant) and isinstance(node.left.value, str)
@@ -146,7 +148,7 @@ def hoist(
     """The statement, which is changed, preceded by the assignments to which its parts were moved."""
     made = Hoist(locals_, lists, name)
     node.ci_glue = True  # type: ignore[attr-defined]
-    if any(isinstance(n, OPAQUE) for n in ast.walk(node)):
+    if any(isinstance(n, OPAQUE) for n in walk(node)):
         return [node]
     if isinstance(node, ast.Expr | ast.Return | ast.Assign) and node.value is not None:
         node.value = made.open(node.value, depth)

@@ -7,13 +7,13 @@ it binds. What Python has to run stays in the dispatcher, with array work moved 
 from __future__ import annotations
 
 import ast
-import copy
 from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
 from ..syntax.cfg import EMPTY, Cfg, Set, captured
 from ..syntax.jumps import always_jumps, blocks_of
+from ..syntax.names import children, duplicate, walk
 from .hoist import FOLLOW, hoist, works
 
 CELL = "_ci_p"  # the name under which the dispatcher calls its pieces and gets outside values
@@ -87,7 +87,7 @@ class Piece:
         made: Any = ast.parse("def piece(): pass").body[0]
         made.name = name
         made.args.args = [ast.arg(n) for n in self.inputs]
-        body = copy.deepcopy([*declared, *self.body])
+        body = duplicate([*declared, *self.body])
         at = body[-1]
         if not self.is_tail:
             body += [s for n in sorted(self.maybe_unbound) for s in guarded(n, at)]
@@ -116,7 +116,7 @@ class Piece:
         text += f"if {IS_UNSEEN}: pass"
         tests = located(self.body[0], *ast.parse(text).body)
         choice: Any = tests[-1]
-        choice.body, choice.orelse = self.call(), copy.deepcopy(self.body)
+        choice.body, choice.orelse = self.call(), duplicate(self.body)
         return tests
 
     def call(self) -> list[ast.stmt]:
@@ -149,7 +149,7 @@ def guarded(name: str, at: ast.stmt) -> list[ast.stmt]:
 def located(at: ast.AST, *nodes: ast.stmt) -> list[ast.stmt]:
     """Statements with the position of another one."""
     for node in nodes:
-        for part in ast.walk(node):
+        for part in walk(node):
             if isinstance(part, ast.stmt | ast.expr | ast.excepthandler):
                 ast.copy_location(part, at)
     return list(nodes)
@@ -173,7 +173,7 @@ class Split:
         own = [n for n, _ in statements(node.body, False)]
         declared = [n for n in own if isinstance(n, ast.Global | ast.Nonlocal)]
         outer = {name for n in declared for name in n.names}
-        inner = [n for n in ast.walk(node) if isinstance(n, ast.Nonlocal) and n not in declared]
+        inner = [n for n in walk(node) if isinstance(n, ast.Nonlocal) and n not in declared]
         self.shared = frozenset(n for d in inner for n in d.names)  # bound by inner functions
         self.declared: list[ast.stmt] = [*declared]
         self.locals = frozenset(locals_) - outer - self.shared
@@ -185,7 +185,7 @@ class Split:
         self.flow = Cfg(node.body, [arg.arg for arg in own_args if arg is not None])
         self.stable = self.stable_names()
         self.maybe: dict[int, Set] = {}  # by id of a statement: names that may be bound
-        arguments = {a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)}
+        arguments = {a.arg for a in walk(node.args) if isinstance(a, ast.arg)}
         self.note_maybe(node.body, set(arguments))
         body = self.block(node.body, True)
         node.body = self.still_local(body, arguments) + without_temps(body)
@@ -336,7 +336,7 @@ class Split:
         names = mentioned(node)
         if names & (OUTSIDE | self.shared):
             return "a name is bound by a function inside"
-        if any(isinstance(n, PYTHONS) for n in ast.walk(node)):
+        if any(isinstance(n, PYTHONS) for n in walk(node)):
             return "Python's own"
         if any(isinstance(n, ast.Break | ast.Continue) for n in jumps_out(node)):
             return "a jump leaves it"
@@ -350,7 +350,7 @@ class Split:
     def captured_in(self, node: ast.stmt) -> Set:
         """The function's names that an object made in a statement may read later."""
         found: Set = EMPTY
-        for part in ast.walk(node):
+        for part in walk(node):
             if isinstance(part, ast.Lambda | ast.FunctionDef | ast.GeneratorExp):
                 if not getattr(part, "ci_consumed", False):
                     found |= captured(part)
@@ -363,7 +363,7 @@ class Split:
         """Names that are bound once: an inner function reads the value that they had when it was made."""
         counts: dict[str, int] = {}
         args = self.node.args
-        for arg in ast.walk(args):
+        for arg in walk(args):
             if isinstance(arg, ast.arg):
                 counts[arg.arg] = 1
         for node, in_loop in statements(self.node.body, False):
@@ -389,7 +389,7 @@ class Followed(ast.NodeTransformer):
 def names_of_lists(node: ast.FunctionDef) -> Set:
     """Names that are only bound to new lists, dicts and sets."""
     lists: set[str] = set()
-    others = {a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)}
+    others = {a.arg for a in walk(node.args) if isinstance(a, ast.arg)}
     for part, _ in statements(node.body, False):
         names = frozenset(own_binds(part))
         is_list = isinstance(part, ast.Assign) and isinstance(part.value, DISPLAYS)
@@ -407,8 +407,8 @@ def without_temps(body: list[ast.stmt]) -> list[ast.stmt]:
         for block in blocks(node):
             block[:] = without_temps(block)
         out.append(node)
-        others = {id(n) for block in blocks(node) for s in block for n in ast.walk(s)}
-        loads = [n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and id(n) not in others]
+        others = {id(n) for block in blocks(node) for s in block for n in walk(s)}
+        loads = [n.id for n in walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and id(n) not in others]
         used = sorted({name for name in loads if name.startswith(TEMP)})
         if used and not always_jumps([node]):
             gone = ast.Delete([ast.Name(name, ast.Del()) for name in used])
@@ -434,8 +434,8 @@ def jumps_out(node: Any, in_loop: bool = False) -> Iterator[ast.stmt]:
 
 def mentioned(node: ast.AST) -> Set:
     """Every name in a statement."""
-    found = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
-    return frozenset(found | {n.name for n in ast.walk(node) if isinstance(n, ast.FunctionDef)})
+    found = {n.id for n in walk(node) if isinstance(n, ast.Name)}
+    return frozenset(found | {n.name for n in walk(node) if isinstance(n, ast.FunctionDef)})
 
 
 def own_binds(node: ast.AST) -> Iterator[str]:
@@ -459,7 +459,7 @@ def own_binds(node: ast.AST) -> Iterator[str]:
         if isinstance(part, ast.comprehension):
             todo += (part.iter, *part.ifs)  # its target is local to the comprehension
         else:
-            todo += (child for child in ast.iter_child_nodes(part) if id(child) not in others)
+            todo += (child for child in children(part) if id(child) not in others)
 
 
 def blocks(node: ast.AST) -> list[list[ast.stmt]]:

@@ -17,7 +17,7 @@ from ...base.user_frame import STAGE as STAGE
 from .cfg import Cfg
 from .desugar import ComprehensionPlan, Parts
 from .jumps import Lowering, Unsuitable, is_text, may_be_traced
-from .names import FunctionNode, Names, Transformer, place_of, placed, results_in, walk
+from .names import FunctionNode, Names, Transformer, duplicate, place_of, placed, results_in, walk
 from .texts import parts_of
 
 
@@ -185,8 +185,8 @@ class Asking(Transformer):
         first = [node.body.pop(0)] if has_text else []
         if shared:
             nothing = ast.arguments([], [], None, [], [], None, [])
-            names = ast.Tuple([self.load(node, name) for name in shared], ast.Load())
-            call = self.ask(node, "shares", ast.Lambda(nothing, names))
+            names = placed(ast.Tuple([self.load(node, name) for name in shared], ast.Load()), node)
+            call = self.ask(node, "shares", placed(ast.Lambda(nothing, names), node))
             first.append(placed(ast.Expr(call), node))
         return first
 
@@ -541,8 +541,8 @@ class Expressions(Asking):
         inner = node if isinstance(node, ast.ListComp) else node.args[0]
         items = inner.generators[0].iter
         if plan.builtin is not None:
-            items = copy.deepcopy(items)
-        callee = [] if plan.callee is None else [self.visit(copy.deepcopy(plan.callee))]
+            items = duplicate(items)
+        callee = [] if plan.callee is None else [self.visit(duplicate(plan.callee))]
         given = [self.visit(self.load(node, name)) for name in plan.names]
         arguments = [*callee, self.visit(items), *given]
         trips = self.load(node, plan.function)

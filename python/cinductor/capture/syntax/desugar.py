@@ -29,7 +29,6 @@ function cannot be used.
 from __future__ import annotations
 
 import ast
-import copy
 import sys
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -39,6 +38,7 @@ from .names import (
     Names,
     Transformer,
     Visitor,
+    duplicate,
     free_names,
     place_new,
     placed,
@@ -81,7 +81,7 @@ class PatternReads(Transformer):
 
 def at(place: ast.AST, item: ast.expr) -> ast.expr:
     """A read of an item, at a position."""
-    new = copy.deepcopy(item)
+    new = duplicate(item)
     for node in walk(new):
         placed(node, place)
     return new
@@ -426,7 +426,7 @@ class Comprehensions(Visitor):
         begun = assign(SOME, ast.Constant(True))
         step = [
             assign(ITEM, inner.elt),
-            ast.If(load(SOME), [better], [copy.deepcopy(taken), begun]),
+            ast.If(load(SOME), [better], [duplicate(taken), begun]),
         ]
         result: ast.expr = load(RESULT)
         after: list[ast.stmt] = []
@@ -468,9 +468,9 @@ class Comprehensions(Visitor):
         is_opaque = any(isinstance(n, OPAQUE) for part in parts for n in walk(part))
         if is_opaque or first.is_async or read & (self.shared | {"super", "__class__"}):
             return
-        body = copy.deepcopy(step)
+        body = duplicate(step)
         for number in range(len(others), -1, -1):
-            generator = copy.deepcopy(inner.generators[number])
+            generator = duplicate(inner.generators[number])
             for test in reversed(generator.ifs):
                 body = [ast.If(test, body, [])]
             body = [ast.For(generator.target, generator.iter if number else load(ITEMS), body, [])]

@@ -23,6 +23,17 @@ LEAVES = frozenset({ast.Name, ast.Constant})  # most nodes
 children, walk, placed, place_of = _core.children, _core.walk, _core.placed, _core.place_of
 
 
+def duplicate(value: Any) -> Any:
+    """A copy of a syntax node and all nodes below it, or of a list of them."""
+    if type(value) is list:
+        return [duplicate(item) for item in value]
+    if not isinstance(value, ast.AST):
+        return value
+    new = type(value).__new__(type(value))
+    vars(new).update({name: duplicate(part) for name, part in vars(value).items()})
+    return new
+
+
 class Methods(dict[type[ast.AST], Callable[[Any, Any], Any]]):
     """The visitor method of each class of nodes, looked up at its first use."""
 

@@ -31,20 +31,21 @@ Part = tuple[Any, Any]  # an owner and a field, or a list and a position
 def mark_operands(root: FunctionNode) -> None:
     """Adds `waits` and `done` to a rewritten function and to those inside it."""
     nodes: list[Any] = [root]
+    found: list[tuple[Any, type, list[Any]]] = []  # nodes with others inside
     for node in nodes:  # each before those inside it
-        cls = type(node)
+        cls, inside = type(node), children(node)
         if cls in COMPREHENSIONS:
             leave_unseen(node)
         if cls is ast.FunctionDef:  # without annotations
             nodes += [*node.body, *map(at, ORDER[cls](node))]
         else:
-            nodes += children(node)
-    calling: set[int] = set()  # ids of nodes whose evaluation calls something
-    for node in reversed(nodes):
-        cls = type(node)
-        inside = [] if cls is ast.Lambda else children(node)
+            nodes += inside
         if cls is ast.Lambda or cls is ast.FunctionDef:  # what evaluates defaults
-            inside += children(node.args)
+            inside = [*(inside if cls is ast.FunctionDef else ()), *children(node.args)]
+        if inside:
+            found.append((node, cls, inside))
+    calling: set[int] = set()  # ids of nodes whose evaluation calls something
+    for node, cls, inside in reversed(found):
         is_calling = not calling.isdisjoint(map(id, inside))
         method = method_of(node) if cls is ast.Call else None
         if is_calling and cls in ORDER and method not in ("choose", "choose_result"):  # in a conditional expression no operand waits
@@ -57,14 +58,14 @@ def mark_operands(root: FunctionNode) -> None:
 
 
 def leave_unseen(node: ast.expr) -> None:
-    """Calls of a comprehension that Python runs: the container that it makes waits."""
+    """Change the calls in a comprehension that Python runs to methods that do not mark operands, because its container waits."""
     for call in [n for n in walk(node) if type(n) is ast.Call]:
         if method_of(call) == "call":
             call.func.attr = "call_method"  # type: ignore[attr-defined]
 
 
 def mark(parts: list[Part], then: Part) -> None:
-    """Marks those of the parts that no name shows until `then` has been evaluated."""
+    """Mark the parts whose values no name refers to until `then` has been evaluated."""
     waiting = [part for i, part in enumerate(parts) if waits_unseen(at(part), [*parts[i + 1 :], then])]
     for part in waiting:
         put(part, ask(at(part), "waits", at(part)))

@@ -33,7 +33,7 @@ from .bytecode import function_of, modules_in
 from .control import Control
 from .desugar import COMPREHENSION, COMPREHENSIONS, with_loops, without_matches
 from .jumps import with_exits_behind
-from .names import FunctionNode, Transformer, children, place_of, walk
+from .names import FunctionNode, Transformer, children, duplicate, place_of, walk
 from .pending import mark_operands
 
 FACTORY = "__ci_factory__"
@@ -66,17 +66,29 @@ def find_function(code: types.CodeType, qualname: str) -> FunctionNode | None:
         return read if known else None
     if not 0 < first <= len(lines):
         return None
-    block = _parse_block(lines, first, _last_line(code))
+    block = None if _whole[0] is lines else _parse_block(lines, first, _last_line(code))
     if block is not None:
         imports = _imports_of_lines(lines)
         for node in _functions(block, code):
             if is_source_of(node, code, owner, imports):
                 return node
-    whole = silently(ast.parse, "".join(lines))
+    whole = _parse_whole(lines)
     if whole is None:
         return None
     imports = _imports(whole)
-    return next((n for n in _functions(whole, code) if is_source_of(n, code, owner, imports)), None)
+    return next((n for n in map(duplicate, _functions(whole, code)) if is_source_of(n, code, owner, imports)), None)
+
+
+_whole: tuple[list[str] | None, ast.Module | None] = None, None  # the lines of a file, and its tree
+
+
+def _parse_whole(lines: list[str]) -> ast.Module | None:
+    """The tree of a whole file. That of the latest file is kept: it may have a table of lambdas."""
+    global _whole
+    known = _whole
+    if known[0] is not lines:
+        known = _whole = lines, silently(ast.parse, "".join(lines))
+    return known[1]
 
 
 def silently(make: Callable[..., Any], *args: Any, **options: Any) -> Any:
@@ -520,7 +532,7 @@ def _rewrite_source(
     """The rewriting, with constructs or with Python's own control flow; None if the version with constructs does not
     compile, because CPython limits nested blocks.
     """
-    node = find_function(code, qualname) if given is None else copy.deepcopy(given)
+    node = find_function(code, qualname) if given is None else duplicate(given)
     if node is None:
         found = bool(linecache.getlines(code.co_filename))
         raise NotRewritable("its source in the file is not what runs" if found else NOT_FOUND)

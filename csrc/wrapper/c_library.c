@@ -1,0 +1,267 @@
+/* Library calls that a program in C does by itself: sorts, searches and medians (c_library.def).
+ * The routines are a text over the element type T, printed once for each dtype of the program. A
+ * row is copied to contiguous memory and sorted there by a bottom-up merge sort over runs of 16
+ * from an insertion sort (Knuth, The Art of Computer Programming 3, 5.2.4). It is stable: equal
+ * elements stay in order of their positions, whatever `kind` the call has. NaN is last. A partition
+ * is a full sort. */
+#include "wrapper/c_library.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char views_text[] =
+    "\n/* ---- sorting and searching ---- */\n\n"
+    "/* An operand or the result of a routine, which gets the operands and then the result. */\n"
+    "typedef struct ci_view {\n    void *data;\n    int32_t rank;\n"
+    "    int64_t sizes[%d], strides[%d]; /* strides in elements */\n} ci_view;\n\n"
+    "/* The number of rows along an axis; -1: of elements. */\nstatic int64_t\n"
+    "ci_row_count(const ci_view *v, int32_t axis)\n{\n    int64_t count = 1;\n"
+    "    for (int32_t k = 0; k < v->rank; k++)\n"
+    "        count *= k == axis ? 1 : v->sizes[k];\n    return count;\n}\n\n"
+    "/* The position of the first element of a row along an axis; -1: of an element. */\n"
+    "static int64_t\nci_row_start(const ci_view *v, int32_t axis, int64_t row)\n{\n"
+    "    int64_t at = 0;\n    for (int32_t k = v->rank - 1; k >= 0; k--)\n"
+    "        if (k != axis) {\n            at += row %% v->sizes[k] * v->strides[k];\n"
+    "            row /= v->sizes[k];\n        }\n    return at;\n}\n";
+
+/* Over ITEM and BEFORE(a, b): values, or positions in keys. */
+static const char sort_text[] =
+    "\n"
+    "/* Sorts n items of a; b is as much memory. Returns the one with the sorted items. */\n"
+    "static inline ITEM *\nNAMED(%s)(ITEM *a, ITEM *b, int64_t n, const T *keys)\n{\n"
+    "    (void)keys;\n    for (int64_t k = 0; k < n; k++) {\n"
+    "        const ITEM item = a[k];\n        int64_t to = k;\n"
+    "        for (; (to & 15) && BEFORE(item, a[to - 1]); to--)\n"
+    "            a[to] = a[to - 1];\n        a[to] = item;\n    }\n"
+    "    for (int64_t width = 16; width < n; width *= 2) {\n"
+    "        for (int64_t first = 0; first < n; first += 2 * width) {\n"
+    "            const int64_t middle = first + width < n ? first + width : n;\n"
+    "            const int64_t end = middle + width < n ? middle + width : n;\n"
+    "            int64_t left = first, right = middle;\n"
+    "            for (int64_t k = first; k < end; k++) {\n"
+    "                const int is_right = left == middle || (right < end && BEFORE(a[right], a[left]));\n"
+    "                b[k] = is_right ? a[right++] : a[left++];\n            }\n        }\n"
+    "        ITEM *const merged = b;\n        b = a;\n        a = merged;\n    }\n"
+    "    return a;\n}\n";
+
+/* Over T, MEAN (of medians), LESS(a, b), and NAMED(f), the name of f for the dtype. */
+static const char routines_text[] =
+    "\nstatic inline int32_t\nNAMED(ci_sort)(const ci_view *v, int32_t axis)\n{\n"
+    "    const int64_t n = v->sizes[axis], rows = n ? ci_row_count(v, axis) : 0;\n"
+    "    T *const a = ci_take(2 * n * (int64_t)sizeof(T));\n    if (!a)\n"
+    "        return CI_NO_MEMORY;\n    for (int64_t row = 0; row < rows; row++) {\n"
+    "        const T *const x = (const T *)v[0].data + ci_row_start(&v[0], axis, row);\n"
+    "        T *const y = (T *)v[1].data + ci_row_start(&v[1], axis, row);\n"
+    "        for (int64_t k = 0; k < n; k++)\n            a[k] = x[k * v[0].strides[axis]];\n"
+    "        const T *const sorted = NAMED(ci_sort_values)(a, a + n, n, 0);\n"
+    "        for (int64_t k = 0; k < n; k++)\n"
+    "            y[k * v[1].strides[axis]] = sorted[k];\n    }\n    free(a);\n    return 0;\n"
+    "}\n\nstatic inline int32_t\nNAMED(ci_argsort)(const ci_view *v, int32_t axis)\n{\n"
+    "    const int64_t n = v->sizes[axis], rows = n ? ci_row_count(v, axis) : 0;\n"
+    "    int64_t *const a = ci_take(2 * n * 8 + n * (int64_t)sizeof(T));\n    if (!a)\n"
+    "        return CI_NO_MEMORY;\n    T *const keys = (T *)(a + 2 * n);\n"
+    "    for (int64_t row = 0; row < rows; row++) {\n"
+    "        const T *const x = (const T *)v[0].data + ci_row_start(&v[0], axis, row);\n"
+    "        int64_t *const y = (int64_t *)v[1].data + ci_row_start(&v[1], axis, row);\n"
+    "        for (int64_t k = 0; k < n; k++) {\n            a[k] = k;\n"
+    "            keys[k] = x[k * v[0].strides[axis]];\n        }\n"
+    "        const int64_t *const sorted = NAMED(ci_sort_positions)(a, a + n, n, keys);\n"
+    "        for (int64_t k = 0; k < n; k++)\n"
+    "            y[k * v[1].strides[axis]] = sorted[k];\n    }\n    free(a);\n    return 0;\n"
+    "}\n\n/* axis -1: the median of all elements. */\nstatic inline int32_t\n"
+    "NAMED(ci_median)(const ci_view *v, int32_t axis)\n{\n"
+    "    const int64_t rows = axis < 0 ? 1 : ci_row_count(v, axis), n = ci_row_count(v, -1) / (rows ? rows : 1);\n"
+    "    T *const a = ci_take(2 * n * (int64_t)sizeof(T));\n    if (!a)\n"
+    "        return CI_NO_MEMORY;\n    for (int64_t row = 0; row < rows; row++) {\n"
+    "        const T *const x = (const T *)v[0].data + (axis < 0 ? 0 : ci_row_start(&v[0], axis, row));\n"
+    "        for (int64_t k = 0; k < n; k++)\n"
+    "            a[k] = x[axis < 0 ? ci_row_start(&v[0], -1, k) : k * v[0].strides[axis]];\n"
+    "        const T *const sorted = NAMED(ci_sort_values)(a, a + n, n, 0);\n"
+    "        const MEAN low = (MEAN)sorted[(n - 1) / 2], high = (MEAN)sorted[n / 2], last = (MEAN)sorted[n - 1];\n"
+    "        const MEAN middle = n % 2 ? high : (low + high) / 2;\n"
+    "        ((MEAN *)v[1].data)[ci_row_start(&v[1], -1, row)] = last == last ? middle : last;\n"
+    "    }\n    free(a);\n    return 0;\n}\n\nstatic inline int32_t\n"
+    "NAMED(ci_search)(const ci_view *v, int32_t is_right)\n{\n"
+    "    const T *const a = v[0].data;\n"
+    "    for (int64_t k = ci_row_count(&v[1], -1); k-- > 0;) {\n"
+    "        const T wanted = ((const T *)v[1].data)[ci_row_start(&v[1], -1, k)];\n"
+    "        int64_t low = 0, high = v[0].sizes[0];\n        while (low < high) {\n"
+    "            const int64_t middle = low + (high - low) / 2;\n"
+    "            const T item = a[middle * v[0].strides[0]];\n"
+    "            if (is_right ? !LESS(wanted, item) : LESS(item, wanted))\n"
+    "                low = middle + 1;\n            else\n                high = middle;\n"
+    "        }\n        ((int64_t *)v[2].data)[ci_row_start(&v[2], -1, k)] = low;\n    }\n"
+    "    return 0;\n}\n";
+
+/* ---- the last argument of a routine ---- */
+
+enum { ALL_AXES = -1, REFUSED = -2 };
+
+static int
+axis_of(const CiExtern *ext)
+{
+    const char *text = strstr(ext->key, "axis=");
+    return text ? atoi(text + 5) : REFUSED;
+}
+
+/* The key of a median: `0 False`, or `None True`. */
+static int
+median_axis(const CiExtern *ext)
+{
+    char *end;
+    long axis = strtol(ext->key, &end, 10);
+    if (end != ext->key)
+        return *end == ' ' && axis >= 0 ? (int)axis : REFUSED;
+    return !strncmp(ext->key, "None ", 5) ? ALL_AXES : REFUSED;
+}
+
+static int
+is_right(const CiExtern *ext)
+{
+    return !strcmp(ext->key, "right");
+}
+
+/* ---- rows ---- */
+
+typedef struct Row {
+    const char *name;
+    int operands;
+    const char *routine;
+    int (*how)(const CiExtern *ext);
+} Row;
+
+static const Row rows[] = {
+#define LIBRARY(name, operands, routine, how) {#name, operands, #routine, how},
+#include "wrapper/c_library.def"
+};
+
+static const Row *
+row_of(const CiExternItem *call)
+{
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
+        if (!strcmp(rows[k].name, call->ext->name))
+            return rows[k].operands == call->noperands && rows[k].how(call->ext) != REFUSED ? &rows[k]
+                                                                                         : NULL;
+    return NULL;
+}
+
+/* True if the dtype is one of C's own types. */
+static bool
+has_order(CiDtype dtype)
+{
+    return ci_dtype_is_integral(dtype) || dtype == CI_DTYPE_f32 || dtype == CI_DTYPE_f64;
+}
+
+/* The dtype of the median of elements of a dtype, and of the computation. */
+static CiDtype
+mean_dtype(CiDtype dtype)
+{
+    return dtype == CI_DTYPE_f32 ? dtype : CI_DTYPE_f64;
+}
+
+const char *
+ci_c_library_refuses(CiContext *ctx, const CiExternItem *call)
+{
+    const Row *row = row_of(call);
+    if (!strncmp(call->ext->name, "draw_", 5))
+        return "C draws no random numbers: give them as an argument";
+    if (!row)
+        return ci_format(ctx, "C cannot call %s, a function of NumPy's", call->ext->name);
+    for (int k = 0; k < call->noperands; k++) {
+        CiDtype dtype = call->operands[k]->dtype;
+        bool is_stored = call->operands[k]->kind != CI_BUFFER_scalar || ci_dtype_size(dtype) == 8;
+        if (!has_order(dtype) || !is_stored || dtype != call->operands[0]->dtype)
+            return ci_format(ctx, "C has no %s of %s", call->ext->name, ci_dtype_name(dtype));
+    }
+    if (row->how == median_axis && call->result->dtype != mean_dtype(call->operands[0]->dtype))
+        return ci_format(ctx, "C has no median as %s", ci_dtype_name(call->result->dtype));
+    return NULL;
+}
+
+/* ---- printing ---- */
+
+void
+ci_print_c_expr(CiText *out, const CiExpr *e)
+{
+    if (e)
+        ci_expr_print(out, e, CI_STYLE_program);
+    else
+        ci_text_add(out, "0");
+}
+
+void
+ci_print_c_list(CiText *out, int count, const CiExpr *const *items)
+{
+    ci_text_add(out, "{");
+    for (int k = 0; k < count; k++) {
+        ci_text_add(out, k ? ", " : "");
+        ci_print_c_expr(out, items[k]);
+    }
+    ci_text_add(out, count ? "}" : "0}");
+}
+
+static void
+print_sort(CiText *out, const char *name, const char *item, const char *before)
+{
+    ci_text_add(out, "\n#define ITEM %s\n#define BEFORE(a, b) %s", item, before);
+    ci_text_add(out, sort_text, name);
+    ci_text_add(out, "\n#undef ITEM\n#undef BEFORE\n");
+}
+
+static void
+print_dtype(CiText *out, CiDtype dtype)
+{
+    bool is_float = !ci_dtype_is_integral(dtype);
+    ci_text_add(out, "\n#define T %s\n#define MEAN %s\n#define NAMED(f) f##_%s\n", ci_dtype_storage(dtype),
+                ci_dtype_storage(mean_dtype(dtype)), ci_dtype_name(dtype));
+    ci_text_add(out, "#define LESS(a, b) %s\n",
+                is_float ? "((a) < (b) || ((b) != (b) && (a) == (a)))" : "((a) < (b))");
+    print_sort(out, "ci_sort_values", "T", "LESS(a, b)");
+    print_sort(out, "ci_sort_positions", "int64_t", "LESS(keys[a], keys[b])");
+    ci_text_add(out, "%s\n#undef T\n#undef MEAN\n#undef NAMED\n#undef LESS\n", routines_text);
+}
+
+void
+ci_c_library_print_routines(CiText *out, const CiWrapper *wrapper)
+{
+    bool is_printed[CI_DTYPE_COUNT] = {false}, has_views = false;
+    for (int k = 0; k < wrapper->nlines; k++) {
+        const CiExternItem *call = wrapper->lines[k].ext;
+        if (!call || is_printed[call->operands[0]->dtype])
+            continue;
+        if (!has_views)
+            ci_text_add(out, views_text, CI_MAX_RANK, CI_MAX_RANK);
+        print_dtype(out, call->operands[0]->dtype);
+        has_views = is_printed[call->operands[0]->dtype] = true;
+    }
+}
+
+static void
+print_view(CiText *out, const CiExternItem *call, int k)
+{
+    const CiBuffer *buffer = k == call->noperands ? call->result : call->operands[k];
+    ci_text_indent(out);
+    ci_text_add(out, "{(char *)%s + (", buffer->name);
+    ci_print_c_expr(out, call->offsets[k]);
+    ci_text_add(out, ") * %d, %d, ", ci_dtype_size(buffer->dtype), call->ranks[k]);
+    ci_print_c_list(out, call->ranks[k], call->sizes[k]);
+    ci_text_add(out, ", ");
+    ci_print_c_list(out, call->ranks[k], call->strides[k]);
+    ci_text_add(out, "},\n");
+}
+
+void
+ci_c_library_print_call(CiText *out, const CiExternItem *call)
+{
+    const Row *row = row_of(call);
+    ci_text_open(out, "{");
+    ci_text_open(out, "const ci_view views[] = {");
+    for (int k = 0; k <= call->noperands; k++)
+        print_view(out, call, k);
+    out->indent -= 4;
+    ci_text_line(out, "};");
+    ci_text_line(out, "if ((status = %s_%s(views, %d)))", row->routine,
+                 ci_dtype_name(call->operands[0]->dtype), row->how(call->ext));
+    ci_text_line(out, "    goto done;");
+    ci_text_close(out);
+}
