@@ -107,9 +107,10 @@ def give(program: Any, flags: int) -> None:
 
 def likely(nodes: list[tuple[str, ...]], bit: int) -> tuple[str, str, str] | None:
     """The operation that most likely raised a flag, with file and line. None if only an operation under an errstate
-    that ignores the flag can have raised it, or if a NaN may have.
+    that ignores the flag can have raised it, or if a NaN may have that was compared and not cast.
     """
-    if bit == INVALID and not COMPARES.isdisjoint(name for name, *_ in nodes):
+    names_of_all = {name for name, *_ in nodes}
+    if bit == INVALID and "cast" not in names_of_all and not COMPARES.isdisjoint(names_of_all):
         return None
     order = RAISES[bit].split()
     meant = [node for node in nodes if node[0] in order]
