@@ -107,11 +107,12 @@ def give(program: Any, flags: int) -> None:
 
 def likely(nodes: list[tuple[str, ...]], bit: int) -> tuple[str, str, str] | None:
     """The operation that most likely raised a flag, with file and line. None if that is one under an errstate that
-    ignores the flag, or may be the comparison of a NaN.
+    ignores the flag, or may be the comparison of a NaN. A NaN that is cast to an int is warned of.
     """
+    names_of_all = {name for name, *_ in nodes}
     order = RAISES[bit].split()
     meant = [node for node in nodes if node[0] in order]
-    if bit == INVALID and (not meant or not COMPARES.isdisjoint(name for name, *_ in nodes)):
+    if bit == INVALID and (not meant or ("cast" not in names_of_all and not COMPARES.isdisjoint(names_of_all))):
         return None
     found = min(meant, key=lambda n: (order.index(n[0]), not int(n[3] or 0) & bit), default=("a compiled loop", "?", "1", ""))
     if int(found[3] or 0) & bit:
