@@ -78,7 +78,7 @@ queue_of(const CiQueue *queue)
     return (queue->stream ? (Stream *)queue->stream : devices[queue->index].streams)->queue;
 }
 
-/* A new stream is behind the device's own. */
+/* New streams follow the device's own in its list. */
 int32_t
 stream_open(const CiQueue *queue, void **stream)
 {
