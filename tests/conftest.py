@@ -101,6 +101,16 @@ def pieces_are_compiled(monkeypatch):
 
 
 @pytest.fixture
+def calls_take_a_microsecond():
+    """The time that calls in NumPy take, and so what they pay, does not depend on the machine."""
+    from cinductor import _core
+
+    _core.step_clock(0)
+    yield
+    _core.step_clock(None)
+
+
+@pytest.fixture
 def calls_are_captured(monkeypatch):
     """Capture each call that needs Python, whatever that costs."""
     monkeypatch.setattr("cinductor.calls.job.Job.leave_to_numpy", lambda *_: None)

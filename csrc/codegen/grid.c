@@ -98,7 +98,7 @@ move_scratch(CiStmts *block)
     }
 }
 
-/* A whole group, or what is left of one, point by point. */
+/* The neighbours of one thread: `lanes` of them at once, or the last ones of the loop one by one. */
 static void
 add_group_or_rest(CiBuild *b, const CiDomain *points, const CiExpr *number, int lanes)
 {
@@ -144,8 +144,9 @@ add_bytes(void *arg, const CiStmt *stmt)
         *bytes += ci_dtype_size(stmt->at.memory->dtype);
 }
 
-/* Long rows of which a thread would take one point alone. It would wait for few bytes at a time. If the length is no
- * constant, finding the point's row is a division by a number that no compiler knows. */
+/* True if rows are long enough to give a block a segment of one row. A thread with one point waits
+ * for few bytes at a time; and if the row's length is no constant, the row of a point costs a
+ * division. */
 static bool
 has_long_rows(const CiBuild *b, const CiDomain *points)
 {
@@ -157,7 +158,8 @@ has_long_rows(const CiBuild *b, const CiDomain *points)
     return extent->kind != CI_EXPR_const || bytes < CI_CHOOSE(b, segment_bytes);
 }
 
-/* The points of a thread in a segment, statement by statement; `first` is the first of them in its row. */
+/* Adds the points of one thread in a segment, each statement for all of them. first: the position of
+ * the first point in its row. */
 static void
 add_together(CiBuild *b, const CiDomain *points, const CiExpr **to, const CiExpr *first, int threads)
 {
@@ -174,7 +176,7 @@ add_together(CiBuild *b, const CiDomain *points, const CiExpr **to, const CiExpr
     ci_build_at(b, &one, &(CiAt){1, &part, &zero, part, 1, NULL, count});
 }
 
-/* A block has a segment of one row, of which a thread takes a few points at once. */
+/* Gives each block a segment of one row, and each thread a few points of it. */
 static void
 make_segments(CiBuild *b, const CiDomain *points)
 {

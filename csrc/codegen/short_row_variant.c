@@ -1,5 +1,10 @@
-/* Rows of a length that is not known may be short -> `if` they are, several points run together,
- * one in each lane, and a row's elements one after another; else as before. */
+/* Adds a variant of a loop nest for short rows, if the length of rows is not known at compile time.
+ * In the variant each lane has a row of its own, and runs over its elements in order.
+ *
+ *   for points {                 ->  if row <= short_row { for points vector { for row {…} } }
+ *     for row vector {…}             else { for points { for row vector {…} } }
+ *   }
+ */
 #include "codegen/instantiate.h"
 #include "codegen/codegen.h"
 

@@ -1,4 +1,5 @@
-/* The second proc of a split, and what the units of the first leave for it. */
+/* Parts that all split procs have: the second proc (`finish`), and the partial results that the work
+ * units of the first proc store for it. */
 #include "codegen/split.h"
 
 CiProc *

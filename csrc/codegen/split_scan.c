@@ -21,8 +21,8 @@ make_parts(CiRunner *r, CiProc *proc)
         ci_build_store(&r->b, add_partial(r, k), r->part, ci_build_load(&r->b, totals[k], zero, 1));
 }
 
-/* cell = partial[0] op … op partial[part - 1], where there are parts before this one: a fold, which
- * threads share out. */
+/* If there are parts before this one: cell = partial[0] op … op partial[part - 1], by a fold that the
+ * threads of the block divide among them. */
 static void
 begin_cell(CiRunner *r, const CiCell *cell, CiMemory *partial)
 {

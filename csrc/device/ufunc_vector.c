@@ -344,6 +344,31 @@ decide_by_count(CiUfuncVector *vector, intptr_t count)
     return before == 0 ? recall(vector) : NULL;
 }
 
+static double
+number_at(const char *from, CiDtype dtype)
+{
+    double wide;
+    float narrow;
+
+    memcpy(&narrow, from, sizeof narrow);
+    if (dtype == CI_DTYPE_f32)
+        return (double)narrow;
+    memcpy(&wide, from, sizeof wide);
+    return wide;
+}
+
+/* NumPy's loop of powers computes some of them otherwise if all elements have the same exponent. */
+static bool
+is_own_exponent(const CiVmathRow *row, char *const *operands, const intptr_t *steps)
+{
+    if (row->op != CI_OP_power || steps[1] != 0)
+        return false;
+    if (row->dtype == CI_DTYPE_f16)
+        return true;
+    double exponent = number_at(operands[1], row->dtype);
+    return exponent == -1 || exponent == 0 || exponent == 0.5 || exponent == 1 || exponent == 2;
+}
+
 static void
 run_vectors(char **operands, const intptr_t *count, const intptr_t *steps, void *data)
 {
@@ -352,7 +377,7 @@ run_vectors(char **operands, const intptr_t *count, const intptr_t *steps, void 
 
     if (row == NULL)
         row = decide_by_count(vector, *count);
-    if (row == NULL || row->run == NULL) {
+    if (row == NULL || row->run == NULL || is_own_exponent(row, operands, steps)) {
         ci_ufunc_call(vector->numpys, operands, count, steps);
     } else if (*count == 1) {
         run_one(vector, row, operands);

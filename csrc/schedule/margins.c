@@ -1,7 +1,8 @@
-/* Folds over the rows and the columns of one table: units are subtrees of the columns. */
+/* Schedules kernels that reduce one table over its rows and over its columns in one pass. The columns
+ * are divided into parts, one for each work unit. */
 #include "schedule/plan.h"
 
-/* Subtrees of the columns: enough to share out, or as many as are wide enough. */
+/* The number of parts of the columns: a power of two, enough for all threads, or more if parts stay wide. */
 static int
 choose_parts(const CiScheduler *s, const CiMargins *margins)
 {
@@ -13,7 +14,7 @@ choose_parts(const CiScheduler *s, const CiMargins *margins)
     return parts;
 }
 
-/* All threads get some of it, or there is little to do. */
+/* True if one pass pays: there is a part for every thread, or there is little work. */
 bool
 ci_has_margins(const CiScheduler *s, const CiKernel *kernel)
 {
@@ -23,7 +24,7 @@ ci_has_margins(const CiScheduler *s, const CiKernel *kernel)
             margins.height->low <= CI_CHOOSE(s, margin_chunks) * s->machine->chunk_elements / margins.width->low);
 }
 
-/* Each stage has lanes along the rows. */
+/* Vectorizes each stage along memory, which is along the rows. */
 static void
 label_stages(CiKernel *kernel, const CiMargins *margins)
 {

@@ -3,7 +3,7 @@
  *
  * exp_f, log_f, sin_f, cos_f: NumPy's own loops for processors with FMA (BSD; umath, npy_simd_data.h
  * and loops_trigonometric), whose rational functions are those of Cody & Waite's reduction.
- * expf_f, exp2_f, log2_f, logf_f: S. Nagy, Arm Optimized Routines (2018, MIT), in doubles, as the C
+ * expf_f, exp2_f, log2_f, logf_f, power_f: S. Nagy, Arm Optimized Routines (2018, MIT), in doubles, as the C
  * library's build with FMA.
  * All others: fdlibm (Sun, 1993; I. L. Taylor's float versions) as the GNU C library has them up to
  * 2.40, built without FMA; asin's polynomial is S. L. Moshier's. */
@@ -207,6 +207,35 @@ log2_f(F x, I *rare)
     *rare |= is_no_normal_f(x);
     return narrow((Halves){log2f_half(r.z.low, r.k.low, r.inverse.low, r.log.low),
                            log2f_half(r.z.high, r.k.high, r.inverse.high, r.log.high)});
+}
+
+INLINE D
+powf_half(D y, D z, D k, D inverse, D log)
+{
+    D r = fma_d(z, inverse, all_d(-1.0)), y0 = log + k, r2 = r * r;
+    D p = fma_d(all_d(0x1.ec70a6ca7baddp-2), r, all_d(-0x1.7154748bef6c8p-1));
+    D sum = fma_d(p, r2, fma_d(all_d(0x1.71547652ab82bp0), r, y0));
+    p = fma_d(all_d(0x1.27616c9496e0bp-2), r, all_d(-0x1.71969a075c67ap-2));
+    return y * fma_d(p, r2 * r2, sum);
+}
+
+/* A negative number has a power if y is whole: *rare otherwise. */
+INLINE F
+power_f(F x, F y, I *rare)
+{
+    F size = abs_f(x);
+    Reduced r = reduce_f(size, ci_vmath_logf_inverse, ci_vmath_log2f);
+    Halves e = widen_f(y);
+    e.low = powf_half(e.low, r.z.low, r.k.low, r.inverse.low, r.log.low);
+    e.high = powf_half(e.high, r.z.high, r.k.high, r.inverse.high, r.log.high);
+    *rare |= is_no_normal_f(size) | ~(abs_f(narrow(e)) < 126.0f);
+    F power = narrow((Halves){exp2f_half(e.low), exp2f_half(e.high)});
+    I is_negative = x < 0.0f;
+    if (!bits_f(is_negative))
+        return power;
+    F half = 0.5f * y;
+    *rare |= is_negative & (trunc_f(y) != y);
+    return (F)((I)power ^ (is_negative & (trunc_f(half) != half) & INT32_MIN));
 }
 
 INLINE F

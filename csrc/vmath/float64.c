@@ -192,6 +192,28 @@ tanh_d(D x, L *rare)
     return (D)((L)r | ((L)x & INT64_MIN));
 }
 
+/* ---- powers ---- */
+
+/* A negative number has a power if y is whole: *rare otherwise. */
+INLINE D
+sign_of_power(D x, D y, D power, L *rare)
+{
+    D half = 0.5 * y;
+    L is_negative = x < 0.0, is_odd = trunc_d(half) != half;
+    *rare |= is_negative & (trunc_d(y) != y);
+    return (D)((L)power ^ (is_negative & is_odd & INT64_MIN));
+}
+
+INLINE D
+power_d(D x, D y, L *rare)
+{
+    D size = abs_d(x), rest, log = log_sum(size, &rest), high = y * log;
+    D low = fma_d(y, rest, fma_d(y, log, -high));
+    D power = pick_d(abs_d(high) < 0x1p-54, 1.0 + high, exp_sum(high, low));
+    *rare |= is_no_normal(size) | ~(abs_d(high) < 512.0);
+    return bits_d(x < 0.0) ? sign_of_power(x, y, power, rare) : power;
+}
+
 /* ---- roots and sums ---- */
 
 /* D. Alboth and U. Drepper, 1997: a polynomial, and one step of Halley's method. */

@@ -2,7 +2,7 @@
  * with FMA computes them (2.29 and later, unless said otherwise). A lane of *rare is set where the
  * result is not that function's, and the caller has to ask the library.
  *
- * exp, exp2, log, log2: S. Nagy, Arm Optimized Routines (2018, MIT), in which a product is fused
+ * exp, exp2, log, log2, pow: S. Nagy, Arm Optimized Routines (2018, MIT), in which a product is fused
  * with the sum that reads it. expm1, log1p, sinh, cosh, atanh: fdlibm (Sun, 1993), in the C
  * library's order of additions. */
 #ifndef CI_VMATH_FLOAT64_H
@@ -23,20 +23,27 @@ exp_scale(L bits, D *tail)
     return (D)((L)scale + (bits << 45));
 }
 
+/* exp(x + rest), where rest is much smaller than x. */
 INLINE D
-exp_d(D x, L *rare)
+exp_sum(D x, D rest)
 {
     D tail, shift = all_d(0x1.8p52), kd = fma_d(all_d(0x1.71547652b82fep7), x, shift);
     D scale = exp_scale((L)kd, &tail);
     kd -= shift;
     D r = fma_d(kd, all_d(-0x1.62e42fefa0000p-8), x);
-    r = fma_d(kd, all_d(-0x1.cf79abc9e3b3ap-47), r);
+    r = fma_d(kd, all_d(-0x1.cf79abc9e3b3ap-47), r) + rest;
     D r2 = r * r;
     D low = fma_d(r, all_d(0x1.555555555543cp-3), all_d(0x1.ffffffffffdbdp-2));
     D high = fma_d(r, all_d(0x1.1111167a4d017p-7), all_d(0x1.55555cf172b91p-5));
     D sum = fma_d(r2 * r2, high, fma_d(r2, low, tail + r));
-    *rare |= ~(abs_d(x) < 512.0);
     return fma_d(scale, sum, scale);
+}
+
+INLINE D
+exp_d(D x, L *rare)
+{
+    *rare |= ~(abs_d(x) < 512.0);
+    return exp_sum(x, all_d(-0.0)); /* the rest that changes no bit */
 }
 
 /* Built without FMA. */
@@ -54,16 +61,16 @@ exp2_d(D x, L *rare)
 
 /* ---- logarithms ---- */
 
-/* x = 2^exponent * z: z from 0x1.6p-1 on, below twice that. */
+/* x = 2^exponent * z: z from some number on, below twice that. */
 typedef struct Mantissa {
     D z, exponent;
-    L bits; /* of z, from that bound on */
+    L bits; /* of z, from that number on */
 } Mantissa;
 
+/* first: the bits of the least z. */
 INLINE Mantissa
-split_d(D x)
+split_d(D x, int64_t first)
 {
-    const int64_t first = 0x3fe6000000000000;
     L bits = (L)x - first;
     L exponent = (L)((U)(bits + (INT64_C(1024) << 52)) >> 52);
     return (Mantissa){(D)((L)x - (bits & INT64_C(0xfff) << 52)),
@@ -97,7 +104,7 @@ log_near_1(D x)
 INLINE D
 log_d(D x, L *rare)
 {
-    Mantissa m = split_d(x);
+    Mantissa m = split_d(x, 0x3fe6000000000000);
     D of_c, log_of_c;
     load_2(ci_vmath_log, (L)((U)m.bits >> 45) & 127, &of_c, &log_of_c);
     D r = fma_d(m.z, of_c, all_d(-1.0));
@@ -111,6 +118,27 @@ log_d(D x, L *rare)
     L near = (x >= 1.0 - 0x1p-4) & (x < 1.0 + 0x1.09p-4);
     *rare |= is_no_normal(x);
     return bits_d(near) ? pick_d(near, log_near_1(x), far) : far;
+}
+
+/* log(x) as the sum of the result and *rest. */
+INLINE D
+log_sum(D x, D *rest)
+{
+    Mantissa m = split_d(x, 0x3fe6955500000000);
+    D c[4];
+    load_4(ci_vmath_pow, ((L)((U)m.bits >> 45) & 127) * 4, c);
+    D r = fma_d(m.z, c[0], all_d(-1.0));
+    D t1 = fma_d(m.exponent, all_d(0x1.62e42fefa3800p-1), c[1]), t2 = t1 + r;
+    D low = fma_d(m.exponent, all_d(0x1.ef35793c76730p-45), c[2]) + ((t1 - t2) + r);
+    D half = -0.5 * r, square = r * half, high = t2 + square;
+    low = low + fma_d(half, r, -square) + ((t2 - high) + square);
+    D p = fma_d(r, all_d(0x1.0002b8b263fc3p0), all_d(-0x1.2495b9b4845e9p0));
+    p = fma_d(square, p, fma_d(r, all_d(-0x1.555555529a47ap-1), all_d(0x1.999999959554ep-1)));
+    p = fma_d(square, p, fma_d(r, all_d(0x1.0000000000006p-1), all_d(-0x1.5555555555560p-1)));
+    low = fma_d(r * square, p, low);
+    D y = high + low;
+    *rest = (high - y) + low;
+    return y;
 }
 
 INLINE D
@@ -133,7 +161,7 @@ log2_near_1(D x)
 INLINE D
 log2_d(D x, L *rare)
 {
-    Mantissa m = split_d(x);
+    Mantissa m = split_d(x, 0x3fe6000000000000);
     D of_c, log_of_c, inverse = all_d(0x1.7154765200000p+0);
     load_2(ci_vmath_log2, (L)((U)m.bits >> 46) & 63, &of_c, &log_of_c);
     D r = fma_d(m.z, of_c, all_d(-1.0)), t1 = r * inverse;

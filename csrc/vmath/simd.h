@@ -110,6 +110,12 @@ trunc_d(D x)
     return (D)_mm256_round_pd((__m256d)x, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
 }
 
+INLINE F
+trunc_f(F x)
+{
+    return (F)_mm256_round_ps((__m256)x, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
+}
+
 /* Ints of floats, toward zero. */
 INLINE I
 int_f(F x)

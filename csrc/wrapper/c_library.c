@@ -163,6 +163,8 @@ const char *
 ci_c_library_refuses(CiContext *ctx, const CiExternItem *call)
 {
     const Row *row = row_of(call);
+    if (!strncmp(call->ext->name, "draw_", 5))
+        return "C draws no random numbers: give them as an argument";
     if (!row)
         return ci_format(ctx, "C cannot call %s, a function of NumPy's", call->ext->name);
     for (int k = 0; k < call->noperands; k++) {

@@ -53,6 +53,7 @@ cx_accounts_find(CxAccounts *accounts, const CxKind *kind, bool *asks)
     bool differs = account->changes < CX_MOST_CHANGES && account->kind.sizes != kind->sizes;
     bool is_larger = kind->class > account->kind.class;
     account->changes += differs;
+    account->is_changed = differs;
     account->kind.sizes = kind->sizes;
     account->kind.class = is_larger ? kind->class : account->kind.class;
     *asks = account->spent >= account->due || is_larger || differs;
@@ -229,6 +230,7 @@ static PyMemberDef account_members[] = {
     CX_MEMBER(Account, changes, T_INT, CxAccount, changes, 0),
     CX_MEMBER(Account, calls, T_PYSSIZET, CxAccount, calls, 0),
     CX_MEMBER(Account, is_awaited, T_BOOL, CxAccount, is_awaited, 0),
+    CX_MEMBER(Account, is_changed, T_BOOL, CxAccount, is_changed, 0),
     CX_MEMBER(Account, program, T_OBJECT, CxAccount, program, 0),
     CX_MEMBER(Account, why, T_OBJECT, CxAccount, why, 0),
     CX_MEMBER(Account, break_budget, T_OBJECT, CxAccount, break_budget, 0),

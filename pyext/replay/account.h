@@ -20,6 +20,7 @@ typedef struct CxAccount {
     int builds;
     int changes;     /* calls whose sizes or ints were not those of the call before, at most CX_MOST_CHANGES */
     bool is_awaited; /* a build is */
+    bool is_changed; /* the latest call was one of those */
     PyObject *program, *why, *break_budget;
 } CxAccount;
 

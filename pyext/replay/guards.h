@@ -21,8 +21,8 @@ int cx_guards_number(CxGuards *guards, const CiExpr *e);
 void cx_guards_show_strides(CxGuards *guards, int source);
 int cx_guards_table(const CxGuards *guards); /* number of values; 0 if no size varies */
 enum { CX_GUARDS_UNUSUAL = 2 };
-/* What fails, by number: a check, with the property in which its value differs; a relation between
- * sizes; or a source, which has no value. */
+/* The condition that fails, by number: a check, with the property in which its value differs; a
+ * relation between sizes; or a source that has no value. */
 typedef struct CxFailure {
     enum { CX_FAILS_check, CX_FAILS_relation, CX_FAILS_source } what;
     int number, where;

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-enum { DEEPEST = 4, MOST_ITEMS = 8 };
+enum { DEEPEST = 4, MOST_ITEMS = 8, MOST_CHARACTERS = 64 };
 
 typedef struct Walk {
     CxKind kind;
@@ -84,7 +84,9 @@ add_value(Walk *w, PyObject *value, int depth)
         int overflow = 0;
         long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
         add_size(w, overflow ? INT64_MAX : number);
-    } else if (cls == &PyUnicode_Type)
+    } else if (cls == &PyUnicode_Type && PyUnicode_GET_LENGTH(value) > MOST_CHARACTERS)
+        add_size(w, PyUnicode_GET_LENGTH(value)); /* data, and no mode */
+    else if (cls == &PyUnicode_Type)
         w->kind.kind = extended(w->kind.kind, (uint64_t)PyObject_Hash(value));
     else if (cls == &PyTuple_Type || cls == &PyList_Type)
         add_items(w, value, depth);

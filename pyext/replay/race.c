@@ -459,6 +459,8 @@ heat_times(const CxRace *race, const TimingRound *heat)
 PyObject *
 cx_race_rows(const CxRace *race)
 {
+    if (race == NULL)
+        Py_RETURN_NONE;
     PyObject *plans = plan_rows(race), *heats = PyList_New(0);
     bool failed = plans == NULL || heats == NULL;
 

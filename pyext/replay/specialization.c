@@ -62,6 +62,7 @@ typedef struct Room {
     int64_t *table;
     CiSlot *scalars, *elements, *slots;
     char *block;
+    CxFailure failure; /* the guard that does not hold */
     double small[192];
 } Room;
 
@@ -156,8 +157,7 @@ run_wrapped(CxSpecialization *s, Room *r, CxRun *run)
 static CxAnswer
 match(CxSpecialization *s, PyObject *const *args, Py_ssize_t nargs, Room *room)
 {
-    CxFailure failure;
-    int fits = cx_guards_check(s->guards, args, nargs, room->values, room->table, &failure);
+    int fits = cx_guards_check(s->guards, args, nargs, room->values, room->table, &room->failure);
 
     if (fits != 1)
         return fits == CX_GUARDS_UNUSUAL ? CX_UNUSUAL : CX_NO_MATCH;
@@ -350,16 +350,13 @@ PyObject *
 cx_specialization_why(CxSpecialization *s, PyObject *const *args, Py_ssize_t nargs)
 {
     Room room;
-    CxFailure failure;
-    PyObject *why = NULL;
 
     if (room_open(&room, s) < 0)
         return NULL;
-    int holds = cx_guards_check(s->guards, args, nargs, room.values, room.table, &failure);
-    if (holds == 1)
-        why = Py_NewRef(Py_None);
-    else if (holds >= 0)
-        why = cx_guards_why_not(s->guards, &failure, room.values, room.table);
+    int holds = cx_guards_check(s->guards, args, nargs, room.values, room.table, &room.failure);
+    PyObject *why = holds == 1 ? Py_NewRef(Py_None) : NULL;
+    if (holds != 1 && holds >= 0)
+        why = cx_guards_why_not(s->guards, &room.failure, room.values, room.table);
     cx_guards_drop(s->guards, room.values);
     PyMem_Free(room.block);
     return why;
@@ -435,9 +432,8 @@ spec_is_other_kind(PyObject *self, PyObject *args)
 static PyObject *
 get_guards(PyObject *self, void *closure)
 {
-    CxSpecialization *s = (CxSpecialization *)self;
     (void)closure;
-    return cx_guards_texts(s->guards);
+    return cx_guards_texts(((CxSpecialization *)self)->guards);
 }
 
 static PyObject *
@@ -496,23 +492,18 @@ get_is_inexact(PyObject *self, void *closure)
     return PyBool_FromLong(cx_specialization_is_inexact((CxSpecialization *)self));
 }
 
-static PyObject *
-spec_try_numpy(PyObject *self, PyObject *unused)
-{
-    CxSpecialization *s = (CxSpecialization *)self;
-    (void)unused;
-    cx_trials_set(s->trials, cx_trial_of_piece(s->program));
-    Py_RETURN_NONE;
-}
+/* A method that begins another comparison with NumPy. */
+#define COMPARES(name, trial_of)                                                                   \
+    static PyObject *spec_##name(PyObject *self, PyObject *unused)                                 \
+    {                                                                                              \
+        CxSpecialization *s = (CxSpecialization *)self;                                            \
+        (void)unused;                                                                              \
+        cx_trials_set(s->trials, trial_of(s->program));                                            \
+        Py_RETURN_NONE;                                                                            \
+    }
 
-static PyObject *
-spec_doubt(PyObject *self, PyObject *unused)
-{
-    CxSpecialization *s = (CxSpecialization *)self;
-    (void)unused;
-    cx_trials_set(s->trials, cx_trial_of_interpreted(s->program));
-    Py_RETURN_NONE;
-}
+COMPARES(try_numpy, cx_trial_of_piece)
+COMPARES(doubt, cx_trial_of_interpreted)
 
 static PyObject *
 spec_compare(PyObject *self, PyObject *args)
@@ -567,9 +558,8 @@ static PyMethodDef spec_methods[] = {
 static PyObject *
 get_race_rows(PyObject *self, void *closure)
 {
-    const CxSpecialization *s = (CxSpecialization *)self;
     (void)closure;
-    return s->race != NULL ? cx_race_rows(s->race) : Py_NewRef(Py_None);
+    return cx_race_rows(((CxSpecialization *)self)->race);
 }
 
 static PyGetSetDef spec_getset[] = {

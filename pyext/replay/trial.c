@@ -7,7 +7,7 @@
  * its guards and results. This is only done if both give the same bits. With varying sizes
  * there is a trial for each size class, because a small call says nothing about a large one. Other
  * load may decide a trial, so the 64th and the 1,024th call after it begin another, in which the
- * loser is timed first by what is known. They do not if the program took many times as long. */
+ * loser is timed first by what is known. They do not if a long program took many times as long. */
 #include "replay/trial.h"
 
 #include <math.h>
@@ -22,7 +22,7 @@ enum { MANY = 36, CALLS = 12, FEW = 4, SHORT = 10000, LONG = 200000, VERY_LONG =
 enum { CLEAR_CALLS = 3 }; /* NumPy calls that are twice as slow, after which timing stops; of short calls CALLS */
 enum { EXPECTED = 3 };    /* times slower that NumPy is expected to be: it is not timed */
 enum { FIRST_REVIEW = 64, LAST_REVIEW = 1024 };
-enum { CERTAIN = 16 }; /* times slower than NumPy: no other load makes a program so */
+enum { CERTAIN = 16 }; /* times slower than NumPy: other load does not make a long call so */
 
 /* ---- which programs are timed ---- */
 
@@ -152,7 +152,7 @@ cx_trial_after(const CxProgram *program, double numpy, int calls, double compile
 static bool
 is_certain(const CxNumpyTiming *trial)
 {
-    return trial->is_lost && trial->best[0] > CERTAIN * trial->best[1];
+    return trial->is_lost && trial->best[0] > LONG && trial->best[0] > CERTAIN * trial->best[1];
 }
 
 /* The time of NumPy that is known becomes the expected one. */

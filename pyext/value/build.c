@@ -32,13 +32,39 @@ run(CxTracer *tracer, void (*body)(CiContext *, void *), Build *b)
     return cx_build_custom(tracer, body, &b->at);
 }
 
+/* The cast of an operand. Where an axis repeats one element, the element is cast and repeated: then
+ * the axis has no say in the layout of the result, as in NumPy, which looks at operands before it
+ * casts them. */
+static CiNode *
+cast_operand(const Build *b, CiNode *x, CiDtype dtype)
+{
+    CiGraph *g = b->at.graph;
+    const CiExpr *zero = ci_expr_const(g->sym, 0), *one = ci_expr_const(g->sym, 1);
+    const CiExpr *starts[CI_MAX_RANK], *steps[CI_MAX_RANK], *sizes[CI_MAX_RANK];
+    bool repeats = false;
+
+    for (int k = 0; k < x->rank; k++) {
+        bool is_still = x->strides != NULL && ci_expr_equals_const(x->strides[k], 0) &&
+                        ci_sym_known_lt(g->sym, one, x->sizes[k]);
+        starts[k] = zero;
+        steps[k] = one;
+        sizes[k] = is_still ? one : x->sizes[k];
+        repeats |= is_still;
+    }
+    if (!repeats)
+        return ci_graph_cast(g, x, dtype, b->at.loc);
+    CiNode *part = ci_graph_slice(g, x, starts, steps, sizes, b->at.loc);
+    part = ci_graph_cast(g, part, dtype, b->at.loc);
+    return ci_graph_expand(g, part, x->rank, x->sizes, b->at.loc);
+}
+
 static CiNode *
 operand_node(Build *b, const CxOperand *o)
 {
     if (o->traced == NULL)
         return ci_graph_const(b->at.graph, o->want, o->kind, o->value, b->at.loc);
     CiNode *node = cx_node(o->traced);
-    return node->dtype == o->want ? node : ci_graph_cast(b->at.graph, node, o->want, b->at.loc);
+    return node->dtype == o->want ? node : cast_operand(b, node, o->want);
 }
 
 static void

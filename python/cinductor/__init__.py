@@ -256,7 +256,8 @@ def __getattr__(name: str) -> Any:
         return found
     if name in ("dask", "ops"):
         return import_module(f"cinductor.{name}")
-    raise AttributeError(f"module 'cinductor' has no attribute {name!r}")
+    hint = "; write cinductor.compile" if name in ("jit", "njit") else ""
+    raise AttributeError(f"module 'cinductor' has no attribute {name!r}{hint}", name=name, obj=import_module("cinductor"))
 
 
 def __dir__() -> list[str]:

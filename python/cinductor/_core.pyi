@@ -1233,6 +1233,8 @@ class Account:
     """The number of calls whose sizes or ints were not those of the call before, at most 4."""
     is_awaited: bool
     """True while a build is queued."""
+    is_changed: bool
+    """True if the latest call was one of those that `changes` counts."""
     program: Program | None
     """The program of a capture, at first not built."""
     why: str | None

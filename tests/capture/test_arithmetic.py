@@ -109,6 +109,28 @@ def test_floats(name):
         agree(cinductor.compile(f, backend="interp", fullgraph=True), f, np.array([2.25, 3.0]))
 
 
+@pytest.mark.parametrize("fn", [math.gcd, math.lcm, math.isqrt, math.factorial, operator.index, range, hex])
+def test_numpys_bool_is_no_int(fn):
+    for f in (lambda a: fn(a[0]), lambda a: fn(a[0] | a[1]), lambda a: (a.sum(), fn(a[0].item()))):
+        for dtype in (bool, np.int8):
+            agree(cinductor.compile(f, backend="interp"), f, np.array([1, 0], dtype))
+
+
+def test_an_item_of_a_range_that_has_none():
+    def f(a):
+        raised = []
+        for get in (lambda: all(a == a), lambda: float(a[:2]), lambda: range(a.size)[a[0]]):
+            try:
+                raised.append(get())
+            except (TypeError, IndexError) as error:
+                raised.append(str(error))
+        return raised
+
+    compiled = cinductor.compile(f, backend="interp")
+    for a in (np.array([1.0]), np.array([1]), np.array([0]), np.array([2, 1])):
+        agree(compiled, f, a)
+
+
 @pytest.mark.parametrize("name", ["erf", "erfc"])
 def test_error_functions_have_the_librarys_bits(name):
     """Also in compiled loops."""

@@ -160,13 +160,17 @@ def is_same(a, b):
     return type(a) is type(b) and a == b
 
 
-@pytest.mark.parametrize("error", [_core.InternalError, KeyError, TypeError])
+ERRORS = (_core.InternalError, KeyError, TypeError)
+
+
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize("place", PLACES)
-def test_a_mistake_behind_an_effect(place, program, error, monkeypatch):
+def test_a_mistake_behind_an_effect(place, program, monkeypatch):
+    """At each place every error happens at every call, each time in another program."""
     monkeypatch.setattr("cinductor.calls.budget.LITTLE_WORK", 0)
     result, arguments, effects, _ = told(program)
-    for nth in (1, 2, 3, 5):
+    for number, nth in enumerate((1, 2, 3, 5), PROGRAMS.index(program)):
+        error = ERRORS[number % len(ERRORS)]
         f = cinductor.compile(program, backend="interp")
         with monkeypatch.context() as patch:
             planted = plant(patch, place, error, nth)

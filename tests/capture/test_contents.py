@@ -5,6 +5,7 @@ stays the same.
 import collections
 import ctypes
 
+import cases
 import numpy as np
 import pytest
 from test_regions import check, nodes
@@ -15,14 +16,7 @@ from cinductor.capture.control import state
 pytestmark = pytest.mark.filterwarnings("error:cinductor")
 CASES = []
 X = np.arange(20.0) - 4
-
-
-def case(*args):
-    def enter(fn):
-        CASES.append((fn, args))
-        return fn
-
-    return enter
+case = cases.entering(CASES)
 
 
 @case(X, 30)

@@ -5,6 +5,7 @@ import pytest
 
 import cinductor
 from cinductor import cond, fori_loop, scan, while_loop
+from cinductor.testing import assert_same
 
 
 def powers(x, n):
@@ -42,25 +43,19 @@ CASES = [
 ]  # fmt: skip
 
 
-def same(got, want):
-    if isinstance(want, tuple):
-        return len(got) == len(want) and all(same(a, b) for a, b in zip(got, want))
-    return type(got) is type(want) and np.array_equal(got, want) and np.asarray(got).dtype == np.asarray(want).dtype
-
-
 @pytest.mark.parametrize("backend", ["c", "interp"])
 @pytest.mark.parametrize("function, arguments", CASES, ids=lambda value: getattr(value, "__name__", None))
 def test_compiled_equals_numpy(function, arguments, backend):
     want = function(*arguments)
     fn = cinductor.compile(function, backend=backend, fullgraph=True)
     for _ in range(2):
-        assert same(fn(*arguments), want)
+        assert_same(fn(*arguments), want)
 
 
 def test_what_numpy_gives():
-    assert same(powers(np.array([2.0]), 3), (np.array([8.0]), np.array([10.0])))
-    assert same(halvings(np.array([8.0]), 1.0), (np.array([1.0]), 3))
-    assert same(counted(np.array([1.0]), 3), (np.array([4.0]), np.array([[1.0], [2.0], [3.0]])))
+    assert_same(powers(np.array([2.0]), 3), (np.array([8.0]), np.array([10.0])))
+    assert_same(halvings(np.array([8.0]), 1.0), (np.array([1.0]), 3))
+    assert_same(counted(np.array([1.0]), 3), (np.array([4.0]), np.array([[1.0], [2.0], [3.0]])))
 
 
 def test_nothing_to_scan():

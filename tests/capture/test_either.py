@@ -2,6 +2,7 @@
 
 import collections
 
+import cases
 import numpy as np
 import pytest
 
@@ -10,14 +11,7 @@ import cinductor
 X = np.arange(10.0)
 Pair = collections.namedtuple("Pair", "low high")
 CASES = []
-
-
-def case(*calls):
-    def enter(fn):
-        CASES.append((fn, calls))
-        return fn
-
-    return enter
+case = cases.entering(CASES)
 
 
 @case((X, 4.0), (X, 40.0), (X, 0.0), (X[:0], 1.0))

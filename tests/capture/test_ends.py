@@ -660,6 +660,32 @@ def counts_inside(x):
     return y, [str(w.message) for w in caught]
 
 
+def warns_within(x):
+    with np.errstate(invalid="ignore"):
+        y = np.sqrt(x)
+        with np.errstate(invalid="warn"):
+            z = np.log(x)
+    return y, z
+
+
+def sets_within(x):
+    with np.errstate(over="ignore"):
+        np.seterr(invalid="ignore")
+        y = np.sqrt(x)
+        np.seterr(invalid="warn")
+        z = np.log(x)
+    with np.errstate(over="ignore"):
+        np.seterr(invalid="ignore")
+        return y, z, np.sqrt(x)
+
+
+def sets_and_leaves(x):
+    with np.errstate(divide="warn"):
+        np.seterr(over="ignore")
+        y = np.sqrt(x) + np.exp(x * -1e5)
+    return y
+
+
 def warns_before_a_break(x):
     y = np.sqrt(x)
     print(end="", flush=True)
@@ -722,6 +748,13 @@ def warns_and_appends(x):
     return np.sqrt(x)
 
 
+def warns_and_appends_in_a_loop(x):
+    for value in x[:4]:
+        if value < 2:
+            LOGGED.append(value)
+    return 1 / (x - x)
+
+
 def warns_and_counts(x):
     global calls
     calls += 1
@@ -737,12 +770,12 @@ def warns_behind_python(x):
 
 
 FLOATS = [forbids_inside, raises_inside, counts_inside, warns_before_a_break, warns_behind_a_break]
-FLOATS += [warns_between, warns_and_writes, writes_and_breaks, warns_whole, warns_in_a_loop]
-FLOATS += [warns_and_stores, warns_and_sets, warns_and_appends, warns_and_counts, warns_behind_python]
+FLOATS += [warns_within, sets_within, sets_and_leaves, warns_between, warns_and_writes, writes_and_breaks, warns_whole, warns_in_a_loop]
+FLOATS += [warns_and_stores, warns_and_sets, warns_and_appends, warns_and_counts, warns_and_appends_in_a_loop, warns_behind_python]
 
 
 def kept():
-    """What the functions above have done besides their results."""
+    """The effects of the functions above, besides their results."""
     return KEPT["calls"], warns_and_sets.calls, len(LOGGED), calls
 
 
@@ -755,7 +788,7 @@ def outcome(fn, x, action):
         except (RuntimeWarning, FloatingPointError) as error:
             result = repr(error)
     done = [now - then for now, then in zip(kept(), before, strict=True)]
-    return result, [(str(w.message), w.category, w.filename) for w in caught], done
+    return result, [(str(w.message), w.category, w.filename) for w in caught], done, np.geterr()
 
 
 @pytest.mark.parametrize("size", [30, 30000])
@@ -781,6 +814,7 @@ OF_NANS = {
     "max": lambda x: (x.max(), np.nanmin(x), x.argmax(), np.maximum(x, 0), np.clip(x, 0, 1)),
     "a division": lambda x: (x // 2, x % 2, np.fmod(x, 3), np.sign(x), np.arctan(x), x**0.5),
     "a sum": lambda x: (x.sum(), np.sqrt(x), np.exp(x), np.sort(x), x * 2, np.isfinite(x)),
+    "a piece": lambda x: (max(x[1], 1.0), x.tolist(), np.sort(x)),
     "an order": lambda x: (np.median(x), np.unique(x), np.ptp(x), np.frexp(x), np.float_power(x, 2)),
 }
 

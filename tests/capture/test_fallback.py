@@ -10,7 +10,7 @@ import cinductor
 from cinductor.calls import budget
 from cinductor.capture import session
 from cinductor.capture import stage as fallback
-from cinductor.testing import check
+from cinductor.testing import assert_same, check
 
 
 def needleman(a, b, gap=-2):
@@ -58,25 +58,10 @@ def fallen(monkeypatch):
     return times
 
 
-def same(got, want):
-    if isinstance(want, list | tuple):
-        assert type(got) is type(want) and len(got) == len(want)
-        for a, b in zip(got, want, strict=True):
-            same(a, b)
-    elif isinstance(want, np.ndarray | np.generic):
-        assert (
-            type(got) is type(want)
-            and got.dtype == want.dtype
-            and np.array_equal(got, want, equal_nan=True)
-        )
-    else:
-        assert type(got) is type(want) and got == want
-
-
 def test_the_table_is_compiled_and_the_way_back_is_numpys(fallen, calls_are_captured):
     fn = cinductor.compile(needleman)
     for _ in range(3):
-        same(fn(*sequences(60)), needleman(*sequences(60)))
+        assert_same(fn(*sequences(60)), needleman(*sequences(60)))
     assert len(fallen) == 3
     assert fallen[0] >= budget.MANY_RUNS and fallen[1] < 5  # later calls start with the decision
     assert fn._cinductor_job.last.flushes < 5
@@ -97,7 +82,7 @@ def test_nothing_worth_while_was_compiled(fallen):
     for _ in range(2):
         ours, theirs = np.zeros(5), np.zeros(5)
         assert fn(ours, 100) == steps(theirs, 100)
-        same(ours, theirs)
+        assert_same(ours, theirs)
     job = fn._cinductor_job
     assert not fallen and job.captures == 1 and len(job.last.breaks) == budget.MANY_RUNS
 
@@ -130,9 +115,9 @@ def test_names_cells_containers_and_views(fallen):
         ours, theirs = x.copy(), x.copy()
         got = fn(ours, 40)
         want = body(theirs, 40, lambda row, k: row[k % 3] * 0.5)
-        same(ours, theirs)
-        same(got[:4], want[:4])
-        same(got[5], want[5])
+        assert_same(ours, theirs)
+        assert_same(got[:4], want[:4])
+        assert_same(got[5], want[5])
         assert got[0] is ours and got[2].base is ours and got[4]["x"] is ours
         assert got[4]["rows"][1] is got[2]
     assert fallen
@@ -153,7 +138,7 @@ def test_branches_are_little_work_too(fallen, calls_are_captured):
 
     fn = cinductor.compile(counted)
     for _ in range(2):
-        same(fn(np.arange(400.0)), counted(np.arange(400.0)))
+        assert_same(fn(np.arange(400.0)), counted(np.arange(400.0)))
     assert len(fallen) == 2
 
 
@@ -174,7 +159,7 @@ def test_loops_that_python_runs_from_the_start(fallen, monkeypatch, calls_are_ca
     monkeypatch.setattr(session, "begin", no_regions)
     fn = cinductor.compile(searched)
     for _ in range(2):
-        same(fn(np.arange(40.0)), searched(np.arange(40.0)))
+        assert_same(fn(np.arange(40.0)), searched(np.arange(40.0)))
     assert len(fallen) == 2
 
 
@@ -197,8 +182,8 @@ def test_an_exception_in_the_rest(fallen):
             fn(ours, our_log := [])
         with pytest.raises(IndexError):
             failing(theirs, their_log := [])
-        same(ours, theirs)
-        same(our_log, their_log)
+        assert_same(ours, theirs)
+        assert_same(our_log, their_log)
         assert all(view.base is ours for _, view in our_log)
 
 
@@ -221,8 +206,8 @@ def test_callers_and_loops_around_go_on_too(fallen):
     fn = cinductor.compile(outer)
     for n in (40, 80):
         ours, theirs = np.ones(n), np.ones(n)
-        same(fn(ours, 3), outer(theirs, 3))
-        same(ours, theirs)
+        assert_same(fn(ours, 3), outer(theirs, 3))
+        assert_same(ours, theirs)
     assert fallen
 
 
@@ -245,7 +230,7 @@ def test_numpys_warnings_of_the_rest(fallen):
         with warnings.catch_warnings(record=True) as theirs:
             warnings.simplefilter("always")
             want = noisy(np.ones(40))
-        same(got, want)
+        assert_same(got, want)
         assert [str(w.message) for w in ours] == [str(w.message) for w in theirs]
     assert fallen
 
@@ -255,14 +240,14 @@ def test_explain_says_so():
     assert "the rest of the call runs in NumPy" in report.breaks[-1].reason
 
 
-def test_calls_that_are_not_split_pay_for_the_next_capture(fallen):
+def test_calls_that_are_not_split_pay_for_the_next_capture(fallen, calls_take_a_microsecond):
     fn = cinductor.compile(needleman)
     for _ in range(4):
-        same(fn(*sequences(60)), needleman(*sequences(60)))
+        assert_same(fn(*sequences(60)), needleman(*sequences(60)))
     job, (account,) = fn._cinductor_job, fn.accounts()
     assert job.captures == 1 and account.due == job.economy.price and job.reasons_for_numpy(fn)
     account.spent = account.due
-    same(fn(*sequences(60)), needleman(*sequences(60)))
+    assert_same(fn(*sequences(60)), needleman(*sequences(60)))
     assert job.captures == 2 and account.due == job.economy.price
 
 
@@ -303,7 +288,7 @@ def test_little_loops_are_little_work(fallen, dynamic, monkeypatch):
 
     monkeypatch.setattr("cinductor.calls.budget.LITTLE_WORK", 0)
     fn = cinductor.compile(program, backend="interp", dynamic=dynamic)
-    same(fn(np.arange(20.0)), program(np.arange(20.0)))
+    assert_same(fn(np.arange(20.0)), program(np.arange(20.0)))
     assert fallen or "little work" in fn._cinductor_job.why
 
 

@@ -2,6 +2,7 @@
 
 import copy
 
+import cases
 import numpy as np
 import pytest
 from test_regions import check, nodes, same
@@ -11,14 +12,7 @@ import cinductor
 pytestmark = pytest.mark.filterwarnings("error:cinductor")
 CASES = []
 X = np.arange(20.0) - 4
-
-
-def case(*args):
-    def enter(fn):
-        CASES.append((fn, args))
-        return fn
-
-    return enter
+case = cases.entering(CASES)
 
 
 @case(X)

@@ -4,6 +4,7 @@ import copy
 import dataclasses
 import threading
 
+import cases
 import numpy as np
 import pytest
 
@@ -16,16 +17,7 @@ RNG = np.random.default_rng
 X = RNG(1).random(5)
 A = RNG(1).random((4, 5))
 ROWS = RNG(2).integers(0, 3, (30, 2))
-
-
-def case(*inputs):
-    """Registers a function with the arguments of several calls."""
-
-    def enter(fn):
-        CASES.append((fn, inputs))
-        return fn
-
-    return enter
+case = cases.entering(CASES)
 
 
 # --- an array's elements, converted to single numbers ------------------------------------------

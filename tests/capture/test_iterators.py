@@ -3,6 +3,7 @@
 import itertools
 import operator
 
+import cases
 import numpy as np
 import pytest
 from test_regions import check, nodes, outcome, same
@@ -12,14 +13,7 @@ import cinductor
 pytestmark = pytest.mark.filterwarnings("error:cinductor")
 CASES = []
 X = np.arange(24.0) / 24
-
-
-def case(*args):
-    def enter(fn):
-        CASES.append((fn, args))
-        return fn
-
-    return enter
+case = cases.entering(CASES)
 
 
 @case(X, X * 3)

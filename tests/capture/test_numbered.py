@@ -8,6 +8,7 @@ they call.
 import itertools
 import operator
 
+import cases
 import numpy as np
 import pytest
 from test_regions import check, nodes, outcome, same
@@ -17,14 +18,7 @@ import cinductor
 pytestmark = pytest.mark.filterwarnings("error:cinductor")
 X = np.arange(24.0) / 24 - 0.25
 CASES, OTHERS = [], []
-
-
-def case(*args):
-    def enter(fn):
-        CASES.append((fn, args or (X,)))
-        return fn
-
-    return enter
+case = cases.entering(CASES, (X,))
 
 
 def other(fn):

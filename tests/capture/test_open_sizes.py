@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import cinductor
+from cinductor.testing import assert_same
 
 SIZES = (7, 0, 1, 2, 3, 4, 5, 64, 100)
 
@@ -24,18 +25,6 @@ def outcome(fn, args):
             return fn(*args), None
         except Exception as error:
             return None, (type(error), str(error))
-
-
-def assert_same(got, want):
-    if isinstance(want, tuple | list):
-        assert type(got) is type(want) and len(got) == len(want)
-        for a, b in zip(got, want, strict=True):
-            assert_same(a, b)
-        return
-    assert type(got) is type(want), (got, want)
-    np.testing.assert_array_equal(got, want)
-    if isinstance(want, np.ndarray):
-        assert got.dtype == want.dtype and got.shape == want.shape
 
 
 def agree(compiled, *args):

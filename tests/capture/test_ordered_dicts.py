@@ -3,6 +3,7 @@
 import collections
 from collections import OrderedDict
 
+import cases
 import numpy as np
 import pytest
 from test_regions import check, outcome, same
@@ -12,14 +13,7 @@ import cinductor
 pytestmark = pytest.mark.filterwarnings("error:cinductor")
 X = np.arange(1.0, 8.0)
 CASES = []
-
-
-def case(*args):
-    def enter(fn):
-        CASES.append((fn, args))
-        return fn
-
-    return enter
+case = cases.entering(CASES)
 
 
 @case(X)

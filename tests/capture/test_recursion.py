@@ -9,10 +9,7 @@ import numpy as np
 import pytest
 
 import cinductor
-
-
-def same(got, want):
-    assert type(got) is type(want) and np.array_equal(got, want)
+from cinductor.testing import assert_same
 
 
 def adaptive(a, b, tolerance):
@@ -68,14 +65,14 @@ def power(x, n):
 def test_data_end_it(fn, calls, backend):
     compiled = cinductor.compile(fn, backend=backend)
     for args in (*calls, *calls):
-        same(compiled(*args), fn(*args))
+        assert_same(compiled(*args), fn(*args))
     job = compiled._cinductor_job
     assert job.last is None or len(job.last.breaks) < 40
 
 
 @pytest.mark.parametrize("fn, args", [(largest, (np.arange(12.0) * 7 % 11, 0, 12)), (power, (3.5, 37))], ids=("largest", "power"))
 def test_its_depth_is_known(fn, args):
-    same(cinductor.compile(fn, fullgraph=True)(*args), fn(*args))
+    assert_same(cinductor.compile(fn, fullgraph=True)(*args), fn(*args))
 
 
 def test_inside_of_a_loop():
@@ -87,7 +84,7 @@ def test_inside_of_a_loop():
 
     compiled, x = cinductor.compile(every), np.arange(30.0) * 11
     for k in (1, 3):
-        same(compiled(x * k), every(x * k))
+        assert_same(compiled(x * k), every(x * k))
     assert "a recursion that data end" in str(cinductor.explain(every, x))
 
 

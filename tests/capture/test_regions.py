@@ -4,6 +4,7 @@ not depend on the number of iterations.
 
 import copy
 
+import cases
 import numpy as np
 import pytest
 
@@ -55,14 +56,7 @@ def nodes(fn, *args):
 # --- programs -----------------------------------------------------------------------------------------------
 
 CASES = []
-
-
-def case(*args):
-    def enter(fn):
-        CASES.append((fn, args))
-        return fn
-
-    return enter
+case = cases.entering(CASES)
 
 
 X = np.arange(20.0) - 4

@@ -276,7 +276,7 @@ def test_kernels_that_differ_in_names_only():
 
 @pytest.mark.parametrize("is_split", [True, False])
 @pytest.mark.parametrize("is_slower", [True, False])
-def test_pieces_that_are_slower_than_numpy(monkeypatch, is_slower, is_split):
+def test_pieces_that_are_slower_than_numpy(monkeypatch, is_slower, is_split, calls_take_a_microsecond):
     """A call that needed Python cost a tracing each time, ten times what NumPy takes, for ever."""
 
     class Filter:

@@ -4,6 +4,7 @@ last iteration binds.
 
 import copy
 
+import cases
 import numpy as np
 import pytest
 from test_regions import check, nodes, outcome, same
@@ -12,14 +13,7 @@ import cinductor
 
 pytestmark = pytest.mark.filterwarnings("error:cinductor")
 CASES = []
-
-
-def case(*args):
-    def enter(fn):
-        CASES.append((fn, args))
-        return fn
-
-    return enter
+case = cases.entering(CASES)
 
 
 X = np.arange(20.0) * 7 % 11 - 3

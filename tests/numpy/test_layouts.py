@@ -65,6 +65,7 @@ MADE = {
     "eigenvalues": lambda x: np.linalg.eigvals(np.array([[2.0, 1.0], [1.0, 2.0]])),
     "repeat": lambda x: np.repeat(x, 2, 0),
     "chosen": lambda x: np.where(x > 1, x, 0),
+    "chosen_of_two": lambda x: np.where(x > 1, x, np.broadcast_to(x[:1], x.shape)),
     "like": lambda x: np.zeros_like(x),
     "like_a": lambda x: np.zeros_like(x, order="A"),
     "taken": lambda x: x[[0, 0]],
@@ -104,15 +105,23 @@ MADE = {
 }
 
 
+OF_KNOWN_SIZES = {  # an axis of varying size may be empty, and then has no element that is cast and repeated
+    "promoted": lambda x: x + np.broadcast_to(np.float32(1), x.shape),
+    "promoted_rows": lambda x: np.hypot(np.broadcast_to(x[:1].astype("f4"), x.shape), x) < 3,
+}
+
+
 def steps(x):
     """Strides of the axes that have more than one element."""
     return [s for s, n in zip(x.strides, x.shape, strict=True) if n > 1]
 
 
-@pytest.mark.parametrize("dynamic", [True, False])
-@pytest.mark.parametrize("name", [*RESHAPES, *MADE])
+CASES = [(name, dynamic) for name in (*RESHAPES, *MADE, *OF_KNOWN_SIZES) for dynamic in (True, False)]
+
+
+@pytest.mark.parametrize(("name", "dynamic"), [case for case in CASES if case[0] not in OF_KNOWN_SIZES or not case[1]])
 def test_as_numpy_lays_it_out(name, dynamic):
-    fn = RESHAPES.get(name) or MADE[name]
+    fn = {**RESHAPES, **MADE, **OF_KNOWN_SIZES}[name]
     compiled = cinductor.compile(fn, backend="interp", dynamic=dynamic, options=MANY)
     for shape in SIZES:
         for x in layouts(*shape):

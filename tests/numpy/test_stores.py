@@ -333,6 +333,7 @@ def test_numpy_warns_of_the_write_or_the_cast(fn, backend):
 AS_NUMPY_TAKES_THEM = {
     "argmin": (lambda x: np.argmin(x, keepdims=True), (np.int64(3), 2.5, np.array(3.0), np.arange(3.0))),
     "correlate": (lambda x: np.correlate(x, [1, 2]), (np.float32(2), 2.0, np.arange(3.0))),
+    "copyto": (lambda x: np.copyto(x, 3), (np.float64(2.5), np.int64(3), np.arange(3.0))),
     "putmask": (lambda x: np.putmask(x, np.asarray(x) > 0, 5), (2.5, np.float32(2), np.arange(3.0))),
     "array": (lambda x: np.array(x, copy=False), (2.5, [1.5, 2], np.float64(2), np.arange(3.0))),
     "along": (lambda x: np.take_along_axis(x, np.argsort(x), -1), ([2.5, 1.5], np.arange(3.0))),
@@ -343,7 +344,7 @@ AS_NUMPY_TAKES_THEM = {
 
 @pytest.mark.parametrize("name", AS_NUMPY_TAKES_THEM)
 def test_operands_that_are_no_arrays(name):
-    """What NumPy refuses is refused with its exception, and what it makes a scalar is one."""
+    """NumPy refuses some of them with its own exception, and gives scalars for others."""
     fn, operands = AS_NUMPY_TAKES_THEM[name]
     for operand in operands:
         compiled = cinductor.compile(fn, backend="interp")

@@ -47,6 +47,23 @@ def name_of(path):
     return str(path.relative_to(ROOT))
 
 
+def in_each(paths):
+    """A test that checks these files one after another, and names the first that fails."""
+
+    def tested(check):
+        def test():
+            for path in paths:
+                try:
+                    check(path)
+                except AssertionError as wrong:
+                    raise AssertionError(f"{name_of(path)}: {wrong}") from wrong
+
+        test.__doc__ = check.__doc__
+        return test
+
+    return tested
+
+
 # Files are read, parsed and stripped of comments once for all tests.
 text_of = functools.cache(Path.read_text)
 
@@ -90,7 +107,7 @@ def test_every_folder_is_a_layer():
     assert not list(CSRC.glob("*.[ch]"))
 
 
-@pytest.mark.parametrize("path", C_FILES, ids=name_of)
+@in_each(C_FILES)
 def test_includes_go_down(path):
     layer = path.relative_to(CSRC).parts[0]
     allowed = {layer, *LAYERS[layer].split()}
@@ -99,13 +116,13 @@ def test_includes_go_down(path):
         assert target.split("/")[0] in allowed, f"{layer} includes {target}"
 
 
-@pytest.mark.parametrize("path", C_FILES, ids=name_of)
+@in_each(C_FILES)
 def test_no_python_below_pyext(path):
     text = code_of(path)
     assert not re.search(r"Python\.h|numpy/|\bPy[A-Z]\w*|\bPyObject\b", text)
 
 
-@pytest.mark.parametrize("path", PYEXT_FILES, ids=name_of)
+@in_each(PYEXT_FILES)
 def test_binding_includes_go_down(path):
     layer = BINDING.index(path.relative_to(ROOT / "pyext").parts[0])
     for target in includes(path):
@@ -264,7 +281,7 @@ def test_one_setjmp():
     assert len(re.findall(r"\bsetjmp\s*\(", text)) == 1
 
 
-@pytest.mark.parametrize("path", PYTHON_FILES, ids=name_of)
+@in_each(PYTHON_FILES)
 def test_python_runs_nothing_it_did_not_write(path):
     """No pickle or marshal, no eval, no shell."""
     for node in nodes_of(path):
@@ -302,7 +319,7 @@ def functions(path):
             start = None
 
 
-@pytest.mark.parametrize("path", C_FILES + PYEXT_FILES + PYTHON_FILES, ids=name_of)
+@in_each(C_FILES + PYEXT_FILES + PYTHON_FILES)
 def test_sizes(path):
     """A file has at most 600 lines, a function at most 80."""
     assert len(text_of(path).splitlines()) <= 600 or path.suffix == ".def"
@@ -317,7 +334,7 @@ def test_functions_are_short():
     assert sum(n > 40 for n in lengths) <= len(lengths) // 100
 
 
-@pytest.mark.parametrize("path", C_FILES + PYEXT_FILES + PYTHON_FILES, ids=name_of)
+@in_each(C_FILES + PYEXT_FILES + PYTHON_FILES)
 def test_files_open_with_their_idea(path):
     assert text_of(path).startswith(("/*", '"""'))
 
@@ -522,7 +539,7 @@ MEETING = [
 ]
 
 
-@pytest.mark.parametrize("path", MEETING, ids=name_of)
+@in_each(MEETING)
 def test_no_object_of_the_users_is_asked_of_which_class_it_is(path):
     calls = [node for node in nodes_of(path) if isinstance(node, ast.Call)]
     assert not [c.lineno for c in calls if isinstance(c.func, ast.Name) and c.func.id == "isinstance"]

@@ -787,19 +787,53 @@ def test_explain_tells_what_was_paid_and_what_is_awaited(queue):
     assert said in str(cinductor.explain(compiled, X))
 
 
-def test_a_capture_calls_nothing_for_each_item_of_a_long_list():
-    def append(items, x):
-        items.append(x.sum())
+class Log:
+    def __init__(self, items):
+        self.items = items
+
+    def append(self, x):
+        self.items.append(x.sum())
         return x * 2
 
+
+def append(items, x):
+    items.append(x.sum())
+    return x * 2
+
+
+def store(items, x):
+    items[5] = float(x[0])
+    return x * 2
+
+
+@pytest.mark.parametrize("of", [lambda items: (Log.append, Log(items)), lambda items: (append, items), lambda items: (store, items)])
+def test_a_capture_calls_nothing_for_each_item_of_a_long_list(of):
     calls = []
-    compiled = cinductor.compile(append, mode="now", backend="interp")
+    fn, value = of([0.0] * 40_000)
+    compiled = cinductor.compile(fn, mode="now", backend="interp")
     sys.setprofile(lambda frame, event, arg: calls.append(event))
     try:
-        compiled([0] * 40_000, X)
+        compiled(value, X)
     finally:
         sys.setprofile(None)
     assert len(calls) < 40_000
+
+
+def test_a_list_that_grows_is_captured_for_few_of_its_lengths():
+    def fn(items, n):
+        items.append(n)
+        return len(items)
+
+    compiled, items = cinductor.compile(fn, mode="now", backend="interp"), [0] * 1000
+    for n in range(600):
+        assert compiled(items, n) == 1001 + n
+    assert compiled._cinductor_job.captures <= 5
+
+
+def test_a_long_text_is_data():
+    compiled = cinductor.compile(lambda s: s)
+    long, longer, mode = compiled.account(("a" * 100,)), compiled.account(("b" * 200,)), compiled.account(("same",))
+    assert long is longer and mode is not long and compiled.account(("full",)) is not mode
 
 
 # --- estimates ------------------------------------------------------------------------------------

@@ -33,6 +33,14 @@ def pairs(both, n):
     return both[0][:n] + both["w"] if isinstance(both, dict) else both[0] * both[1] * n
 
 
+class Scaled:
+    def __init__(self):
+        self.w = np.arange(4.0)
+
+    def call(self, x):
+        return x * self.w
+
+
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
     name = tmp_path_factory.mktemp("package") / "model.cpk"
@@ -196,8 +204,9 @@ def last_entry(**fields):
 @pytest.mark.parametrize(
     ("member", "change", "why"),
     [
-        ("manifest.json", manifest(schema=99), "schema 99 and ABI 1"),
-        ("manifest.json", manifest(abi=7), "schema 1 and ABI 7"),
+        ("manifest.json", manifest(schema=99), "schema 99 and ABI 1 .* reads schemas 1 to 2 and ABI 1: package it again"),
+        ("manifest.json", manifest(schema="1"), "schema 1 and ABI 1"),
+        ("manifest.json", manifest(abi=7), "schema 2 and ABI 7"),
         ("manifest.json", manifest(entries=[{}]), "no manifest"),
         ("manifest.json", manifest(entries=[{"name": "f"}]), "manifest that is not complete"),
         ("manifest.json", last_entry(name="../evil"), "entries with names that"),
@@ -214,6 +223,28 @@ def test_a_wrong_file_is_told(path, tmp_path, member, change, why, monkeypatch):
     monkeypatch.setattr("cinductor.builds.bundled.library_of", lambda *_: pytest.fail("a library is loaded"))
     with pytest.raises(ValueError, match=why):
         load(changed(path, tmp_path / "bad", member, change))
+
+
+def test_a_package_of_an_older_schema_is_loaded(path, tmp_path):
+    f = load(changed(path, tmp_path / "old", "manifest.json", manifest(schema=1)))["score"]
+    assert_same(f(X, 2.5), score(X, 2.5))
+
+
+def test_one_of_two_results(tmp_path):
+    """Data decide the class of a number, and which array is returned."""
+
+    def total(x):
+        s = 0.0
+        for v in x:
+            if v > 1:
+                s += v
+        return s, [s, x + 1 if s > 5 else x * 2]
+
+    package(tmp_path / "f", total, np.ones(3))
+    f = load(tmp_path / "f")["total"]
+    for last in 0.0, 3.0, 9.0:
+        x = np.array([0.5, 1.0, last])
+        assert_same(f(x), total(x))
 
 
 def test_more_results_than_axes(tmp_path):
@@ -242,6 +273,9 @@ def test_a_damaged_file_is_told(path, tmp_path):
     [
         (lambda x: np.percentile(x, 30), (X,), r"C cannot call percentile, a function of NumPy's \(line"),
         (lambda x: np.sort(x.astype("f2")), (X,), "C has no sort of f16"),
+        (lambda rng, x: x + rng.random(4), (np.random.default_rng(0), X), r"C draws no random numbers: give them as an argument \(line"),
+        (lambda x: print(x.sum()), (X,), r"it calls print \(cinductor.package\)(.|\n)*a package has programs without Python"),
+        (Scaled().call, (X,), r"it reads self\.w, an attribute of an object; take it as an argument"),
         (lambda x: (np.sort(x)[:, 1], np.sort(x)), (X,), "a part of an array that the call makes"),
         (lambda x: (x + 1, x[0]), (X,), "a part of an argument"),
         (lambda x: x[1:], (X,), "nothing is computed"),
@@ -256,5 +290,8 @@ def test_what_cannot_be_packaged_is_refused(fn, specs, why, tmp_path):
     with pytest.raises(cinductor.Unsupported, match=why):
         package(target, fn, *specs)
     assert target.read_bytes() == b"old" and [*tmp_path.iterdir()] == [target]
+    for row in fn, (), (3, X):
+        with pytest.raises(TypeError, match=r"package: 'f' is .*; wanted: a tuple \(function, spec"):
+            package(target, {"f": row})
     with pytest.raises(ValueError, match="cannot be called 'a b'"):
         package(target, {"a b": (fn, *specs)})

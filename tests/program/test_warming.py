@@ -139,6 +139,13 @@ def test_what_only_a_call_can_do_is_refused(fn, why, capsys):
 
 
 def test_wrong_arguments():
+    for spec, error, why in (
+        (ShapeDtype("a"), TypeError, r"ShapeDtype\(shape='a', .*: 'str' object cannot be interpreted as an integer"),
+        (ShapeDtype((3,), "f99"), TypeError, "dtype='f99'.*: data type 'f99' not understood"),
+        (ShapeDtype((-1,)), ValueError, r"shape=\(-1,\).*: negative dimensions"),
+    ):
+        with pytest.raises(error, match=why):
+            warm(pure, spec, 0.5)
     with pytest.raises(TypeError, match="warm: fn"):
         warm(3)
     with pytest.raises(TypeError):

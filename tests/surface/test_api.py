@@ -1140,6 +1140,9 @@ def test_a_compiled_function_has_methods_for_users():
     scaled.note = "the user's"
     f = cinductor.compile(scaled)
     assert set(dir(f)) - set(dir(scaled)) == {"explain", "lower", "stats", "warm", "__wrapped__"}
+    with pytest.raises(AttributeError, match="no attribute 'jit'; write cinductor.compile") as caught:
+        cinductor.jit  # noqa: B018
+    assert caught.value.name == "jit" and caught.value.obj is cinductor
     x = np.arange(5.0)
     assert f.warm(cinductor.ShapeDtype((5,))) is f
     assert f.lower(x).text("graph") == cinductor.lower(f, x).text("graph")

@@ -13,9 +13,11 @@ from agreement import agree, check, compiled, same_values
 import torch
 import torch.nn.functional as F
 from torch._higher_order_ops import associative_scan, scan, while_loop
+from torch.autograd import forward_ad
 from torch.nn.attention.flex_attention import flex_attention
 
 import cinductor.torch
+from cinductor.torch.entry import compile_graph_module
 
 
 def rand(*sizes, **more):
@@ -553,7 +555,14 @@ def test_effect_tokens():
 CONTROL = {
     "cond": lambda x: torch.cond(x.sum() > 0, lambda v: v.sin(), lambda v: v.cos() + 1, (x,)) * 2,
     "cond of a transposed operand": lambda x: torch.cond(x.sum() > 0, lambda v: (v.t()[1:] * 1, v[0] * 2), lambda v: (v.t()[1:] + 1, v[1] + 1), (x.t(),)),
+    "cond in cond with constants": lambda x: torch.cond(
+        x.sum() > 0, lambda v: torch.cond(v.max() > 2, lambda u: u + torch.tensor([1.0, 2, 3, 4]), lambda u: u.softmax(0), (v,)), lambda v: v * 2, (x,)
+    ),
+    "cond with library calls": lambda x: torch.cond(x.sum() > 0, lambda v: v.sort(-1)[0] + v, lambda v: torch.rand_like(v) + v, (x,)),
+    "loop in cond": lambda x: torch.cond(x.sum() > 0, lambda v: while_loop(lambda i, u: i < 3, lambda i, u: (i + 1, u * 2), (torch.tensor(0), v))[1], lambda v: v + 1, (x,)),
     "while_loop": lambda x: while_loop(lambda i, v: (i < 9) & (v.sum() < 50), lambda i, v: (i + 1, v.abs() * 1.5 + 0.1), (torch.tensor(0), x)),
+    "loop in loop": lambda x: while_loop(lambda i, v: i < 2, lambda i, v: (i + 1, torch.special.zeta(v.abs() + 1.5, v.abs() + 1)), (torch.tensor(0), x)),
+    "scan of matrices": lambda x: scan(lambda c, v: ((v @ c).tanh(), (v.t() * 1, c.sum())), torch.ones(4, 4), x[:, :, None] * torch.ones(4), reverse=True),
     "scan": lambda x: scan(lambda c, v: (c + v, c * v), torch.zeros(4), x),
     "associative_scan": lambda x: associative_scan(lambda a, b: a + b, x, 0, combine_mode="generic"),
 }
@@ -561,16 +570,46 @@ CONTROL = {
 
 @pytest.mark.parametrize("name", CONTROL)
 def test_conditions_and_loops(name):
-    """The graph is not cut: torch's own implementation runs as a library call."""
-    agree(CONTROL[name], rand((3, 4)), lambda: (-torch.ones(3, 4),), fullgraph=True)
+    """The graph is not cut: branches and bodies are blocks of its regions. torch takes associative_scan apart."""
+    made: list = []
+    torch._dynamo.reset()
+    fast = torch.compile(CONTROL[name], backend=lambda gm, inputs: compile_graph_module(gm, inputs, None, {"strict": True}, made), fullgraph=True)
+    for make in rand((3, 4)), lambda: (-torch.ones(3, 4),), lambda: (torch.full((3, 4), 3.0),):
+        check(CONTROL[name], fast, make)
+    calls = [op for artifact in made for op, where, *_ in artifact.nodes if where == "library"]
+    assert calls == {"cond with library calls": ["aten.sort.default", "aten.rand_like.default"]}.get(name, [])
+
+
+def test_an_index_out_of_range_in_a_branch():
+    """The branch that is not taken checks nothing."""
+
+    def fn(x, i):
+        return torch.cond(x.sum() > 0, lambda v, i: v[i], lambda v, i: v[:2] * 1, (x, i))
+
+    wrong = torch.tensor([0, 9])
+    agree(fn, lambda: (torch.ones(3, 4), torch.tensor([2, 0])), lambda: (-torch.ones(3, 4), wrong), lambda: (torch.ones(3, 4), wrong))
+
+
+def test_loops_of_any_size():
+    def fn(x):
+        y = torch.cond(x.shape[0] > 4, lambda v: v.sin() * v.shape[0], lambda v: v.cos() + 1, (x,))
+        return scan(lambda c, v: (c + v, c * v), torch.zeros(4), y)
+
+    agree(fn, rand((3, 4)), rand((6, 4)), rand((5, 4)), dynamic=True)
 
 
 def test_attention_with_a_function_of_scores():
     agree(lambda q: flex_attention(q, q, q, score_mod=lambda s, b, h, i, j: s + i - j), rand((1, 2, 16, 16)), fullgraph=True)
 
 
-def test_gradients_of_a_condition():
-    agree(lambda x: torch.cond(x.sum() > 0, lambda v: v.sin() * v, lambda v: v.cos() + 1, (x,)), lambda: (torch.randn(3, requires_grad=True),), backward=True)
+def test_gradients_of_conditions_and_loops():
+    norm = torch.nn.LayerNorm(4)  # which torch takes apart in a branch
+
+    def fn(x, w):
+        y = torch.cond(x.sum() > 0, lambda v: v.sin() * v, lambda v: norm(v) + 1, (x,))
+        return scan(lambda c, v: ((c + v @ w).tanh(), c * v), torch.zeros(4), y)
+
+    agree(fn, lambda: (torch.ones(3, 4, requires_grad=True), torch.randn(4, 4, requires_grad=True)), backward=True)
 
 
 # ---- training ----
@@ -636,6 +675,19 @@ def test_functional_transforms():
     agree(lambda w, x: torch.func.grad(loss)(w, x), rand((4, 3), (5, 4)))
     agree(lambda w, x: torch.vmap(lambda row: torch.tanh(row @ w))(x), rand((4, 3), (5, 4)))
     agree(lambda w, x: torch.func.jvp(lambda v: (v * x).sin(), (w,), (x,))[1], rand((4,), (4,)))
+
+
+def test_dual_numbers():
+    """A graph that was compiled outside of a level is called inside, too."""
+    fast, x = compiled(lambda x, w: (x.sin() * w, x + 1)), torch.ones(3)
+    wanted = fast(x, x)
+    with forward_ad.dual_level():
+        made = fast(forward_ad.make_dual(x, 2 * x), x)
+        tangents = [forward_ad.unpack_dual(y).tangent for y in made]
+        for got, value in zip(made, wanted, strict=True):
+            same_values(forward_ad.unpack_dual(got).primal, value)
+    same_values(tangents[0], 2 * x.cos())
+    same_values(tangents[1], 2 * x)
 
 
 def test_backward_twice():

@@ -318,6 +318,7 @@ def scatters_with_duplicates(x, v, i):
         x.scatter_reduce(0, i, v, "mean"), x.scatter_reduce(0, i, v, "sum", include_self=False), x.scatter_reduce(0, i, v, "prod"),
         x.scatter(0, i[:1], 3.0), x.scatter(1, i[:, :2], v[:, 2:4]), x.gather(0, i), x.gather(1, i[:2]), x.index_add(0, i[0, :4], v, alpha=2),
         x.index_copy(0, torch.tensor([3, 1]), v[:2]), x.index_fill(1, torch.tensor([0, 5]), -1), x.index_reduce(0, i[0, :4], v, "amax"),
+        (y := x.view(2, 2, 2, 3), j := i[0] % 2)[0][j, j, j, j], y.index_put((j, j, j, j), v[1], accumulate=True), y.index_put((j[:2, None], j, j, j[:1]), v[2]),
         x.scatter(0, i[:1], 2.0, reduce="multiply"), x.put(torch.tensor([0, 7]), torch.tensor([1.0, 2.0])), torch.zeros(4).scatter_add(0, i[0], v[0]),
         x.index_reduce(0, i[0, :4], v, "mean", include_self=False), x.sum().index_add(0, i[0, 0] * 0, v[0, 0], alpha=3), x.put(i[:2] - 4, v[:2], accumulate=True),
         x[None, None].gather(2, i[None, None]), x[None, None].scatter_add(2, i[None, None], v[None, None]), x.cummax(0), x.cummin(1), torch.nonzero_static(x > 0, size=30),
@@ -404,7 +405,7 @@ def interpolations(x):
 
 @case(floats((2, 4, 7, 7), (6, 4, 3, 3), (4, 3, 3, 3), (8, 2, 3, 3)))
 def convolutions(x, w, t, g):
-    return F.conv2d(x, w), F.conv2d(x, w, torch.arange(6.0), 2, 1), F.conv2d(x, w, dilation=2), F.conv_transpose2d(x, t, stride=2, padding=1, output_padding=1), F.conv2d(x, g, groups=2), F.conv1d(x[0].transpose(0, 1), w[:, :, 0].repeat(1, 2, 1)[:, :7]), F.conv2d(x, w, padding="same"), F.conv2d(x[0], w), F.conv2d(x.to(memory_format=torch.channels_last), w)
+    return F.conv2d(x, w), F.conv2d(x, w, torch.arange(6.0), 2, 1), F.conv2d(x, w, dilation=2), F.conv_transpose2d(x, t, stride=2, padding=1, output_padding=1), F.conv2d(x, g, groups=2), F.conv1d(x[0].transpose(0, 1), w[:, :, 0].repeat(1, 2, 1)[:, :7]), F.conv2d(x, w, padding="same"), F.conv2d(x[0], w), F.conv2d(x.to(memory_format=torch.channels_last), w), F.conv2d(x[:, :0], w[:, :0])
 
 
 @case(floats((3, 4, 6), grad=True), backward=True)

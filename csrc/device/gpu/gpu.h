@@ -95,7 +95,7 @@ int ci_gpu_launch(const CiGpuDriver *driver, void *arg, const CiGpuLayout *layou
 
 /* ---- executable.c: a compiler of a dialect and a driver ---- */
 
-/* The device's limits for the blocks of one function. */
+/* The resources of a device for the blocks of one function. */
 typedef struct CiGpuLimits {
     size_t threads, parameter_bytes, shared_bytes;
     size_t shared_used; /* by the function */

@@ -107,10 +107,11 @@ def checked_manifest(name: str, members: dict[str, bytes]) -> dict[str, Any]:
         names = [entry["name"] for entry in manifest["entries"]]
     except (KeyError, TypeError, ValueError):
         raise ValueError(f"load: {name} has no manifest of a package") from None
-    if (schema, abi) != (SCHEMA, ABI):
+    if schema not in range(1, SCHEMA + 1) or abi != ABI:
         made_by = manifest.get("cinductor", "unknown")
         raise ValueError(
-            f"load: {name} has schema {schema} and ABI {abi} (cinductor {made_by}); this is {SCHEMA} and {ABI}: package it again"
+            f"load: {name} has schema {schema} and ABI {abi} (cinductor {made_by}); "
+            f"this cinductor reads schemas 1 to {SCHEMA} and ABI {ABI}: package it again"
         )
     own = {key: hashlib.sha256(data).hexdigest() for key, data in members.items() if key != "manifest.json"}
     if own != listed:
@@ -297,6 +298,9 @@ def built(tree: Any, results: list[np.ndarray], bound: list[Any]) -> Any:
         return [built(one, results, bound) for one in inside]
     if kind == "dict":
         return {key: built(one, results, bound) for key, one in inside}
+    if kind == "either":
+        is_first, first, second = inside
+        return built(first if built(is_first, results, bound) else second, results, bound)
     if kind == "value":
         return inside
     if kind == "argument":

@@ -32,7 +32,7 @@ from .exporting import in_c
 from .results import ARGUMENT, CONSTANT, ResultPiece, structure
 from .warming import captured
 
-SCHEMA = 1  # of the manifest
+SCHEMA = 2  # of the manifest. 2 has results of the structure "either", and all of 1
 ABI = 1  # of `call` and `ci_array`
 PLAIN = (bool, int, float, complex, str, type(None))  # constants that a manifest can have, besides complex ones
 # Guards on the function's own surroundings, which the package has as they were, and those that the C or the loader checks.
@@ -119,6 +119,9 @@ def rows_of(fn: Any, specs: tuple[Any, ...], named: dict[str, Any]) -> dict[str,
     if isinstance(fn, Mapping):
         if specs or named:
             raise TypeError("package: the specs of several functions are in the dict")
+        for name, row in fn.items():
+            if not isinstance(row, tuple) or not row or not callable(row[0]):
+                raise TypeError(wrong("package", repr(name), row, "a tuple (function, spec, spec, ...)"))
         rows: dict[str, tuple[Any, tuple[Any, ...], dict[str, Any]]] = {name: (row[0], row[1:], {}) for name, row in fn.items()}
     elif callable(fn):
         rows = {getattr(fn, "__name__", "call").replace("<lambda>", "call"): (fn, specs, named)}
@@ -156,7 +159,7 @@ class PackagedEntry:
     def capture(self, fn: Any, settings: dict[str, Any]) -> str:
         """Capture the function; the text in C, or why there is none."""
         more = {} if self.dynamic is None else {"dynamic": self.dynamic}
-        target, self.job = captured(compile(fn, **settings | more), self.given, self.named)
+        target, self.job = captured(compile(fn, **settings | more), self.given, self.named, "package")
         specialization = target.specializations[0]
         if specialization.program is None:
             raise _core.Unsupported("nothing is computed: the results are constants, arguments and views of arguments")
@@ -180,7 +183,7 @@ class PackagedEntry:
             "values": self.fixed_values(),
             "symbols": self.places(),
             "relations": [[RELATIONS[row[0]], row[1], row[2]] for row in self.relations],
-            "structure": tagged(structure(self.pieces, self.leaf)),
+            "structure": tagged(structure(self.pieces, self.leaf, either)),
         }
 
     def check_guards(self) -> None:
@@ -234,7 +237,8 @@ class PackagedEntry:
         source = self.inputs[number][0]
         value, path = self.values[source], self.path(source)
         if value is UNKNOWN:
-            raise _core.Unsupported(f"{self.name}: {self.job.name_of(source)} is an attribute of an object")
+            what = self.job.name_of(source)
+            raise _core.Unsupported(f"{self.name}: it reads {what}, an attribute of an object; take it as an argument instead")
         made = describe_input(value, buffer)
         if path is None:
             if made["is_written"]:
@@ -310,6 +314,11 @@ def add_array(name: str, number: int, array: np.ndarray, members: dict[str, byte
 
 class PackagedLeaf(dict[str, Any]):
     """A value of the result in the manifest."""
+
+
+def either(is_first: Any, first: Any, second: Any) -> PackagedLeaf:
+    """One of two values of the result, for the manifest. The first says which."""
+    return PackagedLeaf(either=[tagged(is_first), tagged(first), tagged(second)])
 
 
 def tagged(tree: Any) -> dict[str, Any]:

@@ -6,25 +6,25 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from .._core import Unsupported
+from ..base import lazy
 
-# Kinds of pieces, as csrc's binding numbers them (pyext/replay/result.h).
-CONSTANT, ARGUMENT, RESULT, VIEW_OF_RESULT, VIEW_OF_ARGUMENT, SIZE, TUPLE, LIST, DICT = range(9)
+CONSTANT, ARGUMENT, RESULT = "constant", "source", "return"  # kinds of pieces, as the rows of a recipe name them
 REFUSED = {
-    VIEW_OF_RESULT: "a part of an array that the call makes; return a copy of it",
-    VIEW_OF_ARGUMENT: "a part of an argument; return a copy of it",
-    SIZE: "a size of an argument; the caller has it",
+    "view of return": "a part of an array that the call makes; return a copy of it",
+    "view of source": "a part of an argument; return a copy of it",
+    "size": "a size of an argument; the caller has it",
 }
 
 
 class ResultPiece(NamedTuple):
     """One piece of a result, as `Specialization.saved` has it."""
 
-    kind: int
+    kind: str
     number: int  # of the program's result, or of the source
     memo: int
     value_kind: int  # 0: an array, 1: NumPy's scalar, 2: Python's number
     object: Any  # a constant, or the class of a container
-    keys: Any  # of a dict
+    keys: Any  # of a dict; the function of a call
     items: tuple[int, ...]  # the pieces of a container
     dtype: int
     rank: int
@@ -33,16 +33,25 @@ class ResultPiece(NamedTuple):
     is_whole: int
 
 
-def structure(rows: Sequence[tuple[Any, ...]], leaf: Callable[[ResultPiece], Any], at: int = 0) -> Any:
-    """The result, with `leaf(piece)` in place of each constant, argument and result. Raises Unsupported for other pieces."""
+def structure(
+    rows: Sequence[tuple[Any, ...]],
+    leaf: Callable[[ResultPiece], Any],
+    either: Callable[[Any, Any, Any], Any] | None = None,
+    at: int = 0,
+) -> Any:
+    """The result, with `leaf(piece)` in place of each constant, argument and result, and `either(is_first, first, second)`
+    in place of one of two results. Raises Unsupported for other pieces.
+    """
     piece = ResultPiece(*rows[at])
-    inside = [structure(rows, leaf, number) for number in piece.items]
-    if piece.kind == TUPLE and piece.object is tuple:
+    inside = [structure(rows, leaf, either, number) for number in piece.items]
+    if piece.kind == "tuple" and piece.object is tuple:
         return tuple(inside)
-    if piece.kind == LIST and piece.object is list:
+    if piece.kind == "list" and piece.object is list:
         return inside
-    if piece.kind == DICT and piece.object is dict:
+    if piece.kind == "dict" and piece.object is dict:
         return dict(zip(piece.keys, inside, strict=True))
+    if piece.kind == "call" and either is not None and piece.keys is lazy.load("capture.objects").choose:
+        return either(*inside)
     if piece.kind not in (CONSTANT, ARGUMENT, RESULT):
         raise Unsupported(f"the function returns {REFUSED.get(piece.kind, 'a container or an object of a class of its own')}")
     return leaf(piece)

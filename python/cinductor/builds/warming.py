@@ -40,18 +40,20 @@ class ShapeDtype(NamedTuple):
 
     def empty(self) -> np.ndarray:
         """An array like this, whose pages are not touched."""
-        return np.empty(self.shape, self.dtype, order=self.order)  # type: ignore[call-overload,no-any-return]
+        try:
+            return np.empty(self.shape, self.dtype, order=self.order)  # type: ignore[call-overload,no-any-return]
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"{self!r}: {error}") from None
 
 
 class WarmJob(Job):
     """A capture for another job's function, which runs nothing. What it makes is that job's."""
 
     is_dry = True
-    why_whole = "cinductor.warm"
 
-    def __init__(self, owner: Job, target: Any) -> None:
+    def __init__(self, owner: Job, target: Any, purpose: str) -> None:
         super().__init__(owner.fn, {**owner.settings, "fullgraph": True})
-        self.for_job, self.target = owner, target
+        self.for_job, self.target, self.why_whole = owner, target, f"cinductor.{purpose}"
 
     @property
     def follows_numpy(self) -> bool:
@@ -83,6 +85,8 @@ class WarmJob(Job):
         kind, *parts = self.rows[source]
         if kind == "arg":
             return str(self.names[parts[0]])
+        if kind == "const" or (kind == "attr" and parts[1] == "__self__"):
+            return "self"
         if kind in ("item", "attr"):
             inner = self.name_of(parts[0])
             return f"{inner}[{parts[1]!r}]" if kind == "item" else f"{inner}.{parts[1]}"
@@ -132,15 +136,15 @@ def warm(fn: Any, *specs: Any, **named: Any) -> Any:
     return captured(fn, specs, named)[0]
 
 
-def captured(fn: Any, specs: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, WarmJob]:
-    """The compiled function, and the job that has captured it."""
+def captured(fn: Any, specs: tuple[Any, ...], named: dict[str, Any], purpose: str = "warm") -> tuple[Any, WarmJob]:
+    """The compiled function, and the job that has captured it. purpose: the function of cinductor's that refusals name."""
     if not callable(fn):
         raise TypeError(wrong("warm", "fn", fn, "a function or a compiled one"))
     target = fn if is_a(fn, _core.CompiledFunction) else compile(fn)
     job = target._cinductor_job
     if job.settings["device"] not in (None, "cpu"):
-        raise _core.Unsupported(f"{job.name}: programs of device {job.device!r} are compiled in calls alone (cinductor.warm)")
-    own = WarmJob(job, target)
+        raise _core.Unsupported(f"{job.name}: programs of device {job.device!r} are compiled in calls alone (cinductor.{purpose})")
+    own = WarmJob(job, target, purpose)
     trial = _core.CompiledFunction(job.fn, *signature_of(job.fn), own.miss)
     trial.stance = -1
     trial._cinductor_job = own  # type: ignore[attr-defined]

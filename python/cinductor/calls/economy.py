@@ -127,6 +127,12 @@ class Economy:
             account.why = waits(account, "a capture")
         return False
 
+    def wants_another(self, job: Any, account: Any, bound: tuple[Any, ...]) -> bool:
+        """True if a call is captured of which kind a capture may have compiled nothing, in the mode "now"."""
+        if account.spent >= account.due or account.is_changed:
+            return True
+        return bounds.seconds_of(job.fn, bound) >= LONG * float(BACKOFF**self.failures)
+
     def notes_of(self, job: Any) -> EconomyNotes:
         """The notes of earlier processes."""
         if self.notes is None:

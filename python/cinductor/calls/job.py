@@ -333,6 +333,9 @@ class Job:
         account = compiled.account(bound) if self.pays and self.owner is None else None
         if account is not None and not self.economy.wants_capture(self, account, bound):
             return self.run_noted(account, args, kwargs)
+        refused = compiled.account(bound) if account is None and compiled.accounts() and not self.is_inexact else None
+        if refused is not None and not self.economy.wants_another(self, refused, bound):
+            return self.run_noted(refused, args, kwargs)
         plan = self.plan
         if plan is not None and not any_unbacked(bound) and plan.is_ready(self):
             if account is not None:  # pieces are captured for what calls have taken

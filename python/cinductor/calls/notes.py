@@ -44,7 +44,7 @@ class EconomyNotes:
                 continue
 
     def read(self, parts: list[str]) -> None:
-        """One line."""
+        """Take over one line of the text of an earlier process."""
         if parts[0] == "failures":
             self.failures = min(max(int(parts[1]), 0), MOST_FAILURES)
         elif parts[0] == "spent" and len(parts) == 3:
@@ -53,7 +53,7 @@ class EconomyNotes:
             self.times[parts[1]] = float(parts[2]), float(parts[3])
 
     def open(self, account: Any, bound: tuple[Any, ...]) -> None:
-        """An account is new: it goes on from what earlier processes have spent."""
+        """Begin a new account with the seconds that earlier processes have spent."""
         if self.key is None or len(self.accounts) >= MOST:
             return
         kind = tuple([part_of(v, 0) for v in bound])
@@ -62,7 +62,7 @@ class EconomyNotes:
             account.spent = self.spent.get(digest_of(text_of(kind)), 0.0)
 
     def note(self, specialization: Any, text: str) -> str:
-        """A program has become a saved call; the call's digest."""
+        """Remember the program of a saved call. Returns the call's digest."""
         if len(self.programs) >= MOST:
             self.programs.clear()
         digest = digest_of(text)
@@ -70,7 +70,7 @@ class EconomyNotes:
         return digest
 
     def judge(self, specialization: Any, text: str) -> None:
-        """A program of a saved call is there: it is compared with NumPy, unless that is known."""
+        """Have the program of a saved call compared with NumPy, unless the result is known."""
         digest = self.note(specialization, text)
         compiled, numpy = self.times.get(digest, (0.0, 0.0))
         specialization.compare(numpy, budget.COMPARED if numpy else 0, compiled)
@@ -87,14 +87,14 @@ class EconomyNotes:
         return found + [f"times {digest} {own:.3g} {numpy:.3g}" for digest, (own, numpy) in times.items()]
 
     def write(self, failures: int) -> None:
-        """At the end of the process."""
+        """Write the notes, at the end of the process."""
         lines = self.lines(failures)[-2 * MOST :]
         if self.key is not None and (lines or self.is_known):
             _core.write_call(self.key, "\n".join(lines))
 
 
 def part_of(value: Any, depth: int) -> Any:
-    """What is written about one argument of a kind of calls. The first items of a container stand for the others, which may change from
+    """The part of a kind of calls that describes one argument. The first items of a container stand for the others, which may change from
     call to call.
     """
     cls = type(value)

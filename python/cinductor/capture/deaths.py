@@ -88,7 +88,8 @@ def reaches(value: Any, is_wanted: Callable[[Any], bool], most: int) -> bool:
         held = referents(one)
         if held is None or len(seen) > most or is_wanted(one):
             return True
-        left += held
+        if not HOLDING_NOTHING.issuperset(map(type, held)):  # of millions of numbers none is looked at alone
+            left += held
     return False
 
 

@@ -152,6 +152,7 @@ class Effects:
         self.draws: dict[int, Any] = {}  # id -> a generator and its state before the call
         self.flags = 0  # float flags that have been reported
         self.flush_records: Callable[[Any], None] = lambda materialise: None  # set by the stage
+        self.why_whole = ""  # as the stage's
         self.has_ended = False  # the function's own code has returned a result
 
     def note(self, reason: str) -> None:
@@ -175,10 +176,9 @@ class Effects:
         get their items, and deferred stores are performed.
         """
         if self.tracer.is_dry:
-            raise _core.Unsupported(f"only a call can do this: it {reason} (cinductor.warm)")
+            raise _core.Unsupported(f"only a call can do this: it {reason} ({self.why_whole})")
         for grown in [*self.state.lists.values()]:
-            if grown.is_sized or (grown.is_assumed and not self.tracer.in_region):
-                grown.materialise(reason)
+            grown.before_effect(reason)
         note(reason)
         self.look_at_flags()
         self.flush_records(self.materialise)

@@ -22,7 +22,7 @@ from .calls.calls import dispatch
 from .calls.functions import bind
 from .containers import ROWS, is_constant
 from .control import list_columns
-from .deaths import why_not_saved
+from .deaths import HOLDING_NOTHING, why_not_saved
 from .effects import Materialiser
 from .iterators import Octets, is_iterator, octets_in
 from .objects import (
@@ -204,6 +204,7 @@ def finish(job: Job, stage: Stage, result: Any) -> tuple[Any, Any]:
     reached: dict[int, int] = {}
     stage.effects.fill_cells()
     result = with_stores(stage, result)
+    stage.stores.has_given |= type(result) is DeferredCall
     leaves = traced_in(result, set())
     stage.regions.aliases.before_return(leaves)
     needed_python, given = stage.tracer.needs_python, result
@@ -245,7 +246,7 @@ def traced_in(value: Any, seen: set[int]) -> list[Any]:
         items += [] if is_a(value, dict) else in_slots(value)
     else:
         return []
-    if id(value) in seen:
+    if id(value) in seen or HOLDING_NOTHING.issuperset(map(type, items)):
         return []
     seen.add(id(value))
     return [found for item in items for found in traced_in(item, seen)]

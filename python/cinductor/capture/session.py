@@ -358,6 +358,7 @@ def begin(job: Job, bound: Any, way: Assumptions, allowance: Allowance) -> Stage
     stage.regions.decided, stage.regions.leaves_loops = way.decided, allowance.account is not None
     stage.break_budget, stage.leaves_open = way.break_budget, way.leaves_open
     stage.allowance, stage.limit, stage.why_whole = allowance, allowance.left(way.regions), job.why_whole
+    stage.effects.why_whole = job.why_whole
     stage.most_nodes = job.option("node_limit")
     stage.effects.flags = 0 if job.flags and float_warnings.are_all_given() else job.flags
     return stage
@@ -426,7 +427,7 @@ def finished(job: Job, stage: Stage, result: Any) -> tuple[Any, Any]:
     waiting, stage.effects.has_ended = stage.stores.objects, True
     if job.is_dry and waiting:
         names = ", ".join(f".{name}" for _, attributes in waiting.values() for name in attributes)
-        raise _core.Unsupported(f"only a call can do this: it sets {names} of an object (cinductor.warm)")
+        raise _core.Unsupported(f"only a call can do this: it sets {names} of an object ({job.why_whole})")
     try:
         stage.escapes.end()
         return finish(job, stage, result)

@@ -203,11 +203,19 @@ def is_placed(check: Check) -> bool:
 # --- values and classes ---
 
 
+def attribute(value: Any, name: str) -> Any:
+    """An attribute that functions, classes and modules have, or None. No hook of the user's is called."""
+    try:
+        return type.__dict__[name].__get__(value) if is_a(value, type) else object.__getattribute__(value, name)
+    except AttributeError:
+        return None
+
+
 def name_of_class(cls: type) -> str:
     """The name of a class: with the module, if it is Python's or NumPy's own."""
-    module = str(cls.__module__)
-    is_own = module != "builtins" and module.partition(".")[0] in ("numpy", *sys.stdlib_module_names)
-    return f"{module}.{cls.__name__}" if is_own and module != "__main__" else cls.__name__
+    module, name = str(attribute(cls, "__module__")), str(attribute(cls, "__name__"))
+    is_own = module not in ("builtins", "__main__") and module.partition(".")[0] in ("numpy", *sys.stdlib_module_names)
+    return f"{module}.{name}" if is_own else name
 
 
 def of_class(cls: type) -> str:
@@ -230,7 +238,7 @@ def of_object(value: Any) -> str:
     if is_a(value, enum.Enum):
         return str(value)
     is_module = is_a(value, types.ModuleType)
-    name = getattr(value, "__name__" if is_module else "__qualname__", None)
+    name = attribute(value, "__name__" if is_module else "__qualname__")
     if name is None:
         return f"the same {name_of_class(type(value))} object"
     return f"the {'module' if is_module else 'class' if is_a(value, type) else 'function'} {name}"
@@ -243,7 +251,7 @@ def of_code(code: types.CodeType) -> str:
 
 def name_of_constant(value: Any) -> str:
     """A function by its name, otherwise the compiled callable, whose attributes the user knows as self's."""
-    name = None if type(value) is types.MethodType else getattr(value, "__qualname__", None)
+    name = None if type(value) is types.MethodType else attribute(value, "__qualname__")
     return "self" if name is None else str(name)
 
 
@@ -299,7 +307,7 @@ def found_another(check: Check, where: str, value: Any) -> str:
 
 
 def found_object(check: Check, where: str, value: Any) -> str:
-    has_name = hasattr(value, "__qualname__") or is_a(value, enum.Enum | types.ModuleType)
+    has_name = is_a(value, enum.Enum | types.ModuleType) or attribute(value, "__qualname__") is not None
     return of_object(value) if has_name else found_another(check, where, value)
 
 

@@ -25,6 +25,14 @@ from .surface import (
     result_type,
 )
 
+BOOL = np.dtype(bool)
+
+
+def as_it_lies(t: Any, x: Any, dtype: np.dtype) -> Any:
+    """An operand of that dtype; itself if it is an array of it, because its layout decides about the result's."""
+    is_one = type(x) is Traced and x.kind == "array" and x.dtype == dtype
+    return x if is_one else operand(t, x, dtype)
+
 
 @function(np.where)
 def where(t: Any, condition: Any, *choice: Any) -> Any:
@@ -34,8 +42,7 @@ def where(t: Any, condition: Any, *choice: Any) -> Any:
     x, y = choice
     x, y = (array(t, v) if is_a(v, list | tuple | np.ndarray) else v for v in (x, y))
     dtype = result_type(x, y)
-    condition = operand(t, condition, np.dtype(bool))
-    made = t.apply("where", condition, operand(t, x, dtype), operand(t, y, dtype))
+    made = t.apply("where", *(as_it_lies(t, v, d) for v, d in ((condition, BOOL), (x, dtype), (y, dtype))))
     if made.kind == "array":
         return made
     result = t.empty((), dtype)  # NumPy returns an array for scalars, too
@@ -184,6 +191,8 @@ def stored(t: Any, x: Any, value: Any) -> Any:
 @function(np.copyto, writes=True)
 def copyto(t: Any, dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
     """np.copyto"""
+    if type(dst) is Traced and dst.kind != "array":
+        raise TypeError("no array")
     refuse(type(dst) is not Traced, "the destination is not an array of this call")
     src = array(t, src) if is_a(src, list | tuple | np.ndarray) else src
     if type(src) in (bool, int, float, complex):

@@ -94,6 +94,7 @@ class Emitter:
         self.log: list[tuple[str, str, str, str]] = []
         self.writes: list[tuple[GraphValue, GraphValue]] = []
         self.line: tuple[str | None, int] = (None, 0)
+        self.open_block = -1  # the graph's body
         self.shape_env: Any = None
         self.owners: dict[int, torch.fx.Node] | None = None
 
@@ -142,7 +143,7 @@ class Emitter:
             return self.cast(made, dtype)
         if isinstance(x, (bool, int, float, complex)):
             return self.constant(x, dtype)
-        if isinstance(x, torch.SymInt):
+        if isinstance(x, (torch.SymInt, sympy.Basic)):
             return self.constant(text_of(x), dtype)
         raise Unmapped(f"an operand is a {type(x).__name__}")
 
@@ -225,22 +226,40 @@ class Emitter:
         """A copy of the elements in separate memory."""
         return self.put("copy", [v], v.dtype, v.sizes, order) if v.sizes else v
 
+    def block(self, operands: list[GraphValue], make: Callable[[list[GraphValue]], list[GraphValue]], has_number: bool = False) -> int:
+        """A block of a region, with parameters like the operands. Its results are what `make` returns for them.
+
+        has_number : the first parameter is the number of the iteration.
+        """
+        outside, constants = self.open_block, self.constants
+        self.constants = {}  # a constant made in a block is known there only
+        self.open_block = made = self.builder.block()
+        try:
+            first = [GraphValue(self.builder.param("python i64[]"), torch.int64, ())] if has_number else []
+            values = make(first + [replace(v, number=self.builder.param(self.type_text(v.dtype, v.sizes))) for v in operands])
+            self.builder.results([v.number for v in values])
+        finally:
+            self.constants, self.open_block = constants, outside
+            self.builder.enter(outside)
+        return made
+
+    def region(self, op: str, start: list[GraphValue], blocks: list[int], results: list[GraphValue], *extent: Any) -> list[GraphValue]:
+        """A region of these blocks; its results have the types of the given values."""
+        first = self.builder.region(op, [v.number for v in start], blocks, *(extent or (0, "")), *self.line)
+        return [replace(v, number=first + k, is_weak=False) for k, v in enumerate(results)]
+
     def repeat(
         self, start: list[GraphValue], test: Callable[[list[GraphValue]], GraphValue], step: Callable[[list[GraphValue]], list[GraphValue]]
     ) -> list[GraphValue]:
         """A region `while test: step`, and the values that remain. A step makes values of the same types."""
-        constants, blocks = self.constants, [self.builder.block()]
-        self.constants = {}  # a constant made in a block is known there only
-        try:
-            carried = [replace(v, number=self.builder.param(self.type_text(v.dtype, v.sizes))) for v in start]
-            self.builder.results([test(carried).number])
-            blocks.append(self.builder.block())
-            self.builder.results([v.number for v in step(carried)])
-        finally:
-            self.constants = constants
-            self.builder.enter(-1)
-        first = self.builder.region("while", [v.number for v in start], blocks, 0, "", *self.line)
-        return [replace(v, number=first + k) for k, v in enumerate(start)]
+        carried: list[GraphValue] = []
+
+        def condition(values: list[GraphValue]) -> list[GraphValue]:
+            carried.extend(values)
+            return [test(values)]
+
+        blocks = [self.block(start, condition), self.block([], lambda _: step(carried))]
+        return self.region("while", start, blocks, start)
 
     # ---- the graph ----
 
@@ -250,7 +269,7 @@ class Emitter:
             if node.op == "placeholder":
                 self.placeholder(node)
             elif node.op == "get_attr":
-                self.attribute(node)
+                self.attribute(node, self.gm)
             elif node.op == "output":
                 return Emitted(self.builder, self.inputs, self.finish(node), self.log)
             else:
@@ -321,8 +340,8 @@ class Emitter:
         """True if data decide sizes or strides of a tensor."""
         return self.is_decided(*val.size(), *val.stride(), val.storage_offset())
 
-    def attribute(self, node: torch.fx.Node) -> None:
-        value: Any = self.gm
+    def attribute(self, node: torch.fx.Node, gm: torch.fx.GraphModule) -> None:
+        value: Any = gm
         for name in str(node.target).split("."):
             value = getattr(value, name)
         if not isinstance(value, torch.Tensor):

@@ -19,6 +19,7 @@ from torch._functorch._aot_autograd.schemas import SerializableAOTDispatchCompil
 from torch._functorch.aot_autograd import aot_module_simplified
 from torch._functorch.partitioners import min_cut_rematerialization_partition
 from torch._inductor import codecache
+from torch.autograd import forward_ad
 from torch.utils.checkpoint import CheckpointPolicy
 
 from .. import __version__
@@ -62,7 +63,12 @@ def compile_graph_module(gm: Any, inputs: Any, mode: str | None, options: dict[s
     with torch._functorch.config.patch(SETTINGS), key_without_inductor():
         compiled: Any = aot_module_simplified(gm, inputs, **compilers(given, is_strict, made), compiler_config_extra=key)
     counters["aot_autograd"]["ok"] += 1
-    return disable(compiled, reason="the graph is compiled")
+
+    def call(*args: Any) -> Any:
+        # A program computes no tangents of forward-mode differentiation, so eager runs the graph within a level of it.
+        return compiled(*args) if forward_ad._current_level < 0 else gm(*args)
+
+    return disable(call, reason="the graph is compiled")
 
 
 @contextlib.contextmanager

@@ -24,7 +24,7 @@ from typing import Any
 import torch
 
 from .emit import DTYPES_OF, Emitter
-from .lowered import special
+from .lowered import control, special
 from .lowered.numbers import GraphNumber
 from .promote import has_kernel, promoted
 from .values import GraphValue, Refused, Unmapped
@@ -93,7 +93,7 @@ def row_of(op: Any) -> Lowering:
     """The function that makes core nodes for a node with this op."""
     row = table().get(op)
     if row is None:
-        return _unmapped("no row")
+        return control.LOWERINGS.get(op) or _unmapped("no row")
     if row.status == "off":
         return _unmapped("the installed torch has another schema of it")
     word, _, rest = row.meaning.partition(" ")
@@ -111,12 +111,12 @@ def row_of(op: Any) -> Lowering:
 
 
 def decompositions() -> dict[Any, Any]:
-    """torch's decompositions of ops that have no row and draw no random numbers."""
+    """torch's decompositions of ops that have no row and draw no random numbers. Composite ops are taken apart as eager does it."""
     kept = {op for op, row in table().items() if row.status in ("row", "library", "refuse")}
     return {
         op: function
         for op, function in torch._decomp.decomposition_table.items()
-        if op not in kept and isinstance(op, torch._ops.OpOverload) and op._opname not in HARMFUL and not draws(op)
+        if op not in kept and isinstance(op, torch._ops.OpOverload) and op._opname not in HARMFUL and not draws(op) and not is_composite(op)
     }
 
 
@@ -162,6 +162,11 @@ def counts(found: list[tuple[str, str, str]]) -> dict[str, int]:
 def draws(op: Any) -> bool:
     """True if it uses a random generator: a decomposition would draw other numbers than eager."""
     return torch.Tag.nondeterministic_seeded in op.tags
+
+
+def is_composite(op: Any) -> bool:
+    """True if eager itself computes it by other ops."""
+    return bool(torch._C._dispatch_has_kernel_for_dispatch_key(op.name(), "CompositeImplicitAutograd"))
 
 
 # Decompositions that make real tensors from constants, or copy into a part of a value.

@@ -322,6 +322,8 @@ class Numbers:
         if type(value) is Traced:
             if value.kind == "array" or value.dtype.kind not in "biu" or value.dtype == np.uint64:
                 raise PythonComputes
+            if value.dtype == bool and value.kind != "python":  # NumPy's has no __index__
+                raise PythonComputes
             return self.tracer.cast(value, INT64)
         if not is_a(value, int | np.integer) or abs(int(value)) > EXACT:
             raise PythonComputes

@@ -129,6 +129,9 @@ class SizedList(ListBuffer):
     def has_sources(self) -> bool:
         return False
 
+    def before_effect(self, reason: str) -> None:
+        self.materialise(reason)
+
     def materialise(self, why: str = "") -> None:
         """Give the list its items, from a graph that has run; before that the call is captured again."""
         if not self.may_look:

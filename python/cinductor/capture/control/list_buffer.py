@@ -106,7 +106,6 @@ class Columns:
     container: Any
     like: Any
     cells: list[Any]
-    is_assumed = False  # columns as long as an assumption holds: `list_columns`
     is_sized = False  # its length is a number of iterations
 
     @property
@@ -116,6 +115,9 @@ class Columns:
 
     def fail(self, reason: str) -> NoReturn:
         raise RegionBreak(reason, "", 0)
+
+    def before_effect(self, reason: str) -> None:
+        """Called before an effect, after which the call cannot restart."""
 
     def replace(self, array: object) -> None:
         """Store the items of an array, of which there are as many."""

@@ -34,7 +34,9 @@ EXAMPLES = {"?": False, "l": 0, "d": 0.0}  # an item, by the dtype of the column
 class Assumed(ListBuffer):
     """A list that is columns as long as the assumption holds."""
 
-    is_assumed = True
+    def before_effect(self, reason: str) -> None:
+        if not self.tracer.in_region:
+            self.materialise(reason)
 
     def fail(self, reason: str) -> NoReturn:
         raise Replan("list_columns", reason)
@@ -166,7 +168,7 @@ def kind_of_table(state: State, value: list[Any]) -> Any:
         if type(row) is not list or id(row) in known:
             return None
         grown = state.lists.get(id(row))
-        if grown is not None and (not is_a(grown, ListBuffer) or grown.is_assumed):
+        if grown is not None and (not is_a(grown, ListBuffer) or is_a(grown, Assumed)):
             return None
         length = len(row) if grown is None else grown.length
         if type(length) is not int or any(is_ours(type(v)) and type(v) is not Traced for v in row):

@@ -202,6 +202,12 @@ class Managed:
     def __exit__(self, *error: Any) -> Any:
         self.lifting.tracer.flush()
         self.lifting.tracer.force_shown()
+        try:
+            self.lifting.effects.look_at_flags()  # before the manager may set what becomes of them
+        except (RuntimeWarning, FloatingPointError) as raised:
+            if not self.exit(type(raised), raised, raised.__traceback__):
+                raise
+            return True
         return self.exit(*error)
 
 

@@ -14,6 +14,7 @@ writes access the array's memory in every layout. If the flatiter object itself 
 
 from __future__ import annotations
 
+import contextlib
 import math
 import operator
 import types
@@ -182,11 +183,8 @@ class Subscripts(Hooks):
                 return stage.lift(value[stage.materialise(key)])
             return self._guarded_item(value, key, source)
         if cls is np.ndarray:
-            return (
-                self.item(stage.lift_array(value), key)
-                if stage.lift_array(value) is not value
-                else (stage.lift(value[stage.materialise(key)]))
-            )
+            array = stage.lift_array(value)
+            return stage.lift(value[stage.materialise(key)]) if array is value else self.item(array, key)
         if cls is FLAGS:
             return stage.effects.flags_with(value, key)[key]
         if cls is Flat:
@@ -198,7 +196,8 @@ class Subscripts(Hooks):
         if cls in ROWS and self._is_made(value):
             return self._made_item(value, key)
         if cls is range and is_place(self, key) and len(value) <= MOST_OF_RANGE:
-            return stage.tracer.as_python(self.item(self.call(np.arange, value.start, value.stop, value.step), key))
+            with contextlib.suppress(IndexError):  # the range raises its own
+                return stage.tracer.as_python(self.item(self.call(np.arange, value.start, value.stop, value.step), key))
         if cls in PURE_TYPES or is_a(value, types.GenericAlias):
             return value[self._index(key) if hasattr(cls, "__getitem__") else key]
         if is_a(value, type) and not has_hooks(cls):
@@ -489,7 +488,7 @@ class Iteration(Hooks):
         value = value.items if cls is Octets else stage.escapes.now(value)
         if type(value) is Items and value.is_long:
             return self._iter_real(value)
-        if (grown := stage.state.lists.get(id(value))) is not None and grown.is_assumed:
+        if is_a(grown := stage.state.lists.get(id(value), MISSING), list_columns.Assumed):
             return grown.items_now
         cls, source = type(value), stage.sources.source_of(value)
         if not any(stage.sources.defines(cls, name) for name in ("__iter__", "__getitem__")):

@@ -58,14 +58,14 @@ def mark_operands(root: FunctionNode) -> None:
 
 
 def leave_unseen(node: ast.expr) -> None:
-    """Calls of a comprehension that Python runs: the container that it makes waits."""
+    """Change the calls in a comprehension that Python runs to methods that do not mark operands, because its container waits."""
     for call in [n for n in walk(node) if type(n) is ast.Call]:
         if method_of(call) == "call":
             call.func.attr = "call_method"  # type: ignore[attr-defined]
 
 
 def mark(parts: list[Part], then: Part) -> None:
-    """Marks those of the parts that no name shows until `then` has been evaluated."""
+    """Mark the parts whose values no name refers to until `then` has been evaluated."""
     waiting = [part for i, part in enumerate(parts) if waits_unseen(at(part), [*parts[i + 1 :], then])]
     for part in waiting:
         put(part, ask(at(part), "waits", at(part)))

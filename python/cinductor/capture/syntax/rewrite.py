@@ -66,17 +66,29 @@ def find_function(code: types.CodeType, qualname: str) -> FunctionNode | None:
         return read if known else None
     if not 0 < first <= len(lines):
         return None
-    block = _parse_block(lines, first, _last_line(code))
+    block = None if _whole[0] is lines else _parse_block(lines, first, _last_line(code))
     if block is not None:
         imports = _imports_of_lines(lines)
         for node in _functions(block, code):
             if is_source_of(node, code, owner, imports):
                 return node
-    whole = silently(ast.parse, "".join(lines))
+    whole = _parse_whole(lines)
     if whole is None:
         return None
     imports = _imports(whole)
-    return next((n for n in _functions(whole, code) if is_source_of(n, code, owner, imports)), None)
+    return next((n for n in map(duplicate, _functions(whole, code)) if is_source_of(n, code, owner, imports)), None)
+
+
+_whole: tuple[list[str] | None, ast.Module | None] = None, None  # the lines of a file, and its tree
+
+
+def _parse_whole(lines: list[str]) -> ast.Module | None:
+    """The tree of a whole file. That of the latest file is kept: it may have a table of lambdas."""
+    global _whole
+    known = _whole
+    if known[0] is not lines:
+        known = _whole = lines, silently(ast.parse, "".join(lines))
+    return known[1]
 
 
 def silently(make: Callable[..., Any], *args: Any, **options: Any) -> Any:

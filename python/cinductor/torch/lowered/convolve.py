@@ -26,7 +26,7 @@ def convolution(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     out = meta(node)
     rank, groups = out.dim() - 2, argument(node, "groups")
     stride, padding, dilation, more = (_each(argument(node, name), rank) for name in ("stride", "padding", "dilation", "output_padding"))
-    x, weight, *bias = factors(emitter, [a for a in node.args[:3] if a is not None], out.dtype)
+    x, weight, *bias = _operands(emitter, [a for a in node.args[:3] if a is not None], out.dtype)
     kernel = weight.sizes[2:]
     if emitter.has_libraries and (rounds_often(node, out.dtype) or is_of_parts(node.args[0])):
         raise Unmapped("eager's rounding")
@@ -47,7 +47,7 @@ def gradients(emitter: Emitter, node: torch.fx.Node) -> list[GraphValue | None]:
     over all windows.
     """
     mask, groups, dtype = argument(node, "output_mask"), argument(node, "groups"), meta(node.args[0]).dtype
-    g, x, weight = factors(emitter, node.args[:3], dtype)
+    x, weight, g = _operands(emitter, [node.args[k] for k in (1, 2, 0)], dtype)
     rank, kernel = len(x.sizes) - 2, weight.sizes[2:]
     if emitter.has_libraries and (argument(node, "transposed") or dtype in NARROW or is_of_parts(node.args[1])):
         raise Unmapped("eager's rounding")
@@ -62,6 +62,14 @@ def gradients(emitter: Emitter, node: torch.fx.Node) -> list[GraphValue | None]:
     if mask[2]:
         made[2] = emitter.fold("sum", g, [0, *range(2, 2 + rank)], False)
     return [v if v is None else emitter.cast(v, dtype) for v in made]
+
+
+def _operands(emitter: Emitter, given: list[Any], dtype: torch.dtype) -> list[GraphValue]:
+    """The input, the weight and others."""
+    values = factors(emitter, given, dtype)
+    if decide(values[0].sizes[1] == 0):
+        raise Unmapped("eager's convolution of no channels makes none")
+    return values
 
 
 def _of_input(
@@ -182,11 +190,5 @@ def _mirrored(emitter: Emitter, weight: GraphValue, groups: int) -> GraphValue:
 
 
 def _framed(emitter: Emitter, x: GraphValue, low: list[Any], high: list[Any]) -> GraphValue:
-    """Zeros around the array; a negative width leaves elements out."""
-    before, after = [0, 0, *low], [0, 0, *high]
-    for axis, (a, b) in enumerate(zip(before, after, strict=True)):
-        cut = [max(0, -width) if isinstance(width, int) else (-width if decide(width < 0) else 0) for width in (a, b)]
-        if any(cut):
-            x = emitter.along(x, axis, cut[0], 1, x.sizes[axis] - cut[0] - cut[1])
-            before[axis], after[axis] = a + cut[0], b + cut[1]
-    return padded(emitter, x, before, after) if any(before) or any(after) else x
+    """Zeros around the images; a negative width leaves elements out."""
+    return padded(emitter, x, [0, 0, *low], [0, 0, *high])

@@ -61,8 +61,6 @@ def arange(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
 def pad(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     x = emitter.env[node.args[0]]
     widths = [size_of(emitter, p) for p in node.args[1]]
-    if any(decide(p < 0) for p in widths):
-        raise Unmapped("negative padding")
     rank = len(x.sizes)
     low, high = [0] * rank, [0] * rank
     for k in range(len(widths) // 2):
@@ -71,12 +69,20 @@ def pad(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
 
 
 def padded(emitter: Emitter, x: GraphValue, low: list[Any], high: list[Any], value: Any = 0) -> GraphValue:
-    """The value with so many elements more at the start and at the end of each axis."""
-    sizes = [a + s + b for a, s, b in zip(low, x.sizes, high, strict=True)]
+    """The value with so many elements more at the start and at the end of each axis; a negative width leaves elements out."""
+    before, after = list(low), list(high)
+    for axis, widths in enumerate(zip(low, high, strict=True)):
+        cut = [-w if decide(w < 0) else 0 for w in widths]
+        if any(not isinstance(c, int) or c for c in cut):
+            x = emitter.along(x, axis, cut[0], 1, x.sizes[axis] - cut[0] - cut[1])
+            before[axis], after[axis] = (w + c for w, c in zip(widths, cut, strict=True))
+    if all(isinstance(w, int) and w == 0 for w in before + after):
+        return x
+    sizes = [a + s + b for a, s, b in zip(before, x.sizes, after, strict=True)]
     base = emitter.copy(emitter.expand(emitter.value(value, x.dtype), sizes))
     if any(decide(s == 0) for s in x.sizes):
         return base
-    return put_into(emitter, base, emitter.slice(base, low, [1] * len(sizes), x.sizes), x)
+    return put_into(emitter, base, emitter.slice(base, before, [1] * len(sizes), x.sizes), x)
 
 
 def put_into(emitter: Emitter, base: GraphValue, view: GraphValue, value: GraphValue) -> GraphValue:

@@ -55,7 +55,7 @@ def _indices(emitter: Emitter, node: torch.fx.Node, x: GraphValue) -> tuple[list
     axes = [k for k, i in enumerate(indices) if i is not None]
     if any(meta(indices[k]).dtype in (torch.bool, torch.uint8) for k in axes):
         raise Unmapped("a mask as an index")
-    if not 0 < len(axes) <= MOST_INDICES:
+    if not axes or (len(axes) > MOST_INDICES and not are_neighbours(axes)):
         raise Unmapped(f"{len(axes)} indices")
     return axes, [wrapped(emitter, indices[k], x.sizes[k], is_known) for k in axes]
 
@@ -66,7 +66,7 @@ def are_neighbours(axes: list[int]) -> bool:
 
 def index(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     x = emitter.env[node.args[0]]
-    axes, ids = _indices(emitter, node, x)
+    x, axes, ids = _merged(emitter, x, *_indices(emitter, node, x))
     left = [s for k, s in enumerate(x.sizes) if k not in axes]
     common, at = list(broadcast([i.sizes for i in ids])), axes[0]
     v = emitter.put("gather", [x, *ids], x.dtype, left[:at] + common + left[at:], axes=axes)
@@ -83,7 +83,7 @@ def index_put(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     axes, ids = _indices(emitter, node, x)
     if not are_neighbours(axes):
         raise Unmapped("indices of axes that are no neighbours")
-    return _scatter(emitter, x, value, axes, ids, "add" if argument(node, "accumulate") else None)
+    return _put(emitter, x, value, axes, ids, "add" if argument(node, "accumulate") else None)
 
 
 def _put_where(emitter: Emitter, node: torch.fx.Node, x: GraphValue, mask: GraphValue, value: GraphValue) -> GraphValue:
@@ -117,12 +117,22 @@ def _along(emitter: Emitter, x: GraphValue, axis: int, i: GraphValue) -> list[Gr
     return ids
 
 
-def _position(emitter: Emitter, x: GraphValue, ids: list[GraphValue]) -> GraphValue:
-    """The positions in C order of the elements with these indices, one for each axis."""
+def _position(emitter: Emitter, extents: Any, ids: list[GraphValue]) -> GraphValue:
+    """The positions in C order of the elements with these indices, one for each axis of these extents."""
     at = ids[0]
-    for k in range(1, len(ids)):
-        at = emitter.apply("add", [emitter.apply("multiply", [at, emitter.value(x.sizes[k], torch.int64)]), ids[k]])
+    for size, i in zip(extents[1:], ids[1:], strict=True):
+        at = emitter.apply("add", [emitter.apply("multiply", [at, emitter.value(size, torch.int64)]), i])
     return at
+
+
+def _merged(emitter: Emitter, x: GraphValue, axes: list[int], ids: list[GraphValue]) -> tuple[GraphValue, list[int], list[GraphValue]]:
+    """The operands of a gather or scatter: more neighbouring axes than the core indexes at once become one axis."""
+    if len(axes) <= MOST_INDICES:
+        return x, axes, ids
+    first, after = axes[0], axes[-1] + 1
+    extents = x.sizes[first:after]
+    whole = emitter.reshape(x, (*x.sizes[:first], math.prod(extents), *x.sizes[after:]))
+    return whole, [first], [_position(emitter, extents, ids)]
 
 
 def _flat(emitter: Emitter, x: GraphValue) -> GraphValue:
@@ -131,17 +141,14 @@ def _flat(emitter: Emitter, x: GraphValue) -> GraphValue:
 
 def _taken(emitter: Emitter, x: GraphValue, ids: list[GraphValue], sizes: Any) -> GraphValue:
     """The elements with these indices, one for each axis."""
-    if len(ids) <= MOST_INDICES:
-        return emitter.put("gather", [x, *ids], x.dtype, sizes, axes=list(range(len(ids))))
-    return emitter.put("gather", [_flat(emitter, x), _position(emitter, x, ids)], x.dtype, sizes, axes=[0])
+    x, axes, ids = _merged(emitter, x, list(range(len(ids))), ids)
+    return emitter.put("gather", [x, *ids], x.dtype, sizes, axes=axes)
 
 
-def _put(emitter: Emitter, x: GraphValue, value: GraphValue, ids: list[GraphValue], combine: str | None) -> GraphValue:
-    """A version in which the elements with these indices, one for each axis, are replaced or combined."""
-    if len(ids) <= MOST_INDICES:
-        return _scatter(emitter, x, value, list(range(len(ids))), ids, combine)
-    flat = _scatter(emitter, _flat(emitter, x), value, [0], [_position(emitter, x, ids)], combine)
-    return emitter.reshape(flat, x.sizes)
+def _put(emitter: Emitter, x: GraphValue, value: GraphValue, axes: list[int], ids: list[GraphValue], combine: str | None) -> GraphValue:
+    """A version in which the elements with these indices of neighbouring axes are replaced or combined."""
+    whole, axes, ids = _merged(emitter, x, axes, ids)
+    return emitter.reshape(_scatter(emitter, whole, value, axes, ids, combine), x.sizes)
 
 
 def gather(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
@@ -163,7 +170,7 @@ def scatter_reduce(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     axis, i = _checked_along(emitter, node)
     x = emitter.env[node.args[0]]
     ids = _along(emitter, x, axis, i)
-    return _reduced(emitter, node, x, _source(emitter, node, i), i.sizes, lambda base, value, op: _put(emitter, base, value, ids, op))
+    return _reduced(emitter, node, x, _source(emitter, node, i), i.sizes, lambda base, value, op: _put(emitter, base, value, list(range(len(ids))), ids, op))
 
 
 def index_reduce(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
@@ -228,7 +235,8 @@ def _source(emitter: Emitter, node: torch.fx.Node, i: GraphValue) -> GraphValue:
 def _scatter_along(emitter: Emitter, node: torch.fx.Node, combine: str | None) -> GraphValue:
     x = emitter.env[node.args[0]]
     axis, i = _checked_along(emitter, node)
-    return _put(emitter, x, _source(emitter, node, i), _along(emitter, x, axis, i), combine)
+    ids = _along(emitter, x, axis, i)
+    return _put(emitter, x, _source(emitter, node, i), list(range(len(ids))), ids, combine)
 
 
 def masked_scatter(emitter: Emitter, node: torch.fx.Node) -> GraphValue:

@@ -66,7 +66,7 @@ def size_of(emitter: Emitter, x: Any) -> Any:
 
 
 def from_front(emitter: Emitter, i: Any, size: Any) -> Any:
-    """An index that counts from the front, of one that counts from the end where it is negative."""
+    """An index as a position from the front. A negative index counts from the end."""
     i = size_of(emitter, i)
     return i + size if decide(i < 0) else i
 
@@ -123,7 +123,7 @@ def unfold(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
 
 
 def resize(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
-    """As many elements of the memory as the new sizes have; torch leaves open what others are."""
+    """The first elements of the operand's memory in the new sizes. More elements than it has, which torch leaves undefined, are refused."""
     x, out = node.args[0], sizes(node)
     count = math.prod(out)
     if not decide(count <= math.prod(sizes(x))):
@@ -164,7 +164,7 @@ def memory_of(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
 
 
 def positions(emitter: Emitter, room: Any, extents: Any, strides: Any, offset: Any) -> GraphValue:
-    """Where in the memory of that many elements those of a view with these strides are."""
+    """The positions of a view's elements in memory. room: the number of elements of the memory."""
     if decide(offset + sum((s - 1) * t for s, t in zip(extents, strides, strict=True)) >= room):
         raise Refused("strides that leave the operand's memory")
     at = emitter.value(offset, torch.int64)
@@ -175,7 +175,7 @@ def positions(emitter: Emitter, room: Any, extents: Any, strides: Any, offset: A
 
 
 def view_of_memory(emitter: Emitter, node: torch.fx.Node) -> tuple[list[Any], list[Any], Any]:
-    """The sizes, strides and offset that a call has."""
+    """The sizes, strides and offset in the arguments of a call of as_strided."""
     x, out = node.args[0], [argument(node, name) for name in ("size", "stride", "storage_offset")]
     extents, strides = ([size_of(emitter, s) for s in values] for values in out[:2])
     return extents, strides, meta(x).storage_offset() if out[2] is None else size_of(emitter, out[2])
@@ -197,7 +197,7 @@ def as_strided(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
 
 
 def as_strided_scatter(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
-    """A version of the operand. Elements outside of the view stay; of several values for one position one stays."""
+    """A copy of the operand with new values in a view. If several values have one position, one of them is stored."""
     x, out = node.args[0], meta(node)
     if not layout.is_whole(meta(x)):
         raise Refused("a write by strides into memory that has more than the operand")
