@@ -134,7 +134,7 @@ function_get(PyObject *self, PyObject *object, PyObject *type)
 }
 
 static PyObject *
-set_table(CxFunction *f, PyObject *table)
+replace_table(CxFunction *f, PyObject *table)
 {
     if (table == NULL)
         return NULL;
@@ -153,14 +153,14 @@ function_add(PyObject *self, PyObject *spec)
         return PyErr_Format(PyExc_TypeError, "a Specialization is expected");
     cx_specialization_set_words((CxSpecialization *)spec, f->signature.names, f->where);
     f->unusual = 0;
-    return set_table(f, cx_table_with(f->table, spec, true));
+    return replace_table(f, cx_table_with(f->table, spec, true));
 }
 
 static PyObject *
 function_drop(PyObject *self, PyObject *spec)
 {
     CxFunction *f = (CxFunction *)self;
-    return set_table(f, cx_table_with(f->table, spec, false));
+    return replace_table(f, cx_table_with(f->table, spec, false));
 }
 
 static PyObject *
@@ -171,7 +171,7 @@ function_drop_all(PyObject *self, PyObject *unused)
     cx_accounts_clear(&f->accounts);
     cx_driven_clear(&f->driven);
     cx_twins_clear(&f->twins);
-    return set_table(f, PyTuple_New(0));
+    return replace_table(f, PyTuple_New(0));
 }
 
 /* Reads the arguments of a call, one for each parameter. */

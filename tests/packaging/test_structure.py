@@ -161,8 +161,8 @@ def calls_between_files(files):
             pattern = (
                 r"^(?!static|extern)[\w *]+(?:\n| |\*)(c[ix]_\w+)(?:\([^;{]*\)\n\{|(?:\[\])? =\s(?:\{|\s*CX_SPEC\())"
             )
-            names = re.findall(pattern, text, re.MULTILINE) + re.findall(r"^CX_TYPE\((cx_\w+),", text, re.MULTILINE)
-            owners.update(dict.fromkeys(names, path))
+            types = re.findall(r"^CX_TYPE\((cx_\w+),", text, re.MULTILINE)
+            owners.update(dict.fromkeys([*re.findall(pattern, text, re.MULTILINE), *types], path))
     calls = {}
     for path, text in texts.items():
         if path.suffix == ".c":

@@ -78,7 +78,7 @@ queue_of(const CiQueue *queue)
     return (queue->stream ? (Stream *)queue->stream : devices[queue->index].streams)->queue;
 }
 
-/* Work on a new stream begins after the work that the device's own stream already has. */
+/* New streams follow the device's own in its list. */
 int32_t
 stream_open(const CiQueue *queue, void **stream)
 {
