@@ -286,7 +286,7 @@ def test_pieces_that_are_slower_than_numpy(monkeypatch, is_slower, is_split, cal
     running = []  # a number while the dispatcher runs
 
     def program(f, x, log):
-        time.sleep(5e-4 * (bool(running) == is_slower))
+        time.sleep(4e-3 * (bool(running) == is_slower))
         for row in x:
             f.state = f.state * 0.5 + row
             f.steps += 1
