@@ -37,14 +37,14 @@ RAISES = {
     OVERFLOW: "exp exp2 expm1 power square multiply sinh cosh divide add subtract sum prod cast",
     UNDERFLOW: "exp exp2 expm1 power square multiply divide",
     INVALID: f"sqrt {LOGS} divide power arcsin arccos arccosh arctanh remainder floor_divide fmod "
-    "subtract add multiply sum sin cos tan cast logaddexp logaddexp2",
+    "subtract add multiply sum sin cos tan cast logaddexp logaddexp2 matmul dot einsum",
 }
 # Operations whose compiled code compares: a NaN, of which NumPy says nothing, sets INVALID there.
 COMPARES = frozenset(
     "less less_equal greater greater_equal maximum minimum fmax fmin max min fmax_reduce fmin_reduce argmax argmin sign "
     "isfinite heaviside spacing floor_divide remainder fmod scalar_power arctan frexp_mantissa frexp_exponent".split()
 )
-NODE = r"(?m)%\d+: (?!python)[^=]* = (?:numpy_)?(\w+)\(.*@(.+?):(\d+)(?: quiet (\d+))?$"
+NODE = r"(?m)%\d+: (?!python)[^=]* = (?:extern )?(?:numpy_)?(\w+)\(.*@(.+?):(\d+)(?: quiet (\d+))?$"
 
 
 def quietly(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -106,18 +106,17 @@ def give(program: Any, flags: int) -> None:
 
 
 def likely(nodes: list[tuple[str, ...]], bit: int) -> tuple[str, str, str] | None:
-    """The operation that most likely raised a flag, with file and line. None if only an operation under an errstate
-    that ignores the flag can have raised it, or if a NaN may have that was compared and not cast.
+    """The operation that most likely raised a flag, with file and line. None if that is one under an errstate that
+    ignores the flag, or may be the comparison of a NaN. A NaN that is cast to an int is warned of.
     """
     names_of_all = {name for name, *_ in nodes}
-    if bit == INVALID and "cast" not in names_of_all and not COMPARES.isdisjoint(names_of_all):
-        return None
     order = RAISES[bit].split()
     meant = [node for node in nodes if node[0] in order]
-    heard = [node for node in meant if not int(node[3] or 0) & bit]
-    if meant and not heard:
+    if bit == INVALID and (not meant or ("cast" not in names_of_all and not COMPARES.isdisjoint(names_of_all))):
         return None
-    found = min(heard, key=lambda node: order.index(node[0]), default=("a compiled loop", "?", "1"))
+    found = min(meant, key=lambda n: (order.index(n[0]), not int(n[3] or 0) & bit), default=("a compiled loop", "?", "1", ""))
+    if int(found[3] or 0) & bit:
+        return None
     names = {"sum": "reduce", "prod": "reduce"}
     return names.get(found[0], found[0]), found[1], found[2]
 
