@@ -17,7 +17,7 @@ int cx_warm_enter(CxState *state, CiDtype dtype, int rank, const int64_t *sizes,
 int cx_warm_leave(PyObject *before);
 PyObject *cx_array_new(CxState *state, CiDtype dtype, int rank, const int64_t *sizes,
                        const int64_t *strides);
-/* The effect of a write to an array. A view of a view has the greater one of both. */
+/* How an array can be written to; of a view of a view, the greater one of both. */
 typedef enum CxAccess {
     CX_WRITABLE,
     CX_WRITTEN_BY_PYTHON, /* the program has no operation for it */

@@ -45,6 +45,8 @@ COMPARES = frozenset(
     "isfinite heaviside spacing floor_divide remainder fmod scalar_power arctan frexp_mantissa frexp_exponent".split()
 )
 NODE = r"(?m)%\d+: (?!python)[^=]* = (?:extern )?(?:numpy_)?(\w+)\(.*@(.+?):(\d+)(?: quiet (\d+))?$"
+DTYPE = r"((?:%|in)\d+): (?:\w+ )?(\w+)\["
+CAST = r"(?m)%\d+: (?:\w+ )?[iu]\d+\[.*\] = cast\((\w+|%\d+)\)"  # to an int
 
 
 def quietly(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -87,11 +89,12 @@ def are_all_given() -> bool:
 def give(program: Any, flags: int) -> None:
     """Issue the warnings for the flags that a program has raised. Raises if a filter turns them into errors."""
     asked: dict[str, Any] = {**np.geterr()}
-    nodes = re.findall(NODE, program.text("graph"))
+    graph = program.text("graph")
+    nodes = re.findall(NODE, graph)
     for bit, (kind, words) in TEXTS.items():
         if not flags & bit or asked[kind] in ("ignore", "log", "print"):
             continue
-        found = likely(nodes, bit)
+        found = likely(nodes if bit != INVALID else may_be_invalid(graph, nodes), bit)
         if found is None:
             continue
         name, file, line = found
@@ -105,14 +108,24 @@ def give(program: Any, flags: int) -> None:
         )
 
 
+def may_be_invalid(graph: str, nodes: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """The operations of which NumPy may say that they met an invalid value. Where a NaN may have been compared, these are
+    only the casts of floats to ints.
+    """
+    dtypes = dict(re.findall(DTYPE, graph))
+    are_ints = any(dtypes.get(operand, "f")[0] in "fc" for operand in re.findall(CAST, graph))
+    if COMPARES.isdisjoint(name for name, *_ in nodes):
+        return nodes
+    return [node for node in nodes if node[0] == "cast"] if are_ints else []
+
+
 def likely(nodes: list[tuple[str, ...]], bit: int) -> tuple[str, str, str] | None:
     """The operation that most likely raised a flag, with file and line. None if that is one under an errstate that
-    ignores the flag, or may be the comparison of a NaN. A NaN that is cast to an int is warned of.
+    ignores the flag.
     """
-    names_of_all = {name for name, *_ in nodes}
     order = RAISES[bit].split()
     meant = [node for node in nodes if node[0] in order]
-    if bit == INVALID and (not meant or ("cast" not in names_of_all and not COMPARES.isdisjoint(names_of_all))):
+    if bit == INVALID and not meant:
         return None
     found = min(meant, key=lambda n: (order.index(n[0]), not int(n[3] or 0) & bit), default=("a compiled loop", "?", "1", ""))
     if int(found[3] or 0) & bit:
