@@ -45,7 +45,7 @@ COMPARES = frozenset(
     "isfinite heaviside spacing floor_divide remainder fmod scalar_power arctan frexp_mantissa frexp_exponent".split()
 )
 NODE = r"(?m)%\d+: (?!python)[^=]* = (?:extern )?(?:numpy_)?(\w+)\(.*@(.+?):(\d+)(?: quiet (\d+))?$"
-DTYPE = r"((?:%|in)\d+): (?:\w+ )?(\w+)\["
+DTYPE = r"((?:%|in)\d+): (?:\w+ )?(\w+)\[[^]]*\](?! = frexp_exponent)"  # an exponent is never NaN
 CAST = r"(?m)%\d+: (?:\w+ )?[iu]\d+\[.*\] = cast\((\w+|%\d+)\)"  # to an int
 
 
@@ -113,7 +113,7 @@ def may_be_invalid(graph: str, nodes: list[tuple[str, ...]]) -> list[tuple[str, 
     only the casts of floats to ints.
     """
     dtypes = dict(re.findall(DTYPE, graph))
-    are_ints = any(dtypes.get(operand, "f")[0] in "fc" for operand in re.findall(CAST, graph))
+    are_ints = any(dtypes.get(operand, "i")[0] in "fc" for operand in re.findall(CAST, graph))
     if COMPARES.isdisjoint(name for name, *_ in nodes):
         return nodes
     return [node for node in nodes if node[0] == "cast"] if are_ints else []
