@@ -187,7 +187,8 @@ def test_a_program_for_any_size_is_tried_against_numpy_in_each_class_of_sizes():
     (made,) = f.specializations
     assert not made.is_trying  # no call of that size has been replayed
     for x in (X, np.arange(5000.0)):
-        f(x)
+        for _ in range(2):  # the first opens the trial, the second is timed
+            f(x)
         assert made.is_trying
         for _ in range(90):
             assert np.array_equal(f(x), fn(x))
