@@ -192,12 +192,19 @@ suspects_of(CxSpecialization *s, unsigned flags)
     return cx_errstate_is_strict(s->state) ? flags : flags & ~known;
 }
 
+/* True if a run of the program is seen elsewhere. */
+static bool
+writes_or_draws(const CxSpecialization *s)
+{
+    return s->program->writes || cx_draws_any(s->guards);
+}
+
 /* True if the original function must not run a call that has been run: it would write, draw or
  * store twice. */
 static bool
 happens_once(const CxSpecialization *s)
 {
-    return s->program->writes || cx_draws_any(s->guards) || cx_result_is_call(s->result);
+    return writes_or_draws(s) || cx_result_is_call(s->result);
 }
 
 /* True if the original function may run the call. A check has failed; or the program's buffers,
@@ -209,7 +216,7 @@ may_answer_itself(CxSpecialization *s)
     if (cx_is_on_device(&s->program->options, s->program->backend))
         return false;
     return PyErr_ExceptionMatches(cx_exception(s->state, "CheckFailed")) ||
-           (PyErr_ExceptionMatches(PyExc_MemoryError) && !happens_once(s));
+           (PyErr_ExceptionMatches(PyExc_MemoryError) && !writes_or_draws(s));
 }
 
 /* Runs one plan of the program. */

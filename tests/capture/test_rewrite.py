@@ -19,6 +19,7 @@ from rewriting import ForgetfulScope, plain
 import cinductor
 from cinductor import _core
 from cinductor.capture.hooks.scope import PlainScope
+from cinductor.capture.syntax.names import duplicate
 from cinductor.capture.syntax.rewrite import (
     BREAK,
     CAPTURED,
@@ -221,6 +222,13 @@ def test_two_lambdas_on_a_line():
         [1, 2, 3],
     )
     assert spread == 6
+
+
+def test_shared_nodes_may_have_attributes(monkeypatch):
+    """IPython's packages give each node a parent, and all trees share `Load()`."""
+    name = ast.parse("x").body[0].value
+    monkeypatch.setattr(name.ctx, "parent", name, raising=False)
+    assert ast.dump(duplicate(name), include_attributes=True) == ast.dump(name, include_attributes=True)
 
 
 def test_decorated_and_nested():

@@ -424,7 +424,7 @@ def test_a_backend_of_the_user_runs_the_graphs(fn, backend):
                     cinductor.testing.assert_array(a, b, 0, fn.__name__)
                 cinductor.testing.assert_array(here[0], there[0], 0, "x")
             counts.append(len(graphs))
-        assert compiled.stats()["eager"] == (0 if fn is doubled else 8)  # NumPy runs what is little work and has a break
+        assert compiled.stats()["eager"] == (0 if fn is doubled else 6)  # NumPy runs later calls of a kind with little work and a break
     assert counts[0] == counts[1] == (1 if fn is doubled else 2) and counts[-1] > counts[1]
     with pytest.raises(ValueError, match="backend of device 'cpu' is 'mine'"):
         cinductor.compile(fn, backend="mine")

@@ -476,4 +476,4 @@ def test_without_source_it_is_all_or_nothing():
     assert whole.specializations and not broken.specializations
     with pytest.warns(cinductor.CinductorWarning):
         report = cinductor.explain(broken, V)
-    assert "source is not found (a file or a notebook's cell has one" in report.plain
+    assert "source is not found (what is typed at >>> or made by exec has none)" in report.plain

@@ -209,7 +209,8 @@ def estimate(plain: float, bound: float) -> float:
 
 def waits(account: Any, step: str) -> str:
     """The text that says which step an account pays for."""
-    return f"calls run in NumPy until they have taken the {1e3 * account.due:.3g} ms from which {step} pays"
+    due = f"{1e3 * account.due:.3g} ms" if account.due < 1 else f"{account.due:.3g} s"
+    return f"calls run in NumPy until they have taken the {due} from which {step} pays"
 
 
 def has_another_processor() -> bool:

@@ -65,7 +65,7 @@ REASONS = tuple(
         ),
         (
             "overlap",
-            r"an array that overlaps|arrays overlap|(arguments|names|.*) shares? memory|a write (to memory|through|at an array)|"
+            r"an array that overlaps|arrays overlap|(arguments|names|.*) shares? memory|a write (to memory|to a result|through|at an array)|"
             r"an? .* written to an array|a value of type",
             "write to a copy, or return a new array",
         ),

@@ -24,10 +24,12 @@ children, walk, placed, place_of = _core.children, _core.walk, _core.placed, _co
 
 
 def duplicate(value: Any) -> Any:
-    """A copy of a syntax node and all nodes below it, or of a list of them."""
+    """A copy of a syntax node and all nodes below it, or of a list of them. Nodes without fields, as `Load`, are objects
+    that all trees share, also those of other packages, which may have attributes of their own.
+    """
     if type(value) is list:
         return [duplicate(item) for item in value]
-    if not isinstance(value, ast.AST):
+    if not isinstance(value, ast.AST) or not value._fields and not value._attributes:
         return value
     new = type(value).__new__(type(value))
     vars(new).update({name: duplicate(part) for name, part in vars(value).items()})
