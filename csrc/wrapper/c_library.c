@@ -78,7 +78,7 @@ static const char routines_text[] =
     "            a[k] = x[axis < 0 ? ci_row_start(&v[0], -1, k) : k * v[0].strides[axis]];\n"
     "        const T *const sorted = NAMED(ci_sort_values)(a, a + n, n, 0);\n"
     "        const MEAN low = (MEAN)sorted[(n - 1) / 2], high = (MEAN)sorted[n / 2], last = (MEAN)sorted[n - 1];\n"
-    "        const MEAN middle = n % 2 ? high : (low + high) / 2;\n"
+    "        const MEAN middle = 0 + (n % 2 ? high : (low + high) / 2); /* a mean is no -0.0 */\n"
     "        ((MEAN *)v[1].data)[ci_row_start(&v[1], -1, row)] = last == last ? middle : last;\n"
     "    }\n    free(a);\n    return 0;\n}\n\nstatic inline int32_t\n"
     "NAMED(ci_search)(const ci_view *v, int32_t is_right)\n{\n"

@@ -252,7 +252,7 @@ static const char quantile_text[] =
     "    const S t = at - (S)low, wide = b - a;\n"
     "    S found = t >= (S)0.5 ? b - wide*(1 - t) : a + wide*t;\n"
     "    if (is_median)\n"
-    "        found = low == high ? a : (a + b)/2;\n"
+    "        found = 0 + (low == high ? a : (a + b)/2); /* a mean is no -0.0 */\n"
     "    y[start(r, row)] = last != last ? last : found;\n"
     "}\n";
 
