@@ -255,6 +255,16 @@ def test_extremes_of_zeros():
         assert_same_bits(compiled(f)(x), f(x))
 
 
+@pytest.mark.parametrize("backend", ["interp", "c"])
+def test_medians_of_zeros(backend):
+    """A mean is no -0.0; few elements are sorted by a network, more by NumPy."""
+    median = cinductor.compile(lambda x: (np.median(x), np.median(x, 0)), backend=backend)
+    for n, dtype in itertools.product((1, 2, 3, 40, 41), ("f2", "f4", "f8")):
+        x = np.full((n, 1), -0.0, dtype)
+        for got, want in zip(median(x), (np.median(x), np.median(x, 0)), strict=True):
+            assert_same_bits(got, want)
+
+
 def test_a_gpu_promises_less():
     with pytest.raises(ValueError, match="numerics is 'exact'"):
         cinductor.compile(np.exp, device="cuda", options={"numerics": "exact"})
