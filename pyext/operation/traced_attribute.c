@@ -279,7 +279,7 @@ guard_flags(CxTraced *x, int flags, int asked)
 static int
 is_only_fortran(CxTraced *t)
 {
-    PyObject *shape = cx_rank(t) > 1 ? layout_of(t, false) : NULL;
+    PyObject *shape = cx_rank(t) > 1 ? layout_of(t, CX_WRITABLE) : NULL;
     int result = shape == NULL && PyErr_Occurred() ? -1 : 0;
 
     if (shape != NULL && (result = guard_flags(t, PyArray_FLAGS((PyArrayObject *)shape),
