@@ -18,9 +18,10 @@ import pytest
 import cinductor
 from cinductor import _core
 from cinductor.base.signals import Replan
-from cinductor.capture import session
+from cinductor.capture import entry, session
 from cinductor.capture.control.region import Regions
 from cinductor.capture.effects import Effects
+from cinductor.capture.objects import put
 from cinductor.capture.stage import Stage
 
 pytestmark = pytest.mark.filterwarnings("error:cinductor")
@@ -807,6 +808,30 @@ def test_numpys_warnings_come_in_every_call(fn, size):
             assert got[1:] == want[1:]
             alike(got[0], want[0])
             assert want[1] or isinstance(want[0], str) or fn is counts_inside or value > 0
+
+
+def stores_twice(x, kept):
+    kept["sum"] = x.sum()
+    kept["max"] = x.max()
+    return x + 1
+
+
+@pytest.mark.parametrize("backend", ["interp", "c"])
+def test_a_call_whose_stores_fail_is_not_repeated(backend, monkeypatch):
+    """Those before have been performed, so NumPy must not run the call."""
+    compiled, kept = cinductor.compile(stores_twice, backend=backend), {"sum": 0.0, "max": 0.0}
+    for _ in range(2):
+        compiled(X, kept)
+
+    def put_one(value, place, item):
+        if place == "max":
+            raise MemoryError
+        put(value, place, item)
+
+    monkeypatch.setattr(entry, "put", put_one)
+    with pytest.raises(MemoryError):
+        compiled(X + 1, kept)
+    assert kept == {"sum": (X + 1).sum(), "max": X.max()}
 
 
 OF_NANS = {
