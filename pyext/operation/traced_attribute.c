@@ -321,7 +321,7 @@ GETTER(is_in_order)
 {
     CxTraced *t = (CxTraced *)self;
     (void)closure;
-    PyObject *shape = layout_of(t, false), *result = NULL;
+    PyObject *shape = layout_of(t, CX_WRITABLE), *result = NULL;
     if (shape != NULL && guard_flags(t, PyArray_FLAGS((PyArrayObject *)shape), IS_C) == 0)
         result = PyBool_FromLong(PyArray_IS_C_CONTIGUOUS((PyArrayObject *)shape));
     Py_XDECREF(shape);
