@@ -16,6 +16,7 @@ struct CxSpecialization {
     CxResult *result;
     CxInput *inputs;
     int ninputs;
+    bool acts; /* making the result may have effects */
     CxNumpyTiming trials[CX_TRIAL_CLASSES]; /* only the first with constant sizes */
     CxRace *race;         /* trials of its program's plans, or NULL */
     /* Called once, by the first call that could be part of a trial; or NULL. */
@@ -47,6 +48,7 @@ cx_specialization_new(CxState *state, CxProgram *program, CxGuards *guards, CxRe
     s->program = (CxProgram *)Py_XNewRef(program);
     s->guards = guards;
     s->result = result;
+    s->acts = cx_result_acts(result);
     s->inputs = inputs;
     s->ninputs = ninputs;
     s->diagnosed = diagnosed;
@@ -100,8 +102,8 @@ static int
 fill_inputs(CxSpecialization *s, Room *r)
 {
     int nscalars = 0;
-
     bool is_on_device = cx_is_on_device(&s->program->options, s->program->backend);
+
     for (int k = 0; k < s->ninputs; k++) {
         const CxInput *input = &s->inputs[k];
         r->inputs[k] = NULL;
@@ -210,14 +212,14 @@ writes_or_draws(const CxSpecialization *s)
 static bool
 happens_once(const CxSpecialization *s)
 {
-    return writes_or_draws(s) || cx_result_is_call(s->result);
+    return writes_or_draws(s) || s->acts;
 }
 
 /* True if a run that has failed may have had effects. */
 static bool
 may_have_acted(const CxSpecialization *s, const Room *room)
 {
-    return writes_or_draws(s) || (room->has_run && cx_result_is_call(s->result));
+    return writes_or_draws(s) || (room->has_run && s->acts);
 }
 
 /* True if the original function may run the call. A check has failed; or the program's buffers,
@@ -236,8 +238,7 @@ may_answer_itself(const CxSpecialization *s, const Room *room)
 static PyObject *
 run_plan(CxSpecialization *s, CxProgram *plan, Room *room, unsigned *flags)
 {
-    CxRun run = {.program = plan,
-                 .inputs = room->inputs, .input_objects = room->objects,
+    CxRun run = {.program = plan, .inputs = room->inputs, .input_objects = room->objects,
                  .sizes = room->sizes, .table = room->table,
                  .scalars = room->scalars, .slots = room->slots,
                  .buffers = room->buffers, .shapes = cx_result_shapes(s->result)};

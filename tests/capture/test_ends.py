@@ -756,6 +756,14 @@ def warns_and_appends_in_a_loop(x):
     return 1 / (x - x)
 
 
+def warns_and_makes_a_list(x):
+    made = []
+    for value in x[:4]:
+        if value < 2:
+            made.append(np.log(value) - np.sqrt(value))
+    return made
+
+
 def warns_and_counts(x):
     global calls
     calls += 1
@@ -773,6 +781,7 @@ def warns_behind_python(x):
 FLOATS = [forbids_inside, raises_inside, counts_inside, warns_before_a_break, warns_behind_a_break]
 FLOATS += [warns_within, sets_within, sets_and_leaves, warns_between, warns_and_writes, writes_and_breaks, warns_whole, warns_in_a_loop]
 FLOATS += [warns_and_stores, warns_and_sets, warns_and_appends, warns_and_counts, warns_and_appends_in_a_loop, warns_behind_python]
+FLOATS += [warns_and_makes_a_list]
 
 
 def kept():
