@@ -104,7 +104,8 @@ pair_changed(const CxGuards *g, const CxCheck *c)
     Py_ssize_t which = -1;
     bool has = cx_namespace_has(c->a, c->b, g->state->missing, &which);
 
-    PyErr_Clear();
+    if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception)) /* not KeyboardInterrupt */
+        PyErr_Clear();
     return has ? -1 : which;
 }
 
@@ -126,6 +127,8 @@ failure_row(const CxGuards *g, const CxFailure *f, PyObject **values, const int6
         first = pair_changed(g, c);
     else if (f->where >= OTHER_SIZE && c->sizes[f->where - OTHER_SIZE].expr != NULL)
         second = table[c->sizes[f->where - OTHER_SIZE].number];
+    if (PyErr_Occurred())
+        return NULL;
     return Py_BuildValue("siNOLL", c != NULL ? "check" : "relation", f->number, where_row(f->where),
                          or_none(value), first, second);
 }
