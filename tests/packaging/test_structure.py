@@ -52,6 +52,7 @@ def in_each(paths):
 
     def tested(check):
         def test():
+            assert paths
             for path in paths:
                 try:
                     check(path)

@@ -58,8 +58,8 @@ def promoted(promotion: str, operands: list[Any]) -> tuple[torch.dtype, torch.dt
 def has_kernel(node: torch.fx.Node) -> bool:
     """False if the model itself calls an element-wise op or a reduction with dtypes for which ATen has no kernel.
 
-    ATen is asked with few elements for each tensor. float32 and float64 are known to have kernels, and a decomposition of torch's may
-    take any dtype that the core has.
+    ATen is called with few elements for each tensor, unless all are of float32 and float64, which have kernels. The ops of a
+    decomposition are not asked for: they may have any dtype that the core has.
     """
     operands = [n.meta.get("val") for n in node.all_input_nodes]
     if all(not isinstance(x, torch.Tensor) or x.dtype in (torch.float32, torch.float64) for x in operands) or str(node.meta.get("original_aten")) != str(node.target):
