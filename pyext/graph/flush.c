@@ -343,6 +343,14 @@ reserved_array(CxTracer *t, const CxStorage *s, const int64_t *sizes, const int6
     return array;
 }
 
+/* The reason with the name of the function that compiles without a call. */
+static int
+refuse_dry(CxTracer *t, const char *why)
+{
+    PyErr_Format(cx_exception(t->state, "Unsupported"), "%s (%S)", why, t->whole ? t->whole : Py_None);
+    return -1;
+}
+
 /* A value of a result's kind, dtype and sizes. It is not computed and must not be read. */
 static PyObject *
 empty_value(CxTracer *t, const CxStorage *s)
@@ -351,7 +359,7 @@ empty_value(CxTracer *t, const CxStorage *s)
 
     for (int k = 0; k < s->rank; k++)
         if (!cx_size_is_known(t, s->sizes[k]) || !cx_size_is_known(t, s->strides[k])) {
-            cx_raise_status(t->state, CI_ERR_UNSUPPORTED, "data decide a size of the result (cinductor.warm)");
+            (void)refuse_dry(t, "data decide a size of the result");
             return NULL;
         }
     if (cx_size_values(t, s->rank, s->sizes, sizes) < 0 ||
@@ -376,8 +384,7 @@ fill_results(Flush *f, bool is_end)
     CxTracer *t = f->tracer;
 
     if (!is_end)
-        return cx_raise_status(t->state, CI_ERR_UNSUPPORTED,
-                               "Python needs a value that only a call computes (cinductor.warm)");
+        return refuse_dry(t, "Python needs a value that only a call computes");
     for (int k = 0; k < f->nouts; k++)
         if (f->outs[k]->value == NULL &&
             (f->outs[k]->value = empty_value(t, f->outs[k])) == NULL)

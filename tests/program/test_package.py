@@ -282,6 +282,7 @@ def test_a_damaged_file_is_told(path, tmp_path):
         (lambda x: (np.sort(x)[:, 1], np.sort(x)), (X,), "a part of an array that the call makes"),
         (lambda x: (x + 1, x[0]), (X,), "a part of an argument"),
         (lambda x: x[1:], (X,), "nothing is computed"),
+        (lambda x: x[x > 0], (X,), r"data decide a size of the result \(cinductor.package\)"),
         (lambda *x: x[0] + 1, (X,), r"\*args"),
         (lambda x: {(1, 2): x + 1}, (X,), "keys are neither"),
         (lambda x, y: x + y, (X, X), "are one object"),

@@ -381,6 +381,14 @@ def test_what_has_effects_is_called_once():
 
     counter = Counter()
     assert "changes objects" in explained(counter.step, V).why_not_measured and counter.count == 1
+
+    def prints(x):
+        for k in range(len(x)):
+            if x[k] > 0.9:
+                print(k)
+        return x * 2
+
+    assert "changes objects" in explained(prints, V).why_not_measured
     generator, other = np.random.default_rng(1), np.random.default_rng(1)
     report = explained(lambda g: g.random(4) + 1, generator)
     assert report.why_not_measured is not None

@@ -343,3 +343,12 @@ def test_functions_that_eager_refuses(dtype):
     assert wrong == [] and asked > 3
     with pytest.raises(RuntimeError, match="not implemented|not support"):
         compiled(torch.floor if dtype.is_complex else torch.argmax)(x)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+def test_functions_of_more_than_one_element_are_kernels(dtype, capfd):
+    """ATen, which is asked for a kernel, raises for a cross product of other vectors, and warns of the variance of one number."""
+    x = torch.ones(4, 3, dtype=dtype)
+    made = calls(lambda x: (torch.linalg.cross(x, x), x.var(0)), [x])
+    assert [where for _, where in made] == ["core"] * len(made) and len(made) >= 2
+    assert "degrees of freedom" not in capfd.readouterr().err

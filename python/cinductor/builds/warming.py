@@ -139,7 +139,7 @@ def warm(fn: Any, *specs: Any, **named: Any) -> Any:
 def captured(fn: Any, specs: tuple[Any, ...], named: dict[str, Any], purpose: str = "warm") -> tuple[Any, WarmJob]:
     """The compiled function, and the job that has captured it. purpose: the function of cinductor's that refusals name."""
     if not callable(fn):
-        raise TypeError(wrong("warm", "fn", fn, "a function or a compiled one"))
+        raise TypeError(wrong(purpose, "fn", fn, "a function or a compiled one"))
     target = fn if is_a(fn, _core.CompiledFunction) else compile(fn)
     job = target._cinductor_job
     if job.settings["device"] not in (None, "cpu"):

@@ -23,6 +23,7 @@ from .calls.functions import bind
 from .containers import ROWS, is_constant
 from .control import list_columns
 from .deaths import HOLDING_NOTHING, why_not_saved
+from .deferred import DeferredCall, DeferredChoice, DeferredObject, choose
 from .effects import Materialiser
 from .iterators import Octets, is_iterator, octets_in
 from .objects import (
@@ -36,12 +37,9 @@ from .objects import (
     MISSING,
     OPAQUE,
     UNBOUND,
-    DeferredCall,
-    NewObject,
     Traced,
     attributes_of,
     bounds_of,
-    choose,
     find_in_class,
     has_attributes_alone,
     has_owner,
@@ -275,7 +273,7 @@ def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int
         return stage.materialise(value)
     if id(value) in stage.state.lists and id(value) not in seen:
         seen[id(value)] = value
-        made = NewObject(stage.state.lists[id(value)].recipe())
+        made = DeferredObject(stage.state.lists[id(value)].recipe())
         return returnable(stage, made, reached, seen)
     source = stage.sources.source_of(value)
     if source is not None:
@@ -283,7 +281,7 @@ def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int
             reached[id(value)] = source
         return value
     if cls is slice and any(type(v) is Traced for v in bounds_of(value)):
-        return NewObject((slice, *(returnable(stage, v, reached, seen) for v in bounds_of(value))))
+        return DeferredObject((slice, *(returnable(stage, v, reached, seen) for v in bounds_of(value))))
     if cls is frozenset and any(type(v) is Traced for v in value):
         stage.effects.note("returns a frozenset of traced numbers")
         return stage.materialise(value)
@@ -320,11 +318,11 @@ def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int
         return value if all(items_of[key] is item for key, item in value.items()) else items_of
     build = ROWS[cls].build if cls in ROWS else None
     if build is not None and not stage.tracer.needs_python and not attributes_of(value):
-        return returnable(stage, NewObject(build(value, [*ROWS[cls].items(value)])), reached, seen)
+        return returnable(stage, DeferredObject(build(value, [*ROWS[cls].items(value)])), reached, seen)
     if is_instance(value) and not stage.tracer.needs_python:
         own = {k: returnable(stage, v, reached, seen) for k, v in (attributes_of(value) or {}).items()}
         slots = [v if v is UNBOUND else returnable(stage, v, reached, seen) for v in in_slots(value)]
-        return NewObject((instance, cls, own, *slots))
+        return DeferredObject((instance, cls, own, *slots))
     stage.effects.note(f"returns an object of class {cls.__name__}")
     return stage.materialise(value)
 
@@ -334,7 +332,7 @@ def shared_by_calls(stage: Stage, value: Any, reached: dict[int, int], seen: dic
     cls = type(value)
     if cls in METHODS_IN_C and has_owner(value):
         if type(value.__self__) in CONTAINER_TYPES:
-            return NewObject((getattr, returnable(stage, value.__self__, reached, seen), value.__name__))
+            return DeferredObject((getattr, returnable(stage, value.__self__, reached, seen), value.__name__))
         stage.effects.note(f"returns a method of a {type(value.__self__).__name__}")
         return stage.materialise(value)
     if cls is types.FunctionType or (cls in (slice, frozenset) and not is_constant(value)):
@@ -392,11 +390,11 @@ def stored(result: Any, *pairs: tuple[Any, dict[Any, Any]]) -> Any:
     return result
 
 
-def either_class(stage: Stage, value: Any) -> NewObject:
+def either_class(stage: Stage, value: Any) -> DeferredChoice:
     """A number of one class or another: the program says which, and it is rebuilt."""
     number = stage.tracer.tagged(value, None)
     pythons = stage.tracer.as_python(stage.tracer.cast(number, value.weak))
-    return NewObject((choose, stage.tracer.as_python(value.strong), number, pythons))
+    return DeferredChoice((choose, stage.tracer.as_python(value.strong), number, pythons))
 
 
 def instance(cls: type, attributes: dict[str, Any], *slots: Any) -> Any:
@@ -430,11 +428,11 @@ def is_loose(value: Any) -> bool:
     return not all(fixed)
 
 
-def view_call(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int, Any]) -> NewObject:
+def view_call(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int, Any]) -> DeferredObject:
     """How a later call makes such a view."""
     layout = (value.shape, value.strides, value.offset)
     parts = (returnable(stage, part, reached, seen) for part in (value.whole, *layout))
-    return NewObject((view, value.dtype, value.flags_now.writeable, *parts))
+    return DeferredObject((view, value.dtype, value.flags_now.writeable, *parts))
 
 
 def view(

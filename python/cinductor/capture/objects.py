@@ -553,25 +553,6 @@ def bounds_of(value: Any) -> tuple[Any, Any, Any]:
 # --- results that each call makes again ---
 
 
-class DeferredCall(tuple[Any, ...]):
-    """Stands for the result of calling its first item with the others."""
-
-    __slots__ = ()
-    __cinductor_call__ = True  # the call may have effects
-
-
-class NewObject(DeferredCall):
-    """A call that only makes objects, so that it can be repeated."""
-
-    __slots__ = ()
-    __cinductor_call__ = False
-
-
-def choose(is_first: Any, first: Any, second: Any) -> Any:
-    """One of two results of data-dependent branches."""
-    return first if is_first else second
-
-
 def listed(kind: str, axes: tuple[int, ...], last: Any, rows: Any, *sizes: Any) -> list[Any]:
     """A list of rows: numbers, NumPy's ("scalar") or Python's, lists of them ("list of scalar"), or arrays, each cut
     to its sizes along these axes; last: the object that is the last item.

@@ -355,6 +355,8 @@ class Emitter:
             self.env[node] = self.env[node.args[0]][node.args[1]]
             return
         if is_write(node):
+            if self.open_block >= 0:
+                raise Unmapped("a write in a branch or body")
             base = self.env[node.args[0]]
             value = self.expand(self.cast(self.env[node.args[1]], base.dtype), base.sizes)
             self.writes.append((base, value))
@@ -370,7 +372,7 @@ class Emitter:
         for v in val if isinstance(val, (tuple, list)) else [val]:
             if isinstance(v, torch.Tensor) and not layout.is_plain(v):
                 raise Refused(f"{node.target} gives {layout.kind(v)}")
-        before, constants = self.builder.position(), dict(self.constants)
+        before, constants, logged = self.builder.position(), dict(self.constants), len(self.log)
         try:
             if library.undefined(self, val if isinstance(val, (tuple, list)) else [val]):
                 raise Unmapped("data decide the size of its result")
@@ -380,6 +382,7 @@ class Emitter:
         except (Unmapped, UnknownSize) as error:
             self.builder.rewind(before)
             self.constants = constants
+            del self.log[logged:]
             made, why = self.library_call(node, val, str(error)), str(error)
         self.env[node] = made
         self.note(node.target, why)

@@ -43,8 +43,9 @@ def call(emitter: Emitter, node: torch.fx.Node, val: Any) -> Any:
     outs, tree = tree_flatten(val)
     if len(operands) > MOST_OPERANDS:
         raise Refused(f"{node.target} has more than {MOST_OPERANDS} operands")
-    if any(o is not None and not isinstance(o, torch.Tensor) for o in outs):
-        raise Refused(f"{node.target} gives a {type(val).__name__}")
+    for o in outs:
+        if o is not None and not isinstance(o, torch.Tensor):
+            raise Refused(f"{node.target} gives a {type(o).__name__}")
     return Results(emitter, node, operands, plan, spec, outs).values(tree)
 
 

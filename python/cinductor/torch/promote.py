@@ -10,6 +10,8 @@ from torch._prims_common import elementwise_dtypes, get_computation_dtype
 from torch.fx.node import map_arg
 from torch.utils._python_dispatch import _disable_current_modes
 
+MOST_AXES = 8  # of a tensor with more than one element that ATen is asked with
+
 WORDS = {
     torch.float32: "f32",
     torch.float64: "f64",
@@ -56,24 +58,29 @@ def promoted(promotion: str, operands: list[Any]) -> tuple[torch.dtype, torch.dt
 def has_kernel(node: torch.fx.Node) -> bool:
     """False if the model itself calls an element-wise op or a reduction with dtypes for which ATen has no kernel.
 
-    ATen is asked with one element for each tensor. float32 and float64 are known to have kernels, and a decomposition of torch's may
-    take any dtype that the core has.
+    ATen is called with few elements for each tensor, unless all are of float32 and float64, which have kernels. The ops of a
+    decomposition are not asked for: they may have any dtype that the core has.
     """
     operands = [n.meta.get("val") for n in node.all_input_nodes]
     if all(not isinstance(x, torch.Tensor) or x.dtype in (torch.float32, torch.float64) for x in operands) or str(node.meta.get("original_aten")) != str(node.target):
         return True
     try:
         with _disable_current_modes(), torch.no_grad():
-            node.target(*map_arg(node.args, _one_element), **map_arg(node.kwargs, _one_element))  # type: ignore[operator]
+            node.target(*map_arg(node.args, _few_elements), **map_arg(node.kwargs, _few_elements))  # type: ignore[operator]
     except Exception:
         return False
     return True
 
 
-def _one_element(node: torch.fx.Node) -> Any:
-    """A tensor of the rank and dtype of the node's, or 1 for a number."""
+def _few_elements(node: torch.fx.Node) -> Any:
+    """A tensor of the rank and dtype of the node's, or 1 for a number. An axis has three elements: a cross product needs as many, and
+    ATen warns of the variance of fewer.
+    """
     val = node.meta["val"]
-    return torch.ones((1,) * val.dim(), dtype=val.dtype, device="cpu") if isinstance(val, torch.Tensor) else 1
+    if not isinstance(val, torch.Tensor):
+        return 1
+    size = 3 if val.dim() <= MOST_AXES else 1
+    return torch.ones((size,) * val.dim(), dtype=val.dtype, device="cpu")
 
 
 def computation_dtype(dtype: torch.dtype) -> torch.dtype:

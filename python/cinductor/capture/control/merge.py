@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from ... import _core
 from ...base.class_lookup import is_a
+from ..deferred import DeferredChoice, choose
 from ..kinds import (
     UINT64,
     UNBOUND,
@@ -31,7 +32,7 @@ from ..kinds import (
     rebuilt,
     strength,
 )
-from ..objects import CONSTANT_LEAVES, MaybeUnbound, NewObject, Traced, choose
+from ..objects import CONSTANT_LEAVES, MaybeUnbound, Traced
 from ..syntax.jumps import RETURN, VALUE
 from . import lattice
 from .alias import Objects, Source, is_loose, sources_in
@@ -360,7 +361,7 @@ class Merge:
         a, b = (rebuilt(v, map(self.older, leaves(v))) for v in (a, b))
         taken = self.want(flag(True), flag(False))
         first = self.plan_dead("the result", a, UNBOUND)
-        return NewObject((choose, taken, first, self.plan_dead("the result", UNBOUND, b)))
+        return DeferredChoice((choose, taken, first, self.plan_dead("the result", UNBOUND, b)))
 
     def older(self, part: Any) -> Any:
         """An array from before the branch that is the same in both arms."""
