@@ -18,9 +18,10 @@ import pytest
 import cinductor
 from cinductor import _core
 from cinductor.base.signals import Replan
-from cinductor.capture import session
+from cinductor.capture import entry, session
 from cinductor.capture.control.region import Regions
 from cinductor.capture.effects import Effects
+from cinductor.capture.objects import put
 from cinductor.capture.stage import Stage
 
 pytestmark = pytest.mark.filterwarnings("error:cinductor")
@@ -755,6 +756,14 @@ def warns_and_appends_in_a_loop(x):
     return 1 / (x - x)
 
 
+def warns_and_makes_a_list(x):
+    made = []
+    for value in x[:4]:
+        if value < 2:
+            made.append(np.log(value) - np.sqrt(value))
+    return made
+
+
 def warns_and_counts(x):
     global calls
     calls += 1
@@ -772,6 +781,7 @@ def warns_behind_python(x):
 FLOATS = [forbids_inside, raises_inside, counts_inside, warns_before_a_break, warns_behind_a_break]
 FLOATS += [warns_within, sets_within, sets_and_leaves, warns_between, warns_and_writes, writes_and_breaks, warns_whole, warns_in_a_loop]
 FLOATS += [warns_and_stores, warns_and_sets, warns_and_appends, warns_and_counts, warns_and_appends_in_a_loop, warns_behind_python]
+FLOATS += [warns_and_makes_a_list]
 
 
 def kept():
@@ -807,6 +817,30 @@ def test_numpys_warnings_come_in_every_call(fn, size):
             assert got[1:] == want[1:]
             alike(got[0], want[0])
             assert want[1] or isinstance(want[0], str) or fn is counts_inside or value > 0
+
+
+def stores_twice(x, kept):
+    kept["sum"] = x.sum()
+    kept["max"] = x.max()
+    return x + 1
+
+
+@pytest.mark.parametrize("backend", ["interp", "c"])
+def test_a_call_whose_stores_fail_is_not_repeated(backend, monkeypatch):
+    """Those before have been performed, so NumPy must not run the call."""
+    compiled, kept = cinductor.compile(stores_twice, backend=backend), {"sum": 0.0, "max": 0.0}
+    for _ in range(2):
+        compiled(X, kept)
+
+    def put_one(value, place, item):
+        if place == "max":
+            raise MemoryError
+        put(value, place, item)
+
+    monkeypatch.setattr(entry, "put", put_one)
+    with pytest.raises(MemoryError):
+        compiled(X + 1, kept)
+    assert kept == {"sum": (X + 1).sum(), "max": X.max()}
 
 
 OF_NANS = {

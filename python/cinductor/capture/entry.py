@@ -37,6 +37,7 @@ from .objects import (
     OPAQUE,
     UNBOUND,
     DeferredCall,
+    NewObject,
     Traced,
     attributes_of,
     bounds_of,
@@ -274,7 +275,7 @@ def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int
         return stage.materialise(value)
     if id(value) in stage.state.lists and id(value) not in seen:
         seen[id(value)] = value
-        made = DeferredCall(stage.state.lists[id(value)].recipe())
+        made = NewObject(stage.state.lists[id(value)].recipe())
         return returnable(stage, made, reached, seen)
     source = stage.sources.source_of(value)
     if source is not None:
@@ -282,7 +283,7 @@ def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int
             reached[id(value)] = source
         return value
     if cls is slice and any(type(v) is Traced for v in bounds_of(value)):
-        return DeferredCall((slice, *(returnable(stage, v, reached, seen) for v in bounds_of(value))))
+        return NewObject((slice, *(returnable(stage, v, reached, seen) for v in bounds_of(value))))
     if cls is frozenset and any(type(v) is Traced for v in value):
         stage.effects.note("returns a frozenset of traced numbers")
         return stage.materialise(value)
@@ -303,8 +304,8 @@ def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int
     if cls in (list, dict) and stage.tracer.needs_python:
         return stage.materialise(value)  # other code may have that very object
     seen[id(value)] = value
-    if cls is DeferredCall:
-        return DeferredCall((value[0], *(returnable(stage, v, reached, seen) for v in value[1:])))
+    if is_a(value, DeferredCall):
+        return cls((value[0], *(returnable(stage, v, reached, seen) for v in value[1:])))
     if cls is list or (is_record(cls) and not attributes_of(value)):
         items = [returnable(stage, v, reached, seen) for v in value]
         same = all(a is b for a, b in zip(items, value, strict=True))
@@ -319,11 +320,11 @@ def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int
         return value if all(items_of[key] is item for key, item in value.items()) else items_of
     build = ROWS[cls].build if cls in ROWS else None
     if build is not None and not stage.tracer.needs_python and not attributes_of(value):
-        return returnable(stage, DeferredCall(build(value, [*ROWS[cls].items(value)])), reached, seen)
+        return returnable(stage, NewObject(build(value, [*ROWS[cls].items(value)])), reached, seen)
     if is_instance(value) and not stage.tracer.needs_python:
         own = {k: returnable(stage, v, reached, seen) for k, v in (attributes_of(value) or {}).items()}
         slots = [v if v is UNBOUND else returnable(stage, v, reached, seen) for v in in_slots(value)]
-        return DeferredCall((instance, cls, own, *slots))
+        return NewObject((instance, cls, own, *slots))
     stage.effects.note(f"returns an object of class {cls.__name__}")
     return stage.materialise(value)
 
@@ -333,7 +334,7 @@ def shared_by_calls(stage: Stage, value: Any, reached: dict[int, int], seen: dic
     cls = type(value)
     if cls in METHODS_IN_C and has_owner(value):
         if type(value.__self__) in CONTAINER_TYPES:
-            return DeferredCall((getattr, returnable(stage, value.__self__, reached, seen), value.__name__))
+            return NewObject((getattr, returnable(stage, value.__self__, reached, seen), value.__name__))
         stage.effects.note(f"returns a method of a {type(value.__self__).__name__}")
         return stage.materialise(value)
     if cls is types.FunctionType or (cls in (slice, frozenset) and not is_constant(value)):
@@ -391,11 +392,11 @@ def stored(result: Any, *pairs: tuple[Any, dict[Any, Any]]) -> Any:
     return result
 
 
-def either_class(stage: Stage, value: Any) -> DeferredCall:
+def either_class(stage: Stage, value: Any) -> NewObject:
     """A number of one class or another: the program says which, and it is rebuilt."""
     number = stage.tracer.tagged(value, None)
     pythons = stage.tracer.as_python(stage.tracer.cast(number, value.weak))
-    return DeferredCall((choose, stage.tracer.as_python(value.strong), number, pythons))
+    return NewObject((choose, stage.tracer.as_python(value.strong), number, pythons))
 
 
 def instance(cls: type, attributes: dict[str, Any], *slots: Any) -> Any:
@@ -429,11 +430,11 @@ def is_loose(value: Any) -> bool:
     return not all(fixed)
 
 
-def view_call(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int, Any]) -> DeferredCall:
+def view_call(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int, Any]) -> NewObject:
     """How a later call makes such a view."""
     layout = (value.shape, value.strides, value.offset)
     parts = (returnable(stage, part, reached, seen) for part in (value.whole, *layout))
-    return DeferredCall((view, value.dtype, value.flags_now.writeable, *parts))
+    return NewObject((view, value.dtype, value.flags_now.writeable, *parts))
 
 
 def view(

@@ -17,7 +17,6 @@ BUDGET = 0.02  # seconds for runs after the first
 FEW, MOST_RUNS = 3, 20
 MANY = 1000  # operations of a graph whose texts take long to make
 LONG = 1.0  # seconds of a call that is not repeated unless requested
-CHANGES = frozenset({"stored", "emitted"})  # functions of capture that set attributes or print
 
 
 def why_not(specialization: Any, timings: dict[str, Any], seconds: float) -> str | None:
@@ -26,7 +25,7 @@ def why_not(specialization: Any, timings: dict[str, Any], seconds: float) -> str
         return f"the call took {seconds:.1f} s; report.measure(*args) makes it again"
     if timings.get("nodes", 0) > MANY:
         return f"it has {timings['nodes']} operations; report.measure(*args) times them"
-    if any(kind == "call" and function.__name__ in CHANGES for kind, *_, function in (row[:6] for row in specialization.recipe)):
+    if any(kind == "call" for kind, *_ in specialization.recipe):
         return "it changes objects of its caller; report.measure(*args) does so again"
     program = json.loads(specialization.program.text("json"))
     if any("written" in buffer for buffer in program["buffers"]):

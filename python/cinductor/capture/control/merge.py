@@ -31,7 +31,7 @@ from ..kinds import (
     rebuilt,
     strength,
 )
-from ..objects import CONSTANT_LEAVES, DeferredCall, MaybeUnbound, Traced, choose
+from ..objects import CONSTANT_LEAVES, MaybeUnbound, NewObject, Traced, choose
 from ..syntax.jumps import RETURN, VALUE
 from . import lattice
 from .alias import Objects, Source, is_loose, sources_in
@@ -360,7 +360,7 @@ class Merge:
         a, b = (rebuilt(v, map(self.older, leaves(v))) for v in (a, b))
         taken = self.want(flag(True), flag(False))
         first = self.plan_dead("the result", a, UNBOUND)
-        return DeferredCall((choose, taken, first, self.plan_dead("the result", UNBOUND, b)))
+        return NewObject((choose, taken, first, self.plan_dead("the result", UNBOUND, b)))
 
     def older(self, part: Any) -> Any:
         """An array from before the branch that is the same in both arms."""
