@@ -829,7 +829,7 @@ def stores_twice(x, kept):
 
 @pytest.mark.parametrize("backend", ["interp", "c"])
 def test_a_call_whose_stores_fail_is_not_repeated(backend, monkeypatch):
-    """Those before have been performed, so NumPy must not run the call."""
+    """The stores before the failure have been performed, so NumPy must not run the call."""
     compiled, kept = cinductor.compile(stores_twice, backend=backend), {"sum": 0.0, "max": 0.0}
     for _ in range(2):
         compiled(X, kept)
