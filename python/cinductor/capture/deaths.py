@@ -110,10 +110,10 @@ def referents(value: Any) -> list[Any] | None:
     """
     if is_a(value, UNTOLD):
         return referents_of_numpys(value)
-    return gc.get_referents(value) if all(map(is_told, type(value).__mro__)) else None
+    return gc.get_referents(value) if all(map(tells_collector, type(value).__mro__)) else None
 
 
-def is_told(cls: type) -> bool:
+def tells_collector(cls: type) -> bool:
     """True if the garbage collector knows what the part of an object holds that this class defines."""
     if cls.__flags__ & TRACKED or "__slots__" in cls.__dict__:  # the latter is of a class written in Python
         return True
