@@ -389,16 +389,8 @@ class Classed(np.ndarray):
     pass
 
 
-class Number(ctypes.c_int):
-    pass
-
-
-class OfOthers:
-    """Of a module whose name begins like that of the package."""
-
-    __module__ = "cinductors"
-    held: object
-
+Number = type("Number", (ctypes.c_int,), {})
+OfOthers = type("OfOthers", (), {"__module__": "cinductors"})  # a module whose name begins like that of the package
 
 HOLDING = {
     "a view": watched_view,

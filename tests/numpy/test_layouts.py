@@ -60,6 +60,11 @@ MADE = {
     "insert": lambda x: np.insert(x, 1, 5.0, axis=0),
     "delete": lambda x: np.delete(x, 0, axis=1),
     "delete_range": lambda x: np.delete(x, slice(0, 2), axis=1),
+    "delete_one_computed": lambda x: np.delete(x, x[0].argmax()[None], axis=1),
+    "delete_two_computed": lambda x: np.delete(x, x[0].argsort()[:2], axis=1),
+    "delete_where": lambda x: np.delete(x, x[0] > 1, axis=1),
+    "delete_rows_where": lambda x: np.delete(x, x[:, 0] > 1, axis=0),
+    "delete_found": lambda x: np.delete(x, np.flatnonzero(x[0] > 1), axis=1),
     "delete_several": lambda x: np.delete(x, [0], axis=0),
     "constant_view": lambda x: np.rot90([[1.0, 2.0], [3.0, 4.0]], 2),
     "eigenvalues": lambda x: np.linalg.eigvals(np.array([[2.0, 1.0], [1.0, 2.0]])),
@@ -119,6 +124,7 @@ def steps(x):
 CASES = [(name, dynamic) for name in (*RESHAPES, *MADE, *OF_KNOWN_SIZES) for dynamic in (True, False)]
 
 
+@pytest.mark.filterwarnings("error:cinductor")
 @pytest.mark.parametrize(("name", "dynamic"), [case for case in CASES if case[0] not in OF_KNOWN_SIZES or not case[1]])
 def test_as_numpy_lays_it_out(name, dynamic):
     fn = {**RESHAPES, **MADE, **OF_KNOWN_SIZES}[name]

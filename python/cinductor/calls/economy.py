@@ -128,11 +128,11 @@ class Economy:
 
     def wants_another(self, job: Any, account: Any, bound: tuple[Any, ...]) -> bool:
         """True if this call is captured in the mode "now". An account has a price there only after a capture that compiled nothing."""
-        return bool(account.spent >= account.due or account.is_changed or self.is_long(job, bound))
+        return account.spent >= account.due or account.is_changed or self.is_long(job, bound)
 
     def is_long(self, job: Any, bound: tuple[Any, ...]) -> bool:
         """True if the call may take so long, by its bytecode and sizes, that nothing has to be paid before its capture."""
-        return bool(bounds.seconds_of(job.fn, bound) >= LONG * BACKOFF**self.failures + self.opening)
+        return bounds.seconds_of(job.fn, bound) >= LONG * float(BACKOFF**self.failures) + self.opening
 
     def notes_of(self, job: Any) -> EconomyNotes:
         """The notes of earlier processes."""

@@ -17,6 +17,7 @@ from .surface import (
     function,
     has_dtype,
     in_place,
+    is_one,
     lying,
     memory_order,
     normal_axis,
@@ -116,8 +117,10 @@ def delete(t: Any, arr: Any, obj: Any, axis: Any = None) -> Any:
     else:
         keep = t.full((n,), np.bool_(True), BOOL)
         keep[index] = False
-    refuse(x.ndim > 1 and axis > 0 and memory_order(x) == "F", "an array in another order than C")
-    return np.compress(keep, x, axis)
+    size = index.shape[0]
+    refuse(x.ndim > 1 and type(size) is Traced and index.dtype != BOOL, "a number of indices that decides about the order of the result")
+    made = x[(*(slice(None),) * axis, keep)]
+    return lying(t, made, memory_order(x)) if is_one(size) and index.dtype != BOOL else made
 
 
 def any_traced(obj: Any) -> bool:
