@@ -6,6 +6,7 @@
 
 #include "base/map.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 CiGraph *
@@ -260,4 +261,14 @@ ci_graph_copy_to(CiContext *ctx, const CiGraph *g)
         CI_PUSH(ctx, copy->writes, copy->nwrites, copy->capwrites, write);
     }
     return copy;
+}
+
+int
+ci_extern_axis(const char *text, int rank)
+{
+    char *end;
+    long axis = strtol(text, &end, 10);
+    bool is_number = end != text && (!*end || *end == ' ');
+    axis += axis < 0 ? rank : 0;
+    return is_number && axis >= 0 && axis < rank ? (int)axis : -1;
 }

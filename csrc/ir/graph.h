@@ -99,6 +99,10 @@ ci_extern_count(const CiExternCall *call, int k)
     return count;
 }
 
+/* The axis, of `rank` axes, that the key of a call has at `text`, before a space or the end; a negative
+ * number counts from the last axis. -1: the text is no axis. */
+int ci_extern_axis(const char *text, int rank);
+
 struct CiExtern {
     const char *name; /* printed: "matmul" */
     const char *key;  /* everything else the call depends on, as text; enters keys and dumps */

@@ -27,7 +27,7 @@ typedef struct CiLoopPass {
     const char *name, *doc;
     bool is_needed; /* cannot be left out */
     bool (*applies)(const CiLoopRewriter *r);
-    /* One of these: the columns `where` of loops.def. r->scope is the block's. */
+    /* One of these, by the column `where` of loops.def. r->scope is the block's. */
     void (*program)(const CiLoopRewriter *r);
     void (*outer)(const CiLoopRewriter *r, CiItems *items);
     void (*inner)(const CiLoopRewriter *r, CiItems *items);
@@ -64,6 +64,11 @@ void ci_loop_passes_run(CiLoops *loops, const CiMachine *machine, const CiOption
     void ci_loops_##name(const CiLoopRewriter *r CI_OF_##where);
 #include "loops/loops.def"
 #undef PASS
+#undef CI_OF_program
+#undef CI_OF_outer
+#undef CI_OF_inner
+#undef CI_OF_nests
+#undef CI_OF_regions
 
 /* ---- what passes share ---- */
 

@@ -8,7 +8,6 @@
 #include "ir/choices.h"
 #include "ir/cost.h"
 
-
 typedef struct Operand {
     CiNode *node;
     CiStorage copy; /* buffer NULL: read where it is */

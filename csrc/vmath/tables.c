@@ -2,8 +2,9 @@
  *
  * exp, exp2f: 2^(k/N) less k in its exponent; before each of exp the relative error of that number.
  * log, log2, logf, log2f: 1/c and log(c), c near the middle of a part of [0x1.6p-1, 0x1.6p0); values
- * of c are those of Arm Optimized Routines (S. Nagy, 2018, MIT). pow: log(c) as two doubles, in rows
- * of four.
+ * of c are those of Arm Optimized Routines (S. Nagy, 2018, MIT).
+ * pow: for parts of [0x1.69555p-1, 0x1.69555p0) 1/c, log(c) as the sum of two doubles, and a 0 that makes
+ * rows of four; of the same source.
  * sincos: sine and cosine of k/128, each as the sum of two doubles, made with mpmath.
  * tanh: polynomials of NumPy (BSD), which has them from Intel's SVML (BSD): for each of 16 ranges
  * where it begins and 17 coefficients, in rows of 20. */

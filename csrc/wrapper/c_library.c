@@ -6,7 +6,6 @@
  * is a full sort. */
 #include "wrapper/c_library.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static const char views_text[] =
@@ -78,7 +77,7 @@ static const char routines_text[] =
     "            a[k] = x[axis < 0 ? ci_row_start(&v[0], -1, k) : k * v[0].strides[axis]];\n"
     "        const T *const sorted = NAMED(ci_sort_values)(a, a + n, n, 0);\n"
     "        const MEAN low = (MEAN)sorted[(n - 1) / 2], high = (MEAN)sorted[n / 2], last = (MEAN)sorted[n - 1];\n"
-    "        const MEAN middle = n % 2 ? high : (low + high) / 2;\n"
+    "        const MEAN middle = 0 + (n % 2 ? high : (low + high) / 2); /* a mean is no -0.0 */\n"
     "        ((MEAN *)v[1].data)[ci_row_start(&v[1], -1, row)] = last == last ? middle : last;\n"
     "    }\n    free(a);\n    return 0;\n}\n\nstatic inline int32_t\n"
     "NAMED(ci_search)(const ci_view *v, int32_t is_right)\n{\n"
@@ -98,27 +97,31 @@ static const char routines_text[] =
 enum { ALL_AXES = -1, REFUSED = -2 };
 
 static int
-axis_of(const CiExtern *ext)
+axis_at(const CiExternItem *call, const char *text)
 {
-    const char *text = strstr(ext->key, "axis=");
-    return text ? atoi(text + 5) : REFUSED;
+    int axis = ci_extern_axis(text, call->ranks[0]);
+    return axis < 0 ? REFUSED : axis;
+}
+
+static int
+axis_of(const CiExternItem *call)
+{
+    const char *text = strstr(call->ext->key, "axis=");
+    return text ? axis_at(call, text + 5) : REFUSED;
 }
 
 /* The key of a median: `0 False`, or `None True`. */
 static int
-median_axis(const CiExtern *ext)
+median_axis(const CiExternItem *call)
 {
-    char *end;
-    long axis = strtol(ext->key, &end, 10);
-    if (end != ext->key)
-        return *end == ' ' && axis >= 0 ? (int)axis : REFUSED;
-    return !strncmp(ext->key, "None ", 5) ? ALL_AXES : REFUSED;
+    return strncmp(call->ext->key, "None ", 5) ? axis_at(call, call->ext->key) : ALL_AXES;
 }
 
 static int
-is_right(const CiExtern *ext)
+is_right(const CiExternItem *call)
 {
-    return !strcmp(ext->key, "right");
+    bool is_left = !strcmp(call->ext->key, "left");
+    return is_left || !strcmp(call->ext->key, "right") ? !is_left : REFUSED;
 }
 
 /* ---- rows ---- */
@@ -127,7 +130,7 @@ typedef struct Row {
     const char *name;
     int operands;
     const char *routine;
-    int (*how)(const CiExtern *ext);
+    int (*how)(const CiExternItem *call);
 } Row;
 
 static const Row rows[] = {
@@ -140,7 +143,7 @@ row_of(const CiExternItem *call)
 {
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
         if (!strcmp(rows[k].name, call->ext->name))
-            return rows[k].operands == call->noperands && rows[k].how(call->ext) != REFUSED ? &rows[k]
+            return rows[k].operands == call->noperands && rows[k].how(call) != REFUSED ? &rows[k]
                                                                                          : NULL;
     return NULL;
 }
@@ -261,7 +264,7 @@ ci_c_library_print_call(CiText *out, const CiExternItem *call)
     out->indent -= 4;
     ci_text_line(out, "};");
     ci_text_line(out, "if ((status = %s_%s(views, %d)))", row->routine,
-                 ci_dtype_name(call->operands[0]->dtype), row->how(call->ext));
+                 ci_dtype_name(call->operands[0]->dtype), row->how(call));
     ci_text_line(out, "    goto done;");
     ci_text_close(out);
 }

@@ -4,7 +4,6 @@
 #include "ir/choices.h"
 #include "ir/cost.h"
 
-
 /* NULL: a recorder takes the line. Else what the host does there. */
 static const char *
 why_not_recorded(const CiWrapper *w, const CiLine *line)

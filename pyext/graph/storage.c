@@ -201,7 +201,6 @@ cx_storage_release(CxStorage *s)
     }
 }
 
-/* A new view of a Traced value. The caller fills in sizes, strides, offset and parameters. */
 /* The first write ends the warnings of an array. */
 static CxAccess
 access_of(CxAccess access, PyObject *real)
@@ -220,6 +219,7 @@ cx_access(const CxTraced *t)
     return view > storage ? view : storage;
 }
 
+/* A new view of a Traced value. The caller fills in sizes, strides, offset and parameters. */
 CxView *
 cx_view_new(CxTraced *parent, CiOp op, int rank)
 {

@@ -279,7 +279,7 @@ guard_flags(CxTraced *x, int flags, int asked)
 static int
 is_only_fortran(CxTraced *t)
 {
-    PyObject *shape = cx_rank(t) > 1 ? layout_of(t, false) : NULL;
+    PyObject *shape = cx_rank(t) > 1 ? layout_of(t, CX_WRITABLE) : NULL;
     int result = shape == NULL && PyErr_Occurred() ? -1 : 0;
 
     if (shape != NULL && (result = guard_flags(t, PyArray_FLAGS((PyArrayObject *)shape),
@@ -321,7 +321,7 @@ GETTER(is_in_order)
 {
     CxTraced *t = (CxTraced *)self;
     (void)closure;
-    PyObject *shape = layout_of(t, false), *result = NULL;
+    PyObject *shape = layout_of(t, CX_WRITABLE), *result = NULL;
     if (shape != NULL && guard_flags(t, PyArray_FLAGS((PyArrayObject *)shape), IS_C) == 0)
         result = PyBool_FromLong(PyArray_IS_C_CONTIGUOUS((PyArrayObject *)shape));
     Py_XDECREF(shape);

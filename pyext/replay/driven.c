@@ -2,10 +2,16 @@
  * (capture/pieces/driver.py). It is compared with the original function as a program is. */
 #include "replay/driven.h"
 
+static int
+known(const CxDriven *d)
+{
+    return d->count < CX_MOST_DRIVEN ? d->count : CX_MOST_DRIVEN;
+}
+
 static CxDrivenKind *
 find(const CxDriven *d, const CxKind *kind)
 {
-    for (int k = 0; k < d->count; k++)
+    for (int k = 0; k < known(d); k++)
         if (d->kinds[k].kind == kind->kind)
             return &d->kinds[k];
     return NULL;
@@ -21,17 +27,16 @@ cx_driven_note(CxDriven *d, PyObject *driver, PyObject *fix, const CxKind *kind,
         return -1;
     }
     if (find(d, kind) == NULL) {
-        d->count += d->count < CX_MOST_DRIVEN;
-        memmove(d->kinds + 1, d->kinds, sizeof *d->kinds * (size_t)(d->count - 1));
-        d->kinds[0].kind = kind->kind;
-        cx_trials_set(d->kinds[0].trials, (CxNumpyTiming){.is_wanted = is_timed, .asks_long = true});
+        CxDrivenKind *added = &d->kinds[d->count++ % CX_MOST_DRIVEN];
+        added->kind = kind->kind;
+        cx_trials_set(added->trials, (CxNumpyTiming){.is_wanted = is_timed, .asks_long = true});
     }
     Py_XSETREF(d->driver, Py_NewRef(driver));
     Py_XSETREF(d->fix, Py_NewRef(fix));
     return 0;
 }
 
-/* Keeps the memory of trials, which a call in progress may have. */
+/* Keeps the memory of trials, because a call in progress may end one. */
 void
 cx_driven_clear(CxDriven *d)
 {
@@ -80,7 +85,7 @@ cx_driven_trial(const CxDriven *d, const CxKind *kind)
 bool
 cx_driven_is_open(const CxDriven *d)
 {
-    for (int k = 0; k < d->count; k++) {
+    for (int k = 0; k < known(d); k++) {
         const CxNumpyTiming *trials = d->kinds[k].trials;
         bool was_timed = !trials[0].is_wanted;
         for (int class = 0; class < CX_TRIAL_CLASSES; class++)
@@ -94,7 +99,7 @@ cx_driven_is_open(const CxDriven *d)
 PyObject *
 cx_driven_text(const CxDriven *d)
 {
-    for (int k = 0; k < d->count; k++) {
+    for (int k = 0; k < known(d); k++) {
         PyObject *text = cx_trials_text(d->kinds[k].trials);
         if (text != Py_None)
             return text;

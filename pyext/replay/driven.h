@@ -13,8 +13,8 @@ typedef struct CxDrivenKind {
 
 enum { CX_MOST_DRIVEN = 8 };
 typedef struct CxDriven {
-    int count;              /* 0 without a driver */
-    CxDrivenKind *kinds;    /* the latest first; NULL before the first */
+    int count;              /* kinds noted, also those overwritten; 0 without a driver */
+    CxDrivenKind *kinds;    /* the latest eight, none of which moves; NULL before the first */
     PyObject *driver, *fix; /* both NULL, or none */
 } CxDriven;
 

@@ -371,17 +371,12 @@ test_apart(CxLookup *l, CxCheck *c)
 /* ---- the tests of the rows ---- */
 
 #define DIFFERS(what, how) ((how) ? OTHER_##what : AGREES)
-static bool
-is_relation(const CxCheck *c)
-{
-    return c->kind >= CHECK_names;
-}
 
 int
 cx_check_test(CxLookup *l, CxCheck *c)
 {
-    PyObject *value = is_relation(c) ? NULL : cx_lookup_value(l, c->source);
-    if (value == NULL && !is_relation(c))
+    PyObject *value = cx_check_is_relation(c) ? NULL : cx_lookup_value(l, c->source);
+    if (value == NULL && !cx_check_is_relation(c))
         return OTHER_VALUE;
     switch (c->kind) {
 #define GUARD(kind, read, form, test)                                                              \

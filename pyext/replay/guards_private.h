@@ -127,6 +127,13 @@ cx_lookup_value(CxLookup *l, int number)
     return l->values[number] != NULL ? l->values[number] : cx_lookup_find(l, number);
 }
 
+/* True for a condition on several things, which has no source of its own. */
+static inline bool
+cx_check_is_relation(const CxCheck *c)
+{
+    return c->kind >= CHECK_names;
+}
+
 /* The property in which a value differs. */
 typedef enum CxWhere {
     AGREES,

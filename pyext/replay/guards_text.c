@@ -53,7 +53,8 @@ check_row(const CxGuards *g, const CxCheck *c)
     if (sizes != NULL)
         strides = extent_parts(g, c->kind == CHECK_array ? c->rank : 0, c->strides);
     if (strides != NULL)
-        row = Py_BuildValue("(siOOiLOOOOii)", WORDS[c->kind], c->source, or_none(c->a), or_none(c->b), c->other,
+        row = Py_BuildValue("(siOOiLOOOOii)", WORDS[c->kind],
+                            cx_check_is_relation(c) ? -1 : c->source, or_none(c->a), or_none(c->b), c->other,
                             (long long)c->count, or_none((PyObject *)c->descr), sizes, strides,
                             c->looks_at_strides ? Py_True : Py_False, c->flags, c->wanted);
     Py_XDECREF(sizes);
@@ -103,7 +104,8 @@ pair_changed(const CxGuards *g, const CxCheck *c)
     Py_ssize_t which = -1;
     bool has = cx_namespace_has(c->a, c->b, g->state->missing, &which);
 
-    PyErr_Clear();
+    if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception)) /* not KeyboardInterrupt */
+        PyErr_Clear();
     return has ? -1 : which;
 }
 
@@ -112,10 +114,11 @@ static PyObject *
 failure_row(const CxGuards *g, const CxFailure *f, PyObject **values, const int64_t *table)
 {
     const CxCheck *c = f->what == CX_FAILS_check ? &g->checks[f->number] : NULL;
-    PyObject *value = c != NULL && c->kind < CHECK_names ? values[c->source] : NULL;
+    bool has_source = c != NULL && !cx_check_is_relation(c);
+    PyObject *value = has_source ? values[c->source] : NULL;
     long long first = 0, second = -1;
 
-    if (f->what == CX_FAILS_source || (c != NULL && c->kind < CHECK_names && value == NULL))
+    if (f->what == CX_FAILS_source || (has_source && value == NULL))
         return Py_BuildValue("si", "source", c != NULL ? c->source : f->number);
     if (f->what == CX_FAILS_relation) {
         first = table[g->relations[f->number].left];
@@ -124,6 +127,8 @@ failure_row(const CxGuards *g, const CxFailure *f, PyObject **values, const int6
         first = pair_changed(g, c);
     else if (f->where >= OTHER_SIZE && c->sizes[f->where - OTHER_SIZE].expr != NULL)
         second = table[c->sizes[f->where - OTHER_SIZE].number];
+    if (PyErr_Occurred())
+        return NULL;
     return Py_BuildValue("siNOLL", c != NULL ? "check" : "relation", f->number, where_row(f->where),
                          or_none(value), first, second);
 }

@@ -140,7 +140,7 @@ read_piece(CxGuards *guards, CxResult *r, PyObject *tuple)
         r->nmemos = p->memo + 1;
     if (cx_piece_has_object(p->kind))
         p->object = Py_NewRef(object);
-    if (p->kind == PIECE_dict || p->kind == PIECE_call)
+    if (p->kind == PIECE_dict || p->kind >= PIECE_new)
         p->names = Py_NewRef(names);
     return read_layout(guards, p, layout);
 }

@@ -40,9 +40,12 @@ cx_result_shapes(const CxResult *r)
 }
 
 bool
-cx_result_is_call(const CxResult *r)
+cx_result_acts(const CxResult *r)
 {
-    return r->root->kind == PIECE_call;
+    for (int k = 0; k < r->npieces; k++)
+        if (r->pieces[k]->kind == PIECE_call)
+            return true;
+    return false;
 }
 
 typedef struct Making {

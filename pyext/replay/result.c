@@ -2,30 +2,23 @@
 #include "replay/result.h"
 #include "value/index.h"
 
-/* True for a tuple whose class, or a base of it, has this name. No __getattr__ of a metaclass is
- * called. */
-static bool
-is_tuple_with(PyObject *o, const char *text)
+/* The attribute of a tuple's class, or of a base of it; borrowed, or NULL. No __getattr__ of a
+ * metaclass is called. */
+static PyObject *
+of_tuples_class(PyObject *o, const char *text)
 {
     bool is_subclass = PyTuple_Check(o) && !PyTuple_CheckExact(o);
-    PyObject *name = is_subclass ? PyUnicode_InternFromString(text) : NULL;
-    bool has_it = name != NULL && _PyType_Lookup(Py_TYPE(o), name) != NULL;
+    PyObject *name = is_subclass ? PyUnicode_InternFromString(text) : NULL,
+             *found = name != NULL ? _PyType_Lookup(Py_TYPE(o), name) : NULL;
 
     Py_XDECREF(name);
-    return has_it;
+    return found;
 }
 
 static bool
 is_named_tuple(PyObject *o)
 {
-    return is_tuple_with(o, "_fields");
-}
-
-/* True for a call that makes the object: a tuple of the callable and its arguments. */
-static bool
-is_call(PyObject *o)
-{
-    return is_tuple_with(o, "__cinductor_call__") && PyTuple_GET_SIZE(o) > 0;
+    return of_tuples_class(o, "_fields") != NULL;
 }
 
 PyObject *
@@ -50,9 +43,10 @@ cx_container_parts(PyObject *o, CxPieceKind *kind, PyObject **names)
         Py_XDECREF(values);
         return parts;
     }
-    if (!is_call(o))
+    PyObject *acts = of_tuples_class(o, "__cinductor_call__"); /* a call: (callable, arguments) */
+    if (acts == NULL || PyTuple_GET_SIZE(o) == 0)
         return NULL;
-    *kind = PIECE_call;
+    *kind = acts == Py_False ? PIECE_new : PIECE_call;
     *names = Py_NewRef(PyTuple_GET_ITEM(o, 0));
     return PyTuple_GetSlice(o, 1, PY_SSIZE_T_MAX);
 }
@@ -80,7 +74,7 @@ cx_container_build(CxPieceKind kind, PyTypeObject *type, PyObject *names, Py_ssi
         }
         return result;
     }
-    result = kind == PIECE_call ? PyObject_Vectorcall(names, parts, (size_t)n, NULL) : PyDict_New();
+    result = kind >= PIECE_new ? PyObject_Vectorcall(names, parts, (size_t)n, NULL) : PyDict_New();
     for (Py_ssize_t k = 0; k < n; k++) {
         if (kind == PIECE_dict && result != NULL &&
             PyDict_SetItem(result, PyTuple_GET_ITEM(names, k), parts[k]) < 0)
@@ -196,7 +190,7 @@ materialise(PyObject *o, PyObject *memo, int depth)
             goto done;
         is_changed |= items[done] != PyTuple_GET_ITEM(parts, done);
     }
-    if (is_changed || kind == PIECE_call) {
+    if (is_changed || kind >= PIECE_new) {
         done = 0;
         result = cx_container_build(kind, Py_TYPE(o), names, n, items);
     } else {

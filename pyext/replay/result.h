@@ -19,7 +19,8 @@ typedef enum CxPieceKind {
     PIECE_list,
     PIECE_dict,
     PIECE_named,
-    PIECE_call
+    PIECE_new, /* a call that only makes objects */
+    PIECE_call /* any other call: it may have effects */
 } CxPieceKind;
 
 /* The items of a container in order, as a tuple; NULL without an exception for other objects.
@@ -39,8 +40,8 @@ void cx_result_free(CxResult *result);
 int cx_result_traverse(CxResult *result, visitproc visit, void *arg);
 /* saved.c: a new list with one row per piece. */
 PyObject *cx_result_rows(const CxGuards *guards, const CxResult *result);
-/* True if making the result may do more than make objects: deferred stores and records are calls. */
-bool cx_result_is_call(const CxResult *result);
+/* True if making the result may do more than make objects: deferred stores and records do. */
+bool cx_result_acts(const CxResult *result);
 const CxShape *cx_result_shapes(const CxResult *result);
 PyObject *cx_result_make(CxResult *result, CxRun *run, PyObject **values, const int64_t *table);
 /* result.c: the storages of the Traced values in a result, each once. The caller frees *wanted. */

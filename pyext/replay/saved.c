@@ -84,7 +84,8 @@ static const char *const PIECE_WORDS[] = {
     [PIECE_const] = "constant", [PIECE_source] = "source", [PIECE_return] = "return",
     [PIECE_view_return] = "view of return", [PIECE_view_source] = "view of source",
     [PIECE_size] = "size", [PIECE_tuple] = "tuple", [PIECE_list] = "list",
-    [PIECE_dict] = "dict", [PIECE_named] = "named", [PIECE_call] = "call",
+    [PIECE_dict] = "dict", [PIECE_named] = "named", [PIECE_new] = "new",
+    [PIECE_call] = "call",
 };
 
 int

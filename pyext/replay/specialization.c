@@ -16,6 +16,7 @@ struct CxSpecialization {
     CxResult *result;
     CxInput *inputs;
     int ninputs;
+    bool acts; /* making the result may have effects */
     CxNumpyTiming trials[CX_TRIAL_CLASSES]; /* only the first with constant sizes */
     CxRace *race;         /* trials of its program's plans, or NULL */
     /* Called once, by the first call that could be part of a trial; or NULL. */
@@ -47,6 +48,7 @@ cx_specialization_new(CxState *state, CxProgram *program, CxGuards *guards, CxRe
     s->program = (CxProgram *)Py_XNewRef(program);
     s->guards = guards;
     s->result = result;
+    s->acts = cx_result_acts(result);
     s->inputs = inputs;
     s->ninputs = ninputs;
     s->diagnosed = diagnosed;
@@ -63,6 +65,7 @@ typedef struct Room {
     CiSlot *scalars, *elements, *slots;
     char *block;
     CxFailure failure; /* the guard that does not hold */
+    bool has_run;      /* the program has; now its result is made */
     double small[192];
 } Room;
 
@@ -77,6 +80,7 @@ room_open(Room *r, const CxSpecialization *s)
     char *at = (char *)r->small;
 
     r->block = NULL;
+    r->has_run = false;
     if (size > sizeof r->small && (at = r->block = PyMem_Malloc(size)) == NULL) {
         PyErr_NoMemory();
         return -1;
@@ -98,8 +102,8 @@ static int
 fill_inputs(CxSpecialization *s, Room *r)
 {
     int nscalars = 0;
-
     bool is_on_device = cx_is_on_device(&s->program->options, s->program->backend);
+
     for (int k = 0; k < s->ninputs; k++) {
         const CxInput *input = &s->inputs[k];
         r->inputs[k] = NULL;
@@ -129,12 +133,17 @@ fill_inputs(CxSpecialization *s, Room *r)
     return 0;
 }
 
+static PyObject *
+run_and_make(CxSpecialization *s, Room *r, CxRun *run)
+{
+    r->has_run = cx_program_run(run) == 0;
+    return r->has_run ? cx_result_make(s->result, run, r->values, r->table) : NULL;
+}
+
 /* Makes arrays where the program needs pointers, for the Python wrapper. */
 static PyObject *
 run_wrapped(CxSpecialization *s, Room *r, CxRun *run)
 {
-    PyObject *result = NULL;
-
     for (int k = 0; k < s->ninputs; k++) {
         const CxInput *input = &s->inputs[k];
         r->objects[k] = input->symbol >= 0 ? PyLong_FromLongLong(r->table[input->symbol])
@@ -146,8 +155,7 @@ run_wrapped(CxSpecialization *s, Room *r, CxRun *run)
             return NULL;
         }
     }
-    if (cx_program_run(run) == 0)
-        result = cx_result_make(s->result, run, r->values, r->table);
+    PyObject *result = run_and_make(s, r, run);
     for (int k = 0; k < s->ninputs; k++)
         Py_DECREF(r->objects[k]);
     return result;
@@ -204,40 +212,38 @@ writes_or_draws(const CxSpecialization *s)
 static bool
 happens_once(const CxSpecialization *s)
 {
-    return writes_or_draws(s) || cx_result_is_call(s->result);
+    return writes_or_draws(s) || s->acts;
+}
+
+/* True if a run that has failed may have had effects. */
+static bool
+may_have_acted(const CxSpecialization *s, const Room *room)
+{
+    return writes_or_draws(s) || (room->has_run && s->acts);
 }
 
 /* True if the original function may run the call. A check has failed; or the program's buffers,
- * which have the largest possible size, could not be allocated and nothing was written. Never
+ * which have the largest possible size, could not be allocated and there was no effect. Never
  * with device arrays, whose memory NumPy cannot read. */
 static bool
-may_answer_itself(CxSpecialization *s)
+may_answer_itself(const CxSpecialization *s, const Room *room)
 {
     if (cx_is_on_device(&s->program->options, s->program->backend))
         return false;
     return PyErr_ExceptionMatches(cx_exception(s->state, "CheckFailed")) ||
-           (PyErr_ExceptionMatches(PyExc_MemoryError) && !writes_or_draws(s));
+           (PyErr_ExceptionMatches(PyExc_MemoryError) && !may_have_acted(s, room));
 }
 
 /* Runs one plan of the program. */
 static PyObject *
 run_plan(CxSpecialization *s, CxProgram *plan, Room *room, unsigned *flags)
 {
-    PyObject *result = NULL;
-    CxRun run = {.program = plan,
-                 .inputs = room->inputs,
-                 .sizes = room->sizes,
-                 .table = room->table,
-                 .input_objects = room->objects,
-                 .scalars = room->scalars,
-                 .shapes = cx_result_shapes(s->result),
-                 .buffers = room->buffers,
-                 .slots = room->slots};
+    CxRun run = {.program = plan, .inputs = room->inputs, .input_objects = room->objects,
+                 .sizes = room->sizes, .table = room->table,
+                 .scalars = room->scalars, .slots = room->slots,
+                 .buffers = room->buffers, .shapes = cx_result_shapes(s->result)};
 
-    if (plan->wrapper != NULL)
-        result = run_wrapped(s, room, &run);
-    else if (cx_program_run(&run) == 0)
-        result = cx_result_make(s->result, &run, room->values, room->table);
+    PyObject *result = plan->wrapper != NULL ? run_wrapped(s, room, &run) : run_and_make(s, room, &run);
     *flags = run.float_flags;
     cx_run_close(&run);
     return result;
@@ -255,7 +261,7 @@ has_plan_failed(const CxSpecialization *s)
 /* Like run_plan, within a trial. If a plan fails before any effect, the default plan runs the
  * call. */
 static PyObject *
-run_raced(CxSpecialization *s, int class, Room *room, unsigned *flags, bool may_repeat)
+run_raced(CxSpecialization *s, int class, Room *room, unsigned *flags)
 {
     CxTimedRun lap;
 
@@ -267,7 +273,7 @@ run_raced(CxSpecialization *s, int class, Room *room, unsigned *flags, bool may_
                 has_failed       ? CX_LAP_FAILED
                 : result == NULL ? CX_LAP_NO_TIME
                                  : CX_LAP_DONE);
-    if (!has_failed || !may_repeat)
+    if (!has_failed || may_have_acted(s, room))
         return result;
     PyErr_Clear();
     return run_plan(s, s->program, room, flags);
@@ -286,12 +292,12 @@ run_program(CxSpecialization *s, Room *room, int race, unsigned *suspects, bool 
     if (PyErr_Occurred() || fill_inputs(s, room) < 0)
         goto done;
     result = race < 0 ? run_plan(s, s->program, room, &flags)
-                      : run_raced(s, race, room, &flags, !happens_once(s));
+                      : run_raced(s, race, room, &flags);
     if (flags != 0 && result != NULL)
         *suspects = suspects_of(s, flags);
     if (*suspects != 0 && happens_once(s))
         *suspects |= CX_CALLED_ONCE;
-    if (result == NULL && may_answer_itself(s)) {
+    if (result == NULL && may_answer_itself(s, room)) {
         PyErr_Clear();
         *is_stopped = cx_draws_restore(draws) == 0;
     }

@@ -10,7 +10,7 @@
 #include "state/docs.h"
 
 enum { WANTED = 1, SEEN = 2, FLAGS = 3 }; /* stored in the low bits of an address in the table */
-enum { DONE = 0, FAILED = -1, UNKNOWN = 1, FOUND = 2 };
+enum { DONE = 0, FAILED = -1, UNKNOWN = 1, FOUND = 2 }; /* FAILED: with an exception */
 enum { MOST_VISITS = 100000 };
 
 /* How much of an object's references its class shows. */
@@ -51,8 +51,10 @@ grow_table(Walk *w)
     size_t mask = w->mask ? 2 * w->mask + 1 : 255;
     uintptr_t *table = PyMem_Calloc(mask + 1, sizeof *table);
 
-    if (table == NULL)
+    if (table == NULL) {
+        PyErr_NoMemory();
         return FAILED;
+    }
     for (size_t k = 0; w->table != NULL && k <= w->mask; k++)
         if (w->table[k] != 0)
             *slot_of(table, mask, w->table[k] & ~(uintptr_t)FLAGS) = w->table[k];
@@ -62,7 +64,7 @@ grow_table(Walk *w)
     return DONE;
 }
 
-/* Sets the flag for the object. Returns its former flags; FAILED if out of memory. */
+/* Sets the flag for the object. Returns its former flags, or FAILED. */
 static int
 flag(Walk *w, PyObject *object, unsigned flags)
 {
@@ -81,8 +83,10 @@ push(Walk *w, PyObject *object)
     if (w->height == w->capacity) {
         size_t capacity = w->capacity ? 2 * w->capacity : 256;
         PyObject **stack = PyMem_Realloc(w->stack, capacity * sizeof *stack);
-        if (stack == NULL)
+        if (stack == NULL) {
+            PyErr_NoMemory();
             return FAILED;
+        }
         w->stack = stack;
         w->capacity = capacity;
     }
@@ -323,8 +327,6 @@ walk_from(Walk *w, PyObject *roots)
         status = meet(PyList_GET_ITEM(roots, k), w);
     while (w->height > 0 && (status == DONE || (status == UNKNOWN && w->is_for_own && w->left > 0)))
         status = enter(w, w->stack[--w->height]);
-    if (status == FAILED && !PyErr_Occurred())
-        PyErr_NoMemory();
     return status;
 }
 
@@ -396,8 +398,6 @@ reached(PyObject *module, PyObject *args)
         status = walk_from(&w, roots);
     if (status != FAILED)
         ids = ids_of(&w, wanted, status != DONE);
-    else if (!PyErr_Occurred())
-        PyErr_NoMemory();
     end(&w);
     return ids;
 }

@@ -886,8 +886,8 @@ class Tracer:
             The guards, as in `Specialization`.
         result : object
             The result, with Traced values nested in tuples, lists, dicts and named tuples. A tuple whose class has
-            `__cinductor_call__` is the result of calling its first item with the others. An object that a source
-            reaches is returned as itself; any other leaf is an immutable constant.
+            `__cinductor_call__` is the result of calling its first item with the others; False: the call only makes
+            objects. An object that a source reaches is returned as itself; any other leaf is an immutable constant.
         reached : dict, optional
             The id of each object in the result that a source reaches, with the number of the source.
 

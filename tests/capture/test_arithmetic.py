@@ -116,7 +116,8 @@ def test_numpys_bool_is_no_int(fn):
             agree(cinductor.compile(f, backend="interp"), f, np.array([1, 0], dtype))
 
 
-def test_an_item_of_a_range_that_has_none():
+@pytest.mark.parametrize("backend", ["interp", "c"])
+def test_an_item_of_a_range_that_has_none(backend):
     def f(a):
         raised = []
         for get in (lambda: all(a == a), lambda: float(a[:2]), lambda: range(a.size)[a[0]]):
@@ -126,7 +127,7 @@ def test_an_item_of_a_range_that_has_none():
                 raised.append(str(error))
         return raised
 
-    compiled = cinductor.compile(f, backend="interp")
+    compiled = cinductor.compile(f, backend=backend)
     for a in (np.array([1.0]), np.array([1]), np.array([0]), np.array([2, 1])):
         agree(compiled, f, a)
 

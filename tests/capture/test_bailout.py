@@ -166,23 +166,23 @@ ERRORS = (_core.InternalError, KeyError, TypeError)
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize("place", PLACES)
 def test_a_mistake_behind_an_effect(place, program, monkeypatch):
-    """At each place every error happens at every call, each time in another program."""
+    """At each place every error happens at every call: each time in another program, and all in the one that handles errors."""
     monkeypatch.setattr("cinductor.calls.budget.LITTLE_WORK", 0)
     result, arguments, effects, _ = told(program)
     for number, nth in enumerate((1, 2, 3, 5), PROGRAMS.index(program)):
-        error = ERRORS[number % len(ERRORS)]
-        f = cinductor.compile(program, backend="interp")
-        with monkeypatch.context() as patch:
-            planted = plant(patch, place, error, nth)
-            mine = told(f)
-            assert is_same(mine[0], result)
-            assert is_same(mine[1], arguments)
-            assert mine[2] == effects
-            assert len(mine[3]) <= 1
-            assert all("runs in NumPy" in text and "planted" in text for text in mine[3])
-            assert planted or not mine[3]
-        again = told(f)
-        assert is_same(again[:3], (result, arguments, effects)) and not again[3]
+        for error in ERRORS if program is with_handlers else (ERRORS[number % len(ERRORS)],):
+            f = cinductor.compile(program, backend="interp")
+            with monkeypatch.context() as patch:
+                planted = plant(patch, place, error, nth)
+                mine = told(f)
+                assert is_same(mine[0], result)
+                assert is_same(mine[1], arguments)
+                assert mine[2] == effects
+                assert len(mine[3]) <= 1
+                assert all("runs in NumPy" in text and "planted" in text for text in mine[3])
+                assert planted or not mine[3]
+            again = told(f)
+            assert is_same(again[:3], (result, arguments, effects)) and not again[3]
 
 
 def handled(x, y):

@@ -996,6 +996,38 @@ def test_a_class_sets_its_attributes_itself(make, backend):
     assert vars(mine or Doubling()) == vars(theirs or Doubling())
 
 
+OF_ENUMS = {
+    "in": lambda x, member, few: x * (1.5 if member in few else 2.5),
+    "len": lambda x, member, few: x * len(few),
+    "iteration": lambda x, member, few: (x, [m.name for m in few]),
+    "a hash": lambda x, member, few: x * {member: 1.5}.get(member, 2.5),
+    "str": lambda x, member, few: x * len(str(member)),
+    "a value": lambda x, member, few: x * member.value,
+    "an item": lambda x, member, few: x * (few["B"].value if "B" in few._member_map_ else 9),
+}
+
+
+@pytest.mark.parametrize("backend", ["interp", "c"])
+@pytest.mark.parametrize("fn", OF_ENUMS.values(), ids=OF_ENUMS)
+def test_enumerations_that_change(fn, backend):
+    """The methods of module enum read attributes of members and classes, which other packages set."""
+
+    class Few(enum.Enum):
+        A = 1
+
+    def add_member():
+        made = object.__new__(Few)
+        made._name_, made._value_ = "B", 2.0
+        Few._member_map_["B"] = made
+        Few._member_names_.append("B")
+
+    compiled = cinductor.compile(fn, backend=backend)
+    changes = [lambda: None, lambda: None, add_member, lambda: setattr(Few.A, "_name_", "other"), lambda: setattr(Few.A, "_value_", 7)]
+    for change in changes:
+        change()
+        assert repr(compiled(np.ones(2), Few.A, Few)) == repr(fn(np.ones(2), Few.A, Few))
+
+
 @pytest.mark.parametrize("backend", ["interp", "c"])
 def test_a_class_made_by_a_call_is_of_the_functions_module(backend):
     def made(x):

@@ -3,6 +3,7 @@
 Generators are closed then.
 """
 
+import ctypes
 import functools
 import types
 import weakref
@@ -388,6 +389,17 @@ class Classed(np.ndarray):
     pass
 
 
+class Number(ctypes.c_int):
+    pass
+
+
+class OfOthers:
+    """Of a module whose name begins like that of the package."""
+
+    __module__ = "cinductors"
+    held: object
+
+
 HOLDING = {
     "a view": watched_view,
     "a list": lambda: [Dying()],
@@ -407,6 +419,8 @@ HOLDING = {
     "array.flat": lambda: watched_view().flat,
     "a broadcast": lambda: np.broadcast(watched_view(), 1.0),
     "an nditer": lambda: np.nditer(watched_view()),
+    "a pointer of ctypes": lambda: vars(made := Number()).update(held=Dying()) or ctypes.byref(made),
+    "an object of another package": lambda: vars(made := OfOthers()).update(held=Dying()) or made,
     "a ufunc": lambda: np.frompyfunc(Holder(Dying()), 1, 1),
     "a generator": lambda: started(delegating()),
     "an iterator": lambda: map(abs, started(closing())),

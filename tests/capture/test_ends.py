@@ -6,6 +6,7 @@ import functools
 import gc
 import importlib
 import itertools
+import re
 import signal
 import subprocess
 import sys
@@ -17,10 +18,12 @@ import pytest
 
 import cinductor
 from cinductor import _core
+from cinductor.base import float_warnings
 from cinductor.base.signals import Replan
-from cinductor.capture import session
+from cinductor.capture import entry, session
 from cinductor.capture.control.region import Regions
 from cinductor.capture.effects import Effects
+from cinductor.capture.objects import put
 from cinductor.capture.stage import Stage
 
 pytestmark = pytest.mark.filterwarnings("error:cinductor")
@@ -755,6 +758,14 @@ def warns_and_appends_in_a_loop(x):
     return 1 / (x - x)
 
 
+def warns_and_makes_a_list(x):
+    made = []
+    for value in x[:4]:
+        if value < 2:
+            made.append(np.log(value) - np.sqrt(value))
+    return made
+
+
 def warns_and_counts(x):
     global calls
     calls += 1
@@ -772,6 +783,7 @@ def warns_behind_python(x):
 FLOATS = [forbids_inside, raises_inside, counts_inside, warns_before_a_break, warns_behind_a_break]
 FLOATS += [warns_within, sets_within, sets_and_leaves, warns_between, warns_and_writes, writes_and_breaks, warns_whole, warns_in_a_loop]
 FLOATS += [warns_and_stores, warns_and_sets, warns_and_appends, warns_and_counts, warns_and_appends_in_a_loop, warns_behind_python]
+FLOATS += [warns_and_makes_a_list]
 
 
 def kept():
@@ -809,6 +821,30 @@ def test_numpys_warnings_come_in_every_call(fn, size):
             assert want[1] or isinstance(want[0], str) or fn is counts_inside or value > 0
 
 
+def stores_twice(x, kept):
+    kept["sum"] = x.sum()
+    kept["max"] = x.max()
+    return x + 1
+
+
+@pytest.mark.parametrize("backend", ["interp", "c"])
+def test_a_call_whose_stores_fail_is_not_repeated(backend, monkeypatch):
+    """The stores before the failure have been performed, so NumPy must not run the call."""
+    compiled, kept = cinductor.compile(stores_twice, backend=backend), {"sum": 0.0, "max": 0.0}
+    for _ in range(2):
+        compiled(X, kept)
+
+    def put_one(value, place, item):
+        if place == "max":
+            raise MemoryError
+        put(value, place, item)
+
+    monkeypatch.setattr(entry, "put", put_one)
+    with pytest.raises(MemoryError):
+        compiled(X + 1, kept)
+    assert kept == {"sum": (X + 1).sum(), "max": X.max()}
+
+
 OF_NANS = {
     "a test": lambda x: x > x.mean(),
     "max": lambda x: (x.max(), np.nanmin(x), x.argmax(), np.maximum(x, 0), np.clip(x, 0, 1)),
@@ -833,6 +869,42 @@ def test_a_nan_that_is_compared_gives_no_warning(of, backend):
         got = outcome(compiled, np.array([start, start, 3.0]), "always")
         want = outcome(fn, np.array([start, start, 3.0]), "always")
         assert got[1] == want[1] == []
+
+
+UFUNCS = {f for f in vars(np).values() if isinstance(f, np.ufunc) and any(t.startswith("d" * f.nin + "->") for t in f.types)}
+UFUNCS = sorted((f for f in UFUNCS if not f.signature), key=lambda f: f.__name__)
+
+
+def is_quiet(compiled):
+    """True if no operation of the program is one that compares."""
+    nodes = re.findall(float_warnings.NODE, compiled.specializations[0].program.text("graph"))
+    return float_warnings.COMPARES.isdisjoint(name for name, *_ in nodes)
+
+
+def test_no_ufunc_gives_a_warning_of_its_own_for_nan():
+    """Compiled code may set the flag where NumPy's loop does not; the operations that do are named. One program of the
+    C backend has all others.
+    """
+    quiet = []
+
+    def of_all(x, fs):
+        x[0] = x[1]
+        return [f(*[x] * f.nin) for f in fs]
+
+    def check(fs, backend):
+        fn = functools.partial(of_all, fs=fs)
+        compiled = cinductor.compile(lambda x: of_all(x, fs), backend=backend)
+        outcome(compiled, np.full(5, 0.5), "always")
+        got, want = (outcome(run, np.full(5, np.nan), "always")[1] for run in (compiled, fn))
+        assert got == want, fs
+        return not want and is_quiet(compiled)
+
+    for f in UFUNCS:
+        if check((f,), "interp"):
+            quiet.append(f)
+    assert len(quiet) > len(UFUNCS) / 2 and check(tuple(quiet), "c")
+    names = {row[0] for row in _core.ops()}
+    assert float_warnings.COMPARES <= names and all(names.issuperset(row.split()) for row in float_warnings.RAISES.values())
 
 
 def changed_most(x, w):

@@ -342,12 +342,13 @@ AS_NUMPY_TAKES_THEM = {
 }
 
 
+@pytest.mark.parametrize("backend", ["interp", "c"])
 @pytest.mark.parametrize("name", AS_NUMPY_TAKES_THEM)
-def test_operands_that_are_no_arrays(name):
+def test_operands_that_are_no_arrays(name, backend):
     """NumPy refuses some of them with its own exception, and gives scalars for others."""
     fn, operands = AS_NUMPY_TAKES_THEM[name]
     for operand in operands:
-        compiled = cinductor.compile(fn, backend="interp")
+        compiled = cinductor.compile(fn, backend=backend)
         want = repr(testing.outcome(fn, [copy.copy(operand)]))
         for _ in range(2):
             assert repr(testing.outcome(compiled, [copy.copy(operand)])) == want

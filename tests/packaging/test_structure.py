@@ -14,6 +14,7 @@ import pytest
 from conftest import BASE_FLAGS, ROOT
 
 from cinductor.capture.calls.builtins import understands
+from cinductor.diagnosis import guard_texts
 
 CSRC = ROOT / "csrc"
 # From the bottom up. A folder may include its own files and those of the folders in its row.
@@ -561,6 +562,17 @@ def test_a_function_has_one_row():
     for f in (len, math.log, np.sum):
         with pytest.raises(AssertionError, match="two rows"):
             understands(f)(print)
+
+
+def test_every_guard_has_words():
+    """Each row of guards.def: a source, a check of a value, and a relation both where it holds and where it fails."""
+    rows = re.findall(r'(?m)^(SOURCE|GUARD|RELATION)\((\w+), (?:"(\w+)")?', text_of(ROOT / "pyext/replay/guards.def"))
+    kinds = {table: [word or kind for row, kind, word in rows if row == table] for table, *_ in rows}
+    assert set(guard_texts.WANTED) == {*kinds["GUARD"], *kinds["RELATION"]}
+    assert {*guard_texts.BROKEN, "names"} == {*kinds["RELATION"]}
+    assert set(guard_texts.FOUND) <= {*kinds["GUARD"]}
+    for word in kinds["SOURCE"]:
+        assert guard_texts.Guards(("x",), "", [("arg", 0, None, None), (word, 0, len, "k")], [], [], []).source(1)
 
 
 # Everyday words that were names of things which have a word of the field; see docs/glossary.md.

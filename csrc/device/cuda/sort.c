@@ -7,7 +7,6 @@
 #include "device/cuda/library.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Numbers that also stand in the text of kernels, where TEXT(name) is the number. */
@@ -252,7 +251,7 @@ static const char quantile_text[] =
     "    const S t = at - (S)low, wide = b - a;\n"
     "    S found = t >= (S)0.5 ? b - wide*(1 - t) : a + wide*t;\n"
     "    if (is_median)\n"
-    "        found = low == high ? a : (a + b)/2;\n"
+    "        found = 0 + (low == high ? a : (a + b)/2); /* a mean is no -0.0 */\n"
     "    y[start(r, row)] = last != last ? last : found;\n"
     "}\n";
 
@@ -424,10 +423,10 @@ has_places(const CiExtern *ext)
 }
 
 static int
-axis_of(const CiExtern *ext)
+axis_of(const CiExternCall *call)
 {
-    const char *text = strstr(ext->key, "axis=");
-    return text ? atoi(text + 5) : 0;
+    const char *text = strstr(call->ext->key, "axis=");
+    return text ? ci_extern_axis(text + 5, call->ranks[0]) : -1;
 }
 
 bool
@@ -440,7 +439,9 @@ ci_cuda_takes_sort(const CiExternItem *item)
 int32_t
 ci_cuda_run_sort(const CiQueue *queue, const CiExternCall *call)
 {
-    int axis = axis_of(call->ext);
+    int axis = axis_of(call);
+    if (axis < 0)
+        return CI_ERR_UNSUPPORTED;
     CiCudaRows to = ci_cuda_rows(call, 1, axis);
     CiCudaSort s = {.queue = queue,
                     .from = ci_cuda_rows(call, 0, axis),
@@ -468,19 +469,15 @@ typedef struct Quantile {
 static bool
 read_quantile(const CiExtern *ext, int rank, Quantile *q)
 {
-    char axis[24], method[24], *end;
+    char axis[24], method[24];
     q->is_median = !strcmp(ext->name, "median");
     if (q->is_median ? sscanf(ext->key, "%23s", axis) != 1
                      : sscanf(ext->key, "False False %lf %23s %23s", &q->asked, axis, method) != 3)
         return false;
     q->asked /= strcmp(ext->name, "percentile") ? 1 : 100;
-    q->axis = (int)strtol(axis, &end, 10);
-    q->axis += q->axis < 0 ? rank : 0;
     bool is_all = !strcmp(axis, "None") && rank == 1;
-    if (is_all)
-        q->axis = 0;
-    return (is_all || !*end) && q->axis >= 0 && q->axis < rank &&
-           (q->is_median || (!strcmp(method, "linear") && q->asked >= 0 && q->asked <= 1));
+    q->axis = is_all ? 0 : ci_extern_axis(axis, rank);
+    return q->axis >= 0 && (q->is_median || (!strcmp(method, "linear") && q->asked >= 0 && q->asked <= 1));
 }
 
 bool

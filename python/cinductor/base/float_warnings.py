@@ -42,7 +42,7 @@ RAISES = {
 # Operations whose compiled code compares: a NaN, of which NumPy says nothing, sets INVALID there.
 COMPARES = frozenset(
     "less less_equal greater greater_equal maximum minimum fmax fmin max min fmax_reduce fmin_reduce argmax argmin sign "
-    "isfinite heaviside spacing floor_divide remainder fmod scalar_power arctan frexp_mantissa frexp_exponent".split()
+    "isfinite heaviside spacing floor_divide remainder fmod scalar_power arcsin arccos arctan frexp_mantissa frexp_exponent".split()
 )
 NODE = r"(?m)%\d+: (?!python)[^=]* = (?:extern )?(?:numpy_)?(\w+)\(.*@(.+?):(\d+)(?: quiet (\d+))?$"
 DTYPE = r"((?:%|in)\d+): (?:\w+ )?(\w+)\[[^]]*\](?! = frexp_exponent)"  # an exponent is never NaN
@@ -112,10 +112,10 @@ def may_be_invalid(graph: str, nodes: list[tuple[str, ...]]) -> list[tuple[str, 
     """The operations of which NumPy may say that they met an invalid value. Where a NaN may have been compared, these are
     only the casts of floats to ints.
     """
-    dtypes = dict(re.findall(DTYPE, graph))
-    are_ints = any(dtypes.get(operand, "i")[0] in "fc" for operand in re.findall(CAST, graph))
     if COMPARES.isdisjoint(name for name, *_ in nodes):
         return nodes
+    dtypes = dict(re.findall(DTYPE, graph))
+    are_ints = any(dtypes.get(operand, "i")[0] in "fc" for operand in re.findall(CAST, graph))
     return [node for node in nodes if node[0] == "cast"] if are_ints else []
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from .._core import Unsupported
 
-CONSTANT, ARGUMENT, RESULT = "constant", "source", "return"  # kinds of pieces, as the rows of a recipe name them
+CONSTANT, ARGUMENT, RESULT, NEW = "constant", "source", "return", "new"  # kinds of pieces, as the rows of a recipe name them
 REFUSED = {
     "view of return": "a part of an array that the call makes; return a copy of it",
     "view of source": "a part of an argument; return a copy of it",
@@ -49,7 +49,7 @@ def structure(
         return inside
     if piece.kind == "dict" and piece.object is dict:
         return dict(zip(piece.keys, inside, strict=True))
-    if piece.kind == "call" and either is not None and piece.object.__cinductor_call__ == "choice":
+    if piece.kind == NEW and either is not None and piece.object.is_choice:
         return either(*inside)
     if piece.kind not in (CONSTANT, ARGUMENT, RESULT):
         raise Unsupported(f"the function returns {REFUSED.get(piece.kind, 'a container or an object of a class of its own')}")

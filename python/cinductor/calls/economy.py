@@ -119,8 +119,7 @@ class Economy:
         if account.program is not None or (is_new and job.has_saved and not job.captures):
             self.unpaid_since = self.clock() if account.spent < CAPTURE else None
             return True
-        is_paid = account.spent >= (self.price if is_new else account.due)
-        if is_paid or bounds.seconds_of(job.fn, bound) >= LONG * BACKOFF**self.failures + self.opening:
+        if account.spent >= (self.price if is_new else account.due) or self.is_long(job, bound):
             return True
         if is_new:
             account.due = self.price
@@ -128,10 +127,12 @@ class Economy:
         return False
 
     def wants_another(self, job: Any, account: Any, bound: tuple[Any, ...]) -> bool:
-        """True if a call is captured of which kind a capture may have compiled nothing, in the mode "now"."""
-        if account.spent >= account.due or account.is_changed:
-            return True
-        return bounds.seconds_of(job.fn, bound) >= LONG * float(BACKOFF**self.failures)
+        """True if this call is captured in the mode "now". An account has a price there only after a capture that compiled nothing."""
+        return bool(account.spent >= account.due or account.is_changed or self.is_long(job, bound))
+
+    def is_long(self, job: Any, bound: tuple[Any, ...]) -> bool:
+        """True if the call may take so long, by its bytecode and sizes, that nothing has to be paid before its capture."""
+        return bool(bounds.seconds_of(job.fn, bound) >= LONG * BACKOFF**self.failures + self.opening)
 
     def notes_of(self, job: Any) -> EconomyNotes:
         """The notes of earlier processes."""

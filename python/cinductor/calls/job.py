@@ -518,13 +518,12 @@ class Job:
                 return f"numpy.errstate({kind}={what!r}) is in force"
         return None
 
-    def run_plain(self, bound: Any, args: Any, kwargs: Any, why: str, remember: bool = True) -> Any:
+    def run_plain(self, bound: Any, args: Any, kwargs: Any, why: str) -> Any:
         """Run the original function, also for later calls of this kind."""
         self.why = why
         if self.settings["fullgraph"]:
             raise _core.Unsupported(f"{self.name}: {why} ({self.why_whole})")
-        if remember:
-            self.leave_to_numpy(bound, why)
+        self.leave_to_numpy(bound, why)
         return self.run_eager(args, kwargs)
 
     def leave_to_numpy(self, bound: Any, why: str, account: Any = None) -> None:

@@ -56,6 +56,7 @@ from .objects import (
 from .sources import Sources
 
 WRITEABLE = 0x400  # NumPy's flag
+READ_BY_ENUM = ("_name_", "_value_")  # attributes of a member that the methods of module enum read
 
 if TYPE_CHECKING:
     from .stage import Stage
@@ -126,6 +127,11 @@ class Lifting:
             self.lift_guarded(value.__self__, sources.source("attr", source, "__self__"))
         elif cls in IDENTITY_TYPES or is_a(value, type | enum.Enum):
             sources.check(source, "is", value)
+            for name in READ_BY_ENUM if is_a(value, enum.Enum) else ():
+                held = vars(value).get(name)
+                sources.check(sources.source("attr", source, name), "equals" if type(held) in VALUE_TYPES else "is", held)
+            if is_a(value, enum.EnumMeta):
+                sources.guard_length(vars(value)["_member_map_"], sources.source("attr", source, "_member_map_"))
         elif is_a(value, np.generic):
             return self._lift_numpy_scalar(value, source)
         elif cls is functools.partial and sources.is_given(source):

@@ -8,6 +8,7 @@ change anything that is read afterwards.
 
 from __future__ import annotations
 
+import builtins
 import dis
 import gc
 import sys
@@ -31,7 +32,17 @@ LASTING = type | types.CodeType  # what reaches these does not keep them alive a
 TRACKED = 1 << 14  # the flag of classes whose objects tell the garbage collector what they hold
 FREE: frozenset[Any] = FREE_TYPES
 HOLDING_NOTHING = frozenset(cls for cls in FREE if not cls.__flags__ & TRACKED and not issubclass(cls, np.void | np.dtype)) | {object}
-SHOWN = frozenset({"builtins", *sys.stdlib_module_names})  # modules whose classes in C tell the collector what they hold
+STANDARD = frozenset(sys.stdlib_module_names) - {"builtins"}  # a class in C without a module is of this one, too
+# Untracked classes of which the collector knows all that their objects hold, as those of STANDARD.
+TOLD = frozenset(
+    {
+        *(base for cls in HOLDING_NOTHING for base in cls.__mro__),
+        *(cls for cls in vars(builtins).values() if is_a(cls, type)),
+        *(type(iter(range(most))) for most in (1, 1 << 70)),
+        type(np.empty(0).__array_struct__),  # a capsule: generators of random numbers have one, with a pointer to their state
+        *IDENTITY_TYPES,
+    }
+)
 MOST_REACHED = 10_000  # objects; what reaches more may reach anything
 FEW_REACHED = 300  # the same where each call asks
 PARTS = (tuple, list)  # of a guard
@@ -95,15 +106,18 @@ def reaches(value: Any, is_wanted: Callable[[Any], bool], most: int) -> bool:
 
 def referents(value: Any) -> list[Any] | None:
     """The objects that a value refers to. None if they are unknown: for records of objects, and for classes in C without
-    support of the garbage collector.
+    support of the garbage collector, also as bases.
     """
     if is_a(value, UNTOLD):
         return referents_of_numpys(value)
-    cls = type(value)
-    while not cls.__flags__ & TRACKED and "__slots__" in cls.__dict__:  # a class written in Python
-        cls = cls.__base__ or object
-    is_known = cls.__flags__ & TRACKED or cls in HOLDING_NOTHING or cls in IDENTITY_TYPES
-    return gc.get_referents(value) if is_known or cls.__module__.partition(".")[0] in SHOWN else None
+    return gc.get_referents(value) if all(map(tells_collector, type(value).__mro__)) else None
+
+
+def tells_collector(cls: type) -> bool:
+    """True if the garbage collector knows what the part of an object holds that this class defines."""
+    if cls.__flags__ & TRACKED or "__slots__" in cls.__dict__:  # the latter is of a class written in Python
+        return True
+    return cls in TOLD or cls.__module__.partition(".")[0] in STANDARD
 
 
 def referents_of_numpys(value: Any) -> list[Any] | None:
@@ -130,7 +144,7 @@ def lasts(value: Any) -> bool:
 def is_cinductors(cls: type) -> bool:
     """True for the classes of values that stand for the user's in a captured call."""
     name = find_in_class(cls, "__module__")
-    return type(name) is str and name.startswith(NAME)
+    return type(name) is str and name.partition(".")[0] == NAME
 
 
 def ends_with_code(value: Any) -> bool:

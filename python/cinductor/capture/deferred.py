@@ -1,7 +1,6 @@
 """Calls that are made again whenever a captured call is: they make results, store, or print.
 
-`__cinductor_call__` says to those who read a recipe what a call does: "anything", "object" (it makes one and does nothing else), or
-"choice" (it gives one of two).
+`__cinductor_call__` is True if such a call may have effects. Those who read a recipe, and C, ask for it.
 """
 
 from __future__ import annotations
@@ -13,21 +12,22 @@ class DeferredCall(tuple[Any, ...]):
     """Stands for the result of calling its first item with the others."""
 
     __slots__ = ()
-    __cinductor_call__ = "anything"
+    __cinductor_call__ = True
 
 
 class DeferredObject(DeferredCall):
-    """A call that makes an object and does nothing else."""
+    """A call that only makes objects, so that it can be repeated."""
 
     __slots__ = ()
-    __cinductor_call__ = "object"
+    __cinductor_call__ = False
+    is_choice = False
 
 
 class DeferredChoice(DeferredObject):
     """A call of `choose`."""
 
     __slots__ = ()
-    __cinductor_call__ = "choice"
+    is_choice = True
 
 
 def choose(is_first: Any, first: Any, second: Any) -> Any:

@@ -60,9 +60,7 @@ class MaybeUnbound(NamedTuple):
 
 
 # Immutable values that equal themselves: guarded by value.
-VALUE_TYPES = frozenset(
-    {int, bool, str, bytes, type(None), type(Ellipsis), type(NotImplemented), range, slice}
-)
+VALUE_TYPES = frozenset({int, bool, str, bytes, type(None), type(Ellipsis), type(NotImplemented), range, slice})
 NUMBER_TYPES = frozenset({float, complex})
 DTYPE_TYPES = frozenset(type(np.dtype(c)) for c in np.typecodes["All"])
 ORDERED: type = collections.OrderedDict
@@ -434,9 +432,7 @@ def is_foreign(cls: type) -> bool:
     """
     found = _is_foreign.get(cls)
     if found is None:
-        is_known = (
-            cls in FREE_TYPES or cls in IDENTITY_TYPES or cls in _CALLED | _INDEXED | PURE_TYPES
-        )
+        is_known = cls in FREE_TYPES or cls in IDENTITY_TYPES or cls in _CALLED | _INDEXED | PURE_TYPES
         found = cls in _UNGUARDED or not (is_known or issubclass(cls, _READABLE))
         _is_foreign[cls] = found
     return found
@@ -460,9 +456,7 @@ def is_numpys(module: str | None) -> bool:
 
 def is_standard(cls: type) -> bool:
     """True if a class comes with Python."""
-    return cls.__module__.partition(".")[0] in sys.stdlib_module_names and (
-        cls.__module__ != "__main__"
-    )
+    return cls.__module__.partition(".")[0] in sys.stdlib_module_names and cls.__module__ != "__main__"
 
 
 PLAIN_GETTERS = frozenset(
@@ -522,9 +516,7 @@ def why_not_argument(value: Any, has_columns: bool = True) -> str | None:
         return None
     if is_a(value, np.ndarray):
         return f"a {cls.__name__}, which is a subclass of ndarray"
-    if (
-        cls in (list, dict) or is_tuple(cls) or (is_a(value, list) and is_native(cls, *READING))
-    ):
+    if cls in (list, dict) or is_tuple(cls) or (is_a(value, list) and is_native(cls, *READING)):
         if count_leaves(value, MOST_LEAVES) > MOST_LEAVES:
             begins_column = has_columns and cls is list and _core.list_column(value[:1]) is not None
             return None if begins_column else f"a container of more than {MOST_LEAVES} leaves"

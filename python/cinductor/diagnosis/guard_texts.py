@@ -20,9 +20,7 @@ from .. import _core
 from ..base.class_lookup import is_a
 
 LONGEST, FIRST, LAST = 60, 40, 15  # characters of a value
-RELATIONS = ("names", "apart", "disjoint")  # checks of several values
 SIGNS = ("==", "!=", "<=", "<")
-PADDING_AXIS = -2  # less the axis: the padding of the axis
 C_CONTIGUOUS, ALIGNED, WRITEABLE = 0x1, 0x100, 0x400  # NumPy's flags
 SHOWN = (int, float, complex, str, type(None), np.generic)  # classes of values that are written out
 
@@ -30,7 +28,7 @@ Row = tuple[Any, ...]
 
 
 class Check(NamedTuple):
-    """A condition; the last six describe an array."""
+    """A condition; the last six describe an array. source: -1 for a condition on several things."""
 
     kind: str
     source: int
@@ -106,8 +104,8 @@ class Guards:
         source, axis = self.symbols.get(name, (-1, 0))
         if not 0 <= source < len(self.sources):
             return name
-        if axis <= PADDING_AXIS:
-            return f"{self.source(source)}.padding[{PADDING_AXIS - axis}]"
+        if axis <= _core.PADDING_AXIS:
+            return f"{self.source(source)}.padding[{_core.PADDING_AXIS - axis}]"
         return f"{self.source(source)}.shape[{axis}]" if axis >= 0 else self.source(source)
 
     def size(self, size: Any, defined: str = "any") -> str:
@@ -132,12 +130,12 @@ class Guards:
     def text(self, check: Check) -> str:
         """A condition in words."""
         wanted = WANTED[check.kind](self, check)
-        if check.kind in RELATIONS:
+        if check.source < 0:
             return wanted
         return f"{self.source(check.source)} is {wanted}" + (f" ({check.b})" if is_placed(check) else "")
 
     def check_failure(self, check: Check, failed: Failure) -> str:
-        if check.kind in RELATIONS:
+        if check.source < 0:
             return names_failure(check, failed.first) if check.kind == "names" else BROKEN[check.kind]
         name, value = self.source(check.source), failed.value
         if check.kind == "array" and failed.where[0] != "class":

@@ -68,9 +68,10 @@ def median_of_few(x: Any, axis: Any, keepdims: bool) -> Any | None:
     middle = ordered(lanes, {(count - 1) // 2, count // 2})
     if x.dtype.kind != "f":
         middle = [value.astype(FLOAT64) for value in middle]
+    zero = middle[0].dtype.type(0)  # NumPy takes the mean of the middle, whose sum begins with 0: it is no -0.0
     if len(middle) == 1:
-        return middle[0] if count > 1 else middle[0].copy("K")
+        return zero + middle[0]
     if x.dtype == FLOAT16:  # like NumPy's mean, which sums in single precision
         first, second = (value.astype(FLOAT32) for value in middle)
-        return ((first + second) / np.float32(2)).astype(FLOAT16)
-    return (middle[0] + middle[1]) / middle[0].dtype.type(2)
+        return ((zero + first + second) / np.float32(2)).astype(FLOAT16)
+    return (zero + middle[0] + middle[1]) / middle[0].dtype.type(2)
