@@ -73,7 +73,7 @@ def keep_within(megabytes: int) -> None:
     if not megabytes or not stores or (not is_first and abs(stores - _seen[0]) < EVERY):
         return
     _seen[0], folder = stores, _core.cache_directory()
-    if is_first and not is_due(folder):
+    if not folder or (is_first and not is_due(folder)):
         return
     note_look(folder)
     if sum(entry.size for entry in entries(folder)) > megabytes * 1_000_000:
