@@ -142,6 +142,7 @@ def short_circuits(log):
         noted,
         any([Noted(log, k) for k in range(6)]),
         sum(Noted(log, k) for k in range(4)),
+        sum((Noted(log, k) for k in range(4)), len(log)),
         sum([Noted(log, k) for k in range(4)]),
     )
 

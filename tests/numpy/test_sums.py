@@ -77,6 +77,8 @@ def generators(a, n, z, x):
         sum(z * k for k in range(n) if k > 2),
         sum(complex(x[k] * 1e16, x[k]) - z for k in range(len(x))),
         sum(k if k % 2 else a for k in range(n)),
+        sum(a * k if k % 3 else k for k in range(n)),
+        sum((k * 10**8 if k % 3 else a for k in range(n)), 0.25),
         sum([(k, a, z, x[1])[k % 4] for k in range(n)]),
     )
 

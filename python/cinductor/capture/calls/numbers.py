@@ -103,7 +103,7 @@ def _prod(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     items = list(scope.iter(args[0])) if args else []
     start = kwargs.get("start", 1)
     if len(args) == 1 and is_traced(start, *items) and not kwargs.keys() - {"start"}:
-        return functools.reduce(operator.mul, items, start)
+        return functools.reduce(lambda a, b: scope.operand(a) * scope.operand(b), items, start)
     return call_pure(scope, f, (items,) if args else (), kwargs)
 
 
@@ -194,7 +194,7 @@ def _sum(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     if type(start) is int and start == 0 and (line := line_of(scope, args[:1], {}, "iufc")) is not None:
         if line.dtype.char in "fdlqFD" and line.shape[0] > FEW:
             return scope.call(np.add.accumulate, line)[-1] + start  # a sum of zeros has the sign of 0
-    items: Any = map(scope.operand, scope.iter(args[0]))
+    items: Any = scope.iter(args[0])
     if type(args[0]) in COLLECTIONS:  # no code of the user's runs between two items
         items = [*items]
         if all(type(v) in FREE_TYPES and type(v) is not Traced for v in (start, *items)):
@@ -203,7 +203,7 @@ def _sum(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
         return f(items, start)  # raises
     total, carry = start, (0j if _is_careful_complex(start) else 0.0) if ADDS_WITH_CARE else None
     for item in items:
-        total, carry = sum_and_carry(scope, scope.operand(total), carry, item)
+        total, carry = sum_and_carry(scope, total, carry, item)
     return scope.stage.lift_array(sum_of(scope, total, carry))
 
 
@@ -211,8 +211,12 @@ def sum_and_carry(scope: Hooks, total: Any, carry: Any, item: Any) -> tuple[Any,
     """Add one item to a compensated sum. Returns the sum and its error term, for Python floats, and
     for complex numbers if Python adds these with compensation (the errors of both parts are one
     number). From the first item of another type on the error term is None."""
+    total, item = scope.operand(total), scope.operand(item)
     if carry is None:
         return total + item, None
+    for value in (total, item):
+        if is_tagged(value) and not (_is_python(value, float) and value.weak.kind in "bi"):
+            scope.stage.tracer.resolve_class(value)
     if _is_python(total, float):
         if _is_python(item, float):
             return _more(scope, total, carry, item)
@@ -249,9 +253,10 @@ def sum_of(scope: Hooks, total: Any, carry: Any) -> Any:
     if not is_traced(total, carry):
         return total + carry if math.isfinite(carry) else total
     t = scope.stage.tracer
-    total, carry = t.as_scalar(t.lift(total)), t.as_scalar(t.lift(carry))
+    number, carry = t.as_scalar(t.lift(total)), t.as_scalar(t.lift(carry))
     counts = t.apply("logical_and", carry != 0, t.apply("isfinite", carry))
-    return t.as_python(t.apply("where", counts, total + carry, total))
+    result = t.as_python(t.apply("where", counts, number + carry, number))
+    return t.tagged(result, total.strong, total.weak) if is_tagged(total) else result
 
 
 def _more(scope: Hooks, total: Any, carry: Any, item: Any) -> tuple[Any, Any]:
@@ -263,13 +268,17 @@ def _more(scope: Hooks, total: Any, carry: Any, item: Any) -> tuple[Any, Any]:
         new = total + item
         big, small = (item, total) if abs(total) < abs(item) else (total, item)
         return new, carry + ((big - new) + small)
-    t = scope.stage.tracer
-    total, carry, x = (t.as_scalar(t.lift(v)) for v in (total, carry, item))
+    t, result = scope.stage.tracer, total + item
+    y, carry, x = (t.as_scalar(t.lift(v)) for v in (total, carry, item))
     x = t.cast(x, np.float64)
-    new = total + x
-    is_less = t.apply("less", abs(total), abs(x))
-    big, small = t.apply("where", is_less, x, total), t.apply("where", is_less, total, x)
-    return t.as_python(new), t.as_python(carry + ((big - new) + small))
+    new = y + x
+    is_less = t.apply("less", abs(y), abs(x))
+    big, small = t.apply("where", is_less, x, y), t.apply("where", is_less, y, x)
+    error = carry + ((big - new) + small)
+    for value in (total,) if ADDS_INTS_WITH_CARE else (total, item):
+        if is_tagged(value):  # as long as it is an int, Python's sum has no error term
+            error = t.apply("where", value.strong, error, carry)
+    return result, t.as_python(error)
 
 
 def _is_careful_complex(total: Any) -> bool:
