@@ -42,7 +42,7 @@ SOURCES = {
     "operators": "x[1:] += 2; y = x[0] if n > 2 else -x[1]; z = x @ x; return y, z, not n, x[..., None], n is None, n not in (1, 2)",
     "operands": "y = n and n + 1 or 3; z = (n or 2) and 4; w = 0 < n and (n < 9 or n > 20); return y, z, w",
     "stores": "a, b = x[0], n; b, a = a, b; c = d = a; (e, f), g = (1, 2), 3; x[0], x[1] = x[1], x[0]; return a, b, c, d, e, f, g",
-    "calls": "return np.sum(x, axis=0), max(n, 2), x.sum(), {'a': n, 'b': 2}, [n, 1, 2], {n}, f'{n}: {n:3d}', (lambda v: v + 1)(n)",
+    "calls": "return np.sum(x, axis=0), max(n, 2), x.sum(), {'a': n, 'b': 2}, [n, 1, 2], {n}, f'{n}: {n:3d} {n!r:>{n}}', (lambda v: v + 1)(n)",
     "a_loop": "s = 0.0\nfor i in range(len(x)):\n    if x[i] > 0.5 and i % 2:\n        s += x[i] * n\n    elif x[i] < 0.1:\n        continue\n    s = s * 0.5\nreturn s",
     "a_while": "s, k = x.sum(), 0\nwhile s > 1 and k < 50:\n    k += 1\n    if k == 3:\n        continue\n    s = s / 2\nreturn s, k",
     "a_break": "for k in range(len(x)):\n    if x[k] > 0.7:\n        break\nelse:\n    k = -1\nreturn k",

@@ -53,6 +53,7 @@ STORED: dict[str, tuple[int, Any]] = {
     "STORE_ATTR": (1, lambda at, v: ast.Attribute(v, at.argval, ast.Store())),
     "STORE_SUBSCR": (2, lambda at, v, key: ast.Subscript(v, key, ast.Store())),
 }
+CONVERSIONS = (-1, 115, 114, 97)  # of a replacement field: none, !s, !r, !a
 
 
 def function_of(code: types.CodeType) -> Any:
@@ -300,10 +301,25 @@ class Reader:
         self.push(ast.Dict(keys.elts, values))
 
     def read_FORMAT_VALUE(self, at: Any) -> None:
-        spec = self.pop() if at.arg & 4 else None
+        """A replacement field: one instruction before 3.13, two or three after."""
+        self.push_field(self.pop() if at.arg & 4 else None, at.arg & 3)
+
+    def read_CONVERT_VALUE(self, at: Any) -> None:
+        self.push(self.at(ast.FormattedValue(self.pop(), CONVERSIONS[at.arg], None)))
+
+    def read_FORMAT_SIMPLE(self, at: Any) -> None:
+        self.push_field(None)
+
+    def read_FORMAT_WITH_SPEC(self, at: Any) -> None:
+        self.push_field(self.pop())
+
+    def push_field(self, spec: Any, conversion: int = 0) -> None:
         spec = spec if spec is None or isinstance(spec, ast.JoinedStr) else self.at(ast.JoinedStr([spec]))
-        how = (-1, 115, 114, 97)[at.arg & 3]
-        self.push(ast.JoinedStr([self.at(ast.FormattedValue(self.pop(), how, spec))]))
+        value = self.pop()
+        if not isinstance(value, ast.FormattedValue):
+            value = self.at(ast.FormattedValue(value, CONVERSIONS[conversion], None))
+        value.format_spec = spec
+        self.push(ast.JoinedStr([value]))
 
     def read_BUILD_STRING(self, at: Any) -> None:
         parts = self.several(at.arg)
@@ -430,6 +446,13 @@ class Reader:
             self.push(Comprehension(code))
         else:
             self.push(function_of(code) or self.unknown())
+
+    def read_SET_FUNCTION_ATTRIBUTE(self, at: Any) -> None:
+        if at.arg != 8:
+            raise Unknown("defaults")
+        function = self.pop()
+        self.pop()  # the cells
+        self.push(function)
 
     def read_LOAD_CLOSURE(self, at: Any) -> None:
         self.push(self.name(at.argval))
