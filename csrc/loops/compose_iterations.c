@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#define MOST_BOXES 64 /* of two iterations */
+#define MAX_BOXES 64 /* of two iterations */
 
 /* ---- boxes ---- */
 
@@ -314,7 +314,7 @@ add_nest(CiComposer *c, const CiPiece *reader, const CiBox *box)
     nest.npoint = nest.naxes;
     nest.store = store;
     nest.body = compose_body(c, reader, box, place);
-    if (nest.body.nops > CI_CHOOSE(c->r, composed_ops) || c->made.count == MOST_BOXES)
+    if (nest.body.nops > CI_CHOOSE(c->r, composed_ops) || c->made.count == MAX_BOXES)
         return false;
     CiNest *kept = CI_NEW(c->r->ctx, CiNest);
     *kept = nest;

@@ -32,8 +32,8 @@ from .objects import why_not_argument
 from .pieces.driver import plan_of
 from .stage import Stage, is_of_ours
 
-MOST_WORDS = 600  # characters of a compiler message
-MOST_LEARNING = 8  # captures of one function that may record something for the next one
+MAX_WORDS = 600  # characters of a compiler message
+MAX_LEARNING = 8  # captures of one function that may record something for the next one
 # Code whose lines are not the user's. NumPy's own functions are traced into.
 LIBRARIES = (user_frame.PACKAGE, os.path.dirname(np.__file__) + os.sep)
 
@@ -222,8 +222,8 @@ class Retry(Signal):
 def describe(error: BaseException, is_ours: bool = False) -> str:
     """A compiler error in one line, with advice. is_ours: regardless of its class."""
     text = " ".join(str(error).split())
-    if len(text) > MOST_WORDS:  # the command is at the beginning, its output at the end
-        text = f"{text[: MOST_WORDS // 2]} ... {text[-MOST_WORDS // 2 :]}"
+    if len(text) > MAX_WORDS:  # the command is at the beginning, its output at the end
+        text = f"{text[: MAX_WORDS // 2]} ... {text[-MAX_WORDS // 2 :]}"
     is_other = is_ours and not is_a(error, _core.CinductorError)
     known = _core.InternalError if is_other else type(error)
     advice = next((ERRORS[c.__name__].advice for c in known.__mro__ if c.__name__ in ERRORS), "")
@@ -304,7 +304,7 @@ def learn_from(
     job: Job, compiled: Any, bound: Any, account: Any, outcome: Outcome, made: Any
 ) -> None:
     """Record what a capture shows about later calls. Those that need Python each time pay for the next one, and for pieces."""
-    learned = outcome.learned and job.captures <= MOST_LEARNING
+    learned = outcome.learned and job.captures <= MAX_LEARNING
     pays = job.pays and job.owner is None
     if pays and outcome.specialization is not None:
         outcome.specialization.compare(account.best, 0 if account.changes else account.calls)

@@ -26,7 +26,7 @@ from .provenance import of_report
 from .reasons import ReasonRow, hint_for, reason_of
 
 OF_PROGRAM = ("kernels_count", "externs_count", "why_host", "approximate")
-MOST_NESTED = 20
+MAX_NESTED = 20
 KEPT = (bool, int, float, complex, str, bytes, type(None), np.ndarray, np.generic)
 
 
@@ -323,7 +323,7 @@ def is_plain(value: Any, depth: int = 0) -> bool:
     """True if a result only consists of arrays, numbers and texts and is not nested without end."""
     if type(value) in (list, tuple, dict):
         inside = [*value.keys(), *value.values()] if type(value) is dict else value
-        return depth < MOST_NESTED and all(is_plain(item, depth + 1) for item in inside)
+        return depth < MAX_NESTED and all(is_plain(item, depth + 1) for item in inside)
     return isinstance(value, KEPT) and type(value).__module__ in ("builtins", "numpy")
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from .costs import Cost
 
 TIMED = ["time", "speed", "of the ceiling"]  # columns of kernels that were timed
-MOST_CARDS, MOST_CHIPS = 6, 8  # boxes shown without scrolling, and chips after a line
+MAX_CARDS, MAX_CHIPS = 6, 8  # boxes shown without scrolling, and chips after a line
 STAGES = {
     "capture": "tracing the function",
     "passes": "passes over the graph",
@@ -160,7 +160,7 @@ class Page:
             names, said = used.get((file, number), []), notes.get((file, number), [])
             style = " broken" if any("break" in note for note in said) else " used" if names else ""
             chips = "".join(self.chip(name) for name in names)
-            if len(names) > MOST_CHIPS:
+            if len(names) > MAX_CHIPS:
                 said, chips = [f'<p class="note chips">{chips}</p>', *said], ""
             rows.append(
                 f'<div class="row{style}" id="{self.id}-{self.anchor(file, number)}"><span class="number">{number}</span>'
@@ -186,7 +186,7 @@ class Page:
         why = self.report.why_not_measured
         note = f'<p class="soft">Not timed: {escape(why)}</p>' if why else ""
         cards = "".join(self.texts_of(cost) for cost in self.costs)
-        if len(self.costs) > MOST_CARDS:
+        if len(self.costs) > MAX_CARDS:
             cards = f"<details><summary>texts of {len(self.costs)} kernels</summary>{cards}</details>"
         return f'<h2>Kernels</h2><div class="wide"><table><tr>{head}</tr>{rows}</table></div>{note}{cards}'
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .costs import Cost
 
 LEVELS = ("graph", "optimized", "loops", "kernels", "procs", "wrapper", "source")
-MOST_LINES = 12  # of a section of the page
+MAX_LINES = 12  # of a section of the page
 ANEW = "captured again, because an assumption did not hold"
 FITTED_NONE = "calls that matched none, the latest last"
 RACES = "plans timed by autotuning"
@@ -267,9 +267,9 @@ def with_source(report: Any, text: str) -> list[str]:
 
 def shortened(lines: list[str]) -> list[str]:
     """The lines, limited to the length of a section."""
-    if len(lines) <= MOST_LINES:
+    if len(lines) <= MAX_LINES:
         return lines
-    return [*lines[: MOST_LINES - 1], f"... and {len(lines) - MOST_LINES + 1} lines more: .full()"]
+    return [*lines[: MAX_LINES - 1], f"... and {len(lines) - MAX_LINES + 1} lines more: .full()"]
 
 
 def section(title: str, lines: Iterable[str]) -> list[str]:

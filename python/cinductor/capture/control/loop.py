@@ -34,7 +34,7 @@ UNROLL = 8  # known iterations that are unrolled; half as many for each inner lo
 PATIENCE = 3  # iterations of a while with known tests that may record work
 MAX_WATCHED = 4096
 MAX_PEELED = 2
-MOST_FILLING = 16  # while a bounded deque is not full
+MAX_FILLING = 16  # while a bounded deque is not full
 
 PLAIN, WATCH, PEEL, REGION, TAIL, DONE = "plain", "watch", "peel", "region", "tail", "done"
 
@@ -355,7 +355,7 @@ class Loop(Region):
     @property
     def may_peel(self) -> bool:
         """True if one more iteration can be run before the region."""
-        most = MOST_FILLING if self.fills else MAX_PEELED
+        most = MAX_FILLING if self.fills else MAX_PEELED
         if self.plan.peel >= most or self.plan.capacities:
             return False
         if self.is_while:

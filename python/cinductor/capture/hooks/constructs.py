@@ -250,7 +250,7 @@ class PlainControl(Hooks):
 
 
 EQUALITIES = (operator.eq, operator.ne)
-MOST_RECURSIONS = 6  # of a function in its own arms: each doubles the number of arms
+MAX_RECURSIONS = 6  # of a function in its own arms: each doubles the number of arms
 
 
 def count_frames(frame: FrameType) -> int:
@@ -448,7 +448,7 @@ class TracedControl(PlainControl):
         """True if data end a recursion through a condition on this line, so that Python evaluates it."""
         key, regions = (self.file, line), self.stage.regions
         if key not in regions.recursive:
-            if not self.stage.tracer.in_region or count_frames(users_frame()) < MOST_RECURSIONS:
+            if not self.stage.tracer.in_region or count_frames(users_frame()) < MAX_RECURSIONS:
                 return False
             regions.recursive.add(key)
         if self.stage.tracer.in_region:
