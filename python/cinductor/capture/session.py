@@ -15,6 +15,7 @@ import numpy as np
 from .. import _core
 from ..base import float_warnings, interrupt, signals, user_frame
 from ..base.class_lookup import is_a
+from ..base.region_outcome import IN_PYTHON, RegionOutcome
 from ..base.signals import Abandon, OverBudget, Raised, Replan, Signal, Suspect
 from ..calls import bound as bounds
 from ..calls import economy, saved, watching
@@ -24,7 +25,7 @@ from ..calls.job import Job
 from ..config import user_backend
 from ..errors import ERRORS, ConstraintViolation
 from ..extensions import heuristics
-from .assumptions import INSTEAD, REPLANS, Assumptions, text_of
+from .assumptions import REPLANS, Assumptions, text_of
 from .calls import builtins as builtins  # registers the table of calls
 from .entry import arguments_of, call, finish, place_of_function
 from .hooks.scope import PlainScope, Scope
@@ -43,8 +44,7 @@ class Outcome:
 
     def __init__(self, job: Job, stage: Stage) -> None:
         tracer = stage.tracer
-        reports = stage.regions.reports.items()
-        self.regions = [f"{file}:{line}: {kind} {how}" for (file, line, kind), how in reports]
+        self.regions = [*stage.regions.outcomes.values()]
         self.breaks = list(tracer.breaks)
         self.replans: list[str] = []  # assumptions that earlier captures gave up, in order
         if stage.why_again is not None:
@@ -277,14 +277,14 @@ def attempt(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend
         except REPLANS as failure:
             less = way.without(failure)
             replans.append(text_of(failure))
+            if less is not None and way.regions and not less.regions:
+                without_regions = RegionOutcome(*place_of_function(job.fn), "", failure.args[0])
         if less is None:
             raise Retry(_core.InternalError("an assumption that was given up did not hold"))
         way, job.leaves_open, job.decided = less, less.leaves_open, less.decided
     outcome.seconds, outcome.replans = time.perf_counter() - began, replans
     if not way.regions:
-        place = "{}:{}".format(*place_of_function(job.fn))
-        text = next(text for text in replans if text.startswith(INSTEAD["regions"]))
-        outcome.regions.insert(0, f"{place}: {text}")
+        outcome.regions.insert(0, without_regions)
     afterwards(job, bound, learn_from, job, compiled, bound, account, outcome, made)
     return made
 
@@ -556,8 +556,8 @@ def too_large(stage: Stage) -> str:
     text = f"its graph is too large: {file}:{line} alone made {count} nodes"
     if loops:
         at, _, kind = max(loops)
-        how = stage.regions.reports.get((file, at, kind), "runs in Python, one iteration at a time")
-        text += f", in the loop at {file}:{at}, which {how}"
+        outcome = stage.regions.outcomes.get((file, at, kind))
+        text += f", in the loop at {file}:{at}, which {outcome.words if outcome else IN_PYTHON}"
     return text + ". Give that loop a body that can be captured, or raise the option node_limit"
 
 

@@ -25,7 +25,7 @@ from .page import (
     time_text,
     verdict,
 )
-from .reasons import reason_of, why_refused
+from .reasons import reason_of
 from .style import SHEET
 
 if TYPE_CHECKING:
@@ -60,13 +60,6 @@ def document(report: Any) -> str:
 def fragment(report: Any) -> str:
     """The report without the page around it, for notebooks."""
     return Page(report).text()
-
-
-def outcome(text: str) -> str:
-    """The outcome of a loop or branch, "for captured", in words."""
-    kind, _, end = text.partition(" ")
-    what = "branch" if kind == "if" else "loop"
-    return f"this {what} is compiled as a {what}" if end == "captured" else text
 
 
 class Page:
@@ -140,11 +133,10 @@ class Page:
         for (file, line, reason), count in counted.items():
             times = f" ({count} times)" if count > 1 else ""
             notes[file, line].append(f'<p class="note break">Python runs here: {escape(reason)}{times}{hint(reason)}</p>')
-        for region in self.report.regions:
-            found = re.match(r"(.+?):(\d+): (.*)", region)
-            if found:
-                said = f"{escape(outcome(found[3]))}{hint(why_refused(found[3]))}"
-                notes[found[1], int(found[2])].append(f'<p class="note">{said}</p>')
+        for region in self.report.outcomes:
+            what = "branch" if region.kind == "if" else "loop"
+            said = f"{region.kind} {region.words}".strip() if region.reason else f"this {what} is compiled as a {what}"
+            notes[region.file, region.line].append(f'<p class="note">{escape(said)}{hint(region.reason)}</p>')
         return notes
 
     def listing(

@@ -406,7 +406,7 @@ class Loop(Region):
             raise RegionBreak(reason, self.scope.file, self.site.line) from None
         self.plan.plain = reason
         self.regions.note_pythons()
-        self.regions.report(self.scope, self.site, f"runs in Python, one iteration at a time: {reason}")
+        self.regions.report(self.scope, self.site, reason)
         self.phase = PLAIN
         self.position, self.tail = self.plan.peel, 0
         self.move(self.plan.peel)
@@ -461,7 +461,7 @@ class Loop(Region):
         if self.iterator is not None and self.site.flag is not None and made is not None:
             self.move(self.plan.peel + self.tracer.as_python(made))
         self.heads = self.now
-        self.regions.report(self.scope, self.site, "captured")
+        self.regions.report(self.scope, self.site)
         self.phase = TAIL if self.tail else DONE
 
 

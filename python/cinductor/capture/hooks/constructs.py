@@ -416,8 +416,7 @@ class TracedControl(PlainControl):
             items = iterator.rest(self.stage.tracer)
         if items is None:
             if self.stage.captures and iterator is None and defines(type(value), "__next__"):
-                how = f"runs in Python, one iteration at a time: a {type(value).__name__} has no items by number"
-                self.stage.regions.report(self, site, how)
+                self.stage.regions.report(self, site, f"a {type(value).__name__} has no items by number")
             return Watched(self.stage, super().for_(value, number).items)
         is_short = type(items.length) is int and items.length <= UNROLL >> site.depth
         if is_short and (site.flag is None or items.length == 0):
