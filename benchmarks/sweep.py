@@ -106,7 +106,7 @@ LINES = (
     lambda x: np.einsum("...i->...", x),
 )
 DISPATCH = 0.1e-6  # seconds
-SETTLING, MOST_SETTLING = 200, 0.5  # calls until a function is timed, and seconds
+SETTLING, MAX_SETTLING = 200, 0.5  # calls until a function is timed, and seconds
 
 
 def calling(f):
@@ -137,7 +137,7 @@ def settled(fn, make):
     """The compiled function after its builds and comparisons; None if it raises. The first calls have new arguments, the others
     those of the call before, as in the measurement: a function may change them.
     """
-    compiled, until, arguments = cinductor.compile(fn), time.perf_counter() + MOST_SETTLING, make()
+    compiled, until, arguments = cinductor.compile(fn), time.perf_counter() + MAX_SETTLING, make()
     try:
         for _ in range(3):
             compiled(*make())

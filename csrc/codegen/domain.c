@@ -5,7 +5,7 @@
 #include "codegen/varying.h"
 
 #define MAX_LANES 16 /* of bytes: an access has as many */
-#define MOST_STEP ((int64_t)1 << 40)
+#define MAX_STEP ((int64_t)1 << 40)
 
 /* ---- neighbours of one thread ---- */
 
@@ -35,7 +35,7 @@ look_for_store(void *arg, const CiStmt *stmt)
     bool is_known =
         ci_expr_is_const(ci_expr_sub(n->sym, stmt->at.index, n->stored->index), &distance);
     is_known = is_known && ci_expr_split_linear(n->sym, stmt->at.index, n->var, &coef, &rest) &&
-               ci_expr_is_const(coef, &step) && step < MOST_STEP && step > -MOST_STEP;
+               ci_expr_is_const(coef, &step) && step < MAX_STEP && step > -MAX_STEP;
     int64_t reach = is_known ? MAX_LANES * (step < 0 ? -step : step) : 0;
     n->is_apart |= !is_known || (distance < reach && distance > -reach);
 }

@@ -17,17 +17,16 @@ find_pack(const CiNest *nest)
 static void
 open_packs(CiExpander *x, const CiKernel *leaf)
 {
-    for (int s = 0; s < leaf->nstages; s++)
-        for (int n = 0; n < leaf->stages[s].nnests; n++) {
-            const CiNest *nest = leaf->stages[s].nests[n];
-            if (!find_pack(nest))
-                continue;
-            CiMemory *cell = ci_build_alloc(&x->b, ci_build_name(&x->b, "count"), CI_DTYPE_i64, 1,
-                                            CI_SPACE_register, ci_expand_number(x, 1));
-            ci_build_store(&x->b, cell, ci_expand_number(x, 0),
-                           ci_build_index(&x->b, ci_expand_number(x, 0)));
-            ci_map_put(x->cells, CI_KEY(nest), cell);
-        }
+    CiNestAt at = CI_BEFORE_NESTS;
+    for (const CiNest *nest; (nest = ci_kernel_next_nest(leaf, &at));) {
+        if (!find_pack(nest))
+            continue;
+        CiMemory *cell = ci_build_alloc(&x->b, ci_build_name(&x->b, "count"), CI_DTYPE_i64, 1,
+                                        CI_SPACE_register, ci_expand_number(x, 1));
+        ci_build_store(&x->b, cell, ci_expand_number(x, 0),
+                       ci_build_index(&x->b, ci_expand_number(x, 0)));
+        ci_map_put(x->cells, CI_KEY(nest), cell);
+    }
 }
 
 /* Stores zeros after the compressed elements, up to the count that was computed before: another

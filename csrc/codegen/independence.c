@@ -5,7 +5,7 @@
  * as ordered. */
 #include "codegen/independence.h"
 
-#define MOST_STEP ((int64_t)1 << 30)
+#define MAX_STEP ((int64_t)1 << 30)
 
 typedef struct Apart {
     CiSym *sym;
@@ -49,8 +49,8 @@ add_reach(void *arg, const CiStmt *stmt)
         if (!ci_expr_depends_on(r->index, stmt->vars[k]))
             continue;
         bool is_known = ci_expr_split_linear(r->sym, r->index, stmt->vars[k], &coef, &rest) &&
-                        ci_expr_is_const(coef, &step) && step > -MOST_STEP && step < MOST_STEP &&
-                        stmt->extents[k]->high < MOST_STEP && r->count < INT64_MAX / 2;
+                        ci_expr_is_const(coef, &step) && step > -MAX_STEP && step < MAX_STEP &&
+                        stmt->extents[k]->high < MAX_STEP && r->count < INT64_MAX / 2;
         step = step < 0 ? -step : step;
         r->count = is_known ? r->count + step * (stmt->extents[k]->high - 1) : INT64_MAX;
     }

@@ -228,17 +228,9 @@ ask_for_block(CiSplitter *s, const CiStmt *fold, CiMemory *word)
 {
     const CiExpr *zero = ci_expr_const(s->b.sym, 0), *one = ci_expr_const(s->b.sym, 1);
     CiMemory *told = alloc_bool(s, "told");
-    CiStmt *asked = ci_build_add(&s->b, CI_STMT_fold);
+    const CiExpr *only = ci_expr_index(s->b.sym, ci_build_name(&s->b, "k"), one);
+    CiStmt *asked = ci_build_fold(&s->b, only, one, CI_OP_any, told);
     asked->loc = fold->loc;
-    asked->nvars = asked->nops = asked->ninto = 1;
-    asked->vars = CI_NEW_ARRAY(s->b.ctx, const CiExpr *, 1);
-    asked->extents = CI_NEW_ARRAY(s->b.ctx, const CiExpr *, 1);
-    asked->ops = CI_NEW_ARRAY(s->b.ctx, CiOp, 1);
-    asked->into = CI_NEW_ARRAY(s->b.ctx, CiMemory *, 1);
-    asked->vars[0] = ci_expr_index(s->b.sym, ci_build_name(&s->b, "k"), one);
-    asked->extents[0] = one;
-    asked->ops[0] = CI_OP_any;
-    asked->into[0] = told;
     CiStmts *outside = ci_build_enter(&s->b, &asked->body);
     int is_known = ask(s, word);
     ci_build_yield(&s->b, &is_known, 1);

@@ -29,16 +29,8 @@ begin_cell(CiRunner *r, const CiCell *cell, CiMemory *partial)
     const CiExpr *zero = ci_expr_const(r->b.sym, 0);
     CiMemory *sum = ci_build_alloc(&r->b, ci_build_name(&r->b, "before"), cell->memory->dtype, 1,
                                    CI_SPACE_register, ci_expr_const(r->b.sym, 1));
-    CiStmt *fold = ci_build_add(&r->b, CI_STMT_fold);
-    fold->vars = CI_NEW_ARRAY(r->b.ctx, const CiExpr *, 1);
-    fold->extents = CI_NEW_ARRAY(r->b.ctx, const CiExpr *, 1);
-    fold->ops = CI_NEW_ARRAY(r->b.ctx, CiOp, 1);
-    fold->into = CI_NEW_ARRAY(r->b.ctx, CiMemory *, 1);
-    fold->vars[0] = ci_expr_index(r->b.sym, ci_build_name(&r->b, "b"), r->part);
-    fold->extents[0] = r->part;
-    fold->ops[0] = cell->fold;
-    fold->into[0] = sum;
-    fold->nvars = fold->nops = fold->ninto = 1;
+    const CiExpr *before = ci_expr_index(r->b.sym, ci_build_name(&r->b, "b"), r->part);
+    CiStmt *fold = ci_build_fold(&r->b, before, r->part, cell->fold, sum);
     fold->order.kind = CI_FOLD_lanes;
     CiStmts *outside = ci_build_enter(&r->b, &fold->body);
     int value = ci_build_load(&r->b, partial, fold->vars[0], 1);

@@ -18,7 +18,7 @@
 
 #include "base/os.h"
 
-#define MOST_OUTPUT ((size_t)64 << 10)
+#define MAX_OUTPUT ((size_t)64 << 10)
 #define ASK_MS 50
 
 extern char **environ;
@@ -153,7 +153,7 @@ drain(Child *child)
             close_end(&child->from);
             return;
         }
-        size_t room = MOST_OUTPUT - child->length, take = (size_t)got < room ? (size_t)got : room;
+        size_t room = MAX_OUTPUT - child->length, take = (size_t)got < room ? (size_t)got : room;
         memcpy(child->result->output + child->length, bytes, take);
         child->length += take;
     }
@@ -230,7 +230,7 @@ run_child(Child *child, const char *const *argv, double timeout_s, bool (*should
           void *arg)
 {
     CiChildResult *result = child->result;
-    *result = (CiChildResult){.output = malloc(MOST_OUTPUT + 1)};
+    *result = (CiChildResult){.output = malloc(MAX_OUTPUT + 1)};
     if (!result->output)
         return ENOMEM;
     int error = start(child, argv);

@@ -243,15 +243,7 @@ static void
 infer_expand(CiGraph *g, CiNode *node)
 {
     const CiNode *a = node->args[0];
-    int missing = node->rank - a->rank;
-    bool fits = missing >= 0;
-    for (int k = 0; fits && k < a->rank; k++) {
-        const CiExpr *from = a->sizes[k], *to = node->sizes[missing + k];
-        bool is_open = !ci_expr_is_const(from, NULL) || !ci_expr_is_const(to, NULL);
-        fits = from == to || ci_expr_equals_const(from, 1) ||
-               (is_open && ci_shape_guard(g->ctx, g->env, CI_REL_eq, from, to, node->loc));
-    }
-    if (!fits)
+    if (!ci_infer_broadcasts(g, node, a, node->rank, node->sizes))
         ci_fail(g->ctx, CI_ERR_SHAPE,
                 "operands could not be broadcast together with remapped shapes "
                 "[original->remapped]: %s  "

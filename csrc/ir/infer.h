@@ -11,6 +11,9 @@
 void ci_infer_node(CiGraph *g, CiNode *node);
 
 /* infer_indirect.c */
+/* True if a value can be broadcast to these sizes; guards those that are not known. */
+bool ci_infer_broadcasts(CiGraph *g, const CiNode *node, const CiNode *value, int rank,
+                         const CiExpr *const *sizes);
 void ci_infer_indirect(CiGraph *g, CiNode *node);
 /* assign, scatter: args are base, view of it and the value, stored over elements of these sizes. */
 void ci_infer_write(CiGraph *g, const CiNode *node, int rank, const CiExpr *const *sizes);

@@ -55,10 +55,9 @@ infer_gather(CiGraph *g, CiNode *node)
         node->order = ci_layout_c_order(g->ctx, node->rank);
 }
 
-/* value has to fit where it is stored: equal extents, or 1. */
-static void
-require_broadcast(CiGraph *g, const CiNode *node, const CiNode *value, int rank,
-                  const CiExpr *const *sizes)
+bool
+ci_infer_broadcasts(CiGraph *g, const CiNode *node, const CiNode *value, int rank,
+                    const CiExpr *const *sizes)
 {
     int missing = rank - value->rank;
     bool fits = missing >= 0;
@@ -68,7 +67,15 @@ require_broadcast(CiGraph *g, const CiNode *node, const CiNode *value, int rank,
         fits = from == to || ci_expr_equals_const(from, 1) ||
                (is_open && ci_shape_guard(g->ctx, g->env, CI_REL_eq, from, to, node->loc));
     }
-    if (!fits)
+    return fits;
+}
+
+/* value has to fit where it is stored: equal extents, or 1. */
+static void
+require_broadcast(CiGraph *g, const CiNode *node, const CiNode *value, int rank,
+                  const CiExpr *const *sizes)
+{
+    if (!ci_infer_broadcasts(g, node, value, rank, sizes))
         ci_fail(g->ctx, CI_ERR_SHAPE, "could not broadcast input array from shape %s into shape %s",
                 ci_layout_shape_text(g->ctx, value->rank, value->sizes),
                 ci_layout_shape_text(g->ctx, rank, sizes));

@@ -157,16 +157,24 @@ visit_tree(const CiLoopTree *tree, void (*visit)(void *arg, const CiNest *nest),
     }
 }
 
+CiNest *
+ci_kernel_next_nest(const CiKernel *kernel, CiNestAt *at)
+{
+    for (at->nest++; at->stage < kernel->nstages; at->stage++, at->nest = 0)
+        if (at->nest < kernel->stages[at->stage].nnests)
+            return kernel->stages[at->stage].nests[at->nest];
+    return NULL;
+}
+
 void
 ci_kernel_visit_nests(const CiKernel *kernel, void (*visit)(void *arg, const CiNest *nest),
                       void *arg)
 {
-    for (int s = 0; s < kernel->nstages; s++) {
-        for (int n = 0; n < kernel->stages[s].nnests; n++)
-            visit(arg, kernel->stages[s].nests[n]);
-        if (kernel->stages[s].tree)
-            visit_tree(kernel->stages[s].tree, visit, arg);
-    }
+    CiNestAt at = CI_BEFORE_NESTS;
+    for (const CiNest *nest; (nest = ci_kernel_next_nest(kernel, &at));)
+        visit(arg, nest);
+    if (ci_kernel_tree(kernel))
+        visit_tree(ci_kernel_tree(kernel), visit, arg);
 }
 
 void

@@ -274,6 +274,13 @@ int ci_kernels_count(const CiKernels *kernels);
 const CiPlacement *ci_kernel_find_placement(const CiKernel *kernel, const CiBuffer *buffer);
 int ci_kernel_buffer_position(const CiKernel *kernel,
                               const CiBuffer *buffer); /* -1 when it takes none */
+/* The position of a nest among those of a kernel's stages. */
+typedef struct CiNestAt {
+    int stage, nest;
+} CiNestAt;
+#define CI_BEFORE_NESTS ((CiNestAt){0, -1})
+/* The nest after a position, to which that is set, or NULL: the nests of all stages in order. */
+CiNest *ci_kernel_next_nest(const CiKernel *kernel, CiNestAt *at);
 /* Nests of all stages, those in trees too, in program order. */
 void ci_kernel_visit_nests(const CiKernel *kernel, void (*visit)(void *arg, const CiNest *nest),
                            void *arg);

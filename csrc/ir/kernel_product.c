@@ -5,10 +5,10 @@
 bool
 ci_kernel_has_product(const CiKernel *kernel)
 {
-    for (int s = 0; s < kernel->nstages; s++)
-        for (int n = 0; n < kernel->stages[s].nnests; n++)
-            if (kernel->stages[s].nests[n]->order.kind == CI_FOLD_fused)
-                return true;
+    CiNestAt at = CI_BEFORE_NESTS;
+    for (const CiNest *nest; (nest = ci_kernel_next_nest(kernel, &at));)
+        if (nest->order.kind == CI_FOLD_fused)
+            return true;
     return false;
 }
 

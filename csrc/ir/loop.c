@@ -181,11 +181,20 @@ ci_is_one_element(CiSym *sym, const CiBuffer *buffer)
     return ci_expr_equals_const(ci_expr_product_of(sym, buffer->sizes, buffer->rank), 1);
 }
 
+CiScalar *
+ci_nest_next_load(const CiNest *nest, const CiScalar *load)
+{
+    for (int k = load ? (int)(load - nest->body.ops) + 1 : 0; nest && k < nest->body.nops; k++)
+        if (nest->body.ops[k].op == CI_OP_load)
+            return &nest->body.ops[k];
+    return NULL;
+}
+
 bool
 ci_nest_loads(const CiNest *nest, const CiBuffer *buffer)
 {
-    for (int k = 0; k < nest->body.nops; k++)
-        if (nest->body.ops[k].op == CI_OP_load && nest->body.ops[k].buffer == buffer)
+    for (const CiScalar *load = NULL; (load = ci_nest_next_load(nest, load));)
+        if (load->buffer == buffer)
             return true;
     return false;
 }

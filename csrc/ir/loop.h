@@ -290,6 +290,9 @@ void ci_body_link(CiContext *ctx, const CiBody *body, CiScalar *op, const CiExpr
 /* The symbol is made in the body, by a bind or a pack. */
 bool ci_body_binds(const CiBody *body, const CiExpr *symbol);
 bool ci_is_one_element(CiSym *sym, const CiBuffer *buffer);
+/* The loads of a nest, or of none, in order: the one after `load`, the first one after NULL, and NULL
+ * after the last. */
+CiScalar *ci_nest_next_load(const CiNest *nest, const CiScalar *load);
 /* True if the nest's body loads from the buffer. */
 bool ci_nest_loads(const CiNest *nest, const CiBuffer *buffer);
 /* True if the nest stores at data-dependent positions and its points must run in order: a pack, a

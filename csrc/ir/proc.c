@@ -244,17 +244,36 @@ ci_build_alloc(CiBuild *b, const char *name, CiDtype dtype, int lanes, CiSpace s
     return memory;
 }
 
+static CiStmt *
+add_walk(CiBuild *b, CiStmtKind kind, const CiExpr *var, const CiExpr *extent)
+{
+    CiStmt *stmt = ci_build_add(b, kind);
+    stmt->vars = CI_NEW_ARRAY(b->ctx, const CiExpr *, 1);
+    stmt->extents = CI_NEW_ARRAY(b->ctx, const CiExpr *, 1);
+    stmt->vars[0] = var;
+    stmt->extents[0] = extent;
+    stmt->nvars = 1;
+    return stmt;
+}
+
 CiStmt *
 ci_build_loop(CiBuild *b, const CiExpr *var, const CiExpr *extent, CiRunMode run)
 {
-    CiStmt *loop = ci_build_add(b, CI_STMT_for);
-    loop->vars = CI_NEW_ARRAY(b->ctx, const CiExpr *, 1);
-    loop->extents = CI_NEW_ARRAY(b->ctx, const CiExpr *, 1);
-    loop->vars[0] = var;
-    loop->extents[0] = extent;
-    loop->nvars = 1;
+    CiStmt *loop = add_walk(b, CI_STMT_for, var, extent);
     loop->run = run;
     return loop;
+}
+
+CiStmt *
+ci_build_fold(CiBuild *b, const CiExpr *var, const CiExpr *extent, CiOp op, CiMemory *into)
+{
+    CiStmt *fold = add_walk(b, CI_STMT_fold, var, extent);
+    fold->ops = CI_NEW(b->ctx, CiOp);
+    fold->into = CI_NEW(b->ctx, CiMemory *);
+    fold->ops[0] = op;
+    fold->into[0] = into;
+    fold->nops = fold->ninto = 1;
+    return fold;
 }
 
 CiStmt *

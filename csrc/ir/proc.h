@@ -311,6 +311,8 @@ CiMemory *ci_build_alloc(CiBuild *b, const char *name, CiDtype dtype, int lanes,
 /* A loop with a fresh variable, its body not yet entered. */
 CiStmt *ci_build_for(CiBuild *b, const char *stem, const CiExpr *extent, CiRunMode run);
 CiStmt *ci_build_loop(CiBuild *b, const CiExpr *var, const CiExpr *extent, CiRunMode run);
+/* A fold of one reduction over a variable, its body not yet entered. */
+CiStmt *ci_build_fold(CiBuild *b, const CiExpr *var, const CiExpr *extent, CiOp op, CiMemory *into);
 /* if, exit, stop with one test. */
 CiStmt *ci_build_test(CiBuild *b, CiStmtKind kind, CiCompare compare, const CiExpr *left,
                       const CiExpr *right);

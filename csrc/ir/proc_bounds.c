@@ -3,7 +3,7 @@
  * what data say (`bind`) are checked by who runs the proc. */
 #include "ir/proc_private.h"
 
-#define MOST_PROOFS 4096 /* in one proc */
+#define MAX_PROOFS 4096 /* in one proc */
 #define MAX_FACTS 8     /* that one proof may use */
 
 _Noreturn void
@@ -69,7 +69,7 @@ static bool
 is_proved(CiProcVerifier *v, const CiExpr *a, const CiExpr *b)
 {
     int count = v->nfacts < MAX_FACTS ? v->nfacts : MAX_FACTS;
-    if (v->nproofs++ >= MOST_PROOFS)
+    if (v->nproofs++ >= MAX_PROOFS)
         return false;
     return ci_sym_known_le_given(v->sym, a, b, count, v->facts + v->nfacts - count);
 }

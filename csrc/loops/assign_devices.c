@@ -39,9 +39,8 @@ static void
 count_item(void *arg, CiItem *item)
 {
     Assign *a = arg;
-    for (int n = 0; item->nest && n < item->nest->body.nops; n++)
-        if (item->nest->body.ops[n].op == CI_OP_load)
-            count_buffer(a, item->nest->body.ops[n].buffer);
+    for (const CiScalar *load = NULL; (load = ci_nest_next_load(item->nest, load));)
+        count_buffer(a, load->buffer);
     if (item->nest)
         count_buffer(a, item->nest->target);
     for (int n = 0; item->ext && n < item->ext->noperands; n++)

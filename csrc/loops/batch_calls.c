@@ -75,12 +75,9 @@ nest_requires_disjoint(const Batch *b, const CiNest *nest, const CiBuffer *buffe
 {
     if (nest->target == buffer && !element_of_part(b, buffer, nest, nest->store))
         return false;
-    for (int k = 0; k < nest->body.nops; k++) {
-        const CiScalar *op = &nest->body.ops[k];
-        if (op->op == CI_OP_load && op->buffer == buffer &&
-            !element_of_part(b, buffer, nest, op->index))
+    for (const CiScalar *load = NULL; (load = ci_nest_next_load(nest, load));)
+        if (load->buffer == buffer && !element_of_part(b, buffer, nest, load->index))
             return false;
-    }
     return true;
 }
 
@@ -97,19 +94,15 @@ has_stack_axes(const Batch *b, const CiNest *nest)
 static const char *
 why_not_nest(const Batch *b, const CiNest *nest)
 {
-    const bool *made = b->marks.made;
     if (ci_nest_is_indirect(nest) || !has_stack_axes(b, nest))
         return "it has other axes";
     if (!is_stacked(b, nest->target) || b->marks.read[nest->target->id])
         return "it stores to what others read";
     if (!nest_requires_disjoint(b, nest, nest->target))
         return "it stores to other parts";
-    for (int k = 0; k < nest->body.nops; k++) {
-        const CiBuffer *buffer = nest->body.ops[k].buffer;
-        if (nest->body.ops[k].op == CI_OP_load && made[buffer->id] &&
-            !nest_requires_disjoint(b, nest, buffer))
+    for (const CiScalar *load = NULL; (load = ci_nest_next_load(nest, load));)
+        if (b->marks.made[load->buffer->id] && !nest_requires_disjoint(b, nest, load->buffer))
             return "it reads other parts";
-    }
     return NULL;
 }
 
@@ -168,9 +161,8 @@ typedef void (*Visit)(void *arg, const CiBuffer *buffer);
 static void
 visit_reads(const CiItem *item, Visit visit, void *arg)
 {
-    for (int k = 0; item->nest && k < item->nest->body.nops; k++)
-        if (item->nest->body.ops[k].op == CI_OP_load)
-            visit(arg, item->nest->body.ops[k].buffer);
+    for (const CiScalar *load = NULL; (load = ci_nest_next_load(item->nest, load));)
+        visit(arg, load->buffer);
     if (item->nest && item->nest->is_combined)
         visit(arg, item->nest->target);
     for (int k = 0; item->ext && k < item->ext->noperands; k++)

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#define MOST_BOXES 64 /* of two iterations */
+#define MAX_BOXES 64 /* of two iterations */
 
 /* ---- boxes ---- */
 
@@ -177,14 +177,10 @@ reads_only_near(const CiComposer *c)
 {
     int64_t distance[CI_MAX_RANK];
     for (int k = 0; k < c->npieces; k++) {
-        const CiBody *body = &c->pieces[k].nest->body;
-        for (int n = 0; n < body->nops; n++) {
-            const CiScalar *op = &body->ops[n];
-            if (op->op == CI_OP_load &&
-                (op->buffer == c->to ||
-                 (op->buffer == c->from && !is_near(c, &c->pieces[k], op, distance))))
+        for (const CiScalar *load = NULL; (load = ci_nest_next_load(c->pieces[k].nest, load));)
+            if (load->buffer == c->to ||
+                (load->buffer == c->from && !is_near(c, &c->pieces[k], load, distance)))
                 return false;
-        }
     }
     return true;
 }
@@ -318,7 +314,7 @@ add_nest(CiComposer *c, const CiPiece *reader, const CiBox *box)
     nest.npoint = nest.naxes;
     nest.store = store;
     nest.body = compose_body(c, reader, box, place);
-    if (nest.body.nops > CI_CHOOSE(c->r, composed_ops) || c->made.count == MOST_BOXES)
+    if (nest.body.nops > CI_CHOOSE(c->r, composed_ops) || c->made.count == MAX_BOXES)
         return false;
     CiNest *kept = CI_NEW(c->r->ctx, CiNest);
     *kept = nest;
@@ -349,13 +345,12 @@ find_cut(const CiComposer *c, const CiBox *read, int *dim, int64_t *at)
 static bool
 compose_box(CiComposer *c, const CiPiece *reader, const CiBox *box)
 {
-    const CiBody *body = &reader->nest->body;
     int64_t distance[CI_MAX_RANK], at;
     int dim;
-    for (int k = 0; k < body->nops; k++) {
-        if (body->ops[k].op != CI_OP_load || body->ops[k].buffer != c->from)
+    for (const CiScalar *load = NULL; (load = ci_nest_next_load(reader->nest, load));) {
+        if (load->buffer != c->from)
             continue;
-        (void)is_near(c, reader, &body->ops[k], distance);
+        (void)is_near(c, reader, load, distance);
         CiBox read = move_box(c, box, distance);
         if (find_cut(c, &read, &dim, &at)) {
             CiBox before = *box, behind = *box;

@@ -219,12 +219,10 @@ copy_outside(const Doubling *d, CiItems *items)
 static void
 rename_loads(const Doubling *d, int at)
 {
-    for (int k = 0; k < d->region->body.count; k++) {
-        CiBody *body = &d->region->body.items[k].nest->body;
-        for (int n = 0; n < body->nops; n++)
-            if (body->ops[n].op == CI_OP_load && body->ops[n].buffer == d->array)
-                body->ops[n].buffer = k < at ? d->old : d->new;
-    }
+    for (int k = 0; k < d->region->body.count; k++)
+        for (CiScalar *load = NULL; (load = ci_nest_next_load(d->region->body.items[k].nest, load));)
+            if (load->buffer == d->array)
+                load->buffer = k < at ? d->old : d->new;
 }
 
 static CiBuffer *

@@ -470,8 +470,8 @@ find_last_reader(const Forward *f)
             is_changed = false;
             continue;
         }
-        for (int n = 0; nest && n < nest->body.nops; n++)
-            readers += nest->body.ops[n].op == CI_OP_load && nest->body.ops[n].buffer == f->c.to;
+        for (const CiScalar *load = NULL; (load = ci_nest_next_load(nest, load));)
+            readers += load->buffer == f->c.to;
         if (nest && ci_nest_loads(nest, f->c.to)) {
             if (is_changed || k < f->last || (changes_sources(f, item) && !is_renewed(f, k)))
                 return -1;

@@ -64,12 +64,10 @@ have_no_overlap(const CiPoints *positions, const CiItems *items, const CiNest *w
         if (nest->target == writer->target &&
             ci_why_points_overlap(positions, writer->store, nest->store))
             return false;
-        for (int n = 0; n < nest->body.nops; n++) {
-            const CiScalar *op = &nest->body.ops[n];
-            if (op->op == CI_OP_load && op->buffer == writer->target &&
-                ci_why_points_overlap(positions, writer->store, op->index))
+        for (const CiScalar *load = NULL; (load = ci_nest_next_load(nest, load));)
+            if (load->buffer == writer->target &&
+                ci_why_points_overlap(positions, writer->store, load->index))
                 return false;
-        }
     }
     return true;
 }

@@ -128,10 +128,9 @@ loads_are_own(Points *p, const CiItems *items)
         const CiRegion *region = items->items[k].region;
         if (region && (!add_exchanged(p, region) || !loads_are_own(p, &region->body)))
             return false;
-        for (int n = 0; nest && n < nest->body.nops; n++) {
-            const CiScalar *op = &nest->body.ops[n];
-            const Carried *carried = op->op == CI_OP_load ? find_carried(p, op->buffer) : NULL;
-            if (carried && carried->index != at_point(p, nest, op->index))
+        for (const CiScalar *load = NULL; (load = ci_nest_next_load(nest, load));) {
+            const Carried *carried = find_carried(p, load->buffer);
+            if (carried && carried->index != at_point(p, nest, load->index))
                 return false;
         }
     }
@@ -166,8 +165,8 @@ count_accesses(const CiItems *items, int64_t *nstores, int64_t *nloads)
         const CiRegion *region = items->items[k].region;
         *nstores += nest ? 1 : region->nswaps / 2 * 3;
         *nloads += nest ? 0 : region->nswaps / 2 * 3;
-        for (int n = 0; nest && n < nest->body.nops; n++)
-            *nloads += nest->body.ops[n].op == CI_OP_load;
+        for (const CiScalar *load = NULL; (load = ci_nest_next_load(nest, load));)
+            ++*nloads;
         if (region)
             count_accesses(&region->body, nstores, nloads);
     }
@@ -207,12 +206,11 @@ nest_of_point(Points *p, const CiNest *nest)
     *one = *nest;
     one->naxes = one->npoint = 0;
     one->body = ci_body_substitute(p->r->ctx, p->r->sym, &nest->body, nest->naxes, from, p->vars);
-    for (int k = 0; k < one->body.nops; k++) {
-        CiScalar *op = &one->body.ops[k];
-        const Carried *carried = op->op == CI_OP_load ? find_carried(p, op->buffer) : NULL;
+    for (CiScalar *load = NULL; (load = ci_nest_next_load(one, load));) {
+        const Carried *carried = find_carried(p, load->buffer);
         if (carried) {
-            op->buffer = carried->variable;
-            op->index = zero;
+            load->buffer = carried->variable;
+            load->index = zero;
         }
     }
     one->target = find_carried(p, nest->target)->variable;
@@ -343,10 +341,10 @@ interchange(Points *p, const CiItems *items)
 static bool
 is_related(Points *p, const CiNest *nest)
 {
-    bool is = find_carried(p, nest->target);
-    for (int k = 0; !is && k < nest->body.nops; k++)
-        is = nest->body.ops[k].op == CI_OP_load && find_carried(p, nest->body.ops[k].buffer);
-    return is;
+    for (const CiScalar *load = NULL; (load = ci_nest_next_load(nest, load));)
+        if (find_carried(p, load->buffer))
+            return true;
+    return find_carried(p, nest->target);
 }
 
 /* The items around a loop that are over the same points: `from` to `to`, which excludes the last. */

@@ -52,10 +52,8 @@ add_item(void *arg, CiItem *item)
         all->is_simple = all->is_simple && item->nest->naxes == 0 &&
                          item->nest->fold == CI_OP_none && !ci_nest_is_indirect(item->nest);
         add_access(all, item->nest, NULL);
-        for (int n = 0; n < item->nest->body.nops; n++) {
-            if (item->nest->body.ops[n].op == CI_OP_load)
-                add_access(all, item->nest, &item->nest->body.ops[n]);
-        }
+        for (CiScalar *load = NULL; (load = ci_nest_next_load(item->nest, load));)
+            add_access(all, item->nest, load);
     }
 }
 

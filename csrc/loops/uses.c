@@ -9,10 +9,8 @@ count_nest(const CiNest *nest, int *nreaders, int *nwriters)
     nreaders[nest->target->id] += nest->is_combined;
     if (ci_nest_count(nest))
         nwriters[ci_nest_count(nest)->id]++;
-    for (int k = 0; k < nest->body.nops; k++) {
-        if (nest->body.ops[k].op == CI_OP_load)
-            nreaders[nest->body.ops[k].buffer->id]++;
-    }
+    for (const CiScalar *load = NULL; (load = ci_nest_next_load(nest, load));)
+        nreaders[load->buffer->id]++;
 }
 
 static void

@@ -17,7 +17,7 @@
 /* Joins of a carried value before it climbs. */
 #define FEW_JOINS 3
 /* Nodes walked, for each node there is, until loops are given up. */
-#define MOST_WALKS 64
+#define MAX_WALKS 64
 #define MAX_DEPTH 24
 
 typedef struct State {
@@ -574,7 +574,7 @@ decide_block(CiBlock *block)
 void
 ci_pass_decide(CiGraph *g)
 {
-    Decider d = {g, (int64_t)MOST_WALKS * ci_graph_node_count(g)};
+    Decider d = {g, (int64_t)MAX_WALKS * ci_graph_node_count(g)};
     for (int k = 0; k < g->ninputs; k++)
         clear_node(g, g->inputs[k]);
     clear_block(g, g->body);

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MOST_SHOWN 4
+#define MAX_SHOWN 4
 
 /* State of a pass over the steps; both branches of an `if` are visited. */
 typedef struct Walk {
@@ -96,7 +96,7 @@ ci_program_tell_shortage(const CiProgram *program, const CiStep *step, const int
                           "no memory for %lld bytes of %s; the program holds %lld bytes at most",
                           (long long)bytes_of(&walk, step->slot), program->slots[step->slot].name,
                           (long long)peak);
-    for (int k = 0; k < MOST_SHOWN && length > 0 && (size_t)length < capacity; k++) {
+    for (int k = 0; k < MAX_SHOWN && length > 0 && (size_t)length < capacity; k++) {
         shown = next_largest(&walk, at, shown);
         if (shown < 0)
             break;

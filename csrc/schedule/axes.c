@@ -63,18 +63,15 @@ static bool
 try_merge_outer(CiScheduler *s, CiKernel *kernel, int k)
 {
     CiKernelAxis a = kernel->outer[k], b = kernel->outer[k + 1];
-    for (int t = 0; t < kernel->nstages; t++) {
-        for (int n = 0; n < kernel->stages[t].nnests; n++) {
-            if (!ci_can_merge_axes(s, kernel->stages[t].nests[n], a.var, b.var, b.extent))
-                return false;
-        }
-    }
+    CiNestAt at = CI_BEFORE_NESTS;
+    for (const CiNest *nest; (nest = ci_kernel_next_nest(kernel, &at));)
+        if (!ci_can_merge_axes(s, nest, a.var, b.var, b.extent))
+            return false;
     const CiExpr *extent = ci_expr_mul(s->sym, a.extent, b.extent);
     const CiExpr *var = ci_expr_index(s->sym, ci_format(s->ctx, "i%d", k), extent);
-    for (int t = 0; t < kernel->nstages; t++) {
-        for (int n = 0; n < kernel->stages[t].nnests; n++)
-            ci_merge_axes(s, kernel->stages[t].nests[n], k, var, extent);
-    }
+    at = CI_BEFORE_NESTS;
+    for (CiNest *nest; (nest = ci_kernel_next_nest(kernel, &at));)
+        ci_merge_axes(s, nest, k, var, extent);
     drop_axis(kernel->outer, &kernel->nouter, k, var, extent);
     return true;
 }
@@ -206,11 +203,10 @@ turn_few_columns(CiScheduler *s, CiKernel *kernel)
     CiLaneVotes votes = lane_votes(s, kernel);
     if (!votes.needs_outer || votes.needs_inner || votes.inner <= 0)
         return;
-    for (int t = 0; t < kernel->nstages; t++)
-        for (int n = 0; n < kernel->stages[t].nnests; n++) {
-            CiFoldOrder *order = &kernel->stages[t].nests[n]->order;
-            order->kind = order->kind == CI_FOLD_rows ? CI_FOLD_lanes : order->kind;
-        }
+    CiNestAt at = CI_BEFORE_NESTS;
+    for (CiNest *nest; (nest = ci_kernel_next_nest(kernel, &at));)
+        if (nest->order.kind == CI_FOLD_rows)
+            nest->order.kind = CI_FOLD_lanes;
 }
 
 static bool
@@ -493,14 +489,13 @@ static int
 find_crossed_axis(CiScheduler *s, const CiKernel *kernel, const CiNest *nest)
 {
     const CiExpr *last = kernel->outer[kernel->nouter - 1].var;
-    for (int n = 0; n < nest->body.nops; n++) {
-        const CiScalar *op = &nest->body.ops[n];
-        if (op->op != CI_OP_load || op->buffer->kind == CI_BUFFER_scalar || op->nargs ||
-            is_stored(&kernel->stages[0], op->buffer) || has_stride(s, op->index, last, 0) ||
-            has_stride(s, op->index, last, 1))
+    for (const CiScalar *load = NULL; (load = ci_nest_next_load(nest, load));) {
+        if (load->buffer->kind == CI_BUFFER_scalar || load->nargs ||
+            is_stored(&kernel->stages[0], load->buffer) || has_stride(s, load->index, last, 0) ||
+            has_stride(s, load->index, last, 1))
             continue;
         for (int k = 0; k < kernel->nouter - 1; k++)
-            if (has_stride(s, op->index, kernel->outer[k].var, 1) &&
+            if (has_stride(s, load->index, kernel->outer[k].var, 1) &&
                 kernel->outer[k].extent->high >= s->machine->tile_rows)
                 return k;
     }

@@ -149,20 +149,17 @@ find_accesses(CiSym *sym, const CiKernel *kernel, int maker_stage, const CiNest 
 {
     *access = (CiAccess){.is_same_loop = maker->fold == CI_OP_none ||
                                          ci_op_kind(maker->fold) == CI_OPKIND_scan};
-    for (int t = 0; t < kernel->nstages; t++) {
-        for (int n = 0; n < kernel->stages[t].nnests; n++) {
-            const CiNest *nest = kernel->stages[t].nests[n];
-            const CiBody *body = &nest->body;
-            if (nest->target == maker->target && !add_access(sym, kernel, nest->store, access))
+    CiNestAt at = CI_BEFORE_NESTS;
+    for (const CiNest *nest; (nest = ci_kernel_next_nest(kernel, &at));) {
+        if (nest->target == maker->target && !add_access(sym, kernel, nest->store, access))
+            return false;
+        access->is_same_loop &= nest == maker || nest->target != maker->target;
+        for (const CiScalar *load = NULL; (load = ci_nest_next_load(nest, load));) {
+            if (load->buffer != maker->target)
+                continue;
+            if (!add_access(sym, kernel, load->index, access))
                 return false;
-            access->is_same_loop &= nest == maker || nest->target != maker->target;
-            for (int k = 0; k < body->nops; k++) {
-                if (body->ops[k].op != CI_OP_load || body->ops[k].buffer != maker->target)
-                    continue;
-                if (!add_access(sym, kernel, body->ops[k].index, access))
-                    return false;
-                access->is_same_loop &= t == maker_stage && body->ops[k].index == maker->store;
-            }
+            access->is_same_loop &= at.stage == maker_stage && load->index == maker->store;
         }
     }
     return true;
@@ -212,12 +209,12 @@ place_row(CiSym *sym, const CiMachine *machine, CiKernel *kernel, const CiAccess
 static int
 find_maker(const CiKernel *kernel, const CiBuffer *buffer, const CiNest **maker)
 {
-    for (int t = 0; t < kernel->nstages; t++)
-        for (int n = 0; n < kernel->stages[t].nnests; n++)
-            if (kernel->stages[t].nests[n]->target == buffer) {
-                *maker = kernel->stages[t].nests[n];
-                return t;
-            }
+    CiNestAt at = CI_BEFORE_NESTS;
+    for (const CiNest *nest; (nest = ci_kernel_next_nest(kernel, &at));)
+        if (nest->target == buffer) {
+            *maker = nest;
+            return at.stage;
+        }
     return -1;
 }
 
@@ -260,15 +257,13 @@ static bool
 is_made_here(const CiScheduler *s, const CiKernel *kernel, const CiNest *first)
 {
     int count = 0;
-    for (int t = 0; t < kernel->nstages; t++) {
-        for (int n = 0; n < kernel->stages[t].nnests; n++) {
-            const CiNest *nest = kernel->stages[t].nests[n];
-            if (nest->target != first->target)
-                continue;
-            if (ci_nest_is_indirect(nest) || (count == 0 && nest != first))
-                return false;
-            count++;
-        }
+    CiNestAt at = CI_BEFORE_NESTS;
+    for (const CiNest *nest; (nest = ci_kernel_next_nest(kernel, &at));) {
+        if (nest->target != first->target)
+            continue;
+        if (ci_nest_is_indirect(nest) || (count == 0 && nest != first))
+            return false;
+        count++;
     }
     return count == s->totals->nwriters[first->target->id];
 }
@@ -372,10 +367,9 @@ static void
 place_targets(CiScheduler *s, CiKernel *kernel, int fusion)
 {
     kernel->scratch_bytes = ci_expr_const(s->sym, 0);
-    for (int t = 0; t < kernel->nstages; t++) {
-        for (int n = 0; n < kernel->stages[t].nnests; n++)
-            place_target(s, kernel, fusion, t, kernel->stages[t].nests[n]);
-    }
+    CiNestAt at = CI_BEFORE_NESTS;
+    for (const CiNest *nest; (nest = ci_kernel_next_nest(kernel, &at));)
+        place_target(s, kernel, fusion, at.stage, nest);
 }
 
 void
@@ -392,8 +386,7 @@ ci_place_buffers(CiScheduler *s, int fusion)
     place_targets(s, kernel, s->fusions[fusion].number);
     if (kernel->kind && s->machine->packs_products && !ci_kernel_why_no_product(kernel, &product))
         kernel->scratch_bytes = ci_product_scratch(s->sym, kernel, &product);
-    for (int t = 0; t < kernel->nstages; t++) {
-        for (int n = 0; n < kernel->stages[t].nnests; n++)
-            ci_take_operands(s, kernel, kernel, kernel->stages[t].nests[n]);
-    }
+    CiNestAt at = CI_BEFORE_NESTS;
+    for (const CiNest *nest; (nest = ci_kernel_next_nest(kernel, &at));)
+        ci_take_operands(s, kernel, kernel, nest);
 }

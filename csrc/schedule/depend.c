@@ -20,12 +20,9 @@ ci_fusion_nest(CiScheduler *s, CiNest *nest)
 {
     CiFusionNest fusion = {.nest = nest};
     int capacity = 0;
-    for (int k = 0; k < nest->body.nops; k++) {
-        const CiScalar *op = &nest->body.ops[k];
-        if (op->op == CI_OP_load && op->buffer->kind != CI_BUFFER_scalar &&
-            !fusion_reads(&fusion, op->buffer))
-            CI_PUSH(s->ctx, fusion.reads, fusion.nreads, capacity, op->buffer);
-    }
+    for (const CiScalar *load = NULL; (load = ci_nest_next_load(nest, load));)
+        if (load->buffer->kind != CI_BUFFER_scalar && !fusion_reads(&fusion, load->buffer))
+            CI_PUSH(s->ctx, fusion.reads, fusion.nreads, capacity, load->buffer);
     return fusion;
 }
 

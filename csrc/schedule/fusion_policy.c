@@ -39,11 +39,9 @@ widest_element(const CiStage *stage)
     for (int n = 0; n < stage->nnests; n++) {
         const CiNest *nest = stage->nests[n];
         int64_t bytes = ci_dtype_size(nest->target->dtype);
-        for (int k = 0; k < nest->body.nops; k++) {
-            const CiScalar *op = &nest->body.ops[k];
-            if (op->op == CI_OP_load && ci_dtype_size(op->buffer->dtype) > bytes)
-                bytes = ci_dtype_size(op->buffer->dtype);
-        }
+        for (const CiScalar *load = NULL; (load = ci_nest_next_load(nest, load));)
+            if (ci_dtype_size(load->buffer->dtype) > bytes)
+                bytes = ci_dtype_size(load->buffer->dtype);
         widest = bytes > widest ? bytes : widest;
     }
     return widest;

@@ -27,14 +27,12 @@ ci_group_of_nest(CiScheduler *s, const CiFusionNest *fusion)
 {
     const CiNest *nest = fusion->nest;
     CiGroup group = {0};
-    for (int k = 0; k < nest->body.nops; k++) {
-        const CiScalar *op = &nest->body.ops[k];
-        if (op->op == CI_OP_load && op->buffer->kind != CI_BUFFER_scalar)
+    for (const CiScalar *load = NULL; (load = ci_nest_next_load(nest, load));)
+        if (load->buffer->kind != CI_BUFFER_scalar)
             add_use(s, &group,
-                    (CiGroupUse){.buffer = op->buffer,
-                                 .bytes = ci_cost_of_access(nest, op->buffer, op->index),
+                    (CiGroupUse){.buffer = load->buffer,
+                                 .bytes = ci_cost_of_access(nest, load->buffer, load->index),
                                  .nreaders = 1});
-    }
     CiAmount stored = ci_cost_of_access(nest, nest->target, nest->store);
     add_use(s, &group, (CiGroupUse){nest->target, stored, nest->is_combined, 1});
     return group;

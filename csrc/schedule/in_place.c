@@ -65,10 +65,6 @@ stores_all(CiScheduler *s, const CiNest *nest)
 
 /* ---- in one kernel ---- */
 
-typedef struct Position {
-    int stage, nest;
-} Position;
-
 static bool
 is_flat(const CiKernel *kernel)
 {
@@ -76,19 +72,16 @@ is_flat(const CiKernel *kernel)
 }
 
 /* Of the only nest that stores the buffer; stage -1: there is none, or one that stores a part. */
-static Position
+static CiNestAt
 find_store(CiScheduler *s, const CiKernel *kernel, const CiBuffer *buffer)
 {
-    Position found = {-1, -1};
-    for (int t = 0; t < kernel->nstages; t++) {
-        for (int n = 0; n < kernel->stages[t].nnests; n++) {
-            const CiNest *nest = kernel->stages[t].nests[n];
-            if (nest->target != buffer)
-                continue;
-            if (found.stage >= 0 || !stores_all(s, nest))
-                return (Position){-1, -1};
-            found = (Position){t, n};
-        }
+    CiNestAt found = {-1, -1}, at = CI_BEFORE_NESTS;
+    for (const CiNest *nest; (nest = ci_kernel_next_nest(kernel, &at));) {
+        if (nest->target != buffer)
+            continue;
+        if (found.stage >= 0 || !stores_all(s, nest))
+            return (CiNestAt){-1, -1};
+        found = at;
     }
     return found;
 }
@@ -96,8 +89,8 @@ find_store(CiScheduler *s, const CiKernel *kernel, const CiBuffer *buffer)
 /* True if the load comes before the store, or in the same iteration of one loop. On a GPU an
  * earlier load does not count, because another thread may execute it. */
 static bool
-is_read_in_time(CiScheduler *s, const CiKernel *kernel, Position load, const CiExpr *index,
-                Position store)
+is_read_in_time(CiScheduler *s, const CiKernel *kernel, CiNestAt load, const CiExpr *index,
+                CiNestAt store)
 {
     const CiNest *maker = kernel->stages[store.stage].nests[store.nest];
     if (load.stage < store.stage)
@@ -107,35 +100,29 @@ is_read_in_time(CiScheduler *s, const CiKernel *kernel, Position load, const CiE
 }
 
 static bool
-may_take_over(CiScheduler *s, const CiKernel *kernel, const CiBuffer *from, Position store)
+may_take_over(CiScheduler *s, const CiKernel *kernel, const CiBuffer *from, CiNestAt store)
 {
-    for (int t = 0; t < kernel->nstages; t++) {
-        for (int n = 0; n < kernel->stages[t].nnests; n++) {
-            const CiNest *nest = kernel->stages[t].nests[n];
-            if (nest->target == from)
+    CiNestAt at = CI_BEFORE_NESTS;
+    for (const CiNest *nest; (nest = ci_kernel_next_nest(kernel, &at));) {
+        if (nest->target == from)
+            return false;
+        for (const CiScalar *load = NULL; (load = ci_nest_next_load(nest, load));)
+            if (load->buffer == from && !is_read_in_time(s, kernel, at, load->index, store))
                 return false;
-            for (int k = 0; k < nest->body.nops; k++) {
-                const CiScalar *op = &nest->body.ops[k];
-                if (op->op == CI_OP_load && op->buffer == from &&
-                    !is_read_in_time(s, kernel, (Position){t, n}, op->index, store))
-                    return false;
-            }
-        }
     }
     return true;
 }
 
 /* True if the storing nest or one before it loads the buffer. */
 static bool
-is_read_before(const CiKernel *kernel, const CiBuffer *buffer, Position store)
+is_read_before(const CiKernel *kernel, const CiBuffer *buffer, CiNestAt store)
 {
-    for (int t = 0; t <= store.stage; t++) {
-        for (int n = 0; n < kernel->stages[t].nnests && (t < store.stage || n <= store.nest); n++) {
-            const CiBody *body = &kernel->stages[t].nests[n]->body;
-            for (int k = 0; k < body->nops; k++)
-                if (body->ops[k].op == CI_OP_load && body->ops[k].buffer == buffer)
-                    return true;
-        }
+    CiNestAt at = CI_BEFORE_NESTS;
+    for (const CiNest *nest; (nest = ci_kernel_next_nest(kernel, &at));) {
+        if (ci_nest_loads(nest, buffer))
+            return true;
+        if (at.stage == store.stage && at.nest == store.nest)
+            return false;
     }
     return false;
 }
@@ -150,7 +137,7 @@ ci_find_donations(CiScheduler *s, const CiKernel *kernel, CiDonation *found)
         CiBuffer *to = kernel->buffers[b];
         if (!kernel->is_stored[b] || to->kind != CI_BUFFER_temp)
             continue;
-        Position store = find_store(s, kernel, to);
+        CiNestAt store = find_store(s, kernel, to);
         for (int a = 0; a < kernel->nbuffers && store.stage >= 0; a++) {
             CiBuffer *from = kernel->buffers[a];
             if (!kernel->is_stored[a] && may_be_one(from, to) &&
@@ -202,7 +189,7 @@ is_made_in_trip(const Coalesce *c, const CiBuffer *buffer)
         return makes_whole(c, kernel->ext, buffer);
     if (!is_flat(kernel))
         return false;
-    Position store = find_store(c->s, kernel, buffer);
+    CiNestAt store = find_store(c->s, kernel, buffer);
     return store.stage >= 0 && !is_read_before(kernel, buffer, store);
 }
 
@@ -347,12 +334,11 @@ rename_arguments(const Coalesce *c, CiKernel *kernel)
 static void
 rename_kernel(const Coalesce *c, CiKernel *kernel)
 {
-    for (int t = 0; t < kernel->nstages; t++) {
-        for (int n = 0; n < kernel->stages[t].nnests; n++)
-            rename_nest(c, kernel->stages[t].nests[n]);
-        if (kernel->stages[t].tree)
-            rename_tree(c, kernel->stages[t].tree);
-    }
+    CiNestAt at = CI_BEFORE_NESTS;
+    for (CiNest *nest; (nest = ci_kernel_next_nest(kernel, &at));)
+        rename_nest(c, nest);
+    if (ci_kernel_tree(kernel))
+        rename_tree(c, ci_kernel_tree(kernel));
     rename_arguments(c, kernel);
     for (int k = 0; kernel->ext && k < kernel->ext->noperands; k++)
         kernel->ext->operands[k] = what_became(c, kernel->ext->operands[k]);

@@ -298,11 +298,9 @@ take_tree(CiScheduler *s, CiKernel *root, const CiLoopTree *tree)
 {
     for (int k = 0; k < tree->count; k++) {
         const CiTreeNode *node = &tree->nodes[k];
-        for (int t = 0; node->leaf && t < node->leaf->nstages; t++) {
-            const CiStage *stage = &node->leaf->stages[t];
-            for (int n = 0; n < stage->nnests; n++)
-                ci_take_operands(s, root, node->leaf, stage->nests[n]);
-        }
+        CiNestAt at = CI_BEFORE_NESTS;
+        for (const CiNest *nest; node->leaf && (nest = ci_kernel_next_nest(node->leaf, &at));)
+            ci_take_operands(s, root, node->leaf, nest);
         if (node->region && node->region->extent)
             ci_take_symbols(s, root, NULL, node->region->extent);
         CiBuffer *asked = node->check ? node->check->buffer : NULL;

@@ -47,10 +47,8 @@ add_item(void *arg, CiItem *item)
         all->why_not = "arrays in it exchange their memory";
     if (nest)
         add_access(s, all, nest->target, nest->store, true);
-    for (int n = 0; nest && n < nest->body.nops; n++) {
-        if (nest->body.ops[n].op == CI_OP_load)
-            add_access(s, all, nest->body.ops[n].buffer, nest->body.ops[n].index, false);
-    }
+    for (const CiScalar *load = NULL; (load = ci_nest_next_load(nest, load));)
+        add_access(s, all, load->buffer, load->index, false);
 }
 
 typedef struct Loop {

@@ -28,9 +28,8 @@ note_buffers(CiPlanned *planned)
     const CiNest *nest = planned->nest;
     planned->stores = bit_of(nest->target);
     planned->reads = 0;
-    for (int k = 0; k < nest->body.nops; k++)
-        if (nest->body.ops[k].op == CI_OP_load)
-            planned->reads |= bit_of(nest->body.ops[k].buffer);
+    for (const CiScalar *load = NULL; (load = ci_nest_next_load(nest, load));)
+        planned->reads |= bit_of(load->buffer);
 }
 
 /* Rewrites nest over the kernel's symbols, its point axes [first, first + nouter) being the outer
@@ -74,15 +73,11 @@ static const char *
 check_loads(CiScheduler *s, const CiKernel *kernel, const CiNest *reader, const CiNest *writer,
             CiPairCheck check)
 {
-    for (int k = 0; k < reader->body.nops; k++) {
-        const CiScalar *op = &reader->body.ops[k];
-        if (op->op != CI_OP_load || op->buffer != writer->target)
-            continue;
-        const char *why = check(s, kernel, writer->store, op->index);
-        if (why)
-            return why;
-    }
-    return NULL;
+    const char *why = NULL;
+    for (const CiScalar *load = NULL; !why && (load = ci_nest_next_load(reader, load));)
+        if (load->buffer == writer->target)
+            why = check(s, kernel, writer->store, load->index);
+    return why;
 }
 
 static const char *
@@ -220,17 +215,11 @@ extents_match(const CiKernel *kernel, const CiNest *nest, int first)
 static bool
 shares_reads(CiScheduler *s, const CiKernel *kernel, const CiNest *a, const CiNest *b)
 {
-    for (int k = 0; k < a->body.nops; k++) {
-        const CiScalar *x = &a->body.ops[k];
-        if (x->op != CI_OP_load || x->buffer->kind == CI_BUFFER_scalar)
-            continue;
-        for (int m = 0; m < b->body.nops; m++) {
-            const CiScalar *y = &b->body.ops[m];
-            if (y->op == CI_OP_load && y->buffer == x->buffer &&
+    for (const CiScalar *x = NULL; (x = ci_nest_next_load(a, x));)
+        for (const CiScalar *y = NULL; (y = ci_nest_next_load(b, y));)
+            if (x->buffer == y->buffer && x->buffer->kind != CI_BUFFER_scalar &&
                 !ci_why_not_local(s, kernel, x->index, y->index))
                 return true;
-        }
-    }
     return false;
 }
 

@@ -65,10 +65,8 @@ static void
 add_those_of_nest(void *arg, const CiNest *nest)
 {
     Scalars *scalars = arg;
-    for (int k = 0; k < nest->body.nops; k++) {
-        if (nest->body.ops[k].op == CI_OP_load)
-            add_to_leaf(scalars, nest->body.ops[k].buffer);
-    }
+    for (const CiScalar *load = NULL; (load = ci_nest_next_load(nest, load));)
+        add_to_leaf(scalars, load->buffer);
     add_to_leaf(scalars, nest->target);
 }
 

@@ -148,27 +148,6 @@ is_refuted(const Facts *f, const CiExpr *e)
 
 /* ---- proofs ---- */
 
-typedef struct Operation {
-    CiSym *sym;
-    const CiExpr *a, *b, *first, *second;
-} Operation;
-
-static void
-subtract(CiContext *ctx, void *arg)
-{
-    Operation *operation = arg;
-    (void)ctx;
-    operation->first = ci_expr_sub(operation->sym, operation->a, operation->b);
-}
-
-/* NULL when a constant overflows. */
-static const CiExpr *
-difference(CiSym *sym, const CiExpr *a, const CiExpr *b)
-{
-    Operation operation = {.sym = sym, .a = a, .b = b};
-    return ci_sym_attempt(sym, subtract, &operation) ? operation.first : NULL;
-}
-
 static bool
 is_nonnegative(const Facts *f, const CiExpr *e, int from, int depth)
 {
@@ -179,7 +158,7 @@ is_nonnegative(const Facts *f, const CiExpr *e, int from, int depth)
     for (int k = from; depth && e->high >= 0 && k < f->count; k++) {
         if (!ci_expr_shares_symbol(e, f->facts[k]))
             continue;
-        const CiExpr *rest = difference(f->sym, e, f->facts[k]);
+        const CiExpr *rest = ci_expr_difference(f->sym, e, f->facts[k], 0);
         if (rest && is_nonnegative(f, rest, k, depth - 1))
             return true;
     }
@@ -190,8 +169,7 @@ is_nonnegative(const Facts *f, const CiExpr *e, int from, int depth)
 static bool
 is_below(const Facts *f, const CiExpr *a, const CiExpr *b, int64_t margin)
 {
-    const CiExpr *d = difference(f->sym, b, a);
-    d = d ? difference(f->sym, d, ci_expr_const(f->sym, margin)) : NULL;
+    const CiExpr *d = ci_expr_difference(f->sym, b, a, margin);
     return d && is_nonnegative(f, d, 0, MAX_FACTS);
 }
 
@@ -216,19 +194,22 @@ quotient_by_const(CiSym *sym, const CiExpr *e, int64_t m)
     return quotient;
 }
 
+typedef struct Division {
+    CiSym *sym;
+    const CiExpr *a, *b, *quotient, *remainder;
+} Division;
+
 static void
 divide(CiContext *ctx, void *arg)
 {
-    Operation *operation = arg;
-    CiSym *sym = operation->sym;
+    Division *d = arg;
     (void)ctx;
-    if (operation->b->kind != CI_EXPR_const) {
-        ci_expr_divide(sym, operation->a, operation->b, &operation->first, &operation->second);
+    if (d->b->kind != CI_EXPR_const) {
+        ci_expr_divide(d->sym, d->a, d->b, &d->quotient, &d->remainder);
         return;
     }
-    operation->first = quotient_by_const(sym, operation->a, operation->b->value);
-    operation->second =
-        ci_expr_sub(sym, operation->a, ci_expr_mul(sym, operation->b, operation->first));
+    d->quotient = quotient_by_const(d->sym, d->a, d->b->value);
+    d->remainder = ci_expr_sub(d->sym, d->a, ci_expr_mul(d->sym, d->b, d->quotient));
 }
 
 static bool
@@ -238,15 +219,16 @@ is_nonzero(const Facts *f, const CiExpr *d, int nstrides, const CiExpr *const *s
     if (is_below(f, zero, d, 1) || is_below(f, d, zero, 1))
         return true;
     for (int k = 0; depth && k < nstrides; k++) {
-        Operation operation = {.sym = f->sym, .a = d, .b = strides[k]};
+        Division division = {.sym = f->sym, .a = d, .b = strides[k]};
         bool is_stride = strides[k]->low >= 0 && !ci_expr_equals_const(strides[k], 1) &&
                          !ci_expr_equals_const(strides[k], 0);
-        if (!is_stride || !ci_sym_attempt(f->sym, divide, &operation) ||
-            ci_expr_equals_const(operation.first, 0))
+        if (!is_stride || !ci_sym_attempt(f->sym, divide, &division) ||
+            ci_expr_equals_const(division.quotient, 0))
             continue;
-        const CiExpr *r = operation.second, *least = difference(f->sym, zero, strides[k]);
+        const CiExpr *r = division.remainder,
+                     *least = ci_expr_difference(f->sym, zero, strides[k], 0);
         bool is_apart = is_nonzero(f, r, nstrides, strides, depth - 1) ||
-                        is_nonzero(f, operation.first, nstrides, strides, depth - 1);
+                        is_nonzero(f, division.quotient, nstrides, strides, depth - 1);
         if (is_apart && least && is_below(f, r, strides[k], 1) && is_below(f, least, r, 1))
             return true;
     }
@@ -258,7 +240,8 @@ ci_sym_known_disjoint(CiSym *sym, const CiExpr *a, const CiExpr *b, int nstrides
                    const CiExpr *const *strides, int nfacts, const CiExpr *const *facts)
 {
     Facts f = make_facts(sym, nfacts, facts);
-    const CiExpr *d = a->high < b->low || a->low > b->high ? NULL : difference(sym, b, a);
+    const CiExpr *d =
+        a->high < b->low || a->low > b->high ? NULL : ci_expr_difference(sym, b, a, 0);
     if (!d)
         return a->high < b->low || a->low > b->high;
     return is_nonzero(&f, d, nstrides, strides, MAX_DIGITS);

@@ -50,6 +50,8 @@ int64_t ci_checked_mul(CiContext *ctx, int64_t a, int64_t b);
 int64_t ci_checked_floordiv(CiContext *ctx, int64_t a, int64_t b);
 int64_t ci_floor_mod(int64_t a, int64_t b);
 
+/* a - b - margin; NULL when a constant overflows. */
+const CiExpr *ci_expr_difference(CiSym *sym, const CiExpr *a, const CiExpr *b, int64_t margin);
 /* Proved: e >= 0 wherever its symbols are in their ranges and below their limits. */
 bool ci_expr_is_nonnegative(CiSym *sym, const CiExpr *e);
 /* n*(x//n) + x%n -> x and its kin, in a linear that holds a mod; NULL when nothing fits. */

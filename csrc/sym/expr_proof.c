@@ -217,9 +217,8 @@ subtract(CiContext *ctx, void *arg)
     question->answer = ci_expr_sub(question->sym, question->a, question->b);
 }
 
-/* a - b - margin, NULL when it overflows. */
-static const CiExpr *
-difference(CiSym *sym, const CiExpr *a, const CiExpr *b, int64_t margin)
+const CiExpr *
+ci_expr_difference(CiSym *sym, const CiExpr *a, const CiExpr *b, int64_t margin)
 {
     Question first = {sym, a, b, NULL};
     if (!ci_sym_attempt(sym, subtract, &first) || margin == 0)
@@ -236,7 +235,7 @@ ci_sym_known_le(CiSym *sym, const CiExpr *a, const CiExpr *b)
         return true;
     if (a->low > b->high)
         return false;
-    const CiExpr *d = difference(sym, b, a, 0);
+    const CiExpr *d = ci_expr_difference(sym, b, a, 0);
     return d && ci_expr_is_nonnegative(sym, d);
 }
 
@@ -247,7 +246,7 @@ ci_sym_known_lt(CiSym *sym, const CiExpr *a, const CiExpr *b)
         return true;
     if (a == b || a->low >= b->high)
         return false;
-    const CiExpr *d = difference(sym, b, a, 1);
+    const CiExpr *d = ci_expr_difference(sym, b, a, 1);
     return d && ci_expr_is_nonnegative(sym, d);
 }
 
@@ -264,7 +263,7 @@ ci_sym_known_ne(CiSym *sym, const CiExpr *a, const CiExpr *b)
 {
     if (a == b)
         return false;
-    const CiExpr *d = difference(sym, a, b, 0);
+    const CiExpr *d = ci_expr_difference(sym, a, b, 0);
     if (d && d->kind == CI_EXPR_linear) {
         /* All coefficients multiples of g, the constant not: never 0. */
         uint64_t g = 0;

@@ -1,9 +1,9 @@
 /* Library calls that a program in C does by itself: sorts, searches and medians (c_library.def).
- * The routines are a text over the element type T, printed once for each dtype of the program. A
- * row is copied to contiguous memory and sorted there by a bottom-up merge sort over runs of 16
- * from an insertion sort (Knuth, The Art of Computer Programming 3, 5.2.4). It is stable: equal
- * elements stay in order of their positions, whatever `kind` the call has. NaN is last. A partition
- * is a full sort. */
+ * The routines are texts over the element type T; those that the program calls are printed once for
+ * each dtype. A row is copied to contiguous memory and sorted there by a bottom-up merge sort over
+ * runs of 16 from an insertion sort (Knuth, The Art of Computer Programming 3, 5.2.4). It is
+ * stable: equal elements stay in order of their positions, whatever `kind` the call has. NaN is
+ * last. A partition is a full sort. */
 #include "wrapper/c_library.h"
 
 #include <string.h>
@@ -43,8 +43,8 @@ static const char sort_text[] =
     "        ITEM *const merged = b;\n        b = a;\n        a = merged;\n    }\n"
     "    return a;\n}\n";
 
-/* Over T, MEAN (of medians), LESS(a, b), and NAMED(f), the name of f for the dtype. */
-static const char routines_text[] =
+/* Routines over T, MEAN (of medians), LESS(a, b), and NAMED(f), the name of f for the dtype. */
+static const char sort_rows_text[] =
     "\nstatic inline int32_t\nNAMED(ci_sort)(const ci_view *v, int32_t axis)\n{\n"
     "    const int64_t n = v->sizes[axis], rows = n ? ci_row_count(v, axis) : 0;\n"
     "    T *const a = ci_take(2 * n * (int64_t)sizeof(T));\n    if (!a)\n"
@@ -55,7 +55,10 @@ static const char routines_text[] =
     "        const T *const sorted = NAMED(ci_sort_values)(a, a + n, n, 0);\n"
     "        for (int64_t k = 0; k < n; k++)\n"
     "            y[k * v[1].strides[axis]] = sorted[k];\n    }\n    free(a);\n    return 0;\n"
-    "}\n\nstatic inline int32_t\nNAMED(ci_argsort)(const ci_view *v, int32_t axis)\n{\n"
+    "}\n";
+
+static const char argsort_rows_text[] =
+    "\nstatic inline int32_t\nNAMED(ci_argsort)(const ci_view *v, int32_t axis)\n{\n"
     "    const int64_t n = v->sizes[axis], rows = n ? ci_row_count(v, axis) : 0;\n"
     "    int64_t *const a = ci_take(2 * n * 8 + n * (int64_t)sizeof(T));\n    if (!a)\n"
     "        return CI_NO_MEMORY;\n    T *const keys = (T *)(a + 2 * n);\n"
@@ -67,20 +70,28 @@ static const char routines_text[] =
     "        const int64_t *const sorted = NAMED(ci_sort_positions)(a, a + n, n, keys);\n"
     "        for (int64_t k = 0; k < n; k++)\n"
     "            y[k * v[1].strides[axis]] = sorted[k];\n    }\n    free(a);\n    return 0;\n"
-    "}\n\n/* axis -1: the median of all elements. */\nstatic inline int32_t\n"
+    "}\n";
+
+static const char median_text[] =
+    "\n/* axis -1: the median of all elements. */\nstatic inline int32_t\n"
     "NAMED(ci_median)(const ci_view *v, int32_t axis)\n{\n"
-    "    const int64_t rows = axis < 0 ? 1 : ci_row_count(v, axis), n = ci_row_count(v, -1) / (rows ? rows : 1);\n"
+    "    const int64_t rows = axis < 0 ? 1 : ci_row_count(v, axis), n = ci_row_count(v, -1) / "
+    "(rows ? rows : 1);\n"
     "    T *const a = ci_take(2 * n * (int64_t)sizeof(T));\n    if (!a)\n"
     "        return CI_NO_MEMORY;\n    for (int64_t row = 0; row < rows; row++) {\n"
-    "        const T *const x = (const T *)v[0].data + (axis < 0 ? 0 : ci_row_start(&v[0], axis, row));\n"
+    "        const T *const x = (const T *)v[0].data + (axis < 0 ? 0 : ci_row_start(&v[0], axis, "
+    "row));\n"
     "        for (int64_t k = 0; k < n; k++)\n"
     "            a[k] = x[axis < 0 ? ci_row_start(&v[0], -1, k) : k * v[0].strides[axis]];\n"
     "        const T *const sorted = NAMED(ci_sort_values)(a, a + n, n, 0);\n"
-    "        const MEAN low = (MEAN)sorted[(n - 1) / 2], high = (MEAN)sorted[n / 2], last = (MEAN)sorted[n - 1];\n"
+    "        const MEAN low = (MEAN)sorted[(n - 1) / 2], high = (MEAN)sorted[n / 2], last = "
+    "(MEAN)sorted[n - 1];\n"
     "        const MEAN middle = 0 + (n % 2 ? high : (low + high) / 2); /* a mean is no -0.0 */\n"
     "        ((MEAN *)v[1].data)[ci_row_start(&v[1], -1, row)] = last == last ? middle : last;\n"
-    "    }\n    free(a);\n    return 0;\n}\n\nstatic inline int32_t\n"
-    "NAMED(ci_search)(const ci_view *v, int32_t is_right)\n{\n"
+    "    }\n    free(a);\n    return 0;\n}\n";
+
+static const char search_text[] =
+    "\nstatic inline int32_t\nNAMED(ci_search)(const ci_view *v, int32_t is_right)\n{\n"
     "    const T *const a = v[0].data;\n"
     "    for (int64_t k = ci_row_count(&v[1], -1); k-- > 0;) {\n"
     "        const T wanted = ((const T *)v[1].data)[ci_row_start(&v[1], -1, k)];\n"
@@ -181,90 +192,87 @@ ci_c_library_refuses(CiContext *ctx, const CiExternItem *call)
     return NULL;
 }
 
+const char *
+ci_c_library_routine(CiContext *ctx, const CiExternItem *call, int *how)
+{
+    const Row *row = row_of(call);
+    *how = row->how(call);
+    return ci_format(ctx, "%s_%s", row->routine, ci_dtype_name(call->operands[0]->dtype));
+}
+
 /* ---- printing ---- */
 
-void
-ci_print_c_expr(CiText *out, const CiExpr *e)
-{
-    if (e)
-        ci_expr_print(out, e, CI_STYLE_program);
-    else
-        ci_text_add(out, "0");
-}
+typedef enum Sort { SORT_none, SORT_values, SORT_positions, SORT_COUNT } Sort;
 
-void
-ci_print_c_list(CiText *out, int count, const CiExpr *const *items)
-{
-    ci_text_add(out, "{");
-    for (int k = 0; k < count; k++) {
-        ci_text_add(out, k ? ", " : "");
-        ci_print_c_expr(out, items[k]);
-    }
-    ci_text_add(out, count ? "}" : "0}");
-}
+typedef struct Routine {
+    const char *name, *text;
+    Sort sort; /* that it calls */
+} Routine;
+
+static const Routine routines[] = {
+    {"ci_sort", sort_rows_text, SORT_values},
+    {"ci_argsort", argsort_rows_text, SORT_positions},
+    {"ci_median", median_text, SORT_values},
+    {"ci_search", search_text, SORT_none},
+};
+enum { ROUTINES = sizeof routines / sizeof *routines };
 
 static void
-print_sort(CiText *out, const char *name, const char *item, const char *before)
+print_sort(CiText *out, Sort sort)
 {
-    ci_text_add(out, "\n#define ITEM %s\n#define BEFORE(a, b) %s", item, before);
-    ci_text_add(out, sort_text, name);
+    bool is_values = sort == SORT_values;
+    ci_text_add(out, "\n#define ITEM %s\n#define BEFORE(a, b) %s", is_values ? "T" : "int64_t",
+                is_values ? "LESS(a, b)" : "LESS(keys[a], keys[b])");
+    ci_text_add(out, sort_text, is_values ? "ci_sort_values" : "ci_sort_positions");
     ci_text_add(out, "\n#undef ITEM\n#undef BEFORE\n");
 }
 
 static void
-print_dtype(CiText *out, CiDtype dtype)
+print_dtype(CiText *out, CiDtype dtype, const bool *is_called)
 {
-    bool is_float = !ci_dtype_is_integral(dtype);
+    bool is_float = !ci_dtype_is_integral(dtype), is_sorted[SORT_COUNT] = {true};
     ci_text_add(out, "\n#define T %s\n#define MEAN %s\n#define NAMED(f) f##_%s\n", ci_dtype_storage(dtype),
                 ci_dtype_storage(mean_dtype(dtype)), ci_dtype_name(dtype));
     ci_text_add(out, "#define LESS(a, b) %s\n",
                 is_float ? "((a) < (b) || ((b) != (b) && (a) == (a)))" : "((a) < (b))");
-    print_sort(out, "ci_sort_values", "T", "LESS(a, b)");
-    print_sort(out, "ci_sort_positions", "int64_t", "LESS(keys[a], keys[b])");
-    ci_text_add(out, "%s\n#undef T\n#undef MEAN\n#undef NAMED\n#undef LESS\n", routines_text);
+    for (int k = 0; k < ROUTINES; k++) {
+        if (!is_called[k])
+            continue;
+        if (!is_sorted[routines[k].sort])
+            print_sort(out, routines[k].sort);
+        is_sorted[routines[k].sort] = true;
+        ci_text_add(out, "%s", routines[k].text);
+    }
+    ci_text_add(out, "\n#undef T\n#undef MEAN\n#undef NAMED\n#undef LESS\n");
+}
+
+/* Marks the routines that the program calls with this dtype; true if there are any. */
+static bool
+find_called(const CiWrapper *wrapper, CiDtype dtype, bool *is_called)
+{
+    bool is_any = false;
+    for (int k = 0; k < wrapper->nlines; k++) {
+        const CiExternItem *call = wrapper->lines[k].ext;
+        if (!call || call->operands[0]->dtype != dtype)
+            continue;
+        for (int r = 0; r < ROUTINES; r++)
+            is_called[r] |= !strcmp(routines[r].name, row_of(call)->routine);
+        is_any = true;
+    }
+    return is_any;
 }
 
 void
 ci_c_library_print_routines(CiText *out, const CiWrapper *wrapper)
 {
-    bool is_printed[CI_DTYPE_COUNT] = {false}, has_views = false;
-    for (int k = 0; k < wrapper->nlines; k++) {
-        const CiExternItem *call = wrapper->lines[k].ext;
-        if (!call || is_printed[call->operands[0]->dtype])
+    bool has_views = false;
+    for (int dtype = 0; dtype < CI_DTYPE_COUNT; dtype++) {
+        bool is_called[ROUTINES] = {false};
+        if (!find_called(wrapper, (CiDtype)dtype, is_called))
             continue;
         if (!has_views)
             ci_text_add(out, views_text, CI_MAX_RANK, CI_MAX_RANK);
-        print_dtype(out, call->operands[0]->dtype);
-        has_views = is_printed[call->operands[0]->dtype] = true;
+        has_views = true;
+        print_dtype(out, (CiDtype)dtype, is_called);
     }
-}
-
-static void
-print_view(CiText *out, const CiExternItem *call, int k)
-{
-    const CiBuffer *buffer = k == call->noperands ? call->result : call->operands[k];
-    ci_text_indent(out);
-    ci_text_add(out, "{(char *)%s + (", buffer->name);
-    ci_print_c_expr(out, call->offsets[k]);
-    ci_text_add(out, ") * %d, %d, ", ci_dtype_size(buffer->dtype), call->ranks[k]);
-    ci_print_c_list(out, call->ranks[k], call->sizes[k]);
-    ci_text_add(out, ", ");
-    ci_print_c_list(out, call->ranks[k], call->strides[k]);
-    ci_text_add(out, "},\n");
-}
-
-void
-ci_c_library_print_call(CiText *out, const CiExternItem *call)
-{
-    const Row *row = row_of(call);
-    ci_text_open(out, "{");
-    ci_text_open(out, "const ci_view views[] = {");
-    for (int k = 0; k <= call->noperands; k++)
-        print_view(out, call, k);
-    out->indent -= 4;
-    ci_text_line(out, "};");
-    ci_text_line(out, "if ((status = %s_%s(views, %d)))", row->routine,
-                 ci_dtype_name(call->operands[0]->dtype), row->how(call));
-    ci_text_line(out, "    goto done;");
-    ci_text_close(out);
 }

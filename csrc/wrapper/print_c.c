@@ -120,6 +120,28 @@ print_any_stride(CiText *out, const CiBuffer *input, int axis)
             ci_text_add(out, "in[%d].sizes[%d] == 0 || ", input->input, other);
 }
 
+/* NULL: 0. */
+static void
+print_expr(CiText *out, const CiExpr *e)
+{
+    if (e)
+        ci_expr_print(out, e, CI_STYLE_program);
+    else
+        ci_text_add(out, "0");
+}
+
+/* {a, b}; {0} of none. */
+static void
+print_list(CiText *out, int count, const CiExpr *const *items)
+{
+    ci_text_add(out, "{");
+    for (int k = 0; k < count; k++) {
+        ci_text_add(out, k ? ", " : "");
+        print_expr(out, items[k]);
+    }
+    ci_text_add(out, count ? "}" : "0}");
+}
+
 /* Sizes first: strides follow from them. */
 static void
 print_layout(Printer *printer, const CiBuffer *input)
@@ -128,7 +150,7 @@ print_layout(Printer *printer, const CiBuffer *input)
     for (int axis = 0; axis < input->rank; axis++) {
         ci_text_indent(out);
         ci_text_add(out, "LAYOUT(in[%d].sizes[%d] == ", input->input, axis);
-        ci_print_c_expr(printer->out, input->sizes[axis]);
+        print_expr(printer->out, input->sizes[axis]);
         ci_text_add(out, ", \"size %d of %s\");\n", axis, input->name);
     }
     for (int axis = 0; axis < input->rank; axis++) {
@@ -136,7 +158,7 @@ print_layout(Printer *printer, const CiBuffer *input)
         ci_text_add(out, "LAYOUT(");
         print_any_stride(out, input, axis);
         ci_text_add(out, "in[%d].strides[%d] == ", input->input, axis);
-        ci_print_c_expr(printer->out, input->strides[axis]);
+        print_expr(printer->out, input->strides[axis]);
         ci_text_add(out, ", \"stride %d of %s\");\n", axis, input->name);
     }
 }
@@ -152,7 +174,7 @@ print_define(Printer *printer, const CiLine *line)
         ci_text_add(printer->out, " && %s >= %" PRId64, name, line->symbol->low);
     if (!ci_expr_equals_const(line->value, CI_INFINITY)) {
         ci_text_add(printer->out, " && %s < ", name);
-        ci_print_c_expr(printer->out, line->value);
+        print_expr(printer->out, line->value);
     }
     ci_text_add(printer->out, ", \"%s is out of range\");\n", name);
 }
@@ -204,7 +226,7 @@ print_launch(Printer *printer, const CiLine *line)
     ci_text_add(out, "%s};\n", kernel->nbuffers ? "" : "0");
     ci_text_indent(out);
     ci_text_add(out, "const int64_t sizes[] = ");
-    ci_print_c_list(printer->out, kernel->nsize_args, kernel->size_args);
+    print_list(printer->out, kernel->nsize_args, kernel->size_args);
     ci_text_add(out, ";\n");
     ci_text_indent(out);
     if (!is_split)
@@ -218,16 +240,44 @@ print_launch(Printer *printer, const CiLine *line)
         if (k == 1 && !is_split)
             continue;
         ci_text_add(out, ", ");
-        if (amounts[k])
-            ci_print_c_expr(printer->out, amounts[k]);
-        else
-            ci_text_add(out, "0");
+        print_expr(out, amounts[k]);
     }
     if (is_split)
         ci_text_add(out, ", %s_partial_bytes, fault);\n", kernel->name);
     else
         ci_text_add(out, ", 0, fault);\n");
     print_reasons(printer, kernel);
+    ci_text_close(out);
+}
+
+static void
+print_view(CiText *out, const CiExternItem *call, int k)
+{
+    const CiBuffer *buffer = k == call->noperands ? call->result : call->operands[k];
+    ci_text_indent(out);
+    ci_text_add(out, "{(char *)%s + (", buffer->name);
+    print_expr(out, call->offsets[k]);
+    ci_text_add(out, ") * %d, %d, ", ci_dtype_size(buffer->dtype), call->ranks[k]);
+    print_list(out, call->ranks[k], call->sizes[k]);
+    ci_text_add(out, ", ");
+    print_list(out, call->ranks[k], call->strides[k]);
+    ci_text_add(out, "},\n");
+}
+
+static void
+print_call(Printer *printer, const CiExternItem *call)
+{
+    CiText *out = printer->out;
+    int how;
+    const char *routine = ci_c_library_routine(printer->loops->ctx, call, &how);
+    ci_text_open(out, "{");
+    ci_text_open(out, "const ci_view views[] = {");
+    for (int k = 0; k <= call->noperands; k++)
+        print_view(out, call, k);
+    out->indent -= 4;
+    ci_text_line(out, "};");
+    ci_text_line(out, "if ((status = %s(views, %d)))", routine, how);
+    ci_text_line(out, "    goto done;");
     ci_text_close(out);
 }
 
@@ -256,11 +306,11 @@ print_return(Printer *printer)
             ci_text_add(out, "out[%d] = (ci_array){in[%d].data, in[%d].offset + ", i, owner, owner);
         else
             ci_text_add(out, "out[%d] = (ci_array){%s, ", i, result->buffer->name);
-        ci_print_c_expr(printer->out, result->offset);
+        print_expr(printer->out, result->offset);
         ci_text_add(out, ", %d, ", owner);
-        ci_print_c_list(printer->out, result->rank, result->sizes);
+        print_list(printer->out, result->rank, result->sizes);
         ci_text_add(out, ", ");
-        ci_print_c_list(printer->out, result->rank, result->strides);
+        print_list(printer->out, result->rank, result->strides);
         ci_text_add(out, "};\n");
     }
 }
@@ -293,7 +343,7 @@ print_other(Printer *printer, const CiLine *line)
         print_launch(printer, line);
         break;
     case CI_LINE_extern:
-        ci_c_library_print_call(printer->out, line->ext);
+        print_call(printer, line->ext);
         break;
     case CI_LINE_define:
         print_define(printer, line);

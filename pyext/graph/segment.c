@@ -171,11 +171,11 @@ compile_segment(CxTracer *t, PyObject *key, const CxProgram *before, double plai
 static int
 keep(CxTracer *t, CxProgram *program)
 {
-    enum { MOST_KEPT = 1024 };
+    enum { MAX_KEPT = 1024 };
 
     if (!t->needs_python || t->kept == NULL || program->key == NULL)
         return 0;
-    if (PySet_GET_SIZE(t->kept) >= MOST_KEPT)
+    if (PySet_GET_SIZE(t->kept) >= MAX_KEPT)
         PySet_Clear(t->kept);
     return PySet_Add(t->kept, (PyObject *)program);
 }

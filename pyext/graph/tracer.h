@@ -22,7 +22,7 @@ typedef struct CxChange { /* the state of a storage before it changed; holds a r
  * and CX_PADDING_AXIS - k for the padding of axis k (layout.c). */
 enum { CX_PADDING_AXIS = -2 };
 
-enum { CX_MOST_SHOWN = 16 };
+enum { CX_MAX_SHOWN = 16 };
 
 struct CxTracer {
     PyObject_HEAD CxState *state;
@@ -82,7 +82,7 @@ struct CxTracer {
     double unbuilt;      /* the part of `price` for builds that were not made */
     /* Called at the first break, if there was no effect: it returns what is raised, or None; or NULL. */
     PyObject *on_break;
-    const CiExpr *shown[CX_MOST_SHOWN]; /* sizes in texts of exceptions that may be caught */
+    const CiExpr *shown[CX_MAX_SHOWN]; /* sizes in texts of exceptions that may be caught */
     int nshown;
     /* Called before a whole graph is built, with an unbuilt program, the seconds of NumPy and of the build, and
      * True if it is exact. It raises to put the build off. Or NULL. */

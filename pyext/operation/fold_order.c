@@ -10,7 +10,7 @@
 #include "ir/layout.h"
 
 /* The most relations that may be open at a time. */
-#define MOST_QUESTIONS 6
+#define MAX_QUESTIONS 6
 
 typedef struct Axis {
     const CiExpr *count, *stride; /* of the operand; the stride is 0 where it is broadcast */
@@ -57,7 +57,7 @@ ask(Asker *q, CiRelation relation, const CiExpr *a, const CiExpr *b)
         q->a = a;
         q->b = b;
     }
-    return number < MOST_QUESTIONS && (q->answers >> number & 1);
+    return number < MAX_QUESTIONS && (q->answers >> number & 1);
 }
 
 static const CiExpr *
@@ -283,7 +283,7 @@ is_decided(Asker *q)
     int most = q->nasked;
     bool is_one = true;
     for (unsigned more = 1;
-         is_one && !q->has_failed && most <= MOST_QUESTIONS && more < 1u << (most - q->nanswers);
+         is_one && !q->has_failed && most <= MAX_QUESTIONS && more < 1u << (most - q->nanswers);
          more++) {
         q->answers = fixed | more << q->nanswers;
         find_outcome(q);
@@ -293,7 +293,7 @@ is_decided(Asker *q)
     q->answers = fixed;
     q->outcome = plain;
     q->nasked = most;
-    return is_one && most <= MOST_QUESTIONS;
+    return is_one && most <= MAX_QUESTIONS;
 }
 
 static void
@@ -341,7 +341,7 @@ cx_fold_order(CxTracer *tracer, const CxFoldInput *input, CxFoldOrder *order)
         return is_told;
     while (!is_decided(&q) && !q.has_failed) {
         find_outcome(&q);
-        if (q.nanswers == MOST_QUESTIONS || q.has_failed)
+        if (q.nanswers == MAX_QUESTIONS || q.has_failed)
             break;
         int answer = cx_size_decide(tracer, q.relation, q.a, q.b);
         if (answer < 0)
@@ -355,5 +355,5 @@ cx_fold_order(CxTracer *tracer, const CxFoldInput *input, CxFoldOrder *order)
     *order = (CxFoldOrder){
         .ninner = q.outcome.ninner, .chunk = q.outcome.chunk, .naxes = q.outcome.naxes};
     memcpy(order->axes, q.outcome.axes, sizeof order->axes);
-    return q.nasked <= MOST_QUESTIONS && !q.outcome.is_refused;
+    return q.nasked <= MAX_QUESTIONS && !q.outcome.is_refused;
 }

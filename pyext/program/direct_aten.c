@@ -14,7 +14,7 @@
 
 #define NAME "cinductor.aten_call"
 
-enum { MOST_ARGUMENTS = 32, MOST_RESULTS = 8 }; /* of an operator that is called here */
+enum { MAX_ARGUMENTS = 32, MAX_RESULTS = 8 }; /* of an operator that is called here */
 
 typedef enum Kind { WORD, TENSOR, SIZE, SOME, LIST } Kind;
 
@@ -34,7 +34,7 @@ struct CxAtenCall {
 struct CxStash {
     const CxAtenCall *call;
     CxStash *next;
-    CxHandle results[MOST_RESULTS];
+    CxHandle results[MAX_RESULTS];
 };
 
 /* ---- a plan ---- */
@@ -104,7 +104,7 @@ cx_aten_call(PyObject *module, PyObject *args)
     const CxTorch *torch = cx_torch_of(functions);
     if (torch == NULL)
         return NULL;
-    if (torch->dispatch == NULL || PyList_GET_SIZE(arguments) > MOST_ARGUMENTS || nresults > MOST_RESULTS)
+    if (torch->dispatch == NULL || PyList_GET_SIZE(arguments) > MAX_ARGUMENTS || nresults > MAX_RESULTS)
         Py_RETURN_NONE;
     CxAtenCall *call = PyMem_Calloc(1, sizeof *call);
     if (call == NULL)
@@ -229,7 +229,7 @@ find_stash(CxRun *run, const CxAtenCall *call)
 static void
 free_stash(CxStash *stash)
 {
-    for (int k = 0; k < MOST_RESULTS; k++)
+    for (int k = 0; k < MAX_RESULTS; k++)
         drop(stash->call->torch, &stash->results[k]);
     PyMem_RawFree(stash);
 }
@@ -254,7 +254,7 @@ keep_results(CxRun *run, const CxAtenCall *call, const CxHandle *results)
         stash = PyMem_RawCalloc(1, sizeof *stash);
     if (stash == NULL)
         return false;
-    for (int k = 0; *at != NULL && k < MOST_RESULTS; k++)
+    for (int k = 0; *at != NULL && k < MAX_RESULTS; k++)
         drop(call->torch, &stash->results[k]);
     *at = stash;
     stash->call = call;
@@ -266,8 +266,8 @@ static bool
 run_first(const CxDirect *direct, const CiExternCall *call)
 {
     const CxAtenCall *plan = direct->aten;
-    uint64_t stack[MOST_ARGUMENTS] = {0};
-    CxHandle results[MOST_RESULTS] = {NULL};
+    uint64_t stack[MAX_ARGUMENTS] = {0};
+    CxHandle results[MAX_RESULTS] = {NULL};
     Building b = {plan, call, 0};
 
     if (call->arg == NULL)

@@ -28,7 +28,7 @@ operand_array(CxState *state, CiDtype dtype, CiOp part, int rank, const int64_t 
 typedef struct Callee {
     CxState *state;
     PyObject *callable;
-    CiOp parts[CX_MOST_OPERANDS + 1]; /* the parts it takes of its operands */
+    CiOp parts[CX_MAX_OPERANDS + 1]; /* the parts it takes of its operands */
     bool is_of_numpy; /* a function of NumPy, which changes no operand and keeps no array */
     CxDirect direct;
 } Callee;
@@ -76,7 +76,7 @@ static int32_t
 call_library(void *data, const CiExternCall *call)
 {
     const Callee *callee = data;
-    PyObject *args[CX_MOST_OPERANDS + 1] = {NULL}, *result = NULL, *before = NULL;
+    PyObject *args[CX_MAX_OPERANDS + 1] = {NULL}, *result = NULL, *before = NULL;
     int n = call->noperands;
     int32_t status = CI_ERR_PYTHON;
 
@@ -150,8 +150,8 @@ static bool
 set_parts(Callee *callee, const CiOp *parts)
 {
     bool has_parts = false;
-    for (int k = 0; k <= CX_MOST_OPERANDS; k++) {
-        callee->parts[k] = parts != NULL && k < CX_MOST_OPERANDS ? parts[k] : CI_OP_none;
+    for (int k = 0; k <= CX_MAX_OPERANDS; k++) {
+        callee->parts[k] = parts != NULL && k < CX_MAX_OPERANDS ? parts[k] : CI_OP_none;
         has_parts |= callee->parts[k] != CI_OP_none;
     }
     return has_parts;
@@ -245,12 +245,12 @@ read_parts(PyObject *numbers, CiOp *parts)
 {
     Py_ssize_t n = PyTuple_GET_SIZE(numbers);
 
-    for (int k = 0; k < CX_MOST_OPERANDS; k++) {
+    for (int k = 0; k < CX_MAX_OPERANDS; k++) {
         long number = k < n ? PyLong_AsLong(PyTuple_GET_ITEM(numbers, k)) : CI_OP_none;
         if (number == -1 && PyErr_Occurred())
             return -1;
         parts[k] = (CiOp)number;
-        if (n > CX_MOST_OPERANDS ||
+        if (n > CX_MAX_OPERANDS ||
             (number != CI_OP_none && number != CI_OP_real && number != CI_OP_imag)) {
             PyErr_SetString(PyExc_ValueError, "no parts of operands are these");
             return -1;
@@ -267,7 +267,7 @@ cx_add_extern(PyObject *module, PyObject *args)
     const char *name = NULL, *key = NULL;
     PyObject *call = NULL, *numbers = NULL;
     int position_axis = 0, may_fail = 0;
-    CiOp parts[CX_MOST_OPERANDS];
+    CiOp parts[CX_MAX_OPERANDS];
 
     CX_ENTRY();
     if (!PyArg_ParseTuple(args, "ssO|ipO!:add_extern", &name, &key, &call, &position_axis,
@@ -328,9 +328,9 @@ static PyObject *
 tuple_of(const CiExtern *ext)
 {
     const Callee *callee = ext->data;
-    PyObject *parts = PyTuple_New(CX_MOST_OPERANDS);
+    PyObject *parts = PyTuple_New(CX_MAX_OPERANDS);
 
-    for (int k = 0; parts != NULL && k < CX_MOST_OPERANDS; k++)
+    for (int k = 0; parts != NULL && k < CX_MAX_OPERANDS; k++)
         cx_put_item(&parts, k, PyLong_FromLong(callee->parts[k]));
     return parts == NULL ? NULL
                          : Py_BuildValue("(ssOiiN)", ext->name, ext->key, callee->callable,

@@ -63,8 +63,8 @@ count_elements(const CiGraph *graph, double most)
 static int64_t
 find_small(const CiGraph *graph)
 {
-    enum { MOST_NODES = 1000 };
-    int64_t small = graph->body->nnodes <= MOST_NODES ? RELEASE_WORK : 0;
+    enum { MAX_NODES = 1000 };
+    int64_t small = graph->body->nnodes <= MAX_NODES ? RELEASE_WORK : 0;
     while (small > 0 && count_elements(graph, (double)small) >= RELEASE_WORK)
         small /= 2;
     return small;

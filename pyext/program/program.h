@@ -47,7 +47,7 @@ typedef struct CxShape {
     const int64_t *layout; /* sizes, then strides in bytes */
     const int *numbers;    /* indices of the same in the table of the call, or NULL */
 } CxShape;
-enum { CX_MOST_OPERANDS = 256 }; /* operands of a library call */
+enum { CX_MAX_OPERANDS = 256 }; /* operands of a library call */
 enum { CX_FEW_SYMBOLS = 12, CX_FEW_GENERATORS = 4 };
 /* Generators from which a run draws without Python, holding their locks. There is space for the
  * first few; Python draws from the others. */

@@ -82,13 +82,13 @@ cx_user_code(PyObject *module, PyObject *args)
 
 /* ---- running ---- */
 
-enum { MOST = CX_MOST_OPERANDS + 1, MOST_SIZES = 64 };
+enum { MOST = CX_MAX_OPERANDS + 1, MAX_SIZES = 64 };
 
 typedef struct Launch {
     int nbuffers, nsizes, threads;
     PyObject *objects[MOST]; /* borrowed */
     void *buffers[MOST];
-    int64_t sizes[MOST_SIZES];
+    int64_t sizes[MAX_SIZES];
     long long units;
 } Launch;
 
@@ -111,7 +111,7 @@ fill_launch(const UserCode *u, Launch *l, PyObject *arrays, PyObject *sizes)
         }
         l->buffers[k] = PyArray_DATA((PyArrayObject *)l->objects[k]);
     }
-    l->nsizes = cx_sizes_from(sizes, l->sizes, MOST_SIZES);
+    l->nsizes = cx_sizes_from(sizes, l->sizes, MAX_SIZES);
     return l->nsizes < 0 ? -1 : 0;
 }
 
@@ -184,7 +184,7 @@ read_answer(CxState *state, DeviceCall *d, PyObject *answer)
     }
     for (int k = 0; k < PyTuple_GET_SIZE(wanted); k++)
         d->is_result[d->nreads + k] = PyTuple_GET_ITEM(wanted, k) == Py_True;
-    d->l.nsizes = cx_sizes_from(sizes, d->l.sizes, MOST_SIZES);
+    d->l.nsizes = cx_sizes_from(sizes, d->l.sizes, MAX_SIZES);
     if (d->l.nsizes < 0)
         return -1;
     d->code = (UserCode *)Py_NewRef(code);

@@ -188,7 +188,7 @@ done:
 static PyObject *
 wrapper_extern(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
 {
-    enum { MOST = CX_MOST_OPERANDS + 1 };
+    enum { MOST = CX_MAX_OPERANDS + 1 };
     CxProgram *p = program_of(self);
     int number = (int)PyLong_AsLong(PyTuple_GET_ITEM(self, 1));
     const CiExtern *ext = ci_program_extern_at(p->program, number);
@@ -201,7 +201,7 @@ wrapper_extern(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
     if (nargs < 1 || nargs > MOST)
         return PyErr_Format(PyExc_TypeError,
                             "a library call takes its result and at most %d arrays",
-                            CX_MOST_OPERANDS);
+                            CX_MAX_OPERANDS);
     for (Py_ssize_t k = 0; k < nargs; k++) {
         PyArrayObject *a = (PyArrayObject *)args[k];
         if (!PyArray_Check(args[k]) || PyArray_NDIM(a) > CI_MAX_RANK)

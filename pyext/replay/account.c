@@ -39,7 +39,7 @@ find(CxAccounts *accounts, const CxKind *kind)
     for (int k = 0; k < accounts->count; k++)
         if (accounts->list[k]->kind.kind == kind->kind)
             return use(accounts, k);
-    return accounts->count == CX_MOST_ACCOUNTS ? taken_over(accounts, kind) : NULL;
+    return accounts->count == CX_MAX_ACCOUNTS ? taken_over(accounts, kind) : NULL;
 }
 
 CxAccount *
@@ -50,7 +50,7 @@ cx_accounts_find(CxAccounts *accounts, const CxKind *kind, bool *asks)
     *asks = true;
     if (account == NULL)
         return NULL;
-    bool differs = account->changes < CX_MOST_CHANGES && account->kind.sizes != kind->sizes;
+    bool differs = account->changes < CX_MAX_CHANGES && account->kind.sizes != kind->sizes;
     bool is_larger = kind->class > account->kind.class;
     account->changes += differs;
     account->is_changed = differs;
@@ -73,7 +73,7 @@ cx_accounts_open(CxState *state, CxAccounts *accounts, const CxKind *kind)
         return NULL;
     account->state = state;
     account->kind = *kind;
-    if (accounts->count == CX_MOST_ACCOUNTS)
+    if (accounts->count == CX_MAX_ACCOUNTS)
         Py_DECREF((PyObject *)accounts->list[--accounts->count]);
     memmove(accounts->list + 1, accounts->list, sizeof account * (size_t)accounts->count++);
     accounts->list[0] = (CxAccount *)Py_NewRef((PyObject *)account);

@@ -18,17 +18,17 @@ typedef struct CxAccount {
     double price;            /* seconds that the latest build takes, or took */
     Py_ssize_t calls;
     int builds;
-    int changes;     /* calls whose sizes or ints were not those of the call before, at most CX_MOST_CHANGES */
+    int changes;     /* calls whose sizes or ints were not those of the call before, at most CX_MAX_CHANGES */
     bool is_awaited; /* a build is */
     bool is_changed; /* the latest call was one of those */
     PyObject *program, *why, *break_budget;
 } CxAccount;
 
 /* The accounts of one function, the one used latest first. */
-enum { CX_MOST_ACCOUNTS = 64, CX_MOST_CHANGES = 4 };
+enum { CX_MAX_ACCOUNTS = 64, CX_MAX_CHANGES = 4 };
 typedef struct CxAccounts {
     int count;
-    CxAccount *list[CX_MOST_ACCOUNTS];
+    CxAccount *list[CX_MAX_ACCOUNTS];
 } CxAccounts;
 
 /* A borrowed reference, or NULL. Notes the call's sizes; *asks: Python decides. */

@@ -17,7 +17,7 @@ typedef struct Call {
 } Call;
 
 /* after that many unusual calls they are compiled */
-enum { MOST_UNUSUAL = 8 };
+enum { MAX_UNUSUAL = 8 };
 
 /* ---- the table ---- */
 
@@ -251,7 +251,7 @@ call_once(CxFunction *f, const Call *call)
         result = call_numpy(f, outcome.trial, call);
         goto done;
     }
-    is_unusual = is_unusual && outcome.answer < CX_MATCH && f->unusual < MOST_UNUSUAL;
+    is_unusual = is_unusual && outcome.answer < CX_MATCH && f->unusual < MAX_UNUSUAL;
     f->failed_checks += is_unusual || outcome.answer == CX_CHECK_FAILED;
     if (is_unusual || outcome.answer == CX_CHECK_FAILED) {
         result = PyObject_Vectorcall(f->fn, call->args, call->nargsf, call->names);

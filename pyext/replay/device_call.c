@@ -9,7 +9,7 @@ describe(const CxState *state, PyObject *const *args, Py_ssize_t count, CxTwin *
 {
     out->device = NULL;
     out->count = (int)count;
-    if (count > CX_MOST_DEVICE_ARGUMENTS)
+    if (count > CX_MAX_DEVICE_ARGUMENTS)
         return false;
     for (Py_ssize_t k = 0; k < count; k++) {
         PyTypeObject *type = Py_TYPE(args[k]);
@@ -56,7 +56,7 @@ cx_twins_note(const CxState *state, CxDeviceVariants *twins, PyObject *args)
         return 0;
     made.function = Py_NewRef(function);
     PyObject *last = NULL;
-    if (twins->count == CX_MOST_TWINS)
+    if (twins->count == CX_MAX_TWINS)
         last = twins->twins[--twins->count].function;
     memmove(twins->twins + 1, twins->twins, sizeof made * (size_t)twins->count);
     twins->twins[0] = made;
@@ -161,7 +161,7 @@ int
 cx_device_variants_call(CxState *state, const CxDeviceVariants *twins, PyObject *miss, PyObject *const *args,
               Py_ssize_t count, PyObject **result)
 {
-    PyObject *handles[CX_MOST_DEVICE_ARGUMENTS];
+    PyObject *handles[CX_MAX_DEVICE_ARGUMENTS];
     CxTwin like;
 
     if (twins->count == 0 || state->is_exact || !describe(state, args, count, &like))

@@ -4,20 +4,20 @@
 
 #include "state/device_array.h"
 
-enum { CX_MOST_DEVICE_ARGUMENTS = 8, CX_MOST_TWINS = 4 };
+enum { CX_MAX_DEVICE_ARGUMENTS = 8, CX_MAX_TWINS = 4 };
 
 /* The device variant for calls whose arguments are on these devices. */
 typedef struct CxTwin {
     const CiDevice *device;
     int count;
     /* Index of each argument's device; -1: a number or text. */
-    int8_t where[CX_MOST_DEVICE_ARGUMENTS];
+    int8_t where[CX_MAX_DEVICE_ARGUMENTS];
     PyObject *function;                     /* takes handles in place of the arrays */
 } CxTwin;
 
 typedef struct CxDeviceVariants {
     int count;
-    CxTwin twins[CX_MOST_TWINS]; /* the latest one first */
+    CxTwin twins[CX_MAX_TWINS]; /* the latest one first */
 } CxDeviceVariants;
 
 /* args: (variant, arguments): uses the variant for calls like this one; does nothing for calls

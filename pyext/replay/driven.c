@@ -5,7 +5,7 @@
 static int
 known(const CxDriven *d)
 {
-    return d->count < CX_MOST_DRIVEN ? d->count : CX_MOST_DRIVEN;
+    return d->count < CX_MAX_DRIVEN ? d->count : CX_MAX_DRIVEN;
 }
 
 static CxDrivenKind *
@@ -22,12 +22,12 @@ cx_driven_note(CxDriven *d, PyObject *driver, PyObject *fix, const CxKind *kind,
 {
     if (d->driver != driver)
         d->count = 0;
-    if (d->kinds == NULL && (d->kinds = PyMem_Calloc(CX_MOST_DRIVEN, sizeof *d->kinds)) == NULL) {
+    if (d->kinds == NULL && (d->kinds = PyMem_Calloc(CX_MAX_DRIVEN, sizeof *d->kinds)) == NULL) {
         PyErr_NoMemory();
         return -1;
     }
     if (find(d, kind) == NULL) {
-        CxDrivenKind *added = &d->kinds[d->count++ % CX_MOST_DRIVEN];
+        CxDrivenKind *added = &d->kinds[d->count++ % CX_MAX_DRIVEN];
         added->kind = kind->kind;
         cx_trials_set(added->trials, (CxNumpyTiming){.is_wanted = is_timed, .asks_long = true});
     }

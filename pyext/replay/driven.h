@@ -11,7 +11,7 @@ typedef struct CxDrivenKind {
     CxNumpyTiming trials[CX_TRIAL_CLASSES];
 } CxDrivenKind;
 
-enum { CX_MOST_DRIVEN = 8 };
+enum { CX_MAX_DRIVEN = 8 };
 typedef struct CxDriven {
     int count;              /* kinds noted, also those overwritten; 0 without a driver */
     CxDrivenKind *kinds;    /* the latest eight, none of which moves; NULL before the first */

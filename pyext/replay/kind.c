@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-enum { DEEPEST = 4, MOST_ITEMS = 8, MOST_CHARACTERS = 64 };
+enum { DEEPEST = 4, MAX_ITEMS = 8, MAX_CHARACTERS = 64 };
 
 typedef struct Walk {
     CxKind kind;
@@ -52,7 +52,7 @@ add_items(Walk *w, PyObject *value, int depth)
     if (PyTuple_CheckExact(value))
         w->kind.kind = extended(w->kind.kind, (uint64_t)count);
     add_size(w, count);
-    for (Py_ssize_t k = 0; k < count && k < MOST_ITEMS && depth < DEEPEST; k++)
+    for (Py_ssize_t k = 0; k < count && k < MAX_ITEMS && depth < DEEPEST; k++)
         add_value(w, PySequence_Fast_GET_ITEM(value, k), depth + 1);
 }
 
@@ -63,7 +63,7 @@ add_dict(Walk *w, PyObject *dict, int depth)
     PyObject *name = NULL, *item = NULL;
 
     add_size(w, PyDict_GET_SIZE(dict));
-    for (int k = 0; k < MOST_ITEMS && depth < DEEPEST && PyDict_Next(dict, &at, &name, &item); k++) {
+    for (int k = 0; k < MAX_ITEMS && depth < DEEPEST && PyDict_Next(dict, &at, &name, &item); k++) {
         add_value(w, name, depth + 1);
         add_value(w, item, depth + 1);
     }
@@ -84,7 +84,7 @@ add_value(Walk *w, PyObject *value, int depth)
         int overflow = 0;
         long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
         add_size(w, overflow ? INT64_MAX : number);
-    } else if (cls == &PyUnicode_Type && PyUnicode_GET_LENGTH(value) > MOST_CHARACTERS)
+    } else if (cls == &PyUnicode_Type && PyUnicode_GET_LENGTH(value) > MAX_CHARACTERS)
         add_size(w, PyUnicode_GET_LENGTH(value)); /* data, and no mode */
     else if (cls == &PyUnicode_Type)
         w->kind.kind = extended(w->kind.kind, (uint64_t)PyObject_Hash(value));

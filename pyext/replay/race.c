@@ -18,7 +18,7 @@ enum { MAX_PLANS = 16, ROUNDS = 9, FEW_ROUNDS = 5, FEWEST_ROUNDS = 3 };
 enum { MILLISECOND = 1000000, LONG = 50 * MILLISECOND, VERY_LONG = 1000 * MILLISECOND };
 enum { COLD = 10 * MILLISECOND }; /* a first run that takes less is dominated by cold caches */
 enum { MARGIN = 20, BUDGET = 10 }; /* denominators of fractions */
-enum { CLEAR_CALLS = 3, MOST_UNTIMED = 200 };
+enum { CLEAR_CALLS = 3, MAX_UNTIMED = 200 };
 
 typedef struct Times {
     int count;
@@ -424,7 +424,7 @@ cx_race_end(CxRace *race, PyObject *specialization, CxTimedRun *lap, CxLapEnd ho
     } else if (lap->began != 0 && !was_over) {
         if (how == CX_LAP_DONE && lap->crowd == race->crowd)
             note_time(race, heat, lap, time_taken(race, lap));
-        else if (++heat->untimed > MOST_UNTIMED) /* otherwise it would never end */
+        else if (++heat->untimed > MAX_UNTIMED) /* otherwise it would never end */
             heat->winner = 0;
     }
     if (!was_over && heat->winner >= 0) {

@@ -29,7 +29,7 @@ struct CxSpecialization {
 };
 
 /* After that many failed checks in a row, only every 64th call is run. */
-enum { MOST_REFUSALS = 8, NOW_AND_THEN = 64 };
+enum { MAX_REFUSALS = 8, NOW_AND_THEN = 64 };
 
 PyObject *
 cx_specialization_new(CxState *state, CxProgram *program, CxGuards *guards, CxResult *result,
@@ -170,7 +170,7 @@ match(CxSpecialization *s, PyObject *const *args, Py_ssize_t nargs, Room *room)
     if (fits != 1)
         return fits == CX_GUARDS_UNUSUAL ? CX_UNUSUAL : CX_NO_MATCH;
     s->hits++;
-    if (s->refusals >= MOST_REFUSALS && s->hits % NOW_AND_THEN != 0)
+    if (s->refusals >= MAX_REFUSALS && s->hits % NOW_AND_THEN != 0)
         return CX_CHECK_FAILED;
     return CX_MATCH;
 }
@@ -348,7 +348,7 @@ cx_specialization_call(CxSpecialization *s, PyObject *const *args, Py_ssize_t na
         result = s->program == NULL
                      ? cx_result_make(s->result, NULL, room.values, room.table)
                      : run_program(s, &room, race_of(s, class), &outcome->suspects, &is_stopped);
-        s->refusals = !is_stopped ? 0 : s->refusals + (s->refusals < MOST_REFUSALS);
+        s->refusals = !is_stopped ? 0 : s->refusals + (s->refusals < MAX_REFUSALS);
         if (is_stopped)
             outcome->answer = CX_CHECK_FAILED;
     }

@@ -179,14 +179,14 @@ cx_trial_chooses_numpy(CxNumpyTiming *trial)
 int
 cx_trial_lend(CxNumpyTiming *trial)
 {
-    enum { MOST = 15, MOST_CERTAIN = 1 << 20 }; /* a look at guards may take as long as the program */
+    enum { MOST = 15, MAX_CERTAIN = 1 << 20 }; /* a look at guards may take as long as the program */
     int next = trial->calls < FIRST_REVIEW ? FIRST_REVIEW : LAST_REVIEW;
     int count = trial->calls >= LAST_REVIEW || next - 1 - trial->calls > MOST ? MOST : next - 1 - trial->calls;
 
     if (!trial->is_lost)
         return 0;
     if (is_certain(trial))
-        return MOST_CERTAIN;
+        return MAX_CERTAIN;
     trial->calls += trial->calls < LAST_REVIEW ? (int16_t)count : 0;
     return count;
 }

@@ -11,7 +11,7 @@
 
 enum { WANTED = 1, SEEN = 2, FLAGS = 3 }; /* stored in the low bits of an address in the table */
 enum { DONE = 0, FAILED = -1, UNKNOWN = 1, FOUND = 2 }; /* FAILED: with an exception */
-enum { MOST_VISITS = 100000 };
+enum { MAX_VISITS = 100000 };
 
 /* How much of an object's references its class shows. */
 typedef enum Shows { SHOWS_no_references, SHOWS_all, SHOWS_some } Shows;
@@ -209,7 +209,7 @@ shown_by(Walk *w, PyTypeObject *type)
 
 /* ---- deaths ---- */
 
-enum { MOST_ITEMS = 64 };
+enum { MAX_ITEMS = 64 };
 
 /* Dtypes without fields and metadata refer to nothing. */
 static bool
@@ -259,7 +259,7 @@ dies_quietly(PyObject *o, int *left)
 bool
 cx_dies_quietly(PyObject *o)
 {
-    int left = MOST_ITEMS;
+    int left = MAX_ITEMS;
     return dies_quietly(o, &left);
 }
 
@@ -373,7 +373,7 @@ static int
 parse(PyObject *module, PyObject *args, const char *format, Walk *w, PyObject **roots,
       PyObject **wanted)
 {
-    *w = (Walk){.state = PyModule_GetState(module), .left = MOST_VISITS};
+    *w = (Walk){.state = PyModule_GetState(module), .left = MAX_VISITS};
     return wanted != NULL
                ? PyArg_ParseTuple(args, format, &PyList_Type, roots, &PyList_Type, wanted, &PyDict_Type,
                                   &w->closed, &PyFrozenSet_Type, &w->atoms, &PyFrozenSet_Type,

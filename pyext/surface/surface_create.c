@@ -290,8 +290,8 @@ cx_method_extern(PyObject *self, PyObject *args, PyObject *kwargs)
     PyObject *callable = NULL, *operands = NULL, *shape = NULL, *type = NULL, *fast = NULL,
              *full = NULL, *result = NULL;
     const char *name = NULL, *key = NULL;
-    CxTraced *held[CX_MOST_OPERANDS] = {NULL};
-    CiOp parts[CX_MOST_OPERANDS];
+    CxTraced *held[CX_MAX_OPERANDS] = {NULL};
+    CiOp parts[CX_MAX_OPERANDS];
     const CiExpr *sizes[CI_MAX_RANK];
 
     CX_ENTRY();
@@ -303,13 +303,13 @@ cx_method_extern(PyObject *self, PyObject *args, PyObject *kwargs)
     CiDtype dtype = fast == NULL ? CI_DTYPE_none : cx_dtype_of_object(t->state, type);
     int rank = dtype == CI_DTYPE_none ? -1 : cx_shape_from(t, shape, sizes);
     Py_ssize_t n = rank < 0 ? 0 : PySequence_Fast_GET_SIZE(fast);
-    if (n > CX_MOST_OPERANDS) {
+    if (n > CX_MAX_OPERANDS) {
         PyErr_Format(PyExc_ValueError, "a library call takes at most %d operands",
-                     CX_MOST_OPERANDS);
+                     CX_MAX_OPERANDS);
         rank = -1;
         n = 0;
     }
-    for (int k = 0; k < CX_MOST_OPERANDS; k++)
+    for (int k = 0; k < CX_MAX_OPERANDS; k++)
         parts[k] = CI_OP_none;
     for (Py_ssize_t k = 0; k < n; k++)
         if ((held[k] = cx_lifted(t, PySequence_Fast_GET_ITEM(fast, k))) == NULL ||

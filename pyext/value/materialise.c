@@ -55,7 +55,7 @@ int_value(CxTraced *t)
     return Py_XNewRef(s->value);
 }
 
-enum { MOST_ANEW = 8 }; /* levels of parents that are evaluated each time */
+enum { MAX_ANEW = 8 }; /* levels of parents that are evaluated each time */
 
 static int
 specialize(CxStorage *s, int depth)
@@ -68,7 +68,7 @@ specialize(CxStorage *s, int depth)
         return cx_size_force(s->tracer, s->expr, "Python") < 0 && PyErr_Occurred() ? -1 : 0;
     if (s->left != NULL)
         return cx_size_decide(s->tracer, s->relation, s->left, s->right) < 0 ? -1 : 0;
-    if (s->is_specialized && depth > MOST_ANEW)
+    if (s->is_specialized && depth > MAX_ANEW)
         return 0;
     if (s->source >= 0 && !s->is_specialized) {
         PyObject *pair = Py_BuildValue("(iO)", s->source, s->value);

@@ -3,17 +3,17 @@
 #include "value/index.h"
 
 /* The largest number of elements of an array. */
-#define MOST_ELEMENTS 0x1p47
+#define MAX_ELEMENTS 0x1p47
 #define FITS 0x1p62
 
 int
 cx_size_fits(CxTracer *t, const CiExpr *e)
 {
-    double most = MOST_ELEMENTS;
+    double most = MAX_ELEMENTS;
 
     while (ci_expr_magnitude(e, most) >= FITS && most > 64.0)
         most /= 2.0;
-    if (most == MOST_ELEMENTS)
+    if (most == MAX_ELEMENTS)
         return 1;
     if (ci_expr_magnitude(e, most) >= FITS)
         return 0;

@@ -10,7 +10,7 @@ note(CxTracer *t, const CiExpr *e)
     for (int k = 0; k < t->nshown; k++)
         if (t->shown[k] == e)
             return 0;
-    if (t->nshown == CX_MOST_SHOWN)
+    if (t->nshown == CX_MAX_SHOWN)
         return cx_size_force(t, e, "the text of an exception") < 0 ? -1 : 0;
     t->shown[t->nshown++] = e;
     return 0;

@@ -750,7 +750,7 @@ class Tracer:
             Called as `callable(*operands, out)` with real arrays when the program runs. Fills `out` and returns None,
             or returns the contents of `out`; a new array that leaves the program is not copied.
         operands : sequence
-            Traced or real operands, at most CX_MOST_OPERANDS.
+            Traced or real operands, at most CX_MAX_OPERANDS.
         shape, dtype : sequence, dtype
             Those of the result.
         positions : int

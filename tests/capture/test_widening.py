@@ -120,7 +120,7 @@ def test_one_program_for_any_number_of_trips(fn, backend):
         agree(compiled, np.arange(n) * 0.5)
     assert captures(compiled) == 1, compiled._cinductor_job.reasons
     assert any(
-        "for captured" in r or "while captured" in r for r in compiled._cinductor_job.last.regions
+        "for captured" in r or "while captured" in r for r in map(str, compiled._cinductor_job.last.regions)
     )
 
 

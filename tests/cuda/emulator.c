@@ -259,7 +259,7 @@ emulator_launch(void *function, unsigned grid_x, unsigned grid_y, unsigned count
                 unsigned shared_bytes, char *values)
 {
     const Kernel *kernel = function;
-    void *parameters[EMULATOR_MOST_BYTES / WIDEST];
+    void *parameters[EMULATOR_MAX_BYTES / WIDEST];
     for (int k = 0; k < kernel->sizes[0]; k++) {
         parameters[k] = values;
         values += room_of(kernel->sizes[k + 1]);

@@ -9,7 +9,7 @@
 void *emulator_open(const void *image);
 void emulator_close(void *module);
 void *emulator_find(void *module, const char *name);
-#define EMULATOR_MOST_BYTES 4096
+#define EMULATOR_MAX_BYTES 4096
 /* The values of the parameters one after the other, each at a multiple of 16. */
 void emulator_pack(const void *function, void *const *parameters, char *values, size_t room);
 /* values: as packed. */

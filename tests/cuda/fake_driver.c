@@ -85,9 +85,9 @@ EXPORT int fake_launches_on(int device);
 EXPORT int fake_count(const char *what); /* pinned, handles, modules, shared, graphs: now; last_blocks,
                                           * last_threads, last_shared: of a launch; others: calls, "" all */
 
-#define MOST_DEVICES 8
-#define MOST_NAMES 128
-#define MOST_OWNED 65536
+#define MAX_DEVICES 8
+#define MAX_NAMES 128
+#define MAX_OWNED 65536
 
 typedef struct Owned {
     const void *what;
@@ -95,16 +95,16 @@ typedef struct Owned {
 } Owned;
 
 static int blocks, launches, pinned, beside, handles, modules, overlapped;
-static int launches_on[MOST_DEVICES];
+static int launches_on[MAX_DEVICES];
 static unsigned last_blocks, last_threads, last_shared;
-static const char *names[MOST_NAMES]; /* names of functions that were called, with counts */
-static int calls[MOST_NAMES];
+static const char *names[MAX_NAMES]; /* names of functions that were called, with counts */
+static int calls[MAX_NAMES];
 static int until_failure = -1;
 static const char *failed = "";
 static int is_emulated; /* all of a process or none */
-static int contexts[MOST_DEVICES];
+static int contexts[MAX_DEVICES];
 /* Memory, modules, streams, events. For a reused address the latest entry counts. */
-static Owned owned[MOST_OWNED];
+static Owned owned[MAX_OWNED];
 static int nowned;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Thread_local int current[16], depth;
@@ -119,7 +119,7 @@ void
 fake_own(const void *what)
 {
     pthread_mutex_lock(&lock);
-    owned[nowned++ % MOST_OWNED] = (Owned){what, device_now()};
+    owned[nowned++ % MAX_OWNED] = (Owned){what, device_now()};
     pthread_mutex_unlock(&lock);
 }
 
@@ -129,9 +129,9 @@ fake_is_ours(const void *what)
 {
     int device = device_now();
     pthread_mutex_lock(&lock);
-    for (int k = nowned - 1; what && k >= 0 && k > nowned - MOST_OWNED; k--)
-        if (owned[k % MOST_OWNED].what == what) {
-            device = owned[k % MOST_OWNED].device;
+    for (int k = nowned - 1; what && k >= 0 && k > nowned - MAX_OWNED; k--)
+        if (owned[k % MAX_OWNED].what == what) {
+            device = owned[k % MAX_OWNED].device;
             break;
         }
     pthread_mutex_unlock(&lock);
@@ -150,7 +150,7 @@ fake_called(const char *name)
 {
     int k = 0;
     pthread_mutex_lock(&lock);
-    while (k < MOST_NAMES - 1 && names[k] && strcmp(names[k], name))
+    while (k < MAX_NAMES - 1 && names[k] && strcmp(names[k], name))
         k++;
     names[k] = name;
     calls[k]++;
@@ -365,7 +365,7 @@ typedef struct Launch {
     void *function;
     int device;
     unsigned gx, gy, bx, shared;
-    char values[EMULATOR_MOST_BYTES];
+    char values[EMULATOR_MAX_BYTES];
 } Launch;
 
 static void
@@ -732,7 +732,7 @@ fake_count(const char *what)
         return fake_memory_nodes();
     if (!strcmp(what, "shared"))
         return fake_shared();
-    for (int k = 0; k < MOST_NAMES && names[k]; k++)
+    for (int k = 0; k < MAX_NAMES && names[k]; k++)
         if (!*what || !strcmp(names[k], what))
             count += calls[k];
     return count;

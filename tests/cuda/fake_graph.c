@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define EXPORT __attribute__((visibility("default")))
-#define MOST_CAPTURES 16
+#define MAX_CAPTURES 16
 #define THREAD_LOCAL_MODE 1
 
 enum { INVALID = 1, UNSUPPORTED = 900, INVALIDATED = 901, WRONG_THREAD = 908 };
@@ -48,7 +48,7 @@ EXPORT int cuGraphDestroy(void *graph);
 EXPORT int cuGraphExecDestroy(void *made);
 EXPORT int fake_take_down(void *stream, void (*run)(void *data), const void *data, size_t size);
 
-static Graph *captures[MOST_CAPTURES];
+static Graph *captures[MAX_CAPTURES];
 static int is_interrupted; /* by the next replay */
 static int graphs, nodes; /* existing graphs; memory nodes since the process began */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -56,7 +56,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static Graph *
 find(const void *stream)
 {
-    for (int k = 0; k < MOST_CAPTURES; k++)
+    for (int k = 0; k < MAX_CAPTURES; k++)
         if (captures[k] && captures[k]->stream == stream)
             return captures[k];
     return NULL;
@@ -88,7 +88,7 @@ fake_refuses(const void *stream, int of_thread, int of_all)
 {
     int result = 0;
     pthread_mutex_lock(&lock);
-    for (int k = 0; k < MOST_CAPTURES; k++) {
+    for (int k = 0; k < MAX_CAPTURES; k++) {
         Graph *graph = captures[k];
         if (!graph)
             continue;
@@ -175,7 +175,7 @@ cuStreamBeginCapture_v2(void *stream, int mode)
     pthread_mutex_lock(&lock);
     Graph *graph = calloc(1, sizeof *graph);
     *graph = (Graph){.stream = stream, .thread = pthread_self(), .holders = 1};
-    for (int k = 0; k < MOST_CAPTURES && result && mode == THREAD_LOCAL_MODE && !find(stream); k++)
+    for (int k = 0; k < MAX_CAPTURES && result && mode == THREAD_LOCAL_MODE && !find(stream); k++)
         if (!captures[k]) {
             captures[k] = graph;
             graphs++;
@@ -217,7 +217,7 @@ cuStreamEndCapture(void *stream, void **out)
         pthread_mutex_unlock(&lock);
         return graph ? WRONG_THREAD : INVALID;
     }
-    for (int k = 0; k < MOST_CAPTURES; k++)
+    for (int k = 0; k < MAX_CAPTURES; k++)
         if (captures[k] == graph)
             captures[k] = NULL;
     result = stops ? stops : graph->is_spoiled ? INVALIDATED : 0;

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define EXPORT __attribute__((visibility("default")))
-#define MOST_SHARED 256
+#define MAX_SHARED 256
 #define GONE 201
 
 typedef unsigned long long Address;
@@ -36,7 +36,7 @@ typedef struct Shared {
     int file;
 } Shared;
 
-static Shared all[MOST_SHARED];
+static Shared all[MAX_SHARED];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static int
@@ -44,7 +44,7 @@ enter(Address at, size_t size, int file)
 {
     int result = GONE;
     pthread_mutex_lock(&lock);
-    for (int k = 0; k < MOST_SHARED && result; k++)
+    for (int k = 0; k < MAX_SHARED && result; k++)
         if (!all[k].at) {
             all[k] = (Shared){at, size, file};
             result = 0;
@@ -56,7 +56,7 @@ enter(Address at, size_t size, int file)
 static Shared *
 find(Address inside)
 {
-    for (int k = 0; k < MOST_SHARED; k++)
+    for (int k = 0; k < MAX_SHARED; k++)
         if (all[k].at && inside >= all[k].at && inside < all[k].at + all[k].size)
             return &all[k];
     return NULL;
@@ -87,7 +87,7 @@ int
 fake_shared(void)
 {
     int count = 0;
-    for (int k = 0; k < MOST_SHARED; k++)
+    for (int k = 0; k < MAX_SHARED; k++)
         count += all[k].at != 0;
     return count;
 }

@@ -265,7 +265,7 @@ def test_a_notebook_shows_an_array(monkeypatch):
     for text in ("2×3", "float64", "dummy:1", "48 B", "[[0., 1., 2.],\n [3., 4., 5.]]"):
         assert text in html
     assert "0-d" in cinductor.to_device(np.array(7.5), "dummy")._repr_html_()
-    monkeypatch.setattr("cinductor.report.notebook.MOST_COPIED", 16)
+    monkeypatch.setattr("cinductor.report.notebook.MAX_COPIED", 16)
     html = cinductor.to_device(np.arange(6.0), "dummy")._repr_html_()
     assert "<pre>" not in html and "more than 16 B" in html
 

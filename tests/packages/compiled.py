@@ -28,7 +28,7 @@ import cinductor
 
 DISPATCHER = "_ArrayFunctionDispatcher"  # NumPy's wrapper around a function
 LEFT = frozenset({"__new__", "__init_subclass__", "__class_getitem__", "__getattribute__"})
-MOST_DEPTH = 4  # nesting of tables in a module that is searched
+MAX_DEPTH = 4  # nesting of tables in a module that is searched
 LEFT_MODULES = ("tests", "testing", "conftest", "setup", "__main__")
 
 
@@ -99,7 +99,7 @@ def replaced(made: dict[int, tuple[Any, Any]], value: Any, depth: int = 0) -> An
     """
     if id(value) in made and made[id(value)][0] is value:
         return made[id(value)][1]
-    if depth > MOST_DEPTH:
+    if depth > MAX_DEPTH:
         return value
     if type(value) is dict:
         for key, item in list(value.items()):

@@ -23,7 +23,7 @@ from suites import SUITES, Suite
 
 HERE = pathlib.Path(__file__).parent
 TIMEOUT = 300  # seconds per test, on a machine that is busy
-MOST_RESTARTS = 40
+MAX_RESTARTS = 40
 BAD = ("failed", "hang", "crash")
 
 
@@ -46,7 +46,7 @@ class Run:
     def run(self) -> Run:
         """Run the suite; restart after each test that ends the process."""
         with tempfile.TemporaryDirectory() as folder:
-            for _ in range(MOST_RESTARTS):
+            for _ in range(MAX_RESTARTS):
                 if self.once(pathlib.Path(folder)) is None:
                     break
         return self

@@ -226,7 +226,7 @@ def test_an_alternative_that_cannot_be_built_takes_no_part(clock, monkeypatch, c
 def test_a_plan_that_holds_much_more_takes_no_part(monkeypatch):
     compiled = begun(softmax, X)
     assert not any(why for _, why in race(compiled).plans)
-    monkeypatch.setattr(racing, "MOST_HELD", 0)
+    monkeypatch.setattr(racing, "MAX_HELD", 0)
     monkeypatch.setattr(racing, "LITTLE", 1000)
     whys = dict(race(begun(softmax, X, dynamic=False)).plans)
     assert whys.pop("default") is None and whys

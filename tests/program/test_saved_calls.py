@@ -457,10 +457,10 @@ def test_who_listens_sees_a_capture(saves):
 
 
 def test_only_so_many_calls_are_kept(saves):
-    for rank in range(saved.MOST_CALLS + 2):
+    for rank in range(saved.MAX_CALLS + 2):
         captures_of(takes_any, np.ones((1,) * rank))
     [file] = saves()
-    assert file.read_bytes().count(b"\n\n") == saved.MOST_CALLS - 1
+    assert file.read_bytes().count(b"\n\n") == saved.MAX_CALLS - 1
 
 
 def test_calls_are_no_entries(saves):

@@ -90,7 +90,7 @@ def settle(captured: dict[str, list[str]], is_capture_only: bool) -> list[str]:
     keep = session.keep
 
     def noted(job: Any, compiled: Any, stage: Any, outcome: Any, specialization: Any) -> None:
-        captured["regions"] += outcome.regions
+        captured["regions"] += map(str, outcome.regions)
         captured["breaks"] += [f"{b.reason}, line {b.line}" for b in outcome.breaks]
         if specialization is not None:
             captured["guards"] += specialization.guards

@@ -26,7 +26,7 @@ import programs
 import cinductor
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-MOST_SECONDS = 300
+MAX_SECONDS = 300
 # Each report is loaded into a frame of this page's origin; errors are caught before the report's own scripts run.
 DRIVER = """<!doctype html><meta charset="utf-8"><iframe id="frame" width="1100" height="900"></iframe><script>
 const names = %s, found = {};
@@ -102,11 +102,11 @@ def render(browser, folder, names):
         flags = ["--headless", "--disable-gpu", f"--user-data-dir={profile}", "--remote-debugging-port=0"]
         flags += ["--no-sandbox"] if os.getuid() == 0 else []
         process = subprocess.Popen([browser, *flags, url], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        is_answered = answered.wait(MOST_SECONDS)
+        is_answered = answered.wait(MAX_SECONDS)
         process.terminate()
         process.wait()
         server.shutdown()
-    return answers[0] if is_answered else {"all": [f"no answer after {MOST_SECONDS} s"]}
+    return answers[0] if is_answered else {"all": [f"no answer after {MAX_SECONDS} s"]}
 
 
 def main(arguments):

@@ -351,7 +351,7 @@ PRODUCTS = {
 @pytest.fixture(name="large")
 def _large(monkeypatch):
     """Products and convolutions of any size are library calls."""
-    monkeypatch.setattr(product, "MOST_STEPS", 0)
+    monkeypatch.setattr(product, "MAX_STEPS", 0)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16], ids=str)

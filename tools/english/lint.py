@@ -34,10 +34,10 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 WORDS, LIMITS = HERE / "words.txt", HERE / "limits.txt"
 
-MOST_WORDS = 35  # in a sentence
-MOST_CLAUSES = 3
-MOST_COLUMNS = 160  # in a line of a document
-MOST_CHARACTERS = 72  # in a commit subject
+MAX_WORDS = 35  # in a sentence
+MAX_CLAUSES = 3
+MAX_COLUMNS = 160  # in a line of a document
+MAX_CHARACTERS = 72  # in a commit subject
 # Not checked: this file (its patterns are the words), generated text, test programs, and recorded measurements.
 SKIPPED = ("tools/english/lint.py", "tests/golden/", "tests/programs/", "benchmarks/measured.md", "docs/_build/", "docs/generated/", "examples/out/")
 
@@ -219,9 +219,9 @@ def wrong_shape(sentence: str, is_first: bool) -> Iterator[tuple[str, str]]:
     if is_first and BEGINNINGS.match(sentence):
         yield "subject", sentence[:90]
     count = len(re.findall(r"[A-Za-z_][\w'’-]*", sentence))
-    if count > MOST_WORDS:
+    if count > MAX_WORDS:
         yield "long", f"{count} words: {sentence[:70]}"
-    elif len(RELATIVE.findall(sentence)) > MOST_CLAUSES:
+    elif len(RELATIVE.findall(sentence)) > MAX_CLAUSES:
         yield "clauses", sentence[:110]
 
 
@@ -245,7 +245,7 @@ def check_file(name: str) -> Iterator[Hit]:
             yield Hit(name, line, text.kind, rule, excerpt)
         if text.kind == "document":
             for line, content in text.lines:
-                if len(content) > MOST_COLUMNS and "](" not in content:
+                if len(content) > MAX_COLUMNS and "](" not in content:
                     yield Hit(name, line, text.kind, "wide", f"{len(content)} columns")
 
 
@@ -256,7 +256,7 @@ def git(*arguments: str) -> str:
 def check_commits(base: str) -> Iterator[Hit]:
     for line in git("log", "--no-merges", "--format=%h %s", f"{base}..HEAD").splitlines():
         commit, _, subject = line.partition(" ")
-        if len(subject) > MOST_CHARACTERS:
+        if len(subject) > MAX_CHARACTERS:
             yield Hit("commits", 0, "subject", "commit", f"{commit} {len(subject)} characters: {subject}")
         for rule, excerpt in [*wrong_shape(subject, True), *wrong_words(subject)]:
             yield Hit("commits", 0, "subject", rule, f"{commit} {excerpt}")

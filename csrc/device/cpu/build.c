@@ -165,7 +165,7 @@ remember_units(Build *b)
 
 /* Longer than kernels take to compile. A process that has waited this long compiles the unit
  * itself. */
-#define MOST_WAIT_S 20.0
+#define MAX_WAIT_S 20.0
 
 /* True when another process has made the object meanwhile. */
 static bool
@@ -177,7 +177,7 @@ wait_for_others(CiContext *ctx, Unit *unit)
     if (!cache)
         return false;
     CiLockStatus status =
-        ci_cache_lock(cache, unit->key, "so", MOST_WAIT_S, b->runtime->should_stop_build,
+        ci_cache_lock(cache, unit->key, "so", MAX_WAIT_S, b->runtime->should_stop_build,
                       b->runtime->should_stop_arg, &unit->lock, path, sizeof path);
     if (status == CI_LOCK_stopped)
         ci_fail(ctx, CI_ERR_INTERRUPTED, "interrupted while another process compiles");

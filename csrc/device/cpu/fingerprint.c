@@ -19,9 +19,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MOST_SCRIPTS 4    /* one within another */
-#define MOST_PROGRAMS 64  /* of scripts that are looked at */
-#define MOST_SCRIPT 65536 /* bytes */
+#define MAX_SCRIPTS 4    /* one within another */
+#define MAX_PROGRAMS 64  /* of scripts that are looked at */
+#define MAX_SCRIPT 65536 /* bytes */
 
 typedef struct Answer Answer;
 struct Answer {
@@ -186,7 +186,7 @@ add_script(CiSha256 *hash, const char *path, int depth, int *left)
     if (depth == 0 || is_executable_format(path) || ci_os_read(path, &data, &size))
         return;
     const char *text = data;
-    while (size < MOST_SCRIPT && *left > 0 && next_word(&text, word, sizeof word))
+    while (size < MAX_SCRIPT && *left > 0 && next_word(&text, word, sizeof word))
         if (!ci_os_find_program(word, program, sizeof program) && add_stamp(hash, program)) {
             --*left;
             add_script(hash, program, depth - 1, left);
@@ -229,11 +229,11 @@ ask_all(CiContext *ctx, CiRuntime *runtime, CiSystemCompiler *compiler, double t
     static const char *const version[] = {"--version", NULL};
     static const char *const run[] = {"-###", "-fsyntax-only", "-x", "c", "/dev/null", NULL};
     CiSha256 hash;
-    int left = MOST_PROGRAMS;
+    int left = MAX_PROGRAMS;
     bool names_files = false;
     ci_sha256_init(&hash);
     ci_sha256_add_text(&hash, compiler->stamp);
-    add_script(&hash, compiler->path, MOST_SCRIPTS, &left);
+    add_script(&hash, compiler->path, MAX_SCRIPTS, &left);
     if (ask(ctx, runtime, compiler, version, timeout_s, &hash, &names_files) &&
         ask(ctx, runtime, compiler, run, timeout_s, &hash, &names_files) && names_files)
         finish(&hash, compiler->identity);

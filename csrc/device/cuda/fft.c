@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { THREADS = 256, MOST_ROWS = 65535, FORWARD = -1, BACKWARD = 1 };
+enum { THREADS = 256, MAX_ROWS = 65535, FORWARD = -1, BACKWARD = 1 };
 
 static const char fft_text[] =
     "extern \"C\" __global__ void __launch_bounds__(256)\n"
@@ -113,7 +113,7 @@ launch(Run *r, CUfunction kernel, const CiCudaRows *rows, int64_t first, void **
     int64_t blocks = (rows->length + THREADS - 1) / THREADS, left = rows->rows - first;
     if (!r->result)
         r->result = r->stay->driver->launch(
-            kernel, (unsigned)blocks, (unsigned)(left < MOST_ROWS ? left : MOST_ROWS), 1, THREADS,
+            kernel, (unsigned)blocks, (unsigned)(left < MAX_ROWS ? left : MAX_ROWS), 1, THREADS,
             1, 1, 0, r->queue->stream, parameters, NULL);
 }
 
@@ -143,7 +143,7 @@ load_kernels(Run *r)
 static void
 pack_rows(Run *r, const void *x)
 {
-    for (int64_t first = 0; first < r->from.rows; first += MOST_ROWS) {
+    for (int64_t first = 0; first < r->from.rows; first += MAX_ROWS) {
         void *parameters[] = {&x, &r->in, &r->from, &first};
         launch(r, r->kernels[0], &r->from, first, parameters);
     }
@@ -154,7 +154,7 @@ scale_rows(Run *r, void *y)
 {
     float single = (float)r->t.scale;
     void *factor = r->is_double ? (void *)&r->t.scale : (void *)&single;
-    for (int64_t first = 0; first < r->to.rows; first += MOST_ROWS) {
+    for (int64_t first = 0; first < r->to.rows; first += MAX_ROWS) {
         void *parameters[] = {&r->out, &y, &r->to, factor, &first};
         launch(r, r->kernels[1], &r->to, first, parameters);
     }

@@ -13,7 +13,7 @@
 
 #define TILE 64
 #define THREADS 256
-#define MOST_BLOCKS 65535 /* along the second axis of a grid */
+#define MAX_BLOCKS 65535 /* along the second axis of a grid */
 
 /* ---- our own kernel ---- */
 
@@ -113,8 +113,8 @@ launch(const CiQueue *queue, const CiCudaState *state, CUfunction function, CiCu
         &p->c.row,  &p->c.column, &p->c.batch, &first,
     };
     int result = 0;
-    for (first = 0; first < p->batch && !result; first += MOST_BLOCKS) {
-        int64_t count = p->batch - first < MOST_BLOCKS ? p->batch - first : MOST_BLOCKS;
+    for (first = 0; first < p->batch && !result; first += MAX_BLOCKS) {
+        int64_t count = p->batch - first < MAX_BLOCKS ? p->batch - first : MAX_BLOCKS;
         result = state->driver.launch(function, (unsigned)tiles, (unsigned)count, 1,
                                       THREADS, 1, 1, 0, queue->stream, parameters, NULL);
     }

@@ -16,8 +16,8 @@
 enum {
     THREADS = 256,
     COPY_BYTES = CI_STATIC_SHARED_BYTES, /* shared memory of a block */
-    MOST_WARPS = 8,
-    MOST_CHUNKS = 4096,
+    MAX_WARPS = 8,
+    MAX_CHUNKS = 4096,
     LEAST_CHUNK = 1024, /* points */
     MANY_POINTS = 16,   /* of each target: then the copies cost less than they save */
     TARGETS = 32        /* that a block of kmerge combines */
@@ -243,8 +243,8 @@ combine_copies(CiCudaSort *s, const CiExternCall *call, int64_t elements)
          *y = call->result;
     int bytes = sum_bytes(call->dtypes[3]), targets = (int)elements;
     int64_t n = s->from.length, most = COPY_BYTES / (elements * bytes),
-            chunk = (n + MOST_CHUNKS - 1) / MOST_CHUNKS;
-    int warps = most < MOST_WARPS ? (int)most : MOST_WARPS;
+            chunk = (n + MAX_CHUNKS - 1) / MAX_CHUNKS;
+    int warps = most < MAX_WARPS ? (int)most : MAX_WARPS;
     chunk = chunk > LEAST_CHUNK ? chunk : LEAST_CHUNK;
     int64_t chunks = (n + chunk - 1) / chunk, blocks = (chunks + warps - 1) / warps;
     if (status)

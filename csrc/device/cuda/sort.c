@@ -21,7 +21,7 @@ _Static_assert(DIGITS == 8 * THREADS && COUNTS == DIGITS + THREADS, "keys have e
 #define TEXT(name) NUMBER(name)
 enum {
     MANY_TILES = 1024, /* from which a block loads several of them, so that fewer add to the counts */
-    MOST_ROWS = 65535
+    MAX_ROWS = 65535
 };
 
 /* ---- keys ---- */
@@ -349,7 +349,7 @@ sort_long(CiCudaSort *s, CUdeviceptr x)
     void *zero[] = {&s->counts, &counts};
     ci_cuda_sort_launch(s, s->kernels[ZERO], (counts + THREADS - 1) / THREADS, 1, THREADS, 0, zero);
     for (int64_t first = 0, rows; first < s->from.rows; first += rows) {
-        rows = s->from.rows - first < MOST_ROWS ? s->from.rows - first : MOST_ROWS;
+        rows = s->from.rows - first < MAX_ROWS ? s->from.rows - first : MAX_ROWS;
         int64_t part = (int64_t)each * THREADS, blocks = (s->from.length + part - 1) / part;
         void *load[] = {&x,        &s->keys[0], &s->places[0], &s->counts, &s->states,
                         &s->from, &s->tiles,   &s->passes,    &each,      &first};

@@ -6,7 +6,7 @@
 #define POLL_NS 5000000
 #define LEFT (-1) /* of a loop, by an exit */
 /* Most iterations that a body runs at once: enough to have both whole groups and a remainder. */
-#define MOST_TOGETHER 21
+#define MAX_TOGETHER 21
 
 static int32_t run_block(CiInterpRun *r, const CiInterpStmts *block);
 
@@ -65,7 +65,7 @@ static int32_t
 run_trips(CiInterpRun *r, const CiInterpStmt *stmt, const CiInterpMark *around)
 {
     int64_t trips = ci_formula_evaluate(&stmt->extent, r->env);
-    int64_t most = stmt->has_runs ? MOST_TOGETHER : 1;
+    int64_t most = stmt->has_runs ? MAX_TOGETHER : 1;
     for (int64_t trip = 0; trip < trips; trip += most) {
         r->env[stmt->slot] = trip;
         if (stmt->has_runs)

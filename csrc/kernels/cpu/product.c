@@ -15,7 +15,7 @@
  * and no additional overflow occurs; their results are not used. */
 #include "kernels/kernels.h"
 
-#define MOST_ROWS 6 /* of sums, with two vectors in each: with the factors they fill 16 registers */
+#define MAX_ROWS 6 /* of sums, with two vectors in each: with the factors they fill 16 registers */
 
 typedef struct Maker {
     CiBuild b;
@@ -78,7 +78,7 @@ choose_sizes(Maker *m)
         m->lanes /= 2;
     m->vectors = columns > m->lanes ? 2 : 1;
     m->rows =
-        choose_rows(m->loops.row_extent, m->vectors == 1 ? CI_PRODUCT_ROWS : MOST_ROWS);
+        choose_rows(m->loops.row_extent, m->vectors == 1 ? CI_PRODUCT_ROWS : MAX_ROWS);
 }
 
 /* for i<n  ->  for t<ceildiv(n, factor): where a unit begins, and how many it has. */

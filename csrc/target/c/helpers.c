@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#define MOST_WRITTEN_OUT 8 /* lanes that are loaded and stored one by one */
+#define MAX_WRITTEN_OUT 8 /* lanes that are loaded and stored one by one */
 
 static int
 full_lanes(const CiCPrinter *p, CiDtype dtype)
@@ -474,7 +474,7 @@ static int
 few_live(CiCPrinter *p, CiDtype dtype, int lanes, const CiExpr *live)
 {
     int64_t count;
-    bool is_few = lanes <= MOST_WRITTEN_OUT && ci_expr_is_const(live, &count) && count < lanes;
+    bool is_few = lanes <= MAX_WRITTEN_OUT && ci_expr_is_const(live, &count) && count < lanes;
     return is_few && !has_masks(p, dtype, lanes) ? (int)count : 0;
 }
 

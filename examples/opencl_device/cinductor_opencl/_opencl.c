@@ -10,7 +10,7 @@
 
 const CiToolkit *kit;
 OpenCL cl;
-Device devices[MOST_DEVICES], every;
+Device devices[MAX_DEVICES], every;
 int ndevices;
 static CiCompiler compiler;
 
@@ -93,11 +93,11 @@ open_device(cl_device_id id)
 static void
 open_platform(cl_platform_id platform, char *why, size_t capacity)
 {
-    cl_device_id found[MOST_DEVICES];
+    cl_device_id found[MAX_DEVICES];
     cl_uint count = 0;
-    if (cl.GetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, MOST_DEVICES, found, &count))
+    if (cl.GetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, MAX_DEVICES, found, &count))
         return;
-    for (cl_uint k = 0; k < count && k < MOST_DEVICES && ndevices < MOST_DEVICES; k++) {
+    for (cl_uint k = 0; k < count && k < MAX_DEVICES && ndevices < MAX_DEVICES; k++) {
         const char *reason = why_not(found[k]);
         size_t length = strlen(why);
         if (reason || !open_device(found[k]))
@@ -109,7 +109,7 @@ open_platform(cl_platform_id platform, char *why, size_t capacity)
 static PyObject *
 connect_to(PyObject *module, PyObject *toolkit)
 {
-    cl_platform_id platforms[MOST_DEVICES];
+    cl_platform_id platforms[MAX_DEVICES];
     cl_uint count = 0;
     char why[1024] = "";
     (void)module;
@@ -120,9 +120,9 @@ connect_to(PyObject *module, PyObject *toolkit)
         return PyErr_Format(PyExc_ImportError, "built for another version of cinductor");
     if (!open_loader())
         return PyErr_Format(PyExc_OSError, "no OpenCL 2.0: libOpenCL.so.1 is not found or too old");
-    if (cl.GetPlatformIDs(MOST_DEVICES, platforms, &count))
+    if (cl.GetPlatformIDs(MAX_DEVICES, platforms, &count))
         count = 0;
-    for (cl_uint k = 0; k < count && k < MOST_DEVICES; k++)
+    for (cl_uint k = 0; k < count && k < MAX_DEVICES; k++)
         open_platform(platforms[k], why, sizeof why);
     if (!ndevices)
         return PyErr_Format(PyExc_OSError, "no device of OpenCL that cinductor can use%s", why);

@@ -42,11 +42,11 @@ typedef struct Device {
     bool has_f64, has_atomic64;
 } Device;
 
-#define MOST_DEVICES 16
+#define MAX_DEVICES 16
 
 extern const CiToolkit *kit;
 extern OpenCL cl;
-extern Device devices[MOST_DEVICES];
+extern Device devices[MAX_DEVICES];
 extern int ndevices;
 extern Device every; /* what all of them have */
 extern const CiDevice opencl_device;

@@ -25,7 +25,7 @@ from .packages import back_of, rebuild
 
 INDEX = "an index is out of bounds"  # the text of such a check
 SEVERAL = -1  # value of the option device_index for programs whose arrays are on several devices
-MOST_DEVICES = 16  # devices of one program: CI_MAX_DEVICES
+MAX_DEVICES = 16  # devices of one program: CI_MAX_DEVICES
 
 
 def holds(value: Any) -> bool:
@@ -123,7 +123,7 @@ def devices_of(job: Job, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple
     found: list[tuple[str, int]] = []
     rebuild((args, kwargs), lambda x: found.append(_core.device_of(x._handle)) if type(x) is Array else None)
     kinds = dict.fromkeys(kind for kind, _ in found)
-    if len(kinds) > 1 or (len(set(found)) > 1 and max(index for _, index in found) >= MOST_DEVICES):
+    if len(kinds) > 1 or (len(set(found)) > 1 and max(index for _, index in found) >= MAX_DEVICES):
         names = " and ".join(dict.fromkeys(f"{kind}:{index}" for kind, index in found))
         raise TypeError(f"{job.name}: arrays of {names} together; use to_device")
     return found[0] if len(set(found)) == 1 else (*kinds, *(index for _, index in found))

@@ -20,7 +20,7 @@ from .machine import Device, split, text
 
 MARK = b"cinductor array\n"
 VERSION = 1
-MOST_AXES = 32
+MAX_AXES = 32
 WRONG = "these bytes are no handle that ipc_handle() made"
 SELF = os.urandom(8).hex()  # together with the process id it identifies this process
 
@@ -120,7 +120,7 @@ def form_of(handle: Handle) -> np.ndarray:
     try:
         dtype = np.dtype(handle.dtype)
         shape, strides = tuple(handle.shape), tuple(handle.strides)
-        is_right = len(shape) == len(strides) <= MOST_AXES and all(n >= 0 for n in shape) and dtype.names is None
+        is_right = len(shape) == len(strides) <= MAX_AXES and all(n >= 0 for n in shape) and dtype.names is None
         if is_right:
             return np.lib.stride_tricks.as_strided(np.empty(1, dtype), shape, strides)
     except (TypeError, ValueError, OverflowError):

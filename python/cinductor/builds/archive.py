@@ -15,7 +15,7 @@ from ..base.user_frame import wrong
 from .trimming import ENTRY
 
 DAMAGED = (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError)  # raised by `zipfile`
-MOST_BYTES = 1 << 30  # of one entry
+MAX_BYTES = 1 << 30  # of one entry
 
 
 def folder(what: str) -> str:
@@ -81,7 +81,7 @@ def unpack(file: IO[bytes], name: str) -> int:
         with zipfile.ZipFile(file) as archive:
             rows = archive.infolist()
             for row in rows:
-                if not ENTRY.fullmatch(row.filename) or row.file_size > MOST_BYTES or row.header_offset < 0:
+                if not ENTRY.fullmatch(row.filename) or row.file_size > MAX_BYTES or row.header_offset < 0:
                     raise ValueError(f"load: {name} is no cache: it has {row.filename!r}")
                 check_contents(archive, row)
             return sum(keep(archive, row, place) for row in rows)

@@ -22,7 +22,7 @@ from .archive import DAMAGED
 from .bundling import ABI, NAME, SCHEMA, build
 
 RANK = 32
-MOST_BYTES = 1 << 32  # of all members together
+MAX_BYTES = 1 << 32  # of all members together
 COMPARE = {"==": operator.eq, "!=": operator.ne, "<=": operator.le, "<": operator.lt}
 NO_MEMORY, OTHER_LAYOUT = 1, 3  # statuses of `call`
 KINDS = (
@@ -92,7 +92,7 @@ def read(name: str) -> dict[str, bytes]:
     try:
         with zipfile.ZipFile(name) as archive:
             rows = archive.infolist()
-            if sum(row.file_size for row in rows) > MOST_BYTES or len({row.filename for row in rows}) < len(rows):
+            if sum(row.file_size for row in rows) > MAX_BYTES or len({row.filename for row in rows}) < len(rows):
                 raise ValueError(f"load: {name} is no package")
             return {row.filename: archive.read(row) for row in rows}
     except DAMAGED as error:

@@ -22,9 +22,9 @@ from .background import beside
 
 OWN = "default"  # the name of the default plan
 MOST = 8  # alternatives of one program that are built
-MOST_PLANNED = 64  # alternatives that are planned
-MOST_HELD, LITTLE = 2, 1 << 20  # memory relative to the default plan; bytes that are always allowed
-MOST_SECONDS = 30.0  # seconds for planning and building, after which no other build is started
+MAX_PLANNED = 64  # alternatives that are planned
+MAX_HELD, LITTLE = 2, 1 << 20  # memory relative to the default plan; bytes that are always allowed
+MAX_SECONDS = 30.0  # seconds for planning and building, after which no other build is started
 KINDS = {
     option: frozenset(kinds.split())
     for option, kinds in zip(RACED, ("kernel fusion program", "fusion", "kernel"), strict=True)
@@ -178,10 +178,10 @@ def built(
     job: Any, program: Any, options: dict[str, Any], digest: str, held: int, wanted: list[Any]
 ) -> list[Any]:
     """(name, program, None) or (name, None, reason) for each alternative whose plan differs."""
-    last, seen = time.monotonic() + MOST_SECONDS, {digest}
-    most = max(LITTLE, held if program.writes else MOST_HELD * held)  # a call that has written cannot restart
+    last, seen = time.monotonic() + MAX_SECONDS, {digest}
+    most = max(LITTLE, held if program.writes else MAX_HELD * held)  # a call that has written cannot restart
     found: list[tuple[str, Any, str | None]] = []
-    for name, value in wanted[:MOST_PLANNED]:
+    for name, value in wanted[:MAX_PLANNED]:
         if sum(row[2] is None for row in found) == MOST or time.monotonic() > last or beside.is_ending:
             break
         other, made, why = changed(options, name, value), None, None

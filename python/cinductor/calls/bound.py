@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 INSTRUCTION, ON_ARRAY, ELEMENT = 20e-9, 150e-9, 0.5e-9  # seconds; of an instruction that may work on an array, and on each element
-MOST_TRIPS = 10**9  # a larger number is a mask, or a seed
+MAX_TRIPS = 10**9  # a larger number is a mask, or a seed
 DEEPEST = 4  # loops within each other, and calls
 CACHE = 0  # no instruction, since Python 3.11
 WORKING = {op for name, op in opcode.opmap.items() if name.startswith(("CALL", "BINARY", "COMPARE"))}
@@ -48,7 +48,7 @@ def seconds_of(fn: Any, bound: tuple[Any, ...]) -> float:
         size, count = size_of(value)
         sizes.append(size)
         elements = max(elements, count)
-    return of_code(code, getattr(fn, "__globals__", {}), min(max(sizes), MOST_TRIPS), elements, 0, given)
+    return of_code(code, getattr(fn, "__globals__", {}), min(max(sizes), MAX_TRIPS), elements, 0, given)
 
 
 def size_of(value: Any) -> tuple[int, int]:
@@ -56,7 +56,7 @@ def size_of(value: Any) -> tuple[int, int]:
     if type(value) is np.ndarray:
         return max(value.shape, default=1), value.size
     if type(value) is int:
-        return (abs(value) if abs(value) <= MOST_TRIPS else 1), 0
+        return (abs(value) if abs(value) <= MAX_TRIPS else 1), 0
     if type(value) in (list, tuple, dict, str, set):
         return len(value), len(value)
     return 1, 0
@@ -73,7 +73,7 @@ class CodeFacts(NamedTuple):
 @functools.lru_cache(1024)
 def facts_of(code: types.CodeType) -> CodeFacts:
     """The facts of a code object, without those within it."""
-    raw, constants = code.co_code, {c for c in code.co_consts if type(c) is int and c <= MOST_TRIPS and c & (c + 1)}
+    raw, constants = code.co_code, {c for c in code.co_consts if type(c) is int and c <= MAX_TRIPS and c & (c + 1)}
     ops = raw[::2]
     if LOOPING.isdisjoint(ops):
         return CodeFacts(((len(ops) - ops.count(CACHE), len(ops.translate(None, NOT_WORKING))),), 1, max(constants, default=1))

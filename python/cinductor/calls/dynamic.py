@@ -33,7 +33,7 @@ Place = tuple[str, int | None]
 Size = Any  # an int, or a traced one that is an expression of symbols
 LARGEST_INT = 1 << 48  # a larger int argument is a number, not a size
 KEPT_CAPTURES = 8
-DEEPEST, MOST_ITEMS = 4, 8  # containers within each other, and their first items, whose sizes plain calls show
+DEEPEST, MAX_ITEMS = 4, 8  # containers within each other, and their first items, whose sizes plain calls show
 NUMBERS = {type(None)}  # dtypes for which no size is a symbol
 VERSION = 1
 SUFFIX = ".shapes"
@@ -224,7 +224,7 @@ class Profile:
             self.meet(record, (words, None), value)
         elif cls in (tuple, list, dict) and depth < DEEPEST:
             items = value.items() if cls is dict else enumerate(value)
-            for key, item in islice(items, MOST_ITEMS):
+            for key, item in islice(items, MAX_ITEMS):
                 if cls is not dict or type(key) in (str, int):
                     self.look_at(record, f"{words}[{key!r}]", item, depth + 1)
 

@@ -5,7 +5,7 @@ failure of the compiler never reaches the caller: the original function runs ins
 
 Threads that make the same first call compile once (`Turn`). The other threads wait for the program and then look
 it up. They stop waiting if the capture has begun to run Python code (which may take long, or may wait for them),
-or after `MOST_WAIT`; the original function then runs their calls.
+or after `MAX_WAIT`; the original function then runs their calls.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from . import saved, watching
 from .dynamic import Profile, any_unbacked, profile_path
 from .economy import Economy, waits
 
-MOST_WAIT = 2.0  # seconds to wait for each capture
+MAX_WAIT = 2.0  # seconds to wait for each capture
 POLL = 0.004  # seconds
 
 _capturing = _local()
@@ -82,7 +82,7 @@ class Turn:
 
     def wait(self) -> bool:
         """True if the capture in progress has ended; False if it takes too long."""
-        last = time.monotonic() + MOST_WAIT
+        last = time.monotonic() + MAX_WAIT
         while self.is_worth_waiting:
             if self.lock.acquire(timeout=POLL):
                 self.lock.release()

@@ -17,12 +17,12 @@ import numpy as np
 
 from .. import _core
 from . import budget
-from .dynamic import DEEPEST, MOST_ITEMS
+from .dynamic import DEEPEST, MAX_ITEMS
 
 LEAST = 1e-3  # seconds in NumPy about which a later process is told
 FADED = 0.5  # of what earlier processes have spent
 MOST = 64  # kinds, and saved calls
-MOST_FAILURES = 3
+MAX_FAILURES = 3
 
 
 class EconomyNotes:
@@ -46,7 +46,7 @@ class EconomyNotes:
     def read(self, parts: list[str]) -> None:
         """Take over one line of the text of an earlier process."""
         if parts[0] == "failures":
-            self.failures = min(max(int(parts[1]), 0), MOST_FAILURES)
+            self.failures = min(max(int(parts[1]), 0), MAX_FAILURES)
         elif parts[0] == "spent" and len(parts) == 3:
             self.spent[parts[1]] = max(float(parts[2]), 0.0)
         elif parts[0] == "times" and len(parts) == 4:
@@ -108,7 +108,7 @@ def part_of(value: Any, depth: int) -> Any:
         return (cls, len(value).bit_length())
     if cls in (tuple, list, dict) and depth < DEEPEST:
         items = value.items() if cls is dict else value
-        return (cls, len(value).bit_length(), *(part_of(v, depth + 1) for v in islice(items, MOST_ITEMS)))
+        return (cls, len(value).bit_length(), *(part_of(v, depth + 1) for v in islice(items, MAX_ITEMS)))
     return cls
 
 

@@ -33,8 +33,8 @@ from .saved_text import UNREADABLE, CallReader, CallWriter, NotSaved, digest_of
 
 Traced = _core.Traced
 
-MOST_CALLS = 8  # calls per function
-MOST_TEXT = 1 << 22  # characters per call
+MAX_CALLS = 8  # calls per function
+MAX_TEXT = 1 << 22  # characters per call
 BETWEEN = "\n\n"  # separates two calls of a file; no line of a call is empty
 
 # --- the key: function and settings ---------------------------------------------------------------
@@ -136,12 +136,12 @@ def save(job: Any, bound: tuple[Any, ...], specialization: Any, stage: Any) -> N
         text.encode("utf-8", "surrogateescape")
     except (NotSaved, UnicodeEncodeError):
         return
-    if len(text) > MOST_TEXT:
+    if len(text) > MAX_TEXT:
         return
     if job.pays:
         job.economy.notes_of(job).note(specialization, text)
     kept = [one for one in calls_under(key) if one != text]
-    _core.write_call(key, BETWEEN.join([text, *kept[: MOST_CALLS - 1]]))
+    _core.write_call(key, BETWEEN.join([text, *kept[: MAX_CALLS - 1]]))
 
 
 def calls_under(key: str) -> list[str]:

@@ -6,12 +6,13 @@ from typing import NamedTuple
 
 from .. import _core
 from ..base.class_lookup import is_a
+from ..base.region_outcome import ALL_IN_PYTHON
 from ..base.signals import Replan
 
 REPLANS = (Replan, _core.RegionBreak)
 INSTEAD = {
     "dynamic": "sizes are numbers",
-    "regions": "Python runs all loops and branches",
+    "regions": ALL_IN_PYTHON,
     "sized_lists": "lists have as many items as in this call",
     "list_columns": "lists of numbers among the arguments are containers",
     "leaves_open": "what sizes say is decided, with guards",

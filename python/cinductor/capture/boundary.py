@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core
+from ..base.array_flags import WRITEABLE
 from ..base.class_lookup import is_a
 from ..calls.dynamic import Symbols
 from .containers import is_constant
@@ -55,7 +56,6 @@ from .objects import (
 )
 from .sources import Sources
 
-WRITEABLE = 0x400  # NumPy's flag
 READ_BY_ENUM = ("_name_", "_value_")  # attributes of a member that the methods of module enum read
 
 if TYPE_CHECKING:

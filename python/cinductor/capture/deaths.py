@@ -43,7 +43,7 @@ TOLD = frozenset(
         *IDENTITY_TYPES,
     }
 )
-MOST_REACHED = 10_000  # objects; what reaches more may reach anything
+MAX_REACHED = 10_000  # objects; what reaches more may reach anything
 FEW_REACHED = 300  # the same where each call asks
 PARTS = (tuple, list)  # of a guard
 UNTOLD = np.ndarray | np.void | np.dtype  # NumPy does not tell the garbage collector what these hold
@@ -72,7 +72,7 @@ def handles(code: types.CodeType) -> bool:
 
 def runs_code(value: Any) -> bool:
     """True if code of the user's may run when the object dies, because of it or of something that it reaches."""
-    return reaches(value, ends_with_code, MOST_REACHED)
+    return reaches(value, ends_with_code, MAX_REACHED)
 
 
 def dies_unseen(value: Any) -> bool:
@@ -184,7 +184,7 @@ def why_outlives(value: Any) -> str | None:
     name = type(value).__name__
     if has_finalizer(type(value)):
         return f"{name}, which has __del__"
-    return f"{name} that may keep an object with __del__ alive" if reaches(value, has_users_finalizer, MOST_REACHED) else None
+    return f"{name} that may keep an object with __del__ alive" if reaches(value, has_users_finalizer, MAX_REACHED) else None
 
 
 def has_users_finalizer(value: Any) -> bool:

@@ -188,7 +188,7 @@ def octets_of(code: types.CodeType, qualname: str) -> frozenset[str]:
 # --- the end of a captured call ---
 
 
-MOST_OTHERS = 32  # other objects of the class of one that is stored to
+MAX_OTHERS = 32  # other objects of the class of one that is stored to
 
 
 def place_of_function(fn: Any) -> tuple[str, int]:
@@ -372,7 +372,7 @@ def are_distinct(stage: Stage, value: Any) -> bool:
         is_made = stage.sources.rows[source][0] == "made"
         if not is_made and (is_a(other, cls) or issubclass(cls, type(other))):
             others.append(source)
-    if len(others) > MOST_OTHERS:
+    if len(others) > MAX_OTHERS:
         return False
     for source in others:
         stage.sources.check(mine, "other", source)

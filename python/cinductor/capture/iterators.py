@@ -28,7 +28,7 @@ from .objects import VIEWS_OF_DICTS, Traced, attribute, find_in_class
 RegionBreak = _core.RegionBreak
 Made = Callable[..., Iterator[Any]]  # makes Python's own iterator, given a function that makes values real
 END, UNKNOWN = "at its end", "somewhere"  # positions, besides those that are numbers
-MOST_READ, ENDLESS = 256, 1 << 62  # elements of an array that nodes read; items of an endless iterator
+MAX_READ, ENDLESS = 256, 1 << 62  # elements of an array that nodes read; items of an endless iterator
 
 
 class Items:
@@ -63,7 +63,7 @@ class Items:
     @property
     def is_long(self) -> bool:
         """True if Python would read many elements of arrays one by one; guarded if that depends on a size."""
-        return self.reads and not self.is_endless and bool(self.length > MOST_READ)
+        return self.reads and not self.is_endless and bool(self.length > MAX_READ)
 
     @property
     def is_endless(self) -> bool:
@@ -350,7 +350,7 @@ OVER_CONTAINERS = (
     reversed,
     *VIEWS_OF_DICTS,
 )
-MOST_LEFT = 65536  # items of an iterator that outlives the call
+MAX_LEFT = 65536  # items of an iterator that outlives the call
 OTHERS = tuple(f for f in offered(itertools) if is_a(f, type))
 
 
@@ -459,7 +459,7 @@ class Escaped:
         """The call ends."""
         if self.materialise is not None:
             items, self.items = self.items, iter(())
-            self.items = iter([self.materialise(item) for item in itertools.islice(items, MOST_LEFT)])
+            self.items = iter([self.materialise(item) for item in itertools.islice(items, MAX_LEFT)])
             self.materialise = None
 
 

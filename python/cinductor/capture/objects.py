@@ -481,8 +481,8 @@ def reads_plainly(cls: type) -> bool:
     return cls.__getattribute__ in PLAIN_GETTERS  # type: ignore[comparison-overlap]
 
 
-MOST_LEAVES = 256  # of a container among the arguments
-MOST_LOOKED = 8  # containers and leaves visited per leaf that is allowed
+MAX_LEAVES = 256  # of a container among the arguments
+MAX_LOOKED = 8  # containers and leaves visited per leaf that is allowed
 
 
 def count_leaves(value: Any, limit: int) -> int:
@@ -494,7 +494,7 @@ def count_leaves(value: Any, limit: int) -> int:
     while stack and count <= limit:
         item = stack.pop()
         looked += 1
-        if looked > MOST_LOOKED * limit:
+        if looked > MAX_LOOKED * limit:
             return looked
         if is_a(item, tuple | list):
             count += not item
@@ -517,9 +517,9 @@ def why_not_argument(value: Any, has_columns: bool = True) -> str | None:
     if is_a(value, np.ndarray):
         return f"a {cls.__name__}, which is a subclass of ndarray"
     if cls in (list, dict) or is_tuple(cls) or (is_a(value, list) and is_native(cls, *READING)):
-        if count_leaves(value, MOST_LEAVES) > MOST_LEAVES:
+        if count_leaves(value, MAX_LEAVES) > MAX_LEAVES:
             begins_column = has_columns and cls is list and _core.list_column(value[:1]) is not None
-            return None if begins_column else f"a container of more than {MOST_LEAVES} leaves"
+            return None if begins_column else f"a container of more than {MAX_LEAVES} leaves"
         if (hooked := key_with_hooks(value)) is not None:
             return f"a dict with keys of class {hooked.__name__}"
         items = value.values() if is_a(value, dict) else value

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .control.state import State
     from .kinds import Hooks
 
-MOST_KINDS = 64
+MAX_KINDS = 64
 KEYWORDS = {"sep": (str, type(None)), "end": (str, type(None))}  # what is flushed is to be seen at once
 LAYERS = (io.BufferedWriter, io.BufferedRandom, io.BytesIO, io.FileIO)
 CONSTANTS = (str, int, float, complex, bytes, type(None))
@@ -86,7 +86,7 @@ class Records:
     def may_add(self) -> bool:
         """True in a loop or branch that is captured or may be, if the call can still restart."""
         tracer, is_inside = self.tracer, self.state.snapshots
-        return bool(is_inside and tracer.may_check() and not tracer.is_dry and len(self.kinds) < MOST_KINDS)
+        return bool(is_inside and tracer.may_check() and not tracer.is_dry and len(self.kinds) < MAX_KINDS)
 
     def add(self, scope: Hooks, function: Any, given: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
         """Record a call; False if a value is neither a number nor a constant."""

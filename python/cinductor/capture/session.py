@@ -15,6 +15,7 @@ import numpy as np
 from .. import _core
 from ..base import float_warnings, interrupt, signals, user_frame
 from ..base.class_lookup import is_a
+from ..base.region_outcome import IN_PYTHON, RegionOutcome
 from ..base.signals import Abandon, OverBudget, Raised, Replan, Signal, Suspect
 from ..calls import bound as bounds
 from ..calls import economy, saved, watching
@@ -24,7 +25,7 @@ from ..calls.job import Job
 from ..config import user_backend
 from ..errors import ERRORS, ConstraintViolation
 from ..extensions import heuristics
-from .assumptions import INSTEAD, REPLANS, Assumptions, text_of
+from .assumptions import REPLANS, Assumptions, text_of
 from .calls import builtins as builtins  # registers the table of calls
 from .entry import arguments_of, call, finish, place_of_function
 from .hooks.scope import PlainScope, Scope
@@ -32,8 +33,8 @@ from .objects import why_not_argument
 from .pieces.driver import plan_of
 from .stage import Stage, is_of_ours
 
-MOST_WORDS = 600  # characters of a compiler message
-MOST_LEARNING = 8  # captures of one function that may record something for the next one
+MAX_WORDS = 600  # characters of a compiler message
+MAX_LEARNING = 8  # captures of one function that may record something for the next one
 # Code whose lines are not the user's. NumPy's own functions are traced into.
 LIBRARIES = (user_frame.PACKAGE, os.path.dirname(np.__file__) + os.sep)
 
@@ -43,8 +44,7 @@ class Outcome:
 
     def __init__(self, job: Job, stage: Stage) -> None:
         tracer = stage.tracer
-        reports = stage.regions.reports.items()
-        self.regions = [f"{file}:{line}: {kind} {how}" for (file, line, kind), how in reports]
+        self.regions = [*stage.regions.outcomes.values()]
         self.breaks = list(tracer.breaks)
         self.replans: list[str] = []  # assumptions that earlier captures gave up, in order
         if stage.why_again is not None:
@@ -222,8 +222,8 @@ class Retry(Signal):
 def describe(error: BaseException, is_ours: bool = False) -> str:
     """A compiler error in one line, with advice. is_ours: regardless of its class."""
     text = " ".join(str(error).split())
-    if len(text) > MOST_WORDS:  # the command is at the beginning, its output at the end
-        text = f"{text[: MOST_WORDS // 2]} ... {text[-MOST_WORDS // 2 :]}"
+    if len(text) > MAX_WORDS:  # the command is at the beginning, its output at the end
+        text = f"{text[: MAX_WORDS // 2]} ... {text[-MAX_WORDS // 2 :]}"
     is_other = is_ours and not is_a(error, _core.CinductorError)
     known = _core.InternalError if is_other else type(error)
     advice = next((ERRORS[c.__name__].advice for c in known.__mro__ if c.__name__ in ERRORS), "")
@@ -277,14 +277,14 @@ def attempt(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend
         except REPLANS as failure:
             less = way.without(failure)
             replans.append(text_of(failure))
+            if less is not None and way.regions and not less.regions:
+                without_regions = RegionOutcome(*place_of_function(job.fn), "", failure.args[0])
         if less is None:
             raise Retry(_core.InternalError("an assumption that was given up did not hold"))
         way, job.leaves_open, job.decided = less, less.leaves_open, less.decided
     outcome.seconds, outcome.replans = time.perf_counter() - began, replans
     if not way.regions:
-        place = "{}:{}".format(*place_of_function(job.fn))
-        text = next(text for text in replans if text.startswith(INSTEAD["regions"]))
-        outcome.regions.insert(0, f"{place}: {text}")
+        outcome.regions.insert(0, without_regions)
     afterwards(job, bound, learn_from, job, compiled, bound, account, outcome, made)
     return made
 
@@ -304,7 +304,7 @@ def learn_from(
     job: Job, compiled: Any, bound: Any, account: Any, outcome: Outcome, made: Any
 ) -> None:
     """Record what a capture shows about later calls. Those that need Python each time pay for the next one, and for pieces."""
-    learned = outcome.learned and job.captures <= MOST_LEARNING
+    learned = outcome.learned and job.captures <= MAX_LEARNING
     pays = job.pays and job.owner is None
     if pays and outcome.specialization is not None:
         outcome.specialization.compare(account.best, 0 if account.changes else account.calls)
@@ -556,8 +556,8 @@ def too_large(stage: Stage) -> str:
     text = f"its graph is too large: {file}:{line} alone made {count} nodes"
     if loops:
         at, _, kind = max(loops)
-        how = stage.regions.reports.get((file, at, kind), "runs in Python, one iteration at a time")
-        text += f", in the loop at {file}:{at}, which {how}"
+        outcome = stage.regions.outcomes.get((file, at, kind))
+        text += f", in the loop at {file}:{at}, which {outcome.words if outcome else IN_PYTHON}"
     return text + ". Give that loop a body that can be captured, or raise the option node_limit"
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..graphs import Graph, GraphProgram
 
-MOST_PROGRAMS = 512
+MAX_PROGRAMS = 512
 _programs: dict[tuple[str, tuple[tuple[str, Any], ...], str], GraphProgram] = {}  # by content, of this process
 _lock = threading.Lock()
 
@@ -28,7 +28,7 @@ class BlockProgram:
         with _lock:
             found = _programs.get(key)
             if found is None:
-                if len(_programs) == MOST_PROGRAMS:  # all at once: blocks that still run have theirs
+                if len(_programs) == MAX_PROGRAMS:  # all at once: blocks that still run have theirs
                     _programs.clear()
                 found = _programs[key] = Graph(self.text).compile(self.options, self.backend)
         return found

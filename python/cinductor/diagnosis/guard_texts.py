@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import _core
+from ..base.array_flags import ALIGNED, C_CONTIGUOUS, WRITEABLE
 from ..base.class_lookup import is_a
 
 LONGEST, FIRST, LAST = 60, 40, 15  # characters of a value
 SIGNS = ("==", "!=", "<=", "<")
-C_CONTIGUOUS, ALIGNED, WRITEABLE = 0x1, 0x100, 0x400  # NumPy's flags
 SHOWN = (int, float, complex, str, type(None), np.generic)  # classes of values that are written out
 
 Row = tuple[Any, ...]

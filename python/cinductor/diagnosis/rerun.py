@@ -13,7 +13,7 @@ import numpy as np
 from .. import _core
 from ..calls.saved_text import make_known
 
-MOST_SHOWN = 6  # elements of a result
+MAX_SHOWN = 6  # elements of a result
 ALL_KERNELS = 1_000_000_000
 
 
@@ -121,8 +121,8 @@ def wrapper_names(path: str, options: dict[str, Any], calls: str = "") -> tuple[
 def described(value: Any) -> str:
     """The description of a result: dtype, shape, and its first elements."""
     array = np.asarray(value)
-    shown = ", ".join(map(repr, array.ravel()[:MOST_SHOWN].tolist()))
-    more = ", ..." if array.size > MOST_SHOWN else ""
+    shown = ", ".join(map(repr, array.ravel()[:MAX_SHOWN].tolist()))
+    more = ", ..." if array.size > MAX_SHOWN else ""
     return f"{array.dtype} {array.shape}: {shown}{more}"
 
 

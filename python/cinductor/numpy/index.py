@@ -29,7 +29,7 @@ from .surface import (
     require,
 )
 
-MOST_INDICES = 3  # number of axes that one gather indexes
+MAX_INDICES = 3  # number of axes that one gather indexes
 WHOLE = slice(None)
 BOOL, INT64 = np.dtype(bool), np.dtype(np.int64)
 
@@ -117,7 +117,7 @@ class Key:
         view = x if all(is_whole(b) for b in basic) else x[tuple(basic)]
         axes = [first + k for first, found in indices for k in range(len(found))]
         self.indices = [i for _, found in indices for i in found]
-        refuse(len(axes) > MOST_INDICES, f"more than {MOST_INDICES} arrays of indices")
+        refuse(len(axes) > MAX_INDICES, f"more than {MAX_INDICES} arrays of indices")
         if runs != list(range(runs[0], runs[0] + len(runs))):
             rest = [k for k in range(view.ndim) if k not in axes]
             view, axes = t.permute(view, (*axes, *rest)), list(range(len(axes)))
@@ -345,7 +345,7 @@ def along(t: Any, x: Any, indices: Any, axis: Any) -> tuple[Any, int, list[Any]]
     axis = normal_axis(axis, x.ndim)
     if index.dtype.kind not in "iu" or index.ndim != x.ndim:
         raise IndexError("indices")
-    refuse(x.ndim > MOST_INDICES, f"more than {MOST_INDICES} axes")
+    refuse(x.ndim > MAX_INDICES, f"more than {MAX_INDICES} axes")
     refuse(index.ndim > 1 and not index.flags_now.c_contiguous, "indices in another order than C")
     found = [index if k == axis else counted(t, x.shape, k) for k in range(x.ndim)]
     return x, axis, found

@@ -22,7 +22,7 @@ from .random import FLOAT64, generator_at, number, shuffled
 from .random import PYTHON_DRAWS as PYTHON_DRAWS
 from .surface import Traced, library, refuse
 
-MOST_BITS = 62
+MAX_BITS = 62
 DISTRIBUTIONS = {
     "gauss": (0.0, 1.0),
     "normalvariate": (0.0, 1.0),
@@ -72,7 +72,7 @@ def whole(value: Any) -> Any:
 def below(t: Any, address: Any, n: Any) -> Any:
     """An int in [0, n)."""
     is_known = type(n) is int
-    refuse(is_known and not 0 < n < 1 << MOST_BITS, "a range that is empty or very large")
+    refuse(is_known and not 0 < n < 1 << MAX_BITS, "a range that is empty or very large")
     made = drawn(t, address, "randrange", [number(t, n, INT64)], INT64, not is_known)
     # The drawn value is within the bounds, which is repeated here for code that uses it as an index.
     return t.as_python(t.apply("minimum", t.apply("maximum", made, 0), n - 1)) if is_known else made
@@ -93,7 +93,7 @@ def uniform(t: Any, address: Any, a: Any, b: Any) -> Any:
 @python_draw
 def getrandbits(t: Any, address: Any, k: Any) -> Any:
     """random.getrandbits with a constant"""
-    refuse(type(k) is not int or not 0 < k <= MOST_BITS, "so many bits")
+    refuse(type(k) is not int or not 0 < k <= MAX_BITS, "so many bits")
     return drawn(t, address, "getrandbits", [number(t, k, INT64)], INT64)
 
 
@@ -133,7 +133,7 @@ def shuffle(t: Any, address: Any, x: Any) -> None:
 def seed(t: Any, address: Any, a: Any) -> None:
     """random.seed with an int"""
     given = whole(a)
-    refuse(type(given) is int and abs(given) >= 1 << MOST_BITS, "such a seed")
+    refuse(type(given) is int and abs(given) >= 1 << MAX_BITS, "such a seed")
 
     def call(where: Any, value: Any, out: Any) -> None:
         generator_at(where).seed(value.item())

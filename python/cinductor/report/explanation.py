@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
+from ..base.region_outcome import RegionOutcome
 from ..base.user_frame import wrong
 from ..builds.racing import lines_of as lines_of_races
 from ..compile import for_show, make
@@ -26,7 +27,7 @@ from .provenance import of_report
 from .reasons import ReasonRow, hint_for, reason_of
 
 OF_PROGRAM = ("kernels_count", "externs_count", "why_host", "approximate")
-MOST_NESTED = 20
+MAX_NESTED = 20
 KEPT = (bool, int, float, complex, str, bytes, type(None), np.ndarray, np.generic)
 
 
@@ -50,9 +51,6 @@ class Break:
     def __repr__(self) -> str:
         return f"{self.file}:{self.line}: {self.reason}"
 
-
-IN_PYTHON = "runs in Python, one iteration at a time"
-UNROLLED = "is unrolled, one copy of its body for each iteration"
 
 
 class Explanation:
@@ -95,7 +93,7 @@ class Explanation:
         self.races: list[str] = []
         self.economy: str | None = None
         self.specializations: list[str] = []
-        self.regions: list[str] = []
+        self.outcomes: list[RegionOutcome] = []  # of loops and branches
         self.replans: list[str] = []
         self.pieces: list[str] = [] if job.plan is None else job.plan.lines()
         self.timings: dict[str, Any] = {}
@@ -123,9 +121,9 @@ class Explanation:
         if outcome is None:
             return
         self.breaks = [Break(b.reason, b.file, b.line) for b in outcome.breaks]
-        self.regions, self.replans = list(outcome.regions), list(outcome.replans)
-        if not self.breaks and outcome.specialization is not None:  # later calls run the program alone
-            self.regions = [text.replace(IN_PYTHON, UNROLLED, 1) for text in self.regions]
+        self.replans = list(outcome.replans)
+        is_unrolled = not self.breaks and outcome.specialization is not None  # later calls run the program alone
+        self.outcomes = [region._replace(is_unrolled=is_unrolled) for region in outcome.regions]
         if self.plain is None or outcome.failed_check:
             self.program = outcome.program
         if self.plain is None:
@@ -136,6 +134,11 @@ class Explanation:
                 self.guards = list(outcome.specialization.guards)
                 self.program = outcome.specialization.program
                 self.programs = max(self.programs, 1)
+
+    @property
+    def regions(self) -> list[str]:
+        """Loops and branches on traced values, as lines."""
+        return [str(region) for region in self.outcomes]
 
     def _programs(self, job: Any) -> list[Any]:
         """All programs that ran in the call: one if it is compiled whole, else those of its pieces."""
@@ -323,7 +326,7 @@ def is_plain(value: Any, depth: int = 0) -> bool:
     """True if a result only consists of arrays, numbers and texts and is not nested without end."""
     if type(value) in (list, tuple, dict):
         inside = [*value.keys(), *value.values()] if type(value) is dict else value
-        return depth < MOST_NESTED and all(is_plain(item, depth + 1) for item in inside)
+        return depth < MAX_NESTED and all(is_plain(item, depth + 1) for item in inside)
     return isinstance(value, KEPT) and type(value).__module__ in ("builtins", "numpy")
 
 

@@ -25,14 +25,14 @@ from .page import (
     time_text,
     verdict,
 )
-from .reasons import reason_of, why_refused
+from .reasons import reason_of
 from .style import SHEET
 
 if TYPE_CHECKING:
     from .costs import Cost
 
 TIMED = ["time", "speed", "of the ceiling"]  # columns of kernels that were timed
-MOST_CARDS, MOST_CHIPS = 6, 8  # boxes shown without scrolling, and chips after a line
+MAX_CARDS, MAX_CHIPS = 6, 8  # boxes shown without scrolling, and chips after a line
 STAGES = {
     "capture": "tracing the function",
     "passes": "passes over the graph",
@@ -60,13 +60,6 @@ def document(report: Any) -> str:
 def fragment(report: Any) -> str:
     """The report without the page around it, for notebooks."""
     return Page(report).text()
-
-
-def outcome(text: str) -> str:
-    """The outcome of a loop or branch, "for captured", in words."""
-    kind, _, end = text.partition(" ")
-    what = "branch" if kind == "if" else "loop"
-    return f"this {what} is compiled as a {what}" if end == "captured" else text
 
 
 class Page:
@@ -140,11 +133,10 @@ class Page:
         for (file, line, reason), count in counted.items():
             times = f" ({count} times)" if count > 1 else ""
             notes[file, line].append(f'<p class="note break">Python runs here: {escape(reason)}{times}{hint(reason)}</p>')
-        for region in self.report.regions:
-            found = re.match(r"(.+?):(\d+): (.*)", region)
-            if found:
-                said = f"{escape(outcome(found[3]))}{hint(why_refused(found[3]))}"
-                notes[found[1], int(found[2])].append(f'<p class="note">{said}</p>')
+        for region in self.report.outcomes:
+            what = "branch" if region.kind == "if" else "loop"
+            said = f"{region.kind} {region.words}".strip() if region.reason else f"this {what} is compiled as a {what}"
+            notes[region.file, region.line].append(f'<p class="note">{escape(said)}{hint(region.reason)}</p>')
         return notes
 
     def listing(
@@ -160,7 +152,7 @@ class Page:
             names, said = used.get((file, number), []), notes.get((file, number), [])
             style = " broken" if any("break" in note for note in said) else " used" if names else ""
             chips = "".join(self.chip(name) for name in names)
-            if len(names) > MOST_CHIPS:
+            if len(names) > MAX_CHIPS:
                 said, chips = [f'<p class="note chips">{chips}</p>', *said], ""
             rows.append(
                 f'<div class="row{style}" id="{self.id}-{self.anchor(file, number)}"><span class="number">{number}</span>'
@@ -186,7 +178,7 @@ class Page:
         why = self.report.why_not_measured
         note = f'<p class="soft">Not timed: {escape(why)}</p>' if why else ""
         cards = "".join(self.texts_of(cost) for cost in self.costs)
-        if len(self.costs) > MOST_CARDS:
+        if len(self.costs) > MAX_CARDS:
             cards = f"<details><summary>texts of {len(self.costs)} kernels</summary>{cards}</details>"
         return f'<h2>Kernels</h2><div class="wide"><table><tr>{head}</tr>{rows}</table></div>{note}{cards}'
 

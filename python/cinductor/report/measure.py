@@ -14,7 +14,7 @@ from .. import _core
 from ..compile import compile
 
 BUDGET = 0.02  # seconds for runs after the first
-FEW, MOST_RUNS = 3, 20
+FEW, MAX_RUNS = 3, 20
 MANY = 1000  # operations of a graph whose texts take long to make
 LONG = 1.0  # seconds of a call that is not repeated unless requested
 
@@ -49,7 +49,7 @@ def times(call: Any, program: Any) -> dict[tuple[str, int], float] | None:
     try:
         began = time.perf_counter()
         least, long = 1, began + LONG / 10
-        while len(runs) < least or (time.perf_counter() < began + BUDGET and len(runs) < MOST_RUNS):
+        while len(runs) < least or (time.perf_counter() < began + BUDGET and len(runs) < MAX_RUNS):
             runs.append(defaultdict(float))
             call()
             least = FEW if time.perf_counter() < long else 1

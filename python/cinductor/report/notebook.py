@@ -14,7 +14,7 @@ from .page import size_text
 from .reasons import reason_of
 from .style import STYLE
 
-MOST_COPIED = 1 << 24  # bytes of an array that are copied for display
+MAX_COPIED = 1 << 24  # bytes of an array that are copied for display
 
 
 def card(compiled: Any) -> str:
@@ -57,7 +57,7 @@ def card_of_array(array: Any) -> str:
         (array.device, "device"),
         (size_text(array.nbytes), "memory"),
     ]
-    values = f'<p class="soft">more than {size_text(MOST_COPIED)}: its values are not copied to be shown</p>'
-    if array.nbytes <= MOST_COPIED:
+    values = f'<p class="soft">more than {size_text(MAX_COPIED)}: its values are not copied to be shown</p>'
+    if array.nbytes <= MAX_COPIED:
         values = f"<pre>{escape(np.array2string(array.numpy(), separator=', ', threshold=200))}</pre>"
     return f'<div class="cinductor"><style>{STYLE}</style><p><b>Array</b></p>{list_of(facts)}{values}</div>'

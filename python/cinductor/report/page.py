@@ -9,13 +9,13 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from .reasons import reason_of, why_refused
+from .reasons import reason_of
 
 if TYPE_CHECKING:
     from .costs import Cost
 
 LEVELS = ("graph", "optimized", "loops", "kernels", "procs", "wrapper", "source")
-MOST_LINES = 12  # of a section of the page
+MAX_LINES = 12  # of a section of the page
 ANEW = "captured again, because an assumption did not hold"
 FITTED_NONE = "calls that matched none, the latest last"
 RACES = "plans timed by autotuning"
@@ -127,9 +127,9 @@ def regions(report: Any) -> list[str]:
     """Loops and branches with their outcomes. Advice that a break has is not repeated."""
     told = {reason_of(b.reason).hint for b in report.breaks} | {""}
     lines = []
-    for text in sorted(report.regions, key=in_order):
-        row = reason_of(why_refused(text))
-        lines += with_source(report, text)
+    for region in sorted(report.outcomes):
+        row = reason_of(region.reason)
+        lines += with_source(report, str(region))
         lines += [] if row.hint in told else [f"    -> {row.hint} ({row.page})"]
         told.add(row.hint)
     return lines
@@ -267,9 +267,9 @@ def with_source(report: Any, text: str) -> list[str]:
 
 def shortened(lines: list[str]) -> list[str]:
     """The lines, limited to the length of a section."""
-    if len(lines) <= MOST_LINES:
+    if len(lines) <= MAX_LINES:
         return lines
-    return [*lines[: MOST_LINES - 1], f"... and {len(lines) - MOST_LINES + 1} lines more: .full()"]
+    return [*lines[: MAX_LINES - 1], f"... and {len(lines) - MAX_LINES + 1} lines more: .full()"]
 
 
 def section(title: str, lines: Iterable[str]) -> list[str]:
@@ -281,12 +281,6 @@ def section(title: str, lines: Iterable[str]) -> list[str]:
 def each_once(places: re.Match[str]) -> str:
     """Objects at the end of a line, without those of earlier lines."""
     return "".join(" " + place for place in dict.fromkeys(places[1].split()))
-
-
-def in_order(region: str) -> tuple[str, int]:
-    """Regions by file and line."""
-    found = re.match(r"(.+?):(\d+):", region)
-    return (found[1], int(found[2])) if found else ("", 0)
 
 
 def plural(count: int, what: str) -> str:

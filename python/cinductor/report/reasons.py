@@ -114,7 +114,7 @@ REASONS = tuple(
         ),
         (
             "loops",
-            r"runs in Python, one iteration|iterates over \S+ items|it (carries more|does no array work)|the state carried|the (loop|body|condition)\b|"
+            r"runs in Python, one iteration|a \S+ has no items by number|iterates over \S+ items|it (carries more|does no array work)|the state carried|the (loop|body|condition)\b|"
             r"a (branch|loop) |an iteration makes|.*changes its (type|shape)|.* is (bound|used after the loop|written to and|changed by a function|another view)|"
             r"values are of another type|arrays change places|an array has changed that|an (iterator|exception leaves|operand of a condition|array that is carried)|"
             r"the size of|the array |an array is made|a result is of another type",
@@ -199,11 +199,6 @@ UNKNOWN = ReasonRow("other", "", "")
 def reason_of(text: str) -> ReasonRow:
     """The row for a reason; UNKNOWN if no row matches."""
     return next((row for row in REASONS if re.match(row.pattern, text)), UNKNOWN)
-
-
-def why_refused(text: str) -> str:
-    """The reason in the outcome of a loop or branch, "for runs in Python, one iteration at a time: it ..."; or ""."""
-    return re.sub(r"^(.+?:\d+: )?(for|while|if) ", "", text).partition(": ")[2]
 
 
 def hint_for(text: str) -> str:

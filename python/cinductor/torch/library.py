@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .emit import Emitter
 
 _numbers = itertools.count()
-MOST_OPERANDS = 256  # the core's limit for a library call
+MAX_OPERANDS = 256  # the core's limit for a library call
 
 
 def call(emitter: Emitter, node: torch.fx.Node, val: Any) -> Any:
@@ -41,8 +41,8 @@ def call(emitter: Emitter, node: torch.fx.Node, val: Any) -> Any:
         raise Refused(f"{node.target} writes to a value of the graph")
     operands, plan, spec = arguments(emitter, node)
     outs, tree = tree_flatten(val)
-    if len(operands) > MOST_OPERANDS:
-        raise Refused(f"{node.target} has more than {MOST_OPERANDS} operands")
+    if len(operands) > MAX_OPERANDS:
+        raise Refused(f"{node.target} has more than {MAX_OPERANDS} operands")
     for o in outs:
         if o is not None and not isinstance(o, torch.Tensor):
             raise Refused(f"{node.target} gives a {type(o).__name__}")

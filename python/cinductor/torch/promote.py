@@ -10,7 +10,7 @@ from torch._prims_common import elementwise_dtypes, get_computation_dtype
 from torch.fx.node import map_arg
 from torch.utils._python_dispatch import _disable_current_modes
 
-MOST_AXES = 8  # of a tensor with more than one element that ATen is asked with
+MAX_AXES = 8  # of a tensor with more than one element that ATen is asked with
 
 WORDS = {
     torch.float32: "f32",
@@ -79,7 +79,7 @@ def _few_elements(node: torch.fx.Node) -> Any:
     val = node.meta["val"]
     if not isinstance(val, torch.Tensor):
         return 1
-    size = 3 if val.dim() <= MOST_AXES else 1
+    size = 3 if val.dim() <= MAX_AXES else 1
     return torch.ones((size,) * val.dim(), dtype=val.dtype, device="cpu")
 
 

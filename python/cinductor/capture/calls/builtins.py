@@ -365,7 +365,7 @@ install_surface()
 # --- `value in members` with traced values ---
 
 
-MOST_MEMBERS = 64
+MAX_MEMBERS = 64
 EXACT = 1 << 53  # all smaller ints are exact floats
 UNEQUAL = frozenset({str, bytes, type(None), type(Ellipsis)})  # types that equal no number
 
@@ -409,7 +409,7 @@ def is_number(value: Any) -> bool:
 
 def among(scope: Hooks, value: Any, items: Any) -> Any:
     """Compare a value with the items in sequence; None if Python has to compare them."""
-    if len(items) > MOST_MEMBERS:
+    if len(items) > MAX_MEMBERS:
         return None
     stage = scope.stage
     found: Any = False

@@ -23,7 +23,7 @@ from ..containers import ROWS
 from ..control.branch import select
 from ..control.list_buffer import made_of
 from ..control.region import is_condition
-from ..iterators import MOST_READ, Range
+from ..iterators import MAX_READ, Range
 from ..kinds import leaves
 from ..objects import (
     FREE_TYPES,
@@ -55,8 +55,8 @@ def line_of(scope: Hooks, args: Any, kwargs: Any, kinds: str = "biuf") -> Any:
 def is_many(value: Any) -> bool:
     """True if an array or a range, which can be iterated again, has more items than are read one by one."""
     if type(value) is Traced and value.kind == "array" and value.ndim == 1:
-        return bool(value.shape[0] > MOST_READ)
-    return type(value) in (range, Range) and len(value) > MOST_READ
+        return bool(value.shape[0] > MAX_READ)
+    return type(value) in (range, Range) and len(value) > MAX_READ
 
 
 def is_open(value: Any) -> bool:

@@ -420,8 +420,8 @@ def choices_of(choose: Any) -> Any:
         items = numbered_of(scope, value)
         if items is None or len(count) > 1:
             return None
-        places = [*itertools.islice(choose(range(len(value)), *count), MOST_CHOICES + 1)]
-        if len(places) > MOST_CHOICES:
+        places = [*itertools.islice(choose(range(len(value)), *count), MAX_CHOICES + 1)]
+        if len(places) > MAX_CHOICES:
             return None
         get = lambda i: tuple(items.get(k) for k in scope.unpack(scope.item(places, i), ()))  # noqa: E731
         made = lambda c, f=iter: f(choose(items.made(c), *count))  # type: ignore[misc]  # noqa: E731
@@ -498,7 +498,7 @@ def starred_items(scope: Hooks, *args: Any) -> Items | None:
 ACCUMULATED = {operator.add: np.add, operator.mul: np.multiply}
 CHOICES = (itertools.combinations, itertools.combinations_with_replacement, itertools.permutations)
 KEEPS_ITEMS = frozenset({*CHOICES, itertools.product})  # they make tuples of what they iterate over
-MOST_CHOICES = 1024
+MAX_CHOICES = 1024
 NUMBERED = {  # type: ignore[misc]
     itertools.count: count_items,
     itertools.repeat: repeated_items,

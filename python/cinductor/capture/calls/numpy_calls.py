@@ -33,7 +33,7 @@ from .functions import call_function, call_unknown, call_with_foreign, name_of
 if TYPE_CHECKING:
     from ..kinds import Hooks
 
-MOST_DRAWN = 1024  # items of `random.sample` and `random.choices`
+MAX_DRAWN = 1024  # items of `random.sample` and `random.choices`
 NUMBER_METHODS: dict[str, Any] = {}  # methods that Python's numbers have and arrays lack
 ufunc = np.ufunc
 
@@ -296,7 +296,7 @@ def call_of_draws(scope: Hooks, f: Draw, args: tuple[Any, ...], kwargs: dict[str
     source, draw = composites.OF_DRAWS[f.name]
     count = kwargs.get("k", args[1] if len(args) > 1 and f.name == "sample" else 1)
     population = scope.stage.lift_array(args[0]) if args else None
-    is_known = type(population) in (list, tuple, range) and type(count) is int and count <= MOST_DRAWN
+    is_known = type(population) in (list, tuple, range) and type(count) is int and count <= MAX_DRAWN
     if not is_known or "counts" in kwargs:
         return call_unknown(scope, getattr(f.generator, f.name), args, kwargs)
     return call_function(scope, source, (getattr(f.generator, draw), population, *args[1:]), kwargs)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 RegionBreak = _core.RegionBreak
 Path = tuple[tuple[int, int], ...]  # the tests that were decided, the last first, and their outcomes
-MOST_PATHS = 8  # that are distinguished for one array
+MAX_PATHS = 8  # that are distinguished for one array
 
 
 class Source(NamedTuple):
@@ -85,7 +85,7 @@ def joined(paths: set[Path]) -> list[Path]:
             left.add(path[1:])
         elif not any(set(other) <= set(path) for other in kept):
             kept.append(path)
-    if len(kept) <= MOST_PATHS:
+    if len(kept) <= MAX_PATHS:
         return kept
     return [tuple(test for test in kept[0] if all(test in path for path in kept))]
 

@@ -18,7 +18,7 @@ import numpy as np
 from ... import _core
 from ...base.signals import Replan
 from ...numpy.surface import small_ints
-from ..iterators import MOST_READ
+from ..iterators import MAX_READ
 from ..kinds import ATOMS, is_number, is_one, is_same, leaves, rebuilt
 from ..objects import Traced, listed
 from .alias import Peel
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 
 JOINS = frozenset({np.array, np.asarray, np.stack})  # functions that make an array from the items of a list
-MOST_APPENDED = 16  # items appended in one iteration
-MOST_NODES = 2048  # for items of a list; for more, this is the slower way
+MAX_APPENDED = 16  # items appended in one iteration
+MAX_NODES = 2048  # for items of a list; for more, this is the slower way
 
 
 class UnknownPrefix:
@@ -205,7 +205,7 @@ class Appended(Columns):
         self.sample = container[len(before) :][:1]
         self.items: list[Item] = []
         self.cells = []
-        is_many = type(carried.extent) is not int or carried.extent > MOST_READ
+        is_many = type(carried.extent) is not int or carried.extent > MAX_READ
         self.is_open = is_many  # the length may be a number of iterations
         self.is_left = False  # the length is known, but the list is read as if it were not
         self.left: SizedList | None = None  # the buffer, if there are too many items to make each real
@@ -296,7 +296,7 @@ class Appended(Columns):
         if not is_prefix or not all(map(is_one, now[: count - 1], self.before)):
             self.loop.fail("a list grows in other ways than by append")
         self.items = [Item(appended, self.rows_of(appended)) for appended in now[count:]]
-        if len(self.items) > MOST_APPENDED:
+        if len(self.items) > MAX_APPENDED:
             self.loop.fail("an iteration appends many items to a list")
         is_simple = len(self.items) == self.carried.period == 1 and self.items[0].truths is None
         if self.is_open and not (is_simple and type(self.items[0].value) is Traced):
@@ -444,7 +444,7 @@ class Appended(Columns):
     def is_long(self) -> bool:
         """True if there are too many items for a node each, and the list can be made differently."""
         is_simple = len(self.items) == self.carried.period == 1
-        is_many = type(self.carried.extent) is int and self.carried.extent > MOST_NODES
+        is_many = type(self.carried.extent) is int and self.carried.extent > MAX_NODES
         is_outer = is_many and not self.before and not self.tracer.in_region
         return is_outer and is_simple and type(self.items[0].value) is Traced
 

@@ -233,7 +233,7 @@ class Branch(Region):
             level.snapshot.end()
         self.heads = names
         self.end()
-        self.regions.report(self.scope, self.site, "captured")
+        self.regions.report(self.scope, self.site)
 
     def end(self) -> None:
         """End the branch."""
@@ -292,7 +292,7 @@ class Branch(Region):
         self.forget()
         self.restores = True
         self.why = f"decided by Python: {reason}"
-        self.regions.report(self.scope, self.site, self.why)
+        self.regions.report(self.scope, self.site, reason)
         return True
 
     def decide(self) -> bool:

@@ -39,7 +39,7 @@ def is_undefined(name: str, value: object) -> bool:
     return name.startswith(OURS) or type(value) is MaybeUnbound
 
 
-MOST_CARRIED = 512  # because each value is searched among all others
+MAX_CARRIED = 512  # because each value is searched among all others
 
 
 def kinds_of(value: object) -> list[Any]:
@@ -169,8 +169,8 @@ class Carried:
         for value in self.values:
             value.open(self.tracer, block)
         head.update(self.names_of(value.head for value in self.values))
-        if sum(len(value.params) for value in self.values) > MOST_CARRIED:
-            self.loop.fail(f"it carries more than {MOST_CARRIED} values")
+        if sum(len(value.params) for value in self.values) > MAX_CARRIED:
+            self.loop.fail(f"it carries more than {MAX_CARRIED} values")
         for handle in self.written.values():
             block.bind(handle)
         self.bound = {storage: handle.version for storage, handle in self.written.items()}

@@ -303,7 +303,7 @@ def number_of(tracer: _core.Tracer, size: object) -> Any:
 
 
 Place = tuple[str, int, int]  # a name, the number of its leaf, an axis
-MOST_BITS = 62
+MAX_BITS = 62
 
 
 class Rule(NamedTuple):
@@ -335,7 +335,7 @@ def capacity(types: Types, kind: Type, axis: int, sizes: tuple[Any, Any, Any]) -
         return most
     more = mark.most(rule[1])
     trips = None if loop.is_while else loop.items.length
-    is_far = type(trips) is int and rule[0] > 1 and trips * rule[0].bit_length() > MOST_BITS
+    is_far = type(trips) is int and rule[0] > 1 and trips * rule[0].bit_length() > MAX_BITS
     if trips is None or is_far or more is None:
         return None
     raise Rerun(loop, Rule(place, rule[0], more))

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 SPARE = 64  # capacity for items appended outside of the loop
 OPEN = 1 << 14  # capacity in a loop with an unknown number of iterations; for more, Python takes long anyway
 MANY = 1 << 22
-MOST_HELD = 4096  # items of a list before; each of them is a node
+MAX_HELD = 4096  # items of a list before; each of them is a node
 NUMBERS = "?bhilqBHILQfd"
 SEVERAL_TYPES = "items of several types are in a list that grows"
 LOOKED_AT = "a list that a loop appends to is looked at"
@@ -501,7 +501,7 @@ def want_buffer(region: Region, container: list[Any], item: object, before: Any 
     known = [*now, *before]
     if not all(is_alike(other, item) for other in known):
         region.fail(SEVERAL_TYPES)  # now, because nothing can be undone when the columns are made
-    if len(known) > MOST_HELD and any(type(leaf) is Traced for v in known for leaf in leaves(v)):
+    if len(known) > MAX_HELD and any(type(leaf) is Traced for v in known for leaf in leaves(v)):
         region.fail("a list grows that has thousands of items")
     region.want(container, make, item, room_of(region.owners(container)))
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .state import State
 
 FEW = 64  # items of a list among the arguments that are an input each
-MOST_ROWS = 1024  # of a table that the call has made
+MAX_ROWS = 1024  # of a table that the call has made
 EXAMPLES = {"?": False, "l": 0, "d": 0.0}  # an item, by the dtype of the column
 
 
@@ -162,7 +162,7 @@ def kind_of_table(state: State, value: list[Any]) -> Any:
     """The dtype of the numbers in a list of distinct lists of one length that the call has made; None for others."""
     known, lengths = state.sources.known, set()
     kinds: set[Any] = set()
-    if not 0 < len(value) <= MOST_ROWS or id(value) in known or len({*map(id, value)}) < len(value):
+    if not 0 < len(value) <= MAX_ROWS or id(value) in known or len({*map(id, value)}) < len(value):
         return None
     for row in value:
         if type(row) is not list or id(row) in known:

@@ -34,7 +34,7 @@ UNROLL = 8  # known iterations that are unrolled; half as many for each inner lo
 PATIENCE = 3  # iterations of a while with known tests that may record work
 MAX_WATCHED = 4096
 MAX_PEELED = 2
-MOST_FILLING = 16  # while a bounded deque is not full
+MAX_FILLING = 16  # while a bounded deque is not full
 
 PLAIN, WATCH, PEEL, REGION, TAIL, DONE = "plain", "watch", "peel", "region", "tail", "done"
 
@@ -355,7 +355,7 @@ class Loop(Region):
     @property
     def may_peel(self) -> bool:
         """True if one more iteration can be run before the region."""
-        most = MOST_FILLING if self.fills else MAX_PEELED
+        most = MAX_FILLING if self.fills else MAX_PEELED
         if self.plan.peel >= most or self.plan.capacities:
             return False
         if self.is_while:
@@ -406,7 +406,7 @@ class Loop(Region):
             raise RegionBreak(reason, self.scope.file, self.site.line) from None
         self.plan.plain = reason
         self.regions.note_pythons()
-        self.regions.report(self.scope, self.site, f"runs in Python, one iteration at a time: {reason}")
+        self.regions.report(self.scope, self.site, reason)
         self.phase = PLAIN
         self.position, self.tail = self.plan.peel, 0
         self.move(self.plan.peel)
@@ -461,7 +461,7 @@ class Loop(Region):
         if self.iterator is not None and self.site.flag is not None and made is not None:
             self.move(self.plan.peel + self.tracer.as_python(made))
         self.heads = self.now
-        self.regions.report(self.scope, self.site, "captured")
+        self.regions.report(self.scope, self.site)
         self.phase = TAIL if self.tail else DONE
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ..kinds import Hooks
     from .region import Region
 
-MOST_ENTRIES = 1 << 17
+MAX_ENTRIES = 1 << 17
 CLASSES = (dict, set, collections.defaultdict, collections.Counter)
 SOURCES: dict[str, Callable[..., Any]] = {
     "get": list_sources.item_or,
@@ -176,7 +176,7 @@ def make_mapping(value: Any, like: tuple[Any, ...], room: Any, region: Region) -
     """Make a hash table of a dict or set."""
     scope = region.scope
     room = room + (len(value) + SPARE)
-    room = min(room, MOST_ENTRIES) if type(room) is int else room
+    room = min(room, MAX_ENTRIES) if type(room) is int else room
     entries: list[Any] = scope.stage.state.note_definition([])
     buffer = ListBuffer(scope, entries, like, empty_columns(scope, like, room), 0, room, region)
     buffer.reached_by, buffer.spare = value, SPARE + len(value)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from ... import _core
 from ...base.class_lookup import is_a
 from ...base.interrupt import is_interrupt
+from ...base.region_outcome import RegionOutcome
 from ...base.signals import NotPaid, Signal, is_mistake
 from ...base.user_frame import OURS, locals_of
 from ..iterators import END, Items
@@ -54,7 +55,7 @@ class Regions:
         self.state, self.tracer = state, state.tracer
         self.made: weakref.WeakSet[Any] = weakref.WeakSet()  # objects that are emptied at the end
         self.plans: dict[Any, Any] = {}  # of loops
-        self.reports: dict[tuple[str, int, str], str] = {}
+        self.outcomes: dict[tuple[str, int, str], RegionOutcome] = {}
         self.aliases = Aliases(self.state)
         self.tests = 0  # number of tests decided by branches
         self.leaves_loops = False  # give up a capture whose loop breaks where there is no array
@@ -119,9 +120,10 @@ class Regions:
         if self.leaves_loops and not self.tracer.on_break:
             self.tracer.on_break = lambda reason: None if self.tracer.has_arrays else NotPaid(reason)
 
-    def report(self, scope: Hooks, site: Site, how: str) -> None:
-        """Record the outcome of a construct, for explain."""
-        self.reports[(scope.file, site.line, site.kind)] = how
+    def report(self, scope: Hooks, site: Site, reason: str = "") -> None:
+        """Record the outcome of a construct, for explain: captured, or the reason why it is not."""
+        place = (scope.file, site.line, site.kind)
+        self.outcomes[place] = RegionOutcome(*place, reason)
 
 
 USERS = ("container", "reached_by")  # attributes with the user's lists, which may hold millions of items, and nothing of this folder

@@ -250,7 +250,7 @@ class PlainControl(Hooks):
 
 
 EQUALITIES = (operator.eq, operator.ne)
-MOST_RECURSIONS = 6  # of a function in its own arms: each doubles the number of arms
+MAX_RECURSIONS = 6  # of a function in its own arms: each doubles the number of arms
 
 
 def count_frames(frame: FrameType) -> int:
@@ -416,8 +416,7 @@ class TracedControl(PlainControl):
             items = iterator.rest(self.stage.tracer)
         if items is None:
             if self.stage.captures and iterator is None and defines(type(value), "__next__"):
-                how = f"runs in Python, one iteration at a time: a {type(value).__name__} has no items by number"
-                self.stage.regions.report(self, site, how)
+                self.stage.regions.report(self, site, f"a {type(value).__name__} has no items by number")
             return Watched(self.stage, super().for_(value, number).items)
         is_short = type(items.length) is int and items.length <= UNROLL >> site.depth
         if is_short and (site.flag is None or items.length == 0):
@@ -448,7 +447,7 @@ class TracedControl(PlainControl):
         """True if data end a recursion through a condition on this line, so that Python evaluates it."""
         key, regions = (self.file, line), self.stage.regions
         if key not in regions.recursive:
-            if not self.stage.tracer.in_region or count_frames(users_frame()) < MOST_RECURSIONS:
+            if not self.stage.tracer.in_region or count_frames(users_frame()) < MAX_RECURSIONS:
                 return False
             regions.recursive.add(key)
         if self.stage.tracer.in_region:

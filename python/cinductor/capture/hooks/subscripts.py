@@ -195,7 +195,7 @@ class Subscripts(Hooks):
             return stage.state.lists[id(value)].item(self._index(key))
         if cls in ROWS and self._is_made(value):
             return self._made_item(value, key)
-        if cls is range and is_place(self, key) and len(value) <= MOST_OF_RANGE:
+        if cls is range and is_place(self, key) and len(value) <= MAX_OF_RANGE:
             with contextlib.suppress(IndexError):  # the range raises its own
                 return stage.tracer.as_python(self.item(self.call(np.arange, value.start, value.stop, value.step), key))
         if cls in PURE_TYPES or is_a(value, types.GenericAlias):
@@ -378,8 +378,8 @@ def is_index(part: Any) -> bool:
 # --- items at a data-dependent index ---
 
 
-MOST_CONSTANTS, MOST_TRACED = 1024, 64  # items
-MOST_OF_RANGE = 1 << 32
+MAX_CONSTANTS, MAX_TRACED = 1024, 64  # items
+MAX_OF_RANGE = 1 << 32
 
 
 def is_place(scope: Hooks, key: Any) -> bool:
@@ -393,7 +393,7 @@ def pick(scope: Hooks, value: Any, key: Any) -> Any:
     """value[key], or MISSING if Python has to select it."""
     stage = scope.stage
     is_known = stage.sources.source_of(value) is not None
-    if not 0 < len(value) <= (MOST_TRACED if is_known else MOST_CONSTANTS):
+    if not 0 < len(value) <= (MAX_TRACED if is_known else MAX_CONSTANTS):
         return MISSING
     if not all(type(v) in (int, float, complex, bool, tuple, Traced) for v in value):
         return MISSING
@@ -406,7 +406,7 @@ def pick(scope: Hooks, value: Any, key: Any) -> Any:
         if not have_same_structure(item, like) or [kind_of(leaf) for leaf in row] != kinds:
             return MISSING
     traced = [leaf for row in rows for leaf in row if type(leaf) is Traced]
-    if len(rows) > MOST_TRACED and traced or any(leaf.strong is not None for leaf in traced):
+    if len(rows) > MAX_TRACED and traced or any(leaf.strong is not None for leaf in traced):
         return MISSING
     parts = []
     for column, kind in zip(zip(*rows, strict=True), kinds, strict=True):
@@ -455,7 +455,7 @@ def has_shape(value: Any, place: Any) -> bool:
 # --- iteration and unpacking ---
 
 
-MOST_ROWS = 65536  # of an array of rank 2 or more: a row is a view
+MAX_ROWS = 65536  # of an array of rank 2 or more: a row is a view
 
 
 class Iteration(Hooks):
@@ -551,7 +551,7 @@ class Iteration(Hooks):
         if value.ndim == 0:
             return iter(value)  # raises
         items = items_of(value)
-        if items is not None and (items.is_long or len(value) > MOST_ROWS):
+        if items is not None and (items.is_long or len(value) > MAX_ROWS):
             return self._iter_real(items)
         return items
 

@@ -47,10 +47,10 @@ from .hoist import FOLLOW
 from .lifetimes import are_unseen, left
 from .split import CELL, LEFT_NAMES, UNBOUND, UNSEEN, Marks, Piece, Split
 
-MOST_SPLITS = 24  # of one function
+MAX_SPLITS = 24  # of one function
 TRIED = 64  # calls after which the choice of pieces for NumPy is final
 FEW = 3  # first calls of a piece, before anything is known about it
-MOST_FOLLOWED = 64  # called functions that have broken inside
+MAX_FOLLOWED = 64  # called functions that have broken inside
 REVIEWS = frozenset({256, 1024})  # calls after which the choice is reviewed
 
 
@@ -230,7 +230,7 @@ class SplitPlan:
         self.driver, self.is_tried = None, False
         if (compiled := self.asked and self.asked()) is not None:
             compiled.note_driven(None, None, None, False)  # type: ignore[union-attr]
-        if self.splits > MOST_SPLITS:
+        if self.splits > MAX_SPLITS:
             self.is_over = True
             return
         code = self.fn.__code__
@@ -307,7 +307,7 @@ class SplitPlan:
             return f
         like = types.SimpleNamespace(fn_globals=self.fn.__globals__)
         made = f if why_not_followed(f, like) else lazy.load("compile").make(f, self.settings, False)  # type: ignore[arg-type]
-        if len(self.followed) < MOST_FOLLOWED:
+        if len(self.followed) < MAX_FOLLOWED:
             self.followed[id(f)] = (f, made)
         return made
 

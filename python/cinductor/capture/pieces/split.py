@@ -21,7 +21,7 @@ TEMP = "_ci_t"
 UNBOUND = "_ci_unbound"
 LEFT_NAMES = "_ci_left"  # what a piece calls for the values of its dead names
 UNSEEN, IS_UNSEEN = "_ci_are_unseen", "_ci_is_unseen"  # what a dispatcher asks about the objects that a piece drops
-MOST_LEVEL, LEFT = 4, 9  # number of breaks after which a statement is left unchanged
+MAX_LEVEL, LEFT = 4, 9  # number of breaks after which a statement is left unchanged
 CONSUMERS = frozenset({"sum", "any", "all", "min", "max", "sorted", "tuple", "list", "set", "dict"})
 SIMPLE = ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Expr | ast.Return | ast.Assert | ast.Pass
 DISPLAYS = ast.List | ast.Dict | ast.Set | ast.ListComp | ast.DictComp
@@ -44,7 +44,7 @@ class Marks:
             self.levels[line] = max(level, 1)
             return True
         self.levels[line] = level + 1
-        return level < MOST_LEVEL
+        return level < MAX_LEVEL
 
     def leave(self, line: int) -> bool:
         """Leave the statement to Python unchanged; False if it was known."""
@@ -219,7 +219,7 @@ class Split:
                 Followed().visit(node)
                 self.follows = True
         if not blocks(node):
-            is_open = isinstance(node, SIMPLE) and level < MOST_LEVEL
+            is_open = isinstance(node, SIMPLE) and level < MAX_LEVEL
             return self.hoisted(node, level) if is_open else [node]
         out: list[ast.stmt] = []
         if isinstance(node, ast.If) and level < 2 and works(node.test):

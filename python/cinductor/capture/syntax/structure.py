@@ -16,7 +16,7 @@ from .names import Transformer, walk
 
 SLOT = "__ci_slot"  # a value that a block finds on the stack, by its depth
 ITEM = "__ci_item"  # the value assigned to a loop's target
-MOST_STEPS = 20_000  # visits of blocks, because paths may join repeatedly
+MAX_STEPS = 20_000  # visits of blocks, because paths may join repeatedly
 
 
 class Unknown(Exception):
@@ -249,7 +249,7 @@ class Structure:
         ways, line = self.loops[-1] if self.loops else None, 0
         while block is not None and (block is not follow or at_head):
             self.steps += 1
-            if self.steps > MOST_STEPS:
+            if self.steps > MAX_STEPS:
                 raise Unknown("ways that do not meet")
             if ways is not None and not at_head and block in (ways.head, ways.behind):
                 jump = ast.Continue() if block is ways.head else ast.Break()

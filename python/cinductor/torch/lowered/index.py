@@ -14,7 +14,7 @@ from ..sizes import decide, is_equal
 from ..values import GraphValue, Unmapped
 from . import argument, has_argument, meta, sizes
 
-MOST_INDICES = 3  # of a gather or scatter of the core
+MAX_INDICES = 3  # of a gather or scatter of the core
 COMBINE = {"sum": "add", "amax": "maximum", "amin": "minimum", "prod": "multiply", "add": "add", "multiply": "multiply", "mean": "add"}
 
 
@@ -55,7 +55,7 @@ def _indices(emitter: Emitter, node: torch.fx.Node, x: GraphValue) -> tuple[list
     axes = [k for k, i in enumerate(indices) if i is not None]
     if any(meta(indices[k]).dtype in (torch.bool, torch.uint8) for k in axes):
         raise Unmapped("a mask as an index")
-    if not axes or (len(axes) > MOST_INDICES and not are_neighbours(axes)):
+    if not axes or (len(axes) > MAX_INDICES and not are_neighbours(axes)):
         raise Unmapped(f"{len(axes)} indices")
     return axes, [wrapped(emitter, indices[k], x.sizes[k], is_known) for k in axes]
 
@@ -127,7 +127,7 @@ def _position(emitter: Emitter, extents: Any, ids: list[GraphValue]) -> GraphVal
 
 def _merged(emitter: Emitter, x: GraphValue, axes: list[int], ids: list[GraphValue]) -> tuple[GraphValue, list[int], list[GraphValue]]:
     """The operands of a gather or scatter: more neighbouring axes than the core indexes at once become one axis."""
-    if len(axes) <= MOST_INDICES:
+    if len(axes) <= MAX_INDICES:
         return x, axes, ids
     first, after = axes[0], axes[-1] + 1
     extents = x.sizes[first:after]

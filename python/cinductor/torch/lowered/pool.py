@@ -18,7 +18,7 @@ from .index import inside
 from .point import towards_zero
 
 STEP = {"sum": "add", "max": "maximum"}
-MOST_ELEMENTS = 16  # of a window along an axis that are combined one by one
+MAX_ELEMENTS = 16  # of a window along an axis that are combined one by one
 
 
 def average(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
@@ -107,7 +107,7 @@ def elements(emitter: Emitter, x: GraphValue, axis: int, count: Any, kernel: int
 
 def _reduced(emitter: Emitter, op: str, x: GraphValue, axis: int, count: Any, kernel: int, stride: int) -> GraphValue:
     """The sum or maximum of each window along an axis. Few elements are combined one by one, for many windows at a time."""
-    if kernel > MOST_ELEMENTS:
+    if kernel > MAX_ELEMENTS:
         return emitter.fold(op, windows(emitter, x, axis, count, kernel, stride), [len(x.sizes)], False)
     return functools.reduce(lambda a, b: emitter.apply(STEP[op], [a, b]), elements(emitter, x, axis, count, kernel, stride))
 

@@ -17,14 +17,14 @@ from . import argument, meta
 
 # Products of numbers up to which a call of a library takes longer than a kernel does, and the longest sum of them: each step of a
 # kernel's sum is rounded.
-MOST_STEPS, MOST_STEPS_COMPLEX, LONGEST_SUM = 1 << 18, 1 << 13, 1 << 10
+MAX_STEPS, MAX_STEPS_COMPLEX, LONGEST_SUM = 1 << 18, 1 << 13, 1 << 10
 
 
 def leave_to_library(emitter: Emitter, dtype: torch.dtype, results: Any, summed: Any) -> None:
     """Raise Unmapped if a library is faster: for floats, unless the sizes are known and small."""
     if not emitter.has_libraries or not (dtype.is_floating_point or dtype.is_complex):
         return
-    most = MOST_STEPS_COMPLEX if dtype.is_complex else MOST_STEPS
+    most = MAX_STEPS_COMPLEX if dtype.is_complex else MAX_STEPS
     if not isinstance(results * summed, int):
         raise Unmapped("a product of sizes that are not known, which may be large")
     if results * summed > most or summed > LONGEST_SUM:
