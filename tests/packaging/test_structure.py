@@ -420,7 +420,7 @@ CAPTURE_LAYERS = [
     "containers deferred iterators kinds objects sources",
     "syntax",
     "control",
-    "boundary deaths effects known_arrays records stage",
+    "boundary deaths effects known_arrays records special_methods stage",
     "calls",
     "hooks",
     "pieces",

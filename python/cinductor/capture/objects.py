@@ -67,6 +67,7 @@ ORDERED: type = collections.OrderedDict
 MAPPINGS = frozenset({dict, ORDERED})
 CONTAINER_TYPES = MAPPINGS | {list, tuple}
 VIEWS_OF_DICTS = frozenset(type(view) for d in ({}, ORDERED()) for view in (d.items(), d.keys(), d.values()))  # type: ignore[var-annotated]
+SHOWN = VIEWS_OF_DICTS | {np.ndarray}  # classes whose objects are read through a stand-in
 ORDERED_TYPES = frozenset({ORDERED, *(cls for cls in VIEWS_OF_DICTS if cls.__name__.startswith("odict"))})
 # Types whose attributes and methods only read the value itself.
 PURE_TYPES = frozenset(
@@ -543,6 +544,11 @@ def remade(like: Any, items: list[Any]) -> Any:
     if own := attributes_of(like):
         made.__dict__.update(own)
     return made
+
+
+def dict_of(view: Any) -> Any:
+    """The dict of a view."""
+    return gc.get_referents(view)[0]
 
 
 def bounds_of(value: Any) -> tuple[Any, Any, Any]:

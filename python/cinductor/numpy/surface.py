@@ -412,19 +412,24 @@ def is_out(out: Any) -> bool:
 def into(t: _core.Tracer, out: Any, value: Any, is_ufunc: bool = False) -> Any:
     r"""Store into out= and return it; without out the value itself.
 
-    is_ufunc: NumPy computes in its own dtype and casts the result. Other functions compute in a dtype that depends on
-    out's, so NumPy runs if that differs.
+    is_ufunc: NumPy computes in its own dtype and casts the result, and accepts a tuple of one array. Other functions compute
+    in a dtype that depends on out's, so NumPy runs if that differs.
     """
     if out is None:
         return value
-    if is_a(out, tuple):
+    if is_ufunc and is_a(out, tuple):
         (out,) = out
-    refuse(not is_out(out), NO_OUT)
-    refuse(out.dtype != value.dtype and not is_ufunc, "out= of another dtype")
-    if value.shape != out.shape:
-        raise TypeError("out does not fit")
+    check_out(out, value.shape, value.dtype, is_ufunc)
     t.assign(out, cast(t, value, out.dtype))
     return out
+
+
+def check_out(out: Any, shape: Any, dtype: np.dtype, is_ufunc: bool = False) -> None:
+    """Raise if out= cannot hold a result. Called before operations are recorded, of which a refused call runs none."""
+    refuse(not is_out(out), NO_OUT)
+    refuse(out.dtype != dtype and not is_ufunc, "out= of another dtype")
+    if shape != out.shape or not np.can_cast(dtype, out.dtype, "same_kind"):
+        raise TypeError("out does not fit")
 
 
 PARTS = "parts of complex numbers, whose steps decide the order of a sum"

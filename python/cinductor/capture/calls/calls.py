@@ -31,6 +31,7 @@ from ..objects import (
     MAPPINGS,
     MISSING,
     PURE_TYPES,
+    VIEWS_OF_DICTS,
     Traced,
     asks_length,
     attribute,
@@ -214,6 +215,8 @@ def call_builtin(
         return call_unknown(scope, f, args, kwargs)
     if cls is Traced:
         return call_array_method(scope, f, owner, f.__name__, args, kwargs)  # type: ignore[arg-type]
+    if cls in VIEWS_OF_DICTS and (shown := scope.stage.lift_items(owner)) is not owner:
+        return dispatch(scope, iter, (owner,), kwargs) if f.__name__ == "__iter__" else getattr(shown, f.__name__)(*map(scope.use, args))
     if (methods := methods_of(owner)) is not None:
         return call_method(scope, f, owner, methods.get(f.__name__, UNKNOWN), args, kwargs)
     if cls is ufunc:
@@ -285,6 +288,12 @@ def call_container(
 ) -> Any:
     """A method of a container that outlives the call."""
     stage, name = scope.stage, f.__name__
+    if method.views and name == "__iter__":
+        return dispatch(scope, iter, (owner, *args), kwargs)
+    if method.views:
+        view = f(*args, **kwargs)
+        stage.sources.note_opaque(view)
+        return view
     if not method.changes:
         if is_a(owner, set):
             scope.use(owner)

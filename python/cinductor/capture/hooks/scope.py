@@ -19,7 +19,7 @@ from ... import _core
 from ...base.class_lookup import is_a
 from ...base.signals import Raised, Signal, comes_from_within, names_traced, reword
 from ...numpy import list_sources
-from .. import boundary
+from .. import boundary, special_methods
 from ..calls.builtins import PATTERNS, contains
 from ..calls.calls import dispatch
 from ..calls.consumers import of_numbers
@@ -44,7 +44,8 @@ from ..stage import Stage, check_budget, fall_back, lifted_once, limit, with_bai
 from ..syntax.asking import Site
 from .attributes import Attributes, Managed, Quiet, Slot
 from .constructs import PlainControl, TracedControl, generated
-from .subscripts import Iteration, Subscripts
+from .iteration import Iteration
+from .subscripts import Subscripts
 
 OWN_ERRORS = (Signal, _core.RegionBreak, _core.CheckFailed, _core.CinductorError)
 
@@ -287,7 +288,8 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         for name in ("__bool__", "__len__"):
             method = stage.sources.class_attr(cls, name)
             if type(method) is types.FunctionType:
-                return self.call_method(method, value)
+                made = self.call_method(method, value)
+                return special_methods.truth(made) if name == "__bool__" else special_methods.length(self, made)
             if method is not MISSING and stage.sources.source_of(value) is not None:
                 stage.effects.stop(f"the truth of a {cls.__name__}")
                 return value
