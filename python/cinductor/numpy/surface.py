@@ -225,10 +225,15 @@ def gives_scalar(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
 
 def whole(n: Any) -> Any:
     """operator.index, but a run-time int stays traced. A bool is not a size."""
-    if type(n) is bool:
+    if is_bool(n):
         raise TypeError("a bool")
     is_int = type(n) is Traced and n.kind != "array" and n.dtype.kind in "iu"
     return n if is_int else operator.index(n)
+
+
+def is_bool(value: Any) -> bool:
+    """True for a bool of Python or NumPy, traced or not."""
+    return value.dtype == bool if type(value) is Traced else is_a(value, bool | np.bool)
 
 
 def dtype_of(x: Any) -> np.dtype:
@@ -383,7 +388,7 @@ def are_axes(axis: Any) -> bool:
 
 def normal_axis(axis: Any, ndim: int) -> int:
     """An axis counted from the front; raises AxisError."""
-    refuse(type(axis) in (bool, np.bool), "an axis that is no int")
+    refuse(is_bool(axis), "an axis that is no int")
     return np.lib.array_utils.normalize_axis_index(axis, ndim)
 
 
@@ -392,7 +397,7 @@ def normal_axes(axis: Any, ndim: int) -> tuple[int, ...]:
     if axis is None:
         return tuple(range(ndim))
     for one in axis if is_a(axis, tuple | list) else (axis,):
-        refuse(type(one) in (bool, np.bool), "an axis that is no int")
+        refuse(is_bool(one), "an axis that is no int")
     return np.lib.array_utils.normalize_axis_tuple(axis, ndim)
 
 

@@ -1,4 +1,4 @@
-"""What a captured function iterates and unpacks: the items of containers, views, iterators and arrays."""
+"""Iteration and unpacking in a captured function: the items of containers, views, iterators and arrays."""
 
 from __future__ import annotations
 

@@ -409,9 +409,14 @@ def pick(scope: Hooks, value: Any, key: Any) -> Any:
 # --- array.flat ---
 
 
+def counts_elements(key: Any) -> bool:
+    """True for a key of array.flat that means what it means for an array of rank 1."""
+    return type(key) in (int, slice) or (type(key) is Traced and key.dtype.kind in "iu") or is_a(key, np.integer)
+
+
 def read_flat(scope: Hooks, flat: Flat, key: Any) -> Any:
     """flat[key]: a number, or a copy. NumPy's own goes back to its start."""
-    if type(key) is not tuple and flat.is_fresh(scope.stage.effects):
+    if counts_elements(key) and flat.is_fresh(scope.stage.effects):
         line = raveled(scope.stage.tracer, flat.array)
         found = line[key]
         if type(found) is not Traced or found.kind != "array":
@@ -425,7 +430,7 @@ def write_flat(scope: Hooks, flat: Flat, key: Any, value: Any) -> None:
     stage, array = scope.stage, flat.array
     if array.is_readonly:
         raise ValueError("underlying array is read-only")
-    if type(key) is not tuple and flat.is_fresh(stage.effects) and not stage.effects.before_write(array):
+    if counts_elements(key) and flat.is_fresh(stage.effects) and not stage.effects.before_write(array):
         is_number = np.ndim(value) == 0 if type(value) is not Traced else value.ndim == 0
         is_own = type(value) is Traced and value.kind == "array" and value.shares_storage(array)
         line = array if array.ndim == 1 and not is_own else None  # NumPy reads its operand while it writes
