@@ -1073,3 +1073,61 @@ def test_results_of_special_methods_are_checked(name):
                 want, expected = testing.outcome(program, (x,))
                 assert (type(raised), str(raised)) == (type(expected), str(expected)), x
                 testing.assert_same(got, want)
+
+
+class Watched(type):
+    @property
+    def __module__(cls) -> str:
+        log.append("module")
+        return "numpy"
+
+
+class Observed(metaclass=Watched):
+    k = 2.0
+
+    def __init__(self, v: Any) -> None:
+        self.v = v
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, *error: Any) -> bool:
+        return False
+
+    def __call__(self, x: Any) -> Any:
+        return x * self.v
+
+    def __getitem__(self, k: Any) -> Any:
+        return self.v * k
+
+    @property
+    def twice(self) -> Any:
+        return self.v * 2
+
+
+SEEN: dict[str, Any] = {
+    "made": lambda x, o: Observed(x).v + o.v,
+    "called": lambda x, o: o(x),
+    "property": lambda x, o: o.twice * x,
+    "class attribute": lambda x, o: Observed.k * x,
+    "item": lambda x, o: o[2] * x,
+    "isinstance": lambda x, o: isinstance(o, Observed) and x,
+    "returned": lambda x, o: (Observed(x), o),
+    "in a list": lambda x, o: [o, x][1] + len([Observed(1.0)]),
+    "printed": lambda x, o: str(type(o) is Observed) + str(x),
+    "set": lambda x, o: setattr(o, "v", x),
+    "in a loop": lambda x, o: sum(o.v * v for v in x),
+}
+
+
+@pytest.mark.parametrize("name", SEEN)
+def test_a_property_of_a_metaclass_that_hides_the_module_is_not_run(name):
+    """The package reads where a class comes from; a metaclass could see that, and answer something else."""
+    log.clear()
+    compiled = cinductor.compile(SEEN[name], backend="interp")
+    for _ in range(2):
+        got, want = Observed(3.0), Observed(3.0)
+        assert repr(testing.outcome(compiled, (np.arange(3.0), got)))[:30] == repr(testing.outcome(SEEN[name], (np.arange(3.0), want)))[:30]
+        assert repr(got.v) == repr(want.v)
+    str(cinductor.explain(compiled) if name == "made" else "")
+    assert not log

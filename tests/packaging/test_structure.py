@@ -276,6 +276,13 @@ def test_no_fast_math():
         assert not found, name_of(path)
 
 
+def test_modules_of_classes_are_read_in_one_way():
+    """A metaclass of the user's may have a property of that name: base/class_lookup.py asks the class itself."""
+    for path in PYTHON_FILES:
+        found = re.search(r"\b(cls|kind|type\([^()]*\))\.__module__", text_of(path))
+        assert not found, name_of(path)
+
+
 def test_one_setjmp():
     users = [p for p in C_FILES if re.search(r"\bsetjmp\s*\(", code_of(p))]
     assert users == [CSRC / "base" / "context.c"]

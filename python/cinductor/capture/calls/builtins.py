@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ... import _core
-from ...base.class_lookup import is_a
+from ...base.class_lookup import is_a, module_of
 from ...base.user_frame import PACKAGE
 from ...calls.job import is_compiling
 from ...numpy import surface
@@ -318,7 +318,7 @@ def is_standard_class(value: Any) -> bool:
     meta = type(value)
     if not is_a(value, type) or (meta is not type and not is_standard(meta)):
         return False
-    return meta is not abc.ABCMeta or is_standard(value) or is_numpys(value.__module__)
+    return meta is not abc.ABCMeta or is_standard(value) or is_numpys(module_of(value))
 
 
 @understands(np.result_type, np.can_cast)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ... import _core
-from ...base.class_lookup import is_a
+from ...base.class_lookup import is_a, module_of
 from ...base.signals import Raised, Signal, comes_from_within, names_traced, reword
 from ...numpy import list_sources
 from .. import boundary, special_methods
@@ -350,7 +350,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         if cls is np.errstate and self.stage.sources.source_of(value) is None:
             # Made by the table of calls, which has inspected its arguments.
             return Quiet(self.stage.tracer, *self.stage.errstates[id(value)])
-        is_null = cls.__module__ == "contextlib" and cls.__name__ == "nullcontext"
+        is_null = module_of(cls) == "contextlib" and cls.__name__ == "nullcontext"
         if is_null or not all(self.stage.sources.defines(cls, name) for name in ("__enter__", "__exit__")):
             return value  # Python raises for a class without both
         self.stage.effects.stop(f"enters a {cls.__name__}")

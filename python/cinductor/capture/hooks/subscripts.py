@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...base.class_lookup import is_a
+from ...base.class_lookup import is_a, module_of
 from ...numpy.index import flat as raveled
 from .. import boundary, special_methods
 from ..calls.numpy_calls import constants
@@ -194,12 +194,12 @@ class Subscripts(Hooks):
             made = stage.sources.class_attr(value, "__class_getitem__")
             is_users = is_a(made, classmethod) and not is_standard(value)
             return self.call(self.attr(value, "__class_getitem__"), key) if is_users else value[key]
-        if cls.__name__ in INDEX_TRICKS and is_numpys(cls.__module__) and is_constant_key(key):
+        if cls.__name__ in INDEX_TRICKS and is_numpys(module_of(cls)) and is_constant_key(key):
             return constants(self, value[key])
         method = self.stage.sources.class_attr(cls, "__getitem__")
         if type(method) is types.FunctionType:
             return self.call_method(method, value, key)
-        if is_numpys(cls.__module__) and cls.__name__ in INDEX_TRICKS:
+        if is_numpys(module_of(cls)) and cls.__name__ in INDEX_TRICKS:
             return self.call_method(value.__getitem__, key)
         stage.effects.stop(f"reads an item of a {cls.__name__}")
         return stage.lift(value[stage.materialise(key)])
