@@ -104,7 +104,7 @@ def vectorized(function: Callable[..., Any], dtype: Any, *args: Any) -> Any:
     for k in range(made.shape[0]):
         made[k] = function(*[row[k].item() for row in rows])
     result = made.reshape(arrays[0].shape)
-    if all(a.flags.c_contiguous for a in args if isinstance(a, np.ndarray)):
+    if all(np.asarray(a).flags.c_contiguous for a in args):
         return result
     objects = [np.copy(a, "K") for a in args]  # laid out like the arrays of objects that NumPy makes of the operands
     laid = np.empty_like(functools.reduce(np.logical_or, [np.not_equal(a, a) for a in objects]), dtype)
