@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ._core import CinductorError, Error, RecompileError
-from .base.class_lookup import Record, is_a
+from .base.class_lookup import Record, is_a, module_of
 
 
 class RecompileLimitExceeded(RecompileError):
@@ -160,7 +160,7 @@ def complete(error: Error, names: tuple[str, ...], bound: tuple[Any, ...], file:
 
 def words_of(value: Any) -> str:
     """The description of an argument in a message: its class, and dtype and shape of an array."""
-    is_ours = type(value).__module__.startswith("cinductor.") and hasattr(value, "shape")
+    is_ours = module_of(type(value)).startswith("cinductor.") and hasattr(value, "shape")
     if is_a(value, np.ndarray) or is_ours:
         return f"{value.dtype}[{', '.join(map(str, value.shape))}]"
     if type(value) in (int, float, complex, bool, str, type(None)):
@@ -194,6 +194,6 @@ def fold(error: BaseException) -> None:
 
 def is_ours(error: BaseException) -> bool:
     """True for exceptions that the package uses internally."""
-    module = type(error).__module__
+    module = module_of(type(error))
     return module.startswith("cinductor.") and not is_a(error, Error)
 

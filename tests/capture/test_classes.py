@@ -7,9 +7,11 @@ order as in Python, in every call. If one of them is replaced, the next call mus
 from __future__ import annotations
 
 import collections.abc
+import copy
 import dataclasses
 import enum
 import numbers
+import operator
 import typing
 from typing import Any
 
@@ -17,6 +19,7 @@ import numpy as np
 import pytest
 
 import cinductor
+from cinductor import testing
 
 log: list[Any] = []
 CASES: list[Any] = []
@@ -1037,3 +1040,94 @@ def test_a_class_made_by_a_call_is_of_the_functions_module(backend):
     compiled = cinductor.compile(made, backend=backend)
     for _ in range(3):
         assert compiled(np.arange(3.0)) == made(np.arange(3.0))
+
+
+RETURNED = [True, np.True_, 1, 0, -1, 2**70, 1.5, "a", None, [1], np.int64(2), np.float64(2.0), np.array([1]), NotImplemented]
+USES = {
+    "__bool__": [bool, operator.not_, lambda o: 1 if o else 2, lambda o: not o, lambda o: (o and 3) is o, lambda o: any([o]), lambda o: len([*filter(None, [o])])],
+    "__len__": [len, bool, lambda o: 1 if o else 2, lambda o: all([o])],
+    "__index__": [lambda o: [1, 2, 3][o], lambda o: np.arange(3.0)[o], lambda o: "abc"[o], lambda o: [1, 2][:o], operator.index],
+    "__iter__": [list, lambda o: [v for v, _ in zip(o, "ab")], lambda o: next(iter(o)), lambda o: sum(1 for _ in o)],
+}
+FOUND = [lambda x: x[0], lambda x: x[0] > 1, lambda x: int(x[0]), lambda x: -int(x[0]), lambda x: bool(x[0]), lambda x: x, lambda x: x.sum()]
+
+
+@pytest.mark.parametrize("name", USES)
+def test_results_of_special_methods_are_checked(name):
+    """Python refuses results of other classes; a traced method's result was taken as it was."""
+    made = type("Made", (), {"__init__": lambda self, r: setattr(self, "r", r), name: lambda self: self.r})
+    values = RETURNED if name != "__iter__" else [iter([1.0, 2.0]), *RETURNED]
+    for use in USES[name]:
+        program = lambda r: use(made(r))  # noqa: B023, E731
+        compiled = cinductor.compile(program, backend="interp")
+        for value in values:
+            got, raised = testing.outcome(compiled, (copy.copy(value),))
+            want, expected = testing.outcome(program, (copy.copy(value),))
+            assert (type(raised), str(raised)) == (type(expected), str(expected)), value
+            testing.assert_same(got, want)
+        for found in FOUND:
+            program = lambda x: use(made(found(x)))  # noqa: B023, E731
+            compiled = cinductor.compile(program, backend="interp")
+            for x in (np.array([2.0, 0.0]), np.array([1, 5]), np.array([0.0])):
+                got, raised = testing.outcome(compiled, (x,))
+                want, expected = testing.outcome(program, (x,))
+                assert (type(raised), str(raised)) == (type(expected), str(expected)), x
+                testing.assert_same(got, want)
+
+
+class Watched(type):
+    @property
+    def __module__(cls) -> str:
+        log.append("module")
+        return "numpy"
+
+
+class Observed(metaclass=Watched):
+    k = 2.0
+
+    def __init__(self, v: Any) -> None:
+        self.v = v
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, *error: Any) -> bool:
+        return False
+
+    def __call__(self, x: Any) -> Any:
+        return x * self.v
+
+    def __getitem__(self, k: Any) -> Any:
+        return self.v * k
+
+    @property
+    def twice(self) -> Any:
+        return self.v * 2
+
+
+SEEN: dict[str, Any] = {
+    "made": lambda x, o: Observed(x).v + o.v,
+    "called": lambda x, o: o(x),
+    "property": lambda x, o: o.twice * x,
+    "class attribute": lambda x, o: Observed.k * x,
+    "item": lambda x, o: o[2] * x,
+    "isinstance": lambda x, o: isinstance(o, Observed) and x,
+    "returned": lambda x, o: (Observed(x), o),
+    "in a list": lambda x, o: [o, x][1] + len([Observed(1.0)]),
+    "printed": lambda x, o: str(type(o) is Observed) + str(x),
+    "set": lambda x, o: setattr(o, "v", x),
+    "in a loop": lambda x, o: sum(o.v * v for v in x),
+}
+
+
+@pytest.mark.parametrize("name", SEEN)
+def test_a_property_of_a_metaclass_that_hides_the_module_is_not_run(name):
+    """The package reads where a class comes from; a metaclass could see that, and answer something else."""
+    log.clear()
+    compiled = cinductor.compile(SEEN[name], backend="interp")
+    for _ in range(2):
+        got, want = Observed(3.0), Observed(3.0)
+        assert repr(testing.outcome(compiled, (np.arange(3.0), got)))[:30] == repr(testing.outcome(SEEN[name], (np.arange(3.0), want)))[:30]
+        assert repr(got.v) == repr(want.v)
+    str(cinductor.explain(compiled) if name == "made" else "")
+    assert not log

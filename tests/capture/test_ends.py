@@ -1113,3 +1113,37 @@ def test_warnings_of_a_module_whose_functions_have_all_ended(name, tmp_path, mon
         want = outcome(lambda x: fn(x, *more), np.ones(4), "always")[1]
         assert outcome(lambda x: compiled(x, *more), np.ones(4), "always")[1] == want and want
     monkeypatch.delitem(sys.modules, "elsewhere_that_warns")
+
+
+CAUGHT = {
+    "a keyword in twos": lambda x: around(x, k=1, **{"k": 2}),
+    "no iterable": lambda x: around(*3),
+    "no mapping": lambda x: around(x, **3),
+    "a pair of three": lambda x: dict([(1, 2, 3)]),
+    "no pair": lambda x: dict([(1, 2), 3]),
+    "no pair but a number": lambda x: dict([x[0]]),
+    "a key that is a list": lambda x: dict([([], x)]),
+    "too many": lambda x: around(x, 1, 2),
+    "a list of no iterable": lambda x: [*3],
+}
+
+
+def around(x, k=0):
+    return x + k
+
+
+@pytest.mark.parametrize("name", CAUGHT)
+def test_texts_of_caught_errors_name_the_users_function(name):
+    """A message named the method of cinductor that a call is rewritten to."""
+
+    def program(x):
+        try:
+            return CAUGHT[name](x)
+        except TypeError as error:
+            return str(error)
+        except ValueError as error:
+            return str(error), error.args
+
+    compiled = cinductor.compile(program, backend="interp")
+    for _ in range(2):
+        assert compiled(np.arange(3.0)) == program(np.arange(3.0))

@@ -2,6 +2,9 @@
 that is itself an argument. A call with other values must not reuse the code compiled for the first ones.
 """
 
+import collections
+import itertools
+
 import numpy as np
 import pytest
 
@@ -79,3 +82,79 @@ def test_of_a_dict(dynamic):
     compiled = cinductor.compile(under_keys, dynamic=dynamic, backend="interp")
     for k, t in (*NUMBERS, (7, 0.5)):
         agree(under_keys, compiled, make, k, t)
+
+
+# --- views, which show later changes of the container that they belong to ---
+
+
+def emptied(d):
+    d.clear()
+
+
+def another_key(d):
+    d["c"] = d["a"] + 1
+
+
+def another_item(d):
+    d["b"] = d["a"] * 2
+
+
+def fewer(d):
+    del d["a"]
+
+
+def moved(d):
+    d["a"] = d.pop("a")
+
+
+def updated(d):
+    d.update(b=7.0, z=d["a"])
+
+
+def looped(v):
+    out = []
+    for item in v:
+        out += [item]
+    return out
+
+
+def over_changes(v, d):
+    """The items of a loop over a view that changes a later item."""
+    out = []
+    for item in v:
+        d["b"] = len(out) + 0.5
+        out.append(item)
+    return out
+
+
+def over_new_keys(v, d):
+    for _ in v:
+        d["new"] = 1.0
+
+
+VIEWS = [lambda d: d.keys(), lambda d: d.values(), lambda d: d.items(), lambda d: [d.items()][0]]
+CHANGES = [emptied, another_key, another_item, fewer, moved, updated, lambda d: None]
+USES = [
+    *(looped, len, bool, str, lambda v: [*v], lambda v: "c" in v, lambda v: 7.0 in v, lambda v: list(reversed(v))),
+    *(lambda v: list(zip(v, v)), lambda v: list(enumerate(v)), lambda v: [str(k) for k in v], lambda v: v.mapping["b"]),
+    *(lambda v: list(iter(v)), lambda v: list(v.__iter__()), lambda v: v == {"a": 0}.keys(), lambda v: v.__len__()),
+]
+
+
+@pytest.mark.parametrize("kind", [dict, collections.OrderedDict])
+@pytest.mark.parametrize("view", VIEWS, ids=["keys", "values", "items", "items from a list"])
+def test_views_show_what_changes(kind, view):
+    """A view of a dict of the caller's was one of a copy, which showed no later change."""
+    programs = [lambda d, c=c, u=u: ((v := view(d)), c(d), u(v))[2] for c, u in itertools.product(CHANGES, USES)]
+    for program in [*programs, lambda d: over_changes(view(d), d), lambda d: over_new_keys(view(d), d)]:
+        compiled = cinductor.compile(program, backend="interp", mode="now")
+        for size in (1, 2):
+            agree(program, compiled, lambda n=size: kind(a=np.arange(float(n)), b=2.0))
+
+
+def test_iterators_of_lists_show_what_changes():
+    programs = [lambda v: ((i := v.__iter__()), v.append(3.0), list(i))[2], lambda v: ((i := iter(v)), v.pop(), list(i))[2]]
+    for program in programs:
+        compiled = cinductor.compile(program, backend="interp", mode="now")
+        for _ in range(2):
+            agree(program, compiled, lambda: [1.0, np.ones(2)])

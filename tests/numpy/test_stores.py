@@ -373,3 +373,71 @@ def test_comparisons_of_nan_do_not_warn(fn, backend):
         warnings.simplefilter("error")
         for _ in range(3):
             np.testing.assert_array_equal(compiled(np.array([np.nan, -1, 1, 2])), fn(np.array([np.nan, -1, 1, 2])))
+
+
+FLAGS = {
+    "zeros": lambda x, f: np.zeros(f),
+    "ones": lambda x, f: np.ones((f, 2)),
+    "full": lambda x, f: np.full(f, 2.0),
+    "eye": lambda x, f: np.eye(f),
+    "range": lambda x, f: np.arange(f),
+    "reshape": lambda x, f: x.reshape(f, -1),
+    "sum": lambda x, f: x[None].sum(axis=f),
+    "sort": lambda x, f: np.sort(x[None], axis=f),
+    "axis": lambda x, f: np.expand_dims(x, f),
+    "repeat": lambda x, f: np.repeat(x, f),
+    "roll": lambda x, f: np.roll(x, f),
+    "tile": lambda x, f: np.tile(x, f),
+    "item": lambda x, f: [1, 2][f],
+    "round": lambda x, f: (x / 3).round(f),
+    "pad": lambda x, f: np.pad(x, f),
+    "counts": lambda x, f: np.bincount(np.array([0, 1]), minlength=f),
+    "histogram": lambda x, f: np.histogram(x, f),
+    "triangle": lambda x, f: np.triu(x[None], f),
+    "flat": lambda x, f: x.flat[f],
+    "split": lambda x, f: np.split(x[:3], f),
+    "copy": lambda x, f: np.nan_to_num(x, f),
+}
+GIVEN = [
+    lambda x: x[0] > 1, lambda x: bool(x[0] > 1), lambda x: x.shape[0] > 1, lambda x: True, lambda x: np.True_, lambda x: 2.0,
+    lambda x: np.uint8(2), lambda x: np.array(2), lambda x: np.array([2]), lambda x: "2", lambda x: None, lambda x: int(x[0]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FLAGS)
+def test_what_is_no_count_is_refused_as_numpy_does(name):
+    """Sizes and axes are ints; for bools, floats and arrays each function has rules of its own."""
+
+    def caught(x, given):
+        try:
+            return repr(FLAGS[name](x, given(x)))
+        except (TypeError, ValueError, IndexError, OverflowError) as error:
+            return type(error).__name__, str(error)
+
+    for dynamic in (None, True):
+        for given in GIVEN:
+            compiled = cinductor.compile(caught, backend="interp", dynamic=dynamic)
+            for x in (np.array([2.0, 1.0, 5.0]), np.array([2.0, 1.0, 5.0, 0.0]), np.array([2.0, 4.0, 5.0])):
+                assert compiled(x, given) == caught(x, given)
+
+
+REFUSED = {
+    "root": lambda x, o: np.sqrt(x, out=o),
+    "third": lambda x, o: np.minimum(x, x, o),
+    "rounded": lambda x, o: np.around(x, 1, out=o),
+    "reduced": lambda x, o: np.add.reduce([x, x], 0, None, o),
+    "chosen": lambda x, o: np.choose(np.array([0, 1, 0]), [x, x], out=o),
+    "joined": lambda x, o: np.concatenate([x[:1], x[1:]], out=o),
+    "mean": lambda x, o: np.mean([x, x], 0, out=o),
+    "product": lambda x, o: np.power(x, 2, out=o),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_wrong_out_is_refused_without_a_warning(name):
+    x = np.array([-1.0, 2.0, 1e200])
+    for out in (3, [1.0] * 3, np.zeros(4), np.zeros(3, int), (np.zeros(3),), "a", np.float64(1), np.zeros(3)):
+        want = outcome(REFUSED[name], x.copy(), copy.copy(out))
+        compiled = cinductor.compile(REFUSED[name], backend="interp")
+        for _ in range(2 if issubclass(want[0][0], Exception) else 0):
+            assert outcome(compiled, x.copy(), copy.copy(out)) == want, out

@@ -19,7 +19,7 @@ import numpy as np
 
 from .. import _core
 from ..base import lazy
-from ..base.class_lookup import is_a
+from ..base.class_lookup import is_a, module_of
 from .libraries import prepare
 from .machine import split
 from .machine import text as device_text
@@ -501,7 +501,7 @@ def capsule_of(x: Any) -> Any:
         raise
     except Exception as error:
         words = f"{type(error).__name__}: {error}"
-        raise BufferError(f"{type(x).__module__}.{type(x).__name__} does not share its memory: {words}") from error
+        raise BufferError(f"{module_of(type(x))}.{type(x).__name__} does not share its memory: {words}") from error
 
 
 def over(owner: Any, interface: dict[str, Any]) -> np.ndarray:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from ..base.class_lookup import is_a
+from ..base.class_lookup import is_a, module_of
 
 HOSTS = (1, 3)  # DLPack's numbers of host memory, ordinary and pinned
 
@@ -29,7 +29,7 @@ BACK: dict[str, Callable[[Any], Any]] = {
 def back_of(value: Any) -> Callable[[Any], Any] | None:
     """The function that converts results back, for a device array of one of the packages; None for other objects."""
     cls = type(value)
-    back = BACK.get(cls.__module__.partition(".")[0])
+    back = BACK.get(module_of(cls).partition(".")[0])
     is_array = back is not None and hasattr(cls, "__dlpack_device__")
     return back if is_array and value.__dlpack_device__()[0] not in HOSTS else None
 

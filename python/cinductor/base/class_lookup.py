@@ -6,6 +6,19 @@ from typing import Any
 
 from .._core import is_a as is_a
 
+MODULE = type.__dict__["__module__"]
+
+
+def module_of(cls: type) -> str:
+    """The name of the module of a class, read from the class itself: its metaclass may have a property of that name. Empty
+    if the class has something else there.
+    """
+    try:
+        found = MODULE.__get__(cls)
+    except AttributeError:
+        return ""
+    return found if type(found) is str else ""
+
 
 class Record:
     """Values with names, in order. Not a named tuple, because Python would compile code for it in each process, and

@@ -29,8 +29,11 @@ class Replan(Signal):
         self.assumption, self.place = assumption, place
 
 
-# Stand-ins for the function in a call, and for an array or its method in it.
-OURS = re.compile(r"\bcinductor\.(capture\.[\w.]+\(\)|_core\.(Traced|Method)\b)")
+# Stand-ins for the function in a call, and for an array or its method in it. The last text names no function, because the
+# arguments are unpacked before the call.
+OURS = re.compile(
+    r"\bcinductor\.(capture\.[\w.]+\(\)|_core\.(Traced|Method)\b)|<bound method \? of <cinductor\.[^<>]*>>|^(?=Value after \*)"
+)
 NAMES = {"Traced": "numpy.ndarray", "Method": "builtin_function_or_method", None: "function"}
 READS_BASE = "reads .base of an array"  # why a function is abandoned, and not split
 
@@ -121,10 +124,15 @@ def names_traced(error: BaseException | None) -> bool:
     return OURS.search(str(error)) is not None
 
 
+def name_of(ours: re.Match[str]) -> str:
+    """The word that replaces a stand-in in a message."""
+    return NAMES[ours[2]] if ours[0] else ""
+
+
 def reword(error: BaseException) -> None:
     """Make an exception one of the user's: without contexts of cinductor, and without its names, where the function
     cannot be run again for NumPy's own message (nearly all are arrays).
     """
     forget_own(error)
     if names_traced(error):
-        error.args = tuple(OURS.sub(lambda ours: NAMES[ours[2]], a) if is_a(a, str) else a for a in error.args)
+        error.args = tuple(OURS.sub(name_of, a) if is_a(a, str) else a for a in error.args)

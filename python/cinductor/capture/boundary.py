@@ -37,9 +37,12 @@ from .objects import (
     NUMBER_TYPES,
     OPAQUE,
     OWN,
+    SHOWN,
     STATELESS,
     VALUE_TYPES,
+    VIEWS_OF_DICTS,
     attributes_of,
+    dict_of,
     has_hooks,
     has_owner,
     holds_items,
@@ -246,6 +249,10 @@ class Lifting:
         source = self.sources.source_of(value)
         if source is None:
             return value
+        if type(value) in VIEWS_OF_DICTS:
+            shown = dict_of(value)
+            self.sources.note_opaque(shown)
+            return getattr(self.lift_items(shown), type(value).__name__.partition("_")[2])()
         if source == OPAQUE:
             if is_a(value, dict):
                 return self.lifted_items(value)
@@ -254,6 +261,10 @@ class Lifting:
         if is_a(value, dict):
             return plain_class(value)(zip(value, items, strict=True))
         return remade(value, items)
+
+    def shown(self, value: Any) -> Any:
+        """The traced stand-in of an array, or the view of a dict with its present items, traced."""
+        return self.array(value, OPAQUE) if type(value) is np.ndarray else self.lift_items(value)
 
     def operand(self, value: Any) -> Any:
         """A container as an operand: Python's own operator gets traced items, one of the user's the container itself."""
@@ -316,8 +327,8 @@ class Lifting:
 
 def use(stage: Stage, value: Any) -> Any:
     """The value for code in which Python reads all of it."""
-    if type(value) is np.ndarray:
-        return stage.lifting.array(value, OPAQUE)
+    if type(value) in SHOWN:
+        return stage.lifting.shown(value)
     hooked = hook_of(stage, value)
     if hooked is not None:
         stage.effects.stop(f"an operator of class {hooked.__name__}", value)
@@ -328,8 +339,8 @@ def use(stage: Stage, value: Any) -> Any:
 def operand(stage: Stage, value: Any) -> Any:
     """One of two operands that Python reads: an operator of the user gets real values, whatever the other operand is.
     """
-    if type(value) is np.ndarray:
-        return stage.lifting.array(value, OPAQUE)
+    if type(value) in SHOWN:
+        return stage.lifting.shown(value)
     hooked = hook_of(stage, value)
     return value if hooked is None else Hooked(stage.lifting, value, hooked)
 

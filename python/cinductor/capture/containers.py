@@ -43,7 +43,7 @@ from .objects import (
 
 class MethodEffect(NamedTuple):
     """The effect of a method on its container. kept: the first of the arguments that it only stores; is_final: the
-    container cannot be restored afterwards.
+    container cannot be restored afterwards; views: the result shows later changes of the container.
     """
 
     changes: bool = True
@@ -51,10 +51,12 @@ class MethodEffect(NamedTuple):
     kept: int = 99
     iterates: bool = False  # its first argument
     is_final: bool = False
+    views: bool = False
 
 
 UNKNOWN = MethodEffect()  # of a method that a row does not name
 READ, COMPARE = MethodEffect(changes=False, compares=False), MethodEffect(changes=False)
+VIEW = MethodEffect(changes=False, compares=False, views=True)
 CHANGE, KEEP = MethodEffect(compares=False), MethodEffect(compares=False, kept=0)
 INSERT, EXTEND = MethodEffect(compares=False, kept=1), MethodEffect(compares=False, kept=0, iterates=True)
 MethodEffects = dict[str, MethodEffect]
@@ -65,12 +67,13 @@ def methods(names: dict[str, MethodEffect]) -> MethodEffects:
     return {name: method for several, method in names.items() for name in several.split()}
 
 
-OF_TUPLE = methods({"__len__ __getitem__ __iter__": READ, "index count __contains__": COMPARE})
+OF_TUPLE = methods({"__len__ __getitem__": READ, "__iter__": VIEW, "index count __contains__": COMPARE})
 OF_LIST = OF_TUPLE | methods({"copy": READ, "append": KEEP, "extend": EXTEND, "insert": INSERT, "pop clear reverse": CHANGE})
 OF_DEQUE = OF_LIST | methods({"appendleft": KEEP, "extendleft": EXTEND, "popleft rotate": CHANGE})
 OF_DICT = methods(
     {
-        "copy keys values items __len__": READ,
+        "copy __len__": READ,
+        "keys values items": VIEW,
         "get __contains__ __getitem__": COMPARE,
         "clear popitem": CHANGE,
         "setdefault": MethodEffect(kept=1),

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core
-from ..base.class_lookup import is_a
+from ..base.class_lookup import is_a, module_of
 from .objects import FREE_TYPES, IDENTITY_TYPES, MISSING, OPAQUE, find_in_class
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def tells_collector(cls: type) -> bool:
     """True if the garbage collector knows what the part of an object holds that this class defines."""
     if cls.__flags__ & TRACKED or "__slots__" in cls.__dict__:  # the latter is of a class written in Python
         return True
-    return cls in TOLD or cls.__module__.partition(".")[0] in STANDARD
+    return cls in TOLD or module_of(cls).partition(".")[0] in STANDARD
 
 
 def referents_of_numpys(value: Any) -> list[Any] | None:
@@ -143,8 +143,7 @@ def lasts(value: Any) -> bool:
 
 def is_cinductors(cls: type) -> bool:
     """True for the classes of values that stand for the user's in a captured call."""
-    name = find_in_class(cls, "__module__")
-    return type(name) is str and name.partition(".")[0] == NAME
+    return module_of(cls).partition(".")[0] == NAME
 
 
 def ends_with_code(value: Any) -> bool:

@@ -227,6 +227,7 @@ class Hooks:
     is_one: Callable[..., Any]
     item: Callable[..., Any]
     item_slot: Callable[..., Any]
+    items_of_view: Callable[..., Any]
     iter: Callable[..., Any]
     iter_unpacked: Callable[..., Any]
     key: Callable[..., Any]

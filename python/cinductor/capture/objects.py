@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import _core
-from ..base.class_lookup import is_a
+from ..base.class_lookup import is_a, module_of
 
 Traced = _core.Traced
 Method = type(_core.Tracer("", options={}).array(np.zeros(1)).sum)  # type: ignore[attr-defined]  # the bound method of a traced value
@@ -67,6 +67,7 @@ ORDERED: type = collections.OrderedDict
 MAPPINGS = frozenset({dict, ORDERED})
 CONTAINER_TYPES = MAPPINGS | {list, tuple}
 VIEWS_OF_DICTS = frozenset(type(view) for d in ({}, ORDERED()) for view in (d.items(), d.keys(), d.values()))  # type: ignore[var-annotated]
+SHOWN = VIEWS_OF_DICTS | {np.ndarray}  # classes whose objects are read through a stand-in
 ORDERED_TYPES = frozenset({ORDERED, *(cls for cls in VIEWS_OF_DICTS if cls.__name__.startswith("odict"))})
 # Types whose attributes and methods only read the value itself.
 PURE_TYPES = frozenset(
@@ -172,14 +173,23 @@ def defines(cls: type, name: str) -> bool:
 
 
 def attribute(value: Any, name: str) -> Any:
-    """An attribute that capture itself wants to know, or None. No `__getattr__` and `__getattribute__` of the user's runs."""
-    if not is_users(type(value)):
+    """An attribute that capture itself wants to know, or None. No code of the user's runs, neither `__getattr__` nor a
+    property of the class or metaclass.
+    """
+    if is_a(value, type):
+        if (slot := type.__dict__.get(name)) is not None:
+            try:
+                return slot.__get__(value)
+            except AttributeError:
+                return None
+        found = find_in_class(value, name)
+    elif not is_users(type(value)):
         return getattr(value, name, None)
-    read = type.__getattribute__ if is_a(value, type) else object.__getattribute__
-    try:
-        return read(value, name)
-    except AttributeError:
-        return None
+    else:
+        own = attributes_of(value)
+        found = own.get(name, MISSING) if type(own) is dict else MISSING
+        found = find_in_class(type(value), name) if found is MISSING else found
+    return None if found is MISSING or defines(type(found), "__get__") else found
 
 
 def bound_method(value: Any, name: str) -> Any:
@@ -339,7 +349,7 @@ HEAP = 1 << 9  # the flag of heap types, whose attributes may be set
 
 def is_users(cls: type) -> bool:
     """True if a class belongs to the user's code, or to a library written in Python."""
-    return bool(cls.__flags__ & HEAP) and not is_numpys(cls.__module__)
+    return bool(cls.__flags__ & HEAP) and not is_numpys(module_of(cls))
 
 
 IMMUTABLE = 1 << 8  # Py_TPFLAGS_IMMUTABLETYPE
@@ -415,7 +425,7 @@ def asks_length(value: Any) -> bool:
 
 def is_ours(cls: type) -> bool:
     """True for a class of this package, whose objects are internal state."""
-    return cls.__module__.partition(".")[0] == "cinductor"
+    return module_of(cls).partition(".")[0] == "cinductor"
 
 
 # Types that NumPy reads directly: values that are guarded by value, callables, and NumPy's index objects.
@@ -456,7 +466,7 @@ def is_numpys(module: str | None) -> bool:
 
 def is_standard(cls: type) -> bool:
     """True if a class comes with Python."""
-    return cls.__module__.partition(".")[0] in sys.stdlib_module_names and cls.__module__ != "__main__"
+    return module_of(cls).partition(".")[0] in sys.stdlib_module_names and module_of(cls) != "__main__"
 
 
 PLAIN_GETTERS = frozenset(
@@ -472,7 +482,7 @@ def is_plain_getter(cls: type, getter: Any) -> bool:
     """True if a class's __getattribute__ only runs code of Python, NumPy and descriptors."""
     if getter in PLAIN_GETTERS:
         return True
-    is_known = (is_standard(cls) or is_numpys(cls.__module__)) and cls not in PROXIES
+    is_known = (is_standard(cls) or is_numpys(module_of(cls))) and cls not in PROXIES
     return is_known and type(getter) is types.WrapperDescriptorType
 
 
@@ -543,6 +553,11 @@ def remade(like: Any, items: list[Any]) -> Any:
     if own := attributes_of(like):
         made.__dict__.update(own)
     return made
+
+
+def dict_of(view: Any) -> Any:
+    """The dict of a view."""
+    return gc.get_referents(view)[0]
 
 
 def bounds_of(value: Any) -> tuple[Any, Any, Any]:

@@ -18,7 +18,7 @@ import numpy as np
 
 from .. import _core
 from ..base.array_flags import ALIGNED, C_CONTIGUOUS, WRITEABLE
-from ..base.class_lookup import is_a
+from ..base.class_lookup import is_a, module_of
 
 LONGEST, FIRST, LAST = 60, 40, 15  # characters of a value
 SIGNS = ("==", "!=", "<=", "<")
@@ -211,7 +211,7 @@ def attribute(value: Any, name: str) -> Any:
 
 def name_of_class(cls: type) -> str:
     """The name of a class: with the module, if it is Python's or NumPy's own."""
-    module, name = str(attribute(cls, "__module__")), str(attribute(cls, "__name__"))
+    module, name = module_of(cls), str(attribute(cls, "__name__"))
     is_own = module not in ("builtins", "__main__") and module.partition(".")[0] in ("numpy", *sys.stdlib_module_names)
     return f"{module}.{name}" if is_own else name
 

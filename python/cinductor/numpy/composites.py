@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import bisect
 import collections
+import functools
 import heapq
 import math
 from collections.abc import Callable
@@ -95,11 +96,20 @@ def vectorized(function: Callable[..., Any], dtype: Any, *args: Any) -> Any:
     arrays = np.broadcast_arrays(*args)
     rows = [a.reshape(-1) for a in arrays]
     if dtype is None:
-        dtype = np.asarray(function(*[row[0] for row in rows])).dtype
+        first = function(*[row[0] for row in rows])
+        if type(first) is tuple:  # NumPy returns several arrays; with cache= it does not call the function once more
+            return np.vectorize(function, cache=True)(*args)
+        dtype = np.asarray(first).dtype
     made = np.empty(rows[0].shape, dtype)
     for k in range(made.shape[0]):
         made[k] = function(*[row[k].item() for row in rows])
-    return made.reshape(arrays[0].shape)
+    result = made.reshape(arrays[0].shape)
+    if all(np.asarray(a).flags.c_contiguous for a in args):
+        return result
+    objects = [np.copy(a, "K") for a in args]  # laid out like the arrays of objects that NumPy makes of the operands
+    laid = np.empty_like(functools.reduce(np.logical_or, [np.not_equal(a, a) for a in objects]), dtype)
+    laid[...] = result
+    return laid
 
 
 def counted(items: Any) -> Any:

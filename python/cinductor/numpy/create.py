@@ -263,6 +263,7 @@ def array(
 ) -> Any:
     """np.array of numbers, arrays and nested sequences of them."""
     plain(like, None, order)
+    refuse(copy not in (None, True, False), "such a copy=")
     x = object
     if copy is False and not is_out(x) and type(x) is not np.ndarray:
         raise ValueError("a copy is needed")

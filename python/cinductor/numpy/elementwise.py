@@ -23,6 +23,7 @@ from .surface import (
     rank,
     refuse,
     result_type,
+    whole,
 )
 
 BOOL = np.dtype(bool)
@@ -123,6 +124,7 @@ ROUNDS_TO_ITSELF = _integers.round() is _integers  # from NumPy 2.4 on, arrays o
 def round_(t: Any, a: Any, decimals: int = 0, out: Any = None) -> Any:
     """np.round: scaled by a power of ten, rounded half to even, scaled back, as NumPy does."""
     x = a if type(a) is Traced and a.kind != "python" else array(t, a)
+    decimals = int(decimals) if type(decimals) is bool else whole(decimals)
     kind = x.dtype.kind
     refuse(kind == "b", f"dtype {x.dtype}")
     if kind == "c":

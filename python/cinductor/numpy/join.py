@@ -22,6 +22,7 @@ from .surface import (
     lying,
     method,
     normal_axis,
+    rank,
     refuse,
     result_type,
     usually_positive,
@@ -216,7 +217,7 @@ def even_cuts(t: Any, n: Any, sections: int) -> list[Any]:
 @function(np.split)
 def split(t: Any, ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
     """np.split: parts of equal size, or at given indices."""
-    if is_a(indices_or_sections, int | np.integer):
+    if rank(indices_or_sections) == 0:
         x = ary if hasattr(ary, "shape") else None  # NumPy does not accept lists here
         if x is None:
             raise AttributeError("shape")

@@ -23,6 +23,7 @@ from .surface import (
     as_result,
     careful,
     cast,
+    check_out,
     converted,
     function,
     has_dtype,
@@ -155,6 +156,9 @@ def called(t: Any, ufunc: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> A
         xs = [array(t, x) for x in xs]
         refuse(any(x.is_view_of_part for x in xs), PARTS)
         shape = sum(core_shape(ufunc, xs), ())
+    for out, made in zip(outs, dtypes[ufunc.nin :], strict=True):
+        if out is not None:
+            check_out(out, shape, made, True)
     key = " ".join(d.char for d in dtypes)
     results = []
     for k, (out, made) in enumerate(zip(outs, dtypes[ufunc.nin :], strict=True)):

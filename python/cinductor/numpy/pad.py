@@ -52,6 +52,9 @@ def pad(t: Any, array_: Any, pad_width: Any, mode: Any = "constant", **kwargs: A
     refuse(kwargs.pop("stat_length", None) is not None, "stat_length=")
     refuse(is_a(pad_width, dict), "widths in a dict")
     x = array(t, array_)
+    given = pad_width if is_a(pad_width, list | tuple) else (pad_width,)
+    if any(v.dtype.kind != "i" for v in given if is_a(v, np.generic | np.ndarray | Traced)):
+        raise TypeError("`pad_width` must be of integral type.")
     widths = [(width(a), width(b)) for a, b in pairs(pad_width, x.ndim)]
     shape = [n + a + b for n, (a, b) in zip(x.shape, widths, strict=True)]
     made = t.empty(shape, x.dtype, memory_order(x))

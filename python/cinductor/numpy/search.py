@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from .surface import (
     refuse,
     require,
     usually_positive,
+    whole,
 )
 
 COUNT_IS_PYTHONS = type(np.count_nonzero(np.ones(1))) is int
@@ -198,7 +198,7 @@ def bincount(t: Any, x: Any, /, weights: Any = None, minlength: Any = 0) -> Any:
     index = array(t, x)
     if index.ndim != 1 or index.dtype.kind not in "biu" or index.dtype == np.uint64:
         raise TypeError("Cannot cast array data")
-    least = operator.index(minlength)
+    least = whole(minlength)
     if least < 0:
         raise ValueError("'minlength' must not be negative")
     index = cast(t, index, INT64)

@@ -191,7 +191,15 @@ def unravel_index(t: Any, indices: Any, shape: Any, order: str = "C") -> Any:
     )
     inside = t.reduce("all", inside, None) if inside.ndim else t.as_scalar(inside)
     require(t, inside, "indices of elements")
-    return tuple(as_result(t, c) for c in coordinates(t, number, sizes))
+    found = coordinates(t, number, sizes)
+    if not number.ndim:
+        return tuple(as_result(t, c) for c in found)
+    turned = tuple(range(number.ndim))[:: 1 if memory_order(given) == "C" else -1]
+    pairs = t.empty((*(number.shape[k] for k in turned), len(sizes)), INT64)  # NumPy's results are its columns
+    views = [t.permute(pairs[..., k], turned) for k in range(len(sizes))]
+    for view, column in zip(views, found, strict=True):
+        t.assign(view, column)
+    return tuple(views)
 
 
 def np_prod(sizes: tuple[Any, ...]) -> Any:

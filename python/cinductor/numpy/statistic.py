@@ -4,6 +4,7 @@ network.py.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -128,12 +129,20 @@ def quantile_of(name: str) -> None:
         def call(values: Any, *rest: Any) -> None:
             *asked, result = rest
             given = fixed if not asked else asked[0].item() if is_weak else asked[0]
-            result[...] = f(values, given, axis=axis, method=method, keepdims=keep)
+            found = f(values, given, axis=axis, method=method, keepdims=keep)
+            result[...] = found if in_order else found.transpose(inner)
 
-        shape = (*wanted.shape, *left_shape(x, axis, keep))
-        key = f"{varies} {is_weak} {fixed!r} {axis} {method} {keep}"
+        left = left_shape(x, axis, keep)
+        shape = (*wanted.shape, *left)
+        # NumPy stores the quantiles of a row next to each other if it skips NaN.
+        in_order = not name.startswith("nan") or not left or not wanted.ndim
+        inner = (*range(wanted.ndim, len(shape)), *range(wanted.ndim))
+        key = f"{varies} {is_weak} {fixed!r} {axis} {method} {keep} {in_order}"
         xs = [x, wanted] if varies else [x]
-        made = library(t, varies)(name, key, call, xs, shape, dtype)  # in [0, 1], or up to 100
+        stored = shape if in_order else (*left, *wanted.shape)
+        made = library(t, varies)(name, key, call, xs, stored, dtype)  # in [0, 1], or up to 100
+        if not in_order:
+            made = t.permute(made, tuple(inner.index(axis) for axis in range(len(shape))))
         return into(t, out, as_result(t, made))
 
     function(f)(handler)
@@ -250,13 +259,13 @@ def histogram(
     fixed, given = limits(t, range)
     weight = [] if weights is None else [array(t, weights)]
     if type(bins) is Traced and bins.ndim == 0 and not bins.is_expression:
-        bins = int(bins)  # the number is guarded
+        bins = operator.index(bins)  # the number is guarded
     edges = [] if rank(bins) == 0 else [array(t, bins)]
     if edges and edges[0].ndim != 1:
         raise ValueError("`bins` must be 1d, when an array")
     if not edges and bins < 1:
         raise ValueError("`bins` must be positive, when an integer")
-    n = edges[0].shape[0] - 1 if edges else bins if type(bins) is Traced else int(bins)
+    n = edges[0].shape[0] - 1 if edges else bins if type(bins) is Traced else operator.index(bins)
     count = [operand(t, n, INT64)] if type(n) is Traced and not edges else []
     probe = np.histogram(
         np.ones(1, x.dtype),

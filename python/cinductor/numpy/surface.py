@@ -225,10 +225,15 @@ def gives_scalar(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
 
 def whole(n: Any) -> Any:
     """operator.index, but a run-time int stays traced. A bool is not a size."""
-    if type(n) is bool:
+    if is_bool(n):
         raise TypeError("a bool")
     is_int = type(n) is Traced and n.kind != "array" and n.dtype.kind in "iu"
     return n if is_int else operator.index(n)
+
+
+def is_bool(value: Any) -> bool:
+    """True for a bool of Python or NumPy, traced or not."""
+    return value.dtype == bool if type(value) is Traced else is_a(value, bool | np.bool)
 
 
 def dtype_of(x: Any) -> np.dtype:
@@ -383,7 +388,7 @@ def are_axes(axis: Any) -> bool:
 
 def normal_axis(axis: Any, ndim: int) -> int:
     """An axis counted from the front; raises AxisError."""
-    refuse(type(axis) in (bool, np.bool), "an axis that is no int")
+    refuse(is_bool(axis), "an axis that is no int")
     return np.lib.array_utils.normalize_axis_index(axis, ndim)
 
 
@@ -392,7 +397,7 @@ def normal_axes(axis: Any, ndim: int) -> tuple[int, ...]:
     if axis is None:
         return tuple(range(ndim))
     for one in axis if is_a(axis, tuple | list) else (axis,):
-        refuse(type(one) in (bool, np.bool), "an axis that is no int")
+        refuse(is_bool(one), "an axis that is no int")
     return np.lib.array_utils.normalize_axis_tuple(axis, ndim)
 
 
@@ -412,19 +417,24 @@ def is_out(out: Any) -> bool:
 def into(t: _core.Tracer, out: Any, value: Any, is_ufunc: bool = False) -> Any:
     r"""Store into out= and return it; without out the value itself.
 
-    is_ufunc: NumPy computes in its own dtype and casts the result. Other functions compute in a dtype that depends on
-    out's, so NumPy runs if that differs.
+    is_ufunc: NumPy computes in its own dtype and casts the result, and accepts a tuple of one array. Other functions compute
+    in a dtype that depends on out's, so NumPy runs if that differs.
     """
     if out is None:
         return value
-    if is_a(out, tuple):
+    if is_ufunc and is_a(out, tuple):
         (out,) = out
-    refuse(not is_out(out), NO_OUT)
-    refuse(out.dtype != value.dtype and not is_ufunc, "out= of another dtype")
-    if value.shape != out.shape:
-        raise TypeError("out does not fit")
+    check_out(out, value.shape, value.dtype, is_ufunc)
     t.assign(out, cast(t, value, out.dtype))
     return out
+
+
+def check_out(out: Any, shape: Any, dtype: np.dtype, is_ufunc: bool = False) -> None:
+    """Raise if out= cannot hold a result. Called before operations are recorded, of which a refused call runs none."""
+    refuse(not is_out(out), NO_OUT)
+    refuse(out.dtype != dtype and not is_ufunc, "out= of another dtype")
+    if shape != out.shape or not np.can_cast(dtype, out.dtype, "same_kind"):
+        raise TypeError("out does not fit")
 
 
 PARTS = "parts of complex numbers, whose steps decide the order of a sum"

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
+from ..base.class_lookup import module_of
 from ..base.region_outcome import RegionOutcome
 from ..base.user_frame import wrong
 from ..builds.racing import lines_of as lines_of_races
@@ -327,7 +328,7 @@ def is_plain(value: Any, depth: int = 0) -> bool:
     if type(value) in (list, tuple, dict):
         inside = [*value.keys(), *value.values()] if type(value) is dict else value
         return depth < MAX_NESTED and all(is_plain(item, depth + 1) for item in inside)
-    return isinstance(value, KEPT) and type(value).__module__ in ("builtins", "numpy")
+    return isinstance(value, KEPT) and module_of(type(value)) in ("builtins", "numpy")
 
 
 def total(values: Any) -> Any:

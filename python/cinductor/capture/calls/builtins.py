@@ -27,11 +27,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ... import _core
-from ...base.class_lookup import is_a
+from ...base.class_lookup import is_a, module_of
 from ...base.user_frame import PACKAGE
 from ...calls.job import is_compiling
 from ...numpy import surface
 from ...numpy.random import GLOBAL, Draw
+from .. import special_methods
 from ..containers import ROWS
 from ..control.region import Raising, is_condition, truth
 from ..iterators import SIZED, STAND_INS
@@ -40,6 +41,7 @@ from ..objects import (
     HOLDERS,
     MISSING,
     PURE_TYPES,
+    VIEWS_OF_DICTS,
     Traced,
     foreign_in,
     holds_traced,
@@ -120,6 +122,8 @@ def _len(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     if len(args) == 1:
         value = args[0]
         stage = scope.stage
+        if type(value) in VIEWS_OF_DICTS:
+            return len(stage.lift_items(value))
         if type(value) in SIZED:
             return value.length
         if id(value) in stage.state.lists:
@@ -135,7 +139,7 @@ def _len(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
         if type(value) not in PURE_TYPES and type(value) is not Traced:
             method = stage.sources.class_attr(type(value), "__len__")
             if type(method) is types.FunctionType:
-                return dispatch(scope, method, (value,), {})
+                return special_methods.length(scope, dispatch(scope, method, (value,), {}))
             return call_unknown(scope, f, args, kwargs)
     return len(*args, **kwargs)
 
@@ -314,7 +318,7 @@ def is_standard_class(value: Any) -> bool:
     meta = type(value)
     if not is_a(value, type) or (meta is not type and not is_standard(meta)):
         return False
-    return meta is not abc.ABCMeta or is_standard(value) or is_numpys(value.__module__)
+    return meta is not abc.ABCMeta or is_standard(value) or is_numpys(module_of(value))
 
 
 @understands(np.result_type, np.can_cast)

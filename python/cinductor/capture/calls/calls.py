@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ... import _core
-from ...base.class_lookup import is_a
+from ...base.class_lookup import is_a, module_of
 from ...extensions.custom_ops import CustomOp
 from ...extensions.kernels import UserKernel
 from ...numpy.python_random import PYTHON_DRAWS
@@ -31,6 +31,7 @@ from ..objects import (
     MAPPINGS,
     MISSING,
     PURE_TYPES,
+    VIEWS_OF_DICTS,
     Traced,
     asks_length,
     attribute,
@@ -169,7 +170,7 @@ def dispatch(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     if cls is UserKernel or cls is CustomOp:
         return call_owned(scope, f, args, kwargs)
     method = scope.stage.sources.class_attr(cls, "__call__")
-    if type(method) is types.FunctionType and not is_numpys(cls.__module__):
+    if type(method) is types.FunctionType and not is_numpys(module_of(cls)):
         return dispatch(scope, method, (f, *args), kwargs)
     return call_unknown(scope, f, args, kwargs)
 
@@ -214,6 +215,8 @@ def call_builtin(
         return call_unknown(scope, f, args, kwargs)
     if cls is Traced:
         return call_array_method(scope, f, owner, f.__name__, args, kwargs)  # type: ignore[arg-type]
+    if cls in VIEWS_OF_DICTS and (shown := scope.stage.lift_items(owner)) is not owner:
+        return dispatch(scope, iter, (owner,), kwargs) if f.__name__ == "__iter__" else getattr(shown, f.__name__)(*map(scope.use, args))
     if (methods := methods_of(owner)) is not None:
         return call_method(scope, f, owner, methods.get(f.__name__, UNKNOWN), args, kwargs)
     if cls is ufunc:
@@ -285,6 +288,12 @@ def call_container(
 ) -> Any:
     """A method of a container that outlives the call."""
     stage, name = scope.stage, f.__name__
+    if method.views and name == "__iter__":
+        return dispatch(scope, iter, (owner, *args), kwargs)
+    if method.views:
+        view = f(*args, **kwargs)
+        stage.sources.note_opaque(view)
+        return view
     if not method.changes:
         if is_a(owner, set):
             scope.use(owner)
@@ -374,7 +383,7 @@ def call_class(scope: Hooks, cls: type, args: tuple[Any, ...], kwargs: dict[str,
         return call_numpy_scalar(scope, cls, args, kwargs)
     if stage.sources.class_attr(cls, "__del__") is not MISSING:
         return call_unknown(scope, cls, args, kwargs)
-    if issubclass(cls, BaseException) and cls.__module__ == "builtins":
+    if issubclass(cls, BaseException) and module_of(cls) == "builtins":
         return cls(*(stage.forced(scope.use(a)) for a in args), **kwargs)
     if issubclass(cls, enum.Enum):
         return call_pure(scope, cls, args, kwargs)
@@ -383,7 +392,7 @@ def call_class(scope: Hooks, cls: type, args: tuple[Any, ...], kwargs: dict[str,
         if type(cls.__new__) is types.FunctionType:
             guard_body(stage, cls.__new__)
         return cls(*args, **kwargs)
-    if type(cls) is not type or is_numpys(cls.__module__):
+    if type(cls) is not type or is_numpys(module_of(cls)):
         return call_unknown(scope, cls, args, kwargs)
     init = stage.sources.class_attr(cls, "__init__")
     made_by_object = stage.sources.class_attr(cls, "__new__") in (object.__new__, object.__dict__["__new__"])

@@ -11,7 +11,6 @@ import array
 import bisect
 import collections
 import functools
-import itertools
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -116,7 +115,10 @@ def _deque(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     return f(*([scope.iter(args[0])] if args else []), *args[1:], **kwargs)
 
 
-TWO = itertools.repeat((None, None))
+def parts_of(scope: Hooks, item: Any) -> Any:
+    """The key and the value that an item is; what has no items is returned."""
+    has_items = item.ndim if type(item) is Traced else defines(type(item), "__iter__") or defines(type(item), "__getitem__")
+    return tuple(scope.unpack(item, (None, None))) if has_items else item
 
 
 @understands(*MAPPINGS)
@@ -127,7 +129,10 @@ def _dict(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
             return f(scope.stage.lift_items(first), **kwargs)
         is_plain = scope.stage.sources.defines(type(first), "__next__") or not has_hooks(type(first))
         if is_plain and not scope.stage.sources.defines(type(first), "keys"):
-            pairs = [(scope.key(k), v) for k, v in map(scope.unpack, scope.iter(first), TWO)]
+            pairs = [parts_of(scope, item) for item in scope.iter(first)]
+            if any(type(pair) is not tuple or len(pair) != 2 for pair in pairs):
+                return f(pairs)  # raises
+            pairs = [(scope.key(k), v) for k, v in pairs]
             keys = materialise_all(scope, f, [k for k, _ in pairs])
             return f(zip(keys, (v for _, v in pairs), strict=True), **kwargs)
         return call_unknown(scope, f, args, kwargs)

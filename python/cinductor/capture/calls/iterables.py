@@ -13,6 +13,7 @@ import numpy as np
 
 from ... import _core
 from ...base.class_lookup import is_a, offered
+from .. import special_methods
 from ..control.branch import select
 from ..iterators import (
     END,
@@ -66,8 +67,8 @@ def numbered_of(scope: Hooks, value: Any) -> Items | None:
             stage.sources.guard_length(value, source)
         made = lambda c, f=iter: f(c.of(value))  # noqa: E731
         return Items(lambda: length_of(stage, value), lambda i: scope.item(value, i), made)
-    if cls in VIEWS_OF_DICTS - ORDERED_TYPES and source is None:
-        return items_of_view(scope, value)
+    if cls in VIEWS_OF_DICTS - ORDERED_TYPES:
+        return scope.items_of_view(value)
     return None
 
 
@@ -76,20 +77,6 @@ def length_of(stage: Any, value: Any) -> int:
     if id(value) in stage.state.lists:
         raise RegionBreak("a list grows that an iterator goes over", "", 0)
     return len(value)
-
-
-def items_of_view(scope: Hooks, view: Any) -> Items:
-    """The items of a dict view. Each step raises if the dict has grown, also the one after the last item."""
-    keys = [*view.mapping]
-
-    def size() -> int:
-        if len(view) != len(keys):
-            raise RuntimeError("dictionary changed size during iteration")
-        if any(now is not key for now, key in zip(view.mapping, keys, strict=True)):  # Python goes on from a place in memory
-            raise RegionBreak("a dict changes its keys while an iterator goes over it", "", 0)
-        return len(keys)
-
-    return Items(size, lambda number: scope.item([*view], number), lambda c, f=iter: f(c.of(view)))
 
 
 def is_held(value: Any) -> bool:
@@ -218,7 +205,7 @@ def _iter(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     if defines(type(value), "__next__") and scope.stage.sources.source_of(value) is None:
         method = scope.stage.sources.class_attr(type(value), "__iter__")
         is_function = type(method) is types.FunctionType and not is_ours(type(value))
-        return dispatch(scope, method, args, {}) if is_function else value
+        return special_methods.iterator(dispatch(scope, method, args, {})) if is_function else value
     if asks_length(value) or defines(type(value), "__next__"):
         return call_unknown(scope, f, args, kwargs)
     items = numbered_of(scope, value)

@@ -48,10 +48,13 @@ def understands_method(name: str) -> Callable[[Any], Any]:
     return enter
 
 
+WARN_OF_THREE = (np.minimum, np.maximum)  # NumPy warns in each call of a third positional argument
+
+
 def call_ufunc(scope: Hooks, f: ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A ufunc: traced if an operand is."""
     stage = scope.stage
-    if runs_python(f):
+    if runs_python(f) or (len(args) > 2 and f in WARN_OF_THREE):
         return call_unknown(scope, f, args, kwargs)
     if (foreign := foreign_in((*args, *kwargs.values()))) is not None:
         return call_with_foreign(scope, f, args, kwargs, foreign)
@@ -243,7 +246,8 @@ def call_ufunc_method(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[
         ):
             return call_ufunc_at(scope, f, args)
         return call_unknown(scope, f, args, kwargs)
-    args = tuple(scope.array_of(a) for a in args)
+    arrays = 1 if f.__name__ in ("reduce", "accumulate") else 2
+    args = (*map(scope.array_of, args[:arrays]), *map(stage.lift_nested, args[arrays:]))
     kwargs = {k: stage.lift_nested(v) for k, v in kwargs.items()}
     if (out := kwargs.get("out")) is ...:
         del kwargs["out"]

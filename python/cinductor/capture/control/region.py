@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ... import _core
-from ...base.class_lookup import is_a
+from ...base.class_lookup import is_a, module_of
 from ...base.interrupt import is_interrupt
 from ...base.region_outcome import RegionOutcome
 from ...base.signals import NotPaid, Signal, is_mistake
@@ -144,7 +144,7 @@ def let_go(values: Iterable[Any]) -> None:
 
 def own_among(values: Collection[Any]) -> list[Any]:
     """The objects of this folder among the values."""
-    return [value for value in values if type(value).__module__.startswith(__package__)]
+    return [value for value in values if module_of(type(value)).startswith(__package__)]
 
 
 def between_runs(step: Callable[..., Any]) -> Callable[..., Any]:

@@ -27,7 +27,16 @@ from ..control.region import RegionBreak, is_condition, truth, users_frame
 from ..control.tuples import compare_tuples
 from ..iterators import Items
 from ..kinds import Hooks
-from ..objects import FREE_TYPES, UNBOUND, UNBOUND_TEXT, MaybeUnbound, Traced, defines, holds_traced
+from ..objects import (
+    FREE_TYPES,
+    SHOWN,
+    UNBOUND,
+    UNBOUND_TEXT,
+    MaybeUnbound,
+    Traced,
+    defines,
+    holds_traced,
+)
 from ..stage import check_budget
 from ..syntax.jumps import VALUE
 
@@ -345,7 +354,7 @@ class TracedControl(PlainControl):
 
     def compare(self, relation: Any, a: Any, b: Any, is_open: bool = True) -> Any:
         """A comparison. If is_open, a comparison of sizes is left to the program."""
-        a, b = (boundary.use(self.stage, v) if type(v) is np.ndarray else v for v in (a, b))
+        a, b = (boundary.use(self.stage, v) if type(v) in SHOWN else v for v in (a, b))
         found = boundary.compared(self.stage, relation, a, b)
         if found is not NotImplemented:
             return found

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ... import _core
-from ...base.class_lookup import is_a
+from ...base.class_lookup import is_a, module_of
 from ...base.signals import READS_BASE, Abandon
 from ...numpy.random import Draw, has_random_state, methods_that_draw
 from ..containers import is_constant
@@ -208,7 +208,7 @@ class Reads(Hooks):
         if type(getter) is FUNCTION and not is_standard(kind):
             self.stage.lifting.fix(found)
             return self.call_method(getter, found, None, cls), OWN
-        if getter is MISSING or is_standard(kind) or is_numpys(kind.__module__):
+        if getter is MISSING or is_standard(kind) or is_numpys(module_of(kind)):
             return self._at_class(cls, name, getattr(cls, name))
         return self._unknown(cls, name, kind.__name__)
 
@@ -283,7 +283,7 @@ class Reads(Hooks):
         if method is MISSING:
             is_made = stage.sources.source_of(value) is None
             return self._read_class(cls, name) if is_made else self._at(value, name, found)
-        if type(method) is FUNCTION and not is_standard(kind) and not is_numpys(kind.__module__):
+        if type(method) is FUNCTION and not is_standard(kind) and not is_numpys(module_of(kind)):
             self._guard_unset(value, name)
             stage.lifting.fix(found)
             return self.call_method(method, found, value, cls), OWN

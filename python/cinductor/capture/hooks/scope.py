@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from ... import _core
-from ...base.class_lookup import is_a
+from ...base.class_lookup import is_a, module_of
 from ...base.signals import Raised, Signal, comes_from_within, names_traced, reword
 from ...numpy import list_sources
-from .. import boundary
+from .. import boundary, special_methods
 from ..calls.builtins import PATTERNS, contains
 from ..calls.calls import dispatch
 from ..calls.consumers import of_numbers
@@ -44,7 +44,8 @@ from ..stage import Stage, check_budget, fall_back, lifted_once, limit, with_bai
 from ..syntax.asking import Site
 from .attributes import Attributes, Managed, Quiet, Slot
 from .constructs import PlainControl, TracedControl, generated
-from .subscripts import Iteration, Subscripts
+from .iteration import Iteration
+from .subscripts import Subscripts
 
 OWN_ERRORS = (Signal, _core.RegionBreak, _core.CheckFailed, _core.CinductorError)
 
@@ -287,7 +288,8 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         for name in ("__bool__", "__len__"):
             method = stage.sources.class_attr(cls, name)
             if type(method) is types.FunctionType:
-                return self.call_method(method, value)
+                made = self.call_method(method, value)
+                return special_methods.truth(made) if name == "__bool__" else special_methods.length(self, made)
             if method is not MISSING and stage.sources.source_of(value) is not None:
                 stage.effects.stop(f"the truth of a {cls.__name__}")
                 return value
@@ -348,7 +350,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         if cls is np.errstate and self.stage.sources.source_of(value) is None:
             # Made by the table of calls, which has inspected its arguments.
             return Quiet(self.stage.tracer, *self.stage.errstates[id(value)])
-        is_null = cls.__module__ == "contextlib" and cls.__name__ == "nullcontext"
+        is_null = module_of(cls) == "contextlib" and cls.__name__ == "nullcontext"
         if is_null or not all(self.stage.sources.defines(cls, name) for name in ("__enter__", "__exit__")):
             return value  # Python raises for a class without both
         self.stage.effects.stop(f"enters a {cls.__name__}")

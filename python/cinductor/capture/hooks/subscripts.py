@@ -18,39 +18,32 @@ import contextlib
 import math
 import operator
 import types
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...base.class_lookup import is_a
+from ...base.class_lookup import is_a, module_of
 from ...numpy.index import flat as raveled
-from .. import boundary
+from .. import boundary, special_methods
 from ..calls.numpy_calls import constants
-from ..containers import ROWS, are_one, places_of
+from ..containers import ROWS
 from ..control import list_buffer, list_columns
 from ..control.mappings import is_open_key, item_or_default, want_mapping
-from ..iterators import Asked, Flat, Items, Octets, Range, StableIterator, Steps, Walk, items_of
+from ..iterators import Flat, Octets, Range
 from ..kinds import Hooks, have_same_structure, kind_of, leaves, rebuilt
 from ..objects import (
     CONTAINER_TYPES,
     FLAGS,
     FREE_TYPES,
-    MAPPINGS,
     MISSING,
     OPAQUE,
     PURE_TYPES,
-    VALUE_TYPES,
-    VIEWS_OF_DICTS,
     Traced,
-    asks_length,
     find_in_class,
     has_hooks,
-    has_length,
     hooked_in,
     is_foreign,
     is_numpys,
-    is_ours,
     is_standard,
     is_tuple,
 )
@@ -118,12 +111,9 @@ class Subscripts(Hooks):
         method = self.stage.sources.class_attr(cls, "__index__")
         if type(method) is types.FunctionType:
             made = self.call_method(method, key)
-            if type(made) is Traced and made.kind == "python" and made.dtype.kind in "biu":
+            if type(made) is Traced and made.kind == "python" and made.dtype.kind in "iu":
                 return made
-            if not is_a(made := self.stage.forced(made), int):
-                place = "numpy." if is_a(made, np.generic) else ""
-                raise TypeError(f"__index__ returned non-int (type {place}{type(made).__name__})")
-            return made
+            return special_methods.index(self.stage, self.stage.forced(made))
         if self.stage.sources.has_hooks(cls):
             self.stage.effects.stop(f"an index is of class {cls.__name__}")
             return self.stage.materialise(key)
@@ -204,12 +194,12 @@ class Subscripts(Hooks):
             made = stage.sources.class_attr(value, "__class_getitem__")
             is_users = is_a(made, classmethod) and not is_standard(value)
             return self.call(self.attr(value, "__class_getitem__"), key) if is_users else value[key]
-        if cls.__name__ in INDEX_TRICKS and is_numpys(cls.__module__) and is_constant_key(key):
+        if cls.__name__ in INDEX_TRICKS and is_numpys(module_of(cls)) and is_constant_key(key):
             return constants(self, value[key])
         method = self.stage.sources.class_attr(cls, "__getitem__")
         if type(method) is types.FunctionType:
             return self.call_method(method, value, key)
-        if is_numpys(cls.__module__) and cls.__name__ in INDEX_TRICKS:
+        if is_numpys(module_of(cls)) and cls.__name__ in INDEX_TRICKS:
             return self.call_method(value.__getitem__, key)
         stage.effects.stop(f"reads an item of a {cls.__name__}")
         return stage.lift(value[stage.materialise(key)])
@@ -419,9 +409,14 @@ def pick(scope: Hooks, value: Any, key: Any) -> Any:
 # --- array.flat ---
 
 
+def counts_elements(key: Any) -> bool:
+    """True for a key of array.flat that means what it means for an array of rank 1."""
+    return type(key) in (int, slice) or (type(key) is Traced and key.dtype.kind in "iu") or is_a(key, np.integer)
+
+
 def read_flat(scope: Hooks, flat: Flat, key: Any) -> Any:
     """flat[key]: a number, or a copy. NumPy's own goes back to its start."""
-    if type(key) is not tuple and flat.is_fresh(scope.stage.effects):
+    if counts_elements(key) and flat.is_fresh(scope.stage.effects):
         line = raveled(scope.stage.tracer, flat.array)
         found = line[key]
         if type(found) is not Traced or found.kind != "array":
@@ -435,7 +430,7 @@ def write_flat(scope: Hooks, flat: Flat, key: Any, value: Any) -> None:
     stage, array = scope.stage, flat.array
     if array.is_readonly:
         raise ValueError("underlying array is read-only")
-    if type(key) is not tuple and flat.is_fresh(stage.effects) and not stage.effects.before_write(array):
+    if counts_elements(key) and flat.is_fresh(stage.effects) and not stage.effects.before_write(array):
         is_number = np.ndim(value) == 0 if type(value) is not Traced else value.ndim == 0
         is_own = type(value) is Traced and value.kind == "array" and value.shares_storage(array)
         line = array if array.ndim == 1 and not is_own else None  # NumPy reads its operand while it writes
@@ -450,150 +445,3 @@ def write_flat(scope: Hooks, flat: Flat, key: Any, value: Any) -> None:
 def has_shape(value: Any, place: Any) -> bool:
     """True if a value has as many elements as the destination; NumPy repeats shorter ones."""
     return type(value) is Traced and value.shape == place.shape and type(value.size) is int
-
-
-# --- iteration and unpacking ---
-
-
-MAX_ROWS = 65536  # of an array of rank 2 or more: a row is a view
-
-
-class Iteration(Hooks):
-    """The methods of a scope for what is iterated and unpacked."""
-
-    __slots__ = ()
-
-    stage: Stage
-
-    def mapping(self, value: Any) -> Any:
-        """A mapping unpacked with **."""
-        if is_a(value, dict):
-            return self.stage.lift_items(value)
-        if find_in_class(type(value), "keys") is MISSING:
-            return value  # Python raises its own exception
-        self.stage.effects.stop(f"a {type(value).__name__} is unpacked as a mapping")
-        return {k: self.stage.lift(value[k]) for k in value.keys()}  # noqa: SIM118  (no dict)
-
-    def iter(self, value: Any) -> Any:
-        """The iterable of a loop, a star or a comprehension."""
-        cls = type(value)
-        stage = self.stage
-        if cls is np.ndarray:
-            value = stage.lift_array(value)
-            cls = type(value)
-        if cls is Traced:
-            return self._iter_array(value)
-        if cls is Range:
-            return iter(value)
-        value = value.items if cls is Octets else stage.escapes.now(value)
-        if type(value) is Items and value.is_long:
-            return self._iter_real(value)
-        if is_a(grown := stage.state.lists.get(id(value), MISSING), list_columns.Assumed):
-            return grown.items_now
-        cls, source = type(value), stage.sources.source_of(value)
-        if not any(stage.sources.defines(cls, name) for name in ("__iter__", "__getitem__")):
-            return value  # Python raises its own exception
-        if cls in CONTAINER_TYPES or is_tuple(cls):
-            if source is None:
-                return self._iter_made(value) if cls in MAPPINGS else map(stage.lift_array, value)
-            if source == OPAQUE:
-                return map(stage.lift, value)
-            if is_a(value, dict):
-                stage.sources.guard_length(value, source)
-                return iter(value)
-            return self._iter_guarded(value, source)
-        if source is None:
-            if cls in ROWS or cls in VIEWS_OF_DICTS:
-                return self._iter_made(value)
-            method = self.stage.sources.class_attr(cls, "__iter__")
-            is_users = type(method) is types.FunctionType and not is_ours(cls)
-            if not is_users and stage.sources.defines(cls, "__next__"):
-                return self._steps(value)
-            if is_users and not has_length(cls):
-                return self._steps(self.call_method(method, value))
-            if not self.stage.sources.has_hooks(cls):
-                return value
-        elif cls in VALUE_TYPES or (is_a(value, type) and is_standard(cls)):
-            return value
-        stage.effects.stop(f"iterates a {cls.__name__}")
-        return self._iter_unknown(stage.materialise(value))
-
-    def star(self, value: Any) -> Any:
-        """The items that a star unpacks, or that a list or tuple is made of. Python itself calls `__len__` of a user's object.
-        """
-        if is_iterable(self.stage, value) and asks_length(value):
-            self.stage.effects.stop(f"unpacks a {type(value).__name__}")
-            return self.stage.materialise(value)
-        return self.iter(value)
-
-    def step(self, value: Any) -> Any:
-        """next(value), of an iterator made in the call."""
-        value = self.stage.escapes.now(value)
-        if not is_ours(type(value)):
-            method = self.stage.sources.class_attr(type(value), "__next__")
-            if type(method) is types.FunctionType:
-                return self.call_method(method, value)
-        self.stage.state.before_change(value)
-        if type(value) is np.broadcast:
-            value = self.stage.effects.filled(value)
-        return self.stage.lift_array(next(value))
-
-    def _steps(self, value: Any) -> Iterator[Any]:
-        if not self.stage.sources.defines(type(value), "__next__"):
-            raise TypeError(f"iter() returned non-iterator of type '{type(value).__name__}'")
-        return Steps(value, self.step)
-
-    def _iter_made(self, value: Any) -> StableIterator:
-        state, before = self.stage.state, places_of(value)
-        return StableIterator(state, value, self.stage.lift_array, lambda: are_one(before, places_of(value)))
-
-    def _iter_array(self, value: Traced) -> Any:
-        if value.ndim == 0:
-            return iter(value)  # raises
-        items = items_of(value)
-        if items is not None and (items.is_long or len(value) > MAX_ROWS):
-            return self._iter_real(items)
-        return items
-
-    def _iter_real(self, items: Items) -> Iterator[Any]:
-        """Iterate many items by Python's own iterator over real arrays: one break."""
-        reason = f"iterates over {int(items.length)} items"
-        if items.calls:
-            self.stage.effects.stop(reason, items)
-        else:
-            self.stage.tracer.note_break(reason)
-        return self._iter_unknown(self.stage.materialise(items))
-
-    def _iter_guarded(self, value: Any, source: int) -> Iterator[Any]:
-        stage = self.stage
-        stage.sources.guard_length(value, source)
-
-        def item(i: int) -> Any:
-            waiting = stage.stores.of(value)
-            if i in waiting:
-                return waiting[i]
-            return stage.lift_guarded(value[i], stage.sources.source("item", source, i))
-
-        return Walk(value, item)
-
-    def _iter_unknown(self, value: Any) -> Iterator[Any]:
-        self.stage.tracer.flush()
-        return Asked(self.stage.lifting, iter(value))
-
-    def iter_unpacked(self, value: Any, shape: tuple[Any, ...]) -> Iterator[Any]:
-        """The items of a loop whose target unpacks each item."""
-        return (self.unpack(item, shape) for item in self.iter(value))
-
-    def unpack(self, value: Any, shape: tuple[Any, ...]) -> Any:
-        """A value that the next assignment unpacks; shape says which parts are unpacked again."""
-        if type(value) is Traced and value.ndim and len(value) != len(shape) and shape:
-            return self.stage.materialise(value)  # raises when it is unpacked, like NumPy's
-        if type(value) not in CONTAINER_TYPES and type(value) is not Traced:
-            is_listed = not shape and asks_length(value)  # a starred target
-            return self.star(value) if is_listed else self._unpack_each(self.iter(value), shape)
-        return [*self._unpack_each(self.iter(value), shape)]
-
-    def _unpack_each(self, items: Any, shape: tuple[Any, ...]) -> Iterator[Any]:
-        for i, item in enumerate(items):
-            inner = shape[i] if i < len(shape) else None
-            yield self.stage.lift_array(item) if inner is None else self.unpack(item, inner)
