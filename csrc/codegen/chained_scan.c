@@ -58,6 +58,13 @@ begin_cell(Chain *c, int k)
     return base;
 }
 
+/* The elements that a compress has space for. */
+static const CiExpr *
+capacity(Chain *c, const CiCell *cell)
+{
+    return ci_expr_extent(c->r.b.sym, find_pack(c, cell)->limit);
+}
+
 /* Its turn has come: what is packed ends where there is no more room. */
 static void
 begin_in_turn(Chain *c)
@@ -67,7 +74,7 @@ begin_in_turn(Chain *c)
         const CiCell *cell = &c->r.cells[k];
         begin_cell(c, k);
         if (cell->is_count)
-            ci_build_store(b, c->ends[k], zero(c), ci_build_index(b, find_pack(c, cell)->limit));
+            ci_build_store(b, c->ends[k], zero(c), ci_build_index(b, capacity(c, cell)));
     }
 }
 
@@ -103,7 +110,7 @@ begin_early(Chain *c)
         ci_build_store(b, c->running_prefix[k], zero(c), next);
         if (!cell->is_count)
             continue;
-        const int ends[] = {next, ci_build_index(b, find_pack(c, cell)->limit)};
+        const int ends[] = {next, ci_build_index(b, capacity(c, cell))};
         ci_build_store(b, c->ends[k], zero(c), ci_build_let(b, type, CI_OP_minimum, 2, ends));
     }
     ci_build_add(b, CI_STMT_publish)->expr = c->r.part;
@@ -116,8 +123,9 @@ limit_packs(Chain *c)
     for (int k = 0; k < c->r.ncells; k++) {
         if (!c->ends[k])
             continue;
-        CiStmt *pack = find_pack(c, &c->r.cells[k]);
-        const CiExpr *most = ci_expr_add(b->sym, pack->limit, ci_expr_const(b->sym, 1));
+        const CiCell *cell = &c->r.cells[k];
+        CiStmt *pack = find_pack(c, cell);
+        const CiExpr *most = ci_expr_add(b->sym, capacity(c, cell), ci_expr_const(b->sym, 1));
         pack->limit = ci_build_bind(b, ci_build_load(b, c->ends[k], zero(c), 1), most);
     }
 }

@@ -37,15 +37,16 @@ add_zeros(CiExpander *x, const CiNest *nest)
 {
     CiMemory *cell = ci_map_find(x->cells, CI_KEY(nest)),
              *target = ci_expand_memory(x, nest->target);
-    const CiExpr *symbol = find_pack(nest)->index, *zero = ci_expand_number(x, 0);
+    const CiExpr *symbol = find_pack(nest)->index, *zero = ci_expand_number(x, 0),
+                 *capacity = ci_expr_extent(x->b.sym, symbol->limit);
     CiStmt *loop = ci_build_add(&x->b, CI_STMT_loop);
     CiStmts *outside = ci_build_enter(&x->b, &loop->body);
     const int counts[] = {ci_build_load(&x->b, cell, zero, 1),
-                          ci_build_index(&x->b, symbol->limit)};
+                          ci_build_index(&x->b, capacity)};
     const CiExpr *at = ci_build_bind(
         &x->b, ci_build_let(&x->b, ci_type_of(CI_DTYPE_i64, 1), CI_OP_minimum, 2, counts),
-        ci_expr_add(x->b.sym, symbol->limit, ci_expand_number(x, 1)));
-    ci_build_test(&x->b, CI_STMT_exit, CI_COMPARE_less_equal, symbol->limit, at);
+        ci_expr_add(x->b.sym, capacity, ci_expand_number(x, 1)));
+    ci_build_test(&x->b, CI_STMT_exit, CI_COMPARE_less_equal, capacity, at);
     int nothing = ci_build_const(&x->b, ci_type_of(target->dtype, 1), (CiConst){0});
     ci_build_store(&x->b, target, ci_expr_substitute(x->b.sym, nest->store, 1, &symbol, &at),
                    nothing);

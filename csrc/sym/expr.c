@@ -218,6 +218,12 @@ ci_expr_limit(const CiExpr *extent)
 }
 
 const CiExpr *
+ci_expr_extent(CiSym *sym, const CiExpr *limit)
+{
+    return ci_expr_max(sym, limit, ci_expr_const(sym, 0));
+}
+
+const CiExpr *
 ci_expr_index(CiSym *sym, const char *name, const CiExpr *extent)
 {
     extent = ci_expr_limit(extent);

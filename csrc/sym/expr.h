@@ -71,6 +71,8 @@ const CiExpr *ci_expr_symbol(CiSym *sym, const char *name, CiSymbolKind kind, in
  * extent max(n, 0) the limit is n, which `ci_expr_limit` gives. */
 const CiExpr *ci_expr_index(CiSym *sym, const char *name, const CiExpr *extent);
 const CiExpr *ci_expr_limit(const CiExpr *extent);
+/* The extent max(limit, 0), for code outside of the loop: there the limit may be negative. */
+const CiExpr *ci_expr_extent(CiSym *sym, const CiExpr *limit);
 /* A value known only while the program runs, in [low, limit); limit NULL: no upper bound. The same
  * name gives the same symbol; asking again with another range is an error. That it exists says that
  * its range is not empty. */

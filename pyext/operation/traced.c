@@ -217,7 +217,7 @@ static PyObject *
 traced_reduce_ex(PyObject *self, PyObject *protocol)
 {
     PyObject *real = cx_traced_force((CxTraced *)self, "pickle");
-    PyObject *result = real ? PyObject_CallMethod(real, "__reduce_ex__", "O", protocol) : NULL;
+    PyObject *result = real ? PyObject_CallMethod(real, "__reduce_ex__", "(O)", protocol) : NULL;
     Py_XDECREF(real);
     return result;
 }

@@ -42,7 +42,7 @@ set_state(PyObject *bits, PyObject *state)
 
     if (!PyObject_HasAttrString(bits, name))
         return PyObject_SetAttrString(bits, "state", state);
-    PyObject *done = PyObject_CallMethod(bits, name, "O", state);
+    PyObject *done = PyObject_CallMethod(bits, name, "(O)", state); /* "O" would spread a tuple */
     Py_XDECREF(done);
     return done ? 0 : -1;
 }

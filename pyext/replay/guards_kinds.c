@@ -245,7 +245,7 @@ runs_no_code(PyObject *lost)
 
     Py_INCREF(lost);
     if ((module = PyImport_ImportModule("cinductor.capture.deaths")) != NULL)
-        answer = PyObject_CallMethod(module, "runs_code", "O", lost);
+        answer = PyObject_CallMethod(module, "runs_code", "(O)", lost);
     Py_XDECREF(module);
     Py_XDECREF(answer);
     Py_DECREF(lost);

@@ -279,11 +279,69 @@ def in_a_loop_around_a_loop(x, held):
     return s
 
 
+def read_twice(x, held):
+    s = float(len([*held]))
+    if x[0] > 7:
+        s += 1
+    else:
+        t = held[-1]
+        held.clear()
+        t = 0
+        LOG.append(t)
+    return s
+
+
+def in_a_while_after_an_effect(x, held):
+    LOG.append(len(held))
+    s, k = 0.0, 0
+    while k < len(x):
+        s += x[k]
+        k += 1
+        o = watched()
+    return s, len(LOG), o.__class__
+
+
+def behind_a_while_in_a_branch(x, held):
+    s = 0.0
+    LOG.append(lambda: s)
+    if x.sum() > 1.2:
+        s += len(held)
+    if x.sum() > 1.2:
+        t = held[-1] if held else 0
+        k = 0
+        while k < len(x):
+            s += x[k]
+            k += 1
+        held.clear()
+        t = 0
+        LOG.append(t)
+    return s, len(LOG), LOG.pop(0) is None
+
+
+def behind_a_while_in_a_loop(x, held):
+    LOG.append(len(held))
+    s = 0.0
+    for i in range(len(x)):
+        if x[i] > 2:
+            t = held[-1] if held else 0
+            k = 0
+            while k < len(x):
+                s += x[k]
+                k += 1
+            held.clear()
+            t = 0
+            LOG.append(t)
+        else:
+            s += 0.5
+    return s, len(LOG)
+
+
 FUNCTIONS = [
     a_weak_reference, a_buffer, a_buffer_in_a_loop, a_buffer_without_a_name, a_memoryview, a_buffer_of_a_function, operands, an_attribute,
     a_result, an_item, all_items, a_generator, a_generator_that_is_left, a_generator_without_a_name, a_zipped_generator,
     iterations_of_python, bound_again_in_a_piece, lives_on_behind_a_piece, popped_in_a_piece, bound_in_one_arm, a_buffer_behind_a_piece,
     behind_a_loop, behind_a_while, behind_a_branch, behind_an_operand, in_a_loop_around_a_loop,
+    read_twice, in_a_while_after_an_effect, behind_a_while_in_a_branch, behind_a_while_in_a_loop,
 ]  # fmt: skip
 
 

@@ -170,6 +170,34 @@ def same(got, want, ours, theirs):
             assert got.dtype == want.dtype and np.shares_memory(got, ours) == np.shares_memory(want, theirs)
 
 
+@case((X, 2), (X, 1), (X, 0), (X, 3))
+def last_of_an_inner_loop(x, most):
+    for _ in range(2):
+        s, k = x[0], 0
+        while True:
+            if k >= most:
+                break
+            k += 1
+            s = -1.5
+    return s
+
+
+@case((X, 7, 2.5), (X - 9, 8, 2.5), (X[:4], 9, 0.5), (X[:5] - 9, 9, 1.5))
+def repeated(x, n, t):
+    return np.array([n if x[0] >= 0 else t] * x.size), [n if x[1] >= 0 else t] * x.size
+
+
+@case((np.uint64([2147483647]), 4294967295), (np.uint64([2147483647]), 16777217), (np.uint64([1 << 20]), 4294967295), (np.uint64([5]), 7))
+def larger(x, n):
+    return max(np.float32(x[0]), n), min(n, np.float32(x[0]))
+
+
+@case((X, 1), (X[:9], 1), (X[:2], 1), (X[:1], 1), (X[:0], 1))
+def inner_elements(x, k):
+    x = x[k:-1]
+    return x[x > 0]
+
+
 @pytest.mark.parametrize("backend", ("c", "interp"))
 @pytest.mark.parametrize("fn, calls", CASES, ids=lambda v: getattr(v, "__name__", ""))
 def test_results(fn, calls, backend):

@@ -40,7 +40,7 @@ def why_spent(tracer: Any, break_budget: int | None) -> str | None:
     if tracer.nodes > MANY_NODES:
         return f"a loop has been unrolled into {tracer.nodes} operations"
     is_spent = break_budget is not None and tracer.flushes >= break_budget
-    if not is_spent and tracer.flushes - tracer.useful < MANY_RUNS:
+    if not tracer.breaks or not is_spent and tracer.flushes - tracer.useful < MANY_RUNS:
         return None
     line = f"{tracer.breaks[-1].file}:{tracer.breaks[-1].line}"
     return f"too many breaks for too little work (the last one at {line})"

@@ -91,7 +91,7 @@ class Lifting:
             return found[1]
         new = self.sources.same_nan(value, source)
         new = self._lift_guarded(value, source) if new is None else new
-        self.sources.entered[source] = (value, new)
+        self.sources.enter(source, value, new)
         return new
 
     def _lift_guarded(self, value: Any, source: int) -> Any:

@@ -14,6 +14,7 @@ import gc
 import sys
 import types
 import weakref
+from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -196,17 +197,26 @@ def let_go(tracer: _core.Tracer, sources: Sources, arrays: Arrays) -> None:
     guards compare their memory.
     """
     known, entered, refs, own = sources.known, sources.entered, sys.getrefcount, refs_in_table()
+    more = Counter(id(entered[source][0]) for source in sources.repeated)
     is_done = False
     while not is_done:
         dead = [
             (key, source)
             for key, (value, source) in known.items()
-            if refs(value) <= own + 2 * (entered.get(source, (None,))[0] is value)  # a pair in `entered` has it twice
+            if refs(value) <= own + 2 * ((entered.get(source, (None,))[0] is value) + more[key])  # a pair in `entered` has it twice
         ]
         for key, source in dead:
             entered.pop(source, None)
             del known[key]
+        let_go_repeated(sources)
         is_done = not let_go_arrays(tracer, arrays, own) and not dead
+
+
+def let_go_repeated(sources: Sources) -> None:
+    """Drop the other sources of objects that are known no more."""
+    for source in [s for s in sources.repeated if id(sources.entered[s][0]) not in sources.known]:
+        sources.repeated.remove(source)
+        del sources.entered[source]
 
 
 def refs_in_table() -> int:
@@ -255,3 +265,4 @@ def forget(tracer: _core.Tracer, sources: Sources, arrays: Arrays) -> None:
                 tracer.let_go(traced[0], 0)
             del table[key]
             sources.entered.pop(source, None)
+    let_go_repeated(sources)

@@ -154,6 +154,7 @@ class Effects:
         self.flush_records: Callable[[Any], None] = lambda materialise: None  # set by the stage
         self.why_whole = ""  # as the stage's
         self.has_ended = False  # the function's own code has returned a result
+        self.is_preparing = False  # an effect's deferred work is being done
 
     def note(self, reason: str) -> None:
         """Record an effect before it happens: Python must then run in each call."""
@@ -173,17 +174,25 @@ class Effects:
 
     def happens(self, note: Callable[[str], None], reason: str) -> None:
         """Prepare for an effect, after which the call cannot restart: lists whose length is a number of iterations
-        get their items, and deferred stores are performed.
+        get their items, and deferred stores are performed. What is materialised for that may need a break, which
+        only runs the graph: the preparation goes on after it.
         """
         if self.tracer.is_dry:
             raise _core.Unsupported(f"only a call can do this: it {reason} ({self.why_whole})")
+        if self.is_preparing:
+            note(reason)
+            return
         for grown in [*self.state.lists.values()]:
             grown.before_effect(reason)
         note(reason)
         self.look_at_flags()
-        self.flush_records(self.materialise)
-        self.tracer.effects += 1
-        self.flush()
+        self.is_preparing = True
+        try:
+            self.flush_records(self.materialise)
+            self.tracer.effects += 1
+            self.flush()
+        finally:
+            self.is_preparing = False
         self.state.keep_changes()
         deaths.let_go(self.tracer, self.sources, self.arrays)
         self.handed_out &= self.sources.known.keys()
@@ -425,9 +434,22 @@ class Materialiser:
 
     def fill(self, value: Any) -> None:
         """Materialise, in place, the contents of an object made in this call. Other code may have it from here on."""
-        if not self.effects.arrays.is_over:
-            self.effects.sources.note_opaque(value)
-            self.effects.handed_out.add(id(value))
+        known, handed_out = self.effects.sources.known, self.effects.handed_out
+        if self.effects.arrays.is_over or id(value) in handed_out:
+            return self.fill_parts(value)
+        is_new = id(value) not in known
+        self.effects.sources.note_opaque(value)  # before its contents, which may refer to it
+        handed_out.add(id(value))
+        try:
+            return self.fill_parts(value)
+        except BaseException:  # a region's run is given up: other code does not have it yet
+            handed_out.discard(id(value))
+            if is_new:
+                known.pop(id(value), None)
+            raise
+
+    def fill_parts(self, value: Any) -> None:
+        """Materialise, in place, the contents of an object."""
         if row_of(value).is_memory:
             return
         if is_a(value, list | collections.deque):

@@ -55,6 +55,7 @@ class Sources:
         self.known: dict[int, tuple[Any, int]] = {}
         self.hidden: dict[int, Any] = {}  # by id of a list: the buffer that has its items
         self.entered: dict[int, tuple[Any, Any]] = {}  # source -> the value, and the frame's version of it
+        self.repeated: set[int] = set()  # those of `entered` whose object is in `known` with another source
         # By id: dicts of modules and classes in which names were looked up, with the results.
         self.namespaces: dict[int, tuple[Any, dict[Any, Any]]] = {}
         self.objects: list[int] = []  # sources of objects that are not guarded by identity
@@ -225,6 +226,14 @@ class Sources:
         """The value of an int's source in this call."""
         kind, first = self.rows[source][:2]
         return first if kind == "const" else self.entered[source][0]
+
+    def enter(self, source: int, value: Any, new: Any) -> None:
+        """Record the value of a source, and the frame's version of it."""
+        self.entered[source] = (value, new)
+        if self.known.get(id(value), (None, source))[1] == source:
+            self.repeated.discard(source)
+        else:
+            self.repeated.add(source)
 
     def entered_by(self, *key: Any) -> tuple[Any, Any] | None:
         """The value of the source with this key, if there is one: the original and the frame's version."""

@@ -214,6 +214,7 @@ class Branch(Region):
                 return self.give_way(kind.__name__) if mistake is None else self.fall_back(mistake)
         except RegionBreak as other:
             return self.fall_back(other.args[0])
+        self.forget()
         return False
 
     # --- end states ---

@@ -401,6 +401,11 @@ class Type:
         self.room: Any = None
 
 
+def is_as_weak(a: Any, b: Any) -> bool:
+    """True if both have no weak dtype, or the same one. `==` alone takes None for float64, NumPy's default dtype."""
+    return (a.weak is None) == (b.weak is None) and (a.weak is None or a.weak == b.weak)
+
+
 def type_of(value: Any) -> Type:
     """The type of a traced value as it is."""
     kind, dtype = kind_of(value)  # type: ignore[misc]
@@ -482,7 +487,7 @@ class Types:
                 raise Peel(f"the array {name} changes its shape")
             return None if kind is known else kind
         assert type(answer) is Joined
-        if known is not None and answer == (known.kind, known.dtype, known.weak):
+        if known is not None and answer[:2] == (known.kind, known.dtype) and is_as_weak(answer, known):
             return None
         if answer.kind == "array":
             return type_of(before)

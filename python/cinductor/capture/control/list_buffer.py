@@ -25,7 +25,16 @@ from ...base.class_lookup import is_a
 from ...numpy import list_sources
 from ...numpy.surface import require, small_ints
 from ..iterators import Items
-from ..kinds import have_same_structure, is_int, is_same, kind_of, leaves, lifted, rebuilt
+from ..kinds import (
+    have_same_structure,
+    is_int,
+    is_same,
+    is_tagged,
+    kind_of,
+    leaves,
+    lifted,
+    rebuilt,
+)
 from ..objects import MISSING, Traced, is_ours, listed, tuples
 from . import lattice
 from .region import RegionBreak
@@ -428,8 +437,10 @@ def made_of(scope: object, like: object, rows: list[Any], count: object) -> list
 
 def repeated(scope: Hooks, items: list[Any], count: Any) -> list[Any] | None:
     """[number] * count for a count that has no value yet; None for other lists."""
-    kind = number_kind(items[0]) if len(items) == 1 else None
-    if kind is None or not is_int(count):
+    if len(items) != 1 or not is_int(count):
+        return None
+    scope.stage.regions.note_class(filter(is_tagged, items))
+    if (kind := number_kind(items[0])) is None:
         return None
     if not count.is_expression:
         count = scope.stage.tracer.define(count, None, None)
@@ -452,7 +463,7 @@ def joined(scope: Hooks, a: list[Any], b: list[Any]) -> list[Any] | None:
             if part.columns[0].kind != kind:
                 return None
             length, columns = length + part.size(), [*columns, *part.copied()]
-        elif not all(kind_of(item) == kind for item in part):
+        elif not all(number_kind(item) == kind for item in part):
             return None
         elif part:
             length, columns = length + len(part), [*columns, scope.call(np.array, part, kind[1])]
@@ -463,9 +474,9 @@ def joined(scope: Hooks, a: list[Any], b: list[Any]) -> list[Any] | None:
 
 
 def number_kind(value: object) -> tuple[str, np.dtype] | None:
-    """The kind of a leaf in columns of which data decide the length."""
+    """The kind of a leaf in columns of which data decide the length; None if it may have one of two."""
     kind = kind_of(value)
-    return None if kind is None or kind[0] == "array" or kind[1].char not in NUMBERS else kind
+    return None if kind is None or kind[0] == "array" or kind[1].char not in NUMBERS or is_tagged(value) else kind
 
 
 def is_alike(item: object, like: object) -> bool:

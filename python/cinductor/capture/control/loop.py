@@ -139,7 +139,8 @@ class Loop(Region):
 
     def __next__(self) -> Any:
         if self.phase == PEEL and self.tracer.has_fallen_back:  # nothing can be captured, or undone, any more
-            self.phase, self.restores = PLAIN, False
+            self.phase = PLAIN
+            self.keep_names()
             self.move(self.position)
         if self.phase == PEEL and (self.position == self.plan.peel or not self.goes_on):
             self.phase = REGION if self.goes_on else DONE
@@ -212,11 +213,15 @@ class Loop(Region):
 
     def enter(self) -> tuple[Any, ...]:
         """The values of names at the head of this run."""
-        heads, self.heads = self.heads, None
-        now, self.now = self.now, {}
+        heads, now = self.heads, self.now
         if self.phase == PLAIN:
-            self.restores = False
+            self.keep_names()
+        self.heads, self.now = None, {}
         return self.values(now if heads is None else heads)
+
+    def keep_names(self) -> None:
+        """From here on the names stay in the frame. Values that it no longer has must be able to die."""
+        self.restores, self.heads, self.now = False, None, {}
 
     @property
     def item(self) -> Any:
@@ -273,7 +278,8 @@ class Loop(Region):
 
     def exit(self, names: dict[str, Any]) -> tuple[Any, ...]:
         """The values of names after the loop."""
-        heads, self.heads = self.heads, None
+        heads = self.heads
+        self.keep_names()
         for grown in self.grown:
             grown.make_real()
         return self.values(names if heads is None else heads)
@@ -304,6 +310,7 @@ class Loop(Region):
             return self.fall_back(reason, error)
         if is_ours:
             return self.fall_back(self.mistake_in(error) or f"the body raises {kind.__name__}", error)
+        self.forget()
         return False
 
     def conclude(self) -> None:
@@ -344,7 +351,7 @@ class Loop(Region):
         if self.base is None or not self.base.can_undo or self.trips > MAX_WATCHED:
             self.conclude()
             self.phase = PLAIN
-            self.restores = False
+            self.keep_names()
             return
         work = self.base.graph.work
         self.worked_trips += work > self.worked

@@ -423,7 +423,7 @@ class Last:
         leaf = leaves(before)[last.place]
         if type(leaf) is not Traced or leaf.kind != last.value.kind:
             return None
-        if leaf.weak != last.value.weak:
+        if not lattice.is_as_weak(leaf, last.value):
             return None
         is_like = self.tracer.varying(leaf, last.node) == []
         return leaf if is_like else None

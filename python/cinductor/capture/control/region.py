@@ -13,7 +13,7 @@ import functools
 import itertools
 import sys
 import weakref
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ... import _core
@@ -108,7 +108,7 @@ class Regions:
         items.move(position + 1)
         return items.get(position)
 
-    def note_class(self, values: Sequence[Any]) -> None:
+    def note_class(self, values: Iterable[Any]) -> None:
         """Called where the class of a number matters."""
         for value in values:
             self.tracer.resolve_class(value)

@@ -17,13 +17,14 @@ from typing import Any
 
 import numpy as np
 
+from ...base.class_lookup import is_a
 from ...base.signals import Replan
 from ...base.user_frame import locals_of
 from .. import boundary
 from ..control.branch import Branch, Choice, LateBranch, Operand
 from ..control.list_columns import TableRow
 from ..control.loop import REGION, UNROLL, WATCH, Loop
-from ..control.region import RegionBreak, is_condition, truth, users_frame
+from ..control.region import Region, RegionBreak, is_condition, truth, users_frame
 from ..control.tuples import compare_tuples
 from ..iterators import Items
 from ..kinds import Hooks
@@ -194,8 +195,10 @@ class PlainControl(Hooks):
 
     @staticmethod
     def locals() -> dict[str, Any]:
-        """The names of the calling frame, to which nothing else then refers for longer."""
-        return locals_of(sys._getframe(1))
+        """The names of the calling frame, to which nothing else then refers for longer. Without regions: one that has
+        itself among its names would not die with the frame.
+        """
+        return {name: value for name, value in locals_of(sys._getframe(1)).items() if not is_a(value, Region)}
 
     def for_(self, value: Any, number: int) -> Any:
         """for ... in value"""
