@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import cinductor
+import cinductor.capture.pieces.driver
 from cinductor import _core
 from cinductor.capture import boundary, effects, session
 from cinductor.capture import boundary as whole
@@ -113,7 +114,7 @@ PLACES = {
     "branches": (branch.Branch, "finish"),
     "arms": (branch.Level, "open_arm"),
     "results": (session, "finish"),
-    "plans": (session, "plan_of"),
+    "plans": (cinductor.capture.pieces.driver, "plan_of"),
     "outcomes": (session, "keep"),
 }
 

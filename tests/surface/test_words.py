@@ -19,7 +19,6 @@ import pytest
 import cinductor
 from cinductor import _core, compile
 from cinductor.calls.dynamic import marks_of
-from cinductor.capture import session
 
 X = np.arange(6.0).reshape(2, 3)
 V = np.arange(3.0)
@@ -225,7 +224,7 @@ def warned(call):
 
 def test_the_warning_of_many_pieces_points_at_the_function(monkeypatch):
     """For a function that is traced in each call instead of being split at its breaks."""
-    monkeypatch.setattr(session, "plan_of", lambda job, compiled: None)
+    monkeypatch.setattr("cinductor.capture.pieces.driver.plan_of", lambda job, compiled: None)
     source = """
 def f(a, numbers):
     b = a[len(numbers):] + 1

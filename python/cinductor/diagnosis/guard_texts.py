@@ -12,12 +12,13 @@ import re
 import sys
 import types
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from .. import _core
 from ..base.class_lookup import is_a
+from ..base.records import NamedTuple
 
 LONGEST, FIRST, LAST = 60, 40, 15  # characters of a value
 SIGNS = ("==", "!=", "<=", "<")

@@ -23,8 +23,7 @@ from ...numpy.random import (
     is_python_global,
     state_of,
 )
-from ..control.appended import JOINS
-from ..control.backings import array_of
+from ..control.backings import JOINS, array_of
 from ..iterators import Flat
 from ..kinds import is_tagged
 from ..objects import FREE_TYPES, Traced, foreign_in, holds_traced
