@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 
 import cinductor
-import cinductor.capture.pieces.driver
 from cinductor import _core
 from cinductor.capture import boundary, effects, session
 from cinductor.capture import boundary as whole
 from cinductor.capture.calls import functions as follow
 from cinductor.capture.control import branch, loop
 from cinductor.capture.hooks import attributes, scope, subscripts
+from cinductor.capture.pieces import driver
 from cinductor.numpy import surface
 
 seen = []
@@ -114,7 +114,7 @@ PLACES = {
     "branches": (branch.Branch, "finish"),
     "arms": (branch.Level, "open_arm"),
     "results": (session, "finish"),
-    "plans": (cinductor.capture.pieces.driver, "plan_of"),
+    "plans": (driver, "plan_of"),
     "outcomes": (session, "keep"),
 }
 

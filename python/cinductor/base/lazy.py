@@ -26,15 +26,18 @@ def load(name: str) -> Any:
 
 
 class LateModule:
-    """A module that is imported when one of its names is read."""
+    """A module that is imported when one of its names is read or assigned."""
 
     __slots__ = ("_path",)
 
     def __init__(self, path: str) -> None:
-        self._path = path
+        object.__setattr__(self, "_path", path)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(importlib.import_module(self._path), name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(importlib.import_module(self._path), name, value)
 
 
 def late_modules(package: str, *modules: str) -> Callable[[str], Any]:

@@ -26,7 +26,7 @@ from ..arrays import packages
 from ..base import deferred_warnings, lazy
 from ..base.class_lookup import is_a
 from ..base.signature import signature_of
-from ..base.user_frame import PACKAGE
+from ..base.user_frame import CALLED, PACKAGE
 from ..config import OWN, RACED, config, resolve, user_backend
 from ..diagnosis import events, stats_types
 from . import saved, watching
@@ -561,7 +561,7 @@ def hide_our_frames(error: Any) -> None:
     while tb is not None:
         code = tb.tb_frame.f_code
         is_inlined = code.co_name == "<listcomp>" and sys.version_info >= (3, 12)
-        if not code.co_filename.startswith(PACKAGE) and not is_inlined:
+        if not code.co_filename.startswith(PACKAGE) and not is_inlined and code.co_name != CALLED:
             kept.append(tb)
         tb = tb.tb_next
     for i, entry in enumerate(kept):
