@@ -279,6 +279,13 @@ def test_a_clock_that_jumps_pays_for_little():
     assert account.calls == 6 and account.best == 1e-3 and account.spent < 0.03
 
 
+def test_a_cost_that_varies_a_thousandfold_pays():
+    account = cinductor.compile(whole).account((X,))
+    for seconds in (1e-5, 1e-2) * 20:
+        account.note(seconds)
+    assert account.spent == pytest.approx(20 * (1e-5 + 1e-2)) and account.best == 1e-5
+
+
 def test_time_pays_once(queue):
     """That of a nested call pays for the inner function alone, and captures pay for nothing."""
 
