@@ -133,7 +133,7 @@ cx_trial_after(const CxProgram *program, double numpy, int calls, double compile
     trial.asks_long = !program->is_symbolic || !loops;
     if (program->is_symbolic)
         return trial;
-    if (calls >= CLEAR_CALLS) /* a first call may take many times longer than later ones */
+    if (calls >= CLEAR_CALLS || compiled > 0) /* a first call may take many times longer than later ones */
         trial.counts[1] = MANY;
     else if (!loops)
         return trial;

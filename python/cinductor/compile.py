@@ -15,7 +15,6 @@ import numpy as np
 from . import _core
 from .base import lazy
 from .base.class_lookup import is_a
-from .base.signature import signature_of
 from .builds.background import beside
 from .calls import economy
 from .calls.job import Job
@@ -213,11 +212,10 @@ def check_backend(backend: str | None, device: str | None) -> None:
 def make(fn: Any, settings: dict[str, Any], is_users: bool = True) -> Any:
     """The compiled function of a callable. is_users: it was requested by the user, so its calls are counted."""
     job = Job(fn, settings)
-    if economy.SESSION not in sys.modules and job.device == "cpu" and job.option("economy") != "lazy" and not job.has_saved:
-        # started now so that the first call does not wait; with a device it overlaps with opening that
+    if economy.SESSION not in sys.modules and job.device == "cpu" and job.option("economy") == "now" and not job.has_saved:
+        # the first call is captured: it does not wait; with a device it overlaps with opening that
         lazy.load("capture.session")
-    names, kinds, defaults = signature_of(fn)
-    compiled = _core.CompiledFunction(fn, names, kinds, defaults, job.miss, job.renew)
+    compiled = _core.CompiledFunction(fn, job.names, job.kinds, job.defaults, job.miss, job.renew)
     functools.update_wrapper(compiled, fn)
     if is_a(fn, functools.partial):  # inspect looks through it
         inner = fn
@@ -269,9 +267,9 @@ def functions() -> list[Any]:
 def write_notes() -> None:
     """Tell later processes what pays."""
     for compiled in functions():
-        economy = compiled._cinductor_job.economy
-        if economy.notes is not None:
-            economy.notes.write(economy.failures)
+        job = compiled._cinductor_job
+        if job.economy.notes is not None:
+            job.economy.notes.write(job)
 
 
 def reset() -> None:

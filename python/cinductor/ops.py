@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import _core
+from .base.records import NamedTuple
 from .compile import compile
 from .config import nearest
 from .diagnosis.coverage_table import coverage

@@ -19,6 +19,7 @@ from cinductor.capture import boundary as whole
 from cinductor.capture.calls import functions as follow
 from cinductor.capture.control import branch, loop
 from cinductor.capture.hooks import attributes, scope, subscripts
+from cinductor.capture.pieces import driver
 from cinductor.numpy import surface
 
 seen = []
@@ -113,7 +114,7 @@ PLACES = {
     "branches": (branch.Branch, "finish"),
     "arms": (branch.Level, "open_arm"),
     "results": (session, "finish"),
-    "plans": (session, "plan_of"),
+    "plans": (driver, "plan_of"),
     "outcomes": (session, "keep"),
 }
 

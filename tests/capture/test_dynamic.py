@@ -17,7 +17,6 @@ import pytest
 
 import cinductor
 from cinductor import _core
-from cinductor.capture import session
 from cinductor.testing import assert_same
 
 BACKENDS = ["interp", *(name for _, name, _, why in _core.backends() if name == "c" and why is None)]
@@ -904,7 +903,7 @@ def test_pieces_between_breaks_are_compiled_for_any_size(monkeypatch, is_split):
     monkeypatch.setattr("cinductor.calls.job.Job.hand_over", lambda *_: None)  # no calls are timed
     monkeypatch.setattr("cinductor.calls.job.Job.leave_to_numpy", lambda *_: None)
     if not is_split:
-        monkeypatch.setattr(session, "plan_of", lambda job, compiled: None)
+        monkeypatch.setattr("cinductor.capture.pieces.driver.plan_of", lambda job, compiled: None)
     g, compiled = compile(f), []
     for n, m in ((5, 3), (7, 3), (9, 3), (11, 4), (100, 5), (13, 17), (2, 9), (64, 3)):
         before = g._cinductor_job.plan.captures() if g._cinductor_job.plan else 0

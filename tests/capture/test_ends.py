@@ -961,7 +961,7 @@ def slow_clock(monkeypatch):
 @pytest.mark.parametrize("fn", [many_calls, a_region_of_calls], ids=lambda f: f.__name__)
 def test_numpy_goes_on_behind_the_limit(fn, limit, slow_clock, monkeypatch):
     """NumPy runs the rest. Every effect happens once and in order, and the user is warned once."""
-    monkeypatch.setattr(session, "plan_of", lambda job, compiled: None)
+    monkeypatch.setattr("cinductor.capture.pieces.driver.plan_of", lambda job, compiled: None)
     compiled = cinductor.compile(fn, options={"capture_limit": limit})
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")

@@ -48,7 +48,7 @@ def fallen(monkeypatch):
     would continue in NumPy.
     """
     times = []
-    monkeypatch.setattr(session, "plan_of", lambda job, compiled: None)
+    monkeypatch.setattr("cinductor.capture.pieces.driver.plan_of", lambda job, compiled: None)
 
     def noted(stage, fall_back=fallback.fall_back):
         times.append(len(stage.tracer.breaks))

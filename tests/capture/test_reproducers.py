@@ -10,7 +10,6 @@ import pytest
 
 import cinductor
 from cinductor.calls.job import Job
-from cinductor.capture import session
 from cinductor.capture.pieces import driver
 from cinductor.testing import check
 
@@ -309,7 +308,7 @@ def test_pieces_that_are_slower_than_numpy(monkeypatch, is_slower, is_split, cal
     monkeypatch.setattr(Job, "hand_over", HAND_OVER)
     monkeypatch.setattr("cinductor.calls.budget.LITTLE_WORK", 0)
     if not is_split:
-        monkeypatch.setattr(session, "plan_of", lambda job, compiled: None)
+        monkeypatch.setattr("cinductor.capture.pieces.driver.plan_of", lambda job, compiled: None)
     x = np.random.default_rng(0).random((40, 3))
     compiled = cinductor.compile(program, backend="interp")
     job = compiled._cinductor_job

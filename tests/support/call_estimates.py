@@ -27,12 +27,12 @@ def estimates_of(program, size):
         found[:] = plain, economy.estimate(plain, bound()), price, made
         raise Deferred(None, 0.0)
 
-    own = economy.Economy.before_build, economy.PURSE, budget.FIRST
-    economy.Economy.before_build, economy.PURSE, budget.FIRST = before_build, float("inf"), 1.0
+    own = economy.Economy.before_build, economy.PURSE, budget.CAPTURE
+    economy.Economy.before_build, economy.PURSE, budget.CAPTURE = before_build, float("inf"), 1.0
     try:
         cinductor.compile(program.function, mode="auto")(*program.make(size, np.random.default_rng(0)))
     except Exception:
         return None
     finally:
-        economy.Economy.before_build, economy.PURSE, budget.FIRST = own
+        economy.Economy.before_build, economy.PURSE, budget.CAPTURE = own
     return found or None

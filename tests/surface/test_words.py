@@ -19,7 +19,6 @@ import pytest
 import cinductor
 from cinductor import _core, compile
 from cinductor.calls.dynamic import marks_of
-from cinductor.capture import session
 
 X = np.arange(6.0).reshape(2, 3)
 V = np.arange(3.0)
@@ -225,7 +224,7 @@ def warned(call):
 
 def test_the_warning_of_many_pieces_points_at_the_function(monkeypatch):
     """For a function that is traced in each call instead of being split at its breaks."""
-    monkeypatch.setattr(session, "plan_of", lambda job, compiled: None)
+    monkeypatch.setattr("cinductor.capture.pieces.driver.plan_of", lambda job, compiled: None)
     source = """
 def f(a, numbers):
     b = a[len(numbers):] + 1
@@ -256,6 +255,13 @@ def test_the_warning_at_the_limit_points_at_the_caller_and_says_what_to_do():
     assert "recompile_limit" in str(w.message) and "dynamic" in str(w.message)
 
 
+def told(call, *args):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        call(*args)
+    return [(str(w.message), w.category, w.filename, w.lineno) for w in caught]
+
+
 def test_what_numpy_has_against_setting_a_shape_is_said_in_each_call_at_the_users_line():
     source = """
 def f(a):
@@ -265,15 +271,28 @@ def f(a):
 """
     fn = made(source)
     compiled = compile(fn, backend="interp")
-
-    def told(call):
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            call(V)
-        return [(str(w.message), w.category, w.filename, w.lineno) for w in caught]
-
     for _ in range(3):
-        assert told(compiled) == told(fn)
+        assert told(compiled, V) == told(fn, V)
+
+
+@pytest.mark.parametrize("step", ["a = a + 0.0", "print(end='')"], ids=["whole", "breaks"])
+@pytest.mark.parametrize(
+    "text",
+    """
+    a + np.log(np.float64(-1)); a[:0].mean(); np.average(a[:0].reshape(0, 2), axis=0)
+    np.array([np.log(v) for v in (-1.0, 2.0)]); np.log(np.array([-1.0])); np.divide(np.ones(3), 0, out=a)
+    """.replace("\n", ";").strip("; ").split(";"),
+)
+def test_what_numpy_says_while_capture_calls_it_names_the_users_line(text, step):
+    fn = made(f"def f(a):\n    {step}\n    return {text.strip()}\n")
+    want = told(fn, V.copy())
+    got = told(compile(fn, backend="interp"), V.copy())
+    assert want and got[: len(want)] == want and all(filename in {w[2] for w in want} for _, _, filename, _ in got)
+
+
+def test_what_a_library_call_says_names_the_caller():
+    compiled = compile(made("def f(a):\n    return np.nanmedian(a * np.nan)\n"), backend="interp")
+    assert {filename for _, _, filename, _ in told(compiled, V)} == {__file__}
 
 
 def test_what_cannot_be_captured_costs_no_warning():

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import os
 import sys
 import types
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 from .class_lookup import is_a
@@ -33,6 +35,23 @@ def locals_of(frame: types.FrameType) -> dict[str, Any]:
     if sys.version_info < (3, 13) and frame.f_code.co_flags & inspect.CO_OPTIMIZED and sys.getrefcount(found) <= 3:
         found.clear()
     return names
+
+
+def call_in_place(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """f(*args, **kwargs), from a frame with file, line and globals of the user's: warnings name the place from which f is called."""
+    found = frame()
+    if found is None:
+        return f(*args, **kwargs)
+    return types.FunctionType(caller_at(found.f_code.co_filename, found.f_lineno or 1), found.f_globals)(f, args, kwargs)
+
+
+@functools.lru_cache(64)
+def caller_at(file: str, line: int) -> types.CodeType:
+    """The code of a function that calls another at that line."""
+    return CALLER.__code__.replace(co_filename=file, co_firstlineno=line, co_name=CALLED)
+
+
+CALLER, CALLED = lambda f, args, kwargs: f(*args, **kwargs), OURS + "call"
 
 
 def said(value: object) -> str:

@@ -13,9 +13,10 @@ from __future__ import annotations
 import os
 import time
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from .. import _core
+from ..base.records import NamedTuple
 from ..calls.saved import stamp
 from ..config import OPTIONS, RACED
 from .background import beside

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from .._core import Unsupported
+from ..base.records import NamedTuple
 
 CONSTANT, ARGUMENT, RESULT, NEW = "constant", "source", "return", "new"  # kinds of pieces, as the rows of a recipe name them
 REFUSED = {

@@ -11,9 +11,9 @@ import contextlib
 import os
 import re
 import time
-from typing import NamedTuple
 
 from .. import _core
+from ..base.records import NamedTuple
 
 ENTRY = re.compile(r"[0-9a-f]{64}\.[a-z]{2,16}")  # kernels, what is known of them, captures, sizes
 

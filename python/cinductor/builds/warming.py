@@ -7,12 +7,13 @@ capture would have to wait for, is refused with its reason; such functions are w
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from .. import _core
 from ..base.class_lookup import is_a
+from ..base.records import NamedTuple
 from ..base.signature import signature_of
 from ..base.user_frame import wrong
 from ..calls.job import Job

@@ -8,9 +8,11 @@ import functools
 import opcode
 import re
 import types
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+
+from ..base.records import NamedTuple
 
 INSTRUCTION, ON_ARRAY, ELEMENT = 20e-9, 150e-9, 0.5e-9  # seconds; of an instruction that may work on an array, and on each element
 MAX_TRIPS = 10**9  # a larger number is a mask, or a seed

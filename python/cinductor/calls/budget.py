@@ -19,8 +19,7 @@ LITTLE_WORK = 400_000
 LITTLE_IN_PIECES = 2_000
 MANY_NODES = 3000  # nodes made by a loop that Python runs: compiling takes seconds, NumPy takes much less
 MANY_RUNS = 16  # consecutive runs of little work before their use is questioned
-COMPARED = 12  # calls in NumPy after which their time is known
-FIRST = 15e-3  # seconds that a capture may take before calls have paid for one
+CAPTURE = 15e-3  # seconds in NumPy after which a kind is captured, and that a capture may take before calls have paid for one
 
 
 def is_little(work: int) -> bool:
@@ -71,7 +70,7 @@ class Allowance:
         spent = account.spent if account is not None else 0.0
         self.is_paid = spent > 0  # pieces are built
         has_program = account is not None and account.program is not None  # a capture of this kind was whole
-        self.seconds = most if has_program or not pays else min(most, max(FIRST, spent))
+        self.seconds = most if has_program or not pays else min(most, max(CAPTURE, spent))
         self.is_asked = not pays  # the bound
         self.used = 0.0
 

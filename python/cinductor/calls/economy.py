@@ -25,9 +25,9 @@ from ..base import processors
 from ..base.signals import Deferred
 from ..builds.background import beside
 from . import bound as bounds
+from . import budget
 from .notes import EconomyNotes
 
-CAPTURE = 15e-3  # seconds in NumPy after which a kind is captured
 LONG = 5e-3  # seconds that a call may take, by its bytecode and sizes, from which its kind is captured at once
 BACKOFF = 4  # the price of captures is multiplied by it after each that was not whole
 RENT = 0.5  # of a build's price, that NumPy has taken before the build is queued
@@ -35,7 +35,7 @@ BIAS = 1.3  # estimates of NumPy's time err high: too low ones cost a long call,
 CAP, SHORT = 2, 20e-6  # NumPy takes at most so many times what the bytecode says, and seconds more: those of functions in C
 WISHES = 4  # kinds of a function that "auto" captures at once
 PURSE, SHARE = 0.05, 0.1  # seconds, and part of the process's time, that "auto" takes for captures at once
-IMPORT = 50e-3  # seconds that the first capture of a process takes more
+IMPORT = 40e-3  # seconds that the first capture of a process takes more
 WISHED_BUILDS = 2  # that it queues at once, of one kind
 SESSION = "cinductor.capture.session"  # the module that captures import
 INEXACT = "the original function has run such calls, and a program of it would give other bits; mode='now' compiles it"
@@ -72,7 +72,7 @@ class Economy:
     @property
     def price(self) -> float:
         """Seconds in NumPy that the next capture of a kind costs."""
-        return CAPTURE * float(BACKOFF**self.failures) + self.opening
+        return budget.CAPTURE * float(BACKOFF**self.failures) + self.opening
 
     @property
     def opening(self) -> float:
@@ -117,7 +117,7 @@ class Economy:
             self.unpaid_since = self.clock()
             return True
         if account.program is not None or (is_new and job.has_saved and not job.captures):
-            self.unpaid_since = self.clock() if account.spent < CAPTURE else None
+            self.unpaid_since = self.clock() if account.spent < budget.CAPTURE else None
             return True
         if account.spent >= (self.price if is_new else account.due) or self.is_long(job, bound):
             return True
@@ -137,7 +137,7 @@ class Economy:
     def notes_of(self, job: Any) -> EconomyNotes:
         """The notes of earlier processes."""
         if self.notes is None:
-            self.notes = EconomyNotes(job.first_key)
+            self.notes = EconomyNotes(job)
             self.failures = max(self.failures, self.notes.failures)
         return self.notes
 

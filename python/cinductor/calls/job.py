@@ -26,7 +26,7 @@ from ..arrays import packages
 from ..base import deferred_warnings, lazy
 from ..base.class_lookup import is_a
 from ..base.signature import signature_of
-from ..base.user_frame import PACKAGE
+from ..base.user_frame import CALLED, PACKAGE
 from ..config import OWN, RACED, config, resolve, user_backend
 from ..diagnosis import events, stats_types
 from . import saved, watching
@@ -114,7 +114,7 @@ class Job:
 
     def forget(self) -> None:
         """Return to the state before the first call."""
-        self.names, self.kinds, _ = signature_of(self.fn)
+        self.names, self.kinds, self.defaults = signature_of(self.fn)
         self.profile = Profile()
         self.captures = self.misses = 0
         self.recalled: set[str] = set()  # saved calls that have become specialisations
@@ -164,7 +164,7 @@ class Job:
         """
         compiled.clear()
         self.forget()
-        return signature_of(self.fn)
+        return self.names, self.kinds, self.defaults
 
     @property
     def is_inexact(self) -> bool:
@@ -178,7 +178,7 @@ class Job:
     def has_saved(self) -> bool:
         """True if the disk cache had calls of it when it was asked first."""
         if self.knows_saved is None:
-            self.knows_saved = saved.is_there(self.first_key)
+            self.knows_saved = saved.has_calls() and saved.is_there(self.first_key)
         return self.knows_saved
 
     @functools.cached_property
@@ -561,7 +561,7 @@ def hide_our_frames(error: Any) -> None:
     while tb is not None:
         code = tb.tb_frame.f_code
         is_inlined = code.co_name == "<listcomp>" and sys.version_info >= (3, 12)
-        if not code.co_filename.startswith(PACKAGE) and not is_inlined:
+        if not code.co_filename.startswith(PACKAGE) and not is_inlined and code.co_name != CALLED:
             kept.append(tb)
         tb = tb.tb_next
     for i, entry in enumerate(kept):

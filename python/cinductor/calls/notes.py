@@ -16,26 +16,26 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from . import budget
+from . import saved
 from .dynamic import DEEPEST, MAX_ITEMS
 
-LEAST = 1e-3  # seconds in NumPy about which a later process is told
+LEAST = 3e-3  # seconds in NumPy about which a later process is told: loading a program takes as long
 FADED = 0.5  # of what earlier processes have spent
 MOST = 64  # kinds, and saved calls
 MAX_FAILURES = 3
 
 
 class EconomyNotes:
-    """The notes of one function. key: of its saved calls, or None: then nothing is read or written."""
+    """The notes of one function."""
 
-    def __init__(self, key: str | None) -> None:
-        self.key = None if key is None else key[::-1]  # another file
+    def __init__(self, job: Any) -> None:
         self.failures = 0
         self.spent: dict[str, float] = {}
         self.times: dict[str, tuple[float, float]] = {}
         self.accounts: list[tuple[Any, Any]] = []  # of this process: the kind of calls, and the account
         self.programs: dict[str, Any] = {}
-        text = _core.read_call(self.key) if self.key is not None and _core.has_call(self.key) else None
+        key = key_of(job) if saved.has_calls() else None
+        text = _core.read_call(key) if key is not None and saved.is_there(key) else None
         self.is_known = text is not None
         for line in (text or "").splitlines():
             try:
@@ -54,7 +54,7 @@ class EconomyNotes:
 
     def open(self, account: Any, bound: tuple[Any, ...]) -> None:
         """Begin a new account with the seconds that earlier processes have spent."""
-        if self.key is None or len(self.accounts) >= MOST:
+        if len(self.accounts) >= MOST:
             return
         kind = tuple([part_of(v, 0) for v in bound])
         self.accounts.append((kind, account))
@@ -73,7 +73,7 @@ class EconomyNotes:
         """Have the program of a saved call compared with NumPy, unless the result is known."""
         digest = self.note(specialization, text)
         compiled, numpy = self.times.get(digest, (0.0, 0.0))
-        specialization.compare(numpy, budget.COMPARED if numpy else 0, compiled)
+        specialization.compare(numpy, 0, compiled)
 
     def lines(self, failures: int) -> list[str]:
         """The text for the next process."""
@@ -86,11 +86,17 @@ class EconomyNotes:
         found += [f"spent {digest} {seconds:.3g}" for digest, seconds in spent.items() if seconds >= LEAST]
         return found + [f"times {digest} {own:.3g} {numpy:.3g}" for digest, (own, numpy) in times.items()]
 
-    def write(self, failures: int) -> None:
+    def write(self, job: Any) -> None:
         """Write the notes, at the end of the process."""
-        lines = self.lines(failures)[-2 * MOST :]
-        if self.key is not None and (lines or self.is_known):
-            _core.write_call(self.key, "\n".join(lines))
+        lines = self.lines(job.economy.failures)[-2 * MOST :]
+        if (lines or self.is_known) and (key := key_of(job)) is not None:
+            saved.write(key, "\n".join(lines))
+
+
+def key_of(job: Any) -> str | None:
+    """The key of a function's notes, which is that of its saved calls in another order; None: nothing is read or written."""
+    key: str | None = job.first_key
+    return None if key is None else key[::-1]
 
 
 def part_of(value: Any, depth: int) -> Any:

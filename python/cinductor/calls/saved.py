@@ -28,6 +28,7 @@ import numpy as np
 from .. import _core
 from ..base.user_frame import PACKAGE
 from ..diagnosis import events
+from ..extensions import HEURISTICS
 from . import dynamic
 from .saved_text import UNREADABLE, CallReader, CallWriter, NotSaved, digest_of
 
@@ -107,16 +108,37 @@ def is_built_in(backend: str) -> bool:
 
 def is_customised() -> bool:
     """True if the user has set thresholds, passes or templates, which are not part of the key."""
-    heuristics, passes = sys.modules.get("cinductor.extensions.heuristics"), sys.modules.get("cinductor.extensions.registering")
-    return bool(getattr(heuristics, "registered", None) or getattr(passes, "TABLE", None))
+    passes = sys.modules.get("cinductor.extensions.registering")
+    return bool(HEURISTICS or getattr(passes, "TABLE", None))
 
 
 # --- the disk -------------------------------------------------------------------------------------
 
 
+_has_calls: dict[str, bool] = {}  # by folder
+
+
+def has_calls() -> bool:
+    """True if the disk cache had calls of any function when it was asked first: otherwise no key is needed to look for one's."""
+    folder = _core.cache_directory()
+    if folder not in _has_calls:
+        try:
+            with os.scandir(folder) as entries:
+                _has_calls[folder] = any(entry.name.endswith(".call") for entry in entries)
+        except OSError:
+            _has_calls[folder] = False
+    return _has_calls[folder]
+
+
 def is_there(key: str | None) -> bool:
     """True if calls have been saved under a key."""
     return key is not None and bool(_core.has_call(key))
+
+
+def write(key: str, text: str) -> None:
+    """Store a text under a key."""
+    _core.write_call(key, text)
+    _has_calls[_core.cache_directory()] = True
 
 
 def save(job: Any, bound: tuple[Any, ...], specialization: Any, stage: Any) -> None:
@@ -141,7 +163,7 @@ def save(job: Any, bound: tuple[Any, ...], specialization: Any, stage: Any) -> N
     if job.pays:
         job.economy.notes_of(job).note(specialization, text)
     kept = [one for one in calls_under(key) if one != text]
-    _core.write_call(key, BETWEEN.join([text, *kept[: MAX_CALLS - 1]]))
+    write(key, BETWEEN.join([text, *kept[: MAX_CALLS - 1]]))
 
 
 def calls_under(key: str) -> list[str]:

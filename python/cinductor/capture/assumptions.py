@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from .. import _core
 from ..base.class_lookup import is_a
+from ..base.records import NamedTuple
 from ..base.region_outcome import ALL_IN_PYTHON
 from ..base.signals import Replan
 

@@ -15,12 +15,13 @@ import enum
 import operator
 import types
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from .. import _core
 from ..base.class_lookup import is_a
+from ..base.records import NamedTuple
 from .iterators import Items
 from .objects import (
     CONSTANT_LEAVES,

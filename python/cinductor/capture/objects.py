@@ -16,12 +16,13 @@ import sys
 import types
 import weakref
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from .. import _core
 from ..base.class_lookup import is_a, module_of
+from ..base.records import NamedTuple
 
 Traced = _core.Traced
 Method = type(_core.Tracer("", options={}).array(np.zeros(1)).sum)  # type: ignore[attr-defined]  # the bound method of a traced value

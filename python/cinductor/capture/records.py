@@ -13,11 +13,12 @@ import io
 import itertools
 import sys
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..base.class_lookup import is_a
+from ..base.records import NamedTuple
 from .control.list_columns import Assumed
 from .kinds import is_number
 from .objects import Traced, is_record, is_standard, remade

@@ -24,13 +24,13 @@ from ..calls.dynamic import Symbols, UnbackedForced, any_unbacked
 from ..calls.job import Job
 from ..config import user_backend
 from ..errors import ERRORS, ConstraintViolation
-from ..extensions import heuristics
+from ..extensions import HEURISTICS, heuristics
 from .assumptions import REPLANS, Assumptions, text_of
 from .calls import builtins as builtins  # registers the table of calls
 from .entry import arguments_of, call, finish, place_of_function
 from .hooks.scope import PlainScope, Scope
 from .objects import why_not_argument
-from .pieces.driver import plan_of
+from .pieces import driver
 from .stage import Stage, is_of_ours
 
 MAX_WORDS = 600  # characters of a compiler message
@@ -289,15 +289,14 @@ def attempt(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend
     return made
 
 
-def afterwards(job: Job, bound: Any, step: Callable[..., Any], *args: Any) -> Any:
+def afterwards(job: Job, bound: Any, step: Callable[..., None], *args: Any) -> None:
     """Work for later calls only: an internal error in it does not affect the result."""
     try:
-        return step(*args)
+        step(*args)
     except Exception as error:
         if not is_of_ours(error):
             raise
         tell(job, bound, error)
-        return None
 
 
 def learn_from(
@@ -319,7 +318,7 @@ def learn_from(
     if job.owner is not None:
         job.is_stale = job.owner.note(outcome.breaks, job.binders_of(made))  # type: ignore[attr-defined]
     elif (job.is_inexact or is_worth_pieces(outcome.work)) and not any_unbacked(bound):
-        plan = plan_of(job, compiled)
+        plan = driver.plan_of(job, compiled)
         if plan is not None and plan.note(outcome.breaks, waits=pays):
             return
     if outcome.is_little or (job.is_inexact and is_little(outcome.work)):
@@ -334,7 +333,7 @@ def begin(job: Job, bound: Any, way: Assumptions, allowance: Allowance) -> Stage
     own = user_backend(job.settings["backend"])
     if way.backend == "interp" != job.settings["backend"] and own is None:  # so that NumPy may run it if it is faster
         options["numerics"] = "exact"
-    if heuristics.registered:
+    if HEURISTICS:
         options["choices"] = heuristics.decided(job, way.backend, bound, options["choices"])
     tracer = _core.Tracer(
         job.name,

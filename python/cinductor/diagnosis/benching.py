@@ -6,9 +6,11 @@ import statistics
 import time
 import types
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+
+from ..base.records import NamedTuple
 
 LEAST, MOST = 5, 1000  # calls that are timed
 OTHERS = ("numba", "jax", "torch")

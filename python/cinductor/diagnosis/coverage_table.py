@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Iterator
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from .. import _core
+from ..base.records import NamedTuple
 from ..capture import session as session  # fills the tables
-from ..capture.calls.calls import TABLE
+from ..capture.calls.calls import TABLE, enter_late
 from ..capture.calls.functions import FOLLOWED
 from ..numpy import surface
 from ..numpy.random import DRAWS, LEGACY
@@ -97,6 +98,7 @@ def of_modules() -> Iterator[Covered]:
     """Functions, ufuncs and classes of the modules."""
     for module in WITH_ROWS:
         space = getattr(np, module) if module else np
+        enter_late()
         for name in (n for n in space.__all__ if n[0] != "_"):
             value = getattr(space, name, None)
             if callable(value) and not isinstance(value, types.ModuleType):

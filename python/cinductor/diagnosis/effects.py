@@ -7,9 +7,10 @@ every kind. The reasons are one warning per function and a section of `explain`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from .. import _core
+from ..base.records import NamedTuple
 from ..config import OPTIONS, RACED
 
 

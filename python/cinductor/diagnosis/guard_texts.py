@@ -12,13 +12,14 @@ import re
 import sys
 import types
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from .. import _core
 from ..base.array_flags import ALIGNED, C_CONTIGUOUS, WRITEABLE
 from ..base.class_lookup import is_a, module_of
+from ..base.records import NamedTuple
 
 LONGEST, FIRST, LAST = 60, 40, 15  # characters of a value
 SIGNS = ("==", "!=", "<=", "<")

@@ -6,8 +6,9 @@ import json
 import os
 import threading
 from collections import defaultdict
-from typing import Any, NamedTuple
+from typing import Any
 
+from ..base.records import NamedTuple
 from ..compile import functions
 from ..report.page import ranges, time_text
 from ..report.programs import ProgramTexts

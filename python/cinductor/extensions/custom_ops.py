@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..base.user_frame import wrong
+from . import UserOperation
 
 POINTER = ctypes.POINTER(ctypes.c_void_p)
 PROTOTYPE = ctypes.CFUNCTYPE(
@@ -20,7 +21,7 @@ _numbers = itertools.count()
 Shapes = list[tuple[Any, ...]]
 
 
-class CustomOp:
+class CustomOp(UserOperation):
     """See `cinductor.custom_op`."""
 
     def __init__(self, fn: Any, shape: Callable[..., Any], dtype: Any, name: str | None) -> None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from .. import _core
 from ..arrays.machine import Device
+from ..base.records import NamedTuple
 from ..config import LARGEST, list_choices
+from . import HEURISTICS
 
 
 class Facts(NamedTuple):
@@ -34,7 +36,6 @@ class Facts(NamedTuple):
 
 
 Heuristic = Callable[[str, Facts], "int | None"]
-registered: dict[str, Heuristic] = {}
 
 
 def register_heuristics(device: str, function: Heuristic | None) -> None:
@@ -61,9 +62,9 @@ def register_heuristics(device: str, function: Heuristic | None) -> None:
     if device not in names:
         raise ValueError(f"there is no device {device!r}; there are: {', '.join(names)}")
     if function is None:
-        registered.pop(device, None)
+        HEURISTICS.pop(device, None)
     elif callable(function):
-        registered[device] = function
+        HEURISTICS[device] = function
     else:
         raise TypeError(f"heuristics are a function of a name and facts, not {function!r}")
 
@@ -73,7 +74,7 @@ def decided(job: Any, backend: str, bound: Any, chosen: str) -> str:
     precedence.
     """
     name = job.settings["device"] or "cpu"
-    function = registered.get(name)
+    function: Heuristic | None = HEURISTICS.get(name)
     if function is None:
         return chosen
     device = Device(name, max(0, job.options()["device_index"]))

@@ -13,13 +13,15 @@ import operator
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from .. import _core
+from ..base.records import NamedTuple
 from ..base.user_frame import wrong
 from ..config import config
+from . import UserOperation
 
 NAME = r"[A-Za-z_]\w*"
 OPERAND = r"\s*([A-Za-z_]\w*)\s*:\s*(\w+)\s*\[([^\]]*)\]\s*"
@@ -185,7 +187,7 @@ class DeviceKernelCall(KernelCall):
         return kernel.build(f"{self.device}:{index}"), values, units, len(kernel.reads), wanted
 
 
-class UserKernel:
+class UserKernel(UserOperation):
     """See `cinductor.kernel`."""
 
     def __init__(self, source: str, reads: str, writes: str, grid: str, preamble: str, name: str) -> None:

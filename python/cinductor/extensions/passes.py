@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from .. import _core
 from ..base.deferred_warnings import warn
+from ..base.records import NamedTuple
 from ..base.user_frame import wrong
 from ..config import registered
 from ..graphs import Graph, on_text

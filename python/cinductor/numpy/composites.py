@@ -6,10 +6,10 @@ They replace functions whose own source needs features of real arrays. If NumPy 
 
 from __future__ import annotations
 
-import bisect
+import _bisect  # heapq and bisect take longer to import than the functions of C that they contain
+import _heapq
 import collections
 import functools
-import heapq
 import math
 from collections.abc import Callable
 from typing import Any
@@ -278,15 +278,15 @@ def sample(below: Any, population: Any, k: Any) -> Any:
 OF_DRAWS: dict[str, tuple[Any, str]] = {"choices": (choices, "random"), "sample": (sample, "randrange")}
 # Functions of Python's library on a list that is kept in order -> their sources here.
 IN_ORDER: dict[Any, Callable[..., Any]] = {
-    heapq.heappush: heappush,
-    heapq.heappop: heappop,
-    heapq.heapreplace: heapreplace,
-    heapq.heappushpop: heappushpop,
-    heapq.heapify: heapify,
-    bisect.bisect_left: bisect_left,
-    bisect.bisect_right: bisect_right,
-    bisect.insort_left: insort_left,
-    bisect.insort_right: insort_right,
+    _heapq.heappush: heappush,
+    _heapq.heappop: heappop,
+    _heapq.heapreplace: heapreplace,
+    _heapq.heappushpop: heappushpop,
+    _heapq.heapify: heapify,
+    _bisect.bisect_left: bisect_left,
+    _bisect.bisect_right: bisect_right,
+    _bisect.insort_left: insort_left,
+    _bisect.insort_right: insort_right,
 }
 WRITTEN = {
     "setdiff1d": setdiff1d,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,11 @@ from .library import packed
 from .linalg import linear_dtype, square
 from .surface import Traced, array, as_result, careful, cast, function, in_place, refuse, require
 
-SVD = type(np.linalg.svd(np.eye(1)))
-QR = type(np.linalg.qr(np.eye(1)))
-EIGH = type(np.linalg.eigh(np.eye(1)))
-EIG = type(np.linalg.eig(np.eye(1)))
-SLOGDET = type(np.linalg.slogdet(np.eye(1)))
+
+@functools.cache
+def result_of(f: Any) -> Any:
+    """The class of what one of NumPy's functions returns."""
+    return type(f(np.eye(1)))
 
 
 def stack_of(t: Any, a: Any, is_square: bool = False) -> tuple[Any, np.dtype, np.dtype]:
@@ -56,7 +57,7 @@ def svd(
     def call(a: Any) -> Any:
         return np.linalg.svd(a, full)
 
-    return SVD(*packed(t, "svd", f"{full}", call, [x], shapes, [dtype, real, dtype]))
+    return result_of(np.linalg.svd)(*packed(t, "svd", f"{full}", call, [x], shapes, [dtype, real, dtype]))
 
 
 @function(np.linalg.svdvals)
@@ -75,7 +76,7 @@ def eigh(t: Any, a: Any, UPLO: str = "L") -> Any:  # noqa: N803
     def call(a: Any) -> Any:
         return np.linalg.eigh(a, UPLO)
 
-    return EIGH(*packed(t, "eigh", UPLO, call, [x], [x.shape[:-1], x.shape], [real, dtype]))
+    return result_of(np.linalg.eigh)(*packed(t, "eigh", UPLO, call, [x], [x.shape[:-1], x.shape], [real, dtype]))
 
 
 @function(np.linalg.eigvalsh)
@@ -99,7 +100,7 @@ def eig(t: Any, a: Any) -> Any:
         return np.linalg.eig(a)
 
     made = packed(t, "eig", "", call, [x], [x.shape[:-1], x.shape], [wide, wide])
-    return EIG(*(as_found(t, a, part, made[0], dtype) for part in made))
+    return result_of(np.linalg.eig)(*(as_found(t, a, part, made[0], dtype) for part in made))
 
 
 @function(np.linalg.eigvals)
@@ -138,7 +139,7 @@ def qr(t: Any, a: Any, mode: str = "reduced") -> Any:
     def call(a: Any) -> Any:
         return np.linalg.qr(a, mode)
 
-    return QR(*packed(t, "qr", mode, call, [x], [(*outer, m, k), (*outer, k, n)], [dtype, dtype]))
+    return result_of(np.linalg.qr)(*packed(t, "qr", mode, call, [x], [(*outer, m, k), (*outer, k, n)], [dtype, dtype]))
 
 
 @function(np.linalg.slogdet)
@@ -147,7 +148,7 @@ def slogdet(t: Any, a: Any) -> Any:
     x, dtype, real = stack_of(t, a, True)
     shape = x.shape[:-2]
     made = packed(t, "slogdet", "", np.linalg.slogdet, [x], [shape, shape], [dtype, real])
-    return SLOGDET(*(as_result(t, part) for part in made))
+    return result_of(np.linalg.slogdet)(*(as_result(t, part) for part in made))
 
 
 @function(np.linalg.solve)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..base.class_lookup import is_a
+from ..base.user_frame import call_in_place
 from .index import INT64
 from .library import packed
 from .network import median_of_few
@@ -88,7 +89,7 @@ def median_of(name: str) -> None:
         dtype = small_result(f, np.ones(1, x.dtype))
 
         def call(values: Any, result: Any) -> None:
-            result[...] = f(values, axis=axis, keepdims=keep)
+            result[...] = call_in_place(f, (values,), {"axis": axis, "keepdims": keep})
 
         made = t.extern(name, f"{axis} {keep}", call, [x], shape, dtype)
         if type(axis) is int:  # NumPy reduces a copy in the array's order

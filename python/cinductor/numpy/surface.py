@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import importlib
 import operator
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -493,7 +494,7 @@ def scalar_of(t: _core.Tracer, cls: type, x: Any) -> Any:
 # --- functions captured from NumPy's own source -----------------------------------------------
 
 MODULES = """
-elementwise reduce shape join content create grid library linalg einsum decompose fourier tricks index order search statistic signal pad
+elementwise reduce shape join content create grid library linalg einsum decompose tricks index order search statistic signal pad
 """.split()
 FOLLOWED = """
 average cov corrcoef nansum nanprod nanmean nanvar nanstd nanmax nanmin nancumsum nancumprod
@@ -519,12 +520,22 @@ polyfit
 """.split()
 
 
-def load() -> None:
-    """Fill the tables and pass them to the C module; calling it again has no effect."""
-    for module in MODULES:
+# Modules of the surface for one that NumPy imports on demand.
+ON_DEMAND = {"numpy.fft": "fourier"}
+
+
+def load() -> set[str]:
+    """Fill the tables and pass them to the C module. Returns the modules that NumPy has not imported; after it has, another call adds
+    their functions.
+    """
+    absent = {module for module in ON_DEMAND if module not in sys.modules}
+    for module in (*MODULES, *(ON_DEMAND[m] for m in ON_DEMAND.keys() - absent)):
         importlib.import_module(f"{__package__}.{module}")
     composites = importlib.import_module(f"{__package__}.composites")
     for name in (*FOLLOWED, *composites.WRITTEN):
+        if (module := f"numpy.{name}".rpartition(".")[0]) not in sys.modules:
+            absent.add(module)
+            continue
         found: Any = np
         for part in name.split("."):
             found = getattr(found, part, None)
@@ -550,3 +561,4 @@ def load() -> None:
         {r.function: guarded(r.call) for r in functions_by_id.values() if r.handler is not None},
         {name: guarded(r.method) for name, r in methods.items()},
     )
+    return absent

@@ -6,11 +6,12 @@ import functools
 import json
 import time
 from collections import defaultdict
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from .. import _core
+from ..base.records import NamedTuple
 from ..compile import compile
 
 BUDGET = 0.02  # seconds for runs after the first

@@ -7,8 +7,8 @@ that has more (the row's name). A heading may have several rows, each with its a
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
+from ..base.records import NamedTuple
 from .pages import of_reason
 
 

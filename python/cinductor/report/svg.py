@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from html import escape
-from typing import NamedTuple
 
+from ..base.records import NamedTuple
 from .measure import Ceilings
 from .page import scaled, size_text, time_text
 

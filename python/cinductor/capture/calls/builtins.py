@@ -18,7 +18,6 @@ import functools
 import inspect
 import operator
 import sys
-import traceback
 import types
 import warnings
 from collections.abc import Callable
@@ -55,6 +54,8 @@ from ..records import record_print
 from . import iterables as iterables  # registers its part of the table
 from . import numbers as numbers  # registers its part
 from .calls import (
+    LATE,
+    TABLE,
     dispatch,
     enter_families,
     enter_row,
@@ -235,7 +236,7 @@ def _filters(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
 
 
 @understands(sys._getframe, inspect.currentframe, inspect.stack, inspect.trace)
-@understands(traceback.extract_stack, traceback.format_stack, traceback.print_stack)
+@understands_late("traceback", "extract_stack", "format_stack", "print_stack")
 def _frames(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     reason = f"looks at frames ({name_of(f)})"
     scope.stage.effects.abandon(reason)  # it belongs to the user
@@ -354,16 +355,19 @@ def _is_compiling(scope: Hooks, f: Any, args: Any, kwargs: Any) -> bool:
 
 
 def install_surface() -> None:
-    """Register the functions of the surface, and the families."""
-    surface.load()
+    """Register the functions of the surface, also those of modules that NumPy has imported since."""
+    for module in surface.load():
+        if install_surface not in (steps := LATE.setdefault(module, [])):
+            steps.append(install_surface)
     for key, row in surface.functions_by_id.items():
-        enter_row(key, row.function, call_surface)
+        if key not in TABLE or TABLE[key][1] is not call_surface:
+            enter_row(key, row.function, call_surface)
         if row.follow is not None:
             FOLLOWED.add(row.follow)
-    enter_families()
 
 
 install_surface()
+enter_families()
 
 
 # --- `value in members` with traced values ---

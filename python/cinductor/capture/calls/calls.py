@@ -7,7 +7,6 @@ callee is unknown: the call is a break and is made with real values.
 
 from __future__ import annotations
 
-import dataclasses
 import enum
 import functools
 import sys
@@ -19,8 +18,7 @@ import numpy as np
 
 from ... import _core
 from ...base.class_lookup import is_a, module_of
-from ...extensions.custom_ops import CustomOp
-from ...extensions.kernels import UserKernel
+from ...extensions import UserOperation
 from ...numpy.python_random import PYTHON_DRAWS
 from ...numpy.random import GLOBAL, LEGACY, Draw, is_global_state, is_python_generator
 from ..containers import ROWS, UNKNOWN, MethodEffect, methods_of, only_reads
@@ -69,9 +67,8 @@ if TYPE_CHECKING:
 Handler = Callable[["Hooks", Any, tuple[Any, ...], dict[str, Any]], Any]
 TABLE: dict[int, tuple[Any, Handler]] = {}  # id of the callee -> the callee, its handler
 FAMILIES: list[tuple[Any, Handler]] = []
-# Rows for modules that NumPy imports on demand, before which their functions cannot be called. Module -> names and
-# handlers.
-LATE: dict[str, list[tuple[str, Handler]]] = {}
+# For modules that are imported on demand, before which their functions cannot be called: what enters the rows.
+LATE: dict[str, list[Callable[[], None]]] = {}
 
 
 def understands(*functions: Any) -> Callable[[Handler], Handler]:
@@ -99,7 +96,10 @@ def understands_late(module: str, *names: str) -> Callable[[Handler], Handler]:
     """Register a handler for functions of a module that may not be imported yet."""
 
     def enter(handler: Handler) -> Handler:
-        LATE.setdefault(module, []).extend((name, handler) for name in names)
+        def enter_all() -> None:
+            understands(*(getattr(sys.modules[module], name) for name in names))(handler)
+
+        LATE.setdefault(module, []).append(enter_all)
         return handler
 
     return enter
@@ -107,10 +107,9 @@ def understands_late(module: str, *names: str) -> Callable[[Handler], Handler]:
 
 def enter_late() -> None:
     """Register the rows of modules that have been imported since."""
-    for module in [m for m in LATE if m in sys.modules]:
-        for name, handler in LATE.pop(module, ()):
-            f = getattr(sys.modules[module], name)
-            enter_row(id(f), f, handler)
+    for module in [m for m in list(LATE) if m in sys.modules]:
+        for enter in LATE.pop(module, ()):
+            enter()
 
 
 def enter_row(key: int, f: Any, handler: Handler) -> None:
@@ -167,7 +166,7 @@ def dispatch(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
         return dispatch(scope, f.__wrapped__, args, kwargs)
     if cls is np.vectorize:
         return call_vectorized(scope, f, args, kwargs)
-    if cls is UserKernel or cls is CustomOp:
+    if is_a(f, UserOperation):
         return call_owned(scope, f, args, kwargs)
     method = scope.stage.sources.class_attr(cls, "__call__")
     if type(method) is types.FunctionType and not is_numpys(module_of(cls)):
@@ -415,7 +414,7 @@ def call_class(scope: Hooks, cls: type, args: tuple[Any, ...], kwargs: dict[str,
 
 
 SET_BY_DATACLASS = frozenset({"__setattr__", "__post_init__"})
-FACTORIES = (list, dict, set, tuple, dataclasses.MISSING)
+FACTORIES = (list, dict, set, tuple)
 
 
 def only_fills(cls: type, init: types.FunctionType) -> bool:
@@ -427,9 +426,10 @@ def only_fills(cls: type, init: types.FunctionType) -> bool:
         return False
     found = [find_in_class(cls, name) for name in fields]
     is_frozen = cls.__dataclass_params__.frozen  # type: ignore[attr-defined]
+    factories = (*FACTORIES, sys.modules["dataclasses"].MISSING)
     return (
         (is_frozen or cls.__setattr__ is object.__setattr__)  # type: ignore[comparison-overlap]
-        and all(f.default_factory in FACTORIES for f in fields.values())
+        and all(f.default_factory in factories for f in fields.values())
         and all(type(f) is SLOT or not defines(type(f), "__set__") for f in found)
     )
 

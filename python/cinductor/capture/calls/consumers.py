@@ -7,8 +7,8 @@ of them real. `Iteration.iter` returns real items if there are many elements to 
 
 from __future__ import annotations
 
+import _bisect
 import array
-import bisect
 import collections
 import functools
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ import numpy as np
 from ...base.class_lookup import is_a
 from ...numpy import composites
 from ..containers import ROWS
-from ..control.branch import select
+from ..control import branch
 from ..control.list_buffer import made_of
 from ..control.region import is_condition
 from ..iterators import MAX_READ, Range
@@ -194,7 +194,7 @@ def keys_of(scope: Hooks, key: Any, value: Any) -> Any:
 def _in_order(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     """heapq and bisect: on a list, or for a search on an array, their source is captured."""
     value = scope.stage.lift_array(args[0]) if args else None
-    is_search = f in (bisect.bisect_left, bisect.bisect_right)
+    is_search = f in (_bisect.bisect_left, _bisect.bisect_right)
     if type(value) is list or (is_search and type(value) is Traced and value.kind == "array" and value.ndim == 1):
         return call_function(scope, composites.IN_ORDER[f], (value, *args[1:]), kwargs)  # type: ignore[arg-type]
     return call_unknown(scope, f, args, kwargs)
@@ -255,7 +255,7 @@ def place_of_extreme(scope: Hooks, f: Any, array: Any) -> Any:
     least = array.dtype.type(-np.inf if f is max else np.inf)
     found = scope.call(find, scope.call(np.where, scope.call(np.isnan, array), least, array))
     first = array[0]
-    return select(scope.stage.tracer, first != first, np.int64(0), found)  # noqa: PLR0124
+    return branch.select(scope.stage.tracer, first != first, np.int64(0), found)  # noqa: PLR0124
 
 
 def of_numbers(scope: Hooks, f: Any, grown: Any) -> Any:
@@ -285,7 +285,7 @@ def chosen(scope: Hooks, f: Any, values: Iterable[Any]) -> Any:
             extremum = scope.stage.tracer.size_max if f is max else scope.stage.tracer.size_min
             best = extremum(item, best)
             continue
-        new = select(scope.stage.tracer, is_better, item, best) if scope.stage.captures else None
+        new = branch.select(scope.stage.tracer, is_better, item, best) if scope.stage.captures else None
         best = new if new is not None else item if is_better else best
     return best
 

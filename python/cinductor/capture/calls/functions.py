@@ -23,9 +23,7 @@ from ... import _core
 from ...base.class_lookup import is_a
 from ...base.interrupt import is_interrupt
 from ...base.user_frame import PACKAGE
-from ...extensions.custom_ops import CustomOp
-from ...extensions.kernels import DTYPES as KERNEL_DTYPES
-from ...extensions.kernels import DeviceKernelCall, KernelCall, UserKernel
+from ...extensions import custom_ops, kernels
 from ...numpy.surface import NotCaptured, array, careful, has_dtype, refuse
 from ..deaths import handles, sees_deaths
 from ..objects import (
@@ -472,7 +470,7 @@ def call_owned(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, An
     source = stage.sources.source_of(f)
     if source is not None and source >= 0:
         stage.sources.check_once(source, "is", f)
-    make = make_kernel if type(f) is UserKernel else make_operation
+    make = make_kernel if type(f) is kernels.UserKernel else make_operation
     try:
         return make(scope, f, lifted, named)
     except NotCaptured as error:
@@ -485,7 +483,7 @@ def call_owned(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, An
 # --- kernels --------------------------------------------------------------------------------------
 
 
-def make_kernel(scope: Hooks, f: UserKernel, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def make_kernel(scope: Hooks, f: kernels.UserKernel, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call a user kernel. Written arrays get new values, and missing ones are created. One library
     call per dtype."""
     stage, t = scope.stage, scope.stage.tracer
@@ -502,7 +500,7 @@ def make_kernel(scope: Hooks, f: UserKernel, args: tuple[Any, ...], kwargs: dict
     made: list[Any] = [None] * len(writes)
     shapes = [f.shape_of(operand, sizes) for operand in f.writes]
     before = [
-        t.full(shape, 0, KERNEL_DTYPES[o.dtype]) if w is None and is_on_device else w
+        t.full(shape, 0, kernels.DTYPES[o.dtype]) if w is None and is_on_device else w
         for w, shape, o in zip(writes, shapes, f.writes, strict=True)
     ]
     xs = [*reads, *(w for w in before if w is not None)]
@@ -511,11 +509,11 @@ def make_kernel(scope: Hooks, f: UserKernel, args: tuple[Any, ...], kwargs: dict
     for dtype in dict.fromkeys(operand.dtype for operand in f.writes):
         wanted = [k for k, operand in enumerate(f.writes) if operand.dtype == dtype]
         is_flat = len(wanted) > 1
-        call: KernelCall = KernelCall(f, [w is not None for w in writes], wanted, is_flat)
+        call: kernels.KernelCall = kernels.KernelCall(f, [w is not None for w in writes], wanted, is_flat)
         if is_on_device:
-            call = DeviceKernelCall(f, wanted, is_flat, stage.runs_on)
+            call = kernels.DeviceKernelCall(f, wanted, is_flat, stage.runs_on)
         shape = (sum(math.prod(shapes[k]) for k in wanted),) if is_flat else shapes[wanted[0]]
-        whole = t.extern(call.name, call.key, call, xs, shape, KERNEL_DTYPES[dtype])
+        whole = t.extern(call.name, call.key, call, xs, shape, kernels.DTYPES[dtype])
         if is_flat:
             for k, part in zip(wanted, parts_of(whole, [math.prod(shapes[k]) for k in wanted]), strict=True):
                 made[k] = t.reshape(part, shapes[k])
@@ -530,7 +528,7 @@ def make_kernel(scope: Hooks, f: UserKernel, args: tuple[Any, ...], kwargs: dict
     return made[0] if len(made) == 1 else tuple(made)
 
 
-def runs_on_device(stage: Any, f: UserKernel) -> bool:
+def runs_on_device(stage: Any, f: kernels.UserKernel) -> bool:
     """True if the function's device runs the kernel on device memory, which requires CUDA C++ and
     no complex arrays. The kernel is built for its device, so that errors are reported now."""
     is_card = stage.runs_on.partition(":")[0] == "cuda"
@@ -545,7 +543,7 @@ def runs_on_device(stage: Any, f: UserKernel) -> bool:
 class OperationCall(Operands):
     """The library call of an operation, which returns its results in order."""
 
-    def __init__(self, op: CustomOp, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
+    def __init__(self, op: custom_ops.CustomOp, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
         super().__init__(args, kwargs)
         self.op = op
 
@@ -562,7 +560,7 @@ class OperationCall(Operands):
             part[:] = result.reshape(-1)
 
 
-def make_operation(scope: Hooks, f: CustomOp, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def make_operation(scope: Hooks, f: custom_ops.CustomOp, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """One library call. If it raises, the original function runs the call."""
     t = scope.stage.tracer
     shapes, dtypes = f.results_of(args, kwargs)

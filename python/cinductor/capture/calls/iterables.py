@@ -14,7 +14,7 @@ import numpy as np
 from ... import _core
 from ...base.class_lookup import is_a, offered
 from .. import special_methods
-from ..control.branch import select
+from ..control import branch
 from ..iterators import (
     END,
     ENDLESS,
@@ -445,7 +445,7 @@ def item_of_chain(stage: Any, parts: list[Items], number: Any) -> Any:
             place = tracer.size_max(tracer.size_min(number - begin, length - 1), 0)
             item = part.get(place)
             if found is not MISSING and type(is_before) is Traced:
-                item = select(stage.tracer, is_before, item, found)
+                item = branch.select(stage.tracer, is_before, item, found)
             if item is None:
                 raise RegionBreak("items of itertools.chain are of another type in each part", "", 0)
             found = item

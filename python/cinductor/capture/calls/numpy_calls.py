@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...base.class_lookup import is_a
+from ...base.user_frame import call_in_place
 from ...numpy import composites, surface
 from ...numpy.index import flat as raveled
 from ...numpy.index import ufunc_at
@@ -23,8 +24,7 @@ from ...numpy.random import (
     is_python_global,
     state_of,
 )
-from ..control.appended import JOINS
-from ..control.backings import array_of
+from ..control.backings import JOINS, array_of
 from ..iterators import Flat
 from ..kinds import is_tagged
 from ..objects import FREE_TYPES, Traced, foreign_in, holds_traced
@@ -76,7 +76,7 @@ def call_ufunc(scope: Hooks, f: ufunc, args: tuple[Any, ...], kwargs: dict[str, 
             return eager(scope, f, args, kwargs, out)
     if holds_traced(args) or (kwargs and holds_traced(kwargs.values())):
         return f(*args, **kwargs)
-    return constants(scope, f(*args, **kwargs))
+    return constants(scope, call_in_place(f, args, kwargs))
 
 
 def runs_python(f: ufunc) -> bool:
@@ -100,9 +100,7 @@ def as_array(scope: Hooks, value: Any) -> Any:
 def eager(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
     """A call that writes to overlapping memory: made immediately on real arrays."""
     stage = scope.stage
-    result = f(
-        *(stage.materialise(a) for a in args), **{k: stage.materialise(v) for k, v in kwargs.items()}
-    )
+    result = call_in_place(f, tuple(map(stage.materialise, args)), {k: stage.materialise(v) for k, v in kwargs.items()})
     return out if result is stage.materialise(out) else stage.lift(result)
 
 
@@ -160,7 +158,7 @@ def call_surface(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, 
     if row.writes and args and type(args[0]) is Traced and stage.effects.before_write(args[0]):
         return eager(scope, f, args, kwargs, args[0])
     if not row.creates and not holds_traced(args) and not holds_traced(kwargs.values()):
-        made = f(*args, **kwargs)
+        made = call_in_place(f, args, kwargs)
         if is_dense(made):
             return constants(scope, made)
     try:
@@ -226,7 +224,7 @@ def call_array_method(
         else:
             stage.tracer.note_break(f"calls ndarray.{name}: {why}")
         real = getattr(stage.materialise(owner), name)
-        return stage.lift(real(*stage.materialise(args), **stage.materialise(kwargs)))
+        return stage.lift(call_in_place(real, stage.materialise(args), stage.materialise(kwargs)))
 
 
 def call_ufunc_method(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -256,7 +254,7 @@ def call_ufunc_method(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[
         return eager(scope, f, args, kwargs, out)
     if holds_traced(args) or holds_traced(kwargs.values()):
         return f(*args, **kwargs)
-    return constants(scope, f(*args, **kwargs))
+    return constants(scope, call_in_place(f, args, kwargs))
 
 
 def draws_of(generator: Any) -> dict[str, Callable[..., Any]]:

@@ -20,9 +20,10 @@ objects with the same memory may be exchanged only if the program cannot tell th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ... import _core
+from ...base.records import NamedTuple
 from ..kinds import identity, is_array, is_same, leaves
 from ..objects import Traced
 from .state import State, any_shared, references

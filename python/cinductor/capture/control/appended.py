@@ -22,7 +22,7 @@ from ..iterators import MAX_READ
 from ..kinds import ATOMS, is_number, is_one, is_same, leaves, rebuilt
 from ..objects import Traced, listed
 from .alias import Peel
-from .backings import backing_of, keep_backing, list_of
+from .backings import JOINS, backing_of, keep_backing, list_of
 from .list_buffer import LOOKED_AT, Column, Columns, ListBuffer, want_buffer
 from .phi import Phi
 from .region import RegionBreak, Rerun
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from .region import Region
 
 
-JOINS = frozenset({np.array, np.asarray, np.stack})  # functions that make an array from the items of a list
 MAX_APPENDED = 16  # items appended in one iteration
 MAX_NODES = 2048  # for items of a list; for more, this is the slower way
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ...numpy.surface import is_large_int
 from ..objects import Traced
 
 if TYPE_CHECKING:
     from .state import State
+
+JOINS = frozenset({np.array, np.asarray, np.stack})  # functions that make an array from the items of a list
 
 
 def keep_backing(state: State, made: list[Any], rows: object) -> None:

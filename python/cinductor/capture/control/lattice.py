@@ -32,11 +32,12 @@ Fixed point
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ... import _core
+from ...base.records import NamedTuple
 from ..kinds import (
     EXACT_INTS,
     UINT64,

@@ -15,17 +15,17 @@ from __future__ import annotations
 import _random
 import collections
 import datetime
-import decimal
 import operator
 import sys
 import types
 from _thread import RLock  # random and threading take milliseconds to import
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ... import _core
+from ...base.records import NamedTuple
 from ..containers import ContainerRow, row_of
 from ..iterators import (
     Asked,
@@ -353,10 +353,18 @@ def value_of(container: object, before: object = None) -> Any:
 # NumPy's scalars.
 ATOMS: frozenset[Any] = frozenset(
     {
-        *(type(np.sum), _random.Random, decimal.Decimal, datetime.date, datetime.timedelta),
+        *(type(np.sum), _random.Random, datetime.date, datetime.timedelta),
         *(RLock, type(datetime.datetime_CAPI)),
     }
 )
+
+
+def atoms() -> frozenset[Any]:
+    """ATOMS, and the class of a module that takes a millisecond to import."""
+    decimal = sys.modules.get("decimal")
+    return ATOMS if decimal is None else ATOMS | {decimal.Decimal}
+
+
 # Modules of C whose classes' tp_traverse shows all that an object holds; besides Python's builtins.
 SHOWN = frozenset({*sys.stdlib_module_names, "numpy"})
 # Classes of the package's whose objects stand for the user's; others hold what is at work.
@@ -369,7 +377,7 @@ def references(
     """The number of these traced values that occur among values and their contents, without those in closed objects.
     """
     closed = {id(container): container for container in apart}
-    found = _core.traced_in(list(roots), closed, ATOMS, SHOWN, OPENED)
+    found = _core.traced_in(list(roots), closed, atoms(), SHOWN, OPENED)
     return MANY if found is None else sum(map(is_meant, found))
 
 
@@ -398,4 +406,4 @@ def reached(roots: Iterable[Any], wanted: Iterable[Any], known: dict[int, tuple[
         objects.extend(closed.values())
         closed = {}
     outlive = {id(container) for container in wanted if id(container) in known}
-    return outlive | _core.reached(objects, wanted, closed, ATOMS, SHOWN, OPENED)
+    return outlive | _core.reached(objects, wanted, closed, atoms(), SHOWN, OPENED)

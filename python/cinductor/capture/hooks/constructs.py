@@ -21,11 +21,11 @@ from ...base.class_lookup import is_a
 from ...base.signals import Replan
 from ...base.user_frame import locals_of
 from .. import boundary
-from ..control.branch import Branch, Choice, LateBranch, Operand
+from ..control import branch as branches
+from ..control import loop as loops
+from ..control import tuples
 from ..control.list_columns import TableRow
-from ..control.loop import REGION, UNROLL, WATCH, Loop
 from ..control.region import Region, RegionBreak, is_condition, truth, users_frame
-from ..control.tuples import compare_tuples
 from ..iterators import Items
 from ..kinds import Hooks
 from ..objects import (
@@ -362,7 +362,7 @@ class TracedControl(PlainControl):
         if found is not NotImplemented:
             return found
         if type(a) is tuple and type(b) is tuple and holds_traced((a, b)):
-            found = compare_tuples(self.stage.tracer, self.compare, relation, a, b)
+            found = tuples.compare_tuples(self.stage.tracer, self.compare, relation, a, b)
             return relation(a, b) if found is NotImplemented else found
         if relation in EQUALITIES and is_complex(a) and is_double(self.stage, b):
             found = relation(a, b)
@@ -430,29 +430,29 @@ class TracedControl(PlainControl):
             if self.stage.captures and iterator is None and defines(type(value), "__next__"):
                 self.stage.regions.report(self, site, f"a {type(value).__name__} has no items by number")
             return Watched(self.stage, super().for_(value, number).items)
-        is_short = type(items.length) is int and items.length <= UNROLL >> site.depth
+        is_short = type(items.length) is int and items.length <= loops.UNROLL >> site.depth
         if is_short and (site.flag is None or items.length == 0):
             shape = site.target
             each = iter(items) if iterator is None else self.iter(iterator)
             return Unrolled(self.stage, each if shape is None else (self.unpack(v, shape) for v in each))
         if iterator is not None:
             self.stage.state.before_change(iterator)
-        return Loop(self, site, items, WATCH if is_short else REGION, iterator)
+        return loops.Loop(self, site, items, loops.WATCH if is_short else loops.REGION, iterator)
 
     def while_(self, number: int) -> Any:
         if not self.stage.captures:
             return WatchedWhile(self)
-        return Loop(self, self.sites[number], None, WATCH)
+        return loops.Loop(self, self.sites[number], None, loops.WATCH)
 
     def if_(self, value: Any, number: int) -> Any:
         site = self.sites[number]
         value = self.asked(value, site)
         if is_condition(value) and self.stage.captures:
             if not self.recurses(site.line):
-                return Branch(self, site, value)
+                return branches.Branch(self, site, value)
         made = super().if_(value, number)
         if type(made) is If and not made.holds and self.stage.captures:
-            return LateBranch(self, site)
+            return branches.LateBranch(self, site)
         return made
 
     def recurses(self, line: int) -> bool:
@@ -480,7 +480,7 @@ class TracedControl(PlainControl):
         conditions = self.stage.state.conditions
         line = users_frame().f_lineno
         if is_condition(value) and self.is_open(line) and not self.recurses(line):
-            value = Operand(self, line, value, is_and)
+            value = branches.Operand(self, line, value, is_and)
             conditions.append((self, value))
             return value
         conditions.append((self, None))
@@ -545,20 +545,16 @@ class TracedControl(PlainControl):
         value = self.symbolic(value)
         line = users_frame().f_lineno
         if is_condition(value) and self.is_open(line) and not self.recurses(line):
-            return Choice(self, line, value)
+            return branches.Choice(self, line, value)
         return super().then(value)
 
     def choose(self, choice: Any, first: Any, second: Any) -> Any:
-        return (
-            choice.join(first, second)
-            if type(choice) is Choice
-            else super().choose(choice, first, second)
-        )
+        return super().choose(choice, first, second) if type(choice) is PlainChoice else choice.join(first, second)
 
     def choose_result(self, choice: Any, first: Any, second: Any) -> Any:
-        if type(choice) is Choice:
-            return choice.join(first, second, VALUE)
-        return super().choose_result(choice, first, second)
+        if type(choice) is PlainChoice:
+            return super().choose_result(choice, first, second)
+        return choice.join(first, second, VALUE)
 
     def holds(self, value: Any) -> Any:
         if is_condition(value) and self.stage.captures and self.stage.tracer.may_check():

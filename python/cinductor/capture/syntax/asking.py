@@ -10,15 +10,18 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from ...base.records import NamedTuple
 from ...base.user_frame import OURS as OURS
 from ...base.user_frame import STAGE as STAGE
 from .cfg import Cfg
-from .desugar import ComprehensionPlan, Parts
 from .jumps import Lowering, Unsuitable, is_text, may_be_traced
 from .names import FunctionNode, Names, Transformer, duplicate, place_of, placed, results_in, walk
 from .texts import parts_of
+
+if TYPE_CHECKING:
+    from .desugar import ComprehensionPlan, Parts
 
 
 class Site(NamedTuple):

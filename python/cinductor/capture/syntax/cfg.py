@@ -16,8 +16,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
+from ...base.records import NamedTuple
 from .jumps import VALUE, is_endless
 from .names import children, is_closed, names_in, walk
 

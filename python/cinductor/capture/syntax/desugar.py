@@ -31,8 +31,9 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
+from ...base.records import NamedTuple
 from .names import (
     FunctionNode,
     Names,
@@ -46,6 +47,7 @@ from .names import (
     targets_of,
     walk,
 )
+from .pending import COMPREHENSION
 
 PREFIX = "_subject"
 
@@ -294,12 +296,10 @@ def without_matches(root: Any) -> Any:
 # --- comprehensions are calls of functions with loops ---
 
 
-COMPREHENSION = "__ci_"  # prefix of cinductor's function names, followed by the name in tracebacks and a number
 ITEMS, LIST, ITEM, RESULT, CARRY, CALLEE, SOME = (
     "made.items", "made.list", "made.item", "made.result", "made.carry", "made.callee",
     "made.some",
 )  # fmt: skip
-COMPREHENSIONS = ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp
 OPAQUE = ast.Lambda | ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom
 CONSUMERS = frozenset({"list", "tuple", "set", "frozenset", "max", "min", "sorted"})
 # sum() of Python floats is compensated since 3.12, and that of complex numbers since 3.14.

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from ... import _core
+from ...base.records import NamedTuple
 
 FunctionNode = ast.FunctionDef | ast.Lambda
 LEAVES = frozenset({ast.Name, ast.Constant})  # most nodes

@@ -137,6 +137,7 @@ def of_arguments(node: ast.arguments) -> list[Part]:
     return [part for part in [*of_list(node.defaults), *of_list(node.kw_defaults)] if at(part) is not None]
 
 
+COMPREHENSION = "__ci_"  # prefix of cinductor's function names, followed by the name in tracebacks and a number
 COMPREHENSIONS = frozenset({ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp})
 ORDER: dict[type, Callable[[Any], list[Part]]] = {
     ast.Call: of_call,

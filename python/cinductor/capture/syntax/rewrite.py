@@ -25,16 +25,16 @@ import sys
 import types
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
+from ...base.records import NamedTuple
 from ...base.user_frame import wrong
+from . import bytecode, desugar
 from .asking import OURS, STAGE, Site
-from .bytecode import function_of, modules_in
 from .control import Control
-from .desugar import COMPREHENSION, COMPREHENSIONS, with_loops, without_matches
 from .jumps import with_exits_behind
 from .names import FunctionNode, Transformer, children, duplicate, place_of, walk
-from .pending import mark_operands
+from .pending import COMPREHENSION, COMPREHENSIONS, mark_operands
 
 FACTORY = "__ci_factory__"
 FUNCTION = "__ci_function__"
@@ -61,8 +61,8 @@ def find_function(code: types.CodeType, qualname: str) -> FunctionNode | None:
     first = code.co_firstlineno
     owner = class_name(qualname)
     if not lines:  # made at a prompt or by `exec`
-        read = function_of(code)
-        known = read is not None and is_source_of(read, code, "", modules_in(code))
+        read = bytecode.function_of(code)
+        known = read is not None and is_source_of(read, code, "", bytecode.modules_in(code))
         return read if known else None
     if not 0 < first <= len(lines):
         return None
@@ -538,14 +538,14 @@ def _rewrite_source(
         raise NotRewritable("its source in the file is not what runs" if found else NOT_FOUND)
     classes = set(map(type, walk(node)))  # passes for syntax that the function does not contain are skipped
     if ast.Match in classes:
-        node = without_matches(node)
+        node = desugar.without_matches(node)
         classes = set(map(type, walk(node)))
     if ast.Expr in classes and not classes.isdisjoint((ast.For, ast.While)):
         node = with_exits_behind(node)
     _check(node, code)
     annotations_run = sys.version_info < (3, 14) and not code.co_flags & ANNOTATIONS_ARE_TEXT
     if with_regions and isinstance(node, ast.FunctionDef) and not classes.isdisjoint(COMPREHENSIONS):
-        with_loops(node)
+        desugar.with_loops(node)
     rewriter = Control(node, code.co_freevars, with_regions, annotations_run)
     rewritten = rewriter.run()
     mark_operands(rewritten)
