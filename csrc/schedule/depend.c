@@ -5,6 +5,8 @@
 #include "base/map.h"
 #include "schedule/plan.h"
 
+#define NARROW_OPERATIONS 16
+
 static bool
 fusion_reads(const CiFusionNest *nest, const CiBuffer *buffer)
 {
@@ -92,9 +94,24 @@ collect_arrays(CiMap *arrays, const CiFusion *fusion)
             collect_arrays(arrays, &fusion->inner[b]->fusions[d]);
 }
 
-const char *
-ci_why_too_many_arrays(CiScheduler *s, const CiFusion *a, const CiFusion *b)
+/* Operations of the nests as the C compiler compiles them: a narrow float is rounded by several. */
+static int64_t
+count_operations(const CiFusion *fusion)
 {
+    int64_t count = 0;
+    for (int n = 0; n < fusion->nnests; n++) {
+        const CiBody *body = &fusion->nests[n].nest->body;
+        for (int k = 0; k < body->nops; k++)
+            count += ci_dtype_is_narrow(body->ops[k].dtype) ? NARROW_OPERATIONS : 1;
+    }
+    return count;
+}
+
+const char *
+ci_why_too_large(CiScheduler *s, const CiFusion *a, const CiFusion *b)
+{
+    if (b && count_operations(a) + count_operations(b) > CI_CHOOSE(s, kernel_operations))
+        return "together they have more operations than a kernel should have";
     CiMap *arrays = ci_map_new(s->ctx);
     if (s->machine->max_buffers == INT_MAX)
         return NULL;

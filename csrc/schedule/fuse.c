@@ -225,7 +225,7 @@ why_not_joined(CiScheduler *s, const CiFusion *a, const CiFusion *b, CiFusion *b
         return "the kernel is full";
     if (a->nests[0].nest->device != b->nests[0].nest->device)
         return "they run on different devices";
-    if ((why = ci_why_too_many_arrays(s, a, b)) != NULL)
+    if ((why = ci_why_too_large(s, a, b)) != NULL)
         return why;
     *both = join_fusions(s, a, b);
     return ci_plan_joined(s, a, both, &why) ? NULL : why;

@@ -48,7 +48,7 @@ may_join(CiScheduler *s, const CiFusion *fusions, int to, int from, const CiFusi
 {
     if (from - to > CI_CHOOSE(s, combined_distance) || fusions[to].nests[0].nest->device != moved->nests[0].nest->device ||
         fusions[to].nnests + moved->nnests > CI_CHOOSE(s, combined_nests) ||
-        ci_why_too_many_arrays(s, &fusions[to], moved) ||
+        ci_why_too_large(s, &fusions[to], moved) ||
         (from - to > 1 && !is_worth_moving(s, moved)))
         return false;
     for (int over = from - 1; over > to; over--)

@@ -212,7 +212,7 @@ ci_why_not_tree(CiScheduler *s, const CiFusion *fusion)
     bool is_shared = is_shared_out(s, fusion->region);
     const char *why = why_not_block(s, fusion->inner[0], is_shared);
     why = why ? why : why_not_block(s, fusion->inner[1], is_shared);
-    return why ? why : ci_why_too_many_arrays(s, fusion, NULL);
+    return why ? why : ci_why_too_large(s, fusion, NULL);
 }
 
 /* ---- the tree ---- */

@@ -66,8 +66,9 @@ struct CiScheduler {
 
 /* depend.c */
 CiFusionNest ci_fusion_nest(CiScheduler *s, CiNest *nest);
-/* The reason when one kernel of both (b may be NULL) would touch more arrays than the machine takes. */
-const char *ci_why_too_many_arrays(CiScheduler *s, const CiFusion *a, const CiFusion *b);
+/* The reason when one kernel of both (b may be NULL) would touch more arrays than the machine takes,
+ * or the C compiler would need long for it. */
+const char *ci_why_too_large(CiScheduler *s, const CiFusion *a, const CiFusion *b);
 /* NULL when nest may run before everything in fusion, else the reason. */
 const char *ci_why_not_before(CiScheduler *s, const CiFusion *fusion, const CiFusionNest *nest);
 /* Two elements of one buffer, addressed by a and b over the kernel's outer symbols: NULL when they

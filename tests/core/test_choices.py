@@ -1,6 +1,7 @@
 """Tests the thresholds of the compiler (csrc/ir/choices.def), which a user may override."""
 
 import os
+import re
 import subprocess
 import sys
 
@@ -39,6 +40,17 @@ def test_a_choice_changes_kernels_and_no_bit():
             np.testing.assert_array_equal(got, expected)
 
 
+def test_nests_with_many_operations_are_kernels_of_their_own():
+    def both(x):
+        return np.sin(x) + x, np.maximum(x, 1) * x
+
+    def launches(dtype, most):
+        compiled = compile(both, backend="interp", options={"choices": f"kernel_operations={most}"})
+        return len(re.findall(r"^  k\d+: ", cinductor.explain(compiled, X.astype(dtype)).kernels, re.M))
+
+    assert [launches("f4", 4), launches("f4", 99), launches("f2", 99)] == [2, 1, 2]  # a half is rounded
+
+
 @pytest.mark.parametrize("backend", ["interp", "c"])
 def test_small_pieces_change_no_bit(backend):
     """Each number of elements or operations at a time, at its least and at an odd one."""
@@ -53,7 +65,7 @@ def test_small_pieces_change_no_bit(backend):
 
     for n in (1, 3):
         names = ["far_elements", "prefetch_bytes", "strip_bytes", "least_strip", "unrolled_leaves", "kept_leaves"]
-        names += ["frame_border", "repeated_ops", "packed_bytes", "repeated_scalars", "composed_ops", "composed_distance"]
+        names += ["frame_border", "repeated_ops", "packed_bytes", "repeated_scalars", "composed_ops", "composed_distance", "kernel_operations"]
         choices = ", ".join([f"{name}={n}" for name in names] + [f"turned_jam={n // 2 + 1}, margin_jam={n // 2 + 1}"])
         compiled = compile(lambda x: many(x), backend=backend, options={"choices": choices, "numerics": "exact"})
         for got, want in zip(compiled(x), many(x), strict=True):

@@ -1,6 +1,7 @@
 """Runs torch's own op database through the emitter: each op's samples, compiled and compared with eager.
 
-As a program: opinfo.py [--dtypes float32,int64] [--ops REGEX] [--samples N] [--shard K/N] [--backward]
+As a program: opinfo.py [--dtypes float32,int64] [--ops REGEX] [--samples N] [--shard K/N] [--backward] [--tagged].
+It prints the number of pairs of an op and a dtype for each result, and the share of those compiled that are wholly in the core.
 """
 
 from __future__ import annotations
@@ -136,6 +137,14 @@ def tolerance(dtype: torch.dtype) -> dict[str, float]:
     return {"rtol": 2e-2, "atol": 2e-2} if dtype in (torch.bfloat16, torch.float16) else {}
 
 
+def is_tagged(op: Any) -> bool:
+    """True if ATen's op of an entry has an overload that torch tags core or pointwise."""
+    packet = getattr(torch.ops.aten, op.aten_name or op.name, None)
+    if not isinstance(packet, torch._ops.OpOverloadPacket):
+        return False
+    return any({torch.Tag.core, torch.Tag.pointwise} & set(getattr(packet, name).tags) for name in packet.overloads())
+
+
 def report(op: Any, name: str, options: Any) -> str:
     """Checks one op in one dtype, prints what is not wholly in the core, and says which of its samples counts."""
     try:
@@ -156,6 +165,7 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--dtypes", default="float32")
     parser.add_argument("--ops", default="")
+    parser.add_argument("--tagged", action="store_true", help="only entries whose ATen op is tagged core or pointwise")
     parser.add_argument("--backward", action="store_true", help="gradients, too")
     parser.add_argument("--samples", type=int, default=3)
     parser.add_argument("--shard", default="0/1")
@@ -163,13 +173,13 @@ def main() -> int:
     shard, shards = map(int, options.shard.split("/"))
     warnings.simplefilter("ignore")
     totals: collections.Counter = collections.Counter()
-    for k, op in enumerate(op_db):
-        if k % shards != shard or not re.search(options.ops, op.name) or re.search(OPEN, op.name):
-            continue
+    chosen = [op for op in op_db if re.search(options.ops, op.name) and not re.search(OPEN, op.name) and (not options.tagged or is_tagged(op))]
+    for op in chosen[shard::shards]:
         for name in options.dtypes.split(","):
             if DTYPES[name] in (op.backward_dtypes if options.backward else op.dtypes):
                 totals[report(op, name, options)] += 1
-    print(dict(totals))
+    compiled = totals["core"] + totals["library"] + totals["refused"] + totals["failed"]
+    print(dict(totals), f"wholly in the core: {totals['core']} of {compiled}, {100 * totals['core'] / max(compiled, 1):.1f} %")
     return int(totals["failed"] > 0)
 
 

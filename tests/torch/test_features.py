@@ -182,6 +182,27 @@ def test_one_graph_for_five_sizes():
     agree(fn, *(rand((n, 4), (4, 5)) for n in (2, 3, 7, 1, 16)), dynamic=True)
 
 
+def test_one_graph_for_all_sizes_of_images():
+    """Sizes with any remainder: how many elements a window lacks at the edge differs."""
+
+    def fn(x):
+        pooled = F.max_pool2d(x, 2), F.max_pool2d(x, 3, 2, 1, 1, True, True), F.avg_pool2d(x, 3, 2, 1), F.avg_pool2d(x, 3, 2, ceil_mode=True)
+        image = F.interpolate(F.avg_pool2d(x, 2), size=x.shape[-2:], mode="bilinear")
+        return *pooled, F.adaptive_avg_pool2d(x, (4, 3)), image, (image.contiguous(memory_format=torch.channels_last) * 2).mean((2, 3))
+
+    def make(*sizes):
+        def made():
+            x = torch.rand(2, 3, *sizes)
+            for axis in (2, 3):
+                torch._dynamo.mark_dynamic(x, axis)
+            return [x]
+
+        return made
+
+    with torch._dynamo.config.patch(error_on_recompile=True):
+        agree(fn, make(16, 16), make(21, 24), make(18, 31), make(17, 19))
+
+
 def test_sizes_that_break_a_guard():
     """Sizes that are equal in the first call, but not in later ones."""
 
@@ -692,7 +713,7 @@ def test_dual_numbers():
 
 def test_backward_twice():
     def net(x):
-        return (x.sin() * x).sum()
+        return (x.sin() * x.exp()).cumsum(0).sum()  # saves values that the forward computes
 
     x, y = (torch.ones(3, requires_grad=True) for _ in range(2))
     a, b = compiled(net)(x), net(y)

@@ -15,6 +15,7 @@ import torch
 from torch._dynamo import disable
 from torch._dynamo.convert_frame import compile_lock
 from torch._dynamo.utils import counters, flatten_graph_inputs
+from torch._functorch._aot_autograd import graph_compile
 from torch._functorch._aot_autograd.schemas import SerializableAOTDispatchCompiler
 from torch._functorch.aot_autograd import aot_module_simplified
 from torch._functorch.partitioners import min_cut_rematerialization_partition
@@ -60,7 +61,8 @@ def compile_graph_module(gm: Any, inputs: Any, mode: str | None, options: dict[s
     if any(isinstance(x, (list, tuple, dict)) for x in inputs):
         return flatten_graph_inputs(gm, inputs, functools.partial(compile_graph_module, mode=mode, options=options, made=made))
     counters["aot_autograd"]["total"] += 1
-    with torch._functorch.config.patch(SETTINGS), key_without_inductor():
+    without_donation = patch.object(graph_compile, "collect_bw_donated_buffer_idxs", no_donated_buffers)
+    with torch._functorch.config.patch(SETTINGS), key_without_inductor(), without_donation:
         compiled: Any = aot_module_simplified(gm, inputs, **compilers(given, is_strict, made), compiler_config_extra=key)
     counters["aot_autograd"]["ok"] += 1
 
@@ -80,6 +82,11 @@ def key_without_inductor() -> Iterator[None]:
     """
     with compile_lock, patch.object(codecache.FxGraphHashDetails, "__init__", describe_graph):
         yield
+
+
+def no_donated_buffers(*_: Any) -> list[int]:
+    """The saved tensors whose memory a backward may reuse: none, because a caller may run a backward twice (retain_graph)."""
+    return []
 
 
 def describe_graph(details: Any, gm: Any, inputs: Any, more: dict[str, Any], checked: Any) -> None:

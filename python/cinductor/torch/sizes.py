@@ -81,6 +81,11 @@ def is_known(condition: Any) -> bool:
         return False
 
 
+def is_always(condition: Any) -> bool:
+    """True if a condition holds for all values of the symbols, as far as torch knows without a guard."""
+    return bool(statically_known_true(condition))
+
+
 def is_equal(a: Any, b: Any) -> bool:
     """True if two sizes are equal for all values of their symbols, as far as is known without a guard."""
     if isinstance(a, int) and isinstance(b, int):

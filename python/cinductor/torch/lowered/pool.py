@@ -10,7 +10,7 @@ import torch
 
 from ..emit import Emitter
 from ..promote import computation_dtype
-from ..sizes import decide
+from ..sizes import is_always
 from ..values import GraphValue
 from . import argument, meta
 from .create import padded
@@ -33,7 +33,7 @@ def average(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     for k, (kernel, stride, padding) in enumerate(zip(*steps, strict=True)):
         axis, count = first + k, out.size(first + k)
         counts.append(_count(emitter, node, x.sizes[axis], count, kernel, stride, padding))
-        total = _reduced(emitter, "sum", framed(emitter, total, axis, count, kernel, stride, padding), axis, count, kernel, stride)
+        total = _reduced(emitter, "sum", framed(emitter, node, total, axis, count, kernel, stride, padding), axis, count, kernel, stride)
     divisor = argument(node, "divisor_override")
     by = emitter.constant(divisor, torch.int64) if divisor else _product(emitter, counts)
     return emitter.cast(_divided(emitter, total, emitter.cast(by, total.dtype)), out.dtype)
@@ -46,7 +46,7 @@ def adaptive(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     total = emitter.cast(x, computation_dtype(out.dtype))
     for axis in range(first, len(x.sizes)):
         size, wanted = x.sizes[axis], out.size(axis)
-        if decide(size % wanted == 0):
+        if is_always(size % wanted == 0):
             shape = (*total.sizes[:axis], wanted, size // wanted, *total.sizes[axis + 1 :])
             total, count = emitter.reshape(total, shape), emitter.value(size // wanted, torch.int64)
         else:
@@ -82,12 +82,15 @@ def _each(node: torch.fx.Node, name: str, rank: int) -> list[int]:
 
 
 def framed(
-    emitter: Emitter, x: GraphValue, axis: int, count: Any, reach: int, stride: int, padding: int, outside: Any = 0
+    emitter: Emitter, node: torch.fx.Node, x: GraphValue, axis: int, count: Any, reach: int, stride: int, padding: int, outside: Any = 0
 ) -> GraphValue:
-    """The array padded with the value `outside`: `padding` elements before it, and after it as many as the windows reach."""
+    """The array padded with the value `outside`: `padding` elements before it, and after it as many as the windows reach.
+
+    For a size that is not known, the most that windows of any size reach: whether they do depends on the remainder of the size.
+    """
     beyond = (count - 1) * stride + reach - padding - x.sizes[axis]
-    beyond = beyond if decide(beyond > 0) else 0
-    if not padding and isinstance(beyond, int) and beyond == 0:
+    beyond = max(beyond, 0) if isinstance(beyond, int) else padding + (stride - 1 if argument(node, "ceil_mode") else 0)
+    if not padding and not beyond:
         return x
     rank = range(len(x.sizes))
     return padded(emitter, x, [padding if k == axis else 0 for k in rank], [beyond if k == axis else 0 for k in rank], outside)
@@ -124,9 +127,9 @@ def maximum(emitter: Emitter, node: torch.fx.Node) -> list[GraphValue | None]:
     for k in reversed(range(rank)):
         (kernel, stride, padding, dilation), count = (row[k] for row in steps), out.size(first + k)
         reach = (kernel - 1) * dilation + 1
-        value = framed(emitter, value, first + k, count, reach, stride, padding, _least(x.dtype))
+        value = framed(emitter, node, value, first + k, count, reach, stride, padding, _least(x.dtype))
         if place is not None:
-            place = framed(emitter, place, first + k, count, reach, stride, padding, -1)
+            place = framed(emitter, node, place, first + k, count, reach, stride, padding, -1)
         value, place = _largest(emitter, value, place, first + k, count, kernel, stride, dilation)
     return [value, place]
 
