@@ -4,6 +4,7 @@ hooks), and that later calls see the changes of earlier ones.
 Values, kinds, arguments, logs, warnings, exceptions and output are compared with Python.
 """
 
+import array
 import builtins
 import collections
 import contextlib
@@ -16,6 +17,7 @@ import math
 import numbers
 import operator
 import os
+import random
 import signal
 import threading
 import types
@@ -25,6 +27,7 @@ import weakref
 import numpy as np
 import pytest
 import state_generator
+import ways
 
 import cinductor
 from cinductor import testing
@@ -36,14 +39,24 @@ SEEDS = [*range(1000), *(int.from_bytes(os.urandom(4), "little") for _ in range(
 
 
 def load(source, path):
-    """Two modules of one program."""
+    """Two modules of one program. What all programs begin with is a file of its own, which is compiled once."""
+    begins = source.startswith(state_generator.PRELUDE)
+    source = source.removeprefix(state_generator.PRELUDE)
     path.write_text(source)
-    code = compile(source, path, "exec")
+    codes = [*([prelude()] if begins else []), compile(source, path, "exec")]
     modules = [types.ModuleType(f"{path.stem}_{k}") for k in range(2)]
     for module in modules:
         module.__file__ = str(path)
-        exec(code, module.__dict__)
+        for code in codes:
+            exec(code, module.__dict__)
     return modules
+
+
+@functools.cache
+def prelude():
+    path = ways.folder() / "prelude.py"
+    path.write_text(state_generator.PRELUDE)
+    return compile(state_generator.PRELUDE, path, "exec")
 
 
 def described(value, depth=8):
@@ -971,6 +984,106 @@ def test_what_changes_without_a_name_is_carried(fn):
     for x in VALUES + VALUES:
         y = x.copy()
         assert described(compiled(x)) == described(fn(y)) and np.array_equal(x, y)
+
+
+# --- objects that another function uses, too ------------------------------------------------------------
+
+DRAWN = random.Random(5)
+
+
+def more_than(x, least=0.3):
+    out = []
+    for v in x:
+        if v > least:
+            out.append(v)
+    return out
+
+
+def sums_of(x):
+    """Python's number first, then NumPy's."""
+    out, s = [], 0.0
+    for v in x:
+        out.append(s)
+        s += v
+    return out
+
+
+def a_list_that_an_inner_function_reads(x):
+    o = more_than(x)
+
+    def inner(v):
+        return v + len(repr(o)) + (o.pop() if o else 1.0)
+
+    s = 0.0
+    for i in range(len(x)):
+        s = inner(s) + x[i]
+    return s, o
+
+
+def a_list_that_an_inner_function_has(x):
+    o = more_than(x)
+
+    def inner(v):
+        return v + len({type(w) for w in o})
+
+    s = 0.0
+    for i in range(len(x)):
+        s = inner(s) + x[i]
+    return s, o
+
+
+def a_generator_in_a_test(x):
+    s, k = 0.0, 0
+    while k < len(x) and DRAWN.choice([1.0, 2.0, 3.0]) < 3:
+        s += x[k]
+        k += 1
+    return s, DRAWN.random()
+
+
+def an_array_that_a_try_changes(x):
+    s, o = 0.0, array.array("d", [1.0, 2.0, 3.0])
+    try:
+        for i in range(len(x)):
+            s += x[i]
+            for _ in (lambda: o)():
+                if x[1]:
+                    o[0] = 71.0
+    except IndexError:
+        s = -1.0
+    for v in itertools.accumulate(x, lambda a, b, o=[2.0]: 2):  # noqa: B006
+        s += v
+    return s, o.tolist()
+
+
+def an_iterator_of_a_function(x):
+    def made(o):
+        found = iter(o)
+        return found + 1 if isinstance(found, np.ndarray | np.floating) else found
+
+    s, o = 0.0, sums_of(x)
+    for _ in range(12):
+        s += next(made(o)) * x[0]
+    return s, o
+
+
+SHARED = [
+    a_list_that_an_inner_function_reads, a_list_that_an_inner_function_has, a_generator_in_a_test, an_array_that_a_try_changes,
+    an_iterator_of_a_function,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("pieces", [False, True])
+@pytest.mark.parametrize("fn", SHARED, ids=lambda fn: fn.__name__)
+def test_what_another_function_uses(fn, pieces, request):
+    if pieces:
+        request.getfixturevalue("pieces_are_compiled")
+    compiled = cinductor.compile(fn, backend="interp")
+    for call, n in enumerate([*SIZES, *SIZES]):
+        x = np.random.default_rng(call).random(n)
+        before = DRAWN.getstate()
+        got, state = compiled(x), DRAWN.getstate()
+        DRAWN.setstate(before)
+        assert described(got) == described(fn(x)) and state == DRAWN.getstate()
 
 
 # --- methods of containers that pass from piece to piece ------------------------------------------------

@@ -100,6 +100,19 @@ class Iterable:
         return value in self.items
 
 
+class Hinted:
+    def __init__(self, items):
+        self.items = items
+
+    def __iter__(self):
+        LOG.append("iter")
+        return iter(self.items)
+
+    def __length_hint__(self):
+        LOG.append("hint")
+        return len(self.items)
+
+
 class Truth:
     def __init__(self, value):
         self.value = value
@@ -654,6 +667,8 @@ HOOKS = [
                                 "[].extend(o) or 1.", "(1. if o else 2.)", "float(operator.contains(o, 2.))", "operator.countOf(o, 2.)", "frozenset(o) and 1.",
                                 "list(itertools.chain(o, o))[0]", "collections.deque(o)[0]", "min(o, default=0.)", "{*o} and 1.", "float(all(o))",
                                 "len([v for v in o])", "len({v: 1 for v in o})"]),
+    ("Hinted([1., 2., 3.])", ["list(o)[0]", "tuple(o)[0]", "sum(o)", "sorted(o)[0]", "[*o][0]", "operator.length_hint(o)", "len([0., *o])", "[].extend(o) or 1.",
+                              "list(map(float, o))[0]", "(lambda *a: a[0])(*o)", "collections.deque(o)[0]", "len([v for v in o])", "np.fromiter(o, float)[0]"]),
     ("Truth(True)", ["(1. if o else 2.)", "float(bool(o))", "float(not o)", "(o and 1.) or 0.", "float(any([o]))", "float(all([o, o]))", "1. * (not o)",
                      "len(list(filter(None, [o])))", "float(operator.truth(o))", "float(operator.not_(o))", "len([v for v in [o] if v])", "float(o is not None)"]),
     ("Equal(1)", ["float(o == Equal(1))", "float(o != Equal(2))", "{o: 1.}[o]", "{Equal(1): 2.}[o]", "float(o in [Equal(1)])", "[Equal(1)].index(o)", "hash(o) * 1.",
@@ -909,8 +924,11 @@ UNNAMED = [
     ("def h(v: {made}):\n    return v\n", "h.__annotations__['v']"),
     ("h = (({made},),)\n", "h[0][0]"),
 ]
-# Constructs that hold the only reference to their iterable; {m}: the expression that makes it.
+# Constructs that hold the only reference to their iterable; {m}: the expression that makes it; {s1}: a statement.
 ITERATED = [
+    "for o in itertools.repeat({m}, 6):\n{s1}\n    s += {e}\n",
+    "for v, o in zip(x, [{m}] * n):\n{s1}\n    s += {e} * v\n",
+    "for k, o in enumerate(itertools.repeat({m}, n)):\n    s += {e} + k\n{s1}\n",
     "for o in itertools.repeat({m}, 6):\n    s += {e}\n",
     "for o in [{m}] * n:\n    s += {e}\n",
     "for v, o in zip(x, [{m}] * n):\n    s += {e} * v\n",
@@ -929,12 +947,14 @@ ITERATED = [
 OF_FUNCTIONS = [
     ("bare()", ["o.n", "o()", "o.n * x[0]"], ["o.n = x.sum()", "o.n += s", "o.n = s", "o.n += 1\ns += o()"], "o.n"),
     ("counted(abs)", ["o(s)", "o(2.)", "sum(map(o, [1., 2.]))", "o(x[0])"], ["s = o(s)", "o.calls = 0", "o(1.)"], "o.calls"),
+]
+OF_ARRAYS = [
     ("x.copy()", ["o.sum()", "o[0]"], [
         "z = o\nif x.sum() > 1.2:\n    z = x + 1\nz += 1\ns += z.sum()", "z = o\nfor k in range(4):\n    z = z * 2\n    z += 1\ns += z.sum()",
-        "z = o * 1\nm = z.sum\nif x.sum() > 1.2:\n    z = x + 1\nz += 1\ns += z.sum() - m()",
-        "z = o * 1\nm = z.__getitem__\nfor k in range(4):\n    z += 1\n    z = z * 2\ns += z.sum() - m(0)",
         "z = o * 1\nm = iter(z)\nif x.sum() > 1.2:\n    z = x + 1\nz += 1\ns += z.sum() - next(m)",
         "z = o * 1\nm = functools.partial(np.sum, z)\nif x.sum() > 1.2:\n    z = x + 1\nz += 1\ns += z.sum() - m()",
+        *(f"z = o * 1\nm = z.{method}\n{change}\ns += z.sum() - m({given})" for method, given in (("sum", ""), ("__getitem__", "0"), ("item", "0"), ("max", ""))
+          for change in ("if x.sum() > 1.2:\n    z = x + 1\nz += 1", "for k in range(4):\n    z += 1\n    z = z * 2")),
     ], "o"),
 ]
 REBINDS = re.compile(r"\bo\b *[-+*|&^]?= ")
@@ -987,22 +1007,24 @@ class Generator:
 
     def unnamed(self):
         """A program whose object has no name: only a container or the iterable of a loop refers to it."""
-        made, uses, statements, rest = self.pick(self.pick([OBJECTS, OBJECTS, FOCUSED, OF_FUNCTIONS]))
+        made, uses, statements, rest = self.pick(self.pick([OBJECTS, OBJECTS, FOCUSED, OF_FUNCTIONS, OF_ARRAYS]))
         holder, read = self.pick(UNNAMED)
         is_place = read.endswith((".o", ".v", "]"))
         held = functools.partial(re.compile(r"\bo\b").sub, lambda _: read)
         statements = [s for s in statements if is_place or not REBINDS.search(s)]
-        body = []
+        body, share = [], len(uses) / (len(uses) + len(statements))
         for _ in range(self.random.choice([1, 1, 2])):
             kind = self.random.random()
             if kind < 0.25:  # functions do not see the program's `s`
-                text = self.pick(ITERATED).replace("{m}", made).replace("{e}", self.pick(uses))
-                body.append(text.replace("{f}", self.pick(uses)))
-            elif kind < 0.75 or not statements:
+                text = self.pick(ITERATED).replace("{m}", made).replace("{e}", self.pick(uses)).replace("{f}", self.pick(uses))
+                body.append(text.replace("{s1}", indented(self.pick(statements or ["pass"]), 1)))
+            elif kind < 0.25 + 0.75 * share:
                 text = self.pick(CONSTRUCTS)[1].replace("{e}", held(self.pick(uses)))
                 body.append(text.replace("{f}", held(self.pick(uses))))
             else:
-                text, s = self.pick(BLOCKS)[1], held(self.pick(statements))
+                s = held(self.pick(statements))
+                is_straight = "\n    " in s and self.random.random() < 0.5  # it has a construct of its own
+                text = (BLOCKS[0] if is_straight else self.pick(BLOCKS))[1]
                 body.append(text.replace("{s2}", indented(s, 2)).replace("{s1}", indented(s, 1)).replace("{s}", s))
         setup = holder.replace("{made}", made)
         if self.random.random() < 0.25:  # in a function of its own, after which only the result is left
