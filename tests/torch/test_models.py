@@ -19,12 +19,19 @@ from torch.overrides import TorchFunctionMode
 
 import cinductor.torch
 
+needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="torch has no CUDA device here")
+
+
+@pytest.fixture(params=["cpu", pytest.param("cuda", marks=needs_gpu)])
+def device(request):
+    return request.param
+
 
 @pytest.fixture(params=MODELS, name="made")
-def _made(request):
+def _made(request, device):
     torch.manual_seed(0)
     cls, make = MODELS[request.param]
-    return cls(), make
+    return cls().to(device), lambda: tuple(t.to(device) for t in make())
 
 
 class DrawnInFloat(TorchFunctionMode):

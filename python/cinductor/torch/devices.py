@@ -60,6 +60,12 @@ def is_drawn(node: torch.fx.Node) -> bool:
     return torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())
 
 
+def is_of_shape(node: torch.fx.Node) -> bool:
+    """True if the op reads no element of its operands: `new_full`, `zeros_like`."""
+    name = getattr(node.target, "__name__", "").partition(".")[0]
+    return name.startswith("new_") or name.endswith("_like")
+
+
 def split(gm: torch.fx.GraphModule) -> HostPart | None:
     """The part of a device's graph on the host; None if there is none. Raises Refused if it depends on the rest.
 
@@ -73,7 +79,7 @@ def split(gm: torch.fx.GraphModule) -> HostPart | None:
     for node in nodes:
         if node.op not in ("call_function", "get_attr") or not is_on_host(node):
             continue
-        if any(tensors_of(n) and n not in mine and n not in free for n in node.all_input_nodes):
+        if not is_of_shape(node) and any(tensors_of(n) and n not in mine and n not in free for n in node.all_input_nodes):
             raise Refused(f"{node.target} copies from the device to the host")
         if any(n in mine for n in node.all_input_nodes) or is_drawn(node) or node in outputs:
             mine.add(node)

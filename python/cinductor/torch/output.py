@@ -116,7 +116,7 @@ class Artifact(RegionalOutputCode):
             self.why = str(error)
             if self.is_strict:
                 raise
-            if isinstance(error, Refused):
+            if isinstance(error, (Refused, _core.Unsupported)):
                 log.info("%s graph, run by eager: %s", self.name, error)
             else:
                 warnings.warn(
