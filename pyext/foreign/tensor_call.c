@@ -235,6 +235,17 @@ keep_arguments(CxTensorCall *call, PyObject *arguments, int first, int end)
     return true;
 }
 
+static bool
+has_all(const CxTensorCall *call)
+{
+    bool has = true;
+    for (int k = 0; k < call->shown.graph->ninputs; k++)
+        has &= call->objects[k] != NULL;
+    for (int k = 0; k < call->program->ngives; k++)
+        has &= !cx_give_is_of_argument(&call->program->gives[k]) || call->given[k] != NULL;
+    return has;
+}
+
 /* Reads those that are known, and not read yet. */
 static int
 read_arguments(CxTensorCall *call)
@@ -265,7 +276,8 @@ run_host(CxTensorCall *call, PyObject *arguments)
     if (some != NULL)
         made = PyObject_CallOneArg(t->host, some);
     Py_XDECREF(some);
-    int ready = made == NULL ? -1 : keep_arguments(call, made, t->nargs, INT_MAX) ? read_arguments(call) : 0;
+    int end = made != NULL ? t->nargs + (int)PyList_GET_SIZE(made) : 0;
+    int ready = made == NULL ? -1 : keep_arguments(call, made, t->nargs, end) && has_all(call) ? read_arguments(call) : 0;
     Py_XDECREF(made);
     if (ready == 0)
         PyErr_SetString(PyExc_RuntimeError, "results of the host are not those that torch has described");

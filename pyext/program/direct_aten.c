@@ -179,7 +179,8 @@ build(Building *b, uint64_t *value)
         memcpy(value, b->call->operands[part->word], sizeof *value);
         return true;
     case SOME:
-        if (b->plan->torch->new_value(&some) != 0)
+        some = cx_torch_new_value(b->plan->torch);
+        if (some == NULL)
             return false;
         memcpy(value, &some, sizeof some);
         return build(b, some);

@@ -76,7 +76,9 @@ find_dispatcher(CxTorch *torch)
                    find(torch, "torch_new_list_reserve_size", &torch->new_list) &&
                    find(torch, "torch_list_push_back", &torch->push) &&
                    find(torch, "torch_delete_list", &torch->delete_list) &&
-                   find(torch, "torch_new_stable_ivalue", &torch->new_value) &&
+                   (find(torch, "torch_new_stable_ivalue", &torch->new_value) ||
+                    (find(torch, "_ZnwmRKSt9nothrow_t", &torch->new_object) &&
+                     find(torch, "_ZSt7nothrow", &torch->nothrow))) &&
                    find(torch, "torch_call_dispatcher", &torch->dispatch);
     torch->version = has_all ? version() : 0;
     if (!has_all)
@@ -155,6 +157,16 @@ has_reversed(int rank, const int64_t *strides)
         if (strides[axis] < 0)
             return true;
     return false;
+}
+
+uint64_t *
+cx_torch_new_value(const CxTorch *torch)
+{
+    uint64_t *made = NULL;
+
+    if (torch->new_value == NULL)
+        return torch->new_object(sizeof *made, torch->nothrow);
+    return torch->new_value(&made) == 0 ? made : NULL;
 }
 
 CxTorchPlace

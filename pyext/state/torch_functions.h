@@ -42,7 +42,9 @@ typedef struct CxTorch {
     int32_t (*new_list)(size_t size, void **list);
     int32_t (*push)(void *list, uint64_t value);
     int32_t (*delete_list)(void *list);
-    int32_t (*new_value)(uint64_t **value); /* of an optional argument */
+    int32_t (*new_value)(uint64_t **value); /* of an optional argument; NULL before torch 2.13: C++'s `new` makes it */
+    void *(*new_object)(size_t size, const void *nothrow);
+    const void *nothrow;
     uint64_t version;
     int32_t cuda; /* torch's number of that type of device */
     int32_t dtypes[CI_DTYPE_COUNT];
@@ -56,6 +58,8 @@ extern PyMethodDef cx_torch_methods[];
 
 /* From the result of torch_functions(); NULL with an exception. */
 const CxTorch *cx_torch_of(PyObject *capsule);
+/* Memory for the value of an optional argument; NULL if there is none. */
+uint64_t *cx_torch_new_value(const CxTorch *torch);
 /* The device of a queue; of the host for NULL and where the device has no memory of its own. */
 CxTorchPlace cx_torch_place(const CxTorch *torch, const CiQueue *queue);
 typedef CxHandle CxTorchTensor(const CxTorch *torch, CxTorchPlace place, void *data, CiDtype dtype, int rank,

@@ -248,7 +248,7 @@ def is_captured():
 def memory():
     """Results and temporary memory are from torch's allocator, and are free after the call."""
     fast = agreement.compiled(lambda x: (x.sum(0) * x).sort(0)[0] + 1)
-    x = torch.randn(1000, 1000, device="cuda")
+    x = torch.randn(1024, 1024, device="cuda")
     y = fast(x)
     del y
     before = torch.cuda.memory_allocated()

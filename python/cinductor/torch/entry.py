@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import inspect
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -61,7 +62,7 @@ def compile_graph_module(gm: Any, inputs: Any, mode: str | None, options: dict[s
         return flatten_graph_inputs(gm, inputs, functools.partial(compile_graph_module, mode=mode, options=options, made=made))
     counters["aot_autograd"]["total"] += 1
     with torch._functorch.config.patch(SETTINGS), key_without_inductor():
-        compiled: Any = aot_module_simplified(gm, inputs, **compilers(given, is_strict, made), compiler_config_extra=key)
+        compiled: Any = aot_module_simplified(gm, inputs, **compilers(given, is_strict, made), **key_argument(key))
     counters["aot_autograd"]["ok"] += 1
 
     def call(*args: Any) -> Any:
@@ -142,6 +143,12 @@ class CacheKey:
 
     cudagraphs: str
     forward_device: None = None
+
+
+def key_argument(key: CacheKey) -> dict[str, Any]:
+    """The argument of AOTAutograd by which the key gets to its cache; torch 2.11 takes its first field alone."""
+    name = "compiler_config_extra"
+    return {name: key} if name in inspect.signature(aot_module_simplified).parameters else {"cudagraphs": key.cudagraphs}
 
 
 def compilers(options: dict[str, Any], is_strict: bool, made: list[Artifact] | None = None) -> dict[str, Any]:
