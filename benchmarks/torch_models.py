@@ -95,7 +95,19 @@ def register() -> None:
         register_backend(cinductor.torch.backend, name="cinductor")
 
 
-def in_turns(name: str, backends: list[str], device: str) -> dict[str, dict[str, float]]:
+def timed_here(name: str, given: argparse.Namespace) -> dict[str, dict[str, float]]:
+    """As in_turns, in this process; nothing for a model that fails."""
+    import torch
+
+    torch._dynamo.reset()  # models of one class share code, of which few programs are kept
+    try:
+        return in_turns(name, given.backends.split(","), given.device, given.rounds)
+    except Exception as error:
+        print(f"{name}: {type(error).__name__}: {str(error).strip()[:300]}", file=sys.stderr)
+        return {}
+
+
+def in_turns(name: str, backends: list[str], device: str, rounds: int = ROUNDS) -> dict[str, dict[str, float]]:
     """Per backend the median microseconds of each call."""
     import torch
 
@@ -103,7 +115,7 @@ def in_turns(name: str, backends: list[str], device: str) -> dict[str, dict[str,
     run_of = run_on_device if torch.device(device).type == "cuda" else run_on_host
     timed = {backend: calls(name, backend, device) for backend in backends}
     times: dict[tuple[str, str], list[float]] = {}
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         for backend, kinds in timed.items():
             for kind, call in kinds.items():
                 times.setdefault((backend, kind), []).append(run_of(call))
@@ -280,11 +292,13 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=math.inf, help="after which no model is started")
     parser.add_argument("--compile", action="store_true", help="first calls, too")
     parser.add_argument("--calls", nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument("--together", action="store_true", help="time all models in one process")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help="runs of each call")
     parser.add_argument("--jobs", type=int, default=0, help="processes that fill the caches of compilers before anything is timed")
     parser.add_argument("--first", nargs=2, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.calls:
-        print(json.dumps(in_turns(given.calls[0], given.calls[1].split(","), given.device)))
+        print(json.dumps(in_turns(given.calls[0], given.calls[1].split(","), given.device, given.rounds)))
         return
     if given.first:
         print(json.dumps(first_calls(*given.first, given.device)))
@@ -297,11 +311,12 @@ def main() -> None:
     words = (given.backends, "--device", given.device)
     if given.jobs:
         with ThreadPoolExecutor(given.jobs) as pool:
-            list(pool.map(lambda name: in_process("--calls", name, *words), names))
+            pairs = [(name, backend) for name in names for backend in run["backends"] if backend != "eager"]
+            list(pool.map(lambda pair: in_process("--first", *pair, "--device", given.device), pairs))
     for name in names:
         if time.monotonic() > until:
             break
-        found = in_process("--calls", name, *words)
+        found = timed_here(name, given) if given.together else in_process("--calls", name, *words, "--rounds", str(given.rounds))
         if given.compile:
             for backend in run["backends"]:
                 found.setdefault(backend, {}).update(compile_times(name, backend, given.device))

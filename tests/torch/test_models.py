@@ -24,7 +24,8 @@ needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="torch has 
 
 @pytest.fixture(params=["cpu", pytest.param("cuda", marks=needs_gpu)])
 def device(request):
-    return request.param
+    with torch.backends.cudnn.flags(allow_tf32=False):
+        yield request.param
 
 
 @pytest.fixture(params=MODELS, name="made")
