@@ -38,7 +38,7 @@ def large(name: str, torch):
     """A model and its argument for a device: without a product that dominates, or of products alone."""
     nn = torch.nn
     if name == "large_pointwise":
-        return nn.Sequential(nn.GELU(), nn.Softplus(), nn.Tanh(), nn.Hardswish()), torch.randn(4096, 4096)
+        return nn.Sequential(nn.GELU(), nn.PReLU(), nn.Tanh(), nn.Hardswish()), torch.randn(4096, 4096)
     if name == "large_norms":
         return nn.Sequential(nn.LayerNorm(2048), nn.SiLU(), nn.Dropout(0.0), nn.LayerNorm(2048), nn.Softmax(-1)), torch.randn(8192, 2048)
     if name == "large_mlp":

@@ -7,6 +7,7 @@
  *     (SIZE, k)        the int in operand k
  *     (SOME, one)      an optional argument that is given
  *     (LIST, [one, ...])
+ *     (UNDEFINED, 0)   no tensor
  * An error leaves the call to Python, which raises it. */
 #include "program/direct.h"
 #include "program/program.h"
@@ -16,7 +17,7 @@
 
 enum { MOST_ARGUMENTS = 32, MOST_RESULTS = 8 }; /* of an operator that is called here */
 
-typedef enum Kind { WORD, TENSOR, SIZE, SOME, LIST } Kind;
+typedef enum Kind { WORD, TENSOR, SIZE, SOME, LIST, UNDEFINED } Kind;
 
 /* In prefix order: a SOME is followed by one, a LIST by `word` others. */
 typedef struct Part {
@@ -49,7 +50,7 @@ add_part(CxAtenCall *call, PyObject *one)
         return PyErr_Format(PyExc_TypeError, "an argument of a call is a tuple"), -1;
     if (!PyArg_ParseTuple(one, "iO", &kind, &value))
         return -1;
-    if (kind < WORD || kind > LIST || (kind == LIST && !PyList_Check(value)))
+    if (kind < WORD || kind > UNDEFINED || (kind == LIST && !PyList_Check(value)))
         return PyErr_Format(PyExc_ValueError, "a call has no argument of kind %d with that value", kind), -1;
     Part *grown = PyMem_Realloc(call->parts, sizeof *grown * (size_t)(call->nparts + 1));
     if (grown == NULL) {
@@ -186,6 +187,11 @@ build(Building *b, uint64_t *value)
         return build(b, some);
     case LIST:
         return build_list(b, part->word, value);
+    case UNDEFINED:
+        if (b->plan->torch->new_undefined(&tensor) != 0)
+            return false;
+        memcpy(value, &tensor, sizeof tensor);
+        return true;
     }
     return false;
 }

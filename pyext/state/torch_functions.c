@@ -57,6 +57,7 @@ find_all(CxTorch *torch)
            find(torch, "aoti_torch_get_sizes", &torch->sizes_of) &&
            find(torch, "aoti_torch_get_strides", &torch->strides_of) &&
            find(torch, "aoti_torch_get_dtype", &torch->dtype_of) &&
+           find(torch, "aoti_torch_new_uninitialized_tensor", &torch->new_undefined) &&
            find(torch, "aoti_torch_delete_tensor_object", &torch->delete);
 }
 

@@ -33,6 +33,7 @@ typedef struct CxTorch {
     int32_t (*copy)(CxHandle into, CxHandle from, int32_t non_blocking);
     int32_t (*data_of)(CxHandle tensor, void **data);
     int32_t (*delete)(CxHandle tensor);
+    int32_t (*new_undefined)(CxHandle *made); /* no tensor, for an argument without one */
     int32_t (*rank_of)(CxHandle tensor, int64_t *rank);
     int32_t (*sizes_of)(CxHandle tensor, int64_t **sizes);
     int32_t (*strides_of)(CxHandle tensor, int64_t **strides);

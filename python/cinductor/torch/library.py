@@ -43,9 +43,9 @@ def call(emitter: Emitter, node: torch.fx.Node, val: Any) -> Any:
     if len(operands) > MOST_OPERANDS:
         raise Refused(f"{node.target} has more than {MOST_OPERANDS} operands")
     for o in outs:
-        if o is not None and not isinstance(o, torch.Tensor):
+        if o is not None and not isinstance(o, (torch.Tensor, torch.SymInt, int)):
             raise Refused(f"{node.target} gives a {type(o).__name__}")
-        if o is not None and layout.device_of(o) != emitter.device:
+        if isinstance(o, torch.Tensor) and layout.device_of(o) != emitter.device:
             raise Refused(f"{node.target} gives a tensor on {layout.device_of(o)}")
     return Results(emitter, node, operands, plan, spec, outs).values(tree)
 
@@ -88,7 +88,11 @@ class Results:
         for k, (result, axis) in enumerate(at):
             self.emitter.define(self.outs[result].size(axis), self.emitter.reshape(self.emitter.along(sizes, 0, k, 1, 1), ()))
 
-    def value(self, k: int, out: Any) -> GraphValue:
+    def value(self, k: int, out: Any) -> Any:
+        if not isinstance(out, torch.Tensor):
+            return out  # a size, as torch's meta function computes it
+        if self.emitter.device != layout.HOST and is_state(self.node, k):
+            return self.emitter.expand(self.emitter.constant(0, out.dtype), tuple(out.size()))
         direct = self.product or (self.dispatched and (self.dispatched, k, self.first is None))
         called = OpResult(self.shared, k, self.first is None, direct)
         return self.put(str(k), called, out.dtype, tuple(out.size()), layout.order_text(out))
@@ -111,6 +115,22 @@ def read_results(node: torch.fx.Node, outs: list[Any], tree: Any) -> set[int]:
     if tree.num_children != len(outs) or any(u.target is not operator.getitem for u in node.users):
         return set(there)
     return {k for k in there if any(u.args[1] == k for u in node.users)} or set(there[:1])
+
+
+STATE = ("philox_seed", "philox_offset", "rng_state", "unused")  # names of results
+
+
+def is_state(node: torch.fx.Node, k: int) -> bool:
+    """True for a result of attention that its gradient draws random numbers with, which is undefined if nothing is dropped. ATen may
+    leave that of a device on the host.
+    """
+    schema = getattr(node.target, "_schema", None)
+    if schema is None or k >= len(schema.returns) or schema.returns[k].name not in STATE:
+        return False
+    given = {a.name: node.args[n] if n < len(node.args) else node.kwargs.get(a.name, a.default_value) for n, a in enumerate(schema.arguments)}
+    if given.get("dropout_p") != 0:
+        raise Refused(f"{node.target} leaves its random state on the host")
+    return True
 
 
 def undefined(emitter: Emitter, outs: list[Any]) -> list[tuple[int, int]]:
@@ -202,7 +222,7 @@ def torch_call(node: torch.fx.Node, plan: list[tuple[str, Any]], operands: list[
 
 # ---- calls by torch's dispatcher ----
 
-WORD, TENSOR, SIZE, SOME, LIST = range(5)  # kinds of arguments of _core.aten_call
+WORD, TENSOR, SIZE, SOME, LIST, UNDEFINED = range(6)  # kinds of arguments of _core.aten_call
 
 
 def dispatch(op: Any, plan: list[tuple[str, Any]], spec: Any, outs: list[Any], device: torch.device) -> Any:
@@ -244,6 +264,8 @@ def argument(kind: Any, x: Any) -> tuple[int, Any]:
         return LIST, [argument(kind.getElementType(), v if isinstance(v, Leaf) else Leaf("is", v)) for v in values]
     if not isinstance(x, Leaf):
         raise Unmapped(f"a {type(x).__name__} as an argument")
+    if name == "TensorType" and x.kind == "is" and x.value is None:
+        return UNDEFINED, 0
     if x.kind == "tensor" and name == "TensorType":
         return TENSOR, x.value
     if x.kind == "int" and name in ("IntType", "SymIntType"):
