@@ -1,11 +1,14 @@
 """Times the models of tests/torch/models.py under eager, Inductor and cinductor: seconds to compile, microseconds of a call and of
 a training step. Writes torch.json (the history of all runs), torch.md (the table of the last one) and torch.svg (its plot).
 
-    python benchmarks/torch_models.py [--models mlp,lstm] [--backends eager,cinductor] [--out FOLDER] [--seconds N] [--compile]
+    python benchmarks/torch_models.py [--models mlp,lstm] [--backends eager,cinductor] [--device cuda] [--out FOLDER] [--seconds N] [--compile]
 
 Calls are timed in one process, in turns: a short run of each backend, several times, and the median of the runs counts. With
 --compile, each pair of model and backend also runs in two processes of its own: one with empty caches, and one that finds what the
 first has left. `own` is the time in cinductor itself. Dynamo is imported before, and no other thread of torch spins.
+
+On a CUDA device a run is a number of calls that are queued one after another, until the device has done the last: its time is what the
+slower of host and device takes for a call. `large` models have products that keep the device busy.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -26,10 +30,24 @@ SECONDS = 0.1  # of a run
 ROUNDS = 5
 OPTIMIZERS = ("sgd", "adamw")
 MODELS = "mlp,resnet,unet,mobilenet,encoder,decoder,cache,lstm,gnn,vae,diffusion,recommender,sgd,adamw"
+LARGE = ("large_pointwise", "large_norms", "large_mlp", "large_convolutions")
 BACKENDS = ("eager", "inductor", "cinductor")
 
 
-def calls(name: str, backend: str) -> dict[str, object]:
+def large(name: str, torch):
+    """A model and its argument for a device: without a product that dominates, or of products alone."""
+    nn = torch.nn
+    if name == "large_pointwise":
+        return nn.Sequential(nn.GELU(), nn.PReLU(), nn.Tanh(), nn.Hardswish()), torch.randn(4096, 4096)
+    if name == "large_norms":
+        return nn.Sequential(nn.LayerNorm(2048), nn.SiLU(), nn.Dropout(0.0), nn.LayerNorm(2048), nn.Softmax(-1)), torch.randn(8192, 2048)
+    if name == "large_mlp":
+        return nn.Sequential(nn.Linear(2048, 4096), nn.GELU(), nn.LayerNorm(4096), nn.Linear(4096, 2048)), torch.randn(4096, 2048)
+    layers = [nn.Sequential(nn.Conv2d(64, 64, 3, padding=1), nn.BatchNorm2d(64), nn.ReLU()) for _ in range(4)]
+    return nn.Sequential(*layers), torch.randn(32, 64, 56, 56)
+
+
+def calls(name: str, backend: str, device: str) -> dict[str, object]:
     """The functions that are timed: `infer` and `train`, or what the model has of them."""
     sys.path.insert(0, str(ROOT / "tests" / "torch"))
     import torch
@@ -39,20 +57,28 @@ def calls(name: str, backend: str) -> dict[str, object]:
     def compiled(fn):
         return fn if backend == "eager" else torch.compile(fn, backend=backend)
 
+    def made(*tensors):
+        return [t.to(device) for t in tensors]
+
     torch.manual_seed(0)
     if name in OPTIMIZERS:
-        model = torch.nn.Sequential(*(torch.nn.Linear(64, 64) for _ in range(8)))
+        model = torch.nn.Sequential(*(torch.nn.Linear(64, 64) for _ in range(8))).to(device)
         kinds = {"sgd": lambda p: torch.optim.SGD(p, lr=1e-6, momentum=0.9), "adamw": lambda p: torch.optim.AdamW(p, lr=1e-6)}
         optimizer = kinds[name](model.parameters())
-        model(torch.randn(4, 64)).square().mean().backward()
+        model(*made(torch.randn(4, 64))).square().mean().backward()
         return {"train": compiled(optimizer.step)}
     if name == "cache":
-        model, caches, token, place = Decoder(), [torch.zeros(1, 2, 64, 8) for _ in range(2)], torch.tensor([[3]]), torch.tensor([5])
+        model, caches = Decoder().to(device), made(*(torch.zeros(1, 2, 64, 8) for _ in range(2)))
+        token, place = made(torch.tensor([[3]]), torch.tensor([5]))
         step = compiled(model.step)
         return {"infer": torch.no_grad()(lambda: step(token, place, *caches))}
-    cls, make = KNOWN[name]
-    model, arguments = cls(), make()
-    fast = compiled(model)
+    if name in LARGE:
+        model, argument = large(name, torch)
+        arguments = [argument]
+    else:
+        cls, make = KNOWN[name]
+        model, arguments = cls(), make()
+    fast, arguments = compiled(model.to(device)), made(*arguments)
     return {
         "infer": torch.no_grad()(lambda: fast(*arguments)),
         "train": lambda: fast(*arguments).square().mean().backward(),
@@ -69,12 +95,27 @@ def register() -> None:
         register_backend(cinductor.torch.backend, name="cinductor")
 
 
-def in_turns(name: str, backends: list[str]) -> dict[str, dict[str, float]]:
+def timed_here(name: str, given: argparse.Namespace) -> dict[str, dict[str, float]]:
+    """As in_turns, in this process; nothing for a model that fails."""
+    import torch
+
+    torch._dynamo.reset()  # models of one class share code, of which few programs are kept
+    try:
+        return in_turns(name, given.backends.split(","), given.device, given.rounds)
+    except Exception as error:
+        print(f"{name}: {type(error).__name__}: {str(error).strip()[:300]}", file=sys.stderr)
+        return {}
+
+
+def in_turns(name: str, backends: list[str], device: str, rounds: int = ROUNDS) -> dict[str, dict[str, float]]:
     """Per backend the median microseconds of each call."""
+    import torch
+
     register()
-    timed = {backend: calls(name, backend) for backend in backends}
+    run_of = run_on_device if torch.device(device).type == "cuda" else run_on_host
+    timed = {backend: calls(name, backend, device) for backend in backends}
     times: dict[tuple[str, str], list[float]] = {}
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         for backend, kinds in timed.items():
             for kind, call in kinds.items():
                 times.setdefault((backend, kind), []).append(run_of(call))
@@ -84,7 +125,24 @@ def in_turns(name: str, backends: list[str]) -> dict[str, dict[str, float]]:
     return found
 
 
-def run_of(call) -> float:
+def run_on_device(call) -> float:
+    """The microseconds of a call in a run, in which the host does not wait for the device."""
+    import torch
+
+    for _ in range(3):
+        call()
+    torch.cuda.synchronize()
+    count, start = 0, time.perf_counter()
+    while count < 5 or time.perf_counter() < start + SECONDS:
+        call()
+        count += 1
+        if count % 100 == 0:
+            torch.cuda.synchronize()  # so that no queue of a thousand launches makes the host wait
+    torch.cuda.synchronize()
+    return (time.perf_counter() - start) / count * 1e6
+
+
+def run_on_host(call) -> float:
     """The median microseconds of a call in a run. A run's first calls warm up."""
     for _ in range(3):
         call()
@@ -97,7 +155,7 @@ def run_of(call) -> float:
     return statistics.median(times) * 1e6
 
 
-def first_calls(name: str, backend: str) -> dict[str, float]:
+def first_calls(name: str, backend: str, device: str) -> dict[str, float]:
     """Seconds of the first call, and those in cinductor itself, for inference and for a training step."""
     import torch
 
@@ -116,9 +174,11 @@ def first_calls(name: str, backend: str) -> dict[str, float]:
     output.Artifact.build = timed
     torch.compile(lambda x: x + 1, backend="aot_eager")(torch.ones(2))
     found = {}
-    for kind, call in calls(name, backend).items():
+    for kind, call in calls(name, backend, device).items():
         own[0], start = 0.0, time.perf_counter()
         call()
+        if torch.cuda.is_available():
+            torch.cuda.synchronize()
         found[f"{kind} first s"] = time.perf_counter() - start
         if backend == "cinductor":
             found[f"{kind} own s"] = own[0]
@@ -136,11 +196,11 @@ def in_process(*words: str, environment: dict[str, str] | None = None) -> dict:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def compile_times(name: str, backend: str) -> dict[str, float]:
+def compile_times(name: str, backend: str, device: str) -> dict[str, float]:
     """Of a process with empty caches, and of a second one, as `warm`."""
     with tempfile.TemporaryDirectory() as folder:
         caches = {"CINDUCTOR_CACHE_DIR": f"{folder}/ours", "TORCHINDUCTOR_CACHE_DIR": f"{folder}/theirs"}
-        cold, warm = (in_process("--first", name, backend, environment=caches) for _ in range(2))
+        cold, warm = (in_process("--first", name, backend, "--device", device, environment=caches) for _ in range(2))
     return cold | {f"warm {key}": value for key, value in warm.items()}
 
 
@@ -161,7 +221,7 @@ def mean_ratio(run: dict, kind: str, peer: str) -> float | None:
 
 def table(run: dict) -> str:
     """Markdown: a table for calls, and one for first calls if they were measured."""
-    lines = [f"# Models of PyTorch, {run['date']}", "", f"Commit {run['commit']}, torch {run['torch']}, {run['threads']} threads, load {run['load']}.", ""]
+    lines = [f"# Models of PyTorch, {run['date']}", "", f"Commit {run['commit']}, torch {run['torch']}, {run['threads']} threads, load {run['load']}, {run['device']}.", ""]
     for title, kinds in (
         ("Microseconds of a call", ("infer us", "train us")),
         ("Seconds of the first call", ("infer first s", "train first s", "warm infer first s", "warm train first s")),
@@ -212,43 +272,54 @@ def curve(history: list[dict], top: int, left: int) -> list[str]:
     return lines
 
 
-def new_run(backends: list[str]) -> dict:
+def new_run(backends: list[str], device: str) -> dict:
     import torch
 
     tree = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True)
     return {
         "date": time.strftime("%Y-%m-%d"), "commit": tree.stdout.strip(), "torch": torch.__version__, "threads": torch.get_num_threads(),
         "load": round(os.getloadavg()[0], 1), "backends": backends, "models": {},
+        "device": torch.cuda.get_device_name(device) if torch.device(device).type == "cuda" else device,
     }  # fmt: skip
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", default=MODELS)
+    parser.add_argument("--device", default="cpu", help="of torch: cpu or cuda")
     parser.add_argument("--backends", default=",".join(BACKENDS))
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "out")
     parser.add_argument("--seconds", type=float, default=math.inf, help="after which no model is started")
     parser.add_argument("--compile", action="store_true", help="first calls, too")
     parser.add_argument("--calls", nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument("--together", action="store_true", help="time all models in one process")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help="runs of each call")
+    parser.add_argument("--jobs", type=int, default=0, help="processes that fill the caches of compilers before anything is timed")
     parser.add_argument("--first", nargs=2, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.calls:
-        print(json.dumps(in_turns(given.calls[0], given.calls[1].split(","))))
+        print(json.dumps(in_turns(given.calls[0], given.calls[1].split(","), given.device, given.rounds)))
         return
     if given.first:
-        print(json.dumps(first_calls(*given.first)))
+        print(json.dumps(first_calls(*given.first, given.device)))
         return
     path, until = given.out / "torch.json", time.monotonic() + given.seconds
     given.out.mkdir(parents=True, exist_ok=True)
     history = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
-    history.append(run := new_run(given.backends.split(",")))
-    for name in given.models.split(","):
+    history.append(run := new_run(given.backends.split(","), given.device))
+    names = given.models.split(",")
+    words = (given.backends, "--device", given.device)
+    if given.jobs:
+        with ThreadPoolExecutor(given.jobs) as pool:
+            pairs = [(name, backend) for name in names for backend in run["backends"] if backend != "eager"]
+            list(pool.map(lambda pair: in_process("--first", *pair, "--device", given.device), pairs))
+    for name in names:
         if time.monotonic() > until:
             break
-        found = in_process("--calls", name, given.backends)
+        found = timed_here(name, given) if given.together else in_process("--calls", name, *words, "--rounds", str(given.rounds))
         if given.compile:
             for backend in run["backends"]:
-                found.setdefault(backend, {}).update(compile_times(name, backend))
+                found.setdefault(backend, {}).update(compile_times(name, backend, given.device))
         run["models"][name] = found
         print(f"{name:12} " + "  ".join(f"{b} {cell(v)}" for b, row in found.items() for v in row.values()), file=sys.stderr, flush=True)
         path.write_text(json.dumps(history, indent=1) + "\n", encoding="utf-8")

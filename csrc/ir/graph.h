@@ -82,9 +82,10 @@ typedef struct CiExternCall {
     const int *ranks;
     const CiDtype *dtypes;
     void *result; /* memory to fill */
-    /* If the result is a whole array that leaves the program, the callee may allocate another array
-     * instead and store its memory here; else NULL. */
+    /* If it is not NULL, the callee may give other memory to the result, and store its address here. The memory
+     * then belongs to the one that allocated `result`: the program's caller. */
     void **other_result;
+    const struct CiQueue *queue; /* of the memory; NULL: the host's */
     void *arg;    /* the program's caller's own: CiCall's */
     unsigned quiet; /* CiLoc.quiet: floating-point flags that are not reported */
 } CiExternCall;
@@ -117,9 +118,10 @@ struct CiExtern {
     void (*release)(void *data);
     int position_axis; /* k + 1: it makes positions along axis k of its first operand; else 0 */
     bool may_fail;     /* as a check does: what the operands are decides it */
-    /* Like call, on memory of the program's device, in the order of the queue's stream; operands
-     * are in C order. NULL: the device implements the call itself, or it has no device version. */
-    int32_t (*call_on)(void *data, const struct CiQueue *queue, const CiExternCall *call);
+    /* Like call, on memory of the program's device, in the order of the queue's stream. NULL: the device
+     * implements the call itself, or it has no device version. */
+    int32_t (*call_on)(void *data, const CiExternCall *call);
+    bool takes_strides; /* call_on: operands may have any strides; else they are in C order */
 };
 
 /* The order in which NumPy adds up, or multiplies, what a reduction folds: `pairwise` of ir/loop.h.

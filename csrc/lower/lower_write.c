@@ -143,15 +143,25 @@ is_in_order(CiLowering *low, const CiExternItem *item, int k)
     return true;
 }
 
+static bool
+has_reversed_axis(CiLowering *low, const CiExternItem *item, int k)
+{
+    for (int d = 0; d < item->ranks[k]; d++)
+        if (!ci_sym_known_le(low->sym, ci_expr_const(low->sym, 0), item->strides[k][d]))
+            return true;
+    return false;
+}
+
 /* True if the operand must be packed. A library call on the host gets no non-contiguous argument: a
  * packed copy is made on the argument's device and copied to the host. A device call gets operands
- * in C order. */
+ * in C order, unless it takes strides; these are not negative. */
 static bool
 needs_packing(CiLowering *low, const CiExternItem *item, int k)
 {
     const CiBuffer *buffer = item->operands[k];
     if (item->ext->call_on)
-        return !is_in_order(low, item, k);
+        return item->ext->takes_strides ? low->machine->has_memory && has_reversed_axis(low, item, k)
+                                        : !is_in_order(low, item, k);
     if (low->machine->takes_extern && low->machine->takes_extern(item))
         return false;
     return ci_lowering_has_device_arrays(low) && buffer->kind == CI_BUFFER_input &&

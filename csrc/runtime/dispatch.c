@@ -26,6 +26,13 @@ ci_frame_launch(CiFrame *frame, int number)
     return status;
 }
 
+/* True if the caller knows the memory of the call's result, and can take other memory for it. */
+static bool
+is_replaceable(const CiFrame *frame, const CiPlanExtern *plan, const CiQueue *queue)
+{
+    return plan->is_whole && (queue ? frame->call->take != NULL : plan->is_result);
+}
+
 int32_t
 ci_frame_extern(CiFrame *frame, int number)
 {
@@ -38,6 +45,7 @@ ci_frame_extern(CiFrame *frame, int number)
         sizes[k] = frame->values + plan->sizes[k];
         strides[k] = frame->values + plan->strides[k];
     }
+    const CiQueue *queue = ci_frame_queue(frame, plan->side);
     CiExternCall call = {.ext = &plan->ext,
                          .noperands = plan->noperands,
                          .operands = frame->arguments,
@@ -46,13 +54,14 @@ ci_frame_extern(CiFrame *frame, int number)
                          .ranks = plan->ranks,
                          .dtypes = plan->dtypes,
                          .result = frame->arguments[plan->noperands],
-                         .other_result =
-                             plan->is_result ? &frame->slots[plan->slots[plan->noperands]] : NULL,
+                         .other_result = is_replaceable(frame, plan, queue)
+                                             ? &frame->slots[plan->slots[plan->noperands]]
+                                             : NULL,
+                         .queue = queue,
                          .arg = frame->call->arg,
                          .quiet = plan->quiet};
-    const CiQueue *queue = ci_frame_queue(frame, plan->side);
     if (queue && plan->ext.call_on)
-        return plan->ext.call_on(plan->ext.data, queue, &call);
+        return plan->ext.call_on(plan->ext.data, &call);
     if (queue)
         return queue->backend->device->run_extern(queue, plan->op, &call);
     if (frame->in_batch && plan->ext.call_anywhere &&

@@ -219,8 +219,8 @@ flatten_extern(CiFlatten *flat, const CiLine *line)
         plan->sizes[k] = ci_values_row(&flat->builder, item->ranks[k], item->sizes[k]);
         plan->strides[k] = ci_values_row(&flat->builder, item->ranks[k], item->strides[k]);
     }
-    plan->is_result = plan->side == CI_SIDE_host && flat->result_of[item->result->id] >= 0 &&
-                      ci_extern_is_whole(item, n);
+    plan->is_whole = ci_extern_is_whole(item, n) && !flat->program->slots[plan->slots[n]].is_part;
+    plan->is_result = flat->result_of[item->result->id] >= 0;
     plan->ext = *item->ext;
     plan->ext.name = ci_flatten_copy_text(ctx, item->ext->name);
     plan->ext.key = ci_flatten_copy_text(ctx, item->ext->key);

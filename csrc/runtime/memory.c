@@ -15,6 +15,8 @@ ci_frame_take(const CiFrame *frame, const CiPlanSlot *plan, int64_t bytes, void 
     const CiQueue *queue = ci_frame_queue(frame, plan->pinned ? plan->pinned : plan->side);
     if (plan->pinned)
         return queue->backend->device->host_allocate(queue, (size_t)bytes, block);
+    if (queue && frame->call->take)
+        return frame->call->take(frame->call->arg, (size_t)bytes, block);
     if (queue)
         return ci_device_allocate(queue, (size_t)bytes, block);
     *block = ci_allocator_take(frame->queues[0].runtime->allocator, (size_t)bytes);
@@ -71,7 +73,9 @@ ci_frame_give(const CiFrame *frame, int slot)
     if (plan->pinned) {
         (void)ci_frame_finish_copy(frame, slot);
         queue->backend->device->host_release(queue, frame->slots[slot], bytes);
-    } else if (queue)
+    } else if (queue && frame->call->take)
+        frame->call->give(frame->call->arg, frame->slots[slot]);
+    else if (queue)
         ci_device_release(queue, frame->slots[slot], bytes);
     else
         ci_allocator_give(frame->queues[0].runtime->allocator, frame->slots[slot], bytes);

@@ -59,7 +59,8 @@ typedef struct CiPlanExtern {
     CiSide side; /* whose memory it works on */
     int noperands;
     int *slots;   /* operands, then the result */
-    bool is_result; /* it makes the whole of an array that leaves the program */
+    /* It makes all of a buffer in memory of its own; that leaves the program. */
+    bool is_whole, is_result;
     int *offsets; /* elements */
     int *sizes, *strides;
     int *ranks;

@@ -45,6 +45,10 @@ typedef struct CiCall {
     const CiSlot *scalars; /* per scalar input, in order */
     /* Returns memory for a result buffer, or NULL (an exception is the caller's own). */
     void *(*new_result)(void *arg, int number, const CiResultBuffer *result);
+    /* Memory of the program's one device for values between its steps, and its end; take returns a status. NULL:
+     * from the device. */
+    int32_t (*take)(void *arg, size_t bytes, void **block);
+    void (*give)(void *arg, void *block);
     void *arg;
     int max_threads;
     void *const *streams; /* per device of the program; NULL, all or one: the device's own */

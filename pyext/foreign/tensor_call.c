@@ -1,5 +1,5 @@
 /* Calls a program with torch tensors. Arguments go in by pointer; no Python code runs in
- * between.
+ * between. On a device, all work is queued on torch's current stream, and nothing waits for it.
  *
  * If the program does not accept the arguments (another type, dtype, rank or device, sizes that
  * its graph excludes), or a check fails, eager runs with the same arguments. No argument has
@@ -33,6 +33,7 @@ lay_out(CxTensorCall *call, const CxTensorProgram *t, char *base)
     call->strides = carve(base, &at, n, sizeof *call->strides);
     call->copies = carve(base, &at, n, sizeof *call->copies);
     call->differs = carve(base, &at, n, sizeof *call->differs);
+    call->is_read = carve(base, &at, n, sizeof *call->is_read);
     call->scalars = carve(base, &at, t->program->nscalars, sizeof *call->scalars);
     call->numbers = carve(base, &at, t->nnumbers, sizeof *call->numbers);
     call->buffers = carve(base, &at, nbuffers, sizeof *call->buffers);
@@ -65,6 +66,12 @@ open_call(CxTensorProgram *t)
     call->run.input_objects = call->objects;
     call->run.scalars = call->scalars;
     call->run.new_result = cx_tensor_new_result;
+    call->run.adopt = cx_tensor_adopt;
+    if (t->dlpack != DEVICE_HOST) {
+        call->run.take = cx_tensor_take;
+        call->run.give = cx_tensor_give;
+        call->run.has_stream = true;
+    }
     return call;
 }
 
@@ -73,6 +80,7 @@ close_call(CxTensorCall *call)
 {
     cx_tensor_returns_close(call);
     cx_run_close(&call->run);
+    cx_tensor_memory_close(call);
     for (int k = 0; k < call->run.program->graph->ninputs; k++) {
         if (call->copies[k] != NULL)
             call->program->torch->delete (call->copies[k]);
@@ -131,6 +139,7 @@ static int
 read_tensor(CxTensorCall *call, int k)
 {
     static char nowhere[1];
+    const CxTensorProgram *t = call->program;
     const CiNode *node = call->shown.graph->inputs[k];
     CxDlTensor *tensor = &call->tensors[k];
     int ready = is_plain(call->program->torch, call->objects[k]) ? resolve(call, k, node->dtype) : 0;
@@ -141,8 +150,8 @@ read_tensor(CxTensorCall *call, int k)
         PyErr_Clear(); /* eager raises its own exception */
         return 0;
     }
-    if (tensor->device_type != DEVICE_HOST || cx_dlpack_dtype(tensor) != node->dtype ||
-        tensor->ndim != node->rank || (tensor->strides == NULL && node->rank > 0))
+    if (tensor->device_type != t->dlpack || (t->dlpack != DEVICE_HOST && tensor->device_id != t->place.index) ||
+        cx_dlpack_dtype(tensor) != node->dtype || tensor->ndim != node->rank || (tensor->strides == NULL && node->rank > 0))
         return 0;
     call->data[k] = tensor->data != NULL ? (char *)tensor->data + tensor->byte_offset : nowhere;
     call->sizes[k] = tensor->shape;
@@ -150,39 +159,129 @@ read_tensor(CxTensorCall *call, int k)
     return 1;
 }
 
-/* Takes references to all arguments before reading any, because torch releases the GIL and
- * another thread may change the list. */
+/* The number in memory, as the slot of an input of that dtype has it. */
 static bool
-keep_arguments(CxTensorCall *call, PyObject *arguments)
+load_number(const void *data, CiDtype from, CiDtype dtype, CiSlot *slot)
 {
-    const CxTensorProgram *t = call->program;
+    double real = 0;
+    int64_t integer = 0;
 
-    if (PyList_GET_SIZE(arguments) < t->nargs)
+    switch (from) {
+#define LOAD(name, type, into)                                                                                \
+    case CI_DTYPE_##name:                                                                                     \
+        into = *(const type *)data;                                                                           \
+        break;
+        LOAD(f64, double, real)
+        LOAD(f32, float, real)
+        LOAD(i64, int64_t, integer)
+        LOAD(i32, int32_t, integer)
+        LOAD(i16, int16_t, integer)
+        LOAD(i8, int8_t, integer)
+        LOAD(u8, uint8_t, integer)
+        LOAD(bool, uint8_t, integer)
+#undef LOAD
+    default:
         return false;
-    for (int k = 0; k < call->shown.graph->ninputs; k++) {
-        PyObject *constant = t->inputs[k].constant;
-        call->objects[k] =
-            Py_NewRef(constant != NULL ? constant : PyList_GET_ITEM(arguments, t->inputs[k].argument));
     }
-    for (int k = 0; k < t->ngives; k++)
-        if (cx_give_is_of_argument(&t->gives[k]))
-            call->given[k] = Py_NewRef(PyList_GET_ITEM(arguments, t->gives[k].index));
+    bool is_real = from == CI_DTYPE_f64 || from == CI_DTYPE_f32;
+    if (is_real != (dtype == CI_DTYPE_f64))
+        return false;
+    if (is_real)
+        slot->f = real;
+    else
+        slot->i = integer;
     return true;
 }
 
+/* A number: Python's, or the element of a tensor of the host, beside tensors of a device. */
 static int
-read_arguments(CxTensorCall *call, PyObject *arguments)
+read_number(CxTensorCall *call, int k, CiSlot *slot)
 {
-    int nscalars = 0, ready = keep_arguments(call, arguments);
+    const CxTorch *torch = call->program->torch;
+    CiDtype dtype = call->shown.graph->inputs[k]->dtype;
+    CxDlTensor *tensor = &call->tensors[k];
+
+    if (!is_plain(torch, call->objects[k]))
+        return cx_slot_from(call->objects[k], dtype, slot) < 0 ? -1 : 1;
+    if (torch->view(call->objects[k], tensor) != 0) {
+        PyErr_Clear();
+        return 0;
+    }
+    return tensor->device_type == DEVICE_HOST && tensor->ndim == 0 && tensor->data != NULL &&
+           load_number((char *)tensor->data + tensor->byte_offset, cx_dlpack_dtype(tensor), dtype, slot);
+}
+
+/* Takes references to the arguments of these numbers before reading any, because torch releases the GIL and
+ * another thread may change the list. */
+static bool
+keep_arguments(CxTensorCall *call, PyObject *arguments, int first, int end)
+{
+    const CxTensorProgram *t = call->program;
+
+    if (PyList_GET_SIZE(arguments) < end - first)
+        return false;
+    for (int k = 0; k < call->shown.graph->ninputs; k++) {
+        int argument = t->inputs[k].argument;
+        if (t->inputs[k].constant != NULL && first == 0)
+            call->objects[k] = Py_NewRef(t->inputs[k].constant);
+        else if (t->inputs[k].constant == NULL && argument >= first && argument < end)
+            call->objects[k] = Py_NewRef(PyList_GET_ITEM(arguments, argument - first));
+    }
+    for (int k = 0; k < t->ngives; k++) {
+        int argument = t->gives[k].index;
+        if (cx_give_is_of_argument(&t->gives[k]) && argument >= first && argument < end)
+            call->given[k] = Py_NewRef(PyList_GET_ITEM(arguments, argument - first));
+    }
+    return true;
+}
+
+static bool
+has_all(const CxTensorCall *call)
+{
+    bool has = true;
+    for (int k = 0; k < call->shown.graph->ninputs; k++)
+        has &= call->objects[k] != NULL;
+    for (int k = 0; k < call->program->ngives; k++)
+        has &= !cx_give_is_of_argument(&call->program->gives[k]) || call->given[k] != NULL;
+    return has;
+}
+
+/* Reads those that are known, and not read yet. */
+static int
+read_arguments(CxTensorCall *call)
+{
+    int nscalars = 0, ready = 1;
 
     for (int k = 0; ready == 1 && k < call->shown.graph->ninputs; k++) {
-        CiDtype dtype = call->shown.graph->inputs[k]->dtype;
-        if (call->shown.graph->inputs[k]->kind != CI_KIND_python)
-            ready = read_tensor(call, k);
-        else if (cx_slot_from(call->objects[k], dtype, &call->scalars[nscalars++]) < 0)
-            ready = -1;
+        bool is_number = call->shown.graph->inputs[k]->kind == CI_KIND_python;
+        int scalar = nscalars;
+        nscalars += is_number;
+        if (call->objects[k] == NULL || call->is_read[k])
+            continue;
+        call->is_read[k] = true;
+        ready = is_number ? read_number(call, k, &call->scalars[scalar]) : read_tensor(call, k);
     }
     return ready;
+}
+
+/* The part of the graph on the host. After it, eager must not run the graph: it would do that part again. */
+static int
+run_host(CxTensorCall *call, PyObject *arguments)
+{
+    const CxTensorProgram *t = call->program;
+    PyObject *some = PyList_New(t->nhost_arguments), *made = NULL;
+
+    for (int k = 0; some != NULL && k < t->nhost_arguments; k++)
+        PyList_SET_ITEM(some, k, Py_NewRef(PyList_GET_ITEM(arguments, t->host_arguments[k])));
+    if (some != NULL)
+        made = PyObject_CallOneArg(t->host, some);
+    Py_XDECREF(some);
+    int end = made != NULL ? t->nargs + (int)PyList_GET_SIZE(made) : 0;
+    int ready = made == NULL ? -1 : keep_arguments(call, made, t->nargs, end) && has_all(call) ? read_arguments(call) : 0;
+    Py_XDECREF(made);
+    if (ready == 0)
+        PyErr_SetString(PyExc_RuntimeError, "results of the host are not those that torch has described");
+    return ready == 1 ? 1 : -1;
 }
 
 /* ---- sizes ---- */
@@ -231,11 +330,12 @@ make_copy(CxTensorCall *call, int k)
         return 0;
     if (cx_protect(t->program->state, t->program->ctx, body_strides, &wanted) < 0)
         return -1;
-    CxHandle given = cx_torch_from_memory(t->torch, call->data[k], node->dtype, node->rank, call->sizes[k],
+    CxHandle given = cx_torch_from_memory(t->torch, t->place, call->data[k], node->dtype, node->rank, call->sizes[k],
                                           call->strides[k]);
     bool made = given != NULL &&
                 t->torch->empty_strided(node->rank, call->sizes[k], wanted.strides,
-                                        t->torch->dtypes[node->dtype], 0, 0, &call->copies[k]) == 0 &&
+                                        t->torch->dtypes[node->dtype], t->place.type, t->place.index,
+                                        &call->copies[k]) == 0 &&
                 t->torch->copy(call->copies[k], given, 0) == 0 &&
                 t->torch->data_of(call->copies[k], &call->data[k]) == 0;
     if (given != NULL)
@@ -268,6 +368,8 @@ run(CxTensorCall *call)
         PyErr_NoMemory();
     if (!PyErr_ExceptionMatches(cx_exception(state, "CheckFailed")))
         return -1;
+    if (call->program->host != NULL)
+        return -1;
     PyErr_Clear();
     return 0;
 }
@@ -284,9 +386,13 @@ cx_tensor_program_call(PyObject *self, PyObject *const *args, size_t nargs, PyOb
     CxTensorCall *call = open_call(t);
     if (call == NULL)
         return NULL;
-    int ready = read_arguments(call, args[0]);
+    int ready = keep_arguments(call, args[0], 0, t->nargs) ? read_arguments(call) : 0;
     if (ready == 1)
         ready = check_sizes(call);
+    if (ready == 1 && t->host != NULL)
+        ready = run_host(call, args[0]);
+    if (ready == 1 && call->run.has_stream && t->torch->stream(t->dlpack, t->place.index, &call->run.stream) != 0)
+        ready = -1;
     if (ready == 1)
         ready = run(call);
     if (ready == 1)

@@ -36,9 +36,15 @@ typedef struct CxTensorProgram {
     CxProgram *program;
     PyObject *functions; /* capsule of torch */
     const CxTorch *torch;
+    CxTorchPlace place;
+    int32_t dlpack; /* DLPack's number of its type of device */
     PyObject *eager; /* called with the arguments if the program cannot run with them */
+    /* The part of the graph whose tensors are on the host, if the device is another: a program whose results are
+     * further arguments, and the arguments that it takes. Or NULL. */
+    PyObject *host;
+    int *host_arguments, nhost_arguments;
     CxTensorInput *inputs;
-    int nargs;
+    int nargs; /* of the caller; results of `host` follow */
     CxGive *gives;
     int ngives, nnumbers;
     const CiExpr **numbers;
@@ -53,6 +59,12 @@ cx_give_is_of_argument(const CxGive *give)
     return give->kind == CX_GIVE_argument || give->kind == CX_GIVE_view;
 }
 
+/* Memory of the device between steps, in a tensor of torch. */
+typedef struct CxTensorBlock {
+    void *data;
+    CxHandle tensor;
+} CxTensorBlock;
+
 /* One call; arrays are per input unless it says otherwise. */
 typedef struct CxTensorCall {
     CxRun run; /* first, because run.new_result gets its address */
@@ -63,7 +75,7 @@ typedef struct CxTensorCall {
     void **data;
     const int64_t **sizes, **strides;
     CxHandle *copies; /* in the strides of the graph, or NULL */
-    bool *differs;
+    bool *differs, *is_read;
     bool is_wanted;    /* the program accepts the sizes */
     CiSlot *scalars;   /* per input that is a number */
     int64_t *numbers;  /* per number of the returned values */
@@ -74,10 +86,18 @@ typedef struct CxTensorCall {
     bool *is_taken;    /* per return: its base has been returned */
     CxHandle *made;    /* per give */
     PyObject **given;  /* per returned value that is an argument; owned */
+    CxTensorBlock *blocks;
+    int nblocks, capblocks;
 } CxTensorCall;
 
 /* tensor_call.c */
 PyObject *cx_tensor_program_call(PyObject *self, PyObject *const *args, size_t nargs, PyObject *names);
+
+/* tensor_memory.c: memory of a device between steps; as in CxRun. */
+int32_t cx_tensor_take(void *arg, size_t bytes, void **block);
+void cx_tensor_give(void *arg, void *block);
+bool cx_tensor_adopt(void *arg, void *block, CxHandle tensor, void *data);
+void cx_tensor_memory_close(CxTensorCall *call);
 
 /* tensor_returns.c: allocates a result buffer; makes the list that the call returns. */
 void *cx_tensor_new_result(void *arg, int number, const CiResultBuffer *buffer);

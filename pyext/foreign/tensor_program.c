@@ -28,8 +28,6 @@ read_inputs(CxTensorProgram *t, PyObject *inputs)
         }
         if (t->inputs[k].argument < 0)
             t->inputs[k].constant = Py_NewRef(one);
-        if (t->inputs[k].argument >= t->nargs)
-            t->nargs = t->inputs[k].argument + 1;
         for (int w = 0; w < graph->nwrites; w++)
             t->inputs[k].is_written |= graph->writes[w].input == graph->inputs[k];
     }
@@ -142,8 +140,6 @@ read_give(CxTensorProgram *t, PyObject *one, CxGive *give)
         PyErr_Format(PyExc_ValueError, "the program has no return %d", give->index);
         return -1;
     }
-    if (cx_give_is_of_argument(give) && give->index >= t->nargs)
-        t->nargs = give->index + 1;
     return 0;
 }
 
@@ -206,31 +202,96 @@ fill(CxTensorProgram *t, PyObject *inputs, PyObject *gives)
     return t->nplaces < 0 || read_inputs(t, inputs) < 0 || read_gives(t, gives) < 0 ? -1 : check_dtypes(t);
 }
 
+/* True if torch has tensors of the program's device, whose memory is the program's. */
+static bool
+has_tensors(const CxTorch *torch, const CxProgram *program)
+{
+    enum { CUDA = 2 }; /* of DLPack */
+    const CiDevice *device = program->queue.backend->device;
+
+    if (!ci_backend_has_memory(program->queue.backend))
+        return !program->options.device_arrays;
+    return program->options.device_arrays && device->dlpack == CUDA && torch->cuda >= 0 &&
+           ci_program_device_count(program->program) == 1;
+}
+
+/* Reads the part of the graph on the host: (its program, the arguments that it takes, the number of all). */
+static int
+read_host(CxTensorProgram *t, PyObject *host)
+{
+    PyObject *program, *arguments;
+
+    if (host == Py_None)
+        return 0;
+    if (!PyArg_ParseTuple(host, "O!O!i", Py_TYPE(t), &program, &PyList_Type, &arguments, &t->nargs))
+        return -1;
+    t->host = Py_NewRef(program);
+    t->nhost_arguments = (int)PyList_GET_SIZE(arguments);
+    t->host_arguments = PyMem_Calloc((size_t)t->nhost_arguments + 1, sizeof *t->host_arguments);
+    if (t->host_arguments == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (int k = 0; k < t->nhost_arguments; k++) {
+        t->host_arguments[k] = (int)PyLong_AsLong(PyList_GET_ITEM(arguments, k));
+        if (!PyErr_Occurred() && (t->host_arguments[k] < 0 || t->host_arguments[k] >= t->nargs))
+            PyErr_Format(PyExc_ValueError, "a call has no argument %d", t->host_arguments[k]);
+        if (PyErr_Occurred())
+            return -1;
+    }
+    return 0;
+}
+
+/* The number of arguments, unless results of a part on the host follow them. */
+static int
+count_arguments(const CxTensorProgram *t)
+{
+    int count = 0;
+
+    for (int k = 0; k < t->program->graph->ninputs; k++)
+        if (t->inputs[k].argument >= count)
+            count = t->inputs[k].argument + 1;
+    for (int k = 0; k < t->ngives; k++)
+        if (cx_give_is_of_argument(&t->gives[k]) && t->gives[k].index >= count)
+            count = t->gives[k].index + 1;
+    return count;
+}
+
+/* TensorProgram(program, functions, inputs, returns, eager, host=None) */
 static PyObject *
 tensor_program_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    PyObject *program, *functions, *inputs, *gives, *eager;
+    PyObject *program, *functions, *inputs, *gives, *eager, *host = Py_None;
 
     CX_ENTRY();
     (void)kwargs;
-    if (!PyArg_ParseTuple(args, "OOO!O!O:TensorProgram", &program, &functions, &PyList_Type, &inputs,
-                          &PyList_Type, &gives, &eager))
+    if (!PyArg_ParseTuple(args, "OOO!O!O|O:TensorProgram", &program, &functions, &PyList_Type, &inputs,
+                          &PyList_Type, &gives, &eager, &host))
         return NULL;
     const CxTorch *torch = cx_torch_of(functions);
     if (torch == NULL)
         return NULL;
     if (!Py_IS_TYPE(program, (PyTypeObject *)torch->state->program_type) ||
-        ((CxProgram *)program)->wrapper != NULL || ((CxProgram *)program)->options.device_arrays)
-        return PyErr_Format(PyExc_TypeError, "tensors are for a Program of the host that C runs");
+        ((CxProgram *)program)->wrapper != NULL || ((CxProgram *)program)->program == NULL ||
+        !has_tensors(torch, (CxProgram *)program))
+        return PyErr_Format(PyExc_TypeError,
+                            "tensors are for a Program that C runs, of the host or with arrays of CUDA");
     CxTensorProgram *t = (CxTensorProgram *)type->tp_alloc(type, 0);
     if (t == NULL)
         return NULL;
+    t->place = cx_torch_place(torch, &((CxProgram *)program)->queue);
+    t->dlpack = t->place.type == 0 ? 1 : ((CxProgram *)program)->queue.backend->device->dlpack;
     t->vectorcall = cx_tensor_program_call;
     t->program = (CxProgram *)Py_NewRef(program);
     t->functions = Py_NewRef(functions);
     t->torch = torch;
     t->eager = Py_NewRef(eager);
-    if (fill(t, inputs, gives) < 0)
+    int status = fill(t, inputs, gives);
+    if (status == 0) {
+        t->nargs = count_arguments(t);
+        status = read_host(t, host);
+    }
+    if (status < 0)
         Py_CLEAR(t);
     return (PyObject *)t;
 }
@@ -243,6 +304,7 @@ tensor_program_traverse(PyObject *self, visitproc visit, void *arg)
     Py_VISIT(t->program);
     Py_VISIT(t->functions);
     Py_VISIT(t->eager);
+    Py_VISIT(t->host);
     for (int k = 0; t->inputs != NULL && t->program != NULL && k < t->program->graph->ninputs; k++)
         Py_VISIT(t->inputs[k].constant);
     for (int k = 0; k < t->ngives; k++)
@@ -255,6 +317,7 @@ tensor_program_clear(PyObject *self)
 {
     CxTensorProgram *t = (CxTensorProgram *)self;
     Py_CLEAR(t->eager);
+    Py_CLEAR(t->host);
     return 0;
 }
 
@@ -273,7 +336,9 @@ tensor_program_dealloc(PyObject *self)
     PyMem_Free(t->numbers);
     PyMem_Free(t->owners);
     PyMem_Free(t->places);
+    PyMem_Free(t->host_arguments);
     Py_XDECREF(t->eager);
+    Py_XDECREF(t->host);
     Py_XDECREF(t->functions);
     Py_XDECREF(t->program);
     cx_object_free(self);

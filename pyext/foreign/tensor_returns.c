@@ -45,7 +45,8 @@ cx_tensor_new_result(void *arg, int number, const CiResultBuffer *buffer)
         if (call->has_layout[number])
             strides = wanted + buffer->rank;
     }
-    if (torch->empty_strided(buffer->rank, buffer->sizes, strides, torch->dtypes[buffer->dtype], 0, 0,
+    if (torch->empty_strided(buffer->rank, buffer->sizes, strides, torch->dtypes[buffer->dtype],
+                             call->program->place.type, call->program->place.index,
                              &call->buffers[number]) != 0 ||
         torch->data_of(call->buffers[number], &call->memory[number]) != 0)
         return NULL;
@@ -79,7 +80,9 @@ copy_of(const CxTensorCall *call, const CiReturn *r)
     CxHandle copy = NULL;
 
     data = data != NULL ? data + r->offset * ci_dtype_size(r->dtype) : nowhere;
-    CxHandle view = cx_torch_from_memory(torch, data, r->dtype, r->rank, r->sizes, r->strides);
+    bool is_number = r->result_buffer < 0 && call->run.program->graph->inputs[r->input]->kind == CI_KIND_python;
+    CxTorchPlace place = is_number ? (CxTorchPlace){0, 0} : call->program->place;
+    CxHandle view = cx_torch_from_memory(torch, place, data, r->dtype, r->rank, r->sizes, r->strides);
     if (view == NULL || torch->clone(view, &copy) != 0)
         copy = NULL;
     if (view != NULL)
@@ -177,39 +180,11 @@ make_tensor(CxTensorCall *call, int number)
 
 /* ---- the list ---- */
 
-/* Capsules of all tensors made. */
-static PyObject *
-capsules_of(const CxTensorCall *call)
-{
-    PyObject *capsules = PyList_New(0);
-
-    for (int k = 0; capsules != NULL && k < call->program->ngives; k++) {
-        PyObject *one = call->made[k] != NULL ? PyCapsule_New(call->made[k], NULL, NULL) : NULL;
-        if (call->made[k] != NULL && (one == NULL || PyList_Append(capsules, one) < 0))
-            Py_CLEAR(capsules);
-        Py_XDECREF(one);
-    }
-    return capsules;
-}
-
-/* Tensors of Python of all that were made, which are torch's then. They stay the call's if torch refuses the
- * capsules as they are, before it takes one. */
+/* Tensors of Python of all that were made. */
 static PyObject *
 wrap(CxTensorCall *call)
 {
-    PyObject *capsules = capsules_of(call), *tensors = NULL;
-
-    if (capsules == NULL || PyList_GET_SIZE(capsules) == 0)
-        return capsules;
-    tensors = PyObject_CallOneArg(call->program->torch->wrap, capsules);
-    Py_DECREF(capsules);
-    if (tensors == NULL && PyErr_ExceptionMatches(PyExc_TypeError))
-        return NULL;
-    memset(call->made, 0, sizeof *call->made * (size_t)call->program->ngives);
-    for (int k = 0; k < call->run.program->nreturns; k++)
-        if (call->is_taken[k])
-            call->bases[k] = NULL;
-    return tensors;
+    return cx_torch_wrap(call->program->torch, call->made, call->program->ngives);
 }
 
 static PyObject *

@@ -7,6 +7,7 @@
  *     (SIZE, k)        the int in operand k
  *     (SOME, one)      an optional argument that is given
  *     (LIST, [one, ...])
+ *     (UNDEFINED, 0)   no tensor
  * An error leaves the call to Python, which raises it. */
 #include "program/direct.h"
 #include "program/program.h"
@@ -16,7 +17,7 @@
 
 enum { MAX_ARGUMENTS = 32, MAX_RESULTS = 8 }; /* of an operator that is called here */
 
-typedef enum Kind { WORD, TENSOR, SIZE, SOME, LIST } Kind;
+typedef enum Kind { WORD, TENSOR, SIZE, SOME, LIST, UNDEFINED } Kind;
 
 /* In prefix order: a SOME is followed by one, a LIST by `word` others. */
 typedef struct Part {
@@ -49,7 +50,7 @@ add_part(CxAtenCall *call, PyObject *one)
         return PyErr_Format(PyExc_TypeError, "an argument of a call is a tuple"), -1;
     if (!PyArg_ParseTuple(one, "iO", &kind, &value))
         return -1;
-    if (kind < WORD || kind > LIST || (kind == LIST && !PyList_Check(value)))
+    if (kind < WORD || kind > UNDEFINED || (kind == LIST && !PyList_Check(value)))
         return PyErr_Format(PyExc_ValueError, "a call has no argument of kind %d with that value", kind), -1;
     Part *grown = PyMem_Realloc(call->parts, sizeof *grown * (size_t)(call->nparts + 1));
     if (grown == NULL) {
@@ -133,8 +134,8 @@ operand(const CxAtenCall *plan, const CiExternCall *call, uint64_t k)
 {
     if (k >= (uint64_t)call->noperands)
         return NULL;
-    return cx_torch_operand(plan->torch, call->operands[k], call->dtypes[k], call->ranks[k], call->sizes[k],
-                            call->strides[k]);
+    return cx_torch_operand(plan->torch, cx_torch_place(plan->torch, call->queue), call->operands[k],
+                            call->dtypes[k], call->ranks[k], call->sizes[k], call->strides[k]);
 }
 
 static bool build(Building *b, uint64_t *value);
@@ -174,40 +175,28 @@ build(Building *b, uint64_t *value)
         memcpy(value, &tensor, sizeof tensor);
         return tensor != NULL;
     case SIZE:
-        if (part->word >= (uint64_t)b->call->noperands)
+        if (part->word >= (uint64_t)b->call->noperands || cx_torch_place(b->plan->torch, b->call->queue).type != 0)
             return false;
         memcpy(value, b->call->operands[part->word], sizeof *value);
         return true;
     case SOME:
-        if (b->plan->torch->new_value(&some) != 0)
+        some = cx_torch_new_value(b->plan->torch);
+        if (some == NULL)
             return false;
         memcpy(value, &some, sizeof some);
         return build(b, some);
     case LIST:
         return build_list(b, part->word, value);
+    case UNDEFINED:
+        if (b->plan->torch->new_undefined(&tensor) != 0)
+            return false;
+        memcpy(value, &tensor, sizeof tensor);
+        return true;
     }
     return false;
 }
 
 /* ---- results ---- */
-
-static bool
-deliver(const CxTorch *torch, const CiExternCall *call, CxHandle made)
-{
-    int n = call->noperands;
-    CxHandle out = cx_torch_from_memory(torch, call->result, call->dtypes[n], call->ranks[n], call->sizes[n],
-                                        call->strides[n]);
-    int64_t rank = -1, *sizes = NULL;
-    int32_t dtype = -1;
-    bool is_done = out != NULL && made != NULL && torch->rank_of(made, &rank) == 0 && rank == call->ranks[n] &&
-                   torch->sizes_of(made, &sizes) == 0 && torch->dtype_of(made, &dtype) == 0 &&
-                   dtype == torch->dtypes[call->dtypes[n]] &&
-                   memcmp(sizes, call->sizes[n], (size_t)rank * sizeof *sizes) == 0 &&
-                   torch->copy(out, made, 0) == 0;
-    if (out != NULL)
-        torch->delete (out);
-    return is_done;
-}
 
 static void
 drop(const CxTorch *torch, CxHandle *tensor)
@@ -215,6 +204,62 @@ drop(const CxTorch *torch, CxHandle *tensor)
     if (*tensor != NULL)
         torch->delete (*tensor);
     *tensor = NULL;
+}
+
+/* True if the memory is a part of an operand's, which the program may reuse. */
+static bool
+is_of_operand(const CiExternCall *call, const char *data)
+{
+    for (int k = 0; k < call->noperands; k++) {
+        int64_t first = 0, last = ci_dtype_size(call->dtypes[k]) - 1;
+        for (int axis = 0; axis < call->ranks[k]; axis++) {
+            int64_t reach = (call->sizes[k][axis] - 1) * call->strides[k][axis] * ci_dtype_size(call->dtypes[k]);
+            first += reach < 0 ? reach : 0;
+            last += reach > 0 ? reach : 0;
+        }
+        const char *operand = call->operands[k];
+        if (data >= operand + first && data <= operand + last)
+            return true;
+    }
+    return false;
+}
+
+/* The result of a run becomes the tensor itself, if it lies as the result has to. */
+static bool
+adopt(const CxTorch *torch, const CiExternCall *call, CxHandle *made)
+{
+    enum { ALIGNMENT = 64 };
+    CxRun *run = call->arg;
+    int n = call->noperands;
+    void *data = NULL;
+
+    if (call->other_result == NULL || run->adopt == NULL || ci_extern_count(call, n) == 0 ||
+        !cx_torch_has_layout(torch, *made, call->dtypes[n], call->ranks[n], call->sizes[n], call->strides[n]) ||
+        torch->data_of(*made, &data) != 0 || (uintptr_t)data % ALIGNMENT != 0 || is_of_operand(call, data) ||
+        !run->adopt(run, call->result, *made, data))
+        return false;
+    *call->other_result = data;
+    *made = NULL;
+    return true;
+}
+
+/* Gives the result of the call the elements of the tensor, which is given up. */
+static bool
+deliver(const CxTorch *torch, const CiExternCall *call, CxHandle *made)
+{
+    int n = call->noperands;
+
+    if (*made == NULL ||
+        !cx_torch_has_layout(torch, *made, call->dtypes[n], call->ranks[n], call->sizes[n], NULL))
+        return false;
+    if (adopt(torch, call, made))
+        return true;
+    CxHandle out = cx_torch_from_memory(torch, cx_torch_place(torch, call->queue), call->result,
+                                        call->dtypes[n], call->ranks[n], call->sizes[n], call->strides[n]);
+    bool is_done = out != NULL && torch->copy(out, *made, 0) == 0;
+    drop(torch, &out);
+    drop(torch, made);
+    return is_done;
 }
 
 static CxStash **
@@ -279,9 +324,8 @@ run_first(const CxDirect *direct, const CiExternCall *call)
         return false;
     for (int k = 0; k < plan->nresults; k++)
         memcpy(&results[k], &stack[k], sizeof results[k]);
-    bool is_done = deliver(plan->torch, call, results[direct->result]);
-    drop(plan->torch, &results[direct->result]);
-    if (is_done && (plan->nresults == 1 || keep_results(call->arg, plan, results)))
+    bool is_done = plan->nresults == 0 || deliver(plan->torch, call, &results[direct->result]);
+    if (is_done && (plan->nresults <= 1 || keep_results(call->arg, plan, results)))
         return true;
     for (int k = 0; k < plan->nresults; k++)
         drop(plan->torch, &results[k]);
@@ -292,11 +336,7 @@ static bool
 run_other(const CxDirect *direct, const CiExternCall *call)
 {
     CxStash *stash = call->arg != NULL ? *find_stash(call->arg, direct->aten) : NULL;
-    bool is_done = stash != NULL && deliver(direct->torch, call, stash->results[direct->result]);
-
-    if (is_done)
-        drop(direct->torch, &stash->results[direct->result]);
-    return is_done;
+    return stash != NULL && deliver(direct->torch, call, &stash->results[direct->result]);
 }
 
 int
@@ -310,7 +350,7 @@ cx_direct_aten_init(CxDirect *direct, PyObject *torch_call)
     direct->aten = PyCapsule_GetPointer(capsule, NAME);
     if (direct->aten == NULL)
         return -1;
-    if (direct->result < 0 || direct->result >= direct->aten->nresults) {
+    if (direct->result < 0 || (direct->result > 0 && direct->result >= direct->aten->nresults)) {
         PyErr_Format(PyExc_ValueError, "%s has no result %d", direct->aten->name, direct->result);
         return -1;
     }

@@ -1,5 +1,5 @@
 /* Matrix products by torch's library, called from C: the functions below ATen's operators, on
- * the memory of the program. They take no lock and record no autograd. On an error the call is
+ * the memory of the program: of the host, or of a device whose current stream of torch the run has. They take no lock and record no autograd. On an error the call is
  * made again through Python, which raises the exception. */
 #include "program/direct.h"
 #include "state/torch_functions.h"
@@ -29,6 +29,7 @@ static bool
 run_product(const CxDirect *direct, const CiExternCall *call)
 {
     CxHandle tensors[MOST] = {NULL};
+    CxTorchPlace place = cx_torch_place(direct->torch, call->queue);
     int count = call->noperands + 1, made = 0;
 
     if (count != direct->ntensors)
@@ -37,7 +38,7 @@ run_product(const CxDirect *direct, const CiExternCall *call)
         CxTorchTensor *make = made < call->noperands ? cx_torch_operand : cx_torch_from_memory;
         void *memory = made < call->noperands ? call->operands[made] : call->result;
         tensors[made] =
-            make(direct->torch, memory, call->dtypes[made], call->ranks[made], call->sizes[made], call->strides[made]);
+            make(direct->torch, place, memory, call->dtypes[made], call->ranks[made], call->sizes[made], call->strides[made]);
         if (tensors[made] == NULL)
             break;
     }

@@ -4,6 +4,7 @@
 #include "program/direct.h"
 #include "program/program.h"
 #include "program/user_code.h"
+#include "state/torch_functions.h"
 
 /* An array over an operand. part: CI_OP_real or CI_OP_imag for a part of complex numbers, which
  * is strided; or none. */
@@ -30,6 +31,8 @@ typedef struct Callee {
     PyObject *callable;
     CiOp parts[CX_MAX_OPERANDS + 1]; /* the parts it takes of its operands */
     bool is_of_numpy; /* a function of NumPy, which changes no operand and keeps no array */
+    PyObject *functions;  /* of torch, if it takes tensors; or NULL: it takes arrays */
+    const CxTorch *torch; /* the same */
     CxDirect direct;
 } Callee;
 
@@ -72,6 +75,53 @@ take_result(const CiExternCall *call, PyObject *made, PyObject *out)
     return made == Py_None || PyArray_CopyObject((PyArrayObject *)out, made) == 0 ? 0 : CI_ERR_PYTHON;
 }
 
+/* Tensors over the operands and the result, in a list. */
+static PyObject *
+tensors_of(const Callee *callee, const CiExternCall *call)
+{
+    CxHandle handles[CX_MOST_OPERANDS + 1] = {NULL};
+    CxTorchPlace place = cx_torch_place(callee->torch, call->queue);
+    int n = call->noperands, made = 0;
+    PyObject *tensors = NULL;
+
+    for (; made <= n; made++) {
+        CxTorchTensor *make = made < n ? cx_torch_operand : cx_torch_from_memory;
+        void *memory = made < n ? call->operands[made] : call->result;
+        handles[made] = make(callee->torch, place, memory, call->dtypes[made], call->ranks[made],
+                             call->sizes[made], call->strides[made]);
+        if (handles[made] == NULL)
+            break;
+    }
+    if (made <= n)
+        PyErr_Format(PyExc_RuntimeError, "torch makes no tensor of operand %d of %s", made, call->ext->name);
+    else
+        tensors = cx_torch_wrap(callee->torch, handles, made);
+    for (int k = 0; k < made; k++)
+        if (handles[k] != NULL)
+            callee->torch->delete (handles[k]);
+    return tensors;
+}
+
+/* Calls a function of tensors, on the host or on a device. */
+static int32_t
+call_with_tensors(const Callee *callee, const CiExternCall *call)
+{
+    CX_CALLBACK_BEGIN();
+    if (call->arg != NULL)
+        cx_generators_close(&((CxRun *)call->arg)->generators);
+    PyObject *tensors = tensors_of(callee, call), *arguments = NULL, *result = NULL;
+    if (tensors != NULL)
+        arguments = PyList_AsTuple(tensors);
+    if (arguments != NULL)
+        result = PyObject_CallObject(callee->callable, arguments);
+    Py_XDECREF(tensors);
+    Py_XDECREF(arguments);
+    int32_t status = result != NULL ? 0 : CI_ERR_PYTHON;
+    Py_XDECREF(result);
+    CX_CALLBACK_END();
+    return status;
+}
+
 static int32_t
 call_library(void *data, const CiExternCall *call)
 {
@@ -82,6 +132,8 @@ call_library(void *data, const CiExternCall *call)
 
     if (callee->direct.run != NULL && callee->direct.run(&callee->direct, call))
         return 0;
+    if (callee->torch != NULL)
+        return call_with_tensors(callee, call);
     CX_CALLBACK_BEGIN();
     /* Python may wait for another thread, which may wait for a generator that this run holds. */
     if (call->arg != NULL)
@@ -120,10 +172,11 @@ call_anywhere(void *data, const CiExternCall *call)
 }
 
 static int32_t
-call_on(void *data, const CiQueue *queue, const CiExternCall *call)
+call_on(void *data, const CiExternCall *call)
 {
     const Callee *callee = data;
-    return cx_user_code_call(callee->state, callee->callable, queue, call);
+    return callee->torch != NULL ? call_library(data, call)
+                                 : cx_user_code_call(callee->state, callee->callable, call);
 }
 
 /* Does nothing: the table of externs keeps each as long as the module, and programs do not
@@ -140,6 +193,7 @@ free_extern(PyObject *capsule)
     CiExtern *ext = PyCapsule_GetPointer(capsule, NULL);
     Callee *callee = ext->data;
     Py_DECREF(callee->callable);
+    Py_XDECREF(callee->functions);
     PyMem_Free((void *)(uintptr_t)ext->name);
     PyMem_Free((void *)(uintptr_t)ext->key);
     PyMem_Free(callee);
@@ -176,6 +230,22 @@ set_direct(CxState *state, Callee *callee, const char *name, const char *key)
     return result;
 }
 
+static int
+set_torch(Callee *callee)
+{
+    PyObject *functions = PyObject_GetAttrString(callee->callable, "torch_functions");
+
+    if (functions == NULL)
+        PyErr_Clear();
+    if (functions == NULL || functions == Py_None) {
+        Py_XDECREF(functions);
+        return 0;
+    }
+    callee->functions = functions;
+    callee->torch = cx_torch_of(functions);
+    return callee->torch != NULL ? 0 : -1;
+}
+
 static PyObject *
 new_capsule(CxState *state, const char *name, const char *key, PyObject *callable,
             int position_axis, bool may_fail, const CiOp *parts)
@@ -190,7 +260,8 @@ new_capsule(CxState *state, const char *name, const char *key, PyObject *callabl
                            .callable = Py_NewRef(callable),
                            .is_of_numpy = PyObject_HasAttrString(callable, "is_of_numpy")};
         bool launches = PyObject_HasAttrString(callable, "launch_on");
-        bool has_failed = !set_parts(callee, parts) && set_direct(state, callee, name, key) < 0;
+        bool has_failed = set_torch(callee) < 0 ||
+                          (!set_parts(callee, parts) && set_direct(state, callee, name, key) < 0);
         *ext = (CiExtern){.name = own_name,
                           .key = own_key,
                           .call = call_library,
@@ -201,11 +272,13 @@ new_capsule(CxState *state, const char *name, const char *key, PyObject *callabl
                           .release = keep,
                           .position_axis = position_axis,
                           .may_fail = may_fail,
-                          .call_on = launches ? call_on : NULL};
+                          .call_on = launches || callee->torch != NULL ? call_on : NULL,
+                          .takes_strides = callee->torch != NULL};
         capsule = has_failed ? NULL : PyCapsule_New(ext, NULL, free_extern);
         if (capsule != NULL)
             return capsule;
         Py_DECREF(callable);
+        Py_XDECREF(callee->functions);
     } else {
         PyErr_NoMemory();
     }

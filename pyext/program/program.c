@@ -334,6 +334,9 @@ enter_devices(CxRun *run, void **streams)
     for (int k = 0; k < count; k++) {
         run->queues[k] = p->queue;
         run->queues[k].index += k;
+        streams[k] = run->queues[k].stream = run->stream;
+        if (run->has_stream)
+            continue;
         if (cx_device_enter(p->state, &run->queues[k], &run->streams[k], run->input_objects,
                             p->graph->ninputs) < 0)
             return -1;
@@ -361,6 +364,8 @@ cx_program_run(CxRun *run)
                    .sizes = run->sizes,
                    .scalars = run->scalars,
                    .new_result = run->new_result ? run->new_result : new_result,
+                   .take = run->take,
+                   .give = run->give,
                    .arg = run,
                    .message = message, .message_size = sizeof message,
                    .max_threads = (int)p->options.threads};

@@ -62,6 +62,7 @@ typedef struct CxGenerators {
 } CxGenerators;
 /* One run. buffers and slots: one per result buffer, zeroed; an array, or a number in its slot. */
 typedef struct CxStash CxStash;
+struct CxHandle; /* a tensor of torch */
 
 typedef struct CxRun {
     CxProgram *program;
@@ -76,6 +77,14 @@ typedef struct CxRun {
     /* Allocates result buffers in another way, with or without the GIL; arg is the run. NULL
      * without an exception means out of memory. */
     void *(*new_result)(void *arg, int number, const CiResultBuffer *buffer);
+    /* Memory of the device between steps, by a caller that has its own; NULL: the device's. */
+    int32_t (*take)(void *arg, size_t bytes, void **block);
+    void (*give)(void *arg, void *block);
+    /* Puts a tensor of torch in the place of memory that the run's caller has allocated; false: it cannot. */
+    bool (*adopt)(void *arg, void *block, struct CxHandle *tensor, void *data);
+    /* The stream of the program's one device, if the caller chooses it. */
+    bool has_stream;
+    void *stream;
     PyObject *values; /* the result tuple of the Python wrapper */
     PyThreadState *released;
     CiQueue queues[CI_MAX_DEVICES];    /* the program's queues, with the current streams */

@@ -242,9 +242,9 @@ forget(UserCode *code)
 }
 
 int32_t
-cx_user_code_call(CxState *state, PyObject *callable, const CiQueue *queue,
-                  const CiExternCall *call)
+cx_user_code_call(CxState *state, PyObject *callable, const CiExternCall *call)
 {
+    const CiQueue *queue = call->queue;
     DeviceCall d = {.queue = queue, .call = call};
 
     CX_CALLBACK_BEGIN();

@@ -13,7 +13,7 @@ typedef struct ExchangeTable {
     void *older;
     void *allocate, *managed_from, *managed_to;
     int (*view)(void *object, CxDlTensor *out);
-    void *stream;
+    int (*stream)(int32_t type, int32_t index, void **stream);
 } ExchangeTable;
 
 static bool
@@ -55,8 +55,17 @@ find_all(CxTorch *torch)
            find(torch, "aoti_torch_get_data_ptr", &torch->data_of) &&
            find(torch, "aoti_torch_get_dim", &torch->rank_of) &&
            find(torch, "aoti_torch_get_sizes", &torch->sizes_of) &&
+           find(torch, "aoti_torch_get_strides", &torch->strides_of) &&
            find(torch, "aoti_torch_get_dtype", &torch->dtype_of) &&
+           find(torch, "aoti_torch_new_uninitialized_tensor", &torch->new_undefined) &&
            find(torch, "aoti_torch_delete_tensor_object", &torch->delete);
+}
+
+static void
+find_devices(CxTorch *torch)
+{
+    int32_t (*number)(void) = NULL;
+    torch->cuda = find(torch, "aoti_torch_device_type_cuda", &number) ? number() : -1;
 }
 
 /* Calls of the dispatcher take the ABI version of the loaded library. */
@@ -68,7 +77,9 @@ find_dispatcher(CxTorch *torch)
                    find(torch, "torch_new_list_reserve_size", &torch->new_list) &&
                    find(torch, "torch_list_push_back", &torch->push) &&
                    find(torch, "torch_delete_list", &torch->delete_list) &&
-                   find(torch, "torch_new_stable_ivalue", &torch->new_value) &&
+                   (find(torch, "torch_new_stable_ivalue", &torch->new_value) ||
+                    (find(torch, "_ZnwmRKSt9nothrow_t", &torch->new_object) &&
+                     find(torch, "_ZSt7nothrow", &torch->nothrow))) &&
                    find(torch, "torch_call_dispatcher", &torch->dispatch);
     torch->version = has_all ? version() : 0;
     if (!has_all)
@@ -108,13 +119,16 @@ torch_functions(PyObject *module, PyObject *args)
         return PyErr_NoMemory();
     torch->state = PyModule_GetState(module);
     torch->library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
-    if (table->major != 1 || table->view == NULL || torch->library == NULL || !find_all(torch)) {
+    if (table->major != 1 || table->view == NULL || table->stream == NULL || torch->library == NULL ||
+        !find_all(torch)) {
         PyMem_Free(torch);
         Py_RETURN_NONE;
     }
     find_dtypes(torch);
+    find_devices(torch);
     find_dispatcher(torch);
     torch->view = table->view;
+    torch->stream = table->stream;
     torch->types = Py_NewRef(types);
     torch->is_conj = Py_NewRef(is_conj);
     torch->is_neg = Py_NewRef(is_neg);
@@ -146,14 +160,72 @@ has_reversed(int rank, const int64_t *strides)
     return false;
 }
 
+uint64_t *
+cx_torch_new_value(const CxTorch *torch)
+{
+    uint64_t *made = NULL;
+
+    if (torch->new_value == NULL)
+        return torch->new_object(sizeof *made, torch->nothrow);
+    return torch->new_value(&made) == 0 ? made : NULL;
+}
+
+CxTorchPlace
+cx_torch_place(const CxTorch *torch, const CiQueue *queue)
+{
+    bool is_host = queue == NULL || !ci_backend_has_memory(queue->backend);
+    return is_host ? (CxTorchPlace){0, 0} : (CxTorchPlace){torch->cuda, queue->index};
+}
+
+PyObject *
+cx_torch_wrap(const CxTorch *torch, CxHandle *handles, int count)
+{
+    PyObject *capsules = PyList_New(0), *tensors = NULL;
+
+    for (int k = 0; capsules != NULL && k < count; k++) {
+        PyObject *one = handles[k] != NULL ? PyCapsule_New(handles[k], NULL, NULL) : NULL;
+        if (handles[k] != NULL && (one == NULL || PyList_Append(capsules, one) < 0))
+            Py_CLEAR(capsules);
+        Py_XDECREF(one);
+    }
+    if (capsules == NULL || PyList_GET_SIZE(capsules) == 0)
+        return capsules;
+    tensors = PyObject_CallOneArg(torch->wrap, capsules);
+    Py_DECREF(capsules);
+    if (tensors != NULL || !PyErr_ExceptionMatches(PyExc_TypeError))
+        memset(handles, 0, sizeof *handles * (size_t)count);
+    return tensors;
+}
+
+bool
+cx_torch_has_layout(const CxTorch *torch, CxHandle tensor, CiDtype dtype, int rank, const int64_t *sizes,
+                    const int64_t *strides)
+{
+    int64_t its_rank = -1, *its_sizes = NULL, *its_strides = NULL;
+    int32_t its_dtype = -1;
+
+    if (torch->rank_of(tensor, &its_rank) != 0 || its_rank != rank || torch->sizes_of(tensor, &its_sizes) != 0 ||
+        torch->strides_of(tensor, &its_strides) != 0 || torch->dtype_of(tensor, &its_dtype) != 0 ||
+        its_dtype != torch->dtypes[dtype])
+        return false;
+    for (int k = 0; k < rank; k++)
+        if (its_sizes[k] != sizes[k] || (strides != NULL && sizes[k] != 1 && its_strides[k] != strides[k]))
+            return false;
+    return true;
+}
+
 CxHandle
-cx_torch_from_memory(const CxTorch *torch, void *data, CiDtype dtype, int rank, const int64_t *sizes,
-                     const int64_t *strides)
+cx_torch_from_memory(const CxTorch *torch, CxTorchPlace place, void *data, CiDtype dtype, int rank,
+                     const int64_t *sizes, const int64_t *strides)
 {
     CxHandle made = NULL;
 
+    for (int axis = 0; axis < rank; axis++)
+        if (sizes[axis] == 0)
+            data = NULL; /* torch asks the device of an address */
     if (torch->dtypes[dtype] < 0 || has_reversed(rank, strides) ||
-        torch->from_memory(data, rank, sizes, strides, 0, torch->dtypes[dtype], 0, 0, &made, 0, NULL, 0) != 0)
+        torch->from_memory(data, rank, sizes, strides, 0, torch->dtypes[dtype], place.type, place.index, &made,
+                           0, NULL, 0) != 0)
         return NULL;
     return made;
 }
@@ -172,15 +244,17 @@ copy_elements(char *into, const char *from, size_t size, int rank, const int64_t
 }
 
 CxHandle
-cx_torch_operand(const CxTorch *torch, void *data, CiDtype dtype, int rank, const int64_t *sizes,
-                 const int64_t *strides)
+cx_torch_operand(const CxTorch *torch, CxTorchPlace place, void *data, CiDtype dtype, int rank,
+                 const int64_t *sizes, const int64_t *strides)
 {
     int64_t dense[CI_MAX_RANK], step = 1;
     CxHandle copy = NULL;
     void *memory;
 
     if (torch->dtypes[dtype] < 0 || !has_reversed(rank, strides))
-        return cx_torch_from_memory(torch, data, dtype, rank, sizes, strides);
+        return cx_torch_from_memory(torch, place, data, dtype, rank, sizes, strides);
+    if (place.type != 0)
+        return NULL;
     for (int axis = rank - 1; axis >= 0; axis--) {
         dense[axis] = step;
         step *= sizes[axis];

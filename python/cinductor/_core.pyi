@@ -1716,7 +1716,7 @@ class TensorProgram:
     Parameters
     ----------
     program : Program
-        A program of the host.
+        A program of the host, or one with arrays of one CUDA device.
     functions : capsule
         The result of `torch_functions`.
     inputs : list
@@ -1726,17 +1726,20 @@ class TensorProgram:
         ("constant", value).
     eager : callable
         Called with the list if the program does not accept its values, or if a check fails.
+    host : tuple, optional
+        The part of a device's graph on the host: its TensorProgram, the numbers of the arguments that it takes, and the number of all
+        arguments. Its results are further arguments of `program`.
 
     Raises
     ------
     TypeError
-        For a program that runs on a device.
+        For a program of another device, or one that gets host arrays.
     """
 
     program: Program
     """The program."""
     def __new__(
-        cls, program: Program, functions: Any, inputs: list[Any], returns: list[tuple[Any, ...]], eager: Any, /
+        cls, program: Program, functions: Any, inputs: list[Any], returns: list[tuple[Any, ...]], eager: Any, host: Any = None, /
     ) -> TensorProgram: ...
     def __call__(self, args: list[Any], /) -> list[Any]:
         """Run the program, empty the list, and return the results."""

@@ -76,7 +76,8 @@ def outcome(fn, make, backward):
     if backward:
         total = sum(t.abs().sum() for t in strided(tree_leaves(result)) if t.requires_grad)
         total.backward()
-    return tree_leaves(result), tree_leaves(arguments), torch.get_rng_state()
+    states = [torch.get_rng_state(), *(torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [])]
+    return tree_leaves(result), tree_leaves(arguments), torch.cat([s.view(torch.uint8) for s in states])
 
 
 def check(fn, fast, make, backward=False, tolerance=None):

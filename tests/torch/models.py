@@ -107,7 +107,7 @@ class Decoder(nn.Module):
 
     def forward(self, tokens):
         x = self.table(tokens)
-        q, k, v = self.heads(x, torch.arange(tokens.shape[1]))
+        q, k, v = self.heads(x, torch.arange(tokens.shape[1], device=x.device))
         return self.finish(x, F.scaled_dot_product_attention(q, k, v, is_causal=True))
 
     def step(self, tokens, at, keys, values):
@@ -117,7 +117,7 @@ class Decoder(nn.Module):
         keys.index_copy_(2, at, k)
         values.index_copy_(2, at, v)
         score = (q @ keys.transpose(-1, -2)) / math.sqrt(8)
-        score = score.masked_fill(torch.arange(keys.shape[2]) > at, -math.inf)
+        score = score.masked_fill(torch.arange(keys.shape[2], device=x.device) > at, -math.inf)
         return self.finish(x, score.softmax(-1) @ values)
 
 
@@ -146,7 +146,7 @@ class Graph(nn.Module):
 
     def forward(self, x, edges):
         source, target = edges
-        degree = torch.zeros(x.shape[0]).scatter_add(0, target, torch.ones(target.shape[0])).clamp(min=1)
+        degree = x.new_zeros(x.shape[0]).scatter_add(0, target, x.new_ones(target.shape[0])).clamp(min=1)
         for layer in self.a, self.b:
             x = F.elu(layer(x))
             x = torch.zeros_like(x).index_add(0, target, x[source]) / degree[:, None]
@@ -173,7 +173,7 @@ class Diffusion(nn.Module):
     def forward(self, x, t):
         noise = torch.randn_like(x)
         a = self.alphas[t][:, None]
-        angle = t[:, None] * torch.exp(-torch.arange(4.0))
+        angle = t[:, None] * torch.exp(-torch.arange(4.0, device=x.device))
         known = torch.cat([a.sqrt() * x + (1 - a).sqrt() * noise, angle.sin(), angle.cos()], -1)
         return F.mse_loss(self.net(known), noise)
 
@@ -187,7 +187,7 @@ class Recommender(nn.Module):
     def forward(self, dense, ids):
         parts = torch.stack([F.relu(self.dense(dense)), *(bag(i) for bag, i in zip(self.bags, ids))], 1)
         pairs = torch.bmm(parts, parts.transpose(1, 2))
-        a, b = torch.triu_indices(3, 3, 1)
+        a, b = torch.triu_indices(3, 3, 1, device=dense.device)
         return torch.sigmoid(self.head(torch.cat([pairs[:, a, b], parts[:, 0]], 1)))[:, 0]
 
 

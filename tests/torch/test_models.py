@@ -19,12 +19,20 @@ from torch.overrides import TorchFunctionMode
 
 import cinductor.torch
 
+needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="torch has no CUDA device here")
+
+
+@pytest.fixture(params=["cpu", pytest.param("cuda", marks=needs_gpu)])
+def device(request):
+    with torch.backends.cudnn.flags(allow_tf32=False):
+        yield request.param
+
 
 @pytest.fixture(params=MODELS, name="made")
-def _made(request):
+def _made(request, device):
     torch.manual_seed(0)
     cls, make = MODELS[request.param]
-    return cls(), make
+    return cls().to(device), lambda: tuple(t.to(device) for t in make())
 
 
 class DrawnInFloat(TorchFunctionMode):

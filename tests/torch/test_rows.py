@@ -10,7 +10,7 @@ from agreement import same_values  # noqa: F401  (skips without torch)
 # isort: split
 import torch
 
-from cinductor.torch import emit, promote, rows
+from cinductor.torch import emit, foreach, promote, rows
 
 TEXT = rows.read(rows.PATH.read_text(encoding="utf-8"))
 
@@ -60,3 +60,27 @@ def test_core_and_pointwise_ops_have_a_status():
     meant = [schema.partition("(")[0] for schema, _, meaning in TEXT if meaning.split()[0] not in ("library", "decompose", "refuse")]
     assert rows.counts(rows.statuses())["row"] == len(meant) == sum(statuses[name] == "row" for name in meant)
     assert set(statuses.values()) <= {"row", "library", "decompose", "refuse"}
+
+
+def test_ops_on_lists_are_the_op_of_each_element():
+    """torch's own kernels give the same, for each op on lists that is decomposed."""
+    torch.manual_seed(0)
+    kinds = {"List[Tensor]": lambda: [torch.rand(3, 3) + 1.5 for _ in range(2)], "Tensor": lambda: torch.tensor(1.5), "number": lambda: 2.0}
+    for op, decomposition in foreach.decompositions().items():
+        args, more = [], {}
+        for a in op._schema.arguments:
+            kind = str(a.type)
+            if a.name == "scalars":
+                value = torch.tensor([1.5, 2.5]) if kind == "Tensor" else [2.0, 3.0]
+            elif kind == "List[number]":
+                value = [2.0, 3.0]
+            elif kind in kinds:
+                value = kinds[kind]()
+            else:
+                continue
+            if a.kwarg_only:
+                more[a.name] = value
+            else:
+                args.append(value)
+        wanted, got = op(*args, **more), decomposition(*args, **more)
+        torch.testing.assert_close(got, wanted, equal_nan=True, msg=lambda text, op=op: f"{op}: {text}")

@@ -82,11 +82,19 @@ class Emitter:
 
     has_libraries = True
 
-    def __init__(self, gm: torch.fx.GraphModule, name: str, row_of: Callable[[Any], Callable[[Emitter, torch.fx.Node], Any]]):
-        self.gm, self.row_of = gm, row_of
+    def __init__(
+        self,
+        gm: torch.fx.GraphModule,
+        name: str,
+        row_of: Callable[[Any], Callable[[Emitter, torch.fx.Node], Any]],
+        device: torch.device = layout.HOST,
+    ):
+        self.gm, self.row_of, self.device = gm, row_of, device
+        self.asserted: list[GraphValue] = []  # conditions that the device checks, at the end
         self.builder = _core.Builder(name)
         self.env = Environment(self)
         self.inputs: list[tuple[str, Any]] = []
+        self.placeholders = 0
         self.symbols: set[str] = set()
         self.floats: dict[str, GraphValue] = {}  # symbols of floats: arguments and numbers that data decide
         self.decided: set[Any] = set()  # the symbols among them whose values the program finds
@@ -106,6 +114,8 @@ class Emitter:
         """A node of the core with this dtype and these sizes."""
         operand = args[-1].dtype if args else dtype
         if operand.is_complex and f"numpy_{op}" in DTYPES_OF:
+            if self.device != layout.HOST:
+                raise Unmapped(f"no device has {op} of {operand}")
             op = f"numpy_{op}"  # the core's own function is of real numbers
         known = DTYPES_OF.get(op)
         if known is not None and op not in ("cast", "gather") and not known.get(WORDS.get(operand), True):
@@ -217,10 +227,28 @@ class Emitter:
         return self.put("iota", [], torch.int64, (size,), axes=[0])
 
     def check(self, condition: GraphValue, why: str) -> None:
-        """Add a check: unless the condition holds everywhere, the program stops and eager runs the graph."""
+        """Add a check: unless the condition holds everywhere, the program stops and eager runs the graph.
+
+        On a CUDA device nothing waits for the condition: an assertion of the device fails, as eager's does.
+        """
         if condition.sizes:
             condition = self.fold("all", condition, list(range(len(condition.sizes))), False)
+        if self.device != layout.HOST and self.open_block < 0:
+            self.asserted.append(condition)
+            return
         self.builder.check(condition.number, why, self.line[0], self.line[1])
+
+    def check_index(self, i: GraphValue, size: GraphValue, is_from_end: bool = False) -> GraphValue:
+        """Indices with a check that they are in [0, size), or from -size on. On a CUDA device those that are not become the
+        nearest that is: kernels may read them before the check fails.
+        """
+        zero = self.constant(0, torch.int64)
+        least = self.apply("negative", [size]) if is_from_end else zero
+        self.check(self.apply("logical_and", [self.apply("greater_equal", [i, least]), self.apply("less", [i, size])]), "index out of range")
+        if self.device == layout.HOST:
+            return i
+        most = self.apply("subtract", [size, self.constant(1, torch.int64)])
+        return self.apply("maximum", [self.apply("minimum", [i, most]), least])
 
     def copy(self, v: GraphValue, order: str = "") -> GraphValue:
         """A copy of the elements in separate memory."""
@@ -277,7 +305,8 @@ class Emitter:
         raise Refused("a graph without outputs")
 
     def placeholder(self, node: torch.fx.Node) -> None:
-        val, number = node.meta["val"], len(self.inputs)
+        val, number = node.meta["val"], self.placeholders
+        self.placeholders += 1
         if isinstance(val, torch.Tensor):
             self.env[node] = self.tensor(val, ("tensor", number))
         elif isinstance(val, (torch.SymInt, int)) and not isinstance(val, bool):
@@ -285,7 +314,7 @@ class Emitter:
             self.env[node] = GraphValue(self.builder.input("python i64[]"), torch.int64, (), is_weak=True)
             if isinstance(val, torch.SymInt) and val.node.expr.is_Symbol:
                 known = f" hint {hint(val)}" if val.node.has_hint() else ""
-                self.symbol(val.node.expr, val.node.shape_env, f" from in{number}{known}")
+                self.symbol(val.node.expr, val.node.shape_env, f" from in{len(self.inputs) - 1}{known}")
         elif isinstance(val, (torch.SymFloat, float)):
             self.inputs.append(("float", number))
             self.env[node] = GraphValue(self.builder.input("python f64[]"), torch.float64, (), is_weak=True)
@@ -299,6 +328,8 @@ class Emitter:
             raise Refused(f"an input is {layout.kind(val)}")
         if val.dtype not in WORDS:
             raise Refused(f"an input is of {val.dtype}")
+        if layout.device_of(val) != self.device:
+            return self.number_of_host(val, source)
         val = val.resolve_conj().resolve_neg()  # the call materialises lazy conjugation and negation of the real one
         for s in (*val.size(), *val.stride()):
             if isinstance(s, torch.SymInt):
@@ -309,6 +340,17 @@ class Emitter:
             text += f" strides [{','.join(str(text_of(s)) for s in val.stride())}]"
         self.inputs.append(source)
         return GraphValue(self.builder.input(text), val.dtype, tuple(val.size()))
+
+    def number_of_host(self, val: Any, source: tuple[str, Any]) -> GraphValue:
+        """A tensor of the host without axes, beside tensors of a device: the call reads its element."""
+        if val.dim():  # it leaves the graph as it is, and no op of the device reads it
+            return GraphValue(-1, val.dtype, tuple(val.size()))
+        if val.dtype not in (torch.float32, torch.float64, torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool):
+            raise Refused(f"a number on the host is of {val.dtype}")
+        kind = torch.float64 if val.dtype.is_floating_point else torch.int64
+        self.inputs.append(source)
+        made = GraphValue(self.builder.input(f"python {WORDS[kind]}[]"), kind, (), is_weak=True)
+        return self.cast(made, val.dtype)
 
     def symbol(self, symbol: sympy.Symbol, env: Any, source: str) -> None:
         if symbol.name not in self.symbols:
@@ -402,6 +444,8 @@ class Emitter:
         results: list[int] = []
         bases = self.shared_bases(outputs)
         returns = [self.give(x, results, bases) for x in outputs]
+        if self.asserted:
+            library.assert_all(self, self.asserted)
         for base, value in self.writes:
             self.builder.write(base.number, value.number)
         self.builder.results(results)

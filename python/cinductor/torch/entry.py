@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import inspect
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -63,7 +64,7 @@ def compile_graph_module(gm: Any, inputs: Any, mode: str | None, options: dict[s
     counters["aot_autograd"]["total"] += 1
     without_donation = patch.object(graph_compile, "collect_bw_donated_buffer_idxs", no_donated_buffers)
     with torch._functorch.config.patch(SETTINGS), key_without_inductor(), without_donation:
-        compiled: Any = aot_module_simplified(gm, inputs, **compilers(given, is_strict, made), compiler_config_extra=key)
+        compiled: Any = aot_module_simplified(gm, inputs, **compilers(given, is_strict, made), **key_argument(key))
     counters["aot_autograd"]["ok"] += 1
 
     def call(*args: Any) -> Any:
@@ -149,6 +150,12 @@ class CacheKey:
 
     cudagraphs: str
     forward_device: None = None
+
+
+def key_argument(key: CacheKey) -> dict[str, Any]:
+    """The argument of AOTAutograd by which the key gets to its cache; torch 2.11 takes its first field alone."""
+    name = "compiler_config_extra"
+    return {name: key} if name in inspect.signature(aot_module_simplified).parameters else {"cudagraphs": key.cudagraphs}
 
 
 def compilers(options: dict[str, Any], is_strict: bool, made: list[Artifact] | None = None) -> dict[str, Any]:

@@ -55,13 +55,22 @@ def storage_of(tensor: Any) -> int:
     return int(tensor.untyped_storage()._cdata)
 
 
+HOST = torch.device("cpu")
+
+
+def device_of(tensor: Any) -> torch.device:
+    """The device whose memory a tensor is in."""
+    device: torch.device = tensor.device
+    return device
+
+
 def is_plain(tensor: Any) -> bool:
-    """True if the core can read it: strided memory of the host with one dtype, no lazy or wrapped tensor."""
+    """True if the core can read it: strided memory of the host or of a CUDA device with one dtype, no lazy or wrapped tensor."""
     return bool(
         tensor.layout == torch.strided
         and not tensor.is_quantized
         and not tensor.is_nested
-        and tensor.device.type == "cpu"
+        and device_of(tensor).type in ("cpu", "cuda")
     )
 
 

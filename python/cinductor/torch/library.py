@@ -1,6 +1,6 @@
 """Library calls: ops that ATen runs, inside of the program.
 
-The core calls a Python function with dense operands, which runs the op and fills the result. An op with several
+The core calls a Python function with tensors over dense operands, which runs the op and fills the result. An op with several
 results is one call for the first result, and one call for each other result, which takes it from what the first
 call has left.
 """
@@ -15,7 +15,6 @@ import struct
 import threading
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
@@ -44,8 +43,10 @@ def call(emitter: Emitter, node: torch.fx.Node, val: Any) -> Any:
     if len(operands) > MAX_OPERANDS:
         raise Refused(f"{node.target} has more than {MAX_OPERANDS} operands")
     for o in outs:
-        if o is not None and not isinstance(o, torch.Tensor):
+        if o is not None and not isinstance(o, (torch.Tensor, torch.SymInt, int)):
             raise Refused(f"{node.target} gives a {type(o).__name__}")
+        if isinstance(o, torch.Tensor) and layout.device_of(o) != emitter.device:
+            raise Refused(f"{node.target} gives a tensor on {layout.device_of(o)}")
     return Results(emitter, node, operands, plan, spec, outs).values(tree)
 
 
@@ -69,8 +70,8 @@ class Results:
         self.number = next(_numbers)
         self.first: GraphValue | None = None
         self.shared = Call(node.target, plan, spec, strides_of(node))
-        self.product = torch_call(node, plan, operands)
-        self.dispatched = dispatch(node.target, plan, spec, outs)
+        self.product = torch_call(node, plan, operands, emitter.device)
+        self.dispatched = dispatch(node.target, plan, spec, outs, emitter.device)
 
     def values(self, tree: Any) -> Any:
         self.sizes()
@@ -87,7 +88,11 @@ class Results:
         for k, (result, axis) in enumerate(at):
             self.emitter.define(self.outs[result].size(axis), self.emitter.reshape(self.emitter.along(sizes, 0, k, 1, 1), ()))
 
-    def value(self, k: int, out: Any) -> GraphValue:
+    def value(self, k: int, out: Any) -> Any:
+        if not isinstance(out, torch.Tensor):
+            return out  # a size, as torch's meta function computes it
+        if self.emitter.device != layout.HOST and is_state(self.node, k):
+            return self.emitter.expand(self.emitter.constant(0, out.dtype), tuple(out.size()))
         direct = self.product or (self.dispatched and (self.dispatched, k, self.first is None))
         called = OpResult(self.shared, k, self.first is None, direct)
         return self.put(str(k), called, out.dtype, tuple(out.size()), layout.order_text(out))
@@ -110,6 +115,22 @@ def read_results(node: torch.fx.Node, outs: list[Any], tree: Any) -> set[int]:
     if tree.num_children != len(outs) or any(u.target is not operator.getitem for u in node.users):
         return set(there)
     return {k for k in there if any(u.args[1] == k for u in node.users)} or set(there[:1])
+
+
+STATE = ("philox_seed", "philox_offset", "rng_state", "unused")  # names of results
+
+
+def is_state(node: torch.fx.Node, k: int) -> bool:
+    """True for a result of attention that its gradient draws random numbers with, which is undefined if nothing is dropped. ATen may
+    leave that of a device on the host.
+    """
+    schema = getattr(node.target, "_schema", None)
+    if schema is None or k >= len(schema.returns) or schema.returns[k].name not in STATE:
+        return False
+    given = {a.name: node.args[n] if n < len(node.args) else node.kwargs.get(a.name, a.default_value) for n, a in enumerate(schema.arguments)}
+    if given.get("dropout_p") != 0:
+        raise Refused(f"{node.target} leaves its random state on the host")
+    return True
 
 
 def undefined(emitter: Emitter, outs: list[Any]) -> list[tuple[int, int]]:
@@ -173,7 +194,7 @@ def torch_functions() -> Any:
     wrap = getattr(getattr(torch._C, "_aoti", None), "alloc_tensors_by_stealing_from_void_ptrs", None)
     if exchange is None or wrap is None:
         return None
-    path = os.path.join(os.path.dirname(torch.__file__), "lib", "libtorch_cpu.so")
+    path = os.path.join(os.path.dirname(torch.__file__), "lib", "libtorch.so")
     types = (torch.Tensor, torch.nn.Parameter)
     return _core.torch_functions(path, exchange, types, torch.Tensor.is_conj, torch.Tensor.is_neg, wrap)
 
@@ -187,7 +208,7 @@ PRODUCTS = {
 }
 
 
-def torch_call(node: torch.fx.Node, plan: list[tuple[str, Any]], operands: list[Any]) -> Any:
+def torch_call(node: torch.fx.Node, plan: list[tuple[str, Any]], operands: list[Any], device: torch.device) -> Any:
     """How C makes the call: its functions, name, number of tensors and factors; None if Python makes it."""
     name, val = PRODUCTS.get(node.target), node.meta.get("val")
     if name is None or val is None or torch_functions() is None:
@@ -196,18 +217,20 @@ def torch_call(node: torch.fx.Node, plan: list[tuple[str, Any]], operands: list[
     are_tensors = [kind for kind, _ in plan].count("tensor") == len(operands) == len(node.args)
     if not are_tensors or not val.is_floating_point() or not all(type(f) in (int, float) for f in factors):
         return None  # the factors are doubles there
-    return torch_functions(), f"aoti_torch_cpu_{name}", len(operands) + 1, *map(float, factors)
+    return torch_functions(), f"aoti_torch_{device.type}_{name}", len(operands) + 1, *map(float, factors)
 
 
 # ---- calls by torch's dispatcher ----
 
-WORD, TENSOR, SIZE, SOME, LIST = range(5)  # kinds of arguments of _core.aten_call
+WORD, TENSOR, SIZE, SOME, LIST, UNDEFINED = range(6)  # kinds of arguments of _core.aten_call
 
 
-def dispatch(op: Any, plan: list[tuple[str, Any]], spec: Any, outs: list[Any]) -> Any:
+def dispatch(op: Any, plan: list[tuple[str, Any]], spec: Any, outs: list[Any], device: torch.device) -> Any:
     """The call as C makes it by torch's dispatcher; None where Python makes it: for another kind of argument or result."""
     if torch_functions() is None or not isinstance(op, torch._ops.OpOverload) or op.namespace != "aten":
         return None  # an op of another library may be Python's
+    if device != layout.HOST and any(kind == "int" for kind, _ in plan):
+        return None  # the int is in memory of the device
     if any(str(r.type) != "Tensor" for r in op._schema.returns) or len(op._schema.returns) != len(outs):
         return None
     args, kwargs = tree_unflatten([Leaf(*p) for p in plan], spec)
@@ -241,6 +264,8 @@ def argument(kind: Any, x: Any) -> tuple[int, Any]:
         return LIST, [argument(kind.getElementType(), v if isinstance(v, Leaf) else Leaf("is", v)) for v in values]
     if not isinstance(x, Leaf):
         raise Unmapped(f"a {type(x).__name__} as an argument")
+    if name == "TensorType" and x.kind == "is" and x.value is None:
+        return UNDEFINED, 0
     if x.kind == "tensor" and name == "TensorType":
         return TENSOR, x.value
     if x.kind == "int" and name in ("IntType", "SymIntType"):
@@ -287,7 +312,7 @@ class Call:
 
 def laid_out(x: torch.Tensor, strides: Any) -> torch.Tensor:
     """The tensor with these strides; with None in C order."""
-    return x.contiguous() if strides is None else torch.empty_strided(x.size(), strides, dtype=x.dtype).copy_(x)
+    return x.contiguous() if strides is None else torch.empty_strided(x.size(), strides, dtype=x.dtype, device=x.device).copy_(x)
 
 
 def own(result: torch.Tensor, operands: list[torch.Tensor]) -> torch.Tensor:
@@ -299,15 +324,14 @@ def own(result: torch.Tensor, operands: list[torch.Tensor]) -> torch.Tensor:
 class OpResult:
     """The function that the core calls for one result of a call, unless C calls torch's library."""
 
-    is_of_numpy = True  # operands are writable arrays, as torch.from_numpy requires
-
     def __init__(self, call: Call, index: int, is_first: bool, torch_call: Any):
         self.call, self.index, self.is_first, self.torch_call = call, index, is_first, torch_call
+        self.torch_functions = torch_functions()  # the core calls with tensors
 
-    def __call__(self, *arrays: Any) -> None:
+    def __call__(self, *tensors: torch.Tensor) -> None:
         if self.is_first:
-            self.call.run([tensor_of(a) for a in arrays[:-1]])
-        made, out = self.call.made().pop(self.index, None), tensor_of(arrays[-1])
+            self.call.run(list(tensors[:-1]))
+        made, out = self.call.made().pop(self.index, None), tensors[-1]
         if made is None or made.shape != out.shape or made.dtype != out.dtype or made.layout != out.layout:
             raise _core.CheckFailed(f"{self.call.target} gives another kind of tensor than torch's meta function says")
         out.copy_(made)
@@ -316,23 +340,34 @@ class OpResult:
 class SizesOfResults:
     """The function that the core calls for sizes that an op decides: it runs the op."""
 
-    is_of_numpy = True
     torch_call = None
 
     def __init__(self, call: Call, places: list[tuple[int, int]]):
         self.call, self.places = call, places
+        self.torch_functions = torch_functions()
 
-    def __call__(self, *arrays: Any) -> None:
-        self.call.run([tensor_of(a) for a in arrays[:-1]])
+    def __call__(self, *tensors: torch.Tensor) -> None:
+        self.call.run(list(tensors[:-1]))
         made = self.call.made()
-        tensor_of(arrays[-1]).copy_(torch.tensor([made[k].size(axis) for k, axis in self.places]))
+        tensors[-1].copy_(torch.tensor([made[k].size(axis) for k, axis in self.places]))
 
 
-def tensor_of(array: Any) -> torch.Tensor:
-    """A tensor over the array's memory."""
-    array = np.asarray(array)
-    if any(s < 0 for s in array.strides):  # of an operand: torch has no such strides
-        array = array.copy()
-    if array.dtype.name == "bfloat16":
-        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
-    return torch.from_numpy(array)
+class Assertion:
+    """The function that the core calls to assert a condition on the device: nothing waits for the answer."""
+
+    def __init__(self) -> None:
+        self.torch_functions = torch_functions()
+        op = torch.ops.aten._assert_async.default
+        plan = self.torch_functions and _core.aten_call(self.torch_functions, op._schema.name, "", [(TENSOR, 0)], 0)
+        self.torch_call = plan and (plan, 0, True)
+
+    def __call__(self, condition: torch.Tensor, unused: torch.Tensor) -> None:
+        torch.ops.aten._assert_async(condition)
+
+
+def assert_all(emitter: Emitter, conditions: list[GraphValue]) -> None:
+    """One assertion of the device for all conditions. It has a result, because each call of the core has one."""
+    both = functools.reduce(lambda a, b: emitter.apply("logical_and", [a, b]), conditions)
+    key = f"{next(_numbers)}:assert"
+    _core.add_extern("aten._assert_async", key, Assertion())
+    emitter.put("extern", [both], torch.bool, (), name="aten._assert_async", key=key)

@@ -11,6 +11,8 @@ from torch._inductor.output_code import RegionalOutputCode
 
 from .. import _core
 from ..base.deferred_warnings import CinductorWarning
+from . import layout
+from .devices import find_device, split
 from .emit import Emitted, Emitter, Return
 from .library import torch_functions
 from .promote import WORDS
@@ -21,7 +23,9 @@ from .values import Refused
 log = logging.getLogger(__name__)  # TORCH_LOGS="cinductor.torch" or "+cinductor.torch"
 
 
-def tensor_program(gm: torch.fx.GraphModule, emitted: Emitted, program: _core.Program) -> _core.TensorProgram:
+def tensor_program(
+    gm: torch.fx.GraphModule, emitted: Emitted, program: _core.Program, host: tuple[_core.TensorProgram, list[int], int] | None
+) -> _core.TensorProgram:
     """The program as C calls it with tensors; raises Refused where that is not possible.
 
     Parameters
@@ -31,6 +35,8 @@ def tensor_program(gm: torch.fx.GraphModule, emitted: Emitted, program: _core.Pr
         then raises its own exception.
     emitted : Emitted
     program : _core.Program
+    host : tuple or None
+        The program of the part on the host, the numbers of the arguments that it takes, and the number of all.
     """
     functions = torch_functions()
     if functions is None:
@@ -39,7 +45,7 @@ def tensor_program(gm: torch.fx.GraphModule, emitted: Emitted, program: _core.Pr
         returns = [returned(r) for r in emitted.returns]
     except UnknownSize as error:
         raise Refused(str(error)) from None
-    return _core.TensorProgram(program, functions, [source for _, source in emitted.inputs], returns, eager(gm))
+    return _core.TensorProgram(program, functions, [source for _, source in emitted.inputs], returns, eager(gm), host)
 
 
 def returned(r: Return) -> tuple[Any, ...]:
@@ -101,16 +107,16 @@ class Artifact(RegionalOutputCode):
         self.nodes: list[tuple[str, str, str, str]] = []
         self.why, self.run = "", eager(gm)
         try:
-            emitted = Emitter(gm, self.name, row_of).run()
-            self.nodes = emitted.nodes
-            program = _core.compile_graph(emitted.builder, options=self.options)
-            self.run = tensor_program(gm, emitted, program)
-            self.describe(program)
+            device = find_device(gm)
+            part = split(gm) if device != layout.HOST else None
+            host = (self.compiled(part.gm, layout.HOST), part.arguments, part.count) if part else None
+            self.run = self.compiled(part.rest if part else gm, device, gm, host)
+            self.describe(self.run.program)
         except Exception as error:
             self.why = str(error)
             if self.is_strict:
                 raise
-            if isinstance(error, Refused):
+            if isinstance(error, (Refused, _core.Unsupported)):
                 log.info("%s graph, run by eager: %s", self.name, error)
             else:
                 warnings.warn(
@@ -118,6 +124,18 @@ class Artifact(RegionalOutputCode):
                     CinductorWarning,
                     stacklevel=2,
                 )
+
+    def compiled(
+        self, gm: torch.fx.GraphModule, device: torch.device, whole: torch.fx.GraphModule | None = None, host: Any = None
+    ) -> _core.TensorProgram:
+        """A program for one device. whole: the graph that eager runs in its place, if that has a part on the host, too."""
+        emitted = Emitter(gm, self.name, row_of, device).run()
+        self.nodes += emitted.nodes
+        options = dict(self.options)
+        if device != layout.HOST:
+            options |= {"device_arrays": True, "device_index": device.index, "offload": "always"}
+        program = _core.compile_graph(emitted.builder, options=options, device=device.type)
+        return tensor_program(whole or gm, emitted, program, host)
 
     def describe(self, program: _core.Program) -> None:
         """Log the library calls, and the text of the program for those who read details."""

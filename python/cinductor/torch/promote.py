@@ -58,7 +58,7 @@ def promoted(promotion: str, operands: list[Any]) -> tuple[torch.dtype, torch.dt
 def has_kernel(node: torch.fx.Node) -> bool:
     """False if the model itself calls an element-wise op or a reduction with dtypes for which ATen has no kernel.
 
-    ATen is called with few elements for each tensor, unless all are of float32 and float64, which have kernels. The ops of a
+    ATen is called on the device with few elements for each tensor, unless all are of float32 and float64, which have kernels. The ops of a
     decomposition are not asked for: they may have any dtype that the core has.
     """
     operands = [n.meta.get("val") for n in node.all_input_nodes]
@@ -80,7 +80,7 @@ def _few_elements(node: torch.fx.Node) -> Any:
     if not isinstance(val, torch.Tensor):
         return 1
     size = 3 if val.dim() <= MAX_AXES else 1
-    return torch.ones((size,) * val.dim(), dtype=val.dtype, device="cpu")
+    return torch.ones((size,) * val.dim(), dtype=val.dtype, device=val.device)
 
 
 def computation_dtype(dtype: torch.dtype) -> torch.dtype:

@@ -23,6 +23,7 @@ from typing import Any
 
 import torch
 
+from . import foreach
 from .emit import DTYPES_OF, Emitter
 from .lowered import control, special
 from .lowered.numbers import GraphNumber
@@ -117,7 +118,7 @@ def decompositions() -> dict[Any, Any]:
         op: function
         for op, function in torch._decomp.decomposition_table.items()
         if op not in kept and isinstance(op, torch._ops.OpOverload) and op._opname not in HARMFUL and not draws(op) and not is_composite(op)
-    }
+    } | foreach.decompositions()
 
 
 def statuses() -> list[tuple[str, str, str]]:

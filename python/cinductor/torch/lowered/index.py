@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from ..emit import Emitter, broadcast
+from ..layout import HOST
 from ..promote import computation_dtype
 from ..sizes import decide, is_equal
 from ..values import GraphValue, Unmapped
@@ -20,18 +21,14 @@ COMBINE = {"sum": "add", "amax": "maximum", "amin": "minimum", "prod": "multiply
 
 def inside(emitter: Emitter, index: Any, size: Any) -> GraphValue:
     """Indices with a check that they are in [0, size): only x[i] accepts negative ones."""
-    i, n = emitter.value(index, torch.int64), emitter.value(size, torch.int64)
-    is_positive = emitter.apply("greater_equal", [i, emitter.constant(0, torch.int64)])
-    emitter.check(emitter.apply("logical_and", [is_positive, emitter.apply("less", [i, n])]), "index out of range")
-    return i
+    return emitter.check_index(emitter.value(index, torch.int64), emitter.value(size, torch.int64))
 
 
 def wrapped(emitter: Emitter, index: Any, size: Any, is_known: bool) -> GraphValue:
     """Indices in which negative ones, which count from the end, are converted. is_known: none is out of range."""
     i, n = emitter.value(index, torch.int64), emitter.value(size, torch.int64)
     if not is_known:
-        is_low = emitter.apply("greater_equal", [i, emitter.apply("negative", [n])])
-        emitter.check(emitter.apply("logical_and", [is_low, emitter.apply("less", [i, n])]), "index out of range")
+        i = emitter.check_index(i, n, is_from_end=True)
     from_end = emitter.apply("less", [i, emitter.constant(0, torch.int64)])
     return emitter.apply("where", [from_end, emitter.apply("add", [i, n]), i])
 
@@ -249,6 +246,7 @@ def masked_scatter(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     counts = emitter.put("cumsum", [emitter.cast(emitter.reshape(mask, (n,)), torch.int64)], torch.int64, (n,), axes=[0])
     emitter.check(emitter.apply("less_equal", [counts, emitter.value(room, torch.int64)]), "too few elements in the source")
     one = emitter.constant(1, torch.int64)
+    counts = counts if emitter.device == HOST else emitter.apply("minimum", [counts, emitter.value(room, torch.int64)])
     at = emitter.apply("subtract", [emitter.apply("maximum", [counts, one]), one])
     flat = emitter.reshape(emitter.value(source, x.dtype), (room,))
     taken = emitter.reshape(emitter.put("gather", [flat, at], x.dtype, (n,), axes=[0]), mask.sizes)

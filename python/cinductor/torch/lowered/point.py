@@ -7,6 +7,7 @@ import math
 import torch
 
 from ..emit import Emitter
+from ..layout import HOST
 from ..promote import computation_dtype, promoted
 from ..values import GraphValue, Unmapped
 from . import argument, meta, sizes
@@ -14,8 +15,6 @@ from . import argument, meta, sizes
 
 def cast(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     out = meta(node)
-    if out.device != meta(node.args[0]).device:
-        raise Unmapped("a copy to another device")
     v = emitter.env[node.args[0]]
     if v.dtype.is_complex and not out.dtype.is_complex and out.dtype != torch.bool:
         v = emitter.put("real", [v], v.dtype.to_real(), v.sizes)
@@ -89,6 +88,12 @@ def integer_or(op: str) -> object:
 floor, ceil, trunc = integer_or("floor"), integer_or("ceil"), integer_or("trunc")
 
 
+def _check_divisor(emitter: Emitter, b: GraphValue) -> None:
+    """Eager raises for a divisor 0 on the host; on a CUDA device the quotient is undefined."""
+    if emitter.device == HOST:
+        emitter.check(emitter.apply("not_equal", [b, emitter.constant(0, b.dtype)]), "division by zero")
+
+
 def divide(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     """div with a rounding mode, and floor_divide."""
     name = str(node.target)
@@ -97,7 +102,7 @@ def divide(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     compute, _ = promoted(kind, [meta(x) for x in node.args[:2]])
     a, b = (emitter.value(x, compute) for x in node.args[:2])
     if mode is not None and not compute.is_floating_point:
-        emitter.check(emitter.apply("not_equal", [b, emitter.constant(0, compute)]), "division by zero")
+        _check_divisor(emitter, b)
         made = emitter.apply("floor_divide", [a, b])
         made = made if mode == "floor" else towards_zero(emitter, a, b, made)
         return emitter.expand(emitter.cast(made, meta(node).dtype), sizes(node))
@@ -130,7 +135,7 @@ def _modulo(emitter: Emitter, node: torch.fx.Node, op: str) -> GraphValue:
     a, b = (emitter.value(x, compute) for x in node.args[:2])
     zero = emitter.constant(0, compute)
     if not compute.is_floating_point:
-        emitter.check(emitter.apply("not_equal", [b, zero]), "division by zero")
+        _check_divisor(emitter, b)
         return emitter.expand(emitter.cast(emitter.apply(op, [a, b]), meta(node).dtype), sizes(node))
     if op == "fmod":
         made = emitter.apply("fmod", [a, b])

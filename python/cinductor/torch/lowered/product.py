@@ -11,13 +11,14 @@ from typing import Any
 import torch
 
 from ..emit import Emitter
+from ..layout import HOST
 from ..promote import computation_dtype
 from ..values import GraphValue, Unmapped
 from . import argument, meta
 
 # Products of numbers up to which a call of a library takes longer than a kernel does, and the longest sum of them: each step of a
-# kernel's sum is rounded.
-MAX_STEPS, MAX_STEPS_COMPLEX, LONGEST_SUM = 1 << 18, 1 << 13, 1 << 10
+# kernel's sum is rounded. On a device a thread makes all steps of a sum.
+MAX_STEPS, MAX_STEPS_COMPLEX, LONGEST_SUM, LONGEST_SUM_OF_THREAD = 1 << 18, 1 << 13, 1 << 10, 1 << 7
 
 
 def leave_to_library(emitter: Emitter, dtype: torch.dtype, results: Any, summed: Any) -> None:
@@ -27,7 +28,8 @@ def leave_to_library(emitter: Emitter, dtype: torch.dtype, results: Any, summed:
     most = MAX_STEPS_COMPLEX if dtype.is_complex else MAX_STEPS
     if not isinstance(results * summed, int):
         raise Unmapped("a product of sizes that are not known, which may be large")
-    if results * summed > most or summed > LONGEST_SUM:
+    longest = LONGEST_SUM if emitter.device == HOST else LONGEST_SUM_OF_THREAD
+    if results * summed > most or summed > longest:
         raise Unmapped("a library is faster")
 
 
