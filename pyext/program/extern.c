@@ -79,7 +79,7 @@ take_result(const CiExternCall *call, PyObject *made, PyObject *out)
 static PyObject *
 tensors_of(const Callee *callee, const CiExternCall *call)
 {
-    CxHandle handles[CX_MOST_OPERANDS + 1] = {NULL};
+    CxHandle handles[CX_MAX_OPERANDS + 1] = {NULL};
     CxTorchPlace place = cx_torch_place(callee->torch, call->queue);
     int n = call->noperands, made = 0;
     PyObject *tensors = NULL;

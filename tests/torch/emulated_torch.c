@@ -1,4 +1,4 @@
-/* Functions of torch for an emulated card, in front of libtorch's own: tensors of the host pass for tensors of the first CUDA
+/* Functions of torch for an emulated GPU, which the linker finds before libtorch's own: tensors of the host pass for tensors of the first CUDA
  * device, whose memory the fake driver has in the host's. With $EMULATED_NUMBERS_ON_HOST, tensors without axes stay on the host. */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -190,6 +190,11 @@ def attribute(value: Any, name: str) -> Any:
         own = attributes_of(value)
         found = own.get(name, MISSING) if type(own) is dict else MISSING
         found = find_in_class(type(value), name) if found is MISSING else found
+        if type(found) in SLOTS:
+            try:
+                return found.__get__(value)  # type: ignore[union-attr]
+            except AttributeError:
+                return None
     return None if found is MISSING or defines(type(found), "__get__") else found
 
 

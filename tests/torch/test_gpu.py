@@ -1,4 +1,4 @@
-"""Runs graphs of torch on a CUDA device: on a GPU if torch has one, and on the emulated card, where torch's tensors are the host's."""
+"""Runs graphs of torch on a CUDA device: on a GPU if torch has one, and on the emulated one, where torch's tensors are the host's."""
 
 import os
 import shutil
@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import card
+import gpu
 import pytest
 import torch
 from agreement import same_values  # noqa: F401  (skips without torch)
@@ -18,7 +18,7 @@ needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="torch has 
 
 @pytest.fixture(scope="module")
 def emulated(tmp_path_factory):
-    """Run functions of card.py on the emulated card; returns the lines that they print."""
+    """Run functions of gpu.py on the emulated GPU; returns the lines that they print."""
     compiler = os.environ.get("CC", "cc").split()
     if torch.cuda.is_available() or shutil.which(os.environ.get("CXX", "g++").split()[0]) is None:
         pytest.skip("the emulator needs a C++ compiler, and takes the place of the driver")
@@ -39,7 +39,7 @@ def emulated(tmp_path_factory):
     }
 
     def run(*names, **more):
-        command = [sys.executable, HERE / "card.py", folder / "emulated_torch.so", *names]
+        command = [sys.executable, HERE / "gpu.py", folder / "emulated_torch.so", *names]
         done = subprocess.run(command, env=env | more, capture_output=True, text=True)
         assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-3000:]
         return done.stdout.splitlines()
@@ -47,17 +47,17 @@ def emulated(tmp_path_factory):
     return run
 
 
-def test_on_the_emulated_card(emulated):
-    names = [f.__name__ for f in card.EMULATED]
+def test_on_the_emulated_gpu(emulated):
+    names = [f.__name__ for f in gpu.EMULATED]
     assert emulated(*names, "wrong_index") == [f"ok {name}" for name in [*names, "wrong_index"]]
 
 
-def test_numbers_of_the_host_on_the_emulated_card(emulated):
+def test_numbers_of_the_host_on_the_emulated_gpu(emulated):
     assert emulated("optimizer", EMULATED_NUMBERS_ON_HOST="1") == ["ok optimizer"]
 
 
 @needs_gpu
-@pytest.mark.parametrize("function", card.EMULATED + card.REAL)
+@pytest.mark.parametrize("function", gpu.EMULATED + gpu.REAL)
 def test_on_a_gpu(function):
     function()
 
@@ -65,7 +65,7 @@ def test_on_a_gpu(function):
 @needs_gpu
 def test_an_index_out_of_range_fails_an_assertion_of_the_device():
     """In a process of its own: the device's context cannot be used after it."""
-    done = subprocess.run([sys.executable, HERE / "card.py", "", "wrong_index"], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, HERE / "gpu.py", "", "wrong_index"], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-3000:]
 
 
@@ -75,5 +75,5 @@ def test_a_second_process_finds_kernels_on_the_disk(tmp_path):
     for k in range(2):
         known = {p for p in tmp_path.rglob("*") if p.is_file()}
         assert bool(known) == bool(k)
-        subprocess.run([sys.executable, HERE / "card.py", "", "pointwise", "sizes"], env=env, check=True)
+        subprocess.run([sys.executable, HERE / "gpu.py", "", "pointwise", "sizes"], env=env, check=True)
     assert {p for p in tmp_path.rglob("*") if p.is_file()} == known

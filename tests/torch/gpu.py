@@ -1,7 +1,7 @@
-"""Graphs of torch on a CUDA device, compared with eager: card.py LIBRARY NAME....
+"""Graphs of torch on a CUDA device, compared with eager: gpu.py LIBRARY NAME....
 
-LIBRARY is that of emulated_torch.c, with the fake driver of tests/cuda in the environment: torch's tensors stay on the host, and the
-emitter and the core take them for tensors of the first device. Without it ("") the tensors are on a GPU.
+LIBRARY is that of emulated_torch.c, with the fake driver of tests/cuda in the environment. Then torch's tensors stay on
+the host, and the emitter and the core take them for tensors of the first device. Without it ("") the tensors are on a GPU.
 """
 
 import contextlib
@@ -21,12 +21,12 @@ from models import MODELS, Decoder
 from cinductor import _core
 from cinductor.torch import layout, library, output
 
-CARD = torch.device("cuda", 0)
+GPU = torch.device("cuda", 0)
 ON_GPU = torch.cuda.is_available()
 
 
 def emulate(path):
-    """Make cinductor take tensors of the host for tensors of a card."""
+    """Make cinductor take tensors of the host for tensors of a GPU."""
     shim = ctypes.CDLL(path)
     pointer, capsule = ctypes.pythonapi.PyCapsule_GetPointer, ctypes.pythonapi.PyCapsule_New
     pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
@@ -40,11 +40,11 @@ def emulate(path):
     for module in library, output:
         module.torch_functions = lambda: functions
     numbers = os.environ.get("EMULATED_NUMBERS_ON_HOST")
-    layout.device_of = lambda t: layout.HOST if numbers and t.dim() == 0 else CARD
+    layout.device_of = lambda t: layout.HOST if numbers and t.dim() == 0 else GPU
 
 
 def place(values):
-    """The tensors of the arguments on the card."""
+    """The tensors of the arguments on the GPU."""
     return tuple(v.cuda() if ON_GPU and isinstance(v, torch.Tensor) else v for v in values)
 
 
@@ -53,7 +53,7 @@ def agree(fn, *makes, **more):
     agreement.agree(fn, *((lambda make=make: place(make())) for make in makes), **more)
 
 
-# ---- on the GPU and on the emulated card ----
+# ---- on a GPU and on the emulated one ----
 
 
 def pointwise():
