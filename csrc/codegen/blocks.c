@@ -107,6 +107,8 @@ add_rounds(CiBlocks *s, const CiExpr *first, const CiExpr *count, int lanes)
 {
     CiBuild *b = &s->r.b;
     bool is_plain = count->kind == CI_EXPR_const || count->kind == CI_EXPR_symbol;
+    if (count->high <= 0)
+        return;
     count = is_plain ? count : ci_build_named(b, count);
     const CiExpr *threads = ci_blocks_number(s, s->threads),
                  *trips = ci_expr_ceildiv(b->sym, ci_expr_sub(b->sym, count, s->thread), threads);

@@ -90,15 +90,15 @@ note_use(void *arg, const CiBuffer *buffer, bool is_stored)
         stores->where = stores->line;
 }
 
-/* The launch that stores what is copied, where nothing else uses that; -1: there is none. It runs once,
- * and is not recorded, because a recording stores where it was recorded. */
+/* The only launch that uses the source of the copy, which it stores; -1: there is none. It runs once,
+ * and is not recorded: the memory of a recording stays the same, and this is another in each call. */
 static int
 find_only_launch(const CiWrapper *w, const CiLine *copy)
 {
     const CiBuffer *buffer = copy->other;
     Stores stores = {buffer, 0, -1, 0, 0};
     const CiExpr *bytes = copy->bytes;
-    if (bytes->high > STORED_BYTES || buffer->kind != CI_BUFFER_temp || buffer->is_result ||
+    if (!w->machine->stores_to_host || bytes->high > STORED_BYTES || buffer->kind != CI_BUFFER_temp || buffer->is_result ||
         ci_wrapper_records_all(w))
         return -1;
     for (; stores.line < w->nlines; stores.line++) {
