@@ -49,6 +49,7 @@ continue_from(CiContext *ctx, CiNode *node, CiNode *partial)
     node->args[0] = partial;
     node->axes = axes;
     node->naxes = naxes;
+    node->pairwise = NULL; /* an order of more axes */
 }
 
 void
