@@ -75,7 +75,7 @@ add_at(CiBlocks *s, const CiExpr *element, int lanes)
 /* Rounds known beforehand are unrolled: what a thread keeps from one loop to another is in
  * registers then. */
 static void
-add_unrolled(CiBlocks *s, const CiExpr *count)
+add_unrolled(CiBlocks *s, const CiExpr *first, const CiExpr *count)
 {
     CiBuild *b = &s->r.b;
     const CiExpr *threads = ci_blocks_number(s, s->threads);
@@ -88,8 +88,17 @@ add_unrolled(CiBlocks *s, const CiExpr *count)
         CiStmt *guard = ci_build_test(b, CI_STMT_if, CI_COMPARE_less, element, count);
         ci_build_enter(b, &guard->body);
     }
-    add_at(s, element, s->lanes);
+    add_at(s, ci_expr_add(b->sym, first, element), s->lanes);
     ci_build_leave(b, outside);
+}
+
+/* A count of a part that is known and so small that its rounds are unrolled, as are those of a whole
+ * domain. */
+static bool
+is_short_part(const CiBlocks *s, const CiExpr *count)
+{
+    return s->count && count->kind == CI_EXPR_const &&
+           count->value <= CI_CHOOSE(&s->r.b, unrolled_rounds) * s->threads;
 }
 
 /* Of `count` elements, or groups of neighbours, this thread's; the first one is number `first`. */
@@ -98,6 +107,8 @@ add_rounds(CiBlocks *s, const CiExpr *first, const CiExpr *count, int lanes)
 {
     CiBuild *b = &s->r.b;
     bool is_plain = count->kind == CI_EXPR_const || count->kind == CI_EXPR_symbol;
+    if (count->high <= 0)
+        return;
     count = is_plain ? count : ci_build_named(b, count);
     const CiExpr *threads = ci_blocks_number(s, s->threads),
                  *trips = ci_expr_ceildiv(b->sym, ci_expr_sub(b->sym, count, s->thread), threads);
@@ -154,11 +165,12 @@ add_whole(CiBlocks *s)
 {
     CiSym *sym = s->r.b.sym;
     const CiExpr *count = count_whole(s), *first = s->count ? s->from : ci_blocks_number(s, 0);
-    if (!s->count && ci_domain_unrolls(&s->r.b, &s->domain, s->lanes, s->threads)) {
-        add_unrolled(s, count);
+    first = ci_expr_floordiv(sym, first, ci_blocks_number(s, s->lanes));
+    if (is_short_part(s, count) ||
+        (!s->count && ci_domain_unrolls(&s->r.b, &s->domain, s->lanes, s->threads))) {
+        add_unrolled(s, first, count);
         return;
     }
-    first = ci_expr_floordiv(sym, first, ci_blocks_number(s, s->lanes));
     const CiExpr *done = s->near > 1 ? add_near(s, first, count) : ci_blocks_number(s, 0);
     add_rounds(s, ci_expr_add(sym, first, done), ci_expr_sub(sym, count, done), s->lanes);
 }
@@ -224,13 +236,27 @@ open_lanes(CiReducer *r, CiOp fold, int at, int count)
     ci_reduce_reset(r, fold, at, count);
 }
 
+/* Bytes of registers of the widest element that an iteration of the fold computes. */
+static int
+widest_element(const CiStmt *fold)
+{
+    int widest = 4;
+    for (const CiStmt *stmt = fold->body.first; stmt; stmt = stmt->next)
+        if (stmt->kind == CI_STMT_let && ci_dtype_size(stmt->type.dtype) > widest)
+            widest = ci_dtype_size(stmt->type.dtype);
+    return widest;
+}
+
 static void
 add_part(CiBlocks *s)
 {
     CiReducer *r = &s->r;
-    int bytes = s->lanes * ci_dtype_size(r->fold->into[0]->dtype);
+    int kept = (int)CI_CHOOSE(&r->b, kept_bytes) / s->lanes;
     r->is_near = !r->b.proc->is_finish && ci_near_helps(r->fold);
-    s->near = r->is_near ? (int)CI_CHOOSE(&r->b, kept_bytes) / bytes : 1;
+    s->near = r->is_near                 ? kept / ci_dtype_size(r->fold->into[0]->dtype)
+              : ci_fold_gathers(r->fold) ? kept / widest_element(r->fold)
+                                         : 1;
+    s->near = s->near < 1 ? 1 : s->near;
     ci_near_alloc_accumulators(r, s->lanes);
     ci_reduce_each(r, true, true, open_lanes);
     s->add = add_step;

@@ -15,6 +15,18 @@ ci_near_helps(const CiStmt *fold)
     return false;
 }
 
+bool
+ci_fold_gathers(const CiStmt *fold)
+{
+    bool has_loaded = false;
+    for (const CiStmt *stmt = fold->body.first; stmt; stmt = stmt->next) {
+        if (stmt->kind == CI_STMT_let && stmt->op == CI_OP_bind && has_loaded)
+            return true;
+        has_loaded |= stmt->kind == CI_STMT_let && stmt->op == CI_OP_load;
+    }
+    return false;
+}
+
 static bool
 is_near(const CiReducer *r, CiOp fold)
 {

@@ -9,6 +9,7 @@
 #include "codegen/split.h"
 
 #include "codegen/independence.h"
+#include "codegen/reducer.h"
 #include "ir/occupancy.h"
 
 static void
@@ -113,11 +114,14 @@ const CiExpr *
 ci_split_part_of(CiSplitter *s, const CiStmt *fold, const CiExpr **first)
 {
     CiSym *sym = s->b.sym;
+    const CiExpr *length = length_of(s, fold);
     if (!s->size)
         return subtree(s, fold, first);
     *first = ci_expr_mul(sym, s->part, s->size);
-    const CiExpr *left = ci_expr_sub(sym, length_of(s, fold), *first);
-    if (s->has_own_order) /* there may be no part so late */
+    if (s->has_own_order && ci_expr_mul(sym, s->parts, s->size) == length)
+        return s->size;
+    const CiExpr *left = ci_expr_sub(sym, length, *first);
+    if (s->has_own_order && s->parts != ci_expr_ceildiv(sym, length, s->size)) /* there may be no part so late */
         return ci_expr_min(sym, s->size, ci_expr_max(sym, ci_expr_const(sym, 0), left));
     return ci_build_named(&s->b, ci_expr_min(sym, s->size, left));
 }
@@ -486,13 +490,17 @@ ci_split_blocks(CiBuild *b)
     if (!fold || !ci_iterations_are_independent(&s.b, fold) ||
         length_of(&s, fold)->high < CI_CHOOSE(b, long_fold))
         return;
+    const CiExpr *length = length_of(&s, fold);
     int64_t parts = count_parts(&s, points),
-            unit = CI_CHOOSE(b, part_rounds) * b->machine->threads * 4;
+            unit = CI_CHOOSE(b, part_rounds) * b->machine->threads * (ci_fold_gathers(fold) ? 1 : 4);
     if (parts < 2)
         return;
     s.parts = ci_expr_const(sym, parts);
-    s.size = ci_expr_mul(
-        sym, ci_expr_ceildiv(sym, length_of(&s, fold), ci_expr_const(sym, parts * unit)),
-        ci_expr_const(sym, unit));
+    s.size = ci_expr_mul(sym, ci_expr_ceildiv(sym, length, ci_expr_const(sym, parts * unit)),
+                         ci_expr_const(sym, unit));
+    if (length->kind == CI_EXPR_const) /* no more than have elements */
+        s.parts = ci_expr_ceildiv(sym, length, s.size);
+    if (s.parts->kind == CI_EXPR_const && s.parts->value < 2)
+        return;
     split(&s);
 }

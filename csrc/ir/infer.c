@@ -94,7 +94,7 @@ check_pairwise(CiGraph *g, const CiNode *node)
         named |= 1u << (pairwise->axes[k] & 31);
     }
     if (pairwise && (folded != named || pairwise->ninner < 0 || pairwise->ninner > node->naxes))
-        ci_fail(g->ctx, CI_ERR_INTERNAL, "an order of other axes than are folded");
+        ci_fail(g->ctx, CI_ERR_VALUE, "an order of other axes than are folded");
 }
 
 static void

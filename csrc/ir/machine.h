@@ -57,6 +57,7 @@ typedef struct CiMachine {
     bool has_memory;              /* its memory is not the host's */
     bool host_arrays;   /* arguments and results are host memory all the same: copied */
     bool starts_copies; /* copies to the host need not be waited for where they begin */
+    bool stores_to_host; /* kernels store to the memory of such copies */
     bool records;       /* launches are recorded, and replayed */
     /* Library calls that it does with its own memory, NULL: none; those of them that are recorded,
      * NULL: all. */

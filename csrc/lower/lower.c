@@ -256,6 +256,8 @@ ci_lower(CiGraph *graph, const CiMachine *machine, const CiOptions *options)
                       .own_order = machine->has_own_order || !ci_options_have_numpys_order(options)};
     low.loops = ci_loops_new(low.ctx, low.sym, graph->name);
     low.items = &low.loops->items;
+    if (low.own_order)
+        ci_lowering_partial_results(low.ctx, graph->body);
     ci_lowering_number(&low);
     ci_lowering_find_checks(&low);
     add_inputs(&low);

@@ -96,6 +96,9 @@ ci_lowering_state(const CiLowering *low, const CiNode *node)
 /* lower.c */
 void ci_lowering_block(CiLowering *low, CiBlock *block);
 
+/* lower_partial.c: reductions continue from others over fewer axes. needs: nothing is numbered yet. */
+void ci_lowering_partial_results(CiContext *ctx, CiBlock *block);
+
 /* lower_uses.c: positions and users of all nodes; `after` means after low->position, or in the next
  * iteration of a loop. */
 void ci_lowering_number(CiLowering *low);

@@ -271,6 +271,9 @@ run_step(CiFrame *frame, const CiStep **at)
     case CI_STEP_wait:
         status = ci_frame_finish_copy(frame, step->slot);
         break;
+    case CI_STEP_mark:
+        status = ci_frame_mark(frame, step->slot);
+        break;
     case CI_STEP_copy_in:
     case CI_STEP_copy_out:
     case CI_STEP_copy_out_start:

@@ -39,7 +39,9 @@ int32_t ci_frame_poll_turn(CiFrame *frame);
 /* dispatch.c: a launch, a library call. */
 int32_t ci_frame_launch(CiFrame *frame, int number);
 int32_t ci_frame_extern(CiFrame *frame, int number);
-/* Waits for a copy that is on its way to the slot. */
+/* Notes that a launch before stores to the slot. */
+int32_t ci_frame_mark(const CiFrame *frame, int slot);
+/* Waits for a copy that is on its way to the slot, or for what stores to it. */
 int32_t ci_frame_finish_copy(const CiFrame *frame, int slot);
 
 #endif

@@ -39,28 +39,39 @@ ci_frame_finish_copy(const CiFrame *frame, int slot)
     return status;
 }
 
-static int32_t
-start_copy(const CiFrame *frame, const CiStep *step)
+int32_t
+ci_frame_mark(const CiFrame *frame, int slot)
 {
-    const CiPlanSlot *plan = &frame->program->slots[step->slot];
+    const CiPlanSlot *plan = &frame->program->slots[slot];
     const CiQueue *queue = ci_frame_queue(frame, plan->pinned);
     const CiDevice *device = queue->backend->device;
     void **event = &frame->slots[plan->event];
     int32_t status = device->event_open(queue, event);
-    if (status) {
+    if (status)
         *event = NULL;
-        return status;
-    }
-    status = device->copy_out_start(queue, frame->slots[step->slot], frame->slots[step->other],
-                                    (size_t)frame->values[step->value]);
-    if (!status)
+    else
         status = device->event_record(queue, *event);
     if (status) { /* it may be on its way, and nothing would tell its end */
         (void)device->synchronize(queue);
-        device->event_close(queue, *event);
+        if (*event)
+            device->event_close(queue, *event);
         *event = NULL;
     }
     return status;
+}
+
+static int32_t
+start_copy(const CiFrame *frame, const CiStep *step)
+{
+    const CiQueue *queue = ci_frame_queue(frame, frame->program->slots[step->slot].pinned);
+    int32_t status = queue->backend->device->copy_out_start(
+        queue, frame->slots[step->slot], frame->slots[step->other],
+        (size_t)frame->values[step->value]);
+    if (status) {
+        (void)queue->backend->device->synchronize(queue);
+        return status;
+    }
+    return ci_frame_mark(frame, step->slot);
 }
 
 void

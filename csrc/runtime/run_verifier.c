@@ -82,7 +82,7 @@ uses_slots(const CiStep *step)
            step->kind == CI_STEP_check || step->kind == CI_STEP_define ||
            step->kind == CI_STEP_unless || step->kind == CI_STEP_swap ||
            step->kind == CI_STEP_copy_in || step->kind == CI_STEP_copy_out ||
-           step->kind == CI_STEP_copy_across || step->kind == CI_STEP_copy_out_start;
+           step->kind == CI_STEP_copy_across || step->kind == CI_STEP_copy_out_start || step->kind == CI_STEP_mark;
 }
 
 static int32_t

@@ -263,6 +263,10 @@ note_memory(CiWrapper *w, const CiLine *line)
         w->pool_of[line->buffer->id] = w->pool_of[line->other->id];
     if (line->kind == CI_LINE_copy_out_start)
         w->pinned[line->buffer->id] = ci_wrapper_side(w, line->other);
+    if (line->kind == CI_LINE_mark) {
+        w->pinned[line->buffer->id] = CI_SIDE_device + line->buffer->device;
+        w->side_of[line->buffer->id] = CI_SIDE_host;
+    }
 }
 
 static void

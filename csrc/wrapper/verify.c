@@ -365,6 +365,10 @@ check_kind(Verify *verify, const CiLine *line)
             ci_wrapper_side(verify->wrapper, line->other))
             refuse(verify, "is no memory that the device reaches by itself", line->buffer->name);
         break;
+    case CI_LINE_mark:
+        if (!verify->wrapper->pinned[line->buffer->id])
+            refuse(verify, "is no memory that the device reaches by itself", line->buffer->name);
+        break;
     case CI_LINE_wait:
         if (!verify->is_on_its_way[line->buffer->id])
             refuse(verify, "is waited for, but no copy to it has begun", line->buffer->name);
@@ -418,7 +422,7 @@ check_line(Verify *verify, const CiLine *line)
     if (row->buffer == CI_USE_born)
         check_birth(verify, line);
     ci_line_visit(verify->wrapper, line, check_use, verify);
-    if (line->kind == CI_LINE_copy_out_start)
+    if (line->kind == CI_LINE_copy_out_start || line->kind == CI_LINE_mark)
         verify->is_on_its_way[line->buffer->id] = true;
 }
 

@@ -28,7 +28,8 @@
  * With size symbols a line `s0 = in0.shape[1]` defines each, and a kernel that needs sizes takes
  * all the program's symbols after its scalars. Device programs also use empty_host, to_device(host,
  * device) and to_host(device, host). start_to_host(device, host) is asynchronous: its target is
- * made by empty_pinned(…), and wait(host) precedes the first read. Programs for several devices use
+ * made by empty_pinned(…), and wait(host) precedes the first read. mark(host) after a launch stands for
+ * its stores to such memory. Programs for several devices use
  * across(from, to), and prefix kernels and allocations with the device number: on1.k0(…),
  * on1.empty(…); the first device has no prefix. Regions use item(condition). A data-dependent
  * symbol is `u0 = item(buf3)`, and check(condition, text) raises if the condition is false. */

@@ -178,6 +178,8 @@ del x, w, y, z
 gc.collect()
 cinductor.empty_cache()
 assert fake.fake_blocks() == 0, fake.fake_blocks()
+report = cinductor.explain(cinductor.compile(lambda t, i: t[i], device="cuda"), np.ones(4), np.arange(3))
+assert "mark(buf0)" in report.wrapper and "to_host(buf0" not in report.wrapper  # stored where the host reads it
 print("flow", "ok")
 """
 

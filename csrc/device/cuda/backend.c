@@ -41,6 +41,7 @@ ci_cuda_fill_machine(CiMachine *machine, const CiOptions *options)
 {
     (void)options;
     ci_gpu_fill_machine(machine, &ci_gpu_cuda);
+    machine->stores_to_host = true;
 }
 
 /* ---- build ---- */
