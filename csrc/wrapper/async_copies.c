@@ -129,6 +129,7 @@ store_directly(CiWrapper *w, int position, int launch)
                    .loc = {.file = ""}, .side = CI_SIDE_device};
     w->pinned[buffer->id] = ci_wrapper_side(w, buffer);
     w->side_of[buffer->id] = CI_SIDE_host;
+    w->sides[CI_SIDE_host][buffer->id] = buffer; /* library calls on the host find it there */
     for (int i = position; i < w->nlines; i++)
         if (w->lines[i].buffer == there)
             w->lines[i].buffer = buffer;
