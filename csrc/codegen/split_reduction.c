@@ -118,10 +118,12 @@ ci_split_part_of(CiSplitter *s, const CiStmt *fold, const CiExpr **first)
     if (!s->size)
         return subtree(s, fold, first);
     *first = ci_expr_mul(sym, s->part, s->size);
+    const CiExpr *left = ci_expr_sub(sym, length, *first);
     if (s->has_own_order && ci_expr_mul(sym, s->parts, s->size) == length)
         return s->size;
-    const CiExpr *left = ci_expr_sub(sym, length, *first);
-    if (s->has_own_order && s->parts != ci_expr_ceildiv(sym, length, s->size)) /* there may be no part so late */
+    if (s->has_own_order && s->parts == ci_expr_ceildiv(sym, length, s->size))
+        return ci_expr_min(sym, s->size, left);
+    if (s->has_own_order) /* there may be no part so late */
         return ci_expr_min(sym, s->size, ci_expr_max(sym, ci_expr_const(sym, 0), left));
     return ci_build_named(&s->b, ci_expr_min(sym, s->size, left));
 }

@@ -132,7 +132,23 @@ def over_new_keys(v, d):
         d["new"] = 1.0
 
 
-VIEWS = [lambda d: d.keys(), lambda d: d.values(), lambda d: d.items(), lambda d: [d.items()][0]]
+class Odd(dict):
+    """A dict with methods of its own, which those of dict do not call."""
+
+    def keys(self):
+        return ["x"]
+
+    def items(self):
+        return [1]
+
+
+def reordered(**items):
+    made = collections.OrderedDict(items)
+    made.move_to_end("a")
+    return made
+
+
+VIEWS = [lambda d: d.keys(), lambda d: d.values(), lambda d: d.items(), lambda d: [d.items()][0], lambda d: dict.items(d), lambda d: dict.keys(d)]
 CHANGES = [emptied, another_key, another_item, fewer, moved, updated, lambda d: None]
 USES = [
     *(looped, len, bool, str, lambda v: [*v], lambda v: "c" in v, lambda v: 7.0 in v, lambda v: list(reversed(v))),
@@ -141,8 +157,8 @@ USES = [
 ]
 
 
-@pytest.mark.parametrize("kind", [dict, collections.OrderedDict])
-@pytest.mark.parametrize("view", VIEWS, ids=["keys", "values", "items", "items from a list"])
+@pytest.mark.parametrize("kind", [dict, reordered, Odd])
+@pytest.mark.parametrize("view", VIEWS, ids=["keys", "values", "items", "items from a list", "dict.items", "dict.keys"])
 def test_views_show_what_changes(kind, view):
     """A view of a dict of the caller's was one of a copy, which showed no later change."""
     programs = [lambda d, c=c, u=u: ((v := view(d)), c(d), u(v))[2] for c, u in itertools.product(CHANGES, USES)]

@@ -52,8 +52,10 @@ from .objects import (
     is_tuple,
     is_unguarded,
     key_with_hooks,
+    keys_of_view,
     objects_in,
     plain_class,
+    plain_of_view,
     remade,
     why_not_array,
 )
@@ -252,14 +254,18 @@ class Lifting:
         if type(value) in VIEWS_OF_DICTS:
             shown = dict_of(value)
             self.sources.note_opaque(shown)
-            return getattr(self.lift_items(shown), type(value).__name__.partition("_")[2])()
+            lifted, plain = self.lift_items(shown), plain_of_view(value)
+            if plain is dict and type(shown) is not dict:
+                lifted = {k: lifted[k] for k in keys_of_view(value)}
+            return getattr(plain, type(value).__name__.partition("_")[2])(lifted)
         if source == OPAQUE:
             if is_a(value, dict):
                 return self.lifted_items(value)
             return remade(value, [self.lift(v) for v in value])
         items = self.items_of(value, source)
         if is_a(value, dict):
-            return plain_class(value)(zip(value, items, strict=True))
+            plain = plain_class(value)
+            return plain(zip(plain.__iter__(value), items, strict=True))
         return remade(value, items)
 
     def shown(self, value: Any) -> Any:
@@ -275,8 +281,9 @@ class Lifting:
 
     def lifted_items(self, value: dict[Any, Any]) -> dict[Any, Any]:
         """A copy of a dict of unknown origin; keys are only hashed if necessary."""
-        made: dict[Any, Any] = plain_class(value).copy(value)
-        for key, item in value.items():
+        plain = plain_class(value)
+        made: dict[Any, Any] = plain(plain.items(value))
+        for key, item in plain.items(value):
             if (new := self.lift(item)) is not item:
                 made[key] = new
         return made

@@ -36,6 +36,7 @@ from .objects import (
     hooked_in,
     in_slots,
     is_tuple,
+    keys_of_view,
     slots_of,
 )
 
@@ -274,9 +275,10 @@ def methods_of(value: Any) -> MethodEffects | None:
 
 def places_of(value: Any) -> Any:
     """Where the items of a container or of a view of a dict are, for `are_one`."""
-    mapping = value.mapping if type(value) in VIEWS_OF_DICTS else value
+    if type(value) in VIEWS_OF_DICTS:
+        return keys_of_view(value)
     found = ROWS[type(value)].places(value) if type(value) in ROWS else None
-    return [*mapping] if found is None else found
+    return [*value] if found is None else found
 
 
 # --- values that nothing changes ---

@@ -30,6 +30,7 @@ from ..objects import (
     is_ours,
     is_standard,
     is_tuple,
+    keys_of_view,
 )
 from .subscripts import is_iterable
 
@@ -108,13 +109,13 @@ class Iteration(Hooks):
         """
         stage = self.stage
         stage.lift_items(view)  # guards the keys
-        keys = [*view.mapping]
+        keys = keys_of_view(view)
 
         def size() -> int:
             if len(view) != len(keys):
                 is_ordered = type(view) in ORDERED_TYPES
                 raise RuntimeError(f"{'OrderedDict mutated' if is_ordered else 'dictionary changed size'} during iteration")
-            if any(now is not key for now, key in zip(view.mapping, keys, strict=True)):  # Python goes on from a place in memory
+            if any(now is not key for now, key in zip(keys_of_view(view), keys, strict=True)):  # Python goes on from a place in memory
                 raise RegionBreak("a dict changes its keys while an iterator goes over it", "", 0)
             return len(keys)
 
