@@ -59,7 +59,7 @@ typedef struct CiPlanExtern {
     CiSide side; /* whose memory it works on */
     int noperands;
     int *slots;   /* operands, then the result */
-    /* It makes all of a buffer in memory of its own; that leaves the program. */
+    /* The call makes all of a buffer, in memory of its own (is_whole); the buffer is a result of the program. */
     bool is_whole, is_result;
     int *offsets; /* elements */
     int *sizes, *strides;
