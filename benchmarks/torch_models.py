@@ -7,7 +7,7 @@ Calls are timed in one process, in turns: a short run of each backend, several t
 --compile, each pair of model and backend also runs in two processes of its own: one with empty caches, and one that finds what the
 first has left. `own` is the time in cinductor itself. Dynamo is imported before, and no other thread of torch spins.
 
-On a CUDA device a run is a number of calls that are queued one after another, until the device has done the last: its time is what the
+On a CUDA device the calls of a run are queued one after another. A run ends when the device has done the last, so its time is what the
 slower of host and device takes for a call. `large` models have products that keep the device busy.
 """
 

@@ -66,7 +66,7 @@ open_call(CxTensorProgram *t)
     call->run.input_objects = call->objects;
     call->run.scalars = call->scalars;
     call->run.new_result = cx_tensor_new_result;
-    call->run.adopt = cx_tensor_adopt;
+    call->run.put_tensor = cx_tensor_put;
     if (t->dlpack != DEVICE_HOST) {
         call->run.take = cx_tensor_take;
         call->run.give = cx_tensor_give;

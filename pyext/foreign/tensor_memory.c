@@ -69,7 +69,7 @@ has_same_strides(const CxTorch *torch, CxHandle a, CxHandle b)
 }
 
 bool
-cx_tensor_adopt(void *arg, void *block, CxHandle tensor, void *data)
+cx_tensor_put(void *arg, void *block, CxHandle tensor, void *data)
 {
     CxTensorCall *call = arg;
     const CxTorch *torch = call->program->torch;

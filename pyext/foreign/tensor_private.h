@@ -96,7 +96,7 @@ PyObject *cx_tensor_program_call(PyObject *self, PyObject *const *args, size_t n
 /* tensor_memory.c: memory of a device between steps; as in CxRun. */
 int32_t cx_tensor_take(void *arg, size_t bytes, void **block);
 void cx_tensor_give(void *arg, void *block);
-bool cx_tensor_adopt(void *arg, void *block, CxHandle tensor, void *data);
+bool cx_tensor_put(void *arg, void *block, CxHandle tensor, void *data);
 void cx_tensor_memory_close(CxTensorCall *call);
 
 /* tensor_returns.c: allocates a result buffer; makes the list that the call returns. */

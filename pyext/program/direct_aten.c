@@ -226,17 +226,17 @@ is_of_operand(const CiExternCall *call, const char *data)
 
 /* The result of a run becomes the tensor itself, if it lies as the result has to. */
 static bool
-adopt(const CxTorch *torch, const CiExternCall *call, CxHandle *made)
+put_result(const CxTorch *torch, const CiExternCall *call, CxHandle *made)
 {
     enum { ALIGNMENT = 64 };
     CxRun *run = call->arg;
     int n = call->noperands;
     void *data = NULL;
 
-    if (call->other_result == NULL || run->adopt == NULL || ci_extern_count(call, n) == 0 ||
+    if (call->other_result == NULL || run->put_tensor == NULL || ci_extern_count(call, n) == 0 ||
         !cx_torch_has_layout(torch, *made, call->dtypes[n], call->ranks[n], call->sizes[n], call->strides[n]) ||
         torch->data_of(*made, &data) != 0 || (uintptr_t)data % ALIGNMENT != 0 || is_of_operand(call, data) ||
-        !run->adopt(run, call->result, *made, data))
+        !run->put_tensor(run, call->result, *made, data))
         return false;
     *call->other_result = data;
     *made = NULL;
@@ -252,7 +252,7 @@ deliver(const CxTorch *torch, const CiExternCall *call, CxHandle *made)
     if (*made == NULL ||
         !cx_torch_has_layout(torch, *made, call->dtypes[n], call->ranks[n], call->sizes[n], NULL))
         return false;
-    if (adopt(torch, call, made))
+    if (put_result(torch, call, made))
         return true;
     CxHandle out = cx_torch_from_memory(torch, cx_torch_place(torch, call->queue), call->result,
                                         call->dtypes[n], call->ranks[n], call->sizes[n], call->strides[n]);

@@ -81,7 +81,7 @@ typedef struct CxRun {
     int32_t (*take)(void *arg, size_t bytes, void **block);
     void (*give)(void *arg, void *block);
     /* Puts a tensor of torch in the place of memory that the run's caller has allocated; false: it cannot. */
-    bool (*adopt)(void *arg, void *block, struct CxHandle *tensor, void *data);
+    bool (*put_tensor)(void *arg, void *block, struct CxHandle *tensor, void *data);
     /* The stream of the program's one device, if the caller chooses it. */
     bool has_stream;
     void *stream;

@@ -137,20 +137,27 @@ module_ops(PyObject *module, PyObject *unused)
     return list;
 }
 
+/* Opens the driver of each device that it is asked for. */
 static PyObject *
-module_backends(PyObject *module, PyObject *unused)
+module_backends(PyObject *module, PyObject *args)
 {
     const CiRegistry *registry = ((CxState *)PyModule_GetState(module))->runtime.registry;
-    PyObject *list = PyList_New(0), *none = PyDict_New();
+    const char *device = NULL;
+    PyObject *list, *none;
     CiOptions options;
     char text[512];
 
-    (void)unused;
+    if (!PyArg_ParseTuple(args, "|s:backends", &device))
+        return NULL;
+    list = PyList_New(0);
+    none = PyDict_New();
     if (none == NULL || cx_options_fill(none, &options) < 0)
         Py_CLEAR(list);
     for (int k = 0; list != NULL && k < ci_backend_count(registry); k++) {
         const CiBackend *b = ci_backend_at(registry, k);
         const CiCompiler *c = b->compiler;
+        if (device != NULL && strcmp(b->device->name, device) != 0)
+            continue;
         const char *why =
             c->why_not_available ? c->why_not_available(&options, text, sizeof text) : NULL;
         cx_add_item(&list, Py_BuildValue("(sssz)", b->device->name, c->name, c->doc, why));
@@ -295,7 +302,7 @@ static PyMethodDef module_methods[] = {
     CX_FUNCTION(options, module_options, METH_NOARGS),
     CX_FUNCTION(choices, module_choices, METH_NOARGS),
     CX_FUNCTION(ops, module_ops, METH_NOARGS),
-    CX_FUNCTION(backends, module_backends, METH_NOARGS),
+    CX_FUNCTION(backends, module_backends, METH_VARARGS),
     CX_FUNCTION(backend_names, module_backend_names, METH_NOARGS),
     CX_FUNCTION(register_device, cx_register_device, METH_VARARGS),
     CX_FUNCTION(toolkit, cx_toolkit, METH_NOARGS),

@@ -1434,8 +1434,14 @@ def backend_names() -> list[tuple[str, str, bool]]:
 def arch_levels() -> list[tuple[str, bool]]:
     """Return the architecture levels of this CPU's family, lowest first, and True for each that this CPU has."""
 
-def backends() -> list[tuple[str, str, str, str | None]]:
-    """Return (device, name, doc, the reason why it is not available or None) of each backend."""
+def backends(device: str = ..., /) -> list[tuple[str, str, str, str | None]]:
+    """Return (device, name, doc, the reason why it is not available or None) of each backend.
+
+    Parameters
+    ----------
+    device : str, optional
+        The device whose backends are returned; by default those of all, which opens every driver.
+    """
 
 def functions() -> list[tuple[str, str, str, str]]:
     """Return how each function of floats computes NumPy's bits.

@@ -48,17 +48,20 @@ def test_on_an_emulated_gpu(card):  # noqa: F811
 # --- options that show only if something is wrong -------------------------------------------------------
 
 
-def test_threads():
-    """Threads of the process after a call of one, and of all."""
+def test_threads(tmp_path):
+    """Threads of the process after a call of one, and of all. No driver of a GPU is opened, which would start some."""
+    subprocess.run(["cc", "-shared", "-x", "c", "/dev/null", "-o", tmp_path / "libcuda.so.1"], check=True)
     code = """
 import os, sys, numpy as np, cinductor
 x = np.ones(2_000_000)
 before = len(os.listdir("/proc/self/task"))
 cinductor.compile(lambda x: np.sqrt(x) + 1, options={"threads": int(sys.argv[1])})(x)
+assert "libcuda" not in open("/proc/self/maps").read()
 print(len(os.listdir("/proc/self/task")) - before)
 """
+    env = {**os.environ, "LD_LIBRARY_PATH": str(tmp_path), "CINDUCTOR_CACHE_DIR": str(tmp_path)}
     def started(threads):
-        return int(subprocess.run([sys.executable, "-c", code, str(threads)], capture_output=True, text=True, check=True).stdout)
+        return int(subprocess.run([sys.executable, "-c", code, str(threads)], env=env, capture_output=True, text=True, check=True).stdout)
 
     assert started(1) == 0
     if len(os.sched_getaffinity(0)) > 1:

@@ -76,7 +76,7 @@ class Device:
     @property
     def backends(self) -> dict[str, str | None]:
         """The compilers for this device; each with the reason why it cannot be used, or None."""
-        return {name: why for device, name, _, why in _core.backends() if device == self.name}
+        return {name: why for _, name, _, why in _core.backends(self.name)}
 
     def __eq__(self, other: object) -> bool:
         if not is_a(other, Device):
@@ -243,7 +243,7 @@ def open_beside(device: str) -> None:
 
 def count(name: str) -> int:
     """The number of usable devices of that kind."""
-    reasons = [why for device, _, _, why in _core.backends() if device == name]
+    reasons = [why for *_, why in _core.backends(name)]
     return _core.device_count(name) if any(why is None for why in reasons) else 0
 
 

@@ -22,7 +22,7 @@ from .. import _core
 from ..base.array_flags import WRITEABLE
 from ..base.class_lookup import is_a
 from ..calls.dynamic import Symbols
-from .containers import is_constant
+from .containers import dict_of, is_constant, keys_of_view, plain_of_view
 from .control.state import State
 from .effects import Effects
 from .iterators import Flat
@@ -42,7 +42,6 @@ from .objects import (
     VALUE_TYPES,
     VIEWS_OF_DICTS,
     attributes_of,
-    dict_of,
     has_hooks,
     has_owner,
     holds_items,
@@ -52,10 +51,8 @@ from .objects import (
     is_tuple,
     is_unguarded,
     key_with_hooks,
-    keys_of_view,
     objects_in,
     plain_class,
-    plain_of_view,
     remade,
     why_not_array,
 )
@@ -253,6 +250,8 @@ class Lifting:
             return value
         if type(value) in VIEWS_OF_DICTS:
             shown = dict_of(value)
+            if source != OPAQUE and self.sources.source_of(shown) is None:  # no guard reaches its items
+                self.effects.stop(f"iterates a {type(value).__name__}")
             self.sources.note_opaque(shown)
             lifted, plain = self.lift_items(shown), plain_of_view(value)
             if plain is dict and type(shown) is not dict:

@@ -12,6 +12,7 @@ import array
 import collections
 import contextlib
 import enum
+import gc
 import operator
 import types
 from collections.abc import Callable, Iterable
@@ -28,6 +29,7 @@ from .objects import (
     FLAGS,
     NUMBER_TYPES,
     ORDERED,
+    ORDERED_TYPES,
     PURE_TYPES,
     UNBOUND,
     VALUE_TYPES,
@@ -36,7 +38,6 @@ from .objects import (
     hooked_in,
     in_slots,
     is_tuple,
-    keys_of_view,
     slots_of,
 )
 
@@ -279,6 +280,24 @@ def places_of(value: Any) -> Any:
         return keys_of_view(value)
     found = ROWS[type(value)].places(value) if type(value) in ROWS else None
     return [*value] if found is None else found
+
+
+# --- views of dicts ---
+
+
+def dict_of(view: Any) -> Any:
+    """The dict of a view."""
+    return gc.get_referents(view)[0]
+
+
+def keys_of_view(view: Any) -> list[Any]:
+    """The keys in the order of a dict view: dict.items() of an OrderedDict has another one than its own items()."""
+    return [*plain_of_view(view).__iter__(dict_of(view))]
+
+
+def plain_of_view(view: Any) -> type[dict[Any, Any]]:
+    """The class whose method made a dict view."""
+    return ORDERED if type(view) in ORDERED_TYPES else dict
 
 
 # --- values that nothing changes ---

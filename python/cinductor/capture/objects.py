@@ -561,21 +561,6 @@ def remade(like: Any, items: list[Any]) -> Any:
     return made
 
 
-def dict_of(view: Any) -> Any:
-    """The dict of a view."""
-    return gc.get_referents(view)[0]
-
-
-def keys_of_view(view: Any) -> list[Any]:
-    """The keys in the order of a dict view: dict.items() of an OrderedDict has another one than its own items()."""
-    return [*plain_of_view(view).__iter__(dict_of(view))]
-
-
-def plain_of_view(view: Any) -> type[dict[Any, Any]]:
-    """The class whose method made a dict view."""
-    return ORDERED if type(view) in ORDERED_TYPES else dict
-
-
 def bounds_of(value: Any) -> tuple[Any, Any, Any]:
     """Start, stop and step of a slice or range."""
     return (value.start, value.stop, value.step)

@@ -109,7 +109,7 @@ def why_not_captured(job: Job, bound: Any, has_columns: bool = True) -> str | No
 def why_not_usable(job: Job, error: Exception) -> str:
     """The backend's reason why it cannot be used (it checks the device before its compiler); else the error."""
     asked = (job.settings["device"], job.settings["backend"])
-    rows = [(name, why) for device, name, _, why in _core.backends() if device == asked[0]]
+    rows = [(name, why) for _, name, _, why in _core.backends(asked[0])]
     return next((why for name, why in rows if why and name == (asked[1] or rows[0][0])), str(error))
 
 
@@ -258,10 +258,7 @@ def choose_backend(job: Job) -> str:
 @functools.cache
 def why_no_compiler() -> str | None:
     """The reason why the default backend is not available. Computed once, because it searches for programs."""
-    for device, name, _, why in _core.backends():
-        if device == "cpu" and name == "c":
-            return why
-    return None
+    return next((why for _, name, _, why in _core.backends("cpu") if name == "c"), None)
 
 
 def attempt(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend: str, allowance: Allowance) -> Any:

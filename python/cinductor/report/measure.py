@@ -90,7 +90,7 @@ def ceilings() -> Ceilings | None:
     """The peak performance, measured once per process by kernels of cinductor and a product of NumPy; None without a
     C compiler.
     """
-    if any(row[0] == "cpu" and row[1] == "c" and row[3] for row in _core.backends()):
+    if any(row[1] == "c" and row[3] for row in _core.backends("cpu")):
         return None
     large, small = np.ones(1 << 22), np.linspace(0, 1, 1 << 18)
     out = np.empty_like(large)

@@ -11,7 +11,7 @@ import numpy as np
 from ..._core import RegionBreak
 from ...base.class_lookup import is_a
 from .. import special_methods
-from ..containers import ROWS, are_one, places_of
+from ..containers import ROWS, are_one, keys_of_view, places_of
 from ..control import list_columns
 from ..iterators import Asked, Items, Octets, Range, StableIterator, Steps, Walk, items_of
 from ..kinds import Hooks
@@ -30,7 +30,6 @@ from ..objects import (
     is_ours,
     is_standard,
     is_tuple,
-    keys_of_view,
 )
 from .subscripts import is_iterable
 

@@ -35,6 +35,7 @@ from ..objects import (
     HOLDERS,
     MAPPINGS,
     MISSING,
+    VIEWS_OF_DICTS,
     Traced,
     is_native,
     is_numpys,
@@ -201,7 +202,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
 
     def key(self, value: Any) -> Any:
         """The key of a dict display, or the element of a set display, which Python hashes."""
-        return value if type(value) in FREE_TYPES else self.use(value)
+        return value if type(value) in FREE_TYPES or type(value) in VIEWS_OF_DICTS else self.use(value)
 
     def lifted_once(self, value: Any) -> Any:
         """The result of a call that must not be repeated."""

@@ -38,6 +38,7 @@ from ..objects import (
     MISSING,
     OPAQUE,
     PURE_TYPES,
+    VIEWS_OF_DICTS,
     Traced,
     find_in_class,
     has_hooks,
@@ -242,6 +243,8 @@ class Subscripts(Hooks):
             return tuple(map(self._key, key))
         if type(key) in FREE_TYPES or has_own_index(key):
             return self._index(key)
+        if type(key) in VIEWS_OF_DICTS:
+            return key  # hashed by identity
         if type(key) in CONTAINER_TYPES:
             return self.stage.lift_nested(key)
         if type(key) is Range:
@@ -411,7 +414,11 @@ def pick(scope: Hooks, value: Any, key: Any) -> Any:
 
 def counts_elements(key: Any) -> bool:
     """True for a key of array.flat that means what it means for an array of rank 1."""
-    return type(key) in (int, slice) or (type(key) is Traced and key.dtype.kind in "iu") or is_a(key, np.integer)
+    if type(key) is list:
+        return all(type(k) is not slice and counts_elements(k) for k in key)
+    if type(key) is Traced:
+        return key.dtype.kind in "iu" or (key.dtype == bool and key.ndim == 1)
+    return type(key) in (int, slice) or is_a(key, np.integer)
 
 
 def read_flat(scope: Hooks, flat: Flat, key: Any) -> Any:
