@@ -36,6 +36,7 @@ from .objects import (
     METHODS_IN_C,
     NUMBER_TYPES,
     OPAQUE,
+    ORDERED,
     OWN,
     SHOWN,
     STATELESS,
@@ -254,7 +255,7 @@ class Lifting:
                 self.effects.stop(f"iterates a {type(value).__name__}")
             self.sources.note_opaque(shown)
             lifted, plain = self.lift_items(shown), plain_of_view(value)
-            if plain is dict and type(shown) is not dict:
+            if plain is dict and type(shown) is ORDERED:
                 lifted = {k: lifted[k] for k in keys_of_view(value)}
             return getattr(plain, type(value).__name__.partition("_")[2])(lifted)
         if source == OPAQUE:
@@ -281,7 +282,7 @@ class Lifting:
     def lifted_items(self, value: dict[Any, Any]) -> dict[Any, Any]:
         """A copy of a dict of unknown origin; keys are only hashed if necessary."""
         plain = plain_class(value)
-        made: dict[Any, Any] = plain(plain.items(value))
+        made: dict[Any, Any] = plain.copy(value)
         for key, item in plain.items(value):
             if (new := self.lift(item)) is not item:
                 made[key] = new
