@@ -221,8 +221,8 @@ cx_torch_from_memory(const CxTorch *torch, CxTorchPlace place, void *data, CiDty
     CxHandle made = NULL;
 
     for (int axis = 0; axis < rank; axis++)
-        if (sizes[axis] == 0)
-            data = NULL; /* torch asks the device of an address */
+        if (sizes[axis] == 0 && place.type != 0)
+            data = NULL; /* torch asks a GPU's driver about other addresses; on the CPU it refuses NULL */
     if (torch->dtypes[dtype] < 0 || has_reversed(rank, strides) ||
         torch->from_memory(data, rank, sizes, strides, 0, torch->dtypes[dtype], place.type, place.index, &made,
                            0, NULL, 0) != 0)
