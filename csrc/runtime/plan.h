@@ -59,8 +59,8 @@ typedef struct CiPlanExtern {
     CiSide side; /* whose memory it works on */
     int noperands;
     int *slots;   /* operands, then the result */
-    /* The call makes all of a buffer, in memory of its own (is_whole); the buffer is a result of the program. */
-    bool is_whole, is_result;
+    bool is_whole;  /* the call makes all of a buffer, whose memory has nothing else */
+    bool is_result; /* the buffer is a result of the program */
     int *offsets; /* elements */
     int *sizes, *strides;
     int *ranks;

@@ -5,8 +5,6 @@
 #include "base/map.h"
 #include "schedule/plan.h"
 
-#define NARROW_OPERATIONS 16
-
 static bool
 fusion_reads(const CiFusionNest *nest, const CiBuffer *buffer)
 {
@@ -96,13 +94,13 @@ collect_arrays(CiMap *arrays, const CiFusion *fusion)
 
 /* Operations of the nests as the C compiler compiles them: a narrow float is rounded by several. */
 static int64_t
-count_operations(const CiFusion *fusion)
+count_operations(CiScheduler *s, const CiFusion *fusion)
 {
-    int64_t count = 0;
+    int64_t count = 0, narrow = CI_CHOOSE(s, narrow_operations);
     for (int n = 0; n < fusion->nnests; n++) {
         const CiBody *body = &fusion->nests[n].nest->body;
         for (int k = 0; k < body->nops; k++)
-            count += ci_dtype_is_narrow(body->ops[k].dtype) ? NARROW_OPERATIONS : 1;
+            count += ci_dtype_is_narrow(body->ops[k].dtype) ? narrow : 1;
     }
     return count;
 }
@@ -110,7 +108,7 @@ count_operations(const CiFusion *fusion)
 const char *
 ci_why_too_large(CiScheduler *s, const CiFusion *a, const CiFusion *b)
 {
-    if (b && count_operations(a) + count_operations(b) > CI_CHOOSE(s, kernel_operations))
+    if (b && count_operations(s, a) + count_operations(s, b) > CI_CHOOSE(s, kernel_operations))
         return "together they have more operations than a kernel should have";
     CiMap *arrays = ci_map_new(s->ctx);
     if (s->machine->max_buffers == INT_MAX)

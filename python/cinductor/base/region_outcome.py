@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from .records import NamedTuple
 
 IN_PYTHON = "runs in Python, one iteration at a time"
 ALL_IN_PYTHON = "Python runs all loops and branches"

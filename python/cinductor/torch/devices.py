@@ -61,9 +61,10 @@ def is_drawn(node: torch.fx.Node) -> bool:
 
 
 def is_of_shape(node: torch.fx.Node) -> bool:
-    """True if the op reads no element of its operands: `new_full`, `zeros_like`."""
+    """True if the op is ATen's and reads no element of its operands: `new_full`, `zeros_like`."""
     name = getattr(node.target, "__name__", "").partition(".")[0]
-    return name.startswith("new_") or name.endswith("_like")
+    is_atens = getattr(node.target, "namespace", "") == "aten"
+    return is_atens and (name.startswith("new_") or name.endswith("_like"))
 
 
 def split(gm: torch.fx.GraphModule) -> HostPart | None:
