@@ -102,7 +102,9 @@ class Worker:
     """A process that runs programs of one kind."""
 
     def __init__(self, kind: str, number: int, folder: Path):
-        self.kind, self.number, self.cache = kind, number, tempfile.TemporaryDirectory()
+        self.kind, self.number = kind, number
+        # A compiler of a process that was ended may still write there.
+        self.cache = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         self.out = (folder / f"worker{number}.txt").open("w+")
         self.process = subprocess.Popen(
             [sys.executable, __file__, "--work", kind, "--number", str(number)],
