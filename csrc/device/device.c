@@ -54,8 +54,9 @@ is_whole(const CiDevice *device)
     if ((device->host_allocate || device->copy_out_start) &&
         !(has_streams && device->host_allocate && device->host_release && device->copy_out_start))
         return false;
-    if (has_streams && !(device->stream_close && device->event_open && device->event_close &&
-                         device->event_record && device->event_wait && device->event_synchronize))
+    if (has_streams && !(device->synchronize && device->stream_close && device->event_open &&
+                         device->event_close && device->event_record && device->event_wait &&
+                         device->event_synchronize))
         return false;
     bool has_any = device->record_begin || device->record_end || device->replay || device->record_close;
     if (has_any && !(has_memory && device->record_begin && device->record_end && device->replay &&

@@ -180,7 +180,7 @@ struct CiDevice {
                           size_t *size);
     /* Closes it when this process has no more users. */
     void (*share_close)(const CiQueue *queue, void *block);
-    /* A stream beside the device's own. NULL: there are none, and no events. */
+    /* A stream beside the device's own; *stream NULL: that one again. NULL: there are none, and no events. */
     int32_t (*stream_open)(const CiQueue *queue, void **stream);
     /* Waits for what it was given, then ends it. */
     void (*stream_close)(const CiQueue *queue, void *stream);

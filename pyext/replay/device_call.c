@@ -1,6 +1,7 @@
 /* A function that was called with device arrays has a device variant, which takes and returns
  * the arrays' handles (python/cinductor/arrays/calls.py). This file passes calls with known
- * kinds of arguments to it: arrays become handles, and handles in the result become arrays. */
+ * kinds of arguments to it: arrays become handles. Programs on a device return arrays. Those of the CPU
+ * return handles, which are ordinary arrays, and NumPy's scalars; both become arrays here. */
 #include "replay/device_call.h"
 
 /* Finds the devices of the arguments; false if the call is not handled here. */
@@ -17,11 +18,13 @@ describe(const CxState *state, PyObject *const *args, Py_ssize_t count, CxTwin *
         if ((PyObject *)type == state->array_type) {
             const CxDeviceMemory *memory =
                 cx_device_memory_of(state, ((CxDeviceArray *)args[k])->handle);
-            if (memory == NULL || memory->queue.index >= CI_MAX_DEVICES ||
-                (out->device != NULL && out->device != memory->queue.backend->device))
+            const CiDevice *device =
+                memory != NULL ? memory->queue.backend->device : cx_host_device(state);
+            int index = memory != NULL ? memory->queue.index : 0;
+            if (index >= CI_MAX_DEVICES || (out->device != NULL && out->device != device))
                 return false;
-            out->device = memory->queue.backend->device;
-            out->where[k] = (int8_t)memory->queue.index;
+            out->device = device;
+            out->where[k] = (int8_t)index;
         } else if (type != &PyFloat_Type && type != &PyLong_Type && type != &PyBool_Type &&
                    type != &PyComplex_Type && type != &PyUnicode_Type && args[k] != Py_None)
             return false;
@@ -88,48 +91,37 @@ is_plain(PyObject *value)
            PyBool_Check(value) || PyUnicode_CheckExact(value);
 }
 
-/* Converts a value of a result: the argument that has this handle, or a new array. NULL without
- * an exception if Python must do it. */
+/* Converts a value of a result on the CPU. NULL without an exception if Python must do it. */
 static PyObject *
-array_of(CxState *state, PyObject *value, PyObject *const *args, Py_ssize_t count)
+array_of(CxState *state, PyObject *value)
 {
     if (is_plain(value))
         return Py_NewRef(value);
-    if (!PyArray_CheckExact(value) || !cx_is_device_array(state, value))
-        return NULL;
-    for (Py_ssize_t k = 0; k < count; k++)
-        if ((PyObject *)Py_TYPE(args[k]) == state->array_type &&
-            ((CxDeviceArray *)args[k])->handle == value)
-            return Py_NewRef(args[k]);
-    return cx_device_array_object(state, Py_NewRef(value));
+    PyObject *handle =
+        PyArray_IsScalar(value, Generic) ? PyArray_FromScalar(value, NULL) : Py_NewRef(value);
+    if (handle != NULL && cx_is_host_array(state, handle))
+        return cx_device_array_object(state, handle);
+    Py_XDECREF(handle);
+    return NULL;
 }
 
 static PyObject *
-tuple_of(CxState *state, PyObject *result, PyObject *const *args, Py_ssize_t count)
+tuple_of(CxState *state, PyObject *result)
 {
     Py_ssize_t length = PyTuple_GET_SIZE(result);
     PyObject *made = PyTuple_New(length);
     for (Py_ssize_t k = 0; made != NULL && k < length; k++)
-        cx_put_item(&made, k, array_of(state, PyTuple_GET_ITEM(result, k), args, count));
+        cx_put_item(&made, k, array_of(state, PyTuple_GET_ITEM(result, k)));
     return made;
 }
 
-/* Replaces handles in the result by arrays: an array or a tuple of arrays here, everything else
- * in Python. */
+/* Replaces the CPU's handles in the result by arrays: an array or a tuple of arrays here, everything
+ * else in Python. */
 static PyObject *
-leave(CxState *state, PyObject *result, PyObject *const *args, Py_ssize_t count)
+leave(CxState *state, PyObject *result)
 {
-    PyObject *made = PyTuple_CheckExact(result) ? tuple_of(state, result, args, count)
-                                                : array_of(state, result, args, count);
-    if (made != NULL || PyErr_Occurred())
-        return made;
-    PyObject *given = PyTuple_New(count);
-    for (Py_ssize_t k = 0; given != NULL && k < count; k++)
-        PyTuple_SET_ITEM(given, k, Py_NewRef(args[k]));
-    if (given != NULL)
-        made = PyObject_CallFunctionObjArgs(state->array_leave, result, given, NULL);
-    Py_XDECREF(given);
-    return made;
+    PyObject *made = PyTuple_CheckExact(result) ? tuple_of(state, result) : array_of(state, result);
+    return made != NULL || PyErr_Occurred() ? made : PyObject_CallOneArg(state->array_leave, result);
 }
 
 /* True for exceptions that Python converts or handles; no argument has been changed. */
@@ -179,10 +171,12 @@ cx_device_variants_call(CxState *state, const CxDeviceVariants *twins, PyObject 
         PyErr_Clear();
         return 0;
     }
-    if (value != NULL)
-        *result = leave(state, value, args, count);
-    else
+    if (value == NULL)
         say_more(miss, args, count);
+    else if (like.device != cx_host_device(state))
+        *result = Py_NewRef(value);
+    else
+        *result = leave(state, value);
     Py_XDECREF(value);
     return 1;
 }

@@ -3,6 +3,7 @@
 #include "graph/size.h"
 #include "replay/recipe.h"
 #include "state/array.h"
+#include "state/device_array.h"
 
 void
 cx_result_free(CxResult *r)
@@ -434,25 +435,34 @@ make_view(Replay *r, const CxPiece *p, PyObject *base)
                          p->access);
 }
 
+/* A value of the program or an argument of the call, as the user gets it. */
+static PyObject *
+make_value(Replay *r, const CxPiece *p)
+{
+    bool is_argument = p->kind == PIECE_source || p->kind == PIECE_view_source,
+         is_view = p->kind == PIECE_view_return || p->kind == PIECE_view_source;
+    PyObject *base = is_argument
+                         ? r->values[p->number]
+                         : base_of(r, p->number, is_view ? CI_KIND_array : p->value_kind);
+    PyObject *value = base != NULL && is_view ? make_view(r, p, base) : Py_XNewRef(base);
+    return cx_device_result(r->state, value);
+}
+
 static PyObject *make(Replay *r, const CxPiece *p);
 
 static PyObject *
 make_new(Replay *r, const CxPiece *p)
 {
-    PyObject *base = NULL, *small[8], **parts = small, *result = NULL;
+    PyObject *small[8], **parts = small, *result = NULL;
 
     switch (p->kind) {
     case PIECE_const:
         return Py_NewRef(p->object);
     case PIECE_source:
-        return Py_NewRef(r->values[p->number]);
     case PIECE_return:
-        return Py_XNewRef(base_of(r, p->number, p->value_kind));
     case PIECE_view_return:
     case PIECE_view_source:
-        base = p->kind == PIECE_view_source ? r->values[p->number]
-                                            : base_of(r, p->number, CI_KIND_array);
-        return base ? make_view(r, p, base) : NULL;
+        return make_value(r, p);
     case PIECE_size:
         return PyLong_FromLongLong(p->varies ? r->table[p->numbers[0]] : p->layout[0]);
     default:
@@ -491,10 +501,16 @@ cx_result_make(CxResult *result, CxRun *run, PyObject **values, const int64_t *t
     int n = result->nreturns + result->nmemos;
 
     if (result->root->kind == PIECE_return && result->root->memo < 0)
-        return cx_run_value(run, result->root->number, result->root->value_kind);
+        return cx_device_result(result->state, cx_run_value(run, result->root->number,
+                                                            result->root->value_kind));
     if (n > 16 && (kept = PyMem_Calloc((size_t)n, sizeof *kept)) == NULL)
         return PyErr_NoMemory();
-    Replay replay = {result->state, run, values, kept, kept + result->nreturns, table};
+    Replay replay = {.state = result->state,
+                     .run = run,
+                     .values = values,
+                     .bases = kept,
+                     .memos = kept + result->nreturns,
+                     .table = table};
     made = make(&replay, result->root);
     for (int k = 0; k < n; k++)
         Py_XDECREF(kept[k]);

@@ -1,5 +1,6 @@
 /* Materialises the result of a traced call: nested containers that contain traced values. */
 #include "replay/result.h"
+#include "state/device_array.h"
 #include "value/index.h"
 
 /* The attribute of a tuple's class, or of a base of it; borrowed, or NULL. No __getattr__ of a
@@ -170,7 +171,7 @@ materialise(PyObject *o, PyObject *memo, int depth)
     Py_ssize_t n = 0, done = 0;
 
     if (cx_is_traced(o))
-        return cx_traced_real((CxTraced *)o);
+        return cx_device_result(((CxTraced *)o)->tracer->state, cx_traced_real((CxTraced *)o));
     parts = depth > 64 ? NULL : cx_container_parts(o, &kind, &names);
     if (parts == NULL)
         return PyErr_Occurred() ? NULL : Py_NewRef(o);

@@ -1,4 +1,4 @@
-/* Arrays in the memory of a device. Capture and replay see them as ndarrays whose data pointer
+/* Arrays in the memory of a device; those of the CPU are ordinary ndarrays. Capture and replay see the others as ndarrays whose data pointer
  * is a device address; they only read shape, dtype and strides. The base of such an array is the
  * owner of the memory, which also distinguishes it from a host array. No such array may reach
  * code that reads elements: the package keeps them inside Array, and a function called with them
@@ -41,6 +41,19 @@ bool
 cx_is_device_array(const CxState *state, PyObject *array)
 {
     return cx_device_memory_of(state, array) != NULL;
+}
+
+bool
+cx_is_host_array(const CxState *state, PyObject *array)
+{
+    return PyArray_CheckExact(array) && !cx_is_device_array(state, array) &&
+           cx_dtype_of_descr(PyArray_DESCR((PyArrayObject *)array)) != CI_DTYPE_none;
+}
+
+bool
+cx_is_handle(const CxState *state, PyObject *array)
+{
+    return cx_is_device_array(state, array) || cx_is_host_array(state, array);
 }
 
 int
@@ -161,7 +174,8 @@ cx_device_array_new(CxState *state, const CiQueue *queue, PyObject *stream, CiDt
 
 /* ---- functions of the module ---- */
 
-/* device_array(array, device): copies an array to the device, in the same stride order. */
+/* device_array(array, device): copies an array to the device, in the same stride order. A copy for the
+ * CPU is an ordinary array. */
 static PyObject *
 device_array(PyObject *module, PyObject *args)
 {
@@ -176,14 +190,17 @@ device_array(PyObject *module, PyObject *args)
         return NULL;
     CiQueue queue;
     CiDtype dtype = cx_dtype_of_descr(PyArray_DESCR(given));
-    if (cx_find_memory(state, device, &queue) < 0)
+    if (cx_find_device(state, device, &queue) < 0)
+        return NULL;
+    bool is_host = queue.backend->device == cx_host_device(state) && queue.index == 0;
+    if (!is_host && cx_find_memory(state, device, &queue) < 0)
         return NULL;
     if (dtype == CI_DTYPE_none)
         return PyErr_Format(PyExc_TypeError, "a device cannot hold an array of dtype %R",
                             PyArray_DESCR(given));
     dense = (PyArrayObject *)PyArray_NewCopy(given, NPY_KEEPORDER);
-    if (dense == NULL)
-        return NULL;
+    if (dense == NULL || is_host)
+        return (PyObject *)dense;
     if (cx_enter_stream(state, &queue, &stream) == 0)
         array = cx_device_array_new(state, &queue, stream, dtype, PyArray_NDIM(dense),
                                     (const int64_t *)PyArray_DIMS(dense),
@@ -229,7 +246,7 @@ copy_extent(CxState *state, CxDeviceMemory *memory, PyArrayObject *array, int64_
     return bytes;
 }
 
-/* device_numpy(array): copies a device array to the host. */
+/* device_numpy(array): copies an Array's handle to a new ordinary array. */
 static PyObject *
 device_numpy(PyObject *module, PyObject *array)
 {
@@ -238,6 +255,8 @@ device_numpy(PyObject *module, PyObject *array)
     int64_t offset = 0;
 
     CX_ENTRY();
+    if (cx_is_host_array(state, array))
+        return PyArray_NewCopy((PyArrayObject *)array, NPY_KEEPORDER);
     if (memory == NULL)
         return PyErr_Format(PyExc_TypeError, "an array of a device is expected");
     PyArrayObject *a = (PyArrayObject *)array;
@@ -307,8 +326,10 @@ device_synchronize(PyObject *module, PyObject *name)
     CiQueue queue;
 
     CX_ENTRY();
-    if (cx_find_memory(state, device, &queue) < 0)
+    if (device == NULL || cx_find_device(state, device, &queue) < 0)
         return NULL;
+    if (queue.backend->device->synchronize == NULL) /* nothing there is asynchronous */
+        Py_RETURN_NONE;
     CX_RELEASE(saved);
     int32_t status = ci_device_wait(&queue);
     CX_TAKE(saved);
@@ -319,7 +340,10 @@ device_synchronize(PyObject *module, PyObject *name)
 static PyObject *
 device_of(PyObject *module, PyObject *array)
 {
-    const CxDeviceMemory *memory = cx_device_memory_of(PyModule_GetState(module), array);
+    const CxState *state = PyModule_GetState(module);
+    const CxDeviceMemory *memory = cx_device_memory_of(state, array);
+    if (cx_is_host_array(state, array))
+        return Py_BuildValue("(si)", cx_host_device(state)->name, 0);
     if (memory == NULL)
         return PyErr_Format(PyExc_TypeError, "an array of a device is expected");
     return Py_BuildValue("(si)", memory->queue.backend->device->name, memory->queue.index);

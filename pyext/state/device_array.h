@@ -15,18 +15,24 @@ typedef struct CxDeviceMemory {
     PyObject *owner;  /* the owner of imported memory, else NULL */
 } CxDeviceMemory;
 
-/* The base class of cinductor.Array; its handle is an ndarray in device memory. */
+/* The base class of cinductor.Array; its handle is an ndarray in device memory, or of the host. */
 typedef struct CxDeviceArray {
     PyObject_HEAD PyObject *handle, *weakrefs;
 } CxDeviceArray;
 
 extern PyType_Spec cx_device_object_spec;
-/* Makes a cinductor.Array; steals the handle. */
+/* The cinductor.Array with this handle, made where there is none; steals the handle. */
 PyObject *cx_device_array_object(CxState *state, PyObject *handle);
+/* The value, or the Array of a handle on a device; steals the value, which may be NULL. */
+PyObject *cx_device_result(CxState *state, PyObject *value);
 PyObject *cx_set_array_type(PyObject *module, PyObject *args);
 extern PyType_Spec cx_device_memory_spec;
 extern PyMethodDef cx_device_methods[], cx_device_memory_methods[];
 bool cx_is_device_array(const CxState *state, PyObject *array);
+/* True for an ndarray of a dtype that devices have, whose data pointer is not a device address. */
+bool cx_is_host_array(const CxState *state, PyObject *array);
+/* True for what an Array may have as its handle. */
+bool cx_is_handle(const CxState *state, PyObject *array);
 /* The owner of an array's memory if that is on a device, borrowed; else NULL. */
 CxDeviceMemory *cx_device_memory_of(const CxState *state, PyObject *array);
 /* Orders later work of the queue's stream after the work of other streams on the memory. stream:
@@ -72,6 +78,8 @@ cx_device_none(CxState *state, const CiQueue *queue, int32_t status)
 int cx_find_device(CxState *state, const char *text, CiQueue *queue);
 /* Like cx_find_device, for a device with its own memory. text NULL: an exception is set already. */
 int cx_find_memory(CxState *state, const char *text, CiQueue *queue);
+/* The device of such arrays: the CPU. */
+const CiDevice *cx_host_device(const CxState *state);
 /* The device on which programs with these options run. */
 CiQueue cx_queue(CxState *state, const CiOptions *options, const CiBackend *backend);
 

@@ -1,5 +1,5 @@
-/* The base class of cinductor.Array: an object with a handle, which is an ndarray in device
- * memory. */
+/* The base class of cinductor.Array: an object with a handle, which is an ndarray in the memory of
+ * a device, or an ordinary one: an array of the CPU. */
 #include "state/device_array.h"
 #include "state/docs.h"
 
@@ -18,6 +18,54 @@ state_of(PyTypeObject *type)
     return NULL;
 }
 
+/* The Array with this handle, borrowed; NULL without an exception if there is none. */
+static CxDeviceArray *
+find_array(const CxState *state, PyObject *key)
+{
+    PyObject *address = PyDict_GetItemWithError(state->arrays, key);
+    return address != NULL ? PyLong_AsVoidPtr(address) : NULL;
+}
+
+/* A new array with the handle, or the one that has it already; steals the handle. */
+static PyObject *
+array_with(CxState *state, PyTypeObject *type, PyObject *handle)
+{
+    PyObject *key = PyLong_FromVoidPtr(handle), *address = NULL;
+    CxDeviceArray *array = key != NULL ? find_array(state, key) : NULL;
+
+    if (array != NULL && Py_TYPE(array) == type) {
+        Py_INCREF(array);
+        Py_DECREF(handle);
+    } else if (key == NULL || PyErr_Occurred() ||
+               (array = (CxDeviceArray *)type->tp_alloc(type, 0)) == NULL) {
+        Py_DECREF(handle);
+    } else {
+        array->handle = handle;
+        address = PyLong_FromVoidPtr(array);
+        if (address == NULL || PyDict_SetItem(state->arrays, key, address) < 0)
+            Py_CLEAR(array);
+    }
+    Py_XDECREF(address);
+    Py_XDECREF(key);
+    return (PyObject *)array;
+}
+
+/* Removes the array from those that are found by their handles. */
+static void
+forget_array(CxDeviceArray *array)
+{
+    PyObject *key = NULL, *error = cx_take_exception();
+    const CxState *state = state_of(Py_TYPE(array));
+
+    if (state != NULL && state->arrays != NULL && array->handle != NULL &&
+        (key = PyLong_FromVoidPtr(array->handle)) != NULL && find_array(state, key) == array)
+        (void)PyDict_DelItem(state->arrays, key);
+    Py_XDECREF(key);
+    PyErr_Clear();
+    if (error != NULL)
+        cx_restore_exception(error);
+}
+
 static PyObject *
 object_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
@@ -26,25 +74,22 @@ object_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 
     if (state == NULL || !PyArg_ParseTuple(args, "O:Array", &handle))
         return NULL;
-    if (!cx_is_device_array(state, handle) || (kwargs != NULL && PyDict_GET_SIZE(kwargs)))
+    if (!cx_is_handle(state, handle) || (kwargs != NULL && PyDict_GET_SIZE(kwargs)))
         return PyErr_Format(PyExc_TypeError, "an Array is made by cinductor.to_device");
-    CxDeviceArray *array = (CxDeviceArray *)type->tp_alloc(type, 0);
-    if (array != NULL)
-        array->handle = Py_NewRef(handle);
-    return (PyObject *)array;
+    return array_with(state, type, Py_NewRef(handle));
 }
 
 PyObject *
 cx_device_array_object(CxState *state, PyObject *handle)
 {
-    PyTypeObject *type = (PyTypeObject *)state->array_type;
-    CxDeviceArray *array = (CxDeviceArray *)type->tp_alloc(type, 0);
+    return array_with(state, (PyTypeObject *)state->array_type, handle);
+}
 
-    if (array == NULL)
-        Py_DECREF(handle);
-    else
-        array->handle = handle;
-    return (PyObject *)array;
+PyObject *
+cx_device_result(CxState *state, PyObject *value)
+{
+    bool can_be = value != NULL && state->array_type != NULL;
+    return can_be && cx_is_device_array(state, value) ? cx_device_array_object(state, value) : value;
 }
 
 static int
@@ -58,7 +103,7 @@ object_traverse(PyObject *self, visitproc visit, void *arg)
 static int
 object_clear(PyObject *self)
 {
-    (void)self; /* a handle has no references to other objects */
+    (void)self; /* the collector does not follow an ndarray's references */
     return 0;
 }
 
@@ -68,6 +113,7 @@ object_dealloc(PyObject *self)
     CxDeviceArray *array = (CxDeviceArray *)self;
 
     PyObject_GC_UnTrack(self);
+    forget_array(array);
     if (array->weakrefs != NULL)
         PyObject_ClearWeakRefs(self);
     Py_XDECREF(array->handle);
@@ -96,6 +142,8 @@ cx_set_array_type(PyObject *module, PyObject *args)
         return NULL;
     if (!PyType_IsSubtype((PyTypeObject *)type, (PyTypeObject *)state->device_object_type))
         return PyErr_Format(PyExc_TypeError, "a class derived from DeviceArray is expected");
+    if (state->arrays == NULL && (state->arrays = PyDict_New()) == NULL)
+        return NULL;
     Py_XSETREF(state->array_type, Py_NewRef(type));
     Py_XSETREF(state->array_leave, Py_NewRef(leave));
     Py_RETURN_NONE;

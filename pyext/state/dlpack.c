@@ -291,7 +291,10 @@ dlpack_take(PyObject *module, PyObject *capsule)
 static PyObject *
 dlpack_device(PyObject *module, PyObject *array)
 {
-    const CxDeviceMemory *memory = cx_device_memory_of(PyModule_GetState(module), array);
+    const CxState *state = PyModule_GetState(module);
+    const CxDeviceMemory *memory = cx_device_memory_of(state, array);
+    if (cx_is_host_array(state, array))
+        return Py_BuildValue("(ii)", cx_host_device(state)->dlpack, 0);
     if (memory == NULL)
         return PyErr_Format(PyExc_TypeError, "an array of a device is expected");
     return Py_BuildValue("(ii)", memory->queue.backend->device->dlpack, memory->queue.index);

@@ -80,7 +80,7 @@ bytes_over(PyObject *capsule, const HostBlock *host)
 
 /* device_start_copy(array) -> (bytes, offset, event): starts to copy the bytes from the first to
  * the last element; they may be read after the event. offset is that of the first element. None
- * if the device has no such copies, or there is nothing to copy. */
+ * if the device has no such copies (the CPU has none), or there is nothing to copy. */
 static PyObject *
 device_start_copy(PyObject *module, PyObject *array)
 {
@@ -89,6 +89,8 @@ device_start_copy(PyObject *module, PyObject *array)
     char *low = NULL, *high = NULL;
 
     CX_ENTRY();
+    if (cx_is_host_array(state, array))
+        Py_RETURN_NONE;
     if (memory == NULL)
         return PyErr_Format(PyExc_TypeError, "an array of a device is expected");
     cx_array_extent(array, &low, &high);

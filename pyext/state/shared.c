@@ -114,9 +114,9 @@ share_name(PyObject *module, PyObject *array)
     CiShareName name;
 
     CX_ENTRY();
-    if (memory == NULL)
+    if (memory == NULL && !cx_is_host_array(state, array))
         return PyErr_Format(PyExc_TypeError, "an array of a device is expected");
-    SharedBlock *shared = memory->owner != NULL && PyCapsule_IsValid(memory->owner, SHARED_BLOCK)
+    SharedBlock *shared = memory != NULL && memory->owner != NULL && PyCapsule_IsValid(memory->owner, SHARED_BLOCK)
                               ? PyCapsule_GetPointer(memory->owner, SHARED_BLOCK)
                               : NULL;
     if (shared == NULL)

@@ -264,15 +264,20 @@ module_view(PyObject *self, PyObject *args)
     int is_writable = 0;
     int64_t sizes[CI_MAX_RANK], strides[CI_MAX_RANK];
 
-    if (!PyArg_ParseTuple(args, "O!O!OOLp:view", &PyArray_Type, &base, &PyArrayDescr_Type, &descr,
-                          &shape, &steps, &offset, &is_writable))
+    CxState *state = PyModule_GetState(self);
+    if (!PyArg_ParseTuple(args, "OO!OOLp:view", &base, &PyArrayDescr_Type, &descr, &shape, &steps,
+                          &offset, &is_writable))
         return NULL;
+    bool is_device_array = (PyObject *)Py_TYPE(base) == state->array_type;
+    base = is_device_array ? ((CxDeviceArray *)base)->handle : base;
+    if (!PyArray_Check(base))
+        return PyErr_Format(PyExc_TypeError, "view: an array is expected");
     CiDtype dtype = cx_dtype_of_descr(descr);
     int rank = cx_sizes_from(shape, sizes, CI_MAX_RANK);
     if (dtype == CI_DTYPE_none || rank < 0 || cx_sizes_from(steps, strides, CI_MAX_RANK) != rank)
         return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_ValueError, "view: wrong arguments");
-    return cx_array_view(PyModule_GetState(self), base, dtype, rank, sizes, strides, offset,
-                         is_writable ? CX_WRITABLE : CX_READONLY);
+    return cx_device_result(state, cx_array_view(state, base, dtype, rank, sizes, strides, offset,
+                                                 is_writable ? CX_WRITABLE : CX_READONLY));
 }
 
 /* paddings(array): the padding of each axis, as in cx_layout_paddings. */

@@ -1,5 +1,6 @@
 /* Makes real values of traced ones: reads them if known, runs the pending graph if needed. */
 #include "state/array.h"
+#include "state/device_array.h"
 #include "value/index.h"
 #include "value/tagged.h"
 
@@ -97,13 +98,15 @@ tagged_real(CxStorage *s)
                         "the class of a number was lost when an earlier run failed or ended");
         return NULL;
     }
-    int is_strong = PyObject_IsTrue(s->strong->value);
-    if (is_strong < 0)
-        return NULL;
-    if (is_strong)
-        return Py_NewRef(s->value);
-    PyObject *pythons = s->kind == CI_KIND_python ? Py_NewRef(s->value)
-                                                  : PyObject_CallMethod(s->value, "item", NULL);
+    PyObject *strong = cx_device_result(s->tracer->state, Py_NewRef(s->strong->value));
+    int is_strong = strong != NULL ? PyObject_IsTrue(strong) : -1;
+    Py_XDECREF(strong);
+    PyObject *value = is_strong < 0 ? NULL : cx_device_result(s->tracer->state, Py_NewRef(s->value));
+    if (value == NULL || is_strong)
+        return value;
+    PyObject *pythons = s->kind == CI_KIND_python ? Py_NewRef(value)
+                                                  : PyObject_CallMethod(value, "item", NULL);
+    Py_DECREF(value);
     if (pythons != NULL && s->weak == CI_DTYPE_i64)
         Py_SETREF(pythons, PyNumber_Long(pythons));
     return pythons;

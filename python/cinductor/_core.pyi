@@ -1990,22 +1990,22 @@ def toolkit() -> Any:
     """Return the capsule "cinductor.CiToolkit"; see `cinductor.toolkit`."""
 
 class DeviceArray:
-    """The base class of objects with an array in device memory.
+    """The base class of objects with an array in the memory of a device or of the host. A handle has one object.
 
     Parameters
     ----------
     handle : ndarray
-        A device array.
+        A device array, or an ordinary array of a dtype that devices have.
     """
 
     _handle: np.ndarray
-    """The device array."""
+    """The array."""
     def __new__(cls, handle: np.ndarray, /) -> DeviceArray: ...
 
 def set_array_type(type: type, leave: Any, /) -> None:
     """Set the class of result arrays, which is derived from `DeviceArray`.
 
-    leave(result, arguments) returns a result with objects of this class in place of device arrays.
+    leave(result) returns a result of the CPU with objects of this class in place of arrays.
     """
 
 @final

@@ -2,7 +2,9 @@
 because a registered device cannot be removed.
 """
 
+import collections
 import ctypes
+import dataclasses
 import gc
 import json
 import operator
@@ -581,11 +583,64 @@ def test_what_needs_python_is_refused_in_words_of_the_call(f):
         cinductor.compile(f, fullgraph=True)(X)
 
 
-def test_a_namespace():
-    xp = cinductor.to_device(X, "dummy:1").__array_namespace__()
-    made = xp.asarray(X) + xp.ones(6)
-    assert made.device == "dummy:1" and xp.pi == np.pi and xp.float32 is np.float32
-    np.testing.assert_array_equal(xp.sum(made, axis=0).numpy(), (X + 1).sum(axis=0))
+class Holder:
+    def __init__(self, x):
+        self.x = x
+
+
+@dataclasses.dataclass
+class Pair:
+    x: object
+    n: object
+
+
+KEPT = Holder(None)
+
+
+def keep(a):
+    KEPT.x = a * 3
+    return KEPT.x, a
+
+
+HOLDERS = {
+    "an attribute": lambda a: Holder(a * 2),
+    "a dataclass": lambda a: Pair(a * 2, a.sum()),
+    "in a list": lambda a: [Holder(a)],
+    "a deque": lambda a: collections.deque([a + 1, a]),
+    "an ordered dict": lambda a: collections.OrderedDict(x=a + 1),
+    "a stored attribute": keep,
+    "rows of a size that data decide": lambda a: np.nonzero(a > 2),
+    "a slice": lambda a: slice(a[0, 0], a[0, 1]),
+}
+
+
+def arrays_in(value):
+    if type(value) is slice:
+        return [*arrays_in(value.start), *arrays_in(value.stop)]
+    if isinstance(value, Holder | Pair):
+        return arrays_in(vars(value))
+    if isinstance(value, dict):
+        return arrays_in(list(value.values()))
+    if isinstance(value, tuple | list | collections.deque):
+        return [found for item in value for found in arrays_in(item)]
+    return [value]
+
+
+@pytest.mark.parametrize("name", HOLDERS)
+def test_objects_hold_arrays_of_the_device(name):
+    """An object that a call makes or stores to has Arrays, which copy their values when they are read."""
+    a, f = cinductor.to_device(X, DEVICE), HOLDERS[name]
+    compiled = cinductor.compile(f)
+    dummy.set_delay(20)
+    for _ in range(3):
+        made = compiled(a)
+        held = arrays_in((made, KEPT))
+        want = arrays_in((f(X), KEPT))
+        assert len(held) == len(want) and a in [x for x in held if x is a] or not any(x is X for x in want)
+        for got, expected in zip(held, want, strict=True):
+            assert expected is KEPT.x or type(got) is cinductor.Array
+            np.testing.assert_array_equal(got.numpy() if type(got) is cinductor.Array else got, expected)
+    KEPT.x = None
 
 
 def test_calls_like_one_before_ask_nothing_of_python(monkeypatch):
@@ -633,7 +688,7 @@ def test_what_fails_in_such_calls():
     with pytest.raises(TypeError, match="missing 1 required"):
         f(x)
     with pytest.raises(TypeError, match="made by cinductor.to_device"):
-        cinductor.Array(np.ones(3))
+        cinductor.Array(np.array(["a"]))
     with pytest.raises(ValueError, match="broadcast"):
         f(x, k)[0] + cinductor.to_device(np.ones(7), DEVICE)
 
@@ -682,8 +737,6 @@ def test_what_streams_refuse():
     stream, event = cinductor.Stream(DEVICE), cinductor.Event(DEVICE)
     with pytest.raises(ValueError, match="an event of dummy:1 for a stream of dummy:0"):
         stream.record(cinductor.Event("dummy:1"))
-    with pytest.raises(ValueError, match="device 'cpu' has no streams"):
-        cinductor.Stream("cpu")
     with pytest.raises(ValueError, match="are not timed"):
         stream.record().elapsed(stream.record())
     for name, call in (

@@ -5,11 +5,13 @@ returns such arrays. So do NumPy functions and operators, each compiled on first
 back until a caller asks for values.
 
 Internally a device array is an ndarray whose data pointer is a device address (its handle). Handles must
-not leave this folder: reading such an array on the host would crash the process.
+not leave this folder: reading such an array on the host would crash the process. The handle of an array of the CPU is
+an ordinary ndarray.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import operator
 from collections.abc import Callable, Iterator
@@ -26,6 +28,7 @@ from .machine import text as device_text
 from .packages import rebuild
 
 DEVICE = "cuda"
+HOST = "cpu"
 CUDA = 2  # the number in DLPack
 READS = "all any argmax argmin argsort astype choose clip compress conj conjugate copy cumprod cumsum diagonal dot flatten max mean min nonzero prod ravel repeat reshape round searchsorted squeeze std sum swapaxes take trace transpose var".split()
 WRITES = "fill partition put sort".split()
@@ -35,12 +38,13 @@ COMPARISONS = "eq ne lt le gt ge".split()
 
 
 class Array(_core.DeviceArray):
-    """An array in a device's memory, freed with the object.
+    """An array in a device's memory, freed with the object. The CPU is a device, too.
 
     `to_device`, compiled functions and NumPy's functions on such arrays make them. Operators, NumPy's ufuncs and functions, methods
     and indexing are those of an ndarray and run on the device. Where NumPy returns a scalar, the result is an array without axes.
     `numpy()`, `item()`, `float()`, `print` and `bool()` wait for the values and copy them to the host. Indexing by numbers and
-    slices gives views. Other packages read it without a copy through `__dlpack__` or `__cuda_array_interface__`.
+    slices gives views. Other packages read it without a copy through `__dlpack__` or `__cuda_array_interface__`. `np.asarray(x)`
+    is the memory of an array of the CPU.
 
     Parameters
     ----------
@@ -52,7 +56,7 @@ class Array(_core.DeviceArray):
     DeviceError
         By a use of the array, if the device reports an error.
     TypeError
-        By an operation that would need a copy to the host, as `np.asarray(x)`; `x.numpy()` makes one.
+        By an operation that would need a copy from a device to the host, as `np.asarray(x)`; `x.numpy()` makes one.
 
     Examples
     --------
@@ -104,6 +108,11 @@ class Array(_core.DeviceArray):
         return Array(self._handle.T)
 
     @property
+    def mT(self) -> Array:
+        """The view with the last two axes exchanged. Raises ValueError for fewer axes."""
+        return Array(self._handle.swapaxes(-1, -2)) if self.ndim > 1 else Array(self._handle.mT)
+
+    @property
     def device(self) -> str:
         """The text of its `Device`: "cuda", "cuda:1"."""
         return device_text(*_core.device_of(self._handle))
@@ -113,6 +122,11 @@ class Array(_core.DeviceArray):
     def numpy(self) -> np.ndarray:
         """A copy in host memory; waits for the kernels that compute it."""
         return _core.device_numpy(self._handle)
+
+    def to_device(self, device: Any, /, *, stream: Any = None) -> Array:
+        """The array on a device: see `cinductor.to_device`. With a `Stream`, the copy is work of that stream."""
+        with contextlib.nullcontext() if stream is None else stream:
+            return to_device(self, device)
 
     def start_copy(self) -> HostCopy:
         """Start a copy to host memory without waiting, after the kernels that compute the array; `numpy()` of the
@@ -153,8 +167,14 @@ class Array(_core.DeviceArray):
     def __index__(self) -> int:
         return operator.index(self.numpy())
 
-    def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:
-        raise TypeError("an Array is not copied by accident: use .numpy()")
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if _core.is_device_array(self._handle):
+            raise TypeError("an Array is not copied by accident: use .numpy()")
+        if copy or dtype not in (None, self.dtype):
+            if copy is False:
+                raise ValueError(f"an array of {self.dtype} is not one of {dtype} without a copy")
+            return self._handle.astype(dtype or self.dtype)
+        return self._handle
 
     def __len__(self) -> int:
         if not self.shape:
@@ -192,7 +212,10 @@ class Array(_core.DeviceArray):
         return run(func, *args, **kwargs)
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
-        """NumPy's functions, with results on this array's device."""
+        """NumPy's functions, with results on this array's device: the names of the array API standard and all others. Raises
+        ValueError for a version of the standard that NumPy does not know.
+        """
+        np.empty(0).__array_namespace__(api_version=api_version)  # type: ignore[arg-type]
         return lazy.load("arrays.namespace").Namespace(self.device)
 
     # --- items ---
@@ -201,7 +224,7 @@ class Array(_core.DeviceArray):
         if is_basic(key):
             whole = key if type(key) is tuple else (key,)
             return Array(self._handle[whole if Ellipsis in map(identity, whole) else (*whole, ...)])
-        found: Array = run(operator.getitem, self, key)
+        found: Array = run(operator.getitem, self, self.with_index(key))
         return found
 
     def __setitem__(self, key: Any, value: Any) -> None:
@@ -209,7 +232,11 @@ class Array(_core.DeviceArray):
             if is_basic(key) and is_same_view(self[key], value):
                 return  # `x[k] += 1` stores the item back
             value = compiled_method("copy")(value)
-        run(operator.setitem, self, key, value)
+        run(operator.setitem, self, self.with_index(key), value)
+
+    def with_index(self, key: Any) -> Any:
+        """The index with its arrays of the host copied to this array's device."""
+        return rebuild(key, lambda item: to_device(item, self.device) if is_a(item, np.ndarray) else item)
 
     # --- other packages ---
 
@@ -240,10 +267,13 @@ class Array(_core.DeviceArray):
         """A capsule over this memory, or over a copy if requested. Raises BufferError for a device or dtype without a
         DLPack number, and for a device other than its own and the host.
         """
-        if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
-            if dl_device[0] != 1 or copy is False:
-                raise BufferError(f"an array of {self.device} cannot be given as one of device {dl_device}")
-            return self.numpy().__dlpack__(max_version=max_version)
+        is_elsewhere = dl_device is not None and tuple(dl_device) != self.__dlpack_device__()
+        if is_elsewhere and (dl_device[0] != 1 or copy is False):  # type: ignore[index]
+            raise BufferError(f"an array of {self.device} cannot be given as one of device {dl_device}")
+        if is_elsewhere or not _core.is_device_array(self._handle):
+            here = self.numpy() if is_elsewhere or copy else self._handle
+            known: dict[str, Any] = {} if max_version is None else {"max_version": max_version}  # not by NumPy 2.0
+            return here.__dlpack__(**known)
         array = run(np.copy, self) if copy else self
         is_versioned = max_version is not None and max_version[0] >= 1
         return _core.dlpack_give(array._handle, stream, is_versioned)
@@ -296,7 +326,8 @@ def unpacked(kwargs: dict[str, Any]) -> dict[str, Any]:
 
 
 def whatever_the_stance(function: Any) -> Any:
-    """The compiled function. It is always compiled, because NumPy cannot run it on device arrays and would call back."""
+    """The compiled function. It is compiled in every stance, because NumPy cannot run it on device arrays and would call back.
+    """
     made = lazy.load("compile").compile(function, mode="now")
     made.stance = -1
     return made
@@ -394,14 +425,17 @@ def define_all() -> None:
 define_all()
 
 
-def leave(result: Any, args: tuple[Any, ...]) -> Any:
-    """A result with Arrays in place of handles; an argument that is returned stays the same object."""
-    known = {id(x._handle): x for x in args if type(x) is Array}
+def leave(result: Any) -> Any:
+    """A result of a call with Arrays of the CPU: its arrays and NumPy's scalars become Arrays. An argument that is returned stays
+    the same object, because it has the handle already.
+    """
 
     def back(value: Any) -> Any:
-        if type(value) is not np.ndarray or not _core.is_device_array(value):
+        handle = np.asarray(value) if is_a(value, np.generic) else value
+        try:
+            return Array(handle) if type(handle) is np.ndarray else value
+        except TypeError:  # of a dtype that only NumPy has
             return value
-        return known[id(value)] if id(value) in known else Array(value)
 
     return rebuild(result, back)
 
@@ -458,7 +492,7 @@ def from_dlpack(x: Any) -> Array:
     Parameters
     ----------
     x : object
-        With `__dlpack__` and `__dlpack_device__`, or `__cuda_array_interface__`.
+        With `__dlpack__` and `__dlpack_device__`, or `__cuda_array_interface__`. Host memory gives an array of the CPU.
 
     Returns
     -------
@@ -470,11 +504,12 @@ def from_dlpack(x: Any) -> Array:
     TypeError
         For other objects.
     BufferError
-        For memory of the host (`to_device` copies it), of a device that does not exist here, unknown dtypes, read-only memory, and
-        arrays that their package does not share.
+        For memory of a device that does not exist here, unknown dtypes, read-only memory of a device, and arrays that their package
+        does not share.
     """
     if hasattr(type(x), "__dlpack__"):
-        return Array(_core.dlpack_take(capsule_of(x)))
+        with as_buffer_errors(x):
+            return Array(np.from_dlpack(x) if is_of_host(x) else _core.dlpack_take(capsule_of(x)))
     prepare()
     interface = getattr(x, "__cuda_array_interface__", None)
     if interface is None:
@@ -485,23 +520,32 @@ def from_dlpack(x: Any) -> Array:
 HOST_MEMORY = (1, 3)  # of DLPack's numbers of devices: memory of the host, pinned or not
 
 
-def capsule_of(x: Any) -> Any:
-    """Ask an array for its capsule of DLPack. Its package's exceptions are causes of a BufferError."""
+def is_of_host(x: Any) -> bool:
+    """True for an array in the memory of the host, as its package says."""
+    return x.__dlpack_device__()[0] in HOST_MEMORY
+
+
+@contextlib.contextmanager
+def as_buffer_errors(x: Any) -> Iterator[None]:
+    """Make exceptions of the array's package causes of a BufferError."""
     try:
-        if x.__dlpack_device__()[0] in HOST_MEMORY:
-            raise BufferError("the array is in the host's memory; cinductor.to_device(x) copies it to a device")
-        prepare()
-        stream = _core.stream_in_force.get()
-        number = 1 if stream is None else stream.handle
-        try:
-            return x.__dlpack__(stream=number, max_version=(1, 0))
-        except TypeError:  # from before DLPack 1.0
-            return x.__dlpack__(stream=number)
+        yield
     except (BufferError, _core.Error):
         raise
     except Exception as error:
         words = f"{type(error).__name__}: {error}"
         raise BufferError(f"{module_of(type(x))}.{type(x).__name__} does not share its memory: {words}") from error
+
+
+def capsule_of(x: Any) -> Any:
+    """Ask an array of a device for its capsule of DLPack."""
+    prepare()
+    stream = _core.stream_in_force.get()
+    number = 1 if stream is None else stream.handle
+    try:
+        return x.__dlpack__(stream=number, max_version=(1, 0))
+    except TypeError:  # from before DLPack 1.0
+        return x.__dlpack__(stream=number)
 
 
 def over(owner: Any, interface: dict[str, Any]) -> np.ndarray:

@@ -18,11 +18,12 @@ from ..base.class_lookup import is_a
 from ..base.signature import signature_of
 from ..calls import saved
 from ..calls.job import Job
-from .array import Array, from_dlpack, to_device
+from .array import HOST, Array, from_dlpack, leave, to_device
 from .libraries import prepare
 from .machine import Device, check_place, text
 from .packages import back_of, rebuild
 
+MIXED = "{}: arrays of host and device together; use to_device"
 INDEX = "an index is out of bounds"  # the text of such a check
 SEVERAL = -1  # value of the option device_index for programs whose arrays are on several devices
 MAX_DEVICES = 16  # devices of one program: CI_MAX_DEVICES
@@ -165,6 +166,26 @@ def call_on_host(
     return rebuild(result, leave)
 
 
+def call_on_cpu(job: Job, compiled: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Make a call whose arrays are Arrays of the CPU with their handles, which are ordinary arrays. Operators and functions of
+    NumPy are NumPy's own.
+    """
+
+    def enter(value: Any) -> Any:
+        if type(value) is Array:
+            return value._handle
+        if is_a(value, np.ndarray):
+            raise TypeError(MIXED.format(job.name))
+        return value
+
+    inner, inner_kwargs = rebuild(args, enter), rebuild(kwargs, enter)
+    twin = job.fn if compiled.stance < 0 else twin_of(job, (HOST, 0), "host_twin")
+    result = leave(twin(*inner, **inner_kwargs))
+    if not kwargs:
+        compiled.note_twin(twin, args)
+    return result
+
+
 def call(job: Job, compiled: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A call with device arrays among its arguments, cinductor's or those of other packages. Results have the class
     of the first of these.
@@ -199,26 +220,21 @@ def call_ours(job: Job, compiled: Any, args: tuple[Any, ...], kwargs: dict[str, 
     for k in devices[1:]:
         check_place(Device(devices[0], k), numerics, job.settings["device"], index)
     quicker: set[Any] = job.__dict__.setdefault("quicker_on_host", set())
+    if devices[0] == HOST:
+        return call_on_cpu(job, compiled, args, kwargs)
     name = "device_twin"
     if quicker and likeness_of(args, kwargs) in quicker:
         if not share_memory(args, kwargs):
             return call_on_host(job, devices, args, kwargs)
         name = "device_twin_always"
-    known: dict[int, Array] = {}
 
     def enter(value: Any) -> Any:
         if type(value) is Array:
-            known[id(value._handle)] = value
             return value._handle
         if is_a(value, np.ndarray):
-            raise TypeError(f"{job.name}: arrays of host and device together; use to_device")
+            raise TypeError(MIXED.format(job.name))
         if is_a(value, np.generic):  # it promotes like an array of rank 0
             return to_device(value, text(*devices[:2]))._handle
-        return value
-
-    def leave(value: Any) -> Any:
-        if type(value) is np.ndarray and _core.is_device_array(value):
-            return known[id(value)] if id(value) in known else Array(value)
         return value
 
     inner = tuple([rebuild(v, enter) for v in args])
@@ -240,4 +256,4 @@ def call_ours(job: Job, compiled: Any, args: tuple[Any, ...], kwargs: dict[str, 
         return call_on_host(job, devices, args, kwargs)
     if not (quicker or kwargs):
         compiled.note_twin(twin, args)
-    return rebuild(result, leave)
+    return result

@@ -212,7 +212,7 @@ def synchronize(device: Any = None) -> None:
     Raises
     ------
     ValueError
-        If the device does not exist or has no memory of its own.
+        If the device does not exist.
     DeviceError
         If some of the work failed.
     """

@@ -32,7 +32,7 @@ MEANINGS: dict[str, str] = {
 BREAKS_INSIDE = {
     "polymul": "its source makes a poly1d",
     "roots": "a condition of its source needs the values",
-    "unique_values": "it tells NaNs of several kinds apart",
+    "unique_values": "NumPy's hash table decides the order",
 }
 WITH_ROWS = ("", "linalg", "fft")  # modules whose callables are listed individually
 UFUNC_METHODS = ("reduce", "accumulate", "reduceat", "outer", "at")

@@ -125,7 +125,8 @@ def unique(
 ) -> Any:
     """np.unique of all elements, or of the rows along one axis."""
     given = array(t, ar)
-    refuse(not sorted or given.dtype.kind == "c", "NaNs of several kinds")
+    refuse(not sorted, "NumPy's hash table decides the order")
+    refuse(given.dtype.kind == "c", "NaNs of several kinds")
     wanted = (return_index, return_inverse, return_counts)
     if axis is not None and given.ndim != 1:
         return unique_rows(t, given, normal_axis(axis, given.ndim), wanted)
