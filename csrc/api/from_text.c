@@ -132,7 +132,7 @@ ci_given_kernels(const CiRequest *request, const CiKernels *made)
     return kernels;
 }
 
-/* Copies the kernel-level properties of a proc, which its text does not contain. */
+/* Sets the buffers of parameters, which a text knows by name. */
 static void
 link_proc(CiContext *ctx, CiProc *proc, const CiProc *made)
 {
@@ -146,8 +146,6 @@ link_proc(CiContext *ctx, CiProc *proc, const CiProc *made)
     }
     if (!fits)
         ci_fail(ctx, CI_ERR_VALUE, "proc %s does not take what its kernel does", proc->name);
-    proc->kernel = made->kernel;
-    proc->is_finish = made->is_finish;
 }
 
 static CiProcs *

@@ -48,7 +48,6 @@ typedef struct Landing {
 struct CiContext {
     Chunk *chunks; /* the first is the one being filled */
     size_t next_chunk;
-    size_t bytes;
     long fail_at;
     Landing *landing;
     CiStatus status;
@@ -86,12 +85,6 @@ ci_context_close(CiContext *ctx)
         chunk = next;
     }
     free(ctx);
-}
-
-size_t
-ci_context_bytes(const CiContext *ctx)
-{
-    return ctx->bytes;
 }
 
 const char *
@@ -149,7 +142,6 @@ ci_new(CiContext *ctx, size_t size)
         ci_fail(ctx, CI_ERR_MEMORY, "out of memory: cannot allocate %zu bytes", size);
     void *block = chunk->data + chunk->used;
     chunk->used += rounded;
-    ctx->bytes += rounded;
     UNPOISON(block, size);
     return block;
 }

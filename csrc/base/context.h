@@ -31,8 +31,6 @@ typedef struct CiContext CiContext;
 /* Returns NULL when there is no memory; the caller closes it. */
 CiContext *ci_context_open(void);
 void ci_context_close(CiContext *ctx);
-/* Bytes handed out so far, for reports and limits. */
-size_t ci_context_bytes(const CiContext *ctx);
 /* The text of the last failure; never NULL. Valid until the next failure or close. */
 const char *ci_context_message(const CiContext *ctx);
 /* For tests: the n-th allocation from now fails once (0 = never). */

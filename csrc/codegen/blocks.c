@@ -22,14 +22,14 @@
 static bool
 is_shared_loop(const CiBlocks *s, const CiStmt *stmt)
 {
-    return stmt->kind == CI_STMT_for && !ci_map_find(s->ordered, CI_KEY(stmt->vars[0])) &&
+    return stmt->kind == CI_STMT_for && !stmt->is_in_order &&
            ci_iterations_are_independent(&s->r.b, stmt);
 }
 
 static bool
 is_scan(const CiBlocks *s, const CiStmt *stmt)
 {
-    return stmt->kind == CI_STMT_for && !ci_map_find(s->ordered, CI_KEY(stmt->vars[0])) &&
+    return stmt->kind == CI_STMT_for && !stmt->is_in_order &&
            stmt->extents[0]->high >= CI_CHOOSE(&s->r.b, long_scan) && ci_scan_fits(&s->r.b, stmt);
 }
 
@@ -457,7 +457,7 @@ threads_for(const CiBlocks *s, int64_t widest, int lanes, const CiDomain *points
     if (ci_stmts_have(&points->body, is_part) ||
         (widest > CI_CHOOSE(b, kept_groups) && ci_stmts_have(&points->body, is_near)))
         return (int)CI_CHOOSE(b, part_threads);
-    if (b->proc->kernel && ci_kernel_tree(b->proc->kernel))
+    if (b->proc->head.is_tree)
         return (int)(points->count || widest < CI_CHOOSE(b, long_tree_row) ? CI_CHOOSE(b, group_threads)
                                                                        : CI_CHOOSE(b, block_threads));
     return choose_threads(s->r.b.machine, widest, lanes, ci_domain_count(b->sym, points, 1));
@@ -467,11 +467,9 @@ bool
 ci_share_rows(CiBuild *b, const CiDomain *points)
 {
     CiSym *sym = b->sym;
-    bool is_tree = b->proc->kernel && ci_kernel_tree(b->proc->kernel);
-    CiBlocks s = {.r = {.b = *b}, .least = is_tree ? (int)CI_CHOOSE(b, tree_row) : 2};
+    CiBlocks s = {.r = {.b = *b}, .least = b->proc->head.is_tree ? (int)CI_CHOOSE(b, tree_row) : 2};
     const CiExpr *to[CI_MAX_FOLD_AXES];
     int lanes = 1;
-    s.ordered = ci_find_ordered_loops(b->ctx, b->proc);
     s.touched = ci_map_new(b->ctx);
     s.dropped = ci_map_new(b->ctx);
     int64_t widest = find_widest(&s, &points->body, &lanes);

@@ -10,7 +10,6 @@ typedef struct CiBlocks {
     CiReducer r;
     int threads;
     int64_t bytes;  /* of shared memory, so far */
-    CiMap *ordered; /* loops that are not shared out */
     CiMap *touched; /* memory -> how many statements name it */
     CiMap *dropped; /* memory that one thread has for itself instead */
     int least;      /* elements that are worth to be shared out */

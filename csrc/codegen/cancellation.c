@@ -201,8 +201,7 @@ poll_loop(CancellationPass *p, CiStmt *loop)
 static bool
 is_whole_work(const CancellationPass *p, const CiStmt *stmt)
 {
-    const CiKernel *kernel = p->b.proc->kernel;
-    return kernel && !kernel->lanes_on_outer && p->b.to == &p->b.proc->body &&
+    return !p->b.proc->head.has_lanes && p->b.to == &p->b.proc->body &&
            stmt->kind == CI_STMT_for && stmt->run == CI_RUN_vector && stmt->extents[0]->high > CI_CHOOSE(&p->b, polled_work);
 }
 

@@ -212,7 +212,7 @@ void
 ci_chain(CiBuild *build)
 {
     CiProc *proc = build->proc;
-    if (!proc->kernel || !proc->kernel->is_chained)
+    if (!proc->head.is_chained)
         return;
     Chain chain = {.r = ci_running_find(build)}, *c = &chain;
     CiBuild *b = &c->r.b;

@@ -10,6 +10,7 @@
  *   }
  *
  * The memory of each point is stored in shared memory. */
+#include "base/map.h"
 #include "codegen/independence.h"
 #include "codegen/grid.h"
 #include "codegen/reducer.h"

@@ -49,7 +49,7 @@ ci_map(CiBuild *b)
 {
     CiProc *proc = b->proc;
     CiStmt *loop = find_shared_lanes(proc);
-    const CiKernel *kernel = proc->kernel;
-    if (loop && kernel && kernel->lanes_on_outer)
-        share_out(b, loop, kernel->outer[kernel->nouter - 1].factor);
+    const CiProcHead *head = &proc->head;
+    if (loop && head->has_lanes)
+        share_out(b, loop, head->axes[head->naxes - 1].tile);
 }

@@ -86,7 +86,6 @@ stop_stmt(void *arg, CiStmt *stmt)
 void
 ci_stop(CiBuild *b)
 {
-    CiProc *proc = b->proc;
-    if (!proc->kernel || !proc->kernel->lanes_on_outer)
-        ci_build_rewrite(b, &proc->body, stop_stmt, b);
+    if (!b->proc->head.has_lanes)
+        ci_build_rewrite(b, &b->proc->body, stop_stmt, b);
 }

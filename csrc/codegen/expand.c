@@ -187,6 +187,7 @@ static void
 add_for(CiExpander *x, const CiTreeNode *node)
 {
     CiStmt *loop = ci_build_loop(&x->b, node->region->var, node->region->extent, CI_RUN_serial);
+    loop->is_in_order = true;
     CiStmts *outside = ci_build_enter(&x->b, &loop->body);
     add_tree(x, &node->body);
     add_swaps(x, node->region);
@@ -233,6 +234,26 @@ add_tree_kernel(CiExpander *x, const CiLoopTree *tree)
     ci_expand_close_scalars(x);
 }
 
+static CiProcHead
+head_of(CiExpander *x, const CiKernel *kernel)
+{
+    CiProcHead head = {.is_tree = ci_kernel_tree(kernel) != NULL,
+                       .kind = kernel->kind,
+                       .axes = CI_NEW_ARRAY(x->b.ctx, CiPointAxis, kernel->nouter + 1),
+                       .naxes = kernel->nouter,
+                       .has_lanes = kernel->lanes_on_outer,
+                       .row = kernel->row,
+                       .short_row = kernel->short_row,
+                       .parts = ci_kernel_parts(x->b.sym, kernel),
+                       .part = kernel->split_extent,
+                       .is_chained = kernel->is_chained,
+                       .locs = kernel->locs,
+                       .nlocs = kernel->nlocs};
+    for (int k = 0; k < kernel->nouter; k++)
+        head.axes[k] = (CiPointAxis){kernel->outer[k].var->name, kernel->outer[k].factor};
+    return head;
+}
+
 typedef struct Expansion {
     CiProcs *procs;
     const CiMachine *machine;
@@ -247,7 +268,7 @@ expand_kernel(void *arg, const CiKernel *kernel)
         return;
     CiProc *proc = ci_procs_add(procs, kernel->name);
     CiExpander x = {.b = ci_build_of(procs, proc, expansion->machine)};
-    proc->kernel = kernel;
+    proc->head = head_of(&x, kernel);
     x.kernel = x.leaf = kernel;
     x.memories = ci_map_new(procs->ctx);
     x.cells = ci_map_new(procs->ctx);

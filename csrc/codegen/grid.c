@@ -13,11 +13,13 @@
 #include "codegen/instantiate.h"
 #include "ir/occupancy.h"
 
+#include <string.h>
+
 static bool
 is_outer(const CiProc *proc, const CiStmt *loop)
 {
-    for (int k = 0; proc->kernel && k < proc->kernel->nouter; k++)
-        if (proc->kernel->outer[k].var == loop->vars[0])
+    for (int k = 0; k < proc->head.naxes; k++)
+        if (strcmp(proc->head.axes[k].var, loop->vars[0]->name) == 0)
             return true;
     return loop->run == CI_RUN_parallel;
 }
@@ -46,10 +48,10 @@ find_loop(const CiBuild *b, CiStmts *block, bool is_whole)
     while (loop && (loop->kind == CI_STMT_alloc || loop->kind == CI_STMT_let ||
                     loop->kind == CI_STMT_store))
         loop = loop->next;
-    bool is_all = is_whole && loop == block->first && !ci_kernel_tree(b->proc->kernel);
+    bool is_all = is_whole && loop == block->first && !b->proc->head.is_tree;
     bool is_point = loop && loop->kind == CI_STMT_for && !loop->next &&
                     (is_outer(b->proc, loop) || is_all);
-    if (!is_point || loop->run == CI_RUN_parallel || ci_kernel_tree(b->proc->kernel))
+    if (!is_point || loop->run == CI_RUN_parallel || b->proc->head.is_tree)
         return is_point ? loop : NULL;
     bool is_apart = is_outer(b->proc, loop) ? ci_points_are_disjoint(b, loop)
                                             : ci_iterations_are_independent(b, loop);
@@ -249,14 +251,13 @@ void
 ci_grid(CiBuild *b)
 {
     CiProc *proc = b->proc;
-    if (proc->kernel && proc->kernel->kind) /* its template has made blocks */
+    if (proc->head.kind) /* its template has made blocks */
         return;
     if (b->machine->has_atomic)
         find_atomic(b->machine, &proc->body);
     CiDomain points = find_points(b);
     proc->body = (CiStmts){0};
-    bool is_across = proc->kernel && !ci_kernel_tree(proc->kernel) &&
-                     proc->kernel->lanes_on_outer && !ci_domain_has_scratch(&points),
+    bool is_across = !proc->head.is_tree && proc->head.has_lanes && !ci_domain_has_scratch(&points),
          is_shared = ci_share_histogram(b, &points);
     if (!is_shared)
         is_shared = is_across ? ci_share_columns(b, &points)

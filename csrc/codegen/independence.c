@@ -1,9 +1,10 @@
 /* Independence of loop iterations: each iteration stores elements of its own and reads no element
  * that another iteration stores. Two accesses of one body touch different elements if their
  * distance is larger than the range that all iterations span. Loops of a stage store each element
- * once, unless a store is marked as ordered. Loops of a tree's regions carry no such mark and count
- * as ordered. */
+ * once, unless a store is marked as ordered. Loops of a tree's regions are marked themselves. */
 #include "codegen/independence.h"
+
+#include "base/map.h"
 
 #define MAX_STEP ((int64_t)1 << 30)
 
@@ -128,26 +129,4 @@ bool
 ci_points_are_disjoint(const CiBuild *b, const CiStmt *loop)
 {
     return have_no_overlap(b, loop, true);
-}
-
-static void
-note_regions(CiMap *vars, const CiLoopTree *tree)
-{
-    for (int k = 0; k < tree->count; k++) {
-        const CiTreeNode *node = &tree->nodes[k];
-        if (node->region && node->region->var)
-            ci_map_put(vars, CI_KEY(node->region->var), vars);
-        note_regions(vars, &node->body);
-        note_regions(vars, &node->other);
-    }
-}
-
-CiMap *
-ci_find_ordered_loops(CiContext *ctx, const CiProc *proc)
-{
-    CiMap *vars = ci_map_new(ctx);
-    const CiLoopTree *tree = proc->kernel ? ci_kernel_tree(proc->kernel) : NULL;
-    if (tree)
-        note_regions(vars, tree);
-    return vars;
 }

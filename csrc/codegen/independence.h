@@ -2,7 +2,6 @@
 #ifndef CI_CODEGEN_INDEPENDENCE_H
 #define CI_CODEGEN_INDEPENDENCE_H
 
-#include "base/map.h"
 #include "ir/proc.h"
 
 /* True if different iterations store different elements of shared memory, or combine into them
@@ -11,7 +10,5 @@ bool ci_iterations_are_independent(const CiBuild *b, const CiStmt *loop);
 /* Like ci_iterations_are_independent, for the points of a kernel, which need no order because they share no
  * elements. */
 bool ci_points_are_disjoint(const CiBuild *b, const CiStmt *loop);
-/* The set of variables of loops whose iterations run in order. */
-CiMap *ci_find_ordered_loops(CiContext *ctx, const CiProc *proc);
 
 #endif

@@ -71,13 +71,12 @@ ci_cells_lift(const CiBuild *b, const CiStmts *body, const CiCell *cells, int nc
 CiRunner
 ci_running_find(const CiBuild *b)
 {
-    CiRunner r = {.b = *b, .kernel = b->proc->kernel};
+    CiRunner r = {.b = *b, .parts = b->proc->head.parts};
     for (CiStmt *stmt = b->proc->body.first; stmt && !r.loop; stmt = stmt->next)
         if (stmt->kind == CI_STMT_for)
             r.loop = stmt;
     CI_REQUIRE(b->ctx, r.loop);
     r.ncells = ci_cells_find(b->ctx, &r.loop->body, r.cells);
-    r.parts = ci_kernel_parts(b->sym, r.kernel, r.loop->extents[0]);
     r.part = ci_expr_index(b->sym, ci_build_name(&r.b, "c"), r.parts);
     return r;
 }
@@ -89,9 +88,10 @@ ci_running_begin_part(CiRunner *r)
     r->b.to = &r->b.proc->body;
     CiStmt *units = ci_build_loop(&r->b, r->part, r->parts, CI_RUN_parallel);
     ci_build_enter(&r->b, &units->body);
-    r->first = ci_expr_mul(sym, r->part, r->kernel->split_extent);
-    r->count = ci_build_named(&r->b, ci_expr_min(sym, r->kernel->split_extent,
-                                                 ci_expr_sub(sym, r->loop->extents[0], r->first)));
+    const CiExpr *size = r->b.proc->head.part;
+    r->first = ci_expr_mul(sym, r->part, size);
+    r->count = ci_build_named(
+        &r->b, ci_expr_min(sym, size, ci_expr_sub(sym, r->loop->extents[0], r->first)));
 }
 
 /* ---- what a part adds ---- */

@@ -10,14 +10,13 @@
 
 typedef struct Versioner {
     CiBuild b;
-    const CiKernel *kernel;
     const CiExpr *length; /* of a short row: a symbol of known range */
 } Versioner;
 
 static void
 shorten(Versioner *v, CiStmts *block)
 {
-    const CiExpr *row = v->kernel->row;
+    const CiExpr *row = v->b.proc->head.row;
     for (CiStmt *stmt = block->first; stmt; stmt = stmt->next) {
         for (int k = 0; k < stmt->nvars; k++)
             if (stmt->extents[k] == row)
@@ -25,12 +24,10 @@ shorten(Versioner *v, CiStmts *block)
         if (stmt->kind == CI_STMT_for && stmt->run == CI_RUN_vector)
             stmt->run = CI_RUN_serial;
         if (stmt->kind == CI_STMT_alloc && stmt->memory->space == CI_SPACE_scratch) {
-            const CiPlacement *placement =
-                ci_kernel_find_placement(v->kernel, stmt->memory->buffer);
-            CI_REQUIRE(v->b.ctx, placement);
+            const CiExpr *size = ci_expr_substitute(v->b.sym, stmt->memory->size, 1, &row, &v->length);
             stmt->memory->space = CI_SPACE_stack;
             stmt->memory->offset = NULL;
-            stmt->memory->size = ci_expr_const(v->b.sym, placement->short_size);
+            stmt->memory->size = ci_expr_const(v->b.sym, size->high);
         }
         shorten(v, &stmt->body);
         shorten(v, &stmt->other);
@@ -40,9 +37,9 @@ shorten(Versioner *v, CiStmts *block)
 static void
 make_short(Versioner *v, const CiStmts *nest)
 {
-    const CiExpr *row = v->kernel->row;
-    int length = ci_build_index(&v->b, row);
-    v->length = ci_build_bind(&v->b, length, ci_expr_const(v->b.sym, v->kernel->short_row + 1));
+    const CiProcHead *head = &v->b.proc->head;
+    int length = ci_build_index(&v->b, head->row);
+    v->length = ci_build_bind(&v->b, length, ci_expr_const(v->b.sym, head->short_row + 1));
     CiStmts copy = {0};
     CiAt same = {.lanes = 1};
     CiStmts *outside = ci_build_enter(&v->b, &copy);
@@ -60,13 +57,13 @@ void
 ci_version(CiBuild *b)
 {
     CiProc *proc = b->proc;
-    Versioner v = {.b = *b, .kernel = proc->kernel};
-    if (!v.kernel || !v.kernel->row || ci_kernel_is_split(v.kernel))
+    Versioner v = {.b = *b};
+    if (!proc->head.row || proc->head.parts)
         return;
     CiStmts nest = proc->body;
     proc->body = (CiStmts){0};
-    CiStmt *choice = ci_build_test(&v.b, CI_STMT_if, CI_COMPARE_less_equal, v.kernel->row,
-                                   ci_expr_const(b->sym, v.kernel->short_row));
+    CiStmt *choice = ci_build_test(&v.b, CI_STMT_if, CI_COMPARE_less_equal, proc->head.row,
+                                   ci_expr_const(b->sym, proc->head.short_row));
     CiStmts *outside = ci_build_enter(&v.b, &choice->body);
     make_short(&v, &nest);
     ci_build_leave(&v.b, outside);

@@ -7,7 +7,6 @@
 
 typedef struct CiSplitter {
     CiBuild b;
-    const CiKernel *kernel;
     CiStmt *loops[CI_MAX_FOLD_AXES]; /* over points */
     int nloops;
     CiStmts *inside;            /* the block of the fold */
@@ -58,7 +57,6 @@ CiStmts ci_cells_lift(const CiBuild *b, const CiStmts *body, const CiCell *cells
 
 typedef struct CiRunner {
     CiBuild b;
-    const CiKernel *kernel;
     CiStmt *loop;
     const CiExpr *parts, *part;  /* number of parts; index of the current one */
     const CiExpr *first, *count; /* elements of the current part, set by ci_running_begin_part */

@@ -10,6 +10,7 @@ ci_split_new_finish(CiProcs *procs, const CiProc *proc)
     const char *name = finish->name;
     *finish = *proc;
     finish->name = name;
+    finish->head.kernel = proc->name;
     finish->is_finish = true;
     finish->body = (CiStmts){0};
     finish->params = NULL;

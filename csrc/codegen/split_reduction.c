@@ -17,7 +17,7 @@ find_loops(CiSplitter *s)
 {
     s->inside = &s->b.proc->body;
     s->nloops = 0;
-    for (int k = 0; k < s->kernel->nouter; k++) {
+    for (int k = 0; k < s->b.proc->head.naxes; k++) {
         s->loops[s->nloops++] = s->inside->first;
         s->inside = &s->inside->first->body;
     }
@@ -97,13 +97,14 @@ subtree(CiSplitter *s, const CiStmt *fold, const CiExpr **first)
 {
     CiSym *sym = s->b.sym;
     const CiExpr *length = length_of(s, fold), *two = ci_expr_const(sym, 2), *parts = s->parts;
-    if (is_even(s, fold, length, s->kernel->split_parts)) {
+    int count = (int)parts->low;
+    if (is_even(s, fold, length, count)) {
         length = ci_expr_floordiv(sym, length, parts);
         *first = ci_expr_mul(sym, s->part, length);
         return length;
     }
     *first = ci_expr_const(sym, 0);
-    for (int width = s->kernel->split_parts / 2; width > 0; width /= 2) {
+    for (int width = count / 2; width > 0; width /= 2) {
         const CiExpr *way = ci_expr_floordiv(sym, s->part, ci_expr_const(sym, width));
         length = step_down(s, fold, ci_expr_mod(sym, way, two), length, first);
     }
@@ -132,7 +133,7 @@ ci_split_part_of(CiSplitter *s, const CiStmt *fold, const CiExpr **first)
 static bool
 reports_result(const CiSplitter *s, const CiStmt *fold)
 {
-    return !s->kernel->lanes_on_outer && ci_fold_may_stop(fold);
+    return !s->b.proc->head.has_lanes && ci_fold_may_stop(fold);
 }
 
 static int
@@ -311,7 +312,7 @@ ci_split_fold_sums(CiSplitter *s, CiStmt *fold)
     made->nvars = 1;
     if (s->has_own_order)
         made->blocks = NULL;
-    else if (s->kernel->split_parts)
+    else if (!s->size)
         made->blocks = s->parts;
     else if (fold->order.kind == CI_FOLD_pairwise)
         made->order = (CiFoldOrder){.kind = CI_FOLD_pairwise}; /* one after another */
@@ -411,20 +412,28 @@ void
 ci_split(CiBuild *b)
 {
     CiProc *proc = b->proc;
-    CiSplitter s = {.b = *b, .kernel = proc->kernel};
-    if (!s.kernel || !ci_kernel_is_split(s.kernel) || s.kernel->kind || proc->is_finish)
-        return;
-    if (s.kernel->is_chained)
+    CiSplitter s = {.b = *b, .parts = proc->head.parts, .size = proc->head.part};
+    if (!s.parts || proc->head.kind || proc->is_finish || proc->head.is_chained)
         return;
     find_loops(&s);
-    CiStmt *fold = first_fold(s.inside);
-    CI_REQUIRE(b->ctx, fold);
-    s.size = s.kernel->split_extent;
-    s.parts = ci_kernel_parts(b->sym, s.kernel, length_of(&s, fold));
+    CI_REQUIRE(b->ctx, first_fold(s.inside));
     split(&s);
 }
 
 /* ---- blocks of threads ---- */
+
+/* True if the first loop scans or packs. */
+static bool
+is_running(const CiStmts *block)
+{
+    const CiStmt *loop = block->first;
+    while (loop && loop->kind != CI_STMT_for && loop->kind != CI_STMT_fold)
+        loop = loop->next;
+    const CiStmt *stmt = loop && loop->kind == CI_STMT_for ? loop->body.first : NULL;
+    while (stmt && !stmt->cell)
+        stmt = stmt->next;
+    return stmt != NULL;
+}
 
 static bool
 is_work(const CiStmt *stmt)
@@ -455,7 +464,7 @@ count_parts(const CiSplitter *s, const CiExpr *points)
     int64_t blocks = ci_occupancy_points(points),
             multiprocessors = CI_CHOOSE(&s->b, multiprocessors),
             together = CI_CHOOSE(&s->b, fold_points);
-    if (s->kernel->lanes_on_outer)
+    if (s->b.proc->head.has_lanes)
         blocks = (blocks + together - 1) / together;
     if (blocks >= CI_CHOOSE(&s->b, fold_blocks) * multiprocessors)
         return 1;
@@ -469,18 +478,17 @@ ci_split_blocks(CiBuild *b)
 {
     CiProc *proc = b->proc;
     CiSym *sym = b->sym;
-    CiSplitter s = {.b = *b,
-                  .kernel = proc->kernel,
-                  .has_own_order = true};
+    CiSplitter s = {.b = *b, .has_own_order = true};
     const CiExpr *points = ci_expr_const(sym, 1);
     CiStmts *block = &proc->body;
-    if (!s.kernel || ci_kernel_tree(s.kernel) || proc->is_finish)
+    if (proc->head.is_tree || proc->is_finish)
         return;
-    if (ci_kernel_is_split(s.kernel) && ci_kernel_runs(s.kernel)) {
+    if (proc->head.parts && is_running(block)) {
         ci_split_running(b);
         return;
     }
-    for (int k = 0; k < s.kernel->nouter; k++) {
+    proc->head.parts = proc->head.part = NULL; /* those of another machine */
+    for (int k = 0; k < proc->head.naxes; k++) {
         CiStmt *loop = block->first;
         if (!loop || loop->kind != CI_STMT_for || loop->next)
             return;
@@ -504,5 +512,7 @@ ci_split_blocks(CiBuild *b)
         s.parts = ci_expr_ceildiv(sym, length, s.size);
     if (s.parts->kind == CI_EXPR_const && s.parts->value < 2)
         return;
+    proc->head.parts = s.parts;
+    proc->head.part = s.size;
     split(&s);
 }

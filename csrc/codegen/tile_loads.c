@@ -223,19 +223,19 @@ ci_stage_in(CiBuild *b)
     CiProc *proc = b->proc;
     Tiler t = {
         .b = *b, .crossed = -1};
-    const CiKernel *kernel = proc->kernel;
-    if (kernel && kernel->kind)
+    const CiProcHead *head = &proc->head;
+    if (head->kind)
         return;
     for (CiStmt *stmt = proc->body.first; stmt && stmt->kind == CI_STMT_for;
          stmt = stmt->body.first)
         if (t.count < CI_MAX_FOLD_AXES)
             t.loops[t.count++] = stmt;
-    for (int k = 0; kernel && k < kernel->nouter - 1 && k < t.count; k++)
-        if (kernel->outer[k].factor)
+    for (int k = 0; k < head->naxes - 1 && k < t.count; k++)
+        if (head->axes[k].tile)
             t.crossed = k;
     if (t.crossed < 0)
         return;
-    t.size = kernel->outer[t.crossed].factor;
+    t.size = head->axes[t.crossed].tile;
     t.pitch = t.size + (b->machine->threads > 0); /* threads down a column ask different banks */
     make_tiles(&t);
 }

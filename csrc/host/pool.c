@@ -31,7 +31,7 @@
 #define GENERATION 0x20000u
 
 struct CiPool {
-    atomic_int threads;
+    int threads;
     atomic_int owner; /* process that the workers belong to; 0 while a forked child cleans up */
     atomic_bool busy;
     pthread_t *workers;
@@ -185,7 +185,7 @@ ci_pool_open(int threads)
         free(pool);
         return NULL;
     }
-    atomic_store(&pool->threads, clamp_threads(threads));
+    pool->threads = clamp_threads(threads);
     atomic_store(&pool->owner, getpid());
     return pool;
 }
@@ -209,13 +209,7 @@ ci_pool_close(CiPool *pool)
 int
 ci_pool_threads(const CiPool *pool)
 {
-    return atomic_load(&pool->threads);
-}
-
-void
-ci_pool_set_threads(CiPool *pool, int threads)
-{
-    atomic_store(&pool->threads, clamp_threads(threads));
+    return pool->threads;
 }
 
 /* Starts workers up to count, or as many as the system gives. The caller holds the pool. */

@@ -18,7 +18,6 @@ typedef struct CiPool CiPool;
 CiPool *ci_pool_open(int threads);
 void ci_pool_close(CiPool *pool); /* joins workers of this process */
 int ci_pool_threads(const CiPool *pool);
-void ci_pool_set_threads(CiPool *pool, int threads); /* applies to later calls */
 /* Calls body(arg, chunk) for each chunk in [0, count), possibly in parallel. Returns the first
  * non-zero result (other chunks may then be skipped), else 0. Floating-point flags of all chunks
  * are raised in the calling thread. max_threads 0 = all. */

@@ -11,15 +11,11 @@ ci_place_name(CiPlace place)
     return names[place];
 }
 
-const char *
-ci_template_name(CiTemplate kind)
-{
-    static const char *const names[] = {"",
+const char *const ci_template_names[CI_TEMPLATE_COUNT] = {
+    "",
 #define TEMPLATE(name) #name,
 #include "ir/kernel.def"
-    };
-    return names[kind];
-}
+};
 
 static bool
 counts(const CiKernel *kernel)
@@ -31,10 +27,15 @@ counts(const CiKernel *kernel)
 }
 
 const CiExpr *
-ci_kernel_parts(CiSym *sym, const CiKernel *kernel, const CiExpr *length)
+ci_kernel_parts(CiSym *sym, const CiKernel *kernel)
 {
+    const CiExpr *length = ci_expr_const(sym, 1);
     if (kernel->split_parts)
         return ci_expr_const(sym, kernel->split_parts);
+    if (!kernel->split_extent)
+        return NULL;
+    for (int k = 0; k < kernel->stages[0].naxes; k++)
+        length = ci_expr_mul(sym, length, kernel->stages[0].axes[k].extent);
     const CiExpr *parts = ci_expr_ceildiv(sym, length, kernel->split_extent);
     return counts(kernel) ? ci_expr_max(sym, parts, ci_expr_const(sym, 1)) : parts;
 }
@@ -65,12 +66,8 @@ points_of(CiSym *sym, const CiKernel *kernel)
 const CiExpr *
 ci_kernel_units(CiSym *sym, const CiKernel *kernel)
 {
-    const CiExpr *points = points_of(sym, kernel), *length = ci_expr_const(sym, 1);
-    if (!ci_kernel_is_split(kernel))
-        return points;
-    for (int k = 0; k < kernel->stages[0].naxes; k++)
-        length = ci_expr_mul(sym, length, kernel->stages[0].axes[k].extent);
-    return ci_expr_mul(sym, points, ci_kernel_parts(sym, kernel, length));
+    const CiExpr *points = points_of(sym, kernel), *parts = ci_kernel_parts(sym, kernel);
+    return parts ? ci_expr_mul(sym, points, parts) : points;
 }
 
 const CiExpr *

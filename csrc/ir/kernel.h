@@ -101,6 +101,7 @@ typedef enum CiTemplate {
     CI_TEMPLATE_none,
 #define TEMPLATE(name) CI_TEMPLATE_##name,
 #include "ir/kernel.def"
+    CI_TEMPLATE_COUNT
 } CiTemplate;
 
 typedef struct CiKernel CiKernel;
@@ -145,7 +146,6 @@ typedef struct CiPlacement {
     const CiExpr *row_base; /* row: element number of the outer point's first element */
     const CiExpr *row_size; /* row: elements (times the tile when lanes are on an outer axis) */
     const CiExpr *scratch_offset; /* row: bytes from the start of the unit's scratch */
-    int64_t short_size;           /* row: most elements of one where rows are short */
 } CiPlacement;
 
 struct CiKernel {
@@ -220,7 +220,7 @@ typedef struct CiKernels {
 } CiKernels;
 
 const char *ci_place_name(CiPlace place);
-const char *ci_template_name(CiTemplate kind); /* "" of none */
+extern const char *const ci_template_names[CI_TEMPLATE_COUNT]; /* "" of none */
 
 /* The parts of a product. */
 typedef struct CiProduct {
@@ -238,7 +238,7 @@ const char *ci_kernel_why_no_product(const CiKernel *kernel, CiProduct *out);
 /* Bytes of a unit of a product on a processor: a panel of the right factor, and rows of the left
  * one. */
 const CiExpr *ci_product_scratch(CiSym *sym, const CiKernel *kernel, const CiProduct *product);
-int ci_product_panel(const CiKernel *kernel); /* columns of the panel */
+int ci_product_panel(const CiExpr *columns, int tile); /* columns of the panel */
 /* The parts of a row-and-column reduction (margins of a table). */
 typedef struct CiMargins {
     const CiStage *rows, *columns;
@@ -255,8 +255,8 @@ ci_kernel_is_split(const CiKernel *kernel)
 {
     return kernel->split_extent || kernel->split_parts;
 }
-/* Parts of a split fold of that length; at least one, which says how much was packed. */
-const CiExpr *ci_kernel_parts(CiSym *sym, const CiKernel *kernel, const CiExpr *length);
+/* Parts of a split kernel; at least one, which says how much was packed. NULL: it is not split. */
+const CiExpr *ci_kernel_parts(CiSym *sym, const CiKernel *kernel);
 /* A unit is the smallest range that a kernel runs: one point of the parallel axes, or of a split
  * kernel, one chunk of such a point (chunk fastest). If an outer axis has lanes, it counts tiles of
  * `factor`. finish: those of the finishing function; NULL where there is none. */

@@ -67,8 +67,6 @@ parse_placements(CiLoopParser *p, CiKernel *kernel)
             ci_lexer_expect(lex, "at");
             placement.scratch_offset = ci_loop_parse_expr(p);
         }
-        if (ci_lexer_accept(lex, "short"))
-            placement.short_size = ci_lexer_expect_int(lex);
         CI_PUSH(lex->ctx, kernel->placements, kernel->nplacements, kernel->capplacements,
                 placement);
         place = CI_PLACE_local - 1; /* the next line */
@@ -406,10 +404,9 @@ parse_template(CiLexer *lex)
 {
     if (!ci_lexer_accept(lex, "template"))
         return CI_TEMPLATE_none;
-#define TEMPLATE(name)                                                                             \
-    if (ci_lexer_accept(lex, #name))                                                               \
-        return CI_TEMPLATE_##name;
-#include "ir/kernel.def"
+    for (int kind = CI_TEMPLATE_none + 1; kind < CI_TEMPLATE_COUNT; kind++)
+        if (ci_lexer_accept(lex, ci_template_names[kind]))
+            return (CiTemplate)kind;
     ci_lexer_fail(lex, "there is no such template");
 }
 

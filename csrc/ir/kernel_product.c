@@ -85,18 +85,19 @@ ci_kernel_why_no_product(const CiKernel *kernel, CiProduct *out)
 }
 
 int
-ci_product_panel(const CiKernel *kernel)
+ci_product_panel(const CiExpr *columns, int tile)
 {
-    const CiKernelAxis *column = &kernel->outer[kernel->nouter - 1];
-    int64_t most = column->extent->high < column->factor ? column->extent->high : column->factor;
+    int64_t most = columns->high < tile ? columns->high : tile;
     return (int)((most + 31) / 32 * 32);
 }
 
 const CiExpr *
 ci_product_scratch(CiSym *sym, const CiKernel *kernel, const CiProduct *product)
 {
-    int64_t size = (int64_t)ci_dtype_size(product->nest->target->dtype);
+    const CiKernelAxis *column = &kernel->outer[kernel->nouter - 1];
+    int64_t size = (int64_t)ci_dtype_size(product->nest->target->dtype),
+            panel = ci_product_panel(column->extent, column->factor);
     return ci_expr_mul(
         sym, product->length,
-        ci_expr_const(sym, size * ((int64_t)ci_product_panel(kernel) + CI_PRODUCT_ROWS)));
+        ci_expr_const(sym, size * (panel + CI_PRODUCT_ROWS)));
 }

@@ -98,8 +98,6 @@ print_placements(CiText *out, const CiKernel *kernel)
             ci_text_add(out, " at ");
             ci_expr_print(out, placement->scratch_offset, CI_STYLE_text);
         }
-        if (placement->short_size)
-            ci_text_add(out, " short %lld", (long long)placement->short_size);
         ci_text_add(out, "\n");
     }
 }
@@ -321,7 +319,7 @@ print_region(CiText *out, const CiKernel *kernel)
 static void
 print_loops(CiText *out, const CiKernel *kernel)
 {
-    ci_text_add(out, kernel->kind ? "template %s for" : "for", ci_template_name(kernel->kind));
+    ci_text_add(out, kernel->kind ? "template %s for" : "for", ci_template_names[kernel->kind]);
     print_axes(out, kernel->outer, kernel->nouter);
     if (kernel->lanes_on_outer)
         ci_text_add(out, " lanes on outer");

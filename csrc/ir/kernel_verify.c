@@ -114,9 +114,6 @@ verify_placements(const Verifier *v)
         if (!ci_map_find(v->made, CI_KEY(buffer)) && !placement->is_taken)
             refuse(v, ci_format(v->ctx, "nothing makes %s, which is %s", buffer->name,
                                 ci_place_name(placement->place)));
-        if (placement->short_size && !v->whole->row)
-            refuse(v,
-                   ci_format(v->ctx, "%s has a short row in a kernel that has none", buffer->name));
     }
 }
 

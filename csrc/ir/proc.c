@@ -142,6 +142,18 @@ ci_procs_add(CiProcs *procs, const char *name)
     return proc;
 }
 
+const CiProc *
+ci_procs_find(const CiProcs *procs, const char *kernel, bool is_finish)
+{
+    for (int k = 0; k < procs->nprocs; k++) {
+        const CiProc *proc = procs->procs[k];
+        const char *name = proc->head.kernel ? proc->head.kernel : proc->name;
+        if (proc->is_finish == is_finish && strcmp(name, kernel) == 0)
+            return proc;
+    }
+    return NULL;
+}
+
 CiBuild
 ci_build_of(CiProcs *procs, CiProc *proc, const CiMachine *machine)
 {

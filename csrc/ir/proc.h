@@ -2,7 +2,7 @@
  *
  *   symbols {s0 in [0, inf), s1 in [1, inf)}
  *   procs f {
- *     proc k0(const in0: f32[s0*s1], buf1: f32[s0]; s0, s1) {
+ *     proc k0(const in0: f32[s0*s1], buf1: f32[s0]; s0, s1) over i0 {
  *       for i0<s0 parallel {
  *         alloc buf0: f32[1] register
  *         fold sum into buf0 over r0<s1 in lanes {
@@ -15,7 +15,15 @@
  *     }
  *   }
  *
- * Loops count from 0 to their extent in steps of one, and say how they run. The body of
+ * The head of a proc, after its parameters, says what passes have still to do (CiProcHead).
+ * `finishes k0`: the proc runs after k0. `tree`: its loops are those of regions. A builder replaces
+ * the loops of a `template product`. Points are loops `over i0, i1 by 64 in lanes`: i1 has tiles of
+ * 64 iterations, which are lanes. `rows [s1] up to 16`: shorter rows are lanes. A reduction is split
+ * into `parts [46] of [65536]`. Without `of` the parts are subtrees. The parts of a scan may be
+ * `chained`.
+ *
+ * Loops count from 0 to their extent in steps of one, and say how they run. Iterations of
+ * `for t0<n serial in order {` may read what those before them have stored. The body of
  * `for i0<n parallel runs m_1` runs m_1 neighbouring iterations at once, the first of which is i0.
  * Memory says where it lives; register memory is indexed by constants once loops that unroll are
  * gone. Values are defined once, named by number and seen from there to the end of their block; a
@@ -156,7 +164,8 @@ struct CiStmt {
     int value;
     CiType type;
     CiOp op;          /* of a store: what combines, or CI_OP_none */
-    bool is_in_order; /* a store: several may be at one element, which the last one has */
+    bool is_in_order; /* a store: several may be at one element, which the last one has; for: an
+                         iteration may read what those before it have stored */
     bool is_atomic;   /* several may be at one element at once: it combines, or stores what all do; or it
                          loads what others may store now */
     int *args;
@@ -187,11 +196,34 @@ struct CiStmt {
                                    many as this says, and perhaps what is less than one; NULL: no */
 };
 
+/* An outer axis of a kernel. */
+typedef struct CiPointAxis {
+    const char *var; /* of its loop */
+    int tile;        /* iterations of one tile, or 0 */
+} CiPointAxis;
+
+/* The part of a kernel that the statements of its proc do not contain. Passes read it. */
+typedef struct CiProcHead {
+    const char *kernel; /* the name of what it was made of; NULL: its own */
+    bool is_tree;       /* its statements are a tree of loops, checks and branches */
+    CiTemplate kind;    /* whose builder replaces its loops */
+    CiPointAxis *axes;  /* outermost first */
+    int naxes;
+    bool has_lanes;            /* the last of them runs in lanes */
+    const CiExpr *row;         /* elements of a row: rows of at most short_row are lanes; NULL: none */
+    int64_t short_row;
+    const CiExpr *parts, *part; /* parts of its reduction or scan, NULL: one; elements of each, NULL:
+                                   they are subtrees */
+    bool is_chained;            /* a part starts from what the one before it has handed on */
+    const CiLoc *locs;
+    int nlocs;
+} CiProcHead;
+
 typedef struct CiProc {
     const char *name;
-    const CiKernel *kernel; /* what it was made of; NULL when parsed */
-    bool is_finish;         /* it runs when all units of another proc of the kernel have */
-    CiMemory **params;      /* as the kernel's buffers, in order; then scalar inputs */
+    CiProcHead head;
+    bool is_finish;    /* it runs when all units of another proc of the kernel have */
+    CiMemory **params; /* as the kernel's buffers, in order; then scalar inputs */
     int nparams, capparams;
     const CiExpr **sizes; /* as the kernel's size_args */
     int nsizes, capsizes;
@@ -293,6 +325,8 @@ struct CiBuild {
 CiBuild ci_build_of(CiProcs *procs, CiProc *proc, const CiMachine *machine);
 CiProcs *ci_procs_new(CiContext *ctx, CiSym *sym, const char *name);
 CiProc *ci_procs_add(CiProcs *procs, const char *name);
+/* The proc of a kernel, or the one that finishes it; NULL: there is none. */
+const CiProc *ci_procs_find(const CiProcs *procs, const char *kernel, bool is_finish);
 CiMemory *ci_proc_add_param(CiContext *ctx, CiProc *proc, CiMemory memory);
 CiStmt *ci_build_add(CiBuild *b, CiStmtKind kind);
 void ci_build_move(CiBuild *b, CiStmt *stmt); /* one that stands nowhere any more */

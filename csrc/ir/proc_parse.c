@@ -480,6 +480,60 @@ parse_block(Parser *p, CiStmts *block)
 }
 
 static void
+parse_axes(CiLexer *lex, CiProcHead *head)
+{
+    int capacity = 0;
+    do {
+        CiPointAxis axis = {.var = ci_lexer_expect_name(lex)};
+        if (ci_lexer_accept(lex, "by"))
+            axis.tile = (int)ci_lexer_expect_int(lex);
+        CI_PUSH(lex->ctx, head->axes, head->naxes, capacity, axis);
+    } while (ci_lexer_accept(lex, ","));
+}
+
+static void
+parse_head(Parser *p, CiProc *proc)
+{
+    CiLexer *lex = &p->lex;
+    CiProcHead *head = &proc->head;
+    proc->is_finish = ci_lexer_accept(lex, "finishes");
+    if (proc->is_finish)
+        head->kernel = ci_lexer_expect_name(lex);
+    head->is_tree = ci_lexer_accept(lex, "tree");
+    if (ci_lexer_accept(lex, "template"))
+        head->kind = (CiTemplate)expect_word(lex, ci_template_names, CI_TEMPLATE_COUNT, "template");
+    if (ci_lexer_accept(lex, "over"))
+        parse_axes(lex, head);
+    if (head->naxes && ci_lexer_accept(lex, "in")) {
+        ci_lexer_expect(lex, "lanes");
+        head->has_lanes = true;
+    }
+    if (ci_lexer_accept(lex, "rows")) {
+        head->row = parse_bracketed(p);
+        ci_lexer_expect(lex, "up");
+        ci_lexer_expect(lex, "to");
+        head->short_row = ci_lexer_expect_int(lex);
+    }
+    head->is_chained = ci_lexer_accept(lex, "chained");
+    if (head->is_chained && !ci_lexer_is(lex, "parts"))
+        ci_lexer_expect(lex, "parts");
+    if (ci_lexer_accept(lex, "parts")) {
+        head->parts = parse_bracketed(p);
+        head->part = ci_lexer_accept(lex, "of") ? parse_bracketed(p) : NULL;
+    }
+}
+
+static void
+parse_locs(CiLexer *lex, CiProcHead *head)
+{
+    CiLoc *locs = NULL;
+    int capacity = 0;
+    while (ci_lexer_is(lex, "@"))
+        CI_PUSH(lex->ctx, locs, head->nlocs, capacity, ci_form_parse_loc(lex));
+    head->locs = locs;
+}
+
+static void
 parse_proc(Parser *p)
 {
     CiLexer *lex = &p->lex;
@@ -502,7 +556,9 @@ parse_proc(Parser *p)
         do
             CI_PUSH(p->b.ctx, proc->facts, proc->nfacts, proc->capfacts, parse_expr(p));
         while (ci_lexer_accept(lex, ","));
+    parse_head(p, proc);
     ci_form_enter(lex, &p->depth);
+    parse_locs(lex, &proc->head);
     parse_block(p, &proc->body);
     ci_form_leave(lex, &p->depth);
 }

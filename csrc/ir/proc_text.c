@@ -253,6 +253,34 @@ print_block(CiText *out, const CiStmts *block)
     }
 }
 
+/* over i0 by 64, i1 by 8 in lanes parts [46] of [65536]: what passes have still to do. */
+static void
+print_head(CiText *out, const CiProc *proc)
+{
+    const CiProcHead *head = &proc->head;
+    if (proc->is_finish)
+        ci_text_add(out, " finishes %s", head->kernel);
+    if (head->is_tree)
+        ci_text_add(out, " tree");
+    if (head->kind)
+        ci_text_add(out, " template %s", ci_template_names[head->kind]);
+    for (int k = 0; k < head->naxes; k++) {
+        ci_text_add(out, "%s%s", k ? ", " : " over ", head->axes[k].var);
+        if (head->axes[k].tile)
+            ci_text_add(out, " by %d", head->axes[k].tile);
+    }
+    if (head->has_lanes)
+        ci_text_add(out, " in lanes");
+    if (head->row) {
+        print_expr(out, " rows [", head->row, "]");
+        ci_text_add(out, " up to %lld", (long long)head->short_row);
+    }
+    if (head->parts)
+        print_expr(out, head->is_chained ? " chained parts [" : " parts [", head->parts, "]");
+    if (head->parts && head->part)
+        print_expr(out, " of [", head->part, "]");
+}
+
 static void
 print_proc(CiText *out, const CiProc *proc)
 {
@@ -267,7 +295,10 @@ print_proc(CiText *out, const CiProc *proc)
     ci_text_add(out, ")");
     for (int k = 0; k < proc->nfacts; k++)
         print_expr(out, k ? ", " : " given ", proc->facts[k], "");
-    ci_text_add(out, " {\n");
+    print_head(out, proc);
+    ci_text_add(out, " {");
+    ci_loop_print_locs(out, proc->head.locs, proc->head.nlocs);
+    ci_text_add(out, "\n");
     out->indent += 2;
     print_block(out, &proc->body);
     out->indent -= 2;
@@ -347,6 +378,10 @@ ci_procs_print(CiText *out, const CiProcs *procs)
         for (int k = 0; k < proc->nfacts; k++)
             collect(&symbols, proc->facts[k]);
         ci_stmts_visit(&proc->body, collect_stmt, &symbols);
+        const CiExpr *const sizes[] = {proc->head.row, proc->head.parts, proc->head.part};
+        for (int k = 0; k < 3; k++)
+            if (sizes[k])
+                collect_given(&symbols, sizes[k]);
     }
     collect_limits(&symbols);
     ci_loop_print_symbols(out, symbols.seen, symbols.made);

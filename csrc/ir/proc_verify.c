@@ -505,6 +505,25 @@ find_told(void *arg, const CiStmt *stmt)
         ci_stmts_visit(&told.v->proc->body, require_atomic, &told);
 }
 
+/* ---- heads ---- */
+
+static void
+verify_head(CiProcVerifier *v, const CiProcs *procs)
+{
+    const CiProcHead *head = &v->proc->head;
+    const CiExpr *parts = head->parts, *part = head->part;
+    for (int k = 0; k < head->naxes; k++)
+        require(v, NULL, head->axes[k].tile >= 0, "an axis has tiles of less than nothing");
+    require(v, NULL, !head->has_lanes || (head->naxes && head->axes[head->naxes - 1].tile > 0),
+            "lanes are those of the last axis, in tiles");
+    require(v, NULL, !part || part->high > 0, "a part has no elements");
+    require(v, NULL, !parts || part || (parts->kind == CI_EXPR_const && parts->value > 0 &&
+                                        !(parts->value & (parts->value - 1))),
+            "subtrees are a power of two");
+    require(v, NULL, !v->proc->is_finish || ci_procs_find(procs, head->kernel, false),
+            "what it finishes is not there");
+}
+
 /* Sizes of parameters may name what the kernel does not take: nothing of them is computed here. */
 static int
 verify_proc(const CiProcs *procs, const CiProc *proc)
@@ -519,6 +538,7 @@ verify_proc(const CiProcs *procs, const CiProc *proc)
             add_symbol(v, proc->sizes[k]->symbols[n], 1);
     for (int k = 0; k < proc->nfacts; k++)
         CI_PUSH(v->ctx, v->facts, v->nfacts, v->capfacts, proc->facts[k]);
+    verify_head(v, procs);
     verify_block(v, &proc->body, NULL);
     ci_stmts_visit(&proc->body, find_told, v);
     ci_proc_verify_turns(v);

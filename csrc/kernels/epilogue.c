@@ -62,14 +62,37 @@ ci_hole_has_stride_one(const CiBuild *b, const CiHole *hole, const CiExpr *var)
 
 /* ---- products ---- */
 
-static CiStmt *
-find_loop(CiBuild *b, const CiExpr *var)
+static void
+find_points(CiBuild *b, CiProductLoops *loops)
 {
     CiStmt *loop = b->proc->body.first;
-    while (loop && loop->vars[0] != var)
-        loop = loop->body.first;
-    CI_REQUIRE(b->ctx, loop);
-    return loop;
+    for (; loops->npoints < b->proc->head.naxes; loop = loop->body.first) {
+        CI_REQUIRE(b->ctx, loop && loop->kind == CI_STMT_for && loops->npoints < CI_MAX_FOLD_AXES);
+        loops->points[loops->npoints++] = loop;
+    }
+    CI_REQUIRE(b->ctx, loops->npoints > 1);
+}
+
+typedef struct Varying {
+    const CiExpr *symbol;
+    bool depends;
+} Varying;
+
+static void
+look_for(void *arg, const CiExpr **e)
+{
+    Varying *v = arg;
+    v->depends |= ci_expr_depends_on(*e, v->symbol);
+}
+
+/* True if the value of the hole is another one at another value of the symbol. */
+static bool
+varies(const CiHole *hole, const CiExpr *symbol)
+{
+    Varying v = {symbol, false};
+    for (const CiStmt *stmt = hole->body.first; stmt; stmt = stmt->next)
+        ci_stmt_each_expr(stmt, look_for, &v);
+    return v.depends;
 }
 
 static CiStmt *
@@ -82,6 +105,8 @@ find_fold(CiBuild *b, const CiStmts *body)
     return stmt;
 }
 
+/* The right factor varies along the last axis, which is that of columns; rows are the last one along
+ * which the left one varies alone. */
 static void
 take_factors(CiBuild *b, CiProductLoops *loops, const CiStmt *fold)
 {
@@ -90,31 +115,35 @@ take_factors(CiBuild *b, CiProductLoops *loops, const CiStmt *fold)
         if (stmt->value >= 0 && stmt->value == fold->body.last->args[0])
             times = stmt;
     CI_REQUIRE(b->ctx, times && times->op == CI_OP_multiply);
-    const CiBody *body = &loops->product.nest->body;
-    bool is_turned = body->ops[body->result].args[0] != loops->product.left;
-    loops->left = hole_of_value(b, &fold->body, times->args[is_turned]);
-    loops->right = hole_of_value(b, &fold->body, times->args[!is_turned]);
+    CiHole first = hole_of_value(b, &fold->body, times->args[0]),
+           second = hole_of_value(b, &fold->body, times->args[1]);
+    loops->row_at = loops->column_at = loops->npoints - 1;
+    bool is_turned = varies(&first, loops->points[loops->column_at]->vars[0]);
+    loops->left = is_turned ? second : first;
+    loops->right = is_turned ? first : second;
+    const CiExpr *row;
+    do {
+        CI_REQUIRE(b->ctx, loops->row_at-- > 0);
+        row = loops->points[loops->row_at]->vars[0];
+    } while (!varies(&loops->left, row) || varies(&loops->right, row));
 }
 
 CiProductLoops
 ci_product_take_apart(CiBuild *b)
 {
     CiProductLoops loops = {0};
-    const CiKernel *kernel = b->proc->kernel;
-    const char *why = ci_kernel_why_no_product(kernel, &loops.product);
-    if (why)
-        ci_fail(b->ctx, CI_ERR_INTERNAL, "%s is no product: %s", kernel->name, why);
-    loops.row = find_loop(b, kernel->outer[loops.product.row].var);
-    loops.column = find_loop(b, kernel->outer[loops.product.column].var);
+    find_points(b, &loops);
+    loops.column = loops.points[loops.npoints - 1];
+    CiStmt *fold = find_fold(b, &loops.column->body);
+    take_factors(b, &loops, fold);
+    loops.row = loops.points[loops.row_at];
     loops.row_var = loops.row->vars[0];
     loops.column_var = loops.column->vars[0];
     loops.row_extent = loops.row->extents[0];
     loops.column_extent = loops.column->extents[0];
-    CiStmt *fold = find_fold(b, &loops.column->body);
     loops.step = fold->vars[0];
     loops.length = fold->extents[0];
     loops.sum = fold->into[0];
-    take_factors(b, &loops, fold);
     CiStmts *outside = ci_build_enter(b, &loops.behind);
     for (CiStmt *next, *stmt = loops.column->body.first; stmt; stmt = next) {
         next = stmt->next;

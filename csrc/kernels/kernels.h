@@ -20,8 +20,9 @@ bool ci_hole_has_stride_one(const CiBuild *b, const CiHole *hole, const CiExpr *
 
 /* A product's loops, taken apart. */
 typedef struct CiProductLoops {
-    CiProduct product;
-    CiStmt *row, *column;                            /* loops over points */
+    CiStmt *points[CI_MAX_FOLD_AXES]; /* loops over points */
+    int npoints, row_at, column_at;   /* row and column among them */
+    CiStmt *row, *column;
     const CiExpr *row_var, *column_var, *step;       /* of the bodies in the holes */
     const CiExpr *row_extent, *column_extent, *length;
     CiHole left, right; /* factors: of a row and a step, of a step and a column */

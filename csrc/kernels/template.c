@@ -17,7 +17,6 @@ ci_template(CiBuild *b)
 {
     CiProc *proc = b->proc;
     for (size_t k = 0; k < sizeof templates / sizeof *templates; k++)
-        if (proc->kernel && !proc->is_finish && proc->kernel->kind == templates[k].kind &&
-            b->machine->family == templates[k].family)
+        if (!proc->is_finish && proc->head.kind == templates[k].kind && b->machine->family == templates[k].family)
             templates[k].build(b);
 }

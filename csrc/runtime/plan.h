@@ -8,7 +8,6 @@
 #ifndef CI_RUNTIME_PLAN_H
 #define CI_RUNTIME_PLAN_H
 
-#include <stdatomic.h>
 
 #include "runtime/program.h"
 #include "sym/values.h"
@@ -123,7 +122,6 @@ typedef struct CiPlanSource { /* of an extent, or of an integer argument (axis -
 
 struct CiWatch;
 struct CiProgram {
-    atomic_int references;
     CiContext *ctx;
     CiProgramDevice devices[CI_MAX_DEVICES];
     int ndevices;

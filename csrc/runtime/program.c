@@ -49,7 +49,6 @@ ci_program_open(const CiWrapper *wrapper, const CiOptions *options,
         program->ndevices = count;
         for (int k = 0; k < count; k++)
             program->devices[k].queue = devices[k].queue;
-        atomic_init(&program->references, 1);
         status = ci_protect(ctx, flatten_body, &(Opening){program, wrapper, options});
     }
     if (status)
@@ -63,17 +62,10 @@ ci_program_open(const CiWrapper *wrapper, const CiOptions *options,
     return CI_OK;
 }
 
-CiProgram *
-ci_program_retain(CiProgram *program)
-{
-    atomic_fetch_add_explicit(&program->references, 1, memory_order_relaxed);
-    return program;
-}
-
 void
 ci_program_release(CiProgram *program)
 {
-    if (!program || atomic_fetch_sub_explicit(&program->references, 1, memory_order_acq_rel) != 1)
+    if (!program)
         return;
     for (int i = 0; i < program->nexterns; i++)
         if (program->externs[i].ext.release)

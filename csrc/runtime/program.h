@@ -79,7 +79,6 @@ CiStatus ci_program_open(const CiWrapper *wrapper, const CiOptions *options,
                          const CiProgramDevice *devices, int count, CiProgram **program,
                          char *message, size_t capacity);
 int ci_program_device_count(const CiProgram *program);
-CiProgram *ci_program_retain(CiProgram *program);
 void ci_program_release(CiProgram *program);
 int ci_program_result_buffer_count(const CiProgram *program);
 int ci_program_return_count(const CiProgram *program);

@@ -411,7 +411,7 @@ static void
 split_fold(CiScheduler *s, CiKernel *kernel, const CiExpr *length, int64_t tile)
 {
     choose_parts(s, kernel, length, tile);
-    const CiExpr *parts = ci_kernel_parts(s->sym, kernel, length);
+    const CiExpr *parts = ci_kernel_parts(s->sym, kernel);
     const CiExpr *part =
         kernel->split_extent ? kernel->split_extent : ci_expr_ceildiv(s->sym, length, parts);
     kernel->unit_work = ci_expr_mul(s->sym, part, ci_expr_const(s->sym, tile));

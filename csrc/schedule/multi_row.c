@@ -70,23 +70,22 @@ short_row(const CiScheduler *s, const CiKernel *kernel)
     return CI_CHOOSE(s, short_choice);
 }
 
-/* The most elements that each buffer's row has where the kernel's are short. */
+/* True if the rows of buffers are few bytes where the kernel's are short. */
 static bool
-bound_rows(CiScheduler *s, CiKernel *kernel, const CiExpr *row, int64_t most)
+are_small(CiScheduler *s, const CiKernel *kernel, const CiExpr *row, int64_t most)
 {
     const CiExpr *one = ci_expr_const(s->sym, 1);
     const CiExpr *rest = ci_expr_index(s->sym, "rest", ci_expr_const(s->sym, most));
     const CiExpr *small = ci_expr_add(s->sym, rest, one);
     int64_t bytes = 0;
     for (int k = 0; k < kernel->nplacements; k++) {
-        CiPlacement *placement = &kernel->placements[k];
+        const CiPlacement *placement = &kernel->placements[k];
         if (placement->place != CI_PLACE_row)
             continue;
-        placement->short_size =
-            ci_expr_substitute(s->sym, placement->row_size, 1, &row, &small)->high;
-        if (placement->short_size > 4 * most)
+        int64_t size = ci_expr_substitute(s->sym, placement->row_size, 1, &row, &small)->high;
+        if (size > 4 * most)
             return false;
-        bytes += placement->short_size * CI_STAGE_TILE * ci_dtype_size(placement->buffer->dtype);
+        bytes += size * CI_STAGE_TILE * ci_dtype_size(placement->buffer->dtype);
     }
     return bytes <= s->machine->row_bytes / 2;
 }
@@ -98,7 +97,7 @@ ci_find_short_rows(CiScheduler *s, CiKernel *kernel)
     int64_t most = short_row(s, kernel);
     if (!s->machine->has_short_rows || !row || row->low > most || kernel->nouter == 0 ||
         kernel->lanes_on_outer || ci_kernel_is_split(kernel) ||
-        kernel->nparallel != kernel->nouter || most == 0 || !bound_rows(s, kernel, row, most))
+        kernel->nparallel != kernel->nouter || most == 0 || !are_small(s, kernel, row, most))
         return;
     kernel->row = row;
     kernel->short_row = most;

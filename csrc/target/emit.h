@@ -7,7 +7,7 @@
 #ifndef CI_TARGET_EMIT_H
 #define CI_TARGET_EMIT_H
 
-#include "ir/kernel.h"
+#include "ir/proc.h"
 
 /* A function of the C library whose f32 version may be more than 2 ULP from the value. */
 typedef struct CiImprecise {
@@ -42,9 +42,8 @@ typedef struct CiEmitter {
     CiContext *ctx;
     const CiKernels *kernels;
     const CiSpelling *spelling;
-    const CiKernel
-        *kernel;   /* the one being printed: names of sizes and buffers are looked up in it */
-    bool *is_used; /* per support row and dtype */
+    const CiProc *proc; /* the one being printed: sizes have the numbers that it gives them */
+    bool *is_used;      /* per support row and dtype */
     bool is_linked[CI_LIBRARY_COUNT]; /* that of a function which was printed */
 } CiEmitter;
 
@@ -73,7 +72,7 @@ void ci_emit_scalar(CiEmitter *e, CiText *out, const CiScalar *op, CiDtype opera
 /* Memory form <-> value: halves convert, others are as they are. */
 void ci_emit_widen(CiEmitter *e, CiText *out, CiDtype dtype, const char *element);
 void ci_emit_narrow(CiEmitter *e, CiText *out, CiDtype dtype, const char *value);
-/* An index expression; size symbols must be among the kernel's size_args, index symbols print their
+/* An index expression; size symbols must be among the proc's sizes, index symbols print their
  * own name. */
 void ci_emit_index(CiEmitter *e, CiText *out, const CiExpr *index);
 const char *ci_emit_index_text(CiEmitter *e, const CiExpr *index);
@@ -83,15 +82,9 @@ const char *ci_emit_buffer(CiEmitter *e, const CiBuffer *buffer);
 int ci_emit_scalar_slot(const CiLoops *loops, const CiBuffer *buffer);
 /* The value of a scalar input, read from `scalars` (const CiSlot layout: 16 bytes each). */
 void ci_emit_slot(CiEmitter *e, CiText *out, const CiBuffer *buffer);
-/* Comment with the source lines of a kernel, escaped. */
-void ci_emit_locations(CiText *out, const CiKernel *kernel);
+/* Comment with the source lines of a proc's kernel, escaped. */
+void ci_emit_locations(CiText *out, const CiProc *proc);
 bool ci_emit_mentions(const char *text, const char *name); /* as a whole word */
-
-/* emit_tree.c: true if buffers are swapped at the end of an iteration. */
-bool ci_tree_swaps(const CiLoopTree *tree);
-/* Per buffer of a tree's kernel: the first of those that may have each other's memory, -1 for one
- * that keeps its own. */
-const int *ci_swap_groups(CiContext *ctx, const CiKernel *kernel);
 
 /* acc op value as an expression, for reductions and scans. Folds of halves, which are computed in
  * float, are not rounded between; scans are. */

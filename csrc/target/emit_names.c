@@ -19,27 +19,26 @@ static void
 print_symbol(CiText *out, const CiExpr *symbol, void *arg)
 {
     CiEmitter *e = arg;
-    const CiKernel *kernel = e->kernel;
+    const CiProc *proc = e->proc;
     int k = 0;
-    while (k < kernel->nsize_args && kernel->size_args[k] != symbol)
+    while (k < proc->nsizes && proc->sizes[k] != symbol)
         k++;
-    if (k < kernel->nsize_args) /* a variable of a loop around the kernel, too */
+    if (k < proc->nsizes) /* a variable of a loop around the kernel, too */
         ci_text_add(out, "size%d", k);
     else if (symbol->symbol_kind == CI_SYMBOL_index)
         ci_text_add(out, "%s", symbol->name);
-    else if (ci_kernel_tree(kernel) && symbol->symbol_kind == CI_SYMBOL_unbacked)
+    else if (proc->head.is_tree && symbol->symbol_kind == CI_SYMBOL_unbacked)
         ci_text_add(out, "data_%s", symbol->name); /* of a check in the tree */
     else
-        ci_fail(e->ctx, CI_ERR_INTERNAL, "%s is no argument of kernel %s", symbol->name,
-                kernel->name);
+        ci_fail(e->ctx, CI_ERR_INTERNAL, "%s is no argument of proc %s", symbol->name, proc->name);
 }
 
-/* A whole expression that the kernel takes precomputed is that argument. */
+/* A whole expression that the proc takes precomputed is that argument. */
 void
 ci_emit_index(CiEmitter *e, CiText *out, const CiExpr *index)
 {
-    for (int k = 0; k < e->kernel->nsize_args; k++)
-        if (e->kernel->size_args[k] == index) {
+    for (int k = 0; k < e->proc->nsizes; k++)
+        if (e->proc->sizes[k] == index) {
             ci_text_add(out, "size%d", k);
             return;
         }
@@ -55,12 +54,13 @@ ci_emit_index_text(CiEmitter *e, const CiExpr *index)
 }
 
 void
-ci_emit_locations(CiText *out, const CiKernel *kernel)
+ci_emit_locations(CiText *out, const CiProc *proc)
 {
-    for (int k = 0; k < kernel->nlocs; k++) {
+    const CiProcHead *head = &proc->head;
+    for (int k = 0; k < head->nlocs; k++) {
         ci_text_add(out, k ? ", " : "/* ");
-        ci_text_add_safe(out, kernel->locs[k].file);
-        ci_text_add(out, ":%d", kernel->locs[k].line);
+        ci_text_add_safe(out, head->locs[k].file);
+        ci_text_add(out, ":%d", head->locs[k].line);
     }
-    ci_text_add(out, kernel->nlocs ? " */\n" : "");
+    ci_text_add(out, head->nlocs ? " */\n" : "");
 }

@@ -302,7 +302,6 @@ TEST(static_program)
     CHECK_INT(fake.launches, 3);
     check_mixed(program);
     CHECK(ci_program_work(program) >= 24 && ci_program_work(program) < 100000);
-    ci_program_release(ci_program_retain(program));
     CHECK_INT(fake.closed, 0);
     stop(program);
 }

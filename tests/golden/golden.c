@@ -500,9 +500,11 @@ text_of_procs(CiContext *ctx, const CiProcs *procs, const CiKernel *kernel)
     CiText text = ci_text_new(ctx);
     own.procs = CI_NEW_ARRAY(ctx, CiProc *, procs->nprocs + 1);
     own.nprocs = 0;
-    for (int k = 0; k < procs->nprocs; k++)
-        if (procs->procs[k]->kernel == kernel)
-            own.procs[own.nprocs++] = procs->procs[k];
+    for (int side = 0; side < 2; side++) {
+        const CiProc *proc = ci_procs_find(procs, kernel->name, side);
+        if (proc)
+            own.procs[own.nprocs++] = (CiProc *)(uintptr_t)proc;
+    }
     ci_procs_print(&text, &own);
     return text.data;
 }

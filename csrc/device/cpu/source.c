@@ -34,12 +34,12 @@ ci_cpu_lower(const CiKernels *kernels, const CiOptions *options)
 static void
 print_procs(Source *s, CiText *out, const CiKernel *kernel)
 {
-    for (int k = 0; k < s->procs->nprocs; k++) {
-        const CiProc *proc = s->procs->procs[k];
-        if (proc->kernel != kernel)
+    for (int side = 0; side < 2; side++) {
+        const CiProc *proc = ci_procs_find(s->procs, kernel->name, side);
+        if (!proc)
             continue;
         ci_text_add(out, "\n");
-        ci_emit_locations(out, kernel);
+        ci_emit_locations(out, proc);
         ci_c_print_proc(s->printer, out, proc);
     }
 }
@@ -59,12 +59,9 @@ static int64_t
 partial_bytes(const Source *s, const CiKernel *kernel)
 {
     int64_t bytes = 0;
-    for (int k = 0; k < s->procs->nprocs; k++) {
-        const CiProc *proc = s->procs->procs[k];
-        bool is_last = proc->kernel == kernel && proc->is_finish != kernel->is_chained;
-        for (int m = 0; m < proc->nparams && is_last; m++)
-            bytes += proc->params[m]->space == CI_SPACE_partials ? CI_PARTIAL_STEP : 0;
-    }
+    const CiProc *proc = ci_procs_find(s->procs, kernel->name, !kernel->is_chained);
+    for (int m = 0; proc && m < proc->nparams; m++)
+        bytes += proc->params[m]->space == CI_SPACE_partials ? CI_PARTIAL_STEP : 0;
     return bytes * elements_of_unit(kernel);
 }
 
@@ -91,9 +88,9 @@ static void
 add_symbols(Source *s, const CiKernel *kernel)
 {
     int line = kernel->nlocs > 0 ? kernel->locs[0].line : 0;
-    for (int k = 0; s->function && k < s->procs->nprocs; k++) {
-        const CiProc *proc = s->procs->procs[k];
-        if (proc->kernel == kernel)
+    for (int side = 0; s->function && side < 2; side++) {
+        const CiProc *proc = ci_procs_find(s->procs, kernel->name, side);
+        if (proc)
             ci_text_add(&s->functions,
                         "\nextern __typeof__(%s) %s_%d_%s __attribute__((alias(\"%s\")));\n",
                         proc->name, s->function, line, proc->name, proc->name);

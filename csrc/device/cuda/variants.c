@@ -49,7 +49,7 @@ ci_cuda_keep(CiContext *ctx, CiCudaExecutable *executable, int number, const cha
     for (int k = 0; k < work->nsymbols; k++)
         if (!takes_size(kernel, work->symbols[k])) /* extents that vary by row */
             return;
-    kept->work = ci_gpu_extent_new(ctx, kernel, work);
+    kept->work = ci_gpu_extent_new(ctx, kernel->nsize_args, kernel->size_args, work);
     kept->kernels = kernels;
     kept->text = ci_format(ctx, "%s", text);
 }

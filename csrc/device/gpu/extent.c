@@ -5,17 +5,16 @@
 #include <string.h>
 
 CiGpuExtent
-ci_gpu_extent_new(CiContext *ctx, const CiKernel *kernel, const CiExpr *e)
+ci_gpu_extent_new(CiContext *ctx, int nsizes, const CiExpr *const *sizes, const CiExpr *e)
 {
     CiValuesBuilder builder;
     CiGpuExtent extent;
     ci_values_begin(&builder, ctx, &extent.values);
-    for (int k = 0; k < kernel->nsize_args; k++)
-        ci_values_add_symbol(&builder, kernel->size_args[k], false);
+    for (int k = 0; k < nsizes; k++)
+        ci_values_add_symbol(&builder, sizes[k], false);
     extent.number = ci_values_number(&builder, e);
     if (extent.values.count > CI_GPU_MAX_PARAMETERS)
-        ci_fail(ctx, CI_ERR_UNSUPPORTED, "the size of a launch of %s is too long an expression",
-                kernel->name);
+        ci_fail(ctx, CI_ERR_UNSUPPORTED, "the size of a launch is too long an expression");
     return extent;
 }
 

@@ -25,18 +25,16 @@ CiProcs *ci_gpu_lower(const CiKernels *kernels, bool verify, bool may_vectorise)
 /* CiCompiler.lower and CiCompiler.emit of every GPU. */
 CiProcs *ci_gpu_lower_program(const CiKernels *kernels, const CiOptions *options);
 void ci_gpu_emit(CiText *out, const CiKernels *kernels, const CiOptions *options);
-/* Of a kernel the one proc, or of two the second. */
-const CiProc *ci_gpu_find_proc(const CiProcs *procs, const CiKernel *kernel, bool is_finish);
 
 /* ---- extent.c: sizes at a launch ---- */
 
-/* An expression over a kernel's sizes. */
+/* An expression over the sizes of a kernel. */
 typedef struct CiGpuExtent {
     CiValues values; /* the sizes, and what is made of them */
     int number;
 } CiGpuExtent;
 
-CiGpuExtent ci_gpu_extent_new(CiContext *ctx, const CiKernel *kernel, const CiExpr *e);
+CiGpuExtent ci_gpu_extent_new(CiContext *ctx, int nsizes, const CiExpr *const *sizes, const CiExpr *e);
 int64_t ci_gpu_extent_value(const CiGpuExtent *extent, const int64_t *sizes);
 
 /* ---- layout.c: what a launch must know of a kernel, copied from its procs ---- */

@@ -8,8 +8,8 @@ describe_function(CiContext *ctx, const CiKernels *kernels, const CiProc *proc)
     CiSym *sym = kernels->loops->sym;
     return (CiGpuFunction){.threads = ci_gpu_threads(proc),
                            .shared_bytes = ci_gpu_shared_bytes(proc),
-                           .blocks =
-                               ci_gpu_extent_new(ctx, proc->kernel, ci_gpu_blocks(sym, proc))};
+                           .blocks = ci_gpu_extent_new(ctx, proc->nsizes, proc->sizes,
+                                                       ci_gpu_blocks(sym, proc))};
 }
 
 /* Partial results that blocks ask for while others store them. */
@@ -50,15 +50,15 @@ describe_params(CiContext *ctx, const CiKernels *kernels, const CiProc *proc, Ci
         if (alignment > layout->alignment[k])
             layout->alignment[k] = alignment;
     }
-    layout->partial_bytes = ci_gpu_extent_new(ctx, proc->kernel, bytes);
+    layout->partial_bytes = ci_gpu_extent_new(ctx, proc->nsizes, proc->sizes, bytes);
 }
 
 void
 ci_gpu_describe(CiContext *ctx, const CiKernels *kernels, const CiProcs *procs,
                 const CiKernel *kernel, CiGpuLayout *layout)
 {
-    const CiProc *proc = ci_gpu_find_proc(procs, kernel, false),
-                 *finish = ci_gpu_find_proc(procs, kernel, true);
+    const CiProc *proc = ci_procs_find(procs, kernel->name, false),
+                 *finish = ci_procs_find(procs, kernel->name, true);
     *layout = (CiGpuLayout){.name = ci_format(ctx, "%s", kernel->name),
                             .has_checks = kernel->nchecks > 0,
                             .has_finish = finish != NULL,

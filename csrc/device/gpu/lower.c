@@ -36,12 +36,3 @@ ci_gpu_emit(CiText *out, const CiKernels *kernels, const CiOptions *options)
 {
     ci_gpu_print_source(out, kernels, ci_gpu_lower_program(kernels, options));
 }
-
-const CiProc *
-ci_gpu_find_proc(const CiProcs *procs, const CiKernel *kernel, bool is_finish)
-{
-    for (int k = 0; k < procs->nprocs; k++)
-        if (procs->procs[k]->kernel == kernel && procs->procs[k]->is_finish == is_finish)
-            return procs->procs[k];
-    return NULL;
-}

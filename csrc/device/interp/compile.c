@@ -384,7 +384,8 @@ make_kernel(Compiler *c, CiInterpKernel *out, const CiProc *proc)
     for (int k = 0; k < proc->nsizes; k++)
         add_slot(c, proc->sizes[k]);
     out->nsizes = proc->nsizes;
-    out->nbuffers = proc->kernel->nbuffers;
+    while (out->nbuffers < proc->nparams && proc->params[out->nbuffers]->space == CI_SPACE_global)
+        out->nbuffers++;
     out->nparams = proc->nparams;
     out->swapped = CI_NEW_ARRAY(c->ctx, int, out->nbuffers + 1);
     out->values = CI_NEW_ARRAY(c->ctx, size_t, proc->nvalues + 1);
@@ -395,18 +396,33 @@ make_kernel(Compiler *c, CiInterpKernel *out, const CiProc *proc)
     out->body = make_block(c, &proc->body);
 }
 
+typedef struct Program {
+    Compiler c;
+    CiInterpExecutable *exe;
+    const CiProcs *procs;
+} Program;
+
+static void
+make_kernels(void *arg, const CiKernel *kernel)
+{
+    Program *program = arg;
+    CiInterpExecutable *exe = program->exe;
+    for (int side = 0; side < 2; side++) {
+        const CiProc *proc = ci_procs_find(program->procs, kernel->name, side);
+        if (proc)
+            make_kernel(&program->c, side ? &exe->finishes[kernel->id] : &exe->kernels[kernel->id],
+                        proc);
+    }
+}
+
 void
 ci_interp_compile(CiInterpExecutable *exe, const CiKernels *kernels, const CiProcs *procs)
 {
-    Compiler c = {.ctx = exe->ctx, .kernels = kernels, .math = &exe->math};
-    for (int k = 0; k < procs->nprocs; k++)
-        if (procs->procs[k]->kernel->id >= exe->nkernels)
-            exe->nkernels = procs->procs[k]->kernel->id + 1;
-    exe->kernels = CI_NEW_ARRAY(exe->ctx, CiInterpKernel, exe->nkernels + 1);
-    exe->finishes = CI_NEW_ARRAY(exe->ctx, CiInterpKernel, exe->nkernels + 1);
-    for (int k = 0; k < procs->nprocs; k++) {
-        const CiProc *proc = procs->procs[k];
-        CiInterpKernel *all = proc->is_finish ? exe->finishes : exe->kernels;
-        make_kernel(&c, &all[proc->kernel->id], proc);
-    }
+    int count = ci_kernels_count(kernels);
+    exe->kernels = CI_NEW_ARRAY(exe->ctx, CiInterpKernel, count + 1);
+    exe->finishes = CI_NEW_ARRAY(exe->ctx, CiInterpKernel, count + 1);
+    Program program = {.c = {.ctx = exe->ctx, .kernels = kernels, .math = &exe->math},
+                       .exe = exe,
+                       .procs = procs};
+    ci_kernels_visit(kernels, make_kernels, &program);
 }

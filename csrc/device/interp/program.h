@@ -105,7 +105,6 @@ typedef struct CiInterpExecutable {
     CiContext *ctx; /* owns everything below */
     CiInterpMath math;
     bool is_checked; /* every access, as check.c says */
-    int nkernels;
     CiInterpKernel *kernels;
     CiInterpKernel *finishes; /* that run when all units of a kernel have; without a body: none */
 } CiInterpExecutable;

@@ -17,7 +17,6 @@
 
 typedef struct Walk {
     CiSplitter s;
-    CiMargins margins;
     CiStmts loops;                /* over points, as they stood */
     const CiExpr *first, *count;  /* columns of this unit */
 } Walk;
@@ -112,7 +111,7 @@ finish_rows(Walk *w, const CiProc *proc)
 {
     CiBuild *b = &w->s.b;
     CiSym *sym = b->sym;
-    const CiExpr *height = w->margins.height, *tile = number(w, CI_MARGINS_ROWS),
+    const CiExpr *height = first_of_rows(w)->extents[0], *tile = number(w, CI_MARGINS_ROWS),
                  *row = first_of_rows(w)->vars[0];
     b->proc = ci_split_new_finish(b->procs, proc);
     b->to = &b->proc->body;
@@ -272,13 +271,9 @@ void
 ci_margins_in_one_walk(CiBuild *b)
 {
     CiProc *proc = b->proc;
-    Walk w = {.s = {.b = *b, .kernel = proc->kernel}, .loops = proc->body};
-    const char *why = ci_kernel_why_no_margins(proc->kernel, &w.margins);
-    if (why)
-        ci_fail(b->ctx, CI_ERR_INTERNAL, "%s has no margins: %s", proc->kernel->name, why);
+    Walk w = {.s = {.b = *b, .parts = proc->head.parts}, .loops = proc->body};
     CiStmt *rows = first_of_rows(&w);
     w.s.loops[w.s.nloops++] = rows;
-    w.s.parts = number(&w, proc->kernel->split_parts);
     w.s.part = ci_expr_index(b->sym, ci_build_name(&w.s.b, "c"), w.s.parts);
     finish_rows(&w, proc);
     proc->body = (CiStmts){0};
@@ -288,7 +283,7 @@ ci_margins_in_one_walk(CiBuild *b)
     ci_build_enter(&w.s.b, &units->body);
     w.count = ci_split_part_of(&w.s, fold_in(&w, rows), &w.first);
     CiStmts body = rows_anew(&w, take_part);
-    int64_t height = w.margins.height->low, rows_at_once = CI_CHOOSE(b, margin_jam),
+    int64_t height = rows->extents[0]->low, rows_at_once = CI_CHOOSE(b, margin_jam),
             groups = height / rows_at_once;
     each_column_loop(&w, NULL, 0);
     walk_rows(&w, &body, 0, groups, (int)rows_at_once);

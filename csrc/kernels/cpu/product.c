@@ -72,13 +72,26 @@ static void
 choose_sizes(Maker *m)
 {
     int64_t columns = m->loops.column_extent->high;
-    m->dtype = m->loops.product.nest->target->dtype;
+    m->dtype = m->loops.sum->dtype;
     m->lanes = m->b.machine->vector_bytes / (int)ci_dtype_size(m->dtype);
     while (m->lanes > 2 && m->lanes / 2 >= columns)
         m->lanes /= 2;
     m->vectors = columns > m->lanes ? 2 : 1;
     m->rows =
         choose_rows(m->loops.row_extent, m->vectors == 1 ? CI_PRODUCT_ROWS : MAX_ROWS);
+}
+
+/* Iterations of an axis that are one unit's. */
+static int
+tile_of(const Maker *m, int axis)
+{
+    return m->b.proc->head.axes[axis].tile;
+}
+
+static int
+panel_columns(const Maker *m)
+{
+    return ci_product_panel(m->loops.column_extent, tile_of(m, m->loops.column_at));
 }
 
 /* for i<n  ->  for t<ceildiv(n, factor): where a unit begins, and how many it has. */
@@ -226,7 +239,7 @@ fill_panel(Maker *m)
     bool is_across = ci_hole_has_stride_one(&m->b, &m->loops.right, m->loops.step) &&
                      !ci_hole_has_stride_one(&m->b, &m->loops.right, m->loops.column_var) && m->lanes > 1 &&
                      m->loops.right.load->at.memory->dtype == m->dtype;
-    m->panel = alloc_scratch(m, "panel", ci_product_panel(b->proc->kernel), 0);
+    m->panel = alloc_scratch(m, "panel", panel_columns(m), 0);
     CiStmt *each = ci_build_for(
         b, "p", ci_expr_ceildiv(b->sym, m->ncolumns, number(m, width(m))), CI_RUN_serial);
     ci_build_enter(b, &each->body);
@@ -258,7 +271,7 @@ fill_stripe(Maker *m, const CiExpr *tile)
 {
     CiBuild *b = &m->b;
     CiStmts *outside = b->to;
-    m->stripe = alloc_scratch(m, "stripe", m->rows, ci_product_panel(b->proc->kernel));
+    m->stripe = alloc_scratch(m, "stripe", m->rows, panel_columns(m));
     CiStmt *down = ci_build_for(b, "r", number(m, m->rows), CI_RUN_serial);
     ci_build_enter(b, &down->body);
     const CiExpr *row = ci_build_named(b, row_at(m, tile, down->vars[0]));
@@ -372,13 +385,11 @@ void
 ci_product_in_registers(CiBuild *b)
 {
     Maker m = {.b = *b, .loops = ci_product_take_apart(b)};
-    const CiKernel *kernel = b->proc->kernel;
     CiSym *sym = b->sym;
     choose_sizes(&m);
     ci_build_enter(&m.b, m.loops.inside);
-    m.first_row = cut(&m, m.loops.row, kernel->outer[m.loops.product.row].factor, &m.nrows);
-    m.first_column =
-        cut(&m, m.loops.column, kernel->outer[m.loops.product.column].factor, &m.ncolumns);
+    m.first_row = cut(&m, m.loops.row, tile_of(&m, m.loops.row_at), &m.nrows);
+    m.first_column = cut(&m, m.loops.column, tile_of(&m, m.loops.column_at), &m.ncolumns);
     if (!is_read_as_it_lies(&m))
         fill_panel(&m);
     CiStmt *down = ci_build_for(&m.b, "i", ci_expr_ceildiv(sym, m.nrows, number(&m, m.rows)),

@@ -67,15 +67,14 @@ enter_threads(Maker *m)
 static void
 find_blocks(Maker *m)
 {
-    const CiKernel *kernel = m->b.proc->kernel;
-    for (int k = 0; k < kernel->nouter; k++) {
-        bool is_tiled = k == m->loops.product.row || k == m->loops.product.column;
-        const CiExpr *extent = kernel->outer[k].extent;
+    for (int k = 0; k < m->loops.npoints; k++) {
+        bool is_tiled = k == m->loops.row_at || k == m->loops.column_at;
+        const CiExpr *extent = m->loops.points[k]->extents[0];
         m->blocks.extents[k] =
             is_tiled ? ci_expr_ceildiv(m->b.sym, extent, number(m, m->side)) : extent;
-        m->blocks.vars[k] = kernel->outer[k].var;
+        m->blocks.vars[k] = m->loops.points[k]->vars[0];
     }
-    m->blocks.count = kernel->nouter;
+    m->blocks.count = m->loops.npoints;
 }
 
 /* Where this block is: each thread finds out. */
@@ -83,8 +82,8 @@ static void
 find_place(Maker *m, const CiExpr *block)
 {
     ci_domain_decode(&m->b, &m->blocks, block, 1, m->at);
-    m->first_row = times(m, m->at[m->loops.product.row], m->side);
-    m->first_column = times(m, m->at[m->loops.product.column], m->side);
+    m->first_row = times(m, m->at[m->loops.row_at], m->side);
+    m->first_column = times(m, m->at[m->loops.column_at], m->side);
 }
 
 /* Symbols of the kernel's axes and of the step, and what they are here. */
@@ -94,9 +93,9 @@ fill_symbols(Maker *m, const CiExpr *row, const CiExpr *column, const CiExpr *st
 {
     for (int k = 0; k < m->blocks.count; k++) {
         from[k] = m->blocks.vars[k];
-        to[k] = k == m->loops.product.row      ? row
-                : k == m->loops.product.column ? column
-                                               : m->at[k];
+        to[k] = k == m->loops.row_at      ? row
+                : k == m->loops.column_at ? column
+                                          : m->at[k];
     }
     from[m->blocks.count] = m->loops.step;
     to[m->blocks.count] = step;
@@ -255,7 +254,7 @@ ci_product_in_shared_memory(CiBuild *b)
     m.steps = steps < ACROSS ? ACROSS : (int)steps;
     m.line = m.side + 1;
     m.each = m.side / ACROSS;
-    m.dtype = m.loops.product.nest->target->dtype;
+    m.dtype = m.loops.sum->dtype;
     b->proc->body = (CiStmts){0};
     find_blocks(&m);
     m.b.to = &b->proc->body;

@@ -59,6 +59,8 @@ struct CiCPrinter {
     int *uses;              /* per value: how often it is an operand */
     int *masks;             /* per value: bytes of a lane, of one that is a mask */
     CiMap *memory_masks;    /* of vectors of bools: memory -> the same, of what it holds */
+    const int *swap_groups; /* per parameter: the first of those that may have each other's memory,
+                               -1 if it keeps its own; NULL: all do */
     const char *moves_from; /* of elements that are moved back, this one's; NULL: all are */
     int moves_step;
     CiMap *lane_symbols; /* bound in lanes: symbol -> its bind */
@@ -181,6 +183,7 @@ void ci_c_print_vector_pack(CiCPrinter *p, const CiStmt *call);
 void ci_c_print_vector_store(CiCPrinter *p, const CiStmt *store);
 
 /* swap.c */
+const int *ci_c_swap_groups(CiContext *ctx, const CiProc *proc);
 void ci_c_print_swap(CiCPrinter *p, const CiStmt *swap);
 void ci_c_print_moved_back(CiCPrinter *p);
 

@@ -225,26 +225,20 @@ static void
 declare_arguments(CiCPrinter *p, CiText *out, const char *body)
 {
     static const char *const parameters[] = {"buffers", "sizes", "scalars", "begin", "end", "run"};
-    const CiKernel *kernel = p->proc->kernel;
-    for (int k = 0; k < kernel->nbuffers; k++) {
-        const char *name = ci_emit_buffer(p->base, kernel->buffers[k]);
-        bool is_moved = kernel->buffers[k]->is_swapped && ci_kernel_tree(kernel);
-        if (ci_emit_mentions(body, name))
-            ci_text_add(out, "    %s%s *%s%s = buffers[%d];\n",
-                        kernel->is_stored[k] ? "" : "const ",
-                        ci_dtype_storage(kernel->buffers[k]->dtype),
-                        is_moved ? "" : "restrict const ", name, k);
-    }
     CiText partials = ci_text_new(p->ctx);
     for (int k = 0; k < p->proc->nparams; k++) {
         const CiMemory *memory = p->proc->params[k];
         const char *type = ci_dtype_storage(memory->dtype);
+        if (memory->space == CI_SPACE_global && ci_emit_mentions(body, ci_c_memory(p, memory)))
+            ci_text_add(out, "    %s%s *%s%s = buffers[%d];\n", memory->is_const ? "const " : "",
+                        type, p->swap_groups && p->swap_groups[k] >= 0 ? "" : "restrict const ",
+                        ci_c_memory(p, memory), k);
         if (memory->space == CI_SPACE_partials && ci_emit_mentions(body, memory->name))
             ci_text_add(&partials, "    %s *const %s = (%s *)((char *)run->partials + %s);\n", type,
                         memory->name, type, ci_emit_index_text(p->base, memory->offset));
     }
     body = ci_format(p->ctx, "%s%s", partials.data, body);
-    for (int k = 0; k < kernel->nsize_args; k++) {
+    for (int k = 0; k < p->proc->nsizes; k++) {
         const char *name = ci_format(p->ctx, "size%d", k);
         if (ci_emit_mentions(body, name))
             ci_text_add(out, "    const int64_t %s = sizes[%d];\n", name, k);

@@ -88,15 +88,6 @@ ci_c_count_bases(CiCPrinter *p, const CiStmts *block)
     return counted;
 }
 
-static bool
-is_stored(const CiKernel *kernel, const CiBuffer *buffer)
-{
-    for (int k = 0; k < kernel->nbuffers; k++)
-        if (kernel->buffers[k] == buffer)
-            return kernel->is_stored[k];
-    return true;
-}
-
 static void
 declare(CiCPrinter *p, const CiCBase *base)
 {
@@ -107,7 +98,7 @@ declare(CiCPrinter *p, const CiCBase *base)
                      (int)ci_dtype_size(memory->dtype), steps);
     else
         ci_text_line(p->out, "%s%s *const %s = %s + %s;",
-                     is_stored(p->proc->kernel, memory->buffer) ? "" : "const ",
+                     memory->is_const ? "const " : "",
                      ci_dtype_storage(memory->dtype), base->name, from, steps);
 }
 

@@ -356,7 +356,8 @@ ci_c_begin_proc(CiCPrinter *p, const CiProc *proc, CiText *body)
     if (!ci_name_is_safe(proc->name))
         ci_fail(p->ctx, CI_ERR_INTERNAL, "a proc has no safe name");
     p->proc = proc;
-    p->base->kernel = proc->kernel;
+    p->base->proc = proc;
+    p->swap_groups = ci_c_swap_groups(p->ctx, proc);
     p->defined = CI_NEW_ARRAY(p->ctx, const CiStmt *, proc->nvalues + 1);
     p->lane_symbols = ci_map_new(p->ctx);
     p->bases = ci_map_new(p->ctx);

@@ -18,30 +18,73 @@ ci_c_print_swap(CiCPrinter *p, const CiStmt *stmt)
     ci_text_close(p->out);
 }
 
+typedef struct Swaps {
+    const CiProc *proc;
+    int *groups; /* by parameter */
+    bool is_any;
+} Swaps;
+
+static int
+position_of(const CiProc *proc, const CiMemory *memory)
+{
+    int k = 0;
+    while (proc->params[k] != memory)
+        k++;
+    return k;
+}
+
+static void
+join_groups(void *arg, const CiStmt *stmt)
+{
+    Swaps *swaps = arg;
+    if (stmt->kind != CI_STMT_swap || stmt->memory->space != CI_SPACE_global)
+        return;
+    int a = swaps->groups[position_of(swaps->proc, stmt->memory)],
+        b = swaps->groups[position_of(swaps->proc, stmt->partner)];
+    for (int k = 0; k < swaps->proc->nparams; k++)
+        if (swaps->groups[k] == a || swaps->groups[k] == b)
+            swaps->groups[k] = a < b ? a : b;
+    swaps->is_any = true;
+}
+
+const int *
+ci_c_swap_groups(CiContext *ctx, const CiProc *proc)
+{
+    Swaps swaps = {proc, CI_NEW_ARRAY(ctx, int, proc->nparams + 1), false};
+    int *sizes = CI_NEW_ARRAY(ctx, int, proc->nparams + 1);
+    for (int k = 0; k < proc->nparams; k++)
+        swaps.groups[k] = k;
+    ci_stmts_visit(&proc->body, join_groups, &swaps);
+    for (int k = 0; k < proc->nparams; k++)
+        sizes[swaps.groups[k]]++;
+    for (int k = 0; k < proc->nparams; k++)
+        if (sizes[swaps.groups[k]] == 1)
+            swaps.groups[k] = -1;
+    return swaps.is_any ? swaps.groups : NULL;
+}
+
 /* Element by element: all of a group are read, then stored where they belong. */
 static void
-print_moves(CiCPrinter *p, const int *groups, int group)
+print_moves(CiCPrinter *p, int group)
 {
-    const CiKernel *kernel = p->proc->kernel;
-    const CiBuffer *first = kernel->buffers[group];
+    const CiMemory *first = p->proc->params[group];
     const char *type = ci_dtype_storage(first->dtype),
-               *n = ci_emit_index_text(p->base,
-                                       ci_expr_product_of(p->sym, first->sizes, first->rank));
+               *n = ci_emit_index_text(p->base, first->size);
     if (p->moves_from)
         ci_text_open(p->out, "for (int64_t k = %s; k < %s; k += %d) {", p->moves_from, n,
                      p->moves_step);
     else
         ci_text_open(p->out, "for (int64_t k = 0; k < %s; k++) {", n);
     for (int store = 0; store < 2; store++)
-        for (int k = 0; k < kernel->nbuffers; k++) {
-            if (groups[k] != group)
+        for (int k = 0; k < p->proc->nparams; k++) {
+            if (p->swap_groups[k] != group)
                 continue;
             if (store)
                 ci_text_line(p->out, "((%s%s *)%s)[k] = kept%d;", p->dialect->global, type,
                              p->dialect->own_memory(p, k), k);
             else
                 ci_text_line(p->out, "const %s kept%d = %s[k];", type, k,
-                             ci_emit_buffer(p->base, kernel->buffers[k]));
+                             ci_c_memory(p, p->proc->params[k]));
         }
     ci_text_close(p->out);
 }
@@ -49,21 +92,18 @@ print_moves(CiCPrinter *p, const int *groups, int group)
 void
 ci_c_print_moved_back(CiCPrinter *p)
 {
-    const CiKernel *kernel = p->proc->kernel;
-    const CiLoopTree *tree = ci_kernel_tree(kernel);
-    if (!tree || !ci_tree_swaps(tree))
-        return;
-    const int *groups = ci_swap_groups(p->ctx, kernel);
-    for (int k = 0; k < kernel->nbuffers; k++) {
+    const CiProc *proc = p->proc;
+    const int *groups = p->swap_groups;
+    for (int k = 0; k < proc->nparams && groups; k++) {
         CiText test = ci_text_new(p->ctx);
-        for (int j = 0; j < kernel->nbuffers && groups[k] == k; j++)
+        for (int j = 0; j < proc->nparams && groups[k] == k; j++)
             if (groups[j] == k)
                 ci_text_add(&test, "%s%s != %s", test.length ? " || " : "",
-                            ci_emit_buffer(p->base, kernel->buffers[j]), p->dialect->own_memory(p, j));
+                            ci_c_memory(p, proc->params[j]), p->dialect->own_memory(p, j));
         if (!test.length)
             continue;
         ci_text_open(p->out, "if (%s) {", test.data);
-        print_moves(p, groups, k);
+        print_moves(p, k);
         ci_text_close(p->out);
     }
 }

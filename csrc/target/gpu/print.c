@@ -319,7 +319,7 @@ store_now(CiCPrinter *c, const char *element, const char *value)
 static const char *
 own_memory(CiCPrinter *c, int number)
 {
-    return ci_format(c->ctx, "home_%s", ci_emit_buffer(c->base, c->proc->kernel->buffers[number]));
+    return ci_format(c->ctx, "home_%s", ci_c_memory(c, c->proc->params[number]));
 }
 
 static const CiStmt *
@@ -384,11 +384,17 @@ slot_type(CiDtype dtype)
  * thread stores there: after a barrier the compiler would not reload elements that other threads
  * have stored. */
 static bool
-is_restrict(const CiGpuPrinter *p, const CiMemory *memory)
+is_restrict(const CiGpuPrinter *p, int number)
 {
-    CiTouched touched = ci_stmts_touch(&p->c.proc->body, memory);
-    bool is_moved = memory->buffer->is_swapped && ci_kernel_tree(p->c.proc->kernel);
+    CiTouched touched = ci_stmts_touch(&p->c.proc->body, p->c.proc->params[number]);
+    bool is_moved = p->c.swap_groups && p->c.swap_groups[number] >= 0;
     return !is_moved && (!p->is_shared_out || !touched.is_loaded || !touched.is_stored);
+}
+
+static bool
+is_stop(const CiStmt *stmt)
+{
+    return stmt->kind == CI_STMT_stop;
 }
 
 /* A launch gives all sizes 64 bits, of which the lower half may be taken. */
@@ -403,7 +409,7 @@ print_parameters(CiCPrinter *p, CiText *out, bool is_wide)
         if (memory->space == CI_SPACE_global)
             ci_text_add(out, "%s%s%s%s *%s%s", separator, own->gpu->global,
                         memory->is_const ? "const " : "", ci_dtype_storage(memory->dtype),
-                        is_restrict(own, memory) ? own->gpu->restrict_word : "",
+                        is_restrict(own, k) ? own->gpu->restrict_word : "",
                         ci_c_memory(p, memory));
     }
     for (int k = 0; k < proc->nsizes; k++, separator = ", ")
@@ -422,7 +428,7 @@ print_parameters(CiCPrinter *p, CiText *out, bool is_wide)
         has_partials |= proc->params[k]->space == CI_SPACE_partials;
     if (has_partials)
         ci_text_add(out, "%s%sunsigned char *partials", separator, own->gpu->global);
-    if (proc->kernel->nchecks)
+    if (ci_stmts_have(&proc->body, is_stop))
         ci_text_add(out, "%s%sint *%sfault", has_partials ? ", " : separator, own->gpu->global,
                     own->gpu->restrict_word);
 }
@@ -431,8 +437,6 @@ print_parameters(CiCPrinter *p, CiText *out, bool is_wide)
 static void
 print_pointers(CiCPrinter *p)
 {
-    const CiKernel *kernel = p->proc->kernel;
-    const CiLoopTree *tree = ci_kernel_tree(kernel);
     const char *global = p->dialect->global;
     for (int k = 0; k < p->proc->nparams; k++) {
         const CiMemory *memory = p->proc->params[k];
@@ -441,17 +445,17 @@ print_pointers(CiCPrinter *p)
             ci_text_line(p->out, "%s%s *const %s = (%s%s *)(partials + %s);", global, type,
                          memory->name, global, type, ci_emit_index_text(p->base, memory->offset));
     }
-    for (int k = 0; k < kernel->nbuffers && tree && ci_tree_swaps(tree); k++)
-        ci_text_line(p->out, "%sconst %s *const %s = %s;", global,
-                     ci_dtype_storage(kernel->buffers[k]->dtype), own_memory(p, k),
-                     ci_emit_buffer(p->base, kernel->buffers[k]));
+    for (int k = 0; k < p->proc->nparams && p->swap_groups; k++)
+        if (p->swap_groups[k] >= 0)
+            ci_text_line(p->out, "%sconst %s *const %s = %s;", global,
+                         ci_dtype_storage(p->proc->params[k]->dtype), own_memory(p, k),
+                         ci_c_memory(p, p->proc->params[k]));
 }
 
 static void
 print_moved_back(CiGpuPrinter *p)
 {
-    const CiLoopTree *tree = ci_kernel_tree(p->c.proc->kernel);
-    if (!tree || !ci_tree_swaps(tree))
+    if (!p->c.swap_groups)
         return;
     p->c.moves_from = p->is_shared_out ? ci_format(p->c.ctx, "(int)%s", p->gpu->thread) : NULL;
     p->c.moves_step = p->threads;

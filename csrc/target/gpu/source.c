@@ -41,7 +41,7 @@ ci_gpu_print_source(CiText *out, const CiKernels *kernels, const CiProcs *procs)
     CiCPrinter *printer = ci_gpu_printer_new(base, kernels->loops->sym, gpu);
     for (int k = 0; k < procs->nprocs; k++) {
         ci_text_add(&body, "\n");
-        ci_emit_locations(&body, procs->procs[k]->kernel);
+        ci_emit_locations(&body, procs->procs[k]);
         ci_gpu_print_proc(printer, &body, procs->procs[k]);
     }
     ci_emit_support(base, &support);

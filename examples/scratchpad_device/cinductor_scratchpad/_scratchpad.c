@@ -107,12 +107,11 @@ print_function(CiCPrinter *p, CiText *out, const CiProc *proc)
     kit->text_add(out, "int %s(void *const *memory, const int64_t *sizes, const void *scalars, "
                        "char *pad)\n{\n",
                   proc->name);
-    for (int k = 0; k < proc->kernel->nbuffers; k++) {
-        const CiBuffer *buffer = proc->kernel->buffers[k];
-        kit->text_add(out, "    %s *const %s = memory[%d];\n", kit->storage(buffer->dtype),
-                      kit->buffer(p, buffer), k);
-    }
-    for (int k = 0; k < proc->kernel->nsize_args; k++)
+    for (int k = 0; k < proc->nparams && proc->params[k]->space == CI_SPACE_global; k++)
+        kit->text_add(out, "    %s *const %s = memory[%d];\n",
+                      kit->storage(proc->params[k]->dtype), kit->buffer(p, proc->params[k]->buffer),
+                      k);
+    for (int k = 0; k < proc->nsizes; k++)
         kit->text_add(out, "    const int64_t size%d = sizes[%d];\n", k, k);
     kit->text_add(out, "%s    return 0;\n}\n\n", body.data);
 }
