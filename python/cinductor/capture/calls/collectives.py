@@ -34,10 +34,8 @@ def call_collective(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[st
         return call_unknown(scope, f, args, kwargs)
     try:
         return make_collective(scope, f, x, args[1:], named)
-    except NotCaptured as error:
+    except (NotCaptured, TypeError, ValueError, RuntimeError, _core.Error) as error:
         reason = f"calls {f.__name__}: {error}"
-    except (TypeError, ValueError, RuntimeError, _core.Error):
-        reason = ""
     return call_unknown(scope, f, args, kwargs, reason)
 
 
