@@ -75,7 +75,7 @@ group_open(PyObject *module, PyObject *args)
     }
     memcpy(unique.bytes, bytes, sizeof unique.bytes);
     CX_RELEASE(saved);
-    int32_t status = ci_group_open(&queue, name, &unique, rank, count, (int64_t)(timeout * 1e3) + 1);
+    int32_t status = ci_group_open(&queue, name, &unique, rank, count, timeout < 1e-3 ? 1 : (int64_t)(timeout * 1e3));
     CX_TAKE(saved);
     if (status != CI_ERR_VALUE)
         return cx_device_none(state, &queue, status);

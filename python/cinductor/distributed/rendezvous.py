@@ -92,11 +92,11 @@ class Client:
         self.socket = connect(host, port, timeout)
         self.file = self.socket.makefile("rwb")
 
-    def ask(self, timeout: float, **message: Any) -> dict[str, Any]:
+    def ask(self, wait: float, **message: Any) -> dict[str, Any]:
         """Send a message and read the answer. Raises DeviceError if process 0 does not answer."""
         with self.lock:
             try:
-                self.socket.settimeout(timeout + EXTRA)
+                self.socket.settimeout(wait + EXTRA)
                 self.file.write(json.dumps(message).encode() + b"\n")
                 self.file.flush()
                 line = self.file.readline(LONGEST)

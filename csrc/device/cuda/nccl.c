@@ -1,0 +1,559 @@
+/* Collectives of GPUs, by NCCL: the package builds and runs without it. Only what is used is declared, from the
+ * documented interface.
+ *
+ * A group has a stream of its own, and two events: its stream waits for the work that a program has given so
+ * far, and a program's stream waits for the group's.
+ *
+ * Nothing waits for ever. A communicator does not block: a call that needs the other members first is asked for
+ * until it is done. A collective's kernel waits on the GPU; so before the host waits for a stream, it asks that
+ * stream, and the groups with work under way, until the stream is done. A group that is late, or has an error, is
+ * aborted: then its kernels end. */
+#include "device/cuda/nccl.h"
+#include "device/cuda/library.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+    NCCL_success = 0,
+    NCCL_in_progress = 7,
+    TYPE_byte = 0,
+    RESULT_not_ready = 600, /* of the driver */
+    STREAM_non_blocking = 1,
+    EVENT_without_time = 2,
+    SPINS = 2000,      /* polls without a pause: most collectives are over by then */
+    PAUSE_NS = 20000
+};
+
+typedef struct ncclComm *NcclComm;
+
+/* ncclConfig_t, as far as it is used; its size says how far that is. */
+typedef struct NcclConfig {
+    size_t size;
+    unsigned magic, version;
+    int blocking;
+} NcclConfig;
+
+#define NCCL_TABLE                                                                                 \
+    NCCL(name, ncclGetUniqueId, (CiGroupName * name))                                              \
+    NCCL(open, ncclCommInitRankConfig,                                                             \
+         (NcclComm * comm, int count, CiGroupName name, int rank, NcclConfig *config))             \
+    NCCL(abort, ncclCommAbort, (NcclComm comm))                                                    \
+    NCCL(state, ncclCommGetAsyncError, (NcclComm comm, int *result))                               \
+    NCCL(begin, ncclGroupStart, (void))                                                            \
+    NCCL(end, ncclGroupEnd, (void))                                                                \
+    NCCL(all_reduce, ncclAllReduce,                                                                \
+         (const void *from, void *to, size_t count, int type, int op, NcclComm comm,               \
+          CUstream stream))                                                                        \
+    NCCL(all_gather, ncclAllGather,                                                                \
+         (const void *from, void *to, size_t count, int type, NcclComm comm, CUstream stream))     \
+    NCCL(reduce_scatter, ncclReduceScatter,                                                        \
+         (const void *from, void *to, size_t count, int type, int op, NcclComm comm,               \
+          CUstream stream))                                                                        \
+    NCCL(broadcast, ncclBroadcast,                                                                 \
+         (const void *from, void *to, size_t count, int type, int root, NcclComm comm,             \
+          CUstream stream))                                                                        \
+    NCCL(send, ncclSend,                                                                           \
+         (const void *from, size_t count, int type, int peer, NcclComm comm, CUstream stream))     \
+    NCCL(receive, ncclRecv,                                                                        \
+         (void *to, size_t count, int type, int peer, NcclComm comm, CUstream stream))
+
+struct CiNccl {
+    bool is_found;
+#define NCCL(field, symbol, parameters) int(*field) parameters;
+    NCCL_TABLE
+#undef NCCL
+    const char *(*text)(int result);
+};
+
+struct CiCudaGroup {
+    CiCudaGroup *next;  /* of the same GPU */
+    NcclComm comm;      /* NULL: aborted */
+    pthread_mutex_t lock; /* of the communicator and of what is given to it */
+    CUstream stream;
+    CUevent ready, done; /* what the program had given; the last collective */
+    bool is_pending;     /* `done` is not known to have come; under the state's lock */
+    int users;           /* threads that look at it, waiting; the same */
+    int rank, count;
+    int64_t timeout_ns;
+};
+
+/* ---- finding ---- */
+
+static CiNccl *
+open_nccl(void)
+{
+    static const char *const names[] = {"libnccl.so.2"};
+    CiNccl *nccl = calloc(1, sizeof *nccl);
+    void *library = nccl ? ci_cuda_open_library(names, 1, "CINDUCTOR_NCCL") : NULL, *symbol;
+    if (!library)
+        return nccl;
+#define NCCL(field, name, parameters)                                                              \
+    if (!(symbol = dlsym(library, #name)))                                                         \
+        return nccl;                                                                               \
+    memcpy(&nccl->field, &symbol, sizeof symbol);
+    NCCL_TABLE
+#undef NCCL
+    if (!(symbol = dlsym(library, "ncclGetErrorString")))
+        return nccl;
+    memcpy(&nccl->text, &symbol, sizeof symbol);
+    nccl->is_found = true;
+    return nccl;
+}
+
+/* NULL, and the state has the reason, if it is not there. */
+static const CiNccl *
+find_nccl(CiCudaState *state)
+{
+    pthread_mutex_lock(&state->grouping);
+    if (!state->nccl)
+        state->nccl = open_nccl();
+    const CiNccl *found = state->nccl && state->nccl->is_found ? state->nccl : NULL;
+    if (!found)
+        snprintf(state->group_error, sizeof state->group_error,
+                 "collectives of GPUs need NCCL, and no libnccl.so.2 of version 2.14 or later was found: pip "
+                 "install 'cinductor[nccl]', or set CINDUCTOR_NCCL to its folder");
+    pthread_mutex_unlock(&state->grouping);
+    return found;
+}
+
+/* ---- failures ---- */
+
+static int
+fail(CiCudaState *state, const CiCudaGroup *group, const char *why)
+{
+    pthread_mutex_lock(&state->grouping);
+    snprintf(state->group_error, sizeof state->group_error, "member %d of %d: %s", group->rank,
+             group->count, why);
+    pthread_mutex_unlock(&state->grouping);
+    return CI_CUDA_GROUP_FAILED;
+}
+
+static int
+fail_late(CiCudaState *state, const CiCudaGroup *group, const char *what)
+{
+    char why[120];
+    snprintf(why, sizeof why, "%s was not done within %g s: another member has not come, or has ended",
+             what, (double)group->timeout_ns / 1e9);
+    return fail(state, group, why);
+}
+
+/* Ends the communicator, and the kernels that wait for other members. */
+static void
+end_communicator(CiCudaState *state, CiCudaGroup *group)
+{
+    pthread_mutex_lock(&group->lock);
+    if (group->comm)
+        (void)state->nccl->abort(group->comm);
+    group->comm = NULL;
+    pthread_mutex_unlock(&group->lock);
+}
+
+/* ---- waiting ---- */
+
+typedef struct Wait {
+    int64_t start;
+    int polls;
+} Wait;
+
+static Wait
+begin_wait(void)
+{
+    return (Wait){.start = ci_os_time_ns()};
+}
+
+/* A poll is over; false: the time is up. */
+static bool
+may_go_on(Wait *wait, int64_t timeout_ns)
+{
+    if (wait->polls++ < SPINS)
+        return true;
+    nanosleep(&(struct timespec){0, PAUSE_NS}, NULL);
+    return ci_os_time_ns() - wait->start < timeout_ns;
+}
+
+/* Waits until a call that returned `result` has been made; NCCL's result. RESULT_not_ready: it is late. */
+static int
+settle(const CiNccl *nccl, const CiCudaGroup *group, int result)
+{
+    Wait wait = begin_wait();
+    while (result == NCCL_in_progress) {
+        int asked = nccl->state(group->comm, &result);
+        if (asked)
+            return asked;
+        if (result == NCCL_in_progress && !may_go_on(&wait, group->timeout_ns))
+            return RESULT_not_ready;
+    }
+    return result;
+}
+
+static int
+answer(CiCudaState *state, const CiCudaGroup *group, int result)
+{
+    return result == NCCL_success       ? 0
+           : result == RESULT_not_ready ? fail_late(state, group, "a call")
+                                        : fail(state, group, state->nccl->text(result));
+}
+
+/* Whether the group's work is under way; one that is done, late or wrong is not any more. */
+static bool
+is_under_way(const CiCudaContextScope *stay, CiCudaGroup *group, const Wait *wait, int *result)
+{
+    CiCudaState *state = stay->state;
+    int event = stay->driver->event_query(group->done), error = NCCL_success;
+    if (event != RESULT_not_ready)
+        return false;
+    pthread_mutex_lock(&group->lock);
+    if (group->comm)
+        (void)state->nccl->state(group->comm, &error);
+    pthread_mutex_unlock(&group->lock);
+    bool is_late = ci_os_time_ns() - wait->start > group->timeout_ns;
+    bool is_wrong = error != NCCL_success && error != NCCL_in_progress;
+    if (!is_wrong && !is_late)
+        return true;
+    *result = is_wrong ? fail(state, group, state->nccl->text(error))
+                       : fail_late(state, group, "a collective");
+    end_communicator(state, group);
+    return false;
+}
+
+/* The group of that number among those with work under way, in use until `leave`; NULL after the last. */
+static CiCudaGroup *
+take_pending(CiCudaState *state, int number)
+{
+    pthread_mutex_lock(&state->grouping);
+    CiCudaGroup *found = state->groups;
+    while (found && (!found->is_pending || number-- > 0))
+        found = found->next;
+    if (found)
+        found->users++;
+    pthread_mutex_unlock(&state->grouping);
+    return found;
+}
+
+static void
+leave(CiCudaState *state, CiCudaGroup *group)
+{
+    pthread_mutex_lock(&state->grouping);
+    group->users--;
+    pthread_mutex_unlock(&state->grouping);
+}
+
+static void
+set_pending(CiCudaState *state, CiCudaGroup *group, bool is_pending)
+{
+    pthread_mutex_lock(&state->grouping);
+    if (group->is_pending != is_pending)
+        atomic_fetch_add(&state->npending, is_pending ? 1 : -1);
+    group->is_pending = is_pending;
+    pthread_mutex_unlock(&state->grouping);
+}
+
+/* What the host waits for: an event, or what a stream was given. */
+typedef struct Query {
+    CUevent event;
+    CUstream stream;
+} Query;
+
+static int
+ask(const CiCudaDriver *driver, const Query *query)
+{
+    return query->event ? driver->event_query(query->event) : driver->stream_query(query->stream);
+}
+
+/* Returns when `query` is ready, or no group has work under way; without `query`, in the second case. */
+static int
+await(const CiCudaContextScope *stay, const Query *query)
+{
+    CiCudaState *state = stay->state;
+    Wait wait = begin_wait();
+    int result = 0;
+    while (atomic_load(&state->npending) && (!query || ask(stay->driver, query) == RESULT_not_ready)) {
+        CiCudaGroup *group;
+        for (int number = 0; (group = take_pending(state, number));) {
+            if (is_under_way(stay, group, &wait, &result))
+                number++;
+            else
+                set_pending(state, group, false);
+            leave(state, group);
+        }
+        (void)may_go_on(&wait, INT64_MAX);
+    }
+    return result;
+}
+
+int
+ci_cuda_await_groups(const CiCudaContextScope *stay)
+{
+    return await(stay, NULL);
+}
+
+int
+ci_cuda_await_stream(const CiCudaContextScope *stay, CUstream stream)
+{
+    return await(stay, &(Query){.stream = stream});
+}
+
+int
+ci_cuda_wait_stream(const CiCudaContextScope *stay, CUstream stream)
+{
+    int result = ci_cuda_await_stream(stay, stream);
+    return result ? result : stay->driver->synchronize(stream);
+}
+
+int
+ci_cuda_wait_event(const CiCudaContextScope *stay, CUevent event)
+{
+    int result = await(stay, &(Query){.event = event});
+    return result ? result : stay->driver->event_synchronize(event);
+}
+
+/* ---- groups ---- */
+
+int32_t
+ci_cuda_group_name(const CiQueue *queue, CiGroupName *name)
+{
+    CiCudaContextScope stay;
+    int32_t status = ci_cuda_enter(&stay, queue);
+    if (status)
+        return status;
+    const CiNccl *nccl = find_nccl(stay.state);
+    CiCudaGroup nobody = {.count = 0};
+    int result = nccl ? answer(stay.state, &nobody, nccl->name(name)) : CI_CUDA_GROUP_FAILED;
+    return ci_cuda_leave(&stay, result);
+}
+
+static int
+open_stream(const CiCudaDriver *driver, CiCudaGroup *group)
+{
+    int result = driver->stream_open(&group->stream, STREAM_non_blocking);
+    if (!result)
+        result = driver->event_open(&group->ready, EVENT_without_time);
+    if (!result)
+        result = driver->event_open(&group->done, EVENT_without_time);
+    return result;
+}
+
+static int
+open_communicator(CiCudaState *state, CiCudaGroup *group, const CiGroupName *name)
+{
+    NcclConfig config = {sizeof config, 0xcafebeef, 21400, 0};
+    int result = state->nccl->open(&group->comm, group->count, *name, group->rank, &config);
+    if (result == NCCL_in_progress || result == NCCL_success)
+        result = settle(state->nccl, group, NCCL_in_progress);
+    return result == RESULT_not_ready ? fail_late(state, group, "the group")
+                                      : answer(state, group, result);
+}
+
+static void
+free_group(CiCudaState *state, CiCudaGroup *group)
+{
+    const CiCudaDriver *driver = &state->driver;
+    end_communicator(state, group);
+    if (group->stream) {
+        (void)driver->synchronize(group->stream);
+        (void)driver->stream_close(group->stream);
+    }
+    if (group->ready)
+        (void)driver->event_close(group->ready);
+    if (group->done)
+        (void)driver->event_close(group->done);
+    pthread_mutex_destroy(&group->lock);
+    free(group);
+}
+
+static int
+open_group(CiCudaState *state, CiCudaGroup *group, const CiGroupName *name)
+{
+    if (!find_nccl(state))
+        return CI_CUDA_GROUP_FAILED;
+    int result = open_stream(&state->driver, group);
+    return result ? result : open_communicator(state, group, name);
+}
+
+int32_t
+ci_cuda_group_open(const CiQueue *queue, const CiGroupName *name, int rank, int count,
+                   int64_t timeout_ms, void **out)
+{
+    CiCudaContextScope stay;
+    CiCudaGroup *group = calloc(1, sizeof *group);
+    if (!group)
+        return CI_ERR_MEMORY;
+    int32_t status = ci_cuda_enter(&stay, queue);
+    if (status) {
+        free(group);
+        return status;
+    }
+    CiCudaState *state = stay.state;
+    *group = (CiCudaGroup){.rank = rank, .count = count, .timeout_ns = timeout_ms * 1000000};
+    pthread_mutex_init(&group->lock, NULL);
+    int result = open_group(state, group, name);
+    if (result) {
+        free_group(state, group);
+        return ci_cuda_leave(&stay, result);
+    }
+    pthread_mutex_lock(&state->grouping);
+    group->next = state->groups;
+    state->groups = group;
+    pthread_mutex_unlock(&state->grouping);
+    *out = group;
+    return ci_cuda_leave(&stay, 0);
+}
+
+/* Returns when no other thread looks at the group. */
+static void
+take_out(CiCudaState *state, CiCudaGroup *group)
+{
+    set_pending(state, group, false);
+    pthread_mutex_lock(&state->grouping);
+    for (CiCudaGroup **g = &state->groups; *g; g = &(*g)->next)
+        if (*g == group) {
+            *g = group->next;
+            break;
+        }
+    while (group->users) {
+        pthread_mutex_unlock(&state->grouping);
+        nanosleep(&(struct timespec){0, PAUSE_NS}, NULL);
+        pthread_mutex_lock(&state->grouping);
+    }
+    pthread_mutex_unlock(&state->grouping);
+}
+
+void
+ci_cuda_group_close(const CiQueue *queue, void *group)
+{
+    CiCudaContextScope stay;
+    if (ci_cuda_enter(&stay, queue))
+        return;
+    take_out(stay.state, group);
+    free_group(stay.state, group);
+    (void)ci_cuda_leave(&stay, 0);
+}
+
+void
+ci_nccl_shut(CiCudaState *state)
+{
+    while (state->groups) {
+        CiCudaGroup *group = state->groups;
+        take_out(state, group);
+        free_group(state, group);
+    }
+}
+
+/* ---- collectives ---- */
+
+/* Elements as NCCL has them: the parts of complex numbers by themselves. */
+typedef struct Elements {
+    int type;
+    size_t count;
+} Elements;
+
+static Elements
+elements_of(const CiCollective *what)
+{
+    static const int types[CI_DTYPE_COUNT] = {
+        [CI_DTYPE_bool] = 1, [CI_DTYPE_i8] = 0,  [CI_DTYPE_i16] = -1, [CI_DTYPE_i32] = 2,
+        [CI_DTYPE_i64] = 4,  [CI_DTYPE_u8] = 1,  [CI_DTYPE_u16] = -1, [CI_DTYPE_u32] = 3,
+        [CI_DTYPE_u64] = 5,  [CI_DTYPE_f16] = 6, [CI_DTYPE_bf16] = 9, [CI_DTYPE_f32] = 7,
+        [CI_DTYPE_f64] = 8,  [CI_DTYPE_c64] = 7, [CI_DTYPE_c128] = 8};
+    bool is_complex = ci_dtype_class(what->dtype) == CI_CLASS_complex;
+    bool is_refused = is_complex && what->reduce != CI_OP_add;
+    return (Elements){is_refused ? -1 : types[what->dtype], (size_t)what->count * (is_complex ? 2 : 1)};
+}
+
+static int
+reduction_of(CiOp op)
+{
+    return op == CI_OP_add ? 0 : op == CI_OP_multiply ? 1 : op == CI_OP_maximum ? 2 : 3;
+}
+
+static int
+exchange(const CiNccl *nccl, CiCudaGroup *group, const CiCollective *what, size_t bytes)
+{
+    int result = nccl->begin();
+    if (!result && what->to >= 0)
+        result = nccl->send(what->operand, bytes, TYPE_byte, what->to, group->comm, group->stream);
+    if ((!result || result == NCCL_in_progress) && what->from >= 0)
+        result = nccl->receive(what->result, bytes, TYPE_byte, what->from, group->comm, group->stream);
+    int end = nccl->end();
+    return !result || result == NCCL_in_progress ? end : result;
+}
+
+static int
+give(const CiNccl *nccl, CiCudaGroup *group, const CiCollective *what)
+{
+    Elements own = elements_of(what);
+    size_t bytes = (size_t)what->count * what->size;
+    int op = reduction_of(what->reduce);
+    switch (what->op) {
+    case CI_OP_all_reduce:
+        return nccl->all_reduce(what->operand, what->result, own.count, own.type, op, group->comm,
+                                group->stream);
+    case CI_OP_reduce_scatter:
+        return nccl->reduce_scatter(what->operand, what->result, own.count, own.type, op, group->comm,
+                                    group->stream);
+    case CI_OP_all_gather:
+        return nccl->all_gather(what->operand, what->result, bytes, TYPE_byte, group->comm, group->stream);
+    case CI_OP_broadcast:
+        return nccl->broadcast(what->operand, what->result, bytes, TYPE_byte, what->root, group->comm,
+                               group->stream);
+    default:
+        return exchange(nccl, group, what, bytes);
+    }
+}
+
+/* Orders the group's stream after the queue's, gives it the collective, and notes the end. */
+static int
+start(const CiCudaContextScope *stay, CUstream stream, CiCudaGroup *group, const CiCollective *what)
+{
+    const CiCudaDriver *driver = stay->driver;
+    CUdeviceptr to = (CUdeviceptr)(uintptr_t)what->result;
+    int result = driver->event_record(group->ready, stream);
+    if (!result)
+        result = driver->event_wait(group->stream, group->ready, 0);
+    if (!result && what->op == CI_OP_send_recv && what->from < 0)
+        result = driver->clear_bytes(to, 0, (size_t)what->count * what->size, group->stream);
+    if (result)
+        return result;
+    int given = settle(stay->state->nccl, group, give(stay->state->nccl, group, what));
+    result = answer(stay->state, group, given);
+    return result ? result : driver->event_record(group->done, group->stream);
+}
+
+int32_t
+ci_cuda_group_start(const CiQueue *queue, void *arg, const CiCollective *what)
+{
+    CiCudaGroup *group = arg;
+    CiCudaContextScope stay;
+    bool is_reduced = what->op == CI_OP_all_reduce || what->op == CI_OP_reduce_scatter;
+    int32_t status = ci_cuda_enter(&stay, queue);
+    if (status)
+        return status;
+    int result = 0;
+    pthread_mutex_lock(&group->lock);
+    if (!group->comm)
+        result = fail(stay.state, group, "the group was ended by a failure");
+    else if (is_reduced && elements_of(what).type < 0)
+        result = fail(stay.state, group, "NCCL does not combine elements of this dtype");
+    else
+        result = start(&stay, queue->stream, group, what);
+    pthread_mutex_unlock(&group->lock);
+    if (!result)
+        set_pending(stay.state, group, true);
+    else if (result == CI_CUDA_GROUP_FAILED)
+        end_communicator(stay.state, group);
+    return ci_cuda_leave(&stay, result);
+}
+
+int32_t
+ci_cuda_group_join(const CiQueue *queue, void *arg)
+{
+    CiCudaGroup *group = arg;
+    CiCudaContextScope stay;
+    int32_t status = ci_cuda_enter(&stay, queue);
+    return status ? status
+                  : ci_cuda_leave(&stay, stay.driver->event_wait(queue->stream, group->done, 0));
+}
