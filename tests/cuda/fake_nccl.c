@@ -1,14 +1,15 @@
 /* A fake NCCL for tests: the members of a communicator are threads of one process, over the fake driver's
- * memory. A call is under way until all members have made theirs; the one that then asks for the state
- * does the work of all. Floats of 32 and 64 bits are combined. */
+ * memory. A call returns when all members have made theirs, the last of which does the work of all, or when the
+ * communicator is aborted. Floats of 32 and 64 bits are combined. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define EXPORT __attribute__((visibility("default")))
 #define MEMBERS 8
 
-enum { SUCCESS = 0, INVALID = 4, IN_PROGRESS = 7 };
+enum { SUCCESS = 0, ABORTED = 1, INVALID = 4 };
 enum { ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, BROADCAST, SEND_RECV };
 
 typedef struct Name {
@@ -31,7 +32,7 @@ typedef struct Group {
 
 typedef struct Comm {
     Group *group;
-    int rank, round, is_joining;
+    int rank, round, is_aborted;
 } Comm;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -41,7 +42,7 @@ static _Thread_local Comm *exchanging;
 static _Thread_local Asked exchange;
 
 EXPORT int ncclGetUniqueId(Name *name);
-EXPORT int ncclCommInitRankConfig(Comm **comm, int count, Name name, int rank, const void *config);
+EXPORT int ncclCommInitRank(Comm **comm, int count, Name name, int rank);
 EXPORT int ncclCommAbort(Comm *comm);
 EXPORT int ncclCommGetAsyncError(Comm *comm, int *result);
 EXPORT const char *ncclGetErrorString(int result);
@@ -82,23 +83,38 @@ find(const Name *name, int count)
     return groups = group;
 }
 
-int
-ncclCommInitRankConfig(Comm **comm, int count, Name name, int rank, const void *config)
+/* Lets other threads run; with the lock. */
+static void
+pause_locked(void)
 {
-    (void)config;
+    pthread_mutex_unlock(&lock);
+    usleep(50);
+    pthread_mutex_lock(&lock);
+}
+
+int
+ncclCommInitRank(Comm **comm, int count, Name name, int rank)
+{
+    if (rank >= count || count > MEMBERS)
+        return INVALID;
     *comm = calloc(1, sizeof **comm);
     pthread_mutex_lock(&lock);
     Group *group = find(&name, count);
     group->joined++;
-    **comm = (Comm){group, rank, 0, 1};
+    **comm = (Comm){group, rank, 0, 0};
+    while (group->joined < group->count)
+        pause_locked();
     pthread_mutex_unlock(&lock);
-    return rank < count && count <= MEMBERS ? IN_PROGRESS : INVALID;
+    return SUCCESS;
 }
 
+/* Keeps the communicator: a call may be under way. */
 int
 ncclCommAbort(Comm *comm)
 {
-    free(comm);
+    pthread_mutex_lock(&lock);
+    comm->is_aborted = 1;
+    pthread_mutex_unlock(&lock);
     return SUCCESS;
 }
 
@@ -151,18 +167,7 @@ run_member(const Group *group, int rank)
 int
 ncclCommGetAsyncError(Comm *comm, int *result)
 {
-    pthread_mutex_lock(&lock);
-    Group *group = comm->group;
-    if (group->asked == group->count) {
-        for (int m = 0; m < group->count; m++)
-            run_member(group, m);
-        group->asked = 0;
-        group->round++;
-    }
-    int is_over = comm->is_joining ? group->joined == group->count : comm->round <= group->round;
-    comm->is_joining &= !is_over;
-    *result = is_over ? SUCCESS : IN_PROGRESS;
-    pthread_mutex_unlock(&lock);
+    *result = comm->is_aborted ? ABORTED : SUCCESS;
     return SUCCESS;
 }
 
@@ -172,15 +177,29 @@ ncclGetErrorString(int result)
     return result == INVALID ? "invalid argument" : "unhandled error";
 }
 
+static void
+run_all(Group *group)
+{
+    for (int m = 0; m < group->count; m++)
+        run_member(group, m);
+    group->asked = 0;
+    group->round++;
+}
+
 static int
 ask(Comm *comm, Asked asked)
 {
     pthread_mutex_lock(&lock);
-    comm->group->members[comm->rank] = asked;
-    comm->group->asked++;
+    Group *group = comm->group;
+    group->members[comm->rank] = asked;
     comm->round++;
+    if (++group->asked == group->count)
+        run_all(group);
+    while (comm->round > group->round && !comm->is_aborted)
+        pause_locked();
+    int result = comm->is_aborted ? ABORTED : SUCCESS;
     pthread_mutex_unlock(&lock);
-    return IN_PROGRESS;
+    return result;
 }
 
 int

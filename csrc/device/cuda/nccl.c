@@ -4,10 +4,12 @@
  * A group has a stream of its own, and two events: its stream waits for the work that a program has given so
  * far, and a program's stream waits for the group's.
  *
- * Nothing waits for ever. A communicator does not block: a call that needs the other members first is asked for
- * until it is done. A collective's kernel waits on the GPU; so before the host waits for a stream, it asks that
- * stream, and the groups with work under way, until the stream is done. A group that is late, or has an error, is
- * aborted: then its kernels end. */
+ * Nothing waits for ever. NCCL makes a communicator, and connections when they are first used, with all members,
+ * and waits for them in the call. (Its calls that do not block each start a thread, which takes ten times as long.)
+ * So each group has a thread that makes the communicator, and then looks for calls that are late. A collective's
+ * kernel waits on the GPU; so before the host waits for a stream, it asks that stream, and the groups with work
+ * under way, until the stream is done. A group that is late, or has an error, is aborted: then its calls and
+ * kernels end. */
 #include "device/cuda/nccl.h"
 #include "device/cuda/library.h"
 
@@ -19,28 +21,21 @@
 
 enum {
     NCCL_success = 0,
-    NCCL_in_progress = 7,
+    NCCL_in_progress = 7, /* of a state: nothing is wrong */
     TYPE_byte = 0,
     RESULT_not_ready = 600, /* of the driver */
     STREAM_non_blocking = 1,
     EVENT_without_time = 2,
     SPINS = 2000,      /* polls without a pause: most collectives are over by then */
-    PAUSE_NS = 20000
+    PAUSE_NS = 20000,
+    WATCH_NS = 100000000 /* between two looks at a call */
 };
 
 typedef struct ncclComm *NcclComm;
 
-/* ncclConfig_t, as far as it is used; its size says how far that is. */
-typedef struct NcclConfig {
-    size_t size;
-    unsigned magic, version;
-    int blocking;
-} NcclConfig;
-
 #define NCCL_TABLE                                                                                 \
     NCCL(name, ncclGetUniqueId, (CiGroupName * name))                                              \
-    NCCL(open, ncclCommInitRankConfig,                                                             \
-         (NcclComm * comm, int count, CiGroupName name, int rank, NcclConfig *config))             \
+    NCCL(open, ncclCommInitRank, (NcclComm * comm, int count, CiGroupName name, int rank))         \
     NCCL(abort, ncclCommAbort, (NcclComm comm))                                                    \
     NCCL(state, ncclCommGetAsyncError, (NcclComm comm, int *result))                               \
     NCCL(begin, ncclGroupStart, (void))                                                            \
@@ -71,12 +66,26 @@ struct CiNccl {
 
 struct CiCudaGroup {
     CiCudaGroup *next;  /* of the same GPU */
+    CiNccl nccl;        /* the state's: the thread may outlive that */
     NcclComm comm;      /* NULL: aborted */
     pthread_mutex_t lock; /* of the communicator and of what is given to it */
+    pthread_t thread;
+    /* Of the thread: */
+    CiGroupName name;
+    const CiCudaDriver *driver; /* until the communicator is made, or given up */
+    CUcontext context;
+    pthread_mutex_t opening;
+    pthread_cond_t changed;
+    bool is_made, is_given_up, is_closing;
+    int made; /* NCCL's result */
+    atomic_bool is_ended; /* the thread has ended the communicator */
+    atomic_llong calling; /* when the call began that is made; 0: none is */
     CUstream stream;
     CUevent ready, done; /* what the program had given; the last collective */
-    bool is_pending;     /* `done` is not known to have come; under the state's lock */
-    int users;           /* threads that look at it, waiting; the same */
+    /* Under the state's lock: */
+    bool is_pending; /* `done` is not known to have come */
+    int number;      /* of collectives so far */
+    int users;       /* threads that look at it, waiting */
     int rank, count;
     int64_t timeout_ns;
 };
@@ -175,27 +184,10 @@ may_go_on(Wait *wait, int64_t timeout_ns)
     return ci_os_time_ns() - wait->start < timeout_ns;
 }
 
-/* Waits until a call that returned `result` has been made; NCCL's result. RESULT_not_ready: it is late. */
-static int
-settle(const CiNccl *nccl, const CiCudaGroup *group, int result)
-{
-    Wait wait = begin_wait();
-    while (result == NCCL_in_progress) {
-        int asked = nccl->state(group->comm, &result);
-        if (asked)
-            return asked;
-        if (result == NCCL_in_progress && !may_go_on(&wait, group->timeout_ns))
-            return RESULT_not_ready;
-    }
-    return result;
-}
-
 static int
 answer(CiCudaState *state, const CiCudaGroup *group, int result)
 {
-    return result == NCCL_success       ? 0
-           : result == RESULT_not_ready ? fail_late(state, group, "a call")
-                                        : fail(state, group, state->nccl->text(result));
+    return result == NCCL_success ? 0 : fail(state, group, state->nccl->text(result));
 }
 
 /* Whether the group's work is under way; one that is done, late or wrong is not any more. */
@@ -220,35 +212,39 @@ is_under_way(const CiCudaContextScope *stay, CiCudaGroup *group, const Wait *wai
     return false;
 }
 
-/* The group of that number among those with work under way, in use until `leave`; NULL after the last. */
+/* The group at that position among those with work under way, in use until `leave`, and its number; NULL
+ * after the last. */
 static CiCudaGroup *
-take_pending(CiCudaState *state, int number)
+take_pending(CiCudaState *state, int position, int *number)
 {
     pthread_mutex_lock(&state->grouping);
     CiCudaGroup *found = state->groups;
-    while (found && (!found->is_pending || number-- > 0))
+    while (found && (!found->is_pending || position-- > 0))
         found = found->next;
-    if (found)
+    if (found) {
         found->users++;
+        *number = found->number;
+    }
     pthread_mutex_unlock(&state->grouping);
     return found;
 }
 
-static void
-leave(CiCudaState *state, CiCudaGroup *group)
-{
-    pthread_mutex_lock(&state->grouping);
-    group->users--;
-    pthread_mutex_unlock(&state->grouping);
-}
-
+/* With the state's lock. */
 static void
 set_pending(CiCudaState *state, CiCudaGroup *group, bool is_pending)
 {
-    pthread_mutex_lock(&state->grouping);
     if (group->is_pending != is_pending)
         atomic_fetch_add(&state->npending, is_pending ? 1 : -1);
     group->is_pending = is_pending;
+}
+
+static void
+leave(CiCudaState *state, CiCudaGroup *group, bool is_done, int number)
+{
+    pthread_mutex_lock(&state->grouping);
+    group->users--;
+    if (is_done && number == group->number)
+        set_pending(state, group, false);
     pthread_mutex_unlock(&state->grouping);
 }
 
@@ -273,12 +269,9 @@ await(const CiCudaContextScope *stay, const Query *query)
     int result = 0;
     while (atomic_load(&state->npending) && (!query || ask(stay->driver, query) == RESULT_not_ready)) {
         CiCudaGroup *group;
-        for (int number = 0; (group = take_pending(state, number));) {
-            if (is_under_way(stay, group, &wait, &result))
-                number++;
-            else
-                set_pending(state, group, false);
-            leave(state, group);
+        for (int position = 0, number; (group = take_pending(state, position, &number)); position++) {
+            bool is_done = !is_under_way(stay, group, &wait, &result);
+            leave(state, group, is_done, number);
         }
         (void)may_go_on(&wait, INT64_MAX);
     }
@@ -337,22 +330,83 @@ open_stream(const CiCudaDriver *driver, CiCudaGroup *group)
     return result;
 }
 
-static int
-open_communicator(CiCudaState *state, CiCudaGroup *group, const CiGroupName *name)
+/* Ends calls that are late, until the group is closed; with `opening` locked. */
+static void
+watch(CiCudaGroup *group)
 {
-    NcclConfig config = {sizeof config, 0xcafebeef, 21400, 0};
-    int result = state->nccl->open(&group->comm, group->count, *name, group->rank, &config);
-    if (result == NCCL_in_progress || result == NCCL_success)
-        result = settle(state->nccl, group, NCCL_in_progress);
-    return result == RESULT_not_ready ? fail_late(state, group, "the group")
-                                      : answer(state, group, result);
+    while (!group->is_closing) {
+        struct timespec until;
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_nsec += WATCH_NS;
+        until.tv_sec += until.tv_nsec / 1000000000;
+        until.tv_nsec %= 1000000000;
+        (void)pthread_cond_timedwait(&group->changed, &group->opening, &until);
+        int64_t start = atomic_load(&group->calling);
+        if (start && ci_os_time_ns() - start > group->timeout_ns) {
+            atomic_store(&group->is_ended, true);
+            (void)group->nccl.abort(group->comm); /* the call returns */
+            return;
+        }
+    }
 }
 
 static void
-free_group(CiCudaState *state, CiCudaGroup *group)
+free_memory(CiCudaGroup *group)
 {
-    const CiCudaDriver *driver = &state->driver;
-    end_communicator(state, group);
+    pthread_mutex_destroy(&group->lock);
+    pthread_mutex_destroy(&group->opening);
+    pthread_cond_destroy(&group->changed);
+    free(group);
+}
+
+static void *
+run_thread(void *arg)
+{
+    CiCudaGroup *group = arg;
+    CUcontext ignored;
+    int result = group->driver->context_push(group->context);
+    if (!result)
+        result = group->nccl.open(&group->comm, group->count, group->name, group->rank);
+    pthread_mutex_lock(&group->opening);
+    group->made = result;
+    group->is_made = true;
+    pthread_cond_broadcast(&group->changed);
+    if (!group->is_given_up) {
+        (void)group->driver->context_pop(&ignored);
+        watch(group);
+        pthread_mutex_unlock(&group->opening);
+        return NULL;
+    }
+    pthread_mutex_unlock(&group->opening);
+    if (!result)
+        (void)group->nccl.abort(group->comm);
+    free_memory(group);
+    return NULL;
+}
+
+/* Waits for the thread's communicator; false: it is late, and its thread frees the group when it ends. */
+static bool
+wait_for_communicator(CiCudaGroup *group)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += group->timeout_ns / 1000000000;
+    until.tv_nsec += group->timeout_ns % 1000000000;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_mutex_lock(&group->opening);
+    int waited = 0;
+    while (!group->is_made && !waited)
+        waited = pthread_cond_timedwait(&group->changed, &group->opening, &until);
+    group->is_given_up = !group->is_made;
+    bool is_made = group->is_made;
+    pthread_mutex_unlock(&group->opening);
+    return is_made;
+}
+
+static void
+close_stream(const CiCudaDriver *driver, const CiCudaGroup *group)
+{
     if (group->stream) {
         (void)driver->synchronize(group->stream);
         (void)driver->stream_close(group->stream);
@@ -361,17 +415,53 @@ free_group(CiCudaState *state, CiCudaGroup *group)
         (void)driver->event_close(group->ready);
     if (group->done)
         (void)driver->event_close(group->done);
-    pthread_mutex_destroy(&group->lock);
-    free(group);
+}
+
+/* Ends a group whose thread runs. */
+static void
+free_group(CiCudaState *state, CiCudaGroup *group)
+{
+    pthread_mutex_lock(&group->opening);
+    group->is_closing = true;
+    pthread_cond_broadcast(&group->changed);
+    pthread_mutex_unlock(&group->opening);
+    (void)pthread_join(group->thread, NULL);
+    end_communicator(state, group);
+    close_stream(&state->driver, group);
+    free_memory(group);
+}
+
+/* The communicator of a group that has a stream; on failure the group is freed. */
+static int
+open_communicator(CiCudaState *state, CiCudaGroup *group)
+{
+    int result = CI_CUDA_GROUP_FAILED;
+    if (pthread_create(&group->thread, NULL, run_thread, group)) {
+        (void)fail(state, group, "no thread could be started");
+        close_stream(&state->driver, group);
+        free_memory(group);
+    } else if (!wait_for_communicator(group)) {
+        (void)fail_late(state, group, "the group");
+        close_stream(&state->driver, group);
+        (void)pthread_detach(group->thread);
+    } else if ((result = answer(state, group, group->made)) != 0) {
+        group->comm = NULL;
+        free_group(state, group);
+    }
+    return result;
 }
 
 static int
-open_group(CiCudaState *state, CiCudaGroup *group, const CiGroupName *name)
+open_group(CiCudaState *state, CiCudaGroup *group)
 {
-    if (!find_nccl(state))
-        return CI_CUDA_GROUP_FAILED;
-    int result = open_stream(&state->driver, group);
-    return result ? result : open_communicator(state, group, name);
+    int result = find_nccl(state) ? open_stream(&state->driver, group) : CI_CUDA_GROUP_FAILED;
+    if (result) {
+        close_stream(&state->driver, group);
+        free_memory(group);
+        return result;
+    }
+    group->nccl = *state->nccl;
+    return open_communicator(state, group);
 }
 
 int32_t
@@ -388,13 +478,18 @@ ci_cuda_group_open(const CiQueue *queue, const CiGroupName *name, int rank, int 
         return status;
     }
     CiCudaState *state = stay.state;
-    *group = (CiCudaGroup){.rank = rank, .count = count, .timeout_ns = timeout_ms * 1000000};
+    *group = (CiCudaGroup){.rank = rank,
+                           .count = count,
+                           .timeout_ns = timeout_ms * 1000000,
+                           .name = *name,
+                           .driver = &state->driver,
+                           .context = state->context};
     pthread_mutex_init(&group->lock, NULL);
-    int result = open_group(state, group, name);
-    if (result) {
-        free_group(state, group);
+    pthread_mutex_init(&group->opening, NULL);
+    pthread_cond_init(&group->changed, NULL);
+    int result = open_group(state, group);
+    if (result)
         return ci_cuda_leave(&stay, result);
-    }
     pthread_mutex_lock(&state->grouping);
     group->next = state->groups;
     state->groups = group;
@@ -407,8 +502,8 @@ ci_cuda_group_open(const CiQueue *queue, const CiGroupName *name, int rank, int 
 static void
 take_out(CiCudaState *state, CiCudaGroup *group)
 {
-    set_pending(state, group, false);
     pthread_mutex_lock(&state->grouping);
+    set_pending(state, group, false);
     for (CiCudaGroup **g = &state->groups; *g; g = &(*g)->next)
         if (*g == group) {
             *g = group->next;
@@ -476,10 +571,10 @@ exchange(const CiNccl *nccl, CiCudaGroup *group, const CiCollective *what, size_
     int result = nccl->begin();
     if (!result && what->to >= 0)
         result = nccl->send(what->operand, bytes, TYPE_byte, what->to, group->comm, group->stream);
-    if ((!result || result == NCCL_in_progress) && what->from >= 0)
+    if (!result && what->from >= 0)
         result = nccl->receive(what->result, bytes, TYPE_byte, what->from, group->comm, group->stream);
     int end = nccl->end();
-    return !result || result == NCCL_in_progress ? end : result;
+    return result ? result : end;
 }
 
 static int
@@ -518,8 +613,12 @@ start(const CiCudaContextScope *stay, CUstream stream, CiCudaGroup *group, const
         result = driver->clear_bytes(to, 0, (size_t)what->count * what->size, group->stream);
     if (result)
         return result;
-    int given = settle(stay->state->nccl, group, give(stay->state->nccl, group, what));
-    result = answer(stay->state, group, given);
+    atomic_store(&group->calling, ci_os_time_ns());
+    int given = give(&group->nccl, group, what);
+    atomic_store(&group->calling, 0);
+    if (atomic_load(&group->is_ended))
+        group->comm = NULL;
+    result = !group->comm ? fail_late(stay->state, group, "a call") : answer(stay->state, group, given);
     return result ? result : driver->event_record(group->done, group->stream);
 }
 
@@ -541,10 +640,14 @@ ci_cuda_group_start(const CiQueue *queue, void *arg, const CiCollective *what)
     else
         result = start(&stay, queue->stream, group, what);
     pthread_mutex_unlock(&group->lock);
-    if (!result)
+    if (!result) {
+        pthread_mutex_lock(&stay.state->grouping);
+        group->number++;
         set_pending(stay.state, group, true);
-    else if (result == CI_CUDA_GROUP_FAILED)
+        pthread_mutex_unlock(&stay.state->grouping);
+    } else if (result == CI_CUDA_GROUP_FAILED) {
         end_communicator(stay.state, group);
+    }
     return ci_cuda_leave(&stay, result);
 }
 

@@ -314,9 +314,16 @@ PLANS: dict[Callable[..., Any], Callable[..., Call]] = {
 }
 
 
-def on_host(*arrays: Any) -> Any:
-    """What a collective does where the arrays are the host's."""
-    raise _core.DeviceError("a collective needs arrays of a device that has collectives")
+class OnHost:
+    """What a collective does where the arrays are the host's. Like the group in the key, it is of this process: captures with
+    collectives are not saved for others.
+    """
+
+    def __call__(self, *arrays: Any) -> Any:
+        raise _core.DeviceError("a collective needs arrays of a device that has collectives")
+
+
+on_host = OnHost()
 
 
 def alone(function: Callable[..., Any], x: Any, axis_name: str, *rest: Any) -> Any:
