@@ -227,15 +227,38 @@ read_key(const char *key, const Member *member, CiCollective *what)
     }
 }
 
-/* The operand's and the result's elements fit each other. */
+static bool
+is_in_order(const CiExternCall *call, int k)
+{
+    int64_t step = 1;
+    for (int axis = call->ranks[k] - 1; axis >= 0; axis--) {
+        if (call->strides[k][axis] != step && call->sizes[k][axis] != 1)
+            return false;
+        step *= call->sizes[k][axis];
+    }
+    return true;
+}
+
+/* The operand's and the result's elements are in C order, and fit each other. */
 static bool
 has_right_size(const CiExternCall *call, const Member *member, CiOp op)
 {
     int64_t given = ci_extern_count(call, 0), made = ci_extern_count(call, 1);
     int64_t times = op == CI_OP_all_gather ? member->count : 1;
     int64_t parts = op == CI_OP_reduce_scatter ? member->count : 1;
-    return call->noperands == 1 && given * times == made * parts &&
-           call->dtypes[0] == call->dtypes[1];
+    bool fits = call->noperands == 1 && given * times == made * parts &&
+                call->dtypes[0] == call->dtypes[1];
+    return fits && (!given || (is_in_order(call, 0) && is_in_order(call, 1)));
+}
+
+/* After a failure: what the device was given is done, so that its memory may be freed. */
+static int32_t
+finish(const CiQueue *queue, int32_t status)
+{
+    CiQueue all = {queue->backend, queue->runtime, queue->index, NULL};
+    if (status)
+        (void)queue->backend->device->synchronize(&all);
+    return status;
 }
 
 int32_t
@@ -256,7 +279,8 @@ ci_collective_start(const CiQueue *queue, CiOp op, const CiExternCall *call)
     bool is_right = read_key(call->ext->key, member, &what) && has_right_size(call, member, op);
     int32_t status = !is_right     ? CI_ERR_VALUE
                      : !what.count ? CI_OK
-                                   : queue->backend->device->group_start(queue, member->group, &what);
+                                   : finish(queue, queue->backend->device->group_start(
+                                                       queue, member->group, &what));
     leave(queue, member);
     return status;
 }
@@ -267,7 +291,7 @@ ci_collective_join(const CiQueue *queue, const char *key)
     Member *member = enter(queue, key);
     if (!member)
         return CI_ERR_VALUE;
-    int32_t status = queue->backend->device->group_join(queue, member->group);
+    int32_t status = finish(queue, queue->backend->device->group_join(queue, member->group));
     leave(queue, member);
     return status;
 }

@@ -33,7 +33,7 @@ void dummy_host_release(const CiQueue *queue, void *block, size_t size);
 typedef struct Event {
     long recorded, done; /* numbers of records */
     int holders;         /* its owner, and tasks that use it */
-    int32_t status;      /* of a group's stream, when it was recorded */
+    int32_t status;      /* of its stream, when it was recorded */
 } Event;
 
 typedef enum Kind {
@@ -78,8 +78,7 @@ struct Stream {
     pthread_t thread;
     Task *first, *last;
     long given, done;
-    int32_t status; /* of a launch or a collective whose caller did not wait */
-    bool is_group;  /* its tasks are collectives: events of it have its status */
+    int32_t status; /* of a launch or a collective whose caller did not wait; events of the stream have it, too */
     Stream *next;   /* of the same device */
 };
 

@@ -218,6 +218,7 @@ event_synchronize(const CiQueue *queue, void *what)
     pthread_mutex_lock(&dummy_lock);
     while (!status && event->done < event->recorded)
         pthread_cond_wait(&dummy_changed, &dummy_lock);
+    status = status ? status : event->status;
     pthread_mutex_unlock(&dummy_lock);
     return status;
 }

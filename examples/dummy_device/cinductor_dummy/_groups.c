@@ -173,7 +173,6 @@ dummy_group_open(const CiQueue *queue, const CiGroupName *name, int rank, int co
         free_group(queue, group);
         return status;
     }
-    group->stream->is_group = true;
     *out = group;
     return CI_OK;
 }

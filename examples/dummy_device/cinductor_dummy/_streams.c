@@ -109,7 +109,7 @@ run_task(Stream *stream, Task *task)
     pthread_mutex_lock(&dummy_lock);
     if (task->kind == KIND_record) {
         task->event->done = task->number;
-        task->event->status = stream->is_group ? stream->status : CI_OK;
+        task->event->status = stream->status;
     }
     if (task->status) {
         *task->status = status;
