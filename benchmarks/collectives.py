@@ -41,6 +41,12 @@ def best(call, finish, repeat, rounds=ROUNDS):
 # --- the rate of all_reduce ---
 
 
+def finish(mesh):
+    """Waits for this process's members."""
+    for member in mesh.members:
+        cinductor.synchronize(member.device)
+
+
 def repeat_of(size):
     return max(5, min(200, (1 << 30) // size))
 
@@ -49,12 +55,12 @@ def rates_of_mesh(mesh, sizes):
     """Seconds of one all_reduce by size, in this process."""
     found = {}
     for size in sizes:
-        shape, places = (size // 4,), [m.device for m in mesh.members]
+        ones = [cinductor.to_device(np.ones(size // 4, "f4"), m.device) for m in mesh.members]
         reduce = distributed.shard_map(lambda x: distributed.all_reduce(x, "x"), mesh, distributed.P(), distributed.P())
-        x = distributed.ShardedArray(mesh, distributed.P(), [cinductor.to_device(np.ones(shape, "f4"), place) for place in places])
+        x = distributed.ShardedArray(mesh, distributed.P(), ones)
         made = reduce(x).shards[0].numpy()
         assert made[0] == made[-1] == mesh.size, made
-        found[size] = best(lambda f=reduce, x=x: f(x), lambda: [cinductor.synchronize(place) for place in places], repeat_of(size))
+        found[size] = best(lambda f=reduce, x=x: f(x), lambda: finish(mesh), repeat_of(size))
     return found
 
 
@@ -123,27 +129,22 @@ def k_means(points, centers):
 
 
 def parts(mesh, shape):
-    """An array with one random part for each member."""
-    rng = np.random.default_rng(0)
-    made = [cinductor.to_device(rng.random(shape, dtype=np.float32), m.device) for m in mesh.members]
+    """An array with the same random part for each member."""
+    part = np.resize(np.random.default_rng(0).random((64, shape[1]), dtype=np.float32), shape)
+    made = [cinductor.to_device(part, m.device) for m in mesh.members]
     return distributed.ShardedArray(mesh, distributed.P("x"), made)
 
 
 def scaled(mesh, size):
     """Seconds of ten steps of heat, and of one step of k-means."""
-    P, places = distributed.P, [m.device for m in mesh.members]
-
-    def finish():
-        for place in places:
-            cinductor.synchronize(place)
-
+    P = distributed.P
     u, points = parts(mesh, (size, size)), parts(mesh, (size * size // 16, 16))
     centers = distributed.shard(np.random.default_rng(1).random((64, 16), dtype=np.float32), mesh, P())
     steps = distributed.shard_map(heat, mesh, P("x"), P("x"))
     means = distributed.shard_map(k_means, mesh, (P("x"), P()), P())
     return {
-        "heat equation": best(lambda: steps(u), finish, 5),
-        "k-means": best(lambda: means(points, centers), finish, 10),
+        "heat equation": best(lambda: steps(u), lambda: finish(mesh), 5),
+        "k-means": best(lambda: means(points, centers), lambda: finish(mesh), 10),
     }
 
 
@@ -185,7 +186,7 @@ if __name__ == "__main__":
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
-    parser.add_argument("--side", type=int, default=8192, help="of the heat equation's part on each device")
+    parser.add_argument("--side", type=int, default=16384, help="of the heat equation's part on each device")
     parser.add_argument("--as", dest="role", choices=["process", "torch"], help=argparse.SUPPRESS)
     for name in ("count", "rank", "port"):
         parser.add_argument(f"--{name}", type=int, help=argparse.SUPPRESS)

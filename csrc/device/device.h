@@ -129,7 +129,7 @@ typedef struct CiGroupName {
     char bytes[128];
 } CiGroupName;
 
-/* What the members of a group do together, each with memory of its own, which the others' is not. */
+/* An operation that the members of a group do together, each with memory of its own. */
 typedef struct CiCollective {
     CiOp op;     /* a row with the fact `collective` */
     CiOp reduce; /* of all_reduce and reduce_scatter: add, multiply, maximum or minimum */

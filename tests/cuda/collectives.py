@@ -9,8 +9,6 @@ import tempfile
 import time
 from pathlib import Path
 
-import numpy as np
-
 sys.path.insert(0, str(Path(__file__).parent.parent / "support"))
 import collective_cases as cases
 

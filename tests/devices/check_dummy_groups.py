@@ -37,7 +37,7 @@ def test_sharded_programs(mesh, name):
 
 @pytest.mark.parametrize("name", sorted(cases.CASES.keys() - {"broadcast", "exchange"}))
 def test_a_mesh_of_one(name):
-    """The same functions without other members: no collective runs."""
+    """Without other members no collective runs."""
     fn, ins, outs, arguments, _ = cases.CASES[name]
     before = dummy.counts()["group_start"]
     mesh = distributed.Mesh((1,), ("x",), devices="dummy:1")
@@ -258,7 +258,7 @@ def test_initialize_refuses():
 
 
 def test_messages_of_strangers(free_port):
-    """What is no message ends the connection, and the others go on."""
+    """Bytes that are no message end their connection; other connections continue."""
     import socket
 
     from cinductor.distributed.rendezvous import Client, Server, Values

@@ -221,6 +221,35 @@ CI_CUDA_FUNCTION(share_open,
 CI_CUDA_PROCEDURE(share_close, (const CiQueue *queue, void *block),
                   stay.driver->share_close(address(block)))
 
+/* ---- groups ---- */
+
+static int
+open_group(CiCudaState *state, const CiGroupName *name, int rank, int count, int64_t timeout_ms, void **group)
+{
+    CiCudaGroup *made = NULL;
+    int result = ci_nccl_open(state, name, rank, count, timeout_ms, &made);
+    *group = made;
+    return result;
+}
+
+static int
+close_group(CiCudaState *state, CiCudaGroup *group)
+{
+    ci_nccl_close(state, group);
+    return 0;
+}
+
+CI_CUDA_FUNCTION(group_name, (const CiQueue *queue, CiGroupName *name), ci_nccl_name(stay.state, name))
+CI_CUDA_FUNCTION(group_open,
+                 (const CiQueue *queue, const CiGroupName *name, int rank, int count, int64_t timeout_ms,
+                  void **group),
+                 open_group(stay.state, name, rank, count, timeout_ms, group))
+CI_CUDA_PROCEDURE(group_close, (const CiQueue *queue, void *group), close_group(stay.state, group))
+CI_CUDA_FUNCTION(group_start, (const CiQueue *queue, void *group, const CiCollective *what),
+                 ci_nccl_start(&stay, queue->stream, group, what))
+CI_CUDA_FUNCTION(group_join, (const CiQueue *queue, void *group),
+                 ci_nccl_join(&stay, queue->stream, group))
+
 /* ---- streams and events ---- */
 
 static int
@@ -295,10 +324,10 @@ const CiDevice ci_device_cuda = {
     .records_extern = ci_cuda_records_extern,
     .takes_extern = ci_cuda_takes_extern,
     .run_extern = ci_cuda_run_extern,
-    .group_name = ci_cuda_group_name,
-    .group_open = ci_cuda_group_open,
-    .group_close = ci_cuda_group_close,
-    .group_start = ci_cuda_group_start,
-    .group_join = ci_cuda_group_join,
+    .group_name = group_name,
+    .group_open = group_open,
+    .group_close = group_close,
+    .group_start = group_start,
+    .group_join = group_join,
     .last_error = ci_cuda_last_error,
 };

@@ -14,7 +14,6 @@
 #include <string.h>
 
 enum {
-    RESULT_no_memory = 2,
     RESULT_unusable = -1, /* ours: see why_not */
     RESULT_forked = -2,
     ATTRIBUTE_major = 75,
@@ -246,7 +245,7 @@ status_of(CiCudaState *state, int result)
 {
     if (result)
         atomic_store(&state->last_error, result);
-    return !result ? CI_OK : result == RESULT_no_memory ? CI_ERR_MEMORY : CI_ERR_DEVICE;
+    return !result ? CI_OK : result == CI_CUDA_NO_MEMORY ? CI_ERR_MEMORY : CI_ERR_DEVICE;
 }
 
 int32_t

@@ -222,6 +222,7 @@ int ci_cuda_blocks_bound(const CiCudaContextScope *stay, size_t bytes);
 
 /* ---- nccl.c ---- */
 
+#define CI_CUDA_NO_MEMORY 2 /* a result of the driver */
 #define CI_CUDA_GROUP_FAILED (-3) /* in place of a result of the driver: the state has the reason */
 
 /* Waits until no group has work under way; until that, or a stream is done. A group that is late or has an error is

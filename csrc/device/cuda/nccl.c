@@ -1,19 +1,17 @@
-/* Collectives of GPUs, by NCCL: the package builds and runs without it. Only what is used is declared, from the
- * documented interface.
+/* Groups of GPUs, over NCCL.
  *
  * A group has a stream of its own, and two events: its stream waits for the work that a program has given so
  * far, and a program's stream waits for the group's.
  *
  * Nothing waits for ever. NCCL makes a communicator, and connections when they are first used, with all members,
- * and waits for them in the call. (Its calls that do not block each start a thread, which takes ten times as long.)
- * So each group has a thread that makes the communicator, and then looks for calls that are late. A collective's
+ * and waits for them in the call. Calls that do not block would each start a thread, which takes ten times as long.
+ * Each group has a thread that makes the communicator, and then ends it if a call is late. A collective's
  * kernel waits on the GPU; so before the host waits for a stream, it asks that stream, and the groups with work
  * under way, until the stream is done. A group that is late, or has an error, is aborted: then its calls and
  * kernels end. */
 #include "device/cuda/nccl.h"
-#include "device/cuda/library.h"
+#include "device/cuda/nccl_library.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +20,6 @@
 enum {
     NCCL_success = 0,
     NCCL_in_progress = 7, /* of a state: nothing is wrong */
-    TYPE_byte = 0,
     RESULT_not_ready = 600, /* of the driver */
     STREAM_non_blocking = 1,
     EVENT_without_time = 2,
@@ -31,43 +28,10 @@ enum {
     WATCH_NS = 100000000 /* between two looks at a call */
 };
 
-typedef struct ncclComm *NcclComm;
-
-#define NCCL_TABLE                                                                                 \
-    NCCL(name, ncclGetUniqueId, (CiGroupName * name))                                              \
-    NCCL(open, ncclCommInitRank, (NcclComm * comm, int count, CiGroupName name, int rank))         \
-    NCCL(abort, ncclCommAbort, (NcclComm comm))                                                    \
-    NCCL(state, ncclCommGetAsyncError, (NcclComm comm, int *result))                               \
-    NCCL(begin, ncclGroupStart, (void))                                                            \
-    NCCL(end, ncclGroupEnd, (void))                                                                \
-    NCCL(all_reduce, ncclAllReduce,                                                                \
-         (const void *from, void *to, size_t count, int type, int op, NcclComm comm,               \
-          CUstream stream))                                                                        \
-    NCCL(all_gather, ncclAllGather,                                                                \
-         (const void *from, void *to, size_t count, int type, NcclComm comm, CUstream stream))     \
-    NCCL(reduce_scatter, ncclReduceScatter,                                                        \
-         (const void *from, void *to, size_t count, int type, int op, NcclComm comm,               \
-          CUstream stream))                                                                        \
-    NCCL(broadcast, ncclBroadcast,                                                                 \
-         (const void *from, void *to, size_t count, int type, int root, NcclComm comm,             \
-          CUstream stream))                                                                        \
-    NCCL(send, ncclSend,                                                                           \
-         (const void *from, size_t count, int type, int peer, NcclComm comm, CUstream stream))     \
-    NCCL(receive, ncclRecv,                                                                        \
-         (void *to, size_t count, int type, int peer, NcclComm comm, CUstream stream))
-
-struct CiNccl {
-    bool is_found;
-#define NCCL(field, symbol, parameters) int(*field) parameters;
-    NCCL_TABLE
-#undef NCCL
-    const char *(*text)(int result);
-};
-
 struct CiCudaGroup {
     CiCudaGroup *next;  /* of the same GPU */
     CiNccl nccl;        /* the state's: the thread may outlive that */
-    NcclComm comm;      /* NULL: aborted */
+    CiNcclComm comm;      /* NULL: aborted */
     pthread_mutex_t lock; /* of the communicator and of what is given to it */
     pthread_t thread;
     /* Of the thread: */
@@ -92,34 +56,13 @@ struct CiCudaGroup {
 
 /* ---- finding ---- */
 
-static CiNccl *
-open_nccl(void)
-{
-    static const char *const names[] = {"libnccl.so.2"};
-    CiNccl *nccl = calloc(1, sizeof *nccl);
-    void *library = nccl ? ci_cuda_open_library(names, 1, "CINDUCTOR_NCCL") : NULL, *symbol;
-    if (!library)
-        return nccl;
-#define NCCL(field, name, parameters)                                                              \
-    if (!(symbol = dlsym(library, #name)))                                                         \
-        return nccl;                                                                               \
-    memcpy(&nccl->field, &symbol, sizeof symbol);
-    NCCL_TABLE
-#undef NCCL
-    if (!(symbol = dlsym(library, "ncclGetErrorString")))
-        return nccl;
-    memcpy(&nccl->text, &symbol, sizeof symbol);
-    nccl->is_found = true;
-    return nccl;
-}
-
 /* NULL, and the state has the reason, if it is not there. */
 static const CiNccl *
 find_nccl(CiCudaState *state)
 {
     pthread_mutex_lock(&state->grouping);
     if (!state->nccl)
-        state->nccl = open_nccl();
+        state->nccl = ci_nccl_load();
     const CiNccl *found = state->nccl && state->nccl->is_found ? state->nccl : NULL;
     if (!found)
         snprintf(state->group_error, sizeof state->group_error,
@@ -190,7 +133,7 @@ answer(CiCudaState *state, const CiCudaGroup *group, int result)
     return result == NCCL_success ? 0 : fail(state, group, state->nccl->text(result));
 }
 
-/* Whether the group's work is under way; one that is done, late or wrong is not any more. */
+/* True while the group's work is under way. A group that is late or has an error is ended. */
 static bool
 is_under_way(const CiCudaContextScope *stay, CiCudaGroup *group, const Wait *wait, int *result)
 {
@@ -248,7 +191,7 @@ leave(CiCudaState *state, CiCudaGroup *group, bool is_done, int number)
     pthread_mutex_unlock(&state->grouping);
 }
 
-/* What the host waits for: an event, or what a stream was given. */
+/* Something that the host waits for: an event, or the work that a stream was given. */
 typedef struct Query {
     CUevent event;
     CUstream stream;
@@ -306,17 +249,12 @@ ci_cuda_wait_event(const CiCudaContextScope *stay, CUevent event)
 
 /* ---- groups ---- */
 
-int32_t
-ci_cuda_group_name(const CiQueue *queue, CiGroupName *name)
+int
+ci_nccl_name(CiCudaState *state, CiGroupName *name)
 {
-    CiCudaContextScope stay;
-    int32_t status = ci_cuda_enter(&stay, queue);
-    if (status)
-        return status;
-    const CiNccl *nccl = find_nccl(stay.state);
+    const CiNccl *nccl = find_nccl(state);
     CiCudaGroup nobody = {.count = 0};
-    int result = nccl ? answer(stay.state, &nobody, nccl->name(name)) : CI_CUDA_GROUP_FAILED;
-    return ci_cuda_leave(&stay, result);
+    return nccl ? answer(state, &nobody, nccl->name(name)) : CI_CUDA_GROUP_FAILED;
 }
 
 static int
@@ -464,20 +402,13 @@ open_group(CiCudaState *state, CiCudaGroup *group)
     return open_communicator(state, group);
 }
 
-int32_t
-ci_cuda_group_open(const CiQueue *queue, const CiGroupName *name, int rank, int count,
-                   int64_t timeout_ms, void **out)
+int
+ci_nccl_open(CiCudaState *state, const CiGroupName *name, int rank, int count, int64_t timeout_ms,
+             CiCudaGroup **out)
 {
-    CiCudaContextScope stay;
     CiCudaGroup *group = calloc(1, sizeof *group);
     if (!group)
-        return CI_ERR_MEMORY;
-    int32_t status = ci_cuda_enter(&stay, queue);
-    if (status) {
-        free(group);
-        return status;
-    }
-    CiCudaState *state = stay.state;
+        return CI_CUDA_NO_MEMORY;
     *group = (CiCudaGroup){.rank = rank,
                            .count = count,
                            .timeout_ns = timeout_ms * 1000000,
@@ -489,13 +420,13 @@ ci_cuda_group_open(const CiQueue *queue, const CiGroupName *name, int rank, int 
     pthread_cond_init(&group->changed, NULL);
     int result = open_group(state, group);
     if (result)
-        return ci_cuda_leave(&stay, result);
+        return result;
     pthread_mutex_lock(&state->grouping);
     group->next = state->groups;
     state->groups = group;
     pthread_mutex_unlock(&state->grouping);
     *out = group;
-    return ci_cuda_leave(&stay, 0);
+    return 0;
 }
 
 /* Returns when no other thread looks at the group. */
@@ -518,87 +449,20 @@ take_out(CiCudaState *state, CiCudaGroup *group)
 }
 
 void
-ci_cuda_group_close(const CiQueue *queue, void *group)
+ci_nccl_close(CiCudaState *state, CiCudaGroup *group)
 {
-    CiCudaContextScope stay;
-    if (ci_cuda_enter(&stay, queue))
-        return;
-    take_out(stay.state, group);
-    free_group(stay.state, group);
-    (void)ci_cuda_leave(&stay, 0);
+    take_out(state, group);
+    free_group(state, group);
 }
 
 void
 ci_nccl_shut(CiCudaState *state)
 {
-    while (state->groups) {
-        CiCudaGroup *group = state->groups;
-        take_out(state, group);
-        free_group(state, group);
-    }
+    while (state->groups)
+        ci_nccl_close(state, state->groups);
 }
 
 /* ---- collectives ---- */
-
-/* Elements as NCCL has them: the parts of complex numbers by themselves. */
-typedef struct Elements {
-    int type;
-    size_t count;
-} Elements;
-
-static Elements
-elements_of(const CiCollective *what)
-{
-    static const int types[CI_DTYPE_COUNT] = {
-        [CI_DTYPE_bool] = 1, [CI_DTYPE_i8] = 0,  [CI_DTYPE_i16] = -1, [CI_DTYPE_i32] = 2,
-        [CI_DTYPE_i64] = 4,  [CI_DTYPE_u8] = 1,  [CI_DTYPE_u16] = -1, [CI_DTYPE_u32] = 3,
-        [CI_DTYPE_u64] = 5,  [CI_DTYPE_f16] = 6, [CI_DTYPE_bf16] = 9, [CI_DTYPE_f32] = 7,
-        [CI_DTYPE_f64] = 8,  [CI_DTYPE_c64] = 7, [CI_DTYPE_c128] = 8};
-    bool is_complex = ci_dtype_class(what->dtype) == CI_CLASS_complex;
-    bool is_refused = is_complex && what->reduce != CI_OP_add;
-    return (Elements){is_refused ? -1 : types[what->dtype], (size_t)what->count * (is_complex ? 2 : 1)};
-}
-
-static int
-reduction_of(CiOp op)
-{
-    return op == CI_OP_add ? 0 : op == CI_OP_multiply ? 1 : op == CI_OP_maximum ? 2 : 3;
-}
-
-static int
-exchange(const CiNccl *nccl, CiCudaGroup *group, const CiCollective *what, size_t bytes)
-{
-    int result = nccl->begin();
-    if (!result && what->to >= 0)
-        result = nccl->send(what->operand, bytes, TYPE_byte, what->to, group->comm, group->stream);
-    if (!result && what->from >= 0)
-        result = nccl->receive(what->result, bytes, TYPE_byte, what->from, group->comm, group->stream);
-    int end = nccl->end();
-    return result ? result : end;
-}
-
-static int
-give(const CiNccl *nccl, CiCudaGroup *group, const CiCollective *what)
-{
-    Elements own = elements_of(what);
-    size_t bytes = (size_t)what->count * what->size;
-    int op = reduction_of(what->reduce);
-    switch (what->op) {
-    case CI_OP_all_reduce:
-        return nccl->all_reduce(what->operand, what->result, own.count, own.type, op, group->comm,
-                                group->stream);
-    case CI_OP_reduce_scatter:
-        return nccl->reduce_scatter(what->operand, what->result, own.count, own.type, op, group->comm,
-                                    group->stream);
-    case CI_OP_all_gather:
-        return nccl->all_gather(what->operand, what->result, bytes, TYPE_byte, group->comm, group->stream);
-    case CI_OP_broadcast:
-        return nccl->broadcast(what->operand, what->result, bytes, TYPE_byte, what->root, group->comm,
-                               group->stream);
-    default:
-        return exchange(nccl, group, what, bytes);
-    }
-}
 
 /* Orders the group's stream after the queue's, gives it the collective, and notes the end. */
 static int
@@ -614,7 +478,7 @@ start(const CiCudaContextScope *stay, CUstream stream, CiCudaGroup *group, const
     if (result)
         return result;
     atomic_store(&group->calling, ci_os_time_ns());
-    int given = give(&group->nccl, group, what);
+    int given = ci_nccl_give(&group->nccl, group->comm, group->stream, what);
     atomic_store(&group->calling, 0);
     if (atomic_load(&group->is_ended))
         group->comm = NULL;
@@ -622,41 +486,33 @@ start(const CiCudaContextScope *stay, CUstream stream, CiCudaGroup *group, const
     return result ? result : driver->event_record(group->done, group->stream);
 }
 
-int32_t
-ci_cuda_group_start(const CiQueue *queue, void *arg, const CiCollective *what)
+int
+ci_nccl_start(const CiCudaContextScope *stay, CUstream stream, CiCudaGroup *group, const CiCollective *what)
 {
-    CiCudaGroup *group = arg;
-    CiCudaContextScope stay;
+    CiCudaState *state = stay->state;
     bool is_reduced = what->op == CI_OP_all_reduce || what->op == CI_OP_reduce_scatter;
-    int32_t status = ci_cuda_enter(&stay, queue);
-    if (status)
-        return status;
     int result = 0;
     pthread_mutex_lock(&group->lock);
     if (!group->comm)
-        result = fail(stay.state, group, "the group was ended by a failure");
-    else if (is_reduced && elements_of(what).type < 0)
-        result = fail(stay.state, group, "NCCL does not combine elements of this dtype");
+        result = fail(state, group, "the group was ended by a failure");
+    else if (is_reduced && !ci_nccl_combines(what))
+        result = fail(state, group, "NCCL does not combine elements of this dtype");
     else
-        result = start(&stay, queue->stream, group, what);
+        result = start(stay, stream, group, what);
     pthread_mutex_unlock(&group->lock);
     if (!result) {
-        pthread_mutex_lock(&stay.state->grouping);
+        pthread_mutex_lock(&state->grouping);
         group->number++;
-        set_pending(stay.state, group, true);
-        pthread_mutex_unlock(&stay.state->grouping);
+        set_pending(state, group, true);
+        pthread_mutex_unlock(&state->grouping);
     } else if (result == CI_CUDA_GROUP_FAILED) {
-        end_communicator(stay.state, group);
+        end_communicator(state, group);
     }
-    return ci_cuda_leave(&stay, result);
+    return result;
 }
 
-int32_t
-ci_cuda_group_join(const CiQueue *queue, void *arg)
+int
+ci_nccl_join(const CiCudaContextScope *stay, CUstream stream, const CiCudaGroup *group)
 {
-    CiCudaGroup *group = arg;
-    CiCudaContextScope stay;
-    int32_t status = ci_cuda_enter(&stay, queue);
-    return status ? status
-                  : ci_cuda_leave(&stay, stay.driver->event_wait(queue->stream, group->done, 0));
+    return stay->driver->event_wait(stream, group->done, 0);
 }

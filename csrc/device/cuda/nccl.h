@@ -4,13 +4,16 @@
 
 #include "device/cuda/driver.h"
 
-int32_t ci_cuda_group_name(const CiQueue *queue, CiGroupName *name);
-int32_t ci_cuda_group_open(const CiQueue *queue, const CiGroupName *name, int rank, int count,
-                           int64_t timeout_ms, void **group);
-void ci_cuda_group_close(const CiQueue *queue, void *group);
-int32_t ci_cuda_group_start(const CiQueue *queue, void *group, const CiCollective *what);
-int32_t ci_cuda_group_join(const CiQueue *queue, void *group);
-/* Ends the groups that are left, with their context current. */
+/* Functions of CiDevice, with the context current. They return results of the driver, or
+ * CI_CUDA_GROUP_FAILED. */
+int ci_nccl_name(CiCudaState *state, CiGroupName *name);
+int ci_nccl_open(CiCudaState *state, const CiGroupName *name, int rank, int count, int64_t timeout_ms,
+                 CiCudaGroup **out);
+void ci_nccl_close(CiCudaState *state, CiCudaGroup *group);
+int ci_nccl_start(const CiCudaContextScope *stay, CUstream stream, CiCudaGroup *group,
+                  const CiCollective *what);
+int ci_nccl_join(const CiCudaContextScope *stay, CUstream stream, const CiCudaGroup *group);
+/* Closes the groups that are left. */
 void ci_nccl_shut(CiCudaState *state);
 
 #endif

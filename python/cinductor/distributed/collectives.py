@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import _core
+from ..arrays.array import Array
+from ..compile import compile
 from .mesh import current, size_of
 
 REDUCTIONS = ("sum", "prod", "max", "min")
@@ -18,7 +20,7 @@ REDUCED = frozenset("bilqBILQefd")  # dtypes that members' arrays are combined i
 ADDED = frozenset("FD")  # that are added only
 
 
-class Call(NamedTuple):
+class CollectiveCall(NamedTuple):
     """A collective as a library call of the graph."""
 
     name: str
@@ -269,31 +271,31 @@ def reduction(kind: str, op: str, dtype: np.dtype[Any]) -> str:
     return op
 
 
-def plan_all_reduce(x: Any, axis_name: str, op: str = "sum") -> Call:
+def plan_all_reduce(x: Any, axis_name: str, op: str = "sum") -> CollectiveCall:
     """The call of `all_reduce`."""
-    return Call("all_reduce", reduction("all_reduce", op, x.dtype), x.shape, size_of(axis_name))
+    return CollectiveCall("all_reduce", reduction("all_reduce", op, x.dtype), x.shape, size_of(axis_name))
 
 
-def plan_stack(x: Any, axis_name: str) -> Call:
+def plan_stack(x: Any, axis_name: str) -> CollectiveCall:
     """The call of `stack_members`."""
     count = size_of(axis_name)
-    return Call("all_gather", "", (count, *x.shape), count)
+    return CollectiveCall("all_gather", "", (count, *x.shape), count)
 
 
-def plan_own(x: Any, axis_name: str, op: str) -> Call:
+def plan_own(x: Any, axis_name: str, op: str) -> CollectiveCall:
     """The call of `reduce_own`."""
-    return Call("reduce_scatter", reduction("reduce_scatter", op, x.dtype), x.shape[1:], size_of(axis_name))
+    return CollectiveCall("reduce_scatter", reduction("reduce_scatter", op, x.dtype), x.shape[1:], size_of(axis_name))
 
 
-def plan_broadcast(x: Any, axis_name: str, root: int = 0) -> Call:
+def plan_broadcast(x: Any, axis_name: str, root: int = 0) -> CollectiveCall:
     """The call of `broadcast`."""
     count = size_of(axis_name)
     if type(root) is not int or not 0 <= root < count:
         raise ValueError(f"broadcast: root is {root!r}; wanted: 0 to {count - 1}, the members along {axis_name!r}")
-    return Call("broadcast", f"root={root}", x.shape, count)
+    return CollectiveCall("broadcast", f"root={root}", x.shape, count)
 
 
-def plan_send_recv(x: Any, axis_name: str, pairs: Sequence[tuple[int, int]]) -> Call:
+def plan_send_recv(x: Any, axis_name: str, pairs: Sequence[tuple[int, int]]) -> CollectiveCall:
     """The call of `send_recv`."""
     count = size_of(axis_name)
     given = [tuple(pair) for pair in pairs]
@@ -302,10 +304,10 @@ def plan_send_recv(x: Any, axis_name: str, pairs: Sequence[tuple[int, int]]) -> 
         raise ValueError(
             f"send_recv: pairs is {pairs!r}; wanted: pairs of 0 to {count - 1}, in which each sends once and gets one array at most"
         )
-    return Call("send_recv", " ".join(f"{a}>{b}" for a, b in given), x.shape, count)
+    return CollectiveCall("send_recv", " ".join(f"{a}>{b}" for a, b in given), x.shape, count)
 
 
-PLANS: dict[Callable[..., Any], Callable[..., Call]] = {
+PLANS: dict[Callable[..., Any], Callable[..., CollectiveCall]] = {
     all_reduce: plan_all_reduce,
     stack_members: plan_stack,
     reduce_own: plan_own,
@@ -315,8 +317,9 @@ PLANS: dict[Callable[..., Any], Callable[..., Call]] = {
 
 
 class OnHost:
-    """What a collective does where the arrays are the host's. Like the group in the key, it is of this process: captures with
-    collectives are not saved for others.
+    """Refuses a collective of arrays of the host.
+
+    Like the group in the key, it is an object of this process, so captures with collectives are not saved for others.
     """
 
     def __call__(self, *arrays: Any) -> Any:
@@ -328,9 +331,6 @@ on_host = OnHost()
 
 def alone(function: Callable[..., Any], x: Any, axis_name: str, *rest: Any) -> Any:
     """One collective as a program of its own, for an Array. Raises RuntimeError outside of `with mesh:`."""
-    from ..arrays.array import Array
-    from ..compile import compile
-
     member = current()
     PLANS[function](x, axis_name, *rest)
     if not isinstance(x, Array):

@@ -60,6 +60,11 @@ class Member:
         unique = bytes.fromhex(wait_for(key, self.mesh.timeout, f"member 0 of {count} along axis {axis!r}"))
         _core.group_open(self.device, name, unique, rank, count, self.mesh.timeout)
 
+    def open_all(self, axes: list[str]) -> None:
+        """Become a member of the groups along some axes."""
+        for axis in axes:
+            self.open(axis)
+
     def run(self, call: Callable[[], Any]) -> Any:
         """Call with this member in force, on its device."""
         token = MEMBER.set(self)
@@ -139,8 +144,8 @@ class Mesh:
         described = json.dumps([list(self.shape.items()), own])
         here.values.set(f"mesh {number} of {here.number}", described)
         found: list[tuple[int, str]] = []
-        for process in range(here.count):
-            text = wait_for(f"mesh {number} of {process}", self.timeout, f"process {process} of {here.count}")
+        for process in range(here.total):
+            text = wait_for(f"mesh {number} of {process}", self.timeout, f"process {process} of {here.total}")
             shape, names = json.loads(text)
             if shape != json.loads(described)[0]:
                 raise ValueError(f"process {process} makes a mesh of {dict(shape)}, process {here.number} one of {self.shape}")
@@ -158,7 +163,7 @@ class Mesh:
             if not self._is_open:
                 self._is_open = True
                 axes = [axis for axis, size in self.shape.items() if size > 1]
-                self.each(lambda member: [member.open(axis) for axis in axes])
+                self.each(lambda member: member.open_all(axes))
 
     def close(self) -> None:
         """Disconnect this process's members; collectives that run fail. Also after a failure."""

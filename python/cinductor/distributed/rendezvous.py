@@ -1,7 +1,7 @@
 """How processes of one program find each other: a store of texts by key, which process 0 serves.
 
-Each wait has a timeout. Messages are lines of JSON; whoever can connect can write, so the address must be one that only the
-program's own machines reach.
+Each wait has a timeout. Messages are lines of JSON; every program that can connect can write, so the address must be one
+that only the program's own machines reach.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ def connect(host: str, port: int, timeout: float) -> socket.socket:
 class Processes(NamedTuple):
     """The processes of the program, as this one knows them."""
 
-    count: int
+    total: int
     number: int  # of this one
     values: Values | Client
     server: Server | None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -218,7 +219,8 @@ def shard_map(
     for spec in ins or ():
         if spec is not None:
             as_spec(spec)
-    compiled = [compile(fn, mode=mode, options=options) for _ in mesh.members]
+    settings: dict[str, Any] = {"mode": mode, "options": options}
+    compiled = {member: compile(fn, **settings) for member in mesh.members}
 
     def given(value: Any, spec: P | None) -> list[Any]:
         """An argument for each member."""
@@ -237,7 +239,8 @@ def shard_map(
             raise TypeError(f"{len(args)} arguments for {len(specs)} in_specs")
         rows = [given(value, spec) for value, spec in zip(args, specs, strict=True)]
         mesh.open()
-        results = mesh.each(lambda m: compiled[mesh.members.index(m)](*(row[mesh.members.index(m)] for row in rows)))
+        own = dict(zip(mesh.members, zip(*rows, strict=True) if rows else itertools.repeat(()), strict=False))
+        results = mesh.each(lambda member: compiled[member](*own[member]))
         return assembled(mesh, outs, results)
 
     call.__signature__ = inspect.signature(fn)  # type: ignore[attr-defined]
