@@ -23,23 +23,27 @@ CiRegistry *
 ci_registry_open(void)
 {
     CiRegistry *registry = calloc(1, sizeof *registry);
-    if (registry)
+    if (registry) {
         registry->counts = ci_memory_counts_open();
-    if (registry && registry->counts)
+        registry->groups = ci_groups_new();
+    }
+    if (registry && registry->counts && registry->groups)
         return registry;
-    free(registry);
+    ci_registry_close(registry);
     return NULL;
 }
 
 void
 ci_registry_close(CiRegistry *registry)
 {
-    if (registry)
+    if (registry) {
         ci_memory_counts_close(registry->counts);
+        ci_groups_free(registry->groups);
+    }
     free(registry);
 }
 
-/* True if the functions are complete that go together: those for memory, streams or recordings. */
+/* True if the functions are complete that go together: those for memory, streams, recordings or groups. */
 static bool
 is_whole(const CiDevice *device)
 {
@@ -57,6 +61,11 @@ is_whole(const CiDevice *device)
     if (has_streams && !(device->synchronize && device->stream_close && device->event_open &&
                          device->event_close && device->event_record && device->event_wait &&
                          device->event_synchronize))
+        return false;
+    bool has_groups = device->group_name || device->group_open || device->group_close ||
+                      device->group_start || device->group_join;
+    if (has_groups && !(has_memory && device->group_name && device->group_open && device->group_close &&
+                        device->group_start && device->group_join))
         return false;
     bool has_any = device->record_begin || device->record_end || device->replay || device->record_close;
     if (has_any && !(has_memory && device->record_begin && device->record_end && device->replay &&
@@ -171,6 +180,7 @@ ci_backend_machine(const CiBackend *backend, const CiOptions *options, bool host
     machine.takes_extern = device->takes_extern;
     machine.records = device->record_begin && options->interpreted_kernels == 0;
     machine.records_extern = device->records_extern;
+    machine.has_collectives = device->group_start != NULL;
     return machine;
 }
 

@@ -123,7 +123,26 @@ typedef struct CiShareName {
     char bytes[64];
 } CiShareName;
 
-#define CI_DEVICE_ABI 9
+/* By which the members of a group find each other, in other processes too; what stands in it is the
+ * device's. */
+typedef struct CiGroupName {
+    char bytes[128];
+} CiGroupName;
+
+/* An operation that the members of a group do together, each with memory of its own. */
+typedef struct CiCollective {
+    CiOp op;     /* a row with the fact `collective` */
+    CiOp reduce; /* of all_reduce and reduce_scatter: add, multiply, maximum or minimum */
+    CiDtype dtype;
+    size_t size;   /* bytes of an element */
+    int64_t count; /* elements of the operand; of reduce_scatter: of the result */
+    const void *operand;
+    void *result;
+    int root;         /* of broadcast: the member whose operand all get */
+    int to, from;     /* of send_recv: the member that gets the operand, that sends the result; -1: none */
+} CiCollective;
+
+#define CI_DEVICE_ABI 10
 
 /* Memory and time of one kind of device. A function that may be NULL says so; one that returns
  * int32_t gives 0 or a CiStatus. The struct lives as long as the registry it is in. */
@@ -215,6 +234,21 @@ struct CiDevice {
      * that was taken; results are there for the next launch. */
     bool (*takes_extern)(const CiExternItem *item);
     int32_t (*run_extern)(const CiQueue *queue, CiOp op, const CiExternCall *call);
+    /* A new name for a group of devices of this kind. NULL, and so are the next four: there are no
+     * collectives. */
+    int32_t (*group_name)(const CiQueue *queue, CiGroupName *name);
+    /* Makes the device member `rank` of `count` of the group, when all have come. One that does not come, here
+     * or to a collective, within timeout_ms is CI_ERR_DEVICE for the others, also where they wait for the
+     * queue: then the group does nothing any more. */
+    int32_t (*group_open)(const CiQueue *queue, const CiGroupName *name, int rank, int count,
+                          int64_t timeout_ms, void **group);
+    /* Ends the membership; what is under way fails. */
+    void (*group_close)(const CiQueue *queue, void *group);
+    /* Starts a collective after what the queue's stream was given so far. Later work of the stream does not
+     * wait for it; later collectives of the group do. */
+    int32_t (*group_start)(const CiQueue *queue, void *group, const CiCollective *what);
+    /* Later work of the queue's stream waits for the group's collectives. */
+    int32_t (*group_join)(const CiQueue *queue, void *group);
     /* The device's message for the last CI_ERR_DEVICE. NULL: nothing to add to the status. */
     const char *(*last_error)(const CiQueue *queue, char *out, size_t capacity);
 };

@@ -1,8 +1,9 @@
-/* The registry's contents: registered backends, and the memory in use of each device. */
+/* The registry's contents: registered backends, the memory in use of each device, and the groups that
+ * devices are members of. */
 #ifndef CI_DEVICE_REGISTRY_H
 #define CI_DEVICE_REGISTRY_H
 
-#include "device/device.h"
+#include "device/collective.h"
 
 #include <stdatomic.h>
 
@@ -16,6 +17,7 @@ struct CiRegistry {
     CiBackend added[MAX_ADDED]; /* their addresses are kept by callers */
     atomic_int count;
     CiMemoryCounts *counts;
+    CiGroups *groups;
 };
 
 #endif

@@ -63,6 +63,7 @@ typedef struct CiMachine {
      * NULL: all. */
     bool (*takes_extern)(const CiExternItem *item);
     bool (*records_extern)(const CiExternItem *item);
+    bool has_collectives;
     const int64_t *choices; /* values of choices.def that the user sets; NULL: the column's */
     bool *asked; /* by row of choices.def: it had an effect on this compile; NULL: not recorded */
 } CiMachine;

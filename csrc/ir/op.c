@@ -59,7 +59,8 @@ enum {
     memory = CI_FACT_memory,
     effect = CI_FACT_effect,
     stacks = CI_FACT_stacks,
-    real_only = CI_FACT_real_only
+    real_only = CI_FACT_real_only,
+    collective = CI_FACT_collective
 };
 
 static const int facts_of[CI_OP_COUNT + 1] = {

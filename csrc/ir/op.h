@@ -70,7 +70,8 @@ typedef enum CiOpFact {
     CI_FACT_memory = 1 << 7,
     CI_FACT_effect = 1 << 8,
     CI_FACT_stacks = 1 << 9,
-    CI_FACT_real_only = 1 << 10
+    CI_FACT_real_only = 1 << 10,
+    CI_FACT_collective = 1 << 11
 } CiOpFact;
 
 const char *ci_op_name(CiOp op);

@@ -133,6 +133,8 @@ verify_args(const Verifier *v, const CiNode *node)
     }
     if (ci_op_kind(node->op) == CI_OPKIND_extern && !node->ext)
         fail_node(v, node, "nothing to call");
+    if (ci_op_has(node->op, CI_FACT_collective) && (node->nargs != 1 || node->args[0]->dtype != node->dtype))
+        fail_node(v, node, "a collective has one operand, of the result's dtype");
 }
 
 static bool

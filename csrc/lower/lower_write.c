@@ -154,11 +154,13 @@ has_reversed_axis(CiLowering *low, const CiExternItem *item, int k)
 
 /* True if the operand must be packed. A library call on the host gets no non-contiguous argument: a
  * packed copy is made on the argument's device and copied to the host. A device call gets operands
- * in C order, unless it takes strides; these are not negative. */
+ * in C order, unless it takes strides; these are not negative. A collective gets them in C order. */
 static bool
 needs_packing(CiLowering *low, const CiExternItem *item, int k)
 {
     const CiBuffer *buffer = item->operands[k];
+    if (ci_op_has(item->op, CI_FACT_collective))
+        return !is_in_order(low, item, k);
     if (item->ext->call_on)
         return item->ext->takes_strides ? low->machine->has_memory && has_reversed_axis(low, item, k)
                                         : !is_in_order(low, item, k);

@@ -1,5 +1,6 @@
 /* Dispatch of work to devices and libraries: launches, and library calls. */
 #include "base/float_flags.h"
+#include "device/collective.h"
 #include "runtime/frame.h"
 
 int32_t
@@ -33,6 +34,29 @@ is_replaceable(const CiFrame *frame, const CiPlanExtern *plan, const CiQueue *qu
     return plan->is_whole && (queue ? frame->call->take != NULL : plan->is_result);
 }
 
+static int32_t
+start_collective(const CiPlanExtern *plan, const CiQueue *queue, const CiExternCall *call)
+{
+    int32_t status = ci_collective_start(queue, plan->op, call);
+    return status || plan->has_join ? status : ci_collective_join(queue, plan->ext.key);
+}
+
+int32_t
+ci_frame_join(const CiFrame *frame, int number)
+{
+    const CiPlanExtern *plan = &frame->program->externs[number];
+    return ci_collective_join(ci_frame_queue(frame, plan->side), plan->ext.key);
+}
+
+/* After a failure: memory that collectives use is freed in the order of streams that wait for them. */
+void
+ci_frame_join_all(const CiFrame *frame)
+{
+    for (int k = 0; k < frame->program->nexterns; k++)
+        if (frame->program->externs[k].has_join)
+            (void)ci_frame_join(frame, k);
+}
+
 int32_t
 ci_frame_extern(CiFrame *frame, int number)
 {
@@ -60,6 +84,8 @@ ci_frame_extern(CiFrame *frame, int number)
                          .queue = queue,
                          .arg = frame->call->arg,
                          .quiet = plan->quiet};
+    if (queue && ci_op_has(plan->op, CI_FACT_collective))
+        return start_collective(plan, queue, &call);
     if (queue && plan->ext.call_on)
         return plan->ext.call_on(plan->ext.data, &call);
     if (queue)

@@ -286,6 +286,9 @@ run_step(CiFrame *frame, const CiStep **at)
     case CI_STEP_extern:
         status = ci_frame_extern(frame, step->number);
         break;
+    case CI_STEP_join:
+        status = ci_frame_join(frame, step->number);
+        break;
     case CI_STEP_define:
         status = define_symbol(frame, step);
         break;
@@ -379,6 +382,8 @@ run_frame(CiFrame *frame, int64_t *table, void *arg)
     call->float_flags = frame->flags | ci_float_flags_read();
     if (call->symbols && program->values.nsymbols) /* a program without values has no table */
         memcpy(call->symbols, frame->values, sizeof *table * (size_t)program->values.nsymbols);
+    if (status)
+        ci_frame_join_all(frame);
     if (status)
         for (int i = program->ninputs; i < program->nslots; i++)
             if (slots[i] && program->slots[i].is_own)

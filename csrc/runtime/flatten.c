@@ -359,6 +359,10 @@ flatten_line(CiFlatten *flat, const CiLine *line, int position)
         flatten_extern(flat, line);
         add_step(flat, CI_STEP_extern)->number = line->number;
         break;
+    case CI_LINE_join:
+        flat->program->externs[line->number].has_join = true;
+        add_step(flat, CI_STEP_join)->number = line->number;
+        break;
     case CI_LINE_swap: {
         CiStep *step = add_step(flat, CI_STEP_swap);
         step->slot = slot_for(flat, line->buffer, NULL);
@@ -422,6 +426,9 @@ count_work(const CiFlatten *flat)
     double work = 0;
     if (program->needs_table || flat->has_region)
         return INT64_MAX;
+    for (int i = 0; i < program->nexterns; i++)
+        if (ci_op_has(program->externs[i].op, CI_FACT_collective))
+            return INT64_MAX; /* another thread may have to come first */
     for (int i = 0; i < program->nlaunches; i++)
         if (program->launches[i].nbuffers >= 0)
             work += (double)program->launches[i].launch.units *

@@ -39,6 +39,9 @@ int32_t ci_frame_poll_turn(CiFrame *frame);
 /* dispatch.c: a launch, a library call. */
 int32_t ci_frame_launch(CiFrame *frame, int number);
 int32_t ci_frame_extern(CiFrame *frame, int number);
+/* The device's later work waits for a collective; for all that the program may have started. */
+int32_t ci_frame_join(const CiFrame *frame, int number);
+void ci_frame_join_all(const CiFrame *frame);
 /* Notes that a launch before stores to the slot. */
 int32_t ci_frame_mark(const CiFrame *frame, int slot);
 /* Waits for a copy that is on its way to the slot, or for what stores to it. */

@@ -16,7 +16,7 @@
  *
  *   alloc, alloc_result, reuse, free, copy: slot, other, value (bytes), number (of the result).
  *   part: slot, other, value (offset in bytes). leave: slot.
- *   swap, copies of all kinds: slot, other. wait: slot. launch, extern: number.
+ *   swap, copies of all kinds: slot, other. wait: slot. launch, extern: number. join: number of the extern.
  *   check: slot, number (of the text).
  *   for, batch, next: number (the loop's segment), value (extent), variable.
  *   define: slot, number (segment), value (limit), other (value number of the least), variable.
@@ -60,6 +60,7 @@ typedef struct CiPlanExtern {
     int *slots;   /* operands, then the result */
     bool is_whole;  /* the call makes all of a buffer, whose memory has nothing else */
     bool is_result; /* the buffer is a result of the program */
+    bool has_join;  /* a later step waits for the collective */
     int *offsets; /* elements */
     int *sizes, *strides;
     int *ranks;

@@ -146,6 +146,7 @@ ci_wrapper_side_of_call(const CiWrapper *wrapper, const CiExternItem *ext)
 {
     const CiMachine *machine = wrapper->machine;
     bool is_known = machine->takes_extern && machine->takes_extern(ext);
+    is_known |= machine->has_collectives && ci_op_has(ext->op, CI_FACT_collective);
     bool is_taken = machine->has_memory && (ext->ext->call_on || is_known);
     return is_taken ? CI_SIDE_device + ext->device : CI_SIDE_host;
 }

@@ -290,6 +290,8 @@ parse_line(Parser *p)
     if (ci_line_opens(&line))
         open_block(p, outside);
     note_memory(w, &line);
+    if (line.kind == CI_LINE_join)
+        ci_wrapper_find_start(w, &line);
     CI_PUSH(w->ctx, w->lines, w->nlines, w->caplines, line);
 }
 

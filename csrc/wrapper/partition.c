@@ -14,6 +14,8 @@ why_not_recorded(const CiWrapper *w, const CiLine *line)
         return "a call on the host";
     if (line->ext && line->ext->ext->call_on)
         return "a call that Python makes";
+    if (line->ext && ci_op_has(line->ext->op, CI_FACT_collective))
+        return "a collective of several devices";
     if (line->ext && w->machine->records_extern && !w->machine->records_extern(line->ext))
         return "a call that the device does not record";
     if (line->kernel && line->kernel->nchecks)

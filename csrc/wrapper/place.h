@@ -19,6 +19,14 @@ const CiBuffer *ci_wrapper_buffer_on(CiWrapper *wrapper, const CiBuffer *buffer,
 const CiBuffer *ci_wrapper_add_pool(CiWrapper *wrapper, const CiExpr *bytes, CiSide side);
 /* async_copies.c: copies to the host begin before what does not need them. needs: nothing is placed yet. */
 void ci_wrapper_start_early(CiWrapper *wrapper);
+/* overlap.c: kernels run beside collectives. needs: nothing is placed yet.  keeps: the order of collectives. */
+void ci_wrapper_overlap(CiWrapper *wrapper);
+/* The collective that a join waits for, as its fields ext, number, side and loc, from the join's buffer; none:
+ * ext stays NULL. */
+void ci_wrapper_find_start(CiWrapper *wrapper, CiLine *join);
+/* The collective is in the same block before the join, and nothing between uses what it stores or stores what
+ * it uses. */
+bool ci_wrapper_runs_beside(const CiWrapper *wrapper, int join);
 /* memory_plan.c: all that follows, in order. */
 void ci_wrapper_plan_memory(CiWrapper *wrapper);
 /* Rewrites wrapper->lines with alloc, reuse and free lines around what uses each buffer.

@@ -374,6 +374,10 @@ check_kind(Verify *verify, const CiLine *line)
             refuse(verify, "is waited for, but no copy to it has begun", line->buffer->name);
         verify->is_on_its_way[line->buffer->id] = false;
         break;
+    case CI_LINE_join:
+        if (!line->ext || !ci_wrapper_runs_beside(verify->wrapper, verify->line))
+            refuse(verify, "is waited for, but no collective of its block stores it by itself", line->buffer->name);
+        break;
     case CI_LINE_define:
         check_element(verify, line->buffer, CI_DTYPE_i64);
         break;

@@ -339,6 +339,8 @@ ci_wrap(const CiKernels *kernels, const CiOptions *options, const CiShapeEnv *en
     wrap_return(&wrap, loops);
     if (w->machine->starts_copies)
         ci_wrapper_start_early(w);
+    if (w->machine->has_collectives)
+        ci_wrapper_overlap(w);
     ci_wrapper_plan_memory(w);
     return w;
 }

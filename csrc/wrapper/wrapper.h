@@ -126,7 +126,7 @@ typedef struct CiLine {
     const CiExternItem *ext;
     const char *call;             /* extern: the name of its kernel, for the text */
     CiSide side;                  /* extern, launch: whose memory it works on */
-    int number;                   /* symbol: axis; extern: position among the program's externs */
+    int number;                   /* symbol: axis; extern: position among the program's externs; join: its extern's */
     const CiExpr *symbol, *value; /* symbol; for: var and extent; define: symbol and limit */
     const char *text;             /* comment, check */
     const CiBuffer **frees;       /* test: what the block holds there */

@@ -8,7 +8,7 @@ setup(
     ext_modules=[
         Extension(
             "cinductor_dummy._dummy",
-            [f"cinductor_dummy/_{name}.c" for name in ("dummy", "memory", "streams", "testing")],
+            [f"cinductor_dummy/_{name}.c" for name in ("dummy", "groups", "memory", "streams", "testing")],
             include_dirs=[cinductor.get_include()],
             depends=["cinductor_dummy/_card.h", "cinductor_dummy/_testing.h"],
             extra_compile_args=["-std=gnu11"],

@@ -45,14 +45,16 @@ fill_returns(CxProgram *p)
     return 0;
 }
 
-/* The number of elements of all values if every symbol is at most `most`; infinite with loops. */
+/* The number of elements of all values if every symbol is at most `most`; infinite with loops, and with
+ * collectives, which may wait for another thread. */
 static double
 count_elements(const CiGraph *graph, double most)
 {
     double total = 0.0;
     for (int k = 0; k < graph->body->nnodes; k++) {
         const CiNode *node = graph->body->nodes[k];
-        double count = node->nblocks != 0 ? HUGE_VAL : 1.0;
+        bool is_long = node->nblocks != 0 || ci_op_has(node->op, CI_FACT_collective);
+        double count = is_long ? HUGE_VAL : 1.0;
         for (int axis = 0; axis < node->rank; axis++)
             count *= ci_expr_magnitude(node->sizes[axis], most);
         total += count;
@@ -533,11 +535,11 @@ is_check(const CiNode *node)
     return is_one || (node->ext != NULL && node->ext->may_fail);
 }
 
-/* True for a library call that draws from a generator, or may raise. */
+/* True for a library call that draws from a generator, may raise, or is a collective. */
 static bool
 has_effect(const CiNode *node)
 {
-    return is_check(node) || node->op == CI_OP_extern;
+    return is_check(node) || ci_op_has(node->op, CI_FACT_effect);
 }
 
 static bool

@@ -8,6 +8,7 @@ extern PyType_Spec cx_stream_spec, cx_event_spec;
 extern PyMethodDef cx_stream_methods[];
 extern PyMethodDef cx_host_copy_methods[];
 extern PyMethodDef cx_shared_methods[];
+extern PyMethodDef cx_group_methods[];
 /* A new event of the queue's device, and the device's handle of one. */
 PyObject *cx_event_new(CxState *state, const CiQueue *queue);
 void *cx_event_of(PyObject *event);

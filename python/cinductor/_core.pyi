@@ -2124,6 +2124,25 @@ def stream_open(device: str, handle: int | None, /) -> Stream:
     Raises ValueError for a device that does not exist or has no streams.
     """
 
+def group_check(device: str, /) -> None:
+    """Raise ValueError for a device that has no collectives."""
+
+def group_name(device: str, /) -> bytes:
+    """Make a name by which devices of this kind, in this and other processes, become a group.
+
+    Raises ValueError for a device that has no collectives.
+    """
+
+def group_open(device: str, name: str, unique: bytes, rank: int, count: int, timeout: float, /) -> None:
+    """Make a device member of a group; returns when all members have come. `name`: for calls of this process.
+
+    Raises DeviceError if another member does not come within the timeout in seconds, and ValueError for a name that the device
+    is a member by already.
+    """
+
+def group_close(device: str, name: str, /) -> None:
+    """End a membership. Collectives that are under way fail."""
+
 def event_open(device: str, /) -> Event:
     """Make an event that is not recorded yet. Raises ValueError as `stream_open`."""
 

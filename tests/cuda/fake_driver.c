@@ -69,6 +69,9 @@ EXPORT int cuMemPoolSetAccess(void *pool, const int *access, size_t count);
 EXPORT int cuMemcpyPeerAsync(Address to, void *to_context, Address from, void *from_context,
                              size_t size, void *stream);
 EXPORT int cuMemcpyDtoDAsync_v2(Address to, Address from, size_t size, void *stream);
+EXPORT int cuMemsetD8Async(Address block, unsigned char value, size_t count, void *stream);
+EXPORT int cuStreamQuery(void *stream);
+EXPORT int cuEventQuery(void *event);
 EXPORT int cuStreamSynchronize(void *stream);
 EXPORT int cuCtxSynchronize(void);
 EXPORT int cuGetErrorString(int result, const char **text);
@@ -485,6 +488,29 @@ cuMemsetD32Async(Address block, unsigned value, size_t count, void *stream)
     if (!fake_take_down(stream, set_words, &words, sizeof words))
         set_words(&words);
     return 0;
+}
+
+int
+cuMemsetD8Async(Address block, unsigned char value, size_t count, void *stream)
+{
+    FAKE_MAY_FAIL;
+    (void)stream;
+    memset((void *)(size_t)block, value, count);
+    return 0;
+}
+
+int
+cuStreamQuery(void *stream)
+{
+    FAKE_MAY_FAIL;
+    return fake_is_ours(stream) ? 0 : FAKE_WRONG_CONTEXT;
+}
+
+int
+cuEventQuery(void *event)
+{
+    FAKE_MAY_FAIL;
+    return fake_is_ours(event) ? 0 : FAKE_WRONG_CONTEXT;
 }
 
 int

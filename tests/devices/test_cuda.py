@@ -616,6 +616,18 @@ def test_arrays_of_two_processes(card):
     assert len(lines) == 10 and not [line for line in lines if not line.startswith("ok")], "\n".join(lines)
 
 
+def test_collectives(card, tmp_path):
+    """Sharded programs on two GPUs, members that fail, and a process for each."""
+    emulated = {}
+    if RUNS and card_count() < 2:
+        pytest.skip("collectives need two GPUs, and this machine has one")
+    if not RUNS:
+        build_shared(tmp_path / "libnccl.so.2", "fake_nccl.c", "-lpthread")
+        emulated = {"CINDUCTOR_NCCL": str(tmp_path), "FAKE_CUDA_COUNT": "2"}
+    lines = card("collectives.py", *([] if RUNS else ["emulated"]), **emulated)
+    assert len(lines) > 25 and not [line for line in lines if not line.startswith("ok")], "\n".join(lines)
+
+
 @pytest.mark.parametrize("package", ["cupy", "torch"])
 def test_arrays_of_other_packages(card, package):
     """DLPack both ways, one memory, streams in order."""

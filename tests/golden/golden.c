@@ -236,6 +236,7 @@ make_machine(CiContext *ctx, const Run *run)
     machine->has_memory = run->device_memory;
     machine->records = run->records;
     machine->takes_extern = takes_products;
+    machine->has_collectives = run->device_memory;
     if (strcmp(run->device, "cpu") == 0) {
         machine->has_trees = run->trees;
         machine->has_short_rows = run->short_rows;

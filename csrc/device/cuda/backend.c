@@ -330,7 +330,7 @@ read_block(void *arg, void *host, const void *block, size_t bytes)
     Launching *launching = arg;
     const CiCudaDriver *driver = launching->stay.driver;
     int result = driver->copy_out_on(host, address(block), bytes, launching->stream);
-    return result ? result : driver->synchronize(launching->stream);
+    return result ? result : ci_cuda_wait_stream(&launching->stay, launching->stream);
 }
 
 /* The kernel for all sizes and the alignment of this launch. */

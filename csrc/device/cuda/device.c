@@ -1,5 +1,6 @@
 /* The functions of the device (CiDevice). Most are a call of the driver, in a stay. */
 #include "device/cuda/library.h"
+#include "device/cuda/nccl.h"
 
 #include <string.h>
 
@@ -79,7 +80,7 @@ keep_at_most(const CiCudaContextScope *stay, size_t bytes)
     if (!result)
         result = driver->pool_attribute(pool, POOL_release_threshold, &keep);
     if (!result && bytes == 0) /* blocks that have just come back are free when this is done */
-        result = driver->synchronize(NULL);
+        result = ci_cuda_wait_stream(stay, NULL);
     return result ? result : driver->pool_trim(pool, (size_t)keep);
 }
 
@@ -100,27 +101,30 @@ take_block(const CiCudaContextScope *stay, const CiQueue *queue, size_t size, vo
 }
 
 static int
-copy_in_now(const CiCudaDriver *driver, const CiQueue *queue, void *device, const void *host,
+copy_in_now(const CiCudaContextScope *stay, const CiQueue *queue, void *device, const void *host,
             size_t size)
 {
+    const CiCudaDriver *driver = stay->driver;
     if (!size)
         return 0;
     if (!queue->stream)
         return driver->copy_in(address(device), host, size);
     int result = driver->copy_in_on(address(device), host, size, queue->stream);
-    return result ? result : driver->synchronize(queue->stream);
+    return result ? result : ci_cuda_wait_stream(stay, queue->stream);
 }
 
 static int
-copy_out_now(const CiCudaDriver *driver, const CiQueue *queue, void *host, const void *device,
+copy_out_now(const CiCudaContextScope *stay, const CiQueue *queue, void *host, const void *device,
              size_t size)
 {
-    if (!size)
-        return 0;
+    const CiCudaDriver *driver = stay->driver;
+    int waited = size ? ci_cuda_await_stream(stay, queue->stream) : 0;
+    if (!size || waited)
+        return waited;
     if (!queue->stream)
         return driver->copy_out(host, address(device), size);
     int result = driver->copy_out_on(host, address(device), size, queue->stream);
-    return result ? result : driver->synchronize(queue->stream);
+    return result ? result : ci_cuda_wait_stream(stay, queue->stream);
 }
 
 CI_CUDA_FUNCTION(reserved, (const CiQueue *queue, size_t *bytes), find_reserved(&stay, bytes))
@@ -131,10 +135,10 @@ CI_CUDA_PROCEDURE(release, (const CiQueue *queue, void *block, size_t size),
                   block ? ci_cuda_block_give(&stay, address(block), size, queue->stream) : 0)
 CI_CUDA_FUNCTION(copy_in,
                  (const CiQueue *queue, void *device, const void *host, size_t size),
-                 copy_in_now(stay.driver, queue, device, host, size))
+                 copy_in_now(&stay, queue, device, host, size))
 CI_CUDA_FUNCTION(copy_out,
                  (const CiQueue *queue, void *host, const void *device, size_t size),
-                 copy_out_now(stay.driver, queue, host, device, size))
+                 copy_out_now(&stay, queue, host, device, size))
 
 /* ---- asynchronous copies: into pinned memory, and between GPUs ---- */
 
@@ -182,7 +186,7 @@ CI_CUDA_FUNCTION(copy_across,
                       : 0)
 
 CI_CUDA_FUNCTION(synchronize, (const CiQueue *queue),
-                 queue->stream ? stay.driver->synchronize(queue->stream) : ci_cuda_synchronize_all(&stay))
+                 queue->stream ? ci_cuda_wait_stream(&stay, queue->stream) : ci_cuda_synchronize_all(&stay))
 
 /* ---- memory that other processes open ---- */
 
@@ -217,13 +221,42 @@ CI_CUDA_FUNCTION(share_open,
 CI_CUDA_PROCEDURE(share_close, (const CiQueue *queue, void *block),
                   stay.driver->share_close(address(block)))
 
+/* ---- groups ---- */
+
+static int
+open_group(CiCudaState *state, const CiGroupName *name, int rank, int count, int64_t timeout_ms, void **group)
+{
+    CiCudaGroup *made = NULL;
+    int result = ci_nccl_open(state, name, rank, count, timeout_ms, &made);
+    *group = made;
+    return result;
+}
+
+static int
+close_group(CiCudaState *state, CiCudaGroup *group)
+{
+    ci_nccl_close(state, group);
+    return 0;
+}
+
+CI_CUDA_FUNCTION(group_name, (const CiQueue *queue, CiGroupName *name), ci_nccl_name(stay.state, name))
+CI_CUDA_FUNCTION(group_open,
+                 (const CiQueue *queue, const CiGroupName *name, int rank, int count, int64_t timeout_ms,
+                  void **group),
+                 open_group(stay.state, name, rank, count, timeout_ms, group))
+CI_CUDA_PROCEDURE(group_close, (const CiQueue *queue, void *group), close_group(stay.state, group))
+CI_CUDA_FUNCTION(group_start, (const CiQueue *queue, void *group, const CiCollective *what),
+                 ci_nccl_start(&stay, queue->stream, group, what))
+CI_CUDA_FUNCTION(group_join, (const CiQueue *queue, void *group),
+                 ci_nccl_join(&stay, queue->stream, group))
+
 /* ---- streams and events ---- */
 
 static int
-close_stream(const CiCudaDriver *driver, CUstream stream)
+close_stream(const CiCudaContextScope *stay, CUstream stream)
 {
-    (void)driver->synchronize(stream);
-    return driver->stream_close(stream);
+    (void)ci_cuda_wait_stream(stay, stream);
+    return stay->driver->stream_close(stream);
 }
 
 static int
@@ -237,7 +270,7 @@ find_elapsed(const CiCudaDriver *driver, CUevent first, CUevent second, double *
 
 CI_CUDA_FUNCTION(stream_open, (const CiQueue *queue, void **stream),
                  stay.driver->stream_open((CUstream *)(void *)stream, STREAM_non_blocking))
-CI_CUDA_PROCEDURE(stream_close, (const CiQueue *queue, void *stream), close_stream(stay.driver, stream))
+CI_CUDA_PROCEDURE(stream_close, (const CiQueue *queue, void *stream), close_stream(&stay, stream))
 CI_CUDA_FUNCTION(event_open, (const CiQueue *queue, void **event),
                  stay.driver->event_open((CUevent *)(void *)event, 0))
 CI_CUDA_PROCEDURE(event_close, (const CiQueue *queue, void *event), stay.driver->event_close(event))
@@ -246,7 +279,7 @@ CI_CUDA_FUNCTION(event_record, (const CiQueue *queue, void *event),
 CI_CUDA_FUNCTION(event_wait, (const CiQueue *queue, void *event),
                  stay.driver->event_wait(queue->stream, event, 0))
 CI_CUDA_FUNCTION(event_synchronize, (const CiQueue *queue, void *event),
-                 stay.driver->event_synchronize(event))
+                 ci_cuda_wait_event(&stay, event))
 CI_CUDA_FUNCTION(event_elapsed, (const CiQueue *queue, void *first, void *second, double *ms),
                  find_elapsed(stay.driver, first, second, ms))
 
@@ -291,5 +324,10 @@ const CiDevice ci_device_cuda = {
     .records_extern = ci_cuda_records_extern,
     .takes_extern = ci_cuda_takes_extern,
     .run_extern = ci_cuda_run_extern,
+    .group_name = group_name,
+    .group_open = group_open,
+    .group_close = group_close,
+    .group_start = group_start,
+    .group_join = group_join,
     .last_error = ci_cuda_last_error,
 };

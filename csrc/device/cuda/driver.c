@@ -6,6 +6,7 @@
  * its own and stays, for that is what CUDA's runtime would give it; calls then change nothing. */
 #include "device/cuda/library.h"
 #include "device/cuda/matmul.h"
+#include "device/cuda/nccl.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -13,7 +14,6 @@
 #include <string.h>
 
 enum {
-    RESULT_no_memory = 2,
     RESULT_unusable = -1, /* ours: see why_not */
     RESULT_forked = -2,
     ATTRIBUTE_major = 75,
@@ -84,6 +84,8 @@ free_state(CiCudaState *state)
 {
     pthread_mutex_destroy(&state->lock);
     pthread_mutex_destroy(&state->recording);
+    pthread_mutex_destroy(&state->grouping);
+    free(state->nccl);
     pthread_mutex_destroy(&state->knowing);
     pthread_mutex_destroy(&state->opening);
     pthread_mutex_destroy(&state->blocks.lock);
@@ -104,6 +106,7 @@ shut(CiDeviceState *base)
             (void)ci_cuda_blocks_bound(&stay, 0);
             if (state->record_stream)
                 (void)driver->stream_close(state->record_stream);
+            ci_nccl_shut(state);
             ci_cublas_shut(state); /* modules go with the context */
             ci_cufft_shut(state);
             (void)driver->context_pop(&now);
@@ -127,6 +130,7 @@ new_state(int index)
     state->host_blocks.most = CI_CUDA_HOST_BYTES;
     pthread_mutex_init(&state->lock, NULL);
     pthread_mutex_init(&state->recording, NULL);
+    pthread_mutex_init(&state->grouping, NULL);
     pthread_mutex_init(&state->knowing, NULL);
     pthread_mutex_init(&state->opening, NULL);
     pthread_mutex_init(&state->blocks.lock, NULL);
@@ -241,7 +245,7 @@ status_of(CiCudaState *state, int result)
 {
     if (result)
         atomic_store(&state->last_error, result);
-    return !result ? CI_OK : result == RESULT_no_memory ? CI_ERR_MEMORY : CI_ERR_DEVICE;
+    return !result ? CI_OK : result == CI_CUDA_NO_MEMORY ? CI_ERR_MEMORY : CI_ERR_DEVICE;
 }
 
 int32_t
@@ -286,6 +290,8 @@ ci_cuda_last_error(const CiQueue *queue, char *out, size_t capacity)
         text = state->why_not;
     else if (result == RESULT_forked)
         text = "a process made by fork cannot use its parent's CUDA context";
+    else if (result == CI_CUDA_GROUP_FAILED)
+        text = state->group_error;
     else
         state->driver.error_string(result, &text);
     snprintf(out, capacity, "%s", text ? text : "unknown error");

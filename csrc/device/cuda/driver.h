@@ -82,7 +82,11 @@ typedef struct CiCudaAccess {
             size_t size, CUstream stream))                                                         \
     DRIVER(copy_within, cuMemcpyDtoDAsync_v2,                                                      \
            (CUdeviceptr to, CUdeviceptr from, size_t size, CUstream stream))                       \
+    DRIVER(clear_bytes, cuMemsetD8Async,                                                           \
+           (CUdeviceptr block, unsigned char value, size_t count, CUstream stream))                \
     DRIVER(synchronize, cuStreamSynchronize, (CUstream stream))                                    \
+    DRIVER(stream_query, cuStreamQuery, (CUstream stream))                                         \
+    DRIVER(event_query, cuEventQuery, (CUevent event))                                             \
     DRIVER(synchronize_all, cuCtxSynchronize, (void))                                              \
     DRIVER(stream_open, cuStreamCreate, (CUstream * stream, unsigned flags))                       \
     DRIVER(stream_close, cuStreamDestroy_v2, (CUstream stream))                                    \
@@ -108,6 +112,8 @@ typedef struct CiCudaDriver {
 } CiCudaDriver;
 
 typedef struct CiCublas CiCublas;
+typedef struct CiNccl CiNccl;           /* nccl.c */
+typedef struct CiCudaGroup CiCudaGroup; /* the same */
 
 #define CI_CUDA_BLOCK_CLASSES 13 /* 256 bytes to 1 MiB, in powers of two */
 #define CI_CUDA_HOST_CLASSES 18  /* to 32 MiB */
@@ -150,6 +156,11 @@ typedef struct CiCudaState {
     struct CiCublas *cublas;
     struct CiCufft *cufft;
     CiCudaLoaded *loaded;
+    pthread_mutex_t grouping; /* of what follows; no other lock is taken under it */
+    CiNccl *nccl;             /* NULL: not looked for yet */
+    CiCudaGroup *groups;
+    atomic_int npending; /* groups with work that is not known to be done */
+    char group_error[240];
 } CiCudaState;
 
 /* NULL, or why no device can be used here. Opens the driver and leaves it open. */
@@ -208,6 +219,19 @@ int ci_cuda_host_take(const CiCudaContextScope *stay, size_t size, void **block)
 int ci_cuda_host_give(const CiCudaContextScope *stay, void *block, size_t size);
 /* Keeps at most that many bytes from now on; what is more goes back to the driver. */
 int ci_cuda_blocks_bound(const CiCudaContextScope *stay, size_t bytes);
+
+/* ---- nccl.c ---- */
+
+#define CI_CUDA_NO_MEMORY 2 /* a result of the driver */
+#define CI_CUDA_GROUP_FAILED (-3) /* in place of a result of the driver: the state has the reason */
+
+/* Waits until no group has work under way; until that, or a stream is done. A group that is late or has an error is
+ * ended: CI_CUDA_GROUP_FAILED. */
+int ci_cuda_await_groups(const CiCudaContextScope *stay);
+int ci_cuda_await_stream(const CiCudaContextScope *stay, CUstream stream);
+/* Waits for a stream, for an event. */
+int ci_cuda_wait_stream(const CiCudaContextScope *stay, CUstream stream);
+int ci_cuda_wait_event(const CiCudaContextScope *stay, CUevent event);
 
 /* ---- record.c ---- */
 

@@ -114,8 +114,9 @@ ci_cuda_record_close(const CiQueue *queue, void *recording)
 int
 ci_cuda_synchronize_all(const CiCudaContextScope *stay)
 {
+    int late = ci_cuda_await_groups(stay);
     pthread_mutex_lock(&stay->state->recording);
     int result = stay->driver->synchronize_all();
     pthread_mutex_unlock(&stay->state->recording);
-    return result;
+    return late ? late : result;
 }

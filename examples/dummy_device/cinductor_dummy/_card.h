@@ -33,6 +33,7 @@ void dummy_host_release(const CiQueue *queue, void *block, size_t size);
 typedef struct Event {
     long recorded, done; /* numbers of records */
     int holders;         /* its owner, and tasks that use it */
+    int32_t status;      /* of its stream, when it was recorded */
 } Event;
 
 typedef enum Kind {
@@ -42,10 +43,12 @@ typedef enum Kind {
     KIND_replay,
     KIND_record,
     KIND_wait,
+    KIND_collective,
     KIND_end
 } Kind;
 
 typedef struct Task Task;
+typedef struct Group Group; /* _groups.c */
 
 /* Recorded launches. */
 typedef struct Recording {
@@ -61,6 +64,8 @@ struct Task {
     size_t size;
     Event *event;
     Recording *recording;
+    Group *group;
+    CiCollective what; /* of the group */
     long number;
     CiExecutable *executable;
     CiLaunch launch;
@@ -73,7 +78,7 @@ struct Stream {
     pthread_t thread;
     Task *first, *last;
     long given, done;
-    int32_t status; /* of a launch whose caller did not wait */
+    int32_t status; /* of a launch or a collective whose caller did not wait; events of the stream have it, too */
     Stream *next;   /* of the same device */
 };
 
@@ -93,5 +98,20 @@ int32_t dummy_give(const CiQueue *queue, const Task *what, bool waits);
 Event *dummy_count_event(Event *event, int by);
 void dummy_count_recording(Recording *recording, int by);
 void dummy_count_handle(int by);
+/* The status of a task that failed since the last call, of a stream that has done what it was given. */
+int32_t dummy_finish(Stream *stream);
+/* A new event, recorded in the queue's stream; NULL if out of memory. */
+Event *dummy_record(const CiQueue *queue);
+void dummy_close_stream(const CiQueue *queue, Stream *stream);
+
+/* _groups.c */
+int32_t dummy_group_name(const CiQueue *queue, CiGroupName *name);
+int32_t dummy_group_open(const CiQueue *queue, const CiGroupName *name, int rank, int count,
+                         int64_t timeout_ms, void **group);
+void dummy_group_close(const CiQueue *queue, void *group);
+int32_t dummy_group_start(const CiQueue *queue, void *group, const CiCollective *what);
+int32_t dummy_group_join(const CiQueue *queue, void *group);
+/* Runs a collective of a group; called by its stream. */
+int32_t dummy_run_collective(Group *group, const CiCollective *what);
 
 #endif

@@ -3,7 +3,7 @@
  * run on the addresses that `allocate` returns. Additions for the tests of cinductor are in
  * _testing.c; here only `dummy_enter` belongs to them, which each function calls first.
  *
- * Its memory is in _memory.c, its streams are in _streams.c.
+ * Its memory is in _memory.c, its streams are in _streams.c, its collectives in _groups.c.
  *
  * cinductor sees only the struct at the end. */
 #define _GNU_SOURCE
@@ -139,9 +139,7 @@ static int32_t
 finish(Stream *stream)
 {
     dummy_wait_for(stream, stream->given);
-    int32_t status = stream->status;
-    stream->status = CI_OK;
-    return status;
+    return dummy_finish(stream);
 }
 
 static int32_t
@@ -167,21 +165,10 @@ stream_open(const CiQueue *queue, void **stream)
 }
 
 static void
-stream_close(const CiQueue *queue, void *what)
+stream_close(const CiQueue *queue, void *stream)
 {
-    Stream *stream = what;
-    CiQueue of = {queue->backend, queue->runtime, queue->index, stream};
-    (void)dummy_give(&of, &(Task){.kind = KIND_end}, false);
-    pthread_join(stream->thread, NULL);
+    dummy_close_stream(queue, stream);
     dummy_count_handle(-1);
-    pthread_mutex_lock(&dummy_lock);
-    for (Stream **s = &dummy_streams[queue->index]; *s; s = &(*s)->next)
-        if (*s == stream) {
-            *s = stream->next;
-            break;
-        }
-    pthread_mutex_unlock(&dummy_lock);
-    free(stream);
 }
 
 static int32_t
@@ -231,6 +218,7 @@ event_synchronize(const CiQueue *queue, void *what)
     pthread_mutex_lock(&dummy_lock);
     while (!status && event->done < event->recorded)
         pthread_cond_wait(&dummy_changed, &dummy_lock);
+    status = status ? status : event->status;
     pthread_mutex_unlock(&dummy_lock);
     return status;
 }
@@ -384,6 +372,11 @@ static const CiDevice device = {
     .replay = replay,
     .record_close = record_close,
     .launch = launch,
+    .group_name = dummy_group_name,
+    .group_open = dummy_group_open,
+    .group_close = dummy_group_close,
+    .group_start = dummy_group_start,
+    .group_join = dummy_group_join,
     .last_error = last_error,
 };
 

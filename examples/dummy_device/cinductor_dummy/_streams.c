@@ -47,6 +47,28 @@ dummy_count_recording(Recording *recording, int by)
     free(recording);
 }
 
+int32_t
+dummy_finish(Stream *stream)
+{
+    pthread_mutex_lock(&dummy_lock);
+    int32_t status = stream->status;
+    stream->status = CI_OK;
+    pthread_mutex_unlock(&dummy_lock);
+    return status;
+}
+
+/* Waits for the event; returns its status. */
+static int32_t
+wait_for_event(const Event *event, long number)
+{
+    pthread_mutex_lock(&dummy_lock);
+    while (event->done < number)
+        pthread_cond_wait(&dummy_changed, &dummy_lock);
+    int32_t status = event->status;
+    pthread_mutex_unlock(&dummy_lock);
+    return status;
+}
+
 static int32_t
 run_recording(const Recording *recording)
 {
@@ -76,17 +98,19 @@ run_task(Stream *stream, Task *task)
         status = run_recording(task->recording);
         break;
     case KIND_wait:
-        pthread_mutex_lock(&dummy_lock);
-        while (task->event->done < task->number)
-            pthread_cond_wait(&dummy_changed, &dummy_lock);
-        pthread_mutex_unlock(&dummy_lock);
+        status = wait_for_event(task->event, task->number);
+        break;
+    case KIND_collective:
+        status = stream->status ? stream->status : dummy_run_collective(task->group, &task->what);
         break;
     default:
         break;
     }
     pthread_mutex_lock(&dummy_lock);
-    if (task->kind == KIND_record)
+    if (task->kind == KIND_record) {
         task->event->done = task->number;
+        task->event->status = stream->status;
+    }
     if (task->status) {
         *task->status = status;
         *task->fault = fault;
@@ -196,7 +220,39 @@ dummy_new_task(const Task *what, size_t more)
     return task;
 }
 
-/* Appends a copy of the task to the queue's stream. If `waits`, returns after it is done. */
+Event *
+dummy_record(const CiQueue *queue)
+{
+    Event *event = calloc(1, sizeof *event);
+    if (!event)
+        return NULL;
+    dummy_count_handle(1);
+    dummy_count_event(event, 1);
+    event->recorded = 1;
+    if (!dummy_give(queue, &(Task){.kind = KIND_record, .event = event, .number = 1}, false))
+        return event;
+    dummy_count_event(event, -1);
+    return NULL;
+}
+
+void
+dummy_close_stream(const CiQueue *queue, Stream *stream)
+{
+    CiQueue of = {queue->backend, queue->runtime, queue->index, stream};
+    (void)dummy_give(&of, &(Task){.kind = KIND_end}, false);
+    pthread_join(stream->thread, NULL);
+    pthread_mutex_lock(&dummy_lock);
+    for (Stream **s = &dummy_streams[queue->index]; *s; s = &(*s)->next)
+        if (*s == stream) {
+            *s = stream->next;
+            break;
+        }
+    pthread_mutex_unlock(&dummy_lock);
+    free(stream);
+}
+
+/* Appends a copy of the task to the queue's stream. If `waits`, returns after it is done, with what failed
+ * before. */
 int32_t
 dummy_give(const CiQueue *queue, const Task *what, bool waits)
 {
@@ -205,7 +261,8 @@ dummy_give(const CiQueue *queue, const Task *what, bool waits)
     if (!task)
         return CI_ERR_MEMORY;
     long number = dummy_append(stream, task);
-    if (waits)
-        dummy_wait_for(stream, number);
-    return CI_OK;
+    if (!waits)
+        return CI_OK;
+    dummy_wait_for(stream, number);
+    return dummy_finish(stream);
 }

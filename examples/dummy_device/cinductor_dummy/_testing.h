@@ -27,7 +27,10 @@
     CALL(record_begin)                                                                             \
     CALL(record_end)                                                                               \
     CALL(replay)                                                                                   \
-    CALL(launch)
+    CALL(launch)                                                                                   \
+    CALL(group_open)                                                                               \
+    CALL(group_start)                                                                              \
+    CALL(group_join)
 
 typedef enum Call {
 #define CALL(name) CALL_##name,

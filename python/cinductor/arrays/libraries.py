@@ -23,7 +23,7 @@ def library_folder(name: str) -> str | None:
 
 @functools.cache
 def prepare() -> None:
-    """Tell the core the folders of NVRTC and cuBLAS, unless the environment does."""
-    for variable, name in (("CINDUCTOR_NVRTC", "libnvrtc"), ("CINDUCTOR_CUBLAS", "libcublas")):
+    """Tell the core the folders of NVRTC, cuBLAS and NCCL, unless the environment does."""
+    for variable, name in (("CINDUCTOR_NVRTC", "libnvrtc"), ("CINDUCTOR_CUBLAS", "libcublas"), ("CINDUCTOR_NCCL", "libnccl")):
         if variable not in os.environ and (folder := library_folder(name)):
             os.environ[variable] = folder

@@ -51,7 +51,8 @@ from ..objects import (
     is_tuple,
 )
 from ..records import record_print
-from . import iterables as iterables  # registers its part of the table
+from . import collectives as collectives  # registers its part of the table
+from . import iterables as iterables  # the same
 from . import numbers as numbers  # registers its part
 from .calls import (
     LATE,

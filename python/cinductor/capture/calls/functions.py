@@ -304,7 +304,7 @@ FOLLOWED_STANDARD = frozenset(
     ("dataclasses", name) for name in ("replace", "_replace", "fields", "_is_dataclass_instance")
 )
 # Modules of cinductor with functions that are captured like user code.
-CAPTURED = ("cinductor.extensions.control", "cinductor.numpy.composites", "cinductor.numpy.list_sources")
+CAPTURED = ("cinductor.distributed.collectives", "cinductor.extensions.control", "cinductor.numpy.composites", "cinductor.numpy.list_sources")
 FOLLOWED: set[Any] = set()  # functions of NumPy that are captured from their source
 # Libraries whose functions mostly end in C: one break for each, not one for each step before.
 CALLED_WHOLE = frozenset({"scipy", "pandas", "sklearn", "matplotlib", "networkx", "sympy"})
