@@ -149,6 +149,7 @@ typedef struct CiCudaState {
     pthread_mutex_t lock; /* of what library calls need: matmul.h, library.h */
     struct CiCublas *cublas;
     struct CiCufft *cufft;
+    struct CiCusolver *cusolver;
     CiCudaLoaded *loaded;
 } CiCudaState;
 
