@@ -231,7 +231,7 @@ struct CiDevice {
     int32_t (*launch)(const CiQueue *queue, CiExecutable *executable, const CiLaunch *launch,
                       CiFault *fault);
     /* Library calls done with memory of the device instead of the host's. NULL: none. A call is one
-     * that was taken; results are there for the next launch. */
+     * that was taken; results are there for the next launch. CI_ERR_CHECK: it has none for these contents. */
     bool (*takes_extern)(const CiExternItem *item);
     int32_t (*run_extern)(const CiQueue *queue, CiOp op, const CiExternCall *call);
     /* A new name for a group of devices of this kind. NULL, and so are the next four: there are no

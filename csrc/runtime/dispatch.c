@@ -88,8 +88,12 @@ ci_frame_extern(CiFrame *frame, int number)
         return start_collective(plan, queue, &call);
     if (queue && plan->ext.call_on)
         return plan->ext.call_on(plan->ext.data, &call);
-    if (queue)
-        return queue->backend->device->run_extern(queue, plan->op, &call);
+    if (queue) {
+        int32_t status = queue->backend->device->run_extern(queue, plan->op, &call);
+        if (status == CI_ERR_CHECK)
+            frame->call->reason = "a library call on the device has no result";
+        return status;
+    }
     if (frame->in_batch && plan->ext.call_anywhere &&
         plan->ext.call_anywhere(plan->ext.data, &call))
         return CI_OK;

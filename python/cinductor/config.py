@@ -255,7 +255,7 @@ def from_environment(option: Option) -> Any:
 
 # Variables that are no options, and those that the project's own tests and builds read.
 VARIABLES = tuple(
-    f"CINDUCTOR_{name}" for name in "CACHE_DIR CUBLAS CUFFT DEVICE_FALLBACK LOGS NCCL NVRTC PROVENANCE TRACE".split()
+    f"CINDUCTOR_{name}" for name in "CACHE_DIR CUBLAS CUFFT CUSOLVER DEVICE_FALLBACK LOGS NCCL NVRTC PROVENANCE TRACE".split()
 )
 OF_TESTS = tuple(f"CINDUCTOR_{name}" for name in "ACCEPT BUILD_ COVERAGE FUZZ PACKAGES_ PROJECT_URL SOAK TEST_".split())
 

@@ -228,6 +228,94 @@ def of_vectors():
             check(name, fn, *arrays, near=near)
 
 
+def reconstructed(name):
+    """Return a function of a matrix whose results do not depend on the signs of vectors, which may differ from NumPy's."""
+    t = lambda x: np.swapaxes(x, -1, -2)  # noqa: E731
+    if name == "svd":
+        return lambda a: (lambda u, s, v: (s, (u[..., : s.shape[-1]] * s[..., None, :]) @ v[..., : s.shape[-1], :], t(u).conj() @ u, v @ t(v).conj()))(
+            *np.linalg.svd(a)
+        )
+    if name == "svd reduced":
+        return lambda a: (lambda u, s, v: (s, (u * s[..., None, :]) @ v))(*np.linalg.svd(a, full_matrices=False))
+    if name == "svdvals":
+        return lambda a: np.linalg.svd(a, compute_uv=False)
+    if name == "qr":
+        return lambda a: (lambda q, r: (q @ r, r, t(q).conj() @ q))(*np.linalg.qr(a))
+    if name == "qr complete":
+        return lambda a: (lambda q, r: (q @ r, t(q).conj() @ q))(*np.linalg.qr(a, mode="complete"))
+    return lambda a: np.linalg.qr(a, mode="r")
+
+
+def of_square(a, b, v):
+    """Functions of square matrices a, and what each is given."""
+    h = a + np.swapaxes(a.conj(), -1, -2)
+    positive = h + np.eye(a.shape[-1]).astype(a.dtype) * 4 * a.shape[-1]
+    for upper in "LU":
+        yield f"eigvalsh {upper}", lambda a, upper=upper: np.linalg.eigvalsh(a, upper), (h,)
+        yield f"eigh {upper}", lambda a, upper=upper: (lambda w, v: (w, (v * w[..., None, :]) @ np.swapaxes(v, -1, -2).conj()))(
+            *np.linalg.eigh(a, upper)
+        ), (h,)
+    yield "cholesky", np.linalg.cholesky, (positive,)
+    yield "inv", np.linalg.inv, (a,)
+    yield "inv of a view", lambda a: np.linalg.inv(a[..., ::-1, :]) * 2, (a,)
+    yield "det", np.linalg.det, (a,)
+    yield "slogdet", lambda a: tuple(np.linalg.slogdet(a)), (a,)
+    yield "solve", np.linalg.solve, (a, b)
+    yield "solve a vector", lambda a, v: np.linalg.solve(a, v) + 1, (a, v)
+    yield "solve, repeated", lambda a, b: np.linalg.solve(a[..., None, :, :], b[..., None, :, :][..., :1, :, :] * np.arange(1, 3)[:, None, None].astype(b.dtype)), (a, b)
+
+
+def check_parts(name, fn, near, *arrays):
+    """Like check, for several results."""
+    want = fn(*arrays)
+    want = want if isinstance(want, tuple) else (want,)
+    got = cinductor.compile(fn, fullgraph=True)(*[cinductor.to_device(x) for x in arrays])
+    got = [x.numpy() if hasattr(x, "numpy") else np.asarray(x) for x in (got if isinstance(got, tuple) else (got,))]
+    ok = len(got) == len(want) and all(
+        g.shape == w.shape and g.dtype == w.dtype and np.allclose(g, w, near, near * size_of(np.abs(w))) for g, w in zip(got, want, strict=True)
+    )
+    print("ok" if ok else "fail", name, *[f"{x.dtype}{list(x.shape)}" for x in arrays], "" if ok else f"{got} instead of {want}", flush=True)
+
+
+def of_matrices(dtype, few):
+    """numpy.linalg, of one matrix and of stacks; small ones and others go different ways."""
+    random = np.random.default_rng(5)
+
+    def make(*shape):
+        x = random.standard_normal(shape)
+        return (x + 1j * random.standard_normal(shape) if np.dtype(dtype).kind == "c" else x).astype(dtype)
+
+    near = 2e-3 if dtype in ("f4", "c8") else 1e-9
+    for shape in ((1, 1), (3, 3), (2, 3, 5, 5), *(() if few else ((70, 70),)), *(((2, 70, 70), (300, 300)) if not few else ())):
+        n = shape[-1]
+        a = make(*shape) + np.eye(n).astype(dtype) * n
+        for name, fn, arrays in of_square(a, make(*shape[:-1], 3), make(n)):
+            check_parts(name, fn, near, *arrays)
+    for shape in ((4, 4), (7, 3), (3, 7), (2, 5, 4), (2, 4, 5), *(() if few else ((90, 40), (40, 90)))):
+        for name in ("svd", "svd reduced", "svdvals", "qr", "qr complete", "qr r"):
+            check_parts(name, reconstructed(name), near, make(*shape))
+
+
+def of_singular_matrices():
+    """NumPy's own exceptions, with its words; and a singular matrix has a determinant."""
+    for n in (3, 70):
+        ones = cinductor.to_device(np.ones((n, n)))
+        for name, fn in (
+            ("inv", np.linalg.inv),
+            ("solve", lambda a: np.linalg.solve(a, a[0])),
+            ("cholesky", lambda a: np.linalg.cholesky(-a)),
+        ):
+            said = []
+            for x in (np.ones((n, n)), ones):
+                try:
+                    said.append(repr(cinductor.compile(lambda a, fn=fn: fn(a) + 1)(x)))
+                except np.linalg.LinAlgError as error:
+                    said.append(str(error))
+            print("ok" if said[0] == said[1] and "matrix" in said[0].lower() else "fail", "singular", name, n, *said, flush=True)
+        check_parts("singular det", lambda a: (np.linalg.det(a), *np.linalg.slogdet(a)), 0, np.ones((n, n)) * 0)
+    check("no matrix", lambda a: np.linalg.inv(a), np.ones((0, 3, 3)))
+
+
 def of_constants():
     """Arrays that a function makes from constants are copied to the GPU once."""
     x, i = array((40,), "f8"), np.arange(40) % 3
@@ -253,6 +341,9 @@ def main():
     of_powers()
     of_vectors()
     of_constants()
+    for dtype in ("f8", "c8") if few else ("f4", "f8", "c8", "c16"):
+        of_matrices(dtype, few)
+    of_singular_matrices()
     for dtype in ("f8",) if few else ("f4", "f8"):
         of_transforms(dtype, ((6, 5),) if few else ((9,), (6, 5), (3, 1024, 2), (70000, 4)))
 

@@ -835,7 +835,9 @@ def test_library_calls(card, tmp_path):
     """Sorts, searches, sums of products, transforms: the GPU backend computes them without the host."""
     if not RUNS:
         build_shared(tmp_path / "libcufft.so.12", "fake_cufft.c", "-lm")
-    lines = card("library.py", *([] if RUNS else ["few"]), CINDUCTOR_CUFFT=str(tmp_path))
+        build_shared(tmp_path / "libcusolver.so.12", "fake_cusolver.c", "-lm")
+    folders = {"CINDUCTOR_CUFFT": str(tmp_path), "CINDUCTOR_CUSOLVER": str(tmp_path)}
+    lines = card("library.py", *([] if RUNS else ["few"]), **folders)
     failed = [line for line in lines if not line.startswith("ok")]
     assert lines and not failed, "\n".join(failed)
 

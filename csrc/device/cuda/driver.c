@@ -4,6 +4,7 @@
  * reason, never a crash. Another library's choice of device stays as it was: over its context ours
  * is pushed for each call and popped after it. Where a thread has none, the first device's becomes
  * its own and stays, for that is what CUDA's runtime would give it; calls then change nothing. */
+#include "device/cuda/cusolver.h"
 #include "device/cuda/library.h"
 #include "device/cuda/matmul.h"
 #include "device/cuda/nccl.h"
@@ -109,6 +110,7 @@ shut(CiDeviceState *base)
             ci_nccl_shut(state);
             ci_cublas_shut(state); /* modules go with the context */
             ci_cufft_shut(state);
+            ci_cusolver_shut(state);
             (void)driver->context_pop(&now);
         }
         (void)driver->context_release(state->device);

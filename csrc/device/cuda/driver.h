@@ -155,6 +155,7 @@ typedef struct CiCudaState {
     pthread_mutex_t lock; /* of what library calls need: matmul.h, library.h */
     struct CiCublas *cublas;
     struct CiCufft *cufft;
+    struct CiCusolver *cusolver;
     CiCudaLoaded *loaded;
     pthread_mutex_t grouping; /* of what follows; no other lock is taken under it */
     CiNccl *nccl;             /* NULL: not looked for yet */
