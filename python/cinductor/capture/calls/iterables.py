@@ -80,7 +80,7 @@ def length_of(stage: Any, value: Any) -> int:
 
 
 def is_held(value: Any) -> bool:
-    """True if other code may advance the iterator."""
+    """True for an iterator, which other code may advance."""
     return type(value) is Flat or defines(type(value), "__next__")
 
 
@@ -202,7 +202,7 @@ def _iter(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     if len(args) != 1 or kwargs:
         return call_unknown(scope, f, args, kwargs)
     value = args[0]
-    if defines(type(value), "__next__") and scope.stage.sources.source_of(value) is None:
+    if is_held(value) and scope.stage.sources.source_of(value) is None:
         method = scope.stage.sources.class_attr(type(value), "__iter__")
         is_function = type(method) is types.FunctionType and not is_ours(type(value))
         return special_methods.iterator(dispatch(scope, method, args, {})) if is_function else value
