@@ -845,12 +845,21 @@ def test_a_call_whose_stores_fail_is_not_repeated(backend, monkeypatch):
     assert kept == {"sum": (X + 1).sum(), "max": X.max()}
 
 
+def compares_before_an_addition(x):
+    print(end="", flush=True)
+    n = 0
+    for i in range(len(x)):
+        n += (x[i], 1) < (x[i], 2)
+    return n
+
+
 OF_NANS = {
     "a test": lambda x: x > x.mean(),
     "max": lambda x: (x.max(), np.nanmin(x), x.argmax(), np.maximum(x, 0), np.clip(x, 0, 1)),
     "a division": lambda x: (x // 2, x % 2, np.fmod(x, 3), np.sign(x), np.arctan(x), x**0.5),
     "a sum": lambda x: (x.sum(), np.sqrt(x), np.exp(x), np.sort(x), x * 2, np.isfinite(x)),
     "a piece": lambda x: (max(x[1], 1.0), x.tolist(), np.sort(x)),
+    "another piece": compares_before_an_addition,
     "an order": lambda x: (np.median(x), np.unique(x), np.ptp(x), np.frexp(x), np.float_power(x, 2)),
 }
 
