@@ -15,6 +15,7 @@ import weakref
 
 import numpy as np
 import pytest
+from breaks import after_an_effect
 
 import cinductor
 from cinductor import _core
@@ -819,6 +820,19 @@ def test_numpys_warnings_come_in_every_call(fn, size):
             assert got[1:] == want[1:]
             alike(got[0], want[0])
             assert want[1] or isinstance(want[0], str) or fn is counts_inside or value > 0
+
+
+@pytest.mark.parametrize("of", [lambda x: np.clip(x, 0, "a"), lambda x: np.where(x > 2, "a", x)])
+@pytest.mark.parametrize("changed", [after_an_effect, lambda fn: fn])
+@pytest.mark.filterwarnings("error::DeprecationWarning")
+def test_a_text_among_operands_is_no_name_of_a_dtype(of, changed):
+    made = []
+    for call in (of, cinductor.compile(changed(of))):
+        try:
+            made.append(call(np.arange(4.0)).tolist())
+        except TypeError as error:
+            made.append(str(error))
+    assert made[0] == made[1]
 
 
 def stores_twice(x, kept):
