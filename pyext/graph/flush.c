@@ -197,6 +197,22 @@ thread_seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
+/* Adds the float flags that a run of a program has raised to those of the call and of the program. */
+static int
+note_flags(CxTracer *t, CxProgram *program, unsigned flags)
+{
+    t->float_flags |= flags;
+    if (flags == 0)
+        return 0;
+    PyObject *before = PyDict_GetItemWithError(t->raised, (PyObject *)program);
+    if (before == NULL && PyErr_Occurred())
+        return -1;
+    PyObject *all = PyLong_FromLong(flags | (before != NULL ? PyLong_AsLong(before) : 0));
+    int result = all != NULL ? PyDict_SetItem(t->raised, (PyObject *)program, all) : -1;
+    Py_XDECREF(all);
+    return result;
+}
+
 static int
 run_program(Flush *f, CxProgram *program)
 {
@@ -222,7 +238,8 @@ run_program(Flush *f, CxProgram *program)
     program->spent += took;
     if (failed < 0)
         goto done;
-    t->float_flags |= f->run.float_flags;
+    if (note_flags(t, program, f->run.float_flags) < 0)
+        goto done;
     for (int k = 0; k < f->nouts; k++) {
         CxStorage *s = f->outs[k];
         if (s->value != NULL)

@@ -28,6 +28,7 @@ struct CxTracer {
     PyObject_HEAD CxState *state;
     PyObject *key;  /* identifies the function; its segments are counted */
     PyObject *kept; /* the set that keeps the programs of its segments alive */
+    PyObject *raised; /* the float flags of each program that has raised some: a dict */
     PyObject *name, *option_values, *breaks, *info, *program, *skip, *by_id, *specialized;
     PyObject *cell; /* the code object of the latest source location */
     PyObject *constant; /* makes an input of an array that never changes; or NULL */

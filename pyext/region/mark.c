@@ -267,7 +267,8 @@ body_check(CiContext *ctx, void *arg)
     (void)ci_graph_check(c->tracer->graph, c->condition, ci_intern(ctx, c->why), c->loc);
 }
 
-/* check(condition, why): if the bool is false at run time, the original function runs the call. */
+/* check(condition, why): if the bool is false at run time, the original function runs the call. So a region cannot have
+ * a check after an effect: Python runs its loop or branch. */
 PyObject *
 cx_method_check(PyObject *self, PyObject *args)
 {
@@ -280,6 +281,10 @@ cx_method_check(PyObject *self, PyObject *args)
     if (!cx_is_traced(condition) || cx_dtype((CxTraced *)condition) != CI_DTYPE_bool ||
         cx_rank((CxTraced *)condition) != 0)
         return cx_misuse(((CxTracer *)self)->state, "check() takes a Traced bool");
+    if (!cx_may_check(check.tracer)) {
+        (void)cx_region_break(check.tracer, "%s is known only when the program runs", check.why);
+        return NULL;
+    }
     if (cx_traced_prepare((CxTraced *)condition) < 0)
         return NULL;
     check.condition = cx_node((CxTraced *)condition);

@@ -11,6 +11,7 @@ tracer_traverse(PyObject *self, visitproc visit, void *arg)
     Py_VISIT(Py_TYPE(self));
     Py_VISIT(t->by_id);
     Py_VISIT(t->breaks);
+    Py_VISIT(t->raised);
     Py_VISIT(t->info);
     Py_VISIT(t->program);
     Py_VISIT(t->option_values);
@@ -30,6 +31,7 @@ tracer_clear(PyObject *self)
     Py_CLEAR(t->by_id);
     Py_CLEAR(t->kept);
     Py_CLEAR(t->breaks);
+    Py_CLEAR(t->raised);
     Py_CLEAR(t->info);
     Py_CLEAR(t->program);
     Py_CLEAR(t->specialized);
@@ -99,6 +101,7 @@ tracer_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     t->kept = Py_NewRef(keep != NULL ? keep : t->state->segments_kept);
     t->option_values = options ? PyDict_Copy(options) : PyDict_New();
     t->breaks = PyList_New(0);
+    t->raised = PyDict_New();
     t->info = PyDict_New();
     t->by_id = PyDict_New();
     t->specialized = PyList_New(0);
@@ -107,8 +110,8 @@ tracer_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     t->fullgraph = whole != NULL && PyUnicode_GET_LENGTH(whole) != 0;
     t->whole = Py_XNewRef(whole);
     t->epoch = 1;
-    if (!t->option_values || !t->breaks || !t->info || !t->by_id || !t->specialized || !t->saved ||
-        !t->skip || PyUnicode_AsUTF8(name) == NULL ||
+    if (!t->option_values || !t->breaks || !t->raised || !t->info || !t->by_id ||
+        !t->specialized || !t->saved || !t->skip || PyUnicode_AsUTF8(name) == NULL ||
         cx_options_fill(t->option_values, &t->options) < 0 || cx_symbols_open(t) < 0)
         goto fail;
     t->backend = ci_backend_find(t->state->runtime.registry, device, backend);
@@ -275,6 +278,7 @@ static PyMemberDef tracer_members[] = {
     CX_MEMBER(Tracer, last_storage, T_UINT, CxTracer, last_storage, READONLY),
     CX_MEMBER(Tracer, seconds, T_DOUBLE, CxTracer, seconds, READONLY),
     CX_MEMBER(Tracer, float_flags, T_UINT, CxTracer, float_flags, 0),
+    CX_MEMBER(Tracer, raised, T_OBJECT, CxTracer, raised, READONLY),
     {NULL, 0, 0, 0, NULL},
 };
 

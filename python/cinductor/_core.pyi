@@ -475,6 +475,8 @@ class Tracer:
 
     The bits are NumPy's: 1 divide, 2 overflow, 4 underflow, 8 invalid.
     """
+    raised: dict[Program, int]
+    """The flags that each program has raised, in the order of their runs. May be cleared."""
     def symbol(
         self,
         name: str,

@@ -146,10 +146,12 @@ def put_back(undone):
 
 
 def compare(worlds, what):
-    """Call both and compare."""
+    """Call both and compare. False if Python's call does not end: where the time limit stops it is chance."""
     want, got = (world.run() for world in reversed(worlds))
+    if want.startswith("('endless'"):
+        return False
     assert got == want, f"{what}\n{got}\ninstead of\n{want}"
-    return "endless" not in want
+    return True
 
 
 def explore(made, seed, count, name=""):

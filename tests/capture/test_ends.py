@@ -15,6 +15,7 @@ import weakref
 
 import numpy as np
 import pytest
+from breaks import after_an_effect
 
 import cinductor
 from cinductor import _core
@@ -821,6 +822,19 @@ def test_numpys_warnings_come_in_every_call(fn, size):
             assert want[1] or isinstance(want[0], str) or fn is counts_inside or value > 0
 
 
+@pytest.mark.parametrize("of", [lambda x: np.clip(x, 0, "a"), lambda x: np.where(x > 2, "a", x)])
+@pytest.mark.parametrize("changed", [after_an_effect, lambda fn: fn])
+@pytest.mark.filterwarnings("error::DeprecationWarning")
+def test_a_text_among_operands_is_no_name_of_a_dtype(of, changed):
+    made = []
+    for call in (of, cinductor.compile(changed(of))):
+        try:
+            made.append(call(np.arange(4.0)).tolist())
+        except TypeError as error:
+            made.append(str(error))
+    assert made[0] == made[1]
+
+
 def stores_twice(x, kept):
     kept["sum"] = x.sum()
     kept["max"] = x.max()
@@ -845,12 +859,21 @@ def test_a_call_whose_stores_fail_is_not_repeated(backend, monkeypatch):
     assert kept == {"sum": (X + 1).sum(), "max": X.max()}
 
 
+def compares_before_an_addition(x):
+    print(end="", flush=True)
+    n = 0
+    for i in range(len(x)):
+        n += (x[i], 1) < (x[i], 2)
+    return n
+
+
 OF_NANS = {
     "a test": lambda x: x > x.mean(),
     "max": lambda x: (x.max(), np.nanmin(x), x.argmax(), np.maximum(x, 0), np.clip(x, 0, 1)),
     "a division": lambda x: (x // 2, x % 2, np.fmod(x, 3), np.sign(x), np.arctan(x), x**0.5),
     "a sum": lambda x: (x.sum(), np.sqrt(x), np.exp(x), np.sort(x), x * 2, np.isfinite(x)),
     "a piece": lambda x: (max(x[1], 1.0), x.tolist(), np.sort(x)),
+    "another piece": compares_before_an_addition,
     "an order": lambda x: (np.median(x), np.unique(x), np.ptp(x), np.frexp(x), np.float_power(x, 2)),
 }
 

@@ -1,11 +1,13 @@
 """Tests iterators made before a loop or branch and advanced in it: their position is carried like any other value."""
 
+import collections
 import itertools
 import operator
 
 import cases
 import numpy as np
 import pytest
+from breaks import after_an_effect
 from test_regions import check, nodes, outcome, same
 
 import cinductor
@@ -432,11 +434,86 @@ def a_dict_changes_its_keys(x):
     return first, next(it, None)
 
 
+def loses_items_by_data(x):
+    o, seen = [x[0], x[1], x[2], 9.0], []
+    for v in o:
+        seen.append(v)
+        if v < 2.6:
+            o.remove(v)
+    return o, seen
+
+
+def loses_its_first_by_data(x):
+    o, n = [(x[0], 1.0), (x[1], 2.0), (x[2], 3.0)], 0.0
+    for a, b in o:
+        n += b
+        if a < 1.6:
+            o.pop(0)
+    return o, n
+
+
+def loses_its_last_in_a_nest(x):
+    o, s = [float(v) for v in x], 0.0
+    for v in o:
+        for w in o:
+            s += w
+            if v * w > 2:
+                o.pop()
+    return o, s
+
+
+def selected_items_lose_the_last(x):
+    o, s = [], 0.0
+    for v in x:
+        if v > 1:
+            o.append(v * 2)
+    for v in o:
+        s += v
+        if v < 5.5:
+            o.pop()
+    return o, s
+
+
+def selected_items_become_more(x):
+    o, s = [], 0.0
+    for v in x:
+        if v > 1:
+            o.append(v * 2)
+    for i, v in enumerate(o):
+        s += v * i
+        if v < 6:
+            o.append(v + 2)
+    return o, s
+
+
+def a_comprehension_takes_from_its_list(x):
+    o = [float(v) for v in x]
+    return [o.pop() if v > 1 else v for v in o], o
+
+
+def a_deque_loses_items_by_data(x):
+    o, seen = collections.deque([1.0, 2.0, 3.0, 4.0]), []
+    try:
+        for v in o:
+            seen.append(v)
+            if v * x[0] > 0.9:
+                o.popleft()
+    except RuntimeError as error:
+        return str(error), o, seen
+    return o, seen
+
+
+BY_DATA = [
+    loses_items_by_data, loses_its_first_by_data, loses_its_last_in_a_nest, selected_items_lose_the_last, selected_items_become_more,
+    a_comprehension_takes_from_its_list, a_deque_loses_items_by_data,
+]  # fmt: skip
+
+
 @pytest.mark.parametrize("backend", ["interp", "c"])
 @pytest.mark.parametrize(
     "fn",
     [
-        grows_in_zip, grows_behind_zip, grows_in_a_slice, grows_when_begun, changes_backwards, changes_an_argument_backwards,
+        *BY_DATA, *map(after_an_effect, BY_DATA), grows_in_zip, grows_behind_zip, grows_in_a_slice, grows_when_begun, changes_backwards, changes_an_argument_backwards,
         a_dict_grows_at_its_end, a_dict_changes_its_keys,
     ],
 )  # fmt: skip

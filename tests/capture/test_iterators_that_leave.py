@@ -251,6 +251,13 @@ def shared_flat(G, x):
 
 
 @case
+def advanced_flat(G, x):
+    f = x.flat
+    a = next(f)
+    return a, iter(f) is f, next(iter(f)), [*f]
+
+
+@case
 def shared_zip(G, x):
     z = zip([x, x * 2, x], [x * 2, x * 3, x])
     a = next(z)

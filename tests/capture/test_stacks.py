@@ -2,11 +2,13 @@
 and searches in ordered lists. All give what Python gives, whatever they hold, however large they become, and if an empty one is popped."""
 
 import bisect
+import collections
 import copy
 import heapq
 
 import numpy as np
 import pytest
+from breaks import after_an_effect
 from test_regions import outcome, same
 
 import cinductor
@@ -385,17 +387,28 @@ def pairs_with_nan(x):
     return n
 
 
+def deque_popped_empty(x):
+    waiting, s = collections.deque([1.0]), 0.0
+    for i in range(len(x)):
+        if x[i] > 0.5:
+            s += 1
+        else:
+            s += waiting.popleft()
+    return s
+
+
 OTHERS = [
     *(heap_popped_empty, search_from_before_the_list, put_in_order, pairs_with_nan),
     *(is_popped_empty, is_popped_empty_and_told, becomes_large, of_several_types, of_arrays, of_texts, of_the_callers),
-    *(from_the_front, under_a_condition, beside_another, in_a_loop, held_by_a_list),
+    *(deque_popped_empty, from_the_front, under_a_condition, beside_another, in_a_loop, held_by_a_list),
 ]
 
 
-@pytest.mark.parametrize("dynamic", [True, None])
+@pytest.mark.parametrize("setting", ["dynamic", "plain", "after an effect"])
 @pytest.mark.parametrize("fn", OTHERS)
-def test_is_pythons(fn, dynamic):
-    compiled = cinductor.compile(fn, backend="interp", dynamic=dynamic)
+def test_is_pythons(fn, setting):
+    captured = after_an_effect(fn) if setting == "after an effect" else fn
+    compiled = cinductor.compile(captured, backend="interp", dynamic=setting == "dynamic" or None)
     for x in X:
         for _ in range(2):
             agree(compiled, fn, (x,))

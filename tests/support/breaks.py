@@ -78,6 +78,16 @@ def after_the_call(fn: Any) -> Any:
     return call
 
 
+def after_an_effect(fn: Any) -> Any:
+    """A function that has an effect before it calls fn, so that the call cannot restart."""
+
+    def call(*args: Any) -> Any:
+        print(end="", flush=True)
+        return fn(*args)
+
+    return call
+
+
 def source_of(fn: types.FunctionType) -> str:
     """The function's own lines, without decorators."""
     text = textwrap.dedent(inspect.getsource(fn))

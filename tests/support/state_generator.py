@@ -1,9 +1,9 @@
 """Generates the source of random functions that use objects with hidden state: iterators, containers of the standard
 library, objects whose classes have hooks, and every way to change them other than a plain statement.
 
-A program takes such an object from an argument, a global, a default or a cell, or makes it. It may also be
-reachable only without a name: through a default, an attribute of a function, an exception, a view, or the iterable
-of a loop. A loop, a branch, an operand, a comprehension or a `try` uses the object, and its final state is part of
+A program takes such an object from an argument, a global, a default, a cell or an attribute of the function itself,
+or makes it. It may also be reachable only without a name: through a default, an attribute of a function, an
+exception, a view, or the iterable of a loop. A loop, a branch, an operand, a comprehension or a `try` uses the object, and its final state is part of
 the result. Hooks record in a log that they ran.
 """
 
@@ -1067,8 +1067,10 @@ class Generator:
         elif place == "argument":
             head = f"def program(x, {name}):"
             tail = f"\n\ndef more():\n    return ({made},)\n"
-        elif place == "default":
+        elif place == "default" and random.Random(~self.seed).random() < 0.5:
             head = f"def program(x, {name}={made}):"
+        elif place == "default":  # an attribute of the function itself
+            setup, tail = f"{name} = program.kept\n", f"\n\nprogram.kept = {made}\n"
         else:
             changed = any(f"{name} {op}= " in b for b in body for op in "+-*|&^") or any(f"{name} = " in b for b in body)
             setup = f"nonlocal {name}\n" if changed else ""

@@ -935,3 +935,21 @@ def a_pattern_with_positions(x, o):
 @program
 def an_item_of_a_class(x):
     return x * Weighed[0] + Weighed[1]
+
+
+@program
+def attributes_of_its_own(x):
+    return x * attributes_of_its_own.gain + len(attributes_of_its_own.rows)
+
+
+attributes_of_its_own.gain = 2.0
+attributes_of_its_own.rows = [1.0]
+
+
+@given(2)
+def an_attribute_that_remembers(x, k):
+    if not hasattr(an_attribute_that_remembers, "results"):
+        an_attribute_that_remembers.results = {}
+    if k not in an_attribute_that_remembers.results:
+        an_attribute_that_remembers.results[k] = x.sum() * k
+    return an_attribute_that_remembers.results[k], len(an_attribute_that_remembers.results)

@@ -86,15 +86,15 @@ def are_all_given() -> bool:
     return False
 
 
-def give(program: Any, flags: int) -> None:
-    """Issue the warnings for the flags that a program has raised. Raises if a filter turns them into errors."""
+def give(raised: dict[Any, int], flags: int) -> None:
+    """Issue a warning for each of the flags, at an operation of the first program that has raised it and can. raised: the
+    flags of each program. Raises if a filter turns a warning into an error.
+    """
     asked: dict[str, Any] = {**np.geterr()}
-    graph = program.text("graph")
-    nodes = re.findall(NODE, graph)
     for bit, (kind, words) in TEXTS.items():
         if not flags & bit or asked[kind] in ("ignore", "log", "print"):
             continue
-        found = likely(nodes if bit != INVALID else may_be_invalid(graph, nodes), bit)
+        found = next(filter(None, (likely_in(program, bit) for program, own in raised.items() if own & bit)), None)
         if found is None:
             continue
         name, file, line = found
@@ -106,6 +106,13 @@ def give(program: Any, flags: int) -> None:
         warnings.warn_explicit(
             text, RuntimeWarning, file, int(line), where.get("__name__", "<unknown>"), registry
         )
+
+
+def likely_in(program: Any, bit: int) -> tuple[str, str, str] | None:
+    """The operation of a program that most likely raised a flag, as for `likely`."""
+    graph = program.text("graph")
+    nodes = re.findall(NODE, graph)
+    return likely(nodes if bit != INVALID else may_be_invalid(graph, nodes), bit)
 
 
 def may_be_invalid(graph: str, nodes: list[tuple[str, ...]]) -> list[tuple[str, ...]]:

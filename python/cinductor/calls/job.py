@@ -539,7 +539,7 @@ class Job:
         from ..base import float_warnings
 
         if float_warnings.heard(flags):
-            float_warnings.give(specialization.program, flags)
+            float_warnings.give({specialization.program: flags}, flags)
 
     def run_once(self, bound: Any, args: Any, kwargs: Any, why: str) -> Any:
         """Let the original function run one call."""

@@ -231,12 +231,13 @@ class Effects:
     def look_at_flags(self) -> None:
         """Check the floating-point flags raised so far. If the call can restart, NumPy runs it;
         otherwise the warning is issued here."""
+        raised = {**self.tracer.raised}
         new = self.take_flags()
         if not new:
             return
         if self.can_run_again() and self.undo_call():
             raise Suspect(new)
-        float_warnings.give(self.tracer.last_program, new)
+        float_warnings.give(raised, new)
 
     def take_flags(self) -> int:
         """The float flags raised since the last call of this method that must be reported."""
@@ -245,6 +246,7 @@ class Effects:
             return 0
         heard = float_warnings.heard(tracer.float_flags)
         tracer.float_flags = heard  # the others were raised inside of an errstate that ignores them
+        tracer.raised.clear()
         new = heard & ~self.flags
         self.flags |= new
         return new

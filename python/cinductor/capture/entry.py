@@ -35,7 +35,6 @@ from .objects import (
     MAPPINGS,
     METHODS_IN_C,
     MISSING,
-    OPAQUE,
     UNBOUND,
     Traced,
     attributes_of,
@@ -85,7 +84,7 @@ def call(job: Job, stage: Stage, bound: tuple[Any, ...]) -> Any:
         positional, named = lift_arguments(job, stage, bound)
         stage.runs = True
         return dispatch(scope, target, tuple(positional), named)
-    stage.sources.known.setdefault(id(fn), (fn, OPAQUE))
+    stage.sources.known.setdefault(id(fn), (fn, stage.sources.source("const", fn)))
     try:
         new = bind(stage, fn)
         stage.tracer.code = new.__code__

@@ -157,6 +157,15 @@ class Stage:
         grown = self.state.lists.get(id(value))
         return items_of(self.lift_array(value)) if grown is None else grown.items_now
 
+    def length_now(self, value: Any) -> int:
+        """The length of a container that is iterated. If a buffer has got the items since the iterator was made, they are put
+        back: the iterator reads the container.
+        """
+        grown = self.state.lists.get(id(value))
+        if grown is not None:
+            grown.materialise("a list changes that an iterator goes over")
+        return len(value)
+
     def forced(self, value: Any) -> Any:
         """The value, materialised; calls with another value are of a different kind, or need Python."""
         if type(value) is Traced and not self.tracer.in_region:

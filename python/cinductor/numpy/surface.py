@@ -329,8 +329,12 @@ def cast(t: _core.Tracer, x: Any, dtype: np.dtype, casting: Any = "same_kind") -
 
 
 def result_type(*values: Any) -> np.dtype:
-    """NumPy's promotion of traced and concrete values; Python's numbers are weak."""
-    return np.result_type(*(weak(v) for v in values))
+    """NumPy's promotion of traced and concrete values; Python's numbers are weak. Anything else NumPy would take for the name
+    of a dtype.
+    """
+    for v in values:
+        refuse(not is_a(v, Traced | bool | int | float | complex | np.generic | np.ndarray), f"an operand is a {type(v).__name__}")
+    return np.result_type(*map(weak, values))
 
 
 def weak(value: Any) -> Any:

@@ -66,21 +66,14 @@ def numbered_of(scope: Hooks, value: Any) -> Items | None:
         if source is not None:
             stage.sources.guard_length(value, source)
         made = lambda c, f=iter: f(c.of(value))  # noqa: E731
-        return Items(lambda: length_of(stage, value), lambda i: scope.item(value, i), made)
+        return Items(lambda: stage.length_now(value), lambda i: scope.item(value, i), made)
     if cls in VIEWS_OF_DICTS - ORDERED_TYPES:
         return scope.items_of_view(value)
     return None
 
 
-def length_of(stage: Any, value: Any) -> int:
-    """The length of a list that is iterated."""
-    if id(value) in stage.state.lists:
-        raise RegionBreak("a list grows that an iterator goes over", "", 0)
-    return len(value)
-
-
 def is_held(value: Any) -> bool:
-    """True if other code may advance the iterator."""
+    """True for an iterator, which other code may advance."""
     return type(value) is Flat or defines(type(value), "__next__")
 
 
@@ -202,7 +195,7 @@ def _iter(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     if len(args) != 1 or kwargs:
         return call_unknown(scope, f, args, kwargs)
     value = args[0]
-    if defines(type(value), "__next__") and scope.stage.sources.source_of(value) is None:
+    if is_held(value) and scope.stage.sources.source_of(value) is None:
         method = scope.stage.sources.class_attr(type(value), "__iter__")
         is_function = type(method) is types.FunctionType and not is_ours(type(value))
         return special_methods.iterator(dispatch(scope, method, args, {})) if is_function else value
@@ -315,7 +308,7 @@ class CycledList:
 
     def item(self, number: Any) -> Any:
         """The item of that index. All earlier ones have been read, or a loop has read them."""
-        length, now = length_of(self.scope.stage, self.value), self.scope.stage.lift_items(self.value)
+        length, now = self.scope.stage.length_now(self.value), self.scope.stage.lift_items(self.value)
         if type(number) is Traced:
             if len(now) != len(self.was) or not all(map(is_one, self.was, now)):
                 raise RegionBreak("a list has changed that itertools.cycle goes over", "", 0)

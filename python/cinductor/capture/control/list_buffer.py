@@ -330,8 +330,23 @@ class ListBuffer(Columns):
 
     @property
     def items_now(self) -> Items:
-        """The items, for a loop."""
-        return Items(self.size(), self.read)
+        """The items, for a loop, which runs as often as there are items now. If the list comes to have another length, or is no
+        buffer any more, Python runs the iterations that remain.
+        """
+        length, size, stage = self.length, self.size(), self.scope.stage
+
+        def is_buffer() -> bool:
+            if self.state.lists.get(id(self.container)) is not self:
+                return False
+            if self.length is not length:
+                self.materialise("a list changes that an iterator goes over")
+                return False
+            return True
+
+        return Items(
+            lambda: size if is_buffer() else stage.length_now(self.container),
+            lambda number: self.read(number) if is_buffer() else self.scope.item(self.container, number),
+        )
 
     def size(self) -> Any:
         """The number of items as a size."""

@@ -77,7 +77,7 @@ class Iteration(Hooks):
             return value  # Python raises its own exception
         if cls in CONTAINER_TYPES or is_tuple(cls):
             if source is None:
-                return self._iter_made(value) if cls in MAPPINGS else map(stage.lift_array, value)
+                return self._iter_made(value) if cls in MAPPINGS else self._iter_list(value)
             if source == OPAQUE:
                 return map(stage.lift, value)
             if is_a(value, dict):
@@ -143,9 +143,21 @@ class Iteration(Hooks):
     def _steps(self, value: Any) -> Iterator[Any]:
         return Steps(value, self.step)
 
+    def _iter_list(self, value: Any) -> Iterator[Any]:
+        """The items of a list or tuple that the call has made, as they are when they are taken."""
+        number = 0
+        while number < self.stage.length_now(value):
+            yield self.stage.lift_array(value[number])
+            number += 1
+
     def _iter_made(self, value: Any) -> StableIterator:
-        state, before = self.stage.state, places_of(value)
-        return StableIterator(state, value, self.stage.lift_array, lambda: are_one(before, places_of(value)))
+        stage, before = self.stage, places_of(value)
+
+        def is_same() -> bool:
+            stage.length_now(value)
+            return are_one(before, places_of(value))
+
+        return StableIterator(stage.state, value, stage.lift_array, is_same)
 
     def _iter_array(self, value: Traced) -> Any:
         if value.ndim == 0:
