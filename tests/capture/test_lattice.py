@@ -10,13 +10,13 @@ from cinductor.capture.control.lattice import Buffered, Head, Joined, Reason, Sa
 
 F8, F4, I8, I1, U8, C16, BOOL = map(np.dtype, ("f8", "f4", "i8", "i1", "u8", "c16", "?"))
 BIG = 1 << 63
-OTHER, LARGE = Reason(lattice.OTHER), Reason(lattice.LARGE)
+OTHER, UNLIKE, LARGE = Reason(lattice.OTHER), Reason(lattice.OTHER, True), Reason(lattice.LARGE)
 
 # a, b, their join at a loop's head (a before, b after an iteration), their join after two branches
 TABLE = [
     (1, 2, Joined("python", I8), Joined("python", I8)),
     (1.0, 2.0, Joined("python", F8), Joined("python", F8)),
-    (1, 2.0, OTHER, Joined("python", F8, I8)),  # nothing is promoted, because the class can be observed
+    (1, 2.0, UNLIKE, Joined("python", F8, I8)),  # nothing is promoted, because the class can be observed
     (True, 1, OTHER, OTHER),
     (1, BIG, Joined("python", U8), Joined("python", U8)),
     (-1, BIG, OTHER, OTHER),
@@ -25,7 +25,7 @@ TABLE = [
     (np.float64(1), np.float64(2), Joined("scalar", F8), Joined("scalar", F8)),
     (np.float32(1), np.float64(1), OTHER, OTHER),
     (1.0, np.float64(2), Joined("scalar", F8), Joined("scalar", F8, F8)),
-    (np.float64(2), 1.0, OTHER, Joined("scalar", F8, F8)),
+    (np.float64(2), 1.0, UNLIKE, Joined("scalar", F8, F8)),
     (1.5, np.float32(2), Joined("scalar", F4), Joined("scalar", F4, F8)),
     (0.1, np.float32(2), OTHER, OTHER),  # not exact
     (1, np.int64(2), Joined("scalar", I8), Joined("scalar", I8, I8)),
@@ -45,6 +45,7 @@ TABLE = [
 def test_what_two_numbers_become(a, b, at_head, of_arms):
     tracer = _core.Tracer("f", options={}, backend="interp")
     assert join(tracer, a, b, Head(a)) == at_head
+    assert join(tracer, a, b, Head(a, tags=True)) == (of_arms if at_head == UNLIKE else at_head)
     assert join(tracer, a, b) == of_arms
     assert join(tracer, b, a) == of_arms  # the order of branches does not matter
     assert join(tracer, a, a) == Same(a)
@@ -78,7 +79,7 @@ def test_what_a_loop_head_has_learnt_only_becomes_wider():
     weak, strong, large = (Joined("python", F8), Joined("scalar", F8), Joined("python", U8))
     tagged = strong._replace(weak=F8)
     assert join(tracer, 1.0, np.float64(2), Head(1.0, weak)) == strong
-    assert join(tracer, 1.0, 2.0, Head(1.0, strong)) == OTHER
+    assert join(tracer, 1.0, 2.0, Head(1.0, strong)) == UNLIKE
     assert join(tracer, 1.0, 2.0, Head(1.0, tagged)) == tagged
     assert join(tracer, 1, 2, Head(1, large)) == large
     assert join(tracer, 1, -2, Head(1, large)) == OTHER

@@ -381,7 +381,7 @@ CIRCLES = [
     {"capture/boundary.py", "capture/stage.py"},
     {"torch/emit.py", "torch/library.py"},
     {"capture/control/branch.py", "capture/control/merge.py"},
-    {f"capture/control/{name}.py" for name in "alias appended carry lattice list_buffer loop phi region".split()},
+    {f"capture/control/{name}.py" for name in "alias appended carried_types carry list_buffer loop phi region".split()},
 ]
 
 

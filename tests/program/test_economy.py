@@ -546,7 +546,7 @@ assert compiled(x) == f(x) and compiled.specializations
 """,
     "modules that it does not need": """
 assert "cinductor.capture.session" in sys.modules
-late = "control.branch control.lattice control.loop control.tuples pieces.driver syntax.desugar".split()
+late = "control.branch control.carried_types control.lattice control.loop control.tuples pieces.driver syntax.desugar".split()
 late = [f"capture.{name}" for name in late] + ["extensions.custom_ops", "extensions.heuristics", "extensions.kernels", "numpy.fourier"]
 assert not [name for name in late if f"cinductor.{name}" in sys.modules]
 """,

@@ -213,6 +213,8 @@ def test_fixed_loops(seeds, tmp_path, everything_is_compiled):
 def test_wide_loops(seeds, tmp_path, everything_is_compiled):
     for seed in seeds:
         check_loops(seed, tmp_path, ["interp", "dynamic"], loop_generator.Wide)
+        if seed % 4 == 0:
+            check_loops(seed, tmp_path, ["interp", "dynamic"], loop_generator.Lists)
 
 
 @pytest.mark.parametrize("seeds", batches(OPERANDS), ids=lambda s: f"{s[0]}-{s[-1]}")

@@ -553,3 +553,73 @@ class Wide(Generator):
     def source(self):
         text = super().source()
         return text.replace("    n, m = A.shape\n", "    n, m = A.shape\n    out = []\n", 1)
+
+
+class Lists(Wide):
+    """Programs with lists of numbers of any class that loops store to, rebind and exchange, and with names that an
+    iteration leaves as another number class.
+    """
+
+    REBIND = [
+        "{a}, {b} = {b}, {a}", "{a}, {b} = {b}, {a}", "{a} = {b}", "{a} = {b}[:]", "{a} = [{r}] * len({b})", "{a} = [e + 1 for e in {b}]", "{a}[:] = {b}",
+        "{a} = list({b})", "{a} = {b}; {b} = [{w}] * len({a})", "{a}, {b} = {b}, [{r}] * len({b})", "{a} = {a}[::-1]", "{a} = {a} + [{r}]",
+    ]
+    LATE = ["out.append({a})", "out.append(({a}, {b}))", "d = {a} is {b}", "s = {a}[{i} % len({a})]", "c = len({a})", "s = sum({a})", "s = max({a})", "{a}.append({r})", "out.append({a}[:2])"]
+
+    def compound(self):
+        return [self.exchange, self.exchange, self.exchange, self.climb, *super().compound()]
+
+    def exchange(self, depth):
+        """Two lists of one length; each iteration stores to one of them and may rebind it."""
+        a, b, i, j = (self.name(letter) for letter in "lrij")
+        size = self.pick("4", "n + 1", "len(x) + 1", "m + 1", "7")
+        item = self.pick("0", "0.0", "{w}", "{r}", "1")
+        firsts = [f"[{item}] * ({size})", f"list(range({size}))", f"[{item} for _ in range({size})]", f"[x.max(initial=0)] * ({size})"]
+        names = {"a": a, "b": b}
+
+        def fill(texts):
+            text = self.pick(*texts)
+            for letter, name in names.items():
+                text = text.replace(f"{{{letter}}}", name)
+            return self.fill(text, depth=1)
+
+        self.line(depth, self.fill(f"{a} = {self.pick(*firsts)}", depth=1))
+        self.line(depth, self.fill(f"{b} = [{item}] * len({a})", depth=1))
+        if self.chance(0.2):
+            self.line(depth, self.pick(f"out.append({a})", f"first = {a}", f"out.append(lambda: {b}[0])"))
+        self.line(depth, f"for {i} in range({self.fill(*EXTENTS)}):" if self.chance(0.8) else f"{i} = 0\n{'    ' * depth}while {i} < {self.pick(2, 5)} and {self.condition()}:")
+        if self.lines[-1].endswith(":") and "while" in self.lines[-1]:
+            self.line(depth + 1, f"{i} += 1")
+        if self.chance(0.3):
+            self.line(depth + 1, fill([f"{b} = [{{w}}] * len({a})", f"{b} = []" if self.chance(0.1) else f"{b} = [{item}] * ({size})"]))
+        self.line(depth + 1, f"for {j} in range({self.pick('1, ', '')}len({b})):")
+        self.line(depth + 2, fill([
+            f"{b}[{j}] = {a}[{j} - 1] + {{r}}", f"{b}[{j}] = min({a}[{j}] + 1, {b}[{j} - 1] + {{w}})", f"{b}[{j}] = max({a}[{j}], {{r}}) if {{c}} else {a}[{j} - 1]", f"{b}[{j}] = x[{j} % n] + {a}[0]",
+            f"{b}[{j}] = {{w}}", f"if {{c}}: {b}[{j}] = {a}[{j} - 1]", f"{a}[{j}] = {b}[{j} - 1]", f"{b}[q[{j} % n]] += {{r}}", f"{b}[{j}] += {a}[{j}]",
+        ]))
+        if self.chance(0.5):
+            self.line(depth + 1, fill(self.LATE))
+        if self.chance(0.4):
+            self.loop_body(depth, [i])
+        self.line(depth + 1, fill(self.REBIND))
+        for _ in range(self.pick(1, 2)):
+            self.line(depth, fill(self.LATE))
+
+    def climb(self, depth):
+        """A walk along a list of ints that other statements change: a name is of one class or another after it."""
+        a, v, i = self.name("l"), self.name("v"), self.name("i")
+        self.line(depth, f"{a} = list(range({self.pick('n + 1', '6', 'len(x) + 2')}))")
+        self.line(depth, f"for {i} in range({self.pick('n', '5', 'len(q)')}):")
+        self.line(depth + 1, f"{v} = {self.pick(f'q[{i} % n] % len({a})', f'{i} % len({a})', f'int(q[{i} % n]) % len({a})')}")
+        self.line(depth + 1, f"while {a}[{v}] != {v}:")
+        self.line(depth + 2, f"{v} = {a}[{v}]")
+        self.line(depth + 1, f"if {v} > {self.pick('0', 'k', '1')}:")
+        self.line(depth + 2, self.pick(f"{a}[{v}] = {v} - 1", f"{a}[{v}] = q[0] % {v}", f"{a}[{v}] = 0"))
+        if self.chance(0.3):
+            self.loop_body(depth, [i])
+        self.line(depth, self.pick(f"out.append({a})", f"c = {a}[{v}] if n else 0", f"out.append({v} if n else 0)", f"s = max({a})"))
+
+    def source(self):
+        text = super().source()
+        head, _, last = text.rpartition("    return ")
+        return f"{head}    return [o() if callable(o) else o for o in out], {last}"

@@ -294,8 +294,8 @@ class Lifting:
         if cls is np.ndarray:
             return self.array(value, OPAQUE)
         if cls in CONTAINER_TYPES or is_tuple(cls):
-            if id(value) in self.state.lists:
-                return self.state.lists[id(value)].array
+            if id(value) in self.state.lists and (made := self.state.lists[id(value)].array) is not None:
+                return made
             inside = self.lift_items(value)
             if is_a(inside, dict):
                 return {k: self.lift_nested(v) for k, v in inside.items()}

@@ -567,30 +567,3 @@ def bounds_of(value: Any) -> tuple[Any, Any, Any]:
 
 
 # --- results that each call makes again ---
-
-
-def listed(kind: str, axes: tuple[int, ...], last: Any, rows: Any, *sizes: Any) -> list[Any]:
-    """A list of rows: numbers, NumPy's ("scalar") or Python's, lists of them ("list of scalar"), or arrays, each cut
-    to its sizes along these axes; last: the object that is the last item.
-    """
-    if kind != "array":
-        is_nested = kind.startswith("list")
-        if kind.endswith("python"):
-            return rows.tolist()
-        return [list(row) for row in rows] if is_nested else list(rows)
-    if not axes:
-        items = [row.copy() for row in rows]
-    elif axes == (0,):
-        items = [row[:n].copy() for row, n in zip(rows, sizes[0].tolist(), strict=True)]
-    else:
-        parts = np.full((len(rows), rows.ndim - 1), slice(None))
-        for axis, column in zip(axes, sizes, strict=True):
-            parts[:, axis] = [slice(n) for n in column.tolist()]
-        items = [row[tuple(part)].copy() for row, part in zip(rows, parts, strict=True)]
-    return items if last is None or not items else [*items[:-1], last]
-
-
-def tuples(kinds: tuple[str, ...], *columns: Any) -> list[Any]:
-    """A list of tuples of numbers."""
-    parts = [listed(kind, (), None, column) for kind, column in zip(kinds, columns, strict=True)]
-    return list(zip(*parts, strict=True))

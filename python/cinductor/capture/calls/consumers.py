@@ -20,6 +20,7 @@ from ...base.class_lookup import is_a
 from ...numpy import composites
 from ..containers import ROWS
 from ..control import branch
+from ..control.columns import Column
 from ..control.list_buffer import made_of
 from ..control.region import is_condition
 from ..iterators import MAX_READ, Range
@@ -82,6 +83,9 @@ def materialise_all(scope: Hooks, f: Any, values: list[Any]) -> list[Any]:
 def _sequence(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     if not args:
         return f(*args, **kwargs)
+    if f is list and len(args) == 1 and not kwargs and type(args[0]) is Range:
+        made = scope.call(np.arange, args[0].start, args[0].stop, args[0].step)
+        return made_of(scope, 0, [Column(0, made)], made.shape[0])
     if asks_length(args[0]):
         return call_unknown(scope, f, args, kwargs)
     if len(args) > 1 or kwargs:
@@ -163,7 +167,7 @@ def _sorted(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     grown = scope.stage.state.lists.get(id(value))
     if key is None and grown is not None and grown.has_sources:
         made = grown.in_order(scope, others)
-        return made_of(scope, grown.like, [made], made.shape[0])
+        return made_of(scope, grown.like, [Column(grown.like, made)], made.shape[0])
     if key is None and (line := line_of(scope, (value,), {}, "biu")) is not None:
         items = list(scope.iter(dispatch(scope, np.sort, (line,), {})))
         return items[::-1] if others.get("reverse") else items

@@ -229,6 +229,10 @@ class Peel(Exception):
     """Raised if the first iteration of a loop differs from later ones."""
 
 
+class Unlike(Peel):
+    """They differ in the class of a number, which a tagged number may have."""
+
+
 class CarriedArray:
     """One array carried by value; ends: the arrays that it may be at the end of an iteration."""
 

@@ -19,11 +19,13 @@ from ... import _core
 from ...base.signals import Replan
 from ...numpy.surface import small_ints
 from ..iterators import MAX_READ
-from ..kinds import ATOMS, is_number, is_one, is_same, leaves, rebuilt
-from ..objects import Traced, listed
+from ..kinds import ATOMS, is_number, is_one, is_same, is_tagged, leaves, rebuilt
+from ..made_lists import listed
+from ..objects import Traced
 from .alias import Peel
 from .backings import JOINS, backing_of, keep_backing, list_of
-from .list_buffer import LOOKED_AT, Column, Columns, ListBuffer, want_buffer
+from .columns import Column
+from .list_buffer import LOOKED_AT, Columns, ListBuffer, want_buffer
 from .phi import Phi
 from .region import RegionBreak, Rerun
 from .state import Change
@@ -320,6 +322,8 @@ class Appended(Columns):
         seen: set[int] = set()
         for item in self.items:
             parts = leaves(item.value)
+            if any(map(is_tagged, parts)):
+                want_buffer(self.loop, self.container, item.value, self.before)
             item.holders = [self.holder_of(leaf, names, seen) for leaf in parts]
             item.columns = [Column(leaf, room=self.room_for(leaf)) for leaf in parts]
 
@@ -341,8 +345,6 @@ class Appended(Columns):
                 self.loop.fail(f"a {type(leaf).__name__} is appended to a list")
             return None
         if leaf.kind != "array":
-            if leaf.strong is not None:
-                self.loop.fail("a number of one class or another is appended to a list")
             return None
         if not leaf.is_c_order:
             self.loop.fail("arrays in Fortran's order are appended to a list")

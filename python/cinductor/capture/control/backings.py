@@ -50,7 +50,7 @@ def backing_of(state: State, value: object) -> Any:
 
 def array_of(state: State, value: list[Any]) -> Any:
     """np.array(list), if the list is columns; else None."""
-    if (found := state.lists.get(id(value))) is not None:
-        return found.array
+    if (found := state.lists.get(id(value))) is not None and (made := found.array) is not None:
+        return made
     rows = backing_of(state, value)
     return None if rows is None else state.tracer.copy(rows, "K")

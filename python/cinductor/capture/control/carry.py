@@ -18,7 +18,8 @@ from ..objects import MaybeUnbound, Traced
 from . import lattice, list_buffer
 from .alias import Flow, Objects, Peel
 from .appended import Appended
-from .lattice import Type, Types, at_entry
+from .carried_types import Types
+from .lattice import Type, at_entry
 from .phi import Last, Memory, Number, Phi, Trips, Value, make_region
 from .region import truth
 from .state import Change, value_of

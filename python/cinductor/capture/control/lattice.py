@@ -17,22 +17,11 @@ Arrays of varying size
     have equal sizes in the next iteration. The buffer has the array's axes, each with its maximum, or it
     is flat. A flat buffer holds the array contiguously; use it if one axis grows as another shrinks, and
     only the product is bounded: `(a // 2) * (2 * b) <= a * b`.
-
-Capacity
-    A size that no iteration increases keeps its initial capacity. A size that goes from u to a*u + b
-    in each iteration is a**n*e + b*(a**n - 1)/(a - 1) after n iterations from e, and its buffer gets
-    that capacity, computed before the loop. Every iteration checks the capacity, so a wrongly guessed
-    rule wastes memory but is never unsafe.
-
-Fixed point
-    Each leaf of a carried value has a type (`Types`): that of the value at the head and at the end of an
-    iteration, which must be equal or joinable. If they are not, an iteration is peeled. Known types only
-    become wider, so the analysis terminates.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -41,28 +30,16 @@ from ...base.records import NamedTuple
 from ..kinds import (
     EXACT_INTS,
     UINT64,
-    UNBOUND,
     are_ints,
     classes_of,
-    have_same_structure,
-    in_words,
     is_array,
     is_number,
     is_same,
     is_tagged,
     kind_of,
-    leaves,
     lifted,
-    rebuilt,
 )
 from ..objects import Traced
-from .alias import Peel
-from .region import Rerun
-
-if TYPE_CHECKING:
-    from .carry import Carried
-    from .loop import Loop
-
 
 OTHER = "is of another type"
 LARGE = "is no 64-bit number"
@@ -97,19 +74,21 @@ class Buffered(NamedTuple):
 
 
 class Reason(NamedTuple):
-    """No value can be both."""
+    """No value can be both. can_tag: but for a tagged number."""
 
     text: str
+    can_tag: bool = False
 
 
 Answer = Same | Joined | Buffered | Reason
 
 
 class Head(NamedTuple):
-    """A leaf at a loop head: its value in the first iteration, and its type so far."""
+    """A leaf at a loop head: its value in the first iteration, and its type so far. tags: it may be a tagged number."""
 
     entry: Any
     type: Any = None
+    tags: bool = False
 
 
 def join(tracer: Any, a: Any, b: Any, head: Head | None = None, nodes: tuple[Any, ...] = ()) -> Answer:
@@ -142,9 +121,10 @@ def join(tracer: Any, a: Any, b: Any, head: Head | None = None, nodes: tuple[Any
         dtypes = {dtype for kind, dtype in kinds if kind == "scalar"}
         if len(dtypes) == 1 and kind_of(b)[0] == "scalar" and can_become_strong(tracer, a, *dtypes):  # type: ignore[index]
             return Joined("scalar", *dtypes)
-        return Reason(OTHER)
     joined = of_classes(classes)
     can = joined is not None and all(can_lift(tracer, v, joined) for v in (a, b))
+    if can and head is not None and not (is_either or head.tags):
+        return Reason(OTHER, True)
     return joined if can else Reason(OTHER)  # type: ignore[return-value]
 
 
@@ -300,87 +280,6 @@ def number_of(tracer: _core.Tracer, size: object) -> Any:
     return tracer.lift(size) if type(size) is int else size
 
 
-# --- capacities ---
-
-
-Place = tuple[str, int, int]  # a name, the number of its leaf, an axis
-MAX_BITS = 62
-
-
-class Rule(NamedTuple):
-    """How a size grows: factor * size + more in each iteration."""
-
-    place: Place
-    factor: int
-    more: Any
-
-
-def capacity(types: Types, kind: Type, axis: int, sizes: tuple[Any, Any, Any]) -> Any:
-    """An upper bound of a size, or None. The size is given at the loop's entry and at both ends of an iteration.
-
-    The bound is the value at the entry if no iteration increases it, else a known bound, else one by the size's rule.
-    """
-    loop, tracer = types.loop, types.tracer
-    entry, before, end = sizes
-    mark, length = loop.snapshot.graph, kind.lengths.get(axis)  # type: ignore[union-attr]
-    place = place_of(types, kind, axis)
-    if place in loop.plan.capacities:
-        return loop.plan.capacities[place]
-    if is_at_most(tracer, end, before):
-        return mark.most(entry) if length is None else length.capacity
-    most = larger(tracer, entry, end, mark)
-    if place is None or most is None or length is None or is_same(most, length.capacity):
-        return most
-    rule = tracer.as_line(end, length.now)
-    if rule is None:
-        return most
-    more = mark.most(rule[1])
-    trips = None if loop.is_while else loop.items.length
-    is_far = type(trips) is int and rule[0] > 1 and trips * rule[0].bit_length() > MAX_BITS
-    if trips is None or is_far or more is None:
-        return None
-    raise Rerun(loop, Rule(place, rule[0], more))
-
-
-def row_capacity(types: Types, axes: list[int], entry: Traced, before: Traced, after: Traced) -> Any:
-    """The number of elements of a flat buffer that holds the array in every iteration, if no
-    iteration increases it. None if there is no such number, or if no flat buffer is needed
-    because an array that varies along its first axis is contiguous anyway."""
-    tracer, mark = types.tracer, types.loop.snapshot.graph  # type: ignore[union-attr]
-    if axes == [0] or entry.ndim < 2 or not entry.is_c_order:
-        return None
-    pairs = zip(before.shape, after.shape, strict=True)
-    if not all(is_at_most(tracer, b, a) for a, b in pairs):
-        if not is_at_most(tracer, after.size, before.size):
-            return None
-    return mark.most(entry.size)
-
-
-def place_of(types: Types, kind: Type, axis: int) -> Place | None:
-    """The place where a known type is carried."""
-    for name, row in types.of.items():
-        for number, known in enumerate(row):
-            if known is kind:
-                return name, number, axis
-    return None
-
-
-def grown(loop: Loop, rule: Rule) -> Any:
-    """The size after all iterations, or at the entry if that is larger. The entry is the loop's, even if the rule was
-    found after peeled iterations.
-    """
-    tracer, trips = loop.tracer, loop.items.length
-    name, number, axis = rule.place
-    entry = leaves(loop.entry[name])[number].shape[axis]
-    if rule.factor == 1:
-        return entry + trips * tracer.size_max(rule.more, 0)
-    power = rule.factor**trips
-    size = power * entry + rule.more * ((power - 1) // (rule.factor - 1))
-    if type(size) is Traced and not size.is_expression:
-        size = tracer.define(size, None, None)
-    return tracer.size_max(size, entry)
-
-
 # --- types of carried leaves ---
 
 
@@ -418,133 +317,3 @@ def at_entry(leaf: object, kind: Type | None) -> Type | None:
     if kind is None or kind.kind != "scalar" or kind.weak is not None:
         return kind
     return Type(*kind_of(leaf))  # type: ignore[misc]
-
-
-class Types:
-    """By name, the types of its leaves (None: one that does not change) in one loop being captured."""
-
-    def __init__(self, carried: Carried) -> None:
-        self.carried, self.loop, self.tracer = carried, carried.loop, carried.tracer
-        self.of: dict[str, list[Type | None]] = {}
-        self.lengths: list[Length] = []  # of all arrays whose sizes change
-        self.joined: list[str] = []  # names with another type at the loop's entry
-        self.moved = False  # a change between an array and a flat buffer
-        self.guessed = False  # sizes vary that may be constant
-
-    # --- names that become carried ---
-
-    def recall(self, name: str, value: object) -> None:
-        """Add a name that another capture of the loop carried."""
-        parts = leaves(value)
-        if all(kind_of(v) is not None and type(v) is Traced for v in parts):
-            self.of[name] = [type_of(v) for v in parts]
-
-    def add_undefined(self, name: str, value: object) -> Any:
-        """Give a name that is set before every read an arbitrary entry value; UNBOUND if it is not
-        a number."""
-        kinds: list[Any] = [kind_of(leaf) for leaf in leaves(value)]
-        if any(kind is None or kind[0] == "array" for kind in kinds):
-            return UNBOUND
-        zeros = [np.zeros((), dtype)[()] for _, dtype in kinds]
-        items = [z if k[0] == "scalar" else z.item() for z, k in zip(zeros, kinds, strict=True)]
-        self.of[name] = [Type(*kind) for kind in kinds]
-        return rebuilt(value, iter(items))
-
-    # --- names that are carried ---
-
-    def widen(self, name: str, head: object, value: object) -> bool:
-        """True if leaves that were unchanged so far change, or a new name does."""
-        if value is UNBOUND or not have_same_structure(head, value):
-            raise Peel(f"{name} changes its type")
-        is_wider = False
-        entries = leaves(self.carried.entry[name])
-        types = self.of.setdefault(name, [None] * len(entries))
-        for k, (entry, before, after) in enumerate(zip(entries, leaves(head), leaves(value), strict=True)):
-            if (wider := self.wider(name, types[k], entry, before, after)) is not None:
-                types[k], is_wider = wider, True
-        if is_wider:
-            self.joined = [n for n, row in self.of.items() if any(k is not None and k.joined for k in row)]
-        return is_wider
-
-    def wider(self, name: str, known: Type | None, entry: object, before: object, after: object) -> Type | None:
-        """The type of a leaf from its values at the entry and at both ends of an iteration; None if the known one
-        suffices.
-        """
-        answer = join(self.tracer, before, after, Head(entry, known))
-        if type(answer) is Reason:
-            if answer.text == LARGE:
-                self.loop.fail(f"{name} {LARGE}")
-            if answer.text == OTHER:
-                words = in_words(before), in_words(after)
-                is_alike = words[0] == words[1]
-                other = f"is another object at the end of an iteration ({words[0]})"
-                raise Peel(f"{name} {other if is_alike else 'changes its type from ' + ' to '.join(words)}")
-            raise Peel(f"{name} {answer.text}")
-        if type(answer) is Same:
-            return None
-        if type(answer) is Buffered or (known is not None and known.lengths):
-            kind, axes = known or type_of(before), answer.axes if type(answer) is Buffered else []
-            if not self.vary(kind, axes, entry, before, after):
-                raise Peel(f"the array {name} changes its shape")
-            return None if kind is known else kind
-        assert type(answer) is Joined
-        if known is not None and answer[:2] == (known.kind, known.dtype) and is_as_weak(answer, known):
-            return None
-        if answer.kind == "array":
-            return type_of(before)
-        is_joined = kind_of(entry)[0] == "python" and answer.kind == "scalar" and answer.weak is None  # type: ignore[index]
-        return Type(answer.kind, answer.dtype, None, answer.weak, is_joined)
-
-    # --- sizes of arrays ---
-
-    def vary(self, kind: Type, axes: list[int], entry: Any, before: Any, after: Any) -> bool:
-        """True if an array may have its size at the end of an iteration; records its sizes, of which these differ."""
-        axes = sorted({*axes, *kind.lengths})
-        room = row_capacity(self, axes, entry, before, after)
-        self.moved |= bool(kind.lengths) and not is_same(room, kind.room)
-        kind.room = room
-        ends: dict[int, tuple[Any, Any]] = {}
-        for axis in axes:
-            end = after.shape[axis]
-            sizes = entry.shape[axis], before.shape[axis], end
-            most = capacity(self, kind, axis, sizes)
-            if most is None and room is None:
-                return False
-            ends[axis] = (end, most)
-        if self.is_once(kind, before, after, axes):
-            return False
-        kind.ends = ends
-        return True
-
-    def is_once(self, kind: Type, before: Traced, after: Traced, axes: list[int]) -> bool:
-        """True if only the first iteration seems to change the sizes, because they end as a value known before the
-        loop. Sizes of a shrinking array are treated as varying.
-        """
-        loop, tracer = self.loop, self.tracer
-        if not loop.may_peel or self.carried.flag:
-            return False
-        mark = loop.snapshot.graph  # type: ignore[union-attr]
-        known = [k for k in axes if is_same(mark.most(after.shape[k]), after.shape[k])]
-        if kind.lengths:
-            is_news = any(axis not in kind.lengths for axis in known)
-            return is_news or (self.guessed and len(known) == len(axes))
-        is_smaller = after.size <= before.size
-        if loop.plan.guess and (is_smaller is True or tracer.sample_truth(is_smaller)):
-            self.guessed |= bool(known)
-            return False
-        return bool(known)
-
-    def group(self) -> bool:
-        """Find which sizes change together. True if that is new."""
-        pairs = [
-            (kind, leaf.shape)
-            for name, types in self.of.items()
-            for leaf, kind in zip(leaves(self.carried.entry[name]), types, strict=True)
-            if kind is not None and kind.ends
-        ]
-        lengths = grouped(pairs, self.lengths) if pairs or self.lengths else None
-        has_moved, self.moved = self.moved, False
-        if lengths is None:
-            return has_moved
-        self.lengths = lengths
-        return True

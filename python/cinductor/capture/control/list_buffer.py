@@ -20,93 +20,34 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from ... import _core
 from ...base.class_lookup import is_a
 from ...numpy import list_sources
 from ...numpy.surface import require, small_ints
 from ..iterators import Items
 from ..kinds import (
-    have_same_structure,
     is_int,
     is_same,
     is_tagged,
-    kind_of,
     leaves,
-    lifted,
     rebuilt,
+    strength,
 )
-from ..objects import MISSING, Traced, is_ours, listed, tuples
-from . import lattice
+from ..made_lists import listed, queue_of, tuples
+from ..objects import MISSING, Traced, is_ours
+from .columns import SEVERAL_TYPES, Column, empty_columns, is_alike, like_of, number_kind
 from .region import RegionBreak
 
 if TYPE_CHECKING:
     from ..kinds import Hooks
+    from .carry import Carried
     from .region import Region
 
 SPARE = 64  # capacity for items appended outside of the loop
 OPEN = 1 << 14  # capacity in a loop with an unknown number of iterations; for more, Python takes long anyway
 MANY = 1 << 22
 MAX_HELD = 4096  # items of a list before; each of them is a node
-NUMBERS = "?bhilqBHILQfd"
-SEVERAL_TYPES = "items of several types are in a list that grows"
 LOOKED_AT = "a list that a loop appends to is looked at"
 DIRECT = frozenset({("append", 1), ("appendleft", 1), ("pop", 0), ("popleft", 0)})
-
-
-class Column:
-    """One leaf of all items. rows: one for each item; for arrays of different sizes also each length, by axis. like:
-    the leaf of one item; room: the sizes of a row.
-    """
-
-    __slots__ = ("like", "kind", "room", "rows", "sizes", "nodes")
-
-    def __init__(self, like: Any, rows: Any = None, room: tuple[Any, ...] = ()) -> None:
-        self.like, self.rows, self.room = like, rows, room
-        self.kind = kind_of(like)
-        self.sizes: dict[int, Any] = {}
-        self.nodes: list[tuple[tuple[Any, int], tuple[Any, ...]]] = []  # rows in a block, with shapes
-
-    @property
-    def axes(self) -> list[int]:
-        """The axes along which lengths differ."""
-        return [k for k, size in enumerate(self.room) if not is_same(size, self.like.shape[k])]
-
-    def read(self, tracer: _core.Tracer, place: Any) -> Any:
-        """The leaf of the item at this index; an array as a view of its row."""
-        if self.rows is None:
-            return self.like
-        row = self.rows[place]
-        if self.kind[0] != "array":  # type: ignore[index]
-            return tracer.as_python(row) if self.kind[0] == "python" else row  # type: ignore[index]
-        shape = list(self.room)
-        for axis, sizes in self.sizes.items():
-            shape[axis] = tracer.define(sizes[place], 0, shape[axis] + 1)
-        return lattice.first_part(tracer, row, tuple(shape)) if self.sizes else row
-
-    # --- as values of a region ---
-
-    def append(self, tracer: _core.Tracer, body: _core.Block, place: object, count: object) -> None:
-        """Give the leaf of an iteration its row, in parameters of the body. count: the number of rows."""
-        if type(self.like) is not Traced:
-            return
-        axes = self.axes
-        sizes = [lattice.number_of(tracer, self.like.shape[k]) for k in axes]
-        numbers = [(tracer.cast(size, np.int64), ()) for size in sizes]
-        for value, room in ((self.like.as_data(), self.room), *numbers):
-            row, shape = tracer.reshape(value, (1, *value.shape)), (count, *room)
-            rows = body.param(tracer.undefined(row, shape))
-            if value.ndim == 0:
-                rows[place] = value
-            else:
-                lattice.write(tracer, rows[place], value, axes)
-            self.nodes.append(((body, body.live_out(row)), shape))
-            body.result(rows)
-
-    def take(self, made: Iterator[Any]) -> None:
-        """Take the results of the region."""
-        if self.nodes:
-            self.rows, *sizes = [next(made) for _ in self.nodes]
-            self.sizes = dict(zip(self.axes, sizes, strict=True))
 
 
 class Columns:
@@ -115,6 +56,7 @@ class Columns:
     container: Any
     like: Any
     cells: list[Any]
+    columns: list[Column]
     is_sized = False  # its length is a number of iterations
 
     @property
@@ -145,8 +87,8 @@ class Columns:
 
     def in_order(self, scope: Hooks, kwargs: dict[str, Any]) -> Any:
         """The array of the items in the order of `sorted`."""
-        if is_a(self.like, tuple):
-            self.fail("a list of tuples that grows is sorted")
+        if is_a(self.like, tuple) or self.columns[0].tags is not None:
+            self.fail("a list of tuples, or of numbers of two classes, that grows is sorted")
         return scope.call(list_sources.in_order, self.container, **{name: v for name, v in kwargs.items() if name != "key"})
 
     def contains(self, scope: Hooks, value: object) -> Any:
@@ -192,17 +134,35 @@ class ListBuffer(Columns):
     def put(self, place: Any, item: Any) -> None:
         """Store the item at this index."""
         if not is_alike(item, self.like):
-            self.fail(SEVERAL_TYPES)
+            self.widened(item).put(place, item)
+            return
         slot = self.slot(place)
         for leaf, column in zip(leaves(item), self.columns, strict=True):
-            self.scope.item_slot(column.rows, slot).value = lifted(self.tracer, leaf, *column.kind)
+            column.store(self.scope, slot, leaf)
+
+    def widened(self, item: object) -> ListBuffer:
+        """The list as columns of both classes of numbers, if the item has another class: the construct that knows it
+        starts again.
+        """
+        like = like_of([self.like, item])
+        if like is None or type(self) not in (ListBuffer, Queue):
+            self.fail(SEVERAL_TYPES)
+        active = self.state.active
+        if len(active) > len(self.around):
+            active[-1].want(self.reached_by, remake, self, like, 0)
+        return remake(self.reached_by, self, like, 0, self.region)
 
     def fill(self, items: list[Any]) -> None:
         """Store the items that the list has before: constants by one store, others one by one."""
         if not any(type(leaf) is Traced for item in items for leaf in leaves(item)):
+            constant = self.scope.stage.constant
             for k, column in enumerate(self.columns):
-                known = np.array([leaves(item)[k] for item in items], column.kind[1])
-                self.scope.item_slot(column.rows, slice(0, len(items))).value = self.scope.stage.constant(known)
+                parts = [leaves(item)[k] for item in items]
+                known = column.of(lambda _: None)
+                known.rows = constant(np.array(parts, column.kind[1]))
+                if column.tags is not None:
+                    known.tags = constant(np.array([strength(v, column.kind) for v in parts], bool))
+                column.assign(self.scope, slice(0, len(items)), known)
             self.set_length(len(items))
             return
         for item in items:
@@ -239,8 +199,8 @@ class ListBuffer(Columns):
         """list[key]; a slice is another list buffer without capacity for appends."""
         if type(key) is not slice:
             return self.scope.item(self.container, key) if self.becomes_list() else self.read(self.at(key))
-        parts = [rows[key] for rows in self.copied()]
-        return made_of(self.scope, self.like, parts, parts[0].shape[0])
+        parts = [column.of(lambda array: array[key]) for column in self.copied()]
+        return made_of(self.scope, self.like, parts, parts[0].rows.shape[0])
 
     def read(self, place: object) -> Any:
         """The item there."""
@@ -273,17 +233,37 @@ class ListBuffer(Columns):
             self.scope.item_slot(self.container, key).value = item
             return
         if type(key) is slice:
-            self.copy_from(key, self.state.lists.get(id(item)))
+            self.copy_from(key, item)
             return
         self.put(self.at(key), item)
 
-    def copy_from(self, key: slice, other: Any) -> None:
-        """list[:] = other, for lists of numbers of one kind and length."""
-        if key != slice(None) or other is None or other.is_sized or is_a(self.like, tuple):
+    def copy_from(self, key: slice, item: Any) -> None:
+        """list[:] = item, for lists of numbers, or of tuples of numbers."""
+        other = self.state.lists.get(id(item))
+        if key != slice(None) or (other is None and type(item) is not list) or getattr(other, "is_sized", False):
             self.fail("a slice of a list that is stored as columns is replaced")
-        if not is_alike(other.like, self.like) or not is_same(other.size(), self.size()):
+        size = len(item) if other is None else other.size()
+        may_differ = type(self) is ListBuffer and self.region is not None
+        if type(self) is Queue or not (may_differ or is_same(size, self.size())):
             self.fail("a list that is stored as columns gets the items of another one")
-        self.replace(other.copied()[0])
+        if other is None:
+            for like in item:
+                if not is_alike(like, self.like):
+                    self.widened(like).copy_from(key, item)
+                    return
+            if not is_same(size, self.size()):
+                self.set_length(self.place(size, self.room + 1))
+            for k, value in enumerate(item):
+                self.put(k, value)
+            return
+        if not is_alike(other.like, self.like):
+            self.widened(other.like).copy_from(key, item)
+            return
+        parts = other.copied()
+        if not is_same(size, self.size()):
+            self.set_length(self.place(size, self.room + 1))
+        for column, part in zip(self.columns, parts, strict=True):
+            column.assign(self.scope, slice(0, size), part)
 
     def append(self, item: object) -> None:
         """list.append(item)"""
@@ -309,7 +289,7 @@ class ListBuffer(Columns):
         owners = active[-1].owners(self.reached_by)
         if any(region.is_loop and region not in (*self.around, *owners) for region in active):
             self.fail("several loops append to a list")  # each iteration would have its own
-        active[-1].want(self.reached_by, enlarge, self, room_of(owners))
+        active[-1].want(self.reached_by, remake, self, self.like, room_of(owners))
 
     def pop(self) -> Any:
         """list.pop()"""
@@ -355,21 +335,21 @@ class ListBuffer(Columns):
             return length
         return self.tracer.define(length, 0, self.room + 1)
 
-    def copied(self) -> list[Any]:
-        """Copies of the rows of all columns, in the order of the items."""
+    def copied(self) -> list[Column]:
+        """Copies of all columns, in the order of the items."""
         size = self.size()
-        return [self.tracer.copy(column.rows[:size], "K") for column in self.columns]
+        return [column.of(lambda array: self.tracer.copy(array[:size], "K")) for column in self.columns]
 
     @property
     def array(self) -> Any:
-        """np.array(list)"""
+        """np.array(list); None if the list has its items from here on."""
         length = self.length
-        if is_a(self.like, tuple):
-            self.fail("an array is made of a list of tuples that grows")
+        if is_a(self.like, tuple) or (self.columns[0].tags is not None and self.like.weak != self.like.dtype):
+            return self.materialise()
         (column,) = self.columns
         if column.kind[1] != np.float64:
             require(self.tracer, length > 0, "a list of no items")  # an empty list gives floats
-        (rows,) = self.copied()
+        rows = self.copied()[0].rows
         return small_ints(self.tracer, rows) if column.kind == ("python", np.uint64) else rows
 
     def materialise(self, why: str = "") -> None:
@@ -392,12 +372,13 @@ class ListBuffer(Columns):
         return self.parts()
 
     def parts(self) -> tuple[Any, ...]:
-        names = tuple(column.kind[0] for column in self.columns)
+        names = tuple(column.name for column in self.columns)
+        arrays = [array for column in self.copied() for array in column.arrays]
         if not is_a(self.like, tuple):
-            return (listed, *names, (), None, *self.copied())
+            return (listed, *names, (), None, *arrays)
         if type(self.like) is not tuple or any(is_a(part, tuple) for part in self.like):
             self.fail("a list of nested tuples that grows is returned")
-        return (tuples, names, *self.copied())
+        return (tuples, names, *arrays)
 
 
 class Queue(ListBuffer):
@@ -432,21 +413,15 @@ class Queue(ListBuffer):
     def copied(self) -> list[Any]:
         size = self.size()
         places = (self.scope.call(np.arange, size) + self.slot(0)) % self.room
-        return [column.rows[places] for column in self.columns]
+        return [column.of(lambda array: array[places]) for column in self.columns]
 
     def parts(self) -> tuple[Any, ...]:
         make, *given = super().parts()
         return (queue_of, make is tuples, *given)
 
 
-def queue_of(has_tuples: bool, *given: Any) -> collections.deque[Any]:
-    """A deque of the items in columns."""
-    return collections.deque((tuples if has_tuples else listed)(*given))
-
-
-def made_of(scope: object, like: object, rows: list[Any], count: object) -> list[Any]:
-    """A list of an array's numbers, to which no item may be appended."""
-    columns = map(Column, leaves(like), rows)
+def made_of(scope: object, like: object, columns: list[Column], count: object) -> list[Any]:
+    """A list of the numbers in columns, to which no item may be appended."""
     return ListBuffer(scope, [], like, columns, count).container
 
 
@@ -460,7 +435,7 @@ def repeated(scope: Hooks, items: list[Any], count: Any) -> list[Any] | None:
     if not count.is_expression:
         count = scope.stage.tracer.define(count, None, None)
     length = scope.stage.tracer.size_max(count, 0)
-    return made_of(scope, items[0], [scope.call(np.full, length, items[0], kind[1])], length)
+    return made_of(scope, items[0], [Column(items[0], scope.call(np.full, length, items[0], kind[1]))], length)
 
 
 def joined(scope: Hooks, a: list[Any], b: list[Any]) -> list[Any] | None:
@@ -475,31 +450,18 @@ def joined(scope: Hooks, a: list[Any], b: list[Any]) -> list[Any] | None:
     columns: list[Any] = []
     for part in parts:
         if is_a(part, ListBuffer):
-            if part.columns[0].kind != kind:
+            if part.columns[0].kind != kind or part.columns[0].tags is not None:
                 return None
-            length, columns = length + part.size(), [*columns, *part.copied()]
+            length, columns = length + part.size(), [*columns, part.copied()[0].rows]
         elif not all(number_kind(item) == kind for item in part):
             return None
         elif part:
             length, columns = length + len(part), [*columns, scope.call(np.array, part, kind[1])]
-    return made_of(scope, known[0].like, [scope.call(np.concatenate, columns)], length)
+    like = known[0].like
+    return made_of(scope, like, [Column(like, scope.call(np.concatenate, columns))], length)
 
 
 # --- which lists become columns before a loop ---
-
-
-def number_kind(value: object) -> tuple[str, np.dtype] | None:
-    """The kind of a leaf in columns of which data decide the length; None if it may have one of two."""
-    kind = kind_of(value)
-    return None if kind is None or kind[0] == "array" or kind[1].char not in NUMBERS or is_tagged(value) else kind
-
-
-def is_alike(item: object, like: object) -> bool:
-    """True if the columns of an item can store this one."""
-    return have_same_structure(item, like) and all(
-        kind_of(leaf) == kind_of(other) and not (type(leaf) is Traced and leaf.strong is not None)
-        for leaf, other in zip(leaves(item), leaves(like), strict=True)
-    )
 
 
 def is_sequence(value: object) -> bool:
@@ -511,8 +473,7 @@ def may_be_columns(now: Any, before: Any) -> bool:
     """True if a list or deque that held something holds numbers, or tuples of numbers, of one type, now and before."""
     if not is_sequence(now) or not before or any(is_ours(type(v)) for v in now if type(v) is not Traced):
         return False
-    like = before[0]
-    return all(map(number_kind, leaves(like))) and all(is_alike(item, like) for item in (*before, *now))
+    return like_of([*before, *now]) is not None
 
 
 def want_buffer(region: Region, container: list[Any], item: object, before: Any = ()) -> Any:
@@ -521,15 +482,15 @@ def want_buffer(region: Region, container: list[Any], item: object, before: Any 
     """
     if not is_sequence(container):
         region.fail("data decide how a deque grows that has a greatest length")
-    if not all(map(number_kind, leaves(item))):
+    if like_of([item]) is None:
         region.fail("data decide how a list grows, and its items are no numbers")
     now = [v for v in container if type(v) is Traced or not is_ours(type(v))]  # without the unknown prefix
     known = [*now, *before]
-    if not all(is_alike(other, item) for other in known):
+    if (like := like_of([item, *known])) is None:
         region.fail(SEVERAL_TYPES)  # now, because nothing can be undone when the columns are made
     if len(known) > MAX_HELD and any(type(leaf) is Traced for v in known for leaf in leaves(v)):
         region.fail("a list grows that has thousands of items")
-    region.want(container, make, item, room_of(region.owners(container)))
+    region.want(container, make, like, room_of(region.owners(container)))
 
 
 def room_of(owners: list[Any]) -> Any:
@@ -540,22 +501,73 @@ def room_of(owners: list[Any]) -> Any:
     return min(room, MANY) if type(room) is int else room
 
 
-def empty_columns(scope: Any, like: Any, room: Any) -> list[Column]:
-    """Columns with that capacity for items like this one."""
-    return [Column(leaf, scope.call(np.empty, room, number_kind(leaf)[1])) for leaf in leaves(like)]  # type: ignore[index]
-
-
-def make(container: list[Any], item: object, room: Any, region: Region) -> None:
+def make(container: list[Any], like: object, room: Any, region: Region) -> None:
     """Make columns for a list."""
     room = room + (len(container) + SPARE)
     cls = ListBuffer if type(container) is list else Queue
-    cls(region.scope, container, item, empty_columns(region.scope, item, room), 0, room, region).fill(container)
+    cls(region.scope, container, like, empty_columns(region.scope, like, room), 0, room, region).fill(container)
 
 
-def enlarge(reached_by: object, buffer: ListBuffer, more: Any, region: Region) -> None:
-    """Make larger columns for a list that is stored as columns."""
-    room = buffer.room + (more + SPARE)
-    columns = empty_columns(region.scope, buffer.like, room)
+def remake(reached_by: object, buffer: ListBuffer, like: object, more: Any, region: Any) -> ListBuffer:
+    """Make columns for numbers of more classes, or for more items, of a list that is stored as columns."""
+    scope, room = buffer.scope, buffer.room if type(more) is int and more == 0 else buffer.room + (more + SPARE)
+    columns = empty_columns(scope, like, room)
     for old, column in zip(buffer.columns, columns, strict=True):
-        region.scope.item_slot(column.rows, slice(0, buffer.room)).value = old.rows
-    ListBuffer(region.scope, buffer.container, buffer.like, columns, buffer.length, room, region).reached_by = reached_by
+        column.assign(scope, slice(0, buffer.room), old)
+    is_fixed = buffer.region is None
+    made = type(buffer)(scope, buffer.container, like, columns, buffer.length, room, None if is_fixed else region)
+    made.reached_by, made.cells, made.spare = reached_by, buffer.cells, buffer.spare if room is buffer.room else made.spare
+    return made
+
+
+# --- lists that an iteration rebinds ---
+
+
+# A loop carries a list by its contents, so a name must have one list object at the heads of all iterations. After
+# `prev, cur = cur, prev`, or `prev = cur` with a new list, it has another. If nothing else holds these lists, which
+# object a name has is not visible; then items move, and the name keeps its object.
+
+
+def with_lists_of_head(carried: Carried, names: dict[str, Any]) -> dict[str, Any]:
+    """The values of names at the end of an iteration, after the items of rebound lists have moved to the lists that
+    the names had at the head.
+    """
+    loop, head = carried.loop, carried.head
+    live = {n for n in (*carried.names, *loop.site.live_out) if n in names}
+    moved = [n for n in carried.names if n in live and is_rebound(head.get(n), names[n])]
+    befores, afters = ([part for n in moved for part in lists_in(values[n])] for values in (head, names))
+    if not moved or any(len({*map(id, lists)}) < len(lists) for lists in (befores, afters)):
+        return names
+    kept = [names[n] for n in live if n not in moved]
+    if loop.reached([*befores, *afters], kept):
+        return names
+    pairs = [pair for n in moved for pair in rows_of(head[n], names[n])]
+    lists, scope = carried.state.lists, loop.scope
+    for before, after in pairs:
+        if id(after) in lists and id(before) not in lists:
+            want_buffer(loop, before, lists[id(after)].like)
+    copies = [scope.item(after, slice(None)) for _, after in pairs]
+    for (before, _), copy in zip(pairs, copies, strict=True):
+        scope.item_slot(before, slice(None)).value = copy
+    return {**names, **{n: head[n] for n in moved}}
+
+
+def is_rebound(before: Any, after: Any) -> bool:
+    """True for two lists, of which the lists inside pair off."""
+    if before is after or type(before) is not list or type(after) is not list:
+        return False
+    parts = [[type(item) is list for item in value] for value in (before, after)]
+    return parts[0] == parts[1] if any(map(any, parts)) else True
+
+
+def lists_in(value: list[Any]) -> list[list[Any]]:
+    """A list, and those that are its items."""
+    return [value, *(item for item in value if type(item) is list)]
+
+
+def rows_of(before: list[Any], after: list[Any]) -> Iterator[tuple[list[Any], list[Any]]]:
+    """The pairs of lists whose items move: the lists themselves, or those that are their items."""
+    if before and all(type(item) is list for item in before):
+        yield from zip(before, after, strict=True)
+    else:
+        yield before, after

@@ -19,8 +19,10 @@ from ... import _core
 from ...base.class_lookup import is_a
 from ...base.signals import Abandon, Replan
 from ..kinds import kind_of
-from ..objects import Traced, is_ours, listed, why_not_argument
-from .list_buffer import Column, ListBuffer
+from ..made_lists import listed
+from ..objects import Traced, is_ours, why_not_argument
+from .columns import Column
+from .list_buffer import ListBuffer
 
 if TYPE_CHECKING:
     from .region import Region
@@ -91,7 +93,7 @@ class Table(Outer):
 
     @property
     def array(self) -> Any:
-        return self.copied()[0]
+        return self.copied()[0].rows
 
     def parts(self) -> tuple[Any, ...]:
         return (listed, "list of python", (), None, self.array)
@@ -191,7 +193,7 @@ def make_table(value: list[Any], region: Region) -> None:
     rows = scope.stage.constant(known)
     for k, row in open_rows.items():
         grown = state.lists.get(id(row))
-        scope.item_slot(rows, k).value = scope.call(np.array, row, dtype) if grown is None else grown.copied()[0]
+        scope.item_slot(rows, k).value = scope.call(np.array, row, dtype) if grown is None else grown.copied()[0].rows
     table = Table(scope, value, -1, rows)
     for k, row in enumerate(value):
         TableRow(table, k, row)

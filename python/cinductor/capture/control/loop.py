@@ -22,11 +22,12 @@ from ...base.signals import Signal
 from ..iterators import END, UNKNOWN, Items
 from ..kinds import UNBOUND, is_int, is_same
 from ..objects import Traced
-from . import lattice
-from .alias import Peel
+from . import carried_types
+from .alias import Peel, Unlike
 from .appended import Appended
+from .carried_types import Place
 from .carry import Carried
-from .lattice import Place
+from .list_buffer import with_lists_of_head
 from .region import Region, RegionBreak, Rerun, between_runs, reason_of, truth
 from .state import Snapshot
 
@@ -50,6 +51,7 @@ class LoopPlan:
     """
 
     guess: bool  # sizes vary that may be constant
+    tags: bool | None  # numbers are tagged that the first iteration has in another class; None: not tried
     capacities: dict[Place, Any]  # final sizes of the arrays that grow by a rule
 
     def __init__(self) -> None:
@@ -60,7 +62,7 @@ class LoopPlan:
 
     def begin(self) -> None:
         """Begin another capture of the loop, in another run of an enclosing one."""
-        self.guess, self.capacities = True, {}
+        self.guess, self.tags, self.capacities = True, None, {}
 
     def recall(self, carried: Carried) -> None:
         """Start a capture with the final state of the one before."""
@@ -299,13 +301,13 @@ class Loop(Region):
             self.wanted = error.args[1:]
             if self.wanted:
                 self.start_over()
-                if type(self.wanted[0]) is lattice.Rule and self.plan.peel and self.rerun_as(REGION):
+                if type(self.wanted[0]) is carried_types.Rule and self.plan.peel and self.rerun_as(REGION):
                     self.plan.peel = 0
             return True
         is_ours = not issubclass(kind, Signal) and not is_interrupt(error)
         is_weak = self.carried is not None and self.carried.is_weak
-        if kind is Peel or (is_weak and is_ours):
-            return self.peel_one() or self.fall_back(str(error), error)
+        if is_a(error, Peel) or (is_weak and is_ours):
+            return self.tag(error) or self.peel_one() or self.fall_back(str(error), error)
         if (reason := reason_of(error)) is not None:
             return self.fall_back(reason, error)
         if is_ours:
@@ -393,6 +395,15 @@ class Loop(Region):
         self.plan.names.clear()
         return True
 
+    def tag(self, error: BaseException) -> bool:
+        """Retry with tagged numbers, in a loop whose first iteration cannot run before the region: data may end a while."""
+        if not (is_a(error, Unlike) and self.is_while and self.tracer.in_region and self.plan.tags is None):
+            return False
+        self.snapshot.drop()  # type: ignore[union-attr]
+        self.start_over()
+        self.plan.tags = True
+        return True
+
     def fall_back(self, reason: str, error: BaseException) -> bool:
         """Retry without guesses, if some were made; else let Python run the loop if possible; else an enclosing
         construct runs without a region.
@@ -402,6 +413,9 @@ class Loop(Region):
             self.start_over()
         if self.plan.guess and self.carried is not None and self.carried.types.guessed:
             self.plan.guess = False
+            return True
+        if self.plan.tags and self.carried is not None:
+            self.plan.tags = False
             return True
         self.forget_columns()
         before = self.entry
@@ -438,10 +452,10 @@ class Loop(Region):
         """The state at the head of an iteration of the region."""
         if self.snapshot is None:
             self.start(self.now)
-            for rule in [want for want in self.wanted if type(want) is lattice.Rule]:
-                self.plan.capacities[rule.place] = lattice.grown(self, rule)
+            for rule in [want for want in self.wanted if type(want) is carried_types.Rule]:
+                self.plan.capacities[rule.place] = carried_types.grown(self, rule)
             if self.wanted:
-                self.make_columns(want for want in self.wanted if type(want) is not lattice.Rule)
+                self.make_columns(want for want in self.wanted if type(want) is not carried_types.Rule)
                 self.wanted = ()
             self.snapshot = Snapshot(self.state)
             self.carried = Carried(self)
@@ -456,7 +470,7 @@ class Loop(Region):
         assert carried is not None and self.snapshot is not None
         if carried.next_turn():
             return
-        if not carried.learn(names):
+        if not carried.learn(with_lists_of_head(carried, names)):
             self.snapshot.drop()
             return
         self.now = carried.finish()

@@ -18,8 +18,10 @@ from ...base.class_lookup import is_a
 from ...numpy import list_sources
 from ..iterators import Items
 from ..kinds import have_same_structure, is_int, kind_of, leaves
-from ..objects import MISSING, Traced, listed
-from .list_buffer import SPARE, ListBuffer, empty_columns, number_kind, room_of
+from ..made_lists import mapping_of
+from ..objects import MISSING, Traced
+from .columns import empty_columns, like_of
+from .list_buffer import SPARE, ListBuffer, room_of
 from .list_columns import Assumed
 
 if TYPE_CHECKING:
@@ -107,10 +109,11 @@ class Mapping(Assumed):
     def parts(self) -> tuple[Any, ...]:
         buffer = self.buffer
         like = buffer.like
-        names = tuple(column.kind[0] for column in buffer.columns)
+        names = tuple(column.name for column in buffer.columns)
+        arrays = [array for column in buffer.copied() for array in column.arrays]
         counts = tuple(len(leaves(part)) if type(part) is tuple else 0 for part in like)
         made = filled(self.container)
-        return (mapping_of, made, counts, names, *buffer.copied())
+        return (mapping_of, made, counts, names, *arrays)
 
 
 def filled(value: Any) -> tuple[Any, ...]:
@@ -123,18 +126,6 @@ VIEWS: dict[str, Callable[[Any], Any]] = {
     "keys": lambda entry: entry[0],
     "values": lambda entry: entry[1],
 }
-
-
-def mapping_of(make: tuple[Any, ...], counts: tuple[int, ...], names: tuple[str, ...], *columns: Any) -> Any:
-    """A dict or set of columns; make: its class, or what it is made with; counts: for keys and items, how many make a
-    tuple, or 0.
-    """
-    left = iter([listed(name, (), None, column) for name, column in zip(names, columns, strict=True)])
-    parts: list[Any] = [
-        list(zip(*[next(left) for _ in range(count)], strict=True)) if count else next(left) for count in counts
-    ]
-    cls, *given = make
-    return cls(*given, dict(zip(*parts, strict=True)) if len(parts) > 1 else parts[0])
 
 
 def is_key_like(key: object, like: object) -> bool:
@@ -163,13 +154,11 @@ def want_mapping(scope: Hooks, value: Any, key: Any, *item: Any) -> None:
     if id(value) in stage.sources.known or (is_a(value, dict) and not item and not value):
         return
     items = [*item, *value.values()] if is_a(value, dict) else []
-    kinds = {tuple(map(number_kind, leaves(v))) for v in items}
-    if not all(is_key_like(known, key) for known in value) or len(kinds) > 1 or any(None in kind for kind in kinds):
-        return
-    if not all(have_same_structure(v, items[0]) for v in items):
+    like = like_of(items) if items else ()
+    if like is None or not all(is_key_like(known, key) for known in value):
         return
     region = stage.state.active[-1]
-    region.want(value, make_mapping, (key, *items[:1]), room_of(region.owners(value)))
+    region.want(value, make_mapping, (key, like) if items else (key,), room_of(region.owners(value)))
 
 
 def make_mapping(value: Any, like: tuple[Any, ...], room: Any, region: Region) -> None:

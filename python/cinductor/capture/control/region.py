@@ -204,6 +204,7 @@ class Region:
         self.state, self.tracer = self.regions.state, self.regions.tracer
         self.regions.made.add(self)
         self.lists_before: dict[int, Any] | None = None  # lists that were columns before
+        self.waited = len(self.state.waiting)  # operands on the stacks of frames at its beginning
         self.forget()
         outer = self.state.active[-1].key if self.state.active else None
         self.key = (outer, id(scope), site.number)
@@ -315,7 +316,7 @@ class Region:
         values.extend(attributes for _, attributes in self.scope.stage.stores.objects.values())
         values.extend(lists.cells for lists in self.state.lists.values())
         values.extend(self.scope.stage.records.lists)
-        values.extend(self.state.waiting)
+        values.extend(self.state.waiting[: self.waited])
         return values
 
     def cells(self) -> list[Any]:
