@@ -164,5 +164,5 @@ sanitize:
 	  .venv-sanitize/bin/python -m pytest -q
 
 clean:
-	rm -rf .venv .venv-* build dist python/*.egg-info .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-* build dist python/*.egg-info .pytest_cache .ruff_cache
 	find python -name '*.so' -delete

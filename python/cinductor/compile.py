@@ -361,7 +361,8 @@ def disable(fn: Any = None, *, reason: str | None = None) -> Any:
 
 
 def wait() -> None:
-    """Wait until no build is queued: then the next call of each function that has paid runs its program.
+    """Wait until no build is queued: then the next call of each function that has paid runs its program. It builds that
+    itself if the modules that capture were imported beside the function's calls until now.
 
     Examples
     --------
@@ -371,3 +372,4 @@ def wait() -> None:
     >>> cinductor.wait()
     """
     beside.wait()
+    economy.opening.was_awaited |= economy.opening.is_done

@@ -29,6 +29,7 @@ def auto(monkeypatch):
     """
     monkeypatch.setattr(economy, "PURSE", np.inf)
     monkeypatch.setattr(economy, "IMPORT", 0.0)
+    monkeypatch.setattr(economy.opening, "is_done", True)
     monkeypatch.setattr(Stage, "clock", staticmethod(lambda: 0.0))
     _core.step_clock(0)
     with cinductor.config.patch(economy="auto"):
@@ -39,11 +40,14 @@ def auto(monkeypatch):
 class Queue:
     """Builds, which the test makes when it wants to."""
 
+    is_ending = False
+
     def __init__(self):
         self.tasks = []
 
-    def add(self, task):
+    def add(self, task, nice=1):
         self.tasks.append(task)
+        return True
 
     def run(self):
         while self.tasks:
@@ -121,6 +125,32 @@ def test_the_first_call_queues_a_build_and_a_later_one_runs_it(queue):
     assert job.captures == 2 and not specialization.is_inexact and account.program is None
     is_same(compiled(X), whole(X))
     assert specialization.hits == 1
+
+
+@pytest.mark.parametrize("was_awaited", [False, True])
+@pytest.mark.parametrize("mode", ["auto", "lazy"])
+def test_captures_wait_for_modules_that_are_imported_beside_calls(queue, monkeypatch, mode, was_awaited):
+    """Only long calls do not. A wish stays one, and what was paid stays paid."""
+    monkeypatch.setattr(economy, "SESSION", "cinductor.absent")
+    monkeypatch.setattr(economy, "opening", economy.Opening())
+    compiled = cinductor.compile(whole, mode=mode)
+    is_same(compiled(X), whole(X))
+    if mode == "lazy":
+        assert not queue.tasks
+        compiled.accounts()[0].spent = compiled.accounts()[0].due
+        is_same(compiled(X), whole(X))
+    job, account = of(compiled)
+    for size in (50, 50, 40):
+        is_same(compiled(X[:size]), whole(X[:size]))
+    assert queue.tasks == [economy.opening] and job.captures == job.economy.wishes == 0 and account.why == economy.IMPORTING
+    slow = cinductor.compile(cube_sum, mode=mode)
+    assert slow(3_000_000) == cube_sum(3_000_000) and slow.specializations
+    queue.run()
+    economy.opening.was_awaited = was_awaited
+    account.spent = max(account.spent, budget.CAPTURE) if mode == "lazy" else account.spent
+    is_same(compiled(X), whole(X))
+    assert job.captures == 1 and job.economy.wishes == (mode == "auto") and bool(compiled.specializations) == was_awaited
+    assert len(queue.tasks) == (mode == "auto" and not was_awaited)
 
 
 def test_lazy_pays_for_the_capture_and_then_for_the_build(queue):
@@ -525,9 +555,9 @@ PROCESS = """
 import os, sys, time
 import numpy as np
 import cinductor
-from cinductor.calls import budget
+from cinductor.calls import budget, economy
 
-budget.CAPTURE = 10.0  # seconds of a capture on a busy machine
+budget.CAPTURE = economy.PURSE = 10.0  # seconds of a capture on a busy machine
 cinductor._core.step_clock(0)
 
 def f(x):
@@ -537,14 +567,28 @@ x = np.arange(100.0)
 compiled = cinductor.compile(f)
 assert "cinductor.capture.session" not in sys.modules
 assert compiled(x) == f(x)
+(account,) = compiled.accounts()
+assert account.calls == 1 and account.why == economy.IMPORTING
+"""
+CAPTURED = """
+while economy.opening.is_needed:
+    assert compiled(x) == f(x)
+assert compiled(x) == f(x)
 """
 BODIES = {
     "the process ends": "",
+    "the process ends in a build": CAPTURED,
+    "wait for a build": CAPTURED
+    + """
+cinductor.wait()
+assert compiled(x) == f(x) and compiled.specializations and account.builds == 1
+""",
     "wait": """
 cinductor.wait()
 assert compiled(x) == f(x) and compiled.specializations
 """,
     "modules that it does not need": """
+cinductor.wait()
 assert "cinductor.capture.session" in sys.modules
 late = "control.branch control.carried_types control.lattice control.loop control.tuples pieces.driver syntax.desugar".split()
 late = [f"capture.{name}" for name in late] + ["extensions.custom_ops", "extensions.heuristics", "extensions.kernels", "numpy.fourier"]
@@ -552,6 +596,8 @@ assert not [name for name in late if f"cinductor.{name}" in sys.modules]
 """,
     "fork": """
 child = os.fork()
+cinductor.wait()
+assert compiled(x) == f(x)
 cinductor.wait()
 assert compiled(x) == f(x)
 cinductor.wait()
@@ -611,7 +657,7 @@ def test_a_compiler_that_fails_in_the_background_costs_a_warning(tmp_path, what)
     compiler.write_text(f"#!/bin/sh\n{COMPILERS[what].replace('{pid}', str(pid))}\n")
     compiler.chmod(0o755)
     environment = {**os.environ, "CINDUCTOR_MODE": "auto", "CINDUCTOR_CACHE_DIR": str(cache), "CC": str(compiler)}
-    code = PROCESS + IN_THE_MIDDLE.get(what, IN_THE_MIDDLE["dies"])
+    code = PROCESS + CAPTURED + IN_THE_MIDDLE.get(what, IN_THE_MIDDLE["dies"])
     done = subprocess.run([sys.executable, "-c", code, str(pid)], env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("runs in NumPy") == (what != "hangs") and (done.stdout == "interrupted\n") == (what == "hangs")
@@ -639,6 +685,8 @@ def broken(x):
 def pays(x):
     return (x * 3).sum()
 
+if sys.argv[1] == "first":
+    import cinductor.capture.session
 x = np.arange(100.0)
 made = [cinductor.compile(lost), cinductor.compile(broken), cinductor.compile(pays, mode="lazy")]
 for compiled in made:

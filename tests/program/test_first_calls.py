@@ -1,5 +1,6 @@
 """Tests first calls: from many threads at once, of many kinds, with and without a compiler."""
 
+import functools
 import random
 import sys
 import threading
@@ -236,8 +237,9 @@ def test_what_a_capture_runs_does_not_depend_on_trips_and_grows_with_statements(
 
 
 class Driver:
-    def __init__(self, call, code):
-        self.call, self.__code__ = call, code
+    def __init__(self, call, of):
+        self.call = call
+        functools.update_wrapper(self, of, tuple("__name__ __qualname__ __code__ __globals__ __defaults__ __kwdefaults__ __closure__".split()), ())
 
     def __call__(self, *args, **kwargs):
         return self.call(*args, **kwargs)
@@ -256,7 +258,7 @@ class Between:
 
         def untraced(plan, node, cells):  # pieces are not captured while a tool looks at lines
             made = function(plan, node, cells)
-            return made if made is None or len(cells) == 1 else Driver(self.traced(made, None), made.__code__)
+            return made if made is None or len(cells) == 1 else Driver(self.traced(made, None), made)
 
         monkeypatch.setattr(driver.SplitPlan, "function", untraced)
 
@@ -299,6 +301,7 @@ def broken(x, k):
     return np.cos(y) * np.exp(-y * y) + k * inner(x)
 
 
+@pytest.mark.filterwarnings("error:.*please report it")
 @pytest.mark.parametrize("act", ["reset", "call"])
 @pytest.mark.parametrize("fn", [whole, broken])
 def test_another_thread_acts_between_any_two_steps(monkeypatch, fn, act):

@@ -140,6 +140,7 @@ ELSEWHERE = {
 }
 # Values that turn off what these do not do anyway, or on what they always do.
 NOTHING_TO_TURN_OFF = {("dummy", "saved_calls"), ("dummy", "pools"), ("cuda", "pools"), ("dummy", "offload")}  # pools: with the option graphs
+_defaults = {}
 ADDRESS = re.compile(r"0x[0-9a-f]+|[0-9.]+ m?s\b|/[\w/.-]+")
 
 
@@ -232,10 +233,20 @@ def text_of(program, level):
         return ""
 
 
+def default_of(row, device, on_device):
+    """What is seen without the option, once for all rows of one program. What only the first call of a process shows is left out."""
+    key = (row.program, tuple(row.settings.items()), tuple(map(id, row.sizes)), device, on_device)
+    if key not in _defaults:
+        if not _defaults:
+            seen(row, dict(row.settings), device, on_device)
+        _defaults[key] = seen(row, dict(row.settings), device, on_device)
+    return dict(_defaults[key])
+
+
 def changes(name, device="cpu", on_device=False):
     """The differences by name; words that refuse the option are among them."""
     row = ROWS[name]
-    default = seen(row, dict(row.settings), device, on_device)
+    default = default_of(row, device, on_device)
     asked = seen(row, {**row.settings, name: row.value}, device, on_device)
     return {key: (default.get(key), asked.get(key)) for key in {*default, *asked} if default.get(key) != asked.get(key)}
 

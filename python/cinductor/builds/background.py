@@ -5,15 +5,12 @@ from __future__ import annotations
 import atexit
 import os
 import sys
-from _thread import allocate_lock, get_native_id
+from _thread import allocate_lock, get_native_id, start_new_thread
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Any
 
 from .. import _core
-
-if TYPE_CHECKING:
-    import threading
 
 NICE = 5  # so much less of a processor than the calls
 
@@ -30,57 +27,69 @@ class Beside:
 
     def __init__(self) -> None:
         self.lock = allocate_lock()
-        self.tasks: deque[Callable[[], None]] = deque()
-        self.thread: threading.Thread | None = None
+        self.tasks: deque[tuple[Callable[[], None], int]] = deque()
+        self.running: Any = None  # a lock that the thread releases when it ends; None: there is no thread
         self.is_ending = False
 
-    def add(self, task: Callable[[], None]) -> None:
-        """The task will be done, unless the process ends before."""
-        import threading
-
+    def add(self, task: Callable[[], None], nice: int = NICE) -> bool:
+        """The task will be done, unless the process ends before. Returns False if there is no thread for it. nice: 0 for a task that is short and holds Python's lock, so
+        that calls do not wait for a thread that has less of a processor than they.
+        """
         with self.lock:
             if self.is_ending:
-                return
-            self.tasks.append(task)
-            if self.thread is None:
-                self.thread = threading.Thread(target=self.work, name="cinductor builds", daemon=True)
-                self.thread.start()
+                return False
+            self.tasks.append((task, nice))
+            if self.running is None:
+                ended = allocate_lock()
+                ended.acquire()
+                try:
+                    start_new_thread(self.work, (ended,))
+                except RuntimeError as error:  # the system has no more threads: the next task tries again
+                    say(repr(error))
+                else:
+                    self.running = ended
+            return self.running is not None
 
-    def next(self) -> Callable[[], None] | None:
+    def next(self) -> tuple[Callable[[], None], int] | None:
         """The next task; None: the thread ends. No calls are timed while a task runs."""
         with self.lock:
             _core.set_beside(1 if self.tasks else 0)
             if self.tasks:
                 return self.tasks.popleft()
-            self.thread = None
+            self.running = None
             return None
 
-    def work(self) -> None:
+    def work(self, ended: Any) -> None:
         """The main function of the thread. Compilers that it starts have its priority."""
-        if sys.platform == "linux":  # elsewhere it would be the process's
-            os.setpriority(os.PRIO_PROCESS, get_native_id(), NICE)
-        while (task := self.next()) is not None:
-            try:
-                task()
-            except KeyboardInterrupt:  # `end` interrupts a build; the user's Ctrl-C reaches only the main thread
-                return
-            except Exception as error:  # what no call waits for is never worth an error
-                say(repr(error))
+        try:
+            while (found := self.next()) is not None:
+                task, nice = found
+                if nice and sys.platform == "linux":  # elsewhere it would be the process's
+                    os.setpriority(os.PRIO_PROCESS, get_native_id(), nice)
+                try:
+                    task()
+                except Exception as error:  # what no call waits for is never worth an error
+                    say(repr(error))
+        except KeyboardInterrupt:  # `end` interrupts a build; the user's Ctrl-C reaches only the main thread
+            pass
+        finally:
+            ended.release()
 
     def wait(self) -> None:
         """Until all is done."""
-        while (thread := self.thread) is not None:
-            thread.join()
+        while (running := self.running) is not None:
+            with running:
+                pass
 
     def end(self) -> None:
         """The process ends: what is being built is left."""
         with self.lock:
             self.is_ending = True
             self.tasks.clear()
-            thread = self.thread
-        if thread is not None:
+            running = self.running
+        if running is not None:
             _core.set_beside(2)
-            thread.join(5.0)
+            running.acquire(timeout=5.0)
             _core.set_beside(0)
 
     def forget(self) -> None:

@@ -8,16 +8,19 @@ Sleator, "Competitive snoopy caching" (1988).
     new -> captured (whole, not built) -> awaited -> compiled
         a call that is long enough by itself is captured and built at once
 
-"auto" makes the capture of a function's first kinds in the first call and queues its build, because `compile` is a wish.
+"auto" makes the capture of a function's first kinds in the first call and queues its build, because `compile` is a wish. The modules
+that capture are imported beside calls (`Opening`): kinds that a process calls before that are captured in their next call after it.
 Only programs with NumPy's very bits follow calls that the original function has run.
 """
 
 from __future__ import annotations
 
+import importlib
 import math
 import os
 import sys
 import time
+from _thread import allocate_lock
 from collections.abc import Callable
 from typing import Any
 
@@ -36,8 +39,12 @@ CAP, SHORT = 2, 20e-6  # NumPy takes at most so many times what the bytecode say
 WISHES = 4  # kinds of a function that "auto" captures at once
 PURSE, SHARE = 0.05, 0.1  # seconds, and part of the process's time, that "auto" takes for captures at once
 IMPORT = 40e-3  # seconds that the first capture of a process takes more
+TURN, MAX_IMPORT = 5e-3, 2.0  # seconds that a call, and a fork, wait for an import beside calls at most
 WISHED_BUILDS = 2  # that it queues at once, of one kind
 SESSION = "cinductor.capture.session"  # the module that captures import
+# It and modules that it imports, in an order in which each takes a part of the time: between them an import can end with the process.
+IMPORTED = ("cinductor.capture.syntax.rewrite", "cinductor.capture.stage", "cinductor.capture.calls.calls", "cinductor.capture.calls.builtins", SESSION)
+IMPORTING = "the modules that capture are being imported"
 INEXACT = "the original function has run such calls, and a program of it would give other bits; mode='now' compiles it"
 
 
@@ -102,21 +109,25 @@ class Economy:
             account.due, account.why = math.inf, job.warn_of_build(self.broken)
             return False
         job.profile.learn(job.names, bound)
+        if account.why == IMPORTING and opening.is_needed:
+            opening.give_turn()
+            return self.is_long(job, bound)
         if account.is_awaited:
             return job.option("economy") == "auto" and account.changes == 1 and withdraw(account)
         if account.program is not None and not account.program.is_built:
             if account.spent >= account.due:
                 self.queue(job, account)
             return account.program is not None and account.program.is_built
-        is_new = account.calls == 0 and account.due == 0
+        is_first = account.calls == 0 and account.due == 0
+        is_new = is_first or (account.due == 0 and account.why == IMPORTING)
         self.unpaid_since = None
-        if is_new:
+        if is_first:
             self.notes_of(job).open(account, bound)
         if is_new and job.option("economy") == "auto" and self.wishes < WISHES and not self.failures and not purse.is_empty:
             self.wishes += 1
             self.unpaid_since = self.clock()
             return True
-        if account.program is not None or (is_new and job.has_saved and not job.captures):
+        if account.program is not None or (is_first and job.has_saved and not job.captures):
             self.unpaid_since = self.clock() if account.spent < budget.CAPTURE else None
             return True
         if account.spent >= (self.price if is_new else account.due) or self.is_long(job, bound):
@@ -125,6 +136,17 @@ class Economy:
             account.due = self.price
             account.why = waits(account, "a capture")
         return False
+
+    def opens(self, job: Any, account: Any, bound: tuple[Any, ...]) -> bool:
+        """True if NumPy runs a call that wants a capture, because the modules that capture are imported beside calls. Saved calls need none."""
+        if not opening.is_needed or (job.has_saved and not job.captures) or not has_another_processor() or self.is_long(job, bound):
+            return False
+        if self.unpaid_since is not None:
+            self.wishes -= 1
+            self.unpaid_since = None
+        account.due, account.why = 0.0, IMPORTING
+        opening.give_turn()
+        return True
 
     def wants_another(self, job: Any, account: Any, bound: tuple[Any, ...]) -> bool:
         """True if this call is captured in the mode "now". An account has a price there only after a capture that compiled nothing."""
@@ -154,6 +176,8 @@ class Economy:
                 return
             raise Deferred(None, seconds)
         if seconds >= price or (account.spent + seconds >= price and seconds >= price / 4):
+            return
+        if account.why == IMPORTING and opening.was_awaited:
             return
         raise Deferred(program, seconds)
 
@@ -242,7 +266,56 @@ class Build:
         account.spent, account.due, account.is_awaited, account.why = 0.0, 0.0, False, None
 
 
+class Opening:
+    """The import of the modules that capture, beside calls, which kinds that want a capture wait for."""
+
+    def __init__(self) -> None:
+        self.importing = allocate_lock()
+        self.has_begun = self.is_done = False
+        self.was_awaited = False  # by `cinductor.wait`: the next calls of kinds that waited for it are built at once
+        self.began = self.given = 0.0  # when; seconds that calls have waited for it
+
+    @property
+    def is_needed(self) -> bool:
+        """True if a capture would have to wait for the import."""
+        return not self.is_done and (self.has_begun or SESSION not in sys.modules)
+
+    def __call__(self) -> None:
+        began = Economy.clock()
+        try:
+            with self.importing:
+                for name in IMPORTED:
+                    if not beside.is_ending:
+                        importlib.import_module(name)
+        finally:
+            self.is_done = True
+            purse.used += Economy.clock() - began
+
+    def give_turn(self) -> None:
+        """Begin, or let the import have Python's lock, up to half of the time since it began: otherwise it gets the lock for a
+        moment in each switch interval. Where it fails, captures import in their calls.
+        """
+        now = Economy.clock()
+        if not self.has_begun:
+            self.has_begun, self.began, self.given = True, now, 0.0
+            self.is_done = not beside.add(self, nice=0)
+        elif (most := now - self.began - 2 * self.given) > 0:
+            if self.importing.acquire(timeout=min(most, TURN)):
+                self.importing.release()
+            self.given += Economy.clock() - now
+
+    def before_fork(self) -> None:
+        """The child has no such thread, and could never import a module whose import that has begun."""
+        if self.importing.acquire(timeout=MAX_IMPORT):
+            self.importing.release()
+
+    def forget(self) -> None:
+        """In the child of a fork, where nothing imports beside calls."""
+        self.importing, self.has_begun = allocate_lock(), False
+
+
 purse = Purse()
+opening = Opening()
 awaited: dict[int, Build] = {}  # by id of the account
 
 
@@ -263,7 +336,8 @@ def forget_builds() -> None:
         account = build.account
         account.program, account.is_awaited, account.due, account.why = None, False, 0.0, None
     awaited.clear()
+    opening.forget()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=forget_builds)
+    os.register_at_fork(before=opening.before_fork, after_in_child=forget_builds)

@@ -353,6 +353,8 @@ class Job:
                 return self.run_eager(args, kwargs)
         try:
             self.why = why = self.why_plain() or self.why_no_more(compiled, bound)
+            if why is None and account is not None and self.economy.opens(self, account, bound):
+                return self.run_noted(account, args, kwargs)
             if why is None and not self.is_dry and saved.recall(self, compiled, bound, not self.captures):
                 return _core.MISSING  # the caller tries again
             if why is None:
