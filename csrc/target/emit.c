@@ -404,9 +404,8 @@ emit_cast(CiEmitter *e, CiText *out, CiDtype from, CiDtype to, const char *x)
 
 /* ---- ops ---- */
 
-/* True if a narrow float has its own function for the operation. */
-static bool
-is_own(CiOp op, CiDtype operand)
+bool
+ci_emit_is_own(CiOp op, CiDtype operand)
 {
     static const struct {
         CiOp op;
@@ -438,7 +437,7 @@ ci_emit_pointwise(CiEmitter *e, CiText *out, CiOp op, CiDtype operand, const cha
                 ci_op_name(op));
     if (!text)
         ci_fail(e->ctx, CI_ERR_INTERNAL, "%s", ci_op_why_not(op, operand));
-    if (is_own(op, operand))
+    if (ci_emit_is_own(op, operand))
         text = ci_format(e->ctx, ci_op_arity(op) == 1 ? "(S(%s)(a))" : "(S(%s)(a, b))",
                          ci_op_name(op));
     if (ci_dtype_is_narrow(operand) && ci_op_rounds(op, operand))

@@ -59,6 +59,9 @@ void ci_emit_support(CiEmitter *e, CiText *out);
 /* The function that rounds a float to what a narrow one can hold. */
 const char *ci_emit_rounding(CiEmitter *e, CiDtype narrow);
 
+/* True if a narrow float has its own function for the operation. */
+bool ci_emit_is_own(CiOp op, CiDtype operand);
+
 /* The name of a function of the C library, for a dtype that values are computed in. */
 const char *ci_emit_function(CiEmitter *e, const char *name, CiDtype dtype);
 

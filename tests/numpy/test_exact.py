@@ -110,6 +110,22 @@ def test_verdicts_are_kept_for_later_processes(tmp_path):
     }
 
 
+@pytest.mark.parametrize("count", [3, 8, 17, 1 << 20])
+def test_rounding_to_float16(count):
+    """Halves, numbers halfway between two of them, and the floats next to these, in whole vectors and in parts."""
+    every = np.arange(1 << 16, dtype=np.uint16).view(np.float16).astype(np.float32)
+    with np.errstate(all="ignore"):
+        middle = every[:-1] / 2 + every[1:] / 2
+        x = np.concatenate([every, middle, np.nextafter(middle, np.float32(0)), np.nextafter(middle, np.float32(np.inf)), np.array([65520, -65519.996, 1e38], "f")])
+        rounded = cinductor.compile(lambda x: (x.astype(np.float16), x.astype(np.float16) * 3))
+        for start in range(0, min(len(x), 40 * count), count):
+            part = x[start : start + count]
+            got, want = rounded(part), (part.astype(np.float16), part.astype(np.float16) * 3)
+            for g, w in zip(got, want, strict=True):
+                np.testing.assert_array_equal(g.view(np.uint16)[w == w], w.view(np.uint16)[w == w])
+                assert np.isnan(g[w != w]).all()
+
+
 @pytest.mark.parametrize("backend", ["c", "interp"])
 @pytest.mark.parametrize("numerics", ["numpy", "exact"])
 def test_functions_of_float16(backend, numerics):

@@ -355,6 +355,10 @@ def test_indices(fn, indices):
     agree(fn, lambda: (torch.arange(10.0).reshape(5, 2), torch.tensor(indices)))
 
 
+def test_several_indices_of_a_number():
+    agree(lambda x, i: x.index_select(0, i), lambda: (torch.tensor(2.5), torch.tensor([0, 0])), lambda: (torch.tensor(2.5), torch.tensor([0])))
+
+
 @pytest.mark.parametrize(
     "fn",
     [
@@ -463,6 +467,14 @@ def test_lazy_bits_of_results():
 )
 def test_inputs_that_are_refused(make):
     agree(lambda x: x * 2, make, strict=False, fullgraph=False)
+
+
+def test_nested_tensors_whose_parts_are_in_one_memory():
+    def fn(x):
+        return (x * 2).sin(), x.values() + x.shape[0], x.sum(1)
+
+    makes = [lambda sizes=sizes: (torch.nested.nested_tensor([torch.randn(n, 3) for n in sizes], layout=torch.jagged),) for sizes in ((2, 4), (3, 1, 5))]
+    agree(fn, *makes)
 
 
 def test_what_torch_says_wrongly_of_a_result_is_eager_s():

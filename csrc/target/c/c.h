@@ -122,6 +122,12 @@ const char *ci_c_store_part(CiCPrinter *p, CiDtype dtype, int lanes, const char 
 const char *ci_c_convert(CiCPrinter *p, CiDtype from, CiDtype to, int lanes, const char *value);
 const char *ci_c_splat(CiCPrinter *p, CiDtype dtype, int lanes);
 
+/* narrow.c: a vector of a narrow float, which is one of floats; of another dtype the value itself. The
+ * value rounded, and converted from and to elements of memory, which are uint16. */
+const char *ci_c_rounded(CiCPrinter *p, CiDtype dtype, int lanes, const char *value);
+const char *ci_c_widened(CiCPrinter *p, CiDtype dtype, int lanes, const char *value);
+const char *ci_c_narrowed(CiCPrinter *p, CiDtype dtype, int lanes, const char *value);
+
 /* place.c: pointers that accesses of a block share. What a block has of them, counted before it is
  * printed; the pointer that a statement is the first to need, declared before it; at the block's
  * end they are no more. memory + index, by such a pointer where there is one. */

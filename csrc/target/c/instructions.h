@@ -18,6 +18,9 @@ typedef struct CiCInstructions {
      * return. NULL: a compiler's own conversion is as fast. */
     const char *(*resized)(CiContext *ctx, const char *type, CiDtype from, CiDtype to, int lanes,
                            int vector_bytes);
+    /* A half's "round" or "narrow" of target/narrow.def: statements that change u and end with a return. NULL: those
+     * of narrow.def. */
+    const char *(*half)(CiContext *ctx, const char *function, int lanes, int vector_bytes);
     /* The letter of the vector routines of the C library for registers of so many bytes; NULL: it
      * has none, and its scalar functions stand in, lane by lane. */
     char (*routines)(int vector_bytes);

@@ -16,10 +16,11 @@ declare(CiCPrinter *p, const CiStmt *let, const char *text)
 static void
 print_cast(CiCPrinter *p, const CiStmt *let)
 {
-    CiDtype from = ci_c_type_of(p, let->args[0]).dtype, to = let->type.dtype;
+    CiDtype given = ci_c_type_of(p, let->args[0]).dtype, from = ci_dtype_compute(given),
+            to = ci_dtype_compute(let->type.dtype);
     int lanes = let->type.lanes;
     const char *name = ci_c_name(p, let->args[0]);
-    if (to == CI_DTYPE_bool && from == CI_DTYPE_bool) {
+    if (to == from) {
         /* as it is */
     } else if (to == CI_DTYPE_bool) {
         name = ci_format(p->ctx, "(%s != 0)", name);
@@ -29,7 +30,7 @@ print_cast(CiCPrinter *p, const CiStmt *let)
         name = ci_c_convert(p, from, to, lanes, name);
         name = ci_c_cut_int(p, from, to, lanes, name);
     }
-    declare(p, let, name);
+    declare(p, let, given == let->type.dtype ? name : ci_c_rounded(p, let->type.dtype, lanes, name));
 }
 
 static void
@@ -56,7 +57,9 @@ print_vector_pointwise(CiCPrinter *p, const CiStmt *let)
     for (int a = 0; a < let->nargs; a++)
         names[a] = operand == CI_DTYPE_bool ? ci_c_as_mask(p, let->args[a], width)
                                             : ci_c_name(p, let->args[a]);
-    declare(p, let, ci_c_pointwise(p, let->op, operand, let->type.lanes, names));
+    const char *text = ci_c_pointwise(p, let->op, operand, let->type.lanes, names);
+    bool is_rounded = ci_op_rounds(let->op, operand);
+    declare(p, let, is_rounded ? ci_c_rounded(p, operand, let->type.lanes, text) : text);
 }
 
 /* ---- lane by lane ---- */
@@ -140,17 +143,7 @@ print_vector_math(CiCPrinter *p, const CiStmt *let)
         ci_format(p->ctx, "%s(v%d%s", call, let->args[0], let->nargs > 1 ? ", " : ")");
     if (let->nargs > 1)
         text = ci_format(p->ctx, "%sv%d)", text, let->args[1]);
-    if (!ci_dtype_is_narrow(let->type.dtype)) {
-        declare(p, let, text);
-        return;
-    }
-    ci_text_line(p->out, "const %s exact%d = %s;", ci_c_type(p, dtype, let->type.lanes), let->value,
-                 text);
-    open_lane_let(p, let);
-    set_lane(p, let,
-             ci_format(p->ctx, "%s(exact%d[l])", ci_emit_rounding(p->base, let->type.dtype),
-                       let->value));
-    ci_text_close(p->out);
+    declare(p, let, ci_c_rounded(p, let->type.dtype, let->type.lanes, text));
 }
 
 /* ---- memory ---- */
@@ -170,7 +163,7 @@ declare_lane_symbols(CiCPrinter *p, const CiExpr *e, const char *lane)
 static bool
 is_contiguous(const CiCPrinter *p, const CiAccess *at)
 {
-    return !at->stride && !ci_c_has_lanes(p, at->index) && !ci_dtype_is_narrow(at->memory->dtype) &&
+    return !at->stride && !ci_c_has_lanes(p, at->index) &&
            ci_dtype_class(at->memory->dtype) != CI_CLASS_complex;
 }
 
@@ -214,20 +207,27 @@ lane_element(CiCPrinter *p, const CiStmt *stmt)
     return ci_format(p->ctx, "%s[%s]", ci_c_memory(p, at->memory), index);
 }
 
+/* The type of a vector's lanes in memory. */
+static CiDtype
+stored_as(CiDtype dtype)
+{
+    return ci_dtype_is_narrow(dtype) ? CI_DTYPE_u16 : dtype;
+}
+
 static void
 print_load(CiCPrinter *p, const CiStmt *let)
 {
     const CiAccess *at = &let->at;
-    CiDtype dtype = at->memory->dtype;
+    CiDtype dtype = stored_as(at->memory->dtype);
     int lanes = let->type.lanes;
     if (at->memory->lanes > 1) {
         declare(p, let, ci_c_element(p, at->memory, at->index));
     } else if (is_contiguous(p, at)) {
         const char *at_first = ci_c_pointer(p, at->memory, at->index);
-        declare(p, let,
-                let->live ? ci_c_load_part(p, dtype, lanes, at_first, let->live)
-                          : ci_format(p->ctx, "*(const %s_u *)(%s)", ci_c_type(p, dtype, lanes),
-                                      at_first));
+        const char *loaded = let->live ? ci_c_load_part(p, dtype, lanes, at_first, let->live)
+                                       : ci_format(p->ctx, "*(const %s_u *)(%s)",
+                                                   ci_c_type(p, dtype, lanes), at_first);
+        declare(p, let, ci_c_widened(p, at->memory->dtype, lanes, loaded));
     } else if (not_fused_name(p, let, lanes)) {
         declare(p, let,
                 ci_format(p->ctx, "%s(%s%s)", not_fused_name(p, let, lanes), apart_place(p, at),
@@ -235,7 +235,7 @@ print_load(CiCPrinter *p, const CiStmt *let)
     } else {
         open_lane_let(p, let);
         CiText text = ci_text_new(p->ctx);
-        ci_emit_widen(p->base, &text, dtype, lane_element(p, let));
+        ci_emit_widen(p->base, &text, at->memory->dtype, lane_element(p, let));
         set_lane(p, let, text.data);
         ci_text_close(p->out);
     }
@@ -303,11 +303,13 @@ ci_c_print_vector_store(CiCPrinter *p, const CiStmt *store)
         ci_text_line(p->out, "%s = %s;", ci_c_element(p, at->memory, at->index), value);
     } else if (is_contiguous(p, at) && store->op == CI_OP_none) {
         const char *at_first = ci_c_pointer(p, at->memory, at->index);
+        CiDtype stored = stored_as(dtype);
+        value = ci_c_narrowed(p, dtype, lanes, value);
         if (store->live)
             ci_text_line(p->out, "%s;",
-                         ci_c_store_part(p, dtype, lanes, at_first, value, store->live));
+                         ci_c_store_part(p, stored, lanes, at_first, value, store->live));
         else
-            ci_text_line(p->out, "*(%s_u *)(%s) = %s;", ci_c_type(p, dtype, lanes), at_first,
+            ci_text_line(p->out, "*(%s_u *)(%s) = %s;", ci_c_type(p, stored, lanes), at_first,
                          value);
     } else if (store->op == CI_OP_none && not_fused_name(p, store, lanes)) {
         ci_text_line(p->out, "%s(%s, %s%s);", not_fused_name(p, store, lanes), apart_place(p, at),

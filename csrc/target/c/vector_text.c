@@ -291,6 +291,8 @@ why_not_cast(CiDtype from, CiDtype to)
     bool is_wide = to == CI_DTYPE_u32 || to == CI_DTYPE_u64;
     return ci_dtype_is_float(from) && is_wide
                ? "there is no instruction that makes unsigned integers of floats as C does"
+           : ci_dtype_is_narrow(to) && from == CI_DTYPE_f64 && ci_dtype_rounded_from(to) == CI_DTYPE_f64
+               ? "a double is rounded once, not by way of a float"
                : NULL;
 }
 
@@ -298,11 +300,11 @@ const char *
 ci_c_why_not_vector(CiContext *ctx, CiOp op, CiDtype operand, CiDtype result)
 {
     static const char *const names[] = {"a", "b", "c"};
-    Reader r = {ci_c_printer_new(ctx, &ci_c_x86, 0), NULL, operand, 2, names, NULL};
-    bool has_form = ci_dtype_class(operand) != CI_CLASS_complex && !ci_dtype_is_narrow(operand) &&
-                    ci_dtype_class(result) != CI_CLASS_complex && !ci_dtype_is_narrow(result);
-    if (!has_form)
-        return "halves and complex numbers have no vectors";
+    Reader r = {ci_c_printer_new(ctx, &ci_c_x86, 0), NULL, ci_dtype_compute(operand), 2, names, NULL};
+    if (ci_dtype_class(operand) == CI_CLASS_complex || ci_dtype_class(result) == CI_CLASS_complex)
+        return "complex numbers have no vectors";
+    if (ci_emit_is_own(op, operand))
+        return "a narrow float has a function of its own for it";
     switch (ci_op_kind(op)) {
     case CI_OPKIND_math:
         return NULL;
@@ -317,7 +319,7 @@ ci_c_why_not_vector(CiContext *ctx, CiOp op, CiDtype operand, CiDtype result)
 static const char *
 pointwise(CiCPrinter *p, CiOp op, CiDtype operand, int lanes, const char *const *names)
 {
-    Reader r = {p, NULL, operand, lanes, names, NULL};
+    Reader r = {p, NULL, ci_dtype_compute(operand), lanes, names, NULL};
     Piece piece = read_expression(&r, op);
     if (r.why)
         ci_fail(p->ctx, CI_ERR_INTERNAL, "%s of %s in lanes: %s", ci_op_name(op),

@@ -116,6 +116,32 @@ resized(CiContext *ctx, const char *type, CiDtype from, CiDtype to, int lanes, i
     return size > 2 * other ? narrowed(ctx, type, from, to, lanes) : NULL;
 }
 
+/* F16C and AVX-512 round to nearest even. They shorten a NaN, which round keeps and narrow makes the quiet one. */
+static const char *
+half(CiContext *ctx, const char *function, int lanes, int vector_bytes)
+{
+    bool is_long = lanes == 16;
+    if (vector_bytes < 32 || (lanes != 4 && lanes != 8 && !is_long) || 4 * lanes > vector_bytes)
+        return NULL;
+    const char *bits = lanes == 4 ? "" : is_long ? "512_mask" : "256",
+               *given = is_long ? "0, (elements){0}, -1" : "0",
+               *elements = ci_format(ctx, "__builtin_ia32_vcvtps2ph%s((F)u, %s)", bits, given);
+    const char *start = ci_format(ctx,
+                                  "typedef short elements __attribute__((vector_size(%d)));\n"
+                                  "    const U is_nan = (U)((F)u != (F)u);\n    ",
+                                  is_long ? 32 : 16);
+    if (!strcmp(function, "narrow"))
+        return ci_format(ctx, "%su = (u & ~(is_nan & 0x3fffff)) | (is_nan & 0x400000);\n    return (H)%s%s%s;",
+                         start, lanes == 4 ? "((long long __attribute__((vector_size(16))))" : "", elements,
+                         lanes == 4 ? ")[0]" : "");
+    if (strcmp(function, "round") != 0)
+        return NULL;
+    const char *made = ci_format(ctx, "__builtin_ia32_vcvtph2ps%s(%s%s)", bits, elements,
+                                 is_long ? ", (F){0}, -1, 4" : "");
+    return is_long ? ci_format(ctx, "%sreturn (F)((is_nan & u) | (~is_nan & (U)%s));", start, made)
+                   : ci_format(ctx, "%sreturn __builtin_ia32_blendvps%s(%s, (F)u, (F)is_nan);", start, bits, made);
+}
+
 static char
 routines(int vector_bytes)
 {
@@ -165,6 +191,7 @@ const CiCInstructions ci_c_x86 = {.rounding = rounding,
                              .fused = fused,
                              .extreme = extreme,
                              .resized = resized,
+                             .half = half,
                              .routines = routines,
                              .has_masks = has_masks,
                              .masked_load = masked_load,

@@ -18,7 +18,7 @@ import torch
 from .. import _core
 from . import layout, library
 from .promote import WORDS
-from .sizes import UnknownSize, are_equal, hint, range_text, text_of
+from .sizes import UnknownSize, are_equal, hint, is_ragged, range_text, text_of
 from .values import GraphValue, Refused, Unmapped
 
 aten = torch.ops.aten
@@ -309,6 +309,8 @@ class Emitter:
         self.placeholders += 1
         if isinstance(val, torch.Tensor):
             self.env[node] = self.tensor(val, ("tensor", number))
+        elif is_ragged(val):
+            self.env[node] = val  # no number, and no size of a tensor that the graph reads
         elif isinstance(val, (torch.SymInt, int)) and not isinstance(val, bool):
             self.inputs.append(("int", number))
             self.env[node] = GraphValue(self.builder.input("python i64[]"), torch.int64, (), is_weak=True)
@@ -498,6 +500,9 @@ class Emitter:
         if is_write(x):
             x = x.args[0]  # the input itself
         value, val = self.env[x], x.meta.get("val")
+        number = next((k for k, n in enumerate(self.gm.graph.find_nodes(op="placeholder")) if n is x), -1)
+        if number >= 0:
+            return Return("input", number)
         if isinstance(value, torch.SymInt):
             if not self.is_decided(value):
                 return Return("size", value=value)
@@ -507,9 +512,6 @@ class Emitter:
             value = self.real(value.node.expr)
         if not isinstance(value, GraphValue):
             return Return("constant", value=value)
-        number = next((k for k, n in enumerate(self.gm.graph.find_nodes(op="placeholder")) if n is x), -1)
-        if number >= 0:
-            return Return("input", number)
         if isinstance(val, torch.SymFloat):
             results.append(self.cast(value, torch.float64).number)
             return Return("number", len(results) - 1)

@@ -110,6 +110,11 @@ def hint(size: Any) -> int:
     return int(e.subs(dict.fromkeys(e.free_symbols, LIKELY)))
 
 
+def is_ragged(size: Any) -> bool:
+    """True for the size of a nested tensor's axis along which its parts differ in size."""
+    return isinstance(size, torch.SymInt) and (size.node.is_nested_int() or (size.node.has_hint() and isinstance(size.node.hint, torch.SymInt)))
+
+
 def range_text(symbol: sympy.Symbol, env: Any) -> str:
     """`[2, inf)`: the values that a symbol may have."""
     low, high = "0", "inf"

@@ -41,6 +41,8 @@ def embedding(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
 def index_select(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     x, i = emitter.env[node.args[0]], emitter.env[node.args[2]]
     i = i if i.sizes else emitter.reshape(i, (1,))
+    if not x.sizes and not is_equal(i.sizes[0], 1):
+        raise Unmapped("not one index of a number")  # eager raises
     x = x if x.sizes else emitter.reshape(x, (1,))
     axis = node.args[1] % len(x.sizes)
     made = [i.sizes[0] if k == axis else s for k, s in enumerate(x.sizes)]
