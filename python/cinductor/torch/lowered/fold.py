@@ -186,7 +186,7 @@ def min_dim(emitter: Emitter, node: torch.fx.Node) -> list[GraphValue]:
     return _extreme(emitter, node, "min")
 
 
-# What eager adds in on the host, element after element. On a device it adds in float, in parallel.
+# Eager adds elements in order on the host, in a wider type. On a device it adds in parallel, in float.
 WIDER = {torch.float32: torch.float64, torch.complex64: torch.complex128}
 
 
