@@ -87,6 +87,19 @@ def test_a_vector_product_is_rounded_as_eager_rounds_it(dtype):
     agree(lambda a, b: torch.linalg.cross(a, b), rand((200, 3), (200, 3), dtype=dtype), tolerance=0)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.complex64], ids=str)
+def test_running_sums_of_many_elements_are_as_exact_as_eager_s(dtype):
+    agree(lambda x: ((x + 100).cumsum(0), (x * 1e-4 + 1).cumprod(0)), rand((100_000,), dtype=dtype))
+
+
+def test_undefined_elements_are_filled_if_eager_is_deterministic():
+    torch.use_deterministic_algorithms(True)
+    try:
+        agree(lambda x: (torch.empty(3), torch.empty_like(x), x.new_empty(2, dtype=torch.int32)), rand((3,)))
+    finally:
+        torch.use_deterministic_algorithms(False)
+
+
 def test_overlapping_inputs():
     def fn(a, b):
         a.add_(1)

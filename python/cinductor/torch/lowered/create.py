@@ -19,8 +19,14 @@ def _filled(emitter: Emitter, node: torch.fx.Node, value: object) -> GraphValue:
 
 
 def zeros(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
-    """Zeros; also used for ops that leave their elements undefined."""
     return _filled(emitter, node, 0)
+
+
+def empty(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    """Undefined elements, which are zeros here; eager fills them with NaN if it is to be deterministic."""
+    if torch.are_deterministic_algorithms_enabled() and torch.utils.deterministic.fill_uninitialized_memory:
+        raise Unmapped("undefined elements are filled")
+    return zeros(emitter, node)
 
 
 def ones(emitter: Emitter, node: torch.fx.Node) -> GraphValue:

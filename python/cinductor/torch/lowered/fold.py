@@ -7,6 +7,7 @@ import math
 import torch
 
 from ..emit import Emitter
+from ..layout import HOST
 from ..promote import computation_dtype
 from ..sizes import decide
 from ..values import GraphValue, Unmapped
@@ -185,9 +186,14 @@ def min_dim(emitter: Emitter, node: torch.fx.Node) -> list[GraphValue]:
     return _extreme(emitter, node, "min")
 
 
+# Eager adds elements in order on the host, in a wider type. On a device it adds in parallel, in float.
+WIDER = {torch.float32: torch.float64, torch.complex64: torch.complex128}
+
+
 def _scan(emitter: Emitter, node: torch.fx.Node, op: str) -> GraphValue:
     out = meta(node).dtype
-    x = emitter.value(node.args[0], computation_dtype(out))
+    dtype = computation_dtype(out)
+    x = emitter.value(node.args[0], WIDER.get(out, dtype) if emitter.device == HOST else dtype)
     if x.sizes:
         x = emitter.put(op, [x], x.dtype, x.sizes, axes=[argument(node, "dim") % len(x.sizes)])
     return emitter.cast(x, out)
