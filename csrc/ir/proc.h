@@ -201,6 +201,7 @@ typedef struct CiProc {
     CiType *types; /* of values, by number */
     int nvalues, capvalues;
     int nnames; /* that passes have asked for */
+    int64_t shared_bytes; /* of the block's memory that its text for a GPU declares, besides rows; set when printed */
 } CiProc;
 
 typedef struct CiProcs {
