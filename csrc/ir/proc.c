@@ -5,6 +5,8 @@
 
 #include "ir/choices.h"
 
+#define MANY_THREADS 512 /* their warps exchange values in fewer steps than one after another */
+
 /* ---- words ---- */
 
 const char *const ci_run_mode_names[] = {
@@ -88,6 +90,14 @@ bool
 ci_stmt_is_costly_reduce(const CiStmt *meet)
 {
     return ci_stmts_have(&meet->body, is_dear);
+}
+
+bool
+ci_stmt_meets_by_halves(const CiStmt *meet)
+{
+    int64_t threads;
+    return ci_stmt_is_costly_reduce(meet) ||
+           (ci_expr_is_const(meet->extents[0], &threads) && threads >= MANY_THREADS);
 }
 
 bool

@@ -233,6 +233,7 @@ typedef struct CiProc {
     CiType *types; /* of values, by number */
     int nvalues, capvalues;
     int nnames; /* that passes have asked for */
+    int64_t shared_bytes; /* of the block's memory that its text for a GPU declares, besides rows; set when printed */
 } CiProc;
 
 typedef struct CiProcs {
@@ -298,9 +299,10 @@ void ci_stmts_visit(const CiStmts *stmts, void (*visit)(void *arg, const CiStmt 
 bool ci_stmts_have(const CiStmts *stmts, bool (*is)(const CiStmt *stmt));
 bool ci_stmt_is_loop(const CiStmt *stmt);
 bool ci_stmt_is_math(const CiStmt *stmt);
-/* True for a meet whose combine step is expensive: warps then combine by halves too, instead of in
- * sequence. */
+/* True for a meet whose combine step is expensive. */
 bool ci_stmt_is_costly_reduce(const CiStmt *meet);
+/* Warps combine by halves too, instead of in sequence: if a step is expensive, or there are many. */
+bool ci_stmt_meets_by_halves(const CiStmt *meet);
 /* A value, a register, or a store that combines nothing and needs no order. */
 bool ci_stmt_is_straight(const CiStmt *stmt);
 /* A let that a loop of NumPy's computes. */

@@ -124,7 +124,7 @@ const char *
 ci_why_not_together(CiScheduler *s, const CiKernel *kernel, int count)
 {
     if (count > 1 && has_apart(kernel))
-        return "one is in parts, whose points would run one after another";
+        return "one is a kernel of its own, with more points or an earlier end";
     if (ci_has_margins(s, kernel))
         return NULL;
     const char *why = check_orders(kernel);

@@ -424,6 +424,15 @@ ci_emit_is_own(CiOp op, CiDtype operand)
     return false;
 }
 
+/* True if the target has a body of its own for the support function of the operation's name. */
+static bool
+has_own_body(const CiEmitter *e, CiOp op, CiDtype operand)
+{
+    const char *name = ci_op_name(op);
+    return e->spelling->override && resolve_support(name, strlen(name), &operand) >= 0 &&
+           e->spelling->override(name, operand);
+}
+
 void
 ci_emit_pointwise(CiEmitter *e, CiText *out, CiOp op, CiDtype operand, const char *const *names)
 {
@@ -437,7 +446,7 @@ ci_emit_pointwise(CiEmitter *e, CiText *out, CiOp op, CiDtype operand, const cha
                 ci_op_name(op));
     if (!text)
         ci_fail(e->ctx, CI_ERR_INTERNAL, "%s", ci_op_why_not(op, operand));
-    if (ci_emit_is_own(op, operand))
+    if (ci_emit_is_own(op, operand) || has_own_body(e, op, operand))
         text = ci_format(e->ctx, ci_op_arity(op) == 1 ? "(S(%s)(a))" : "(S(%s)(a, b))",
                          ci_op_name(op));
     if (ci_dtype_is_narrow(operand) && ci_op_rounds(op, operand))

@@ -27,7 +27,8 @@ typedef struct CiSpelling {
     bool is_cpp;                 /* values of several parts are written T{a, b}, not (T){a, b} */
     bool has_undefined_overflow; /* of signed integers: what may wrap is computed without a sign */
     /* The target's own body for a support function, "{ return __float_as_uint(a); }"; NULL takes
-     * the table's. May be NULL. */
+     * the table's. An operation with a support function of its name is this function where it has one.
+     * May be NULL. */
     const char *(*override)(const char *name, CiDtype dtype);
 } CiSpelling;
 

@@ -84,6 +84,7 @@ template <class T> static T __shfl_xor_sync(unsigned, T value, int mask)
 INSTRUCTIONS = {
     r'asm\("cvt\.f32\.f16 %0, %1;" : "=f"\(a\) : "h"\(h\)\);': "a = (float)__builtin_bit_cast(_Float16, h);",
     r'asm\("cvt\.f32\.f16 %0, %1;" : "=f"\(r\) : "h"\(h\)\);': "r = (float)__builtin_bit_cast(_Float16, h);",
+    r'asm\("rcp\.approx\.ftz\.f32 %0, %1;" : "=f"\(inverse\) : "f"\(b\)\);': "inverse = 1 / b;",
     r'asm\("cvt\.rn\.f16\.f(32|64) %0, %1;" : "=h"\(h\) : "[fd]"\(a\)\);': "h = __builtin_bit_cast(uint16_t, (_Float16)a);",
     r"extern __shared__ __align__\(16\) unsigned char rows\[\];": "unsigned char *const rows = emulator_runtime->shared;",
 }

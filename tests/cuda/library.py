@@ -209,6 +209,41 @@ def of_powers():
         print("ok" if same else "fail", name, flush=True)
 
 
+def of_half_quotients(few):
+    """Quotients of halves, which are exact: of all kinds of bits, and of numbers whose quotient is near the middle of two."""
+    bits = np.random.default_rng(2).integers(0, 1 << 16, 300 if few else 20000, dtype=np.uint16)
+    special = np.array([0, -0.0, np.inf, -np.inf, np.nan, 6e-8, -6e-8, 6.1e-5, 65504, -65504, 1, -1, 3], np.float16)
+    x = np.concatenate([bits.view(np.float16), special, np.arange(1024, 1124).astype(np.float16)])
+    y = x[:: 1 if few else 20]
+    with np.errstate(all="ignore"):
+        want = x[:, None] / y
+    got = cinductor.compile(lambda x, y: x[:, None] / y, fullgraph=True)(*map(cinductor.to_device, (x, y))).numpy()
+    same = (got == want) & (np.signbit(got) == np.signbit(want)) | (np.isnan(got) & np.isnan(want))
+    print("ok" if same.all() else "fail", "quotients of halves", int((~same).sum()), flush=True)
+
+
+def of_early_checks():
+    """Indices that are checked by a launch before all others: the right result, or NumPy's exception and nothing else."""
+
+    def fn(x, i, j):
+        y = np.exp(x - x.max(axis=1, keepdims=True))
+        return y[i, j] + x.sum()
+
+    compiled = cinductor.compile(fn, fullgraph=True, options={"choices": "check_bytes=100"})
+    x, i, j = array((40, 30), "f4"), np.array([3, -1, 39, 0]), np.array([29, 0, -30, 7])
+    x[~np.isfinite(x)] = 1
+    given = [cinductor.to_device(a) for a in (x, i, j)]
+    lines = cinductor.explain(compiled, *given).wrapper.splitlines()
+    first = next(k for k, line in enumerate(lines) if "mark(" in line)
+    early = first < next(k for k, line in enumerate(lines) if "wait(" in line) - 2
+    right = np.allclose(compiled(*given).numpy(), fn(x, i, j), 1e-5)
+    try:
+        said = str(compiled(given[0], cinductor.to_device(i + 1), given[2]))
+    except IndexError as error:
+        said = str(error)
+    print("ok" if early and right and "index 40 is out of bounds" in said else "fail", "early checks", early, right, said, flush=True)
+
+
 def of_vectors():
     """Products with a vector, from either side, of stacks, of strided matrices and without elements."""
     random = np.random.default_rng(0)
@@ -339,6 +374,8 @@ def main():
         of_stores(dtype, ((40, 300), (40, 700)) if few else ((40, 300), (40, 5000), (9000, 400)))
     of_sums()
     of_powers()
+    of_half_quotients(few)
+    of_early_checks()
     of_vectors()
     of_constants()
     for dtype in ("f8", "c8") if few else ("f4", "f8", "c8", "c16"):

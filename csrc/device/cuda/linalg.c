@@ -1,7 +1,7 @@
 /* numpy.linalg on device memory. Operands are copied into matrices by columns, which cuSOLVER factors in
  * place (small ones a kernel of linalg_kernels.c), and parts of them are copied into the result. The host
- * waits for the factorization, because it may fail: then, and where cuSOLVER is not able to do it, the
- * call fails as a check does, so that the original function runs, and NumPy raises its own exception. */
+ * waits for the factorization, because it may fail. Such a call fails as a check does, and so does one that
+ * cuSOLVER refuses: the original function then runs, and NumPy raises its own exception. */
 #include "device/cuda/cusolver.h"
 #include "device/cuda/linalg.h"
 
@@ -207,7 +207,7 @@ info_of(const Run *r, int64_t number)
     return place(r->info, number, sizeof(int32_t));
 }
 
-/* The host waits for the factorizations, and asks whether one failed. */
+/* The host waits for the factorizations, and reads whether one failed. */
 static void
 check_info(Run *r)
 {

@@ -12,7 +12,7 @@ typedef enum CiLinalgKernel {
     CI_LINALG_determinant
 } CiLinalgKernel;
 
-/* What is copied of a matrix; the rest becomes 0. Identity: nothing, and ones on the diagonal. */
+/* The part of a matrix that a copy has; its other elements are 0. The identity reads no matrix. */
 typedef enum CiLinalgPart {
     CI_LINALG_all,
     CI_LINALG_lower,

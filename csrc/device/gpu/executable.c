@@ -151,6 +151,7 @@ find_function(CiContext *ctx, Executable *executable, const CiGpuLayout *layout,
               CiGpuFunction *function, const char *name)
 {
     CiGpuLimits limits = {0, 0, 0, 0};
+    size_t declared = (size_t)function->declared_bytes; /* some drivers do not count it */
     int32_t status = executable->vendor->find(&executable->base.queue, executable->program, name,
                                               &function->run, &limits);
     if (status)
@@ -161,7 +162,8 @@ find_function(CiContext *ctx, Executable *executable, const CiGpuLayout *layout,
                     (size_t)layout->nslots * sizeof(CiSlot),
                 limits.parameter_bytes);
     check_limit(ctx, name, "threads of a block", (size_t)function->threads, limits.threads);
-    check_limit(ctx, name, "bytes of local memory", limits.shared_used, limits.shared_bytes);
+    check_limit(ctx, name, "bytes of local memory",
+                limits.shared_used > declared ? limits.shared_used : declared, limits.shared_bytes);
 }
 
 static void

@@ -44,6 +44,7 @@ typedef struct CiGpuFunction {
     int threads; /* of a block */
     int64_t shared_bytes;
     void *run; /* the driver's */
+    int64_t declared_bytes; /* of the block's memory, in the text */
 } CiGpuFunction;
 
 typedef struct CiGpuLayout {

@@ -8,6 +8,7 @@ describe_function(CiContext *ctx, const CiKernels *kernels, const CiProc *proc)
     CiSym *sym = kernels->loops->sym;
     return (CiGpuFunction){.threads = ci_gpu_threads(proc),
                            .shared_bytes = ci_gpu_shared_bytes(proc),
+                           .declared_bytes = ci_gpu_shared_bytes(proc) + proc->shared_bytes,
                            .blocks = ci_gpu_extent_new(ctx, proc->nsizes, proc->sizes,
                                                        ci_gpu_blocks(sym, proc))};
 }

@@ -118,8 +118,8 @@ run_meet_apart(CiInterpRun *r, const CiInterpStmt *stmt, int64_t threads)
     return status;
 }
 
-/* Combines the threads of a warp by halves, then the warps in sequence or, if combining is
- * expensive, by halves too. */
+/* Combines the threads of a warp by halves, then the warps in sequence or by halves too
+ * (ci_stmt_meets_by_halves). */
 static int32_t
 run_meet(CiInterpRun *r, const CiInterpStmt *stmt)
 {

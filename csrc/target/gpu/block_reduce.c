@@ -1,7 +1,7 @@
 /* Block all-reduce: combines the partial results of the threads, so that every thread has the
  * total. Threads of a warp exchange values by shuffles. The first lane of each warp stores its
  * value in shared memory, and every thread combines these values in order. If combining is
- * expensive, each warp reduces them by shuffles once more instead. Without warps the threads
+ * expensive or there are many warps, each warp reduces them by shuffles once more instead. Without warps the threads
  * combine halves of the block in shared memory. */
 #include "target/gpu/print.h"
 
@@ -96,7 +96,7 @@ print_warps(CiGpuPrinter *p, const CiStmt *meet, const Parts *parts)
                      p->gpu->warp, parts->memories[k]->name);
     ci_text_close(c->out);
     ci_text_line(c->out, "%s", p->gpu->barrier);
-    if (ci_stmt_is_costly_reduce(meet))
+    if (ci_stmt_meets_by_halves(meet))
         print_exchanged(p, meet, parts, warps);
     else
         print_in_order(p, meet, parts, warps);

@@ -44,6 +44,20 @@ static const char shuffle_helpers[] =
 static const char lanes_helper[] =
     "template <class T, int N> struct __align__(sizeof(T) * N) ci_lanes { T v[N]; };\n";
 
+/* The inverse is the hardware's, within an ULP of float; a step with the exact rest leaves less than 2^-23
+ * of the quotient. Exact quotients of halves that are no halves and no numbers in the middle of two differ
+ * from these by more: so both round to the same. Where the rest is of no use (zeros, infinities, NaN) the
+ * product stands. */
+static const char half_quotient[] =
+    "{ float inverse; asm(\"rcp.approx.ftz.f32 %0, %1;\" : \"=f\"(inverse) : \"f\"(b)); "
+    "const float near = a * inverse; const float y = fmaf(fmaf(-near, b, a), inverse, near); "
+    "return fabsf(y) > 0 && fabsf(y) < huge_valf() ? y : near; }";
+
+/* Instructions for which a NaN wins, from sm_80 on. */
+#define EXTREME(word, order)                                                                       \
+    "{ #if __CUDA_ARCH__ >= 800\n    float y; asm(\"" word ".NaN.f32 %0, %1, %2;\" : \"=f\"(y) : \"f\"(a), \"f\"(b)); return y; " \
+    "#else\n    return a " order " b || a != a ? a : b; #endif\n}"
+
 static const char *
 own_support(const char *name, CiDtype dtype)
 {
@@ -51,6 +65,12 @@ own_support(const char *name, CiDtype dtype)
         return "{ float a; asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(a) : \"h\"(h)); return a; }";
     if (!strcmp(name, "narrow") && dtype == CI_DTYPE_f16)
         return "{ uint16_t h; asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(h) : \"f\"(a)); return h; }";
+    if (!strcmp(name, "divide") && dtype == CI_DTYPE_f16)
+        return half_quotient;
+    if (!strcmp(name, "maximum") && ci_dtype_compute(dtype) == CI_DTYPE_f32)
+        return EXTREME("max", ">");
+    if (!strcmp(name, "minimum") && ci_dtype_compute(dtype) == CI_DTYPE_f32)
+        return EXTREME("min", "<");
     if (!strcmp(name, "library_power"))
         return "{ R size = log(hypot(a.re, a.im)); R angle = atan2(a.im, a.re); R turn = b.im * "
                "size "

@@ -518,6 +518,7 @@ begin(CiGpuPrinter *p, const CiProc *proc)
     p->shared = ci_text_new(p->c.ctx);
     p->shared.indent = 4;
     p->declared = ci_map_new(p->c.ctx);
+    p->shared_bytes = 0;
 }
 
 void

@@ -19,6 +19,7 @@ typedef struct CiGpuPrinter {
     const CiExpr *other;   /* of a pair that meets: who is not this thread */
     CiText shared;         /* declarations of shared memory that come first */
     CiMap *declared;       /* their names, interned */
+    int64_t shared_bytes;  /* of what is declared, without rows */
 } CiGpuPrinter;
 
 CiCPrinter *ci_gpu_printer_new(CiEmitter *base, CiSym *sym, const CiGpuDialect *gpu);

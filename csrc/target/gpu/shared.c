@@ -17,6 +17,7 @@ ci_gpu_declare_shared(CiGpuPrinter *p, CiDtype dtype, const char *name, int coun
     const char *key = ci_intern(p->c.ctx, name);
     bool is_new = !ci_map_find(p->declared, CI_KEY(key));
     ci_map_put(p->declared, CI_KEY(key), p);
+    p->shared_bytes += is_new ? (int64_t)count * ci_dtype_size(dtype) : 0;
     if (is_new || !p->gpu->shared_is_first)
         ci_text_line(out, "%s", line);
     return is_new;

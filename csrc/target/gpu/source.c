@@ -43,6 +43,7 @@ ci_gpu_print_source(CiText *out, const CiKernels *kernels, const CiProcs *procs)
         ci_text_add(&body, "\n");
         ci_emit_locations(&body, procs->procs[k]);
         ci_gpu_print_proc(printer, &body, procs->procs[k]);
+        procs->procs[k]->shared_bytes = ((CiGpuPrinter *)printer)->shared_bytes;
     }
     ci_emit_support(base, &support);
     ci_text_add(out, "%s", gpu->prelude);
