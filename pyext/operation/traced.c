@@ -122,6 +122,15 @@ traced_is_same(PyObject *self, PyObject *other)
 }
 
 static PyObject *
+traced_origin(PyObject *self, PyObject *unused)
+{
+    const CxTraced *x = (CxTraced *)self;
+
+    (void)unused;
+    return PyLong_FromVoidPtr(cx_is_size(x) ? (void *)x->storage->expr : (void *)x->storage);
+}
+
+static PyObject *
 traced_array(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     static char *names[] = {"dtype", "copy", NULL};
@@ -260,6 +269,7 @@ static PyMethodDef traced_methods[] = {
     CX_METHOD(Traced, known, cx_traced_known, METH_NOARGS),
     CX_METHOD(Traced, shares_storage, traced_shares_storage, METH_O),
     CX_METHOD(Traced, is_same, traced_is_same, METH_O),
+    CX_METHOD(Traced, origin, traced_origin, METH_NOARGS),
     CX_METHOD(Traced, __array__, CX_KEYWORDS(traced_array), METH_VARARGS | METH_KEYWORDS),
     CX_METHOD(Traced, __array_ufunc__, CX_KEYWORDS(traced_array_ufunc),
               METH_VARARGS | METH_KEYWORDS),

@@ -196,6 +196,8 @@ class Traced:
         """Give the value a node of the open block."""
     def is_same(self, other: Any, /) -> bool:
         """Return True if the other is the same view of the same memory, or the same symbolic expression."""
+    def origin(self) -> int:
+        """Return a number that all values have of which `is_same` is true, and others may have."""
     def as_data(self) -> Traced:
         """Return an int that is only known at run time as a value of the program; other values as they are."""
     def detached(self) -> Traced:

@@ -234,7 +234,7 @@ def text_of(program, level):
 
 
 def default_of(row, device, on_device):
-    """What is seen without the option, once for all rows of one program. What only the first call of a process shows is left out."""
+    """The findings without the option, computed once for all rows of one program. A first run is not used: it shows more than others."""
     key = (row.program, tuple(row.settings.items()), tuple(map(id, row.sizes)), device, on_device)
     if key not in _defaults:
         if not _defaults:

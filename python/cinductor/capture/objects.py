@@ -267,7 +267,7 @@ def is_tuple(cls: type) -> bool:
     return cls is tuple or (issubclass(cls, tuple) and is_native(cls, *READING))
 
 
-SINGLE = frozenset({Traced, bool, int, float, complex, str, bytes, type(None), type(UNBOUND)})  # classes of no items
+SINGLE = {Traced, bool, int, float, complex, str, bytes, type(None), type(UNBOUND)}  # classes of no items, with those that capture has
 
 
 def is_record(cls: type) -> bool:

@@ -32,7 +32,7 @@ from ..kinds import (
     rebuilt,
     strength,
 )
-from ..objects import CONSTANT_LEAVES, MaybeUnbound, Traced
+from ..objects import CONSTANT_LEAVES, SINGLE, MaybeUnbound, Traced
 from ..syntax.jumps import RETURN, VALUE
 from . import lattice
 from .alias import Objects, Source, is_loose, sources_in
@@ -152,7 +152,7 @@ class End:
     def __init__(self, state: Any, block: Any, names: dict[str, Any], written: list[Any]) -> None:
         self.appended: list[tuple[Any, list[Any]]] = []  # items that iterations append to a list
         self.records = state.records  # alias records at its end
-        self.known: list[ArmValue] = []  # of its names that have no array
+        self.known: dict[int, list[ArmValue]] = {}  # of its names that have no array, by origin
         self.names = {name: live_out_leaves(block, value, self.known) for name, value in names.items()}
         self.written = [(handle, ArmValue(block, handle)) for handle in written]
 
@@ -174,7 +174,7 @@ class End:
         block.close()
 
 
-def live_out_leaves(block: object, value: Any, known: list[ArmValue] | None = None) -> Any:
+def live_out_leaves(block: object, value: Any, known: dict[int, list[ArmValue]] | None = None) -> Any:
     """The value with its traced leaves live out of the block. known: numbers of values that are already; a value with
     several names is one value after the branch, too.
     """
@@ -183,18 +183,19 @@ def live_out_leaves(block: object, value: Any, known: list[ArmValue] | None = No
     parts = leaves(value)
     if not any(type(part) is Traced for part in parts):
         return value
-    known = [] if known is None else known
+    known = {} if known is None else known
     return rebuilt(value, iter([arm_value(block, p, known) if type(p) is Traced else p for p in parts]))
 
 
-def arm_value(block: Any, part: Any, known: list[ArmValue]) -> ArmValue:
+def arm_value(block: Any, part: Any, known: dict[int, list[ArmValue]]) -> ArmValue:
     """A traced value that is live out of the block."""
     if part.kind == "array" or part.strong is not None:
         return ArmValue(block, part)
-    found = next((arm for arm in known if arm.value is part or arm.value.is_same(part)), None)
+    alike = known.setdefault(part.origin(), [])
+    found = next((arm for arm in alike if arm.value is part or arm.value.is_same(part)), None)
     if found is None:
         found = ArmValue(block, part)
-        known.append(found)
+        alike.append(found)
     return found
 
 
@@ -214,6 +215,8 @@ class Result:
         self.strong: int | None = None
         self.weak: Any = None
 
+
+SINGLE.update({Side, ArmValue, Result})
 
 # --- pairs of values ---
 
