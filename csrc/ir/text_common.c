@@ -33,6 +33,14 @@ ci_form_print_expr(CiText *out, const CiExpr *e, CiMap *met)
 }
 
 void
+ci_form_add_expr(CiText *out, const char *before, const CiExpr *e, const char *after)
+{
+    ci_text_add(out, "%s", before);
+    ci_expr_print(out, e, CI_STYLE_text);
+    ci_text_add(out, "%s", after);
+}
+
+void
 ci_form_print_exprs(CiText *out, int count, const CiExpr *const *exprs, CiMap *met)
 {
     for (int k = 0; k < count; k++) {

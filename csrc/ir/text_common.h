@@ -9,6 +9,7 @@
  * numbered as they come, u0, u1, so that what was made in the same way prints alike. */
 void ci_form_print_expr(CiText *out, const CiExpr *e, CiMap *met);
 void ci_form_print_exprs(CiText *out, int count, const CiExpr *const *exprs, CiMap *met); /* 3,s0 */
+void ci_form_add_expr(CiText *out, const char *before, const CiExpr *e, const char *after);
 void ci_form_print_ints(CiText *out, int count, const int *values); /* [1, 0] */
 /* kind when not array, dtype, sizes, order when not C: scalar f64[], f32[3,4] order [1,0] */
 void ci_form_print_type(CiText *out, CiKind kind, CiDtype dtype, int rank,
