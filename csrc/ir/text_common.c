@@ -188,6 +188,19 @@ ci_form_print_symbol(CiText *out, const CiExpr *symbol, CiMap *met)
         ci_text_add(out, "%" PRId64 "]", symbol->high);
 }
 
+void
+ci_form_require_same(CiContext *ctx, const char *level, const char *once, const char *twice)
+{
+    const char *a = once, *b = twice;
+    while (*a && strcspn(a, "\n") == strcspn(b, "\n") && !strncmp(a, b, strcspn(a, "\n"))) {
+        a += strcspn(a, "\n") + 1;
+        b += strcspn(b, "\n") + 1;
+    }
+    if (*a || *b)
+        ci_fail(ctx, CI_ERR_INTERNAL, "read back, the line of %s\n%.*s\nprints as\n%.*s", level,
+                (int)strcspn(a, "\n"), a, (int)strcspn(b, "\n"), b);
+}
+
 /* ---- parsing ---- */
 
 void
@@ -324,6 +337,17 @@ ci_form_parse_loc(CiLexer *lex)
     if (ci_lexer_accept(lex, "quiet"))
         loc.quiet = (unsigned)ci_lexer_expect_int(lex);
     return loc;
+}
+
+CiLoc *
+ci_form_parse_locs(CiLexer *lex, int *count)
+{
+    CiLoc *locs = NULL;
+    int capacity = 0;
+    *count = 0;
+    while (ci_lexer_is(lex, "@"))
+        CI_PUSH(lex->ctx, locs, *count, capacity, ci_form_parse_loc(lex));
+    return locs;
 }
 
 static int64_t
