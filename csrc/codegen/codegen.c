@@ -45,11 +45,9 @@ run_pass(const CiProcPass *pass, CiProcs *procs, const CiMachine *machine, const
         plan->after(plan->arg, pass->name, procs);
 }
 
-CiProcs *
-ci_codegen(const CiKernels *kernels, const CiMachine *machine, bool verify)
+void
+ci_proc_passes_run(CiProcs *procs, const CiMachine *machine, const CiProcPlan *plan, bool verify)
 {
-    const CiProcPlan *plan = kernels->plan;
-    CiProcs *procs = ci_expand(kernels);
     verify_now(procs, verify);
     for (int p = 0; p < ci_proc_pass_count(); p++) {
         if (!(passes[p].families >> machine->family & 1) ||
@@ -58,5 +56,12 @@ ci_codegen(const CiKernels *kernels, const CiMachine *machine, bool verify)
         run_pass(&passes[p], procs, machine, plan);
         verify_now(procs, verify);
     }
+}
+
+CiProcs *
+ci_codegen(const CiKernels *kernels, const CiMachine *machine, bool verify)
+{
+    CiProcs *procs = ci_expand(kernels);
+    ci_proc_passes_run(procs, machine, kernels->plan, verify);
     return procs;
 }

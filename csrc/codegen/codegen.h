@@ -18,8 +18,10 @@ const CiProcPass *ci_proc_pass_at(int position);
 
 /* Kernels with loops as statements; no lanes yet. */
 CiProcs *ci_expand(const CiKernels *kernels);
-/* Expands, and runs the machine's passes that the kernels' plan does not leave out; with verify the
- * verifier too, after each. */
+/* Runs the machine's passes that the plan does not leave out (NULL: all); with verify the verifier
+ * too, before the first and after each. */
+void ci_proc_passes_run(CiProcs *procs, const CiMachine *machine, const CiProcPlan *plan, bool verify);
+/* Expands, and runs the passes with the kernels' plan. */
 CiProcs *ci_codegen(const CiKernels *kernels, const CiMachine *machine, bool verify);
 
 /* lanes.c: how many a loop's body runs in. 1: it runs serially; 0: it is left to a compiler. */

@@ -526,6 +526,5 @@ ci_kernels_verify_text(const CiKernels *kernels)
     CiText once = ci_text_new(ctx), twice = ci_text_new(ctx);
     ci_kernels_print(&once, kernels);
     ci_kernels_print(&twice, ci_kernels_parse(ctx, once.data, kernels->machine));
-    if (strcmp(without_comments(ctx, once.data), twice.data) != 0)
-        ci_fail(ctx, CI_ERR_INTERNAL, "read back, the kernels print as\n%s", twice.data);
+    ci_form_require_same(ctx, "kernels", without_comments(ctx, once.data), twice.data);
 }

@@ -29,9 +29,7 @@ print_nest(CiText *out, const CiKernel *kernel, const CiNest *nest)
     ci_text_add(out, "%s", nest->target->name);
     if (placement)
         ci_text_add(out, " %s", ci_place_name(placement->place));
-    ci_text_add(out, "[");
-    ci_expr_print(out, nest->store, CI_STYLE_text);
-    ci_text_add(out, "] = ");
+    ci_form_add_expr(out, "[", nest->store, "] = ");
     if (nest->is_combined)
         ci_text_add(out, "%s ", ci_op_name(nest->combine));
     ci_text_add(out, nest->is_distinct ? "distinct " : "");
@@ -91,12 +89,9 @@ print_placements(CiText *out, const CiKernel *kernel)
         ci_text_add(out, "%s %s%s%s", ci_place_name(placement->place), placement->buffer->name,
                     placement->is_taken ? " in" : "", placement->is_kept ? " out" : "");
         if (placement->place == CI_PLACE_row) {
-            ci_text_add(out, "[");
-            ci_expr_print(out, placement->row_size, CI_STYLE_text);
-            ci_text_add(out, "] from ");
+            ci_form_add_expr(out, "[", placement->row_size, "] from ");
             ci_expr_print(out, placement->row_base, CI_STYLE_text);
-            ci_text_add(out, " at ");
-            ci_expr_print(out, placement->scratch_offset, CI_STYLE_text);
+            ci_form_add_expr(out, " at ", placement->scratch_offset, "");
         }
         ci_text_add(out, "\n");
     }
@@ -142,8 +137,7 @@ print_tree_region(CiText *out, const CiTreeNode *node)
     ci_text_indent(out);
     if (node->kind == CI_TREE_for) {
         ci_text_add(out, "for %s<", region->var->name);
-        ci_expr_print(out, region->extent, CI_STYLE_text);
-        ci_text_add(out, " {\n");
+        ci_form_add_expr(out, "", region->extent, " {\n");
     } else if (node->kind == CI_TREE_if) {
         ci_text_add(out, "if %s {\n", region->condition->name);
     } else {
@@ -324,8 +318,7 @@ print_loops(CiText *out, const CiKernel *kernel)
     if (kernel->lanes_on_outer)
         ci_text_add(out, " lanes on outer");
     if (kernel->row) {
-        ci_text_add(out, ", rows of ");
-        ci_expr_print(out, kernel->row, CI_STYLE_text);
+        ci_form_add_expr(out, ", rows of ", kernel->row, "");
         ci_text_add(out, "<=%lld are lanes", (long long)kernel->short_row);
     }
     if (kernel->split_extent) {

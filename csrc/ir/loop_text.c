@@ -154,12 +154,9 @@ print_scalar(CiText *out, const CiScalar *op)
     ci_text_add(out, "%s", ci_op_name(op->op));
     if (op->op == CI_OP_load) {
         ci_text_add(out, " %s[", op->buffer->name);
-        ci_expr_print(out, op->index, CI_STYLE_text);
-        ci_text_add(out, "]");
+        ci_form_add_expr(out, "", op->index, "]");
     } else if (op->op == CI_OP_index) {
-        ci_text_add(out, " [");
-        ci_expr_print(out, op->index, CI_STYLE_text);
-        ci_text_add(out, "]");
+        ci_form_add_expr(out, " [", op->index, "]");
     } else if (op->op == CI_OP_const) {
         ci_text_add(out, " ");
         ci_const_print(out, op->dtype, op->value);
@@ -170,8 +167,7 @@ print_scalar(CiText *out, const CiScalar *op)
         ci_text_add(out, "%s%%%d", k ? ", " : " ", op->args[k]);
     if (op->op == CI_OP_bind || op->op == CI_OP_pack) {
         ci_text_add(out, " [%s<", op->index->name);
-        ci_expr_print(out, op->index->limit, CI_STYLE_text);
-        ci_text_add(out, "]");
+        ci_form_add_expr(out, "", op->index->limit, "]");
         if (op->buffer)
             ci_text_add(out, " into %s", op->buffer->name);
     }
@@ -188,14 +184,11 @@ ci_fold_order_print(CiText *out, const char *before, CiFoldOrder order)
         return;
     ci_text_add(out, " %d", order.ninner);
     if (order.chunk) {
-        ci_text_add(out, " by [");
-        ci_expr_print(out, order.chunk, CI_STYLE_text);
-        ci_text_add(out, "]");
+        ci_form_add_expr(out, " by [", order.chunk, "]");
     }
     if (order.alone) {
         ci_text_add(out, " or %d where [", order.nalone);
-        ci_expr_print(out, order.alone, CI_STYLE_text);
-        ci_text_add(out, "]");
+        ci_form_add_expr(out, "", order.alone, "]");
     }
 }
 
@@ -269,8 +262,7 @@ print_store(CiText *out, const CiNest *nest)
 {
     ci_text_indent(out);
     ci_text_add(out, "%s[", nest->target->name);
-    ci_expr_print(out, nest->store, CI_STYLE_text);
-    ci_text_add(out, "] = ");
+    ci_form_add_expr(out, "", nest->store, "] = ");
     print_loops_of(out, nest);
 }
 
@@ -357,8 +349,7 @@ print_view(CiText *out, const char *name, const CiExpr *offset, int rank,
            const CiExpr *const *sizes, const CiExpr *const *strides)
 {
     ci_text_add(out, "%s[+", name);
-    ci_expr_print(out, offset, CI_STYLE_text);
-    ci_text_add(out, "; ");
+    ci_form_add_expr(out, "", offset, "; ");
     ci_form_print_exprs(out, rank, sizes, NULL);
     ci_text_add(out, "; ");
     ci_form_print_exprs(out, rank, strides, NULL);

@@ -515,22 +515,11 @@ parse_head(Parser *p, CiProc *proc)
         head->short_row = ci_lexer_expect_int(lex);
     }
     head->is_chained = ci_lexer_accept(lex, "chained");
-    if (head->is_chained && !ci_lexer_is(lex, "parts"))
+    if (head->is_chained || ci_lexer_is(lex, "parts")) {
         ci_lexer_expect(lex, "parts");
-    if (ci_lexer_accept(lex, "parts")) {
         head->parts = parse_bracketed(p);
         head->part = ci_lexer_accept(lex, "of") ? parse_bracketed(p) : NULL;
     }
-}
-
-static void
-parse_locs(CiLexer *lex, CiProcHead *head)
-{
-    CiLoc *locs = NULL;
-    int capacity = 0;
-    while (ci_lexer_is(lex, "@"))
-        CI_PUSH(lex->ctx, locs, head->nlocs, capacity, ci_form_parse_loc(lex));
-    head->locs = locs;
 }
 
 static void
@@ -558,7 +547,7 @@ parse_proc(Parser *p)
         while (ci_lexer_accept(lex, ","));
     parse_head(p, proc);
     ci_form_enter(lex, &p->depth);
-    parse_locs(lex, &proc->head);
+    proc->head.locs = ci_form_parse_locs(lex, &proc->head.nlocs);
     parse_block(p, &proc->body);
     ci_form_leave(lex, &p->depth);
 }
@@ -600,12 +589,5 @@ ci_procs_verify_text(const CiProcs *procs)
     CiText once = ci_text_new(procs->ctx), twice = ci_text_new(procs->ctx);
     ci_procs_print(&once, procs);
     ci_procs_print(&twice, ci_procs_parse(procs->ctx, once.data));
-    const char *a = once.data, *b = twice.data;
-    while (*a && strcspn(a, "\n") == strcspn(b, "\n") && !strncmp(a, b, strcspn(a, "\n"))) {
-        a += strcspn(a, "\n") + 1;
-        b += strcspn(b, "\n") + 1;
-    }
-    if (*a || *b)
-        ci_fail(procs->ctx, CI_ERR_INTERNAL, "read back, the line of procs\n%.*s\nprints as\n%.*s",
-                (int)strcspn(a, "\n"), a, (int)strcspn(b, "\n"), b);
+    ci_form_require_same(procs->ctx, "procs", once.data, twice.data);
 }

@@ -7,14 +7,6 @@
 #include <string.h>
 
 static void
-print_expr(CiText *out, const char *before, const CiExpr *e, const char *after)
-{
-    ci_text_add(out, "%s", before);
-    ci_expr_print(out, e, CI_STYLE_text);
-    ci_text_add(out, "%s", after);
-}
-
-static void
 print_type(CiText *out, CiType type)
 {
     ci_text_add(out, "%s", ci_dtype_name(type.dtype));
@@ -28,13 +20,13 @@ print_memory(CiText *out, const CiMemory *memory)
 {
     ci_text_add(out, "%s: ", memory->name);
     print_type(out, ci_type_of(memory->dtype, memory->lanes));
-    print_expr(out, "[", memory->size, "]");
+    ci_form_add_expr(out, "[", memory->size, "]");
     if (memory->first)
-        print_expr(out, " from [", memory->first, "]");
+        ci_form_add_expr(out, " from [", memory->first, "]");
     if (memory->space != CI_SPACE_global)
         ci_text_add(out, " %s", ci_space_names[memory->space]);
     if (memory->offset)
-        print_expr(out, " at [", memory->offset, "]");
+        ci_form_add_expr(out, " at [", memory->offset, "]");
 }
 
 static void
@@ -48,9 +40,9 @@ static void
 print_access(CiText *out, const CiAccess *at)
 {
     ci_text_add(out, "%s", at->memory->name);
-    print_expr(out, "[", at->index, "]");
+    ci_form_add_expr(out, "[", at->index, "]");
     if (at->stride)
-        print_expr(out, " stride [", at->stride, "]");
+        ci_form_add_expr(out, " stride [", at->stride, "]");
 }
 
 static void
@@ -76,8 +68,8 @@ print_tests(CiText *out, const CiStmt *stmt)
             ci_text_add(out, "%s%%%d", test->compare == CI_COMPARE_is ? "" : "not ", test->value);
             continue;
         }
-        print_expr(out, "(", test->left, " ");
-        print_expr(out, signs[test->compare], test->right, ")");
+        ci_form_add_expr(out, "(", test->left, " ");
+        ci_form_add_expr(out, signs[test->compare], test->right, ")");
     }
 }
 
@@ -91,7 +83,7 @@ print_symbol(CiText *out, const CiStmt *bind)
         ci_text_add(out, "%lld<=", (long long)symbol->low);
     ci_text_add(out, "%s", symbol->name);
     if (bind->limit)
-        print_expr(out, "<", bind->limit, "");
+        ci_form_add_expr(out, "<", bind->limit, "");
     ci_text_add(out, "]");
 }
 
@@ -120,7 +112,7 @@ print_operand(CiText *out, const CiStmt *stmt, const CiOperand *operand)
     const void *at = (const char *)stmt + operand->offset;
     switch (operand->type) {
     case CI_OPERAND_expr:
-        print_expr(out, "[", *(const CiExpr *const *)at, "]");
+        ci_form_add_expr(out, "[", *(const CiExpr *const *)at, "]");
         break;
     case CI_OPERAND_memory:
         ci_text_add(out, "%s", (*(CiMemory *const *)at)->name);
@@ -272,13 +264,13 @@ print_head(CiText *out, const CiProc *proc)
     if (head->has_lanes)
         ci_text_add(out, " in lanes");
     if (head->row) {
-        print_expr(out, " rows [", head->row, "]");
+        ci_form_add_expr(out, " rows [", head->row, "]");
         ci_text_add(out, " up to %lld", (long long)head->short_row);
     }
     if (head->parts)
-        print_expr(out, head->is_chained ? " chained parts [" : " parts [", head->parts, "]");
+        ci_form_add_expr(out, head->is_chained ? " chained parts [" : " parts [", head->parts, "]");
     if (head->parts && head->part)
-        print_expr(out, " of [", head->part, "]");
+        ci_form_add_expr(out, " of [", head->part, "]");
 }
 
 static void
@@ -291,10 +283,10 @@ print_proc(CiText *out, const CiProc *proc)
         print_memory(out, proc->params[k]);
     }
     for (int k = 0; k < proc->nsizes; k++)
-        print_expr(out, k ? ", " : "; ", proc->sizes[k], "");
+        ci_form_add_expr(out, k ? ", " : "; ", proc->sizes[k], "");
     ci_text_add(out, ")");
     for (int k = 0; k < proc->nfacts; k++)
-        print_expr(out, k ? ", " : " given ", proc->facts[k], "");
+        ci_form_add_expr(out, k ? ", " : " given ", proc->facts[k], "");
     print_head(out, proc);
     ci_text_add(out, " {");
     ci_loop_print_locs(out, proc->head.locs, proc->head.nlocs);

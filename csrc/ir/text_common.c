@@ -33,6 +33,14 @@ ci_form_print_expr(CiText *out, const CiExpr *e, CiMap *met)
 }
 
 void
+ci_form_add_expr(CiText *out, const char *before, const CiExpr *e, const char *after)
+{
+    ci_text_add(out, "%s", before);
+    ci_expr_print(out, e, CI_STYLE_text);
+    ci_text_add(out, "%s", after);
+}
+
+void
 ci_form_print_exprs(CiText *out, int count, const CiExpr *const *exprs, CiMap *met)
 {
     for (int k = 0; k < count; k++) {
@@ -180,6 +188,19 @@ ci_form_print_symbol(CiText *out, const CiExpr *symbol, CiMap *met)
         ci_text_add(out, "%" PRId64 "]", symbol->high);
 }
 
+void
+ci_form_require_same(CiContext *ctx, const char *level, const char *once, const char *twice)
+{
+    const char *a = once, *b = twice;
+    while (*a && strcspn(a, "\n") == strcspn(b, "\n") && !strncmp(a, b, strcspn(a, "\n"))) {
+        a += strcspn(a, "\n") + 1;
+        b += strcspn(b, "\n") + 1;
+    }
+    if (*a || *b)
+        ci_fail(ctx, CI_ERR_INTERNAL, "read back, the line of %s\n%.*s\nprints as\n%.*s", level,
+                (int)strcspn(a, "\n"), a, (int)strcspn(b, "\n"), b);
+}
+
 /* ---- parsing ---- */
 
 void
@@ -316,6 +337,17 @@ ci_form_parse_loc(CiLexer *lex)
     if (ci_lexer_accept(lex, "quiet"))
         loc.quiet = (unsigned)ci_lexer_expect_int(lex);
     return loc;
+}
+
+CiLoc *
+ci_form_parse_locs(CiLexer *lex, int *count)
+{
+    CiLoc *locs = NULL;
+    int capacity = 0;
+    *count = 0;
+    while (ci_lexer_is(lex, "@"))
+        CI_PUSH(lex->ctx, locs, *count, capacity, ci_form_parse_loc(lex));
+    return locs;
 }
 
 static int64_t

@@ -9,6 +9,7 @@
  * numbered as they come, u0, u1, so that what was made in the same way prints alike. */
 void ci_form_print_expr(CiText *out, const CiExpr *e, CiMap *met);
 void ci_form_print_exprs(CiText *out, int count, const CiExpr *const *exprs, CiMap *met); /* 3,s0 */
+void ci_form_add_expr(CiText *out, const char *before, const CiExpr *e, const char *after);
 void ci_form_print_ints(CiText *out, int count, const int *values); /* [1, 0] */
 /* kind when not array, dtype, sizes, order when not C: scalar f64[], f32[3,4] order [1,0] */
 void ci_form_print_type(CiText *out, CiKind kind, CiDtype dtype, int rank,
@@ -22,6 +23,8 @@ void ci_form_collect_symbols(CiMap *symbols, const CiExpr *e);
 void ci_form_print_symbol(CiText *out, const CiExpr *symbol, CiMap *met);
 /* [0, s0), (-inf, inf): the limit is exclusive */
 void ci_form_print_range(CiText *out, int64_t low, const CiExpr *limit, CiMap *met);
+/* Fails with the first line of a level that is another one where the level's text is read back. */
+void ci_form_require_same(CiContext *ctx, const char *level, const char *once, const char *twice);
 
 typedef struct CiFormType {
     CiKind kind;
@@ -45,6 +48,7 @@ int ci_form_parse_device(CiLexer *lex);
 const CiExpr *const *ci_form_parse_exprs(CiSym *sym, CiLexer *lex, const char *close, int *count);
 const char *ci_form_parse_name(CiLexer *lex); /* a name or a string */
 CiLoc ci_form_parse_loc(CiLexer *lex);        /* the current token is @; line 0 when it is not */
+CiLoc *ci_form_parse_locs(CiLexer *lex, int *count); /* all that follow */
 /* Reads what ci_form_print_symbol prints; or `s0 = 8*s1`, after which the text may use s0 for the
  * expression. */
 const CiExpr *ci_form_parse_symbol(CiSym *sym, CiLexer *lex);

@@ -13,12 +13,11 @@ from conftest import ROOT
 
 GOLDEN = ROOT / "tests" / "golden"
 FILES = sorted(GOLDEN.rglob("*.ci"))
-LEVELS = ["LOWER", "SCHEDULE", "WRAPPER", "DEVICE"]
 
 
 @pytest.fixture(scope="session")
 def golden(core):
-    return core.link(GOLDEN / "golden.c", *[f"-DGOLDEN_{level}" for level in LEVELS])
+    return core.link(GOLDEN / "golden.c")
 
 
 def start(program, *paths):
@@ -134,3 +133,12 @@ def test_every_pass_has_a_golden_file(level):
     rows = (ROOT / "csrc" / level / f"{level}.def").read_text()
     for name in re.findall(r"^PASS\((\w+),", rows, re.MULTILINE):
         assert any(path.stem.startswith(name) and path.parent.name == level for path in FILES), name
+
+
+def test_every_pass_over_procs_has_a_golden_file():
+    """The file has the text of procs. This pass alone runs and changes them."""
+    rows = (ROOT / "csrc" / "codegen" / "procs.def").read_text()
+    for name in re.findall(r"^PASS\(\w+, (\w+),", rows, re.MULTILINE):
+        head, expected = split((GOLDEN / "codegen" / f"pass_{name}.ci").read_text())
+        program = head[re.search(r"^(symbols|procs) ", head, re.MULTILINE).start() :]
+        assert f"# proc_passes: {name}\n" in head and program not in expected, name

@@ -301,8 +301,7 @@ def sharing(results, inputs):
 
 @pytest.fixture(scope="module")
 def golden(core):
-    levels = [f"-DGOLDEN_{level}" for level in ["LOWER", "SCHEDULE", "WRAPPER", "DEVICE"]]
-    return core.link(ROOT / "tests" / "golden" / "golden.c", *levels)
+    return core.link(ROOT / "tests" / "golden" / "golden.c")
 
 
 @pytest.mark.parametrize("start", range(0, COUNT, 50))

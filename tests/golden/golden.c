@@ -7,7 +7,7 @@
  *                             memory, their bytes, operations and barriers
  *
  * The file: lines of `# word: value` (passes: those to run, `all` for the pipeline; loop_passes: those over loops to run before
- * loops are printed, the others do not run; dump: the
+ * loops are printed, the others do not run; proc_passes: those over procs to run, where the file holds procs; dump: the
  * levels to print, graph when not given, `expand` for procs before the first pass; fusion, trees,
  * short_rows, tiles, splits, templates, batches, pools, device_memory, records, unasked: 0 or 1;
  * online: bytes of a row from which on reductions of it are one walk, scans: rows up to which scans are in parts; choices: as the option has them), then a graph, loops, kernels (and lines of these) or procs as text. What stands
@@ -22,32 +22,25 @@
 
 #include "base/map.h"
 #include "base/os.h"
-#include "ir/choices.h"
-#include "ir/kernel.h"
-#include "ir/range.h"
-#include "passes/pass.h"
-#ifdef GOLDEN_LOWER
-#include "lower/lower.h"
-#endif
-#ifdef GOLDEN_SCHEDULE
-#include "loops/loops.h"
-#include "schedule/schedule.h"
-#endif
-#ifdef GOLDEN_WRAPPER
-#include "wrapper/partition.h"
-#include "wrapper/wrapper.h"
-#endif
-#ifdef GOLDEN_DEVICE
 #include "codegen/codegen.h"
 #include "device/cuda/cuda.h"
 #include "device/device.h"
-#endif
+#include "ir/choices.h"
+#include "ir/kernel.h"
+#include "ir/range.h"
+#include "loops/loops.h"
+#include "lower/lower.h"
+#include "passes/pass.h"
+#include "schedule/schedule.h"
+#include "wrapper/partition.h"
+#include "wrapper/wrapper.h"
 
 typedef struct Run {
     const char *text;   /* the program */
     const char *lines;  /* behind kernels: those of the program, not made of them; NULL */
     const char *passes; /* comma-separated, "" for none */
     const char *loop_passes; /* before the loops are printed; "": all, after that */
+    const char *proc_passes; /* of procs that are given */
     const char *dump;
     const char *device, *backend, *choices;
     bool fusion, trees, short_rows, tiles, splits, templates, batches, pools, device_memory, records,
@@ -160,7 +153,6 @@ show_loops(CiContext *ctx, Run *run)
     show("loops", once.data);
 }
 
-#ifdef GOLDEN_LOWER
 /* Any frame is worth it, and what the file says. */
 static const CiMachine *
 make_lower_machine(CiContext *ctx, const Run *run)
@@ -178,7 +170,6 @@ make_lower_machine(CiContext *ctx, const Run *run)
                                                (long long)run->online, (long long)run->online));
     return machine;
 }
-#endif
 
 /* The options of the file. */
 static CiOptions
@@ -201,17 +192,12 @@ make_loops(CiContext *ctx, Run *run)
 #ifndef GOLDEN_LOWER
     (void)ctx;
 #endif
-#ifdef GOLDEN_LOWER
     CiOptions options = run_options(run);
     if (!run->loops)
         run->loops = ci_lower(run->graph, make_lower_machine(ctx, run), &options);
-#endif
-    if (!run->loops)
-        ci_fail(ctx, CI_ERR_UNSUPPORTED, "this build has no lowering");
     ci_loops_verify(run->loops);
 }
 
-#ifdef GOLDEN_SCHEDULE
 /* A library call that the device does itself. */
 static bool
 takes_products(const CiExternItem *item)
@@ -225,12 +211,10 @@ make_machine(CiContext *ctx, const Run *run)
 {
     CiMachine *machine = CI_NEW(ctx, CiMachine);
     *machine = ci_machine(CI_MACHINE_x86_64_v3);
-#ifdef GOLDEN_DEVICE
     CiOptions options = run_options(run);
     const CiBackend *backend = ci_backend_find(NULL, run->device, run->backend);
     if (backend)
         backend->compiler->fill_machine(machine, &options);
-#endif
     machine->device = run->device;
     machine->backend = run->backend;
     machine->has_memory = run->device_memory;
@@ -251,13 +235,11 @@ make_machine(CiContext *ctx, const Run *run)
     ci_choices_set(ctx, machine, run->choices);
     return machine;
 }
-#endif
 
 /* Runs the passes over loops; with the header loop_passes only those that it lists. */
 static void
 rewrite_loops(CiContext *ctx, Run *run)
 {
-#ifdef GOLDEN_SCHEDULE
     CiOptions options = run_options(run);
     CiText skip = ci_text_new(ctx);
     run->machine = make_machine(ctx, run);
@@ -267,23 +249,16 @@ rewrite_loops(CiContext *ctx, Run *run)
     CiLoopPlan plan = {.verify = true, .skip = skip.data};
     if (run->loops)
         ci_loop_passes_run(run->loops, run->machine, &options, &plan);
-#else
-    (void)ctx, (void)run;
-#endif
 }
 
 static void
 make_kernels(CiContext *ctx, Run *run)
 {
-#ifdef GOLDEN_SCHEDULE
     CiOptions options = run_options(run);
     if (is_of_level(run->text, "kernels"))
         run->kernels = ci_kernels_parse(ctx, run->text, run->machine);
     else
         run->kernels = ci_schedule(run->loops, run->machine, &options);
-#endif
-    if (!run->kernels)
-        ci_fail(ctx, CI_ERR_UNSUPPORTED, "this build has no scheduler");
     ci_kernels_verify(run->kernels);
 }
 
@@ -291,7 +266,6 @@ static CiText
 source_of(CiContext *ctx, const CiKernels *kernels)
 {
     CiText text = ci_text_new(ctx);
-#ifdef GOLDEN_DEVICE
     CiOptions options;
     const CiBackend *backend =
         ci_backend_find(NULL, kernels->machine->device, kernels->machine->backend);
@@ -299,9 +273,6 @@ source_of(CiContext *ctx, const CiKernels *kernels)
     options.arch = "x86-64-v3";
     if (backend && backend->compiler->emit)
         backend->compiler->emit(&text, kernels, &options);
-#else
-    (void)kernels;
-#endif
     return text;
 }
 
@@ -334,11 +305,24 @@ show_procs(CiContext *ctx, const char *level, const CiProcs *procs)
     show(level, text.data);
 }
 
+/* Given procs, after the passes of the file, which are those of its device. */
+static void
+show_given_procs(CiContext *ctx, const Run *run)
+{
+    CiProcs *procs = ci_procs_parse(ctx, run->text);
+    CiText skip = ci_text_new(ctx);
+    for (int k = 0; k < ci_proc_pass_count(); k++)
+        if (!has_word(run->proc_passes, ci_proc_pass_at(k)->name))
+            ci_text_add(&skip, "%s,", ci_proc_pass_at(k)->name);
+    if (*run->proc_passes)
+        ci_proc_passes_run(procs, make_machine(ctx, run), &(CiProcPlan){.skip = skip.data}, true);
+    show_procs(ctx, "procs", procs);
+}
+
 /* As the statements of kernels begin, and as the backend runs or prints them. */
 static void
 show_statements(CiContext *ctx, const Run *run)
 {
-#ifdef GOLDEN_DEVICE
     CiOptions options;
     ci_options_default(&options);
     options.verify = true;
@@ -348,12 +332,8 @@ show_statements(CiContext *ctx, const Run *run)
         show_procs(ctx, "expand", ci_expand(run->kernels));
     if (has_word(run->dump, "procs") && backend && backend->compiler->lower)
         show_procs(ctx, "procs", backend->compiler->lower(run->kernels, &options));
-#else
-    (void)ctx, (void)run;
-#endif
 }
 
-#ifdef GOLDEN_WRAPPER
 /* The lines of the file, or those that are made of the kernels. What is read back prints as it did. */
 static CiWrapper *
 make_lines(CiContext *ctx, const Run *run)
@@ -373,17 +353,12 @@ make_lines(CiContext *ctx, const Run *run)
         ci_fail(ctx, CI_ERR_INTERNAL, "read back, the lines print as\n%s%s", twice.data, again.data);
     return lines;
 }
-#endif
 
 static void
 show_lines(CiContext *ctx, const Run *run)
 {
     CiText text = ci_text_new(ctx);
-#ifdef GOLDEN_WRAPPER
     ci_wrapper_print(&text, make_lines(ctx, run));
-#else
-    (void)run;
-#endif
     show("lines", text.data);
 }
 
@@ -391,13 +366,9 @@ static void
 show_partitions(CiContext *ctx, const Run *run)
 {
     CiText text = ci_text_new(ctx);
-#ifdef GOLDEN_WRAPPER
     CiPartitions *partitions = ci_partition(make_lines(ctx, run));
     ci_partitions_verify(partitions);
     ci_partitions_print(&text, partitions);
-#else
-    (void)run;
-#endif
     show("partitions", text.data);
 }
 
@@ -406,7 +377,6 @@ static void
 show_wrapper(CiContext *ctx, const Run *run)
 {
     CiText text = ci_text_new(ctx);
-#ifdef GOLDEN_WRAPPER
     CiText once = ci_text_new(ctx), again = ci_text_new(ctx);
     CiOptions options = run_options(run);
     const CiShapeEnv *env = run->graph ? run->graph->env : NULL;
@@ -422,9 +392,6 @@ show_wrapper(CiContext *ctx, const Run *run)
     if (strcmp(text.data, again.data) != 0)
         ci_fail(ctx, CI_ERR_INTERNAL, "the wrapper of kernels that are read back is\n%s",
                 again.data);
-#else
-    (void)run;
-#endif
     show("wrapper", text.data);
 }
 
@@ -441,7 +408,7 @@ run_levels(CiContext *ctx, void *arg)
     Run *run = arg;
     bool is_kernels = is_of_level(run->text, "kernels");
     if (is_of_level(run->text, "procs")) {
-        show_procs(ctx, "procs", ci_procs_parse(ctx, run->text));
+        show_given_procs(ctx, run);
         return;
     }
     if (is_of_level(run->text, "loops")) {
@@ -486,7 +453,6 @@ run_levels(CiContext *ctx, void *arg)
 
 /* ---- variants of the GPU's kernels ---- */
 
-#ifdef GOLDEN_DEVICE
 typedef struct Variants {
     CiContext *ctx;
     const CiKernels *kernels;
@@ -571,11 +537,9 @@ check_variants(void *arg, const CiKernel *kernel)
     check_classes(v, kernel, &narrowed);
     v->count++;
 }
-#endif
 
 /* ---- costs of the GPU's kernels ---- */
 
-#ifdef GOLDEN_DEVICE
 /* What one point of a proc does, counted in its statements: the iterations of its serial loops are
  * not, so a number says that a text has changed and not how long it runs. */
 typedef struct Costs {
@@ -608,12 +572,10 @@ count_block(Costs *costs, const CiProc *proc, const CiStmts *block)
         count_block(costs, proc, &stmt->other);
     }
 }
-#endif
 
 static void
 run_costs(CiContext *ctx, void *arg)
 {
-#ifdef GOLDEN_DEVICE
     Run *run = arg;
     run->device = "cuda";
     run->backend = "interp";
@@ -630,16 +592,12 @@ run_costs(CiContext *ctx, void *arg)
         printf("%s loads %d stores %d bytes %d operations %d barriers %d\n", procs->procs[k]->name,
                costs.loads, costs.stores, costs.bytes, costs.operations, costs.barriers);
     }
-#else
-    (void)ctx, (void)arg;
-#endif
 }
 
 /* The number of kernels that have variants. */
 static void
 run_variants(CiContext *ctx, void *arg)
 {
-#ifdef GOLDEN_DEVICE
     Run *run = arg;
     run->device = "cuda";
     run->backend = "interp";
@@ -659,9 +617,6 @@ run_variants(CiContext *ctx, void *arg)
     ci_kernels_visit(run->kernels, check_variants, &v);
     if (v.count)
         printf("variants: %d\n", v.count);
-#else
-    (void)ctx, (void)arg;
-#endif
 }
 
 /* ---- the file ---- */
@@ -678,6 +633,7 @@ read_file(CiContext *ctx, Run *run, const char *file)
         run->text = ci_copy_text(ctx, head, (size_t)(lines + 1 - head));
     run->passes = find_header(ctx, head, "passes", "");
     run->loop_passes = find_header(ctx, head, "loop_passes", "");
+    run->proc_passes = find_header(ctx, head, "proc_passes", "");
     run->dump = find_header(ctx, head, "dump",
                             is_of_level(head, "kernels") ? "source"
                             : is_of_level(head, "loops") ? "loops"
