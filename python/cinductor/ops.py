@@ -1,7 +1,7 @@
 """NumPy's operations by name, by an implementation of your choice: `cinductor.ops.add(a, b, out=c, implementation="cpu.c")`.
 
 Names are those of NumPy's ufuncs and functions, with `linalg`, `fft` and `random` as in NumPy: `cinductor.ops.linalg.svd`.
-`op_metadata()` has a row for each, with who computes it.
+`op_metadata()` has a row for each, with who computes it. Collectives of `cinductor.distributed` are here, too, by their names there.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _core
+from .base.lazy import load
 from .base.records import NamedTuple
 from .compile import compile
 from .config import nearest
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 NUMPY = "numpy"
 SPACES = ("linalg", "fft", "random")
+COLLECTIVES = ("all_gather", "all_reduce", "broadcast", "reduce_scatter", "send_recv")
 WHY = {
     "called": "NumPy's own routine computes it, also inside of compiled programs",
     "answered": "nothing runs: capture answers it from shapes and dtypes",
@@ -240,9 +242,11 @@ def operation(name: str) -> Operation:
     return Operation(name)
 
 
-def __getattr__(name: str) -> Operation | Space:
+def __getattr__(name: str) -> Any:
+    if name in COLLECTIVES:
+        return getattr(load("distributed"), name)
     return Space(name) if name in SPACES else operation(name)
 
 
 def __dir__() -> list[str]:
-    return [*(name for name in functions() if "." not in name), *SPACES, "functions", "implementations", "op_metadata"]
+    return [*(name for name in functions() if "." not in name), *SPACES, *COLLECTIVES, "functions", "implementations", "op_metadata"]

@@ -71,6 +71,14 @@ def test_overlap(mesh):
     assert len(starts) == 2 and joins and any(starts[0] < k < joins[0] for k in kernels), reports[0].wrapper
 
 
+def test_by_name(mesh):
+    """`cinductor.ops` has the collectives of `cinductor.distributed`."""
+    by_name = cinductor.ops.all_reduce
+    total = shard_map(lambda x: by_name(x.sum(), "x"), mesh, P("x"), P())
+    assert total(cases.X).numpy() == pytest.approx(cases.X.sum())
+    assert cinductor.ops.send_recv is distributed.send_recv and "broadcast" in dir(cinductor.ops)
+
+
 def test_memory_and_handles(mesh):
     """Nothing is left after calls and after a mesh is closed."""
     reduce = shard_map(lambda x: all_reduce(np.exp(x), "x").sum(), mesh, P("x"), P())

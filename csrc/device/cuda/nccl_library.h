@@ -38,7 +38,7 @@ struct CiNccl {
     const char *(*text)(int result);
 };
 
-/* What there is of it; NULL without memory. */
+/* Opens the library; `is_found` is false if it or a function of it is missing. NULL without memory. */
 CiNccl *ci_nccl_load(void);
 /* False for a reduction that it does not have for the dtype. */
 bool ci_nccl_combines(const CiCollective *what);
