@@ -275,6 +275,13 @@ traverse(Walk *w, PyObject *object)
     }
     int status = visit_all == NULL ? DONE : visit_all(object, meet, w);
     w->passed[0] = w->passed[1] = NULL;
+#ifdef Py_TPFLAGS_INLINE_VALUES /* then tp_traverse visits the attributes, not the dict that has them */
+    if (status == DONE && PyType_HasFeature(Py_TYPE(object), Py_TPFLAGS_INLINE_VALUES)) {
+        PyObject *own = PyObject_GenericGetDict(object, NULL);
+        status = own == NULL ? FAILED : meet(own, w);
+        Py_XDECREF(own);
+    }
+#endif
     return status;
 }
 
