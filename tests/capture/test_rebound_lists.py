@@ -234,7 +234,7 @@ SHARED = [
 
 
 def outcome(fn, args):
-    """What a call returns, which of the lists in it are one object or an argument's, and the arguments after it."""
+    """The result of a call, the identities of its lists and of the arguments, and the arguments after it."""
     args = copy.deepcopy(args)
     made = fn(*args)
     lists = [v for v in [*(made if isinstance(made, tuple) else (made,)), *args] if isinstance(v, list)]

@@ -247,12 +247,14 @@ def choose_backend(job: Job) -> str:
     why = why_no_compiler()
     if why is None or (job.option("cache") and _core.cache_info()["serves_alone"]):
         return ""  # the disk cache may contain the kernels
-    job.warn_once(
-        "compiler",
-        f"{job.name} runs by the interpreter backend: {why} "
-        "(install gcc or clang, or set CC to a C compiler)",
-    )
+    if not TOLD:  # one warning of a process
+        TOLD.add(why)
+        what = f"{job.name} and later functions run by the interpreter backend, without a speed-up"
+        job.warn_once("compiler", f"{what}: {why} (install gcc or clang, or set CC to a C compiler)")
     return "interp"
+
+
+TOLD: set[str] = set()  # the reason that the warning gave
 
 
 @functools.cache

@@ -5,7 +5,7 @@ iteration, which must be equal or joinable. If they are not, an iteration is pee
 become wider, so the analysis terminates.
 
 A size that no iteration increases keeps its initial capacity. A size that goes from u to a*u + b
-in each iteration is a**n*e + b*(a**n - 1)/(a - 1) after n iterations from e, and its buffer gets
+in each iteration is a**n*e + b*(a**n - 1)/(a - 1) after n iterations from e. Its buffer gets
 that capacity, computed before the loop. Every iteration checks the capacity, so a wrongly guessed
 rule wastes memory but is never unsafe.
 """
