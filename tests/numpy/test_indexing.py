@@ -263,7 +263,7 @@ def test_errors_are_numpys(name, way):
 
 @pytest.mark.parametrize("bound", [np.True_, 1.5, np.float64(2), "a", 10**30, -(10**30), np.int8(2)], ids=repr)
 def test_bounds_of_slices_in_a_try(bound):
-    """What capture raises is what the caller gets where a clause runs for the exception."""
+    """An exception that capture raises reaches the caller where a clause of the function runs for it."""
 
     def outcome(function, take):
         log = []
