@@ -98,6 +98,34 @@ cx_restore_exception(PyObject *exception)
 #endif
 }
 
+/* The current exception while other code runs that may not see it; no code of Python's runs, as it may where an
+ * exception is taken. */
+typedef struct CxAside {
+    PyObject *type, *value, *traceback;
+} CxAside;
+
+static inline CxAside
+cx_set_aside(void)
+{
+    CxAside aside = {NULL, NULL, NULL};
+#if PY_VERSION_HEX >= 0x030C0000
+    aside.value = PyErr_GetRaisedException();
+#else
+    PyErr_Fetch(&aside.type, &aside.value, &aside.traceback);
+#endif
+    return aside;
+}
+
+static inline void
+cx_put_back(CxAside aside)
+{
+#if PY_VERSION_HEX >= 0x030C0000
+    PyErr_SetRaisedException(aside.value);
+#else
+    PyErr_Restore(aside.type, aside.value, aside.traceback);
+#endif
+}
+
 /* Sets the traceback of the current exception to the one it had when it was last caught, because
  * before 3.11 a bare `raise` restores the old one. */
 static inline void

@@ -18,6 +18,7 @@ typedef struct CxDeviceMemory {
 /* The base class of cinductor.Array; its handle is an ndarray in device memory, or of the host. */
 typedef struct CxDeviceArray {
     PyObject_HEAD PyObject *handle, *weakrefs;
+    CxState *state; /* the module's, which the type keeps */
 } CxDeviceArray;
 
 extern PyType_Spec cx_device_object_spec;

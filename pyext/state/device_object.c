@@ -41,6 +41,7 @@ array_with(CxState *state, PyTypeObject *type, PyObject *handle)
         Py_DECREF(handle);
     } else {
         array->handle = handle;
+        array->state = state;
         address = PyLong_FromVoidPtr(array);
         if (address == NULL || PyDict_SetItem(state->arrays, key, address) < 0)
             Py_CLEAR(array);
@@ -50,20 +51,20 @@ array_with(CxState *state, PyTypeObject *type, PyObject *handle)
     return (PyObject *)array;
 }
 
-/* Removes the array from those that are found by their handles. */
+/* Removes a dying array from those that are found by their handles. No other thread runs before, which could find
+ * it. */
 static void
 forget_array(CxDeviceArray *array)
 {
-    PyObject *key = NULL, *error = cx_take_exception();
-    const CxState *state = state_of(Py_TYPE(array));
+    CxAside aside = cx_set_aside();
+    const CxState *state = array->state;
+    PyObject *key = state != NULL && state->arrays != NULL ? PyLong_FromVoidPtr(array->handle) : NULL;
 
-    if (state != NULL && state->arrays != NULL && array->handle != NULL &&
-        (key = PyLong_FromVoidPtr(array->handle)) != NULL && find_array(state, key) == array)
+    if (key != NULL && find_array(state, key) == array)
         (void)PyDict_DelItem(state->arrays, key);
     Py_XDECREF(key);
     PyErr_Clear();
-    if (error != NULL)
-        cx_restore_exception(error);
+    cx_put_back(aside);
 }
 
 static PyObject *

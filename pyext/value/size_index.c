@@ -69,6 +69,31 @@ clamped(CxTracer *t, CiOp op, const CiExpr *at, const CiExpr *end)
     return is_inside == CX_OPEN ? cx_size_make(t, op, at, end) : is_inside ? at : end;
 }
 
+/* Raises Python's TypeError for an object that is no bound of a slice. */
+static int
+check_bound(PyObject *bound)
+{
+    if (bound == Py_None || cx_is_traced(bound) || PyIndex_Check(bound))
+        return 0;
+    PyErr_SetString(PyExc_TypeError, "slice indices must be integers or None or have an __index__ method");
+    return -1;
+}
+
+/* A bound that is not None. An int beyond the sizes of arrays counts as one that is just beyond them, because it is
+ * multiplied by strides. */
+static const CiExpr *
+bound_from(CxTracer *t, PyObject *bound)
+{
+    const Py_ssize_t beyond = (Py_ssize_t)1 << 52;
+
+    if (cx_is_traced(bound))
+        return cx_size_from(t, bound);
+    Py_ssize_t value = PyNumber_AsSsize_t(bound, NULL);
+    if (value == -1 && PyErr_Occurred())
+        return NULL;
+    return cx_size_const(t, value < -beyond ? -beyond : value > beyond ? beyond : value);
+}
+
 static const CiExpr *
 clamp(CxTracer *t, PyObject *bound, const CiExpr *size, const CiExpr *low, const CiExpr *high,
       const CiExpr *missing)
@@ -77,7 +102,7 @@ clamp(CxTracer *t, PyObject *bound, const CiExpr *size, const CiExpr *low, const
         return missing;
     if (cx_is_data_int(bound) && low == t->zero)
         return cx_index_define((CxTraced *)bound, size, true);
-    const CiExpr *at = cx_size_from(t, bound);
+    const CiExpr *at = bound_from(t, bound);
     at = at == NULL ? NULL : from_end(t, at, size);
     at = at == NULL ? NULL : clamped(t, CI_OP_maximum, at, low);
     return at == NULL ? NULL : clamped(t, CI_OP_minimum, at, high);
@@ -111,7 +136,7 @@ unclamped(CxTracer *t, PyObject *bound, const CiExpr *size, const CiExpr *missin
         return missing;
     if (cx_is_data_int(bound))
         return NULL;
-    const CiExpr *at = cx_size_from(t, bound);
+    const CiExpr *at = bound_from(t, bound);
     int is_negative = at ? cx_size_prove(t, CI_REL_lt, at, t->zero) : -1;
     if (is_negative != 0 && is_negative != 1)
         return NULL;
@@ -182,6 +207,8 @@ cx_index_slice(CxTracer *t, PySliceObject *slice, const CiExpr *size, const CiEx
     int64_t step = 1;
     int is_done = 0;
 
+    if (check_bound(slice->start) < 0 || check_bound(slice->stop) < 0 || check_bound(slice->step) < 0)
+        return -1;
     if (cx_is_traced(slice->step))
         is_done = slice_by_symbol(t, slice, size, out);
     if (is_done != 0)

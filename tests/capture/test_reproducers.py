@@ -331,13 +331,20 @@ def test_pieces_that_are_slower_than_numpy(monkeypatch, is_slower, is_split, cal
 def test_loops_that_unroll_into_thousands_of_operations():
     """The C compiler had minutes of work for what takes NumPy milliseconds."""
 
-    def product(a, b):
+    def product(a, b):  # a list of lists of one length: an array
         n = a.shape[0]
         c = [[0.0] * n for _ in range(n)]
         for i in range(n):
             for j in range(n):
                 c[i][j] = a[i, 0] * b[0, j] + a[i, 1] * b[1, j]
         return np.array(c)
+
+    def named(a, b):  # texts are keys: the loops are unrolled
+        n, c = a.shape[0], {}
+        for i in range(n):
+            for j in range(n):
+                c[f"{i},{j}"] = a[i, 0] * b[0, j] + a[i, 1] * b[1, j]
+        return np.array(list(c.values()))
 
     def nest(a):  # eight loops of two iterations, which were unrolled one after the other
         out = np.zeros(2)
@@ -363,7 +370,10 @@ def test_loops_that_unroll_into_thousands_of_operations():
     compiled = cinductor.compile(pairs, backend="interp", fullgraph=True)
     assert compiled(a) == pairs(a) and not compiled._cinductor_job.reasons_for_numpy(compiled)
     check(product, a, a.T.copy(), backend="interp")
-    compiled = cinductor.compile(product, backend="interp")
+    compiled = cinductor.compile(product, backend="interp", fullgraph=True)
+    assert np.array_equal(compiled(a, a), product(a, a))
+    check(named, a, a.T.copy(), backend="interp")
+    compiled = cinductor.compile(named, backend="interp")
     compiled(a, a)
     assert "has been unrolled into" in compiled._cinductor_job.reasons_for_numpy(compiled)[0]
     assert np.array_equal(cinductor.compile(nest, fullgraph=True, backend="interp")(a), nest(a))

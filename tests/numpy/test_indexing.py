@@ -261,6 +261,31 @@ def test_errors_are_numpys(name, way):
     way.check(fn, (np.arange(7.0), index))
 
 
+@pytest.mark.parametrize("bound", [np.True_, 1.5, np.float64(2), "a", 10**30, -(10**30), np.int8(2)], ids=repr)
+def test_bounds_of_slices_in_a_try(bound):
+    """An exception that capture raises reaches the caller where a clause of the function runs for it."""
+
+    def outcome(function, take):
+        log = []
+        try:
+            return function(np.arange(7.0), log, take), log
+        except (TypeError, OverflowError, ValueError) as error:
+            return repr(error), log
+
+    def fn(v, log, take):
+        try:
+            for k in range(len(v)):
+                if v[k] > 2:
+                    v = take(v * 2)
+                    break
+        finally:
+            log.append(v.sum())
+        return v
+
+    for take in (lambda v: v[bound:], lambda v: v[:bound], lambda v: v[-2:bound]):
+        testing.assert_same(outcome(cinductor.compile(fn, dynamic=True), take), outcome(fn, take))
+
+
 def test_a_later_call_out_of_range(way):
     """The first call is compiled. In the second, NumPy raises the exception, and nothing is written."""
 

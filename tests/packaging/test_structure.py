@@ -424,7 +424,7 @@ def test_surface_knows_nothing_of_capture():
 
 # Folders and files of capture, from the bottom up: each may import its own row and those before it.
 CAPTURE_LAYERS = [
-    "containers deferred iterators kinds objects sources",
+    "containers deferred iterators kinds made_lists objects sources",
     "syntax",
     "control",
     "boundary deaths effects known_arrays records special_methods stage",

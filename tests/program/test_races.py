@@ -416,7 +416,7 @@ def test_processes(tmp_path):
 def test_a_build_that_the_end_of_the_process_interrupts_says_nothing(monkeypatch):
     """For example a C compiler that is running when the process ends."""
     beside, has_begun, uncaught = background.Beside(), threading.Event(), []
-    monkeypatch.setattr(threading, "excepthook", uncaught.append)
+    monkeypatch.setattr(sys, "unraisablehook", uncaught.append)
 
     def build():
         has_begun.set()
@@ -426,9 +426,7 @@ def test_a_build_that_the_end_of_the_process_interrupts_says_nothing(monkeypatch
 
     beside.add(build)
     has_begun.wait()
-    thread = beside.thread
-    beside.end()
-    thread.join()
+    beside.end()  # waits for the thread
     assert not uncaught
 
 

@@ -502,11 +502,13 @@ def test_a_refused_loop_has_advice():
     """Once, although two loops have the reason."""
 
     def exchanged(x):
-        now, before = [0.0] * 4, [1.0] * 4
+        now, before, kept = [0.0] * 4, [1.0] * 4, []
         for k in range(len(x)):
             now[1] = before[0] + x[k]
+            kept.append(now)  # another name of the list, so its items cannot move
             now, before = before, now
         for _ in range(len(x)):
+            kept.append(now)
             now, before = before, now
         return now[1] + before[1]
 
