@@ -126,7 +126,7 @@ check_first(const CiLoopRewriter *r, const Uses *uses)
     if (!find_all_checked(items, uses, is_checked, &bytes))
         return;
     int64_t most = CI_CHOOSE(r, check_bytes), own = ci_amount_likely(bytes);
-    if (own > most || ci_amount_likely(bytes_of_program(r->loops)) - own < most / 2)
+    if (own >= most || ci_amount_likely(bytes_of_program(r->loops)) - own < most / 2)
         return;
     for (int k = 0; k < items->count; k++) {
         if (is_checked[k]) {

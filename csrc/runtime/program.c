@@ -62,18 +62,28 @@ ci_program_open(const CiWrapper *wrapper, const CiOptions *options,
     return CI_OK;
 }
 
-void
-ci_program_release(CiProgram *program)
+static const CiQueue *
+queue_of(const CiProgramDevice *device)
 {
-    if (!program)
-        return;
-    for (int i = 0; i < program->nexterns; i++)
-        if (program->externs[i].ext.release)
-            program->externs[i].ext.release(program->externs[i].ext.data);
+    return device->executable ? &device->executable->queue : &device->queue;
+}
+
+bool
+ci_program_waits(const CiProgram *program)
+{
+    bool waits = false;
+    for (int k = 0; k < program->ndevices; k++)
+        waits |= ci_backend_has_memory(queue_of(&program->devices[k])->backend);
+    return waits;
+}
+
+void
+ci_program_end(CiProgram *program)
+{
     for (int k = 0; k < program->ndevices; k++) {
-        const CiExecutable *executable = program->devices[k].executable;
-        const CiQueue *queue = executable ? &executable->queue : &program->devices[k].queue;
-        bool is_used = executable || program->npartitions; /* what it was given may still run */
+        const CiQueue *queue = queue_of(&program->devices[k]);
+        /* What it was given may still run. */
+        bool is_used = program->devices[k].executable || program->npartitions;
         if (is_used && ci_backend_has_memory(queue->backend))
             (void)queue->backend->device->synchronize(queue);
     }
@@ -83,6 +93,18 @@ ci_program_release(CiProgram *program)
     for (int k = 0; k < program->ndevices; k++)
         if (program->devices[k].executable)
             program->devices[k].executable->close(program->devices[k].executable);
+    program->npartitions = program->ndevices = 0;
+}
+
+void
+ci_program_release(CiProgram *program)
+{
+    if (!program)
+        return;
+    ci_program_end(program);
+    for (int i = 0; i < program->nexterns; i++)
+        if (program->externs[i].ext.release)
+            program->externs[i].ext.release(program->externs[i].ext.data);
     ci_context_close(program->ctx);
 }
 

@@ -79,6 +79,11 @@ CiStatus ci_program_open(const CiWrapper *wrapper, const CiOptions *options,
                          const CiProgramDevice *devices, int count, CiProgram **program,
                          char *message, size_t capacity);
 int ci_program_device_count(const CiProgram *program);
+/* True if `ci_program_end` may wait for a device, which may wait for what other threads give it. */
+bool ci_program_waits(const CiProgram *program);
+/* Waits for its devices and closes its executables; nothing can be done with it then but a release. */
+void ci_program_end(CiProgram *program);
+/* Ends and frees it. */
 void ci_program_release(CiProgram *program);
 int ci_program_result_buffer_count(const CiProgram *program);
 int ci_program_return_count(const CiProgram *program);

@@ -416,6 +416,19 @@ cx_run_close(CxRun *run)
     run->symbols = NULL;
 }
 
+void
+cx_program_free(CiProgram *program)
+{
+    PyThreadState *saved = NULL;
+
+    if (ci_program_waits(program)) {
+        CX_RELEASE(saved);
+        ci_program_end(program);
+        CX_TAKE(saved);
+    }
+    ci_program_release(program);
+}
+
 /* ---- the type ---- */
 
 static void
@@ -432,7 +445,7 @@ program_dealloc(PyObject *self)
     Py_XDECREF(p->option_values);
     Py_XDECREF(p->why_host);
     if (p->program != NULL)
-        ci_program_release(p->program);
+        cx_program_free(p->program);
     if (p->ctx != NULL)
         ci_context_close(p->ctx);
     PyMem_Free(p->returns);

@@ -168,6 +168,8 @@ CxProgram *cx_program_compile(CxState *state, CiContext *ctx, CiGraph *graph,
 bool cx_block_has_checks(const CiBlock *block);  /* one of its checks may fail */
 bool cx_block_has_effects(const CiBlock *block); /* must run even if its values are unused */
 int cx_program_run(CxRun *run);
+/* Releases a program of the core. Other threads run while its devices end, which may wait for what these give them. */
+void cx_program_free(CiProgram *program);
 void cx_run_close(CxRun *run);
 /* A new reference to the value of one return after a run. */
 PyObject *cx_run_value(CxRun *run, int position, CiKind kind);

@@ -94,7 +94,7 @@ cx_program_text(CxProgram *p, const char *level)
         if (cx_program_make(p->state, p->graph, &p->options, p->backend, p->passes, NULL, keep_text,
                             NULL, p->texts, &request) < 0)
             return NULL;
-        ci_program_release(request.program);
+        cx_program_free(request.program);
         text = cx_dict_named(p->texts, level);
     }
     if (text == NULL && (strcmp(level, "source") == 0 || strcmp(level, "procs") == 0))

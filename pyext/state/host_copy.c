@@ -14,14 +14,18 @@ typedef struct HostBlock {
 
 #define HOST_BLOCK "cinductor.host_block"
 
-/* Waits first, because a copy to the block may be in flight. */
+/* Waits first, because a copy to the block may be in flight. Other threads run meanwhile: the device may wait for
+ * what they give it. */
 static void
 free_host_block(PyObject *capsule)
 {
     HostBlock *host = PyCapsule_GetPointer(capsule, HOST_BLOCK);
     const CiDevice *device = host->queue.backend->device;
+    PyThreadState *saved = NULL;
 
+    CX_RELEASE(saved);
     (void)device->event_synchronize(&host->queue, cx_event_of(host->event));
+    CX_TAKE(saved);
     device->host_release(&host->queue, host->block, host->size);
     Py_DECREF(host->event);
     PyMem_Free(host);

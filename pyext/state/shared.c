@@ -19,8 +19,11 @@ static void
 free_shared_block(PyObject *capsule)
 {
     SharedBlock *shared = PyCapsule_GetPointer(capsule, SHARED_BLOCK);
+    PyThreadState *saved = NULL;
 
+    CX_RELEASE(saved);
     ci_device_unshare(&shared->queue, shared->block, shared->size, shared->is_opened);
+    CX_TAKE(saved);
     PyMem_Free(shared);
 }
 

@@ -70,6 +70,7 @@ class Beside:
                     task()
                 except Exception as error:  # what no call waits for is never worth an error
                     say(repr(error))
+                del found, task  # `wait` returns before the thread has ended: it keeps nothing alive
         except KeyboardInterrupt:  # `end` interrupts a build; the user's Ctrl-C reaches only the main thread
             pass
         finally:

@@ -169,6 +169,7 @@ class Mesh:
         """Disconnect this process's members; collectives that run fail. Also after a failure."""
         self._is_closed = True
         for member in self.members:
+            member.worker.shutdown(wait=False)
             for axis, size in self.shape.items():
                 if size > 1:
                     _core.group_close(member.device, member.group(axis))
