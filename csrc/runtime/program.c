@@ -82,7 +82,7 @@ ci_program_end(CiProgram *program)
 {
     for (int k = 0; k < program->ndevices; k++) {
         const CiQueue *queue = queue_of(&program->devices[k]);
-        /* What it was given may still run. */
+        /* Kernels that it was given may still run. */
         bool is_used = program->devices[k].executable || program->npartitions;
         if (is_used && ci_backend_has_memory(queue->backend))
             (void)queue->backend->device->synchronize(queue);
