@@ -416,19 +416,6 @@ cx_run_close(CxRun *run)
     run->symbols = NULL;
 }
 
-void
-cx_program_free(CiProgram *program)
-{
-    PyThreadState *saved = NULL;
-
-    if (ci_program_waits(program)) {
-        CX_RELEASE(saved);
-        ci_program_end(program);
-        CX_TAKE(saved);
-    }
-    ci_program_release(program);
-}
-
 /* ---- the type ---- */
 
 static void

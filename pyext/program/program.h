@@ -169,7 +169,18 @@ bool cx_block_has_checks(const CiBlock *block);  /* one of its checks may fail *
 bool cx_block_has_effects(const CiBlock *block); /* must run even if its values are unused */
 int cx_program_run(CxRun *run);
 /* Releases a program of the core. Other threads run while its devices end, which may wait for what these give them. */
-void cx_program_free(CiProgram *program);
+static inline void
+cx_program_free(CiProgram *program)
+{
+    PyThreadState *saved = NULL;
+
+    if (ci_program_waits(program)) {
+        CX_RELEASE(saved);
+        ci_program_end(program);
+        CX_TAKE(saved);
+    }
+    ci_program_release(program);
+}
 void cx_run_close(CxRun *run);
 /* A new reference to the value of one return after a run. */
 PyObject *cx_run_value(CxRun *run, int position, CiKind kind);
