@@ -2,9 +2,7 @@
 because a registered device cannot be removed.
 """
 
-import collections
 import ctypes
-import dataclasses
 import gc
 import json
 import operator
@@ -16,6 +14,7 @@ import threading
 import warnings
 
 import cinductor_dummy as dummy
+import device_objects
 import numpy as np
 import programs
 import pytest
@@ -583,64 +582,10 @@ def test_what_needs_python_is_refused_in_words_of_the_call(f):
         cinductor.compile(f, fullgraph=True)(X)
 
 
-class Holder:
-    def __init__(self, x):
-        self.x = x
-
-
-@dataclasses.dataclass
-class Pair:
-    x: object
-    n: object
-
-
-KEPT = Holder(None)
-
-
-def keep(a):
-    KEPT.x = a * 3
-    return KEPT.x, a
-
-
-HOLDERS = {
-    "an attribute": lambda a: Holder(a * 2),
-    "a dataclass": lambda a: Pair(a * 2, a.sum()),
-    "in a list": lambda a: [Holder(a)],
-    "a deque": lambda a: collections.deque([a + 1, a]),
-    "an ordered dict": lambda a: collections.OrderedDict(x=a + 1),
-    "a stored attribute": keep,
-    "rows of a size that data decide": lambda a: np.nonzero(a > 2),
-    "a slice": lambda a: slice(a[0, 0], a[0, 1]),
-}
-
-
-def arrays_in(value):
-    if type(value) is slice:
-        return [*arrays_in(value.start), *arrays_in(value.stop)]
-    if isinstance(value, Holder | Pair):
-        return arrays_in(vars(value))
-    if isinstance(value, dict):
-        return arrays_in(list(value.values()))
-    if isinstance(value, tuple | list | collections.deque):
-        return [found for item in value for found in arrays_in(item)]
-    return [value]
-
-
-@pytest.mark.parametrize("name", HOLDERS)
+@pytest.mark.parametrize("name", device_objects.CASES)
 def test_objects_hold_arrays_of_the_device(name):
-    """An object that a call makes or stores to has Arrays, which copy their values when they are read."""
-    a, f = cinductor.to_device(X, DEVICE), HOLDERS[name]
-    compiled = cinductor.compile(f)
     dummy.set_delay(20)
-    for _ in range(3):
-        made = compiled(a)
-        held = arrays_in((made, KEPT))
-        want = arrays_in((f(X), KEPT))
-        assert len(held) == len(want) and a in [x for x in held if x is a] or not any(x is X for x in want)
-        for got, expected in zip(held, want, strict=True):
-            assert expected is KEPT.x or type(got) is cinductor.Array
-            np.testing.assert_array_equal(got.numpy() if type(got) is cinductor.Array else got, expected)
-    KEPT.x = None
+    device_objects.check(name, DEVICE)
 
 
 def test_calls_like_one_before_ask_nothing_of_python(monkeypatch):

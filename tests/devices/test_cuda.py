@@ -16,6 +16,7 @@ import pytest
 from conftest import ROOT
 
 sys.path.insert(0, str(ROOT / "tests" / "cuda"))
+import device_objects
 import graphs
 import ways
 
@@ -578,6 +579,11 @@ def test_arrays_in_pieces(card):
     lines = card("pieces.py")
     failed = [line for line in lines if not line.startswith("ok")]
     assert lines and not failed, "\n".join(failed)
+
+
+def test_objects_that_hold_arrays(card):
+    """Objects that a call makes or stores to hold no address of the device's memory."""
+    assert len(card("objects.py")) == len(device_objects.CASES)
 
 
 def test_sizes_that_vary(card):
