@@ -324,6 +324,8 @@ ci_backend_has_memory(const CiBackend *backend)
     return backend->device->allocate != NULL;
 }
 
+/* The device whose memory is the host's. */
+const CiDevice *ci_host_device(void);
 /* CiMachine.has_own_order. */
 bool ci_backend_has_own_order(const CiBackend *backend);
 /* The backend's machine, as a program uses it that has arguments in host memory, or in the device's. */

@@ -19,7 +19,7 @@ describe(const CxState *state, PyObject *const *args, Py_ssize_t count, CxTwin *
             const CxDeviceMemory *memory =
                 cx_device_memory_of(state, ((CxDeviceArray *)args[k])->handle);
             const CiDevice *device =
-                memory != NULL ? memory->queue.backend->device : cx_host_device(state);
+                memory != NULL ? memory->queue.backend->device : ci_host_device();
             int index = memory != NULL ? memory->queue.index : 0;
             if (index >= CI_MAX_DEVICES || (out->device != NULL && out->device != device))
                 return false;
@@ -173,7 +173,7 @@ cx_device_variants_call(CxState *state, const CxDeviceVariants *twins, PyObject 
     }
     if (value == NULL)
         say_more(miss, args, count);
-    else if (like.device != cx_host_device(state))
+    else if (like.device != ci_host_device())
         *result = Py_NewRef(value);
     else
         *result = leave(state, value);

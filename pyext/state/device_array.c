@@ -192,7 +192,9 @@ device_array(PyObject *module, PyObject *args)
     CiDtype dtype = cx_dtype_of_descr(PyArray_DESCR(given));
     if (cx_find_device(state, device, &queue) < 0)
         return NULL;
-    bool is_host = queue.backend->device == cx_host_device(state) && queue.index == 0;
+    bool is_host = queue.backend->device == ci_host_device();
+    if (is_host && queue.index != 0)
+        return PyErr_Format(PyExc_ValueError, "there is no device '%s': the host is one", device);
     if (!is_host && cx_find_memory(state, device, &queue) < 0)
         return NULL;
     if (dtype == CI_DTYPE_none)
@@ -343,7 +345,7 @@ device_of(PyObject *module, PyObject *array)
     const CxState *state = PyModule_GetState(module);
     const CxDeviceMemory *memory = cx_device_memory_of(state, array);
     if (cx_is_host_array(state, array))
-        return Py_BuildValue("(si)", cx_host_device(state)->name, 0);
+        return Py_BuildValue("(si)", ci_host_device()->name, 0);
     if (memory == NULL)
         return PyErr_Format(PyExc_TypeError, "an array of a device is expected");
     return Py_BuildValue("(si)", memory->queue.backend->device->name, memory->queue.index);

@@ -79,8 +79,6 @@ cx_device_none(CxState *state, const CiQueue *queue, int32_t status)
 int cx_find_device(CxState *state, const char *text, CiQueue *queue);
 /* Like cx_find_device, for a device with its own memory. text NULL: an exception is set already. */
 int cx_find_memory(CxState *state, const char *text, CiQueue *queue);
-/* The device of such arrays: the CPU. */
-const CiDevice *cx_host_device(const CxState *state);
 /* The device on which programs with these options run. */
 CiQueue cx_queue(CxState *state, const CiOptions *options, const CiBackend *backend);
 

@@ -294,7 +294,7 @@ dlpack_device(PyObject *module, PyObject *array)
     const CxState *state = PyModule_GetState(module);
     const CxDeviceMemory *memory = cx_device_memory_of(state, array);
     if (cx_is_host_array(state, array))
-        return Py_BuildValue("(ii)", cx_host_device(state)->dlpack, 0);
+        return Py_BuildValue("(ii)", ci_host_device()->dlpack, 0);
     if (memory == NULL)
         return PyErr_Format(PyExc_TypeError, "an array of a device is expected");
     return Py_BuildValue("(ii)", memory->queue.backend->device->dlpack, memory->queue.index);

@@ -38,12 +38,6 @@ cx_raise_device(CxState *state, const CiQueue *queue, int32_t status)
     return cx_raise_status(state, (CiStatus)status, why);
 }
 
-const CiDevice *
-cx_host_device(const CxState *state)
-{
-    return ci_backend_find(state->runtime.registry, "cpu", NULL)->device;
-}
-
 CiQueue
 cx_queue(CxState *state, const CiOptions *options, const CiBackend *backend)
 {

@@ -95,6 +95,7 @@ event_elapsed(const CiQueue *queue, void *first, void *second, double *ms)
     return CI_OK;
 }
 
+
 extern const CiDevice ci_device_cpu;
 
 const CiDevice ci_device_cpu = {
@@ -113,3 +114,9 @@ const CiDevice ci_device_cpu = {
     .event_synchronize = event_wait,
     .event_elapsed = event_elapsed,
 };
+
+const CiDevice *
+ci_host_device(void)
+{
+    return &ci_device_cpu;
+}

@@ -224,7 +224,7 @@ class Array(_core.DeviceArray):
         if is_basic(key):
             whole = key if type(key) is tuple else (key,)
             return Array(self._handle[whole if Ellipsis in map(identity, whole) else (*whole, ...)])
-        found: Array = run(operator.getitem, self, self.with_index(key))
+        found: Array = run(operator.getitem, self, index_on(self.device, key))
         return found
 
     def __setitem__(self, key: Any, value: Any) -> None:
@@ -232,11 +232,7 @@ class Array(_core.DeviceArray):
             if is_basic(key) and is_same_view(self[key], value):
                 return  # `x[k] += 1` stores the item back
             value = compiled_method("copy")(value)
-        run(operator.setitem, self, self.with_index(key), value)
-
-    def with_index(self, key: Any) -> Any:
-        """The index with its arrays of the host copied to this array's device."""
-        return rebuild(key, lambda item: to_device(item, self.device) if is_a(item, np.ndarray) else item)
+        run(operator.setitem, self, index_on(self.device, key), value)
 
     # --- other packages ---
 
@@ -304,6 +300,11 @@ class HostCopy:
 def identity(item: Any) -> Any:
     """A stand-in for an item of an index in a search, because arrays compare element by element."""
     return item if item is Ellipsis else None
+
+
+def index_on(device: str, key: Any) -> Any:
+    """An index whose arrays of the host are copied to a device."""
+    return rebuild(key, lambda item: to_device(item, device) if is_a(item, np.ndarray) else item)
 
 
 def is_same_view(a: Array, b: Array) -> bool:

@@ -11,6 +11,7 @@ from ..base.class_lookup import is_a
 from .array import Array, compiled_method, from_dlpack, run, to_device
 from .machine import devices
 from .packages import rebuild
+from .sharing import MAX_AXES
 
 CREATE = frozenset("arange empty eye fftfreq full linspace ones rfftfreq zeros".split())  # without an array argument
 LIKE = frozenset("empty_like full_like ones_like zeros_like".split())
@@ -118,7 +119,7 @@ class NamespaceInfo:
 
     def capabilities(self) -> dict[str, Any]:
         """Boolean indices and results whose size depends on data are supported."""
-        return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 32}
+        return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": MAX_AXES}
 
     def default_device(self) -> str:
         """The device of arrays that are made without one."""
