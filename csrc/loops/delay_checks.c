@@ -1,16 +1,19 @@
 /* Places checks as late as possible. Everything that was computed before a failing check is
  * discarded, and each access clamps its own index into range. So values do not wait for checks of
  * their operands, a check and the checked access can be one kernel, and the host waits once for
- * several checks. If checks read few arguments and the rest takes long, they have launches of their
- * own before it: the host waits for these alone, and gives the device more work meanwhile. If the host need not wait, checks come first instead: a loop that only checks can
- * be vectorized, a gather cannot.
+ * several checks.
+ *
+ * Checks come first in two cases. If they read few bytes of arguments and the rest of the program
+ * reads many, each has a launch of its own. The host waits for these launches alone, and gives the
+ * device the rest meanwhile. If the host need not wait at all, a loop that only checks can be
+ * vectorized, which a gather cannot.
  *
  * A check precedes every effect that is visible outside: a store to an argument, a call with
  * effects. It also precedes whatever may fail with an error of its own or may not terminate: a
  * while loop, and sizes that data define. */
 #include "loops/loops.h"
 
-#define MOST_CHECKS 2 /* each is a launch */
+#define MAX_CHECKS 2 /* that come first: each is a launch */
 
 static bool may_wait_behind(const CiItems *items);
 
@@ -102,7 +105,7 @@ find_all_checked(const CiItems *items, const Uses *uses, bool *is_checked, CiAmo
         *bytes = ci_amount_plus(*bytes, bytes_of_loads(items->items[at].nest));
         nchecks++;
     }
-    return nchecks > 0 && nchecks <= MOST_CHECKS;
+    return nchecks > 0 && nchecks <= MAX_CHECKS;
 }
 
 static CiAmount

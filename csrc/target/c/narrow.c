@@ -45,7 +45,7 @@ call(CiCPrinter *p, const char *function, CiDtype dtype, int lanes, CiDtype from
                                  ? p->instructions->half(p->ctx, function, lanes, p->vector_bytes)
                                  : NULL;
         ci_text_line(&p->helpers, "CI_INLINE %s\n%s(%s a)\n{\n    %sU u = %s;", result, name, argument, start, given);
-        if (native)
+        if (native) /* by names that only gcc has */
             ci_text_line(&p->helpers, "#ifndef __clang__\n    %s\n#endif", native);
         ci_text_line(&p->helpers, "    %s\n    return %s;\n}", text, made);
     }

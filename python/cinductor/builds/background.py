@@ -32,8 +32,8 @@ class Beside:
         self.is_ending = False
 
     def add(self, task: Callable[[], None], nice: int = NICE) -> bool:
-        """The task will be done, unless the process ends before. Returns False if there is no thread for it. nice: 0 for a task that is short and holds Python's lock, so
-        that calls do not wait for a thread that has less of a processor than they.
+        """Queue a task, which is done unless the process ends before. Returns False if there is no thread for it. nice: 0 for a
+        task that is short and holds Python's lock, so that calls do not wait for a thread that has less of a processor.
         """
         with self.lock:
             if self.is_ending:

@@ -52,7 +52,7 @@ from ..objects import (
 )
 from ..records import record_print
 from . import collectives as collectives  # registers its part of the table
-from . import iterables as iterables  # the same
+from . import iterables as iterables  # registers its part
 from . import numbers as numbers  # registers its part
 from .calls import (
     LATE,
