@@ -42,8 +42,9 @@ struct CiCudaGroup {
     pthread_cond_t changed;
     bool is_made, is_given_up, is_closing;
     int made; /* NCCL's result */
-    atomic_bool is_ended; /* the thread has ended the communicator */
-    atomic_llong calling; /* when the call began that is made; 0: none is */
+    /* When the call began that is made; 0: none is. Who sets it back to 0 decides: the caller that the call is
+     * over, or the thread that it is late, and then the thread ends the communicator. */
+    atomic_llong calling;
     CUstream stream;
     CUevent ready, done; /* what the program had given; the last collective */
     /* Under the state's lock: */
@@ -279,9 +280,9 @@ watch(CiCudaGroup *group)
         until.tv_sec += until.tv_nsec / 1000000000;
         until.tv_nsec %= 1000000000;
         (void)pthread_cond_timedwait(&group->changed, &group->opening, &until);
-        int64_t start = atomic_load(&group->calling);
-        if (start && ci_os_time_ns() - start > group->timeout_ns) {
-            atomic_store(&group->is_ended, true);
+        long long start = atomic_load(&group->calling);
+        bool is_late = start && ci_os_time_ns() - start > group->timeout_ns;
+        if (is_late && atomic_compare_exchange_strong(&group->calling, &start, 0)) {
             (void)group->nccl.abort(group->comm); /* the call returns */
             return;
         }
@@ -479,8 +480,7 @@ start(const CiCudaContextScope *stay, CUstream stream, CiCudaGroup *group, const
         return result;
     atomic_store(&group->calling, ci_os_time_ns());
     int given = ci_nccl_give(&group->nccl, group->comm, group->stream, what);
-    atomic_store(&group->calling, 0);
-    if (atomic_load(&group->is_ended))
+    if (!atomic_exchange(&group->calling, 0))
         group->comm = NULL;
     result = !group->comm ? fail_late(stay->state, group, "a call") : answer(stay->state, group, given);
     return result ? result : driver->event_record(group->done, group->stream);
