@@ -392,10 +392,11 @@ run_qr(Run *r)
 static const struct {
     const char *name;
     void (*run)(Run *r);
-} calls[] = {{"solve", run_solve},       {"inv", run_solve},      {"det", run_determinant},
-             {"slogdet", run_determinant}, {"cholesky", run_cholesky}, {"eigh", run_eigen},
-             {"eigvalsh", run_eigen},    {"svd", run_svd},        {"svdvals", run_svd},
-             {"qr", run_qr}};
+} calls[] = {
+#define LIBRARY(name, takes, run, records)
+#define LINALG(name, function) {#name, run_##function},
+#include "device/cuda/library.def"
+};
 
 /* The sizes of a stack: the first operand's, or the result's where operands are repeated. */
 static void
