@@ -58,8 +58,9 @@ def only_first(x):
 
 def late_member():
     """A member that does not come: one error, within the timeout, and a new mesh works."""
-    mesh, start = mesh_of_two(timeout=1.0), time.time()
+    mesh = mesh_of_two(timeout=4.0)  # members compile at different speeds
     cases.check(mesh, "sum of everything")
+    start = time.time()
     try:
         shard_map(only_first, mesh, P("x"), P("x"))(cases.X).numpy()
     except cinductor.DeviceError as error:
