@@ -151,6 +151,12 @@ def scaled(mesh, size):
 # --- tables ---
 
 
+def told(part, seconds):
+    """Print the seconds of a part as soon as they are known, for a run that does not end."""
+    print(part, seconds, file=sys.stderr, flush=True)
+    return seconds
+
+
 def main(arguments):
     names = [str(d) for d in cinductor.devices(arguments.device)]
     arguments.count = len(names)
@@ -158,11 +164,13 @@ def main(arguments):
     if len(names) < 2:
         sys.exit(f"{len(names)} devices {arguments.device!r}: collectives are measured on two or more")
     mesh = distributed.Mesh((len(names),), ("x",), devices=names)
-    record["rates"]["one process"] = rates_of_mesh(mesh, arguments.sizes)
-    record["rates"]["a process for each"] = in_processes("process", arguments, 29511)
-    record["rates"]["torch.distributed"] = in_processes("torch", arguments, 29512) if arguments.device == "cuda" else None
     one = distributed.Mesh((1,), ("x",), devices=names[:1])
-    record["scaling"] = {"1": scaled(one, arguments.side), str(len(names)): scaled(mesh, arguments.side)}
+    for count, members in ("1", one), (str(len(names)), mesh):
+        record["scaling"][count] = told(f"scaling on {count}", scaled(members, arguments.side))
+    record["rates"]["one process"] = told("one process", rates_of_mesh(mesh, arguments.sizes))
+    record["rates"]["a process for each"] = told("a process for each", in_processes("process", arguments, 29511))
+    peer = in_processes("torch", arguments, 29512) if arguments.device == "cuda" else None
+    record["rates"]["torch.distributed"] = told("torch.distributed", peer)
     print(table(record, arguments.sizes))
     if arguments.out:
         (arguments.out / "collectives.json").write_text(json.dumps(record, indent=1))
