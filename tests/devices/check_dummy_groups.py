@@ -182,6 +182,15 @@ def test_failing_calls(call):
 
 # --- processes ---
 
+def test_a_capture_is_for_one_member_of_one_mesh():
+    """One compiled function in calls of several meshes of the same devices."""
+    f = cinductor.compile(lambda x: x + 10 * distributed.axis_size("x") + distributed.axis_index("x"))
+    for shape, wanted in ((2, 1), [20, 21]), ((1, 2), [10, 10]), ((2, 1), [20, 21]):
+        mesh = distributed.Mesh(shape, ("x", "y"), devices=["dummy:0", "dummy:1"])
+        found = mesh.each(lambda member: f(cinductor.to_device(np.zeros(1), member.device)).numpy()[0])
+        assert found == wanted
+
+
 CHILD = """
 import os, sys
 import cinductor_dummy as dummy

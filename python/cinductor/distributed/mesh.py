@@ -240,6 +240,12 @@ def current() -> Member:
     return member
 
 
+def identity() -> str:
+    """The mesh in force and the member of it, as a text; empty outside of `shard_map` and `with mesh`."""
+    member = MEMBER.get()
+    return f"{member.position} of {member.mesh.identity}" if member else ""
+
+
 def size_of(axis_name: str) -> int:
     """The number of members along an axis of the mesh in force. Raises ValueError for another name."""
     shape = current().mesh.shape

@@ -19,9 +19,18 @@ if TYPE_CHECKING:
 MODULE = "cinductor.distributed.collectives"
 
 
+def guard_member(scope: Hooks) -> None:
+    """Guard that later calls are made by the same member of the same mesh, for which the program is compiled."""
+    sources, identity = scope.stage.sources, sys.modules[MODULE].identity
+    if (identity, "equals") not in sources.checked:
+        sources.checked.add((identity, "equals"))
+        sources.check(sources.source("made", identity, -1), "equals", identity())
+
+
 @understands_late(MODULE, "axis_index", "axis_size")
 def call_position(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A number: the program is compiled for one member of the mesh."""
+    guard_member(scope)
     return f(*args, **kwargs)
 
 
@@ -32,6 +41,7 @@ def call_collective(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[st
     x, rest = named.pop("x", None), (*args[1:], *named.values())
     if type(x) is not Traced or holds_traced(rest):
         return call_unknown(scope, f, args, kwargs)
+    guard_member(scope)
     try:
         return make_collective(scope, f, x, args[1:], named)
     except (NotCaptured, TypeError, ValueError, RuntimeError, _core.Error) as error:
