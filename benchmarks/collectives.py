@@ -152,7 +152,7 @@ def scaled(mesh, size):
 
 
 def told(part, seconds):
-    """Print the seconds of a part as soon as they are known, for a run that does not end."""
+    """Print the seconds of a part at once, so that they are seen if a later part does not end."""
     print(part, seconds, file=sys.stderr, flush=True)
     return seconds
 

@@ -13,7 +13,7 @@ import numpy as np
 from .. import _core
 from ..arrays.array import Array
 from ..compile import compile
-from .mesh import current, identity, size_of
+from .mesh import current, size_of
 
 REDUCTIONS = ("sum", "prod", "max", "min")
 REDUCED = frozenset("bilqBILQefd")  # dtypes that members' arrays are combined in: chars of NumPy

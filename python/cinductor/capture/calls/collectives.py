@@ -16,12 +16,12 @@ from .functions import call_unknown
 if TYPE_CHECKING:
     from ..kinds import Hooks
 
-MODULE = "cinductor.distributed.collectives"
+MODULE, MEMBERS = "cinductor.distributed.collectives", "cinductor.distributed.mesh"
 
 
 def guard_member(scope: Hooks) -> None:
     """Guard that later calls are made by the same member of the same mesh, for which the program is compiled."""
-    sources, identity = scope.stage.sources, sys.modules[MODULE].identity
+    sources, identity = scope.stage.sources, sys.modules[MEMBERS].identity
     if (identity, "equals") not in sources.checked:
         sources.checked.add((identity, "equals"))
         sources.check(sources.source("made", identity, -1), "equals", identity())
