@@ -97,7 +97,10 @@ ci_form_leave(CiForm *f, const char *close)
 const CiExpr *
 ci_form_enter_scope(CiForm *f, const CiExpr *symbol)
 {
-    CI_PUSH(f->ctx, f->scope, f->nscope, f->capscope, symbol);
+    if (!f->out)
+        CI_PUSH(f->ctx, f->scope, f->nscope, f->capscope, symbol);
+    else if (f->made && symbol->symbol_kind == CI_SYMBOL_index)
+        ci_map_put(f->made, CI_KEY(symbol), (void *)(uintptr_t)symbol);
     return symbol;
 }
 

@@ -15,6 +15,7 @@ typedef struct CiForm {
     /* Printed: NULL, or the symbols of data that were met before. With it these have no names but
      * numbers as they come, u0, u1, so that what was made in the same way prints alike. */
     CiMap *met;
+    CiMap *seen, *made; /* Printed: NULL, or the symbols in expressions so far, and those that it declares. */
     int depth; /* of blocks inside of each other */
     /* Read symbols that have names now. Inner ones may take the names of outer ones. */
     const CiExpr **scope;
@@ -44,7 +45,7 @@ bool ci_form_more(CiForm *f, int k, int count, const char *first);
  * recursive, so a depth beyond that of any real program is an error. */
 void ci_form_enter(CiForm *f, const char *open);
 void ci_form_leave(CiForm *f, const char *close);
-const CiExpr *ci_form_enter_scope(CiForm *f, const CiExpr *symbol);
+const CiExpr *ci_form_enter_scope(CiForm *f, const CiExpr *symbol); /* the text declares it */
 void ci_form_leave_scope(CiForm *f, int outside); /* as many symbols as there were have their names back */
 int64_t ci_form_int(CiForm *f, int64_t value);
 const char *ci_form_word(CiForm *f, const char *name);
@@ -70,9 +71,9 @@ void ci_form_type(CiForm *f, CiFormType *type);
 /* s0 in [0, inf); unbacked u0 in [0, s0); index t0 in [0, s0). It is read as `s0 = 8*s1`, too, after which
  * the text may use s0 for the expression. */
 const CiExpr *ci_form_symbol(CiForm *f, const CiExpr *symbol);
-/* `symbols {…}` and its newline, or nothing: in the order in which they were made, because terms of a sum
- * stand in that. What is in defined is left out. */
-void ci_form_symbols(CiForm *f, const CiMap *symbols, const CiMap *defined);
+/* A level's text: `symbols {…}` with the symbols that the text uses and neither it nor `defined` declares, then
+ * the text. They are in the order in which they were made, because terms of a sum are in that order. */
+void ci_form_with_symbols(CiForm *f, const CiMap *defined, void (*form)(void *arg), void *arg);
 /* Collects the symbols of an expression, loop variables left out, in order of first sight. */
 void ci_form_collect_symbols(CiMap *symbols, const CiExpr *e);
 /* Fails with the first line of a level that is another one where the level's text is read back. */

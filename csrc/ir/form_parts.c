@@ -62,10 +62,37 @@ print_met(CiText *out, const CiExpr *symbol, void *arg)
     ci_text_add(out, "u%d", (int)(uintptr_t)ci_map_find(met, CI_KEY(symbol)) - 1);
 }
 
+static void
+collect_symbol(void *arg, const CiExpr *symbol)
+{
+    if (symbol->symbol_kind == CI_SYMBOL_index)
+        return;
+    ci_map_put(arg, CI_KEY(symbol), (void *)(uintptr_t)symbol);
+    if (symbol->limit)
+        ci_form_collect_symbols(arg, symbol->limit);
+}
+
+void
+ci_form_collect_symbols(CiMap *symbols, const CiExpr *e)
+{
+    if (!ci_expr_is_const(e, NULL))
+        ci_expr_visit_symbols(e, collect_symbol, symbols);
+}
+
+static void
+note_symbol(void *arg, const CiExpr *symbol)
+{
+    ci_map_put(arg, CI_KEY(symbol), (void *)(uintptr_t)symbol);
+    if (symbol->limit && symbol->symbol_kind != CI_SYMBOL_index)
+        ci_form_collect_symbols(arg, symbol->limit);
+}
+
 void
 ci_form_expr(CiForm *f, const char *before, const CiExpr **e, const char *after)
 {
     ci_form_text(f, before);
+    if (f->seen && !ci_expr_is_const(*e, NULL))
+        ci_expr_visit_symbols(*e, note_symbol, f->seen);
     if (f->out && f->met)
         ci_expr_print_with(f->out, *e, CI_STYLE_text, print_met, f->met);
     else if (f->out)
@@ -323,53 +350,6 @@ ci_form_symbol(CiForm *f, const CiExpr *symbol)
     return f->out ? symbol : ci_expr_symbol(f->sym, name, kind, low, high);
 }
 
-/* The symbol that was created next after the last; NULL at the end. */
-static const CiExpr *
-next_symbol(const CiMap *symbols, const CiMap *defined, const CiExpr *last)
-{
-    const CiExpr *next = NULL;
-    for (int k = 0; k < ci_map_count(symbols); k++) {
-        const CiExpr *symbol = ci_map_value_at(symbols, k);
-        if ((!last || symbol->id > last->id) && (!next || symbol->id < next->id) &&
-            !ci_map_find(defined, CI_KEY(symbol)))
-            next = symbol;
-    }
-    return next;
-}
-
-void
-ci_form_symbols(CiForm *f, const CiMap *symbols, const CiMap *defined)
-{
-    const CiExpr *symbol = f->out ? next_symbol(symbols, defined, NULL) : NULL;
-    if (!ci_form_flag(f, "symbols {", symbol != NULL))
-        return;
-    do {
-        symbol = ci_form_symbol(f, symbol);
-        if (f->out)
-            symbol = next_symbol(symbols, defined, symbol);
-        else if (symbol->kind == CI_EXPR_symbol && symbol->symbol_kind == CI_SYMBOL_index)
-            ci_form_enter_scope(f, symbol);
-    } while (ci_form_flag(f, ", ", symbol != NULL));
-    ci_form_text(f, "}\n");
-}
-
-static void
-collect_symbol(void *arg, const CiExpr *symbol)
-{
-    if (symbol->symbol_kind == CI_SYMBOL_index)
-        return;
-    ci_map_put(arg, CI_KEY(symbol), (void *)(uintptr_t)symbol);
-    if (symbol->limit)
-        ci_form_collect_symbols(arg, symbol->limit);
-}
-
-void
-ci_form_collect_symbols(CiMap *symbols, const CiExpr *e)
-{
-    if (!ci_expr_is_const(e, NULL))
-        ci_expr_visit_symbols(e, collect_symbol, symbols);
-}
-
 void
 ci_form_require_same(CiContext *ctx, const char *level, const char *once, const char *twice)
 {
@@ -381,4 +361,75 @@ ci_form_require_same(CiContext *ctx, const char *level, const char *once, const 
     if (*a || *b)
         ci_fail(ctx, CI_ERR_INTERNAL, "read back, the line of %s\n%.*s\nprints as\n%.*s", level,
                 (int)strcspn(a, "\n"), a, (int)strcspn(b, "\n"), b);
+}
+
+/* ---- texts with symbols ---- */
+
+static bool
+is_declared(const CiForm *f, const CiMap *defined, const CiExpr *symbol)
+{
+    return (defined && ci_map_find(defined, CI_KEY(symbol))) || ci_map_find(f->made, CI_KEY(symbol));
+}
+
+/* The symbol that was created next after the last; NULL at the end. */
+static const CiExpr *
+next_symbol(const CiForm *f, const CiMap *defined, const CiExpr *last)
+{
+    const CiExpr *next = NULL;
+    for (int k = 0; k < ci_map_count(f->seen); k++) {
+        const CiExpr *symbol = ci_map_value_at(f->seen, k);
+        if ((!last || symbol->id > last->id) && (!next || symbol->id < next->id) &&
+            !is_declared(f, defined, symbol))
+            next = symbol;
+    }
+    return next;
+}
+
+static void
+read_symbols(CiForm *f)
+{
+    if (!ci_form_flag(f, "symbols {", false))
+        return;
+    do {
+        const CiExpr *symbol = ci_form_symbol(f, NULL);
+        if (symbol->kind == CI_EXPR_symbol && symbol->symbol_kind == CI_SYMBOL_index)
+            ci_form_enter_scope(f, symbol);
+    } while (ci_form_flag(f, ",", false));
+    ci_form_text(f, "}");
+}
+
+static void
+print_symbols(CiForm *f, const CiMap *defined)
+{
+    const char *before = "symbols {";
+    CiForm plain = ci_form_printer(f->ctx, f->sym, f->out);
+    for (int k = 0; k < ci_map_count(f->seen); k++) { /* grows */
+        const CiExpr *symbol = ci_map_value_at(f->seen, k);
+        if (symbol->limit && !is_declared(f, defined, symbol))
+            ci_expr_visit_symbols(symbol->limit, note_symbol, f->seen);
+    }
+    for (const CiExpr *symbol = NULL; (symbol = next_symbol(f, defined, symbol)) != NULL; before = ", ") {
+        ci_form_text(&plain, before);
+        ci_form_symbol(&plain, symbol);
+    }
+    ci_form_text(&plain, *before == ',' ? "}\n" : "");
+}
+
+void
+ci_form_with_symbols(CiForm *f, const CiMap *defined, void (*form)(void *arg), void *arg)
+{
+    CiText *out = f->out, text = ci_text_new(f->ctx);
+    if (!out) {
+        read_symbols(f);
+        form(arg);
+        return;
+    }
+    text.indent = out->indent;
+    f->out = &text;
+    f->seen = ci_map_new(f->ctx);
+    f->made = ci_map_new(f->ctx);
+    form(arg);
+    f->out = out;
+    print_symbols(f, defined);
+    ci_text_add_chars(out, text.data, text.length);
 }

@@ -5,103 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- what is declared before the kernels ---- */
-
-typedef struct Symbols {
-    CiMap *seen;
-    CiMap *defined; /* by a check: symbol -> CiCheckItem */
-    CiMap *inside;  /* variables of loops around kernels, in this text */
-} Symbols;
-
-static void
-collect_nest(void *arg, const CiNest *nest)
-{
-    ci_loop_collect_nest(((Symbols *)arg)->seen, nest);
-}
-
-static void
-collect_expr(const Symbols *symbols, const CiExpr *e)
-{
-    if (e)
-        ci_form_collect_symbols(symbols->seen, e);
-}
-
-static void
-collect_variable(void *arg, const CiExpr *symbol)
-{
-    const Symbols *symbols = arg;
-    if (symbol->symbol_kind == CI_SYMBOL_index && !ci_map_find(symbols->inside, CI_KEY(symbol)))
-        ci_map_put(symbols->seen, CI_KEY(symbol), (void *)(uintptr_t)symbol);
-}
-
-/* Variables of loops that are not in this text are symbols of it. */
-static void
-collect_size(Symbols *symbols, const CiExpr *e)
-{
-    collect_expr(symbols, e);
-    ci_expr_visit_symbols(e, collect_variable, symbols);
-}
-
-/* Collects the limits of symbols that no check defines in this text. */
-static void
-collect_limits(Symbols *symbols)
-{
-    for (int k = 0; k < ci_map_count(symbols->seen); k++) {
-        const CiExpr *symbol = ci_map_value_at(symbols->seen, k);
-        if (symbol->limit && !ci_map_find(symbols->defined, CI_KEY(symbol)))
-            collect_size(symbols, symbol->limit);
-    }
-}
-
-static void
-collect_check(const Symbols *symbols, const CiCheckItem *check)
-{
-    if (!check->symbol)
-        return;
-    collect_expr(symbols, check->limit);
-    ci_map_put(symbols->defined, CI_KEY(check->symbol), (void *)check);
-}
-
-static void
-collect_tree(const Symbols *symbols, const CiLoopTree *tree)
-{
-    for (int k = 0; k < tree->count; k++) {
-        const CiTreeNode *node = &tree->nodes[k];
-        if (node->region)
-            collect_expr(symbols, node->region->extent);
-        collect_tree(symbols, &node->body);
-        collect_tree(symbols, &node->other);
-    }
-}
-
-static void
-collect_list(Symbols *symbols, const CiKernels *kernels)
-{
-    for (int k = 0; k < kernels->nkernels; k++) {
-        const CiKernel *kernel = kernels->kernels[k];
-        if (kernel->region && kernel->region->var)
-            ci_map_put(symbols->inside, CI_KEY(kernel->region->var), (void *)kernel->region);
-        for (int n = 0; n < 2; n++)
-            if (kernel->inner[n])
-                collect_list(symbols, kernel->inner[n]);
-        if (kernel->region)
-            collect_expr(symbols, kernel->region->extent);
-        if (kernel->ext)
-            ci_loop_collect_extern(symbols->seen, kernel->ext);
-        if (kernel->check)
-            collect_check(symbols, kernel->check);
-        for (int n = 0; n < kernel->nchecks; n++)
-            collect_check(symbols, kernel->checks[n]);
-        for (int n = 0; n < kernel->nouter; n++)
-            collect_expr(symbols, kernel->outer[n].extent);
-        for (int n = 0; n < kernel->nsize_args; n++)
-            collect_size(symbols, kernel->size_args[n]);
-        ci_kernel_visit_nests(kernel, collect_nest, symbols);
-        if (ci_kernel_tree(kernel))
-            collect_tree(symbols, ci_kernel_tree(kernel));
-    }
-}
-
 /* ---- kernels ---- */
 
 /* takes in0, out buf0; sizes s0, 4*s1 */
@@ -303,15 +206,23 @@ form_buffers(CiLoopForm *p)
     }
 }
 
+typedef struct Whole {
+    CiLoopForm p;
+    CiKernels *kernels;
+} Whole;
+
 static void
-form_whole(CiLoopForm *p, const CiMap *symbols, CiKernels *kernels)
+form_text(void *arg)
 {
+    Whole *whole = arg;
+    CiLoopForm *p = &whole->p;
     CiForm *f = &p->form;
-    ci_loop_form_head(p, symbols, "kernels");
-    if (ci_form_flag(f, " device=", kernels->machine != NULL)) {
-        ci_form_text(f, kernels->machine->device);
+    const CiMachine *machine = whole->kernels->machine;
+    ci_loop_form_head(p, "kernels");
+    if (ci_form_flag(f, " device=", machine != NULL)) {
+        ci_form_text(f, machine->device);
         ci_form_text(f, " backend=");
-        ci_form_text(f, kernels->machine->backend);
+        ci_form_text(f, machine->backend);
     }
     ci_form_enter(f, " {\n");
     for (int k = 0; f->out && k < ci_map_count(p->defined); k++)
@@ -319,44 +230,49 @@ form_whole(CiLoopForm *p, const CiMap *symbols, CiKernels *kernels)
     while (!f->out && ci_loop_read_defined(p))
         ;
     form_buffers(p);
-    form_list(p, kernels);
+    form_list(p, whole->kernels);
     ci_loop_form_end(p);
+}
+
+static void
+note_check(CiMap *defined, const CiCheckItem *check)
+{
+    if (check && check->symbol)
+        ci_map_put(defined, CI_KEY(check->symbol), (void *)check);
+}
+
+/* Symbols that checks define. */
+static void
+note_defined(void *arg, const CiKernel *kernel)
+{
+    note_check(arg, kernel->check);
+    for (int k = 0; k < kernel->nchecks; k++)
+        note_check(arg, kernel->checks[k]);
 }
 
 void
 ci_kernels_print(CiText *out, const CiKernels *kernels)
 {
-    CiContext *ctx = kernels->loops->ctx;
-    CiLoopForm p = ci_loop_printer(out, kernels->loops);
-    Symbols own = {ci_map_new(ctx), p.defined, ci_map_new(ctx)}, *symbols = &own;
-    ci_loop_collect_buffers(symbols->seen, kernels->loops);
-    collect_list(symbols, kernels);
-    ci_loop_collect_results(symbols->seen, kernels->loops);
-    collect_limits(symbols);
-    form_whole(&p, symbols->seen, (CiKernels *)(uintptr_t)kernels);
+    Whole whole = {ci_loop_printer(out, kernels->loops), (CiKernels *)(uintptr_t)kernels};
+    ci_kernels_visit(kernels, note_defined, whole.p.defined);
+    ci_form_with_symbols(&whole.p.form, whole.p.defined, form_text, &whole);
 }
-
-typedef struct Reader {
-    CiLoopForm p;
-    CiKernels *kernels;
-} Reader;
 
 static void
 read_whole(CiContext *ctx, void *arg)
 {
-    Reader *reader = arg;
     (void)ctx;
-    form_whole(&reader->p, NULL, reader->kernels);
+    ci_form_with_symbols(&((Whole *)arg)->p.form, NULL, form_text, arg);
 }
 
 CiKernels *
 ci_kernels_parse(CiContext *ctx, const char *text, const CiMachine *machine)
 {
-    Reader reader = {ci_loop_reader(ctx, text), CI_NEW(ctx, CiKernels)};
-    reader.kernels->loops = reader.p.loops;
-    reader.kernels->machine = machine;
-    ci_lexer_run(ctx, &reader.p.form.lex, read_whole, &reader);
-    return reader.kernels;
+    Whole whole = {ci_loop_reader(ctx, text), CI_NEW(ctx, CiKernels)};
+    whole.kernels->loops = whole.p.loops;
+    whole.kernels->machine = machine;
+    ci_lexer_run(ctx, &whole.p.form.lex, read_whole, &whole);
+    return whole.kernels;
 }
 
 /* Without comments, which refusals and notes are. */

@@ -7,20 +7,6 @@
 
 /* ---- head ---- */
 
-static void
-collect_item(void *arg, CiItem *item)
-{
-    CiMap *symbols = arg;
-    if (item->kind == CI_ITEM_nest)
-        ci_loop_collect_nest(symbols, item->nest);
-    else if (item->kind == CI_ITEM_extern)
-        ci_loop_collect_extern(symbols, item->ext);
-    else if (item->kind == CI_ITEM_symbol)
-        ci_form_collect_symbols(symbols, item->check->limit);
-    else if (item->region && item->region->extent)
-        ci_form_collect_symbols(symbols, item->region->extent);
-}
-
 /* Symbols that are declared where they are defined, with what defines them. */
 static void
 note_defined(void *arg, CiItem *item)
@@ -313,9 +299,10 @@ form_items(CiLoopForm *p, CiItems *items)
 }
 
 static void
-form_whole(CiLoopForm *p, const CiMap *symbols)
+form_text(void *arg)
 {
-    ci_loop_form_head(p, symbols, "loops");
+    CiLoopForm *p = arg;
+    ci_loop_form_head(p, "loops");
     ci_form_enter(&p->form, " {\n");
     form_items(p, &p->loops->items);
     declare_up_to(p, p->form.out ? p->loops->nbuffers : 0);
@@ -326,19 +313,15 @@ void
 ci_loops_print(CiText *out, const CiLoops *loops)
 {
     CiLoopForm p = ci_loop_printer(out, loops);
-    CiMap *symbols = ci_map_new(loops->ctx);
     ci_items_visit(&loops->items, note_defined, p.defined);
-    ci_loop_collect_buffers(symbols, loops);
-    ci_items_visit(&loops->items, collect_item, symbols);
-    ci_loop_collect_results(symbols, loops);
-    form_whole(&p, symbols);
+    ci_form_with_symbols(&p.form, p.defined, form_text, &p);
 }
 
 static void
 read_whole(CiContext *ctx, void *arg)
 {
     (void)ctx;
-    form_whole(arg, NULL);
+    ci_form_with_symbols(&((CiLoopForm *)arg)->form, NULL, form_text, arg);
 }
 
 CiLoops *

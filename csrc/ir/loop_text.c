@@ -4,61 +4,6 @@
 
 #include <string.h>
 
-/* ---- symbols ---- */
-
-static void
-collect_body(CiMap *symbols, const CiBody *body)
-{
-    for (int k = 0; k < body->nops; k++)
-        if (body->ops[k].index)
-            ci_form_collect_symbols(symbols, body->ops[k].index);
-}
-
-static void
-collect_exprs(CiMap *symbols, int count, const CiExpr *const *exprs)
-{
-    for (int k = 0; k < count; k++)
-        ci_form_collect_symbols(symbols, exprs[k]);
-}
-
-void
-ci_loop_collect_nest(CiMap *symbols, const CiNest *nest)
-{
-    for (int d = 0; d < nest->naxes; d++)
-        ci_form_collect_symbols(symbols, nest->axes[d].extent);
-    collect_body(symbols, &nest->body);
-    ci_form_collect_symbols(symbols, nest->store);
-}
-
-void
-ci_loop_collect_extern(CiMap *symbols, const CiExternItem *ext)
-{
-    for (int d = 0; d <= ext->noperands; d++) {
-        ci_form_collect_symbols(symbols, ext->offsets[d]);
-        collect_exprs(symbols, ext->ranks[d], ext->sizes[d]);
-        collect_exprs(symbols, ext->ranks[d], ext->strides[d]);
-    }
-}
-
-void
-ci_loop_collect_buffers(CiMap *symbols, const CiLoops *loops)
-{
-    for (int k = 0; k < loops->nbuffers; k++) {
-        collect_exprs(symbols, loops->buffers[k]->rank, loops->buffers[k]->sizes);
-        collect_exprs(symbols, loops->buffers[k]->rank, loops->buffers[k]->strides);
-    }
-}
-
-void
-ci_loop_collect_results(CiMap *symbols, const CiLoops *loops)
-{
-    for (int k = 0; k < loops->nresults; k++) {
-        ci_form_collect_symbols(symbols, loops->results[k].offset);
-        collect_exprs(symbols, loops->results[k].rank, loops->results[k].sizes);
-        collect_exprs(symbols, loops->results[k].rank, loops->results[k].strides);
-    }
-}
-
 /* ---- head ---- */
 
 CiLoopForm
@@ -86,11 +31,9 @@ ci_loop_form_variable(CiLoopForm *p, const CiExpr *var, const CiExpr **extent)
     CiForm *f = &p->form;
     const char *name = ci_form_word(f, f->out ? var->name : NULL);
     ci_form_expr(f, "<", extent, "");
-    if (f->out)
-        return var;
     if (f->nscope == CI_MAX_SCOPE)
         ci_lexer_fail(&f->lex, "more than %d loops inside each other", CI_MAX_SCOPE);
-    return ci_form_enter_scope(f, ci_expr_index(f->sym, name, *extent));
+    return ci_form_enter_scope(f, f->out ? var : ci_expr_index(f->sym, name, *extent));
 }
 
 CiBuffer *
@@ -134,11 +77,10 @@ ci_loop_form_declaration(CiLoopForm *p, CiBuffer *buffer, bool is_input)
 }
 
 void
-ci_loop_form_head(CiLoopForm *p, const CiMap *symbols, const char *word)
+ci_loop_form_head(CiLoopForm *p, const char *word)
 {
     CiForm *f = &p->form;
     CiLoops *loops = p->loops;
-    ci_form_symbols(f, symbols, p->defined);
     ci_form_text(f, word);
     ci_form_text(f, " ");
     loops->name = ci_form_name(f, loops->name);

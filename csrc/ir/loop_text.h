@@ -20,8 +20,8 @@ typedef struct CiLoopForm {
 
 CiLoopForm ci_loop_printer(CiText *out, const CiLoops *loops);
 CiLoopForm ci_loop_reader(CiContext *ctx, const char *text); /* of new loops */
-/* symbols {…}, the word, f(in0: f32[3], …) */
-void ci_loop_form_head(CiLoopForm *p, const CiMap *symbols, const char *word);
+/* the word, f(in0: f32[3], …) */
+void ci_loop_form_head(CiLoopForm *p, const char *word);
 void ci_loop_form_end(CiLoopForm *p); /* return …, } and no more */
 /* i0<4096: the variable is in scope until ci_form_leave_scope. */
 const CiExpr *ci_loop_form_variable(CiLoopForm *p, const CiExpr *var, const CiExpr **extent);
@@ -43,10 +43,5 @@ void ci_loop_form_swaps(CiLoopForm *p, CiRegion *region);
  * been printed or is not in `defined`. */
 void ci_loop_print_defined(CiLoopForm *p, const CiExpr *symbol);
 bool ci_loop_read_defined(CiLoopForm *p); /* true if there was one */
-/* Symbols in order of first sight. */
-void ci_loop_collect_buffers(CiMap *symbols, const CiLoops *loops);
-void ci_loop_collect_nest(CiMap *symbols, const CiNest *nest);
-void ci_loop_collect_extern(CiMap *symbols, const CiExternItem *ext);
-void ci_loop_collect_results(CiMap *symbols, const CiLoops *loops);
 
 #endif

@@ -142,8 +142,12 @@ form_symbol(CiForm *f, CiStmt *bind)
     const char *name = ci_form_word(f, f->out ? symbol->name : NULL);
     ci_form_if(f, "<", &bind->limit, "");
     ci_form_text(f, "]");
-    if (f->out)
+    if (f->out) {
+        ci_form_enter_scope(f, symbol);
+        if (f->seen && symbol->symbol_kind != CI_SYMBOL_index)
+            ci_form_collect_symbols(f->seen, symbol);
         return;
+    }
     const CiExpr *known = ci_sym_find_symbol(f->sym, name), *limit = bind->limit;
     if (known && known->symbol_kind == CI_SYMBOL_unbacked)
         bind->expr = known;
@@ -183,10 +187,9 @@ form_loops(CiForm *f, CiStmt *stmt)
             ci_lexer_fail(&f->lex, "more than %d axes", CI_MAX_FOLD_AXES);
         const char *name = ci_form_word(f, f->out ? stmt->vars[k]->name : NULL);
         ci_form_expr(f, "<", &stmt->extents[k], "");
-        if (f->out)
-            continue;
-        stmt->vars[k] = ci_form_enter_scope(f, ci_expr_index(f->sym, name, stmt->extents[k]));
-        stmt->nvars++;
+        const CiExpr *var = f->out ? stmt->vars[k] : ci_expr_index(f->sym, name, stmt->extents[k]);
+        stmt->vars[k] = ci_form_enter_scope(f, var);
+        stmt->nvars = f->out ? stmt->nvars : k + 1;
     }
 }
 
@@ -194,8 +197,10 @@ static void
 form_runs(CiForm *f, CiStmt *loop)
 {
     const char *name = ci_form_word(f, f->out ? loop->runs->name : NULL);
-    if (f->out)
+    if (f->out) {
+        ci_form_enter_scope(f, loop->runs);
         return;
+    }
     const CiExpr *most = ci_expr_add(f->sym, loop->extents[0], ci_expr_const(f->sym, 1));
     loop->runs = ci_form_enter_scope(f, ci_expr_index(f->sym, name, most));
 }

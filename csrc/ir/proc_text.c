@@ -86,74 +86,14 @@ form_proc(CiProcForm *p, CiProc *proc)
     ci_form_leave(f, "}\n");
 }
 
-/* ---- symbols: all but those that statements make ---- */
-
-typedef struct Symbols {
-    CiMap *seen, *made;
-} Symbols;
-
-static void
-collect(Symbols *symbols, const CiExpr *e)
-{
-    ci_form_collect_symbols(symbols->seen, e);
-}
-
-static void
-collect_expr(void *arg, const CiExpr **e)
-{
-    collect(arg, *e);
-}
-
-static void
-collect_stmt(void *arg, const CiStmt *stmt)
-{
-    Symbols *symbols = arg;
-    if (stmt->op == CI_OP_bind) /* before other symbols, because it is older if a level above knows
-                                 * it */
-        ci_map_put(stmt->expr->symbol_kind == CI_SYMBOL_index ? symbols->made : symbols->seen,
-                   CI_KEY(stmt->expr), (void *)stmt->expr);
-    ci_stmt_each_expr(stmt, collect_expr, symbols);
-    if (stmt->kind == CI_STMT_alloc)
-        collect(symbols, stmt->memory->size);
-}
-
-/* Variables of loops around the kernels are symbols of the text, too. */
-static void
-collect_given(Symbols *symbols, const CiExpr *e)
-{
-    collect(symbols, e);
-    for (int k = 0; k < e->nsymbols; k++)
-        if (e->symbols[k]->symbol_kind == CI_SYMBOL_index)
-            ci_map_put(symbols->seen, CI_KEY(e->symbols[k]), (void *)e->symbols[k]);
-}
-
-/* Collects the limits of symbols that no statement makes. */
-static void
-collect_limits(Symbols *symbols)
-{
-    for (int k = 0; k < ci_map_count(symbols->seen); k++) {
-        const CiExpr *symbol = ci_map_value_at(symbols->seen, k);
-        if (symbol->limit)
-            collect_given(symbols, symbol->limit);
-    }
-}
-
-static void
-collect_param(Symbols *symbols, const CiMemory *param)
-{
-    collect_given(symbols, param->size);
-    if (param->first)
-        collect_given(symbols, param->first);
-}
-
 /* ---- all ---- */
 
 static void
-form_procs(CiProcForm *p, const CiMap *symbols, const CiMap *made)
+form_text(void *arg)
 {
+    CiProcForm *p = arg;
     CiForm *f = &p->form;
     CiProcs *procs = p->b.procs;
-    ci_form_symbols(f, symbols, made);
     ci_form_text(f, "procs ");
     procs->name = ci_form_name(f, procs->name);
     ci_form_enter(f, " {\n");
@@ -165,32 +105,16 @@ form_procs(CiProcForm *p, const CiMap *symbols, const CiMap *made)
 void
 ci_procs_print(CiText *out, const CiProcs *procs)
 {
-    Symbols symbols = {ci_map_new(procs->ctx), ci_map_new(procs->ctx)};
-    for (int p = 0; p < procs->nprocs; p++) {
-        const CiProc *proc = procs->procs[p];
-        for (int k = 0; k < proc->nparams; k++)
-            collect_param(&symbols, proc->params[k]);
-        for (int k = 0; k < proc->nsizes; k++)
-            collect_given(&symbols, proc->sizes[k]);
-        for (int k = 0; k < proc->nfacts; k++)
-            collect(&symbols, proc->facts[k]);
-        ci_stmts_visit(&proc->body, collect_stmt, &symbols);
-        const CiExpr *const sizes[] = {proc->head.row, proc->head.parts, proc->head.part};
-        for (int k = 0; k < 3; k++)
-            if (sizes[k])
-                collect_given(&symbols, sizes[k]);
-    }
-    collect_limits(&symbols);
     CiProcForm p = {.form = ci_form_printer(procs->ctx, procs->sym, out),
-                  .b.procs = (CiProcs *)(uintptr_t)procs};
-    form_procs(&p, symbols.seen, symbols.made);
+                    .b.procs = (CiProcs *)(uintptr_t)procs};
+    ci_form_with_symbols(&p.form, NULL, form_text, &p);
 }
 
 static void
 read_procs(CiContext *ctx, void *arg)
 {
     (void)ctx;
-    form_procs(arg, NULL, NULL);
+    ci_form_with_symbols(&((CiProcForm *)arg)->form, NULL, form_text, arg);
 }
 
 CiProcs *
@@ -198,7 +122,7 @@ ci_procs_parse(CiContext *ctx, const char *text)
 {
     CiSym *sym = ci_sym_new(ctx);
     CiProcForm p = {.form = ci_form_reader(ctx, sym, text),
-                  .b = {.ctx = ctx, .sym = sym, .procs = ci_procs_new(ctx, sym, "")}};
+                    .b = {.ctx = ctx, .sym = sym, .procs = ci_procs_new(ctx, sym, "")}};
     ci_lexer_run(ctx, &p.form.lex, read_procs, &p);
     return p.b.procs;
 }
