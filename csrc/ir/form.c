@@ -3,6 +3,7 @@
 #include "ir/form.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 CiForm
 ci_form_printer(CiContext *ctx, CiSym *sym, CiText *out)
@@ -18,13 +19,33 @@ ci_form_reader(CiContext *ctx, CiSym *sym, const char *text)
     return f;
 }
 
+static bool
+is_of_name(char c)
+{
+    return c == '_' || (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z');
+}
+
+/* Moves after one token of the text, and after the blanks that follow it. NULL: the lexer is at another one. */
+static const char *
+after_token(const CiLexer *lex, const char *text)
+{
+    const char *end = text + lex->length;
+    if (lex->kind == CI_TOKEN_end || lex->kind == CI_TOKEN_string ||
+        strncmp(text, lex->start, lex->length) != 0 || (is_of_name(end[-1]) && is_of_name(*end)))
+        return NULL;
+    return end + strspn(end, " \n");
+}
+
 /* True if the tokens of the text are there, after which *lex then is. */
 static bool
-skip(CiForm *f, CiLexer *lex, const char *text)
+skip(CiLexer *lex, const char *text)
 {
-    CiLexer of, at = *lex;
-    for (ci_lexer_init(&of, f->ctx, text); of.kind != CI_TOKEN_end; ci_lexer_next(&of))
-        if (!ci_lexer_accept(&at, ci_copy_text(f->ctx, of.start, of.length)))
+    CiLexer at;
+    text += strspn(text, " \n");
+    if (*text && !after_token(lex, text))
+        return false;
+    for (at = *lex; *text; ci_lexer_next(&at))
+        if ((text = after_token(&at, text)) == NULL)
             return false;
     *lex = at;
     return true;
@@ -35,9 +56,11 @@ ci_form_text(CiForm *f, const char *text)
 {
     CiLexer of;
     if (f->out) {
-        ci_text_add(f->out, "%s", text);
+        ci_text_add_chars(f->out, text, strlen(text));
         return;
     }
+    if (skip(&f->lex, text))
+        return;
     for (ci_lexer_init(&of, f->ctx, text); of.kind != CI_TOKEN_end; ci_lexer_next(&of))
         ci_lexer_expect(&f->lex, ci_copy_text(f->ctx, of.start, of.length));
 }
@@ -46,8 +69,9 @@ bool
 ci_form_flag(CiForm *f, const char *text, bool is)
 {
     if (!f->out)
-        return skip(f, &f->lex, text);
-    ci_text_add(f->out, "%s", is ? text : "");
+        return skip(&f->lex, text);
+    if (is)
+        ci_form_text(f, text);
     return is;
 }
 
@@ -55,7 +79,7 @@ bool
 ci_form_is(CiForm *f, const char *text)
 {
     CiLexer ahead = f->lex;
-    return skip(f, &ahead, text);
+    return skip(&ahead, text);
 }
 
 void
@@ -130,7 +154,7 @@ ci_form_word(CiForm *f, const char *name)
 {
     if (!f->out)
         return ci_lexer_expect_name(&f->lex);
-    ci_text_add(f->out, "%s", name);
+    ci_form_text(f, name);
     return name;
 }
 
@@ -138,7 +162,7 @@ int
 ci_form_choice(CiForm *f, const char *const *words, int count, int value, const char *what)
 {
     if (f->out) {
-        ci_text_add(f->out, "%s", words[value]);
+        ci_form_text(f, words[value]);
         return value;
     }
     for (int k = 0; k < count; k++)

@@ -180,7 +180,7 @@ ci_form_type(CiForm *f, CiFormType *type)
     type->has_order = ci_form_flag(f, " order [", has_order);
     if (type->has_order)
         type->order = form_order(f, type->rank, type->order);
-    else
+    else if (!f->out)
         type->order = ci_layout_c_order(f->ctx, type->rank);
     if (!ci_form_flag(f, " strides [", f->out && type->strides && !are_dense(f, type)))
         return;

@@ -179,6 +179,8 @@ has_axes(const CiNode *node)
 static bool
 has_attribute(CiForm *f, const CiNode *node, const char *name, bool is)
 {
+    if (f->out && !is)
+        return false;
     return ci_form_flag(f, node->nargs ? ci_format(f->ctx, ", %s", name) : name, is);
 }
 
@@ -187,6 +189,8 @@ form_attributes(CiForm *f, CiNode *node)
 {
     bool is_one_axis = node->op == CI_OP_iota || node->op == CI_OP_concat ||
                        node->op == CI_OP_window || ci_op_kind(node->op) == CI_OPKIND_scan;
+    if (!f->out && ci_lexer_is(&f->lex, ")"))
+        return;
     if (has_attribute(f, node, "axis=", is_one_axis)) {
         int *axis = CI_NEW(f->ctx, int);
         *axis = (int)ci_form_int(f, f->out ? node->axes[0] : 0);
