@@ -135,7 +135,8 @@ form_region(CiLoopForm *p, const CiMachine *machine, CiKernel *kernel)
         region->condition = ci_loop_form_buffer(p, region->condition);
     }
     kernel->inner[0] = form_block(p, machine, region, kernel->inner[0]);
-    if (region->kind != CI_ITEM_for && ci_form_flag(f, region->kind == CI_ITEM_while ? " test after" : " else", kernel->inner[1] != NULL))
+    const char *second = region->kind == CI_ITEM_while ? " test after" : " else";
+    if (region->kind != CI_ITEM_for && ci_form_flag(f, second, kernel->inner[1] != NULL))
         kernel->inner[1] = form_block(p, machine, NULL, kernel->inner[1]);
     ci_form_text(f, "\n");
     ci_form_leave_scope(f, outside);
