@@ -300,6 +300,9 @@ void ci_graph_print(CiText *out, CiGraph *g);
  * hints. */
 void ci_graph_print_form(CiText *out, CiGraph *g);
 CiGraph *ci_graph_parse(CiContext *ctx, const char *text);
+/* `s0 in [0, inf) from in0.sizes 1 hint 7`; `f32[3] on 1`: a symbol and an input more. */
+const CiExpr *ci_graph_parse_symbol(CiGraph *g, const char *text);
+CiNode *ci_graph_parse_input(CiGraph *g, const char *text);
 /* Fails with CI_ERR_INTERNAL, naming the node and the rule broken. */
 void ci_graph_verify(CiGraph *g);
 

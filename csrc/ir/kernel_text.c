@@ -1,405 +1,303 @@
-/* Printing kernels. Invariant: parse(print(kernels)) prints the same text, and makes the same
- * source. Refusals of the scheduler are comments, at the end, in the order they were met. */
-#include "ir/text_common.h"
-#include "ir/kernel.h"
-#include "ir/loop_text.h"
+/* Kernels as text. Invariant: parse(print(kernels)) prints the same text, and makes the same source.
+ * Refusals of the scheduler are comments, at the end, in the order they were met. */
+#include "ir/kernel_text.h"
 
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- kernels ---- */
+
+/* takes in0, out buf0; sizes s0, 4*s1 */
 static void
-print_axes(CiText *out, const CiKernelAxis *axes, int naxes)
+form_arguments(CiLoopForm *p, CiKernel *kernel)
 {
-    static const char *const labels[] = {
-#define LABEL(name) " " #name,
-#include "ir/kernel.def"
-    };
-    for (int k = 0; k < naxes; k++) {
-        ci_text_add(out, "%s%s<", k ? ", " : " ", axes[k].var->name);
-        ci_expr_print(out, axes[k].extent, CI_STYLE_text);
-        ci_text_add(out, "%s", axes[k].label == CI_LABEL_serial ? "" : labels[axes[k].label]);
-        if (axes[k].factor)
-            ci_text_add(out, " %d", axes[k].factor);
+    CiForm *f = &p->form;
+    int capstored = 0, nstored = 0;
+    ci_form_indent(f);
+    ci_form_text(f, "takes");
+    bool takes_any = f->out || (f->lex.kind == CI_TOKEN_name && !ci_lexer_is(&f->lex, "work"));
+    for (int k = 0; takes_any && ci_form_more(f, k, kernel->nbuffers, NULL); k++) {
+        ci_form_text(f, k ? "" : " ");
+        bool is_stored =
+            ci_form_flag(f, "out ", f->out && kernel->is_stored && kernel->is_stored[k]);
+        CiBuffer *buffer = ci_loop_form_buffer(p, f->out ? kernel->buffers[k] : NULL);
+        if (f->out)
+            continue;
+        buffer->is_written |= is_stored && buffer->kind == CI_BUFFER_input;
+        CI_PUSH(f->ctx, kernel->buffers, kernel->nbuffers, kernel->capbuffers, buffer);
+        CI_PUSH(f->ctx, kernel->is_stored, nstored, capstored, is_stored);
     }
+    bool has_sizes = ci_form_flag(f, "; sizes ", kernel->nsize_args > 0);
+    for (int k = 0; has_sizes && (f->out ? k < kernel->nsize_args : !k || ci_form_flag(f, ",", false)); k++) {
+        const CiExpr *size = f->out ? kernel->size_args[k] : NULL;
+        ci_form_expr(f, f->out && k ? "," : "", &size, "");
+        if (!f->out)
+            CI_PUSH(f->ctx, kernel->size_args, kernel->nsize_args, kernel->capsize_args, size);
+    }
+    ci_form_text(f, "\n");
 }
 
-/* A nest inside a stage: where the value goes, how it is folded, its body. */
+/* The numbers for launches, each with its word: work 64*s0, scratch 4096 */
 static void
-print_nest(CiText *out, const CiKernel *kernel, const CiNest *nest)
+form_units(CiLoopForm *p, CiKernel *kernel)
 {
-    const CiPlacement *placement = ci_kernel_find_placement(kernel, nest->target);
-    ci_text_indent(out);
-    ci_text_add(out, "%s", nest->target->name);
-    if (placement)
-        ci_text_add(out, " %s", ci_place_name(placement->place));
-    ci_form_add_expr(out, "[", nest->store, "] = ");
-    if (nest->is_combined)
-        ci_text_add(out, "%s ", ci_op_name(nest->combine));
-    ci_text_add(out, nest->is_distinct ? "distinct " : "");
-    ci_loop_print_fold(out, nest);
-    for (int k = nest->npoint; k < nest->naxes; k++)
-        ci_text_add(out, "%s%s", k > nest->npoint ? ", " : " over ", nest->axes[k].var->name);
-    ci_text_add(out, nest->fold == CI_OP_none ? "" : " ");
-    ci_loop_print_body(out, nest);
-}
-
-static void
-print_arguments(CiText *out, const CiKernel *kernel)
-{
-    ci_text_indent(out);
-    ci_text_add(out, "takes");
-    for (int k = 0; k < kernel->nbuffers; k++)
-        ci_text_add(out, "%s%s%s", k ? ", " : " ",
-                    kernel->is_stored && kernel->is_stored[k] ? "out " : "",
-                    kernel->buffers[k]->name);
-    ci_text_add(out, kernel->nsize_args ? "; sizes " : "");
-    ci_form_print_exprs(out, kernel->nsize_args, kernel->size_args, NULL);
-    ci_text_add(out, "\n");
-}
-
-/* Prints the numbers for launches, each with its word; NULL is omitted. */
-static void
-print_units(CiText *out, const CiKernel *kernel)
-{
+    CiForm *f = &p->form;
     const struct {
         const char *word;
-        const CiExpr *value;
+        const CiExpr **value;
     } parts[] = {
-#define LAUNCH(word, member) {#word, kernel->member},
+#define LAUNCH(word, member) {#word " ", &kernel->member},
 #include "ir/kernel.def"
     };
-    const char *between = "";
-    ci_text_indent(out);
+    ci_form_indent(f);
     for (size_t k = 0; k < sizeof parts / sizeof *parts; k++) {
-        if (!parts[k].value || (k > 0 && ci_expr_equals_const(parts[k].value, 0)))
+        const CiExpr *value = *parts[k].value;
+        if (k && !ci_form_flag(f, ", ", value && !ci_expr_equals_const(value, 0)))
             continue;
-        ci_text_add(out, "%s%s ", between, parts[k].word);
-        ci_expr_print(out, parts[k].value, CI_STYLE_text);
-        between = ", ";
+        ci_form_expr(f, parts[k].word, parts[k].value, "");
     }
-    ci_text_add(out, "\n");
+    if (!kernel->scratch_bytes)
+        kernel->scratch_bytes = ci_expr_const(f->sym, 0);
+    ci_form_text(f, "\n");
 }
 
-/* Where what the kernel makes lives, a line each. */
+/* for i0<s0 parallel, rows of s1<=16 are lanes split 4096 { … } */
 static void
-print_placements(CiText *out, const CiKernel *kernel)
+form_loops(CiLoopForm *p, CiKernel *kernel)
 {
-    for (int k = 0; k < kernel->nplacements; k++) {
-        const CiPlacement *placement = &kernel->placements[k];
-        if (placement->place == CI_PLACE_memory)
-            continue;
-        ci_text_indent(out);
-        ci_text_add(out, "%s %s%s%s", ci_place_name(placement->place), placement->buffer->name,
-                    placement->is_taken ? " in" : "", placement->is_kept ? " out" : "");
-        if (placement->place == CI_PLACE_row) {
-            ci_form_add_expr(out, "[", placement->row_size, "] from ");
-            ci_expr_print(out, placement->row_base, CI_STYLE_text);
-            ci_form_add_expr(out, " at ", placement->scratch_offset, "");
+    CiForm *f = &p->form;
+    int outside = f->nscope;
+    if (ci_form_flag(f, "template ", kernel->kind != CI_TEMPLATE_none)) {
+        kernel->kind =
+            (CiTemplate)ci_form_choice(f, ci_template_names, CI_TEMPLATE_COUNT, kernel->kind, "template");
+        ci_form_text(f, " ");
+    }
+    ci_form_text(f, "for");
+    ci_kernel_form_axes(p, &kernel->outer, &kernel->nouter);
+    kernel->nparallel = f->out ? kernel->nparallel : kernel->nouter;
+    kernel->lanes_on_outer = ci_form_flag(f, " lanes on outer", kernel->lanes_on_outer);
+    if (ci_form_flag(f, ", rows of ", kernel->row != NULL)) {
+        ci_form_expr(f, "", &kernel->row, "<=");
+        kernel->short_row = ci_form_int(f, kernel->short_row);
+        ci_form_text(f, " are lanes");
+    }
+    kernel->is_chained = ci_form_flag(f, " chained ", kernel->split_extent && kernel->is_chained);
+    if (ci_form_flag(f, " split into ", !kernel->split_extent && kernel->split_parts))
+        kernel->split_parts = (int)ci_form_int(f, kernel->split_parts);
+    else if (kernel->is_chained || ci_form_flag(f, " split ", kernel->split_extent != NULL))
+        ci_form_expr(f, "", &kernel->split_extent, "");
+    ci_form_enter(f, " {");
+    kernel->locs = ci_form_locs(f, kernel->locs, &kernel->nlocs);
+    kernel->caplocs = f->out ? kernel->caplocs : kernel->nlocs;
+    ci_form_text(f, "\n");
+    form_arguments(p, kernel);
+    form_units(p, kernel);
+    ci_kernel_form_stages(p, kernel, kernel);
+    ci_form_leave(f, "}\n");
+    ci_form_leave_scope(f, outside);
+}
+
+static void form_list(CiLoopForm *p, CiKernels *kernels);
+
+static CiKernels *
+form_block(CiLoopForm *p, const CiMachine *machine, CiRegion *swaps, CiKernels *kernels)
+{
+    CiForm *f = &p->form;
+    if (!f->out)
+        kernels = CI_NEW(f->ctx, CiKernels);
+    ci_form_enter(f, " {\n");
+    if (!f->out)
+        *kernels = (CiKernels){.loops = p->loops, .machine = machine};
+    if (kernels)
+        form_list(p, kernels);
+    if (swaps)
+        ci_loop_form_swaps(p, swaps);
+    ci_form_leave(f, "}");
+    return kernels && kernels->nkernels ? kernels : NULL;
+}
+
+/* loop t0<s0 { … }   while buf1 { … } test after { … }   if buf1 { … } else { … } */
+static void
+form_region(CiLoopForm *p, const CiMachine *machine, CiKernel *kernel)
+{
+    CiForm *f = &p->form;
+    CiRegion *region = kernel->region = f->out ? kernel->region : CI_NEW(f->ctx, CiRegion);
+    int outside = f->nscope;
+    region->device = f->out ? region->device : kernel->device;
+    if (ci_form_flag(f, "loop ", region->var != NULL)) {
+        region->kind = CI_ITEM_for;
+        region->var = ci_loop_form_variable(p, region->var, &region->extent);
+        region->is_parallel = ci_form_flag(f, " parallel", region->is_parallel);
+    } else {
+        bool is_while = ci_form_flag(f, "while ", region->kind == CI_ITEM_while);
+        region->kind = is_while ? CI_ITEM_while : CI_ITEM_if;
+        ci_form_text(f, is_while ? "" : "if ");
+        region->condition = ci_loop_form_buffer(p, region->condition);
+    }
+    kernel->inner[0] = form_block(p, machine, region, kernel->inner[0]);
+    const char *second = region->kind == CI_ITEM_while ? " test after" : " else";
+    if (region->kind != CI_ITEM_for && ci_form_flag(f, second, kernel->inner[1] != NULL))
+        kernel->inner[1] = form_block(p, machine, NULL, kernel->inner[1]);
+    ci_form_text(f, "\n");
+    ci_form_leave_scope(f, outside);
+}
+
+/* k0: … */
+static void
+form_kernel(CiLoopForm *p, const CiMachine *machine, CiKernel *kernel)
+{
+    CiForm *f = &p->form;
+    CiLexer *lex = &f->lex;
+    ci_form_indent(f);
+    kernel->name = ci_form_word(f, kernel->name);
+    kernel->id = f->out ? kernel->id : (int)strtol(kernel->name + 1, NULL, 10);
+    ci_form_text(f, ":");
+    kernel->device = ci_form_device(f, kernel->device);
+    ci_form_text(f, " ");
+    if (ci_form_flag(f, "extern ", kernel->ext != NULL)) {
+        CiExternItem *ext = kernel->ext = ci_loop_form_extern(p, kernel->ext);
+        ci_form_text(f, " -> ");
+        CiBuffer *result = ci_loop_form_buffer(p, ext->result);
+        if (!f->out) {
+            ext->device = kernel->device;
+            ci_extern_set_result(f->sym, ext, result);
         }
-        ci_text_add(out, "\n");
-    }
-}
-
-static void print_tree(CiText *out, const CiLoopTree *tree);
-
-static void
-print_stage(CiText *out, const CiKernel *kernel, const CiStage *stage)
-{
-    ci_text_indent(out);
-    ci_text_add(out, stage->tree ? "stage serial" : "stage");
-    print_axes(out, stage->axes, stage->naxes);
-    ci_text_add(out, " {\n");
-    out->indent += 2;
-    for (int k = 0; k < stage->nnests; k++)
-        print_nest(out, kernel, stage->nests[k]);
-    if (stage->tree)
-        print_tree(out, stage->tree);
-    out->indent -= 2;
-    ci_text_line(out, "}");
-}
-
-static void
-print_leaf(CiText *out, const CiKernel *leaf)
-{
-    ci_text_indent(out);
-    ci_text_add(out, "do");
-    print_axes(out, leaf->outer, leaf->nouter);
-    ci_text_add(out, leaf->lanes_on_outer ? " lanes on outer {\n" : " {\n");
-    out->indent += 2;
-    print_placements(out, leaf);
-    for (int k = 0; k < leaf->nstages; k++)
-        print_stage(out, leaf, &leaf->stages[k]);
-    out->indent -= 2;
-    ci_text_line(out, "}");
-}
-
-static void
-print_tree_region(CiText *out, const CiTreeNode *node)
-{
-    const CiRegion *region = node->region;
-    ci_text_indent(out);
-    if (node->kind == CI_TREE_for) {
-        ci_text_add(out, "for %s<", region->var->name);
-        ci_form_add_expr(out, "", region->extent, " {\n");
-    } else if (node->kind == CI_TREE_if) {
-        ci_text_add(out, "if %s {\n", region->condition->name);
+        ext->loc = ci_form_loc(f, "  ", ext->loc);
+        ci_form_text(f, "\n");
+    } else if (f->out ? kernel->check != NULL : ci_loop_is_check(p)) {
+        kernel->check = ci_loop_form_check(p, kernel->check);
+    } else if (f->out ? !kernel->region : ci_lexer_is(lex, "for") || ci_lexer_is(lex, "template")) {
+        form_loops(p, kernel);
     } else {
-        ci_text_add(out, "while {\n");
-        out->indent += 2;
-        print_tree(out, &node->other);
-        out->indent -= 2;
-        ci_text_line(out, "} test %s {", region->condition->name);
-    }
-    out->indent += 2;
-    print_tree(out, &node->body);
-    ci_loop_print_swaps(out, region);
-    out->indent -= 2;
-    if (node->kind == CI_TREE_if && node->other.count) {
-        ci_text_line(out, "} else {");
-        out->indent += 2;
-        print_tree(out, &node->other);
-        out->indent -= 2;
-    }
-    ci_text_line(out, "}");
-}
-
-static void
-print_tree(CiText *out, const CiLoopTree *tree)
-{
-    for (int k = 0; k < tree->count; k++) {
-        if (tree->nodes[k].check) {
-            ci_text_indent(out);
-            ci_loop_print_check(out, tree->nodes[k].check);
-        } else if (tree->nodes[k].leaf)
-            print_leaf(out, tree->nodes[k].leaf);
-        else
-            print_tree_region(out, &tree->nodes[k]);
-    }
-}
-
-/* ---- what is declared before the kernels ---- */
-
-typedef struct Symbols {
-    CiMap *seen;
-    CiMap *defined; /* by a check: symbol -> CiCheckItem */
-    CiMap *inside;  /* variables of loops around kernels, in this text */
-} Symbols;
-
-static void
-collect_nest(void *arg, const CiNest *nest)
-{
-    ci_loop_collect_nest(((Symbols *)arg)->seen, nest);
-}
-
-static void
-collect_expr(const Symbols *symbols, const CiExpr *e)
-{
-    if (e)
-        ci_form_collect_symbols(symbols->seen, e);
-}
-
-static void
-collect_variable(void *arg, const CiExpr *symbol)
-{
-    const Symbols *symbols = arg;
-    if (symbol->symbol_kind == CI_SYMBOL_index && !ci_map_find(symbols->inside, CI_KEY(symbol)))
-        ci_map_put(symbols->seen, CI_KEY(symbol), (void *)(uintptr_t)symbol);
-}
-
-/* Variables of loops that are not in this text are symbols of it. */
-static void
-collect_size(Symbols *symbols, const CiExpr *e)
-{
-    collect_expr(symbols, e);
-    ci_expr_visit_symbols(e, collect_variable, symbols);
-}
-
-/* Collects the limits of symbols that no check defines in this text. */
-static void
-collect_limits(Symbols *symbols)
-{
-    for (int k = 0; k < ci_map_count(symbols->seen); k++) {
-        const CiExpr *symbol = ci_map_value_at(symbols->seen, k);
-        if (symbol->limit && !ci_map_find(symbols->defined, CI_KEY(symbol)))
-            collect_size(symbols, symbol->limit);
+        form_region(p, machine, kernel);
     }
 }
 
 static void
-collect_check(const Symbols *symbols, const CiCheckItem *check)
+form_list(CiLoopForm *p, CiKernels *kernels)
 {
-    if (!check->symbol)
-        return;
-    collect_expr(symbols, check->limit);
-    ci_map_put(symbols->defined, CI_KEY(check->symbol), (void *)check);
-}
-
-static void
-collect_tree(const Symbols *symbols, const CiLoopTree *tree)
-{
-    for (int k = 0; k < tree->count; k++) {
-        const CiTreeNode *node = &tree->nodes[k];
-        if (node->region)
-            collect_expr(symbols, node->region->extent);
-        collect_tree(symbols, &node->body);
-        collect_tree(symbols, &node->other);
-    }
-}
-
-static void
-collect_list(Symbols *symbols, const CiKernels *kernels)
-{
-    for (int k = 0; k < kernels->nkernels; k++) {
-        const CiKernel *kernel = kernels->kernels[k];
-        if (kernel->region && kernel->region->var)
-            ci_map_put(symbols->inside, CI_KEY(kernel->region->var), (void *)kernel->region);
-        for (int n = 0; n < 2; n++)
-            if (kernel->inner[n])
-                collect_list(symbols, kernel->inner[n]);
-        if (kernel->region)
-            collect_expr(symbols, kernel->region->extent);
-        if (kernel->ext)
-            ci_loop_collect_extern(symbols->seen, kernel->ext);
-        if (kernel->check)
-            collect_check(symbols, kernel->check);
-        for (int n = 0; n < kernel->nchecks; n++)
-            collect_check(symbols, kernel->checks[n]);
-        for (int n = 0; n < kernel->nouter; n++)
-            collect_expr(symbols, kernel->outer[n].extent);
-        for (int n = 0; n < kernel->nsize_args; n++)
-            collect_size(symbols, kernel->size_args[n]);
-        ci_kernel_visit_nests(kernel, collect_nest, symbols);
-        if (ci_kernel_tree(kernel))
-            collect_tree(symbols, ci_kernel_tree(kernel));
-    }
-}
-
-/* Temps, in the order of their numbers, wherever they live. */
-static void
-print_buffers(CiText *out, const CiLoops *loops)
-{
-    for (int k = loops->ninputs; k < loops->nbuffers; k++) {
-        ci_text_indent(out);
-        ci_loop_print_declaration(out, loops, loops->buffers[k]);
-        ci_text_add(out, loops->buffers[k]->is_private ? " private\n" : "\n");
-    }
-}
-
-static void print_list(CiText *out, const CiKernels *kernels);
-
-static void
-print_region(CiText *out, const CiKernel *kernel)
-{
-    const CiRegion *region = kernel->region;
-    if (region->var) {
-        ci_text_add(out, "loop %s<", region->var->name);
-        ci_expr_print(out, region->extent, CI_STYLE_text);
-        ci_text_add(out, region->is_parallel ? " parallel" : "");
-    } else {
-        ci_text_add(out, "%s %s", region->kind == CI_ITEM_while ? "while" : "if",
-                    region->condition->name);
-    }
-    ci_text_add(out, " {\n");
-    for (int k = 0; k < 2; k++) {
-        if (k && kernel->inner[k])
-            ci_text_line(out, region->kind == CI_ITEM_while ? "} test after {" : "} else {");
-        out->indent += 2;
-        if (kernel->inner[k])
-            print_list(out, kernel->inner[k]);
-        if (k == 0)
-            ci_loop_print_swaps(out, region);
-        out->indent -= 2;
-    }
-    ci_text_line(out, "}");
-}
-
-static void
-print_loops(CiText *out, const CiKernel *kernel)
-{
-    ci_text_add(out, kernel->kind ? "template %s for" : "for", ci_template_names[kernel->kind]);
-    print_axes(out, kernel->outer, kernel->nouter);
-    if (kernel->lanes_on_outer)
-        ci_text_add(out, " lanes on outer");
-    if (kernel->row) {
-        ci_form_add_expr(out, ", rows of ", kernel->row, "");
-        ci_text_add(out, "<=%lld are lanes", (long long)kernel->short_row);
-    }
-    if (kernel->split_extent) {
-        ci_text_add(out, kernel->is_chained ? " chained " : " split ");
-        ci_expr_print(out, kernel->split_extent, CI_STYLE_text);
-    } else if (kernel->split_parts) {
-        ci_text_add(out, " split into %d", kernel->split_parts);
-    }
-    ci_text_add(out, " {");
-    ci_loop_print_locs(out, kernel->locs, kernel->nlocs);
-    ci_text_add(out, "\n");
-    out->indent += 2;
-    print_arguments(out, kernel);
-    print_units(out, kernel);
-    print_placements(out, kernel);
-    for (int k = 0; k < kernel->nstages; k++)
-        print_stage(out, kernel, &kernel->stages[k]);
-    out->indent -= 2;
-    ci_text_line(out, "}");
-}
-
-static void
-print_kernel(CiText *out, const CiKernel *kernel)
-{
-    ci_text_indent(out);
-    ci_text_add(out, "%s:", kernel->name);
-    ci_form_print_device(out, kernel->device);
-    ci_text_add(out, " ");
-    if (kernel->check) {
-        ci_loop_print_check(out, kernel->check);
-    } else if (kernel->ext) {
-        ci_text_add(out, "extern ");
-        ci_loop_print_extern(out, kernel->ext);
-        ci_text_add(out, " -> %s", kernel->ext->result->name);
-        ci_loop_print_locs(out, &kernel->ext->loc, 1);
-        ci_text_add(out, "\n");
-    } else if (kernel->region) {
-        print_region(out, kernel);
-    } else {
-        print_loops(out, kernel);
-    }
-}
-
-static void
-print_list(CiText *out, const CiKernels *kernels)
-{
-    for (int k = 0; k < kernels->nkernels; k++)
-        print_kernel(out, kernels->kernels[k]);
+    CiForm *f = &p->form;
+    for (int k = 0; f->out && k < kernels->nkernels; k++)
+        form_kernel(p, kernels->machine, kernels->kernels[k]);
     for (int k = 0; k < kernels->nrefusals; k++)
-        ci_text_line(out, "# %s", kernels->refusals[k]);
+        ci_text_line(f->out, "# %s", kernels->refusals[k]);
     for (int k = 0; k < kernels->nnotes; k++)
-        ci_text_line(out, "# %s", kernels->notes[k]);
+        ci_text_line(f->out, "# %s", kernels->notes[k]);
+    while (!f->out && f->lex.kind == CI_TOKEN_name && !ci_lexer_is(&f->lex, "return") &&
+           !ci_lexer_is(&f->lex, "swap")) {
+        CiKernel *kernel = CI_NEW(f->ctx, CiKernel);
+        form_kernel(p, kernels->machine, kernel);
+        CI_PUSH(f->ctx, kernels->kernels, kernels->nkernels, kernels->capkernels, kernel);
+    }
+}
+
+/* Temps, in the order of their numbers, wherever they live: buf0: f64[u0] private */
+static void
+form_buffers(CiLoopForm *p)
+{
+    CiForm *f = &p->form;
+    CiLoops *loops = p->loops;
+    for (int k = loops->ninputs; f->out ? k < loops->nbuffers
+                                        : f->lex.kind == CI_TOKEN_name && !strncmp(f->lex.string, "buf", 3);
+         k++) {
+        ci_form_indent(f);
+        CiBuffer *buffer = ci_loop_form_declaration(p, f->out ? loops->buffers[k] : NULL, false);
+        buffer->is_private = ci_form_flag(f, " private", buffer->is_private);
+        ci_form_text(f, "\n");
+    }
+}
+
+typedef struct Whole {
+    CiLoopForm p;
+    CiKernels *kernels;
+} Whole;
+
+static void
+form_text(void *arg)
+{
+    Whole *whole = arg;
+    CiLoopForm *p = &whole->p;
+    CiForm *f = &p->form;
+    const CiMachine *machine = whole->kernels->machine;
+    ci_loop_form_head(p, "kernels");
+    if (ci_form_flag(f, " device=", machine != NULL)) {
+        ci_form_text(f, machine->device);
+        ci_form_text(f, " backend=");
+        ci_form_text(f, machine->backend);
+    }
+    ci_form_enter(f, " {\n");
+    for (int k = 0; f->out && k < ci_map_count(p->defined); k++)
+        ci_loop_print_defined(p, ((CiCheckItem *)ci_map_value_at(p->defined, k))->symbol);
+    while (!f->out && ci_loop_read_defined(p))
+        ;
+    form_buffers(p);
+    form_list(p, whole->kernels);
+    ci_loop_form_end(p);
+}
+
+static void
+note_check(CiMap *defined, const CiCheckItem *check)
+{
+    if (check && check->symbol)
+        ci_map_put(defined, CI_KEY(check->symbol), (void *)check);
+}
+
+/* Symbols that checks define. */
+static void
+note_defined(void *arg, const CiKernel *kernel)
+{
+    note_check(arg, kernel->check);
+    for (int k = 0; k < kernel->nchecks; k++)
+        note_check(arg, kernel->checks[k]);
 }
 
 void
 ci_kernels_print(CiText *out, const CiKernels *kernels)
 {
-    CiContext *ctx = kernels->loops->ctx;
-    Symbols own = {ci_map_new(ctx), ci_map_new(ctx), ci_map_new(ctx)}, *symbols = &own;
-    CiMap *printed = ci_map_new(ctx);
-    ci_loop_collect_buffers(symbols->seen, kernels->loops);
-    collect_list(symbols, kernels);
-    ci_loop_collect_results(symbols->seen, kernels->loops);
-    collect_limits(symbols);
-    ci_loop_print_symbols(out, symbols->seen, symbols->defined);
-    ci_text_add(out, "kernels ");
-    ci_loop_print_head(out, kernels->loops);
-    if (kernels->machine)
-        ci_text_add(out, " device=%s backend=%s", kernels->machine->device,
-                    kernels->machine->backend);
-    ci_text_add(out, " {\n");
-    out->indent += 2;
-    for (int k = 0; k < ci_map_count(symbols->defined); k++) {
-        const CiCheckItem *check = ci_map_value_at(symbols->defined, k);
-        ci_loop_print_defined(out, symbols->defined, check->symbol, printed);
+    Whole whole = {ci_loop_printer(out, kernels->loops), (CiKernels *)(uintptr_t)kernels};
+    ci_kernels_visit(kernels, note_defined, whole.p.defined);
+    ci_form_with_symbols(&whole.p.form, whole.p.defined, form_text, &whole);
+}
+
+static void
+read_whole(CiContext *ctx, void *arg)
+{
+    (void)ctx;
+    ci_form_with_symbols(&((Whole *)arg)->p.form, NULL, form_text, arg);
+}
+
+CiKernels *
+ci_kernels_parse(CiContext *ctx, const char *text, const CiMachine *machine)
+{
+    Whole whole = {ci_loop_reader(ctx, text), CI_NEW(ctx, CiKernels)};
+    whole.kernels->loops = whole.p.loops;
+    whole.kernels->machine = machine;
+    ci_lexer_run(ctx, &whole.p.form.lex, read_whole, &whole);
+    return whole.kernels;
+}
+
+/* Without comments, which refusals and notes are. */
+static const char *
+without_comments(CiContext *ctx, const char *text)
+{
+    CiText out = ci_text_new(ctx);
+    for (const char *line = text, *end; *line; line = end) {
+        end = line + strcspn(line, "\n");
+        end += *end == '\n';
+        if (line[strspn(line, " ")] != '#')
+            ci_text_add(&out, "%.*s", (int)(end - line), line);
     }
-    print_buffers(out, kernels->loops);
-    print_list(out, kernels);
-    ci_loop_print_results(out, kernels->loops);
-    out->indent -= 2;
-    ci_text_add(out, "}\n");
+    return out.data;
+}
+
+void
+ci_kernels_verify_text(const CiKernels *kernels)
+{
+    CiContext *ctx = kernels->loops->ctx;
+    CiText once = ci_text_new(ctx), twice = ci_text_new(ctx);
+    ci_kernels_print(&once, kernels);
+    ci_kernels_print(&twice, ci_kernels_parse(ctx, once.data, kernels->machine));
+    ci_form_require_same(ctx, "kernels", without_comments(ctx, once.data), twice.data);
 }
 
 /* ---- one kernel ---- */

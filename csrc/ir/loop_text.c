@@ -1,564 +1,449 @@
-/* Printing loops. Invariant: parse(print(loops)) prints the same text. A buffer is declared where
- * it is first stored when the store is the plain one, else on a line of its own; declarations keep
- * the order of ids. */
+/* The pieces of the loop level's text. Loop variables of different nests may share a name: a reader
+ * takes whatever symbol has the name, and then each variable in scope takes the place of its namesake. */
 #include "ir/loop_text.h"
-
-#include "ir/text_common.h"
-#include "ir/layout.h"
 
 #include <string.h>
 
 /* ---- head ---- */
 
-static void
-collect_body(CiMap *symbols, const CiBody *body)
+CiLoopForm
+ci_loop_printer(CiText *out, const CiLoops *loops)
 {
-    for (int k = 0; k < body->nops; k++)
-        if (body->ops[k].index)
-            ci_form_collect_symbols(symbols, body->ops[k].index);
+    return (CiLoopForm){.form = ci_form_printer(loops->ctx, loops->sym, out),
+                        .loops = (CiLoops *)(uintptr_t)loops,
+                        .ndeclared = loops->ninputs,
+                        .defined = ci_map_new(loops->ctx),
+                        .printed = ci_map_new(loops->ctx)};
 }
 
-static void
-collect_exprs(CiMap *symbols, int count, const CiExpr *const *exprs)
+CiLoopForm
+ci_loop_reader(CiContext *ctx, const char *text)
 {
-    for (int k = 0; k < count; k++)
-        ci_form_collect_symbols(symbols, exprs[k]);
+    CiLoops *loops = ci_loops_new(ctx, ci_sym_new(ctx), "");
+    return (CiLoopForm){.form = ci_form_reader(ctx, loops->sym, text),
+                        .loops = loops,
+                        .buffers = ci_map_new(ctx)};
+}
+
+const CiExpr *
+ci_loop_form_variable(CiLoopForm *p, const CiExpr *var, const CiExpr **extent)
+{
+    CiForm *f = &p->form;
+    const char *name = ci_form_word(f, f->out ? var->name : NULL);
+    ci_form_expr(f, "<", extent, "");
+    if (f->nscope == CI_MAX_SCOPE)
+        ci_lexer_fail(&f->lex, "more than %d loops inside each other", CI_MAX_SCOPE);
+    return ci_form_enter_scope(f, f->out ? var : ci_expr_index(f->sym, name, *extent));
+}
+
+CiBuffer *
+ci_loop_form_buffer(CiLoopForm *p, CiBuffer *buffer)
+{
+    CiForm *f = &p->form;
+    const char *name = ci_form_word(f, f->out ? buffer->name : NULL);
+    if (!f->out)
+        buffer = ci_map_find(p->buffers, CI_KEY(name));
+    if (!buffer)
+        ci_lexer_fail(&f->lex, "no buffer is called %s", name);
+    return buffer;
+}
+
+CiBuffer *
+ci_loop_form_declaration(CiLoopForm *p, CiBuffer *buffer, bool is_input)
+{
+    CiForm *f = &p->form;
+    const char *name = ci_form_word(f, f->out ? buffer->name : NULL);
+    CiFormType type = {.kind = CI_KIND_array};
+    if (f->out)
+        type = (CiFormType){.kind = buffer->kind == CI_BUFFER_scalar ? CI_KIND_python : CI_KIND_array,
+                            .dtype = buffer->dtype,
+                            .rank = buffer->rank,
+                            .sizes = buffer->sizes,
+                            .strides = buffer->strides};
+    ci_form_text(f, ": ");
+    ci_form_type(f, &type);
+    if (!f->out) {
+        CiBufferKind kind = !is_input                    ? CI_BUFFER_temp
+                            : type.kind == CI_KIND_array ? CI_BUFFER_input
+                                                         : CI_BUFFER_scalar;
+        if (ci_map_find(p->buffers, CI_KEY(name)))
+            ci_lexer_fail(&f->lex, "%s is declared twice", name);
+        buffer = ci_loops_add_buffer(p->loops, kind, type.dtype, type.rank, type.sizes, type.strides);
+        buffer->name = name;
+        ci_map_put(p->buffers, CI_KEY(name), buffer);
+    }
+    buffer->device = ci_form_device(f, buffer->device);
+    return buffer;
 }
 
 void
-ci_loop_collect_nest(CiMap *symbols, const CiNest *nest)
+ci_loop_form_head(CiLoopForm *p, const char *word)
 {
-    for (int d = 0; d < nest->naxes; d++)
-        ci_form_collect_symbols(symbols, nest->axes[d].extent);
-    collect_body(symbols, &nest->body);
-    ci_form_collect_symbols(symbols, nest->store);
-}
-
-void
-ci_loop_collect_extern(CiMap *symbols, const CiExternItem *ext)
-{
-    for (int d = 0; d <= ext->noperands; d++) {
-        ci_form_collect_symbols(symbols, ext->offsets[d]);
-        collect_exprs(symbols, ext->ranks[d], ext->sizes[d]);
-        collect_exprs(symbols, ext->ranks[d], ext->strides[d]);
-    }
-}
-
-static void
-collect_item(void *arg, CiItem *item)
-{
-    CiMap *symbols = arg;
-    if (item->kind == CI_ITEM_nest)
-        ci_loop_collect_nest(symbols, item->nest);
-    else if (item->kind == CI_ITEM_extern)
-        ci_loop_collect_extern(symbols, item->ext);
-    else if (item->kind == CI_ITEM_symbol)
-        ci_form_collect_symbols(symbols, item->check->limit);
-    else if (item->region && item->region->extent)
-        ci_form_collect_symbols(symbols, item->region->extent);
-}
-
-/* Symbols that are declared where they are defined, with what defines them. */
-static void
-note_defined(void *arg, CiItem *item)
-{
-    CiMap *defined = arg;
-    if (item->kind == CI_ITEM_symbol)
-        ci_map_put(defined, CI_KEY(item->check->symbol), item->check);
-}
-
-void
-ci_loop_collect_buffers(CiMap *symbols, const CiLoops *loops)
-{
-    for (int k = 0; k < loops->nbuffers; k++) {
-        collect_exprs(symbols, loops->buffers[k]->rank, loops->buffers[k]->sizes);
-        collect_exprs(symbols, loops->buffers[k]->rank, loops->buffers[k]->strides);
-    }
-}
-
-void
-ci_loop_collect_results(CiMap *symbols, const CiLoops *loops)
-{
-    for (int k = 0; k < loops->nresults; k++) {
-        ci_form_collect_symbols(symbols, loops->results[k].offset);
-        collect_exprs(symbols, loops->results[k].rank, loops->results[k].sizes);
-        collect_exprs(symbols, loops->results[k].rank, loops->results[k].strides);
-    }
-}
-
-/* The symbol that was created next after the last; NULL at the end. */
-static const CiExpr *
-next_symbol(const CiMap *symbols, const CiExpr *last)
-{
-    const CiExpr *next = NULL;
-    for (int k = 0; k < ci_map_count(symbols); k++) {
-        const CiExpr *symbol = ci_map_value_at(symbols, k);
-        if ((!last || symbol->id > last->id) && (!next || symbol->id < next->id))
-            next = symbol;
-    }
-    return next;
-}
-
-/* Terms of a sum stand in the order in which their symbols were made: read back, they still do. */
-void
-ci_loop_print_symbols(CiText *out, const CiMap *symbols, const CiMap *defined)
-{
-    int nprinted = 0;
-    const CiExpr *symbol = NULL;
-    while ((symbol = next_symbol(symbols, symbol)) != NULL) {
-        if (ci_map_find(defined, CI_KEY(symbol)))
-            continue;
-        ci_text_add(out, nprinted++ ? ", " : "symbols {");
-        ci_form_print_symbol(out, symbol, NULL);
-    }
-    ci_text_add(out, nprinted ? "}\n" : "");
-}
-
-void
-ci_loop_print_declaration(CiText *out, const CiLoops *loops, const CiBuffer *buffer)
-{
-    const CiExpr *const *dense =
-        ci_layout_dense_strides(loops->ctx, loops->sym, buffer->rank, buffer->sizes,
-                                ci_layout_c_order(loops->ctx, buffer->rank));
-    bool is_dense = true;
-    for (int k = 0; k < buffer->rank; k++)
-        is_dense = is_dense && dense[k] == buffer->strides[k];
-    ci_text_add(out, "%s: ", buffer->name);
-    ci_form_print_type(out, buffer->kind == CI_BUFFER_scalar ? CI_KIND_python : CI_KIND_array,
-                       buffer->dtype, buffer->rank, buffer->sizes, NULL, NULL);
-    if (!is_dense) {
-        ci_text_add(out, " strides [");
-        ci_form_print_exprs(out, buffer->rank, buffer->strides, NULL);
-        ci_text_add(out, "]");
-    }
-    ci_form_print_device(out, buffer->device);
-}
-
-void
-ci_loop_print_head(CiText *out, const CiLoops *loops)
-{
-    ci_form_print_name(out, loops->name);
-    ci_text_add(out, "(");
-    for (int k = 0; k < loops->ninputs; k++) {
-        ci_text_add(out, k ? ", " : "");
-        ci_loop_print_declaration(out, loops, loops->buffers[k]);
-    }
-    ci_text_add(out, ")");
+    CiForm *f = &p->form;
+    CiLoops *loops = p->loops;
+    ci_form_text(f, word);
+    ci_form_text(f, " ");
+    loops->name = ci_form_name(f, loops->name);
+    ci_form_text(f, "(");
+    if (f->out || !ci_lexer_is(&f->lex, ")"))
+        for (int k = 0; ci_form_more(f, k, f->out ? loops->ninputs : 0, NULL); k++)
+            ci_loop_form_declaration(p, f->out ? loops->buffers[k] : NULL, true);
+    ci_form_text(f, ")");
 }
 
 /* ---- bodies and nests ---- */
 
 static void
-print_scalar(CiText *out, const CiScalar *op)
+form_operands(CiForm *f, CiScalar *op, int limit)
 {
-    ci_text_add(out, "%s", ci_op_name(op->op));
-    if (op->op == CI_OP_load) {
-        ci_text_add(out, " %s[", op->buffer->name);
-        ci_form_add_expr(out, "", op->index, "]");
-    } else if (op->op == CI_OP_index) {
-        ci_form_add_expr(out, " [", op->index, "]");
-    } else if (op->op == CI_OP_const) {
-        ci_text_add(out, " ");
-        ci_const_print(out, op->dtype, op->value);
-    }
-    if (op->op == CI_OP_load || op->op == CI_OP_index) /* the binds in the expression say it */
-        return;
-    for (int k = 0; k < op->nargs; k++)
-        ci_text_add(out, "%s%%%d", k ? ", " : " ", op->args[k]);
-    if (op->op == CI_OP_bind || op->op == CI_OP_pack) {
-        ci_text_add(out, " [%s<", op->index->name);
-        ci_form_add_expr(out, "", op->index->limit, "]");
-        if (op->buffer)
-            ci_text_add(out, " into %s", op->buffer->name);
+    for (int k = 0; ci_form_more(f, k, op->nargs, "%"); k++) {
+        ci_form_text(f, k ? "" : " ");
+        if (k == CI_MAX_OPERANDS)
+            ci_lexer_fail(&f->lex, "more than %d operands", CI_MAX_OPERANDS);
+        op->args[k] = ci_form_value(f, op->args[k], limit);
+        op->nargs = f->out ? op->nargs : k + 1;
     }
 }
 
+/* An expression stands in brackets, for the % of the next line would go on with it. */
+static void
+form_scalar(CiLoopForm *p, CiBody *body, int number)
+{
+    CiForm *f = &p->form;
+    CiScalar op = f->out ? body->ops[number] : (CiScalar){.op = CI_OP_none};
+    const CiExpr *extent;
+    ci_form_indent(f);
+    ci_form_text(f, "%");
+    if (ci_form_int(f, number) != number)
+        ci_lexer_fail(&f->lex, "operations are numbered from 0 on");
+    ci_form_text(f, ": ");
+    op.dtype = ci_form_dtype(f, op.dtype);
+    ci_form_text(f, " = ");
+    op.op = ci_form_op(f, op.op);
+    if (op.op == CI_OP_load) {
+        ci_form_text(f, " ");
+        op.buffer = ci_loop_form_buffer(p, op.buffer);
+    }
+    if (op.op == CI_OP_load || op.op == CI_OP_index) { /* the binds in the expression say the operands */
+        ci_form_expr(f, op.op == CI_OP_load ? "[" : " [", &op.index, "]");
+    } else if (op.op == CI_OP_const) {
+        ci_form_text(f, " ");
+        op.value = ci_form_const(f, op.dtype, op.value);
+    } else if (ci_op_arity(op.op) < 1 && op.op != CI_OP_place) {
+        ci_lexer_fail(&f->lex, "%s is no scalar operation", ci_op_name(op.op));
+    } else {
+        form_operands(f, &op, number);
+    }
+    if (op.op == CI_OP_bind || op.op == CI_OP_pack) {
+        extent = f->out ? op.index->limit : NULL;
+        ci_form_text(f, " [");
+        op.index = ci_loop_form_variable(p, op.index, &extent);
+        ci_form_text(f, "]");
+        if (ci_form_flag(f, " into ", op.buffer != NULL))
+            op.buffer = ci_loop_form_buffer(p, op.buffer);
+    } else if (!f->out && op.index) {
+        ci_body_link(f->ctx, body, &op, op.index);
+    }
+    ci_form_text(f, "\n");
+    if (!f->out)
+        CI_PUSH(f->ctx, body->ops, body->nops, body->capops, op);
+}
+
 void
-ci_fold_order_print(CiText *out, const char *before, CiFoldOrder order)
+ci_loop_form_body(CiLoopForm *p, CiNest *nest)
+{
+    CiForm *f = &p->form;
+    CiBody *body = &nest->body;
+    ci_form_enter(f, "{\n");
+    for (int k = 0; f->out ? k < body->nops : ci_lexer_is(&f->lex, "%"); k++)
+        form_scalar(p, body, k);
+    ci_form_indent(f);
+    ci_form_text(f, "yield ");
+    body->result = ci_form_value(f, body->result, body->nops);
+    ci_form_text(f, "\n");
+    ci_form_leave(f, "}");
+    nest->locs = ci_form_locs(f, nest->locs, &nest->nlocs);
+    ci_form_text(f, "\n");
+}
+
+CiFoldOrder
+ci_fold_order_form(CiForm *f, CiFoldOrder order)
 {
     static const char *const names[] = {"", "lanes", "rows", "pairwise", "fused"};
-    if (order.kind == CI_FOLD_serial)
-        return;
-    ci_text_add(out, "%s%s", before, names[order.kind]);
+    order.kind = (CiFoldKind)ci_form_choice(f, names, 5, order.kind, "order");
     if (order.kind != CI_FOLD_pairwise)
+        return order;
+    ci_form_text(f, " ");
+    order.ninner = (int)ci_form_int(f, order.ninner);
+    ci_form_if(f, " by [", &order.chunk, "]");
+    if (ci_form_flag(f, " or ", order.alone != NULL)) {
+        order.nalone = (int)ci_form_int(f, order.nalone);
+        ci_form_expr(f, " where [", &order.alone, "]");
+    }
+    return order;
+}
+
+bool
+ci_loop_is_fold(const CiLoopForm *p)
+{
+    const CiLexer *lex = &p->form.lex;
+    CiOp op = lex->kind == CI_TOKEN_name ? ci_op_find(lex->string) : CI_OP_none;
+    CiOpKind kind = ci_op_kind(op);
+    return kind == CI_OPKIND_reduce || kind == CI_OPKIND_argreduce || kind == CI_OPKIND_online ||
+           kind == CI_OPKIND_scan;
+}
+
+bool
+ci_loop_form_fold(CiLoopForm *p, CiNest *nest)
+{
+    CiForm *f = &p->form;
+    if (f->out ? nest->fold == CI_OP_none : !ci_loop_is_fold(p))
+        return false;
+    nest->fold = ci_form_op(f, nest->fold);
+    if (ci_form_flag(f, ".", nest->order.kind != CI_FOLD_serial))
+        nest->order = ci_fold_order_form(f, nest->order);
+    return true;
+}
+
+CiLexer
+ci_loop_form_store(CiLoopForm *p, const CiNest *nest)
+{
+    CiForm *f = &p->form;
+    CiLexer *lex = &f->lex;
+    const CiExpr *at = nest->store;
+    if (f->out) {
+        ci_form_expr(f, "[", &at, "]");
+        return *lex;
+    }
+    ci_lexer_expect(lex, "[");
+    CiLexer store = *lex;
+    for (int depth = 1; depth; ci_lexer_next(lex)) {
+        if (lex->kind == CI_TOKEN_end)
+            ci_lexer_fail(lex, "a '[' is not closed");
+        depth += ci_lexer_is(lex, "[") - ci_lexer_is(lex, "]");
+    }
+    return store;
+}
+
+void
+ci_loop_read_store(CiLoopForm *p, CiNest *nest, const CiLexer *store)
+{
+    CiLexer after = p->form.lex;
+    if (p->form.out)
         return;
-    ci_text_add(out, " %d", order.ninner);
-    if (order.chunk) {
-        ci_form_add_expr(out, " by [", order.chunk, "]");
-    }
-    if (order.alone) {
-        ci_text_add(out, " or %d where [", order.nalone);
-        ci_form_add_expr(out, "", order.alone, "]");
-    }
+    p->form.lex = *store;
+    ci_form_expr(&p->form, "", &nest->store, "]");
+    p->form.lex = after;
 }
 
-void
-ci_loop_print_fold(CiText *out, const CiNest *nest)
-{
-    if (nest->fold == CI_OP_none)
-        return;
-    ci_text_add(out, "%s", ci_op_name(nest->fold));
-    ci_fold_order_print(out, ".", nest->order);
-}
+/* ---- views of buffers ---- */
 
-void
-ci_loop_print_locs(CiText *out, const CiLoc *locs, int nlocs)
-{
-    for (int k = 0; k < nlocs; k++) {
-        ci_text_add(out, locs[k].line > 0 ? k ? " " : "  " : "");
-        ci_form_print_loc(out, locs[k]);
-    }
-}
+typedef struct View {
+    CiBuffer *buffer;
+    bool is_whole;
+    const CiExpr *offset;
+    int rank;
+    const CiExpr *const *sizes;
+    const CiExpr *const *strides;
+} View;
 
-void
-ci_loop_print_body(CiText *out, const CiNest *nest)
-{
-    const CiBody *body = &nest->body;
-    ci_text_add(out, "{\n");
-    out->indent += 2;
-    for (int k = 0; k < body->nops; k++) {
-        ci_text_indent(out);
-        ci_text_add(out, "%%%d: %s = ", k, ci_dtype_name(body->ops[k].dtype));
-        print_scalar(out, &body->ops[k]);
-        ci_text_add(out, "\n");
-    }
-    ci_text_line(out, "yield %%%d", body->result);
-    out->indent -= 2;
-    ci_text_indent(out);
-    ci_text_add(out, "}");
-    ci_loop_print_locs(out, nest->locs, nest->nlocs);
-    ci_text_add(out, "\n");
-}
-
+/* +offset; sizes; strides] */
 static void
-print_axes(CiText *out, const CiNest *nest, int from, int to)
+form_layout(CiForm *f, View *view)
 {
-    for (int k = from; k < to; k++) {
-        ci_text_add(out, "%s%s<", k > from ? ", " : " ", nest->axes[k].var->name);
-        ci_expr_print(out, nest->axes[k].extent, CI_STYLE_text);
-    }
+    int nstrides = view->rank;
+    ci_form_expr(f, "", &view->offset, "; ");
+    ci_form_exprs(f, &view->rank, &view->sizes, "; ");
+    ci_form_exprs(f, &nstrides, &view->strides, "]");
+    if (!f->out && nstrides != view->rank)
+        ci_lexer_fail(&f->lex, "%d strides for %d axes", nstrides, view->rank);
 }
 
-/* From `for` on. */
-static void
-print_loops_of(CiText *out, const CiNest *nest)
+static View
+form_view(CiLoopForm *p, View view)
 {
-    if (nest->is_combined)
-        ci_text_add(out, "%s ", ci_op_name(nest->combine));
-    ci_text_add(out, "%s%sfor", nest->is_apart ? "apart " : "", nest->is_distinct ? "distinct " : "");
-    print_axes(out, nest, 0, nest->npoint);
-    if (nest->fold != CI_OP_none) {
-        ci_text_add(out, " ");
-        ci_loop_print_fold(out, nest);
-        print_axes(out, nest, nest->npoint, nest->naxes);
-    }
-    ci_text_add(out, " ");
-    ci_loop_print_body(out, nest);
+    CiForm *f = &p->form;
+    CiBuffer *buffer = view.buffer = ci_loop_form_buffer(p, view.buffer);
+    view.is_whole = !ci_form_flag(f, "[+", !view.is_whole);
+    if (!view.is_whole)
+        form_layout(f, &view);
+    else if (!f->out)
+        view = (View){buffer,       true,          ci_expr_const(f->sym, 0),
+                      buffer->rank, buffer->sizes, buffer->strides};
+    return view;
 }
 
-/* A nest whose target has been declared before. */
-static void
-print_store(CiText *out, const CiNest *nest)
+static View
+view_of(const CiExternItem *e, int k)
 {
-    ci_text_indent(out);
-    ci_text_add(out, "%s[", nest->target->name);
-    ci_form_add_expr(out, "", nest->store, "] = ");
-    print_loops_of(out, nest);
+    return (View){k < e->noperands ? e->operands[k] : e->result, ci_extern_is_whole(e, k),
+                  e->offsets[k], e->ranks[k], e->sizes[k], e->strides[k]};
 }
 
 /* ---- items ---- */
 
-typedef struct Printer {
-    CiText *out;
-    const CiLoops *loops;
-    int ndeclared; /* buffers[0..ndeclared) have been declared */
-    CiMap *defined, *printed; /* symbols that data define; of these, those that stand in the text */
-} Printer;
-
-void
-ci_loop_print_defined(CiText *out, const CiMap *defined, const CiExpr *symbol, CiMap *printed)
+static CiExternItem *
+read_call(CiForm *f)
 {
-    const CiCheckItem *check = ci_map_find(defined, CI_KEY(symbol));
-    if (!check || ci_map_find(printed, CI_KEY(symbol)))
-        return;
-    ci_map_put(printed, CI_KEY(symbol), (void *)symbol);
-    for (int k = 0; k < check->limit->nsymbols; k++)
-        ci_loop_print_defined(out, defined, check->limit->symbols[k], printed);
-    ci_text_indent(out);
-    ci_text_add(out, "%s in ", symbol->name);
-    ci_form_print_range(out, symbol->low, check->limit, NULL);
-    ci_text_add(out, "\n");
-}
-
-/* Symbols in the sizes of a buffer that is declared before the check that finds their values. */
-static void
-print_defined_of(Printer *p, const CiBuffer *buffer)
-{
-    for (int k = 0; k < buffer->rank; k++)
-        for (int n = 0; n < buffer->sizes[k]->nsymbols; n++)
-            ci_loop_print_defined(p->out, p->defined, buffer->sizes[k]->symbols[n], p->printed);
+    CiExtern *ext = CI_NEW(f->ctx, CiExtern);
+    ext->name = ci_form_name(f, NULL);
+    ext->key = "";
+    CiOp op = ci_op_find(ext->name);
+    bool is_known = ci_op_kind(op) == CI_OPKIND_extern;
+    return ci_extern_new(f->ctx, ext, is_known ? op : CI_OP_extern, CI_MAX_RANK);
 }
 
 static void
-declare_up_to(Printer *p, int end)
+form_operand(CiLoopForm *p, CiExternItem *e, int k)
 {
-    for (; p->ndeclared < end; p->ndeclared++) {
-        print_defined_of(p, p->loops->buffers[p->ndeclared]);
-        ci_text_indent(p->out);
-        ci_loop_print_declaration(p->out, p->loops, p->loops->buffers[p->ndeclared]);
-        ci_text_add(p->out, "\n");
+    View view = {0};
+    if (!p->form.out && k == CI_MAX_RANK)
+        ci_lexer_fail(&p->form.lex, "more than %d operands", CI_MAX_RANK);
+    view = form_view(p, p->form.out ? view_of(e, k) : view);
+    if (!p->form.out)
+        ci_extern_add_operand(e, view.buffer, view.offset, view.rank, view.sizes, view.strides);
+}
+
+CiExternItem *
+ci_loop_form_extern(CiLoopForm *p, CiExternItem *e)
+{
+    CiForm *f = &p->form;
+    if (!f->out)
+        e = read_call(f);
+    else if (e->op == CI_OP_extern)
+        ci_form_name(f, e->ext ? e->ext->name : "");
+    else
+        ci_form_text(f, ci_op_name(e->op));
+    ci_form_text(f, "(");
+    if (f->out || !ci_lexer_is(&f->lex, ")"))
+        for (int k = 0; ci_form_more(f, k, e->noperands, NULL); k++)
+            form_operand(p, e, k);
+    ci_form_text(f, ")");
+    CiExtern *ext = (CiExtern *)(uintptr_t)e->ext;
+    if (ci_form_flag(f, " key ", ext && ext->key && *ext->key))
+        ext->key = ci_form_string(f, ext->key);
+    View part = f->out ? view_of(e, e->noperands) : (View){0};
+    if (ci_form_flag(f, " into [+", !part.is_whole)) {
+        form_layout(f, &part);
+        if (!f->out)
+            ci_extern_set_part(e, part.offset, part.rank, part.sizes, part.strides);
     }
+    return e;
 }
 
-/* The store that a declaration at the nest implies: each point axis is the buffer's axis of that
- * number. */
-static bool
-is_plain_store(const CiLoops *loops, const CiNest *nest)
+CiCheckItem *
+ci_loop_form_check(CiLoopForm *p, CiCheckItem *check)
 {
-    const CiBuffer *target = nest->target;
-    int nstored = ci_op_kind(nest->fold) == CI_OPKIND_scan ? nest->naxes : nest->npoint;
-    const CiExpr *plain = ci_expr_const(loops->sym, 0);
-    if (nstored != target->rank)
+    CiForm *f = &p->form;
+    check = f->out ? check : CI_NEW(f->ctx, CiCheckItem);
+    if (ci_form_flag(f, "check ", !check->symbol)) {
+        check->buffer = ci_loop_form_buffer(p, check->buffer);
+        ci_form_text(f, " ");
+        check->why = ci_form_string(f, check->why);
+    } else {
+        const char *name = ci_form_word(f, f->out ? check->symbol->name : NULL);
+        ci_form_text(f, " = symbol ");
+        check->buffer = ci_loop_form_buffer(p, check->buffer);
+        check->symbol = ci_form_bounds(f, name, check->symbol, &check->limit);
+    }
+    check->loc = ci_form_loc(f, "  ", check->loc);
+    ci_form_text(f, "\n");
+    return check;
+}
+
+/* `check`, or `u0 =` of what is no buffer. */
+bool
+ci_loop_is_check(const CiLoopForm *p)
+{
+    CiLexer ahead = p->form.lex;
+    if (ci_lexer_is(&ahead, "check"))
+        return true;
+    if (ahead.kind != CI_TOKEN_name || ci_map_find(p->buffers, CI_KEY(ahead.string)))
         return false;
-    for (int k = 0; k < nstored; k++)
-        plain = ci_expr_add(loops->sym, plain,
-                            ci_expr_mul(loops->sym, nest->axes[k].var, target->strides[k]));
-    return plain == nest->store;
+    ci_lexer_next(&ahead);
+    return ci_lexer_is(&ahead, "=");
 }
 
-static void
-print_nest(Printer *p, const CiNest *nest)
+void
+ci_loop_print_defined(CiLoopForm *p, const CiExpr *symbol)
 {
-    if (ci_nest_count(nest))
-        declare_up_to(p, ci_nest_count(nest)->id + 1);
-    if (nest->target->id < p->ndeclared || !is_plain_store(p->loops, nest)) {
-        declare_up_to(p, nest->target->id + 1);
-        print_store(p->out, nest);
+    CiCheckItem *check = ci_map_find(p->defined, CI_KEY(symbol));
+    if (!check || ci_map_find(p->printed, CI_KEY(symbol)))
         return;
-    }
-    declare_up_to(p, nest->target->id);
-    p->ndeclared++;
-    ci_text_indent(p->out);
-    ci_loop_print_declaration(p->out, p->loops, nest->target);
-    ci_text_add(p->out, " = ");
-    print_loops_of(p->out, nest);
+    ci_map_put(p->printed, CI_KEY(symbol), (void *)symbol);
+    for (int k = 0; k < check->limit->nsymbols; k++)
+        ci_loop_print_defined(p, check->limit->symbols[k]);
+    ci_form_indent(&p->form);
+    ci_form_bounded(&p->form, symbol, &check->limit);
+    ci_form_text(&p->form, "\n");
 }
 
-static void
-print_view(CiText *out, const char *name, const CiExpr *offset, int rank,
-           const CiExpr *const *sizes, const CiExpr *const *strides)
+bool
+ci_loop_read_defined(CiLoopForm *p)
 {
-    ci_text_add(out, "%s[+", name);
-    ci_form_add_expr(out, "", offset, "; ");
-    ci_form_print_exprs(out, rank, sizes, NULL);
-    ci_text_add(out, "; ");
-    ci_form_print_exprs(out, rank, strides, NULL);
-    ci_text_add(out, "]");
-}
-
-void
-ci_loop_print_extern(CiText *out, const CiExternItem *e)
-{
-    if (e->op == CI_OP_extern)
-        ci_form_print_name(out, e->ext ? e->ext->name : "");
-    else
-        ci_text_add(out, "%s", ci_op_name(e->op));
-    ci_text_add(out, "(");
-    for (int k = 0; k < e->noperands; k++) {
-        ci_text_add(out, k ? ", " : "");
-        if (ci_extern_is_whole(e, k))
-            ci_text_add(out, "%s", e->operands[k]->name);
-        else
-            print_view(out, e->operands[k]->name, e->offsets[k], e->ranks[k], e->sizes[k],
-                       e->strides[k]);
-    }
-    ci_text_add(out, ")");
-    if (e->ext && e->ext->key && *e->ext->key) {
-        ci_text_add(out, " key ");
-        ci_form_print_string(out, e->ext->key);
-    }
-    int n = e->noperands;
-    if (!ci_extern_is_whole(e, n))
-        print_view(out, " into ", e->offsets[n], e->ranks[n], e->sizes[n], e->strides[n]);
-}
-
-static void
-print_extern(Printer *p, const CiExternItem *e)
-{
-    declare_up_to(p, e->result->id);
-    ci_text_indent(p->out);
-    if (p->ndeclared == e->result->id) {
-        ci_loop_print_declaration(p->out, p->loops, e->result);
-        p->ndeclared++;
-    } else {
-        ci_text_add(p->out, "%s", e->result->name);
-    }
-    ci_text_add(p->out, " = extern ");
-    ci_loop_print_extern(p->out, e);
-    ci_loop_print_locs(p->out, &e->loc, 1);
-    ci_text_add(p->out, "\n");
+    CiLexer ahead = p->form.lex;
+    const CiExpr *limit;
+    ci_lexer_next(&ahead);
+    if (!ci_lexer_is(&ahead, "in"))
+        return false;
+    ci_form_bounded(&p->form, NULL, &limit);
+    return true;
 }
 
 void
-ci_loop_print_check(CiText *out, const CiCheckItem *check)
+ci_loop_form_swaps(CiLoopForm *p, CiRegion *region)
 {
-    if (check->symbol) {
-        ci_text_add(out, "%s = symbol %s in ", check->symbol->name, check->buffer->name);
-        ci_form_print_range(out, check->symbol->low, check->limit, NULL);
-    } else {
-        ci_text_add(out, "check %s ", check->buffer->name);
-        ci_form_print_string(out, check->why);
-    }
-    ci_loop_print_locs(out, &check->loc, 1);
-    ci_text_add(out, "\n");
-}
-
-static void print_items(Printer *p, const CiItems *items);
-
-void
-ci_loop_print_swaps(CiText *out, const CiRegion *region)
-{
-    for (int k = 0; k < region->nswaps; k += 2)
-        ci_text_line(out, "swap %s, %s", region->swaps[k]->name, region->swaps[k + 1]->name);
-}
-
-static void
-print_inner(Printer *p, const CiRegion *region, const CiItems *items, const char *close)
-{
-    p->out->indent += 2;
-    print_items(p, items);
-    if (items == &region->body)
-        ci_loop_print_swaps(p->out, region);
-    p->out->indent -= 2;
-    ci_text_line(p->out, "%s", close);
-}
-
-static void
-print_region(Printer *p, const CiItem *item)
-{
-    const CiRegion *region = item->region;
-    ci_text_indent(p->out);
-    if (item->kind == CI_ITEM_for) {
-        ci_text_add(p->out, "for %s<", region->var->name);
-        ci_expr_print(p->out, region->extent, CI_STYLE_text);
-        ci_text_add(p->out, region->is_parallel ? " parallel {\n" : " {\n");
-        print_inner(p, region, &region->body, "}");
-    } else if (item->kind == CI_ITEM_while) {
-        ci_text_add(p->out, "while {\n");
-        print_inner(p, region, &region->condition_items,
-                    ci_format(p->out->ctx, "} test %s {", region->condition->name));
-        print_inner(p, region, &region->body, "}");
-    } else {
-        ci_text_add(p->out, "if %s {\n", region->condition->name);
-        print_inner(p, region, &region->body, "} else {");
-        print_inner(p, region, &region->other, "}");
-    }
-}
-
-static int
-last_buffer_of(const CiItems *items)
-{
-    int last = -1;
-    for (int k = 0; k < items->count; k++) {
-        const CiItem *item = &items->items[k];
-        int id = item->kind == CI_ITEM_nest     ? item->nest->target->id
-                 : item->kind == CI_ITEM_extern ? item->ext->result->id
-                                                : -1;
-        last = id > last ? id : last;
-    }
-    return last;
-}
-
-/* Of a size that a loop around its nest, or data, decides. */
-static bool
-varies(const CiBuffer *buffer)
-{
-    for (int k = 0; k < buffer->rank; k++)
-        for (int n = 0; n < buffer->sizes[k]->nsymbols; n++)
-            if (buffer->sizes[k]->symbols[n]->symbol_kind == CI_SYMBOL_index ||
-                buffer->sizes[k]->symbols[n]->symbol_kind == CI_SYMBOL_unbacked)
-                return true;
-    return false;
-}
-
-/* A buffer that a region stores lives outside of it, and is declared before, where its size is
- * known there. */
-static void
-declare_before_region(Printer *p, const CiRegion *region)
-{
-    const CiItems *inner[3] = {&region->condition_items, &region->body, &region->other};
-    for (int k = 0; k < 3; k++) {
-        int end = p->ndeclared;
-        while (end <= last_buffer_of(inner[k]) && !varies(p->loops->buffers[end]))
-            end++;
-        declare_up_to(p, end);
-    }
-}
-
-static void
-print_items(Printer *p, const CiItems *items)
-{
-    for (int k = 0; k < items->count; k++) {
-        const CiItem *item = &items->items[k];
-        if (item->kind == CI_ITEM_nest) {
-            print_nest(p, item->nest);
-        } else if (item->kind == CI_ITEM_extern) {
-            print_extern(p, item->ext);
-        } else if (item->check) {
-            ci_text_indent(p->out);
-            ci_loop_print_check(p->out, item->check);
-            if (item->check->symbol)
-                ci_map_put(p->printed, CI_KEY(item->check->symbol), (void *)item->check->symbol);
-        } else {
-            declare_before_region(p, item->region);
-            print_region(p, item);
+    CiForm *f = &p->form;
+    for (int k = 0; f->out ? k < region->nswaps : ci_lexer_is(&f->lex, "swap"); k += 2) {
+        ci_form_indent(f);
+        for (int side = 0; side < 2; side++) {
+            ci_form_text(f, side ? ", " : "swap ");
+            CiBuffer *buffer = ci_loop_form_buffer(p, f->out ? region->swaps[k + side] : NULL);
+            buffer->is_swapped = true;
+            if (!f->out)
+                CI_PUSH(f->ctx, region->swaps, region->nswaps, region->capswaps, buffer);
         }
+        ci_form_text(f, "\n");
     }
 }
 
-static void
-print_result(CiText *out, const CiResult *result)
+/* ---- results ---- */
+
+static CiResult
+form_result(CiLoopForm *p, CiResult r)
 {
-    ci_text_add(out, "%s",
-                result->kind == CI_KIND_scalar   ? "scalar "
-                : result->kind == CI_KIND_python ? "python "
-                                                 : "");
-    if (result->is_whole)
-        ci_text_add(out, "%s", result->buffer->name);
-    else
-        print_view(out, result->buffer->name, result->offset, result->rank, result->sizes,
-                   result->strides);
+    CiForm *f = &p->form;
+    r.kind = ci_form_kind(f, r.kind);
+    View view = {r.buffer, r.is_whole, r.offset, r.rank, r.sizes, r.strides};
+    view = form_view(p, view);
+    return (CiResult){.buffer = view.buffer,
+                      .dtype = view.buffer->dtype,
+                      .kind = r.kind,
+                      .is_whole = view.is_whole,
+                      .offset = view.offset,
+                      .rank = view.rank,
+                      .sizes = view.sizes,
+                      .strides = view.strides};
 }
 
 void
-ci_loop_print_results(CiText *out, const CiLoops *loops)
+ci_loop_form_end(CiLoopForm *p)
 {
-    ci_text_indent(out);
-    ci_text_add(out, "return");
-    for (int k = 0; k < loops->nresults; k++) {
-        ci_text_add(out, k ? ", " : " ");
-        print_result(out, &loops->results[k]);
+    CiForm *f = &p->form;
+    CiLoops *loops = p->loops;
+    ci_form_indent(f);
+    ci_form_text(f, "return");
+    ci_form_text(f, f->out && !loops->nresults ? "" : " ");
+    for (int k = 0; f->out || k || f->lex.kind == CI_TOKEN_name; k++) {
+        if (!ci_form_more(f, k, loops->nresults, NULL))
+            break;
+        CiResult result =
+            form_result(p, f->out ? loops->results[k] : (CiResult){.kind = CI_KIND_array});
+        if (f->out)
+            continue;
+        result.buffer->is_result = result.buffer->kind == CI_BUFFER_temp;
+        CI_PUSH(f->ctx, loops->results, loops->nresults, loops->capresults, result);
     }
-    ci_text_add(out, "\n");
-}
-
-void
-ci_loops_print(CiText *out, const CiLoops *loops)
-{
-    CiMap *symbols = ci_map_new(loops->ctx), *defined = ci_map_new(loops->ctx);
-    Printer p = {out, loops, loops->ninputs, defined, ci_map_new(loops->ctx)};
-    ci_items_visit(&loops->items, note_defined, defined);
-    ci_loop_collect_buffers(symbols, loops);
-    ci_items_visit(&loops->items, collect_item, symbols);
-    ci_loop_collect_results(symbols, loops);
-    ci_loop_print_symbols(out, symbols, defined);
-    ci_text_add(out, "loops ");
-    ci_loop_print_head(out, loops);
-    ci_text_add(out, " {\n");
-    out->indent += 2;
-    print_items(&p, &loops->items);
-    declare_up_to(&p, loops->nbuffers);
-    ci_loop_print_results(out, loops);
-    out->indent -= 2;
-    ci_text_add(out, "}\n");
+    ci_form_text(f, "\n");
+    ci_form_end(f);
 }

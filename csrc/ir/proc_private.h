@@ -2,6 +2,7 @@
 #ifndef CI_IR_PROC_PRIVATE_H
 #define CI_IR_PROC_PRIVATE_H
 
+#include "ir/form.h"
 #include "ir/proc.h"
 
 typedef struct CiProcSymbol {
@@ -66,6 +67,16 @@ const CiOperand *ci_stmt_operand(const char *text);
 /* The end of the name in braces, or of the group in brackets, that begins the text. */
 const char *ci_pattern_next(const char *text);
 
+/* proc_stmt_text.c */
+typedef struct CiProcForm {
+    CiForm form;
+    CiBuild b; /* read: where statements go */
+    CiMemory **memories; /* read: those whose names are seen */
+    int nmemories, capmemories;
+} CiProcForm;
+
+CiMemory *ci_proc_form_declaration(CiProcForm *p, CiMemory *memory);
+void ci_proc_form_block(CiProcForm *p, CiStmts *block);
 /* The statement's own line, without what is inside of it. */
 void ci_stmt_print(CiText *out, const CiStmt *stmt);
 

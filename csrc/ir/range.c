@@ -8,7 +8,7 @@
  * shallow. */
 #include "ir/range.h"
 
-#include "ir/text_common.h"
+#include "ir/form.h"
 #include "ir/interval.h"
 
 #define MAX_DEPTH 12
@@ -304,9 +304,10 @@ print_block(CiText *out, const CiGraph *g, const CiBlock *block)
 void
 ci_ranges_print(CiText *out, CiGraph *g)
 {
+    CiForm form = ci_form_printer(g->ctx, g->sym, out);
     ci_graph_number(g);
     ci_text_add(out, "ranges ");
-    ci_form_print_name(out, g->name);
+    ci_form_name(&form, g->name);
     ci_text_add(out, " {\n");
     print_block(out, g, g->body);
     ci_text_add(out, "}\n");

@@ -356,11 +356,10 @@ emit_const(CiText *out, CiDtype dtype, CiConst value)
 /* ---- casts ---- */
 
 static void
-cast_to_int(CiEmitter *e, CiText *out, CiDtype from, CiDtype to, const char *x)
+cast_to_int(CiText *out, CiDtype from, CiDtype to, const char *x)
 {
     const char *part = ci_dtype_class(from) == CI_CLASS_complex ? ".re" : "";
     bool from_float = !ci_dtype_is_integral(from);
-    (void)e;
     if (from_float && to == CI_DTYPE_u32)
         ci_text_add(out, "(uint32_t)(int64_t)%s%s", x, part);
     else if (from_float && ci_dtype_size(to) < 4) /* through int32, as x86 converts */
@@ -391,7 +390,7 @@ emit_cast(CiEmitter *e, CiText *out, CiDtype from, CiDtype to, const char *x)
     } else if (to == CI_DTYPE_bool) {
         ci_text_add(out, from_complex ? "(%s.re != 0 || %s.im != 0)" : "(%s != 0)", x, x);
     } else if (ci_dtype_is_integral(to)) {
-        cast_to_int(e, out, from, to, x);
+        cast_to_int(out, from, to, x);
     } else if (ci_dtype_class(to) == CI_CLASS_float) {
         cast_to_real(e, out, from, to, x);
     } else {

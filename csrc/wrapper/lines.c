@@ -2,7 +2,6 @@
 #include "wrapper/wrapper.h"
 
 #include "ir/layout.h"
-#include "ir/text_common.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -63,46 +62,16 @@ static void
 add_field(CiText *out, const CiLine *line, CiLineField field, CiExprStyle style)
 {
     const void *at = (const char *)line + field.offset;
-    switch (field.type) {
-    case CI_FIELD_buffer:
+    if (field.type == CI_FIELD_buffer)
         ci_text_add(out, "%s", (*(const CiBuffer *const *)at)->name);
-        break;
-    case CI_FIELD_symbol:
-    case CI_FIELD_expr:
+    else if (field.type == CI_FIELD_symbol || field.type == CI_FIELD_expr)
         ci_expr_print(out, *(const CiExpr *const *)at, style);
-        break;
-    case CI_FIELD_int:
-        ci_text_add(out, "%d", *(const int *)at);
-        break;
-    case CI_FIELD_side:
-        ci_text_add(out, *(const CiSide *)at == CI_SIDE_host ? "host" : "%d",
-                    *(const CiSide *)at - CI_SIDE_device);
-        break;
-    case CI_FIELD_kernel:
-        ci_text_add(out, "%s", line->kernel->name);
-        break;
-    case CI_FIELD_call:
-        ci_text_add(out, "%s", line->call);
-        break;
-    case CI_FIELD_range:
-        ci_text_add(out, "%s in ", line->symbol->name);
-        ci_form_print_range(out, line->symbol->low, line->value, NULL);
-        break;
-    case CI_FIELD_turns:
-        ci_text_add(out, "%s<", line->symbol->name);
-        ci_expr_print(out, line->value, style);
-        break;
-    case CI_FIELD_parallel:
-        ci_text_add(out, line->is_parallel ? " parallel" : "");
-        break;
-    default:
-        if (style == CI_STYLE_text)
-            ci_form_print_string(out, line->text);
-        else if (line->kind == CI_LINE_comment) /* the compiler's own words */
-            ci_text_add(out, "%s", line->text);
-        else
-            add_quoted(out, line->text, style);
-    }
+    else if (field.type != CI_FIELD_text)
+        ci_fail(out->ctx, CI_ERR_INTERNAL, "code has no %s of a line", field.name);
+    else if (line->kind == CI_LINE_comment) /* the compiler's own words */
+        ci_text_add(out, "%s", line->text);
+    else
+        add_quoted(out, line->text, style);
 }
 
 CiLineField

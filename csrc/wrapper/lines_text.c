@@ -10,20 +10,131 @@
  *     return
  *   }
  */
-#include "ir/loop_parse.h"
-#include "ir/text_common.h"
+#include "ir/loop_text.h"
 #include "wrapper/partition.h"
 #include "wrapper/place.h"
 
 #include <string.h>
 
-/* ---- printing ---- */
+typedef struct LinesForm {
+    CiLoopForm p; /* of the loops' buffers and symbols, and those made here */
+    CiWrapper *w;
+    CiMap *kernels; /* read: interned name -> CiKernel, in regions too */
+    int depth, scopes[CI_MAX_SCOPE]; /* blocks, and the variables in scope where each begins */
+} LinesForm;
+
+/* ---- fields ---- */
 
 static void
-print_side(CiText *out, CiSide side)
+add_kernel(void *arg, const CiKernel *kernel)
 {
-    ci_text_add(out, side == CI_SIDE_host ? " on host" : " on %d", side - CI_SIDE_device);
+    LinesForm *p = arg;
+    ci_map_put(p->kernels, CI_KEY(ci_intern(p->w->ctx, kernel->name)), (void *)kernel);
 }
+
+static const CiKernel *
+form_kernel(LinesForm *p, const char *name, const CiKernel *kernel, bool is_call)
+{
+    CiLexer at = p->p.form.lex;
+    name = ci_form_word(&p->p.form, name);
+    if (p->p.form.out)
+        return kernel;
+    kernel = ci_map_find(p->kernels, CI_KEY(name));
+    if (!kernel || (is_call ? !kernel->ext : !ci_kernel_has_loops(kernel)))
+        ci_lexer_fail(&at, is_call ? "no library call is called that" : "no kernel with loops is called that");
+    return kernel;
+}
+
+static CiSide
+form_side(LinesForm *p, CiSide side)
+{
+    CiForm *f = &p->p.form;
+    CiLexer at = f->lex;
+    if (ci_form_flag(f, "host", side == CI_SIDE_host))
+        return CI_SIDE_host;
+    int64_t number = ci_form_int(f, (int)side - CI_SIDE_device);
+    if (number < 0 || number >= p->w->nsides - CI_SIDE_device)
+        ci_lexer_fail(&at, "there is no such device");
+    return CI_SIDE_device + (CiSide)number;
+}
+
+static const CiExpr *
+form_symbol(CiForm *f, const CiExpr *symbol)
+{
+    CiLexer at = f->lex;
+    if (f->out) {
+        ci_form_expr(f, "", &symbol, "");
+        return symbol;
+    }
+    symbol = ci_sym_find_symbol(f->sym, ci_form_word(f, NULL));
+    if (!symbol)
+        ci_lexer_fail(&at, "the kernels have no such symbol");
+    return symbol;
+}
+
+static void
+form_field(LinesForm *p, CiLine *line, CiLineField field)
+{
+    CiForm *f = &p->p.form;
+    void *at = (char *)line + field.offset;
+    switch (field.type) {
+    case CI_FIELD_buffer:
+        *(CiBuffer **)at = ci_loop_form_buffer(&p->p, *(CiBuffer **)at);
+        break;
+    case CI_FIELD_side:
+        *(CiSide *)at = form_side(p, *(CiSide *)at);
+        break;
+    case CI_FIELD_expr:
+        ci_form_expr(f, "", at, "");
+        break;
+    case CI_FIELD_symbol:
+        line->symbol = form_symbol(f, line->symbol);
+        break;
+    case CI_FIELD_int:
+        *(int *)at = (int)ci_form_int(f, *(int *)at);
+        break;
+    case CI_FIELD_kernel:
+        line->kernel = form_kernel(p, f->out ? line->kernel->name : NULL, line->kernel, false);
+        break;
+    case CI_FIELD_call:
+        if (!f->out) {
+            line->call = f->lex.string;
+            line->number = p->w->nexterns++;
+            line->ext = form_kernel(p, NULL, NULL, true)->ext;
+        } else {
+            ci_form_word(f, line->call);
+        }
+        break;
+    case CI_FIELD_range:
+        line->symbol = ci_form_bounded(f, line->symbol, &line->value);
+        break;
+    case CI_FIELD_turns:
+        line->symbol = ci_loop_form_variable(&p->p, line->symbol, &line->value);
+        break;
+    case CI_FIELD_parallel:
+        line->is_parallel = ci_form_flag(f, " parallel", line->is_parallel);
+        break;
+    case CI_FIELD_text:
+        line->text = ci_form_string(f, line->text);
+        break;
+    }
+}
+
+static void
+form_operands(LinesForm *p, CiLine *line)
+{
+    CiContext *ctx = p->w->ctx;
+    for (const char *at = ci_line_row(line->kind)->text; *at;) {
+        size_t length = *at == '{' ? strcspn(at, "}") + 1 : strcspn(at, "{");
+        if (*at == '{')
+            form_field(p, line, ci_line_field(ctx, at + 1, length - 2));
+        else
+            ci_form_text(&p->p.form, ci_copy_text(ctx, at, length));
+        at += length;
+    }
+}
+
+/* ---- buffers ---- */
 
 static const CiBuffer *
 original_of(const CiWrapper *w, const CiBuffer *copy)
@@ -34,216 +145,97 @@ original_of(const CiWrapper *w, const CiBuffer *copy)
     return copy;
 }
 
-static void
-print_buffers(CiText *out, const CiWrapper *w)
-{
-    for (int b = w->kernels->loops->nbuffers; b < w->nbuffers; b++) {
-        const CiBuffer *buffer = w->buffers[b];
-        ci_text_indent(out);
-        ci_text_add(out, "%s", buffer->name);
-        if (b < w->first_pool) {
-            ci_text_add(out, " copies %s", original_of(w, buffer)->name);
-        } else {
-            ci_text_add(out, ": ");
-            ci_expr_print(out, buffer->sizes[0], CI_STYLE_text);
-            ci_text_add(out, " bytes");
-        }
-        print_side(out, w->side_of[b]);
-        ci_text_add(out, "\n");
-    }
-}
-
-static void
-print_line(CiText *out, const CiLine *line)
-{
-    const CiLineRow *row = ci_line_row(line->kind);
-    out->indent -= ci_line_closes(line) ? 2 : 0;
-    ci_text_indent(out);
-    ci_text_add(out, ci_line_closes(line) ? "}" : "");
-    if (row->block != CI_BLOCK_closes)
-        ci_text_add(out, ci_line_closes(line) ? " %s" : "%s", row->name);
-    ci_text_add(out, *row->text ? " " : "");
-    ci_line_print(out, line, row->text, CI_STYLE_text);
-    ci_text_add(out, line->loc.line ? "  " : "");
-    ci_form_print_loc(out, line->loc);
-    ci_text_add(out, ci_line_opens(line) ? " {\n" : "\n");
-    out->indent += ci_line_opens(line) ? 2 : 0;
-}
-
-void
-ci_wrapper_print(CiText *out, const CiWrapper *wrapper)
-{
-    ci_text_add(out, "lines ");
-    ci_form_print_name(out, wrapper->kernels->loops->name);
-    ci_text_add(out, " {\n");
-    out->indent += 2;
-    print_buffers(out, wrapper);
-    for (int i = 0; i < wrapper->nlines; i++)
-        print_line(out, &wrapper->lines[i]);
-    out->indent -= 2;
-    ci_text_line(out, "}");
-}
-
-/* ---- parsing ---- */
-
-typedef struct Parser {
-    CiLoopParser p; /* of the loops' buffers and symbols, and those made here */
-    CiWrapper *w;
-    CiMap *kernels; /* interned name -> CiKernel, in regions too */
-    int depth, scopes[CI_MAX_SCOPE]; /* blocks, and the variables in scope where each begins */
-} Parser;
-
-static void
-add_kernel(void *arg, const CiKernel *kernel)
-{
-    Parser *p = arg;
-    ci_map_put(p->kernels, CI_KEY(ci_intern(p->w->ctx, kernel->name)), (void *)kernel);
-}
-
-static const CiKernel *
-parse_kernel(Parser *p, bool is_call)
-{
-    CiLexer *lex = &p->p.lex;
-    const CiKernel *kernel = lex->kind == CI_TOKEN_name ? ci_map_find(p->kernels, CI_KEY(lex->string)) : NULL;
-    if (!kernel || (is_call ? !kernel->ext : !ci_kernel_has_loops(kernel)))
-        ci_lexer_fail(lex, is_call ? "no library call is called that" : "no kernel with loops is called that");
-    ci_lexer_next(lex);
-    return kernel;
-}
-
-static CiSide
-parse_side(Parser *p)
-{
-    CiLexer *lex = &p->p.lex;
-    if (ci_lexer_accept(lex, "host"))
-        return CI_SIDE_host;
-    CiLexer at = *lex;
-    int64_t number = ci_lexer_expect_int(lex);
-    if (number < 0 || number >= p->w->nsides - CI_SIDE_device)
-        ci_lexer_fail(&at, "there is no such device");
-    return CI_SIDE_device + (CiSide)number;
-}
-
-static const CiExpr *
-parse_symbol(Parser *p)
-{
-    CiLexer *lex = &p->p.lex, at = *lex;
-    const CiExpr *symbol = ci_sym_find_symbol(p->w->kernels->loops->sym, ci_lexer_expect_name(lex));
-    if (!symbol)
-        ci_lexer_fail(&at, "the kernels have no such symbol");
-    return symbol;
-}
-
-static void
-parse_field(Parser *p, CiLine *line, CiLineField field)
-{
-    CiLexer *lex = &p->p.lex;
-    void *at = (char *)line + field.offset;
-    switch (field.type) {
-    case CI_FIELD_buffer:
-        *(const CiBuffer **)at = ci_loop_find_buffer(&p->p);
-        break;
-    case CI_FIELD_side:
-        *(CiSide *)at = parse_side(p);
-        break;
-    case CI_FIELD_expr:
-        *(const CiExpr **)at = ci_loop_parse_expr(&p->p);
-        break;
-    case CI_FIELD_symbol:
-        line->symbol = parse_symbol(p);
-        break;
-    case CI_FIELD_int:
-        *(int *)at = (int)ci_lexer_expect_int(lex);
-        break;
-    case CI_FIELD_kernel:
-        line->kernel = parse_kernel(p, false);
-        break;
-    case CI_FIELD_call:
-        line->call = lex->string;
-        line->ext = parse_kernel(p, true)->ext;
-        line->number = p->w->nexterns++;
-        break;
-    case CI_FIELD_range:
-        line->symbol = ci_form_parse_range(p->p.loops->sym, lex, ci_lexer_expect_name(lex), &line->value);
-        break;
-    case CI_FIELD_turns:
-        line->symbol = ci_loop_parse_variable(&p->p, &line->value);
-        break;
-    case CI_FIELD_parallel:
-        line->is_parallel = ci_lexer_accept(lex, "parallel");
-        break;
-    case CI_FIELD_text:
-        line->text = ci_form_parse_name(lex);
-        break;
-    }
-}
-
-/* Reads what ci_line_print prints. */
-static void
-parse_operands(Parser *p, CiLine *line, const char *pattern)
-{
-    CiContext *ctx = p->w->ctx;
-    for (const char *at = pattern; *at; at += strspn(at, " ")) {
-        size_t length = *at == '{' ? strcspn(at, "}") + 1 : *at == ',' ? 1 : strcspn(at, " ,{");
-        if (*at == '{')
-            parse_field(p, line, ci_line_field(ctx, at + 1, length - 2));
-        else
-            ci_lexer_expect(&p->p.lex, ci_copy_text(ctx, at, length));
-        at += length;
-    }
-}
-
 /* host_buf0 copies buf0 on host   pool0: 4096 bytes on 0 */
 static void
-parse_buffer(Parser *p)
+form_buffer(LinesForm *p, const CiBuffer *buffer)
 {
-    CiLexer *lex = &p->p.lex, at = *lex;
+    CiForm *f = &p->p.form;
     CiWrapper *w = p->w;
-    const char *name = ci_lexer_expect_name(lex);
-    const CiBuffer *buffer = NULL, *of = NULL;
-    const CiExpr *bytes = NULL;
-    if (ci_lexer_accept(lex, "copies")) {
-        of = ci_loop_find_buffer(&p->p);
-    } else {
-        ci_lexer_expect(lex, ":");
-        bytes = ci_loop_parse_expr(&p->p);
-        ci_lexer_expect(lex, "bytes");
-    }
-    ci_lexer_expect(lex, "on");
-    CiSide side = parse_side(p);
+    CiLexer at = f->lex;
+    const CiBuffer *of = NULL;
+    const CiExpr *bytes = f->out ? buffer->sizes[0] : NULL;
+    ci_form_indent(f);
+    const char *name = ci_form_word(f, f->out ? buffer->name : NULL);
+    if (ci_form_flag(f, " copies ", f->out && buffer->id < w->first_pool))
+        of = ci_loop_form_buffer(&p->p, f->out ? (CiBuffer *)(uintptr_t)original_of(w, buffer) : NULL);
+    else
+        ci_form_expr(f, ": ", &bytes, " bytes");
+    ci_form_text(f, " on ");
+    CiSide side = form_side(p, f->out ? w->side_of[buffer->id] : CI_SIDE_host);
+    ci_form_text(f, "\n");
+    if (f->out)
+        return;
     bool is_first = w->first_pool == w->nbuffers; /* no pool precedes it */
-    if (of && is_first && of->id < w->kernels->loops->nbuffers) {
+    if (of && is_first && of->id < w->kernels->loops->nbuffers)
         buffer = ci_wrapper_buffer_on(w, of, side);
-    } else if (bytes) {
+    else if (!of)
         buffer = ci_wrapper_add_pool(w, bytes, side);
-    }
     if (!buffer || strcmp(buffer->name, name) != 0 || ci_map_find(p->p.buffers, CI_KEY(name)))
         ci_lexer_fail(&at, "a copy or a pool is not called that here");
     ci_map_put(p->p.buffers, CI_KEY(name), (void *)buffer);
 }
 
+/* ---- printing ---- */
+
+static void
+print_line(LinesForm *p, CiLine *line)
+{
+    CiForm *f = &p->p.form;
+    const CiLineRow *row = ci_line_row(line->kind);
+    if (ci_line_closes(line))
+        ci_form_leave(f, row->block == CI_BLOCK_closes ? "}" : "} ");
+    else
+        ci_form_indent(f);
+    ci_form_text(f, row->block == CI_BLOCK_closes ? "" : row->name);
+    ci_form_text(f, *row->text ? " " : "");
+    form_operands(p, line);
+    ci_form_loc(f, "  ", line->loc);
+    if (ci_line_opens(line))
+        ci_form_enter(f, " {");
+    ci_form_text(f, "\n");
+}
+
+void
+ci_wrapper_print(CiText *out, const CiWrapper *wrapper)
+{
+    CiLoops *loops = wrapper->kernels->loops;
+    LinesForm p = {.p = {.form = ci_form_printer(wrapper->ctx, loops->sym, out), .loops = loops},
+                   .w = (CiWrapper *)(uintptr_t)wrapper};
+    CiForm *f = &p.p.form;
+    ci_form_text(f, "lines ");
+    ci_form_name(f, loops->name);
+    ci_form_enter(f, " {\n");
+    for (int b = loops->nbuffers; b < wrapper->nbuffers; b++)
+        form_buffer(&p, wrapper->buffers[b]);
+    for (int i = 0; i < wrapper->nlines; i++)
+        print_line(&p, &wrapper->lines[i]);
+    ci_form_leave(f, "}\n");
+}
+
+/* ---- reading ---- */
+
 /* Brackets of blocks: where a line is within its block is its row's. */
 static void
-open_block(Parser *p, int outside)
+open_block(LinesForm *p, int outside)
 {
     if (p->depth == CI_MAX_SCOPE)
-        ci_lexer_fail(&p->p.lex, "more than %d blocks inside of each other", CI_MAX_SCOPE);
-    ci_lexer_expect(&p->p.lex, "{");
+        ci_lexer_fail(&p->p.form.lex, "more than %d blocks inside of each other", CI_MAX_SCOPE);
+    ci_lexer_expect(&p->p.form.lex, "{");
     p->scopes[p->depth++] = outside;
 }
 
 static void
-close_block(Parser *p)
+close_block(LinesForm *p)
 {
     if (!p->depth)
-        ci_lexer_fail(&p->p.lex, "no block is open here");
-    ci_loop_leave_scope(&p->p, p->scopes[--p->depth]);
+        ci_lexer_fail(&p->p.form.lex, "no block is open here");
+    ci_form_leave_scope(&p->p.form, p->scopes[--p->depth]);
 }
 
 static CiLineKind
-parse_kind(Parser *p)
+parse_kind(LinesForm *p)
 {
-    CiLexer *lex = &p->p.lex;
+    CiLexer *lex = &p->p.form.lex;
     if (ci_lexer_accept(lex, "}") && !ci_lexer_is(lex, "else"))
         return CI_LINE_end;
     for (int kind = 0; kind < CI_LINE_COUNT; kind++)
@@ -270,12 +262,12 @@ note_memory(CiWrapper *w, const CiLine *line)
 }
 
 static void
-parse_line(Parser *p)
+parse_line(LinesForm *p)
 {
     CiWrapper *w = p->w;
-    CiLexer start = p->p.lex;
+    CiLexer start = p->p.form.lex;
     CiLine line = {.kind = parse_kind(p), .match = -1, .open = -1, .side = CI_SIDE_device};
-    int outside = p->p.nscope;
+    int outside = p->p.form.nscope;
     bool is_else = line.kind == CI_LINE_else;
     if (is_else != (ci_lexer_is(&start, "}") && line.kind != CI_LINE_end))
         ci_lexer_fail(&start, "only an else follows a block");
@@ -283,10 +275,10 @@ parse_line(Parser *p)
         ci_lexer_fail(&start, "a test is in a loop");
     if (ci_line_closes(&line)) {
         close_block(p);
-        outside = p->p.nscope;
+        outside = p->p.form.nscope;
     }
-    parse_operands(p, &line, ci_line_row(line.kind)->text);
-    line.loc = ci_form_parse_loc(&p->p.lex);
+    form_operands(p, &line);
+    line.loc = ci_form_loc(&p->p.form, "", line.loc);
     if (ci_line_opens(&line))
         open_block(p, outside);
     note_memory(w, &line);
@@ -296,9 +288,9 @@ parse_line(Parser *p)
 }
 
 static bool
-is_buffer(const Parser *p)
+is_buffer(const LinesForm *p)
 {
-    CiLexer ahead = p->p.lex;
+    CiLexer ahead = p->p.form.lex;
     ci_lexer_next(&ahead);
     return ci_lexer_is(&ahead, ":") || ci_lexer_is(&ahead, "copies");
 }
@@ -306,15 +298,15 @@ is_buffer(const Parser *p)
 static void
 parse_whole(CiContext *ctx, void *arg)
 {
-    Parser *p = arg;
-    CiLexer *lex = &p->p.lex;
+    LinesForm *p = arg;
+    CiLexer *lex = &p->p.form.lex;
     (void)ctx;
     ci_lexer_expect(lex, "lines");
-    if (strcmp(ci_form_parse_name(lex), p->w->kernels->loops->name) != 0)
+    if (strcmp(ci_form_name(&p->p.form, NULL), p->w->kernels->loops->name) != 0)
         ci_lexer_fail(lex, "the kernels have another name");
     ci_lexer_expect(lex, "{");
     while (is_buffer(p))
-        parse_buffer(p);
+        form_buffer(p, NULL);
     while (p->depth || !ci_lexer_is(lex, "}"))
         parse_line(p);
     ci_lexer_expect(lex, "}");
@@ -329,15 +321,16 @@ ci_wrapper_parse(const CiKernels *kernels, const CiOptions *options, const CiSha
     CiLoops *loops = kernels->loops;
     CiContext *ctx = loops->ctx;
     bool is_known = true;
-    Parser p = {.p = {.loops = loops, .buffers = ci_map_new(ctx)},
+    LinesForm p = {.p = {.form = ci_form_reader(ctx, loops->sym, text),
+                      .loops = loops,
+                      .buffers = ci_map_new(ctx)},
                 .w = ci_wrapper_new(kernels, options, env),
                 .kernels = ci_map_new(ctx)};
     CiWrapper *w = p.w;
     for (int b = 0; b < loops->nbuffers; b++)
         ci_map_put(p.p.buffers, CI_KEY(ci_intern(ctx, loops->buffers[b]->name)), loops->buffers[b]);
     ci_kernels_visit(kernels, add_kernel, &p);
-    ci_lexer_init(&p.p.lex, ctx, text);
-    ci_lexer_run(ctx, &p.p.lex, parse_whole, &p);
+    ci_lexer_run(ctx, &p.p.form.lex, parse_whole, &p);
     ci_wrapper_match(w);
     ci_wrapper_verify(w);
     ci_wrapper_find_lives(w);

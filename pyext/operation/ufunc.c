@@ -317,10 +317,9 @@ op_of_ufunc(int ufunc, int part, const CxResolved *r, const CxArgs *args, CiOp *
 
 /* NumPy refuses negative exponents of int powers. Only a constant exponent can be tested now. */
 static const char *
-why_not_int_power(CxArgs *args, int ufunc)
+why_not_int_power(CxArgs *args)
 {
     CxArg *e = &args->args[1];
-    (void)ufunc;
     if (e->traced != NULL)
         return ci_dtype_class(cx_dtype(e->traced)) == CI_CLASS_uint
                    ? NULL
@@ -470,7 +469,7 @@ cx_ufunc_node(CxTracer *tracer, int ufunc, int part, CxArgs *args, const CxResol
             computes = CI_KIND_array;
     *reason = op_of_ufunc(ufunc, part, r, args, &op);
     if (*reason == NULL && op == CI_OP_int_power)
-        *reason = why_not_int_power(args, ufunc);
+        *reason = why_not_int_power(args);
     CiOp own = op, numpys = find_numpys(tracer, ufunc, part, r);
     if (numpys != CI_OP_none)
         *reason = NULL;

@@ -6,7 +6,7 @@
 #include "program/builder.h"
 #include "state/docs.h"
 
-#include "ir/text_common.h"
+#include "ir/form.h"
 
 /* ---- methods ---- */
 
@@ -167,11 +167,13 @@ body_print(CiContext *ctx, void *arg)
     Print *print = arg;
     const CiNode *node = print->node;
     print->text = ci_text_new(ctx);
-    if (node == NULL)
+    if (node == NULL) {
         ci_graph_print(&print->text, print->graph);
-    else
-        ci_form_print_type(&print->text, node->kind, node->dtype, node->rank, node->sizes,
-                           node->order, NULL);
+        return;
+    }
+    CiForm form = ci_form_printer(ctx, print->graph->sym, &print->text);
+    CiFormType type = {.kind = node->kind, .dtype = node->dtype, .rank = node->rank, .sizes = node->sizes, .order = node->order};
+    ci_form_type(&form, &type);
 }
 
 static PyObject *

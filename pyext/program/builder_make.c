@@ -3,7 +3,7 @@
 #include "program/builder.h"
 #include "state/array.h"
 
-#include "ir/text_common.h"
+#include "ir/form.h"
 
 /* ---- reading arguments ---- */
 
@@ -107,29 +107,27 @@ void
 cx_builder_symbol(CiContext *ctx, void *arg)
 {
     CxBuilderCall *call = arg;
-    CiLexer lex;
-    ci_lexer_init(&lex, ctx, call->type);
-    ci_graph_parse_symbol(call->builder->graph, &lex);
+    (void)ctx;
+    ci_graph_parse_symbol(call->builder->graph, call->type);
 }
 
 void
 cx_builder_input(CiContext *ctx, void *arg)
 {
     CxBuilderCall *call = arg;
-    CiLexer lex;
-    ci_lexer_init(&lex, ctx, call->type);
-    keep_value(call, ci_graph_parse_input(call->builder->graph, &lex));
+    (void)ctx;
+    keep_value(call, ci_graph_parse_input(call->builder->graph, call->type));
 }
 
 static void
 take_type(CxBuilderCall *call, CiNode *like)
 {
     CxBuilder *b = call->builder;
-    CiLexer lex;
+    CiFormType type = {.kind = CI_KIND_array};
     if (call->type == NULL)
         return;
-    ci_lexer_init(&lex, b->ctx, call->type);
-    CiFormType type = ci_form_parse_type(b->graph->sym, &lex);
+    CiForm form = ci_form_reader(b->ctx, b->graph->sym, call->type);
+    ci_form_type(&form, &type);
     like->dtype = type.dtype;
     like->kind = type.kind;
     like->rank = type.rank;
@@ -243,11 +241,8 @@ cx_builder_define(CiContext *ctx, void *arg)
     CxBuilder *b = call->builder;
     CiNode *value = value_at(b, call->value);
     const CiExpr *limit = NULL;
-    CiLexer lex;
-
-    ci_lexer_init(&lex, ctx, call->type);
-    const char *name = ci_lexer_expect_name(&lex);
-    const CiExpr *symbol = ci_form_parse_range(b->graph->sym, &lex, name, &limit);
+    CiForm form = ci_form_reader(ctx, b->graph->sym, call->type);
+    const CiExpr *symbol = ci_form_bounded(&form, NULL, &limit);
     keep_value(call, ci_graph_define(b->graph, value, symbol, symbol->low, symbol->limit, loc_from(call)));
 }
 

@@ -13,7 +13,7 @@
  * reductions still depends on sizes and alignment alone. */
 #include "device/cuda/cuda.h"
 
-#include "ir/text_common.h"
+#include "ir/form.h"
 #include "schedule/schedule.h"
 
 #include <string.h>
@@ -97,18 +97,17 @@ narrow(CiContext *ctx, const char *text, const CiKernel *kernel, const CiCudaCla
 {
     CiSym *sym = ci_sym_new(ctx);
     CiText out = ci_text_new(ctx);
-    CiLexer lex;
-    ci_lexer_init(&lex, ctx, text);
-    ci_lexer_expect(&lex, "symbols");
-    for (const char *between = "{"; !ci_lexer_is(&lex, "}"); between = ",") {
-        ci_lexer_expect(&lex, between);
-        const CiExpr *symbol = ci_form_parse_symbol(sym, &lex);
+    CiForm in = ci_form_reader(ctx, sym, text), form = ci_form_printer(ctx, sym, &out);
+    ci_form_text(&in, "symbols");
+    for (const char *between = "{"; !ci_form_is(&in, "}"); between = ",") {
+        ci_form_text(&in, between);
+        const CiExpr *symbol = ci_form_symbol(&in, NULL);
         int k = size_position(kernel, symbol);
         ci_text_add(&out, *between == '{' ? "symbols {" : ", ");
         if (has_class(symbol) && k < kernel->nsize_args)
             print_narrowed(&out, symbol, class, k);
         else
-            ci_form_print_symbol(&out, symbol, NULL);
+            ci_form_symbol(&form, symbol);
     }
     ci_text_add(&out, "}%s", strchr(text, '\n'));
     return out.data;

@@ -1,0 +1,17 @@
+/* The parts of a graph's text. */
+#ifndef CI_IR_GRAPH_TEXT_H
+#define CI_IR_GRAPH_TEXT_H
+
+#include "ir/form.h"
+
+typedef struct CiGraphForm {
+    CiForm form;
+    CiGraph *g;
+    CiMap *values; /* read: id + 1 of a node, or the address of an interned input name -> CiNode */
+} CiGraphForm;
+
+CiNode *ci_graph_form_value(CiGraphForm *p, CiNode *node); /* %3, in0 */
+void ci_graph_form_nodes(CiGraphForm *p, const CiBlock *block);
+void ci_graph_form_results(CiGraphForm *p, CiBlock *block, const char *word); /* return %3, in0 */
+
+#endif
