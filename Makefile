@@ -28,7 +28,7 @@ $(VENV)/.with-%: $(VENV)/.built
 	touch $@
 
 # Two groups run at a time, the longest first.
-GROUPS_OF_TESTS = core devices program numpy 'capture/test_[a-f]*.py' 'capture/test_[g-o]*.py' 'capture/test_[p-z]*.py' surface 'report tests/packaging tests/torch tests/dask'
+GROUPS_OF_TESTS = core program numpy devices 'capture/test_[a-f]*.py' 'capture/test_[g-o]*.py' 'capture/test_[p-z]*.py' surface 'report tests/packaging tests/torch tests/dask'
 test: $(TESTING)
 	printf '%s\n' $(GROUPS_OF_TESTS) | xargs -P 2 -I{} sh -c '$(PY) -m pytest -q tests/{}'
 

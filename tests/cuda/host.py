@@ -134,8 +134,10 @@ def main(source, library):
         text += start_of(name, parameters)
     flags = "-std=gnu++17 -O1 -w -shared -fPIC -nostdlib -ffp-contract=off -fwrapv -fno-strict-aliasing -fno-math-errno"
     compiler = os.environ.get("CXX", "g++").split()
-    command = [*compiler, *flags.split(), "-x", "c++", "-", "-o", library, "-lm", "-lgcc"]
-    return subprocess.run(command, input=DECLARED + runtime + text, text=True).returncode
+    with open(f"{source}.cpp", "w") as file:
+        file.write(DECLARED + runtime + text)
+    command = [*compiler, *flags.split(), f"{source}.cpp", "-o", library, "-lm", "-lgcc"]
+    return subprocess.run(command).returncode
 
 
 if __name__ == "__main__":
