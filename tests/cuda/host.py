@@ -7,7 +7,6 @@ the few instructions that sources name are replaced by functions of the host.
 
 import os
 import re
-import subprocess
 import sys
 
 # Functions of the C library that sources call, by number of arguments. They are declared here because reading the
@@ -137,7 +136,7 @@ def main(source, library):
     with open(f"{source}.cpp", "w") as file:
         file.write(DECLARED + runtime + text)
     command = [*compiler, *flags.split(), f"{source}.cpp", "-o", library, "-lm", "-lgcc"]
-    return subprocess.run(command).returncode
+    os.execvp(command[0], command)
 
 
 if __name__ == "__main__":
