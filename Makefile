@@ -27,10 +27,10 @@ $(VENV)/.with-%: $(VENV)/.built
 	$(PY) -m pip install --quiet 'cinductor[$(subst -,$(comma),$*)]'
 	touch $@
 
-# Two groups run at a time, the longest first.
-GROUPS_OF_TESTS = core devices program numpy 'capture/test_[a-f]*.py' 'capture/test_[g-o]*.py' 'capture/test_[p-z]*.py' surface 'report tests/packaging tests/torch tests/dask'
+# Three groups run at a time, the longest first: some tests wait for what is slow or hangs on purpose.
+GROUPS_OF_TESTS = core program numpy devices 'capture/test_[a-f]*.py' 'capture/test_[g-o]*.py' 'capture/test_[p-z]*.py' surface 'report tests/packaging tests/torch tests/dask'
 test: $(TESTING)
-	printf '%s\n' $(GROUPS_OF_TESTS) | xargs -P 2 -I{} sh -c '$(PY) -m pytest -q tests/{}'
+	printf '%s\n' $(GROUPS_OF_TESTS) | xargs -P 3 -I{} sh -c '$(PY) -m pytest -q tests/{}'
 
 # tests/torch, in an environment of its own: torch is large, and nothing else needs it.
 TORCH_PY = .venv-torch/bin/python

@@ -27,6 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent / "support"))
 from folders import ROOT
 
 LIBRARIES = ["-ldl", "-lm", "-lpthread"]
+OLD = 6 * 3600  # seconds since the last use
 BASE_FLAGS = ["-std=gnu11", "-I" + str(ROOT / "csrc"), "-I" + str(ROOT / "tests" / "core")]
 SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-g1", "-Og"]
 
@@ -44,6 +45,66 @@ if "CINDUCTOR_CACHE_DIR" not in os.environ:
         os.environ["CINDUCTOR_CACHE_DIR"],
         os.getpid(),
     )
+
+
+def private_folder(name):
+    """A folder of this user that stays for later runs."""
+    folder = Path(tempfile.gettempdir()) / f"cinductor-{name}-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if folder.lstat().st_uid != os.getuid():
+        pytest.fail(f"{folder} belongs to another user")
+    return folder
+
+
+def forget_old(files, keep):
+    """Remove all but the most recently used files. Other runs may use or remove files at the same time."""
+    ages = []
+    for path in files:
+        with contextlib.suppress(FileNotFoundError):
+            ages.append((time.time() - path.stat().st_mtime, path))
+    for age, path in sorted(ages)[keep:]:
+        if age > OLD:
+            path.unlink(missing_ok=True)
+
+
+def run(command, **options):
+    """The command's output; a failing command fails the test with what it printed."""
+    done = subprocess.run(
+        [str(word) for word in command], capture_output=True, text=True, errors="replace", **options
+    )
+    if done.returncode:
+        pytest.fail(f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}", pytrace=False)
+    return done.stdout
+
+
+def keep_objects(*names):
+    """Puts compilers before those of PATH that compile equal kernels once (kept_objects.c). Each has the name of its
+    real compiler's file, by which the package knows it.
+    """
+    sources = [ROOT / "tests" / "support" / "kept_objects.c", *(ROOT / "csrc" / "base" / f"{name}.c" for name in ("hash", "os"))]
+    text, kept, own = b"".join(map(Path.read_bytes, sources)), private_folder("objects"), shutil.which("cc")
+    for name in names:
+        real = shutil.which(name)
+        if not (own and real) or kept in Path(real).parents:
+            continue
+        file = Path(real).resolve()
+        stamp = file.stat()
+        folder = kept / hashlib.sha256(f"{real} {file} {stamp.st_size} {stamp.st_mtime_ns}".encode() + text).hexdigest()[:24]
+        program = folder / name / file.name
+        if not program.with_name(name).exists():
+            program.parent.mkdir(parents=True, exist_ok=True)
+            temporary = program.with_name(f"{os.getpid()}.tmp")
+            places = [f'-DREAL="{real}"', f'-DKEPT="{folder}"']
+            run([own, "-std=gnu11", "-O1", "-I", ROOT / "csrc", *places, *sources, "-ldl", "-o", temporary])
+            with contextlib.suppress(FileExistsError):  # made by another run, which uses it
+                program.hardlink_to(temporary)
+            with contextlib.suppress(FileExistsError):
+                program.with_name(name).symlink_to(file.name)
+            temporary.unlink()
+        os.environ["PATH"] = f"{program.parent}{os.pathsep}{os.environ['PATH']}"
+
+
+keep_objects("cc", "gcc", "clang", "g++")
 
 
 def pytest_configure(config):
@@ -126,16 +187,6 @@ def only_new_objects_are_collected():
     gc.freeze()
 
 
-def run(command, **options):
-    """The command's output; a failing command fails the test with what it printed."""
-    done = subprocess.run(
-        [str(word) for word in command], capture_output=True, text=True, errors="replace", **options
-    )
-    if done.returncode:
-        pytest.fail(f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}", pytrace=False)
-    return done.stdout
-
-
 @functools.cache
 def included_by(path):
     """The files of the project that a C file includes directly."""
@@ -161,10 +212,7 @@ class CoreBuild:
     def __init__(self, flags, compiler=None):
         self.compiler = compiler or os.environ.get("CC", "cc")
         self.flags = [*BASE_FLAGS, *flags]
-        self.directory = Path(tempfile.gettempdir()) / f"cinductor-core-{os.getuid()}"
-        self.directory.mkdir(mode=0o700, exist_ok=True)
-        if self.directory.lstat().st_uid != os.getuid():
-            pytest.fail(f"{self.directory} belongs to another user")
+        self.directory = private_folder("core")
         self.common = hashlib.sha256(" ".join([self.compiler, *self.flags]).encode())
 
     def compile(self, source, *defines):
@@ -211,16 +259,6 @@ class CoreBuild:
         os.utime(out)
         return out
 
-    def forget_old(self, keep=600, hours=6):
-        """Remove all but the most recently used files. Other runs may use or remove files at the same time."""
-        ages = []
-        for path in self.directory.iterdir():
-            with contextlib.suppress(FileNotFoundError):
-                ages.append((time.time() - path.stat().st_mtime, path))
-        for age, path in sorted(ages)[keep:]:
-            if age > hours * 3600:
-                path.unlink(missing_ok=True)
-
 
 def can_build(flags):
     """True if the compiler accepts the flags and the compiled program runs."""
@@ -239,7 +277,8 @@ def core():
     build = CoreBuild(SANITIZERS if can_build(SANITIZERS) else ["-g", "-O1"])
     build.compile_core()
     yield build
-    build.forget_old()
+    forget_old(build.directory.iterdir(), keep=600)
+    forget_old(private_folder("objects").glob("*/*.so"), keep=30_000)
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,6 @@ the few instructions that sources name are replaced by functions of the host.
 
 import os
 import re
-import subprocess
 import sys
 
 # Functions of the C library that sources call, by number of arguments. They are declared here because reading the
@@ -134,8 +133,10 @@ def main(source, library):
         text += start_of(name, parameters)
     flags = "-std=gnu++17 -O1 -w -shared -fPIC -nostdlib -ffp-contract=off -fwrapv -fno-strict-aliasing -fno-math-errno"
     compiler = os.environ.get("CXX", "g++").split()
-    command = [*compiler, *flags.split(), "-x", "c++", "-", "-o", library, "-lm", "-lgcc"]
-    return subprocess.run(command, input=DECLARED + runtime + text, text=True).returncode
+    with open(f"{source}.cpp", "w") as file:
+        file.write(DECLARED + runtime + text)
+    command = [*compiler, *flags.split(), f"{source}.cpp", "-o", library, "-lm", "-lgcc"]
+    os.execvp(command[0], command)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
+from conftest import ROOT, forget_old, private_folder
 
 sys.path.insert(0, str(ROOT / "tests" / "cuda"))
 import device_objects
@@ -46,10 +46,10 @@ def nvrtc_folder():
 @pytest.fixture(scope="session")
 def check(plain_core):
     """Run tests/cuda/check on files; return its verdicts. Built without sanitizers, which the CUDA driver does not
-    support.
+    support. NVRTC compiles each text once, also for later runs.
     """
-    program = plain_core.link(ROOT / "tests" / "cuda" / "check.c")
-    env = {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}
+    program, cubins = plain_core.link(ROOT / "tests" / "cuda" / "check.c"), private_folder("cubins")
+    env = {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"} | {"CINDUCTOR_CACHE_DIR": str(cubins)}
     if folder := nvrtc_folder():
         env.setdefault("CINDUCTOR_NVRTC", folder)
 
@@ -71,7 +71,8 @@ def check(plain_core):
         assert not failed, "\n".join(failed[:20])
         return verdicts
 
-    return run
+    yield run
+    forget_old(cubins.glob("*.cubin"), keep=5000)
 
 
 def card_count():

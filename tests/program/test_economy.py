@@ -587,6 +587,13 @@ BODIES = {
 cinductor.wait()
 assert compiled(x) == f(x) and compiled.specializations and account.builds == 1
 """,
+    "the machine sleeps in a build": CAPTURED
+    + """
+import subprocess
+subprocess.run(["sh", "-c", "kill -STOP $PPID; sleep 0.3; kill -CONT $PPID"])
+cinductor.wait()
+assert compiled(x) == f(x) and compiled.specializations and account.builds == 1
+""",
     "wait": """
 cinductor.wait()
 assert compiled(x) == f(x) and compiled.specializations

@@ -310,11 +310,9 @@ def own(*classes: Any) -> frozenset[str]:
 
 def is_constant(value: Any) -> bool:
     """True for a value without traced and changeable parts, which all calls may share."""
-    if is_a(value, CONSTANT_LEAVES):
-        return True
     if type(value) is slice:
         return all(map(is_constant, bounds_of(value)))
-    return type(value) in (tuple, frozenset) and all(map(is_constant, value))
+    return is_a(value, CONSTANT_LEAVES) or (type(value) in (tuple, frozenset) and all(map(is_constant, value)))
 
 
 PLAIN = (*VALUE_TYPES, *NUMBER_TYPES)

@@ -26,7 +26,7 @@ from ...base.class_lookup import is_a, module_of
 from ...numpy.index import flat as raveled
 from .. import boundary, special_methods
 from ..calls.numpy_calls import constants
-from ..containers import ROWS
+from ..containers import ROWS, is_constant
 from ..control import list_buffer, list_columns
 from ..control.mappings import is_open_key, item_or_default, want_mapping
 from ..iterators import Flat, Octets, Range
@@ -40,6 +40,7 @@ from ..objects import (
     PURE_TYPES,
     VIEWS_OF_DICTS,
     Traced,
+    bounds_of,
     find_in_class,
     has_hooks,
     hooked_in,
@@ -99,7 +100,7 @@ class Subscripts(Hooks):
         if cls is Traced:
             return key if may_count(key) else self.stage.materialise(key)  # so that Python raises its own exception
         if cls is slice:
-            bounds = [self.attr(key, name) for name in ("start", "stop", "step")]
+            bounds = bounds_of(key) if is_constant(key) else tuple(self.attr(key, name) for name in ("start", "stop", "step"))
             if all(type(b) in FREE_TYPES and type(b) is not Traced for b in bounds):
                 return key
             return slice(*(self._index(b) for b in bounds))
