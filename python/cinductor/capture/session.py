@@ -33,6 +33,7 @@ from .objects import why_not_argument
 from .pieces import driver
 from .stage import Stage, is_of_ours
 
+TOLD: set[str] = set()  # the reason of the warning that there is no C compiler
 MAX_WORDS = 600  # characters of a compiler message
 MAX_LEARNING = 8  # captures of one function that may record something for the next one
 # Code whose lines are not the user's. NumPy's own functions are traced into.
@@ -253,16 +254,12 @@ def choose_backend(job: Job) -> str:
     return "interp"
 
 
-TOLD: set[str] = set()  # the reason that the warning gave
-
-
 def tell_of_no_compiler(job: Job, why: str) -> None:
     """Warn once in a process that there is no C compiler."""
-    if TOLD:
-        return
-    TOLD.add(why)
-    what = f"{job.name} and later functions are run by the interpreter backend, without a speed-up"
-    job.warn_once("compiler", f"{what}: {why} (install gcc or clang, or set CC to a C compiler)")
+    if not TOLD:
+        TOLD.add(why)
+        what = f"{job.name} and later functions are run by the interpreter backend, without a speed-up"
+        job.warn_once("compiler", f"{what}: {why} (install gcc or clang, or set CC to a C compiler)")
 
 
 @functools.cache
