@@ -102,8 +102,7 @@ def compile(
     Raises
     ------
     TypeError, ValueError
-        If fn is not callable or a setting has another type; for names and values that do not exist. For keywords of Numba
-        and JAX the message says what to write instead.
+        If fn is not callable or a setting has another type; for names and values that do not exist.
     """
     check_settings(unknown, fullgraph=fullgraph, dynamic=dynamic, disable=disable)
     if device is not None:
