@@ -180,7 +180,9 @@ print_json(CiJob *job, CiText *text, const CiKernels *kernels, const CiWrapper *
     bool is_c = !strcmp(compiler->name, "c") && job->request->info.kernels > 0;
     if (is_c)
         compiler->emit(&source, kernels, job->request->options);
-    ci_wrapper_print_json(text, wrapper, is_c ? source.data : NULL, is_c ? flags_of(job) : NULL);
+    const char *level = ci_cpu_level_name(ci_cpu_level(job->request->options));
+    ci_wrapper_print_json(text, wrapper, is_c ? source.data : NULL, is_c ? flags_of(job) : NULL,
+                          !strcmp(compiler->name, "c") ? level : NULL);
 }
 
 /* The whole program as one file; one that says why it is none where C alone cannot do it. */

@@ -239,12 +239,15 @@ print_line(CiText *out, const CiWrapper *wrapper, const CiLine *line)
 }
 
 void
-ci_wrapper_print_json(CiText *out, const CiWrapper *wrapper, const char *source, const char *flags)
+ci_wrapper_print_json(CiText *out, const CiWrapper *wrapper, const char *source, const char *flags,
+                      const char *arch)
 {
     const CiLoops *loops = wrapper->kernels->loops;
     ci_text_add(out, "{\n  \"name\": ");
     print_string(out, loops->name);
     ci_text_add(out, ",\n  \"inputs\": %d,\n", loops->ninputs);
+    if (arch)
+        ci_text_add(out, "  \"arch\": \"%s\",\n", arch);
     print_buffers(out, wrapper);
     ci_text_add(out, "  \"lines\": [\n");
     for (int i = 0; i < wrapper->nlines; i++) {

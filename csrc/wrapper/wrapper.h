@@ -196,9 +196,9 @@ void ci_wrapper_print_python(CiText *out, const CiWrapper *wrapper);
  * than C. */
 const char *ci_wrapper_why_no_c(const CiWrapper *wrapper);
 void ci_wrapper_print_c(CiText *out, const CiWrapper *wrapper);
-/* source, flags: of its kernels, and what a compiler is given with it; NULL: left out. */
+/* source, flags, arch: of its kernels, what a compiler is given with it, and the level of processors; NULL: left out. */
 void ci_wrapper_print_json(CiText *out, const CiWrapper *wrapper, const char *source,
-                           const char *flags);
+                           const char *flags, const char *arch);
 
 /* Bytes of a part of a pool: whole lines of a cache, so that the next one begins with one. */
 const CiExpr *ci_pool_capacity(CiSym *sym, const CiExpr *bytes);

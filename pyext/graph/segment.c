@@ -39,7 +39,7 @@ choose_backend(CxTracer *t)
         return t->backend;
     if (count == limit + 1 &&
         cx_warn("%U has compiled %ld different pieces between steps that Python runs, the limit; "
-                "further ones run by the interpreter backend. Often a number that Python computes "
+                "further ones are run by the interpreter backend. Often a number that Python computes "
                 "anew in each call has become part of them: keep it in a 0-d array, or compile the "
                 "part without the breaks that cinductor.explain shows",
                 t->name, limit) < 0)
@@ -122,7 +122,7 @@ interpret_instead(CxTracer *t, const CiBackend *backend)
                              : "an internal error of cinductor: please report it";
     int told = state->told_of_compiler
                    ? 0
-                   : cx_warn("%U runs by the interpreter backend: %S (%s)", t->name, error, advice);
+                   : cx_warn("%U is run by the interpreter backend: %S (%s)", t->name, error, advice);
     state->told_of_compiler = true;
     Py_XDECREF(error);
     options.fusion = false;

@@ -12,18 +12,22 @@ import runpy
 import statistics
 import sys
 import time
+import traceback
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from . import __version__, cache, compile, config, explain
 from ._core import CheckFailed, Error
+from .base.user_frame import NO_PLACE
 from .builds import trimming
 from .config import nearest
 from .diagnosis import benching, rerun
 from .diagnosis.doctor import prove, report
 from .report import pages
-from .report.page import LEVELS
+from .report.page import LEVELS, size_text
 
+KEPT = ("info", "clear", "trim", "save", "load")
 EPILOG = """FILE:FUNC is a function of a file, which is run as `python FILE` runs it, but not as __main__; MODULE:FUNC of
 a module that can be imported; FILE:CLASS.METHOD a method. Its arguments are what the file's function that --make names
 returns: a tuple, or one argument.
@@ -62,12 +66,28 @@ def space_of(path: str) -> dict[str, Any]:
             return vars(importlib.import_module(path))
         except ModuleNotFoundError as error:
             raise Wrong(f"{path}: {error}; a file is named with its ending, as {path}.py:FUNC") from None
+        except Exception as error:
+            raise Wrong(f"{path} raised {type(error).__name__}: {error}") from None
         finally:
             sys.path.remove(os.getcwd())
+    if os.path.isdir(path):
+        raise Wrong(f"{path} is a folder; FILE:FUNC names a file in it, as {os.path.join(path, 'model.py')}:loss")
+    if not os.path.exists(path):
+        raise Wrong(f"{path}: No such file or directory")
     try:
         return runpy.run_path(path, run_name="cinductor.file")
-    except OSError as error:
-        raise Wrong(f"{path}: {error.strerror}") from None
+    except Exception as error:
+        raise Wrong(in_file(path, error)) from None
+
+
+def in_file(path: str, error: Exception) -> str:
+    """The line of a file that raised, and what it raised."""
+    line = error.lineno if isinstance(error, SyntaxError) and error.filename == path else None
+    for frame, number in traceback.walk_tb(error.__traceback__):
+        if frame.f_code.co_filename == path:
+            line = number
+    text = error.msg if isinstance(error, SyntaxError) else error
+    return f"{path}{f':{line}' if line else ''} raised {type(error).__name__}: {text}"
 
 
 def attribute(found: dict[str, Any], name: str) -> Any:
@@ -124,9 +144,17 @@ def show(given: argparse.Namespace) -> None:
 def compiled(fn: Callable[..., Any], given: argparse.Namespace) -> Any:
     """The function, compiled as the command says."""
     try:
-        return compile(fn, mode=given.mode, options=json.loads(given.options))
+        return compile(fn, mode=given.mode, options=options_of(given))
     except (TypeError, ValueError) as error:
         raise Wrong(str(error)) from None
+
+
+def options_of(given: argparse.Namespace) -> Any:
+    """The value of --options."""
+    try:
+        return json.loads(given.options)
+    except json.JSONDecodeError:
+        raise Wrong(f"--options {given.options}: JSON is expected, as '{{\"threads\": 1}}'") from None
 
 
 def made_by(arguments: Callable[[], tuple[Any, ...]], given: argparse.Namespace) -> tuple[Any, ...]:
@@ -179,8 +207,7 @@ def run_graph(given: argparse.Namespace) -> None:
         text, calls = rerun.read(given.file), rerun.read(given.calls) if given.calls else ""
         level = rerun.level_of(given.given) if given.given else ""
         instead = rerun.read(given.given) if given.given else ""
-        options = json.loads(given.options)
-        lines = rerun.run(text, given.backend, given.runs, given.seed, level, instead, options, calls)
+        lines = rerun.run(text, given.backend, given.runs, given.seed, level, instead, options_of(given), calls)
     except OSError as error:
         raise Wrong(f"{error.filename}: {error.strerror}") from None
     except CheckFailed as error:
@@ -210,12 +237,21 @@ def about_cache() -> Iterator[str]:
     every = trimming.entries(found["directory"])
     yield f"folder     {found['directory'] or 'none can be used; CINDUCTOR_CACHE_DIR names one'}"
     limit = f"{config.cache_limit} MB (option cache_limit)" if config.cache_limit else "no limit"
-    yield f"size       {sum(entry.size for entry in every) / 1e6:.1f} MB in {len(every)} files, of at most {limit}"
+    yield f"size       {size_text(sum(entry.size for entry in every))} in {len(every)} files, of at most {limit}"
     yield f"kernels    {found['entries']}"
     if every:
-        days = [(time.time() - entry.last_use) / 86_400 for entry in (every[0], every[-1])]
-        yield f"last use   {days[1]:.1f} to {days[0]:.1f} days ago"
-    yield f"compiler   {'not needed for what is kept' if found['serves_alone'] else 'needed'}"
+        ages = [age(time.time() - entry.last_use) for entry in (every[-1], every[0])]
+        yield f"last use   {' to '.join(dict.fromkeys(ages))} ago"
+    if found["entries"]:
+        yield f"compiler   {'not needed for these kernels' if found['serves_alone'] else 'needed'}"
+
+
+def age(seconds: float) -> str:
+    """A time in its largest whole unit, as "3 days"."""
+    for unit, length in (("day", 86_400), ("hour", 3600), ("minute", 60)):
+        if (count := int(seconds / length)) > 0:
+            return f"{count} {unit}{'s' * (count > 1)}"
+    return "less than a minute"
 
 
 def keep_file(given: argparse.Namespace) -> None:
@@ -246,6 +282,17 @@ def show_aten(given: argparse.Namespace) -> None:
     print(f"{len(found)} ops: " + ", ".join(f"{n} {status}" for status, n in sorted(counts.items())))
 
 
+def positive(text: str) -> float:
+    """A number that is not negative, for argparse."""
+    value = float(text)
+    if not value >= 0:
+        raise argparse.ArgumentTypeError(f"{text} is negative")
+    return value
+
+
+positive.__name__ = "number"  # in argparse's message: invalid number value
+
+
 def parser() -> argparse.ArgumentParser:
     whole = argparse.ArgumentParser(prog="python -m cinductor", description="A compiler for NumPy code.")
     whole.add_argument("--version", action="version", version=f"cinductor {__version__}")
@@ -274,7 +321,7 @@ def parser() -> argparse.ArgumentParser:
             made.add_argument("--level", default="", help="one part: graph, loops, kernels, procs, source, …")
             made.add_argument("--save", default="", metavar="PATH", help="a web page, or .json, or .txt with all of it")
         else:
-            made.add_argument("--seconds", type=float, default=1.0, help="for each way to run it")
+            made.add_argument("--seconds", type=positive, default=1.0, help="for each way to run it")
             made.add_argument("--compare", default="", metavar="NAMES", help="other compilers: numba,jax,torch")
     made = command("run", run_graph, "run the text of a graph, as written by a trace, on generated inputs")
     made.add_argument("file", metavar="FILE")
@@ -289,11 +336,21 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("name", nargs="?", default="", metavar="NAME", help="the name that a report has after a hint")
     command("aten", show_aten, "list the ATen ops of PyTorch: compiled, decomposed or called")
     made = command("cache", keep, "show, trim, save or load the disk cache of kernels")
-    made.add_argument("what", choices=("info", "clear", "trim", "save", "load"))
-    made.add_argument("--older", type=float, metavar="DAYS", help="of clear: entries not used for that long")
-    made.add_argument("--megabytes", type=float, help="of trim: what may remain, instead of the option cache_limit")
+    made.add_argument("what", choices=KEPT, metavar="WHAT", help=", ".join(KEPT))
+    made.add_argument("--older", type=positive, metavar="DAYS", help="of clear: entries not used for that long")
+    made.add_argument("--megabytes", type=positive, metavar="N", help="of trim: what may remain, instead of the option cache_limit")
     made.add_argument("file", nargs="?", default="", metavar="FILE", help="of save and load: the cache as one file")
     return whole
+
+
+def without_place(message: Warning | str, category: type[Warning], filename: str, lineno: int, line: str | None = None) -> str:
+    """The text of a warning. A warning of a call that a command makes has no line of the user's."""
+    if filename == NO_PLACE:
+        return f"{message}\n"
+    return format_warning(message, category, filename, lineno, line)
+
+
+format_warning = warnings.formatwarning
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -309,4 +366,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    warnings.formatwarning = without_place
     sys.exit(main())

@@ -529,4 +529,4 @@ def test_what_has_no_numbers_says_so():
 
     compiled = cinductor.compile(f, backend="interp")
     same(compiled(X + 1), f(X + 1))
-    assert any("a filter has no items by number" in text for text in map(str, compiled._cinductor_job.last.regions))
+    assert any("the items of this filter cannot be indexed" in text for text in map(str, compiled._cinductor_job.last.regions))

@@ -401,6 +401,15 @@ def test_one_program_for_any_bytes():
     assert len(compiled.specializations) <= 2 and compiled.failed_checks == 0
 
 
+@pytest.mark.parametrize("dynamic, made", [(None, 1), (False, 3)])
+def test_a_long_bytes_object_is_an_array_at_once(dynamic, made):
+    compiled = cinductor.compile(hashed, backend="interp", fullgraph=True, dynamic=dynamic)
+    for step in (1, 3, 7):
+        data = bytes(k * step % 256 for k in range(100))
+        assert compiled(data, None) == hashed(data, None)
+    assert len(compiled.specializations) == made
+
+
 @pytest.mark.parametrize("seeds", [range(k, k + 10) for k in range(0, 100, 10)], ids=str)
 def test_random_programs(seeds):
     answered = [check_program(seed, "interp") for seed in seeds]

@@ -2,6 +2,9 @@
 
 import ctypes
 import importlib.util
+import json
+import os
+import platform
 import shutil
 import subprocess
 
@@ -10,6 +13,7 @@ import pytest
 from conftest import ROOT
 
 import cinductor
+from cinductor import _core
 
 OPTIONS = {"numerics": "close"}
 RANK = 32
@@ -183,6 +187,23 @@ def test_generic_c_is_for_every_processor(name, tmp_path):
         command = [compiler, "-std=gnu11", "-O1", "-w", "-c", "FILE.c", "-o", "other.o"]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="levels of x86-64")
+def test_levels_are_lists_of_features():
+    """A level is spelled as features, which older compilers have too. They are those that gcc means by its name."""
+
+    def macros(*flags):
+        done = subprocess.run(["gcc", *flags, "-dM", "-E", "-x", "c", os.devnull], capture_output=True, text=True, check=True)
+        return sorted(done.stdout.splitlines())
+
+    for level, runs in _core.arch_levels():
+        if not runs or level == "generic":
+            continue
+        made = json.loads(cinductor.export(lambda x: x * 2, np.ones(9), form="json", options={"arch": level}))
+        flags = [flag for flag in made["flags"].split() if flag.startswith("-m")]
+        assert made["arch"] == level and level not in made["flags"]
+        assert macros(*flags) == macros(f"-march={level}", *(f for f in flags if "vector-width" in f))
 
 
 def test_another_layout_is_told(tmp_path):

@@ -61,7 +61,10 @@ def test_doctor_of_a_machine_without_a_compiler(monkeypatch, capsys):
     assert main(["doctor"]) == 0 and "compiler    /" in capsys.readouterr().out  # falls back to another compiler
     monkeypatch.setenv("PATH", "/nonexistent")
     cinductor.reset()
-    assert main(["doctor"]) == 1
+    said = subprocess.run([sys.executable, "-m", "cinductor", "doctor"], capture_output=True, text=True).stdout
+    assert "a kernel    the C backend did not run:" in said and "no C compiler was found" in said
+    for _ in range(2):  # the warning is given once in a process
+        assert main(["doctor"]) == 1
     said = capsys.readouterr()
     assert "not found: no-such-compiler, cc, gcc, clang ($CC first)" in said.out
     assert "the C backend does not run here" in said.err
@@ -112,6 +115,8 @@ def test_places_of_functions(tmp_path, capsys, monkeypatch):
     """Of a module, methods, and calls that raise: a report and one line, and the exit code 1."""
     source = "class M:\n    @staticmethod\n    def f(x=2.0): return x + 1\ndef boom(): raise ValueError('no')\n"
     (tmp_path / "mine.py").write_text(source)
+    (tmp_path / "broken.py").write_text("\ndef f(:\n")
+    (tmp_path / "raising.py").write_text("def f(): return 1 / 0\n\nf()\n")
     monkeypatch.chdir(tmp_path)
     assert main(["explain", "mine:M.f"]) == 0 and main(["explain", "mine.py:M.f", "--level", "graph"]) == 0
     assert "graph" in capsys.readouterr().out
@@ -122,11 +127,38 @@ def test_places_of_functions(tmp_path, capsys, monkeypatch):
         (["explain", "mine.py:M.f", "--save", "/nonexistent/r.html"], "/nonexistent/r.html: No such file"),
         (["explain", "mine.py:M.f", "--options", '{"threds": 1}'], "did you mean 'threads'"),
         (["explain", "other:f"], "a file is named with its ending, as other.py:FUNC"),
+        (["explain", "mine.py:M.f", "--options", "threads=1"], "--options threads=1: JSON is expected"),
+        (["explain", "mine.py:M.f", "--level", "grph"], "did you mean 'graph'?"),
+        (["explain", "broken.py:f"], "broken.py:2 raised SyntaxError: "),
+        (["bench", "raising.py:f"], "raising.py:1 raised ZeroDivisionError: division by zero"),
+        (["bench", "raising:f"], "raising raised ZeroDivisionError: division by zero"),
+        (["explain", f"{tmp_path}:f"], "is a folder; FILE:FUNC names a file in it"),
         (["reasons", "prining"], "did you mean 'printing'?"),
     ):
         assert main(words) == 1
         lines = capsys.readouterr().err.strip().splitlines()
         assert lines[-1].startswith("cinductor: ") and said in lines[-1] and not any("Traceback" in line for line in lines)
+
+
+def test_numbers_of_the_command_line(capsys):
+    """Negative numbers and words are refused by one line, after the usage."""
+    for words, said in (
+        (["bench", "mine.py:f", "--seconds", "-1"], "argument --seconds: -1 is negative"),
+        (["cache", "clear", "--older", "x"], "argument --older: invalid number value: 'x'"),
+        (["cache"], "the following arguments are required: WHAT"),
+    ):
+        with pytest.raises(SystemExit) as ended:
+            main(words)
+        assert ended.value.code == 2 and said in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_warnings_of_a_command_have_no_line_of_pythons(file):
+    """Where no frame is the user's, a warning is its text alone."""
+    words = [sys.executable, "-m", "cinductor", "explain", f"{file}:total"]
+    environment = {**os.environ, "PATH": "/nonexistent", "CINDUCTOR_CACHE": "0"}
+    done = subprocess.run(words, capture_output=True, text=True, check=True, env={k: v for k, v in environment.items() if k != "CC"})
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("cinductor: total and later functions are run by the interpreter backend, without a speed-up: no C compiler")
 
 
 def test_each_reason_has_a_page(capsys):

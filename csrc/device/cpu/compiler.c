@@ -44,8 +44,9 @@ static const char *const flags[] = {
 };
 enum { FLAG_COUNT = (int)(sizeof flags / sizeof *flags) };
 
-static const char *const level_flags[CI_CPU_LEVEL_COUNT][2] = {
-#define LEVEL(id, machine, name, instructions, architecture, vectors) {architecture, vectors},
+/* Ended by NULL. */
+static const char *const level_flags[CI_CPU_LEVEL_COUNT][CI_CPU_LEVEL_FLAGS + 1] = {
+#define LEVEL(id, machine, name, instructions, ...) {__VA_ARGS__},
 #include "device/cpu/levels.def"
 };
 
@@ -120,10 +121,11 @@ ci_compiler_flags_text(CiContext *ctx, CiCpuLevel level, bool is_fast)
 {
     CiText text = ci_text_new(ctx);
     for (int k = 0; k < FLAG_COUNT; k++)
-        ci_text_add(&text, "%s ", flags[k]);
-    const char *const *own = level_flags[level];
-    ci_text_add(&text, "%s%s%s%s", own[0], own[1][0] ? " " : "", own[1],
-                is_fast ? " -ffp-contract=fast" : "");
+        ci_text_add(&text, k ? " %s" : "%s", flags[k]);
+    for (const char *const *own = level_flags[level]; *own; own++)
+        if (**own)
+            ci_text_add(&text, " %s", *own);
+    ci_text_add(&text, "%s", is_fast ? " -ffp-contract=fast" : "");
     return text.data;
 }
 
@@ -147,9 +149,9 @@ build_command(Command *command, const CiCompileJob *job, const char *source_path
         add_word(command, word);
     for (int k = 0; k < FLAG_COUNT; k++)
         add_word(command, flags[k]);
-    for (int k = 0; k < 2; k++)
-        if (level_flags[job->level][k][0])
-            add_word(command, level_flags[job->level][k]);
+    for (const char *const *own = level_flags[job->level]; *own; own++)
+        if (**own)
+            add_word(command, *own);
     if (job->is_fast)
         add_word(command, "-ffp-contract=fast");
     add_word(command, source_path);

@@ -5,7 +5,8 @@
 #include "device/cpu/level.h"
 #include "target/emit.h"
 
-#define CI_CPU_MAX_WORDS 64
+#define CI_CPU_MAX_WORDS 128
+#define CI_CPU_LEVEL_FLAGS 24 /* of a level, at most */
 
 typedef struct CiSystemCompiler {
     char path[4096];  /* what is run */

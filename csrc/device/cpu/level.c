@@ -62,7 +62,7 @@ typedef struct LevelRow {
 } LevelRow;
 
 static const LevelRow rows[CI_CPU_LEVEL_COUNT] = {
-#define LEVEL(id, machine, name, instructions, architecture, vectors)                              \
+#define LEVEL(id, machine, name, instructions, ...)                                                \
     {name, CI_MACHINE_##machine, &ci_c_##instructions},
 #include "device/cpu/levels.def"
 };
@@ -100,6 +100,12 @@ int
 ci_cpu_vector_bytes(CiCpuLevel level)
 {
     return ci_machine(rows[level].machine).vector_bytes;
+}
+
+const char *
+ci_cpu_level_name(CiCpuLevel level)
+{
+    return rows[level].name;
 }
 
 const CiCInstructions *

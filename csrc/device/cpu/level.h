@@ -7,7 +7,7 @@
 #include "target/c/instructions.h"
 
 typedef enum CiCpuLevel {
-#define LEVEL(id, machine, name, instructions, architecture, vectors) CI_CPU_##id,
+#define LEVEL(id, machine, name, instructions, ...) CI_CPU_##id,
 #include "device/cpu/levels.def"
     CI_CPU_LEVEL_COUNT
 } CiCpuLevel;
@@ -18,6 +18,7 @@ CiCpuLevel ci_cpu_level(const CiOptions *options);
  * runs: this CPU has it. */
 const char *ci_cpu_level_of_family(int k, bool *runs);
 int ci_cpu_vector_bytes(CiCpuLevel level);
+const char *ci_cpu_level_name(CiCpuLevel level); /* "x86-64-v3" */
 const CiCInstructions *ci_cpu_instructions(CiCpuLevel level);
 /* Opens libmvec; NULL where the system has none, or an old one. The caller closes it with dlclose. */
 void *ci_cpu_math_open(void);

@@ -18,7 +18,7 @@ from _thread import _local  # threading itself takes a millisecond to import
 from typing import Any
 
 from .class_lookup import Record
-from .user_frame import frame
+from .user_frame import NO_PLACE, frame
 
 
 class CinductorWarning(RuntimeWarning):
@@ -68,7 +68,7 @@ def warn(
     """
     found = frame()
     where = {} if found is None else found.f_globals
-    place = ("<cinductor>", 1) if found is None else (found.f_code.co_filename, found.f_lineno)
+    place = (NO_PLACE, 1) if found is None else (found.f_code.co_filename, found.f_lineno)
     notice = Notice("cinductor: " + message, *place, where, may_be_recorded, category)
     if _waiting.depth:
         _waiting.notices.append(notice)
@@ -127,7 +127,7 @@ def give(notice: Notice) -> None:
         notice.category,
         filename=notice.file,
         lineno=notice.line,
-        module=notice.where.get("__name__"),
+        module=notice.where.get("__name__", NO_PLACE),  # None drops the warning
         registry=notice.where.setdefault("__warningregistry__", {}),
     )
 

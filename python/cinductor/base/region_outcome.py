@@ -6,6 +6,7 @@ from .records import NamedTuple
 
 IN_PYTHON = "runs in Python, one iteration at a time"
 ALL_IN_PYTHON = "Python runs all loops and branches"
+DECIDED = "decided by Python"
 UNROLLED = "is unrolled, one copy of its body for each iteration"
 
 
@@ -25,7 +26,7 @@ class RegionOutcome(NamedTuple):
         """The outcome in words, as "captured"."""
         if not self.reason:
             return "captured"
-        how = {"": ALL_IN_PYTHON, "if": "decided by Python"}.get(self.kind, UNROLLED if self.is_unrolled else IN_PYTHON)
+        how = {"": ALL_IN_PYTHON, "if": DECIDED}.get(self.kind, UNROLLED if self.is_unrolled else IN_PYTHON)
         return f"{how}: {self.reason}"
 
     def __str__(self) -> str:

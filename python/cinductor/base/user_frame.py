@@ -14,14 +14,15 @@ from typing import Any
 from .class_lookup import is_a
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-IMPORTER = "<frozen importlib"
+PYTHON = "<frozen "  # the import system, and what runs `python -m`
+NO_PLACE = "<cinductor>"  # the file of a warning for which no frame is the user's
 STAGE, OURS = "__ci__", "__ci_"  # names in rewritten code: the object that it calls; the prefix of all of cinductor's names
 
 
 def frame() -> types.FrameType | None:
-    """The innermost frame that belongs neither to this package nor to the import system."""
+    """The innermost frame that belongs neither to this package nor to the modules in Python's binary; None if there is none."""
     found: types.FrameType | None = sys._getframe(1)
-    while found is not None and found.f_code.co_filename.startswith((PACKAGE, IMPORTER)):
+    while found is not None and found.f_code.co_filename.startswith((PACKAGE, PYTHON)):
         found = found.f_back
     return found
 
@@ -72,8 +73,8 @@ def give(text: str, category: type[Warning]) -> None:
     warnings.warn_explicit(
         text,
         category,
-        filename="<cinductor>" if found is None else found.f_code.co_filename,
+        filename=NO_PLACE if found is None else found.f_code.co_filename,
         lineno=1 if found is None else found.f_lineno,
-        module=where.get("__name__"),
+        module=where.get("__name__", NO_PLACE),  # None drops the warning
         registry=where.setdefault("__warningregistry__", {}),
     )

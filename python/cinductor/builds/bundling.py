@@ -286,9 +286,8 @@ def add_library(name: str, text: str, made: dict[str, Any], members: dict[str, b
     members[f"{name}.c"] = text.encode()
     members[f"{name}.so"] = build(text, os.environ.get("CC", "cc"))
     dtypes = {buffer["name"]: buffer["dtype"] for buffer in made["buffers"]}
-    (level,) = re.findall(r" -march=(\S+)", text.split("\n", 1)[0]) or [""]
     results = [{"dtype": dtypes[r["buffer"]], "rank": len(r["sizes"])} for r in made["results"]]
-    return {"name": name, "arch": level, "results": results}
+    return {"name": name, "arch": made["arch"], "results": results}
 
 
 def describe_input(value: Any, buffer: dict[str, Any] | None) -> dict[str, Any]:

@@ -401,13 +401,13 @@ class Symbols:
         varies = place in self.profile.dynamic or self.dynamic is True
         return varies and place not in self.profile.fixed and LARGEST_INT < value < 1 << 64
 
-    def are_data(self, value: bytes, words: str) -> bool:
-        """True if a bytes object is data, like an array, because it has differed between calls."""
+    def are_data(self, value: bytes, words: str, is_long: bool) -> bool:
+        """True if a bytes object is data, like an array, because it is long or has differed between calls."""
         import zlib
 
         place = (f"bytes {words}", None)
         self.profile.meet(self.record, place, zlib.crc32(value))
-        return self.dynamic is not False and (self.dynamic is True or place in self.profile.dynamic)
+        return self.dynamic is not False and (self.dynamic is True or is_long or place in self.profile.dynamic)
 
     def shared(self, place: Place, size: int, source: int, less: int = 0) -> Size:
         """A symbol that was always equal, or larger by at most `less`; else a new one."""

@@ -44,7 +44,7 @@ WISHED_BUILDS = 2  # that it queues at once, of one kind
 SESSION = "cinductor.capture.session"  # the module that captures import
 # It and modules that it imports, in an order in which each takes a part of the time: between them an import can end with the process.
 IMPORTED = ("cinductor.capture.syntax.rewrite", "cinductor.capture.stage", "cinductor.capture.calls.calls", "cinductor.capture.calls.builtins", SESSION)
-IMPORTING = "the modules that capture are being imported"
+IMPORTING = "NumPy runs the calls while cinductor's modules for capture are imported"
 INEXACT = "the original function has run such calls, and a program of it would give other bits; mode='now' compiles it"
 
 
@@ -222,7 +222,7 @@ class Economy:
             return None
         spent = self.summary(accounts)
         calls = sum(a.calls for a in accounts)
-        cost = f"{calls} calls in NumPy took {1e3 * spent['plain']:.3g} ms, captures {1e3 * spent['captured']:.3g}, builds beside {1e3 * spent['built']:.3g}"
+        cost = f"{calls} {'call' if calls == 1 else 'calls'} in NumPy took {1e3 * spent['plain']:.3g} ms, captures {1e3 * spent['captured']:.3g} ms, builds in the background {1e3 * spent['built']:.3g} ms"
         state = next((a.why for a in accounts if a.why), None) or ("compiled" if is_compiled else "the program is built")
         return f"{mode}: {state} ({cost})"
 

@@ -157,7 +157,7 @@ def lift_arguments(
 
 
 def lift_argument(fn: Any, scope: Any, name: str, value: Any, source: int) -> Any:
-    """Lift one argument. A bytes object that varies, and of which only items are read, becomes an array; a long list
+    """Lift one argument. A bytes object that is long or varies, and of which only items are read, becomes an array; a long list
     of numbers is read as one.
     """
     stage = scope.stage
@@ -169,7 +169,8 @@ def lift_argument(fn: Any, scope: Any, name: str, value: Any, source: int) -> An
         return stage.lift_guarded(value, source)
     has_builtins = MEASURES.isdisjoint(fn.__globals__)
     is_taken_apart = has_builtins and name in octets_of(fn.__code__, fn.__qualname__)
-    if not is_taken_apart or not stage.symbols.are_data(value, stage.sources.place(source)):
+    is_long = len(value) > list_columns.FEW
+    if not is_taken_apart or not stage.symbols.are_data(value, stage.sources.place(source), is_long):
         return stage.lift_guarded(value, source)
     stage.sources.check(source, "type", bytes)
     array = stage.sources.make(octets_in, source, value)

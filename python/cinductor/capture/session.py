@@ -33,6 +33,7 @@ from .objects import why_not_argument
 from .pieces import driver
 from .stage import Stage, is_of_ours
 
+TOLD: set[str] = set()  # the reason of the warning that there is no C compiler
 MAX_WORDS = 600  # characters of a compiler message
 MAX_LEARNING = 8  # captures of one function that may record something for the next one
 # Code whose lines are not the user's. NumPy's own functions are traced into.
@@ -93,8 +94,10 @@ def run(job: Job, compiled: Any, bound: tuple[Any, ...], args: tuple[Any, ...], 
         except Retry as failure:
             error = failure.error
         else:
-            if job.owner is None or not _core.has_warned_of_compiler():
-                job.warn_once("compiler", f"{job.name} runs by the interpreter backend: {describe(error)}")
+            if is_a(error, _core.CompilerNotFound):
+                tell_of_no_compiler(job, str(error))
+            elif job.owner is None or not _core.has_warned_of_compiler():
+                job.warn_once("compiler", f"{job.name} is run by the interpreter backend, without a speed-up: {describe(error)}")
             return result
     tell(job, bound, error)
     return job.run_eager(args, kwargs)
@@ -247,14 +250,16 @@ def choose_backend(job: Job) -> str:
     why = why_no_compiler()
     if why is None or (job.option("cache") and _core.cache_info()["serves_alone"]):
         return ""  # the disk cache may contain the kernels
-    if not TOLD:  # one warning of a process
-        TOLD.add(why)
-        what = f"{job.name} and later functions run by the interpreter backend, without a speed-up"
-        job.warn_once("compiler", f"{what}: {why} (install gcc or clang, or set CC to a C compiler)")
+    tell_of_no_compiler(job, why)
     return "interp"
 
 
-TOLD: set[str] = set()  # the reason that the warning gave
+def tell_of_no_compiler(job: Job, why: str) -> None:
+    """Warn once in a process that there is no C compiler."""
+    if not TOLD:
+        TOLD.add(why)
+        what = f"{job.name} and later functions are run by the interpreter backend, without a speed-up"
+        job.warn_once("compiler", f"{what}: {why} (install gcc or clang, or set CC to a C compiler)")
 
 
 @functools.cache

@@ -25,18 +25,18 @@ LEFT_OUT = ("dump", "wrapper", "interpreted_kernels", "verify")  # options that 
 # How each artefact is run alone. If a capture has several programs, the names of their files begin with a., b., …
 HOW = {
     "graph.txt": "python run.py [--backend interp]: compiles and runs the graph",
-    "loops.txt": "python run.py --given loops.txt [--backend interp]: reads the loops back, verifies them, goes on from there",
-    "kernels.txt": "python run.py --given kernels.txt: the same of kernels, run by the interpreter, which checks every access (--backend c: compiled)",
-    "procs.txt": "python run.py --given procs.txt: the same of procs",
-    "lines.txt": "python run.py --given lines.txt: the same of the program's lines, their kernels made from the graph",
+    "loops.txt": "python run.py --given loops.txt [--backend interp]: reads the loops from this file, verifies them, and runs what they are compiled to",
+    "kernels.txt": "python run.py --given kernels.txt: reads the kernels; the interpreter runs them and checks every access (--backend c compiles them)",
+    "procs.txt": "python run.py --given procs.txt: reads the statements of the kernels",
+    "lines.txt": "python run.py --given lines.txt: reads the program's lines; the kernels are made from the graph",
     "source.c": "python run.py --given source.c: builds this source, and calls its kernels as the program does",
-    "wrapper.py": "python wrapper.py: the program's lines in Python, its kernels compiled from the graph",
-    "calls.txt": "what library calls beside products call, by name: run.py and wrapper.py read it, where there is one",
-    "main.c": "its first line is the command that compiles it, with program.c, to a program without Python: ./main",
+    "wrapper.py": "python wrapper.py: runs the program's lines in Python; the kernels are made from the graph",
+    "calls.txt": "the names of the library functions that the program calls (if there are any); run.py and wrapper.py read it",
+    "main.c": "the first line is the command that compiles it, with program.c, to ./main, a program without Python",
 }
 
 SCRIPT = """\
-\"\"\"Runs what lies here on inputs that are made up: python {name} [--given FILE] [--backend interp]\"\"\"
+\"\"\"Runs the program of this folder on generated inputs: python {name} [--given FILE] [--backend interp]\"\"\"
 
 import os
 import sys
@@ -115,15 +115,17 @@ class Trace(events.Listener):
         for name in sorted(os.listdir(self.folder)):
             if os.path.isfile(os.path.join(self.folder, name, "report.html")):
                 files = sorted(os.listdir(os.path.join(self.folder, name)))
+                files.remove("report.html")
                 links = " ".join(f'<a href="{escape(name)}/{escape(f)}">{escape(f)}</a>' for f in files)
-                rows.append(f"<tr><td>{escape(name)}</td><td>{links}</td></tr>")
+                report = f'<a href="{escape(name)}/report.html">{escape(name)}</a>'
+                rows.append(f"<tr><td>{report}</td><td>{links}</td></tr>")
         how = "".join(f"<tr><td>{escape(name)}</td><td>{escape(words)}</td></tr>" for name, words in HOW.items())
         page = (
             f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>cinductor trace</title></head>\n'
             f'<body><div class="cinductor"><style>{SHEET}</style><h1>Captures</h1>'
-            f"<table><tr><th>capture</th><th>files</th></tr>{''.join(rows)}</table>\n"
-            f"<h2>How each runs alone</h2><p>In its folder, on inputs that are made up; where a capture has several "
-            f"programs, their files begin with a., b., and so on.</p><table>{how}</table></div></body></html>\n"
+            f"<table><tr><th>report of the capture</th><th>its files</th></tr>{''.join(rows)}</table>\n"
+            f"<h2>How to run a file</h2><p>Each command runs in the folder of the capture, on generated inputs. If a capture has several "
+            f"programs, the names of their files begin with a., b., and so on.</p><table>{how}</table></div></body></html>\n"
         )
         write_text(os.path.join(self.folder, "index.html"), page)
 

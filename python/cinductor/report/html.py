@@ -289,9 +289,11 @@ class Page:
     def about_ceilings(self) -> str:
         if self.ceilings is None:
             return '<p class="soft">The ceilings of this machine were not measured.</p>'
+        bandwidth, operations = size_text(self.ceilings.bandwidth), scaled(self.ceilings.operations, "|K|M|G|T")
         return (
-            '<p class="soft">Ceilings are the peak measured on this machine for float64: a sum of long arrays, and '
-            "arithmetic in registers or a product of matrices. Data in cache may exceed the bandwidth of memory.</p>"
+            f'<p class="soft">The ceilings were measured on this machine for float64: memory {bandwidth}/s (a sum of long arrays), '
+            f"arithmetic {operations} operations a second (in registers, or a product of matrices). "
+            "Kernels whose data are in a cache may exceed the ceiling of memory.</p>"
         )
 
     # --- calls ---

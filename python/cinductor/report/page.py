@@ -243,7 +243,7 @@ def timings(report: Any) -> list[str]:
     if own > 0:
         lines.append(f"{own:8.1f} ms  from the graph to kernels")
     if times.get("build_ms"):
-        lines.append(f"{times['build_ms']:8.1f} ms  estimated before, for all but tracing")
+        lines.append(f"{times['build_ms']:8.1f} ms  estimated for compiling, before the build")
         lines.append(f"{times['plain_ms']:8.3g} ms  estimated for the call in NumPy")
     return lines
 

@@ -109,12 +109,12 @@ REASONS = tuple(
         ),
         (
             "loops",
-            r"a recursion that data end",
+            r"data decide when a recursion ends",
             "write the recursion as a loop (while p[i] != i: i = p[i]), or with a list of what is left to do",
         ),
         (
             "loops",
-            r"runs in Python, one iteration|a \S+ has no items by number|iterates over \S+ items|it (carries more|does no array work)|the state carried|the (loop|body|condition)\b|"
+            r"runs in Python, one iteration|the items of this \S+ cannot be indexed|iterates over \S+ items|it (carries more|does no array work)|the state carried|the (loop|body|condition)\b|"
             r"a (branch|loop) |an iteration makes|.*changes its (type|shape)|.* is (bound|used after the loop|written to and|changed by a function|another view)|"
             r"values are of another type|arrays change places|an array has changed that|an (iterator|exception leaves|operand of a condition|array that is carried)|"
             r"the size of|the array |an array is made|a result is of another type",

@@ -96,13 +96,7 @@ def roofs(x: LogAxis, y: LogAxis, ceilings: Ceilings) -> list[str]:
     begin = max(low, 10.0**y.low / ceilings.bandwidth)
     slope = [(x.at(begin), y.at(begin * ceilings.bandwidth))] if begin < ridge else []
     flat = y.at(ceilings.operations)
-    bandwidth = f"memory {size_text(ceilings.bandwidth)}/s"
-    operations = f"arithmetic {scaled(ceilings.operations, '|K|M|G|T')} a second"
-    return [
-        line([*slope, (x.at(ridge), flat), (x.at(high), flat)], "roof"),
-        text(x.at(high) - 4, flat - 6, operations, "end"),
-        text(x.at(begin) + 6, y.at(begin * ceilings.bandwidth) + 18, bandwidth, "start"),
-    ]
+    return [line([*slope, (x.at(ridge), flat), (x.at(high), flat)], "roof")]
 
 
 def memory(steps: Sequence[tuple[str, int]], peak_at: int) -> str:

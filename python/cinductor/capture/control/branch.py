@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 
 from ... import _core
 from ...base.interrupt import is_interrupt
+from ...base.region_outcome import DECIDED
 from ...base.signals import Replan, Signal
 from ...base.user_frame import locals_of
 from ..kinds import UNBOUND, lifted, strength
@@ -292,7 +293,8 @@ class Branch(Region):
         self.now = self.entry
         self.forget()
         self.restores = True
-        self.why = f"decided by Python: {reason}"
+        reason = reason.removeprefix(BY_PYTHON)  # of an `if` inside
+        self.why = BY_PYTHON + reason
         self.regions.report(self.scope, self.site, reason)
         return True
 
@@ -350,7 +352,7 @@ class LateBranch(Branch):
 # --- lazy operands on traced conditions ---
 
 
-VALUE = "operand"
+VALUE, BY_PYTHON = "operand", f"{DECIDED}: "
 
 
 class Condition(Region):

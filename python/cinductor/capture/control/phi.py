@@ -32,6 +32,7 @@ from ..kinds import (
     have_same_structure,
     is_number,
     is_same,
+    kind_of,
     leaves,
     lifted,
     rebuilt,
@@ -345,8 +346,8 @@ class Last:
         return True
 
     def closes(self, leaf: object) -> bool:
-        """True if it is an expression of the iteration."""
-        if self.carried.is_while or self.carried.period > 1:
+        """True if it is an expression of the iteration, of which there is one."""
+        if self.carried.is_while or self.carried.period > 1 or self.loop.ended is not False:
             return False
         return self.carried.body.last_value(leaf) is not None
 
@@ -421,6 +422,8 @@ class Last:
         if before is UNBOUND or not have_same_structure(before, value):
             return None
         leaf = leaves(before)[last.place]
+        if is_number(leaf) and kind_of(leaf) == kind_of(last.value):
+            leaf = self.tracer.lift(leaf)
         if type(leaf) is not Traced or leaf.kind != last.value.kind:
             return None
         if not lattice.is_as_weak(leaf, last.value):

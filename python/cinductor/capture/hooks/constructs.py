@@ -428,7 +428,7 @@ class TracedControl(PlainControl):
             items = iterator.rest(self.stage.tracer)
         if items is None:
             if self.stage.captures and iterator is None and defines(type(value), "__next__"):
-                self.stage.regions.report(self, site, f"a {type(value).__name__} has no items by number")
+                self.stage.regions.report(self, site, f"the items of this {type(value).__name__} cannot be indexed")
             return Watched(self.stage, super().for_(value, number).items)
         is_short = type(items.length) is int and items.length <= loops.UNROLL >> site.depth
         if is_short and (site.flag is None or items.length == 0):
@@ -463,7 +463,7 @@ class TracedControl(PlainControl):
                 return False
             regions.recursive.add(key)
         if self.stage.tracer.in_region:
-            raise RegionBreak("a recursion that data end", self.file, line)
+            raise RegionBreak("data decide when a recursion ends", self.file, line)
         check_budget(self.stage)
         return True
 
