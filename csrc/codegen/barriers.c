@@ -82,7 +82,7 @@ static void
 note(void *arg, const CiStmt *stmt)
 {
     Look *look = arg;
-    if (stmt->kind == CI_STMT_copy) /* `settle` orders it */
+    if (stmt->kind == CI_STMT_copy) /* `synchronize` orders it */
         return;
     bool is_plain = stmt->kind == CI_STMT_store && stmt->op == CI_OP_none && !stmt->at.stride &&
                     stmt->at.memory->space == CI_SPACE_global;
@@ -173,7 +173,7 @@ place(void *arg, CiStmt *stmt)
         place_swap(s, stmt);
         return;
     }
-    if (stmt->kind == CI_STMT_settle) {
+    if (stmt->kind == CI_STMT_synchronize) {
         s->since = (Touched){0};
         ci_build_move(&s->b, stmt);
         return;

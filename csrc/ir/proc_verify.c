@@ -492,8 +492,8 @@ verify_stmt(CiProcVerifier *v, const CiStmt *stmt, const CiStmt *owner)
         verify_body(v, stmt);
         break;
     case CI_STMT_barrier:
-    case CI_STMT_send:
-    case CI_STMT_settle:
+    case CI_STMT_commit:
+    case CI_STMT_synchronize:
         require(v, stmt, v->ngrids && !v->thread, "one thread of a block waits for the others");
         break;
     default:

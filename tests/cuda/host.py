@@ -101,7 +101,7 @@ static void emulator_copy(void *to, const void *from, int bytes)
     int t = threadIdx.x;
     emulator_copies[t][emulator_ncopies[t]++] = EmulatorCopy{to, from, bytes, emulator_batch[t]};
 }
-static void emulator_send() { emulator_batch[threadIdx.x]++; }
+static void emulator_commit() { emulator_batch[threadIdx.x]++; }
 static void emulator_arrive(int left)
 {
     int t = threadIdx.x, count = 0;
@@ -172,7 +172,7 @@ static void emulator_mma(float *d, const unsigned *a, const unsigned *b, int is_
 
 INSTRUCTIONS = {
     r'asm volatile\("cp\.async\.cg.*?"memory"\);': "emulator_copy(to, from, bytes);",
-    r'asm volatile\("cp\.async\.commit_group;".*?\);': "emulator_send();",
+    r'asm volatile\("cp\.async\.commit_group;".*?\);': "emulator_commit();",
     r'asm volatile\("cp\.async\.wait_group.*?"memory"\);': "emulator_arrive(N);",
     r'asm volatile\("wgmma\.wait_group.*?"memory"\);': "emulator_multiplied(N);",
     r'asm volatile\("wgmma\.commit_group.*?"memory"\);': "emulator_end();",

@@ -571,7 +571,7 @@ count_block(Costs *costs, const CiProc *proc, const CiStmts *block)
             costs->loads++;
             costs->bytes += (int)(ci_dtype_size(stmt->in[0].memory->dtype) * stmt->expr->value);
         }
-        costs->barriers += stmt->kind == CI_STMT_barrier || stmt->kind == CI_STMT_settle;
+        costs->barriers += stmt->kind == CI_STMT_barrier || stmt->kind == CI_STMT_synchronize;
         count_block(costs, proc, &stmt->body);
         count_block(costs, proc, &stmt->other);
     }

@@ -237,7 +237,7 @@ run_one(CiInterpRun *r, const CiInterpStmt *stmt)
     case CI_STMT_multiply:
         ci_interp_multiply(r, stmt);
         return r->failure;
-    case CI_STMT_send:
+    case CI_STMT_commit:
         return CI_OK;
     case CI_STMT_for:
         return stmt->run == CI_RUN_meet     ? run_meet(r, stmt)

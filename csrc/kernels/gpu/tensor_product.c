@@ -4,8 +4,8 @@
  *   for b<blocks grid {
  *     copies of the first tiles
  *     for k<ceildiv(steps, 64) {
- *       settle, multiply of tile k, copies of the tile that is used two turns later }
- *     settle
+ *       synchronize, multiply of tile k, copies of the tile that is used two turns later }
+ *     synchronize
  *     for t<256 thread { sums to shared memory }
  *     for t<256 thread { the epilogue, at 4 neighbouring columns } }
  *
@@ -354,7 +354,7 @@ bring_tiles(Maker *m, const CiExpr *tile)
     bring_side(m, &m->left, thread, stage, first_step);
     bring_side(m, &m->right, thread, stage, first_step);
     ci_build_leave(b, outside);
-    ci_build_add(b, CI_STMT_send);
+    ci_build_add(b, CI_STMT_commit);
 }
 
 /* ---- sums ---- */
@@ -366,9 +366,9 @@ tile_at(Maker *m, const Side *s, const CiExpr *stage)
 }
 
 static void
-settle(Maker *m, int batches)
+wait_for_copies(Maker *m, int batches)
 {
-    ci_build_add(&m->b, CI_STMT_settle)->number = batches;
+    ci_build_add(&m->b, CI_STMT_synchronize)->number = batches;
 }
 
 static void
@@ -382,7 +382,7 @@ add_tiles(Maker *m)
     CiStmt *loop = ci_build_for(b, "k", tiles_of(m, m->loops.length, m->steps), CI_RUN_serial);
     const CiExpr *stage = ci_expr_mod(b->sym, loop->vars[0], number(m, m->stages));
     ci_build_enter(b, &loop->body);
-    settle(m, ahead - 1);
+    wait_for_copies(m, ahead - 1);
     CiStmt *multiply = ci_build_add(b, CI_STMT_multiply);
     multiply->at = (CiAccess){.memory = m->sums, .index = number(m, 0)};
     multiply->in[0] = tile_at(m, &m->left, stage);
@@ -393,7 +393,7 @@ add_tiles(Maker *m)
     multiply->number = m->left.is_across + 2 * m->right.is_across;
     bring_tiles(m, plus(m, loop->vars[0], number(m, ahead)));
     ci_build_leave(b, outside);
-    settle(m, 0);
+    wait_for_copies(m, 0);
 }
 
 static const CiExpr *

@@ -287,7 +287,7 @@ print_loop(CiGpuPrinter *p, const CiStmt *loop)
 static bool
 is_waited_for(const CiStmt *stmt)
 {
-    return stmt->kind == CI_STMT_barrier || stmt->kind == CI_STMT_settle || stmt->run == CI_RUN_meet || stmt->run == CI_RUN_prefix;
+    return stmt->kind == CI_STMT_barrier || stmt->kind == CI_STMT_synchronize || stmt->run == CI_RUN_meet || stmt->run == CI_RUN_prefix;
 }
 
 /* When several fail, one of them is told. */

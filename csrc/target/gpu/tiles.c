@@ -10,7 +10,7 @@
 bool
 ci_gpu_is_of_tiles(const CiStmt *stmt)
 {
-    return stmt->kind == CI_STMT_copy || stmt->kind == CI_STMT_send || stmt->kind == CI_STMT_settle ||
+    return stmt->kind == CI_STMT_copy || stmt->kind == CI_STMT_commit || stmt->kind == CI_STMT_synchronize ||
            stmt->kind == CI_STMT_multiply;
 }
 
@@ -45,10 +45,10 @@ ci_gpu_print_tiles(CiGpuPrinter *p, const CiStmt *stmt)
     CiCPrinter *c = &p->c;
     if (stmt->kind == CI_STMT_copy)
         print_copy(c, stmt);
-    else if (stmt->kind == CI_STMT_send)
-        ci_text_line(c->out, "ci_send();");
-    else if (stmt->kind == CI_STMT_settle)
-        ci_text_line(c->out, "ci_settle<%d>();", stmt->number);
+    else if (stmt->kind == CI_STMT_commit)
+        ci_text_line(c->out, "ci_commit();");
+    else if (stmt->kind == CI_STMT_synchronize)
+        ci_text_line(c->out, "ci_synchronize<%d>();", stmt->number);
     else
         print_multiply(c, stmt);
 }
@@ -61,7 +61,7 @@ static const char copies[] =
     "#endif\n"
     "static __device__ unsigned ci_shared(const void *p) { return (unsigned)__cvta_generic_to_shared(p); }\n"
     "static __device__ void ci_copy(void *to, const void *from, int bytes) { asm volatile(\"cp.async.cg.shared.global [%0], [%1], 16, %2;\" :: \"r\"(ci_shared(to)), \"l\"(from), \"r\"(bytes) : \"memory\"); }\n"
-    "static __device__ void ci_send() { asm volatile(\"cp.async.commit_group;\" ::: \"memory\"); }\n"
+    "static __device__ void ci_commit() { asm volatile(\"cp.async.commit_group;\" ::: \"memory\"); }\n"
     "template <int N> static __device__ void ci_arrive() { asm volatile(\"cp.async.wait_group %0;\" :: \"n\"(N) : \"memory\"); }\n"
     "#ifdef CI_WGMMA\n"
     "template <int N> static __device__ void ci_multiplied() { asm volatile(\"wgmma.wait_group.sync.aligned %0;\" :: \"n\"(N) : \"memory\"); }\n"
@@ -73,7 +73,7 @@ static const char copies[] =
     "template <int N> static __device__ void ci_multiplied() {}\n"
     "static __device__ void ci_show() {}\n"
     "#endif\n"
-    "template <int N> static __device__ void ci_settle() { ci_arrive<N>(); ci_show(); if (N == 0) ci_multiplied<0>(); __syncthreads(); }\n";
+    "template <int N> static __device__ void ci_synchronize() { ci_arrive<N>(); ci_show(); if (N == 0) ci_multiplied<0>(); __syncthreads(); }\n";
 
 /* Each group of four warps has 64 rows. A descriptor of a tile has the bytes from one atom along rows to the next, and
  * from eight lines to the next. */
@@ -165,7 +165,7 @@ add_type(CiText *out, const char *source, CiDtype dtype)
 void
 ci_cuda_add_tiles(CiText *out, const char *source)
 {
-    if (!ci_emit_mentions(source, "ci_settle"))
+    if (!ci_emit_mentions(source, "ci_synchronize"))
         return;
     ci_text_add(out, "%s%s", copies, fragments);
     add_type(out, source, CI_DTYPE_f16);
