@@ -82,6 +82,8 @@ static void
 note(void *arg, const CiStmt *stmt)
 {
     Look *look = arg;
+    if (stmt->kind == CI_STMT_copy) /* `synchronize` orders it */
+        return;
     bool is_plain = stmt->kind == CI_STMT_store && stmt->op == CI_OP_none && !stmt->at.stride &&
                     stmt->at.memory->space == CI_SPACE_global;
     if (is_plain)
@@ -169,6 +171,11 @@ place(void *arg, CiStmt *stmt)
     Barriers *s = arg;
     if (stmt->kind == CI_STMT_swap) {
         place_swap(s, stmt);
+        return;
+    }
+    if (stmt->kind == CI_STMT_synchronize) {
+        s->since = (Touched){0};
+        ci_build_move(&s->b, stmt);
         return;
     }
     bool is_block = stmt->kind == CI_STMT_loop || stmt->kind == CI_STMT_if ||

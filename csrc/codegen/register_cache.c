@@ -51,6 +51,8 @@ static bool
 find_place(const RegisterCache *s, const CiStmt *stmt, Place *place)
 {
     bool is_let = stmt->kind == CI_STMT_let;
+    if (!is_let && stmt->kind != CI_STMT_store)
+        return false;
     int value = is_let ? stmt->value : stmt->args[0];
     int lanes = s->b.proc->types[value].lanes;
     if (!s->loop || s->nother || stmt->at.stride || stmt->live ||

@@ -17,6 +17,8 @@
 #define CI_WARP 32
 /* Shared memory of a block that needs no request. */
 #define CI_STATIC_SHARED_BYTES 49152
+/* Bytes that a block of sm_90 may request. */
+#define CI_MOST_SHARED_BYTES 232448
 
 /* Bits of CiMachine.dtypes. */
 #define CI_DTYPE_BIT(dtype) (UINT32_C(1) << (dtype))

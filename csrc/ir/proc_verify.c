@@ -293,6 +293,37 @@ verify_apply(CiProcVerifier *v, const CiStmt *apply)
 }
 
 static void
+verify_copy(CiProcVerifier *v, const CiStmt *copy)
+{
+    const CiMemory *to = copy->at.memory, *from = copy->nin ? copy->in[0].memory : NULL;
+    require(v, copy, from && to->space == CI_SPACE_shared && from->space == CI_SPACE_global && v->thread,
+            "a thread copies elements of a buffer to shared memory");
+    require(v, copy, to->dtype == from->dtype, "elements are of another type");
+    verify_line(v, copy, &copy->at, true);
+    if (!copy->live)
+        verify_line(v, copy, &copy->in[0], false);
+}
+
+static void
+verify_multiply(CiProcVerifier *v, const CiStmt *multiply)
+{
+    int64_t steps, columns, size;
+    const CiMemory *sums = multiply->at.memory;
+    require(v, multiply, v->ngrids && !v->thread, "the threads of a block multiply together");
+    require(v, multiply, multiply->nin == 2 && sums->space == CI_SPACE_thread && sums->dtype == CI_DTYPE_f32,
+            "sums of f32 belong to threads");
+    require(v, multiply,
+            ci_expr_is_const(multiply->expr, &steps) && ci_expr_is_const(multiply->limit, &columns) &&
+                ci_expr_is_const(sums->size, &size) && steps == 64 && columns % 64 == 0 && size % (64 * columns) == 0,
+            "a tile has an unknown or odd size");
+    for (int k = 0; k < 2; k++)
+        require(v, multiply,
+                multiply->in[k].memory->space == CI_SPACE_shared && !multiply->in[k].stride &&
+                    multiply->in[k].memory->dtype == multiply->in[0].memory->dtype,
+                "factors are tiles of one type");
+}
+
+static void
 verify_tests(CiProcVerifier *v, const CiStmt *stmt)
 {
     for (int k = 0; k < stmt->ntests; k++) {
@@ -432,6 +463,12 @@ verify_stmt(CiProcVerifier *v, const CiStmt *stmt, const CiStmt *owner)
     case CI_STMT_apply:
         verify_apply(v, stmt);
         break;
+    case CI_STMT_copy:
+        verify_copy(v, stmt);
+        break;
+    case CI_STMT_multiply:
+        verify_multiply(v, stmt);
+        break;
     case CI_STMT_exit:
         require(v, stmt, v->nloops > 0, "it leaves no loop");
         ci_proc_add_tests(v, stmt, true);
@@ -455,6 +492,8 @@ verify_stmt(CiProcVerifier *v, const CiStmt *stmt, const CiStmt *owner)
         verify_body(v, stmt);
         break;
     case CI_STMT_barrier:
+    case CI_STMT_commit:
+    case CI_STMT_synchronize:
         require(v, stmt, v->ngrids && !v->thread, "one thread of a block waits for the others");
         break;
     default:

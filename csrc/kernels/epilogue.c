@@ -105,6 +105,32 @@ find_fold(CiBuild *b, const CiStmts *body)
     return stmt;
 }
 
+/* The value of a narrow float that a value is the f32 of; -1: it is of none. */
+static int
+find_narrow(const CiBuild *b, const CiStmts *body, int value)
+{
+    for (const CiStmt *stmt = body->first; stmt; stmt = stmt->next)
+        if (stmt->value == value && stmt->op == CI_OP_cast && stmt->type.dtype == CI_DTYPE_f32)
+            return ci_dtype_size(b->proc->types[stmt->args[0]].dtype) == 2 &&
+                           ci_dtype_class(b->proc->types[stmt->args[0]].dtype) == CI_CLASS_float
+                       ? stmt->args[0]
+                       : -1;
+    return -1;
+}
+
+static void
+take_narrow_factors(CiBuild *b, CiProductLoops *loops, const CiStmts *body, int left, int right)
+{
+    const CiType *types = b->proc->types;
+    int first = find_narrow(b, body, left), second = find_narrow(b, body, right);
+    loops->narrow = CI_DTYPE_f32;
+    if (first < 0 || second < 0 || types[first].dtype != types[second].dtype)
+        return;
+    loops->narrow = types[first].dtype;
+    loops->narrow_left = hole_of_value(b, body, first);
+    loops->narrow_right = hole_of_value(b, body, second);
+}
+
 /* The right factor varies along the last axis, which is that of columns; rows are the last one along
  * which the left one varies alone. */
 static void
@@ -121,6 +147,7 @@ take_factors(CiBuild *b, CiProductLoops *loops, const CiStmt *fold)
     bool is_turned = varies(&first, loops->points[loops->column_at]->vars[0]);
     loops->left = is_turned ? second : first;
     loops->right = is_turned ? first : second;
+    take_narrow_factors(b, loops, &fold->body, times->args[is_turned], times->args[!is_turned]);
     const CiExpr *row;
     do {
         CI_REQUIRE(b->ctx, loops->row_at-- > 0);

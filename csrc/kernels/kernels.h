@@ -26,6 +26,8 @@ typedef struct CiProductLoops {
     const CiExpr *row_var, *column_var, *step;       /* of the bodies in the holes */
     const CiExpr *row_extent, *column_extent, *length;
     CiHole left, right; /* factors: of a row and a step, of a step and a column */
+    CiDtype narrow;     /* both are f32 of this type, f16 or bf16, and these are they; f32: they are not */
+    CiHole narrow_left, narrow_right;
     CiStmts behind;     /* what is done with the sum, at a row and a column */
     CiMemory *sum;      /* which it finds here */
     CiStmts *inside;    /* where the new loops go */
@@ -42,6 +44,9 @@ void ci_product_in_registers(CiBuild *b);
 
 /* cpu/margins.c */
 void ci_margins_in_one_walk(CiBuild *b);
+
+/* gpu/tensor_product.c: for factors that are narrow floats */
+void ci_product_of_tiles(CiBuild *b, const CiProductLoops *loops);
 
 /* gpu/product.c */
 void ci_product_in_shared_memory(CiBuild *b);

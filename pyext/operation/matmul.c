@@ -1,6 +1,7 @@
 /* Matrix products with NumPy's shapes. They are library calls of the graph or, if numerics
  * allows another order of addition and this is faster, nodes that become kernels. On a device with
  * its own order of sums, a product with a vector is a reduction, which reads the matrix once. */
+#include "ir/choices.h"
 #include "operation/traced.h"
 #include "operation/ufunc.h"
 #include "program/program.h"
@@ -87,6 +88,28 @@ are_quicker(CxTracer *t, CxTraced *const *operands, int rank, const CiExpr *cons
     return result;
 }
 
+/* True if kernels of the device multiply tiles of such narrow floats. */
+static bool
+has_tensor_product(const CxTracer *t, CiDtype dtype)
+{
+    return ci_dtype_size(dtype) == 2 && (ci_backend_machine(t->backend, &t->options, false).tensor_dtypes & CI_DTYPE_BIT(dtype));
+}
+
+/* True if the library's call takes longer than the product: cinductor's kernel is a launch. */
+static bool
+is_small(CxTracer *t, CxTraced *const *operands, int rank, const CiExpr *const *sizes)
+{
+    const CiExpr *steps = cx_sizes(operands[0])[cx_rank(operands[0]) - 1];
+    int64_t values[CI_MAX_RANK + 1];
+    double count = 1;
+    cx_size_samples(t, rank, sizes, values);
+    cx_size_samples(t, 1, &steps, &values[rank]);
+    for (int k = 0; k <= rank; k++)
+        count *= (double)values[k];
+    CiMachine machine = ci_backend_machine(t->backend, &t->options, false);
+    return count <= (double)ci_choice(&machine, CI_CHOICE_tensor_work);
+}
+
 /* True if a kernel with its own order is used, which numerics must allow. */
 static int
 takes_product(CxTracer *t, CxTraced *const *operands, CiDtype dtype, int rank,
@@ -94,14 +117,17 @@ takes_product(CxTracer *t, CxTraced *const *operands, CiDtype dtype, int rank,
 {
     const char *numerics = t->options.numerics, *templates = t->options.templates;
     int ra = cx_rank(operands[0]), rb = cx_rank(operands[1]);
+    bool is_narrow = has_tensor_product(t, dtype), is_free = !strcmp(numerics, "close") || !strcmp(numerics, "fast");
 
-    if ((strcmp(numerics, "close") && strcmp(numerics, "fast")) || !strcmp(templates, "never") ||
-        (dtype != CI_DTYPE_f32 && dtype != CI_DTYPE_f64) || ra < 2 || rb < 2 ||
+    if (!(is_free || is_narrow) || !strcmp(templates, "never") ||
+        (dtype != CI_DTYPE_f32 && dtype != CI_DTYPE_f64 && !is_narrow) || ra < 2 || rb < 2 ||
         cx_sizes(operands[0])[ra - 1] != cx_sizes(operands[1])[rb - 2] ||
         sizes[rank - 1] == t->one || sizes[rank - 2] == t->one)
         return 0;
     if (!strcmp(templates, "always"))
         return 1;
+    if (is_narrow)
+        return is_small(t, operands, rank, sizes);
     return !strcmp(t->backend->compiler->name, "c") && are_quicker(t, operands, rank, sizes);
 }
 
@@ -135,6 +161,28 @@ sum_products(CxTraced *a, CxTraced *b)
     return result;
 }
 
+/* Sums of products of narrow floats are floats, and are rounded once. */
+static CiNode *
+build_product(CxTracer *t, CxTraced *const *operands, CiDtype dtype, int rank, const CiExpr *const *sizes)
+{
+    CxTraced *wide[3] = {NULL, NULL, NULL};
+    CiNode *node = NULL;
+    if (ci_dtype_size(dtype) != 2)
+        return cx_build_product(t, operands, rank, sizes);
+    for (int k = 0; k < 2; k++) {
+        node = cx_build_cast(t, operands[k], CI_DTYPE_f32, CI_KIND_array);
+        wide[k] = node == NULL ? NULL : (CxTraced *)cx_traced_from_node(t, node, CI_KIND_array);
+        if (wide[k] == NULL)
+            break;
+    }
+    node = wide[1] == NULL ? NULL : cx_build_product(t, wide, rank, sizes);
+    wide[2] = node == NULL ? NULL : (CxTraced *)cx_traced_from_node(t, node, CI_KIND_array);
+    node = wide[2] == NULL ? NULL : cx_build_cast(t, wide[2], dtype, CI_KIND_array);
+    for (int k = 0; k < 3; k++)
+        Py_XDECREF(wide[k]);
+    return node;
+}
+
 /* The product as a node of the pending graph. */
 static CiNode *
 build_matmul(CxTracer *t, CxTraced *const *operands, CiDtype dtype, int rank,
@@ -144,7 +192,7 @@ build_matmul(CxTracer *t, CxTraced *const *operands, CiDtype dtype, int rank,
     int is_ours = takes_product(t, operands, dtype, rank, sizes);
 
     if (is_ours)
-        return is_ours < 0 ? NULL : cx_build_product(t, operands, rank, sizes);
+        return is_ours < 0 ? NULL : build_product(t, operands, dtype, rank, sizes);
     const CiExtern *ext =
         cx_extern_find(state, "matmul", "", state->ufuncs[CI_OP_matmul], 0, false, NULL);
     return ext == NULL

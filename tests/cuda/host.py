@@ -80,12 +80,114 @@ template <class T> static T __shfl_xor_sync(unsigned, T value, int mask)
 }
 """
 
+# Instructions for tiles. Copies arrive as late as a source allows, and a product by wgmma begins as late, so that a missing
+# wait or a tile that is overwritten too early changes the result.
+TILES = """
+#define __cvta_generic_to_shared(p) ((unsigned long long)((const unsigned char *)(p) - emulator_runtime->shared))
+struct EmulatorCopy { void *to; const void *from; int bytes, batch; };
+struct EmulatorProduct { float *d; unsigned long long a, b; int columns, is_half, left, right, batch; };
+static EmulatorCopy emulator_copies[1024][256];
+static EmulatorProduct emulator_products[1024][64];
+static int emulator_ncopies[1024], emulator_nproducts[1024], emulator_batch[1024], emulator_group[1024];
+static float emulator_widen(const void *p, int is_half)
+{
+    unsigned short h;
+    memcpy(&h, p, 2);
+    return is_half ? (float)__builtin_bit_cast(_Float16, h) : __builtin_bit_cast(float, (unsigned)h << 16);
+}
+static void emulator_copy(void *to, const void *from, int bytes)
+{
+    int t = threadIdx.x;
+    emulator_copies[t][emulator_ncopies[t]++] = EmulatorCopy{to, from, bytes, emulator_batch[t]};
+}
+static void emulator_commit() { emulator_batch[threadIdx.x]++; }
+static void emulator_arrive(int left)
+{
+    int t = threadIdx.x, count = 0;
+    for (int k = 0; k < emulator_ncopies[t]; k++) {
+        EmulatorCopy c = emulator_copies[t][k];
+        if (c.batch >= emulator_batch[t] - left) {
+            emulator_copies[t][count++] = c;
+            continue;
+        }
+        __builtin_memset(c.to, 0, 16);
+        memcpy(c.to, c.from, c.bytes);
+    }
+    emulator_ncopies[t] = count;
+}
+/* An element of a tile: of a line of 64, or across lines. */
+static float emulator_element(unsigned long long tile, int side, int step, int is_across, int is_half)
+{
+    int along = is_across ? side : step, line = is_across ? step : side;
+    unsigned long long start = (tile & 0x3fff) << 4, atom = (tile >> 16 & 0x3fff) << 4, eight = (tile >> 32 & 0x3fff) << 4;
+    unsigned long long at = start + along / 64 * atom + line / 8 * eight + line % 8 * 128 + along % 64 * 2;
+    return emulator_widen(emulator_runtime->shared + (at ^ (at >> 7 & 7) << 4), is_half);
+}
+static void emulator_multiply(float *d, unsigned long long a, unsigned long long b, int columns, int is_half, int left, int right)
+{
+    int t = threadIdx.x;
+    emulator_products[t][emulator_nproducts[t]++] = EmulatorProduct{d, a, b, columns, is_half, left, right, emulator_group[t]};
+}
+static void emulator_end() { emulator_group[threadIdx.x]++; }
+static void emulator_multiplied(int left)
+{
+    int t = threadIdx.x, count = 0, lane = t % 32, row = t % 128 / 32 * 16 + lane / 4;
+    for (int k = 0; k < emulator_nproducts[t]; k++) {
+        EmulatorProduct p = emulator_products[t][k];
+        if (p.batch >= emulator_group[t] - left) {
+            emulator_products[t][count++] = p;
+            continue;
+        }
+        for (int n = 0; n < p.columns / 2; n++)
+            for (int s = 0; s < 16; s++)
+                p.d[n] += emulator_element(p.a, row + n / 2 % 2 * 8, s, p.left, p.is_half) *
+                          emulator_element(p.b, n / 4 * 8 + lane % 4 * 2 + n % 2, s, p.right, p.is_half);
+    }
+    emulator_nproducts[t] = count;
+}
+static void emulator_fragments(unsigned *r, const void *p, int is_across)
+{
+    const unsigned char *rows[32];
+    int lane = threadIdx.x % 32;
+    emulator_runtime->collect(&p, sizeof p, rows);
+    for (int m = 0; m < 4; m++)
+        for (int h = 0; h < 2; h++) {
+            int i = lane / 4, j = lane % 4 * 2 + h;
+            memcpy((char *)&r[m] + 2 * h, rows[8 * m + (is_across ? j : i)] + 2 * (is_across ? i : j), 2);
+        }
+}
+static void emulator_mma(float *d, const unsigned *a, const unsigned *b, int is_half)
+{
+    unsigned all[32][4], right[32][2];
+    int lane = threadIdx.x % 32;
+    emulator_runtime->collect(a, 16, all);
+    emulator_runtime->collect(b, 8, right);
+    for (int n = 0; n < 4; n++)
+        for (int k = 0; k < 16; k++)
+            d[n] += emulator_widen((char *)&all[lane / 4 * 4 + k % 8 / 2][n / 2 + 2 * (k / 8)] + k % 2 * 2, is_half) *
+                    emulator_widen((char *)&right[(lane % 4 * 2 + n % 2) * 4 + k % 8 / 2][k / 8] + k % 2 * 2, is_half);
+}
+"""
+
 INSTRUCTIONS = {
+    r'asm volatile\("cp\.async\.cg.*?"memory"\);': "emulator_copy(to, from, bytes);",
+    r'asm volatile\("cp\.async\.commit_group;".*?\);': "emulator_commit();",
+    r'asm volatile\("cp\.async\.wait_group.*?"memory"\);': "emulator_arrive(N);",
+    r'asm volatile\("wgmma\.wait_group.*?"memory"\);': "emulator_multiplied(N);",
+    r'asm volatile\("wgmma\.commit_group.*?"memory"\);': "emulator_end();",
+    r'asm volatile\("(wgmma\.fence|fence\.proxy).*?"memory"\);': "",
+    r'asm volatile\("wgmma\.mma_async\.sync\.aligned\.m64n(\d+)k16\.f32\.(\w+)\..*?"n"\(R\)\);': (
+        lambda found: f"emulator_multiply(d, a, b, {found[1]}, {int(found[2] == 'f16')}, L, R);"
+    ),
+    r'asm volatile\("ldmatrix.*?"memory"\);': "emulator_fragments(r, p, T);",
+    r'asm volatile\("mma\.sync\.aligned\.m16n8k16\.row\.col\.f32\.(\w+)\..*?"r"\(b\[1\]\)\);': (
+        lambda found: f"emulator_mma(d, a, b, {int(found[1] == 'f16')});"
+    ),
     r'asm\("cvt\.f32\.f16 %0, %1;" : "=f"\(a\) : "h"\(h\)\);': "a = (float)__builtin_bit_cast(_Float16, h);",
     r'asm\("cvt\.f32\.f16 %0, %1;" : "=f"\(r\) : "h"\(h\)\);': "r = (float)__builtin_bit_cast(_Float16, h);",
     r'asm\("rcp\.approx\.ftz\.f32 %0, %1;" : "=f"\(inverse\) : "f"\(b\)\);': "inverse = 1 / b;",
     r'asm\("cvt\.rn\.f16\.f(32|64) %0, %1;" : "=h"\(h\) : "[fd]"\(a\)\);': "h = __builtin_bit_cast(uint16_t, (_Float16)a);",
-    r"extern __shared__ __align__\(16\) unsigned char rows\[\];": "unsigned char *const rows = emulator_runtime->shared;",
+    r"extern __shared__ __align__\(\d+\) unsigned char rows\[\];": "unsigned char *const rows = emulator_runtime->shared;",
 }
 
 
@@ -129,6 +231,10 @@ def main(source, library):
         text = re.sub(pattern, replacement, text)
     waits = any(name in text for name in ("__sync", "__shfl", "__match", "__ballot"))
     runtime = RUNTIME.replace("WAITS", str(int(waits)))
+    if "emulator_copy" in text:
+        runtime += TILES
+    if os.environ.get("EMULATOR_WGMMA"):  # the instructions of sm_90a
+        runtime += "#define __CUDA_ARCH_FEAT_SM90_ALL 1\n"
     for name, parameters in re.findall(r"^(k\w+|cinductor_kernel)\(([^)]*)\)$", text, re.MULTILINE):
         text += start_of(name, parameters)
     flags = "-std=gnu++17 -O1 -w -shared -fPIC -nostdlib -ffp-contract=off -fwrapv -fno-strict-aliasing -fno-math-errno"

@@ -817,6 +817,17 @@ def test_products(card, library, tmp_path):
     assert library == "own" or RUNS or int(lines[-1].split(" ")[1]) > 60
 
 
+@pytest.mark.parametrize("instructions", ["mma", "wgmma"])
+def test_products_of_tiles(card, instructions, tmp_path):
+    """Products of halves and bfloat16. The emulator has the instructions of sm_80, and those of sm_90a."""
+    if RUNS and instructions == "mma":
+        pytest.skip("the GPU's architecture decides")
+    own = {"EMULATOR_WGMMA": "1", "CINDUCTOR_CACHE_DIR": str(tmp_path)} if instructions == "wgmma" else {}
+    lines = card("tiles.py", *([] if RUNS else ["few"]), EMULATOR_ORDER="any", **own)
+    failed = [line for line in lines if not line.startswith("ok")]
+    assert len(lines) >= 6 and not failed, "\n".join(failed)
+
+
 # Programs of the benchmark that no other test has in this form.
 BENCHMARK = """
 causal_attention convolve cross_entropy embedding heat_3d_in_place heat_in_place jacobi k_means life mandelbrot

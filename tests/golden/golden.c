@@ -567,7 +567,11 @@ count_block(Costs *costs, const CiProc *proc, const CiStmts *block)
             count_access(costs, proc, stmt);
         else if (stmt->kind == CI_STMT_let && ci_op_kind(stmt->op) == CI_OPKIND_pointwise)
             costs->operations++;
-        costs->barriers += stmt->kind == CI_STMT_barrier;
+        if (stmt->kind == CI_STMT_copy) {
+            costs->loads++;
+            costs->bytes += (int)(ci_dtype_size(stmt->in[0].memory->dtype) * stmt->expr->value);
+        }
+        costs->barriers += stmt->kind == CI_STMT_barrier || stmt->kind == CI_STMT_synchronize;
         count_block(costs, proc, &stmt->body);
         count_block(costs, proc, &stmt->other);
     }

@@ -88,7 +88,7 @@ make_image(CiContext *ctx, CiCudaBuild *b, int number)
 {
     CiCudaImage *image = &b->executable->images[number];
     CiText source = ci_text_new(ctx);
-    b->procs = ci_gpu_lower(b->kernels, b->executable->verifies, number == 0);
+    b->procs = ci_cuda_lower(&b->executable->base.queue, b->kernels, b->executable->verifies, number == 0);
     ci_gpu_print_source(&source, b->kernels, b->procs);
     check(ctx, b->executable, ci_protect(b->executable->memory, describe_image, b));
     image->layouts = b->layouts;

@@ -71,6 +71,8 @@ typedef struct CiCudaBuild {
 /* functions.c. The functions of a layout in a module; a result of the driver. */
 int ci_cuda_find_functions(const CiCudaContextScope *stay, CUmodule module, CiGpuLayout *layout);
 CiCudaCompile ci_cuda_compile_job(CiCudaExecutable *executable, const char *source);
+/* Procs for the queue's device, of which more is known than when its machine was filled. */
+CiProcs *ci_cuda_lower(const CiQueue *queue, const CiKernels *kernels, bool verify, bool may_vectorise);
 
 /* variants.c */
 /* Keeps what variants are made of in the executable's memory, where this runs. text: of the kernel

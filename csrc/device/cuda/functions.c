@@ -1,9 +1,10 @@
-/* The functions of a loaded module, and a job for NVRTC. */
+/* The functions of a loaded module, a job for NVRTC, and procs for a device. */
 #include "device/cuda/executable.h"
 
 #include <stdio.h>
 
 #define DEFAULT_CAPABILITY 90
+#define TILES_CAPABILITY 80 /* from which on there are products of tiles */
 #define ATTRIBUTE_dynamic_shared 8
 
 /* Parts that meet use some shared memory too. */
@@ -40,4 +41,18 @@ ci_cuda_compile_job(CiCudaExecutable *executable, const char *source)
         .where = executable->where,
         .cache = executable->uses_cache ? executable->base.queue.runtime->cache : NULL,
         .capability = state && state->capability ? state->capability : DEFAULT_CAPABILITY};
+}
+
+CiProcs *
+ci_cuda_lower(const CiQueue *queue, const CiKernels *kernels, bool verify, bool may_vectorise)
+{
+    const CiCudaState *state = ci_cuda_known(queue);
+    CiMachine machine = *kernels->machine;
+    CiKernels own = *kernels;
+    own.machine = &machine;
+    if (state && state->capability && state->capability < TILES_CAPABILITY)
+        machine.tensor_dtypes = 0;
+    if (state && state->capability && state->shared_limit < machine.request_bytes)
+        machine.request_bytes = state->shared_limit;
+    return ci_gpu_lower(&own, verify, may_vectorise);
 }

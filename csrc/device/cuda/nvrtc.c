@@ -275,7 +275,8 @@ ci_cuda_compile(CiCudaCompile *job)
     char architecture[64], key[65];
     const char *options[4] = {architecture, "--std=c++17", "--disable-warnings"};
     int noptions = 3, major = 0, minor = 0;
-    snprintf(architecture, sizeof architecture, "--gpu-architecture=sm_%d", job->capability);
+    bool has_own = job->capability == 90 && strstr(job->source, "ci_wgmma"); /* instructions of this architecture alone */
+    snprintf(architecture, sizeof architecture, "--gpu-architecture=sm_%d%s", job->capability, has_own ? "a" : "");
     if (!job->is_fast)
         options[noptions++] = "--fmad=false";
     if (recall(job->cache, job->where, &major, &minor)) {

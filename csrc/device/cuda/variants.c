@@ -88,7 +88,7 @@ make_source(CiContext *ctx, void *arg)
                                                &variant->class, verifies);
     kernels->plan = &making->build.executable->plan;
     making->build.kernels = kernels;
-    making->build.procs = ci_gpu_lower(kernels, verifies, variant->has_vectors);
+    making->build.procs = ci_cuda_lower(&making->build.executable->base.queue, kernels, verifies, variant->has_vectors);
     ci_gpu_print_source(&source, kernels, making->build.procs);
     making->source = source.data;
     CiStatus status = ci_protect(variant->memory, describe, making);

@@ -12,6 +12,8 @@ ci_gpu_fill_machine(CiMachine *machine, const CiGpuDialect *dialect)
     machine->warp = dialect->warp;
     machine->access_bytes = dialect->access_bytes;
     machine->has_atomic = ci_gpu_has_atomic(dialect);
+    if (!dialect->rows_of_tiles)
+        machine->tensor_dtypes = 0;
     if (!dialect->has_f64)
         machine->dtypes &= ~(CI_DTYPE_BIT(CI_DTYPE_f64) | CI_DTYPE_BIT(CI_DTYPE_c128));
 }

@@ -283,6 +283,25 @@ make_apply(Compiler *c, CiInterpStmt *to, const CiStmt *stmt)
         to->in[k] = make_access(c, &stmt->in[k]);
 }
 
+static void
+make_copy(Compiler *c, CiInterpStmt *to, const CiStmt *stmt)
+{
+    to->dtype = stmt->at.memory->dtype;
+    to->limit = make_formula(c, stmt->expr);
+    to->at = make_access(c, &stmt->at);
+    to->in[0] = make_access(c, &stmt->in[0]);
+}
+
+static void
+make_multiply(Compiler *c, CiInterpStmt *to, const CiStmt *stmt)
+{
+    make_copy(c, to, stmt);
+    to->dtype = stmt->in[0].memory->dtype;
+    to->in[1] = make_access(c, &stmt->in[1]);
+    to->lanes = (int)stmt->limit->value;
+    to->value = (int)(stmt->at.memory->size->value / stmt->limit->value);
+}
+
 /* ---- statements ---- */
 
 static CiInterpStmts make_block(Compiler *c, const CiStmts *block);
@@ -318,6 +337,12 @@ make_kind(Compiler *c, CiInterpStmt *to, const CiStmt *stmt)
         break;
     case CI_STMT_apply:
         make_apply(c, to, stmt);
+        break;
+    case CI_STMT_copy:
+        make_copy(c, to, stmt);
+        break;
+    case CI_STMT_multiply:
+        make_multiply(c, to, stmt);
         break;
     case CI_STMT_for:
         to->extent = make_formula(c, stmt->extents[0]);

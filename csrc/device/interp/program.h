@@ -55,13 +55,13 @@ struct CiInterpStmt {
     CiRunMode run;
     CiFormula extent, live, limit;
     bool has_live, has_limit, is_atomic;
-    int value, lanes;
+    int value, lanes; /* multiply: rows, columns */
     CiDtype dtype; /* of the value made, or stored */
     CiOp op;
     int args[CI_MAX_OPERANDS], nargs;
     CiInterpIndex expr;
     CiInterpAccess at;
-    CiInterpAccess in[2];      /* apply: `nargs` operands; `limit` is how many elements */
+    CiInterpAccess in[2];      /* apply: `nargs` operands; `limit` is how many elements, or steps of a multiply */
     int memory, partner, cell; /* alloc, swap; calls and running forms */
     int64_t low;               /* bind: least value */
     int number;

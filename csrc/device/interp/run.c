@@ -231,6 +231,14 @@ run_one(CiInterpRun *r, const CiInterpStmt *stmt)
     case CI_STMT_apply:
         ci_interp_apply(r, stmt);
         return r->failure;
+    case CI_STMT_copy:
+        ci_interp_copy(r, stmt);
+        return r->failure;
+    case CI_STMT_multiply:
+        ci_interp_multiply(r, stmt);
+        return r->failure;
+    case CI_STMT_commit:
+        return CI_OK;
     case CI_STMT_for:
         return stmt->run == CI_RUN_meet     ? run_meet(r, stmt)
                : stmt->run == CI_RUN_prefix ? run_prefix(r, stmt)
@@ -251,7 +259,7 @@ run_one(CiInterpRun *r, const CiInterpStmt *stmt)
     case CI_STMT_wait:
     case CI_STMT_publish:
         return take_turn(r, stmt);
-    default: /* a barrier */
+    default: /* a barrier, also after copies */
         if (r->checks)
             r->checks->now.epoch++;
         return CI_OK;

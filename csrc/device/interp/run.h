@@ -63,6 +63,10 @@ void ci_interp_let(CiInterpRun *r, const CiInterpStmt *stmt);
 void ci_interp_access(CiInterpRun *r, const CiInterpStmt *stmt);
 void ci_interp_apply(CiInterpRun *r, const CiInterpStmt *stmt);
 
+/* tiles.c */
+void ci_interp_copy(CiInterpRun *r, const CiInterpStmt *stmt);
+void ci_interp_multiply(CiInterpRun *r, const CiInterpStmt *stmt);
+
 /* run.c: CI_OK, or why the kernel ends. */
 int32_t ci_interp_run(CiInterpRun *r);
 

@@ -249,6 +249,10 @@ void
 ci_product_in_shared_memory(CiBuild *b)
 {
     Maker m = {.b = *b, .loops = ci_product_take_apart(b)};
+    if (m.loops.narrow != CI_DTYPE_f32 && b->machine->tensor_dtypes & CI_DTYPE_BIT(m.loops.narrow)) {
+        ci_product_of_tiles(b, &m.loops);
+        return;
+    }
     int64_t side = CI_CHOOSE(b, tile_side), steps = CI_CHOOSE(b, tile_steps);
     m.side = side < ACROSS ? ACROSS : (int)side;
     m.steps = steps < ACROSS ? ACROSS : (int)steps;

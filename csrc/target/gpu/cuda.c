@@ -1,5 +1,5 @@
 /* CUDA C++ as a dialect. The source has no headers. */
-#include "target/gpu/dialect.h"
+#include "target/gpu/print.h"
 
 #include <string.h>
 
@@ -125,6 +125,7 @@ add_helpers(CiText *out, const char *source)
         ci_text_add(out, "%s", shuffle_helpers);
     if (ci_emit_mentions(source, "ci_lanes"))
         ci_text_add(out, "%s", lanes_helper);
+    ci_cuda_add_tiles(out, source);
 }
 
 const CiGpuDialect ci_gpu_cuda = {
@@ -144,6 +145,7 @@ const CiGpuDialect ci_gpu_cuda = {
     .shared = "",
     .shared_array = "__shared__ ",
     .rows = "extern __shared__ __align__(16) unsigned char rows[];", /* a launch says how many */
+    .rows_of_tiles = "extern __shared__ __align__(1024) unsigned char rows[];",
     .restrict_word = "__restrict__ ",
     .thread = "threadIdx.x",
     .block = "blockIdx.x",

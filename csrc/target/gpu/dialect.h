@@ -24,6 +24,8 @@ typedef struct CiGpuDialect {
     const char *global, *shared; /* words for pointers to memory of the device, of the block */
     const char *shared_array;    /* before the declaration of an array of the block's memory */
     const char *rows;            /* declares `rows`, the block's memory of so many bytes (%lld) */
+    /* Declares `rows` in kernels with tiles, if `helpers` prints copies to tiles and products of tiles; else NULL. */
+    const char *rows_of_tiles;
     const char *restrict_word;
     const char *thread, *block; /* unsigned numbers of the thread and of the block */
     const char *barrier, *warp_barrier;

@@ -83,6 +83,8 @@ static void
 align(void *arg, const CiStmt *stmt)
 {
     Alignment *a = arg;
+    if (stmt->kind == CI_STMT_copy && stmt->in[0].memory == a->memory)
+        a->bytes = (int)(stmt->expr->value * ci_dtype_size(a->memory->dtype));
     if (stmt->at.memory != a->memory || (stmt->kind != CI_STMT_let && stmt->kind != CI_STMT_store))
         return;
     CiType type = a->proc->types[stmt->kind == CI_STMT_let ? stmt->value : stmt->args[0]];
@@ -285,7 +287,7 @@ print_loop(CiGpuPrinter *p, const CiStmt *loop)
 static bool
 is_waited_for(const CiStmt *stmt)
 {
-    return stmt->kind == CI_STMT_barrier || stmt->run == CI_RUN_meet || stmt->run == CI_RUN_prefix;
+    return stmt->kind == CI_STMT_barrier || stmt->kind == CI_STMT_synchronize || stmt->run == CI_RUN_meet || stmt->run == CI_RUN_prefix;
 }
 
 /* When several fail, one of them is told. */
@@ -334,6 +336,8 @@ print_own(CiCPrinter *c, const CiStmt *stmt)
         ci_c_print_swap(c, stmt);
     else if (stmt->kind == CI_STMT_barrier)
         ci_gpu_print_barrier(p);
+    else if (ci_gpu_is_of_tiles(stmt))
+        ci_gpu_print_tiles(p, stmt);
     else if (ci_gpu_is_in_lanes(c, stmt))
         return ci_gpu_print_lanes(c, stmt);
     else if (opens_guard(p, stmt)) {
@@ -532,7 +536,7 @@ ci_gpu_print_proc(CiCPrinter *p, CiText *out, const CiProc *proc)
     p->lane_symbols = ci_gpu_lane_symbols(p->ctx, proc);
     begin(own, proc);
     if (shared_of_point(proc))
-        ci_text_line(&body, own->gpu->rows, (long long)ci_gpu_shared_bytes(proc));
+        ci_text_line(&body, ci_stmts_have(&proc->body, ci_gpu_is_of_tiles) ? own->gpu->rows_of_tiles : own->gpu->rows, (long long)ci_gpu_shared_bytes(proc));
     print_pointers(p);
     ci_c_print_block(p, &proc->body);
     print_moved_back(own);

@@ -44,6 +44,11 @@ void ci_gpu_print_prefix(CiGpuPrinter *p, const CiStmt *prefix);
 void ci_gpu_print_barrier(CiGpuPrinter *p);
 bool ci_gpu_declare_shared(CiGpuPrinter *p, CiDtype dtype, const char *name, int count);
 
+/* tiles.c: copies to tiles, and products of tiles. The functions that the source calls for them, in CUDA. */
+bool ci_gpu_is_of_tiles(const CiStmt *stmt);
+void ci_gpu_print_tiles(CiGpuPrinter *p, const CiStmt *stmt);
+void ci_cuda_add_tiles(CiText *out, const char *source);
+
 /* Launch properties of a proc. */
 const CiExpr *ci_gpu_blocks(CiSym *sym, const CiProc *proc);
 int ci_gpu_threads(const CiProc *proc);

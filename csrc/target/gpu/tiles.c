@@ -1,0 +1,173 @@
+/* Copies to tiles in shared memory and products of tiles: calls of functions, and the functions in CUDA.
+ *
+ * The swizzle of a tile is the one of 128 bytes that wgmma reads: eight chunks of a line, and the same chunk of
+ * eight lines, are in different banks. In sm_90a four warps multiply by wgmma, from shared memory; in sm_80
+ * each warp by mma.sync, from fragments that ldmatrix loads. A sum has the same thread in both. */
+#include "target/gpu/print.h"
+
+#include <string.h>
+
+bool
+ci_gpu_is_of_tiles(const CiStmt *stmt)
+{
+    return stmt->kind == CI_STMT_copy || stmt->kind == CI_STMT_commit || stmt->kind == CI_STMT_synchronize ||
+           stmt->kind == CI_STMT_multiply;
+}
+
+static const char *
+place(CiCPrinter *c, const CiAccess *at)
+{
+    return ci_format(c->ctx, "&%s", ci_c_element(c, at->memory, at->index));
+}
+
+static void
+print_copy(CiCPrinter *c, const CiStmt *copy)
+{
+    const CiAccess *from = &copy->in[0];
+    int size = (int)ci_dtype_size(copy->at.memory->dtype);
+    const char *live = ci_emit_index_text(c->base, copy->live ? copy->live : copy->expr);
+    ci_text_line(c->out, "ci_copy(%s, %s, %d*(%s));", place(c, &copy->at),
+                 copy->live ? ci_c_memory(c, from->memory) : place(c, from), size, live);
+}
+
+static void
+print_multiply(CiCPrinter *c, const CiStmt *multiply)
+{
+    const CiAccess *left = &multiply->in[0], *right = &multiply->in[1];
+    ci_text_line(c->out, "ci_multiply_%s_%lld<%d, %d>(%s, %s, %s);", ci_dtype_name(left->memory->dtype),
+                 (long long)multiply->limit->value, multiply->number & 1, multiply->number >> 1,
+                 multiply->at.memory->name, place(c, left), place(c, right));
+}
+
+void
+ci_gpu_print_tiles(CiGpuPrinter *p, const CiStmt *stmt)
+{
+    CiCPrinter *c = &p->c;
+    if (stmt->kind == CI_STMT_copy)
+        print_copy(c, stmt);
+    else if (stmt->kind == CI_STMT_commit)
+        ci_text_line(c->out, "ci_commit();");
+    else if (stmt->kind == CI_STMT_synchronize)
+        ci_text_line(c->out, "ci_synchronize<%d>();", stmt->number);
+    else
+        print_multiply(c, stmt);
+}
+
+/* ---- functions ---- */
+
+static const char copies[] =
+    "#if defined(__CUDA_ARCH_FEAT_SM90_ALL)\n"
+    "#define CI_WGMMA 1\n"
+    "#endif\n"
+    "static __device__ unsigned ci_shared(const void *p) { return (unsigned)__cvta_generic_to_shared(p); }\n"
+    "static __device__ void ci_copy(void *to, const void *from, int bytes) { asm volatile(\"cp.async.cg.shared.global [%0], [%1], 16, %2;\" :: \"r\"(ci_shared(to)), \"l\"(from), \"r\"(bytes) : \"memory\"); }\n"
+    "static __device__ void ci_commit() { asm volatile(\"cp.async.commit_group;\" ::: \"memory\"); }\n"
+    "template <int N> static __device__ void ci_arrive() { asm volatile(\"cp.async.wait_group %0;\" :: \"n\"(N) : \"memory\"); }\n"
+    "#ifdef CI_WGMMA\n"
+    "template <int N> static __device__ void ci_multiplied() { asm volatile(\"wgmma.wait_group.sync.aligned %0;\" :: \"n\"(N) : \"memory\"); }\n"
+    "static __device__ void ci_begin() { asm volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\"); }\n"
+    "static __device__ void ci_end() { asm volatile(\"wgmma.commit_group.sync.aligned;\" ::: \"memory\"); }\n"
+    "static __device__ void ci_show() { asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\"); }\n"
+    "static __device__ uint64_t ci_tile(unsigned at) { return (uint64_t)((at & 0x3ffff) >> 4) | (uint64_t)(8192 >> 4) << 16 | (uint64_t)(1024 >> 4) << 32 | (uint64_t)1 << 62; }\n"
+    "#else\n"
+    "template <int N> static __device__ void ci_multiplied() {}\n"
+    "static __device__ void ci_show() {}\n"
+    "#endif\n"
+    "template <int N> static __device__ void ci_synchronize() { ci_arrive<N>(); ci_show(); if (N == 0) ci_multiplied<0>(); __syncthreads(); }\n";
+
+/* Each group of four warps has 64 rows. A descriptor of a tile has the bytes from one atom along rows to the next, and
+ * from eight lines to the next. */
+static void
+add_wgmma(CiText *out, const char *type, int columns)
+{
+    ci_text_add(out,
+                "#ifdef CI_WGMMA\n"
+                "template <int L, int R> static __device__ void ci_wgmma_%s_%d(float *d, uint64_t a, uint64_t b) { "
+                "asm volatile(\"wgmma.mma_async.sync.aligned.m64n%dk16.f32.%s.%s {",
+                type, columns, columns, type, type);
+    for (int k = 0; k < columns / 2; k++)
+        ci_text_add(out, "%s%%%d", k ? ", " : "", k);
+    ci_text_add(out, "}, %%%d, %%%d, 1, 1, 1, %%%d, %%%d;\" : ", columns / 2, columns / 2 + 1,
+                columns / 2 + 2, columns / 2 + 3);
+    for (int k = 0; k < columns / 2; k++)
+        ci_text_add(out, "%s\"+f\"(d[%d])", k ? ", " : "", k);
+    ci_text_add(out,
+                " : \"l\"(a), \"l\"(b), \"n\"(L), \"n\"(R)); }\n"
+                "template <int L, int R> static __device__ void ci_multiply_%s_%d(float *sums, const uint16_t *left, const uint16_t *right)\n"
+                "{\n"
+                "    const unsigned a = ci_shared(left + (int)threadIdx.x/128*4096), b = ci_shared(right);\n"
+                "    ci_begin();\n"
+                "    #pragma unroll\n"
+                "    for (int s = 0; s < 4; s++)\n"
+                "        ci_wgmma_%s_%d<L, R>(sums, ci_tile(a + s*(L ? 2048 : 32)), ci_tile(b + s*(R ? 2048 : 32)));\n"
+                "    ci_end();\n"
+                "    ci_multiplied<1>();\n"
+                "}\n"
+                "#endif\n",
+                type, columns, type, columns);
+}
+
+static void
+add_mma(CiText *out, const char *type, int columns)
+{
+    ci_text_add(out,
+                "#ifndef CI_WGMMA\n"
+                "template <int L, int R> static __device__ void ci_multiply_%s_%d(float *sums, const uint16_t *left, const uint16_t *right)\n"
+                "{\n"
+                "    const int lane = (int)threadIdx.x %% 32, row = (int)threadIdx.x/32*16, low = lane/8 %% 2*8, high = lane/16*8, at = lane %% 8;\n"
+                "    #pragma unroll\n"
+                "    for (int s = 0; s < 64; s += 16) {\n"
+                "        unsigned a[4], b[4];\n"
+                "        ci_fragments<L>(a, left + (L ? ci_chunk((row + low)/8, s + high + at) : ci_chunk((s + high)/8, row + low + at)));\n"
+                "        #pragma unroll\n"
+                "        for (int c = 0; c < %d; c += 16) {\n"
+                "            ci_fragments<R>(b, right + (R ? ci_chunk((c + high)/8, s + low + at) : ci_chunk((s + low)/8, c + high + at)));\n"
+                "            ci_mma_%s(sums + c/2, a, b);\n"
+                "            ci_mma_%s(sums + c/2 + 4, a, b + 2);\n"
+                "        }\n"
+                "    }\n"
+                "}\n"
+                "#endif\n",
+                type, columns, columns, type, type);
+}
+
+static const char fragments[] =
+    "static __device__ int ci_chunk(int chunk, int line) { return chunk/8*4096 + line*64 + ((chunk ^ line) % 8)*8; }\n"
+    "template <int T> static __device__ void ci_fragments(unsigned *r, const uint16_t *p)\n"
+    "{\n"
+    "    if (T) {\n"
+    "        asm volatile(\"ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];\" : \"=r\"(r[0]), \"=r\"(r[1]), \"=r\"(r[2]), \"=r\"(r[3]) : \"r\"(ci_shared(p)) : \"memory\");\n"
+    "    } else {\n"
+    "        asm volatile(\"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];\" : \"=r\"(r[0]), \"=r\"(r[1]), \"=r\"(r[2]), \"=r\"(r[3]) : \"r\"(ci_shared(p)) : \"memory\");\n"
+    "    }\n"
+    "}\n";
+
+static void
+add_type(CiText *out, const char *source, CiDtype dtype)
+{
+    const char *type = ci_dtype_name(dtype);
+    if (!strstr(source, ci_format(out->ctx, "ci_multiply_%s_", type)))
+        return;
+    ci_text_add(out,
+                "static __device__ void ci_mma_%s(float *d, const unsigned *a, const unsigned *b) { "
+                "asm volatile(\"mma.sync.aligned.m16n8k16.row.col.f32.%s.%s.f32 {%%0, %%1, %%2, %%3}, "
+                "{%%4, %%5, %%6, %%7}, {%%8, %%9}, {%%0, %%1, %%2, %%3};\" : \"+f\"(d[0]), \"+f\"(d[1]), "
+                "\"+f\"(d[2]), \"+f\"(d[3]) : \"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3]), "
+                "\"r\"(b[0]), \"r\"(b[1])); }\n",
+                type, type, type);
+    for (int columns = 64; columns <= 256; columns *= 2)
+        if (ci_emit_mentions(source, ci_format(out->ctx, "ci_multiply_%s_%d", type, columns))) {
+            add_wgmma(out, type, columns);
+            add_mma(out, type, columns);
+        }
+}
+
+void
+ci_cuda_add_tiles(CiText *out, const char *source)
+{
+    if (!ci_emit_mentions(source, "ci_synchronize"))
+        return;
+    ci_text_add(out, "%s%s", copies, fragments);
+    add_type(out, source, CI_DTYPE_f16);
+    add_type(out, source, CI_DTYPE_bf16);
+}
