@@ -26,7 +26,7 @@ input_bytes(const CiFrame *frame, const CiPlanPartition *plan, int k)
     return device->copy_across && bytes <= plan->most_copied ? bytes : 0;
 }
 
-/* Those that are, in this recording (clear_moving in record.c). */
+/* Bytes of an input that this recording reads from its buffer (clear_moving in record.c); 0: it reads the input. */
 static int64_t
 moved_bytes(const CiFrame *frame, const CiPlanPartition *plan, const CiRecording *recording, int k)
 {
