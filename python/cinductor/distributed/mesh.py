@@ -16,7 +16,9 @@ from .. import _core
 from ..arrays.libraries import prepare
 from ..arrays.machine import Device, devices
 from .rendezvous import processes, wait_for
+from .threads import Meeting, MemberLost
 
+HOST = "cpu"  # whose members are threads of one process
 GRACE = 5.0  # seconds in which all members fail if one does
 MEMBER: contextvars.ContextVar[Member | None] = contextvars.ContextVar("cinductor.member", default=None)
 _numbers = itertools.count()  # of meshes; the same in all processes, which make them in the same order
@@ -42,6 +44,7 @@ class Member:
         rest, self.coordinates = position, {}
         for name, size in reversed(mesh.shape.items()):
             rest, self.coordinates[name] = divmod(rest, size)
+        self.is_host = device == HOST
         self.calls: dict[Any, Any] = {}  # compiled functions of single collectives
         self.worker = ThreadPoolExecutor(1, thread_name_prefix=f"cinductor-{device}")
 
@@ -53,6 +56,8 @@ class Member:
 
     def open(self, axis: str) -> None:
         """Become a member of the group along an axis. Raises DeviceError if another member does not come."""
+        if self.is_host:
+            return
         name, rank, count = self.group(axis), self.coordinates[axis], self.mesh.shape[axis]
         key = f"group {name}"
         if rank == 0:
@@ -87,7 +92,8 @@ class Mesh:
     axis_names : tuple of str
         The names of the axes: words without spaces.
     devices : str, Device or sequence of them
-        Of this process: "cuda" (all of that kind), "cuda:1", or a sequence. The last axis varies fastest.
+        Of this process: "cuda" (all of that kind), "cuda:1", or a sequence. The last axis varies fastest. "cpu": each member is a
+        thread of this process.
     timeout : float
         Seconds that a member waits for the others in a collective. After that the waiting members raise DeviceError, and the
         mesh is of no use any more.
@@ -116,7 +122,7 @@ class Mesh:
             raise ValueError(f"axis_names is {axis_names!r} for a shape of {len(shape)} axes; wanted: a name for each, all different")
         if any(type(name) is not str or not name.isidentifier() for name in axis_names) or min(self.shape.values()) < 1:
             raise ValueError(f"a mesh of shape {tuple(shape)} with axes {axis_names!r}: names are identifiers, sizes 1 or more")
-        own = local_devices(devices)
+        own = [HOST] * self.size if devices == HOST else local_devices(devices)
         everywhere = self.announce(own)
         if len(everywhere) != self.size:
             raise ValueError(f"a mesh of shape {tuple(shape)} has {self.size} members, and there are {len(everywhere)} devices: {everywhere}")
@@ -124,6 +130,10 @@ class Mesh:
         first = [process for process, _ in everywhere].index(processes().number)
         self.members = [Member(self, first + k, device) for k, device in enumerate(own)]
         self.is_whole = len(self.members) == self.size  # all members are of this process
+        hosts = [device == HOST for device in self.devices]
+        if any(hosts) and not (all(hosts) and self.is_whole):
+            raise ValueError(f"members on the CPU are threads of one process, and all of a mesh's: {self.devices}")
+        self._meetings: dict[str, Meeting] = {}
         self._lock = threading.Lock()
         self._is_open = self._is_closed = False
         self._tokens: list[contextvars.Token[Member | None]] = []
@@ -170,9 +180,17 @@ class Mesh:
         self._is_closed = True
         for member in self.members:
             member.worker.shutdown(wait=False)
+        for meeting in [*self._meetings.values()]:
+            meeting.end("a member of the mesh has failed, or the mesh was closed")
+        for member in self.members:
             for axis, size in self.shape.items():
-                if size > 1:
+                if size > 1 and not member.is_host:
                     _core.group_close(member.device, member.group(axis))
+
+    def meeting(self, group: str, count: int) -> Meeting:
+        """Where the members of a group on the CPU meet."""
+        with self._lock:
+            return self._meetings.setdefault(group, Meeting(count))
 
     def each(self, call: Callable[[Member], Any]) -> list[Any]:
         """The results of a call for each member of this process, at the same time.
@@ -192,6 +210,9 @@ class Mesh:
             if waiting or not all(isinstance(future.exception(), Exception) for future in done):
                 self.close()  # the others would wait for the members that have failed
             raise first
+        except MemberLost as error:
+            self.close()
+            raise _core.DeviceError(str(error)) from None
         except _core.DeviceError:
             self.close()
             raise
@@ -223,11 +244,11 @@ def local_devices(asked: Any) -> list[str]:
     elif isinstance(asked, str | Device):
         asked = [asked]
     found = [str(Device(device) if isinstance(device, str) else device) for device in asked]
-    if len(set(found)) != len(found):
+    if len({device for device in found if device != HOST}) != len(found) - found.count(HOST):
         raise ValueError(f"a device is named twice: {found}")
     if not found:
         raise ValueError("no devices are named, or there are none of the kind")
-    for device in found:
+    for device in set(found) - {HOST}:
         _core.group_check(device)
     return found
 
