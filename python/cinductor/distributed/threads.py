@@ -5,14 +5,11 @@ from __future__ import annotations
 import functools
 import threading
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from .. import _core
-
-if TYPE_CHECKING:
-    from .mesh import Member
 
 Parts: TypeAlias = dict[int, "np.ndarray[Any, Any]"]
 COMBINE = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}
@@ -69,7 +66,7 @@ class HostCollective:
 
     def __call__(self, x: np.ndarray[Any, Any], out: np.ndarray[Any, Any]) -> None:
         """Store this member's result."""
-        member: Member = self.member_of()
+        member = self.member_of()
         if not member.is_host:
             raise _core.DeviceError("a collective needs arrays of the devices of its mesh")
         rank = member.coordinates[self.axis]
