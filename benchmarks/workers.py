@@ -1,7 +1,7 @@
-"""What many workers cost: python benchmarks/workers.py [--programs N] [--task SECONDS] [--quick]
+"""Costs of many workers: python benchmarks/workers.py [--programs N] [--task SECONDS] [--few]
 
-First it measures constants on this machine, in processes of their own: the import, a capture, a build, a first call from a filled cache,
-storing a bundle, a warm call, and a task of dask's scheduler. Then it simulates clusters of 1 to 1,000 workers of two cores each, in
+First it measures constants on this machine, in processes of their own: the import, a first call without a cache and with one, storing a
+bundle, a warm call, and a task of dask's scheduler. Then it simulates clusters of 1 to 1,000 workers of two cores each, in
 which every worker calls the same programs, in three ways:
 
 alone    each worker captures and builds for itself
@@ -85,22 +85,22 @@ def run_child(folder, cache, what, names):
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def seconds_of_a_task(quick):
-    """What dask's client and scheduler take for a task that does nothing; a guess of its documentation where distributed is not there."""
+def seconds_of_a_task(few):
+    """Processor time of dask's client and scheduler for a task that does nothing. Without distributed it is a guess."""
     try:
         from distributed import Client
     except ImportError:
         return 2e-4
-    count = 100 if quick else 1000
+    count = 100 if few else 1000
     with Client(n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None) as client:
         start = time.process_time()  # the scheduler is a thread of this process, as the client is
         client.gather(client.map(int, range(count), pure=False))
         return (time.process_time() - start) / count
 
 
-def measure(quick):
+def measure(few):
     """The constants of this machine, in seconds of processors, on which other work has little influence."""
-    names = [f"program_{k}" for k in range(4 if quick else 12)]
+    names = [f"program_{k}" for k in range(4 if few else 12)]
     with tempfile.TemporaryDirectory() as folder:
         with open(os.path.join(folder, "simulated_programs.py"), "w") as file:
             file.write(SOURCE)
@@ -108,11 +108,11 @@ def measure(quick):
         saved = run_child(folder, "first", "", names)
         loaded = run_child(folder, "second", "load", names[:2])
         size = os.path.getsize(os.path.join(folder, "bundle")) / len(names)
-    return Constants(saved["import"], cold["first"], saved["first"], loaded["load"] / len(names), saved["warm"], size, seconds_of_a_task(quick))
+    return Constants(saved["import"], cold["first"], saved["first"], loaded["load"] / len(names), saved["warm"], size, seconds_of_a_task(few))
 
 
 class Figures(NamedTuple):
-    """What one simulated cluster takes."""
+    """Times and amounts of one simulated cluster."""
 
     ready: float  # seconds until every worker has had its first result of every program
     work: float  # seconds of processors for captures and builds, of all machines
@@ -167,9 +167,9 @@ def main():
     parser.add_argument("--programs", type=int, default=20, help="that each worker calls")
     parser.add_argument("--task", type=float, default=1.0, help="seconds that a task computes")
     parser.add_argument("--constants", help="what an earlier run has printed, instead of measurements")
-    parser.add_argument("--quick", action="store_true", help="fewer measurements, for a check")
+    parser.add_argument("--few", action="store_true", help="fewer measurements, for a check")
     given = parser.parse_args()
-    constants = Constants(**json.loads(given.constants)) if given.constants else measure(given.quick)
+    constants = Constants(**json.loads(given.constants)) if given.constants else measure(given.few)
     print(json.dumps(constants._asdict()))
     print(table(constants, given.programs, given.task))
 
