@@ -4,6 +4,22 @@
 #include "runtime/record.h"
 #include "wrapper/partition.h"
 
+/* The value number of the bytes of an input whose elements may be copied for a replay; -1: it is written, or has gaps. */
+static int
+bytes_to_copy(CiFlatten *flat, const CiPartition *of, const CiBuffer *buffer)
+{
+    const CiLoops *loops = flat->wrapper->kernels->loops;
+    bool is_stored = buffer->kind != CI_BUFFER_input || buffer->is_written;
+    for (int k = 0; k < of->ngives; k++)
+        is_stored |= of->gives[k] == buffer;
+    if (is_stored || !ci_buffer_is_dense(loops, buffer))
+        return -1;
+    const CiExpr *bytes = ci_expr_const(loops->sym, ci_dtype_size(buffer->dtype));
+    for (int axis = 0; axis < buffer->rank; axis++)
+        bytes = ci_expr_mul(loops->sym, bytes, buffer->sizes[axis]);
+    return ci_values_number(&flat->builder, bytes);
+}
+
 static void
 note_address(CiFlatten *flat, CiPlanPartition *plan, const CiPartition *of, const CiBuffer *buffer)
 {
@@ -11,6 +27,7 @@ note_address(CiFlatten *flat, CiPlanPartition *plan, const CiPartition *of, cons
         return;
     CI_REQUIRE(flat->ctx, flat->slot_of[buffer->id] >= 0);
     CI_PUSH(flat->ctx, plan->slots, plan->nslots, plan->capslots, flat->slot_of[buffer->id]);
+    CI_PUSH(flat->ctx, plan->slot_bytes, plan->nbytes, plan->capbytes, bytes_to_copy(flat, of, buffer));
 }
 
 static void
@@ -77,7 +94,7 @@ fill(CiFlatten *flat, const CiPartition *of, CiPlanPartition *plan)
     }
     const char *why = why_never(flat, of, plan);
     plan->is_never = why != NULL;
-    plan->recordings = ci_recordings_new(flat->ctx, count_words(plan), plan->ntemps, why);
+    plan->recordings = ci_recordings_new(flat->ctx, count_words(plan), plan->ntemps + plan->nslots, plan->nlaunches / 2, why);
 }
 
 static const CiPartition *

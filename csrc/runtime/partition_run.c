@@ -5,6 +5,8 @@
 
 #include "runtime/record.h"
 
+enum { FIRST_ADDRESS = 1 }; /* word of a key: that of plan->slots[0] */
+
 /* Bytes of memory for later steps that is stored in the recording's buffer and copied after a
  * replay; 0: it is stored directly in the call's memory. */
 static int64_t
@@ -15,13 +17,31 @@ copied_bytes(const CiFrame *frame, const CiPlanPartition *plan, int k)
     return device->copy_across && bytes <= plan->most_copied ? bytes : 0;
 }
 
+/* Bytes of an input that may be copied to the recording's buffer before a replay; 0: it is read where it is. */
+static int64_t
+input_bytes(const CiFrame *frame, const CiPlanPartition *plan, int k)
+{
+    const CiDevice *device = frame->queues[plan->device].backend->device;
+    int64_t bytes = plan->slot_bytes[k] < 0 ? 0 : frame->values[plan->slot_bytes[k]];
+    return device->copy_across && bytes <= plan->most_copied ? bytes : 0;
+}
+
+/* Bytes of an input that this recording reads from its buffer (clear_moving in record.c); 0: it reads the input. */
+static int64_t
+moved_bytes(const CiFrame *frame, const CiPlanPartition *plan, const CiRecording *recording, int k)
+{
+    return recording->key[FIRST_ADDRESS + k] ? 0 : input_bytes(frame, plan, k);
+}
+
 static void
-fill_key(const CiFrame *frame, const CiPlanPartition *plan, int64_t *key)
+fill_key(const CiFrame *frame, const CiPlanPartition *plan, int64_t *key, bool *may_move)
 {
     int n = 0;
     key[n++] = (int64_t)(intptr_t)frame->queues[plan->device].stream;
-    for (int k = 0; k < plan->nslots; k++)
+    for (int k = 0; k < plan->nslots; k++) {
+        may_move[n] = input_bytes(frame, plan, k) > 0;
         key[n++] = (int64_t)(intptr_t)frame->slots[plan->slots[k]];
+    }
     for (int k = 0; k < plan->nborn; k++) {
         bool is_copied = copied_bytes(frame, plan, k) > 0;
         key[n++] = is_copied ? 0 : (int64_t)(intptr_t)frame->slots[plan->temps[k]];
@@ -40,10 +60,14 @@ fill_key(const CiFrame *frame, const CiPlanPartition *plan, int64_t *key)
  * Python's lock, which a thread may own that waits for the end of the recording, and a replay cannot be undone. */
 static int32_t
 walk(CiFrame *frame, const CiPlanPartition *plan, const CiStep *step, const CiStep *end,
-     const CiRecordMemory *memory, bool gives_work)
+     const CiRecording *recording, bool gives_work)
 {
+    const CiRecordMemory *memory = recording->memory;
     int32_t status = CI_OK;
     int next = plan->nborn;
+    for (int k = 0; k < plan->nslots && gives_work; k++)
+        if (moved_bytes(frame, plan, recording, k))
+            frame->slots[plan->slots[k]] = memory->blocks[plan->ntemps + k];
     for (int k = 0; k < plan->nborn && gives_work; k++)
         if (copied_bytes(frame, plan, k))
             frame->slots[plan->temps[k]] = memory->blocks[k];
@@ -67,12 +91,15 @@ walk(CiFrame *frame, const CiPlanPartition *plan, const CiStep *step, const CiSt
 static bool
 take_memory(const CiFrame *frame, const CiPlanPartition *plan, CiRecording *recording)
 {
-    int64_t *bytes = malloc(sizeof *bytes * (size_t)(plan->ntemps + 1));
+    int nblocks = plan->ntemps + plan->nslots;
+    int64_t *bytes = malloc(sizeof *bytes * (size_t)(nblocks + 1));
+    for (int k = 0; bytes && k < plan->nslots; k++)
+        bytes[plan->ntemps + k] = moved_bytes(frame, plan, recording, k);
     for (int k = 0; bytes && k < plan->ntemps; k++)
         bytes[k] = k < plan->nborn ? copied_bytes(frame, plan, k)
                                    : frame->values[frame->program->slots[plan->temps[k]].bytes];
-    bool is_there = bytes && (plan->ntemps == 0 || ci_recordings_take(plan->recordings, recording,
-                                                                      &frame->queues[plan->device], bytes));
+    bool is_there = bytes && (nblocks == 0 || ci_recordings_take(plan->recordings, recording,
+                                                                 &frame->queues[plan->device], bytes));
     free(bytes);
     return is_there;
 }
@@ -94,7 +121,7 @@ record(CiFrame *frame, const CiPlanPartition *plan, const CiStep *at, CiRecordin
     if (!failed) {
         queue->stream = stream;
         frame->is_recording = true;
-        *status = walk(frame, plan, at + 1, frame->program->steps + at->target, recording->memory, true);
+        *status = walk(frame, plan, at + 1, frame->program->steps + at->target, recording, true);
         frame->is_recording = false;
         queue->stream = own.stream;
         failed = device->record_end(&own, stream, &recording->made) ? "record_end" : NULL;
@@ -108,8 +135,9 @@ record(CiFrame *frame, const CiPlanPartition *plan, const CiStep *at, CiRecordin
 /* Completes a replay: slots get the contents that launches would have given them. If a copy fails,
  * the run fails, because the replay cannot be undone. */
 static int32_t
-finish(CiFrame *frame, const CiPlanPartition *plan, const CiStep *at, const CiRecordMemory *memory)
+finish(CiFrame *frame, const CiPlanPartition *plan, const CiStep *at, const CiRecording *recording)
 {
+    const CiRecordMemory *memory = recording->memory;
     const CiQueue *queue = &frame->queues[plan->device];
     int32_t status = CI_OK;
     for (int k = 0; k < plan->nborn && !status; k++) {
@@ -118,7 +146,7 @@ finish(CiFrame *frame, const CiPlanPartition *plan, const CiStep *at, const CiRe
             status = queue->backend->device->copy_across(
                 queue, queue, frame->slots[plan->temps[k]], memory->blocks[k], (size_t)bytes);
     }
-    (void)walk(frame, plan, at + 1, frame->program->steps + at->target, memory, false);
+    (void)walk(frame, plan, at + 1, frame->program->steps + at->target, recording, false);
     return status;
 }
 
@@ -139,6 +167,21 @@ is_stop(int32_t status)
     return status == CI_ERR_INTERRUPTED || status == CI_ERR_PYTHON;
 }
 
+/* Stores the inputs that move where the recording reads them. */
+static int32_t
+copy_inputs(const CiFrame *frame, const CiPlanPartition *plan, const CiRecording *recording)
+{
+    const CiQueue *queue = &frame->queues[plan->device];
+    int32_t status = CI_OK;
+    for (int k = 0; k < plan->nslots && !status; k++) {
+        int64_t bytes = moved_bytes(frame, plan, recording, k);
+        if (bytes)
+            status = queue->backend->device->copy_across(queue, queue, recording->memory->blocks[plan->ntemps + k],
+                                                         frame->slots[plan->slots[k]], (size_t)bytes);
+    }
+    return status;
+}
+
 /* True: a recording has done it. */
 static bool
 replay(CiFrame *frame, const CiPlanPartition *plan, const CiStep *at, CiRecording *recording,
@@ -148,6 +191,8 @@ replay(CiFrame *frame, const CiPlanPartition *plan, const CiStep *at, CiRecordin
     const char *failed = NULL;
     if (!recording->made && take_memory(frame, plan, recording))
         failed = record(frame, plan, at, recording, status);
+    if (!failed && recording->made && copy_inputs(frame, plan, recording))
+        failed = "copy_across";
     if (!failed && recording->made && queue->backend->device->replay(queue, recording->made))
         failed = "replay";
     if (failed && !is_stop(*status)) {
@@ -167,18 +212,19 @@ ci_frame_run_partition(CiFrame *frame, const CiStep **at)
     const CiStep *step = *at;
     const CiPlanPartition *plan = &frame->program->partitions[step->number];
     int64_t key[CI_MAX_KEY];
+    bool may_move[CI_MAX_KEY] = {false};
     int32_t status = CI_OK;
     if (plan->is_never || frame->is_shared) /* shared: one iteration of many, each with its own
                                              * key */
         return CI_OK;
-    fill_key(frame, plan, key);
+    fill_key(frame, plan, key, may_move);
     CiRecording *recording =
-        ci_recordings_enter(plan->recordings, &frame->queues[plan->device], key);
+        ci_recordings_enter(plan->recordings, &frame->queues[plan->device], key, may_move);
     if (!recording)
         return CI_OK;
     bool is_replayed = replay(frame, plan, step, recording, &status);
     if (is_replayed) {
-        status = finish(frame, plan, step, recording->memory);
+        status = finish(frame, plan, step, recording);
         *at = frame->program->steps + step->target - 1;
     }
     ci_recordings_leave(plan->recordings, recording, is_replayed);

@@ -96,9 +96,11 @@ typedef struct CiPlanPartition {
     bool is_never; /* replayed */
     int *slots; /* whose addresses it uses: of memory that others have had */
     int nslots, capslots;
+    int *slot_bytes; /* value number of the bytes of each, of a dense input that it only reads; else -1 */
+    int capbytes, nbytes;
     int *temps; /* slots of memory that is born in it: nborn for others, then its own */
     int ntemps, captemps, nborn;
-    int64_t most_copied; /* most bytes for others that are copied after a replay */
+    int64_t most_copied; /* most bytes of an array that is copied before or after a replay */
     int *values; /* of its symbols */
     int nvalues, capvalues;
     CiPlanScalar *scalars;

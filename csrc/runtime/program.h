@@ -106,6 +106,7 @@ typedef struct CiRecordingUse {
     int launches, device;
     int64_t replayed, launched;
     int recordings;                    /* there are now */
+    int copied;                        /* arguments that are copied before a replay */
     char why_not[CI_WHY_NOT_RECORDED]; /* "": it is recorded where a run has what an earlier one had */
 } CiRecordingUse;
 int ci_program_partition_count(const CiProgram *program);

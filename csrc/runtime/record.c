@@ -6,18 +6,20 @@
 #include "runtime/record.h"
 
 CiRecordings *
-ci_recordings_new(CiContext *ctx, int words, int ntemps, const char *why_not)
+ci_recordings_new(CiContext *ctx, int words, int nblocks, int most_moving, const char *why_not)
 {
     CiRecordings *recordings = CI_NEW(ctx, CiRecordings);
     recordings->words = words;
-    recordings->ntemps = ntemps;
+    recordings->nblocks = nblocks;
+    recordings->is_moving = CI_NEW_ARRAY(ctx, bool, words);
+    recordings->most_moving = most_moving;
     pthread_mutex_init(&recordings->lock, NULL);
     if (why_not)
         snprintf(recordings->why_not, sizeof recordings->why_not, "%s", why_not);
     for (int k = 0; k < CI_MAX_RECORDINGS && !why_not; k++) {
         recordings->list[k].key = CI_NEW_ARRAY(ctx, int64_t, words);
-        recordings->memories[k].bytes = CI_NEW_ARRAY(ctx, int64_t, ntemps + 1);
-        recordings->memories[k].blocks = CI_NEW_ARRAY(ctx, void *, ntemps + 1);
+        recordings->memories[k].bytes = CI_NEW_ARRAY(ctx, int64_t, nblocks + 1);
+        recordings->memories[k].blocks = CI_NEW_ARRAY(ctx, void *, nblocks + 1);
     }
     return recordings;
 }
@@ -32,6 +34,37 @@ find(CiRecordings *recordings, const int64_t *key)
             return recording;
     }
     return NULL;
+}
+
+/* True if two keys or more are remembered, and none has the word. */
+static bool
+is_another(const CiRecordings *recordings, int word, int64_t value)
+{
+    int nkeys = 0;
+    for (int k = 0; k < CI_MAX_RECORDINGS; k++) {
+        const CiRecording *recording = &recordings->list[k];
+        if (recording->used && recording->key[word] == value)
+            return false;
+        nkeys += recording->used != 0;
+    }
+    return nkeys >= 2;
+}
+
+/* Clears the addresses that move, from the third on that a word has. */
+static void
+clear_moving(CiRecordings *recordings, int64_t *key, const bool *may_move)
+{
+    for (int n = 0; n < recordings->words; n++) {
+        if (!may_move[n] || !key[n])
+            continue;
+        if (!recordings->is_moving[n] && recordings->nmoving < recordings->most_moving &&
+            is_another(recordings, n, key[n])) {
+            recordings->is_moving[n] = true;
+            recordings->nmoving++;
+        }
+        if (recordings->is_moving[n])
+            key[n] = 0;
+    }
 }
 
 /* The one that was used the longest ago has this key from now on; what it had is the caller's to drop. */
@@ -63,11 +96,13 @@ set_busy(CiRecording *recording, bool is_busy)
 }
 
 CiRecording *
-ci_recordings_enter(CiRecordings *recordings, const CiQueue *queue, const int64_t *key)
+ci_recordings_enter(CiRecordings *recordings, const CiQueue *queue, int64_t *key, const bool *may_move)
 {
     CiRecording had = {.made = NULL};
     pthread_mutex_lock(&recordings->lock);
     recordings->time++;
+    if (!recordings->why_not[0])
+        clear_moving(recordings, key, may_move);
     CiRecording *found = recordings->why_not[0] ? NULL : find(recordings, key);
     if (!found && !recordings->why_not[0])
         had = replace(recordings, key);
@@ -106,7 +141,7 @@ find_memory(CiRecordings *recordings, const CiQueue *queue, const int64_t *bytes
         if (!memory->users)
             vacant = memory;
         else if (!memory->is_busy && memory->queue.stream == queue->stream &&
-                 !memcmp(memory->bytes, bytes, sizeof *bytes * (size_t)recordings->ntemps))
+                 !memcmp(memory->bytes, bytes, sizeof *bytes * (size_t)recordings->nblocks))
             return memory;
     }
     return vacant;
@@ -155,7 +190,7 @@ ci_recordings_take(CiRecordings *recordings, CiRecording *recording, const CiQue
     if (memory)
         memory->is_busy = true;
     pthread_mutex_unlock(&recordings->lock);
-    if (is_new && fill(memory, queue, recordings->ntemps, bytes)) {
+    if (is_new && fill(memory, queue, recordings->nblocks, bytes)) {
         set_free(recordings, memory);
         memory = NULL;
     }
@@ -183,7 +218,7 @@ ci_recordings_drop(CiRecordings *recordings, const CiQueue *queue, const CiRecor
     CiQueue all = {queue->backend, queue->runtime, queue->index, NULL};
     if (memory->queue.stream != queue->stream)
         (void)all.backend->device->synchronize(&all);
-    give(queue, recordings->ntemps, memory->blocks, memory->bytes);
+    give(queue, recordings->nblocks, memory->blocks, memory->bytes);
     set_free(recordings, memory);
 }
 
@@ -208,6 +243,7 @@ ci_recordings_ask(CiRecordings *recordings, CiRecordingUse *out)
     pthread_mutex_lock(&recordings->lock);
     out->replayed = recordings->replayed;
     out->launched = recordings->launched;
+    out->copied = recordings->nmoving;
     for (int k = 0; k < CI_MAX_RECORDINGS; k++)
         out->recordings += !recordings->list[k].is_busy && recordings->list[k].made;
     snprintf(out->why_not, sizeof out->why_not, "%s",
@@ -225,7 +261,7 @@ ci_recordings_close(CiRecordings *recordings, const CiQueue *queue)
             queue->backend->device->record_close(queue, recordings->list[k].made);
     for (int k = 0; k < CI_MAX_RECORDINGS; k++)
         if (recordings->memories[k].users)
-            give(queue, recordings->ntemps, recordings->memories[k].blocks,
+            give(queue, recordings->nblocks, recordings->memories[k].blocks,
                  recordings->memories[k].bytes);
     pthread_mutex_destroy(&recordings->lock);
 }

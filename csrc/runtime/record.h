@@ -14,7 +14,8 @@
  *
  * Results and other memory for later steps are new in each call. If such memory is small, the
  * recording stores in its own buffer, from which it is copied; its address is then not part of the
- * key.
+ * key. Likewise a small argument that is only read is copied to a buffer of the recording before each
+ * replay, from its third address on. Such arguments are at most half as many as the launches.
  *
  * No thread waits for another: if a recording or its memory is in use, launches are made instead.
  * If a device fails at any of this, launches are made, and the partition is never recorded
@@ -52,16 +53,18 @@ struct CiRecordings {
     int64_t time, replayed, launched; /* runs */
     char why_not[CI_WHY_NOT_RECORDED]; /* "": it is recorded; else for good */
     bool lacks_memory;                 /* the last run that had a recording made launches */
-    int words, ntemps; /* of a key, of the memory */
+    int words, nblocks; /* of a key, of the memory */
+    bool *is_moving;    /* words of the key: addresses that differ from call to call, so 0 stands for all */
+    int nmoving, most_moving;
     CiRecording list[CI_MAX_RECORDINGS];
     CiRecordMemory memories[CI_MAX_RECORDINGS];
 };
 
 /* Of the program's memory; why_not: it is never recorded, or NULL. */
-CiRecordings *ci_recordings_new(CiContext *ctx, int words, int ntemps, const char *why_not);
-/* Decides for a run with this key. NULL: the run makes launches. Otherwise the recording belongs to
+CiRecordings *ci_recordings_new(CiContext *ctx, int words, int nblocks, int most_moving, const char *why_not);
+/* Decides for a run with this key, in which addresses that move become 0; may_move: which words could. NULL: the run makes launches. Otherwise the recording belongs to
  * the run until it leaves: the run replays it if it is `made`, else records it. */
-CiRecording *ci_recordings_enter(CiRecordings *recordings, const CiQueue *queue, const int64_t *key);
+CiRecording *ci_recordings_enter(CiRecordings *recordings, const CiQueue *queue, int64_t *key, const bool *may_move);
 void ci_recordings_leave(CiRecordings *recordings, CiRecording *recording, bool is_replayed);
 /* Gives a recording of the run's memory of these sizes, for the queue's stream; false: there is none. */
 bool ci_recordings_take(CiRecordings *recordings, CiRecording *recording, const CiQueue *queue,

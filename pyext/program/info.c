@@ -25,10 +25,10 @@ cx_info_fill(PyObject *dict, const CiCompileInfo *info)
 static PyObject *
 recording_of(const CiRecordingUse *use)
 {
-    return Py_BuildValue("{s:i,s:i,s:L,s:L,s:i,s:z}", "launches", use->launches, "device",
+    return Py_BuildValue("{s:i,s:i,s:L,s:L,s:i,s:i,s:z}", "launches", use->launches, "device",
                          use->device, "replayed", (long long)use->replayed, "launched",
-                         (long long)use->launched, "recordings", use->recordings, "why_not",
-                         use->why_not[0] ? use->why_not : NULL);
+                         (long long)use->launched, "recordings", use->recordings, "copied",
+                         use->copied, "why_not", use->why_not[0] ? use->why_not : NULL);
 }
 
 static PyObject *

@@ -1063,7 +1063,7 @@ class Program:
     """How each partition was recorded by the device, or None without the option `graphs`.
 
     Keys: `launches` in the partition, `device`, the number of runs that were `replayed` and `launched`, the number of
-    `recordings`, and `why_not` it is recorded, or None.
+    `recordings`, of arguments `copied` before a replay, and `why_not` it is recorded, or None.
     """
     def build(self) -> dict[str, Any]:
         """Compile a program that is not built, and return the times and counts of the compile."""

@@ -243,9 +243,9 @@ def operation(name: str) -> Operation:
 
 
 def __getattr__(name: str) -> Any:
-    if name in COLLECTIVES:
-        return getattr(load("distributed"), name)
-    return Space(name) if name in SPACES else operation(name)
+    make = Space if name in SPACES else operation
+    found = globals()[name] = getattr(load("distributed"), name) if name in COLLECTIVES else make(name)
+    return found
 
 
 def __dir__() -> list[str]:

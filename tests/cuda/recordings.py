@@ -93,6 +93,23 @@ def check_interrupted(fn, *arguments):
     say(f"{fn.__name__}: interrupted", found is KeyboardInterrupt and same(recorded(*arguments), want))
 
 
+def rows_of(x, w):
+    h = np.sort(x * w, axis=1)
+    return h - h.mean(axis=1, keepdims=True), (h * w).sum()
+
+
+def check_moving(w):
+    """A new array in each call is copied to the recording's memory, and the calls are replays."""
+    recorded = cinductor.compile(rows_of, options=GRAPHS)
+    given = [cinductor.to_device(np.full((6, 4), k + 1, "f4")) for k in range(9)]
+    before = count("cuGraphLaunch")
+    kept = [recorded(x, w) for x in given]
+    replays, plain = count("cuGraphLaunch") - before, cinductor.compile(rows_of)
+    say("arguments that move", all(same(got, [r.numpy() for r in plain(x, w)]) for x, got in zip(given, kept, strict=True)))
+    if EMULATED:
+        say("arguments that move: replays", replays == 6)
+
+
 def products_of_cublas():
     """The number of products that the fake cuBLAS made."""
     library = ctypes.CDLL(os.path.join(os.environ["CINDUCTOR_CUBLAS"], "libcublas.so.13"))
@@ -144,6 +161,7 @@ def main():
 
     other = cinductor.to_device(random.random((6, 8)).astype("f4"))
     plain = cinductor.compile(layers)
+    check_moving(w[0])
     calls = [(x, w, 0.5), (other, w, 0.5), (x, w, 1.5), (other, w, 0.5), (x, w, 1.5), (x, w, 0.5)]
     say("other arguments", all(same(f(*c), [r.numpy() for r in plain(*c)]) for c in calls))
     x[0] = 0

@@ -79,6 +79,13 @@ def test_by_name(mesh):
     assert cinductor.ops.send_recv is distributed.send_recv and "broadcast" in dir(cinductor.ops)
 
 
+def test_a_function_that_runs_in_python(mesh):
+    """A single collective is a program of its own in every stance."""
+    doubled = shard_map(lambda x: all_reduce(x, "x") * 2, mesh, P("x"), P())
+    with cinductor.set_stance("force_eager"):
+        assert np.allclose(doubled(cases.X).numpy(), 2 * (cases.X[:6] + cases.X[6:]))
+
+
 def test_memory_and_handles(mesh):
     """Nothing is left after calls and after a mesh is closed."""
     reduce = shard_map(lambda x: all_reduce(np.exp(x), "x").sum(), mesh, P("x"), P())
@@ -126,7 +133,7 @@ def test_refusals(mesh, name):
 
 def test_refused_meshes_and_arguments(mesh):
     for shape, names, devices, text in [
-        ((2,), ("x",), "cpu", "device 'cpu' has no collectives"),
+        ((2,), ("x",), ["cpu", "dummy"], "members on the CPU are threads of one process, and all of a mesh's"),
         ((3,), ("x",), "dummy", "has 3 members, and there are 2 devices"),
         ((2,), ("x",), ["dummy", "dummy:0"], "named twice"),
         ((2, 1), ("x", "x"), "dummy", "a name for each, all different"),

@@ -121,6 +121,41 @@ def test_arguments_that_are_written():
     assert replays_of(f) >= 5
 
 
+@pytest.mark.parametrize("limit", [100, 1000000])
+def test_arguments_that_move(limit):
+    """A loop with a new array for each call replays, if the array is small; arrays that it had before keep their contents."""
+    f, (x, y) = recorded(choices=f"recorded_copy={limit}", verify=True), given()
+    b, kept = on_card(y)[0], []
+    for k in range(12):
+        a = on_card(x + k)[0]
+        kept.append((a, f(a, b, 2.0)))
+    for k, (a, got) in enumerate(kept):
+        assert same(numbers(got), several(x + k, y)) and np.array_equal(a.numpy(), x + k), k
+    assert replays_of(f) == (9 if limit > 100 else 0)
+    told = cinductor.explain(f, kept[0][0], b).recordings[0]
+    assert ("1 of its arguments copied" in told) == (limit > 100), told
+    for _ in range(4):  # both move, one is a view, and memory is used again
+        rows = on_card(np.concatenate([x, x + 1]))[0]
+        a, b = rows[6:], on_card(y)[0]
+        assert same(numbers(f(a, b, 2.0)), several(x + 1, y))
+        assert same(numbers(f(b, b, 2.0)), several(y, y))
+
+
+def test_an_argument_that_is_written_stays_where_it_is():
+    def step(w, g):
+        v = np.sqrt(g * g) * 0.5
+        w -= v.cumsum(axis=0)
+        return w.sum(axis=0), v
+
+    f, kept = recorded(step), []
+    for k in range(8):
+        w, g = np.ones((6, 8)) + k, np.arange(48.0).reshape(6, 8) * k
+        a, b = on_card(w, g)
+        got, want = f(a, b), step(w, g)
+        kept.append((a, b))
+        assert same(numbers(got), want) and np.array_equal(a.numpy(), w)
+
+
 def test_recordings_are_bounded():
     """Numbers that occur once are not recorded. Of those that occur often, the latest recordings are kept."""
     f, (x, y) = recorded(), given()

@@ -104,7 +104,7 @@ def ordered(x, v):
     by_axis = np.sort(x, axis=0), np.sort(x[0, ::-1]), np.argsort(x, axis=1, kind="stable"), np.argsort(x, axis=None, kind="stable")
     searches = np.searchsorted(v, x), np.searchsorted(v, x.T, side="right"), np.searchsorted(v, v[3])
     medians = np.median(x), np.median(x, axis=0), np.median(x, axis=-1, keepdims=True) + 1
-    return by_axis, searches, medians, np.partition(x, 5, axis=1)[:, 5] + 1
+    return by_axis, searches, medians, np.partition(x, 5, axis=1)[:, 5] + 1, np.lexsort((x[:, 1], x[:, 9], x[::-1, 3]))
 
 
 @pytest.mark.parametrize("dtype", ["f8", "f4", "i8", "i1", "u2", "?"])

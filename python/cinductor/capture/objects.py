@@ -470,6 +470,11 @@ def is_numpys(module: str | None) -> bool:
     return module is not None and (module == "numpy" or module.startswith("numpy."))
 
 
+def is_own(module: str | None) -> bool:
+    """True if a module's name belongs to cinductor."""
+    return module is not None and module.partition(".")[0] == __name__.partition(".")[0]
+
+
 def is_standard(cls: type) -> bool:
     """True if a class comes with Python."""
     return module_of(cls).partition(".")[0] in sys.stdlib_module_names and module_of(cls) != "__main__"

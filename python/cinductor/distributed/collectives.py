@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import _core
-from ..arrays.array import Array
+from ..arrays.array import Array, to_device
+from ..calls.stance import set_stance
 from ..compile import compile
 from .mesh import current, size_of
+from .threads import HostCollective, host_collective
 
 REDUCTIONS = ("sum", "prod", "max", "min")
 REDUCED = frozenset("bilqBILQefd")  # dtypes that members' arrays are combined in: chars of NumPy
@@ -316,26 +317,32 @@ PLANS: dict[Callable[..., Any], Callable[..., CollectiveCall]] = {
 }
 
 
-class OnHost:
-    """Refuses a collective of arrays of the host.
-
-    Like the group in the key, it is an object of this process, so captures with collectives are not saved for others.
-    """
-
-    def __call__(self, *arrays: Any) -> Any:
-        raise _core.DeviceError("a collective needs arrays of a device that has collectives")
-
-
-on_host = OnHost()
+def on_host(axis_name: str, call: CollectiveCall) -> HostCollective:
+    """The call for arrays of the host."""
+    return host_collective(current, axis_name, call.name, call.key)
 
 
 def alone(function: Callable[..., Any], x: Any, axis_name: str, *rest: Any) -> Any:
     """One collective as a program of its own, for an Array. Raises RuntimeError outside of `with mesh:`."""
     member = current()
+    if member.is_host:
+        made = alone_on_host(function, np.asarray(x), axis_name, *rest)
+        return to_device(made, member.device) if isinstance(x, Array) else made
     PLANS[function](x, axis_name, *rest)
     if not isinstance(x, Array):
         raise TypeError(f"{function.__name__} takes an Array of a device, not {type(x).__name__}")
     key = (function, axis_name, repr(rest))
     if key not in member.calls:
-        member.calls[key] = compile(lambda y: function(y, axis_name, *rest))
-    return member.calls[key](x)
+        member.calls[key] = compile(lambda y: function(y, axis_name, *rest), fullgraph=True)
+    with set_stance("default"):
+        return member.calls[key](x)
+
+
+def alone_on_host(function: Callable[..., Any], x: np.ndarray[Any, Any], axis_name: str, *rest: Any) -> Any:
+    """One collective for an array of NumPy, where a function runs in Python."""
+    call = PLANS[function](x, axis_name, *rest)
+    if call.members == 1:
+        return x.reshape(call.shape).copy() if call.name != "send_recv" or call.key else np.zeros_like(x)
+    out = np.empty(call.shape, x.dtype)
+    on_host(axis_name, call)(x, out)
+    return out[()]

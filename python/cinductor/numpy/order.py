@@ -109,18 +109,15 @@ def argsort(
 
 @function(np.lexsort)
 def lexsort(t: Any, keys: Any, axis: Any = -1) -> Any:
-    """np.lexsort of keys of rank 1."""
+    """np.lexsort of keys of rank 1: as in NumPy, one stable sort by each key, the last one last."""
     xs = [keys[k] for k in range(keys.shape[0])] if type(keys) is Traced else list(keys)
     xs = [array(t, x) for x in xs]
-    refuse(any(x.ndim != 1 or x.shape != xs[0].shape for x in xs), "keys with several axes")
+    refuse(not xs or any(x.ndim != 1 or x.shape != xs[0].shape for x in xs), "keys with several axes")
     normal_axis(axis, 1)
-
-    def call(*arrays: Any) -> None:
-        *given, out = arrays
-        out[...] = np.lexsort(given)
-
-    key = f"{len(xs)}"
-    return t.extern("lexsort", key, call, xs, xs[0].shape, INT64, positions=0)
+    order = argsorted(t, xs[0], "stable")
+    for x in xs[1:]:
+        order = t.gather(order, [0], [argsorted(t, t.gather(x, [0], [order]), "stable")])
+    return order
 
 
 def partition_call(name: str, kth: Any, axis: int) -> Any:

@@ -73,6 +73,8 @@ def as_words(number: int, part: dict[str, Any]) -> str:
     """The outcome of recording a partition, in words."""
     runs = part["replayed"] + part["launched"]
     what = f"p{number}: {part['launches']} launches, replayed in {part['replayed']} of {runs} runs"
+    if part["copied"]:
+        what += f", {part['copied']} of its arguments copied"
     return f"{what}; not recorded: {part['why_not']}" if part["why_not"] else what
 
 

@@ -60,4 +60,4 @@ def make_collective(scope: Hooks, f: Any, x: Any, args: tuple[Any, ...], kwargs:
         return t.copy(t.reshape(x, call.shape), "C") if is_sent else dispatch(scope, np.zeros_like, (x,), {})
     key = f"{module.current().group(axis)} {call.key}".rstrip()
     x = x if x.flags_now.c_contiguous else t.copy(x, "C")
-    return t.extern(call.name, key, module.on_host, [x], call.shape, x.dtype)
+    return t.extern(call.name, key, module.on_host(axis, call), [x], call.shape, x.dtype)

@@ -43,6 +43,7 @@ from ..objects import (
     find_in_class,
     is_mutable,
     is_numpys,
+    is_own,
     is_plain_getter,
     is_standard,
 )
@@ -143,8 +144,8 @@ class Reads(Hooks):
         stage, where = self.stage, module.__dict__
         own = where.get("__name__")
         value = where.get(name, MISSING)
-        if value is MISSING and is_numpys(own):
-            getattr(module, name)  # NumPy may import it now, and keeps it there
+        if value is MISSING and (is_numpys(own) or is_own(own)):
+            getattr(module, name)  # NumPy and cinductor may import it now, and keep it there
             value = where.get(name, MISSING)
         if value is MISSING:
             return self._read_absent(module, where, name)
