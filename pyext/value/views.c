@@ -267,20 +267,30 @@ with_known_ones(CxTraced *x)
     return (CxTraced *)(is_same ? Py_NewRef(x) : cx_make_slice(x, starts, steps, own));
 }
 
-/* Guards that axes which could be merged by their strides alone, but are not in this call, are
- * not in others. */
+/* Guards that axes whose strides do not prove that they can be merged cannot be merged in any
+ * call. 1; 0 if they can be in this call: NumPy makes a view then, whose strides no expression
+ * of these sizes gives; -1. */
 static int
 guard_gaps(CxTraced *x)
 {
     CxTracer *t = x->tracer;
-    int status = 0;
 
-    for (int k = 0; k + 1 < cx_rank(x) && status >= 0; k++) {
+    for (int k = 0; k + 1 < cx_rank(x); k++) {
         const CiExpr *step =
             cx_size_make(t, CI_OP_multiply, cx_sizes(x)[k + 1], cx_strides(x)[k + 1]);
-        status = step == NULL ? -1 : cx_size_decide(t, CI_REL_eq, cx_strides(x)[k], step);
+        int status = step == NULL ? -1
+                     : step == cx_strides(x)[k]
+                         ? 0
+                         : cx_size_decide(t, CI_REL_eq, cx_strides(x)[k], step);
+        if (status < 0)
+            return -1;
+        if (status == 1) {
+            PyErr_SetString(PyExc_ValueError,
+                            "a reshape whose strides are a view's at these sizes alone");
+            return 0;
+        }
     }
-    return status < 0 ? -1 : 0;
+    return 1;
 }
 
 /* NumPy copies, so the result is a new storage. */
@@ -290,7 +300,7 @@ reshape_copy(CxTraced *x, int rank, const CiExpr *const *asked, const CiExpr *co
     CxTraced *known = with_known_ones(x), *copy = NULL;
     PyObject *result = NULL;
 
-    if (known == x && guard_gaps(x) == 0)
+    if (known == x && guard_gaps(x) == 1)
         copy = (CxTraced *)cx_traced_from_node(x->tracer, cx_build_copy(x->tracer, x, NULL),
                                                CI_KIND_array);
     else if (known != NULL && known != x)

@@ -144,7 +144,9 @@ class Reads(Hooks):
         own = where.get("__name__")
         value = where.get(name, MISSING)
         if value is MISSING and is_numpys(own):
-            getattr(module, name)  # NumPy may import it now, and keeps it there
+            if not self.is_library:
+                stage.sources.note_name(where, name, _core.MISSING)
+            getattr(module, name)  # NumPy may import it now, and keeps it there, or raises
             value = where.get(name, MISSING)
         if value is MISSING:
             return self._read_absent(module, where, name)
