@@ -340,3 +340,11 @@ def test_layout_and_flags_of_what_functions_make(name):
         want, got = MADE_BY_NUMPY[name](x), compiled(x)
         assert looks(got, True) == looks(want, True)
         assert_same(got, want)
+
+
+def test_assert_same_compares_the_strides_that_have_a_meaning():
+    x = np.arange(6.0).reshape(2, 3)
+    with pytest.raises(cinductor.AccuracyError, match="strides"):
+        assert_same(np.asfortranarray(x), x)
+    assert_same(np.asfortranarray(x)[:1].copy("K"), x[:1])
+    assert_same(np.empty((0, 3), order="F"), np.empty((0, 3)))
