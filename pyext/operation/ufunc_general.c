@@ -108,12 +108,17 @@ static int
 resolve_call(CxTracer *tracer, Call *call, CxArgs *args, CxResolved *r)
 {
     CxState *state = tracer->state;
-    PyObject *kwargs = PyDict_New();
+    PyObject *kwargs = PyDict_New(), *casting = call->casting;
     int codes[3], result = -1;
 
+    /* "equiv" allows more than "no" only in byte order, which native dtypes share. NumPy 2.4
+     * crashes if resolve_dtypes is given "equiv" and the type of a Python number. */
+    if (casting != NULL && PyUnicode_Check(casting) &&
+        PyUnicode_CompareWithASCIIString(casting, "equiv") == 0)
+        casting = state->str_no;
     if (kwargs == NULL ||
         (call->signature && PyDict_SetItem(kwargs, state->str_signature, call->signature) < 0) ||
-        (call->casting && PyDict_SetItem(kwargs, state->str_casting, call->casting) < 0))
+        (casting && PyDict_SetItem(kwargs, state->str_casting, casting) < 0))
         goto done;
     for (int k = 0; k < args->nargs; k++)
         codes[k] = args->args[k].code;

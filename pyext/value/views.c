@@ -191,34 +191,44 @@ reshape_sizes(CxTraced *x, int rank, const CiExpr *const *asked, const CiExpr **
     return cx_size_join(t, count, known) != NULL ? 1 : PyErr_Occurred() ? -1 : 0;
 }
 
+/* Multiplies further sizes on the smaller side until both products are equal, each comparison
+ * under a guard, and moves both positions past the sizes used. 1; CX_OPEN; -1. */
+static int
+meet(CxTracer *t, int rank, const CiExpr *const *sizes, int *new, int nold,
+     const CiExpr *const *olds, int *old)
+{
+    const CiExpr *ours = sizes[(*new)++], *theirs = olds[(*old)++];
+    int is_equal;
+
+    while ((is_equal = cx_size_decide(t, CI_REL_eq, ours, theirs)) == 0) {
+        int is_less = cx_size_decide(t, CI_REL_lt, ours, theirs);
+        if (is_less < 0)
+            return -1;
+        if (is_less == CX_OPEN || (is_less ? *new == rank : *old == nold))
+            return CX_OPEN;
+        ours = is_less ? cx_size_make(t, CI_OP_multiply, ours, sizes[(*new)++]) : ours;
+        theirs = is_less ? theirs : cx_size_make(t, CI_OP_multiply, theirs, olds[(*old)++]);
+        if (ours == NULL || theirs == NULL)
+            return -1;
+    }
+    return is_equal;
+}
+
 /* Matches old axes with new axes; open relations are decided by the sizes of this call, because
- * NumPy makes a view if they match. 1: the axes match one to one, and the new sizes are now
+ * NumPy makes a view if they match. 1: some axes match one to one, and their new sizes are now
  * written like the old ones. */
 static int
 meet_axes(CxTraced *x, int rank, const CiExpr **sizes)
 {
-    CxTracer *t = x->tracer;
     const CiExpr *const *olds = cx_sizes(x);
     int nold = cx_rank(x), is_found = 0;
 
-    for (int k = 0, old = 0; k < rank && old < nold; k++, old++) {
-        int first = k + old, is_equal;
-        const CiExpr *ours = sizes[k], *theirs = olds[old];
-        while ((is_equal = cx_size_decide(t, CI_REL_eq, ours, theirs)) == 0) {
-            int is_less = cx_size_decide(t, CI_REL_lt, ours, theirs);
-            if (is_less < 0)
-                return -1;
-            if (is_less == CX_OPEN || (is_less ? k + 1 == rank : old + 1 == nold))
-                return is_found;
-            ours = is_less ? cx_size_make(t, CI_OP_multiply, ours, sizes[++k]) : ours;
-            theirs = is_less ? theirs : cx_size_make(t, CI_OP_multiply, theirs, olds[++old]);
-            if (ours == NULL || theirs == NULL)
-                return -1;
-        }
-        if (is_equal != 1)
-            return is_equal < 0 ? -1 : is_found;
-        if (k + old == first && sizes[k] != olds[old]) {
-            sizes[k] = olds[old];
+    for (int new = 0, old = 0; new < rank && old < nold;) {
+        int both = new + old, status = meet(x->tracer, rank, sizes, &new, nold, olds, &old);
+        if (status != 1)
+            return status < 0 ? -1 : is_found;
+        if (new + old == both + 2 && sizes[new - 1] != olds[old - 1]) {
+            sizes[new - 1] = olds[old - 1];
             is_found = 1;
         }
     }
@@ -267,20 +277,36 @@ with_known_ones(CxTraced *x)
     return (CxTraced *)(is_same ? Py_NewRef(x) : cx_make_slice(x, starts, steps, own));
 }
 
-/* Guards that axes which could be merged by their strides alone, but are not in this call, are
- * not in others. */
+/* NumPy's _attempt_nocopy_reshape for the sizes of this call, each comparison under a guard: the
+ * proofs of reshape_view are not enough to say that NumPy copies. 1: it copies. 0 with an exception:
+ * it makes a view, whose strides the graph cannot prove; or sizes that data decide leave it open. */
 static int
-guard_gaps(CxTraced *x)
+is_copied(CxTraced *x, int rank, const CiExpr *const *sizes)
 {
     CxTracer *t = x->tracer;
-    int status = 0;
+    const CiExpr *olds[CI_MAX_RANK], *strides[CI_MAX_RANK];
+    int nold = 0, old = 0, new = 0, is_equal = 1;
 
-    for (int k = 0; k + 1 < cx_rank(x) && status >= 0; k++) {
-        const CiExpr *step =
-            cx_size_make(t, CI_OP_multiply, cx_sizes(x)[k + 1], cx_strides(x)[k + 1]);
-        status = step == NULL ? -1 : cx_size_decide(t, CI_REL_eq, cx_strides(x)[k], step);
+    for (int k = 0; k < cx_rank(x); k++)
+        if (cx_sizes(x)[k] != t->one) {
+            olds[nold] = cx_sizes(x)[k];
+            strides[nold++] = cx_strides(x)[k];
+        }
+    while (is_equal == 1 && old < nold && new < rank) {
+        int first = old;
+        is_equal = meet(t, rank, sizes, &new, nold, olds, &old);
+        for (int k = first; is_equal == 1 && k + 1 < old; k++) {
+            const CiExpr *step = cx_size_make(t, CI_OP_multiply, olds[k + 1], strides[k + 1]);
+            is_equal = step == NULL ? -1 : cx_size_decide(t, CI_REL_eq, strides[k], step);
+        }
     }
-    return status < 0 ? -1 : 0;
+    if (is_equal == 0)
+        return 1;
+    if (is_equal > 0)
+        PyErr_SetString(PyExc_ValueError, is_equal == CX_OPEN
+                                              ? "a reshape that may be a view or a copy"
+                                              : "a reshape that is a view at these sizes");
+    return is_equal < 0 ? -1 : 0;
 }
 
 /* NumPy copies, so the result is a new storage. */
@@ -290,7 +316,7 @@ reshape_copy(CxTraced *x, int rank, const CiExpr *const *asked, const CiExpr *co
     CxTraced *known = with_known_ones(x), *copy = NULL;
     PyObject *result = NULL;
 
-    if (known == x && guard_gaps(x) == 0)
+    if (known == x && is_copied(x, rank, sizes) == 1)
         copy = (CxTraced *)cx_traced_from_node(x->tracer, cx_build_copy(x->tracer, x, NULL),
                                                CI_KIND_array);
     else if (known != NULL && known != x)

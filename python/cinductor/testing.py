@@ -47,6 +47,10 @@ def assert_array(actual: Any, expected: Any, ulp: int, where: str) -> None:
         raise AccuracyError(
             f"{where}: {actual.dtype}{actual.shape} instead of {expected.dtype}{expected.shape}"
         )
+    if type(expected) is np.ndarray and expected.size:
+        steps = [[s for s, n in zip(v.strides, v.shape, strict=True) if n > 1] for v in (actual, expected)]
+        if steps[0] != steps[1]:
+            raise AccuracyError(f"{where}: strides {actual.strides} instead of {expected.strides}")
     a, b = np.atleast_1d(actual), np.atleast_1d(expected)
     for part in ("real", "imag") if b.dtype.kind == "c" else ("real",):
         x, y = getattr(a, part), getattr(b, part)

@@ -85,6 +85,7 @@ FUNCTIONS = {
     "pairs": lambda a: max(itertools.pairwise(a), key=lambda p: abs(p[1] - p[0]), default=0),
     "join": lambda a: ",".join(map(str, a)),
     "counter": lambda a: collections.Counter(a.tolist()).most_common(2),
+    "counter by names": lambda a: (collections.Counter(u=1, v=2) - collections.Counter(u=-1, v=1), a[:1] * collections.Counter(u=3)["u"]),
     "heap": lambda a: (heapq.nsmallest(3, a.real), heapq.heappop([*a.real])),
     "bisect": lambda a: bisect.bisect(sorted(a.real), 2),
     "reduce": lambda a: functools.reduce(operator.mul, a[:20], 1),

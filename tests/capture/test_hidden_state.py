@@ -374,6 +374,7 @@ CHANGES = {
     "a builtin": (lambda x: x + sum([1, 2]), lambda: setattr(builtins, "sum", lambda v: 50), lambda s=sum: setattr(builtins, "sum", s)),
     "a function of math": (lambda x: x + math.sqrt(4.0), lambda: setattr(math, "sqrt", lambda v: 7.0), lambda s=math.sqrt: setattr(math, "sqrt", s)),
     "a function of NumPy": (lambda x: np.sqrt(x), lambda: setattr(np, "sqrt", lambda v: v + 7.0), lambda s=np.sqrt: setattr(np, "sqrt", s)),
+    "a name that NumPy lacks": (lambda x: x + hasattr(np, "of_nobody"), lambda: setattr(np, "of_nobody", 1), lambda: delattr(np, "of_nobody")),
     "a global that hides a builtin": (lambda x: x + len(x), lambda: globals().update(len=lambda v: 50), lambda: globals().pop("len")),
 }
 

@@ -503,6 +503,44 @@ def a_deque_loses_items_by_data(x):
     return o, seen
 
 
+class Restarts:
+    """An iterator that begins again when it is asked for an iterator, which Python does twice for a starred target."""
+
+    def __init__(self, n):
+        self.n, self.i = n, 0
+
+    def __iter__(self):
+        self.i = 0
+        return self
+
+    def __next__(self):
+        if self.i >= self.n:
+            raise StopIteration
+        self.i += 1
+        return self.i
+
+
+def a_starred_target_asks_twice(x):
+    first, *rest = Restarts(4)
+    (a, *b), c = Restarts(2), 3
+    *each, = Restarts(len(x))
+    return first, rest, a, b, c, each, [b for a, *b in [Restarts(2), "abc", x]], x + first
+
+
+def what_cannot_be_unpacked(x):
+    told = []
+    for value in (5, x[0], None, Restarts, Restarts(1), x):
+        try:
+            a, b = value
+        except (TypeError, ValueError) as error:
+            told.append(str(error))
+        try:
+            a, b, *c = value
+        except (TypeError, ValueError) as error:
+            told.append(str(error))
+    return told, x * 2
+
+
 BY_DATA = [
     loses_items_by_data, loses_its_first_by_data, loses_its_last_in_a_nest, selected_items_lose_the_last, selected_items_become_more,
     a_comprehension_takes_from_its_list, a_deque_loses_items_by_data,
@@ -514,7 +552,7 @@ BY_DATA = [
     "fn",
     [
         *BY_DATA, *map(after_an_effect, BY_DATA), grows_in_zip, grows_behind_zip, grows_in_a_slice, grows_when_begun, changes_backwards, changes_an_argument_backwards,
-        a_dict_grows_at_its_end, a_dict_changes_its_keys,
+        a_dict_grows_at_its_end, a_dict_changes_its_keys, a_starred_target_asks_twice, what_cannot_be_unpacked,
     ],
 )  # fmt: skip
 def test_what_is_iterated_may_change_under_its_iterator(fn, backend):

@@ -160,6 +160,50 @@ def test_a_view_by_the_rest_of_a_shape_is_written_through():
             assert_same(mine, theirs)
 
 
+PARTS = [
+    lambda x: x[:, ::2], lambda x: x[::2], lambda x: x[::-1], lambda x: x[:, ::-1], lambda x: x[::-1, ::-1], lambda x: x[:, 1:],
+    lambda x: x[1:], lambda x: x[:, :-1], lambda x: x[::2, ::2], lambda x: x.T, lambda x: x[:, None], lambda x: x[None],
+    lambda x: x[..., None], lambda x: x[:2], lambda x: x[:, :2], lambda x: x.T[::2],
+]  # fmt: skip
+SHAPES = [
+    lambda v: v.reshape(-1), lambda v: v.reshape(1, -1), lambda v: v.reshape(-1, 1), lambda v: v.reshape(2, -1),
+    lambda v: v.reshape(-1, 2), lambda v: v.reshape(-1, order="F"), lambda v: v.reshape(v.shape), lambda v: v.reshape(v.shape + (1,)),
+    lambda v: v.reshape((1,) + v.shape), lambda v: v.reshape(v.shape[::-1]), lambda v: v.reshape(v.shape[0], -1),
+    lambda v: v.reshape(-1, v.shape[-1]), lambda v: v.reshape(v.size), lambda v: v.reshape(2, -1, v.shape[-1]),
+    lambda v: v.reshape(v.shape[0], 2, -1), lambda v: v.reshape(-1, 2, v.shape[-1]), lambda v: v.reshape(v.shape[0], -1, 2),
+    lambda v: v.reshape(2, 2, -1), lambda v: v.reshape(2, -1, order="F"), lambda v: v.reshape(v.shape[0], -1, order="F"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_reshape_of_a_part_is_a_view_where_numpys_is_one(seed):
+    """Sizes may decide whether axes can be merged: those of `x[:, ::2]` can be if the number of columns is even."""
+    draw = random.Random(seed)
+    for _ in range(20):
+        first, second, shaped = draw.choice(PARTS), draw.choice(PARTS), draw.choice(SHAPES)
+
+        def written(x, first=first, second=second, shaped=shaped):
+            v = second(first(x))
+            y = shaped(v)
+            y *= 2
+            y += v.sum()
+            return x, y, v
+
+        compiled = cinductor.compile(written, backend="interp", **draw.choice([{}, {"dynamic": True}]))
+        rank = draw.choice([2, 2, 3])
+        for _ in range(6):
+            sizes = [draw.randint(1 if draw.random() < 0.2 else 2, 7) for _ in range(rank)]
+            outcomes = []
+            for fn in (written, compiled):
+                try:
+                    x, y, v = fn(np.arange(float(np.prod(sizes))).reshape(sizes))
+                except (ValueError, IndexError) as error:
+                    outcomes.append(str(error))
+                else:
+                    outcomes.append((x.tolist(), y.tolist(), v.tolist(), y.size and steps(y), y.size and np.shares_memory(x, y)))
+            assert outcomes[1] == outcomes[0], (seed, sizes)
+
+
 def test_no_size_for_the_rest_of_nothing():
     compiled = cinductor.compile(
         lambda x: x.reshape(x.shape[0], -1), backend="interp", dynamic=True
@@ -296,3 +340,11 @@ def test_layout_and_flags_of_what_functions_make(name):
         want, got = MADE_BY_NUMPY[name](x), compiled(x)
         assert looks(got, True) == looks(want, True)
         assert_same(got, want)
+
+
+def test_assert_same_compares_the_strides_that_have_a_meaning():
+    x = np.arange(6.0).reshape(2, 3)
+    with pytest.raises(cinductor.AccuracyError, match="strides"):
+        assert_same(np.asfortranarray(x), x)
+    assert_same(np.asfortranarray(x)[:1].copy("K"), x[:1])
+    assert_same(np.empty((0, 3), order="F"), np.empty((0, 3)))

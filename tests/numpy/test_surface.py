@@ -572,6 +572,7 @@ def test_transcendental():
         lambda x: x.mean(axis=7),
         lambda x: np.broadcast_to(x, (3, 3)),
         lambda x: x.astype("f4", casting="safe"),
+        lambda x: np.multiply(x.astype("f4"), 1.5, casting="equiv", out=np.zeros(x.shape, "i4")),
         lambda x: np.zeros(-1),
         lambda x: x.nothing,
         lambda x: np.argmax(x, axis=3),

@@ -148,9 +148,10 @@ def _dict_of_defaults(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     """One without items, or the counts of an array's or list's items, which are counted in a loop."""
     if len(args) <= (f is collections.defaultdict) and not kwargs:
         return f(*args) if not args or args[0] is None or callable(args[0]) else call_unknown(scope, f, args, kwargs)
-    value = scope.stage.lift_array(args[0])
-    if f is collections.Counter and not kwargs and len(args) == 1 and (type(value) is Traced or type(value) is list):
-        return dispatch(scope, composites.counted, (value,), {})
+    if f is collections.Counter and not kwargs and len(args) == 1:
+        value = scope.stage.lift_array(args[0])
+        if type(value) is Traced or type(value) is list:
+            return dispatch(scope, composites.counted, (value,), {})
     return call_unknown(scope, f, args, kwargs)
 
 

@@ -198,14 +198,37 @@ class Iteration(Hooks):
 
     def unpack(self, value: Any, shape: tuple[Any, ...]) -> Any:
         """A value that the next assignment unpacks; shape says which parts are unpacked again."""
-        if type(value) is Traced and value.ndim and len(value) != len(shape) and shape:
+        if type(value) is Traced and (not value.ndim or (len(value) != len(shape) and shape)):
             return self.stage.materialise(value)  # raises when it is unpacked, like NumPy's
         if type(value) not in CONTAINER_TYPES and type(value) is not Traced:
-            is_listed = not shape and asks_length(value)  # a starred target
-            return self.star(value) if is_listed else self._unpack_each(self.iter(value), shape)
-        return [*self._unpack_each(self.iter(value), shape)]
+            if not shape and asks_length(value):  # a starred target
+                return self.star(value)
+            items = self.iter(value)
+            return items if items is value else Unpacked(self, items, shape)  # if it is no iterable, Python raises
+        return [*Unpacked(self, self.iter(value), shape)]
 
-    def _unpack_each(self, items: Any, shape: tuple[Any, ...]) -> Iterator[Any]:
-        for i, item in enumerate(items):
-            inner = shape[i] if i < len(shape) else None
-            yield self.stage.lift_array(item) if inner is None else self.unpack(item, inner)
+
+class Unpacked:
+    """The items that the next assignment unpacks. For a starred target Python asks for the iterator of an iterator once more,
+    when it makes the list of the remaining items.
+    """
+
+    __slots__ = ("scope", "items", "shape", "number", "is_asked")
+
+    def __init__(self, scope: Any, items: Any, shape: tuple[Any, ...]) -> None:
+        self.scope, self.items, self.shape, self.number, self.is_asked = scope, items, shape, 0, False
+
+    def __iter__(self) -> Unpacked:
+        items = self.items
+        if not self.is_asked:
+            self.items = iter(items)
+        elif type(items) is Steps and is_a(self.scope.stage.sources.class_attr(type(items.value), "__iter__"), types.FunctionType):
+            self.items = iter(self.scope.iter(items.value))
+        self.is_asked = True
+        return self
+
+    def __next__(self) -> Any:
+        item, number = next(self.items), self.number
+        self.number += 1
+        inner = self.shape[number] if number < len(self.shape) else None
+        return self.scope.stage.lift_array(item) if inner is None else self.scope.unpack(item, inner)
