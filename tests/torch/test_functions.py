@@ -120,6 +120,15 @@ def writes_to_slices_out_of_bounds(x):
     return y
 
 
+@case(floats((9, 16, 20), (9, 16, 5)))
+def writes_to_parts_of_short_rows(x, y):
+    """A narrow float, and the result of a comparison, have more bytes in lanes than in memory."""
+    parts = []
+    for cast in (torch.Tensor.half, torch.Tensor.bfloat16, lambda t: t > 0, lambda t: t.double() > 0, torch.Tensor.short):
+        parts.append(torch.slice_scatter(cast(x), cast(y), 2, 10, 20, 2))
+    return parts
+
+
 @case(floats((3, 4)))
 def the_same_result_twice_and_an_input(x):
     y = x + 1
