@@ -80,7 +80,7 @@ ci_expand_params(CiExpander *x)
 void
 ci_expand_placements(CiExpander *x, const CiKernel *leaf)
 {
-    int lanes = leaf->lanes_on_outer ? leaf->outer[leaf->nouter - 1].factor : 1;
+    int64_t lanes = ci_kernel_outer_lanes(leaf);
     for (int k = 0; k < leaf->nplacements; k++) {
         const CiPlacement *placement = &leaf->placements[k];
         CiBuffer *buffer = placement->buffer;

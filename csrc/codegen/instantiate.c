@@ -322,7 +322,8 @@ copy_alloc(Copier *c, const CiStmt *stmt)
     memory->buffer = old->buffer;
     memory->offset = substitute(c, old->offset);
     if (old->offset && c->part > 0) { /* after the parts before it */
-        int64_t bytes = (int64_t)c->part * memory->lanes * (int64_t)ci_dtype_size(old->dtype);
+        CiDtype item = memory->lanes > 1 ? ci_dtype_compute(old->dtype) : old->dtype;
+        int64_t bytes = (int64_t)c->part * memory->lanes * (int64_t)ci_dtype_size(item);
         memory->offset =
             ci_expr_add(c->b->sym, memory->offset,
                         ci_expr_mul(c->b->sym, memory->size, ci_expr_const(c->b->sym, bytes)));

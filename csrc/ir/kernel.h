@@ -255,6 +255,20 @@ ci_kernel_is_split(const CiKernel *kernel)
 {
     return kernel->split_extent || kernel->split_parts;
 }
+/* Lanes of the last outer axis, or 1. */
+static inline int64_t
+ci_kernel_outer_lanes(const CiKernel *kernel)
+{
+    return kernel->lanes_on_outer ? kernel->outer[kernel->nouter - 1].factor : 1;
+}
+
+/* Bytes of an element of a row: of a narrow float in lanes, those of an f32. */
+static inline int64_t
+ci_kernel_row_item_bytes(const CiKernel *kernel, CiDtype dtype)
+{
+    return (int64_t)ci_dtype_size(kernel->lanes_on_outer ? ci_dtype_compute(dtype) : dtype);
+}
+
 /* Parts of a split kernel; at least one, which says how much was packed. NULL: it is not split. */
 const CiExpr *ci_kernel_parts(CiSym *sym, const CiKernel *kernel);
 /* A unit is the smallest range that a kernel runs: one point of the parallel axes, or of a split

@@ -69,7 +69,7 @@ static const CiExpr *
 row_bytes(const Verifier *v, const CiPlacement *row)
 {
     const CiExpr *line = ci_expr_const(v->sym, 64),
-                 *size = ci_expr_const(v->sym, (int64_t)ci_dtype_size(row->buffer->dtype));
+                 *size = ci_expr_const(v->sym, ci_kernel_row_item_bytes(v->part, row->buffer->dtype));
     const CiExpr *bytes = ci_expr_mul(v->sym, row->row_size, size);
     return ci_expr_mul(v->sym, ci_expr_ceildiv(v->sym, bytes, line), line);
 }

@@ -165,12 +165,6 @@ find_accesses(CiSym *sym, const CiKernel *kernel, int maker_stage, const CiNest 
     return true;
 }
 
-static int64_t
-lanes_of(const CiKernel *kernel)
-{
-    return kernel->lanes_on_outer ? kernel->outer[kernel->nouter - 1].factor : 1;
-}
-
 /* A row of a size that only a launch knows is no larger than what it saves: the buffer has such a
  * row for each outer point. */
 static bool
@@ -191,9 +185,9 @@ place_row(CiSym *sym, const CiMachine *machine, CiKernel *kernel, const CiAccess
     const CiExpr *low = ci_expr_const(sym, access->low), *line = ci_expr_const(sym, 64);
     const CiExpr *count =
         ci_expr_add(sym, ci_expr_sub(sym, access->most, low), ci_expr_const(sym, 1));
-    count = ci_expr_mul(sym, count, ci_expr_const(sym, lanes_of(kernel)));
+    count = ci_expr_mul(sym, count, ci_expr_const(sym, ci_kernel_outer_lanes(kernel)));
     const CiExpr *bytes =
-        ci_expr_mul(sym, count, ci_expr_const(sym, (int64_t)ci_dtype_size(placement->buffer->dtype)));
+        ci_expr_mul(sym, count, ci_expr_const(sym, ci_kernel_row_item_bytes(kernel, placement->buffer->dtype)));
     bytes = ci_expr_mul(sym, ci_expr_ceildiv(sym, bytes, line), line);
     if (!may_place_row(sym, machine, kernel, bytes))
         return false;

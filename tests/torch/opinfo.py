@@ -1,7 +1,8 @@
 """Runs torch's own op database through the emitter: each op's samples, compiled and compared with eager.
 
-As a program: opinfo.py [--dtypes float32,int64] [--ops REGEX] [--samples N] [--shard K/N] [--backward] [--tagged].
-It prints the number of pairs of an op and a dtype for each result, and the share of those compiled that are wholly in the core.
+As a program: opinfo.py [--dtypes float32,int64] [--ops REGEX] [--samples N] [--shard K/N] [--backward] [--tagged] [--record FILE].
+It prints the number of pairs of an op and a dtype for each result, and the share of those compiled that are wholly in the core. With a record,
+a run that has ended early goes on where it stopped.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ from __future__ import annotations
 import argparse
 import collections
 import functools
-import itertools
+import json
+import os
 import re
 import sys
 import traceback
@@ -27,8 +29,7 @@ DTYPES = {name: getattr(torch, name) for name in ("float32", "bfloat16", "int64"
 
 
 UNTRACED = ("DataDependentOutputException", "DynamicOutputShapeException", "UnsupportedFakeTensorException")
-# Ops whose values torch leaves open, or draws: two runs of eager differ, too.
-OPEN = r"empty|rand|dropout|bernoulli|multinomial|normal|cauchy|exponential|geometric|uniform|fractional|rrelu|jiterator|multi_head_attention"
+OPEN = r"empty|jiterator"  # ops whose values torch leaves open, and those that only a CUDA device has
 
 
 def compiled(function: Any) -> tuple[Any, list[Any]]:
@@ -74,7 +75,7 @@ def called(function: Any, tensors: list[torch.Tensor], backward: bool) -> list[A
 def check(op: Any, dtype: torch.dtype, most: int, backward: bool = False) -> collections.Counter:
     """Counts of what became of an op's samples; raises AssertionError for a wrong result."""
     counts: collections.Counter = collections.Counter()
-    for sample in itertools.islice(op.sample_inputs("cpu", dtype, requires_grad=backward), most):
+    for sample in spread(list(op.sample_inputs("cpu", dtype, requires_grad=backward)), most):
         tensors, arguments = split(sample)
         if not tensors:
             continue
@@ -87,6 +88,12 @@ def check(op: Any, dtype: torch.dtype, most: int, backward: bool = False) -> col
 
         counts[outcome(function, tensors, backward, dtype)] += 1
     return counts
+
+
+def spread(samples: list[Any], most: int) -> list[Any]:
+    """At most so many of the samples: the first, the last, and others at equal distances."""
+    last = len(samples) - 1
+    return samples if last < most else [samples[k * last // (most - 1)] for k in range(most)] if most > 1 else samples[:1]
 
 
 def outcome(function: Any, tensors: list[torch.Tensor], backward: bool, dtype: torch.dtype) -> str:
@@ -113,7 +120,8 @@ def outcome(function: Any, tensors: list[torch.Tensor], backward: bool, dtype: t
     why = {a.why for a in artifacts if a.why}
     if why:
         return f"refused: {' '.join(why)}"
-    return "core" if all(n[1] == "core" for a in artifacts for n in a.nodes) else "library"
+    calls = sorted({f"{target} ({why})" for a in artifacts for target, where, why, _ in a.nodes if where != "core"})
+    return f"library: {', '.join(calls)}" if calls else "core"
 
 
 def same(made: list[Any], wanted: list[Any], dtype: torch.dtype) -> None:
@@ -145,8 +153,11 @@ def is_tagged(op: Any) -> bool:
     return any({torch.Tag.core, torch.Tag.pointwise} & set(getattr(packet, name).tags) for name in packet.overloads())
 
 
-def report(op: Any, name: str, options: Any) -> str:
-    """Checks one op in one dtype, prints what is not wholly in the core, and says which of its samples counts."""
+ORDER = ("failed", "refused", "library", "core", "not traced", "the graph differs", "eager raises")
+
+
+def report(op: Any, name: str, options: Any) -> list[str]:
+    """Checks one op in one dtype, prints what is not wholly in the core, and returns what became of its samples."""
     try:
         torch.manual_seed(0)
         counts = check(op, DTYPES[name], options.samples, options.backward)
@@ -154,11 +165,31 @@ def report(op: Any, name: str, options: Any) -> str:
         print(f"FAILED {op.formatted_name} {name}: {type(error).__name__}: {str(error)[:300]}", flush=True)
         if options.ops:
             traceback.print_exc()
-        return "failed"
-    kinds = {kind.partition(":")[0] for kind in counts}
-    if kinds != {"core"}:
+        return [f"failed: {type(error).__name__}: {str(error)[:300]}"]
+    if set(counts) != {"core"}:
         print(f"{op.formatted_name} {name}: {dict(counts)}", flush=True)
-    return next((kind for kind in ("refused", "library", "core", "not traced", "the graph differs", "eager raises") if kind in kinds), "no samples")
+    return sorted(counts)
+
+
+def result_of(outcomes: list[str]) -> str:
+    """The outcome that counts for a pair of an op and a dtype."""
+    kinds = {kind.partition(":")[0] for kind in outcomes}
+    return next((kind for kind in ORDER if kind in kinds), "no samples")
+
+
+def recorded(path: str) -> dict[str, Any]:
+    """The outcomes in a record; a pair that was begun and not ended is one that ended the process."""
+    found: dict[str, Any] = {}
+    if path and os.path.exists(path):
+        with open(path) as file:
+            found = dict(json.loads(line) for line in file)
+    return {key: ["failed: the process ended"] if value is None else value for key, value in found.items()}
+
+
+def record(path: str, key: str, outcomes: list[str] | None) -> None:
+    if path:
+        with open(path, "a") as file:
+            file.write(json.dumps([key, outcomes]) + "\n")
 
 
 def main() -> int:
@@ -169,15 +200,22 @@ def main() -> int:
     parser.add_argument("--backward", action="store_true", help="gradients, too")
     parser.add_argument("--samples", type=int, default=3)
     parser.add_argument("--shard", default="0/1")
+    parser.add_argument("--record", default="", metavar="FILE", help="write each pair's outcome there, and pass over those that it has")
     options = parser.parse_args()
     shard, shards = map(int, options.shard.split("/"))
     warnings.simplefilter("ignore")
-    totals: collections.Counter = collections.Counter()
+    done, totals = recorded(options.record), collections.Counter()  # type: dict[str, Any], collections.Counter
     chosen = [op for op in op_db if re.search(options.ops, op.name) and not re.search(OPEN, op.name) and (not options.tagged or is_tagged(op))]
     for op in chosen[shard::shards]:
         for name in options.dtypes.split(","):
-            if DTYPES[name] in (op.backward_dtypes if options.backward else op.dtypes):
-                totals[report(op, name, options)] += 1
+            if DTYPES[name] not in (op.backward_dtypes if options.backward else op.dtypes):
+                continue
+            key = f"{op.formatted_name} {name}{' backward' if options.backward else ''}"
+            if key not in done:
+                record(options.record, key, None)
+                done[key] = report(op, name, options)
+                record(options.record, key, done[key])
+            totals[result_of(done[key])] += 1
     compiled = totals["core"] + totals["library"] + totals["refused"] + totals["failed"]
     print(dict(totals), f"wholly in the core: {totals['core']} of {compiled}, {100 * totals['core'] / max(compiled, 1):.1f} %")
     return int(totals["failed"] > 0)

@@ -321,6 +321,7 @@ def test_gradients_of_sizes_that_data_decide(captures_data):
         lambda x: torch.multinomial(x.exp(), 3),
         lambda x: x.clone().uniform_(0, 1) + x.clone().normal_(),
         lambda x: F.rrelu(x, training=True),
+        lambda x: torch.rand_like((x[:, None] * x).t()[::2].t()),  # drawn in the order of memory
     ],
 )
 def test_random_numbers_are_eager_s(fn):

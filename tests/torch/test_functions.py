@@ -120,6 +120,37 @@ def writes_to_slices_out_of_bounds(x):
     return y
 
 
+@case(floats((4, 6)))
+def a_write_to_a_view_by_strides_is_eager_s(x):
+    """AOTAutograd refuses a write to a view of a view by strides."""
+    y = x * 1
+    y[1:].as_strided((2,), (2,)).fill_(5)
+    return y, y * 2
+
+
+class Overlapping(torch.nn.Module):
+    """A buffer is a part of another one: AOTAutograd refuses writes to both."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("whole", torch.arange(5.0))
+        self.register_buffer("part", self.whole[1:3])
+
+    def forward(self, x):
+        self.whole.add_(x.sum())
+        self.part.mul_(2)
+        return x + self.whole, self.part + 1
+
+
+@case(floats((9, 16, 20), (9, 16, 5)))
+def writes_to_parts_of_short_rows(x, y):
+    """A narrow float, and the result of a comparison, have more bytes in lanes than in memory."""
+    parts = []
+    for cast in (torch.Tensor.half, torch.Tensor.bfloat16, lambda t: t > 0, lambda t: t.double() > 0, torch.Tensor.short):
+        parts.append(torch.slice_scatter(cast(x), cast(y), 2, 10, 20, 2))
+    return parts
+
+
 @case(floats((3, 4)))
 def the_same_result_twice_and_an_input(x):
     y = x + 1
@@ -699,3 +730,4 @@ def test_a_function(name):
 
 def test_state_of_a_module():
     agree(Stateful(), *[floats((3, 4))] * 3, backward=True)
+    agree(Overlapping(), *[floats((3, 5))] * 2, strict=False)

@@ -51,7 +51,7 @@ elements_of_unit(const CiKernel *kernel)
     CiMargins margins;
     if (kernel->kind == CI_TEMPLATE_margins && !ci_kernel_why_no_margins(kernel, &margins))
         return margins.height->low;
-    return kernel->lanes_on_outer ? kernel->outer[kernel->nouter - 1].factor : 1;
+    return ci_kernel_outer_lanes(kernel);
 }
 
 /* Bytes of partial results per unit of a split kernel. */

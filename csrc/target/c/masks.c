@@ -63,8 +63,8 @@ find_mask(void *arg, const CiStmt *stmt)
     if (stmt->kind == CI_STMT_let && stmt->type.dtype == CI_DTYPE_bool && stmt->type.lanes > 1)
         p->masks[stmt->value] = mask_of(p, stmt);
     const CiMemory *memory = stmt->kind == CI_STMT_store ? stmt->at.memory : NULL;
-    if (!memory || memory->dtype != CI_DTYPE_bool || memory->lanes == 1)
-        return;
+    if (!memory || memory->dtype != CI_DTYPE_bool || memory->lanes == 1 || memory->space == CI_SPACE_scratch)
+        return; /* in scratch a bool is a byte */
     int *width = ci_map_find(p->memory_masks, CI_KEY(memory));
     if (!width) {
         width = CI_NEW(p->ctx, int);

@@ -420,7 +420,7 @@ class Emitter:
         try:
             if library.undefined(self, val if isinstance(val, (tuple, list)) else [val]):
                 raise Unmapped("data decide the size of its result")
-            made = self.row_of(node.target)(self, node)
+            made = self.nothing(val) if is_nothing(node, val) else self.row_of(node.target)(self, node)
             compare(node, made, val)
             why = ""
         except (Unmapped, UnknownSize) as error:
@@ -430,6 +430,12 @@ class Emitter:
             made, why = self.library_call(node, val, str(error)), str(error)
         self.env[node] = made
         self.note(node.target, why)
+
+    def nothing(self, val: Any) -> Any:
+        """Values without elements."""
+        if isinstance(val, (tuple, list)):
+            return [self.nothing(v) for v in val]
+        return self.expand(self.constant(0, val.dtype), tuple(val.size()))
 
     def library_call(self, node: torch.fx.Node, val: Any, why: str) -> Any:
         """The values of a node without a row."""
@@ -534,6 +540,14 @@ class Emitter:
             results.append(self.copy(self.env[owner], layout.order_text(owner.meta["val"])).number)
             base[1] = len(results) - 1
         return Return("part", base[1], view_numbers(val, val.storage_offset()))
+
+
+def is_nothing(node: torch.fx.Node, val: Any) -> bool:
+    """True if no result of a call of ATen has an element, in all calls of the graph."""
+    results = val if isinstance(val, (tuple, list)) else [val]
+    if not isinstance(node.target, torch._ops.OpOverload) or torch.Tag.nondeterministic_seeded in node.target.tags:
+        return False
+    return bool(results) and all(isinstance(v, torch.Tensor) and any(isinstance(s, int) and s == 0 for s in v.size()) for v in results)
 
 
 def is_write(node: torch.fx.Node) -> bool:

@@ -6,6 +6,7 @@ import contextlib
 import functools
 import hashlib
 import inspect
+import logging
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from unittest.mock import patch
 import torch
 from torch._dynamo import disable
 from torch._dynamo.convert_frame import compile_lock
+from torch._dynamo.exc import TorchDynamoException, exceptions_allowed_to_be_fallback
 from torch._dynamo.utils import counters, flatten_graph_inputs
 from torch._functorch._aot_autograd import graph_compile
 from torch._functorch._aot_autograd.schemas import SerializableAOTDispatchCompiler
@@ -45,6 +47,12 @@ SETTINGS = {"unlift_effect_tokens": True, "bundled_autograd_cache": True, "force
 ROWS = hashlib.sha256(rows.text().encode()).hexdigest()
 
 
+# Errors at which Dynamo breaks the graph, and its own.
+BREAKING = (*exceptions_allowed_to_be_fallback, TorchDynamoException)
+
+log = logging.getLogger(__name__)
+
+
 def compile_graph_module(gm: Any, inputs: Any, mode: str | None, options: dict[str, Any], made: list[Artifact] | None = None) -> Any:
     """Dynamo's graph through AOTAutograd; see `cinductor.torch.backend`.
 
@@ -64,7 +72,15 @@ def compile_graph_module(gm: Any, inputs: Any, mode: str | None, options: dict[s
     counters["aot_autograd"]["total"] += 1
     without_donation = patch.object(graph_compile, "collect_bw_donated_buffer_idxs", no_donated_buffers)
     with torch._functorch.config.patch(SETTINGS), key_without_inductor(), without_donation:
-        compiled: Any = aot_module_simplified(gm, inputs, **compilers(given, is_strict, made), **key_argument(key))
+        try:
+            compiled: Any = aot_module_simplified(gm, inputs, **compilers(given, is_strict, made), **key_argument(key))
+        except BREAKING:
+            raise
+        except (RuntimeError, AssertionError, NotImplementedError) as error:
+            if is_strict:
+                raise
+            log.info("a graph, run by eager, because AOTAutograd refuses it: %s", error)
+            compiled = gm
     counters["aot_autograd"]["ok"] += 1
 
     def call(*args: Any) -> Any:

@@ -164,6 +164,7 @@ def strides_of(node: torch.fx.Node) -> list[Any] | None:
 def arguments(emitter: Emitter, node: torch.fx.Node) -> tuple[list[Any], list[tuple[str, Any]], Any]:
     """The operands of the call, and for each leaf of its arguments an operand or the leaf itself."""
     leaves, spec = tree_flatten((node.args, node.kwargs))
+    has_order = torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())  # numbers are drawn in the order of memory
     operands: list[GraphValue] = []
     plan: list[tuple[str, Any]] = []
     for leaf in leaves:
@@ -178,6 +179,8 @@ def arguments(emitter: Emitter, node: torch.fx.Node) -> tuple[list[Any], list[tu
             kind = "tensor" if not x.is_weak else "int" if x.dtype == torch.int64 else "float"
             plan.append((kind, len(operands)))
             x = emitter.cast(x, x.dtype)
+            if has_order and kind == "tensor" and isinstance(leaf, torch.fx.Node) and (order := dense_order(leaf.meta.get("val"))):
+                x = emitter.copy(x, order)
         elif isinstance(x, (list, tuple)):
             raise Refused(f"{node.target} takes all results of an op at once")
         else:
@@ -185,6 +188,11 @@ def arguments(emitter: Emitter, node: torch.fx.Node) -> tuple[list[Any], list[tu
             continue
         operands.append(x)
     return operands, plan, spec
+
+
+def dense_order(val: Any) -> str:
+    """The stride order of a dense tensor that is not in C order."""
+    return layout.order_text(val) if layout.is_strided(val) and layout.is_dense(val) else ""
 
 
 @functools.cache

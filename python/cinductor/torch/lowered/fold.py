@@ -123,9 +123,7 @@ def var_mean(emitter: Emitter, node: torch.fx.Node) -> list[GraphValue]:
 
 def _softmax_parts(emitter: Emitter, node: torch.fx.Node) -> tuple[GraphValue, int]:
     x = emitter.env[node.args[0]]
-    if not x.sizes or is_empty(x):
-        raise Unmapped("a softmax of a number or of nothing")
-    x = emitter.value(x, computation_dtype(meta(node).dtype))
+    x = emitter.value(emitter.reshape(x, x.sizes or (1,)), computation_dtype(meta(node).dtype))
     axis = argument(node, "dim") % len(x.sizes)
     return emitter.apply("subtract", [x, emitter.fold("max", x, [axis], True)]), axis
 
@@ -133,13 +131,49 @@ def _softmax_parts(emitter: Emitter, node: torch.fx.Node) -> tuple[GraphValue, i
 def softmax(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     d, axis = _softmax_parts(emitter, node)
     e = emitter.apply("exp", [d])
-    return emitter.cast(emitter.apply("divide", [e, emitter.fold("sum", e, [axis], True)]), meta(node).dtype)
+    made = emitter.apply("divide", [e, emitter.fold("sum", e, [axis], True)])
+    return emitter.reshape(emitter.cast(made, meta(node).dtype), sizes(node))
 
 
 def log_softmax(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     d, axis = _softmax_parts(emitter, node)
     total = emitter.fold("sum", emitter.apply("exp", [d]), [axis], True)
-    return emitter.cast(emitter.apply("subtract", [d, emitter.apply("log", [total])]), meta(node).dtype)
+    made = emitter.apply("subtract", [d, emitter.apply("log", [total])])
+    return emitter.reshape(emitter.cast(made, meta(node).dtype), sizes(node))
+
+
+def _in_steps(emitter: Emitter, op: str, *operands: GraphValue) -> GraphValue:
+    """An op of which the result is rounded to the operands' dtype, as by a kernel of eager's."""
+    dtype = operands[0].dtype
+    return emitter.cast(emitter.apply(op, [emitter.cast(v, computation_dtype(dtype)) for v in operands]), dtype)
+
+
+def soft_margin_loss(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    """Eager computes it by four of its element-wise kernels, of which each rounds to a narrow dtype."""
+    dtype = meta(node).dtype
+    x, target = (emitter.value(v, dtype) for v in node.args[:2])
+    made = _in_steps(emitter, "log1p", _in_steps(emitter, "exp", _in_steps(emitter, "multiply", emitter.apply("negative", [x]), target)))
+    reduction = argument(node, "reduction")
+    if reduction == 0:
+        return made
+    made, axes = emitter.cast(made, computation_dtype(dtype)), list(range(len(made.sizes)))
+    total = emitter.fold("sum", made, axes, False)
+    if reduction == 1:
+        total = emitter.apply("divide", [total, count(emitter, made, axes, made.dtype)])
+    return emitter.cast(total, dtype)
+
+
+def gradient_of_soft_margin_loss(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    dtype = meta(node).dtype
+    grad, x, target = (emitter.value(v, dtype) for v in node.args[:3])
+    z = _in_steps(emitter, "exp", _in_steps(emitter, "multiply", emitter.apply("negative", [target]), x))
+    wide = emitter.constant(-1.0, computation_dtype(dtype))
+    if argument(node, "reduction") == 1:
+        wide = emitter.apply("divide", [wide, count(emitter, z, list(range(len(z.sizes))), wide.dtype)])
+    made = emitter.cast(_in_steps(emitter, "multiply", target, z), wide.dtype)
+    made = emitter.cast(emitter.apply("multiply", [made, wide]), dtype)
+    made = _in_steps(emitter, "divide", made, _in_steps(emitter, "add", z, emitter.constant(1.0, dtype)))
+    return emitter.expand(_in_steps(emitter, "multiply", made, grad), sizes(node))
 
 
 def _arg(emitter: Emitter, node: torch.fx.Node, op: str) -> GraphValue:

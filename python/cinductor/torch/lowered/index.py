@@ -151,10 +151,8 @@ def _put(emitter: Emitter, x: GraphValue, value: GraphValue, axes: list[int], id
 
 
 def gather(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
-    x, i = emitter.env[node.args[0]], emitter.env[node.args[2]]
-    if not x.sizes or not i.sizes:
-        raise Unmapped("an element of a number")
-    return _taken(emitter, x, _along(emitter, x, node.args[1] % len(x.sizes), i), sizes(node))
+    x, i, axis = _along_axis(emitter, node)
+    return emitter.reshape(_taken(emitter, x, _along(emitter, x, axis, i), i.sizes), sizes(node))
 
 
 def scatter(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
@@ -166,10 +164,10 @@ def scatter_add(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
 
 
 def scatter_reduce(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
-    axis, i = _checked_along(emitter, node)
-    x = emitter.env[node.args[0]]
+    x, i, axis = _along_axis(emitter, node)
     ids = _along(emitter, x, axis, i)
-    return _reduced(emitter, node, x, _source(emitter, node, i), i.sizes, lambda base, value, op: _put(emitter, base, value, list(range(len(ids))), ids, op))
+    made = _reduced(emitter, node, x, _source(emitter, node, i), i.sizes, lambda base, value, op: _put(emitter, base, value, list(range(len(ids))), ids, op))
+    return emitter.reshape(made, sizes(node))
 
 
 def index_reduce(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
@@ -217,25 +215,24 @@ def _neutral(kind: str, dtype: torch.dtype) -> float:
     return 1 if kind in ("prod", "multiply") else 0
 
 
-def _checked_along(emitter: Emitter, node: torch.fx.Node) -> tuple[int, GraphValue]:
-    """The axis and the indices of a scatter along one axis."""
-    x, i = emitter.env[node.args[0]], emitter.env[node.args[2]]
-    if not x.sizes or not i.sizes:
-        raise Unmapped("an element of a number")
-    return node.args[1] % len(x.sizes), i
+def _along_axis(emitter: Emitter, node: torch.fx.Node) -> tuple[GraphValue, GraphValue, int]:
+    """The operand, the indices and the axis of a gather or scatter along one axis: a number is one element of one axis."""
+    x, i = (emitter.reshape(v, v.sizes or (1,)) for v in (emitter.env[node.args[0]], emitter.env[node.args[2]]))
+    return x, i, node.args[1] % len(x.sizes)
 
 
 def _source(emitter: Emitter, node: torch.fx.Node, i: GraphValue) -> GraphValue:
     """The values of a scatter, cut to the size of the indices."""
     value = emitter.value(node.args[3], meta(node).dtype)
+    if isinstance(node.args[3], torch.fx.Node):
+        value = emitter.reshape(value, value.sizes or (1,))
     return emitter.slice(value, [0] * len(i.sizes), [1] * len(i.sizes), i.sizes) if value.sizes else value
 
 
 def _scatter_along(emitter: Emitter, node: torch.fx.Node, combine: str | None) -> GraphValue:
-    x = emitter.env[node.args[0]]
-    axis, i = _checked_along(emitter, node)
+    x, i, axis = _along_axis(emitter, node)
     ids = _along(emitter, x, axis, i)
-    return _put(emitter, x, _source(emitter, node, i), list(range(len(ids))), ids, combine)
+    return emitter.reshape(_put(emitter, x, _source(emitter, node, i), list(range(len(ids))), ids, combine), sizes(node))
 
 
 def masked_scatter(emitter: Emitter, node: torch.fx.Node) -> GraphValue:

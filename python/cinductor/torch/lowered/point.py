@@ -9,6 +9,7 @@ import torch
 from ..emit import Emitter
 from ..layout import HOST
 from ..promote import computation_dtype, promoted
+from ..sizes import is_known
 from ..values import GraphValue, Unmapped
 from . import argument, meta, sizes
 
@@ -106,10 +107,37 @@ def divide(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
         made = emitter.apply("floor_divide", [a, b])
         made = made if mode == "floor" else towards_zero(emitter, a, b, made)
         return emitter.expand(emitter.cast(made, meta(node).dtype), sizes(node))
+    if mode is not None and compute != meta(node).dtype and not _is_single(node.args[1]):
+        return _divide_narrow(emitter, node, mode)
     made = emitter.apply("floor_divide" if mode == "floor" else "divide", [a, b])
     if mode == "trunc":
         made = emitter.apply("trunc", [made])
     return emitter.expand(emitter.cast(made, meta(node).dtype), sizes(node))
+
+
+def _is_single(x: object) -> bool:
+    """True for a number, and for a tensor of one element, which eager's kernels take as one."""
+    return not isinstance(x, torch.fx.Node) or is_known(meta(x).numel() == 1)
+
+
+def _divide_narrow(emitter: Emitter, node: torch.fx.Node, mode: str) -> GraphValue:
+    """A quotient of narrow floats with a rounding mode. Eager rounds each step of it to the narrow dtype."""
+    dtype = meta(node).dtype
+    a, b = (emitter.value(x, dtype) for x in node.args[:2])
+    zero, half, one = (emitter.constant(c, dtype) for c in (0.0, 0.5, 1.0))
+    apply = emitter.apply
+    quotient = apply("divide", [a, b])
+    if mode == "trunc":
+        return emitter.expand(apply("trunc", [quotient]), sizes(node))
+    left = apply("fmod", [a, b])
+    made = apply("divide", [apply("subtract", [a, left]), b])
+    differs = apply("not_equal", [apply("less", [b, zero]), apply("less", [left, zero])], torch.bool)
+    below = apply("logical_and", [apply("not_equal", [left, zero]), differs])
+    made = apply("where", [below, apply("subtract", [made, one]), made])
+    floored = apply("floor", [made])
+    floored = apply("where", [apply("greater", [apply("subtract", [made, floored]), half]), apply("add", [floored, one]), floored])
+    floored = apply("where", [apply("equal", [made, zero]), apply("copysign", [zero, quotient]), floored])
+    return emitter.expand(apply("where", [apply("equal", [b, zero]), quotient, floored]), sizes(node))
 
 
 def towards_zero(emitter: Emitter, a: GraphValue, b: GraphValue, floored: GraphValue) -> GraphValue:
