@@ -145,9 +145,12 @@ class Reads(Hooks):
         own = where.get("__name__")
         value = where.get(name, MISSING)
         if value is MISSING and (is_numpys(own) or is_own(own)):
-            if not self.is_library:
-                stage.sources.note_name(where, name, _core.MISSING)
-            getattr(module, name)  # NumPy and cinductor may import it now, and keep it there, or raise
+            try:
+                getattr(module, name)  # NumPy and cinductor may import it now, and keep it there
+            except AttributeError:
+                if not self.is_library:
+                    stage.sources.note_name(where, name, _core.MISSING)
+                raise
             value = where.get(name, MISSING)
         if value is MISSING:
             return self._read_absent(module, where, name)
