@@ -635,6 +635,13 @@ def chained(x):
     return s, z
 
 
+def added_to_itself(x):
+    z = some(x)
+    z.extend(z)
+    z += z
+    return z
+
+
 def below(x):
     small = []
     for v in x:
@@ -668,7 +675,7 @@ def test_a_list_whose_length_data_decide_is_one_object(fn, backend, pieces_are_c
 
 
 @pytest.mark.parametrize("dynamic", [None, True])
-@pytest.mark.parametrize("fn", [reversed_often, taken_from, copied, chained])
+@pytest.mark.parametrize("fn", [reversed_often, taken_from, copied, chained, added_to_itself])
 def test_a_list_whose_length_data_decide_is_used_as_a_list(fn, dynamic):
     compiled = cinductor.compile(fn, backend="interp", dynamic=dynamic)
     for n in (4, 7, 3, 5, 7):

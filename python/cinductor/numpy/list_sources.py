@@ -119,8 +119,8 @@ def remove(items: Any, wanted: Any) -> None:
 
 
 def extend(items: Any, others: Any) -> None:
-    """items.extend(others)"""
-    for item in others:
+    """items.extend(others); of itself, the items that it has now."""
+    for item in copied(items) if others is items else others:
         items.append(item)
 
 
