@@ -37,7 +37,7 @@ class Worker:
         self.name, self.calls, self.is_started = name, SimpleQueue[Any](), False
         weakref.finalize(self, self.calls.put, None)
 
-    def submit(self, number: int, call: Callable[[], Any], results: SimpleQueue[Outcome]) -> None:
+    def submit(self, number: int, call: Callable[[], Any], results: SimpleQueue[CallResult]) -> None:
         """Make a call, in a copy of the caller's context. Its outcome is put to the results."""
         if not self.is_started:
             self.is_started = True
@@ -45,7 +45,7 @@ class Worker:
         self.calls.put((number, contextvars.copy_context(), call, results))
 
 
-class Outcome(NamedTuple):
+class CallResult(NamedTuple):
     """The result of a call by its number, or its exception."""
 
     number: int
@@ -58,9 +58,9 @@ def make_calls(calls: SimpleQueue[Any]) -> None:
     while (item := calls.get()) is not None:
         number, context, call, results = item
         try:
-            outcome = Outcome(number, context.run(call), None)
+            outcome = CallResult(number, context.run(call), None)
         except BaseException as error:  # noqa: BLE001  (the caller raises it)
-            outcome = Outcome(number, None, error)
+            outcome = CallResult(number, None, error)
         results.put(outcome)
         del item, context, call, results, outcome  # which keep arrays
 
@@ -236,7 +236,7 @@ class Mesh:
 
         If a device fails, or one member fails and another does not, the mesh is closed.
         """
-        alone, outcomes = self.members[0], SimpleQueue[Outcome]()
+        alone, outcomes = self.members[0], SimpleQueue[CallResult]()
         try:
             if len(self.members) == 1:
                 return [alone.run(lambda: call(alone))]
@@ -250,7 +250,7 @@ class Mesh:
             self.close()
             raise
 
-    def collect(self, outcomes: SimpleQueue[Outcome]) -> list[Any]:
+    def collect(self, outcomes: SimpleQueue[CallResult]) -> list[Any]:
         """The members' results. Raises the first exception, and closes the mesh if a member has none: it may wait for the others."""
         results: list[Any] = [None] * len(self.members)
         errors: list[BaseException] = []
