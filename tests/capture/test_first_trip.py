@@ -131,6 +131,48 @@ def test_what_a_loop_begins_with(function):
         assert cinductor.stats()["functions"][function.__name__]["eager"] == 0
 
 
+def class_in_a_branch(x):
+    s, t = 0.5, 0.0
+    for i in range(12):
+        if x[i % len(x)] > 0.5:
+            t += 1.0 if type(s) is float else 10.0
+        s += x[0]
+    return s, t
+
+
+def class_in_an_operand(x):
+    s, t = 0.5, 0.0
+    for i in range(12):
+        t += 1.0 if x[i % len(x)] > 0.5 and isinstance(s, np.floating) else 0.0
+        s += x[0]
+    return s, t
+
+
+def appended_in_a_branch(x):
+    s, r = 0.5, []
+    for i in range(12):
+        if x[i % len(x)] > 0.2:
+            r.append(s)
+        s += x[0]
+    return s, r
+
+
+def stored_by_default(x):
+    n, s, o = len(x), 0.5, {3: 1.0, 1: 2.0}
+    for _ in range(12):
+        s += o.setdefault(n, s) * x[0]
+    return s, list(o.items())
+
+
+@pytest.mark.parametrize("dynamic", [None, True])
+@pytest.mark.parametrize("function", [class_in_a_branch, class_in_an_operand, appended_in_a_branch, stored_by_default])
+def test_a_branch_asks_for_the_class_of_a_number_that_is_pythons_in_the_first_iteration(function, dynamic):
+    compiled = cinductor.compile(function, backend="interp", dynamic=dynamic)
+    for n in (4, 5):
+        x = np.arange(4.0 * n)[::-2] / n
+        assert repr(compiled(x)) == repr(function(x))
+
+
 def test_a_loop_inside_whose_trips_are_known_in_the_first_trip_alone():
     """The inner loop's iterations are known in the peeled first iteration only. In the others it may or may not
     create the number.

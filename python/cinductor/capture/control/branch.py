@@ -74,8 +74,14 @@ class Level:
         end = End(region.state, block, names, self.snapshot.graph.written())
         for grown, items in appended:
             end.append(block, grown, items)
-        self.snapshot.undo()
+        self.restore()
         return end
+
+    def restore(self) -> None:
+        """Restore the state before the arm. The loop around still depends on the classes of numbers that the arm asked for."""
+        seen = self.snapshot.since("classes")
+        self.snapshot.undo()
+        self.snapshot.state.classes += seen
 
     def diff_containers(self, region: Region, appended: list[Any]) -> dict[str, Any]:
         """The contents of the containers that the arm changed; records appended items."""
@@ -483,7 +489,7 @@ class Choice(Condition):
         self.tracer.is_infeasible = level.snapshot.graph.is_infeasible
         first = End(self.state, level.then_block, {name: a}, [])
         level.then_block.close()
-        level.snapshot.undo()
+        level.restore()
         return self.merge(first, second)
 
 
