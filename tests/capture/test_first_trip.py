@@ -164,10 +164,10 @@ def stored_by_default(x):
     return s, list(o.items())
 
 
-@pytest.mark.parametrize("dynamic", [None, True])
+@pytest.mark.parametrize("backend, dynamic", [("interp", None), ("interp", True), ("c", True)])
 @pytest.mark.parametrize("function", [class_in_a_branch, class_in_an_operand, appended_in_a_branch, stored_by_default])
-def test_a_branch_asks_for_the_class_of_a_number_that_is_pythons_in_the_first_iteration(function, dynamic):
-    compiled = cinductor.compile(function, backend="interp", dynamic=dynamic)
+def test_a_branch_asks_for_the_class_of_a_number_that_is_pythons_in_the_first_iteration(function, backend, dynamic):
+    compiled = cinductor.compile(function, backend=backend, dynamic=dynamic)
     for n in (4, 5):
         x = np.arange(4.0 * n)[::-2] / n
         assert repr(compiled(x)) == repr(function(x))
