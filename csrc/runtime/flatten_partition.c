@@ -75,7 +75,7 @@ fill(CiFlatten *flat, const CiPartition *of, CiPlanPartition *plan)
     const CiWrapper *w = flat->wrapper;
     plan->device = of->side - CI_SIDE_device;
     plan->nlaunches = of->nlaunches;
-    plan->most_copied = ci_choice(w->kernels->machine, CI_CHOICE_recorded_copy);
+    plan->max_copied = ci_choice(w->kernels->machine, CI_CHOICE_recorded_copy);
     for (int k = 0; k < of->ntakes; k++)
         note_address(flat, plan, of, of->takes[k]);
     for (int k = 0; k < of->nsymbols; k++)

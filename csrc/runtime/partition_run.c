@@ -14,7 +14,7 @@ copied_bytes(const CiFrame *frame, const CiPlanPartition *plan, int k)
 {
     const CiDevice *device = frame->queues[plan->device].backend->device;
     int64_t bytes = frame->values[frame->program->slots[plan->temps[k]].bytes];
-    return device->copy_across && bytes <= plan->most_copied ? bytes : 0;
+    return device->copy_across && bytes <= plan->max_copied ? bytes : 0;
 }
 
 /* Bytes of an input that may be copied to the recording's buffer before a replay; 0: it is read where it is. */
@@ -23,7 +23,7 @@ input_bytes(const CiFrame *frame, const CiPlanPartition *plan, int k)
 {
     const CiDevice *device = frame->queues[plan->device].backend->device;
     int64_t bytes = plan->slot_bytes[k] < 0 ? 0 : frame->values[plan->slot_bytes[k]];
-    return device->copy_across && bytes <= plan->most_copied ? bytes : 0;
+    return device->copy_across && bytes <= plan->max_copied ? bytes : 0;
 }
 
 /* Bytes of an input that this recording reads from its buffer (clear_moving in record.c); 0: it reads the input. */

@@ -100,7 +100,7 @@ typedef struct CiPlanPartition {
     int capbytes, nbytes;
     int *temps; /* slots of memory that is born in it: nborn for others, then its own */
     int ntemps, captemps, nborn;
-    int64_t most_copied; /* most bytes of an array that is copied before or after a replay */
+    int64_t max_copied; /* most bytes of an array that is copied before or after a replay */
     int *values; /* of its symbols */
     int nvalues, capvalues;
     CiPlanScalar *scalars;

@@ -6,13 +6,13 @@
 #include "runtime/record.h"
 
 CiRecordings *
-ci_recordings_new(CiContext *ctx, int words, int nblocks, int most_moving, const char *why_not)
+ci_recordings_new(CiContext *ctx, int words, int nblocks, int max_moving, const char *why_not)
 {
     CiRecordings *recordings = CI_NEW(ctx, CiRecordings);
     recordings->words = words;
     recordings->nblocks = nblocks;
     recordings->is_moving = CI_NEW_ARRAY(ctx, bool, words);
-    recordings->most_moving = most_moving;
+    recordings->max_moving = max_moving;
     pthread_mutex_init(&recordings->lock, NULL);
     if (why_not)
         snprintf(recordings->why_not, sizeof recordings->why_not, "%s", why_not);
@@ -57,7 +57,7 @@ clear_moving(CiRecordings *recordings, int64_t *key, const bool *may_move)
     for (int n = 0; n < recordings->words; n++) {
         if (!may_move[n] || !key[n])
             continue;
-        if (!recordings->is_moving[n] && recordings->nmoving < recordings->most_moving &&
+        if (!recordings->is_moving[n] && recordings->nmoving < recordings->max_moving &&
             is_another(recordings, n, key[n])) {
             recordings->is_moving[n] = true;
             recordings->nmoving++;

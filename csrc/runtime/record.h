@@ -55,13 +55,13 @@ struct CiRecordings {
     bool lacks_memory;                 /* the last run that had a recording made launches */
     int words, nblocks; /* of a key, of the memory */
     bool *is_moving;    /* words of the key: addresses that differ from call to call, so 0 stands for all */
-    int nmoving, most_moving;
+    int nmoving, max_moving;
     CiRecording list[CI_MAX_RECORDINGS];
     CiRecordMemory memories[CI_MAX_RECORDINGS];
 };
 
 /* Of the program's memory; why_not: it is never recorded, or NULL. */
-CiRecordings *ci_recordings_new(CiContext *ctx, int words, int nblocks, int most_moving, const char *why_not);
+CiRecordings *ci_recordings_new(CiContext *ctx, int words, int nblocks, int max_moving, const char *why_not);
 /* Decides for a run with this key, in which addresses that move become 0; may_move: which words could. NULL: the run makes launches. Otherwise the recording belongs to
  * the run until it leaves: the run replays it if it is `made`, else records it. */
 CiRecording *ci_recordings_enter(CiRecordings *recordings, const CiQueue *queue, int64_t *key, const bool *may_move);
