@@ -1,9 +1,10 @@
 /* Methods of traced values: the surface's handler as a bound method; without a handler, the real
  * value's own method, after a break. */
 #include "operation/traced.h"
+#include "state/device_array.h"
 #include "state/docs.h"
 
-/* The real value, only for inspection; None if there is none yet, or for a view. */
+/* The real value, only for inspection, a copy of an array of a device; None if there is none yet, or for a view. */
 PyObject *
 cx_traced_known(PyObject *self, PyObject *unused)
 {
@@ -12,7 +13,11 @@ cx_traced_known(PyObject *self, PyObject *unused)
     bool is_known = s->value != NULL && !(s->is_written && s->epoch == t->tracer->epoch);
 
     (void)unused;
-    return Py_NewRef(is_known && t->view == NULL ? s->value : Py_None);
+    if (!is_known || t->view != NULL)
+        return Py_NewRef(Py_None);
+    return cx_device_memory_of(t->tracer->state, s->value) != NULL
+               ? cx_device_host_copy(t->tracer->state, s->value)
+               : Py_NewRef(s->value);
 }
 
 typedef struct CxMethod {

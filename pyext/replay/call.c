@@ -57,12 +57,31 @@ note_use(CxFunction *f, PyObject *table, Py_ssize_t number)
 
 /* ---- calls ---- */
 
-/* Runs the original function and counts the call. */
+/* True if the original function can take the arguments. Those of a function that is compiled in
+ * every stance are on a device, where NumPy can neither read nor write them. */
+static bool
+takes_arguments(const CxFunction *f)
+{
+    return f->stance >= 0;
+}
+
+/* Runs the original function. CheckFailed if it cannot take the arguments: the caller repeats the
+ * call with copies on the host. */
+static PyObject *
+call_original(const CxFunction *f, const Call *call)
+{
+    if (takes_arguments(f))
+        return PyObject_Vectorcall(f->fn, call->args, call->nargsf, call->names);
+    PyErr_SetString(cx_exception(f->state, "CheckFailed"), "NumPy has to run the call");
+    return NULL;
+}
+
+/* Like call_original; the call is counted. */
 static PyObject *
 call_itself(CxFunction *f, const Call *call)
 {
     f->plain_calls++;
-    return PyObject_Vectorcall(f->fn, call->args, call->nargsf, call->names);
+    return call_original(f, call);
 }
 
 /* NumPy gives the warnings for a run that raised float flags: the original function runs again
@@ -81,7 +100,7 @@ diagnose(CxFunction *f, const Call *call, PyObject *result, CxSpecialization *sp
         same = PyObject_CallMethod(job, "warn_of_flags", "OI", (PyObject *)spec,
                                    suspects & ~(unsigned)CX_CALLED_ONCE);
     } else
-        same = PyObject_Vectorcall(f->fn, call->args, call->nargsf, call->names);
+        same = call_original(f, call);
     bool is_answer = same != NULL && !(suspects & CX_CALLED_ONCE) && cx_errstate_is_strict(f->state);
     if (same == NULL || is_answer)
         Py_SETREF(result, Py_XNewRef(same));
@@ -251,10 +270,10 @@ call_once(CxFunction *f, const Call *call)
         result = call_numpy(f, outcome.trial, call);
         goto done;
     }
-    is_unusual = is_unusual && outcome.answer < CX_MATCH && f->unusual < MAX_UNUSUAL;
+    is_unusual = is_unusual && outcome.answer < CX_MATCH && f->unusual < MAX_UNUSUAL && takes_arguments(f);
     f->failed_checks += is_unusual || outcome.answer == CX_CHECK_FAILED;
     if (is_unusual || outcome.answer == CX_CHECK_FAILED) {
-        result = PyObject_Vectorcall(f->fn, call->args, call->nargsf, call->names);
+        result = call_original(f, call);
         f->unusual += is_unusual && result != NULL;
     } else if (outcome.answer == CX_MATCH)
         result = outcome.suspects != 0 && result != NULL

@@ -222,13 +222,19 @@ may_have_acted(const CxSpecialization *s, const Room *room)
     return writes_or_draws(s) || (room->has_run && s->acts);
 }
 
+static bool
+is_on_device(const CxSpecialization *s)
+{
+    return cx_is_on_device(&s->program->options, s->program->backend);
+}
+
 /* True if the original function may run the call. A check has failed; or the program's buffers,
  * which have the largest possible size, could not be allocated and there was no effect. Never
  * with device arrays, whose memory NumPy cannot read. */
 static bool
 may_answer_itself(const CxSpecialization *s, const Room *room)
 {
-    if (cx_is_on_device(&s->program->options, s->program->backend))
+    if (is_on_device(s))
         return false;
     return PyErr_ExceptionMatches(cx_exception(s->state, "CheckFailed")) ||
            (PyErr_ExceptionMatches(PyExc_MemoryError) && !may_have_acted(s, room));
@@ -338,7 +344,8 @@ cx_specialization_call(CxSpecialization *s, PyObject *const *args, Py_ssize_t na
     outcome->trial = is_timed ? &s->trials[class] : NULL;
     if (outcome->trial != NULL && cx_trial_chooses_numpy(outcome->trial))
         outcome->answer = CX_NUMPYS;
-    else if (fits && s->program != NULL && happens_once(s) && cx_errstate_acts(s->state))
+    else if (fits && s->program != NULL && happens_once(s) && cx_errstate_acts(s->state) &&
+             !is_on_device(s)) /* where no float flags are set */
         outcome->answer = CX_CHECK_FAILED; /* its float flags become exceptions, which it may handle */
     bool runs = outcome->answer == CX_MATCH;
     bool is_open = outcome->trial != NULL && cx_trial_is_open(outcome->trial);

@@ -248,15 +248,12 @@ copy_extent(CxState *state, CxDeviceMemory *memory, PyArrayObject *array, int64_
     return bytes;
 }
 
-/* device_numpy(array): copies an Array's handle to a new ordinary array. */
-static PyObject *
-device_numpy(PyObject *module, PyObject *array)
+PyObject *
+cx_device_host_copy(CxState *state, PyObject *array)
 {
-    CxState *state = PyModule_GetState(module);
     CxDeviceMemory *memory = cx_device_memory_of(state, array);
     int64_t offset = 0;
 
-    CX_ENTRY();
     if (cx_is_host_array(state, array))
         return PyArray_NewCopy((PyArrayObject *)array, NPY_KEEPORDER);
     if (memory == NULL)
@@ -281,6 +278,14 @@ device_numpy(PyObject *module, PyObject *array)
     if (PyArray_SetBaseObject((PyArrayObject *)view, bytes) < 0)
         Py_CLEAR(view);
     return view;
+}
+
+/* device_numpy(array): copies an Array's handle to a new ordinary array. */
+static PyObject *
+device_numpy(PyObject *module, PyObject *array)
+{
+    CX_ENTRY();
+    return cx_device_host_copy(PyModule_GetState(module), array);
 }
 
 /* device_update(array, copy): copies back the contents of an array from device_numpy, after they

@@ -36,6 +36,8 @@ bool cx_is_host_array(const CxState *state, PyObject *array);
 bool cx_is_handle(const CxState *state, PyObject *array);
 /* The owner of an array's memory if that is on a device, borrowed; else NULL. */
 CxDeviceMemory *cx_device_memory_of(const CxState *state, PyObject *array);
+/* A new ordinary array with the elements of a handle. */
+PyObject *cx_device_host_copy(CxState *state, PyObject *array);
 /* Orders later work of the queue's stream after the work of other streams on the memory. stream:
  * the object of the queue's stream, or NULL. */
 int cx_device_memory_use(CxState *state, CxDeviceMemory *memory, const CiQueue *queue,

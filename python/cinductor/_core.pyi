@@ -191,7 +191,9 @@ class Traced:
         Flushes if the value is pending, without recording a break.
         """
     def known(self) -> Any:
-        """Return the real value for inspection only, or None if there is none yet or the value is a view."""
+        """Return the real value for inspection only, or None if there is none yet or the value is a view. Of an array of a
+        device it is a copy on the host.
+        """
     def prepare(self) -> None:
         """Give the value a node of the open block."""
     def is_same(self, other: Any, /) -> bool:

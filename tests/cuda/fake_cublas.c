@@ -1,6 +1,8 @@
 /* A fake cuBLAS for machines without a GPU. It computes column-major products on the host, where
  * the fake driver keeps its memory. Like the real library it refuses leading dimensions that are
  * too small. On a stream that captures, a product becomes a node of the graph. */
+#include "fake_memory.h"
+
 #include <complex.h>
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -79,6 +81,7 @@ static void
 run_product(void *data)
 {
     const Product *p = data;
+    FAKE_OPENS_MEMORY;
     for (long long at = 0; at < p->batch; at++)
         if (p->type == 0)
             RUN(multiply_f32, float);

@@ -1,5 +1,7 @@
 /* A fake cuFFT for machines without a GPU. It computes transforms by their definition, in host
  * memory. */
+#include "fake_memory.h"
+
 #include <complex.h>
 #include <math.h>
 #include <stdlib.h>
@@ -67,6 +69,7 @@ add_up(const double complex *x, int n, int there, int k, int direction)
     const Plan p = plans[plan];                                                                    \
     const int n = p.n, half = n / 2 + 1, there = in_count, made = out_count;                       \
     double complex *x = calloc((size_t)there, sizeof *x);                                          \
+    FAKE_OPENS_MEMORY;                                                                             \
     (void)half;                                                                                    \
     for (int row = 0; row < p.rows; row++) {                                                       \
         for (int i = 0; i < there; i++)                                                            \

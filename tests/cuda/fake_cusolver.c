@@ -1,5 +1,7 @@
 /* A fake cuSOLVER for machines without a GPU. It factors matrices in host memory, by the simplest methods, as
  * complex doubles. */
+#include "fake_memory.h"
+
 #include <complex.h>
 #include <math.h>
 #include <stdint.h>
@@ -120,6 +122,7 @@ cusolverDnXgetrf_bufferSize(START, int64_t m, int64_t n, int type, Address a, in
 int
 cusolverDnXgetrf(START, int64_t m, int64_t n, int type, Address a, int64_t lead, int64_t *pivots, WORK)
 {
+    FAKE_OPENS_MEMORY;
     Z *x = read_matrix(type, a, m, n, lead);
     UNUSED_WORK;
     *info = 0;
@@ -151,6 +154,7 @@ int
 cusolverDnXgetrs(START, int transpose, int64_t n, int64_t columns, int type, Address a, int64_t lead,
                  const int64_t *pivots, int type_b, Address b, int64_t lead_b, int *info)
 {
+    FAKE_OPENS_MEMORY;
     Z *x = read_matrix(type, a, n, n, lead), *y = read_matrix(type_b, b, n, columns, lead_b);
     UNUSED, *info = 0;
     for (int64_t c = 0; c < columns; c++) {
@@ -187,6 +191,7 @@ cusolverDnXpotrf_bufferSize(START, int upper, int64_t n, int type, Address a, in
 int
 cusolverDnXpotrf(START, int upper, int64_t n, int type, Address a, int64_t lead, WORK)
 {
+    FAKE_OPENS_MEMORY;
     Z *x = read_matrix(type, a, n, n, lead), *l = calloc((size_t)(n * n), sizeof *l);
     UNUSED_WORK;
     *info = 0;
@@ -267,6 +272,7 @@ int
 cusolverDnXsyevd(START, int vectors, int upper, int64_t n, int type, Address a, int64_t lead, int type_w, Address w,
                  WORK)
 {
+    FAKE_OPENS_MEMORY;
     Z *x = read_matrix(type, a, n, n, lead), *y = calloc((size_t)(n * n), sizeof *y),
       *v = calloc((size_t)(n * n), sizeof *v);
     double shift = 1;
@@ -340,6 +346,7 @@ cusolverDnXgesvd(START, signed char job_u, signed char job_v, int64_t m, int64_t
                  int type_s, Address s, int type_u, Address u, int64_t lead_u, int type_v, Address v, int64_t lead_v,
                  WORK)
 {
+    FAKE_OPENS_MEMORY;
     int64_t kept = job_u == 'A' ? m : n;
     Z *x = read_matrix(type, a, m, n, lead), *r = calloc((size_t)(n * n), sizeof *r),
       *left = calloc((size_t)(m * kept + 1), sizeof *left), *right = calloc((size_t)(n * n), sizeof *right);
@@ -408,6 +415,7 @@ reflect(Z *x, int64_t m, int64_t n, const Z *v, int64_t k, Z factor, int64_t fir
 int
 cusolverDnXgeqrf(START, int64_t m, int64_t n, int type, Address a, int64_t lead, int type_tau, Address tau, WORK)
 {
+    FAKE_OPENS_MEMORY;
     Z *x = read_matrix(type, a, m, n, lead);
     UNUSED_WORK;
     *info = 0;
@@ -432,6 +440,7 @@ cusolverDnXgeqrf(START, int64_t m, int64_t n, int type, Address a, int64_t lead,
 static int
 make_q(int type, int m, int columns, int k, Address a, int lead, Address tau, int *info)
 {
+    FAKE_OPENS_MEMORY;
     Z *v = read_matrix(type, a, m, columns, lead), *q = calloc((size_t)m * (size_t)columns + 1, sizeof *q);
     for (int j = 0; j < columns; j++)
         q[j + j * m] = 1;

@@ -1,4 +1,5 @@
-/* A fake CUDA driver for tests of everything except the kernels. Memory is the host's. A launch
+/* A fake CUDA driver for tests of everything except the kernels. Memory is the
+ * host's, which only the device's work can access (fake_memory.h). A launch
  * of a real cubin only counts; a launch of the fake NVRTC's is emulated. Each of the
  * $FAKE_CUDA_COUNT devices (default 1) has a context, and calls with objects of another context
  * are refused. Work on streams is done at once. With $FAKE_CUDA_SLOW, creating a context waits
@@ -7,11 +8,13 @@
 #define _GNU_SOURCE
 #include "emulator.h"
 #include "fake_driver.h"
+#include "fake_memory.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define EXPORT __attribute__((visibility("default")))
@@ -363,6 +366,14 @@ cuFuncSetAttribute(void *function, int attribute, int value)
     return 0;
 }
 
+static int memory_key = -1; /* of device memory; -1: the machine has none */
+
+static void
+find_key(void)
+{
+    memory_key = fake_has_keys() ? pkey_alloc(0, PKEY_DISABLE_ACCESS) : -1;
+}
+
 /* With the values of its parameters, one after the other. */
 typedef struct Launch {
     void *function;
@@ -375,6 +386,7 @@ static void
 run_launch(void *data)
 {
     Launch *launch = data;
+    FAKE_OPENS_MEMORY;
     pthread_mutex_lock(&lock);
     launches++;
     launches_on[launch->device]++;
@@ -405,6 +417,31 @@ cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned b
     return fake_fails("cuLaunchKernel", 999);
 }
 
+/* Zeros. The page before a block has the size of the mapping. */
+void *
+fake_memory_new(size_t size)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), all = page + (size + page) / page * page;
+    char *at = mmap(NULL, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (at == MAP_FAILED)
+        return NULL;
+    pthread_once(&once, find_key);
+    *(size_t *)(void *)at = all;
+    if (memory_key >= 0 && pkey_mprotect(at + page, all - page, PROT_READ | PROT_WRITE, memory_key) < 0)
+        memory_key = -1;
+    return at + page;
+}
+
+void
+fake_memory_free(void *block)
+{
+    char *at = block ? (char *)block - sysconf(_SC_PAGESIZE) : NULL;
+    if (at)
+        munmap(at, *(size_t *)(void *)at);
+}
+
 int
 cuMemAllocAsync(Address *block, size_t size, void *stream)
 {
@@ -414,7 +451,7 @@ cuMemAllocAsync(Address *block, size_t size, void *stream)
         return 2;
     if (fake_is_capturing(stream))
         return fake_graph_allocate(block, size, stream);
-    *block = (Address)(size_t)calloc(1, size);
+    *block = (Address)(size_t)fake_memory_new(size);
     fake_own((void *)(size_t)*block);
     blocks++;
     return *block ? 0 : 2;
@@ -428,7 +465,7 @@ cuMemFreeAsync(Address block, void *stream)
         return FAKE_WRONG_CONTEXT;
     if (fake_is_capturing(stream))
         return fake_graph_free(block, stream);
-    free((void *)(size_t)block);
+    fake_memory_free((void *)(size_t)block);
     blocks--;
     return 0;
 }
@@ -476,6 +513,7 @@ static void
 set_words(void *data)
 {
     const Words *words = data;
+    FAKE_OPENS_MEMORY;
     for (size_t k = 0; k < words->count; k++)
         words->first[k] = words->value;
 }
@@ -495,6 +533,7 @@ cuMemsetD8Async(Address block, unsigned char value, size_t count, void *stream)
 {
     FAKE_MAY_FAIL;
     (void)stream;
+    FAKE_OPENS_MEMORY;
     memset((void *)(size_t)block, value, count);
     return 0;
 }
@@ -519,6 +558,7 @@ cuMemcpyHtoD_v2(Address to, const void *from, size_t size)
     FAKE_MAY_FAIL;
     if (fake_refuses(NULL, 1, 0))
         return 900;
+    FAKE_OPENS_MEMORY;
     memcpy((void *)(size_t)to, from, size);
     return fake_fails("cuMemcpyHtoD_v2", 999);
 }
@@ -529,6 +569,7 @@ cuMemcpyDtoH_v2(void *to, Address from, size_t size)
     FAKE_MAY_FAIL;
     if (fake_refuses(NULL, 1, 0))
         return 900;
+    FAKE_OPENS_MEMORY;
     memcpy(to, (const void *)(size_t)from, size);
     return 0;
 }
@@ -595,6 +636,7 @@ cuMemcpyPeerAsync(Address to, void *to_context, Address from, void *from_context
     current[depth - 1] = device;
     if (!is_right)
         return FAKE_WRONG_CONTEXT;
+    FAKE_OPENS_MEMORY;
     memcpy((void *)(size_t)to, (const void *)(size_t)from, size);
     return fake_fails("cuMemcpyPeerAsync", 999);
 }
@@ -608,6 +650,7 @@ cuMemcpyDtoDAsync_v2(Address to, Address from, size_t size, void *stream)
         return 900;
     if (!fake_is_ours(stream) || !fake_is_ours((void *)(size_t)to))
         return FAKE_WRONG_CONTEXT;
+    FAKE_OPENS_MEMORY;
     memcpy((void *)(size_t)to, (const void *)(size_t)from, size);
     return 0;
 }

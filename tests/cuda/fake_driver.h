@@ -36,5 +36,8 @@ int fake_memory_nodes(void); /* since the process began */
 int fake_is_ours(const void *what);
 /* Records that the address belongs to the current device. */
 void fake_own(const void *what);
+/* Device memory: see fake_memory.h. */
+void *fake_memory_new(size_t size);
+void fake_memory_free(void *block);
 
 #endif

@@ -3,6 +3,7 @@
  * refuses the default stream, waiting, allocations that are not nodes of the graph, and other
  * calls of the capturing thread that would do these. A refused call invalidates its capture. */
 #include "fake_driver.h"
+#include "fake_memory.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -129,6 +130,7 @@ static void
 spoil_contents(void *data)
 {
     const Block *block = *(Block **)data;
+    FAKE_OPENS_MEMORY;
     memset(block->at, 0xd7, block->size); /* each launch starts with undefined contents */
 }
 
@@ -139,7 +141,7 @@ fake_graph_allocate(Address *at, size_t size, void *stream)
     Graph *graph = find(stream);
     Block *block = calloc(1, sizeof *block);
     nodes++;
-    *block = (Block){graph->blocks, malloc(size + 1), size, 0};
+    *block = (Block){graph->blocks, fake_memory_new(size + 1), size, 0};
     graph->blocks = block;
     *at = (Address)(size_t)block->at;
     pthread_mutex_unlock(&lock);
@@ -199,7 +201,7 @@ let_go(Graph *graph)
     }
     for (Block *next, *block = graph->blocks; block; block = next) {
         next = block->next;
-        free(block->at);
+        fake_memory_free(block->at);
         free(block);
     }
     free(graph);

@@ -1,6 +1,8 @@
 /* A fake NCCL for tests: the members of a communicator are threads of one process, over the fake driver's
  * memory. A call returns when all members have made theirs, the last of which does the work of all, or when the
  * communicator is aborted. Floats of 32 and 64 bits are combined. */
+#include "fake_memory.h"
+
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -147,6 +149,7 @@ static void
 run_member(const Group *group, int rank)
 {
     const Asked *of = &group->members[rank];
+    FAKE_OPENS_MEMORY;
     switch (of->op) {
     case ALL_GATHER:
         for (int m = 0; m < group->count; m++)

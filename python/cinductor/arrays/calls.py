@@ -54,6 +54,9 @@ class DeviceJob(Job):
     why_whole = "an argument is an array of a device"
     follows_numpy = False
 
+    def repeat(self, args: Any, kwargs: dict[str, Any]) -> None:
+        """Do nothing: NumPy cannot read the arguments."""
+
     def options(self) -> dict[str, Any]:
         return {**super().options(), "device_arrays": True, "wrapper": "c"}
 

@@ -411,6 +411,10 @@ class Job:
         self.counts["eager"] += 1
         return self.fn(*args, **(kwargs or {}))
 
+    def repeat(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Run the original function for NumPy's warnings, after a call whose result is that of later ones."""
+        self.fn(*args, **kwargs)
+
     def why_no_more(self, compiled: Any, bound: tuple[Any, ...]) -> str | None:
         """The reason why a call that no specialisation matches is not compiled, or None. Records which guard of the
         latest specialisation failed.

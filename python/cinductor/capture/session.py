@@ -411,7 +411,7 @@ def on_stage(
     if specialization is not None and stage.effects.can_run_again():
         if flags := stage.effects.take_flags():
             job.flags |= flags
-            job.fn(*args, **kwargs)  # for NumPy's warnings; the result is that of later calls
+            job.repeat(args, kwargs)
     else:
         stage.effects.look_at_flags()
     return made, outcome
