@@ -66,7 +66,8 @@ run_passes(CiJob *job)
     SHOW(job, "graph", ci_graph_print(&text, graph));
     lap_ms(job);
     CiPassPlan plan = ci_job_graph_plan(job, graph);
-    graph = request->graph = ci_passes_run(graph, &plan);
+    const CiExtraPasses extras = {request->extras, request->nextras};
+    graph = request->graph = ci_passes_run(graph, &plan, extras);
     if (request->options->index_asserts)
         ci_graph_assert_indices(graph);
     if (request->options->index_asserts && verify)
@@ -109,7 +110,7 @@ lower(CiJob *job, const CiMachine *machine)
 static void
 rewrite_loops(CiJob *job, CiLoops *loops, const CiMachine *machine)
 {
-    CiLoopPlan plan = ci_job_loop_plan(job, loops);
+    CiPassPlan plan = ci_job_loop_plan(job, loops);
     ci_loop_passes_run(loops, machine, job->request->options, &plan);
 }
 

@@ -15,7 +15,7 @@ typedef struct CiJob {
     int ndevices;
     int64_t lap; /* when the level being timed began */
     int64_t pass_began;
-    CiProcPlan proc_plan;
+    CiPassPlan proc_plan;
 } CiJob;
 
 /* show.c: does anyone look at the level? */
@@ -37,7 +37,7 @@ void ci_job_check_dump(CiJob *job);
 /* Plans of passes that leave out what the option skip_passes names, and show what dumps and
  * observers want. They begin with the level as it is. Fail for names that cannot be left out. */
 CiPassPlan ci_job_graph_plan(CiJob *job, CiGraph *graph);
-CiLoopPlan ci_job_loop_plan(CiJob *job, const CiLoops *loops);
+CiPassPlan ci_job_loop_plan(CiJob *job, const CiLoops *loops);
 /* Lowers the kernels once more if someone looks at the passes over procs. */
 void ci_job_show_procs(CiJob *job, CiKernels *kernels);
 

@@ -35,15 +35,8 @@ ci_job_show(CiJob *job, const char *level, const CiText *text)
 
 /* ---- passes ---- */
 
-/* A level that has passes. The two that are not meant are NULL. */
-typedef struct Level {
-    CiGraph *graph;
-    const CiLoops *loops;
-    const CiProcs *procs;
-} Level;
-
 static void
-print_level(CiText *out, Level level)
+print_level(CiText *out, CiLevel level)
 {
     if (level.graph)
         ci_graph_print(out, level.graph);
@@ -55,8 +48,9 @@ print_level(CiText *out, Level level)
 
 /* Shows the level before a pass if the option dump names it. */
 static void
-show_before(CiJob *job, const char *pass, Level level)
+show_before(void *arg, const char *pass, CiLevel level)
 {
+    CiJob *job = arg;
     const char *name = ci_format(job->ctx, CI_BEFORE "%s", pass);
     if (is_listed(job->request->options->dump, name))
         SHOW(job, name, print_level(&text, level));
@@ -65,7 +59,7 @@ show_before(CiJob *job, const char *pass, Level level)
 
 /* Tells the observer of a pass; pass "": of what the first pass is given. */
 static void
-observe(const CiJob *job, const char *pass, Level level, double seconds)
+observe(const CiJob *job, const char *pass, CiLevel level, double seconds)
 {
     const CiRequest *request = job->request;
     if (!request->observe)
@@ -76,47 +70,20 @@ observe(const CiJob *job, const char *pass, Level level, double seconds)
 }
 
 static void
-show_after(CiJob *job, const char *pass, Level level)
+show_after(void *arg, const char *pass, CiLevel level)
 {
+    CiJob *job = arg;
     double seconds = (double)(ci_os_time_ns() - job->pass_began) * 1e-9;
     SHOW(job, pass, print_level(&text, level));
     observe(job, pass, level, seconds);
 }
 
-static void
-before_graph_pass(void *arg, const char *pass, CiGraph *graph)
+/* The plan of a level's passes, which are shown. It begins with the level as it is. */
+static CiPassPlan
+plan_of(CiJob *job, CiLevel level, const char *skip)
 {
-    show_before(arg, pass, (Level){.graph = graph});
-}
-
-static void
-after_graph_pass(void *arg, const char *pass, CiGraph *graph)
-{
-    show_after(arg, pass, (Level){.graph = graph});
-}
-
-static void
-before_loop_pass(void *arg, const char *pass, const CiLoops *loops)
-{
-    show_before(arg, pass, (Level){.loops = loops});
-}
-
-static void
-after_loop_pass(void *arg, const char *pass, const CiLoops *loops)
-{
-    show_after(arg, pass, (Level){.loops = loops});
-}
-
-static void
-before_proc_pass(void *arg, const char *pass, const CiProcs *procs)
-{
-    show_before(arg, pass, (Level){.procs = procs});
-}
-
-static void
-after_proc_pass(void *arg, const char *pass, const CiProcs *procs)
-{
-    show_after(arg, pass, (Level){.procs = procs});
+    observe(job, "", level, 0.0);
+    return (CiPassPlan){job->request->options->verify, skip, show_before, show_after, job};
 }
 
 /* ---- passes that are left out ---- */
@@ -162,26 +129,13 @@ graph_skip(const CiJob *job)
 CiPassPlan
 ci_job_graph_plan(CiJob *job, CiGraph *graph)
 {
-    const CiRequest *request = job->request;
-    observe(job, "", (Level){.graph = graph}, 0.0);
-    return (CiPassPlan){.verify = request->options->verify,
-                        .skip = graph_skip(job),
-                        .extras = request->extras,
-                        .nextras = request->nextras,
-                        .before = before_graph_pass,
-                        .after = after_graph_pass,
-                        .arg = job};
+    return plan_of(job, (CiLevel){.graph = graph}, graph_skip(job));
 }
 
-CiLoopPlan
+CiPassPlan
 ci_job_loop_plan(CiJob *job, const CiLoops *loops)
 {
-    observe(job, "", (Level){.loops = loops}, 0.0);
-    return (CiLoopPlan){.verify = job->request->options->verify,
-                        .skip = job->request->options->skip_passes,
-                        .before = before_loop_pass,
-                        .after = after_loop_pass,
-                        .arg = job};
+    return plan_of(job, (CiLevel){.loops = loops}, job->request->options->skip_passes);
 }
 
 static bool
@@ -203,12 +157,8 @@ ci_job_show_procs(CiJob *job, CiKernels *kernels)
     const CiRequest *request = job->request;
     if (!wants_proc_passes(job))
         return;
-    if (request->observe)
-        observe(job, "", (Level){.procs = ci_expand(kernels)}, 0.0);
-    const CiProcPlan quiet = job->proc_plan;
-    job->proc_plan.before = before_proc_pass;
-    job->proc_plan.after = after_proc_pass;
-    job->proc_plan.arg = job;
+    const CiPassPlan quiet = job->proc_plan;
+    job->proc_plan = plan_of(job, (CiLevel){.procs = request->observe ? ci_expand(kernels) : NULL}, quiet.skip);
     (void)request->queue.backend->compiler->lower(kernels, request->options);
     job->proc_plan = quiet;
 }

@@ -24,37 +24,29 @@ ci_proc_pass_at(int position)
 }
 
 static void
-verify_now(const CiProcs *procs, bool verify)
+verify(const CiProcs *procs)
 {
-    if (!verify)
-        return;
     ci_procs_verify(procs);
     ci_procs_verify_text(procs);
 }
 
-static void
-run_pass(const CiProcPass *pass, CiProcs *procs, const CiMachine *machine, const CiProcPlan *plan)
-{
-    if (plan && plan->before)
-        plan->before(plan->arg, pass->name, procs);
-    for (int k = 0; k < procs->nprocs; k++) {
-        CiBuild b = ci_build_of(procs, procs->procs[k], machine);
-        pass->run(&b);
-    }
-    if (plan && plan->after)
-        plan->after(plan->arg, pass->name, procs);
-}
-
 void
-ci_proc_passes_run(CiProcs *procs, const CiMachine *machine, const CiProcPlan *plan, bool verify)
+ci_proc_passes_run(CiProcs *procs, const CiMachine *machine, const CiPassPlan *plan)
 {
-    verify_now(procs, verify);
+    const CiLevel level = {.procs = procs};
+    if (plan->verify)
+        verify(procs);
     for (int p = 0; p < ci_proc_pass_count(); p++) {
-        if (!(passes[p].families >> machine->family & 1) ||
-            (plan && plan->skip && ci_text_lists(plan->skip, passes[p].name)))
+        const CiProcPass *pass = &passes[p];
+        if (!(pass->families >> machine->family & 1) || !ci_pass_begins(plan, pass->name, level))
             continue;
-        run_pass(&passes[p], procs, machine, plan);
-        verify_now(procs, verify);
+        for (int k = 0; k < procs->nprocs; k++) {
+            CiBuild b = ci_build_of(procs, procs->procs[k], machine);
+            pass->run(&b);
+        }
+        ci_pass_ends(plan, pass->name, level);
+        if (plan->verify)
+            verify(procs);
     }
 }
 
@@ -62,6 +54,8 @@ CiProcs *
 ci_codegen(const CiKernels *kernels, const CiMachine *machine, bool verify)
 {
     CiProcs *procs = ci_expand(kernels);
-    ci_proc_passes_run(procs, machine, kernels->plan, verify);
+    CiPassPlan plan = kernels->plan ? *kernels->plan : (CiPassPlan){0};
+    plan.verify = verify;
+    ci_proc_passes_run(procs, machine, &plan);
     return procs;
 }

@@ -20,7 +20,7 @@ const CiProcPass *ci_proc_pass_at(int position);
 CiProcs *ci_expand(const CiKernels *kernels);
 /* Runs the machine's passes that the plan does not leave out (NULL: all); with verify the verifier
  * too, before the first and after each. */
-void ci_proc_passes_run(CiProcs *procs, const CiMachine *machine, const CiProcPlan *plan, bool verify);
+void ci_proc_passes_run(CiProcs *procs, const CiMachine *machine, const CiPassPlan *plan);
 /* Expands, and runs the passes with the kernels' plan. */
 CiProcs *ci_codegen(const CiKernels *kernels, const CiMachine *machine, bool verify);
 

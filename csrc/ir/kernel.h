@@ -80,6 +80,7 @@
 
 #include "ir/loop.h"
 #include "ir/machine.h"
+#include "ir/pass_plan.h"
 
 typedef enum CiLabel {
 #define LABEL(name) CI_LABEL_##name,
@@ -193,14 +194,6 @@ typedef struct CiJoin {
     int64_t saved, bytes; /* of memory traffic: what the join saves, and both groups' */
 } CiJoin;
 
-/* Which passes over procs are left out where the kernels are lowered, and who looks at them. */
-typedef struct CiProcPlan {
-    const char *skip; /* names of passes, with commas between; NULL: none */
-    void (*before)(void *arg, const char *pass, const struct CiProcs *procs); /* NULL: no observer */
-    void (*after)(void *arg, const char *pass, const struct CiProcs *procs);
-    void *arg;
-} CiProcPlan;
-
 typedef struct CiKernels {
     CiLoops *loops; /* buffers, results and names */
     const CiMachine *machine;
@@ -216,7 +209,7 @@ typedef struct CiKernels {
      * interpreter runs the procs, the C backend builds the source. */
     struct CiProcs *given_procs;
     const char *given_source;
-    const CiProcPlan *plan; /* NULL: all passes, without an observer */
+    const CiPassPlan *plan; /* of the passes over their procs; NULL: all of them, without an observer */
 } CiKernels;
 
 const char *ci_place_name(CiPlace place);

@@ -59,22 +59,20 @@ run_in_block(const CiLoopRewriter *r, const CiLoopPass *pass, CiItems *items)
 
 void
 ci_loop_passes_run(CiLoops *loops, const CiMachine *machine, const CiOptions *options,
-                   const CiLoopPlan *plan)
+                   const CiPassPlan *plan)
 {
     const CiLoopRewriter r = {loops->ctx, loops->sym, loops, machine, options, NULL};
     for (int k = 0; k < ci_loop_pass_count(); k++) {
         const CiLoopPass *pass = &passes[k];
-        if (!pass->applies(&r) || (plan->skip && ci_text_lists(plan->skip, pass->name)))
+        const CiLevel level = {.loops = loops};
+        if (!pass->applies(&r) || !ci_pass_begins(plan, pass->name, level))
             continue;
-        if (plan->before)
-            plan->before(plan->arg, pass->name, loops);
         if (pass->program)
             pass->program(&r);
         else
             run_in_block(&r, pass, &loops->items);
         if (plan->verify)
             ci_loops_verify(loops);
-        if (plan->after)
-            plan->after(plan->arg, pass->name, loops);
+        ci_pass_ends(plan, pass->name, level);
     }
 }

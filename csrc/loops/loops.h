@@ -7,6 +7,7 @@
 #include "ir/choices.h"
 #include "ir/cost.h"
 #include "ir/loop.h"
+#include "ir/pass_plan.h"
 
 /* A block of a region, inside other blocks. The program's block has no scope (NULL). */
 typedef struct CiLoopScope {
@@ -42,18 +43,8 @@ bool ci_is_loop_variable(const CiLoopScope *scope, const CiExpr *symbol);
 int ci_loop_pass_count(void);
 const CiLoopPass *ci_loop_pass_at(int position);
 
-/* Called with a pass's name and the loops. */
-typedef void (*CiLoopHook)(void *arg, const char *pass, const CiLoops *loops);
-
-typedef struct CiLoopPlan {
-    bool verify;              /* the loops, after each pass */
-    const char *skip;         /* names of passes that do not run, with commas between; NULL: none */
-    CiLoopHook before, after; /* for dumps and observers; may be NULL */
-    void *arg;
-} CiLoopPlan;
-
 void ci_loop_passes_run(CiLoops *loops, const CiMachine *machine, const CiOptions *options,
-                        const CiLoopPlan *plan);
+                        const CiPassPlan *plan);
 
 #define CI_OF_program
 #define CI_OF_outer , CiItems *items

@@ -42,75 +42,63 @@ run_row(const CiPassRow *row, CiGraph *g)
 }
 
 static bool
-is_extra(const CiPassPlan *plan, const char *name, size_t length)
+is_extra(CiExtraPasses extras, const char *name, size_t length)
 {
-    for (int k = 0; k < plan->nextras; k++)
-        if (strlen(plan->extras[k].name) == length && !strncmp(plan->extras[k].name, name, length))
+    for (int k = 0; k < extras.count; k++)
+        if (strlen(extras.passes[k].name) == length && !strncmp(extras.passes[k].name, name, length))
             return true;
     return false;
 }
 
 /* A misspelt name would leave nothing out, so it is refused. */
 static void
-check_skip(CiContext *ctx, const CiPassPlan *plan)
+check_skip(CiContext *ctx, const char *skip, CiExtraPasses extras)
 {
-    for (const char *at = plan->skip ? plan->skip : ""; *at;) {
+    for (const char *at = skip ? skip : ""; *at;) {
         size_t length = strcspn(at, ", ");
         const CiPassRow *row = find_row(at, length);
         if (row && row->is_needed)
             ci_fail(ctx, CI_ERR_VALUE, "option skip_passes: %s cannot be left out", row->name);
-        if (length && !row && !is_extra(plan, at, length))
+        if (length && !row && !is_extra(extras, at, length))
             ci_fail(ctx, CI_ERR_VALUE, "option skip_passes: there is no pass '%.*s'", (int)length,
                     at);
         at += length + strspn(at + length, ", ");
     }
 }
 
-static bool
-is_skipped(const CiPassPlan *plan, const char *name)
-{
-    return plan->skip && ci_text_lists(plan->skip, name);
-}
-
 /* Runs the user passes that follow a pass, in their order, each with those that follow it. */
 static CiGraph *
-run_extras(CiGraph *g, const CiPassPlan *plan, const char *after)
+run_extras(CiGraph *g, const CiPassPlan *plan, CiExtraPasses extras, const char *after)
 {
-    for (int k = 0; k < plan->nextras; k++) {
-        const CiExtraPass *pass = &plan->extras[k];
+    for (int k = 0; k < extras.count; k++) {
+        const CiExtraPass *pass = &extras.passes[k];
         if (strcmp(pass->after, after) != 0)
             continue;
-        if (!is_skipped(plan, pass->name)) {
-            if (plan->before)
-                plan->before(plan->arg, pass->name, g);
+        if (ci_pass_begins(plan, pass->name, (CiLevel){.graph = g})) {
             g = ci_pass_run_extra(g, pass);
-            if (plan->after)
-                plan->after(plan->arg, pass->name, g);
+            ci_pass_ends(plan, pass->name, (CiLevel){.graph = g});
         }
-        g = run_extras(g, plan, pass->name);
+        g = run_extras(g, plan, extras, pass->name);
     }
     return g;
 }
 
 CiGraph *
-ci_passes_run(CiGraph *g, const CiPassPlan *plan)
+ci_passes_run(CiGraph *g, const CiPassPlan *plan, CiExtraPasses extras)
 {
-    check_skip(g->ctx, plan);
+    check_skip(g->ctx, plan->skip, extras);
     ci_graph_number(g);
     if (plan->verify)
         ci_graph_verify(g);
-    g = run_extras(g, plan, "");
+    g = run_extras(g, plan, extras, "");
     for (int k = 0; k < ci_pass_count(); k++) {
-        if (!is_skipped(plan, rows[k].name)) {
-            if (plan->before)
-                plan->before(plan->arg, rows[k].name, g);
+        if (ci_pass_begins(plan, rows[k].name, (CiLevel){.graph = g})) {
             run_row(&rows[k], g);
             if (plan->verify)
                 ci_graph_verify(g);
-            if (plan->after)
-                plan->after(plan->arg, rows[k].name, g);
+            ci_pass_ends(plan, rows[k].name, (CiLevel){.graph = g});
         }
-        g = run_extras(g, plan, rows[k].name);
+        g = run_extras(g, plan, extras, rows[k].name);
     }
     return g;
 }

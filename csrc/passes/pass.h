@@ -3,6 +3,7 @@
 #define CI_PASSES_PASS_H
 
 #include "ir/graph.h"
+#include "ir/pass_plan.h"
 
 #define PASS(name, is_needed, doc) void ci_pass_##name(CiGraph *g);
 #include "passes/passes.def"
@@ -27,21 +28,15 @@ typedef struct CiExtraPass {
     void *data;
 } CiExtraPass;
 
-/* Called with a pass's name and the graph. */
-typedef void (*CiPassHook)(void *arg, const char *pass, CiGraph *g);
-
-typedef struct CiPassPlan {
-    bool verify;
-    const char *skip; /* names of passes that do not run, with commas between; NULL: none */
-    const CiExtraPass *extras;
-    int nextras;
-    CiPassHook before, after; /* for dumps and observers; may be NULL */
-    void *arg;
-} CiPassPlan;
+/* User passes. */
+typedef struct CiExtraPasses {
+    const CiExtraPass *passes;
+    int count;
+} CiExtraPasses;
 
 /* The graph that goes on. Fails with CI_ERR_VALUE for names in skip that may not be there, with
  * CI_ERR_PASS where an extra one breaks the graph. */
-CiGraph *ci_passes_run(CiGraph *g, const CiPassPlan *plan);
+CiGraph *ci_passes_run(CiGraph *g, const CiPassPlan *plan, CiExtraPasses extras);
 /* Runs one by name; false when there is none of that name. */
 bool ci_passes_run_one(CiGraph *g, const char *name);
 

@@ -302,7 +302,7 @@ parse_and_run(CiContext *ctx, void *arg)
 {
     CiText text = ci_text_new(ctx);
     CiGraph *g = ci_graph_parse(ctx, arg);
-    (void)ci_passes_run(g, &(CiPassPlan){.verify = true});
+    (void)ci_passes_run(g, &(CiPassPlan){.verify = true}, (CiExtraPasses){0});
     ci_graph_print(&text, g);
     ci_graph_print(&text, ci_graph_copy_to(ctx, g));
 }
@@ -433,7 +433,7 @@ seconds_of_chain(int length)
         x = k % 3 ? add(g, x, one) : ci_graph_pointwise(g, CI_OP_sign, 1, &x, NOWHERE);
     ci_graph_return(g, x);
     clock_t start = clock();
-    (void)ci_passes_run(g, &(CiPassPlan){.verify = false});
+    (void)ci_passes_run(g, &(CiPassPlan){0}, (CiExtraPasses){0});
     double seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
     CHECK_INT(g->body->nnodes, length);
     ci_context_close(ctx);
@@ -454,6 +454,6 @@ TEST(long_chains_of_views_collapse)
     for (int k = 0; k < 10000; k++)
         x = ci_graph_permute(g, x, (int[]){1, 0}, NOWHERE);
     ci_graph_return(g, ci_graph_pointwise(g, CI_OP_negative, 1, &x, NOWHERE));
-    (void)ci_passes_run(g, &(CiPassPlan){.verify = true});
+    (void)ci_passes_run(g, &(CiPassPlan){.verify = true}, (CiExtraPasses){0});
     CHECK_INT(g->body->nnodes, 1);
 }

@@ -486,7 +486,7 @@ TEST(integer_arguments_can_be_symbols)
     CiMachine *machine = test_machine(ctx);
     CiOptions *options = test_options(ctx);
     CiLoops *loops = ci_lower(graph, machine, options);
-    ci_loop_passes_run(loops, machine, options, &(CiLoopPlan){0});
+    ci_loop_passes_run(loops, machine, options, &(CiPassPlan){0});
     CiKernels *kernels = ci_schedule(loops, machine, options);
     CiWrapper *w = ci_wrap(kernels, options, graph->env);
     CiProgram *program = open_wrapper(ctx, w, &host_backend);

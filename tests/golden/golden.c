@@ -107,7 +107,7 @@ static void
 run_passes(CiContext *ctx, Run *run)
 {
     if (strcmp(run->passes, "all") == 0) {
-        (void)ci_passes_run(run->graph, &(CiPassPlan){.verify = true});
+        (void)ci_passes_run(run->graph, &(CiPassPlan){.verify = true}, (CiExtraPasses){0});
         return;
     }
     for (const char *at = run->passes; *at;) {
@@ -246,7 +246,7 @@ rewrite_loops(CiContext *ctx, Run *run)
     for (int k = 0; k < ci_loop_pass_count(); k++)
         if (*run->loop_passes && !has_word(run->loop_passes, ci_loop_pass_at(k)->name))
             ci_text_add(&skip, "%s,", ci_loop_pass_at(k)->name);
-    CiLoopPlan plan = {.verify = true, .skip = skip.data};
+    CiPassPlan plan = {.verify = true, .skip = skip.data};
     if (run->loops)
         ci_loop_passes_run(run->loops, run->machine, &options, &plan);
 }
@@ -315,7 +315,7 @@ show_given_procs(CiContext *ctx, const Run *run)
         if (!has_word(run->proc_passes, ci_proc_pass_at(k)->name))
             ci_text_add(&skip, "%s,", ci_proc_pass_at(k)->name);
     if (*run->proc_passes)
-        ci_proc_passes_run(procs, make_machine(ctx, run), &(CiProcPlan){.skip = skip.data}, true);
+        ci_proc_passes_run(procs, make_machine(ctx, run), &(CiPassPlan){.verify = true, .skip = skip.data});
     show_procs(ctx, "procs", procs);
 }
 

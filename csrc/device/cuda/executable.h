@@ -51,7 +51,7 @@ typedef struct CiCudaExecutable {
     CiCudaImage images[2]; /* with vectors, without */
     CiCudaGeneric *kept;   /* by kernel id */
     const CiMachine *machine; /* of variants */
-    CiProcPlan plan;        /* of them */
+    CiPassPlan plan;        /* of their procs */
     bool is_fast, uses_cache, verifies;
     const char *where;            /* NVRTC */
     pthread_mutex_t loading;      /* while the second image is made */
