@@ -449,68 +449,34 @@ spec_is_other_kind(PyObject *self, PyObject *args)
     return PyBool_FromLong(is_other);
 }
 
-static PyObject *
-get_guards(PyObject *self, void *closure)
-{
-    (void)closure;
-    return cx_guards_texts(((CxSpecialization *)self)->guards);
-}
-
-static PyObject *
-get_recipe(PyObject *self, void *closure)
-{
-    CxSpecialization *s = (CxSpecialization *)self;
-    (void)closure;
-    return cx_result_rows(s->guards, s->result);
-}
-
-static PyObject *
-get_saved(PyObject *self, void *closure)
-{
-    CxSpecialization *s = (CxSpecialization *)self;
-    (void)closure;
-    return cx_saved_parts(s->program, s->guards, s->result, s->ninputs, s->inputs);
-}
-
-static PyObject *
-get_why_numpy(PyObject *self, void *closure)
-{
-    (void)closure;
-    return cx_trials_text(((CxSpecialization *)self)->trials);
-}
-
-static PyObject *
-get_times(PyObject *self, void *closure)
-{
-    const CxSpecialization *s = (CxSpecialization *)self;
-    bool varies = s->program == NULL || s->program->is_symbolic;
-
-    (void)closure;
-    return varies ? Py_NewRef(Py_None) : cx_trials_times(s->trials);
-}
-
-static PyObject *
-get_is_trying(PyObject *self, void *closure)
-{
-    const CxSpecialization *s = (CxSpecialization *)self;
-    bool varies = s->program == NULL || s->program->is_symbolic;
-
-    (void)closure;
-    return PyBool_FromLong(cx_trials_are_open(s->trials, varies));
-}
-
 bool
 cx_specialization_is_inexact(const CxSpecialization *s)
 {
     return s->program != NULL && !cx_block_is_exact(s->program->graph->body);
 }
 
-static PyObject *
-get_is_inexact(PyObject *self, void *closure)
+static bool
+varies(const CxSpecialization *s)
 {
-    (void)closure;
-    return PyBool_FromLong(cx_specialization_is_inexact((CxSpecialization *)self));
+    return s->program == NULL || s->program->is_symbolic;
 }
+
+#define GETTER(name, made)                                                                         \
+    static PyObject *get_##name(PyObject *self, void *closure)                                     \
+    {                                                                                              \
+        const CxSpecialization *s = (const CxSpecialization *)self;                                \
+        (void)closure;                                                                             \
+        return made;                                                                               \
+    }
+
+GETTER(guards, cx_guards_texts(s->guards))
+GETTER(recipe, cx_result_rows(s->guards, s->result))
+GETTER(saved, cx_saved_parts(s->program, s->guards, s->result, s->ninputs, s->inputs))
+GETTER(why_numpy, cx_trials_text(s->trials))
+GETTER(times, varies(s) ? Py_NewRef(Py_None) : cx_trials_times(s->trials))
+GETTER(is_trying, PyBool_FromLong(cx_trials_are_open(s->trials, varies(s))))
+GETTER(is_inexact, PyBool_FromLong(cx_specialization_is_inexact(s)))
+GETTER(race_rows, cx_race_rows(s->race))
 
 /* A method that begins another comparison with NumPy. */
 #define COMPARES(name, trial_of)                                                                   \
@@ -574,13 +540,6 @@ static PyMethodDef spec_methods[] = {
     CX_METHOD(Specialization, is_other_kind, spec_is_other_kind, METH_VARARGS),
     {NULL, NULL, 0, NULL},
 };
-
-static PyObject *
-get_race_rows(PyObject *self, void *closure)
-{
-    (void)closure;
-    return cx_race_rows(((CxSpecialization *)self)->race);
-}
 
 static PyGetSetDef spec_getset[] = {
     CX_GETTER(Specialization, race_rows, get_race_rows, NULL, NULL),
