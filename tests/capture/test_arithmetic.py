@@ -254,6 +254,19 @@ def test_a_float_that_was_cut_to_an_int(dtype, whole):
             assert got.dtype == want.dtype and got.tobytes() == want.tobytes()
 
 
+@pytest.mark.parametrize("whole", ["i1", "u1", "i2", "i4", "i8", "u8"])
+def test_known_floats_that_no_int_holds(whole):
+    """A C compiler that knows the float takes the nearest int; the processor, and so NumPy, does not."""
+
+    def known(x):
+        a, b, c = np.array([1e20, 2.0]), np.array([np.inf]), np.array([3e9, x[0], -1e30])
+        return a.astype(whole), b.astype(whole), c.astype(whole), np.full(3, 7e9 * 4.0).astype(whole)
+
+    with np.errstate(all="ignore"):
+        for got, want in zip(cinductor.compile(known)(np.ones(2)), known(np.ones(2)), strict=True):
+            assert got.dtype == want.dtype and got.tobytes() == want.tobytes()
+
+
 def test_floats_that_were_cut_one_by_one():
     x = np.array([-0.5, -0.9, 0.3, -1.7, 2.2, -0.0, 1e10, -0.1, -3.0])
     with np.errstate(all="ignore"):

@@ -5,6 +5,7 @@ import bisect
 import collections
 import contextlib
 import copy
+import functools
 import io
 import types
 from collections import Counter, defaultdict
@@ -956,6 +957,27 @@ def test_a_list_in_order_that_grows():
         return held
 
     check(inserted, (INTS,), "c")
+
+
+@pytest.mark.parametrize("is_set", [True, False])
+def test_after_an_effect_no_container_is_a_column(is_set):
+    """A use that has no column needs another capture, and there is none after an effect."""
+
+    def used(x):
+        n, s, made = len(x), 0, {1, 2, 3} if is_set else [[0] * 3 for _ in range(4)]
+        effect = functools.partial(max)
+        effect.number = 1
+        for k in range(n):
+            if is_set:
+                s += len(made ^ {1})
+                made.add(n + 4)
+            else:
+                made[k % 3][1] = k
+        return s, sorted(made) if is_set else made[1:]
+
+    compiled = cinductor.compile(used)
+    for n in (5, 7, 5, 30, 4):
+        assert compiled(np.arange(n) % 4.0) == used(np.arange(n) % 4.0)
 
 
 def test_a_list_that_changes_while_its_column_is_stored():

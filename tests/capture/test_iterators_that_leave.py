@@ -6,7 +6,9 @@ Other code must get Python's own iterator at the right position, with nothing tr
 
 from __future__ import annotations
 
+import copy
 import itertools
+import operator
 import sys
 from typing import Any
 
@@ -433,6 +435,41 @@ class Counter:
             raise StopIteration
         self.k += 1
         return self.k
+
+
+def iterates(items):
+    """The states and copies of an iterator after one item, and at its end."""
+    it = iter(items)
+    first = next(it)
+    left = operator.length_hint(it), it.__reduce__()[2:], [*copy.copy(it)], [*it], next(it, "end")
+    return first, left, type(it), [*copy.copy(it)], operator.length_hint(it)
+
+
+def over_made_items(x):
+    numbers = x.tolist()  # Python runs the rest
+    return iterates(numbers), iterates((*numbers, 1.0)), iterates({n: n for n in numbers}.items())
+
+
+def over_items_of_others(x):
+    numbers = x.tolist()
+    kept.append(numbers)
+    kept.append((*numbers, numbers))
+    print(end="", flush=True)
+    return iterates(kept.pop()), iterates(kept.pop())
+
+
+def in_an_operand(x):
+    it = iter(x.tolist())
+    return (x[0] > 0.5 and next(copy.copy(it)) > 1), [*it]
+
+
+@pytest.mark.parametrize("f", [over_made_items, over_items_of_others, in_an_operand])
+def test_python_runs_the_rest(f: Any) -> None:
+    for start in (0.0, 1.0):
+        for _ in range(2):
+            x = np.linspace(start, 3.0, 12)
+            compiled = cinductor.compile(f)
+            assert repr(compiled(x)) == repr(f(x))
 
 
 def test_data_decide_where_an_iterator_ends() -> None:

@@ -333,6 +333,7 @@ HERE = [c for c in CASES if sys.version_info >= c[0]]
 NAMES = [c[1] for c in HERE]
 # Cases that are not captured whole, with the reason if it is the rewriter's.
 BREAKS = {
+    "except_star": r"line 4 has except\*",
     "type_statement": None,
     "type_statement_in_a_loop": None,
     "type_statement_for_another_function": "line 6 defines a type for other functions",

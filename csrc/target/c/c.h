@@ -88,9 +88,9 @@ bool ci_c_needs(CiCPrinter *p, const char *name);
 /* vector_text.c: expressions over named operands of one type. A bool's operands are masks. */
 const char *ci_c_pointwise(CiCPrinter *p, CiOp op, CiDtype operand, int lanes,
                            const char *const *names);
-/* helpers.c: a float that is truncated to an int, hidden from the optimizer. Otherwise gcc converts
- * back to float by rounding the original, which keeps the sign of -0.5, NaN, and values too large
- * for the int. Other casts are unchanged. */
+/* conversions.c: a float before and after it is truncated to an int, hidden from the optimizer (CUT in
+ * quirks.def). Other casts are unchanged. */
+const char *ci_c_before_cut(CiCPrinter *p, CiDtype from, CiDtype to, int lanes, const char *value);
 const char *ci_c_cut_int(CiCPrinter *p, CiDtype from, CiDtype to, int lanes, const char *value);
 /* print.c: a cast of one element, hidden as above. */
 const char *ci_c_cast(CiCPrinter *p, CiDtype from, CiDtype to, const char *value);
@@ -118,7 +118,7 @@ const char *ci_c_first_lanes(CiCPrinter *p, int bytes, int lanes);
 const char *ci_c_store_part(CiCPrinter *p, CiDtype dtype, int lanes, const char *place,
                             const char *value, const CiExpr *live);
 
-/* A value of another number type. */
+/* conversions.c: a value of another number type. */
 const char *ci_c_convert(CiCPrinter *p, CiDtype from, CiDtype to, int lanes, const char *value);
 const char *ci_c_splat(CiCPrinter *p, CiDtype dtype, int lanes);
 

@@ -52,27 +52,31 @@ math_text(CiCPrinter *p, const CiStmt *let, const char *const *names)
     return text;
 }
 
-/* A float or complex number as uint64. NumPy is built for x86 without AVX-512: there a negative
+/* A float as uint64. NumPy is built for x86 without AVX-512: there a negative
  * float wraps, while the instruction of AVX-512 returns all ones for it. */
 static const char *
 uint64_of(CiCPrinter *p, CiDtype from, const char *value)
 {
-    const char *type = ci_emit_type(ci_dtype_real(from)),
-               *name = ci_format(p->ctx, "uint64_of_%s", type);
+    const char *type = ci_emit_type(from), *name = ci_format(p->ctx, "uint64_of_%s", type);
     if (ci_c_needs(p, name))
         ci_text_line(&p->helpers,
                      "static inline uint64_t\n%s(%s a)\n{\n#ifdef __x86_64__\n"
                      "    return a >= (%s)0x1p63 ? (uint64_t)(int64_t)(a - (%s)0x1p63) ^ 1ULL << 63 "
                      ": (uint64_t)(int64_t)a;\n#else\n    return (uint64_t)a;\n#endif\n}",
                      name, type, type, type);
-    return ci_format(p->ctx, "%s(%s%s)", name, value,
-                     ci_dtype_class(from) == CI_CLASS_complex ? ".re" : "");
+    return ci_format(p->ctx, "%s(%s)", name, value);
 }
 
 const char *
 ci_c_cast(CiCPrinter *p, CiDtype from, CiDtype to, const char *value)
 {
     CiText text = ci_text_new(p->ctx);
+    CiDtype real = ci_dtype_real(from);
+    if (real != from && ci_dtype_is_integral(to) && to != CI_DTYPE_bool) {
+        value = ci_format(p->ctx, "%s.re", value);
+        from = real;
+    }
+    value = ci_c_before_cut(p, from, to, 1, value);
     if (p->instructions && to == CI_DTYPE_u64 && !ci_dtype_is_integral(from)) /* a GPU has no instructions of C */
         return ci_c_cut_int(p, from, to, 1, uint64_of(p, from, value));
     ci_emit_scalar(p->base, &text, &(CiScalar){.op = CI_OP_cast, .dtype = to, .nargs = 1}, from,

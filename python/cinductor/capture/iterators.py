@@ -386,19 +386,19 @@ class Steps:
 
 
 class Walk:
-    """The items of a sequence, captured one by one: `item` reads the one at an index."""
+    """The items of a sequence, captured one by one: `item` reads the one at an index. length: that of the sequence now."""
 
-    __slots__ = ("value", "item", "position")
+    __slots__ = ("value", "item", "length", "position")
 
-    def __init__(self, value: Any, item: Callable[[int], Any]) -> None:
-        self.value, self.item, self.position = value, item, 0
+    def __init__(self, value: Any, item: Callable[[int], Any], length: Callable[[Any], int] = len) -> None:
+        self.value, self.item, self.length, self.position = value, item, length, 0
 
     def __iter__(self) -> Walk:
         return self
 
     def __next__(self) -> Any:
-        if self.position >= len(self.value):  # like Python's iteration of a growing list
-            self.value = ()  # also for one that grows after its end
+        if self.position >= self.length(self.value):  # like Python's iteration of a growing list
+            self.value = self.value[:0]  # also for one that grows after its end
             raise StopIteration
         self.position += 1
         return self.item(self.position - 1)

@@ -316,7 +316,7 @@ def record_append(scope: Hooks, value: list[Any], item: Any) -> bool:
     """Record an append to a list of the caller's that the call has not read."""
     stage = scope.stage
     source = stage.sources.source_of(value)
-    if not stage.records.may_add or not stage.has_list_columns or source is None or source < 0:
+    if not stage.records.may_add or not stage.may_assume_columns or source is None or source < 0:
         return False
     if with_holes((item,), []) is None or stage.sources.is_read(source) or stage.stores.of(value):
         return False

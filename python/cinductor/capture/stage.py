@@ -157,6 +157,11 @@ class Stage:
         grown = self.state.lists.get(id(value))
         return items_of(self.lift_array(value)) if grown is None else grown.items_now
 
+    @property
+    def may_assume_columns(self) -> bool:
+        """True if a container may be columns that captured code alone may look at: the call can be captured in another way."""
+        return self.has_list_columns and self.tracer.effects == 0
+
     def length_now(self, value: Any) -> int:
         """The length of a container that is iterated. If a buffer has got the items since the iterator was made, they are put
         back: the iterator reads the container.

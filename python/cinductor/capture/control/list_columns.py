@@ -115,7 +115,7 @@ class TableRow(Assumed):
 def enter(scope: Any, value: list[Any], source: int) -> None:
     """Read an argument as a column, if it is a list of numbers. Another list that is long is not captured."""
     stage = scope.stage
-    if type(value) is not list or not stage.has_list_columns or id(value) in stage.state.lists:
+    if type(value) is not list or not stage.may_assume_columns or id(value) in stage.state.lists:
         return
     if (made := _core.list_column(value)) is None and (why := why_not_argument(value, False)) is not None:
         raise Abandon(f"an argument is {why}")
@@ -155,7 +155,7 @@ def keep_apart(state: State, tables: list[Table]) -> None:
 
 def want_table(stage: Any, value: list[Any]) -> None:
     """If a list is a table, restart the enclosing loop or branch with an array in its place."""
-    if not stage.has_list_columns or kind_of_table(stage.state, value) is None:
+    if not stage.may_assume_columns or kind_of_table(stage.state, value) is None:
         return
     stage.state.active[-1].want(value, make_table)
 

@@ -136,7 +136,7 @@ def is_key_like(key: object, like: object) -> bool:
 
 def is_open_key(stage: Any, value: Any, key: Any) -> bool:
     """True if data decide which key of a dict or set of the call's is meant."""
-    if type(value) not in CLASSES or not stage.has_list_columns or not stage.tracer.in_region:
+    if type(value) not in CLASSES or not stage.may_assume_columns or not stage.tracer.in_region:
         return False
     parts = leaves(key)
     if type(key) is Traced or type(key) is tuple:

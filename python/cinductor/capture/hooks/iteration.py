@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -76,10 +76,9 @@ class Iteration(Hooks):
         if not any(stage.sources.defines(cls, name) for name in ("__iter__", "__getitem__")):
             return value  # Python raises its own exception
         if cls in CONTAINER_TYPES or is_tuple(cls):
-            if source is None:
-                return self._iter_made(value) if cls in MAPPINGS else self._iter_list(value)
-            if source == OPAQUE:
-                return map(stage.lift, value)
+            if source is None or source == OPAQUE:
+                lift = stage.lift_array if source is None else stage.lift
+                return self._iter_made(value, lift) if cls in MAPPINGS else self._iter_list(value, lift)
             if is_a(value, dict):
                 stage.sources.guard_length(value, source)
                 return iter(value)
@@ -88,7 +87,7 @@ class Iteration(Hooks):
             return self.items_of_view(value)
         if source is None:
             if cls in ROWS or cls in VIEWS_OF_DICTS:
-                return self._iter_made(value)
+                return self._iter_made(value, stage.lift_array)
             method = self.stage.sources.class_attr(cls, "__iter__")
             is_users = type(method) is types.FunctionType and not is_ours(cls)
             if not is_users and stage.sources.defines(cls, "__next__"):
@@ -143,21 +142,18 @@ class Iteration(Hooks):
     def _steps(self, value: Any) -> Iterator[Any]:
         return Steps(value, self.step)
 
-    def _iter_list(self, value: Any) -> Iterator[Any]:
-        """The items of a list or tuple that the call has made, as they are when they are taken."""
-        number = 0
-        while number < self.stage.length_now(value):
-            yield self.stage.lift_array(value[number])
-            number += 1
+    def _iter_list(self, value: Any, lift: Callable[[Any], Any]) -> Walk:
+        """The items of a list or tuple that no guard checks, as they are when they are taken."""
+        return Walk(value, lambda number: lift(value[number]), self.stage.length_now)
 
-    def _iter_made(self, value: Any) -> StableIterator:
+    def _iter_made(self, value: Any, lift: Callable[[Any], Any]) -> StableIterator:
         stage, before = self.stage, places_of(value)
 
         def is_same() -> bool:
             stage.length_now(value)
             return are_one(before, places_of(value))
 
-        return StableIterator(stage.state, value, stage.lift_array, is_same)
+        return StableIterator(stage.state, value, lift, is_same)
 
     def _iter_array(self, value: Traced) -> Any:
         if value.ndim == 0:

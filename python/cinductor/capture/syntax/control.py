@@ -193,13 +193,12 @@ class Statements(Expressions):
         node.body = self._inside(node.body, 2)
         return node
 
-    def _try(self, node: Any) -> ast.stmt:
+    def visit_Try(self, node: ast.Try) -> ast.stmt:
         end = int(bool(node.finalbody))
-        asks = isinstance(node, ast.Try)  # not for `except*`, which passes groups of Exceptions
         node.body = self._inside(node.body, 1 + end)
         self.blocks += end
         node.handlers = [self.visit(h) for h in node.handlers]
-        for handler in node.handlers if asks else ():
+        for handler in node.handlers:
             call = placed(ast.Expr(self.ask(handler, "caught")), handler)
             handler.body.insert(0, call)
         self.blocks -= end
@@ -208,8 +207,6 @@ class Statements(Expressions):
         if node.finalbody:
             node.finalbody.insert(0, placed(ast.Expr(self.ask(node, "leaves")), node.finalbody[0]))
         return node
-
-    visit_Try = visit_TryStar = _try
 
 
 CPYTHONS_BLOCKS = 20

@@ -361,7 +361,7 @@ SYNTAX: dict[str, SyntaxRow] = {
     "Match": SyntaxRow(CAPTURED, "the `if` that asks the same questions"),
     "Raise": SyntaxRow(KEPT, "its parts are captured"),
     "Try": SyntaxRow(KEPT, "its parts are captured"),
-    "TryStar": SyntaxRow(KEPT, "its parts are captured"),
+    "TryStar": SyntaxRow(BREAK, "has except*, where Python puts what a handler raises into a group"),
     "Assert": SyntaxRow(CAPTURED, "its test is read by the stage, or checked when the program runs"),
     "Import": SyntaxRow(CAPTURED, "importing a module that is not there yet is an effect"),
     "ImportFrom": SyntaxRow(CAPTURED, "the names it binds are guarded reads"),
