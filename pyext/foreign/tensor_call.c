@@ -135,6 +135,15 @@ resolve(CxTensorCall *call, int k, CiDtype dtype)
     return 1;
 }
 
+static bool
+has_elements(const CxDlTensor *tensor)
+{
+    bool has = true;
+    for (int k = 0; k < tensor->ndim; k++)
+        has &= tensor->shape[k] > 0;
+    return has;
+}
+
 static int
 read_tensor(CxTensorCall *call, int k)
 {
@@ -153,6 +162,12 @@ read_tensor(CxTensorCall *call, int k)
     if (tensor->device_type != t->dlpack || (t->dlpack != DEVICE_HOST && tensor->device_id != t->place.index) ||
         cx_dlpack_dtype(tensor) != node->dtype || tensor->ndim != node->rank || (tensor->strides == NULL && node->rank > 0))
         return 0;
+    if (tensor->data == NULL && has_elements(tensor)) { /* eager would read it, and end the process */
+        PyErr_Format(PyExc_RuntimeError,
+                     "argument %d of a compiled graph has elements and no memory: its storage was resized to 0",
+                     t->inputs[k].argument);
+        return -1;
+    }
     call->data[k] = tensor->data != NULL ? (char *)tensor->data + tensor->byte_offset : nowhere;
     call->sizes[k] = tensor->shape;
     call->strides[k] = tensor->strides;

@@ -176,6 +176,17 @@ def program_of_add(eager):
     return built(b, [b.node("add", (x, y))], [0, 1], [whole(0, [3, 4], [4, 1])], eager)
 
 
+def test_a_tensor_without_memory_is_refused():
+    """Eager would end the process. A tensor without elements needs no memory."""
+    f = program_of_add(eager := Eager())
+    x = torch.ones(3, 4)
+    x.untyped_storage().resize_(0)
+    with pytest.raises(RuntimeError, match="argument 1 of a compiled graph has elements and no memory"):
+        f([torch.ones(3, 4), x])
+    x.untyped_storage().resize_(48)
+    assert torch.equal(f([x.fill_(2), x])[0], x + x) and not eager.calls
+
+
 def test_other_strides_are_copied():
     f = program_of_add(eager := Eager())
     x, y = torch.randn(4, 3).t(), torch.randn(3, 8)[:, ::2]

@@ -471,16 +471,45 @@ def test_lazy_bits_of_results():
     agree(lambda x: torch.linalg.eig(x), lambda: (torch.randn(4, 4, requires_grad=True),), backward=True, tolerance=1e-4)
 
 
+class Named(torch.Tensor):
+    """A subclass that keeps its class in the results of functions."""
+
+
+REFUSED = {
+    "Named of layout torch.strided": lambda: torch.ones(3).as_subclass(Named),
+    "Tensor of layout torch.strided on meta": lambda: torch.ones(3, device="meta"),
+}
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_inputs_that_are_refused(kind):
+    """Eager runs the graph, and a strict one names the argument."""
+
+    def fn(factor, given):
+        return given.cos().shape if given.is_meta else given * factor, factor + 1
+
+    make = lambda: (torch.tensor(2.0), REFUSED[kind]())  # noqa: E731
+    for a, b in zip(compiled(fn, strict=False, fullgraph=True)(*make()), fn(*make()), strict=True):
+        same_values(a, b)
+    with pytest.raises(Exception, match=rf"L\['given'\] is a {kind}"):
+        compiled(fn, fullgraph=True)(*make())
+    report = cinductor.explain(compiled(fn), *make())
+    assert [g.name for g in report.graphs] == ["graph"] and "run by eager: L['given'] is a" in str(report)
+
+
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: (torch.eye(3).to_sparse(),),
-        lambda: (torch.eye(3).to_sparse_csr(),),
-        lambda: (torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]),),
+        lambda: torch.eye(3).to_sparse(),
+        lambda: torch.eye(3).to_sparse_csr(),
+        lambda: torch.eye(3).to_sparse_csc(),
+        lambda: torch.eye(4).to_sparse_bsr((2, 2)),
+        lambda: torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]),
+        lambda: torch.quantize_per_tensor(torch.linspace(-1, 1, 5), 0.1, 0, torch.quint8),
     ],
 )
-def test_inputs_that_are_refused(make):
-    agree(lambda x: x * 2, make, strict=False, fullgraph=False)
+def test_inputs_that_dynamo_captures_no_graph_of(make):
+    agree(lambda x, y: (x.dequantize() if x.is_quantized else x.to_dense() if x.is_sparse else x * 2, y + 1), lambda: (make(), torch.ones(3)), strict=False, fullgraph=False)
 
 
 def test_nested_tensors_whose_parts_are_in_one_memory():
@@ -751,6 +780,25 @@ def test_backward_twice():
     (first,) = torch.autograd.grad(compiled(net)(z), z, create_graph=True)
     with pytest.raises(RuntimeError, match="double backward"):
         first.sum().backward()
+
+
+def test_what_autograd_checks_before_a_backward():
+    """A saved tensor that was written, by a compiled function or after one, and one whose memory was freed."""
+    x, b = torch.ones(3, requires_grad=True), torch.full((3,), 2.0)
+    y = x * 1
+    z = y.sin()
+    with torch.no_grad():
+        compiled(lambda t: t.mul_(2))(y)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        z.sum().backward()
+    z = compiled(lambda a, b: (a * b).sin())(x, b)
+    b.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        z.sum().backward()
+    z = compiled(lambda a, b: (a * b).sin() * b)(x, b)
+    b.untyped_storage().resize_(0)
+    with pytest.raises(RuntimeError, match="has elements and no memory"):
+        z.sum().backward()
 
 
 def test_gradients_of_some_inputs():

@@ -157,6 +157,14 @@ class Emitter:
             return self.constant(text_of(x), dtype)
         raise Unmapped(f"an operand is a {type(x).__name__}")
 
+    def operand(self, x: Any, common: torch.dtype, compute: torch.dtype) -> GraphValue:
+        """An operand of an element-wise op in the dtype in which it computes. Eager's kernels of the host first convert each number
+        and each tensor without axes to the common dtype of the operands, which rounds it if that is narrow.
+        """
+        if self.device == layout.HOST and common in (torch.bfloat16, torch.float16):
+            x = self.value(x, common)
+        return self.value(x, compute)
+
     def real(self, e: Any) -> GraphValue:
         """The value of an expression of floats and sizes, a Python float."""
         if e.is_Symbol and e.name in self.floats:

@@ -24,12 +24,14 @@ from torch._functorch.aot_autograd import aot_module_simplified
 from torch._functorch.partitioners import min_cut_rematerialization_partition
 from torch._inductor import codecache
 from torch.autograd import forward_ad
+from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 from torch.utils.checkpoint import CheckpointPolicy
 
 from .. import __version__
 from ..config import list_options
 from . import layout, rows
 from .output import Artifact
+from .values import Refused
 
 # The modes of cinductor that apply here, with the options that each sets.
 MODES: dict[str | None, dict[str, Any]] = {
@@ -53,7 +55,7 @@ BREAKING = (*exceptions_allowed_to_be_fallback, TorchDynamoException)
 log = logging.getLogger(__name__)
 
 
-def compile_graph_module(gm: Any, inputs: Any, mode: str | None, options: dict[str, Any], made: list[Artifact] | None = None) -> Any:
+def compile_graph_module(gm: Any, inputs: Any, mode: str | None, options: dict[str, Any], made: list[Any] | None = None) -> Any:
     """Dynamo's graph through AOTAutograd; see `cinductor.torch.backend`.
 
     made : list, optional
@@ -69,6 +71,13 @@ def compile_graph_module(gm: Any, inputs: Any, mode: str | None, options: dict[s
     key = CacheKey(repr((__version__, ROWS, sorted(given.items()), is_strict)))
     if any(isinstance(x, (list, tuple, dict)) for x in inputs):
         return flatten_graph_inputs(gm, inputs, functools.partial(compile_graph_module, mode=mode, options=options, made=made))
+    if why := no_graph_for(gm, inputs):
+        if is_strict:
+            raise Refused(why)
+        log.info("a graph, run by eager: %s", why)
+        if made is not None:
+            made.append(EagerGraph(why))
+        return disable(gm, reason="eager runs the graph")
     counters["aot_autograd"]["total"] += 1
     without_donation = patch.object(graph_compile, "collect_bw_donated_buffer_idxs", no_donated_buffers)
     with torch._functorch.config.patch(SETTINGS), key_without_inductor(), without_donation:
@@ -88,6 +97,38 @@ def compile_graph_module(gm: Any, inputs: Any, mode: str | None, options: dict[s
         return compiled(*args) if forward_ad._current_level < 0 else gm(*args)
 
     return disable(call, reason="the graph is compiled")
+
+
+def no_graph_for(gm: Any, inputs: Any) -> str:
+    """Why eager runs Dynamo's graph as it is: an input, by its name in the model, that is no plain tensor; "" if all are.
+
+    A subclass of Tensor that only overrides functions is one: a graph of ATen ops does not know its class. Tensors that torch
+    takes apart into plain ones are none.
+    """
+    for node, x in zip(gm.graph.find_nodes(op="placeholder"), inputs, strict=False):
+        if not isinstance(x, torch.Tensor) or is_traceable_wrapper_subclass(x):
+            continue
+        is_class = type(x) not in (torch.Tensor, torch.nn.Parameter) and type(x).__torch_dispatch__ is torch._C._disabled_torch_dispatch_impl
+        if is_class or not layout.is_plain(x):
+            return f"{name_in_model(node)} is {layout.kind(x)}"
+    return ""
+
+
+def name_in_model(node: torch.fx.Node) -> str:
+    """The expression of the model that an input of Dynamo's graph is, as `L['x']`."""
+    source = getattr(node.meta.get("grapharg"), "source", None)
+    name = getattr(source, "name", node.target)
+    return str(name() if callable(name) else name)  # a method in torch 2.11
+
+
+@dataclass
+class EagerGraph:
+    """A graph of Dynamo's that eager runs as it is, in a report. Its attributes are those of `Artifact`."""
+
+    why: str
+    name: str = "graph"
+    nodes: tuple[()] = ()
+    run: None = None
 
 
 @contextlib.contextmanager

@@ -76,4 +76,5 @@ def is_plain(tensor: Any) -> bool:
 
 def kind(tensor: Any) -> str:
     """The type, layout and device of a tensor, for the reason of a refusal."""
-    return f"a {'nested ' if tensor.is_nested else ''}{type(tensor).__name__} of layout {tensor.layout} on {tensor.device}"
+    state = "nested " if tensor.is_nested else "quantised " if tensor.is_quantized else ""
+    return f"a {state}{type(tensor).__name__} of layout {tensor.layout} on {tensor.device}"

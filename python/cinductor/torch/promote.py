@@ -41,6 +41,12 @@ PROMOTIONS = {
 }
 
 
+def common_dtype(operands: list[Any]) -> torch.dtype:
+    """The dtype that torch's promotion gives to these fake tensors and numbers."""
+    common: torch.dtype = elementwise_dtypes(*operands, type_promotion_kind=KIND.NO_OPMATH)[0]
+    return common
+
+
 def promoted(promotion: str, operands: list[Any]) -> tuple[torch.dtype, torch.dtype]:
     """The dtypes in which an element-wise op computes, and of its result.
 

@@ -20,7 +20,7 @@ class GraphReport:
     Attributes
     ----------
     name : str
-        "forward", "backward" or "inference".
+        "forward", "backward" or "inference"; "graph" for one of Dynamo's that eager runs as it is.
     nodes : list of (str, str, str, str)
         Each op: its name, "core" or "library", why it is a library call, and the line of the model.
     why : str
@@ -69,7 +69,7 @@ class TorchExplanation:
 def explain(fn: Any, args: Any, kwargs: Any) -> TorchExplanation:
     """Compile a module or function anew, call it once and report its graphs; see `cinductor.explain`."""
     inner = getattr(fn, "_orig_mod", None) or getattr(fn, "_torchdynamo_orig_callable", fn)
-    made: list[Artifact] = []
+    made: list[Artifact | entry.EagerGraph] = []
 
     def backend(gm: Any, inputs: Any) -> Any:
         return entry.compile_graph_module(gm, inputs, None, {}, made)
@@ -77,5 +77,5 @@ def explain(fn: Any, args: Any, kwargs: Any) -> TorchExplanation:
     before = collections.Counter(counters["graph_break"])
     with torch._functorch.config.patch(enable_autograd_cache=False):
         result = torch.compile(inner, backend=backend)(*args, **kwargs)
-    graphs = [GraphReport(a.name, a.nodes, a.why, getattr(a.run, "program", None)) for a in made]
+    graphs = [GraphReport(a.name, list(a.nodes), a.why, getattr(a.run, "program", None)) for a in made]
     return TorchExplanation(graphs, dict(collections.Counter(counters["graph_break"]) - before), result)

@@ -4,6 +4,7 @@ A row is `schema | promotion | meaning`. The schema is torch's own text of the o
 installed torch's is off, and its op is a library call. The meaning is one of
 
 * an expression over core ops, formulas of lowered/special.py, parameters and numbers: `divide(1, add(1, exp(negative(self))))`;
+  in it, `exact(other)` is a parameter that eager does not round to the common dtype of the operands;
 * `code file.function`: a function of lowered/ that takes the emitter and the FX node;
 * `library why`: the op is called as it is, inside of the program;
 * `decompose`: torch's own decomposition is used;
@@ -27,7 +28,7 @@ from . import foreach
 from .emit import DTYPES_OF, Emitter
 from .lowered import control, special
 from .lowered.numbers import GraphNumber
-from .promote import has_kernel, promoted
+from .promote import common_dtype, has_kernel, promoted
 from .values import GraphValue, Refused, Unmapped
 
 PATH = Path(__file__).with_name("aten.rows")
@@ -62,7 +63,8 @@ def text() -> str:
 
 def called(meaning: str) -> list[str]:
     """The core's ops and the formulas in a row's expression."""
-    return [t.func.id for t in ast.walk(ast.parse(meaning, mode="eval")) if isinstance(t, ast.Call) and isinstance(t.func, ast.Name)]
+    names = [t.func.id for t in ast.walk(ast.parse(meaning, mode="eval")) if isinstance(t, ast.Call) and isinstance(t.func, ast.Name)]
+    return [name for name in names if name != "exact"]
 
 
 def overload(name: str) -> Any:
@@ -204,6 +206,9 @@ def formula(name: str) -> Any:
     return None if name in DTYPES_OF else getattr(special, name, None)
 
 
+FACTORS = {"alpha", "value"}  # names of parameters that do not decide a dtype
+
+
 class Expression:
     """The lowering of a row whose meaning is an expression."""
 
@@ -211,6 +216,8 @@ class Expression:
         self.promotion, self.names, self.defaults = row.promotion, names, defaults
         self.tree = ast.parse(row.meaning, mode="eval").body
         self.operands = [n for n in names if n in {t.id for t in ast.walk(self.tree) if isinstance(t, ast.Name)}]
+        exact = {t.args[0].id for t in ast.walk(self.tree) if isinstance(t, ast.Call) and t.func.id == "exact"}  # type: ignore[attr-defined]
+        self.rounded = [n for n in self.operands if n not in exact]
 
     def __call__(self, emitter: Emitter, node: torch.fx.Node) -> Any:
         given = dict(zip(self.names, self.defaults, strict=True))
@@ -220,10 +227,12 @@ class Expression:
             if name not in self.operands and name in node.kwargs and node.kwargs[name] is not None and name != "dtype":
                 raise Unmapped(f"with {name}={node.kwargs[name]!r}")
         val = node.meta["val"]
-        if self.promotion == "same":
-            compute = val.dtype
-        else:
-            compute, _ = promoted(self.promotion, [_meta(given[n]) for n in self.operands if n not in ("alpha", "value")])
+        operands = [_meta(given[n]) for n in self.operands if n not in FACTORS]
+        common = val.dtype if self.promotion == "same" else common_dtype(operands)
+        compute = common if self.promotion == "same" else promoted(self.promotion, operands)[0]
+        for n in self.rounded:
+            if isinstance(given[n], (torch.fx.Node, torch.SymInt, int, float)) and not (n in FACTORS and given[n] == 1):
+                given[n] = emitter.operand(given[n], common, compute)
         made = self.visit(self.tree, emitter, given, compute)
         value = emitter.value(made, compute) if not isinstance(made, GraphValue) else made
         return emitter.expand(emitter.cast(value, val.dtype), tuple(val.size()))
@@ -239,6 +248,8 @@ class Expression:
             return emitter.value(x, compute) if isinstance(x, (torch.fx.Node, torch.SymInt)) else x
         op = tree.func.id
         args = [self.visit(a, emitter, given, compute) for a in tree.args]
+        if op == "exact":
+            return args[0]
         if (found := formula(op)) is not None:
             return found(*(GraphNumber(emitter, emitter.value(a, compute)) for a in args)).value
         if op == "multiply" and any(not isinstance(a, GraphValue) and a == 1 for a in args):

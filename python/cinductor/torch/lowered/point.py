@@ -8,7 +8,7 @@ import torch
 
 from ..emit import Emitter
 from ..layout import HOST
-from ..promote import computation_dtype, promoted
+from ..promote import common_dtype, computation_dtype, promoted
 from ..sizes import is_known
 from ..values import GraphValue, Unmapped
 from . import argument, meta, sizes
@@ -95,6 +95,13 @@ def _check_divisor(emitter: Emitter, b: GraphValue) -> None:
         emitter.check(emitter.apply("not_equal", [b, emitter.constant(0, b.dtype)]), "division by zero")
 
 
+def _operands(emitter: Emitter, node: torch.fx.Node, kind: str = "default") -> list[GraphValue]:
+    """The first two operands in the dtype in which the op computes."""
+    metas = [meta(x) for x in node.args[:2]]
+    compute, _ = promoted(kind, metas)
+    return [emitter.operand(x, common_dtype(metas), compute) for x in node.args[:2]]
+
+
 def divide(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     """div with a rounding mode, and floor_divide."""
     name = str(node.target)
@@ -159,8 +166,8 @@ def fmod(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
 
 
 def _modulo(emitter: Emitter, node: torch.fx.Node, op: str) -> GraphValue:
-    compute, _ = promoted("default", [meta(x) for x in node.args[:2]])
-    a, b = (emitter.value(x, compute) for x in node.args[:2])
+    a, b = _operands(emitter, node)
+    compute = a.dtype
     zero = emitter.constant(0, compute)
     if not compute.is_floating_point:
         _check_divisor(emitter, b)
@@ -182,7 +189,7 @@ def power(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
         raise Unmapped("a root of float16")  # eager's pow(-inf, 0.5) is inf
     if not isinstance(b, torch.fx.Node) and isinstance(a, torch.fx.Node) and (made := _constant_power(emitter, emitter.value(a, result), b)):
         return made
-    base, exponent = emitter.value(a, compute), emitter.value(b, compute)
+    base, exponent = _operands(emitter, node, "bool_to_long")
     is_int = not compute.is_floating_point and not compute.is_complex
     made = _int_power(emitter, base, exponent) if is_int else emitter.apply("power", [base, exponent])
     return emitter.expand(emitter.cast(made, result), sizes(node))
