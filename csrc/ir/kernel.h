@@ -66,6 +66,17 @@
  *     stage j0<4096 vector, j1<4096 {  buf0 = sum.pairwise 0 …  }
  *     stage j0<4096, j1<4096 vector {  buf1 = sum.pairwise 1 …  }
  *
+ * Attention. Between two products of narrow floats, a row of scores becomes weights: the exponentials of
+ * its elements less their maximum. The sum of a row's weights divides the second product. On a GPU with
+ * products of tiles, a unit is a block of rows, for which scores and weights are never in memory.
+ *
+ *   k0: template attention for i0<16 parallel, i1<4096 vector 1 lanes on outer {
+ *     stage j0<4096, j1<64 {  buf0 row = sum.fused …  }
+ *     stage j0<4096 {  buf1 local = max …  }
+ *     stage j0<4096 {  buf2 row = …  buf3 local = sum …  }
+ *     stage j0<64, j1<4096 {  buf4 register = sum.fused …  }
+ *     stage j0<64 {  buf5 = …  }
+ *
  * Splitting. If the outer axes give too little parallel work and the first stage is one long fold,
  * the fold runs in chunks. split_extent > 0 is the number of elements of the reduce domain per
  * chunk (a power of two times the fold's block). Chunk c of outer point o stores its partial
@@ -232,6 +243,15 @@ const char *ci_kernel_why_no_product(const CiKernel *kernel, CiProduct *out);
  * one. */
 const CiExpr *ci_product_scratch(CiSym *sym, const CiKernel *kernel, const CiProduct *product);
 int ci_product_panel(const CiExpr *columns, int tile); /* columns of the panel */
+/* The parts of an attention: scores, their maximum in each row, weights, their sum, and the products of
+ * weights and values. */
+typedef struct CiAttention {
+    const CiNest *scores, *elements, *top, *weights, *sum, *product; /* elements: of which the maximum is, or NULL */
+} CiAttention;
+/* Elements of a head, at most. */
+#define CI_ATTENTION_SIZE 256
+/* NULL where the nests are those of an attention, which *out then describes. */
+const char *ci_kernel_why_no_attention(CiSym *sym, const CiKernel *kernel, CiAttention *out);
 /* The parts of a row-and-column reduction (margins of a table). */
 typedef struct CiMargins {
     const CiStage *rows, *columns;

@@ -204,6 +204,18 @@ verify_product(const Verifier *v)
                                       : ci_expr_const(v->sym, 0);
 }
 
+static const CiExpr *
+verify_template(const Verifier *v)
+{
+    CiAttention attention;
+    if (v->whole->kind != CI_TEMPLATE_attention)
+        return verify_product(v);
+    const char *why = ci_kernel_why_no_attention(v->sym, v->whole, &attention);
+    if (why)
+        refuse(v, ci_format(v->ctx, "it is no attention: %s", why));
+    return ci_expr_const(v->sym, 0);
+}
+
 static void
 verify_units(const Verifier *v, const CiExpr *scratch)
 {
@@ -245,7 +257,7 @@ verify_kernel(void *arg, const CiKernel *kernel)
     if (kernel->kind == CI_TEMPLATE_margins)
         verify_margins(&v);
     else
-        verify_units(&v, kernel->kind ? verify_product(&v) : rows);
+        verify_units(&v, kernel->kind ? verify_template(&v) : rows);
 }
 
 void

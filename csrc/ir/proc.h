@@ -44,16 +44,16 @@
  * `apply numpy_exp y[0] of x[i] for [n]` calls the loop of a ufunc for n elements, and is what
  * becomes of a let with such an operation; stride [0] is one element for all of them.
  *
- * `copy m[i] of x[j] for [8]` is an asynchronous copy of neighbours to shared memory, which has zeros
- * where an element is not live. `commit` ends a batch of the block's copies. `synchronize 2` is a barrier
- * after all batches but the last two have arrived. A `multiply` runs until a later one has begun and
- * ended, or until `synchronize 0`: `multiply sums[0] of left[0], right[0] for [64] below [128] across 0` adds the product of two
- * tiles in shared memory, with 64 steps and 128 columns, to sums of the threads. A tile has a line of
- * 64 steps for each row (or column). `across 1` has lines of 64 rows for each step in the left one, and
- * all steps of 64 rows before those of the next, `across 2` the same in the right one. In line n the
- * chunk k of 8 elements is at place k ^ n % 8 (swizzle). Rows are half of the threads. A warp has 16
- * rows: thread t has columns 8*j + 2*(t % 4) and the next one of rows t % 32 // 4 and the eighth after it,
- * in this order.
+ * `copy m[i] of x[j] for [8]` is an asynchronous copy of neighbours to shared memory, which has zeros where an element is
+ * not live. `commit` ends a batch of the block's copies. `synchronize 2` is a barrier after all batches but the last two
+ * have arrived. A `multiply` runs until a later one has begun and ended, or until `synchronize 0`: `multiply sums[0] of
+ * left[0], right[0] for [64] below [128] across 0` adds the product of two tiles in shared memory, with 64 steps and 128
+ * columns, to sums of the threads. A tile has a line of 64 steps for each row (or column). `across 1` has lines of 64
+ * rows for each step in the left one, and all steps of 64 rows before those of the next, `across 2` the same in the right
+ * one. In line n the chunk k of 8 elements is at place k ^ n % 8 (swizzle). `across 4`: the product has ended at the end
+ * of the statement; `across 8`: sums are set, not added to. The left factor may be sums of the threads instead of a tile,
+ * with 64 columns from the index on, rounded to the type of the right one. Rows are half of the threads. A warp has 16
+ * rows: thread t has columns 8*j + 2*(t % 4) and the next one of rows t % 32 // 4 and the eighth after it, in this order.
  *
  * `prefetch m[i]` asks for an element that will be read soon, and may lie beyond its memory.
  *
@@ -198,7 +198,7 @@ struct CiStmt {
     int number; /* stop: of the check among the kernel's; grid: neighbours that share a block of the
                    GPU without waiting for each other; meet: distance of the threads; 0: one;
                    multiply: 1, 2: chunks of the left, the right factor are along rows, columns;
-                   synchronize: batches that need not have arrived */
+                   4: it ends here; 8: it sets the sums; near: threads of a group; synchronize: batches that need not have arrived */
     /* fold */
     CiFoldOrder order;
     CiOp *ops;

@@ -316,11 +316,11 @@ verify_multiply(CiProcVerifier *v, const CiStmt *multiply)
             ci_expr_is_const(multiply->expr, &steps) && ci_expr_is_const(multiply->limit, &columns) &&
                 ci_expr_is_const(sums->size, &size) && steps == 64 && columns % 64 == 0 && size % (64 * columns) == 0,
             "a tile has an unknown or odd size");
-    for (int k = 0; k < 2; k++)
-        require(v, multiply,
-                multiply->in[k].memory->space == CI_SPACE_shared && !multiply->in[k].stride &&
-                    multiply->in[k].memory->dtype == multiply->in[0].memory->dtype,
-                "factors are tiles of one type");
+    const CiMemory *left = multiply->in[0].memory, *right = multiply->in[1].memory;
+    bool is_own = left->space == CI_SPACE_thread && left->dtype == CI_DTYPE_f32;
+    require(v, multiply, right->space == CI_SPACE_shared && !multiply->in[0].stride && !multiply->in[1].stride, "the right factor is a tile");
+    require(v, multiply, is_own || (left->space == CI_SPACE_shared && left->dtype == right->dtype),
+            "the left factor is a tile of the same type, or sums of the threads");
 }
 
 static void
@@ -371,13 +371,19 @@ verify_fold(CiProcVerifier *v, const CiStmt *fold)
 
 static void verify_block(CiProcVerifier *v, const CiStmts *block, const CiStmt *owner);
 
+static bool
+is_of_pairs(const CiStmt *stmt)
+{
+    return stmt->run == CI_RUN_meet || stmt->run == CI_RUN_near || stmt->run == CI_RUN_prefix;
+}
+
 /* Grids are outermost. The threads of a block, whose number is constant, synchronize at the end of
  * each loop over them, so no thread can wait for one that does not arrive. */
 static void
 verify_threads(CiProcVerifier *v, const CiStmt *stmt)
 {
     bool is_grid = stmt->run == CI_RUN_grid,
-         is_pair = stmt->run == CI_RUN_meet || stmt->run == CI_RUN_prefix,
+         is_pair = is_of_pairs(stmt),
          is_shared = stmt->run == CI_RUN_thread || is_pair;
     require(v, stmt, !is_grid || v->nblocks == 1, "blocks of threads are inside of something");
     require(v, stmt, !is_shared || (v->ngrids && !v->thread && !v->nmeets),
@@ -406,7 +412,7 @@ verify_body(CiProcVerifier *v, const CiStmt *stmt)
     v->nunrolled += is_unrolled;
     v->nloops += loops;
     v->ngrids += stmt->run == CI_RUN_grid;
-    v->nmeets += stmt->run == CI_RUN_meet || stmt->run == CI_RUN_prefix;
+    v->nmeets += is_of_pairs(stmt);
     int shared = v->nshared;
     if (stmt->run == CI_RUN_thread) {
         v->thread = stmt->vars[0];
@@ -426,7 +432,7 @@ verify_body(CiProcVerifier *v, const CiStmt *stmt)
     v->nsymbols = symbols;
     v->nloops -= loops;
     v->ngrids -= stmt->run == CI_RUN_grid;
-    v->nmeets -= stmt->run == CI_RUN_meet || stmt->run == CI_RUN_prefix;
+    v->nmeets -= is_of_pairs(stmt);
     v->thread = thread;
     v->nshared = shared;
     v->nunrolled -= is_unrolled;

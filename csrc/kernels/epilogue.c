@@ -31,8 +31,8 @@ mark_index(const CiStmts *body, bool *needed, const CiExpr *index)
             mark(body, needed, stmt->value);
 }
 
-static CiHole
-hole_of_value(CiBuild *b, const CiStmts *body, int value)
+CiHole
+ci_hole_of_value(CiBuild *b, const CiStmts *body, int value)
 {
     CiHole hole = {0};
     bool *needed = CI_NEW_ARRAY(b->ctx, bool, b->proc->nvalues + 1);
@@ -85,9 +85,8 @@ look_for(void *arg, const CiExpr **e)
     v->depends |= ci_expr_depends_on(*e, v->symbol);
 }
 
-/* True if the value of the hole is another one at another value of the symbol. */
-static bool
-varies(const CiHole *hole, const CiExpr *symbol)
+bool
+ci_hole_varies(const CiHole *hole, const CiExpr *symbol)
 {
     Varying v = {symbol, false};
     for (const CiStmt *stmt = hole->body.first; stmt; stmt = stmt->next)
@@ -105,9 +104,8 @@ find_fold(CiBuild *b, const CiStmts *body)
     return stmt;
 }
 
-/* The value of a narrow float that a value is the f32 of; -1: it is of none. */
-static int
-find_narrow(const CiBuild *b, const CiStmts *body, int value)
+int
+ci_find_narrow(const CiBuild *b, const CiStmts *body, int value)
 {
     for (const CiStmt *stmt = body->first; stmt; stmt = stmt->next)
         if (stmt->value == value && stmt->op == CI_OP_cast && stmt->type.dtype == CI_DTYPE_f32)
@@ -122,13 +120,13 @@ static void
 take_narrow_factors(CiBuild *b, CiProductLoops *loops, const CiStmts *body, int left, int right)
 {
     const CiType *types = b->proc->types;
-    int first = find_narrow(b, body, left), second = find_narrow(b, body, right);
+    int first = ci_find_narrow(b, body, left), second = ci_find_narrow(b, body, right);
     loops->narrow = CI_DTYPE_f32;
     if (first < 0 || second < 0 || types[first].dtype != types[second].dtype)
         return;
     loops->narrow = types[first].dtype;
-    loops->narrow_left = hole_of_value(b, body, first);
-    loops->narrow_right = hole_of_value(b, body, second);
+    loops->narrow_left = ci_hole_of_value(b, body, first);
+    loops->narrow_right = ci_hole_of_value(b, body, second);
 }
 
 /* The right factor varies along the last axis, which is that of columns; rows are the last one along
@@ -141,10 +139,10 @@ take_factors(CiBuild *b, CiProductLoops *loops, const CiStmt *fold)
         if (stmt->value >= 0 && stmt->value == fold->body.last->args[0])
             times = stmt;
     CI_REQUIRE(b->ctx, times && times->op == CI_OP_multiply);
-    CiHole first = hole_of_value(b, &fold->body, times->args[0]),
-           second = hole_of_value(b, &fold->body, times->args[1]);
+    CiHole first = ci_hole_of_value(b, &fold->body, times->args[0]),
+           second = ci_hole_of_value(b, &fold->body, times->args[1]);
     loops->row_at = loops->column_at = loops->npoints - 1;
-    bool is_turned = varies(&first, loops->points[loops->column_at]->vars[0]);
+    bool is_turned = ci_hole_varies(&first, loops->points[loops->column_at]->vars[0]);
     loops->left = is_turned ? second : first;
     loops->right = is_turned ? first : second;
     take_narrow_factors(b, loops, &fold->body, times->args[is_turned], times->args[!is_turned]);
@@ -152,7 +150,7 @@ take_factors(CiBuild *b, CiProductLoops *loops, const CiStmt *fold)
     do {
         CI_REQUIRE(b->ctx, loops->row_at-- > 0);
         row = loops->points[loops->row_at]->vars[0];
-    } while (!varies(&loops->left, row) || varies(&loops->right, row));
+    } while (!ci_hole_varies(&loops->left, row) || ci_hole_varies(&loops->right, row));
 }
 
 CiProductLoops

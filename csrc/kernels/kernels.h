@@ -18,6 +18,13 @@ typedef struct CiHole {
 /* True if the value is an element of memory, and the next one where the variable is one more. */
 bool ci_hole_has_stride_one(const CiBuild *b, const CiHole *hole, const CiExpr *var);
 
+/* The statements that compute one value of a body. */
+CiHole ci_hole_of_value(CiBuild *b, const CiStmts *body, int value);
+/* True if the value of the hole is another one at another value of the symbol. */
+bool ci_hole_varies(const CiHole *hole, const CiExpr *symbol);
+/* The narrow float that a value of the body is the f32 of; -1: it is of none. */
+int ci_find_narrow(const CiBuild *b, const CiStmts *body, int value);
+
 /* A product's loops, taken apart. */
 typedef struct CiProductLoops {
     CiStmt *points[CI_MAX_FOLD_AXES]; /* loops over points */
@@ -47,6 +54,9 @@ void ci_margins_in_one_walk(CiBuild *b);
 
 /* gpu/tensor_product.c: for factors that are narrow floats */
 void ci_product_of_tiles(CiBuild *b, const CiProductLoops *loops);
+
+/* gpu/attention.c */
+void ci_attention_in_tiles(CiBuild *b);
 
 /* gpu/product.c */
 void ci_product_in_shared_memory(CiBuild *b);

@@ -44,6 +44,10 @@ bool ci_passes_run_one(CiGraph *g, const char *name);
 #define CI_INDEX_ASSERT "index_asserts: "
 void ci_graph_assert_indices(CiGraph *g);
 
+/* attention.c: a softmax between products of floats of whose tiles the machine has products. */
+struct CiMachine;
+void ci_graph_attention(CiGraph *g, const struct CiMachine *machine);
+
 /* user_passes.c: runs it, and holds what it has made against what it was given. */
 CiGraph *ci_pass_run_extra(CiGraph *g, const CiExtraPass *pass);
 

@@ -171,6 +171,8 @@ static bool
 may_place_row(CiSym *sym, const CiMachine *machine, const CiKernel *kernel, const CiExpr *bytes)
 {
     const CiExpr *all = ci_expr_add(sym, kernel->scratch_bytes, bytes);
+    if (kernel->kind == CI_TEMPLATE_attention) /* its loops have no rows */
+        return true;
     if (ci_expr_is_const(all, NULL))
         return all->value <= machine->row_bytes;
     return machine->has_rows_of_any_size && kernel->nouter > 0;
@@ -380,6 +382,8 @@ ci_place_buffers(CiScheduler *s, int fusion)
     place_targets(s, kernel, s->fusions[fusion].number);
     if (kernel->kind && s->machine->packs_products && !ci_kernel_why_no_product(kernel, &product))
         kernel->scratch_bytes = ci_product_scratch(s->sym, kernel, &product);
+    if (kernel->kind == CI_TEMPLATE_attention)
+        kernel->scratch_bytes = ci_expr_const(s->sym, 0);
     CiNestAt at = CI_BEFORE_NESTS;
     for (const CiNest *nest; (nest = ci_kernel_next_nest(kernel, &at));)
         ci_take_operands(s, kernel, kernel, nest);

@@ -95,6 +95,7 @@ ci_schedule_fusion(CiScheduler *s, CiItems *items)
     add_items(s, items);
     if (s->options->fusion) {
         ci_fuse(s);
+        ci_fuse_attention(s);
         ci_combine(s);
     }
 }

@@ -125,7 +125,7 @@ ci_why_not_together(CiScheduler *s, const CiKernel *kernel, int count)
 {
     if (count > 1 && has_apart(kernel))
         return "one is a kernel of its own, with more points or an earlier end";
-    if (ci_has_margins(s, kernel))
+    if (ci_has_margins(s, kernel) || ci_has_attention(s, kernel))
         return NULL;
     const char *why = check_orders(kernel);
     if (!why && count > 1)

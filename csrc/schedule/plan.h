@@ -104,6 +104,12 @@ bool ci_label_product(CiScheduler *s, CiKernel *kernel);
 /* fusion_policy.c: NULL where `count` nests that a kernel could hold should be in it, else the reason. */
 const char *ci_why_not_together(CiScheduler *s, const CiKernel *kernel, int count);
 
+/* attention.c: two products and the softmax between them, as one kernel. */
+void ci_fuse_attention(CiScheduler *s);
+/* product.c: such a kernel. And its axes. */
+bool ci_has_attention(const CiScheduler *s, const CiKernel *kernel);
+bool ci_label_attention(CiScheduler *s, CiKernel *kernel);
+
 /* margins.c: folds over rows and columns of one table, as one walk. And its axes. */
 bool ci_has_margins(const CiScheduler *s, const CiKernel *kernel);
 bool ci_label_margins(CiScheduler *s, CiKernel *kernel);

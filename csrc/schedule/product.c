@@ -1,4 +1,5 @@
-/* Products of matrices become templates: what joins one is elementwise, and units are tiles. */
+/* Products of matrices become templates: what joins one is elementwise, and units are tiles. So does attention, which
+ * has two of them. */
 #include "schedule/plan.h"
 
 const char *
@@ -31,5 +32,27 @@ ci_label_product(CiScheduler *s, CiKernel *kernel)
     for (int k = 0; k < kernel->nouter; k++)
         kernel->outer[k].label = k == product.column ? CI_LABEL_vector : CI_LABEL_parallel;
     kernel->unit_work = ci_expr_mul(s->sym, product.length, ci_expr_const(s->sym, CI_CHOOSE(s, product_rows) * CI_CHOOSE(s, product_columns)));
+    return true;
+}
+
+bool
+ci_has_attention(const CiScheduler *s, const CiKernel *kernel)
+{
+    CiAttention attention;
+    return s->machine->has_templates && s->machine->tensor_dtypes && !ci_kernel_why_no_attention(s->sym, kernel, &attention);
+}
+
+bool
+ci_label_attention(CiScheduler *s, CiKernel *kernel)
+{
+    if (!ci_has_attention(s, kernel))
+        return false;
+    kernel->kind = CI_TEMPLATE_attention;
+    kernel->lanes_on_outer = true;
+    for (int k = 0; k < kernel->nouter; k++)
+        kernel->outer[k].label = CI_LABEL_parallel;
+    kernel->outer[kernel->nouter - 1].label = CI_LABEL_vector;
+    kernel->outer[kernel->nouter - 1].factor = 1;
+    kernel->unit_work = kernel->stages[0].axes[0].extent;
     return true;
 }

@@ -126,7 +126,8 @@ fill_inputs(CxSpecialization *s, Room *r)
             if (cx_slot_from(value, input->dtype, &r->scalars[nscalars++]) < 0)
                 return -1;
         } else {
-            PyArray_ScalarAsCtype(value, &r->elements[k]);
+            if (cx_scalar_element(value, &r->elements[k]) < 0)
+                return -1;
             r->inputs[k] = &r->elements[k];
         }
     }

@@ -332,6 +332,23 @@ const_of_long(PyObject *value, CiDtype dtype, CiConst *out)
 }
 
 int
+cx_scalar_element(PyObject *scalar, void *out)
+{
+    PyArray_Descr *descr = PyArray_DescrFromScalar(scalar);
+    void *at;
+
+    if (descr == NULL)
+        return -1;
+    PyArray_ScalarAsCtype(scalar, out);
+    if (PyTypeNum_ISEXTENDED(descr->type_num)) { /* NumPy stores a pointer to the element */
+        memcpy(&at, out, sizeof at);
+        memcpy(out, at, (size_t)PyDataType_ELSIZE(descr));
+    }
+    Py_DECREF(descr);
+    return 0;
+}
+
+int
 cx_const_of(CxState *state, PyObject *value, CiDtype dtype, CiConst *out)
 {
     CiConst v = {0, 0.0, 0.0};
@@ -356,7 +373,8 @@ cx_const_of(CxState *state, PyObject *value, CiDtype dtype, CiConst *out)
             PyErr_SetString(PyExc_TypeError, "a scalar of this type is not supported");
             return -1;
         }
-        PyArray_ScalarAsCtype(value, &element);
+        if (cx_scalar_element(value, &element) < 0)
+            return -1;
         v = ci_const_load(from, &element);
     } else if (PyBool_Check(value)) {
         from = CI_DTYPE_bool;

@@ -34,6 +34,8 @@ PyObject *cx_array_view(CxState *state, PyObject *base, CiDtype dtype, int rank,
  * should raise. */
 PyObject *cx_array_dummy(CxState *state, CiDtype dtype, int rank, const int64_t *sizes);
 PyObject *cx_scalar_from(CxState *state, CiDtype dtype, CiKind kind, const void *element);
+/* Stores a NumPy scalar's element, as an array has it. */
+int cx_scalar_element(PyObject *scalar, void *out);
 /* The value of a number or NumPy scalar as a constant. 1: it is out of the dtype's range. */
 int cx_const_of(CxState *state, PyObject *value, CiDtype dtype, CiConst *out);
 /* A Python number in the slot of its dtype. */

@@ -85,7 +85,7 @@ template <class T> static T __shfl_xor_sync(unsigned, T value, int mask)
 TILES = """
 #define __cvta_generic_to_shared(p) ((unsigned long long)((const unsigned char *)(p) - emulator_runtime->shared))
 struct EmulatorCopy { void *to; const void *from; int bytes, batch; };
-struct EmulatorProduct { float *d; unsigned long long a, b; int columns, is_half, left, right, batch; };
+struct EmulatorProduct { float *d; unsigned long long a, b; int columns, is_half, left, right, batch, adds, is_own; float own[2][16]; };
 static EmulatorCopy emulator_copies[1024][256];
 static EmulatorProduct emulator_products[1024][64];
 static int emulator_ncopies[1024], emulator_nproducts[1024], emulator_batch[1024], emulator_group[1024];
@@ -95,6 +95,14 @@ static float emulator_widen(const void *p, int is_half)
     memcpy(&h, p, 2);
     return is_half ? (float)__builtin_bit_cast(_Float16, h) : __builtin_bit_cast(float, (unsigned)h << 16);
 }
+static unsigned emulator_narrow(float a, int is_half)
+{
+    unsigned bits = __builtin_bit_cast(unsigned, a);
+    if (is_half)
+        return __builtin_bit_cast(unsigned short, (_Float16)a);
+    return a != a ? 0x7fff : (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+}
+static unsigned emulator_pair(float a, float b, int is_half) { return emulator_narrow(a, is_half) | emulator_narrow(b, is_half) << 16; }
 static void emulator_copy(void *to, const void *from, int bytes)
 {
     int t = threadIdx.x;
@@ -123,10 +131,27 @@ static float emulator_element(unsigned long long tile, int side, int step, int i
     unsigned long long at = start + along / 64 * atom + line / 8 * eight + line % 8 * 128 + along % 64 * 2;
     return emulator_widen(emulator_runtime->shared + (at ^ (at >> 7 & 7) << 4), is_half);
 }
-static void emulator_multiply(float *d, unsigned long long a, unsigned long long b, int columns, int is_half, int left, int right)
+static EmulatorProduct &emulator_add(float *d, unsigned long long b, int columns, int is_half, int adds, int right)
 {
     int t = threadIdx.x;
-    emulator_products[t][emulator_nproducts[t]++] = EmulatorProduct{d, a, b, columns, is_half, left, right, emulator_group[t]};
+    return emulator_products[t][emulator_nproducts[t]++] = EmulatorProduct{d, 0, b, columns, is_half, 0, right, emulator_group[t], adds, 0};
+}
+static void emulator_multiply(float *d, unsigned long long a, unsigned long long b, int columns, int is_half, int adds, int left, int right)
+{
+    EmulatorProduct &p = emulator_add(d, b, columns, is_half, adds, right);
+    p.a = a;
+    p.left = left;
+}
+static void emulator_multiply_own(float *d, const unsigned *a, unsigned long long b, int columns, int is_half, int adds, int right)
+{
+    unsigned all[32][4];
+    int lane = threadIdx.x % 32;
+    emulator_runtime->collect(a, 16, all);
+    EmulatorProduct &p = emulator_add(d, b, columns, is_half, adds, right);
+    p.is_own = 1;
+    for (int h = 0; h < 2; h++)
+        for (int k = 0; k < 16; k++)
+            p.own[h][k] = emulator_widen((char *)&all[lane / 4 * 4 + k % 8 / 2][h + 2 * (k / 8)] + k % 2 * 2, is_half);
 }
 static void emulator_end() { emulator_group[threadIdx.x]++; }
 static void emulator_multiplied(int left)
@@ -138,10 +163,12 @@ static void emulator_multiplied(int left)
             emulator_products[t][count++] = p;
             continue;
         }
-        for (int n = 0; n < p.columns / 2; n++)
+        for (int n = 0; n < p.columns / 2; n++) {
+            p.d[n] = p.adds ? p.d[n] : 0;
             for (int s = 0; s < 16; s++)
-                p.d[n] += emulator_element(p.a, row + n / 2 % 2 * 8, s, p.left, p.is_half) *
+                p.d[n] += (p.is_own ? p.own[n / 2 % 2][s] : emulator_element(p.a, row + n / 2 % 2 * 8, s, p.left, p.is_half)) *
                           emulator_element(p.b, n / 4 * 8 + lane % 4 * 2 + n % 2, s, p.right, p.is_half);
+        }
     }
     emulator_nproducts[t] = count;
 }
@@ -176,8 +203,14 @@ INSTRUCTIONS = {
     r'asm volatile\("wgmma\.wait_group.*?"memory"\);': "emulator_multiplied(N);",
     r'asm volatile\("wgmma\.commit_group.*?"memory"\);': "emulator_end();",
     r'asm volatile\("(wgmma\.fence|fence\.proxy).*?"memory"\);': "",
-    r'asm volatile\("wgmma\.mma_async\.sync\.aligned\.m64n(\d+)k16\.f32\.(\w+)\..*?"n"\(R\)\);': (
-        lambda found: f"emulator_multiply(d, a, b, {found[1]}, {int(found[2] == 'f16')}, L, R);"
+    r'asm volatile\("wgmma\.mma_async\.sync\.aligned\.m64n(\d+)k16\.f32\.(\w+)\.[^;]*?; ?.*?"l"\(a\), "l"\(b\), "n"\(D\), "n"\(L\), "n"\(R\)\);': (
+        lambda found: f"emulator_multiply(d, a, b, {found[1]}, {int(found[2] == 'f16')}, D, L, R);"
+    ),
+    r'asm volatile\("wgmma\.mma_async\.sync\.aligned\.m64n(\d+)k16\.f32\.(\w+)\.[^;]*?; ?.*?"r"\(a\[3\]\), "l"\(b\), "n"\(D\), "n"\(R\)\);': (
+        lambda found: f"emulator_multiply_own(d, a, b, {found[1]}, {int(found[2] == 'f16')}, D, R);"
+    ),
+    r'asm\("cvt\.rn\.(\w+)x2\.f32 %0, %1, %2;" : "=r"\(r\) : "f"\(b\), "f"\(a\)\);': (
+        lambda found: f"r = emulator_pair(a, b, {int(found[1] == 'f16')});"
     ),
     r'asm volatile\("ldmatrix.*?"memory"\);': "emulator_fragments(r, p, T);",
     r'asm volatile\("mma\.sync\.aligned\.m16n8k16\.row\.col\.f32\.(\w+)\..*?"r"\(b\[1\]\)\);': (
@@ -185,6 +218,7 @@ INSTRUCTIONS = {
     ),
     r'asm\("cvt\.f32\.f16 %0, %1;" : "=f"\(a\) : "h"\(h\)\);': "a = (float)__builtin_bit_cast(_Float16, h);",
     r'asm\("cvt\.f32\.f16 %0, %1;" : "=f"\(r\) : "h"\(h\)\);': "r = (float)__builtin_bit_cast(_Float16, h);",
+    r'asm\("ex2\.approx\.ftz\.f32 %0, %1;" : "=f"\(y\) : "f"\(a\)\);': "y = exp2f(a);",
     r'asm\("rcp\.approx\.ftz\.f32 %0, %1;" : "=f"\(inverse\) : "f"\(b\)\);': "inverse = 1 / b;",
     r'asm\("cvt\.rn\.f16\.f(32|64) %0, %1;" : "=h"\(h\) : "[fd]"\(a\)\);': "h = __builtin_bit_cast(uint16_t, (_Float16)a);",
     r"extern __shared__ __align__\(\d+\) unsigned char rows\[\];": "unsigned char *const rows = emulator_runtime->shared;",

@@ -828,6 +828,17 @@ def test_products_of_tiles(card, instructions, tmp_path):
     assert len(lines) >= 6 and not failed, "\n".join(failed)
 
 
+@pytest.mark.parametrize("instructions", ["mma", "wgmma"])
+def test_attention(card, instructions, tmp_path):
+    """One kernel of both products and the softmax between them: masks, tails, NaN, and no rows."""
+    if RUNS and instructions == "mma":
+        pytest.skip("the GPU's architecture decides")
+    own = {"EMULATOR_WGMMA": "1", "CINDUCTOR_CACHE_DIR": str(tmp_path)} if instructions == "wgmma" else {}
+    lines = card("attention.py", *([] if RUNS else ["few"]), EMULATOR_ORDER="any", **own)
+    failed = [line for line in lines if not line.startswith("ok")]
+    assert len(lines) >= 6 and not failed, "\n".join(failed)
+
+
 # Programs of the benchmark that no other test has in this form.
 BENCHMARK = """
 causal_attention convolve cross_entropy embedding heat_3d_in_place heat_in_place jacobi k_means life mandelbrot

@@ -186,6 +186,8 @@ run_options(const Run *run)
     return options;
 }
 
+static const CiMachine *make_machine(CiContext *ctx, const Run *run);
+
 static void
 make_loops(CiContext *ctx, Run *run)
 {
@@ -193,6 +195,8 @@ make_loops(CiContext *ctx, Run *run)
     (void)ctx;
 #endif
     CiOptions options = run_options(run);
+    if (!run->loops && run->fusion)
+        ci_graph_attention(run->graph, make_machine(ctx, run));
     if (!run->loops)
         run->loops = ci_lower(run->graph, make_lower_machine(ctx, run), &options);
     ci_loops_verify(run->loops);

@@ -165,3 +165,11 @@ def test_it_is_captured_whole():
 def test_never_imported_without_need():
     script = "import sys, numpy as np, cinductor; cinductor.compile(lambda x: np.dot(x, x) + x.astype('e'))(np.ones(9)); sys.exit('ml_dtypes' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script]).returncode == 0
+
+
+@pytest.mark.parametrize("value", [-np.inf, np.inf, np.nan, 0.125, -3.0, 1e30])
+def test_scalars(value):
+    """A scalar of the closure, one that the function makes, and an argument."""
+    kept, x = BFLOAT.type(value), values_of(BFLOAT)
+    for function in (lambda a, s: a + kept, lambda a, s: a + a.dtype.type(value), lambda a, s: a + s):
+        assert_same(quiet(cinductor.compile(function), x, kept), quiet(function, x, kept), value)

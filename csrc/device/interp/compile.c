@@ -296,7 +296,8 @@ static void
 make_multiply(Compiler *c, CiInterpStmt *to, const CiStmt *stmt)
 {
     make_copy(c, to, stmt);
-    to->dtype = stmt->in[0].memory->dtype;
+    to->dtype = stmt->in[1].memory->dtype;
+    to->is_own = stmt->in[0].memory->space == CI_SPACE_thread;
     to->in[1] = make_access(c, &stmt->in[1]);
     to->lanes = (int)stmt->limit->value;
     to->value = (int)(stmt->at.memory->size->value / stmt->limit->value);

@@ -52,6 +52,7 @@ struct CiInterpStmt {
     int other_slot; /* for, of a pair that meets; number of iterations that the body runs at once */
     bool has_runs;  /* for: it does several */
     bool is_dear;   /* a meet in which warps meet by halves */
+    bool is_own;    /* multiply: the threads have the left factor */
     CiRunMode run;
     CiFormula extent, live, limit;
     bool has_live, has_limit, is_atomic;

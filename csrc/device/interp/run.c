@@ -1,6 +1,8 @@
 /* Walking statements. */
 #include "device/interp/run.h"
 
+#include <string.h>
+
 #include "base/os.h"
 
 #define POLL_NS 5000000
@@ -140,6 +142,36 @@ run_meet(CiInterpRun *r, const CiInterpStmt *stmt)
     return status;
 }
 
+/* Copies the values of a group's first thread to its other threads. */
+static void
+tell_group(CiInterpRun *r, const CiInterpStmt *stmt, int64_t first)
+{
+    for (int k = 0; k < stmt->body.count; k++) {
+        const CiInterpStmt *store = &stmt->body.stmts[k];
+        if (store->kind != CI_STMT_store)
+            continue;
+        size_t size = ci_dtype_size(store->dtype);
+        char *memory = r->memory[store->at.memory];
+        for (int64_t x = first + 1; x < first + stmt->number; x++)
+            memcpy(memory + size * (size_t)x, memory + size * (size_t)first, size);
+    }
+}
+
+/* Combines the threads of each group by halves. */
+static int32_t
+run_near(CiInterpRun *r, const CiInterpStmt *stmt)
+{
+    int64_t threads = ci_formula_evaluate(&stmt->extent, r->env);
+    int32_t status = CI_OK;
+    for (int64_t first = 0; first < threads && !status; first += stmt->number) {
+        for (int64_t half = stmt->number / 2; half > 0; half /= 2)
+            for (int64_t x = first; x < first + half && !status; x++)
+                status = run_pair(r, stmt, x, x + half);
+        tell_group(r, stmt, first);
+    }
+    return status;
+}
+
 static int32_t
 run_prefix(CiInterpRun *r, const CiInterpStmt *stmt)
 {
@@ -241,6 +273,7 @@ run_one(CiInterpRun *r, const CiInterpStmt *stmt)
         return CI_OK;
     case CI_STMT_for:
         return stmt->run == CI_RUN_meet     ? run_meet(r, stmt)
+               : stmt->run == CI_RUN_near   ? run_near(r, stmt)
                : stmt->run == CI_RUN_prefix ? run_prefix(r, stmt)
                                             : run_for(r, stmt);
     case CI_STMT_loop:

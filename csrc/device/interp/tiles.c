@@ -38,6 +38,22 @@ read_side(CiInterpRun *r, const CiInterpStmt *stmt, int which, int64_t side, int
     }
 }
 
+static int64_t place_of(int64_t row, int64_t column, int64_t threads);
+
+/* A row of what the threads have, rounded to the type of the other factor. */
+static void
+read_own(CiInterpRun *r, const CiInterpStmt *stmt, int64_t row, int64_t threads, float *out)
+{
+    const CiInterpAccess *in = &stmt->in[0];
+    int64_t first = ci_formula_evaluate(&in->index.formula, r->env);
+    const float *own = r->memory[in->memory];
+    for (int64_t s = 0; s < ATOM; s++) {
+        uint16_t narrow;
+        ci_interp_scatter(stmt->dtype, &own[first + place_of(row, s, threads)], &narrow, 0, 1, 1);
+        ci_interp_gather(stmt->dtype, &out[s], &narrow, 0, 1, 1);
+    }
+}
+
 /* The sum of a row and a column: its thread, and its number among those of the thread. */
 static int64_t
 place_of(int64_t row, int64_t column, int64_t threads)
@@ -54,7 +70,8 @@ ci_interp_multiply(CiInterpRun *r, const CiInterpStmt *stmt)
     float *sums = r->memory[stmt->at.memory], left[ATOM];
     size_t bytes = sizeof(float) * (size_t)(columns * steps);
     if (r->checks) {
-        ci_interp_check_line(r, &stmt->in[0], rows * steps, false);
+        if (!stmt->is_own)
+            ci_interp_check_line(r, &stmt->in[0], rows * steps, false);
         ci_interp_check_line(r, &stmt->in[1], columns * steps, false);
     }
     float *right = steps == ATOM ? ci_allocator_take(r->runtime->allocator, bytes) : NULL;
@@ -65,9 +82,13 @@ ci_interp_multiply(CiInterpRun *r, const CiInterpStmt *stmt)
     for (int64_t c = 0; c < columns; c++)
         read_side(r, stmt, 1, c, steps, right + c * steps);
     for (int64_t row = 0; row < rows; row++) {
-        read_side(r, stmt, 0, row, steps, left);
+        if (stmt->is_own)
+            read_own(r, stmt, row, 2 * rows, left);
+        else
+            read_side(r, stmt, 0, row, steps, left);
         for (int64_t c = 0; c < columns; c++) {
             float *sum = &sums[place_of(row, c, 2 * rows)];
+            *sum = stmt->number & 8 ? 0 : *sum;
             for (int64_t s = 0; s < steps; s++)
                 *sum += left[s] * right[c * steps + s];
         }

@@ -9,39 +9,26 @@
  *     for t<256 thread { sums to shared memory }
  *     for t<256 thread { the epilogue, at 4 neighbouring columns } }
  *
- * A factor that is an element of memory is copied asynchronously, in chunks of 8. Other ones are
- * computed, in chunks too. Elements beyond the end are 0. Blocks that run at the same time are a square
- * of the result, so that their tiles are in the L2 cache. */
+ * Blocks that run at the same time are a square of the result, so that their tiles are in the L2 cache. */
 #include "codegen/grid.h"
-#include "kernels/kernels.h"
+#include "kernels/gpu/tiles.h"
 
 enum {
-    CHUNK = 8,   /* elements that are neighbours in memory and in a tile */
-    ATOM = 64,   /* elements of a line of a tile, 128 bytes */
+    CHUNK = CI_TILE_CHUNK,
     WARP = CI_WARP,
     ROWS_OF_WARP = 16,
     NEXT = 4,    /* columns of a thread in the epilogue */
     TOGETHER = 4 /* rows that a thread loads for at once there: more take longer to compile and not less to run */
 };
 
-/* One factor's tiles. */
-typedef struct Side {
-    const CiHole *hole;
-    CiMemory *tile;
-    const CiExpr *var, *extent, *first; /* of its rows or columns; where the block's begin */
-    int side;       /* rows or columns of a tile */
-    bool is_across; /* chunks are along these, not along steps */
-    bool is_copied;
-    int lanes;      /* elements that are computed at once */
-} Side;
-
 typedef struct Maker {
     CiBuild b;
     CiProductLoops loops;
-    Side left, right;
+    CiTile left, right;
     CiMemory *sums;
-    const CiExpr *at[CI_MAX_FOLD_AXES]; /* of each axis, where the block is */
-    int rows, columns, steps, stages, threads;
+    const CiExpr *vars[CI_MAX_FOLD_AXES], *at[CI_MAX_FOLD_AXES]; /* of other axes; where the block is */
+    const CiExpr *first_row, *first_column;
+    int nvars, rows, columns, stages, threads;
 } Maker;
 
 static const CiExpr *
@@ -62,14 +49,11 @@ times(Maker *m, const CiExpr *a, int64_t by)
     return ci_expr_mul(m->b.sym, a, number(m, by));
 }
 
-/* e % count where is_rest, else e / count; a symbol below the limit. */
+/* e % count if is_rest, else e / count; a symbol below the limit. */
 static const CiExpr *
 part(Maker *m, const CiExpr *e, int64_t count, bool is_rest, int64_t limit)
 {
-    CiSym *sym = m->b.sym;
-    const CiExpr *by = number(m, count);
-    return ci_build_bind(&m->b, ci_build_index(&m->b, is_rest ? ci_expr_mod(sym, e, by) : ci_expr_floordiv(sym, e, by)),
-                         number(m, limit));
+    return ci_tile_part(&m->b, e, count, is_rest, limit);
 }
 
 static const CiExpr *
@@ -89,9 +73,9 @@ divides(Maker *m, int64_t by, const CiExpr *e)
 /* ---- sizes ---- */
 
 static int64_t
-bytes_of(int rows, int columns, int steps, int stages)
+bytes_of(int rows, int columns, int stages)
 {
-    int64_t tiles = (int64_t)stages * steps * (rows + columns) * 2,
+    int64_t tiles = (int64_t)stages * CI_TILE_LINE * (rows + columns) * 2,
             result = (int64_t)rows * (columns + CHUNK) * 4;
     return tiles > result ? tiles : result;
 }
@@ -114,12 +98,11 @@ choose_tiles(Maker *m)
     for (int k = 0; k < m->loops.npoints; k++)
         if (k != m->loops.row_at && k != m->loops.column_at && m->loops.points[k]->extents[0]->low > others)
             others = m->loops.points[k]->extents[0]->low;
-    m->steps = ATOM;
     for (size_t k = 0; k < sizeof tiles / sizeof *tiles; k++) {
         m->rows = tiles[k].rows;
         m->columns = tiles[k].columns;
         m->stages = tiles[k].stages;
-        bool fits = bytes_of(m->rows, m->columns, m->steps, m->stages) <= machine->request_bytes &&
+        bool fits = bytes_of(m->rows, m->columns, m->stages) <= machine->request_bytes &&
                     m->columns <= CI_CHOOSE(&m->b, tensor_columns) && rows > m->rows / 2 && columns > m->columns / 2;
         bool fills = rows == CI_INFINITY || columns == CI_INFINITY ||
                      count_of(rows, m->rows) * count_of(columns, m->columns) * others >=
@@ -166,178 +149,35 @@ enter_blocks(Maker *m)
     ci_build_enter(&m->b, &grid->body);
     ci_domain_decode(&m->b, &blocks, grid->vars[0], 1, to);
     for (int k = 0; k < loops->npoints; k++)
-        if (k != loops->row_at && k != loops->column_at)
-            m->at[k] = to[count++];
-    m->left.first = times(m, plus(m, times(m, to[count], together), to[count + 2]), m->rows);
-    m->right.first = times(m, to[count + 1], m->columns);
-}
-
-/* Symbols of the kernel's axes and of the step, and what they are here. */
-static int
-fill_symbols(Maker *m, const CiExpr *row, const CiExpr *column, const CiExpr *step,
-             const CiExpr **from, const CiExpr **to)
-{
-    int count = m->loops.npoints;
-    for (int k = 0; k < count; k++) {
-        from[k] = m->loops.points[k]->vars[0];
-        to[k] = k == m->loops.row_at ? row : k == m->loops.column_at ? column : m->at[k];
-    }
-    from[count] = m->loops.step;
-    to[count] = step;
-    return count + 1;
+        if (k != loops->row_at && k != loops->column_at) {
+            m->vars[count] = loops->points[k]->vars[0];
+            m->at[count] = to[count];
+            count++;
+        }
+    m->nvars = count;
+    m->first_row = times(m, plus(m, times(m, to[count], together), to[count + 2]), m->rows);
+    m->first_column = times(m, to[count + 1], m->columns);
 }
 
 /* ---- tiles ---- */
 
-static int64_t
-tile_size(const Maker *m, const Side *s)
-{
-    return (int64_t)m->steps * s->side;
-}
-
-/* A value that is computed from index expressions, as a symbol below the limit. */
-static const CiExpr *
-exclusive_or(Maker *m, const CiExpr *a, const CiExpr *b, int64_t limit)
-{
-    const int both[] = {ci_build_index(&m->b, a), ci_build_index(&m->b, b)};
-    return ci_build_bind(&m->b, ci_build_let(&m->b, ci_type_of(CI_DTYPE_i64, 1), CI_OP_bitwise_xor, 2, both), number(m, limit));
-}
-
-/* Where a chunk is in a tile: the lines of an atom are rotated against each other. */
-static const CiExpr *
-place_of_chunk(Maker *m, const CiExpr *chunk, const CiExpr *slow, const Side *s)
-{
-    CiSym *sym = m->b.sym;
-    const CiExpr *eight = number(m, CHUNK);
-    int64_t lines = s->is_across ? m->steps : s->side;
-    const CiExpr *turned = exclusive_or(m, ci_expr_mod(sym, chunk, eight), ci_expr_mod(sym, slow, eight), CHUNK);
-    return plus(m, plus(m, times(m, ci_expr_floordiv(sym, chunk, eight), ATOM * lines), times(m, slow, ATOM)),
-                times(m, turned, CHUNK));
-}
-
-/* Elements are neighbours along the variable in a load of the body. */
-static bool
-reads_along(Maker *m, const CiHole *hole, const CiExpr *var)
-{
-    const CiExpr *coef, *rest;
-    for (const CiStmt *stmt = hole->body.first; stmt; stmt = stmt->next)
-        if (stmt->op == CI_OP_load && ci_expr_split_linear(m->b.sym, stmt->at.index, var, &coef, &rest) &&
-            ci_expr_equals_const(coef, 1))
-            return true;
-    return false;
-}
-
-/* The index at the first element of a chunk is a multiple of the chunk. */
-static bool
-has_aligned_chunks(Maker *m, const Side *s)
-{
-    const CiExpr *multiple, *index = s->hole->load->at.index, *fast = s->is_across ? s->var : m->loops.step;
-    multiple = times(m, fast, CHUNK); /* any multiple */
-    return divides(m, CHUNK, ci_expr_substitute(m->b.sym, index, 1, &fast, &multiple));
-}
-
 static void
-open_side(Maker *m, Side *s, const char *stem, int64_t *offset)
+open_tile(Maker *m, bool is_left, int64_t *offset)
 {
-    bool by_step = reads_along(m, s->hole, m->loops.step);
-    s->is_across = !by_step && reads_along(m, s->hole, s->var);
-    bool is_whole = divides(m, CHUNK, s->is_across ? s->extent : m->loops.length);
-    s->lanes = is_whole && m->b.machine->access_bytes >= 16 ? CHUNK : 1;
-    s->is_copied = s->lanes > 1 && s->hole->load && s->hole->load->at.memory->space == CI_SPACE_global &&
-                   ci_hole_has_stride_one(&m->b, s->hole, s->is_across ? s->var : m->loops.step) &&
-                   has_aligned_chunks(m, s);
-    int64_t size = tile_size(m, s) * m->stages;
-    s->tile = ci_build_alloc(&m->b, ci_build_name(&m->b, stem), m->loops.narrow, 1, CI_SPACE_shared, number(m, size));
-    s->tile->offset = number(m, *offset);
-    *offset += size * (int64_t)ci_dtype_size(m->loops.narrow);
-}
-
-/* Enters the branch in which an element is there; the other one is `other`. False if it always is. */
-static CiStmt *
-test_bounds(Maker *m, const Side *s, const CiExpr *here, const CiExpr *step)
-{
-    CiStmt *test = NULL;
-    if (!divides(m, s->side, s->extent))
-        test = ci_build_test(&m->b, CI_STMT_if, CI_COMPARE_less, here, s->extent);
-    if (!divides(m, m->steps, m->loops.length) && test)
-        ci_build_and(&m->b, test, CI_COMPARE_less, step, m->loops.length);
-    else if (!divides(m, m->steps, m->loops.length))
-        test = ci_build_test(&m->b, CI_STMT_if, CI_COMPARE_less, step, m->loops.length);
-    return test;
-}
-
-static void
-copy_chunk(Maker *m, const Side *s, const CiExpr *place, const CiExpr *index, bool is_there)
-{
-    CiStmt *copy = ci_build_add(&m->b, CI_STMT_copy);
-    copy->at = (CiAccess){.memory = s->tile, .index = place};
-    copy->in[0] = (CiAccess){.memory = s->hole->load->at.memory, .index = is_there ? index : number(m, 0)};
-    copy->nin = 1;
-    copy->expr = number(m, CHUNK);
-    copy->live = is_there ? NULL : number(m, 0);
-}
-
-static void
-store_elements(Maker *m, const Side *s, const CiExpr *place, int count, const CiExpr *const *from,
-               const CiExpr *const *to, bool is_there)
-{
-    CiBuild *b = &m->b;
-    int value;
-    if (is_there) {
-        CiAt at = {count, from, to, s->is_across ? s->var : m->loops.step, s->lanes, NULL, 1};
-        value = ci_build_at(b, &s->hole->body, &at)[0];
-    } else {
-        value = ci_build_const(b, ci_type_of(m->loops.narrow, 1), (CiConst){0});
-        if (s->lanes > 1)
-            value = ci_build_let(b, ci_type_of(m->loops.narrow, s->lanes), CI_OP_splat, 1, &value);
-    }
-    ci_build_store(b, s->tile, place, value);
-}
-
-/* Elements from `fast` on along chunks, at `slow` of the other axis. */
-static void
-bring(Maker *m, const Side *s, const CiExpr *stage, const CiExpr *fast, const CiExpr *chunk, const CiExpr *rest,
-      const CiExpr *slow, const CiExpr *first_step)
-{
-    CiBuild *b = &m->b;
-    CiSym *sym = b->sym;
-    const CiExpr *from[CI_MAX_FOLD_AXES + 1], *to[CI_MAX_FOLD_AXES + 1],
-        *here = plus(m, s->first, s->is_across ? fast : slow),
-        *step = plus(m, first_step, s->is_across ? slow : fast),
-        *place = plus(m, plus(m, times(m, stage, tile_size(m, s)), place_of_chunk(m, chunk, slow, s)), rest);
-    int count = fill_symbols(m, here, here, step, from, to);
-    const CiExpr *index = s->is_copied ? ci_expr_substitute(sym, s->hole->load->at.index, count, from, to) : NULL;
-    CiStmt *test = test_bounds(m, s, here, step);
-    CiStmts *outside = b->to;
-    for (int is_there = 1; is_there >= (test == NULL); is_there--) {
-        if (test)
-            ci_build_enter(b, is_there ? &test->body : &test->other);
-        if (s->is_copied)
-            copy_chunk(m, s, place, index, is_there);
-        else
-            store_elements(m, s, place, count, from, to, is_there);
-    }
-    ci_build_leave(b, outside);
-}
-
-/* A thread has the same place along chunks in all of its shares. */
-static void
-bring_side(Maker *m, const Side *s, const CiExpr *thread, const CiExpr *stage, const CiExpr *first_step)
-{
-    CiBuild *b = &m->b;
-    CiStmts *outside = b->to;
-    int fast_size = s->is_across ? s->side : m->steps, slow_size = s->is_across ? m->steps : s->side,
-        groups = fast_size / s->lanes, rounds = groups * slow_size / m->threads, stride = m->threads / groups;
-    const CiExpr *low = part(m, thread, groups, true, groups), *high = part(m, thread, groups, false, stride),
-                 *fast = times(m, low, s->lanes), *chunk = low, *rest = number(m, 0);
-    if (s->lanes == 1) {
-        chunk = part(m, low, CHUNK, false, fast_size / CHUNK);
-        rest = part(m, low, CHUNK, true, CHUNK);
-    }
-    CiStmt *loop = ci_build_for(b, "r", number(m, rounds), rounds <= 16 ? CI_RUN_unroll : CI_RUN_serial);
-    ci_build_enter(b, &loop->body);
-    bring(m, s, stage, fast, chunk, rest, plus(m, high, times(m, loop->vars[0], stride)), first_step);
-    ci_build_leave(b, outside);
+    CiProductLoops *loops = &m->loops;
+    CiTile *tile = is_left ? &m->left : &m->right;
+    *tile = (CiTile){.hole = is_left ? &loops->narrow_left : &loops->narrow_right,
+                     .dtype = loops->narrow,
+                     .side_var = is_left ? loops->row_var : loops->column_var,
+                     .step_var = loops->step,
+                     .side_extent = is_left ? loops->row_extent : loops->column_extent,
+                     .step_extent = loops->length,
+                     .side = is_left ? m->rows : m->columns,
+                     .threads = m->threads,
+                     .from = m->vars,
+                     .to = m->at,
+                     .count = m->nvars};
+    ci_tile_open(&m->b, tile, is_left ? "left" : "right", m->stages, offset);
 }
 
 /* The copies of tile number `tile`, or what is there instead. */
@@ -346,13 +186,13 @@ bring_tiles(Maker *m, const CiExpr *tile)
 {
     CiBuild *b = &m->b;
     CiStmts *outside = b->to;
-    const CiExpr *stage = ci_expr_mod(b->sym, tile, number(m, m->stages)), *first_step = times(m, tile, m->steps);
-    const CiExpr *tiles = tiles_of(m, m->loops.length, m->steps);
+    const CiExpr *stage = ci_expr_mod(b->sym, tile, number(m, m->stages)), *first_step = times(m, tile, CI_TILE_LINE);
+    const CiExpr *tiles = tiles_of(m, m->loops.length, CI_TILE_LINE);
     if (!ci_sym_known_le(b->sym, plus(m, tile, number(m, 1)), tiles))
         ci_build_enter(b, &ci_build_test(b, CI_STMT_if, CI_COMPARE_less, tile, tiles)->body);
     const CiExpr *thread = enter_threads(m);
-    bring_side(m, &m->left, thread, stage, first_step);
-    bring_side(m, &m->right, thread, stage, first_step);
+    ci_tile_bring(b, &m->left, thread, times(m, stage, ci_tile_size(&m->left)), m->first_row, first_step);
+    ci_tile_bring(b, &m->right, thread, times(m, stage, ci_tile_size(&m->right)), m->first_column, first_step);
     ci_build_leave(b, outside);
     ci_build_add(b, CI_STMT_commit);
 }
@@ -360,9 +200,9 @@ bring_tiles(Maker *m, const CiExpr *tile)
 /* ---- sums ---- */
 
 static CiAccess
-tile_at(Maker *m, const Side *s, const CiExpr *stage)
+tile_at(Maker *m, const CiTile *tile, const CiExpr *stage)
 {
-    return (CiAccess){.memory = s->tile, .index = times(m, stage, tile_size(m, s))};
+    return (CiAccess){.memory = tile->memory, .index = times(m, stage, ci_tile_size(tile))};
 }
 
 static void
@@ -379,7 +219,7 @@ add_tiles(Maker *m)
     int ahead = m->stages - 2;
     for (int tile = 0; tile < ahead; tile++)
         bring_tiles(m, number(m, tile));
-    CiStmt *loop = ci_build_for(b, "k", tiles_of(m, m->loops.length, m->steps), CI_RUN_serial);
+    CiStmt *loop = ci_build_for(b, "k", tiles_of(m, m->loops.length, CI_TILE_LINE), CI_RUN_serial);
     const CiExpr *stage = ci_expr_mod(b->sym, loop->vars[0], number(m, m->stages));
     ci_build_enter(b, &loop->body);
     wait_for_copies(m, ahead - 1);
@@ -388,7 +228,7 @@ add_tiles(Maker *m)
     multiply->in[0] = tile_at(m, &m->left, stage);
     multiply->in[1] = tile_at(m, &m->right, stage);
     multiply->nin = 2;
-    multiply->expr = number(m, m->steps);
+    multiply->expr = number(m, CI_TILE_LINE);
     multiply->limit = number(m, m->columns);
     multiply->number = m->left.is_across + 2 * m->right.is_across;
     bring_tiles(m, plus(m, loop->vars[0], number(m, ahead)));
@@ -440,8 +280,8 @@ static void
 read_sums_from(Maker *m, CiMemory *result, int line)
 {
     CiSym *sym = m->b.sym;
-    const CiExpr *row = ci_expr_sub(sym, m->loops.row_var, m->left.first),
-                 *column = ci_expr_sub(sym, m->loops.column_var, m->right.first);
+    const CiExpr *row = ci_expr_sub(sym, m->loops.row_var, m->first_row),
+                 *column = ci_expr_sub(sym, m->loops.column_var, m->first_column);
     for (CiStmt *stmt = m->loops.behind.first; stmt; stmt = stmt->next)
         if (stmt->op == CI_OP_load && stmt->at.memory == m->loops.sum) {
             stmt->at.memory = result;
@@ -456,14 +296,14 @@ finish(Maker *m, CiMemory *result, int line)
     const CiExpr *from[CI_MAX_FOLD_AXES + 1], *to[CI_MAX_FOLD_AXES + 1], *thread = enter_threads(m);
     int lanes = divides(m, NEXT, m->loops.column_extent) && b->machine->access_bytes >= 16 ? NEXT : 1,
         groups = m->columns / lanes, stride = m->threads / groups, rounds = m->rows / stride;
-    const CiExpr *column = plus(m, m->right.first, times(m, part(m, thread, groups, true, groups), lanes)),
+    const CiExpr *column = plus(m, m->first_column, times(m, part(m, thread, groups, true, groups), lanes)),
                  *first = part(m, thread, groups, false, stride);
     int together = rounds < TOGETHER ? rounds : TOGETHER;
     CiStmt *far = ci_build_for(b, "r", number(m, rounds / together), CI_RUN_serial);
     ci_build_enter(b, &far->body);
     const CiExpr *near = enter_unrolled(m, "n", together),
                  *round = plus(m, times(m, far->vars[0], together), near),
-                 *row = plus(m, plus(m, m->left.first, first), times(m, round, stride));
+                 *row = plus(m, plus(m, m->first_row, first), times(m, round, stride));
     CiStmt *test = NULL;
     if (!divides(m, m->rows, m->loops.row_extent))
         test = ci_build_test(b, CI_STMT_if, CI_COMPARE_less, row, m->loops.row_extent);
@@ -473,7 +313,15 @@ finish(Maker *m, CiMemory *result, int line)
         test = ci_build_test(b, CI_STMT_if, CI_COMPARE_less, column, m->loops.column_extent);
     if (test)
         ci_build_enter(b, &test->body);
-    int count = fill_symbols(m, row, column, number(m, 0), from, to) - 1;
+    int count = 0;
+    for (; count < m->nvars; count++) {
+        from[count] = m->vars[count];
+        to[count] = m->at[count];
+    }
+    from[count] = m->loops.row_var;
+    to[count++] = row;
+    from[count] = m->loops.column_var;
+    to[count++] = column;
     read_sums_from(m, result, line);
     CiAt at = {count, from, to, m->loops.column_var, lanes, NULL, 1};
     ci_build_at(b, &m->loops.behind, &at);
@@ -485,13 +333,11 @@ ci_product_of_tiles(CiBuild *b, const CiProductLoops *loops)
     Maker m = {.b = *b, .loops = *loops};
     int64_t offset = 0;
     choose_tiles(&m);
-    m.left = (Side){.hole = &m.loops.narrow_left, .var = m.loops.row_var, .extent = m.loops.row_extent, .side = m.rows};
-    m.right = (Side){.hole = &m.loops.narrow_right, .var = m.loops.column_var, .extent = m.loops.column_extent, .side = m.columns};
     b->proc->body = (CiStmts){0};
     m.b.to = &b->proc->body;
     enter_blocks(&m);
-    open_side(&m, &m.left, "left", &offset);
-    open_side(&m, &m.right, "right", &offset);
+    open_tile(&m, true, &offset);
+    open_tile(&m, false, &offset);
     int line = m.columns + CHUNK;
     CiMemory *result = ci_build_alloc(&m.b, ci_build_name(&m.b, "result"), CI_DTYPE_f32, 1, CI_SPACE_shared, number(&m, (int64_t)m.rows * line));
     result->offset = number(&m, 0);

@@ -163,6 +163,16 @@ ci_gpu_print_block_reduce(CiGpuPrinter *p, const CiStmt *meet)
     p->other = NULL;
 }
 
+void
+ci_gpu_print_near(CiGpuPrinter *p, const CiStmt *near)
+{
+    Parts parts = {{NULL}, 0};
+    ci_stmts_visit(&near->body, find_parts, &parts);
+    p->other = near->vars[1];
+    print_warp(p, near, &parts, near->number);
+    p->other = NULL;
+}
+
 /* Combines each lane with the lanes 1, 2, 4, … before it. */
 static void
 print_prefix_of_lanes(CiCPrinter *c, const CiStmt *prefix, const Parts *parts, int lanes)

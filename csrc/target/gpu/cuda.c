@@ -71,6 +71,8 @@ own_support(const char *name, CiDtype dtype)
         return EXTREME("max", ">");
     if (!strcmp(name, "minimum") && ci_dtype_compute(dtype) == CI_DTYPE_f32)
         return EXTREME("min", "<");
+    if (!strcmp(name, "rough_exp2") && dtype == CI_DTYPE_f32)
+        return "{ float y; asm(\"ex2.approx.ftz.f32 %0, %1;\" : \"=f\"(y) : \"f\"(a)); return y; }";
     if (!strcmp(name, "library_power"))
         return "{ R size = log(hypot(a.re, a.im)); R angle = atan2(a.im, a.re); R turn = b.im * "
                "size "

@@ -275,12 +275,14 @@ print_loop(CiGpuPrinter *p, const CiStmt *loop)
         print_threads(p, loop);
     else if (loop->run == CI_RUN_meet)
         ci_gpu_print_block_reduce(p, loop);
+    else if (loop->run == CI_RUN_near)
+        ci_gpu_print_near(p, loop);
     else if (loop->run == CI_RUN_prefix)
         ci_gpu_print_prefix(p, loop);
     else if (loop->run == CI_RUN_unroll)
         ci_text_line(p->c.out, "#pragma unroll");
     bool is_own = loop->run == CI_RUN_grid || loop->run == CI_RUN_thread ||
-                  loop->run == CI_RUN_meet || loop->run == CI_RUN_prefix;
+                  loop->run == CI_RUN_meet || loop->run == CI_RUN_near || loop->run == CI_RUN_prefix;
     return is_own ? loop : NULL;
 }
 

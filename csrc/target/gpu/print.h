@@ -38,6 +38,7 @@ void ci_gpu_print_atomic(CiCPrinter *p, const CiStmt *store);
 void ci_gpu_print_block_reduce(CiGpuPrinter *p, const CiStmt *meet);
 /* And each holds what those before it have, too. */
 void ci_gpu_print_prefix(CiGpuPrinter *p, const CiStmt *prefix);
+void ci_gpu_print_near(CiGpuPrinter *p, const CiStmt *near);
 
 /* shared.c: a barrier of the threads of a point. Declares an array of shared memory; false where it
  * has been declared before, so that threads may still read it. */

@@ -17,6 +17,8 @@ ci_gpu_is_of_tiles(const CiStmt *stmt)
 static const char *
 place(CiCPrinter *c, const CiAccess *at)
 {
+    if (at->memory->space == CI_SPACE_thread) /* its first element: index 0 is the first thread's */
+        return ci_format(c->ctx, "&%s", c->dialect->thread_element(c, at->memory, at->index));
     return ci_format(c->ctx, "&%s", ci_c_element(c, at->memory, at->index));
 }
 
@@ -34,9 +36,11 @@ static void
 print_multiply(CiCPrinter *c, const CiStmt *multiply)
 {
     const CiAccess *left = &multiply->in[0], *right = &multiply->in[1];
-    ci_text_line(c->out, "ci_multiply_%s_%lld<%d, %d>(%s, %s, %s);", ci_dtype_name(left->memory->dtype),
-                 (long long)multiply->limit->value, multiply->number & 1, multiply->number >> 1,
-                 multiply->at.memory->name, place(c, left), place(c, right));
+    bool is_own = left->memory->space == CI_SPACE_thread;
+    const char *along = is_own ? "" : ci_format(c->ctx, "%d, ", multiply->number & 1);
+    ci_text_line(c->out, "%s_%s_%lld<%s%d, %d>(%s, %s, %s);", is_own ? "ci_multiply_own" : "ci_multiply",
+                 ci_dtype_name(right->memory->dtype), (long long)multiply->limit->value, along,
+                 multiply->number >> 1 & 1, multiply->number >> 2, multiply->at.memory->name, place(c, left), place(c, right));
 }
 
 void
@@ -75,50 +79,103 @@ static const char copies[] =
     "#endif\n"
     "template <int N> static __device__ void ci_synchronize() { ci_arrive<N>(); ci_show(); if (N == 0) ci_multiplied<0>(); __syncthreads(); }\n";
 
+/* One instruction: the left factor is a tile's, or in registers. D: its sums are added to. */
+static void
+add_wgmma_instruction(CiText *out, const char *type, int columns, bool is_own)
+{
+    int at = columns / 2;
+    ci_text_add(out,
+                "template <%sint R, int D> static __device__ void ci_wgmma_%s%s_%d(float *d, %s a, uint64_t b) { "
+                "asm volatile(\"wgmma.mma_async.sync.aligned.m64n%dk16.f32.%s.%s {",
+                is_own ? "" : "int L, ", is_own ? "own_" : "", type, columns, is_own ? "const unsigned *" : "uint64_t", columns,
+                type, type);
+    for (int k = 0; k < at; k++)
+        ci_text_add(out, "%s%%%d", k ? ", " : "", k);
+    if (is_own)
+        ci_text_add(out, "}, {%%%d, %%%d, %%%d, %%%d}, %%%d, %%%d, 1, 1, %%%d;\" : ", at, at + 1, at + 2, at + 3, at + 4,
+                    at + 5, at + 6);
+    else
+        ci_text_add(out, "}, %%%d, %%%d, %%%d, 1, 1, %%%d, %%%d;\" : ", at, at + 1, at + 2, at + 3, at + 4);
+    for (int k = 0; k < at; k++)
+        ci_text_add(out, "%s\"+f\"(d[%d])", k ? ", " : "", k);
+    ci_text_add(out, is_own ? " : \"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3]), \"l\"(b), \"n\"(D), \"n\"(R)); }\n"
+                            : " : \"l\"(a), \"l\"(b), \"n\"(D), \"n\"(L), \"n\"(R)); }\n");
+}
+
 /* Each group of four warps has 64 rows. A descriptor of a tile has the bytes from one atom along rows to the next, and
- * from eight lines to the next. */
+ * from eight lines to the next. M: 1, it waits for the end; 2, sums are set. Registers of a left factor may be
+ * used again only when the product has ended. */
 static void
 add_wgmma(CiText *out, const char *type, int columns)
 {
+    ci_text_add(out, "#ifdef CI_WGMMA\n");
+    add_wgmma_instruction(out, type, columns, false);
     ci_text_add(out,
-                "#ifdef CI_WGMMA\n"
-                "template <int L, int R> static __device__ void ci_wgmma_%s_%d(float *d, uint64_t a, uint64_t b) { "
-                "asm volatile(\"wgmma.mma_async.sync.aligned.m64n%dk16.f32.%s.%s {",
-                type, columns, columns, type, type);
-    for (int k = 0; k < columns / 2; k++)
-        ci_text_add(out, "%s%%%d", k ? ", " : "", k);
-    ci_text_add(out, "}, %%%d, %%%d, 1, 1, 1, %%%d, %%%d;\" : ", columns / 2, columns / 2 + 1,
-                columns / 2 + 2, columns / 2 + 3);
-    for (int k = 0; k < columns / 2; k++)
-        ci_text_add(out, "%s\"+f\"(d[%d])", k ? ", " : "", k);
-    ci_text_add(out,
-                " : \"l\"(a), \"l\"(b), \"n\"(L), \"n\"(R)); }\n"
-                "template <int L, int R> static __device__ void ci_multiply_%s_%d(float *sums, const uint16_t *left, const uint16_t *right)\n"
+                "template <int L, int R, int M> static __device__ void ci_multiply_%s_%d(float *sums, const uint16_t *left, const uint16_t *right)\n"
                 "{\n"
                 "    const unsigned a = ci_shared(left + (int)threadIdx.x/128*4096), b = ci_shared(right);\n"
                 "    ci_begin();\n"
+                "    ci_wgmma_%s_%d<L, R, M / 2 == 0>(sums, ci_tile(a), ci_tile(b));\n"
                 "    #pragma unroll\n"
-                "    for (int s = 0; s < 4; s++)\n"
-                "        ci_wgmma_%s_%d<L, R>(sums, ci_tile(a + s*(L ? 2048 : 32)), ci_tile(b + s*(R ? 2048 : 32)));\n"
+                "    for (int s = 1; s < 4; s++)\n"
+                "        ci_wgmma_%s_%d<L, R, 1>(sums, ci_tile(a + s*(L ? 2048 : 32)), ci_tile(b + s*(R ? 2048 : 32)));\n"
                 "    ci_end();\n"
-                "    ci_multiplied<1>();\n"
+                "    ci_multiplied<M %% 2 ? 0 : 1>();\n"
                 "}\n"
                 "#endif\n",
-                type, columns, type, columns);
+                type, columns, type, columns, type, columns);
 }
 
 static void
-add_mma(CiText *out, const char *type, int columns)
+add_own_wgmma(CiText *out, const char *type, int columns)
+{
+    ci_text_add(out, "#ifdef CI_WGMMA\n");
+    add_wgmma_instruction(out, type, columns, true);
+    ci_text_add(out,
+                "template <int R, int M> static __device__ void ci_multiply_own_%s_%d(float *sums, const float *left, const uint16_t *right)\n"
+                "{\n"
+                "    const unsigned b = ci_shared(right);\n"
+                "    unsigned a[16];\n"
+                "    #pragma unroll\n"
+                "    for (int k = 0; k < 16; k++)\n"
+                "        a[k] = ci_pair_%s(left[2*k], left[2*k + 1]);\n"
+                "    ci_begin();\n"
+                "    ci_wgmma_own_%s_%d<R, M / 2 == 0>(sums, a, ci_tile(b));\n"
+                "    #pragma unroll\n"
+                "    for (int s = 1; s < 4; s++)\n"
+                "        ci_wgmma_own_%s_%d<R, 1>(sums, a + 4*s, ci_tile(b + s*(R ? 2048 : 32)));\n"
+                "    ci_end();\n"
+                "    ci_multiplied<0>();\n"
+                "}\n"
+                "#endif\n",
+                type, columns, type, type, columns, type, columns);
+}
+
+/* The steps of a product by mma, for a factor in registers or one in a tile. */
+static void
+add_mma(CiText *out, const char *type, int columns, bool is_own)
 {
     ci_text_add(out,
                 "#ifndef CI_WGMMA\n"
-                "template <int L, int R> static __device__ void ci_multiply_%s_%d(float *sums, const uint16_t *left, const uint16_t *right)\n"
+                "template <%sint R, int M> static __device__ void ci_multiply_%s%s_%d(float *sums, const %s *left, const uint16_t *right)\n"
                 "{\n"
                 "    const int lane = (int)threadIdx.x %% 32, row = (int)threadIdx.x/32*16, low = lane/8 %% 2*8, high = lane/16*8, at = lane %% 8;\n"
                 "    #pragma unroll\n"
+                "    for (int k = 0; k < %d && M / 2; k++)\n"
+                "        sums[k] = 0;\n"
+                "    #pragma unroll\n"
                 "    for (int s = 0; s < 64; s += 16) {\n"
-                "        unsigned a[4], b[4];\n"
-                "        ci_fragments<L>(a, left + (L ? ci_chunk((row + low)/8, s + high + at) : ci_chunk((s + high)/8, row + low + at)));\n"
+                "        unsigned a[4], b[4];\n",
+                is_own ? "" : "int L, ", is_own ? "own_" : "", type, columns, is_own ? "float" : "uint16_t", columns / 2);
+    if (is_own)
+        ci_text_add(out,
+                    "        #pragma unroll\n"
+                    "        for (int k = 0; k < 4; k++)\n"
+                    "            a[k] = ci_pair_%s(left[s/2 + 2*k], left[s/2 + 2*k + 1]);\n",
+                    type);
+    else
+        ci_text_add(out, "        ci_fragments<L>(a, left + (L ? ci_chunk((row + low)/8, s + high + at) : ci_chunk((s + high)/8, row + low + at)));\n");
+    ci_text_add(out,
                 "        #pragma unroll\n"
                 "        for (int c = 0; c < %d; c += 16) {\n"
                 "            ci_fragments<R>(b, right + (R ? ci_chunk((c + high)/8, s + low + at) : ci_chunk((s + low)/8, c + high + at)));\n"
@@ -128,7 +185,7 @@ add_mma(CiText *out, const char *type, int columns)
                 "    }\n"
                 "}\n"
                 "#endif\n",
-                type, columns, columns, type, type);
+                columns, type, type);
 }
 
 static const char fragments[] =
@@ -146,8 +203,14 @@ static void
 add_type(CiText *out, const char *source, CiDtype dtype)
 {
     const char *type = ci_dtype_name(dtype);
-    if (!strstr(source, ci_format(out->ctx, "ci_multiply_%s_", type)))
+    bool has_own = strstr(source, ci_format(out->ctx, "ci_multiply_own_%s_", type));
+    if (!has_own && !strstr(source, ci_format(out->ctx, "ci_multiply_%s_", type)))
         return;
+    if (has_own)
+        ci_text_add(out,
+                    "static __device__ unsigned ci_pair_%s(float a, float b) { unsigned r; asm(\"cvt.rn.%sx2.f32 %%0, %%1, %%2;\" : "
+                    "\"=r\"(r) : \"f\"(b), \"f\"(a)); return r; }\n",
+                    type, type);
     ci_text_add(out,
                 "static __device__ void ci_mma_%s(float *d, const unsigned *a, const unsigned *b) { "
                 "asm volatile(\"mma.sync.aligned.m16n8k16.row.col.f32.%s.%s.f32 {%%0, %%1, %%2, %%3}, "
@@ -158,7 +221,12 @@ add_type(CiText *out, const char *source, CiDtype dtype)
     for (int columns = 64; columns <= 256; columns *= 2)
         if (ci_emit_mentions(source, ci_format(out->ctx, "ci_multiply_%s_%d", type, columns))) {
             add_wgmma(out, type, columns);
-            add_mma(out, type, columns);
+            add_mma(out, type, columns, false);
+        }
+    for (int columns = 64; columns <= 256; columns *= 2)
+        if (ci_emit_mentions(source, ci_format(out->ctx, "ci_multiply_own_%s_%d", type, columns))) {
+            add_own_wgmma(out, type, columns);
+            add_mma(out, type, columns, true);
         }
 }
 
