@@ -81,29 +81,32 @@ quarters_of(D x)
     return (Quarters){n, angle, rest + fma_d(-q, fourth, t - angle)};
 }
 
-/* The sine of x and `quarter` more quarters. Each range has its own way to the nearest quarter. */
+enum { SINES = 0, COSINES = 1, COSINES_AND_SINES = 2 }; /* the last: in even and in odd lanes, as sincos */
+
+/* The sine of x and one more quarter for a cosine. Each range has its own way to the nearest quarter. */
 INLINE D
-sine_d(D x, int quarter, L *rare)
+sine_d(D x, int which, L *rare)
 {
+    const L alternate = {1, 0, 1, 0}, quarter = which == COSINES_AND_SINES ? alternate : (L){0} + which;
     D size = abs_d(x);
     Quarters turned = quarters_of(x);
     L n = turned.n + quarter;
     L small = size < HIGH(0x3feb6000), middle = (size < HIGH(0x400368fd)) & ~small;
     D rest = all_d(0x1.921fb54442d18p0) - size, part = all_d(0x1.1a62633145c07p-54);
-    if (quarter) { /* cos(x) = sin(pi/2 - |x|) */
+    if (which != SINES) { /* cos(x) = sin(pi/2 - |x|) */
         D sum = rest + part;
         part = (rest - sum) + part;
         rest = sum;
     }
     D a = pick_d(small, x, pick_d(middle, rest, turned.angle));
     D low = pick_d(small, all_d(0.0), pick_d(middle, part, turned.rest));
-    n = (L)pick_d(small, (D)((L){0} + quarter), (D)n);
-    n = (L)pick_d(middle, (D)((L){0} + 1 - quarter), (D)n);
+    n = (L)pick_d(small, (D)quarter, (D)n);
+    n = (L)pick_d(middle, (D)(1 - quarter), (D)n);
     Near128 near = near_128(abs_d(a));
     D result = pick_d((n & 1) == 1, cos_near(near, a, low), sin_near(near, a, low));
     L flip = (n & 2) << 62;
-    if (!quarter)
-        flip |= middle & (L)x & INT64_MIN;
+    if (which != COSINES)
+        flip |= middle & (quarter == 0) & (L)x & INT64_MIN;
     *rare |= ~(size < HIGH(0x419921fb));
     return (D)((L)result ^ flip);
 }
@@ -111,13 +114,24 @@ sine_d(D x, int quarter, L *rare)
 INLINE D
 sin_d(D x, L *rare)
 {
-    return pick_d(abs_d(x) < 0x1p-26, x, sine_d(x, 0, rare));
+    return pick_d(abs_d(x) < 0x1p-26, x, sine_d(x, SINES, rare));
 }
 
 INLINE D
 cos_d(D x, L *rare)
 {
-    return pick_d(abs_d(x) < 0x1p-27, all_d(1.0), sine_d(x, 1, rare));
+    return pick_d(abs_d(x) < 0x1p-27, all_d(1.0), sine_d(x, COSINES, rare));
+}
+
+/* Two complex numbers: exp of the real part times cosine and sine of the imaginary part. */
+INLINE D
+cexp_d(D x, L *rare)
+{
+    const D one = {1.0, 0.0, 1.0, 0.0};
+    D real = first_of_pairs(x), imaginary = second_of_pairs(x);
+    D turned = sine_d(imaginary, COSINES_AND_SINES, rare);
+    turned = pick_d(abs_d(imaginary) < 0x1p-27, pick_d(one != 0.0, one, imaginary), turned);
+    return exp_d(real, rare) * turned;
 }
 
 /* ---- correct rounding: tangent and inverse functions ----
@@ -457,11 +471,16 @@ logaddexp2_d(D x, D y, L *rare)
 
 #define ROW_f16(op, nargs, function, source)
 #define ROW_f32(op, nargs, function, source)
+#define ROW_c64(op, nargs, function, source)
 #define ROW_f64(op, nargs, function, source) CI_VMATH_RUN(nargs, function, double, D, L, 4, bits_d, all_d)
+#define ROW_c128(op, nargs, function, source)                                                      \
+    CI_VMATH_RUN(nargs, function, ComplexD, D, L, 2, bits_of_pairs_d, all_pairs_d)
 #include "vmath/vmath.def"
 #undef ROW_f64
+#undef ROW_c128
 
 #define ROW_f64(op, nargs, function, source) {CI_OP_##op, CI_DTYPE_f64, nargs, source, function##_run},
+#define ROW_c128(op, nargs, function, source) {CI_OP_##op, CI_DTYPE_c128, nargs, source, function##_run},
 const CiVmathRow ci_vmath_float64[] = {
 #include "vmath/vmath.def"
     {CI_OP_none, CI_DTYPE_f64, 0, NULL, NULL}};
