@@ -9,13 +9,21 @@
 
 enum { MAX_BYTES = CI_VMATH_BLOCK * 8 };
 
+/* Elements of a block. Complex numbers have two parts, of which a block has as many as of floats. */
+static int
+block_of(CiDtype dtype)
+{
+    return ci_dtype_real(dtype) != dtype ? CI_VMATH_BLOCK / 2 : CI_VMATH_BLOCK;
+}
+
 /* The test costs as much as NumPy's loop for so many elements, so the loop computes the first ones. */
 #define TEST_POINTS (1 << 17)
 
 static int
 lanes_of(CiDtype dtype)
 {
-    return dtype == CI_DTYPE_f64 ? 4 : 8;
+    int parts = ci_dtype_real(dtype) == CI_DTYPE_f64 ? 4 : 8;
+    return ci_dtype_real(dtype) != dtype ? parts / 2 : parts;
 }
 
 /* ---- one block ---- */
@@ -72,6 +80,10 @@ finish_rare(Run *run, CiVmathBlock *block, int64_t count)
         memcpy(block->out + (size_t)places[k] * run->size, results + (size_t)k * run->size, run->size);
 }
 
+typedef struct Wide {
+    uint64_t parts[2];
+} Wide;
+
 #define COPY(type)                                                                                 \
     for (int64_t k = 0; k < count; k++) {                                                          \
         type x;                                                                                    \
@@ -82,7 +94,9 @@ finish_rare(Run *run, CiVmathBlock *block, int64_t count)
 static void
 copy(char *to, intptr_t to_step, const char *from, intptr_t from_step, int64_t count, size_t size)
 {
-    if (size == 8)
+    if (size == 16)
+        COPY(Wide)
+    else if (size == 8)
         COPY(uint64_t)
     else if (size == 4)
         COPY(uint32_t)
@@ -93,7 +107,7 @@ copy(char *to, intptr_t to_step, const char *from, intptr_t from_step, int64_t c
 /* Float flags are not read after it, because that takes longer than the function: for operands that are
  * not left out, functions raise none but that of underflow.
  *
- * NumPy's loops of one double call the C library, which takes less time than a vector. */
+ * NumPy's loops of one double or complex number call the C library, which takes less time than a vector. */
 static void
 run_one(const CiUfuncVector *vector, const CiVmathRow *row, char **operands)
 {
@@ -104,7 +118,7 @@ run_one(const CiUfuncVector *vector, const CiVmathRow *row, char **operands)
     block.out = operands[row->nargs];
     block.count = 1;
     block.nrare = 0;
-    if (row->dtype == CI_DTYPE_f64) {
+    if (run.size >= 8) {
         call_numpys(&run, operands, block.out, 1);
         return;
     }
@@ -153,7 +167,7 @@ run_all(const CiUfuncVector *vector, const CiVmathRow *row, char **operands, int
     char *at[3] = {operands[0], operands[1], row->nargs > 1 ? operands[2] : NULL};
 
     while (count > 0) {
-        int64_t n = count < CI_VMATH_BLOCK ? count : CI_VMATH_BLOCK;
+        int64_t n = count < block_of(row->dtype) ? count : block_of(row->dtype);
         if (n > lanes)
             n -= n % lanes;
         run_block(&run, at, steps, n);
@@ -173,7 +187,7 @@ static const double telling[] = {0, 1, -1, 2, 951.1171875, 1863.75, 87.179199218
 
 typedef struct Points {
     uint64_t state;
-    CiDtype dtype;
+    CiDtype dtype; /* of parts */
 } Points;
 
 /* G. Marsaglia, "Xorshift RNGs", 2003. */
@@ -250,27 +264,28 @@ is_nan(uint64_t bits, CiDtype dtype)
                                    : (bits & INT16_MAX) > UINT64_C(0x1f) << 10;
 }
 
-/* The first element that differs from NumPy's, of CI_VMATH_BLOCK; 0 also if float flags do; -1: none.
- * Changes the float flags. */
+/* The first element, or part of a complex one, that differs from NumPy's in a block; 0 also if float flags do;
+ * -1: none. Changes the float flags. */
 static int64_t
 find_difference(const CiUfuncVector *vector, const CiVmathRow *row, char *const *operands)
 {
     char got[MAX_BYTES], wanted[MAX_BYTES];
-    size_t size = ci_dtype_size(row->dtype);
+    size_t size = ci_dtype_size(row->dtype), part = ci_dtype_size(ci_dtype_real(row->dtype));
+    CiDtype parts = ci_dtype_real(row->dtype);
     Run run = {vector, row, size, 0};
     char *all[3] = {operands[0], row->nargs > 1 ? operands[1] : got, got};
     const intptr_t steps[3] = {(intptr_t)size, (intptr_t)size, (intptr_t)size};
 
     ci_float_flags_clear();
-    call_numpys(&run, operands, wanted, CI_VMATH_BLOCK);
+    call_numpys(&run, operands, wanted, block_of(row->dtype));
     unsigned flags = ci_float_flags_read();
     ci_float_flags_clear();
-    run_block(&run, all, steps, CI_VMATH_BLOCK);
+    run_block(&run, all, steps, block_of(row->dtype));
     if ((flags ^ ci_float_flags_read()) & ~(unsigned)FE_UNDERFLOW)
         return 0;
     for (int64_t k = 0; k < CI_VMATH_BLOCK; k++) {
-        uint64_t a = bits_at(got, k, size), b = bits_at(wanted, k, size);
-        if (a != b && !(is_nan(a, row->dtype) && is_nan(b, row->dtype)))
+        uint64_t a = bits_at(got, k, part), b = bits_at(wanted, k, part);
+        if (a != b && !(is_nan(a, parts) && is_nan(b, parts)))
             return k;
     }
     return -1;
@@ -281,7 +296,7 @@ is_equal(const CiUfuncVector *vector, const CiVmathRow *row)
 {
     char a[MAX_BYTES], b[MAX_BYTES];
     char *operands[2] = {a, b};
-    Points points = {UINT64_C(0x9e3779b97f4a7c15), row->dtype};
+    Points points = {UINT64_C(0x9e3779b97f4a7c15), ci_dtype_real(row->dtype)};
 
     for (int k = 0; k < TEST_POINTS / CI_VMATH_BLOCK; k++) {
         fill(&points, a, k % 8);
@@ -402,8 +417,8 @@ ci_ufunc_vector_check(const CiUfuncVector *vector, const CiVmathRow *row, uint64
 {
     char a[MAX_BYTES], b[MAX_BYTES];
     char *operands[2] = {a, b};
-    size_t size = ci_dtype_size(row->dtype);
-    Points points = {first | 1, row->dtype};
+    size_t size = ci_dtype_size(ci_dtype_real(row->dtype));
+    Points points = {first | 1, ci_dtype_real(row->dtype)};
     unsigned flags = ci_float_flags_read();
     int64_t found = 0;
 

@@ -266,6 +266,37 @@ logaddexp2_f(F x, F y, I *rare)
     return pick_f(x == y, x + 1.0f, larger + 1.442695040888963407359924681001892137f * low);
 }
 
+/* Cosines in even lanes and sines in odd ones, as the C library's sincosf. |x| < 120. */
+INLINE D
+sincosf_half(D x)
+{
+    const L is_cosine = {-1, 0, -1, 0};
+    L n = whole_of(x * 0x1.45f306dc9c883p+23);
+    n = (n + 0x800000) >> 24;
+    D r = fma_d(-double_l(n), all_d(0x1.921fb54442d18p0), x);
+    D x2 = r * r, x3 = x2 * r, x4 = x2 * x2;
+    D s = fma_d(x3, all_d(-0x1.555545995a603p-3), r);
+    s = fma_d(x3 * x2, fma_d(x2, all_d(-0x1.994eb3774cf24p-13), all_d(0x1.1107605230bc4p-7)), s);
+    D c = fma_d(x4, all_d(0x1.55553e1068f19p-5), fma_d(x2, all_d(-0x1.ffffffd0c621cp-2), all_d(1.0)));
+    c = fma_d(x4 * x2, fma_d(x2, all_d(0x1.99343027bf8c3p-16), all_d(-0x1.6c087e89a359dp-10)), c);
+    n = n - is_cosine;
+    D y = pick_d((n & 1) == 1, c, s);
+    y = (D)((L)y ^ (n & 2) << 62);
+    return pick_d((abs_d(x) < 0x1p-126) & ~is_cosine, x, y);
+}
+
+/* Four complex numbers: expf of the real part times cosine and sine of the imaginary part. */
+INLINE F
+cexp_f(F x, I *rare)
+{
+    Halves h = widen_f(x);
+    const I is_real = {-1, 0, -1, 0, -1, 0, -1, 0};
+    *rare |= ~(abs_f(x) < pick_f(is_real, all_f(88.0f), all_f(120.0f)));
+    Halves e = {expf_half(first_of_pairs(h.low)), expf_half(first_of_pairs(h.high))};
+    Halves turned = {sincosf_half(second_of_pairs(h.low)), sincosf_half(second_of_pairs(h.high))};
+    return narrow(e) * narrow(turned);
+}
+
 /* ---- float16: the function of float32, rounded ---- */
 
 /* Only results that are not normal numbers of float16 can raise a flag; they are rare. */
@@ -314,14 +345,19 @@ add_one_rare(CiVmathBlock *block)
 
 #define ROW_f16(op, nargs, function, source) RUN_HALF_##nargs(function)
 #define ROW_f32(op, nargs, function, source) CI_VMATH_RUN(nargs, function, float, F, I, 8, bits_f, all_f)
+#define ROW_c64(op, nargs, function, source)                                                       \
+    CI_VMATH_RUN(nargs, function, ComplexF, F, I, 4, bits_of_pairs_f, all_pairs_f)
 #define ROW_f64(op, nargs, function, source)
+#define ROW_c128(op, nargs, function, source)
 #include "vmath/vmath.def"
 #undef ROW_f16
 #undef ROW_f32
+#undef ROW_c64
 
 #define ROW_f16(op, nargs, function, source)                                                       \
     {CI_OP_##op, CI_DTYPE_f16, nargs, source, function##_half_run},
 #define ROW_f32(op, nargs, function, source) {CI_OP_##op, CI_DTYPE_f32, nargs, source, function##_run},
+#define ROW_c64(op, nargs, function, source) {CI_OP_##op, CI_DTYPE_c64, nargs, source, function##_run},
 const CiVmathRow ci_vmath_float32[] = {
 #include "vmath/vmath.def"
     {CI_OP_none, CI_DTYPE_f32, 0, NULL, NULL}};

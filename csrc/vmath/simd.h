@@ -178,6 +178,63 @@ load_4(const double *table, L row, D *parts)
     parts[3] = (D)_mm256_permute2f128_pd(t1, t3, 0x31);
 }
 
+/* Whole numbers toward zero, |x| < 2^31. */
+INLINE L
+whole_of(D x)
+{
+    return (L)_mm256_cvtepi32_epi64(_mm256_cvttpd_epi32((__m256d)x));
+}
+
+/* ---- complex numbers: pairs of lanes ---- */
+
+typedef struct ComplexF {
+    float parts[2];
+} ComplexF;
+
+typedef struct ComplexD {
+    double parts[2];
+} ComplexD;
+
+/* The first, or the second, lane of each pair in both lanes. */
+INLINE D
+first_of_pairs(D x)
+{
+    return (D)_mm256_movedup_pd((__m256d)x);
+}
+
+INLINE D
+second_of_pairs(D x)
+{
+    return (D)_mm256_permute_pd((__m256d)x, 15);
+}
+
+INLINE F
+all_pairs_f(ComplexF x)
+{
+    return (F){x.parts[0], x.parts[1], x.parts[0], x.parts[1], x.parts[0], x.parts[1], x.parts[0], x.parts[1]};
+}
+
+INLINE D
+all_pairs_d(ComplexD x)
+{
+    return (D){x.parts[0], x.parts[1], x.parts[0], x.parts[1]};
+}
+
+/* One bit for each pair with a lane of a mask. */
+INLINE int
+bits_of_pairs_d(L mask)
+{
+    int bits = bits_d(mask | (L)_mm256_permute_pd((__m256d)mask, 5));
+    return (bits & 1) | (bits >> 1 & 2);
+}
+
+INLINE int
+bits_of_pairs_f(I mask)
+{
+    L pairs = (L)mask != 0;
+    return bits_d(pairs);
+}
+
 /* ---- the two halves of a vector of floats, as doubles ---- */
 
 typedef struct Halves {

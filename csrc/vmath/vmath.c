@@ -8,7 +8,7 @@ extern const CiVmathRow ci_vmath_float32[], ci_vmath_float64[];
 const CiVmathRow *
 ci_vmath_find(CiOp op, CiDtype dtype, int *count)
 {
-    const CiVmathRow *row = dtype == CI_DTYPE_f64 ? ci_vmath_float64 : ci_vmath_float32;
+    const CiVmathRow *row = ci_dtype_real(dtype) == CI_DTYPE_f64 ? ci_vmath_float64 : ci_vmath_float32;
 
     *count = 0;
     if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
