@@ -912,6 +912,32 @@ def test_a_long_text_is_data():
 # --- estimates ------------------------------------------------------------------------------------
 
 
+def jumps_of_a_for(n):
+    s = 0
+    for k in range(n):
+        if k == 3:
+            continue
+        try:
+            if s > 5:
+                s += k
+            else:
+                s -= 1
+        except ValueError:
+            continue
+    return s
+
+
+def jumps_of_a_while(n):
+    k = 0
+    while k < n and n:
+        k += 1
+        if k % 2:
+            continue
+        if k == n - 1:
+            k += 1
+    return k
+
+
 def test_the_bound_follows_loops_and_sizes():
     def straight(x):
         return x + 1
