@@ -1,5 +1,5 @@
 /* Steps of a capture: calls of hooks, traced values, and items of containers that capture handles one by one. Each
- * CX_STEPS-th asks whether the capture has taken its time, whatever construct of Python it is part of. */
+ * CX_STEPS-th checks the time that the capture has taken, whatever construct of Python it is part of. */
 #include "graph/methods.h"
 #include "graph/tracer.h"
 #include "state/docs.h"

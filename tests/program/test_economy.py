@@ -553,6 +553,92 @@ def assert_same_bytes(got, want):
             assert same[0].tobytes() == same[1].tobytes()
 
 
+# --- what everything costs together ---------------------------------------------------------------
+
+CAPTURING = 5e-3  # seconds of a capture
+FREE = {"auto": 0.1, "lazy": 0.03}  # seconds beyond the ratio
+RATIO, WITH_ONE = 1.95, 2.5  # of an adversary who chooses the calls; with one processor
+
+
+def steady(k):
+    return 1.0
+
+
+def varying(k):
+    """A cost that varies a thousandfold."""
+    return 1.998 if k % 2 else 0.002
+
+
+def jumping(k):
+    """The machine sleeps for an hour in a call, or the clock is set back."""
+    return {7: 3600.0, 90: -3600.0}.get(k % 100, 1.0)
+
+
+class Unbuildable:
+    """A program whose compiler dies."""
+
+    is_built = False
+
+    def build(self):
+        raise cinductor.CompileError("the compiler has died")
+
+
+@pytest.mark.filterwarnings("ignore:cinductor")
+@pytest.mark.parametrize("seconds, calls", [(2e-5, 3000), (1e-3, 300), (2e-2, 40)])
+@pytest.mark.parametrize("mode", FREE)
+@pytest.mark.parametrize("what", ["two processors", "one processor", "hangs", "dies", "sleeps in a build", "jumping", "varying", "breaks"])
+def test_all_calls_take_little_longer_than_the_best_choice(queue, monkeypatch, what, mode, seconds, calls):
+    """The clock moves in calls that Python runs, as long as the case says; a build takes what it is estimated to take, and calls of
+    its program no time.
+    """
+    slowness = 4 if what == "sleeps in a build" else 1
+    number = float(calls)
+
+    def fn(x):
+        return np.sqrt(x * number + 1).sum()
+
+    def breaking(x):
+        print(end="")
+        return np.sqrt(x * number + 1).sum()
+
+    fn = breaking if what == "breaks" else fn
+    step = {"jumping": jumping, "varying": varying}.get(what, steady)
+    spent, runs = 0.0, 0
+
+    def move(frame, event, arg):
+        nonlocal spent, runs
+        if event == "call" and frame.f_code is fn.__code__:
+            _core.step_clock(seconds * step(runs))
+            spent += seconds * (steady if step is jumping else step)(runs)
+            runs += 1
+
+    monkeypatch.setattr(economy, "has_another_processor", lambda: what != "one processor")
+    compiled = cinductor.compile(fn, mode=mode)
+    job, before = compiled._cinductor_job, built()
+    began = None  # of the build
+    sys.setprofile(move)
+    try:
+        for _ in range(calls):
+            captures = job.captures
+            is_same(compiled(X), np.sqrt(X * number + 1).sum())
+            spent += CAPTURING * (job.captures - captures)
+            (account,) = compiled.accounts()
+            if compiled.specializations:
+                break
+            if queue.tasks and began is None:
+                began = spent
+            if began is not None and what != "hangs" and spent >= began + slowness * account.price:
+                if what == "dies":
+                    queue.tasks[0].program = account.program = Unbuildable()
+                queue.run()
+                began = None
+    finally:
+        sys.setprofile(None)
+    spent += account.price * (built() > before and what == "one processor")
+    price = CAPTURING + slowness * account.price if account.price and what not in ("hangs", "dies", "breaks") else np.inf
+    assert spent <= FREE[mode] + (WITH_ONE if what == "one processor" else RATIO) * min(calls * seconds, price)
+
+
 # --- processes ------------------------------------------------------------------------------------
 
 PROCESS = """
