@@ -88,6 +88,8 @@ struct CxTracer {
     /* Called before a whole graph is built, with an unbuilt program, the seconds of NumPy and of the build, and
      * True if it is exact. It raises to put the build off. Or NULL. */
     PyObject *on_build;
+    PyObject *on_step; /* called after a number of steps, with True in a call of a hook: it limits the capture's time; or NULL */
+    unsigned steps;
     PyObject *user_backend; /* of `register_backend`: (name, function of the graph's text); or NULL */
     PyObject *on_force; /* raised if a size by which nothing may be decided is needed */
     PyObject *saved;     /* arrays written to by runs of this call, with their former contents */
@@ -102,6 +104,11 @@ cx_graph_is_full(const CxTracer *tracer)
     return tracer->graph != NULL && tracer->graph->next_id >= tracer->options.node_limit;
 }
 
+/* steps.c: a step of the capture's own work; is_hook: a call of a hook. -1 with an exception where the capture has
+ * taken its time. */
+int cx_tracer_step(CxTracer *tracer, bool is_hook);
+
 extern PyType_Spec cx_tracer_spec; /* tracer.c */
+extern PyType_Spec cx_paced_spec;  /* steps.c */
 
 #endif

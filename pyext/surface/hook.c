@@ -1,7 +1,7 @@
 /* Methods of the scope object that rewritten code calls (capture/hooks). Each has a Python
  * function and a second one, which is called instead if the call has fallen back, or after an
  * effect, when an internal error must not lose what has happened. Until then the test costs one
- * read of the tracer. */
+ * read of the tracer. Each call is a step of the capture, which may end in it. */
 #include "state/state.h"
 
 #include "graph/tracer.h"
@@ -25,8 +25,8 @@ is_late(const CxState *state, PyObject *scope)
         tracer = PyObject_GetAttr(stage, state->str_tracer);
         answer = tracer == NULL ? -1 : 0;
         if (tracer != NULL && Py_IS_TYPE(tracer, (PyTypeObject *)state->tracer_type)) {
-            const CxTracer *t = (CxTracer *)tracer;
-            answer = t->has_fallen_back || t->effects > 0;
+            CxTracer *t = (CxTracer *)tracer;
+            answer = cx_tracer_step(t, true) < 0 ? -1 : t->has_fallen_back || t->effects > 0;
         }
     }
     Py_XDECREF(stage);

@@ -11,7 +11,7 @@ replayed without Python.
 # the argument may be omitted and that no value of Python says the same.
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextvars import ContextVar
 from types import CodeType, FrameType
 from typing import Any, TypeVar, final
@@ -284,6 +284,15 @@ class Hook:
         """Call one of the two functions with these arguments."""
 
 @final
+class Paced:
+    """The iterator of `Tracer.paced`."""
+
+    def __iter__(self) -> Paced:
+        """Return itself."""
+    def __next__(self) -> Any:
+        """Count a step and return the next item."""
+
+@final
 class Mark:
     """A position in the pending graph to which capture can roll back."""
 
@@ -435,6 +444,12 @@ class Tracer:
     Its arguments are the unbuilt program, the seconds of NumPy and of the build, and True if the program is exact. It
     raises an exception to delay the build.
     """
+    on_step: Callable[[bool], object] | None
+    """Called after each 16 steps of the capture, or None. May be set.
+
+    A step is a call of a hook, for which its argument is True, a new traced value, or an item of `paced`. It raises an
+    exception if the capture has taken its time.
+    """
     user_backend: tuple[str, Callable[[str], Callable[..., tuple[Any, ...]]]] | None
     """A name and a function of a graph's text, or None. May be set.
 
@@ -509,6 +524,10 @@ class Tracer:
         """
     def close(self) -> None:
         """End an abandoned capture: its values are real from now on, or invalid."""
+    def step(self) -> None:
+        """Count a step of the capture; see `on_step`."""
+    def paced(self, items: Iterable[Any], /) -> Iterator[Any]:
+        """Iterate over items that capture handles one by one; each is a step."""
     def undefined(self, like: Any, shape: Sequence[Any], /) -> Traced:
         """Return an array of the dtype of `like` whose contents are never read.
 

@@ -975,9 +975,9 @@ def a_region_of_calls(x, log):
 
 @pytest.fixture
 def slow_clock(monkeypatch):
-    """A clock that advances by 10 ms at each reading."""
+    """A clock that advances by 40 ms at each reading."""
     count = itertools.count()
-    monkeypatch.setattr(Stage, "clock", staticmethod(lambda: next(count) / 100))
+    monkeypatch.setattr(Stage, "clock", staticmethod(lambda: next(count) / 25))
 
 
 @pytest.mark.parametrize("limit", [0, 0.05, 0.2, 0.5])

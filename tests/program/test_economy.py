@@ -553,6 +553,92 @@ def assert_same_bytes(got, want):
             assert same[0].tobytes() == same[1].tobytes()
 
 
+# --- what everything costs together ---------------------------------------------------------------
+
+CAPTURING = 5e-3  # seconds of a capture
+FREE = {"auto": 0.1, "lazy": 0.03}  # seconds beyond the ratio
+RATIO, WITH_ONE = 1.95, 2.5  # of an adversary who chooses the calls; with one processor
+
+
+def steady(k):
+    return 1.0
+
+
+def varying(k):
+    """A cost that varies a thousandfold."""
+    return 1.998 if k % 2 else 0.002
+
+
+def jumping(k):
+    """The machine sleeps for an hour in a call, or the clock is set back."""
+    return {7: 3600.0, 90: -3600.0}.get(k % 100, 1.0)
+
+
+class Unbuildable:
+    """A program whose compiler dies."""
+
+    is_built = False
+
+    def build(self):
+        raise cinductor.CompileError("the compiler has died")
+
+
+@pytest.mark.filterwarnings("ignore:cinductor")
+@pytest.mark.parametrize("seconds, calls", [(2e-5, 3000), (1e-3, 300), (2e-2, 40)])
+@pytest.mark.parametrize("mode", FREE)
+@pytest.mark.parametrize("what", ["two processors", "one processor", "hangs", "dies", "sleeps in a build", "jumping", "varying", "breaks"])
+def test_all_calls_take_little_longer_than_the_best_choice(queue, monkeypatch, what, mode, seconds, calls):
+    """The clock moves in calls that Python runs, as long as the case says; a build takes what it is estimated to take, and calls of
+    its program no time.
+    """
+    slowness = 4 if what == "sleeps in a build" else 1
+    number = float(calls)
+
+    def fn(x):
+        return np.sqrt(x * number + 1).sum()
+
+    def breaking(x):
+        print(end="")
+        return np.sqrt(x * number + 1).sum()
+
+    fn = breaking if what == "breaks" else fn
+    step = {"jumping": jumping, "varying": varying}.get(what, steady)
+    spent, runs = 0.0, 0
+
+    def move(frame, event, arg):
+        nonlocal spent, runs
+        if event == "call" and frame.f_code is fn.__code__:
+            _core.step_clock(seconds * step(runs))
+            spent += seconds * (steady if step is jumping else step)(runs)
+            runs += 1
+
+    monkeypatch.setattr(economy, "has_another_processor", lambda: what != "one processor")
+    compiled = cinductor.compile(fn, mode=mode)
+    job, before = compiled._cinductor_job, built()
+    began = None  # of the build
+    sys.setprofile(move)
+    try:
+        for _ in range(calls):
+            captures = job.captures
+            is_same(compiled(X), np.sqrt(X * number + 1).sum())
+            spent += CAPTURING * (job.captures - captures)
+            (account,) = compiled.accounts()
+            if compiled.specializations:
+                break
+            if queue.tasks and began is None:
+                began = spent
+            if began is not None and what != "hangs" and spent >= began + slowness * account.price:
+                if what == "dies":
+                    queue.tasks[0].program = account.program = Unbuildable()
+                queue.run()
+                began = None
+    finally:
+        sys.setprofile(None)
+    spent += account.price * (built() > before and what == "one processor")
+    price = CAPTURING + slowness * account.price if account.price and what not in ("hangs", "dies", "breaks") else np.inf
+    assert spent <= FREE[mode] + (WITH_ONE if what == "one processor" else RATIO) * min(calls * seconds, price)
+
+
 # --- processes ------------------------------------------------------------------------------------
 
 PROCESS = """
@@ -819,6 +905,128 @@ def test_a_capture_takes_no_longer_than_was_paid(slow, clock, monkeypatch, queue
     assert job.economy.failures == 0
 
 
+ITEMS = 20_000
+
+
+def doubled(n):
+    for i in range(n):
+        yield i * 2
+
+
+def put(items, i):
+    items.append(i)
+    return len(items)
+
+
+CONSTRUCTS = (
+    lambda n: [put([], i) for i in range(n)],
+    lambda n: [i * 2 for i in range(n)],
+    lambda n: {i: i * 2 for i in range(n)},
+    lambda n: {i % 100 for i in range(n)},
+    lambda n: {str(i): [i] for i in range(n)},
+    lambda n: sum(i * 2 for i in range(n)),
+    lambda n: [*map(lambda i: i * 2, range(n))],
+    lambda n: [*filter(lambda i: i % 2, range(n))],
+    lambda n: list(doubled(n)),
+    lambda n: dict(zip(range(n), doubled(n))),
+    lambda n: ",".join(str(i) for i in range(n)),
+    lambda n: sorted([-i for i in range(n)], key=lambda i: i % 10),
+    lambda n: [[j for j in range(3)] for i in range(n)],
+    lambda n: [i + j for i, j in zip(range(n), range(n))],
+    lambda n: np.array([[i, i] for i in range(n)]),
+    lambda n: np.array([float(i) for i in range(n)]).sum(),
+    lambda n: np.fromiter((i * 2 for i in range(n)), float),
+    lambda n: max(i * 3 % 7 for i in range(n)),
+    lambda n: any(i > n for i in range(n)),
+    lambda n: [i for i, v in enumerate([0] * n) if v == 0],
+    lambda n, items: [*items, n],
+    lambda n, items: tuple(items),
+    lambda n, items: dict(zip(items, items)),
+    lambda n, items: [v + 1 for v in items],
+    lambda n, items: np.array(items).sum() + len(items) + max(items),
+    lambda n, items: items.index(n - 1) + items.count(3),
+    lambda n, items: (items + items, items * 2, items[::-1], sorted(items), set(items)),
+    lambda n, items, x: [float(v) for v in x],
+    lambda n, items, x: [v for v in x if v > 3],
+    lambda n, items, x: x.tolist(),
+    lambda n, items, x: (list(x), tuple(x), set(x.tolist())),
+)
+
+
+def appends(n):
+    items = []
+    for i in range(n):
+        items.append(i * 2)
+    return items
+
+
+def appends_by_class(n):
+    items = []
+    for i in range(n):
+        if i % 3:
+            items.append((i, str(i)))
+        else:
+            items.extend([i, -i])
+    return items
+
+
+def stores(n):
+    items = [0] * n
+    for i in range(n):
+        items[i] = i * 2
+    return items
+
+
+def pops(n):
+    items = list(range(n))
+    while items:
+        items.pop()
+    return items
+
+
+def tries(n):
+    items = {}
+    for i in range(n):
+        try:
+            items[i % 7] += 1
+        except KeyError:
+            items[i % 7] = [1][0]
+    return items
+
+
+def recurses(n):
+    return n if n < 2 else recurses(n - 1) + recurses(n - 2)
+
+
+def deep(n):
+    return recurses(20)
+
+
+@pytest.mark.parametrize("fn", [*CONSTRUCTS, appends, appends_by_class, stores, pops, tries, deep])
+def test_every_construct_asks_whether_its_capture_is_paid_for(fn, monkeypatch):
+    """The clock moves on by a microsecond in each call of a Python or C function: a construct that asks too rarely takes longer."""
+    now = 0
+
+    def move(frame, event, arg):
+        nonlocal now
+        now += event in ("call", "c_call")
+
+    monkeypatch.setattr(Stage, "clock", staticmethod(lambda: 1e-6 * now))
+    monkeypatch.setattr("cinductor.calls.bound.seconds_of", lambda fn, bound: 0.0)
+    monkeypatch.setattr("cinductor.calls.budget.CAPTURE", 0.004)
+    arguments = (ITEMS, list(range(ITEMS)), np.arange(float(ITEMS)))[: fn.__code__.co_argcount]
+    compiled = cinductor.compile(fn)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        sys.setprofile(move)
+        try:
+            got = compiled(*arguments)
+        finally:
+            sys.setprofile(None)
+    assert repr(got) == repr(fn(*arguments))
+    assert of(compiled)[0].economy.captured < 0.009
+
+
 def test_what_a_capture_may_take():
     def allowance(most, spent, bound=0.0, pays=True):
         account = cinductor.compile(lambda x: x).account((X,))
@@ -912,6 +1120,32 @@ def test_a_long_text_is_data():
 # --- estimates ------------------------------------------------------------------------------------
 
 
+def jumps_of_a_for(n):
+    s = 0
+    for k in range(n):
+        if k == 3:
+            continue
+        try:
+            if s > 5:
+                s += k
+            else:
+                s -= 1
+        except ValueError:
+            continue
+    return s
+
+
+def jumps_of_a_while(n):
+    k = 0
+    while k < n and n:
+        k += 1
+        if k % 2:
+            continue
+        if k == n - 1:
+            k += 1
+    return k
+
+
 def test_the_bound_follows_loops_and_sizes():
     def straight(x):
         return x + 1
@@ -932,6 +1166,8 @@ def test_the_bound_follows_loops_and_sizes():
     assert seconds_of(straight, (1,)) < 1e-5
     assert seconds_of(loop, (10**6,)) > 0.02 > seconds_of(loop, (10,))
     assert seconds_of(loops, (10**4,)) > 100 * seconds_of(loop, (10**4,))
+    for jumps in (jumps_of_a_for, jumps_of_a_while):  # several to the head of a loop
+        assert seconds_of(jumps, (10**6,)) < 10 * seconds_of(loop, (10**6,))
     assert seconds_of(straight, (np.zeros(10**8),)) > 0.02
     assert seconds_of(len, ()) == 0
 

@@ -34,7 +34,8 @@ class LateModule:
         object.__setattr__(self, "_path", path)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(importlib.import_module(self._path), name)
+        module = sys.modules.get(self._path)
+        return getattr(module if hasattr(module, name) else importlib.import_module(self._path), name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         setattr(importlib.import_module(self._path), name, value)

@@ -79,17 +79,20 @@ def facts_of(code: types.CodeType) -> CodeFacts:
     ops = raw[::2]
     if LOOPING.isdisjoint(ops):
         return CodeFacts(((len(ops) - ops.count(CACHE), len(ops.translate(None, NOT_WORKING))),), 1, max(constants, default=1))
-    changes, least = {0: 0}, 1  # where loops begin and end
+    jumps, least = {}, 1  # the last jump to each head of a loop
     for found in re.finditer(JUMPS, ops):
         at = found.end() - 1
         op, arg = ops[at], int.from_bytes(raw[2 * found.start() + 1 : 2 * at + 2 : 2], "big")
         target = at + 1 - arg if op in BACKWARD else arg if op in ABSOLUTE else at + 1
         if target <= at:
-            changes[max(target, 0)] = changes.get(max(target, 0), 0) + 1
-            changes[at + 1] = changes.get(at + 1, 0) - 1
+            jumps[max(target, 0)] = at
             least = least if ops[target] in ITERATING else LEAST
         elif op == LOAD_CONST:
             constants.discard(code.co_consts[arg])
+    changes = {0: 0}  # of the number of loops around
+    for head, end in loops_of(jumps):
+        changes[head] = changes.get(head, 0) + 1
+        changes[end + 1] = changes.get(end + 1, 0) - 1
     made, depth, places = [[0, 0] for _ in range(DEEPEST + 1)], 0, sorted(changes)
     for at, end in zip(places, [*places[1:], len(ops)], strict=True):
         depth += changes[at]
@@ -97,6 +100,21 @@ def facts_of(code: types.CodeType) -> CodeFacts:
         row[0] += len(part) - part.count(CACHE)
         row[1] += len(part.translate(None, NOT_WORKING))
     return CodeFacts(tuple((count, working) for count, working in made), least, max(constants, default=1))
+
+
+def loops_of(jumps: dict[int, int]) -> list[list[int]]:
+    """Where loops begin and end, from the last jump to each head. One loop may have two heads: `continue` jumps to the
+    condition of a `while`, and the end of its body to the body. Two loops only overlap if one is in the other.
+    """
+    found: list[list[int]] = []
+    for head, end in sorted(jumps.items()):
+        for loop in reversed(found):
+            if loop[0] < head <= loop[1] < end:
+                loop[1] = end
+                break
+        else:
+            found.append([head, end])
+    return found
 
 
 def of_code(code: types.CodeType, known: dict[str, Any], trips: int, elements: int, depth: int, given: list[Any]) -> float:

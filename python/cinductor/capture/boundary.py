@@ -298,8 +298,8 @@ class Lifting:
                 return made
             inside = self.lift_items(value)
             if is_a(inside, dict):
-                return {k: self.lift_nested(v) for k, v in inside.items()}
-            items = [self.lift_nested(v) for v in inside]
+                return {k: self.lift_nested(v) for k, v in self.tracer.paced(inside.items())}
+            items = [self.lift_nested(v) for v in self.tracer.paced(inside)]
             if all(a is b for a, b in zip(items, inside, strict=True)):
                 return inside
             return remade(inside, items)

@@ -293,7 +293,7 @@ class Effects:
 
     def materialise(self, value: Any) -> Any:
         """The value with everything traced materialised."""
-        return Materialiser(self).of(value)
+        return value if type(value) in ATOMS else Materialiser(self).of(value)
 
     def hollow_broadcast(self, args: tuple[Any, ...]) -> np.broadcast:
         """np.broadcast of traced values: its shape is known; its items are made on demand."""
@@ -338,13 +338,14 @@ KNOWN_FLAGS = frozenset(
 FRAMES = frozenset({types.FrameType, types.TracebackType})  # of captured code, where its names have traced values
 HELD = frozenset(cls for cls, row in ROWS.items() if not row.is_memory)  # containers that may hold traced values
 FILLED = (types.FunctionType, slice)  # may hold traced values, although operators take them without inspection
+ATOMS = deaths.HOLDING_NOTHING - {object}  # hold nothing that a call could have made
 
 
 class Materialiser:
     """Makes values real. Values that share an object still share it afterwards."""
 
     def __init__(self, effects: Effects) -> None:
-        self.effects = effects
+        self.effects, self.paced = effects, effects.tracer.paced
         self.made: dict[int, tuple[Any, Any]] = {}  # id -> the value and its replacement
 
     def of(self, value: Any) -> Any:
@@ -455,8 +456,10 @@ class Materialiser:
         if row_of(value).is_memory:
             return
         if is_a(value, list | collections.deque):
+            if ATOMS.issuperset(map(type, value)):  # of millions of numbers none is looked at alone
+                return
             put = list.__setitem__ if is_a(value, list) else collections.deque.__setitem__
-            for i, item in enumerate([*value]):
+            for i, item in enumerate(self.paced([*value])):
                 if (new := self.of(item)) is not item:
                     put(value, i, new)
         elif is_a(value, dict):
@@ -467,7 +470,7 @@ class Materialiser:
             if attributes := attributes_of(value):
                 self.fill(attributes)
         elif is_a(value, set):
-            _core.exchange_items(value, [self.of(v) for v in set.__iter__(value)])
+            _core.exchange_items(value, [self.of(v) for v in self.paced(set.__iter__(value))])
         elif type(value) is functools.partial:
             return
         else:
@@ -481,7 +484,9 @@ class Materialiser:
 
     def fill_keys(self, value: dict[Any, Any]) -> None:
         """Materialise the keys of a dict."""
-        keys = [self.of(key) for key in value]
+        if ATOMS.issuperset(map(type, value)):
+            return
+        keys = [self.of(key) for key in self.paced(value)]
         if not all(a is b for a, b in zip(keys, value, strict=True)):
             items = list(value.values())
             plain_class(value).clear(value)
@@ -491,7 +496,9 @@ class Materialiser:
         """Materialise the values of a dict. Keys with a hash of the user's are not hashed again: `fromkeys` and `update` of
         dicts copy the hashes.
         """
-        real = {k: new for k, item in enumerate(value.values()) if (new := self.of(item)) is not item}
+        if ATOMS.issuperset(map(type, value.values())):
+            return
+        real = {k: new for k, item in enumerate(self.paced(value.values())) if (new := self.of(item)) is not item}
         if not real:
             return
         if hooked_in(value) is None:

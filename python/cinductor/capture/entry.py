@@ -305,7 +305,7 @@ def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int
     if is_a(value, DeferredCall):
         return cls((value[0], *(returnable(stage, v, reached, seen) for v in value[1:])))
     if cls is list or (is_record(cls) and not attributes_of(value)):
-        items = [returnable(stage, v, reached, seen) for v in value]
+        items = [returnable(stage, v, reached, seen) for v in stage.tracer.paced(value)]
         same = all(a is b for a, b in zip(items, value, strict=True))
         return value if same else remade(value, items)
     if cls in MAPPINGS:
@@ -314,7 +314,7 @@ def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int
             return stage.materialise(value)
         Materialiser(stage.effects).fill_keys(value)
     if cls is dict:
-        items_of = {key: returnable(stage, item, reached, seen) for key, item in value.items()}
+        items_of = {key: returnable(stage, item, reached, seen) for key, item in stage.tracer.paced(value.items())}
         return value if all(items_of[key] is item for key, item in value.items()) else items_of
     build = ROWS[cls].build if cls in ROWS else None
     if build is not None and not stage.tracer.needs_python and not attributes_of(value):

@@ -475,6 +475,7 @@ class Asked:
         return self
 
     def __next__(self) -> Any:
+        self.lifting.tracer.step()
         self.lifting.tracer.flush()
         return self.lifting.lift(next(self.iterator))
 

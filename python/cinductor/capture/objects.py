@@ -15,7 +15,7 @@ import gc
 import sys
 import types
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -397,9 +397,13 @@ def key_with_hooks(value: Any) -> type | None:
     return hooked_in([*frozenset.__iter__(value)]) if is_a(value, frozenset) else None
 
 
-def leaves_in(values: Iterable[Any], seen: set[int] | None = None) -> Iterator[Any]:
-    """The objects among values, and in the lists, tuples and dicts among them, which are left out."""
-    for value in values:
+def leaves_in(
+    values: Iterable[Any], seen: set[int] | None = None, paced: Callable[[Iterable[Any]], Iterator[Any]] = iter
+) -> Iterator[Any]:
+    """The objects among values, and in the lists, tuples and dicts among them, which are left out. paced:
+    `Tracer.paced`, if they may be many.
+    """
+    for value in paced(values):
         cls = type(value)
         if cls in FREE_TYPES or not (cls in CONTAINER_TYPES or is_tuple(cls)):
             yield value
@@ -407,7 +411,7 @@ def leaves_in(values: Iterable[Any], seen: set[int] | None = None) -> Iterator[A
             seen = set() if seen is None else seen
             if id(value) not in seen:
                 seen.add(id(value))
-                yield from leaves_in(objects_in(value), seen)
+                yield from leaves_in(objects_in(value), seen, paced)
 
 
 def holds_traced(values: Iterable[Any]) -> bool:
@@ -454,9 +458,9 @@ def is_foreign(cls: type) -> bool:
     return found
 
 
-def foreign_in(values: Iterable[Any]) -> str | None:
+def foreign_in(tracer: _core.Tracer, values: Iterable[Any]) -> str | None:
     """The first object for which is_foreign holds in nested tuples, lists and dicts, or None."""
-    for value in leaves_in(values):
+    for value in leaves_in(values, None, tracer.paced):
         cls = type(value)
         if cls is np.ndarray and (why := why_not_array(value)) is not None:
             return why

@@ -31,7 +31,7 @@ from .entry import arguments_of, call, finish, place_of_function
 from .hooks.scope import PlainScope, Scope
 from .objects import why_not_argument
 from .pieces import driver
-from .stage import Stage, is_of_ours
+from .stage import Stage, is_of_ours, limit
 
 TOLD: set[str] = set()  # the reason of the warning that there is no C compiler
 MAX_WORDS = 600  # characters of a compiler message
@@ -386,7 +386,7 @@ def on_stage(
     stage.tell = functools.partial(tell, job, bound)
     tracer, instead, began = stage.tracer, None, time.perf_counter()
     try:
-        tracer.constant = stage.constant
+        tracer.constant, tracer.on_step = stage.constant, functools.partial(limit, stage)
         result = call(job, stage, bound)
         captured = time.perf_counter()
         if stage.allowance is not None and stage.allowance.account is not None:
@@ -428,6 +428,7 @@ def finished(job: Job, stage: Stage, result: Any) -> tuple[Any, Any]:
     """The call's result materialised, and its specialisation. An error here after an effect only affects later calls.
     """
     waiting, stage.effects.has_ended = stage.stores.objects, True
+    stage.tracer.on_step = None  # what the call has stored is not undone
     if job.is_dry and waiting:
         names = ", ".join(f".{name}" for _, attributes in waiting.values() for name in attributes)
         raise _core.Unsupported(f"only a call can do this: it sets {names} of an object ({job.why_whole})")

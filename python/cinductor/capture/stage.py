@@ -102,6 +102,7 @@ class Stage:
         self.allowance: Allowance | None = None  # of the capture, in all its attempts
         self.most_nodes = sys.maxsize  # of the pending graph
         self.began, self.others = self.clock(), 0.0  # of this thread; seconds in the user's own code
+        self.all_work: float | None = None  # seconds of capture work, once NumPy runs the rest of the call
         self.why_over = ""  # reason, if a limit has been reached
         self.runs = False  # the function's own code is running
         self.errstates: dict[int, Any] = {}  # made in the call, with their keywords
@@ -124,6 +125,8 @@ class Stage:
     @property
     def own_work(self) -> float:
         """Seconds that the capture has taken, without the work that it traces."""
+        if self.all_work is not None:
+            return self.all_work
         return self.clock() - self.began - self.others - self.tracer.seconds
 
     def close(self) -> None:
@@ -214,9 +217,8 @@ PATIENCE = 20  # times capture_limit, if the user requires one graph
 
 def check_budget(stage: Stage) -> None:
     """Check, before an iteration of a loop that Python runs, whether it is captured."""
-    limit(stage)
     tracer = stage.tracer
-    if stage.tracer.has_fallen_back or tracer.in_region or tracer.fullgraph or tracer.forbids_breaks:
+    if tracer.has_fallen_back or tracer.in_region or tracer.fullgraph or tracer.forbids_breaks:
         return None
     if is_for_pieces(tracer):
         return fall_back(stage, "values are needed after an earlier break")
@@ -229,24 +231,24 @@ def check_budget(stage: Stage) -> None:
     return fall_back(stage)
 
 
-def limit(stage: Stage) -> None:
-    """Check the limits before a call, an iteration, or an item that a builtin takes. After the time
-    limit NumPy continues the call. This also happens if an effect has happened and the graph is
-    half full, because a full graph can no longer restart. With fullgraph NumPy may not continue,
-    and a capture may take longer."""
+def limit(stage: Stage, is_hook: bool) -> None:
+    """Check the limits after a number of steps (`Tracer.on_step`): calls of hooks, traced values, and items that capture handles one by one.
+    After the time limit NumPy runs the call, or the rest of it; the latter only between operations of the user's code.
+    This also happens if an effect has happened and the graph is half full, because a full graph can no longer restart.
+    With fullgraph NumPy may not continue, and a capture may take longer."""
     tracer = stage.tracer
-    if tracer.has_fallen_back:
-        return None
     most = stage.limit * (PATIENCE if tracer.fullgraph else 1)
     is_half_full = tracer.effects > 0 and tracer.nodes > stage.most_nodes // 2
     if stage.own_work <= most and not is_half_full:
         return None
     allowance = stage.allowance
     if allowance is not None and not is_half_full and allowance.raise_by_bound():
-        stage.limit = allowance.left(stage.captures)
-        return limit(stage)
+        most = stage.limit = allowance.left(stage.captures)
+        if stage.own_work <= most:
+            return None
+    may_go_on = is_hook and is_asked_by_users()
     if allowance is not None and not is_half_full and allowance.seconds < allowance.most:
-        return postpone(stage, allowance)
+        return postpone(stage, allowance, may_go_on)
     why = f"capture has taken longer than capture_limit ({allowance.most if allowance else stage.limit:g} s)"
     if tracer.fullgraph:
         raise _core.Unsupported(f"{why}, {PATIENCE} times over ({stage.why_whole})")
@@ -257,17 +259,17 @@ def limit(stage: Stage) -> None:
         raise _core.RegionBreak(why, "", 0)
     if stage.effects.undo_call():
         raise OverBudget(why)
-    return fall_back(stage, why)
+    return fall_back(stage, why) if may_go_on else None
 
 
-def postpone(stage: Stage, allowance: Allowance) -> None:
+def postpone(stage: Stage, allowance: Allowance, may_go_on: bool) -> None:
     """The capture has taken what calls have paid for: NumPy answers this one, and the next."""
     why = f"capture has taken the {1e3 * allowance.seconds:.3g} ms that calls have paid for"
     if stage.effects.undo_call():
         raise NotPaid(why)
     if stage.tracer.in_region or stage.tracer.forbids_breaks:
         raise _core.RegionBreak(why, "", 0)
-    return fall_back(stage, why)
+    return fall_back(stage, why) if may_go_on else None
 
 
 def fall_back(stage: Stage, why: str = LITTLE) -> None:
@@ -276,6 +278,7 @@ def fall_back(stage: Stage, why: str = LITTLE) -> None:
         grown.materialise()
     stage.effects.stop(f"{why}{REST}")
     stage.tracer.has_fallen_back = True
+    stage.all_work = stage.own_work
     concrete = Materialiser(stage.effects)
     for frame in frames_of(stage):
         changed = {}
@@ -356,7 +359,7 @@ def is_of_ours(error: BaseException) -> bool:
 
 def is_asked_by_users() -> bool:
     """True if the caller of the stage is rewritten code, not another part of cinductor."""
-    frame = sys._getframe(2)
+    frame = sys._getframe(2)  # of the caller's caller
     while id(frame.f_code) in REPLACEMENTS and frame.f_back is not None:
         frame = frame.f_back
     return not frame.f_code.co_filename.startswith(PACKAGE)

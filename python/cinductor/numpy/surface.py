@@ -147,7 +147,7 @@ def small_ints(t: Any, column: Any) -> Any:
 def resolved(t: Any, value: Any) -> Any:
     """Nested arguments in which such ints are int64, with a check."""
     if is_a(value, tuple | list):
-        items = [resolved(t, v) for v in value]
+        items = [resolved(t, v) for v in t.paced(value)]
         if all(map(operator.is_, items, value)):
             return value
         return type(value)(items) if type(value) in (tuple, list) else type(value)._make(items)

@@ -345,7 +345,7 @@ def _measure(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     value = scope.array_of(value) if type(value) in (list, tuple) else value
     if type(value) is Traced:
         return _measure(scope, f, (value, *args[1:]), kwargs)
-    if (foreign := foreign_in(args)) is not None:
+    if (foreign := foreign_in(scope.stage.tracer, args)) is not None:
         return call_with_foreign(scope, f, args, kwargs, foreign)
     return call_pure(scope, f, args, kwargs)
 

@@ -56,7 +56,7 @@ def call_ufunc(scope: Hooks, f: ufunc, args: tuple[Any, ...], kwargs: dict[str, 
     stage = scope.stage
     if runs_python(f) or (len(args) > 2 and f in WARN_OF_THREE):
         return call_unknown(scope, f, args, kwargs)
-    if (foreign := foreign_in((*args, *kwargs.values()))) is not None:
+    if (foreign := foreign_in(stage.tracer, (*args, *kwargs.values()))) is not None:
         return call_with_foreign(scope, f, args, kwargs, foreign)
     for a in args:
         if type(a) not in FREE_TYPES:
@@ -143,7 +143,7 @@ def call_surface(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, 
                 return call_unknown(scope, f, args, kwargs)
             f = np.asarray
         args = tuple(line_of(stage.tracer, a.array) if type(a) is Flat else a for a in args)
-    if (foreign := foreign_in((*args, *kwargs.values()))) is not None:
+    if (foreign := foreign_in(stage.tracer, (*args, *kwargs.values()))) is not None:
         return call_with_foreign(scope, f, args, kwargs, foreign)
     args, kwargs = lifted(stage, args, kwargs)
     row = surface.functions_by_id[id(f)]
@@ -200,7 +200,7 @@ def call_array_method(
 ) -> Any:
     """A method of a traced value."""
     stage = scope.stage
-    if (foreign := foreign_in((*args, *kwargs.values()))) is not None:
+    if (foreign := foreign_in(stage.tracer, (*args, *kwargs.values()))) is not None:
         return call_with_foreign(scope, getattr(stage.materialise(owner), name), args, kwargs, foreign)
     args, kwargs = lifted(stage, args, kwargs)
     row = surface.methods.get(name)
@@ -232,7 +232,7 @@ def call_ufunc_method(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[
     stage = scope.stage
     if runs_python(f.__self__):
         return call_unknown(scope, f, args, kwargs)
-    if (foreign := foreign_in((*args, *kwargs.values()))) is not None:
+    if (foreign := foreign_in(stage.tracer, (*args, *kwargs.values()))) is not None:
         return call_with_foreign(scope, f, args, kwargs, foreign)
     if f.__name__ == "at":  # its index may be a tuple, which is not an array
         args = tuple(stage.lift_nested(a) for a in args)
@@ -274,7 +274,7 @@ def call_draw(scope: Hooks, f: Draw, args: tuple[Any, ...], kwargs: dict[str, An
     method = getattr(f.generator, f.name)
     if source is None or source < 0:
         return call_unknown(scope, method, args, kwargs)
-    if (foreign := foreign_in((*args, *kwargs.values()))) is not None:
+    if (foreign := foreign_in(stage.tracer, (*args, *kwargs.values()))) is not None:
         return call_with_foreign(scope, method, args, kwargs, foreign)
     real, named = lifted(stage, args, kwargs)
     target = real[0] if real else named.get("x")
@@ -333,7 +333,7 @@ def call_numpy_scalar(
     scope: Hooks, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
     """np.float32(x)"""
-    if (foreign := foreign_in(args)) is not None:
+    if (foreign := foreign_in(scope.stage.tracer, args)) is not None:
         return call_with_foreign(scope, cls, args, kwargs, foreign)
     if len(args) == 1 and not kwargs:
         value = scope.array_of(args[0]) if type(args[0]) in (list, tuple) else args[0]

@@ -93,7 +93,7 @@ class Level:
                 appended.append((owner_of(region, change), items))
                 continue
             if not change.keeps_places:
-                if list_buffer.may_be_columns(change.container, change.before):
+                if list_buffer.may_be_columns(region.tracer, change.container, change.before):
                     list_buffer.want_buffer(region, change.container, change.before[0], change.before)
                 region.fail("a branch adds to a container or takes from it")
             names[self.snapshot.name_of(change.container)] = value_of(change.container)

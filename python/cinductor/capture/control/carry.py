@@ -367,7 +367,7 @@ class Carried:
                 continue
             if not change.keeps_places:
                 loop.fills |= change.fills
-                if not loop.plan.peel and list_buffer.may_be_columns(container, change.before):
+                if not loop.plan.peel and list_buffer.may_be_columns(loop.tracer, container, change.before):
                     list_buffer.want_buffer(loop, container, change.before[0], change.before)
                 raise Peel("the body adds to a container or takes from it")
             name = self.snapshot.name_of(container)

@@ -153,18 +153,22 @@ def like_of(items: Iterable[Any]) -> Any:
     """An item whose columns can store all of these, with the `Type` of tagged numbers in place of a leaf of two classes;
     None if there is none.
     """
-    first, *others = items
-    if not all(have_same_structure(first, item) for item in others):
-        return None
+    remaining = iter(items)
+    first = next(remaining)
+    found = [(leaf, classes_in(leaf)) for leaf in leaves(first)]
+    for item in remaining:
+        if not have_same_structure(first, item):
+            return None
+        for (_, classes), leaf in zip(found, leaves(item), strict=True):
+            classes |= classes_in(leaf)
     likes = []
-    for parts in zip(*map(leaves, (first, *others)), strict=True):
-        classes = set().union(*map(classes_in, parts))
+    for part, classes in found:
         if any(kind is None or kind[0] == "array" or kind[1].char not in NUMBERS for kind in classes):
             return None
         joined = lattice.of_classes(classes) if len(classes) > 1 else None
         if len(classes) > 1 and joined is None:
             return None
-        likes.append(parts[0] if joined is None else lattice.Type(joined.kind, joined.dtype, None, joined.weak))
+        likes.append(part if joined is None else lattice.Type(joined.kind, joined.dtype, None, joined.weak))
     return rebuilt(first, iter(likes))
 
 

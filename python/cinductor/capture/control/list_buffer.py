@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from ... import _core
 from ...base.class_lookup import is_a
 from ...numpy import list_sources
 from ...numpy.surface import require, small_ints
@@ -360,7 +361,7 @@ class ListBuffer(Columns):
         if not self.is_sized:
             self.scope.stage.effects.stop("a list whose length data decide is looked at")
         items = make(*map(self.scope.stage.materialise, given))
-        self.state.refill(self.container, list(map(self.scope.stage.lift_array, items)))
+        self.state.refill(self.container, list(map(self.scope.stage.lift_array, self.tracer.paced(items))))
         self.drop()
 
     def drop(self) -> None:
@@ -469,11 +470,11 @@ def is_sequence(value: object) -> bool:
     return type(value) is list or (type(value) is collections.deque and value.maxlen is None)
 
 
-def may_be_columns(now: Any, before: Any) -> bool:
+def may_be_columns(tracer: _core.Tracer, now: Any, before: Any) -> bool:
     """True if a list or deque that held something holds numbers, or tuples of numbers, of one type, now and before."""
-    if not is_sequence(now) or not before or any(is_ours(type(v)) for v in now if type(v) is not Traced):
+    if not is_sequence(now) or not before or any(is_ours(type(v)) for v in tracer.paced(now) if type(v) is not Traced):
         return False
-    return like_of([*before, *now]) is not None
+    return like_of(tracer.paced([*before, *now])) is not None
 
 
 def want_buffer(region: Region, container: list[Any], item: object, before: Any = ()) -> Any:
@@ -484,9 +485,9 @@ def want_buffer(region: Region, container: list[Any], item: object, before: Any 
         region.fail("data decide how a deque grows that has a greatest length")
     if like_of([item]) is None:
         region.fail("data decide how a list grows, and its items are no numbers")
-    now = [v for v in container if type(v) is Traced or not is_ours(type(v))]  # without the unknown prefix
+    now = [v for v in region.tracer.paced(container) if type(v) is Traced or not is_ours(type(v))]  # without the unknown prefix
     known = [*now, *before]
-    if (like := like_of([item, *known])) is None:
+    if (like := like_of(region.tracer.paced([item, *known]))) is None:
         region.fail(SEVERAL_TYPES)  # now, because nothing can be undone when the columns are made
     if len(known) > MAX_HELD and any(type(leaf) is Traced for v in known for leaf in leaves(v)):
         region.fail("a list grows that has thousands of items")

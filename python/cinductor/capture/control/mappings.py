@@ -154,7 +154,7 @@ def want_mapping(scope: Hooks, value: Any, key: Any, *item: Any) -> None:
     if id(value) in stage.sources.known or (is_a(value, dict) and not item and not value):
         return
     items = [*item, *value.values()] if is_a(value, dict) else []
-    like = like_of(items) if items else ()
+    like = like_of(stage.tracer.paced(items)) if items else ()
     if like is None or not all(is_key_like(known, key) for known in value):
         return
     region = stage.state.active[-1]

@@ -41,7 +41,7 @@ from ..objects import (
     is_numpys,
 )
 from ..records import at_once, formatted, late_text, record_print
-from ..stage import Stage, check_budget, fall_back, lifted_once, limit, with_bailout
+from ..stage import Stage, check_budget, fall_back, lifted_once, with_bailout
 from ..syntax.asking import Site
 from .attributes import Attributes, Managed, Quiet, Slot
 from .constructs import PlainControl, TracedControl, generated
@@ -429,7 +429,6 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
 
     def call(self, /, *args: Any, **kwargs: Any) -> Any:
         """args[0](*args[1:], **kwargs)"""
-        limit(self.stage)
         if self.stage.tracer.has_fallen_back:
             return args[0](*self.stage.materialise(args[1:]), **self.stage.materialise(kwargs))
         lists = self.stage.state.lists

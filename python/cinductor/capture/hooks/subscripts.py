@@ -144,7 +144,7 @@ class Subscripts(Hooks):
     def _want_buffer(self, value: list[Any]) -> None:
         """If the call has made a list of numbers, restart the enclosing loop or branch with the list as columns."""
         stage = self.stage
-        if stage.tracer.in_region and stage.sources.source_of(value) is None and list_buffer.may_be_columns(value, value):
+        if stage.tracer.in_region and stage.sources.source_of(value) is None and list_buffer.may_be_columns(stage.tracer, value, value):
             list_buffer.want_buffer(stage.state.active[-1], value, value[0])
 
     def item(self, value: Any, key: Any) -> Any:
