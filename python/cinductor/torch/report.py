@@ -11,8 +11,8 @@ from typing import Any
 import torch
 from torch._dynamo.utils import counters
 
+from ..base import lazy
 from ..report import html
-from ..report.explanation import of_program
 from . import entry
 from .output import Artifact
 
@@ -78,6 +78,7 @@ class TorchExplanation:
         OSError
             If it cannot be written.
         """
+        of_program = lazy.load("report.explanation").of_program
         reports = [of_program(graph.name, graph.program) for graph in self.graphs if graph.program is not None]
         if os.path.splitext(os.fspath(path))[1] == ".txt":
             text = "\n\n".join([str(self), *(report.full() for report in reports)]) + "\n"
