@@ -35,6 +35,27 @@ has_regions(const CiBlock *body)
     return false;
 }
 
+static bool
+has_calls(const CiBlock *body, bool is_inner)
+{
+    for (int k = 0; k < body->nnodes; k++) {
+        if (is_inner && body->nodes[k]->ext != NULL)
+            return true;
+        for (int j = 0; j < body->nodes[k]->nblocks; j++)
+            if (has_calls(body->nodes[k]->blocks[j], true))
+                return true;
+    }
+    return false;
+}
+
+/* True if the program has loops or branches, and none makes a library call. In Python they may
+ * take any time longer. A loop around a library call (a draw, a product) may be faster there. */
+static bool
+has_compiled_loops(const CiBlock *body)
+{
+    return has_regions(body) && !has_calls(body, false);
+}
+
 /* True if the program runs on the CPU with exactly NumPy's bits. */
 static bool
 may_be_numpys(const CxProgram *program)
@@ -48,10 +69,10 @@ cx_trial_of(const CxProgram *program, bool reads_all)
 {
     CxNumpyTiming trial = {0};
 
-    if (!may_be_numpys(program) || has_regions(program->graph->body))
+    if (!may_be_numpys(program) || has_compiled_loops(program->graph->body))
         return trial;
     trial.is_wanted = program->externs > 0 || program->is_symbolic || reads_all;
-    trial.asks_long = program->is_symbolic || reads_all;
+    trial.asks_long = program->is_symbolic || reads_all || has_regions(program->graph->body);
     return trial;
 }
 
@@ -129,7 +150,7 @@ cx_trial_after(const CxProgram *program, double numpy, int calls, double compile
 
     if (!trial.is_wanted)
         return trial;
-    bool loops = has_regions(program->graph->body); /* in Python they may take any time */
+    bool loops = has_compiled_loops(program->graph->body);
     trial.asks_long = !program->is_symbolic || !loops;
     if (program->is_symbolic)
         return trial;

@@ -131,6 +131,23 @@ set_parts(PyObject *error, const char *message)
     return result;
 }
 
+/* Raises the error of a compiler: what happened and, if it was kept, where the source is. The
+ * command and its output are attributes then. */
+static void
+raise_compile(PyObject *type, const char *message)
+{
+    const char *last = strrchr(message, '\n');
+    bool is_kept = last != NULL && strncmp(last + 1, CI_SOURCE_LINE, strlen(CI_SOURCE_LINE)) == 0;
+    PyObject *first =
+        is_kept ? PyUnicode_DecodeUTF8(message, (Py_ssize_t)strcspn(message, "\n"), "replace") : NULL;
+
+    if (first != NULL)
+        PyErr_Format(type, "%U\n%s", first, last + 1);
+    else
+        PyErr_SetString(type, message);
+    Py_XDECREF(first);
+}
+
 static void
 add_parts(const char *message)
 {
@@ -152,9 +169,12 @@ cx_raise_status(CxState *state, CiStatus status, const char *message)
     const char *name = status > CI_OK && status < CI_ERR_COUNT ? exception_names[status] : "";
     if (name[0] == '\0')
         name = "InternalError";
-    PyErr_SetString(cx_exception(state, name), message);
-    if (status == CI_ERR_COMPILE || status == CI_ERR_LOAD)
-        add_parts(message);
+    if (status != CI_ERR_COMPILE && status != CI_ERR_LOAD) {
+        PyErr_SetString(cx_exception(state, name), message);
+        return -1;
+    }
+    raise_compile(cx_exception(state, name), message);
+    add_parts(message);
     return -1;
 }
 

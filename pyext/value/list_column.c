@@ -1,10 +1,14 @@
-/* Lists of numbers as arrays: a list of bools, ints or floats, or of lists of one length with such
- * items, all of one class. A call reads the array; what it has changed there is stored in the list
- * afterwards. */
+/* Lists of numbers as arrays. The items are bools, ints or floats, all of one class, or tuples of
+ * such numbers: then there is an array for each place in the tuples. A list of lists of one length
+ * is an array of rank 2; of lists of several lengths, the items are put one after another. A call
+ * reads the arrays. What it has changed in an array of numbers is stored in the list afterwards. */
 #include "state/array.h"
 #include "value/value.h"
 
-enum { ITEM = 8 }; /* bytes of an int or float */
+enum {
+    ITEM = 8,       /* bytes of an int or float */
+    MAX_PARTS = 16, /* of a tuple */
+};
 #define CHANGED "a list has changed during the call"
 
 /* NumPy's number of the type of an item; NPY_NOTYPE for other classes. */
@@ -79,56 +83,164 @@ are_rows(PyObject *list, Py_ssize_t length)
     return are_distinct;
 }
 
-/* Fills an array with the items of a list; false if one of them is of another class. */
-static bool
-fill(PyObject *list, int type, char *out)
-{
-    Py_ssize_t step = type == NPY_BOOL ? 1 : ITEM;
+/* The columns of many items that are numbers, or tuples of numbers, of the same classes. */
+typedef struct Columns {
+    bool are_tuples;
+    int count, types[MAX_PARTS];
+    PyObject *arrays[MAX_PARTS];
+} Columns;
 
-    for (Py_ssize_t k = 0; k < PyList_GET_SIZE(list); k++)
-        if (!bytes_of(PyList_GET_ITEM(list, k), type, out + k * step))
+static void
+drop(Columns *c)
+{
+    for (int k = 0; k < c->count; k++)
+        Py_CLEAR(c->arrays[k]);
+}
+
+/* Makes arrays of these sizes for items like one. 0: there are none for it; -1 with an exception. */
+static int
+begin(Columns *c, PyObject *item, int rank, npy_intp *sizes)
+{
+    memset(c, 0, sizeof *c);
+    c->are_tuples = PyTuple_CheckExact(item);
+    Py_ssize_t count = c->are_tuples ? PyTuple_GET_SIZE(item) : 1;
+    if (count < 1 || count > MAX_PARTS)
+        return 0;
+    for (c->count = 0; c->count < count; c->count++) {
+        int k = c->count;
+        c->types[k] = type_of(c->are_tuples ? PyTuple_GET_ITEM(item, k) : item);
+        if (c->types[k] != NPY_NOTYPE)
+            c->arrays[k] = PyArray_SimpleNew(rank, sizes, c->types[k]);
+        if (c->arrays[k] == NULL) {
+            drop(c);
+            return c->types[k] == NPY_NOTYPE ? 0 : -1;
+        }
+    }
+    return 1;
+}
+
+/* Writes the items of a list into consecutive rows; false if one of them has other classes. */
+static bool
+fill(Columns *c, npy_intp place, PyObject *list)
+{
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); i++, place++) {
+        PyObject *item = PyList_GET_ITEM(list, i);
+        if (c->are_tuples && (!PyTuple_CheckExact(item) || PyTuple_GET_SIZE(item) != c->count))
             return false;
+        for (int k = 0; k < c->count; k++) {
+            char *data = PyArray_DATA((PyArrayObject *)c->arrays[k]);
+            npy_intp step = c->types[k] == NPY_BOOL ? 1 : ITEM;
+            PyObject *part = c->are_tuples ? PyTuple_GET_ITEM(item, k) : item;
+            if (!bytes_of(part, c->types[k], data + place * step))
+                return false;
+        }
+    }
     return true;
 }
 
-/* list_column(list): the array of the items of a list, or None. */
+/* The array, or the tuple of arrays. Gives the columns up. */
+static PyObject *
+taken(Columns *c)
+{
+    PyObject *made;
+
+    if (!c->are_tuples)
+        return c->arrays[0];
+    made = PyTuple_New(c->count);
+    for (int k = 0; made != NULL && k < c->count; k++)
+        PyTuple_SET_ITEM(made, k, Py_NewRef(c->arrays[k]));
+    drop(c);
+    return made;
+}
+
+/* Where the items of each list in a list begin, and where the last ones end, if these are put one
+ * after another; sample: the first item. NULL without an exception if an item is no list. */
+static PyObject *
+begins_of(PyObject *list, PyObject **sample)
+{
+    npy_intp count = PyList_GET_SIZE(list), size = count + 1;
+    PyObject *begins = PyArray_SimpleNew(1, &size, NPY_INT64);
+    int64_t *at = begins ? PyArray_DATA((PyArrayObject *)begins) : NULL;
+
+    *sample = NULL;
+    if (at != NULL)
+        at[0] = 0;
+    for (npy_intp k = 0; at != NULL && k < count; k++) {
+        PyObject *row = PyList_GET_ITEM(list, k);
+        if (!PyList_CheckExact(row)) {
+            Py_DECREF(begins);
+            return NULL;
+        }
+        if (*sample == NULL && PyList_GET_SIZE(row) > 0)
+            *sample = PyList_GET_ITEM(row, 0);
+        at[k + 1] = at[k] + PyList_GET_SIZE(row);
+    }
+    return begins;
+}
+
+/* The columns of a list of lists: an array of rank 2, or where each list begins and the columns of
+ * all items. NULL without an exception: there are none. */
+static PyObject *
+of_lists(PyObject *list)
+{
+    PyObject *sample, *begins = begins_of(list, &sample), *made = NULL;
+    Py_ssize_t count = PyList_GET_SIZE(list), length;
+    npy_intp sizes[2], total = begins ? ((int64_t *)PyArray_DATA((PyArrayObject *)begins))[count] : 0;
+    int is_table = 0, status = 0;
+    Columns c;
+
+    if (begins != NULL && sample != NULL) {
+        length = PyList_GET_SIZE(PyList_GET_ITEM(list, 0));
+        is_table = PyTuple_CheckExact(sample) ? 0 : are_rows(list, length);
+        sizes[0] = is_table ? count : total;
+        sizes[1] = length;
+        status = is_table < 0 ? -1 : begin(&c, sample, is_table ? 2 : 1, sizes);
+        if (is_table < 0)
+            PyErr_NoMemory();
+    }
+    if (status > 0) {
+        const int64_t *at = PyArray_DATA((PyArrayObject *)begins);
+        bool is_filled = true;
+        for (Py_ssize_t k = 0; k < count && is_filled; k++)
+            is_filled = fill(&c, at[k], PyList_GET_ITEM(list, k));
+        if (is_filled)
+            made = taken(&c);
+        else
+            drop(&c);
+        if (made != NULL && !is_table)
+            Py_SETREF(made, Py_BuildValue("ON", begins, Py_NewRef(made)));
+    }
+    Py_XDECREF(begins);
+    return made;
+}
+
+/* list_column(list): the arrays of the items of a list, or None. */
 PyObject *
 cx_list_column(PyObject *module, PyObject *list)
 {
-    npy_intp sizes[2] = {0, 0};
-    PyObject *first, *array;
-    bool is_filled = true;
-    int rank = 1, are_distinct;
+    PyObject *made = NULL;
+    Columns c;
+    int status;
 
     (void)module;
     if (!PyList_CheckExact(list) || PyList_GET_SIZE(list) == 0)
         Py_RETURN_NONE;
-    first = PyList_GET_ITEM(list, 0);
-    sizes[0] = PyList_GET_SIZE(list);
-    if (PyList_CheckExact(first) && PyList_GET_SIZE(first) > 0) {
-        rank = 2;
-        sizes[1] = PyList_GET_SIZE(first);
-        if ((are_distinct = are_rows(list, sizes[1])) < 0)
-            return PyErr_NoMemory();
-        if (!are_distinct)
-            Py_RETURN_NONE;
-        first = PyList_GET_ITEM(first, 0);
+    if (PyList_CheckExact(PyList_GET_ITEM(list, 0))) {
+        made = of_lists(list);
+    } else {
+        npy_intp size = PyList_GET_SIZE(list);
+        status = begin(&c, PyList_GET_ITEM(list, 0), 1, &size);
+        if (status > 0 && fill(&c, 0, list)) {
+            made = taken(&c);
+            if (made != NULL && c.are_tuples)
+                Py_SETREF(made, PyTuple_Pack(1, made));
+        } else if (status > 0) {
+            drop(&c);
+        }
     }
-    if (type_of(first) == NPY_NOTYPE)
+    if (made == NULL && !PyErr_Occurred())
         Py_RETURN_NONE;
-    array = PyArray_SimpleNew(rank, sizes, type_of(first));
-    if (array == NULL)
-        return NULL;
-    char *data = PyArray_DATA((PyArrayObject *)array);
-    npy_intp step = PyArray_STRIDE((PyArrayObject *)array, 0);
-    if (rank == 1)
-        is_filled = fill(list, type_of(first), data);
-    for (Py_ssize_t k = 0; rank == 2 && is_filled && k < sizes[0]; k++)
-        is_filled = fill(PyList_GET_ITEM(list, k), type_of(first), data + k * step);
-    if (is_filled)
-        return array;
-    Py_DECREF(array);
-    Py_RETURN_NONE;
+    return made;
 }
 
 /* Stores those numbers in a list that differ from its items. -1 with an exception, also if the list

@@ -965,11 +965,13 @@ def exchange_items(items: set[Any] | frozenset[Any], new: list[Any], /) -> None:
     Raises ValueError for another number of items, and for an item with another hash.
     """
 
-def list_column(value: Any, /) -> np.ndarray | None:
-    """Return the items of a list as a new array of rank 1, those of a list of lists of one length as one of rank 2.
+def list_column(value: Any, /) -> np.ndarray | tuple[Any, ...] | None:
+    """Return the items of a list as new arrays.
 
-    None if the items are not all bools, all floats or all ints of 64 bits, if there are none, or if a list occurs
-    twice.
+    A list of numbers gives an array of rank 1, one of distinct lists of one length an array of rank 2, and one of
+    tuples `(columns,)`, with an array for each place in the tuples. Any other list of lists of numbers or tuples gives
+    `(begins, items)`: the arrays of all items, and where the items of each list begin and the last ones end. None if
+    the numbers of an array would not all be bools, all floats or all ints of 64 bits, or if there are none.
     """
 
 def store_column(items: list[Any], array: np.ndarray, /) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 from . import _core
 from .base import lazy
 from .base.class_lookup import is_a
+from .base.user_frame import wrong
 from .builds.background import beside
 from .calls import economy
 from .calls.job import Job
@@ -351,6 +352,8 @@ def disable(fn: Any = None, *, reason: str | None = None) -> Any:
         return functools.partial(disable, reason=reason)
     if is_a(fn, _core.CompiledFunction):
         fn = fn.__wrapped__
+    if not callable(fn):
+        raise TypeError(wrong("disable", "fn", fn, "a function or another callable"))
 
     @functools.wraps(fn)
     def disabled(*args: Any, **kwargs: Any) -> Any:

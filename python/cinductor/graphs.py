@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from . import _core
+from .base.class_lookup import is_a
+from .base.user_frame import wrong
 from .config import resolve
 from .extensions.kernels import DTYPES, KernelCall, UserKernel
 
@@ -117,6 +119,8 @@ class Graph:
     """
 
     def __init__(self, text: str) -> None:
+        if not is_a(text, str):
+            raise TypeError(wrong("Graph", "text", text, "the text of a graph, as report.graph and str(cinductor.graph(f, x)) have it"))
         self.parameters: list[str] = []
         self.inputs: list[Node] = []
         self.writes: dict[Node, Node] = {}
@@ -127,7 +131,7 @@ class Graph:
         try:
             reader.read()
         except (StopIteration, LookupError, ValueError) as error:
-            raise ValueError(f"line {reader.at} of this text is no line of a graph: {reader.line!r}") from error
+            raise ValueError(f"line {max(reader.at, 1)} of this text is no line of a graph: {reader.line!r}") from error
 
     @property
     def nodes(self) -> list[Node]:
@@ -434,8 +438,8 @@ class GraphReader:
 
     @property
     def line(self) -> str:
-        """The line that was read last; "" before the first one."""
-        return self.lines[self.at - 1] if self.at else ""
+        """The line that was read last, or the first one; "" if there is none."""
+        return self.lines[max(self.at, 1) - 1] if self.lines else ""
 
     def read(self) -> None:
         """Read the graph."""

@@ -3,6 +3,7 @@ that is itself an argument. A call with other values must not reuse the code com
 """
 
 import collections
+import copy
 import itertools
 
 import numpy as np
@@ -174,3 +175,162 @@ def test_iterators_of_lists_show_what_changes():
         compiled = cinductor.compile(program, backend="interp", mode="now")
         for _ in range(2):
             agree(program, compiled, lambda: [1.0, np.ones(2)])
+
+
+# --- long lists of tuples, and lists of lists of several lengths, which are read as arrays ---
+
+
+def length_of_path(points):
+    total = 0.0
+    for (a, b), (x, y) in zip(points, points[1:], strict=False):
+        total += ((x - a) ** 2 + (y - b) ** 2) ** 0.5
+    return total, points[3], points[-1][0], len(points)
+
+
+def hull(points):
+    """Andrew's chain."""
+    kept = []
+    for p in sorted(points):
+        while len(kept) >= 2:
+            (ax, ay), (bx, by) = kept[-2], kept[-1]
+            if (bx - ax) * (p[1] - ay) - (by - ay) * (p[0] - ax) > 0:
+                break
+            kept.pop()
+        kept.append(p)
+    return kept, np.array(kept)
+
+
+def in_orders(points):
+    by_last = sorted(points, key=lambda p: (p[-1], -p[0]))
+    return by_last[0], sorted(points, reverse=True)[:2], min(points), max(points), points[2] in points
+
+
+def appended(points):
+    rows = []
+    for k, p in enumerate(points):
+        if p[0] > 0.3:
+            rows.append((k, p[1]))
+    rows.sort(reverse=True)
+    return rows, np.array(rows)
+
+
+def in_the_list_twice(points):
+    kept = [p for p in points if p[0] > 0.3]
+    return points[0] is points[0], points[0] is points[1], kept[0] is kept[0]
+
+
+def depth_first(graph):
+    seen, stack, order = [False] * len(graph), [0], []
+    while stack:
+        u = stack.pop()
+        if seen[u]:
+            continue
+        seen[u] = True
+        order.append(u)
+        for v in reversed(graph[u]):
+            stack.append(v)
+    return order
+
+
+def of_rows(graph):
+    first = [row[0] if row else -1 for row in graph]
+    return first, [max(row) for row in graph if row], [len(row) for row in graph], sum(v for row in graph for v in row)
+
+
+def of_two_rows(graph):
+    return graph[0] is graph[0], graph[1] is graph[0], graph[2] == graph[3], graph[0] is None, 3 in graph[5]
+
+
+def given_back(graph):
+    return graph[1], graph
+
+
+def changed(graph):
+    graph[2].append(5)
+    graph[3] = [1]
+    return len(graph[2])
+
+
+def weights(graph):
+    return [sum(w for _, w in row) for row in graph], graph[1][0]
+
+
+def points_of(rng, n):
+    return ([tuple(p) for p in rng.random((n, 2)).tolist()],)
+
+
+def neighbours(rng, n):
+    return ([rng.integers(0, n, int(rng.integers(0, 7))).tolist() for _ in range(n)],)
+
+
+def weighted(rng, n):
+    return ([[(v, v / 2) for v in (*row, 1)] for row in neighbours(rng, n)[0]],)
+
+
+ABOUT_TUPLES = [length_of_path, hull, in_orders, appended]
+ABOUT_LISTS = [depth_first, of_rows]
+WHOLE = [*((f, points_of) for f in ABOUT_TUPLES), *((f, neighbours) for f in ABOUT_LISTS), (weights, weighted)]
+LEFT = [(in_the_list_twice, points_of), *((f, neighbours) for f in (of_two_rows, given_back, changed))]
+
+
+@pytest.mark.parametrize(("program", "make"), [*WHOLE, *LEFT], ids=lambda f: f.__name__)
+def test_of_a_long_list(program, make):
+    compiled = cinductor.compile(program, backend="interp", options={"capture_limit": float("inf")})
+    for n in (60, 75, 9):
+        agree(program, compiled, lambda n=n: make(np.random.default_rng(n), n)[0])
+    if (program, make) in WHOLE:
+        report = cinductor.explain(compiled, *make(np.random.default_rng(0), 60))
+        assert not report.breaks and report.plain is None
+
+
+SAME_ROWS = {"of several lengths": lambda n: [[k] * (k % 4 + 1) for k in range(n)], "of one length": lambda n: [[k] * 4 for k in range(n)]}
+
+
+def stored_in_a_row(graph, row):
+    before = sum(v for r in graph for v in r)
+    row[0] = before
+    return before, sum(v for r in graph for v in r)
+
+
+@pytest.mark.parametrize("is_inside", [True, False])
+@pytest.mark.parametrize("rows", SAME_ROWS)
+def test_a_list_that_is_in_another_argument(rows, is_inside):
+    """A short list changes, which a list that is read as an array contains."""
+    compiled = cinductor.compile(stored_in_a_row, backend="interp")
+    for _ in range(2):
+        for inside in (is_inside, not is_inside):
+            ours, theirs = SAME_ROWS[rows](60), SAME_ROWS[rows](60)
+            pairs = [(graph, graph[1] if inside else [1, 2]) for graph in (ours, theirs)]
+            assert compiled(*pairs[0]) == stored_in_a_row(*pairs[1])
+            assert pairs[0] == pairs[1]
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        [(1, 2.5)] * 40,
+        [(1, float("nan"))] * 40,
+        [(True, False)] * 40,
+        [(k, 1 << 62) for k in range(40)],
+        [(k, 1 << 70) for k in range(40)],
+        [(1, 2), (1, 2.0)] * 20,
+        [(1, 2), (1, 2, 3)] * 20,
+        [[]] * 400,
+        [[], [1, 2]] * 40,
+        [[1], [2.0]] * 40,
+        [[(1, 2)], []] * 40,
+        [(), ()] * 200,
+    ],
+    ids=str,
+)
+def test_of_items_of_several_classes(items):
+    def parts(held):
+        total = 0
+        for k, row in enumerate(held):
+            for v in row:
+                total += k * v[0] if isinstance(v, tuple) else v
+        return total, held[1], len(held)
+
+    compiled = cinductor.compile(parts, backend="interp")
+    for _ in range(2):
+        agree(parts, compiled, lambda: copy.deepcopy(items))

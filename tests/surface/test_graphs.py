@@ -116,5 +116,5 @@ def test_texts_that_are_no_graphs_are_refused():
                 Graph("\n".join(lines[:begin] + lines[end:]))
             except ValueError as error:
                 assert re.match(r"line \d+ of this text is no line of a graph", str(error))
-    with pytest.raises(ValueError, match="line 0"):
+    with pytest.raises(ValueError, match="line 1 of this text is no line of a graph: 'nonsense'"):
         Graph("nonsense")

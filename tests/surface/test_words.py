@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import sys
+import traceback
 import warnings
 import zipfile
 
@@ -122,6 +123,15 @@ def test_what_cannot_be_done_is_said_in_numpys_words(line):
         (lambda: cinductor.scan(max, V, None), TypeError, ["scan", "length is None", "an int"]),
         (lambda: cinductor.scan(max, V, V, 4), ValueError, ["scan", "length is 4", "xs has 3 rows"]),
         (lambda: cinductor.scan(max, V, V[:0]), ValueError, ["scan", "no rows"]),
+        (lambda: cinductor.Device(3), TypeError, ["name is 3", "'cuda'"]),
+        (lambda: cinductor.device(3), TypeError, ["device is 3", "'cuda:1'", "cinductor.devices()"]),
+        (lambda: cinductor.synchronize(3), TypeError, ["device is 3", "'cuda:1'"]),
+        (lambda: cinductor.devices([]), ValueError, ["there is no device []"]),
+        (lambda: cinductor.Graph(3), TypeError, ["Graph", "text is 3", "the text of a graph"]),
+        (lambda: cinductor.list_passes([]), ValueError, ["list_passes", "'graph'"]),
+        (lambda: cinductor.disable(3), TypeError, ["disable", "fn is 3", "a function"]),
+        (lambda: cinductor.package(max, V), TypeError, ["package", "path is of class builtin", "then the function"]),
+        (lambda: cinductor.register_device(V, 3), TypeError, ["register_device", "compilers is 3"]),
         (lambda: cinductor.scan(lambda c, x: c, V, V), TypeError, ["scan", "what f returned is of class ndarray", "(carry, y)"]),
     ],
 )
@@ -131,6 +141,28 @@ def test_wrong_arguments_are_named(call, error, words):
     for word in words:
         assert word in str(raised.value)
     assert not marks_of(X)  # a refused call has marked nothing
+
+
+OF_PYTHON = "has no attribute|is not iterable|unhashable|bad argument type|argument of type|not subscriptable|must be str|not callable"
+PUBLIC = [name for name in cinductor.__all__ if callable(getattr(cinductor, name)) and name not in ("Options", "CompiledFunction")]
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_no_public_function_speaks_of_its_own_code(name):
+    """Whatever the arguments are, a message speaks of them and not of an operation inside of cinductor."""
+
+    def f(x):
+        return np.add(x, 1)
+
+    function = getattr(cinductor, name)
+    for wrong in (3, 2.5, b"b", [1], {}, object(), V):
+        for args in ((wrong,), (f, wrong), (f, V, wrong)):
+            try:
+                function(*args)
+            except Exception as error:
+                frames = traceback.extract_tb(error.__traceback__)
+                is_users = frames[-1].filename == __file__ and len(frames) > 1
+                assert is_users or not re.search(OF_PYTHON, str(error)), (args, error)
 
 
 def test_loops_as_functions_say_the_same_when_compiled():

@@ -949,7 +949,7 @@ def cut_in_two(x):
     return y * 2
 
 
-def test_reports(caplog):
+def test_reports(caplog, tmp_path):
     import inspect
 
     import cinductor
@@ -967,3 +967,9 @@ def test_reports(caplog):
     assert len(report.graphs) == 2 and sum(report.breaks.values()) == 1 and "cut by Dynamo" in str(report)
     refused = cinductor.explain(torch.nn.Identity(), torch.ones(2))
     assert refused.graphs == [] and str(refused) == "no graph was compiled"
+
+    for made, shown in ((report, 2), (refused, 0)):
+        made.save(tmp_path / "page.html")
+        made.save(tmp_path / "page.txt")
+        page, text = ((tmp_path / f"page.{ending}").read_text() for ending in ("html", "txt"))
+        assert page.count("<h1>") == text.count("\ngraph:\n") == shown and str(made).splitlines()[0] in page

@@ -162,14 +162,28 @@ build_command(Command *command, const CiCompileJob *job, const char *source_path
             add_word(command, libraries[k]);
 }
 
+/* The first line of the output that names an error, or the first line. */
+static const char *
+first_error(const char *output)
+{
+    const char *at = strstr(output, "error:");
+
+    while (at != NULL && at > output && at[-1] != '\n')
+        at--;
+    return at != NULL ? at : output;
+}
+
+/* The lines of the message: what happened, the command, and what the compiler printed. */
 static _Noreturn void
 fail_compile(CiContext *ctx, const Command *command, const char *output, int exit_code)
 {
+    const char *told = first_error(output);
     CiText text = ci_text_new(ctx);
     for (int k = 0; k < command->count; k++)
         ci_text_add(&text, k ? " %s" : "%s", command->words[k]);
     size_t length = strlen(output);
-    ci_fail(ctx, CI_ERR_COMPILE, "the C compiler answered %d\n%s\n%.*s%s", exit_code, text.data,
+    ci_fail(ctx, CI_ERR_COMPILE, "the C compiler failed (exit code %d): %.*s\n%s\n%.*s%s", exit_code,
+            (int)strcspn(told, "\n"), told, text.data,
             length > MESSAGE_BYTES ? MESSAGE_BYTES : (int)length, output,
             length > MESSAGE_BYTES ? "\n..." : "");
 }

@@ -9,6 +9,7 @@ from typing import Any
 
 from .. import _core
 from ..base.class_lookup import is_a
+from ..base.user_frame import said, wrong
 
 
 class Device:
@@ -49,6 +50,8 @@ class Device:
     __slots__ = ("index", "name")
 
     def __init__(self, name: str, index: int = 0) -> None:
+        if not is_a(name, str):
+            raise TypeError(f"name is {said(name)}; wanted: a text like 'cuda'; cinductor.devices() lists the devices")
         self.name, self.index = split(name) if ":" in name else (name, index)
         if type(self.index) is not int or self.index < 0:
             raise ValueError(f"index is {index!r}; wanted: the number of a device, 0 or more")
@@ -129,8 +132,10 @@ class device:
 
 def split(device: Any) -> tuple[str, int]:
     """Name and index in "cuda", "cuda:1" or a Device; for None, the current device. Raises ValueError for other
-    texts.
+    texts, TypeError for other objects.
     """
+    if device is not None and not is_a(device, Device | str):
+        raise TypeError(f"device is {said(device)}; wanted: a text like 'cuda:1', or a Device; cinductor.devices() lists them")
     name, index = split_asked(IN_FORCE.get() or "cuda" if device is None else device)
     return name, index or 0
 
@@ -226,7 +231,7 @@ def devices(name: str | None = None) -> list[Device]:
         If no device has this name.
     """
     names = dict.fromkeys(row[0] for row in _core.backend_names())
-    if name is not None and name not in names:
+    if name is not None and (not is_a(name, str) or name not in names):
         raise ValueError(f"there is no device {name!r}; there are: {', '.join(names)}")
     return [Device(n, k) for n in names if name in (None, n) for k in range(count(n))]
 
@@ -292,4 +297,6 @@ def register_device(device: Any, compilers: tuple[Any, ...] | list[Any] = ("c", 
     ValueError, TypeError
         If the name is taken, the struct is of another version, or a function is missing; for objects of other types.
     """
+    if not is_a(compilers, tuple | list):
+        raise TypeError(wrong("register_device", "compilers", compilers, "a tuple or list of names and capsules"))
     return Device(_core.register_device(device, tuple(compilers)))

@@ -73,7 +73,7 @@ def load(path: str | os.PathLike[str]) -> dict[str, PackagedFunction]:
     CompileError
         If a source must be built and the C compiler fails.
     """
-    name = os.fspath(path)
+    name = os.fsdecode(path)
     members = read(name)
     manifest = checked_manifest(name, members)
     try:

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
+from ..base.class_lookup import is_a
 from ..base.signature import VAR_KEYWORD, VAR_POSITIONAL, signature_of
 from ..base.user_frame import wrong
 from ..calls.saved_text import UNKNOWN
@@ -87,6 +88,8 @@ def package(
     ['score']
     >>> cinductor.load("model.cpk")["score"](x)
     """
+    if not is_a(path, str | bytes | os.PathLike):
+        raise TypeError(wrong("package", "path", path, "the path of a file; then the function: package('model.cpk', fn, x)"))
     rows = rows_of(fn, specs, named)
 
     def entries(members: dict[str, bytes]) -> list[dict[str, Any]]:
@@ -95,7 +98,7 @@ def package(
             for name, (function, given, keywords) in rows.items()
         ]
 
-    write_package(os.fspath(path), list(rows), entries)
+    write_package(os.fsdecode(path), list(rows), entries)
     return list(rows)
 
 

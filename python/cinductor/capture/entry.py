@@ -348,8 +348,9 @@ def with_stores(stage: Stage, result: Any) -> Any:
         if not all(are_distinct(stage, target) for target in taken[1]):
             raise Replan("list_columns", "one of many objects grows")
         result = DeferredCall((emitted, result, *taken))
-    columns = list_columns.changed(stage.state)
-    if not (pairs := [*stage.stores.waiting(), *columns]):
+    waiting = stage.stores.waiting()
+    columns = list_columns.changed(stage.state, [value for value, _ in waiting if is_a(value, list)])
+    if not (pairs := [*waiting, *columns]):
         return result
     for value, places in pairs:
         if not are_distinct(stage, value):

@@ -533,7 +533,7 @@ def count_leaves(value: Any, limit: int) -> int:
 
 
 def why_not_argument(value: Any, has_columns: bool = True) -> str | None:
-    """The reason why NumPy runs a function with this argument, or None. has_columns: long lists that begin with a number may be arrays."""
+    """The reason why NumPy runs a function with this argument, or None. has_columns: long lists that begin with numbers may be arrays."""
     cls = type(value)
     if cls is np.ndarray:
         return why_not_array(value)
@@ -543,7 +543,7 @@ def why_not_argument(value: Any, has_columns: bool = True) -> str | None:
         return f"a {cls.__name__}, which is a subclass of ndarray"
     if cls in (list, dict) or is_tuple(cls) or (is_a(value, list) and is_native(cls, *READING)):
         if count_leaves(value, MAX_LEAVES) > MAX_LEAVES:
-            begins_column = has_columns and cls is list and _core.list_column(value[:1]) is not None
+            begins_column = has_columns and cls is list and _core.list_column(value[:MAX_LEAVES]) is not None
             return None if begins_column else f"a container of more than {MAX_LEAVES} leaves"
         if (hooked := key_with_hooks(value)) is not None:
             return f"a dict with keys of class {hooked.__name__}"

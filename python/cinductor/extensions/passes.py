@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
+from ..base.class_lookup import is_a
 from ..base.deferred_warnings import warn
 from ..base.records import NamedTuple
 from ..base.user_frame import wrong
@@ -58,7 +59,7 @@ def list_passes(level: str = "graph") -> list[Pass]:
         With `name`, `is_needed` (it cannot be skipped), `doc`, `is_added` (it was registered) and `level`.
     """
     levels = {row[3] for row in _core.passes()}
-    if level not in levels:
+    if not is_a(level, str) or level not in levels:
         raise ValueError(wrong("list_passes", "level", level, " or ".join(map(repr, sorted(levels)))))
     own = [Pass(*row[:3], False, level) for row in _core.passes() if row[3] == level]
     return [*own, *(Pass(name, False, "", True) for name in registered() if level == "graph")]

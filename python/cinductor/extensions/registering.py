@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
+from ..base.class_lookup import is_a
 from ..base.user_frame import wrong
 from ..capture.calls import functions
 from ..compile import reset
@@ -216,6 +217,8 @@ def register_template(
         As in `register_pass`.
     """
     reasons = {row[0]: row[4] for row in _core.ops()}
+    if not is_a(op, str):
+        raise TypeError(wrong("register_template", "op", op, "the name of an operation"))
     if op not in reasons:
         public = [name for name, why in reasons.items() if why is None]
         raise ValueError(f"there is no operation {op!r}{nearest(op, public)}")

@@ -124,14 +124,28 @@ def extend(items: Any, others: Any) -> None:
         items.append(item)
 
 
-def in_order(items: Any, *, reverse: bool = False) -> Any:
-    """sorted(items, reverse=reverse)"""
-    made = np.array(items)
+def in_order(made: Any, *, reverse: bool = False) -> Any:
+    """The array of sorted(items, reverse=reverse) from that of the items."""
     if made.dtype.kind == "f" and np.isnan(made).any():
         raise LeftToPython
     if reverse:
         return np.sort(made[::-1], kind="stable")[::-1]
     return np.sort(made, kind="stable")
+
+
+def places_in_order(keys: Any, *, reverse: bool = False) -> Any:
+    """The places of items in their order, which depends on the first key, then on the next one, and so on."""
+    for key in keys:
+        if key.dtype.kind == "f" and np.isnan(key).any():
+            raise LeftToPython
+    if reverse:
+        return len(keys[0]) - 1 - np.lexsort([key[::-1] for key in keys[::-1]])[::-1]
+    return np.lexsort(keys[::-1])
+
+
+def table_of(columns: Any, dtype: Any) -> Any:
+    """np.array of tuples, from the arrays of the numbers at each place in them."""
+    return np.stack([column.astype(dtype) for column in columns], axis=1)
 
 
 METHODS: dict[str, Callable[..., Any]] = {

@@ -10,6 +10,7 @@ import linecache
 import os
 import sys
 import time
+import types
 from typing import Any
 
 import numpy as np
@@ -311,7 +312,7 @@ class Explanation:
         OSError if that fails.
         """
         ending = os.path.splitext(os.fspath(path))[1]
-        made = {".json": self.json, ".txt": self.full}.get(ending, lambda: document(self))
+        made = {".json": self.json, ".txt": self.full}.get(ending, lambda: document(self.name, fragment(self)))
         text = made()
         with open(path, "w", encoding="utf-8", errors="backslashreplace") as file:
             file.write(text)
@@ -411,6 +412,17 @@ def is_of_torch(fn: Any) -> bool:
     """True if torch compiles the function: a torch module, or a result of torch.compile."""
     module = getattr(sys.modules.get("torch.nn"), "Module", None)
     return module is not None and (hasattr(fn, "_torchdynamo_orig_callable") or isinstance(fn, module))
+
+
+def of_program(name: str, program: Any) -> Explanation:
+    """The report of a program that was not made from a function of Python's."""
+    outcome = types.SimpleNamespace(
+        breaks=(), replans=(), regions=(), specialization=None, program=program, failed_check=False, info={}, flushes=1
+    )
+    job = types.SimpleNamespace(name=name, fn=None, why=None, compiled=None, unused=(), plan=None, last=outcome, segments=())
+    report = Explanation(job, None)
+    report.why_not_measured = "the program was not called by itself"
+    return report
 
 
 def of_latest(compiled: Any) -> Explanation:

@@ -45,15 +45,15 @@ STAGES = {
 }
 
 
-def document(report: Any) -> str:
+def document(title: str, body: str) -> str:
     """A whole page."""
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(report.name)}: cinductor</title>"
+        f"<title>{escape(title)}: cinductor</title>"
         "<style>html { color-scheme: light dark; } body { margin: 0; background: #fff; }\n"
         "@media (prefers-color-scheme: dark) { body { background: #15181d; } }</style></head>\n"
-        f"<body>{fragment(report)}</body></html>\n"
+        f"<body>{body}</body></html>\n"
     )
 
 

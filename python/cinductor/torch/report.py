@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import collections
+import os
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any
 
 import torch
 from torch._dynamo.utils import counters
 
+from ..base import lazy
+from ..report import html
 from . import entry
 from .output import Artifact
 
@@ -60,6 +64,29 @@ class TorchExplanation:
     graphs: list[GraphReport] = field(default_factory=list)
     breaks: dict[str, int] = field(default_factory=dict)
     result: Any = None
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the report to a file: a web page, or the text with every level of each program.
+
+        Parameters
+        ----------
+        path : str or os.PathLike
+            The file; with the extension .txt it gets the text.
+
+        Raises
+        ------
+        OSError
+            If it cannot be written.
+        """
+        of_program = lazy.load("report.explanation").of_program
+        reports = [of_program(graph.name, graph.program) for graph in self.graphs if graph.program is not None]
+        if os.path.splitext(os.fspath(path))[1] == ".txt":
+            text = "\n\n".join([str(self), *(report.full() for report in reports)]) + "\n"
+        else:
+            summary = f'<div class="cinductor"><pre>{escape(str(self))}</pre></div>'
+            text = html.document("torch.compile", summary + "".join(map(html.fragment, reports)))
+        with open(path, "w", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(text)
 
     def __str__(self) -> str:
         cuts = [f"cut by Dynamo {n} x: {reason.splitlines()[0]}" for reason, n in self.breaks.items()]

@@ -20,7 +20,7 @@ from ...base.class_lookup import is_a
 from ...numpy import composites
 from ..containers import ROWS
 from ..control import branch
-from ..control.columns import Column
+from ..control.columns import Column, like_of, number_kind
 from ..control.list_buffer import made_of
 from ..control.region import is_condition
 from ..iterators import MAX_READ, Range
@@ -166,9 +166,11 @@ def _sorted(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     f((), **others)  # raises if these keywords are not valid
     value, key = scope.stage.lift_array(args[0]), kwargs.get("key")
     grown = scope.stage.state.lists.get(id(value))
-    if key is None and grown is not None and grown.has_sources:
-        made = grown.in_order(scope, others)
-        return made_of(scope, grown.like, [Column(grown.like, made)], made.shape[0])
+    if grown is not None and grown.has_sources and (key is None or not grown.is_sized):
+        keys = () if key is None else columns_of_keys(scope, key, value)
+        made = None if keys is None else grown.in_order(scope, others, keys)
+        if made is not None:
+            return made_of(scope, grown.like, made, made[0].rows.shape[0])
     if key is None and (line := line_of(scope, (value,), {}, "biu")) is not None:
         items = list(scope.iter(dispatch(scope, np.sort, (line,), {})))
         return items[::-1] if others.get("reverse") else items
@@ -184,6 +186,22 @@ def _sorted(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
         keys = [*map(called_by(scope, key), items)] if keys is None else keys
         keys = materialise_all(scope, f, scope.use(keys))
     return [items[k] for k in sorted(range(len(items)), key=keys.__getitem__, **others)]
+
+
+def columns_of_keys(scope: Hooks, key: Any, value: Any) -> Any:
+    """The keys of the items of a list that is stored as columns: an array, or an array for each place in keys that are
+    tuples. None if they are no numbers.
+    """
+    made = dispatch(scope, composites.mapped, (key, value), {})
+    grown = scope.stage.state.lists.get(id(made))
+    if type(made) is Traced:
+        return (made,) if made.ndim == 1 else None
+    if grown is not None and not grown.is_sized:
+        return None if any(column.tags is not None for column in grown.columns) else tuple(c.rows for c in grown.copied())
+    if grown is not None or not made or (like := like_of(made)) is None:
+        return None
+    kinds = [number_kind(leaf) for leaf in leaves(like)]
+    return None if None in kinds else tuple(scope.call(np.array, [leaves(item)[k] for item in made], kind[1]) for k, kind in enumerate(kinds))  # type: ignore[index]
 
 
 def keys_of(scope: Hooks, key: Any, value: Any) -> Any:

@@ -15,6 +15,7 @@ from ... import _core
 from ...base.class_lookup import is_a, offered
 from .. import special_methods
 from ..control import branch
+from ..control.list_columns import Assumed
 from ..iterators import (
     END,
     ENDLESS,
@@ -211,6 +212,8 @@ def _iter(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
 @understands(reversed)
 def _reversed(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     value: Any = args[0] if len(args) == 1 and not kwargs else None
+    if is_a(grown := scope.stage.state.lists.get(id(value)), Assumed):
+        return scope.born(backwards(grown.items_now))
     is_made = type(value) is list and scope.stage.sources.source_of(value) is None  # its length may change
     items = None if is_made or value is None else numbered_of(scope, value)
     if items is not None and items is not value:

@@ -237,8 +237,13 @@ class Appended(Columns):
         return loop.regions.may_open and is_gathered and not (self.before or is_older) and can_look
 
     def close(self) -> None:
-        """Make the number of iterations a constant, by the sizes of this call."""
-        carried, trips = self.carried, int(self.carried.extent)
+        """Make the number of iterations a constant, by the sizes of this call. If data decide it, the list becomes columns."""
+        carried = self.carried
+        try:
+            trips = int(carried.extent)
+        except RegionBreak:
+            self.want_buffer()
+            raise
         carried.promises.append(lambda: int(carried.extent) == trips)
         self.is_open = False
 
@@ -445,9 +450,11 @@ class Appended(Columns):
     def is_long(self) -> bool:
         """True if there are too many items for a node each, and the list can be made differently."""
         is_simple = len(self.items) == self.carried.period == 1
-        is_many = type(self.carried.extent) is int and self.carried.extent > MAX_NODES
-        is_outer = is_many and not self.before and not self.tracer.in_region
-        return is_outer and is_simple and type(self.items[0].value) is Traced
+        is_outer = type(self.carried.extent) is int and not self.before and not self.tracer.in_region
+        if not (is_outer and is_simple and type(self.items[0].value) is Traced):
+            return False
+        item = self.items[0]
+        return bool(self.carried.extent * (1 if item.inner is None else len(item.inner)) > MAX_NODES)
 
     def make_real(self) -> None:
         """Give a list of many items real ones, by one break."""

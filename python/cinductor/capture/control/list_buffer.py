@@ -26,6 +26,7 @@ from ...numpy import list_sources
 from ...numpy.surface import require, small_ints
 from ..iterators import Items
 from ..kinds import (
+    have_same_structure,
     is_int,
     is_same,
     is_tagged,
@@ -71,8 +72,12 @@ class Columns:
     def before_effect(self, reason: str) -> None:
         """Called before an effect, after which the call cannot restart."""
 
-    def replace(self, array: object) -> None:
-        """Store the items of an array, of which there are as many."""
+    def replace(self, columns: list[Column]) -> None:
+        """Store the items of other columns, which have as many."""
+        raise NotImplementedError
+
+    def copied(self) -> list[Column]:
+        """Copies of all columns, in the order of the items."""
         raise NotImplementedError
 
     def method(self, scope: Hooks, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -86,11 +91,17 @@ class Columns:
         source = list_sources.METHODS.get(name)
         return MISSING if source is None or kwargs else scope.call(source, self.container, *args)
 
-    def in_order(self, scope: Hooks, kwargs: dict[str, Any]) -> Any:
-        """The array of the items in the order of `sorted`."""
-        if is_a(self.like, tuple) or self.columns[0].tags is not None:
-            self.fail("a list of tuples, or of numbers of two classes, that grows is sorted")
-        return scope.call(list_sources.in_order, self.container, **{name: v for name, v in kwargs.items() if name != "key"})
+    def in_order(self, scope: Hooks, kwargs: dict[str, Any], keys: tuple[Any, ...] = ()) -> list[Column]:
+        """Columns of the items in the order of `sorted`; keys: arrays of numbers, by which the items are compared."""
+        others = {name: v for name, v in kwargs.items() if name != "key"}
+        columns = self.copied()
+        if any(column.tags is not None for column in columns):
+            self.fail("a list of numbers of two classes that grows is sorted")
+        if not keys and not is_a(self.like, tuple):
+            (column,) = columns
+            return [column.of(lambda rows: scope.call(list_sources.in_order, rows, **others))]
+        order = scope.call(list_sources.places_in_order, keys or tuple(column.rows for column in columns), **others)
+        return [column.of(lambda rows: rows[order]) for column in columns]
 
     def contains(self, scope: Hooks, value: object) -> Any:
         """value in list; MISSING if the list has its items."""
@@ -123,8 +134,9 @@ class ListBuffer(Columns):
 
     @property
     def truth(self) -> Any:
-        """True if there are items."""
-        return self.length > 0
+        """True if there are items; a size, which the program may test, if their number is one."""
+        length = self.length
+        return length if type(length) is Traced and length.is_expression else length > 0
 
     @property
     def has_sources(self) -> bool:
@@ -306,8 +318,9 @@ class ListBuffer(Columns):
 
     # --- the whole list ---
 
-    def replace(self, array: Any) -> None:
-        self.scope.item_slot(self.columns[0].rows, slice(0, self.size())).value = array
+    def replace(self, columns: list[Column]) -> None:
+        for column, made in zip(self.columns, columns, strict=True):
+            column.assign(self.scope, slice(0, self.size()), made)
 
     @property
     def items_now(self) -> Items:
@@ -337,15 +350,22 @@ class ListBuffer(Columns):
         return self.tracer.define(length, 0, self.room + 1)
 
     def copied(self) -> list[Column]:
-        """Copies of all columns, in the order of the items."""
         size = self.size()
         return [column.of(lambda array: self.tracer.copy(array[:size], "K")) for column in self.columns]
 
     @property
     def array(self) -> Any:
         """np.array(list); None if the list has its items from here on."""
-        length = self.length
-        if is_a(self.like, tuple) or (self.columns[0].tags is not None and self.like.weak != self.like.dtype):
+        length, kinds = self.length, [column.kind for column in self.columns]
+        if is_a(self.like, tuple):
+            dtype = np.result_type(*(kind[1] for kind in kinds))
+            is_table = not any(is_a(part, tuple) for part in self.like) and all(c.tags is None for c in self.columns)
+            has_common = dtype.char in "?ld" and ("python", np.uint64) not in kinds
+            if not is_table or not (has_common or (len({*kinds}) == 1 and kinds[0][0] == "scalar")):
+                return self.materialise()
+            require(self.tracer, length > 0, "a list of no items")
+            return self.scope.call(list_sources.table_of, [column.rows for column in self.copied()], dtype)
+        if self.columns[0].tags is not None and self.like.weak != self.like.dtype:
             return self.materialise()
         (column,) = self.columns
         if column.kind[1] != np.float64:
@@ -444,22 +464,26 @@ def joined(scope: Hooks, a: list[Any], b: list[Any]) -> list[Any] | None:
     lists = scope.stage.state.lists
     parts = [lists.get(id(value), value) for value in (a, b)]
     known = [part for part in parts if is_a(part, ListBuffer)]
-    is_plain = all(type(part) is list or is_a(part, ListBuffer) for part in parts)
-    if not is_plain or any(part.is_sized or is_a(part.like, tuple) for part in known):
+    if any(type(part) is not list and not (is_a(part, ListBuffer) and not part.is_sized) for part in parts):
         return None
-    kind, length = known[0].columns[0].kind, 0
-    columns: list[Any] = []
+    like, length = known[0].like, 0
+    kinds = [column.kind for column in known[0].columns]
+    pieces: list[list[Any]] = [[] for _ in kinds]
     for part in parts:
         if is_a(part, ListBuffer):
-            if part.columns[0].kind != kind or part.columns[0].tags is not None:
+            columns = part.copied()
+            if [c.kind for c in columns] != kinds or not have_same_structure(part.like, like) or any(c.tags is not None for c in columns):
                 return None
-            length, columns = length + part.size(), [*columns, part.copied()[0].rows]
-        elif not all(number_kind(item) == kind for item in part):
-            return None
-        elif part:
-            length, columns = length + len(part), [*columns, scope.call(np.array, part, kind[1])]
-    like = known[0].like
-    return made_of(scope, like, [Column(like, scope.call(np.concatenate, columns))], length)
+            length, made = length + part.size(), [column.rows for column in columns]
+        else:
+            items = [leaves(item) for item in part if have_same_structure(item, like)]
+            if len(items) < len(part) or any([*map(number_kind, item)] != kinds for item in items):
+                return None
+            length, made = length + len(part), [scope.call(np.array, [v[k] for v in items], kind[1]) for k, kind in enumerate(kinds)]
+        for piece, rows in zip(pieces, made, strict=True):
+            piece.append(rows)
+    parts = [Column(leaf, scope.call(np.concatenate, piece)) for leaf, piece in zip(leaves(like), pieces, strict=True)]
+    return made_of(scope, like, parts, length)
 
 
 # --- which lists become columns before a loop ---

@@ -1,9 +1,11 @@
-"""Lists that captured code alone may look at while the call runs: long lists of numbers among the arguments, and lists
-of lists of numbers.
+"""Lists that captured code alone may look at while the call runs: long lists of numbers or of tuples of numbers among the
+arguments, and lists of such lists.
 
 A list of numbers among the arguments is read as an array, which each call makes of it (`_core.list_column`). When the
 call returns, the items that have changed are stored in the list, as in Numba's reflected lists. A list of lists of one
-length (a table) is an array of rank 2, and each inner list is a view of one of its rows.
+length (a table) is an array of rank 2, and each inner list is a view of one of its rows. A list of tuples is an array
+for each place in the tuples. Lists of several lengths in a list (the neighbours of each node, say) are parts of the
+arrays of all items. Lists of these two kinds are only read.
 
 The list objects stay what the frame has, so they may be returned and compared by identity. Any other use, and any
 effect, gives up the assumption `list_columns`; then the lists are captured as containers.
@@ -60,9 +62,11 @@ class Assumed(ListBuffer):
 class Outer(Assumed):
     """A list with one column; source: what reaches it, -1 if the call has made it."""
 
+    has_lists = False
+
     def __init__(self, scope: Any, value: list[Any], source: int, rows: Any) -> None:
-        like = EXAMPLES[rows.dtype.char]
-        super().__init__(scope, value, like, [Column(like, rows)], rows.shape[0])
+        like, columns = columns_of(rows)
+        super().__init__(scope, value, like, columns, rows.shape[0])
         self.source, self.entered = source, rows.version
 
     @property
@@ -78,6 +82,8 @@ class Outer(Assumed):
 
 class Table(Outer):
     """A list of lists of numbers of one length."""
+
+    has_lists = True
 
     def read(self, place: object) -> Any:
         """The list of a row. Of a list made in the call it is the object in the list, if its place is known."""
@@ -112,6 +118,104 @@ class TableRow(Assumed):
         return self.fail("a list in an argument is returned") if self.is_given else super().recipe()
 
 
+class ReadOnly(Assumed):
+    """A list of which no item is replaced."""
+
+    has_lists = is_changed = False
+
+    def put(self, place: object, item: object) -> None:
+        self.fail("a list of tuples, or in a list, that is an argument changes")
+
+    def replace(self, array: object) -> None:
+        self.fail("a list of tuples, or in a list, that is an argument is sorted")
+
+
+class Tuples(ReadOnly):
+    """A list of tuples of numbers among the arguments."""
+
+    def __init__(self, scope: Any, value: list[Any], source: int, columns: tuple[Any, ...]) -> None:
+        like, made = columns_of(columns)
+        self.source = source
+        super().__init__(scope, value, like, made, columns[0].shape[0])
+
+
+class Ragged(ReadOnly):
+    """A list of lists of several lengths, or of lists of tuples: begins has the row in which the items of each list begin."""
+
+    has_lists = True
+
+    def __init__(self, scope: Any, value: list[Any], source: int, begins: Any, columns: Any) -> None:
+        like, made = columns_of(columns)
+        self.source, self.begins = source, begins
+        super().__init__(scope, value, like, made, begins.shape[0] - 1)
+
+    def read(self, place: Any) -> Any:
+        """The list there, as part of the columns."""
+        return RaggedRow(self, place).container
+
+    def item(self, key: object) -> Any:
+        return self.fail("a part of a list of lists is read") if type(key) is slice else super().item(key)
+
+    @property
+    def array(self) -> Any:
+        return self.materialise()
+
+    def parts(self) -> tuple[Any, ...]:
+        return self.fail("a list of lists of several lengths is returned")
+
+
+class RaggedRow(ReadOnly):
+    """A list in a list: the items from one row of the columns on."""
+
+    is_given = True
+
+    def __init__(self, outer: Ragged, place: Any) -> None:
+        self.tracer, self.total = outer.tracer, outer.columns[0].rows.shape[0]
+        first, last = (self.tracer.as_python(outer.begins[k]) for k in (place, place + 1))
+        self.first = self.within(first, self.total + 1)
+        super().__init__(outer.scope, [], outer.like, outer.columns, self.within(last - first, self.total + 1))
+
+    def within(self, number: Any, limit: Any) -> Any:
+        """A number that is at least 0 and less than a limit, as a size."""
+        return number if type(number) is int else self.tracer.define(number, 0, limit)
+
+    def slot(self, place: object) -> Any:
+        return self.within(self.first + place, self.total)
+
+    def copied(self) -> list[Column]:
+        part = slice(self.first, self.first + self.length)
+        return [column.of(lambda array: self.tracer.copy(array[part], "K")) for column in self.columns]
+
+    def recipe(self) -> tuple[Any, ...]:
+        return self.fail("a list in an argument is returned")
+
+
+ROWS = (TableRow, RaggedRow)
+
+
+def before_identity(state: State, a: Any, b: Any) -> None:
+    """Called before two values are compared by identity: a list or tuple that is read twice from columns would be two
+    objects.
+    """
+    if a is b or type(a) is not type(b):
+        return
+    for value, other in ((a, b), (b, a)) if type(a) is list else ():
+        row, its = (state.lists.get(id(v)) for v in (value, other))
+        if row is not None and type(row) in ROWS and (type(its) in ROWS or not row.is_given or id(other) in state.sources.known):
+            row.materialise("a list in a list is compared with another object")
+    for grown in list(state.lists.values()) if type(a) is tuple else ():
+        if is_a(grown, ListBuffer) and type(grown.like) is tuple:
+            grown.fail("tuples in a list that is stored as columns are compared by identity")
+
+
+def columns_of(rows: Any) -> tuple[Any, list[Column]]:
+    """An item like those of an array, or of the arrays for the places in tuples, and the columns."""
+    arrays = rows if type(rows) is tuple else (rows,)
+    examples = tuple(EXAMPLES[array.dtype.char] for array in arrays)
+    columns = [Column(like, array) for like, array in zip(examples, arrays, strict=True)]
+    return examples if type(rows) is tuple else examples[0], columns
+
+
 def enter(scope: Any, value: list[Any], source: int) -> None:
     """Read an argument as a column, if it is a list of numbers. Another list that is long is not captured."""
     stage = scope.stage
@@ -119,25 +223,46 @@ def enter(scope: Any, value: list[Any], source: int) -> None:
         return
     if (made := _core.list_column(value)) is None and (why := why_not_argument(value, False)) is not None:
         raise Abandon(f"an argument is {why}")
-    if made is None or made.size <= FEW:
+    if made is None or size_of(made) <= FEW:
         return
-    rows = stage.lift_guarded(made, stage.sources.note_made(made, _core.list_column, source))
-    (Outer if rows.ndim == 1 else Table)(scope, value, source, rows)
+    rows = arrays_in(stage, made, stage.sources.note_made(made, _core.list_column, source))
+    if type(rows) is not tuple:
+        (Outer if rows.ndim == 1 else Table)(scope, value, source, rows)
+    elif len(rows) == 1:
+        Tuples(scope, value, source, rows[0])
+    else:
+        Ragged(scope, value, source, *rows)
 
 
-def changed(state: State) -> list[tuple[Any, Any]]:
-    """The lists of the caller's, which are ordinary ones from now on, that the call has changed, with their columns."""
-    given = [grown for grown in state.lists.values() if is_a(grown, Outer) and grown.source >= 0]
+def arrays_in(stage: Any, made: Any, source: int) -> Any:
+    """An array, or the arrays in tuples, as inputs of the program."""
+    if type(made) is not tuple:
+        return stage.lift_guarded(made, source)
+    stage.lift_guarded(made, source)
+    stage.sources.guard_length(made, source)
+    return tuple(arrays_in(stage, part, stage.sources.source("item", source, k)) for k, part in enumerate(made))
+
+
+def size_of(made: Any) -> int:
+    """How many numbers are in arrays, or in the tuples of arrays."""
+    return sum(map(size_of, made)) if type(made) is tuple else int(made.size)
+
+
+def changed(state: State, others: list[Any]) -> list[tuple[Any, Any]]:
+    """The lists of the caller's, which are ordinary ones from now on, that the call has changed, with their columns.
+    others: changed lists of the caller's that are no columns.
+    """
+    given = [grown for grown in state.lists.values() if is_a(grown, Outer | Tuples | Ragged) and grown.source >= 0]
     found = [grown for grown in given if grown.is_changed]
-    tables = [grown for grown in given if type(grown) is Table]
-    if found:
+    tables = [grown for grown in given if grown.has_lists]
+    if found or others:
         keep_apart(state, tables)
     for grown in given:
         grown.drop()
     return [(grown.container, grown.rows) for grown in found]
 
 
-def keep_apart(state: State, tables: list[Table]) -> None:
+def keep_apart(state: State, tables: list[Any]) -> None:
     """Guard that no other list that the call reads is in a list of lists."""
     sources = state.sources
     others = [(value, source) for value, source in sources.known.values() if type(value) is list and source >= 0]

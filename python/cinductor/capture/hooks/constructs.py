@@ -24,7 +24,7 @@ from .. import boundary
 from ..control import branch as branches
 from ..control import loop as loops
 from ..control import tuples
-from ..control.list_columns import TableRow
+from ..control.list_columns import before_identity
 from ..control.region import Region, RegionBreak, is_condition, truth, users_frame
 from ..iterators import Items
 from ..kinds import Hooks
@@ -411,7 +411,11 @@ class TracedControl(PlainControl):
         return value if sample is None else bool(value)
 
     def symbolic(self, value: Any) -> Any:
-        """A condition. A test of a size against zero is left to the program."""
+        """A condition: for a list that is stored as columns, whether it has items. A test of a size against zero is left to
+        the program.
+        """
+        if (grown := self.stage.state.lists.get(id(value))) is not None:
+            value = grown.truth
         is_size = type(value) is Traced and value.is_expression
         return self.compare(operator.ne, value, 0) if is_size else value
 
@@ -497,15 +501,13 @@ class TracedControl(PlainControl):
 
     def truth(self, value: Any) -> Any:
         """An operand of `and` or `or` of which only the truth is used; a value whose truth Python knows stays."""
-        grown = self.stage.state.lists.get(id(value))
-        value = self.symbolic(value if grown is None else grown.truth)
+        value = self.symbolic(value)
         if is_condition(value) and self.stage.captures:
             return self.stage.tracer.as_python(truth(self.stage.tracer, value))
         return value
 
     def not_(self, value: Any) -> Any:
-        grown = self.stage.state.lists.get(id(value))
-        value = self.symbolic(value if grown is None else grown.truth)
+        value = self.symbolic(value)
         if is_condition(value) and self.stage.captures:
             tracer, sample = self.stage.tracer, self.stage.tracer.sample_truth(value)
             opposite = tracer.apply("logical_not", truth(self.stage.tracer, value))
@@ -528,9 +530,8 @@ class TracedControl(PlainControl):
             return a is b
         sources, lists = self.stage.sources, self.stage.state.lists
         a, b = map(self.stage.escapes.now, (a, b))
-        for value in (a, b) if lists else ():
-            if type(lists.get(id(value))) is TableRow:
-                lists[id(value)].materialise("a list in a list is compared with another object")
+        if lists:
+            before_identity(self.stage.state, a, b)
         if given := self.stage.effects.given:  # other code has another object in place of a function
             a, b = (given[id(value)][0] if id(value) in given else value for value in (a, b))
         sources.sees_objects = True
