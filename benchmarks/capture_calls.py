@@ -54,8 +54,8 @@ def main() -> None:
                 x[i] += x[i - 1]
             return x.sum()
 
-        cinductor.compile(before)(np.arange(5.0))
-        compiled = cinductor.compile(cumulative)
+        cinductor.compile(before, mode="now")(np.arange(5.0))
+        compiled = cinductor.compile(cumulative, mode="now")
         found = passed_through(lambda: compiled(np.arange(10.0)))
         files: collections.Counter[str] = collections.Counter()
         for (file, _), count in found.items():

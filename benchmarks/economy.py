@@ -2,9 +2,9 @@
 
     python benchmarks/economy.py [SCENARIO ...]     all scenarios if none is given
 
-For each mode it prints the wall time of all calls, the ratio to hindsight of what it is beyond a fixed part (100 ms in "auto", 30 ms in
-"lazy"), and by how many milliseconds first calls were longer than in NumPy (median and 95th percentile). Hindsight is the sum over
-functions of the smaller of two times: in plain NumPy, and in mode "now". The modes take turns, so that other load affects each alike.
+For each mode it prints the wall time of all calls, a ratio to hindsight, and by how many milliseconds first calls were longer than in
+NumPy (median and 95th percentile). The ratio is that of the time beyond 100 ms in "auto", and beyond 30 ms in "lazy". Hindsight is the sum
+over functions of the smaller of two times: in plain NumPy, and in mode "now". The modes take turns, so that other load affects each alike.
 """
 
 import json
