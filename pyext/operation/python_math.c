@@ -33,6 +33,7 @@ static const Row rows[] = {
 typedef struct Call {
     CxNumber number;
     const Row *row;
+    CiOp op;
 } Call;
 
 static const Row *
@@ -42,6 +43,20 @@ find_row(const char *name)
         if (strcmp(rows[k].name, name) == 0)
             return &rows[k];
     return NULL;
+}
+
+/* The operation that computes with the C library what another one computes with its own code. */
+static CiOp
+twin_of(CiOp op)
+{
+    switch (op) {
+#define TWIN(name)                                                                                 \
+    case CI_OP_##name:                                                                             \
+        return CI_OP_scalar_##name;
+#include "operation/math.def"
+    default:
+        return op;
+    }
 }
 
 /* ---- the graph ---- */
@@ -135,7 +150,7 @@ body_call(CiContext *ctx, void *arg)
     }
     CiNode *x = operand(c, 0), *y = c->row->nargs > 1 ? operand(c, 1) : NULL;
     check_domain(c, x);
-    c->number.building.result = finish(c, x, apply(c, c->row->op, x, y));
+    c->number.building.result = finish(c, x, apply(c, c->op, x, y));
 }
 
 /* ---- the call ---- */
@@ -229,9 +244,14 @@ cx_method_number(PyObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "sOO!:number", &name, &function, &PyTuple_Type, &items))
         return NULL;
     c.row = find_row(name);
-    if (c.row == NULL || c.row->nargs != PyTuple_GET_SIZE(items) ||
-        cx_needs_routine(t, c.row->op, CI_DTYPE_f64, CI_KIND_python))
+    if (c.row == NULL || c.row->nargs != PyTuple_GET_SIZE(items))
         Py_RETURN_NOTIMPLEMENTED;
+    c.op = c.row->op;
+    if (cx_needs_routine(t, c.op, CI_DTYPE_f64, CI_KIND_python)) {
+        c.op = twin_of(c.op);
+        if (c.op == c.row->op)
+            Py_RETURN_NOTIMPLEMENTED;
+    }
     for (int k = 0; k < c.row->nargs; k++)
         if (!set_operand(&c, k, PyTuple_GET_ITEM(items, k)))
             Py_RETURN_NOTIMPLEMENTED;

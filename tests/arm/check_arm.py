@@ -32,7 +32,7 @@ NOT_HERE = {
     "a_fork_in_the_middle_of_a_job": THREADS,
 }
 MATH = re.findall(r"^MATH\((\w+)", (ROOT / "csrc" / "ir" / "ops.def").read_text(), re.M)
-LIBRARY = re.compile(r"\b(" + "|".join([*MATH, r"logaddexp2?", r"complex_\w+", r"erfc?", "scalar_power"]) + r")\(")
+LIBRARY = re.compile(r"\b(" + "|".join([*MATH, r"logaddexp2?", r"complex_\w+", r"erfc?", r"scalar_\w+"]) + r")\(")
 OWN_LEVELS = ("procs", "source")  # their text contains the width of vector registers
 
 RNG = np.random.default_rng(0)

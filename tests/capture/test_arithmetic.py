@@ -302,3 +302,44 @@ def test_abs_of_complex_numbers_is_pythons(backend):
                 compiled(x)
         else:
             assert repr(compiled(x)) == expected
+
+
+EDGES = [0.0, -0.0, 1.0, -1.0, 0.5, 1e-300, -1e-300, 5e-324, 708.0, 710.0, 1e22, -750.0, math.inf, -math.inf, math.nan]
+OF_ONE = [name for name in "exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh cbrt".split() if hasattr(math, name)]
+
+
+@pytest.mark.parametrize("name", [*OF_ONE, "atan2"])
+def test_functions_of_math_have_pythons_bits(name):
+    """With NumPy's bits, a loop calls the C library, as Python does, and is captured. Elements for which the function raises
+    are run by Python.
+    """
+    f = getattr(math, name)
+
+    def each(x):
+        out, total = np.zeros(len(x)), 0.0
+        for k in range(len(x)):
+            if x[k] != 2.0:
+                out[k] = f(x[k], x[-k - 1]) if name == "atan2" else f(x[k])
+            else:
+                total += f(0.75, 0.5) if name == "atan2" else f(1.75) if name == "acosh" else f(0.75)
+        return out, total
+
+    def outcome(fn, x):
+        try:
+            return [v.tobytes() if type(v) is np.ndarray else v.hex() for v in fn(x)]
+        except (ValueError, OverflowError) as error:
+            return type(error), str(error)
+
+    low, high = {"asin": (-1, 1), "acos": (-1, 1), "atanh": (-0.99, 0.99), "acosh": (1, 60), "log1p": (-0.99, 60)}.get(
+        name, (0.01, 60) if name.startswith("log") else (-60, 60)
+    )
+    for backend in ("c", "interp"):
+        compiled = cinductor.compile(each, backend=backend, options={"numerics": "exact"})
+        x = np.random.default_rng(0).uniform(low, high, 1000 if backend == "c" else 100)
+        x[7] = 2.0
+        report = cinductor.explain(compiled, x)
+        assert report.plain is None and not report.breaks
+        assert outcome(compiled, x) == outcome(each, x)
+        for edge in EDGES:
+            y = np.where(np.arange(len(x)) == 5, edge, x)
+            assert outcome(compiled, y) == outcome(each, y), edge
