@@ -3,6 +3,7 @@
 import cmath
 import math
 import operator
+import warnings
 
 import numpy as np
 import pytest
@@ -343,3 +344,23 @@ def test_functions_of_math_have_pythons_bits(name):
         for edge in EDGES:
             y = np.where(np.arange(len(x)) == 5, edge, x)
             assert outcome(compiled, y) == outcome(each, y), edge
+
+
+def inverted(x, flag):
+    total = 0
+    for v in x:
+        total += ~bool(v > 0)
+    return x + ~flag, ~(len(x) > 2), operator.inv(flag), ~(x[0] > 0), ~len(x), total
+
+
+@pytest.mark.parametrize("mode", ["now", "auto"])
+def test_python_warns_of_an_inverted_bool_in_every_call(mode):
+    compiled = cinductor.compile(inverted, mode=mode)
+    for _ in range(3):
+        seen = []
+        for f in (inverted, compiled):
+            with warnings.catch_warnings(record=True) as given:
+                warnings.simplefilter("always")
+                result = f(np.ones(3), True)
+            seen.append((repr(result), [str(w.message) for w in given]))
+        assert seen[0] == seen[1]

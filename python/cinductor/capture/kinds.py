@@ -69,6 +69,13 @@ def is_int(value: Any) -> bool:
     return type(value) is int
 
 
+def is_bool(value: Any) -> bool:
+    """True for a Python bool, traced or not."""
+    if type(value) is Traced:
+        return value.kind == "python" and value.dtype == np.bool_
+    return type(value) is bool
+
+
 def is_number(value: Any) -> bool:
     """True for a constant that the graph can have."""
     if type(value) in NUMBERS:

@@ -74,7 +74,7 @@ if TYPE_CHECKING:
 # Functions that only read the values they are given; each is a row, by name.
 LOOKS = "abs bin callable chr divmod hash hex issubclass isinstance oct ord format repr ascii".split()
 OPERATORS = """lt le eq ne ge gt not_ truth is_none is_not_none abs add and_ floordiv index
-    inv invert lshift mod mul matmul neg or_ pos pow rshift sub truediv xor concat contains countOf
+    lshift mod mul matmul neg or_ pos pow rshift sub truediv xor concat contains countOf
     indexOf length_hint""".split()
 IN_PLACE = """iadd isub imul itruediv ifloordiv imod ipow imatmul ilshift irshift iand ior ixor
     iconcat""".split()
@@ -98,6 +98,7 @@ def _in_place(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
 
 # Functions that do what an operation of rewritten code does, with the number of their arguments.
 OPERATIONS: dict[Any, tuple[int, Callable[..., Any]]] = {
+    **dict.fromkeys((operator.inv, operator.invert), (1, lambda scope, value: call_pure(scope, operator.inv, (scope.inverted(value),), {}))),
     operator.getitem: (2, lambda scope, value, key: scope.item(value, key)),
     operator.setitem: (3, lambda scope, value, key, item: scope._set_item(key, item, value)),
     operator.delitem: (2, lambda scope, value, key: scope._del_item(key, value)),

@@ -29,6 +29,7 @@ from ..containers import ROWS
 from ..control import list_buffer
 from ..control.mappings import is_open_key, want_mapping
 from ..iterators import SIZED
+from ..kinds import is_bool
 from ..objects import (
     CONTAINER_TYPES,
     FREE_TYPES,
@@ -211,6 +212,13 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
     def use(self, value: Any) -> Any:
         """A value that Python reads: compared, formatted."""
         return value if type(value) in FREE_TYPES else boundary.use(self.stage, value)
+
+    def inverted(self, value: Any) -> Any:
+        """The operand of `~`; Python warns of a bool."""
+        if is_bool(value) and sys.version_info >= (3, 12):
+            self.stage.effects.stop("~ of a bool, of which Python warns")
+            return self.stage.materialise(value)
+        return self.use(value)
 
     def operand(self, value: Any) -> Any:
         """An operand of an arithmetic operator: sequences are joined, not read."""

@@ -381,7 +381,9 @@ class Expressions(Asking):
         return node
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
-        if not isinstance(node.op, ast.Not):
+        if isinstance(node.op, ast.Invert) and not isinstance(node.operand, ast.Constant):
+            node.operand = self.ask(node, "inverted", self.visit(node.operand))
+        elif not isinstance(node.op, ast.Not):
             node.operand = self._use(node.operand)
         elif may_be_traced(node.operand):
             return self.ask(node, "not_", self._decided(node.operand))
