@@ -166,7 +166,7 @@ move_behind(Maker *m, CiStmts *block)
     }
 }
 
-/* What is done with a sum: in the loop of the second product, and in those after it. */
+/* Moves the epilogue out of the loop of the second product and of the loops after it. */
 static void
 take_behind(Maker *m, CiStmts *points, CiStmt *loop)
 {
@@ -240,7 +240,7 @@ behind_casts(const CiStmts *body, int value)
     return stmt;
 }
 
-/* What is at least 0 where the comparison holds; NULL: it is none of indices. */
+/* The expression that is at least 0 where the comparison holds; NULL: it does not compare indices. */
 static const CiExpr *
 distance_of(Maker *m, const CiStmts *body, const CiStmt *compare)
 {
