@@ -46,6 +46,24 @@ CiProductLoops ci_product_take_apart(CiBuild *b);
 void ci_product_put_behind(CiBuild *b, CiProductLoops *loops, CiMemory *sums, const CiExpr *place,
                            int count, const CiExpr *const *from, const CiExpr *const *to);
 
+/* The loops of an attention, taken apart. */
+typedef struct CiAttentionLoops {
+    const CiStmt *points[CI_MAX_FOLD_AXES]; /* loops over points; the last one is that of rows */
+    int npoints;
+    const CiStmt *first, *top, *sum, *second;             /* folds */
+    CiMemory *scores_memory, *sum_memory, *result_memory; /* what the folds' results are stored to */
+    CiHole rows, keys, weights, values, score;            /* factors, narrow; the maximum is of scores */
+    CiHole open_score;                                    /* score, where no key is excluded */
+    bool has_limit;
+    const CiExpr *ahead; /* a key is excluded where row - key + ahead < 0 */
+    CiDtype narrow;
+    const CiExpr *row_var, *key_var, *column_var, *row_extent, *key_extent, *column_extent, *head;
+    CiStmts behind;      /* the epilogue */
+} CiAttentionLoops;
+
+/* attention_loops.c */
+CiAttentionLoops ci_attention_take_apart(CiBuild *b);
+
 /* cpu/product.c */
 void ci_product_in_registers(CiBuild *b);
 

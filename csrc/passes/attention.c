@@ -1,5 +1,5 @@
-/* Attention: a softmax of scores between two products of narrow floats gets its steps in float32, and both
- * products become cinductor's own, so that a kernel may compute all of it without the scores in memory.
+/* Attention: a softmax of scores between two products of narrow floats gets its steps in float32. Both products
+ * become cinductor's own, so that one kernel may compute all of it without the scores in memory.
  *
  *   matmul(divide(e, sum(e)), v)  where e = exp(x - max(x)) and x is element-wise of matmul(q, k)
  *   ->

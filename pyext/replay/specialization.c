@@ -116,8 +116,7 @@ fill_inputs(CxSpecialization *s, Room *r)
         PyObject *value = r->values[input->source];
         r->objects[k] = value;
         if (is_on_device && input->kind != CI_KIND_python &&
-            cx_check_device_input(s->state, &s->program->options, value,
-                                  s->program->graph->inputs[k]->device) < 0)
+            cx_check_device_input(s->state, &s->program->options, value, s->program->graph->inputs[k]->device) < 0)
             return -1;
         if (input->kind == CI_KIND_array) {
             r->inputs[k] = PyArray_DATA((PyArrayObject *)value);

@@ -38,17 +38,7 @@ enum {
 
 typedef struct Maker {
     CiBuild b;
-    const CiStmt *points[CI_MAX_FOLD_AXES]; /* loops over points; the last one is that of rows */
-    int npoints;
-    const CiStmt *first, *top, *sum, *second;   /* folds */
-    CiMemory *scores_memory, *sum_memory, *result_memory; /* what the original loops store there */
-    CiHole rows, keys, weights, values, score;  /* weights: none of it is computed */
-    CiHole open_score;                          /* score, where no key of the block is excluded */
-    bool has_limit;
-    const CiExpr *row_ahead, *key_ahead, *ahead; /* a key is excluded where row_ahead*i + key_ahead*j + ahead < 0 */
-    CiDtype narrow;
-    const CiExpr *row_var, *key_var, *column_var, *row_extent, *key_extent, *column_extent, *head;
-    CiStmts behind;
+    CiAttentionLoops loops;
     const CiExpr *vars[CI_MAX_FOLD_AXES], *at[CI_MAX_FOLD_AXES]; /* of other axes; where the block is */
     int nvars, heads, nkeys, columns;            /* tiles along a head, keys of a block, columns of a tile */
     const CiExpr *first_row;
@@ -94,213 +84,12 @@ enter(Maker *m, const char *stem, int64_t extent, CiRunMode run)
     return loop->vars[0];
 }
 
-/* ---- the original loops ---- */
-
-typedef struct Folds {
-    CiStmt *folds[4];
-    CiStmt *loops[4]; /* around them, or NULL */
-    int count;
-} Folds;
-
-static void
-find_folds(Folds *found, const CiStmts *block, CiStmt *loop)
-{
-    for (CiStmt *stmt = block->first; stmt; stmt = stmt->next) {
-        if (stmt->kind == CI_STMT_fold && found->count < 4) {
-            found->folds[found->count] = stmt;
-            found->loops[found->count++] = loop;
-        } else if (stmt->kind == CI_STMT_for) {
-            find_folds(found, &stmt->body, stmt);
-        }
-    }
-}
-
-/* The memory that the first store after a fold stores to: the fold's result. */
-static CiMemory *
-stored_after(Maker *m, const CiStmt *fold)
-{
-    const CiStmt *stmt = fold->next;
-    while (stmt && stmt->kind != CI_STMT_store)
-        stmt = stmt->next;
-    CI_REQUIRE(m->b.ctx, stmt);
-    return stmt->at.memory;
-}
-
-static CiHole
-narrow_hole(Maker *m, const CiStmts *body, int value)
-{
-    int narrow = ci_find_narrow(&m->b, body, value);
-    CI_REQUIRE(m->b.ctx, narrow >= 0);
-    m->narrow = m->b.proc->types[narrow].dtype;
-    return ci_hole_of_value(&m->b, body, narrow);
-}
-
-/* Of the factors of a sum of products the one that is the same for all columns, and the other one. */
-static void
-take_factors(Maker *m, const CiStmt *fold, const CiExpr *column, CiHole *left, CiHole *right)
-{
-    const CiStmt *times_of = fold->body.first;
-    while (times_of && times_of->value != fold->body.last->args[0])
-        times_of = times_of->next;
-    CI_REQUIRE(m->b.ctx, times_of && times_of->op == CI_OP_multiply);
-    *left = narrow_hole(m, &fold->body, times_of->args[0]);
-    *right = narrow_hole(m, &fold->body, times_of->args[1]);
-    if (ci_hole_varies(left, column)) {
-        CiHole other = *left;
-        *left = *right;
-        *right = other;
-    }
-}
-
-/* Moves to the epilogue the statements of a block but the fold, and stores of its result to memory of the point. */
-static void
-move_behind(Maker *m, CiStmts *block)
-{
-    for (CiStmt *next, *stmt = block->first; stmt; stmt = next) {
-        next = stmt->next;
-        bool is_result = stmt->kind == CI_STMT_store && stmt->at.memory == m->result_memory &&
-                         m->result_memory->space != CI_SPACE_global;
-        bool is_acc = stmt->kind == CI_STMT_alloc && stmt->memory == m->second->into[0];
-        if (stmt != m->second && !is_result && !is_acc)
-            ci_build_move(&m->b, stmt);
-    }
-}
-
-/* What is done with a sum: in the loop of the second product, and in those after it. */
-static void
-take_behind(Maker *m, CiStmts *points, CiStmt *loop)
-{
-    CiBuild *b = &m->b;
-    CiStmts *outside = ci_build_enter(b, &m->behind);
-    CiStmt *after = loop->next;
-    for (CiStmt *next, *stmt = points->first; stmt; stmt = next) {
-        next = stmt->next;
-        if (stmt->kind == CI_STMT_alloc && stmt->memory->space == CI_SPACE_register && stmt->memory != m->sum_memory &&
-            stmt->memory != m->result_memory)
-            ci_build_move(b, stmt);
-    }
-    move_behind(m, &loop->body);
-    for (CiStmt *next; after; after = next) {
-        next = after->next;
-        CI_REQUIRE(b->ctx, after->kind == CI_STMT_for && after->vars[0] == m->column_var);
-        move_behind(m, &after->body);
-    }
-    ci_build_leave(b, outside);
-}
-
-static void
-take_apart(Maker *m)
-{
-    CiBuild *b = &m->b;
-    CiStmts *inside = &b->proc->body;
-    Folds found = {.count = 0};
-    for (; m->npoints < b->proc->head.naxes; inside = &inside->first->body) {
-        CI_REQUIRE(b->ctx, inside->first && inside->first->kind == CI_STMT_for && m->npoints < CI_MAX_FOLD_AXES);
-        m->points[m->npoints++] = inside->first;
-    }
-    find_folds(&found, inside, NULL);
-    CI_REQUIRE(b->ctx, found.count == 4 && found.loops[0] && found.loops[3] && m->npoints);
-    m->first = found.folds[0];
-    m->top = found.folds[1];
-    m->sum = found.folds[2];
-    m->second = found.folds[3];
-    m->row_var = m->points[m->npoints - 1]->vars[0];
-    m->row_extent = m->points[m->npoints - 1]->extents[0];
-    m->key_var = found.loops[0]->vars[0];
-    m->key_extent = found.loops[0]->extents[0];
-    m->column_var = found.loops[3]->vars[0];
-    m->column_extent = found.loops[3]->extents[0];
-    m->head = m->first->extents[0];
-    m->scores_memory = stored_after(m, m->first);
-    m->sum_memory = stored_after(m, m->sum);
-    take_factors(m, m->second, m->column_var, &m->weights, &m->values);
-    take_factors(m, m->first, m->key_var, &m->rows, &m->keys);
-    m->score = ci_hole_of_value(b, &m->top->body, m->top->body.last->args[0]);
-    m->result_memory = stored_after(m, m->second);
-    take_behind(m, inside, found.loops[3]);
-}
-
-/* ---- keys that are excluded ---- */
-
-static CiStmt *
-made(const CiStmts *body, int value)
-{
-    CiStmt *stmt = body->first;
-    while (stmt && stmt->value != value)
-        stmt = stmt->next;
-    return stmt;
-}
-
-static CiStmt *
-behind_casts(const CiStmts *body, int value)
-{
-    CiStmt *stmt = made(body, value);
-    while (stmt && stmt->op == CI_OP_cast)
-        stmt = made(body, stmt->args[0]);
-    return stmt;
-}
-
-/* What is at least 0 where the comparison holds; NULL: it is none of indices. */
-static const CiExpr *
-distance_of(Maker *m, const CiStmts *body, const CiStmt *compare)
-{
-    bool is_more = compare->op == CI_OP_greater || compare->op == CI_OP_greater_equal,
-         is_less = compare->op == CI_OP_less || compare->op == CI_OP_less_equal;
-    const CiStmt *left = is_more || is_less ? made(body, compare->args[0]) : NULL,
-                 *right = left ? made(body, compare->args[1]) : NULL;
-    if (!right || left->op != CI_OP_index || right->op != CI_OP_index)
-        return NULL;
-    const CiExpr *distance = is_more ? ci_expr_sub(m->b.sym, left->expr, right->expr)
-                                     : ci_expr_sub(m->b.sym, right->expr, left->expr);
-    bool is_strict = compare->op == CI_OP_greater || compare->op == CI_OP_less;
-    return is_strict ? plus(m, distance, number(m, -1)) : distance;
-}
-
-static CiHole
-without_test(Maker *m, const CiHole *hole, const CiStmt *test)
-{
-    CiHole copy = {0};
-    CiStmts *outside = ci_build_enter(&m->b, &copy.body);
-    for (const CiStmt *stmt = hole->body.first; stmt; stmt = stmt->next) {
-        CiStmt *own = ci_build_copy(&m->b, stmt);
-        if (stmt != test)
-            continue;
-        own->op = CI_OP_const;
-        own->nargs = 0;
-        own->constant = ci_const_int(CI_DTYPE_bool, 1);
-    }
-    ci_build_leave(&m->b, outside);
-    return copy;
-}
-
-/* The score is -inf from some key on, which increases with the row. */
-static void
-find_limit(Maker *m)
-{
-    const CiStmts *body = &m->score.body;
-    const CiExpr *of_row, *of_key, *rest, *ahead;
-    int64_t row_step, key_step;
-    const CiStmt *choice = behind_casts(body, body->last->args[0]);
-    const CiStmt *compare = choice && choice->op == CI_OP_where ? made(body, choice->args[0]) : NULL,
-                 *other = compare ? behind_casts(body, choice->args[2]) : NULL;
-    if (!other || other->op != CI_OP_const || !isinf(other->constant.re) || other->constant.re > 0)
-        return;
-    const CiExpr *distance = distance_of(m, body, compare);
-    if (!distance || !ci_expr_split_linear(m->b.sym, distance, m->row_var, &of_row, &rest) ||
-        !ci_expr_split_linear(m->b.sym, rest, m->key_var, &of_key, &ahead) || !ci_expr_is_const(of_row, &row_step) ||
-        !ci_expr_is_const(of_key, &key_step) || row_step != 1 || key_step != -1)
-        return;
-    m->has_limit = true;
-    m->ahead = ahead;
-    m->open_score = without_test(m, &m->score, compare);
-}
-
 /* ---- sizes, and where a block is ---- */
 
 static void
 choose_sizes(Maker *m)
 {
-    int64_t head = m->head->high, columns = m->column_extent->high;
+    int64_t head = m->loops.head->high, columns = m->loops.column_extent->high;
     m->heads = (int)((head + LINE - 1) / LINE);
     m->columns = columns <= LINE ? LINE : columns <= 2 * LINE ? 2 * LINE : 4 * LINE;
     m->nkeys = (int)CI_CHOOSE(&m->b, attention_keys);
@@ -312,24 +101,24 @@ static void
 enter_blocks(Maker *m)
 {
     CiDomain blocks = {0};
-    const CiExpr *to[CI_MAX_FOLD_AXES + 1], *rows = blocks_of(m, m->row_extent, ROWS);
-    int last = m->npoints - 1, first = m->has_limit;
-    if (m->has_limit)
+    const CiExpr *to[CI_MAX_FOLD_AXES + 1], *rows = blocks_of(m, m->loops.row_extent, ROWS);
+    int last = m->loops.npoints - 1, first = m->loops.has_limit;
+    if (m->loops.has_limit)
         blocks.extents[blocks.count++] = rows;
     for (int k = 0; k < last; k++)
-        blocks.extents[blocks.count++] = m->points[k]->extents[0];
-    if (!m->has_limit)
+        blocks.extents[blocks.count++] = m->loops.points[k]->extents[0];
+    if (!m->loops.has_limit)
         blocks.extents[blocks.count++] = rows;
     CiStmt *grid = ci_build_for(&m->b, "b", ci_domain_count(m->b.sym, &blocks, 1), CI_RUN_grid);
     ci_build_enter(&m->b, &grid->body);
     ci_domain_decode(&m->b, &blocks, grid->vars[0], 1, to);
     for (int k = 0; k < last; k++) {
-        m->vars[k] = m->points[k]->vars[0];
+        m->vars[k] = m->loops.points[k]->vars[0];
         m->at[k] = to[first + k];
     }
     m->nvars = last;
-    const CiExpr *block = to[m->has_limit ? 0 : last];
-    if (m->has_limit) {
+    const CiExpr *block = to[m->loops.has_limit ? 0 : last];
+    if (m->loops.has_limit) {
         const CiExpr *turned = ci_expr_sub(m->b.sym, ci_expr_sub(m->b.sym, rows, number(m, 1)), block);
         block = ci_build_bind(&m->b, ci_build_index(&m->b, turned), rows);
     }
@@ -340,24 +129,24 @@ static void
 open_tiles(Maker *m)
 {
     int64_t offset = 0;
-    CiTile tile = {.dtype = m->narrow, .threads = THREADS, .from = m->vars, .to = m->at, .count = m->nvars};
+    CiTile tile = {.dtype = m->loops.narrow, .threads = THREADS, .from = m->vars, .to = m->at, .count = m->nvars};
     m->row_tile = m->key_tile = m->value_tile = tile;
-    m->row_tile.hole = &m->rows;
-    m->row_tile.side_var = m->row_var;
-    m->row_tile.side_extent = m->row_extent;
+    m->row_tile.hole = &m->loops.rows;
+    m->row_tile.side_var = m->loops.row_var;
+    m->row_tile.side_extent = m->loops.row_extent;
     m->row_tile.side = ROWS;
-    m->key_tile.hole = &m->keys;
-    m->key_tile.side_var = m->key_var;
-    m->key_tile.side_extent = m->key_extent;
+    m->key_tile.hole = &m->loops.keys;
+    m->key_tile.side_var = m->loops.key_var;
+    m->key_tile.side_extent = m->loops.key_extent;
     m->key_tile.side = m->nkeys;
-    m->row_tile.step_var = m->key_tile.step_var = m->first->vars[0];
-    m->row_tile.step_extent = m->key_tile.step_extent = m->head;
-    m->value_tile.hole = &m->values;
-    m->value_tile.side_var = m->column_var;
-    m->value_tile.side_extent = m->column_extent;
+    m->row_tile.step_var = m->key_tile.step_var = m->loops.first->vars[0];
+    m->row_tile.step_extent = m->key_tile.step_extent = m->loops.head;
+    m->value_tile.hole = &m->loops.values;
+    m->value_tile.side_var = m->loops.column_var;
+    m->value_tile.side_extent = m->loops.column_extent;
     m->value_tile.side = m->columns;
-    m->value_tile.step_var = m->second->vars[0];
-    m->value_tile.step_extent = m->key_extent;
+    m->value_tile.step_var = m->loops.second->vars[0];
+    m->value_tile.step_extent = m->loops.key_extent;
     ci_tile_open(&m->b, &m->row_tile, "rows", m->heads, &offset);
     ci_tile_open(&m->b, &m->key_tile, "keys", STAGES * m->heads, &offset);
     ci_tile_open(&m->b, &m->value_tile, "values", STAGES * (m->nkeys / LINE), &offset);
@@ -522,7 +311,7 @@ static void
 read_score_from(Maker *m, CiHole *hole, const CiExpr *place)
 {
     for (CiStmt *stmt = hole->body.first; stmt; stmt = stmt->next)
-        if (stmt->op == CI_OP_load && (stmt->at.memory == m->scores_memory || stmt->at.memory == m->scores)) {
+        if (stmt->op == CI_OP_load && (stmt->at.memory == m->loops.scores_memory || stmt->at.memory == m->scores)) {
             stmt->at.memory = m->scores;
             stmt->at.index = place;
         }
@@ -539,16 +328,16 @@ score_at(Maker *m, CiHole *hole, const Place *p, int half, const CiExpr *first_k
         from[count] = m->vars[count];
         to[count] = m->at[count];
     }
-    from[count] = m->row_var;
-    to[count++] = inside(m, row_of(m, p, half), m->row_extent, ROWS);
-    from[count] = m->key_var;
-    to[count++] = inside(m, key, m->key_extent, m->nkeys);
+    from[count] = m->loops.row_var;
+    to[count++] = inside(m, row_of(m, p, half), m->loops.row_extent, ROWS);
+    from[count] = m->loops.key_var;
+    to[count++] = inside(m, key, m->loops.key_extent, m->nkeys);
     read_score_from(m, hole, plus(m, p->thread, times(m, which(m, p, half), THREADS)));
     CiAt at = {count, from, to, NULL, 1, NULL, 1};
     int value = ci_build_at(b, &hole->body, &at)[0];
-    if (divides(m, m->nkeys, m->key_extent))
+    if (divides(m, m->nkeys, m->loops.key_extent))
         return value;
-    const int both[] = {ci_build_index(b, key), ci_build_index(b, m->key_extent)};
+    const int both[] = {ci_build_index(b, key), ci_build_index(b, m->loops.key_extent)};
     int is_there = ci_build_let(b, ci_type_of(CI_DTYPE_bool, 1), CI_OP_less, 2, both);
     return choose(m, is_there, value, constant(m, -(double)INFINITY));
 }
@@ -570,16 +359,16 @@ find_tops(Maker *m, const CiExpr *block)
     CiStmts *outside = b->to;
     const CiExpr *thread = enter(m, "t", THREADS, CI_RUN_thread), *zero = number(m, 0), *first_key = times(m, block, m->nkeys);
     CiStmts *here = b->to;
-    if (m->has_limit) {
-        const CiExpr *least = plus(m, ci_expr_sub(b->sym, m->first_row, plus(m, first_key, number(m, m->nkeys - 1))), m->ahead);
+    if (m->loops.has_limit) {
+        const CiExpr *least = plus(m, ci_expr_sub(b->sym, m->first_row, plus(m, first_key, number(m, m->nkeys - 1))), m->loops.ahead);
         CiStmt *test = ci_build_test(b, CI_STMT_if, CI_COMPARE_less_equal, zero, least);
         ci_build_enter(b, &test->body);
-        make_scores(m, &m->open_score, thread, first_key);
+        make_scores(m, &m->loops.open_score, thread, first_key);
         ci_build_enter(b, &test->other);
-        make_scores(m, &m->score, thread, first_key);
+        make_scores(m, &m->loops.score, thread, first_key);
         ci_build_leave(b, here);
     } else {
-        make_scores(m, &m->score, thread, first_key);
+        make_scores(m, &m->loops.score, thread, first_key);
     }
     for (int half = 0; half < 2; half++)
         store_own(m, m->new[half], thread, zero, load_own(m, m->old[half], thread, zero));
@@ -673,10 +462,10 @@ static const CiExpr *
 count_blocks(Maker *m)
 {
     CiSym *sym = m->b.sym;
-    const CiExpr *all = blocks_of(m, m->key_extent, m->nkeys);
-    if (!m->has_limit)
+    const CiExpr *all = blocks_of(m, m->loops.key_extent, m->nkeys);
+    if (!m->loops.has_limit)
         return all;
-    const CiExpr *most = plus(m, plus(m, m->first_row, number(m, ROWS - 1 + m->nkeys)), m->ahead);
+    const CiExpr *most = plus(m, plus(m, m->first_row, number(m, ROWS - 1 + m->nkeys)), m->loops.ahead);
     most = ci_expr_floordiv(sym, ci_expr_max(sym, most, number(m, 0)), number(m, m->nkeys));
     return ci_build_named(&m->b, ci_expr_min(sym, all, most));
 }
@@ -718,7 +507,7 @@ finish(Maker *m)
 {
     CiBuild *b = &m->b;
     const CiExpr *thread = enter(m, "t", THREADS, CI_RUN_thread);
-    const CiMemory *sum = m->second->into[0], *result = m->result_memory, *total = m->sum_memory;
+    const CiMemory *sum = m->loops.second->into[0], *result = m->loops.result_memory, *total = m->loops.sum_memory;
     Place p = enter_elements(m, thread, m->columns);
     CiStmts *here = b->to;
     for (int half = 0; half < 2; half++) {
@@ -728,22 +517,22 @@ finish(Maker *m)
             from[count] = m->vars[count];
             to[count] = m->at[count];
         }
-        from[count] = m->row_var;
+        from[count] = m->loops.row_var;
         to[count++] = row;
-        from[count] = m->column_var;
+        from[count] = m->loops.column_var;
         to[count++] = column;
-        if (!divides(m, ROWS, m->row_extent))
-            ci_build_enter(b, &ci_build_test(b, CI_STMT_if, CI_COMPARE_less, row, m->row_extent)->body);
-        if (!divides(m, m->columns, m->column_extent))
-            ci_build_enter(b, &ci_build_test(b, CI_STMT_if, CI_COMPARE_less, column, m->column_extent)->body);
+        if (!divides(m, ROWS, m->loops.row_extent))
+            ci_build_enter(b, &ci_build_test(b, CI_STMT_if, CI_COMPARE_less, row, m->loops.row_extent)->body);
+        if (!divides(m, m->columns, m->loops.column_extent))
+            ci_build_enter(b, &ci_build_test(b, CI_STMT_if, CI_COMPARE_less, column, m->loops.column_extent)->body);
         const CiExpr *place = plus(m, thread, times(m, which(m, &p, half), THREADS));
-        read_from(&m->behind, sum, m->sums, place);
-        read_from(&m->behind, result, m->sums, place);
-        read_from(&m->behind, total, m->totals[half], thread);
+        read_from(&m->loops.behind, sum, m->sums, place);
+        read_from(&m->loops.behind, result, m->sums, place);
+        read_from(&m->loops.behind, total, m->totals[half], thread);
         sum = result = m->sums;
         total = m->totals[half];
         CiAt at = {count, from, to, NULL, 1, NULL, 1};
-        ci_build_at(b, &m->behind, &at);
+        ci_build_at(b, &m->loops.behind, &at);
         ci_build_leave(b, here);
     }
 }
@@ -752,8 +541,7 @@ void
 ci_attention_in_tiles(CiBuild *b)
 {
     Maker m = {.b = *b};
-    take_apart(&m);
-    find_limit(&m);
+    m.loops = ci_attention_take_apart(b);
     choose_sizes(&m);
     b->proc->body = (CiStmts){0};
     m.b.to = &b->proc->body;

@@ -1,0 +1,231 @@
+/* The loops of an attention, taken apart: factors, score, epilogue, and the keys that a comparison excludes. */
+#include "kernels/kernels.h"
+
+#include <math.h>
+
+typedef struct Taker {
+    CiBuild b;
+    CiAttentionLoops loops;
+} Taker;
+
+static const CiExpr *
+number(Taker *m, int64_t value)
+{
+    return ci_expr_const(m->b.sym, value);
+}
+
+static const CiExpr *
+plus(Taker *m, const CiExpr *a, const CiExpr *b)
+{
+    return ci_expr_add(m->b.sym, a, b);
+}
+
+/* ---- factors, score and epilogue ---- */
+
+typedef struct Folds {
+    CiStmt *folds[4];
+    CiStmt *loops[4]; /* around them, or NULL */
+    int count;
+} Folds;
+
+static void
+find_folds(Folds *found, const CiStmts *block, CiStmt *loop)
+{
+    for (CiStmt *stmt = block->first; stmt; stmt = stmt->next) {
+        if (stmt->kind == CI_STMT_fold && found->count < 4) {
+            found->folds[found->count] = stmt;
+            found->loops[found->count++] = loop;
+        } else if (stmt->kind == CI_STMT_for) {
+            find_folds(found, &stmt->body, stmt);
+        }
+    }
+}
+
+/* The memory that the first store after a fold stores to: the fold's result. */
+static CiMemory *
+stored_after(Taker *m, const CiStmt *fold)
+{
+    const CiStmt *stmt = fold->next;
+    while (stmt && stmt->kind != CI_STMT_store)
+        stmt = stmt->next;
+    CI_REQUIRE(m->b.ctx, stmt);
+    return stmt->at.memory;
+}
+
+static CiHole
+narrow_hole(Taker *m, const CiStmts *body, int value)
+{
+    int narrow = ci_find_narrow(&m->b, body, value);
+    CI_REQUIRE(m->b.ctx, narrow >= 0);
+    m->loops.narrow = m->b.proc->types[narrow].dtype;
+    return ci_hole_of_value(&m->b, body, narrow);
+}
+
+/* Of the factors of a sum of products the one that is the same for all columns, and the other one. */
+static void
+take_factors(Taker *m, const CiStmt *fold, const CiExpr *column, CiHole *left, CiHole *right)
+{
+    const CiStmt *times_of = fold->body.first;
+    while (times_of && times_of->value != fold->body.last->args[0])
+        times_of = times_of->next;
+    CI_REQUIRE(m->b.ctx, times_of && times_of->op == CI_OP_multiply);
+    *left = narrow_hole(m, &fold->body, times_of->args[0]);
+    *right = narrow_hole(m, &fold->body, times_of->args[1]);
+    if (ci_hole_varies(left, column)) {
+        CiHole other = *left;
+        *left = *right;
+        *right = other;
+    }
+}
+
+/* Moves to the epilogue the statements of a block but the fold, and stores of its result to memory of the point. */
+static void
+move_behind(Taker *m, CiStmts *block)
+{
+    for (CiStmt *next, *stmt = block->first; stmt; stmt = next) {
+        next = stmt->next;
+        bool is_result = stmt->kind == CI_STMT_store && stmt->at.memory == m->loops.result_memory &&
+                         m->loops.result_memory->space != CI_SPACE_global;
+        bool is_acc = stmt->kind == CI_STMT_alloc && stmt->memory == m->loops.second->into[0];
+        if (stmt != m->loops.second && !is_result && !is_acc)
+            ci_build_move(&m->b, stmt);
+    }
+}
+
+/* Moves the epilogue out of the loop of the second product and of the loops after it. */
+static void
+take_behind(Taker *m, CiStmts *points, CiStmt *loop)
+{
+    CiBuild *b = &m->b;
+    CiStmts *outside = ci_build_enter(b, &m->loops.behind);
+    CiStmt *after = loop->next;
+    for (CiStmt *next, *stmt = points->first; stmt; stmt = next) {
+        next = stmt->next;
+        if (stmt->kind == CI_STMT_alloc && stmt->memory->space == CI_SPACE_register && stmt->memory != m->loops.sum_memory &&
+            stmt->memory != m->loops.result_memory)
+            ci_build_move(b, stmt);
+    }
+    move_behind(m, &loop->body);
+    for (CiStmt *next; after; after = next) {
+        next = after->next;
+        CI_REQUIRE(b->ctx, after->kind == CI_STMT_for && after->vars[0] == m->loops.column_var);
+        move_behind(m, &after->body);
+    }
+    ci_build_leave(b, outside);
+}
+
+static void
+take_apart(Taker *m)
+{
+    CiBuild *b = &m->b;
+    CiStmts *inside = &b->proc->body;
+    Folds found = {.count = 0};
+    for (; m->loops.npoints < b->proc->head.naxes; inside = &inside->first->body) {
+        CI_REQUIRE(b->ctx, inside->first && inside->first->kind == CI_STMT_for && m->loops.npoints < CI_MAX_FOLD_AXES);
+        m->loops.points[m->loops.npoints++] = inside->first;
+    }
+    find_folds(&found, inside, NULL);
+    CI_REQUIRE(b->ctx, found.count == 4 && found.loops[0] && found.loops[3] && m->loops.npoints);
+    m->loops.first = found.folds[0];
+    m->loops.top = found.folds[1];
+    m->loops.sum = found.folds[2];
+    m->loops.second = found.folds[3];
+    m->loops.row_var = m->loops.points[m->loops.npoints - 1]->vars[0];
+    m->loops.row_extent = m->loops.points[m->loops.npoints - 1]->extents[0];
+    m->loops.key_var = found.loops[0]->vars[0];
+    m->loops.key_extent = found.loops[0]->extents[0];
+    m->loops.column_var = found.loops[3]->vars[0];
+    m->loops.column_extent = found.loops[3]->extents[0];
+    m->loops.head = m->loops.first->extents[0];
+    m->loops.scores_memory = stored_after(m, m->loops.first);
+    m->loops.sum_memory = stored_after(m, m->loops.sum);
+    take_factors(m, m->loops.second, m->loops.column_var, &m->loops.weights, &m->loops.values);
+    take_factors(m, m->loops.first, m->loops.key_var, &m->loops.rows, &m->loops.keys);
+    m->loops.score = ci_hole_of_value(b, &m->loops.top->body, m->loops.top->body.last->args[0]);
+    m->loops.result_memory = stored_after(m, m->loops.second);
+    take_behind(m, inside, found.loops[3]);
+}
+
+/* ---- keys that are excluded ---- */
+
+static CiStmt *
+made(const CiStmts *body, int value)
+{
+    CiStmt *stmt = body->first;
+    while (stmt && stmt->value != value)
+        stmt = stmt->next;
+    return stmt;
+}
+
+static CiStmt *
+behind_casts(const CiStmts *body, int value)
+{
+    CiStmt *stmt = made(body, value);
+    while (stmt && stmt->op == CI_OP_cast)
+        stmt = made(body, stmt->args[0]);
+    return stmt;
+}
+
+/* The expression that is at least 0 where the comparison holds; NULL: it does not compare indices. */
+static const CiExpr *
+distance_of(Taker *m, const CiStmts *body, const CiStmt *compare)
+{
+    bool is_more = compare->op == CI_OP_greater || compare->op == CI_OP_greater_equal,
+         is_less = compare->op == CI_OP_less || compare->op == CI_OP_less_equal;
+    const CiStmt *left = is_more || is_less ? made(body, compare->args[0]) : NULL,
+                 *right = left ? made(body, compare->args[1]) : NULL;
+    if (!right || left->op != CI_OP_index || right->op != CI_OP_index)
+        return NULL;
+    const CiExpr *distance = is_more ? ci_expr_sub(m->b.sym, left->expr, right->expr)
+                                     : ci_expr_sub(m->b.sym, right->expr, left->expr);
+    bool is_strict = compare->op == CI_OP_greater || compare->op == CI_OP_less;
+    return is_strict ? plus(m, distance, number(m, -1)) : distance;
+}
+
+static CiHole
+without_test(Taker *m, const CiHole *hole, const CiStmt *test)
+{
+    CiHole copy = {0};
+    CiStmts *outside = ci_build_enter(&m->b, &copy.body);
+    for (const CiStmt *stmt = hole->body.first; stmt; stmt = stmt->next) {
+        CiStmt *own = ci_build_copy(&m->b, stmt);
+        if (stmt != test)
+            continue;
+        own->op = CI_OP_const;
+        own->nargs = 0;
+        own->constant = ci_const_int(CI_DTYPE_bool, 1);
+    }
+    ci_build_leave(&m->b, outside);
+    return copy;
+}
+
+/* The score is -inf from some key on, which increases with the row. */
+static void
+find_limit(Taker *m)
+{
+    const CiStmts *body = &m->loops.score.body;
+    const CiExpr *of_row, *of_key, *rest, *ahead;
+    int64_t row_step, key_step;
+    const CiStmt *choice = behind_casts(body, body->last->args[0]);
+    const CiStmt *compare = choice && choice->op == CI_OP_where ? made(body, choice->args[0]) : NULL,
+                 *other = compare ? behind_casts(body, choice->args[2]) : NULL;
+    if (!other || other->op != CI_OP_const || !isinf(other->constant.re) || other->constant.re > 0)
+        return;
+    const CiExpr *distance = distance_of(m, body, compare);
+    if (!distance || !ci_expr_split_linear(m->b.sym, distance, m->loops.row_var, &of_row, &rest) ||
+        !ci_expr_split_linear(m->b.sym, rest, m->loops.key_var, &of_key, &ahead) || !ci_expr_is_const(of_row, &row_step) ||
+        !ci_expr_is_const(of_key, &key_step) || row_step != 1 || key_step != -1)
+        return;
+    m->loops.has_limit = true;
+    m->loops.ahead = ahead;
+    m->loops.open_score = without_test(m, &m->loops.score, compare);
+}
+
+CiAttentionLoops
+ci_attention_take_apart(CiBuild *b)
+{
+    Taker m = {.b = *b};
+    take_apart(&m);
+    find_limit(&m);
+    return m.loops;
+}
