@@ -801,6 +801,12 @@ def test_what_autograd_checks_before_a_backward():
         z.sum().backward()
 
 
+def test_a_library_call_has_operands_in_the_order_of_memory_that_torch_says():
+    """The gradient of a kernel that a small convolution computes has an order of its own, and ATen's function of it reads C order."""
+    made = torch.nn.utils.parametrizations.weight_norm(torch.nn.Conv2d(2, 3, 2))
+    agree(made, rand((1, 2, 4, 4)), backward=True)
+
+
 def test_gradients_of_some_inputs():
     def fn(x, y, z):
         return (x * y).sum(0), (y * 2).detach(), z + 1

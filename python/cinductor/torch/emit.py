@@ -158,9 +158,7 @@ class Emitter:
         raise Unmapped(f"an operand is a {type(x).__name__}")
 
     def operand(self, x: Any, common: torch.dtype, compute: torch.dtype) -> GraphValue:
-        """An operand of an element-wise op in the dtype in which it computes. Eager's kernels of the host first convert each number
-        and each tensor without axes to the common dtype of the operands, which rounds it if that is narrow.
-        """
+        """An operand of an element-wise op. Eager on the host first rounds numbers, and tensors without axes, to the common dtype."""
         if self.device == layout.HOST and common in (torch.bfloat16, torch.float16):
             x = self.value(x, common)
         return self.value(x, compute)

@@ -164,7 +164,8 @@ def strides_of(node: torch.fx.Node) -> list[Any] | None:
 def arguments(emitter: Emitter, node: torch.fx.Node) -> tuple[list[Any], list[tuple[str, Any]], Any]:
     """The operands of the call, and for each leaf of its arguments an operand or the leaf itself."""
     leaves, spec = tree_flatten((node.args, node.kwargs))
-    has_order = torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())  # numbers are drawn in the order of memory
+    # Kernels may read memory in the order that torch says; products and convolutions take any strides.
+    has_order = node.target not in PRODUCTS and node.target not in CONVOLUTIONS
     operands: list[GraphValue] = []
     plan: list[tuple[str, Any]] = []
     for leaf in leaves:
@@ -179,7 +180,8 @@ def arguments(emitter: Emitter, node: torch.fx.Node) -> tuple[list[Any], list[tu
             kind = "tensor" if not x.is_weak else "int" if x.dtype == torch.int64 else "float"
             plan.append((kind, len(operands)))
             x = emitter.cast(x, x.dtype)
-            if has_order and kind == "tensor" and isinstance(leaf, torch.fx.Node) and (order := dense_order(leaf.meta.get("val"))):
+            order = dense_order(leaf.meta.get("val")) if isinstance(leaf, torch.fx.Node) else ""
+            if has_order and kind == "tensor" and (order or getattr(leaf, "op", "") == "call_function"):
                 x = emitter.copy(x, order)
         elif isinstance(x, (list, tuple)):
             raise Refused(f"{node.target} takes all results of an op at once")
@@ -214,6 +216,8 @@ PRODUCTS = {
     torch.ops.aten.addmm.default: "addmm_out",
     torch.ops.aten.baddbmm.default: "baddbmm_out",
 }
+
+CONVOLUTIONS = (torch.ops.aten.convolution.default, torch.ops.aten.convolution_backward.default)
 
 
 def torch_call(node: torch.fx.Node, plan: list[tuple[str, Any]], operands: list[Any], device: torch.device) -> Any:
