@@ -126,7 +126,7 @@ def test_kernels_need_no_glibc_newer_than_2_28(tmp_path):
     assert not [name for name in needed if min(known[name]) > OLDEST_GLIBC]
     # The cache has kernels of both kinds of systems.
     if platform.machine() == "x86_64" and tuple(map(int, platform.libc_ver()[1].split("."))) >= (2, 35):
-        fast = MATHEMATICS.replace('("numpy"', '("fast"').replace("assert not [row", "assert [row")
+        fast = MATHEMATICS.replace('("numpy"', '("fast"')
         done = run(fast, CINDUCTOR_CACHE_DIR=str(cache))
         assert done.returncode == 0, done.stderr
         assert [name for kernel in cache.glob("**/*.so") for name in versions_of(kernel) if name.startswith("_ZGV")]

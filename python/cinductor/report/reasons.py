@@ -60,7 +60,7 @@ REASONS = tuple(
             "growing-lists",
             r".*\b(appended to a list|appends? |list that is as long)|"
             r"data decide how a (list|deque)|an? (list|argument that is a list|dict that is iterated) |a set is iterated|keys of several types|"
-            r"one of many objects grows|an empty list|arrays of many sizes|an item of a list|items of (several types|\S+ are of another type)|several loops append",
+            r"one of many objects grows|tuples in a list|an empty list|arrays of many sizes|an item of a list|items of (several types|\S+ are of another type)|several loops append",
             "append one number or array of one size to a list in each iteration, and stack the list after the loop",
         ),
         (
@@ -169,6 +169,7 @@ REASONS = tuple(
             r"may resize an array|several stars|a loop without a target|ways that do not meet|a value of another block",
             "define the function in a file, and avoid the construct named above (docs/limits.md lists them)",
         ),
+        ("numbers", r"~ of a bool", "write not x for a bool of Python"),
         (
             "numbers",
             r"an? (int|number|large int|factorial|power|isqrt|list of) .*|rounds to decimal|isqrt|ints that|membership of NaN|a numbers?",
