@@ -97,6 +97,11 @@ def test_products_are_counted_and_data_decide_at_most():
     report = explained(lambda a, b: a @ b, X, X.T.copy())
     (cost,) = report.costs
     assert (cost.call, cost.read, cost.written, cost.operations) == ("matmul", 1920, 1152, 2 * 12 * 10 * 12)
+    own = {"numerics": "close", "templates": "always"}
+    report = cinductor.explain(cinductor.compile(lambda a, b: np.maximum(a @ b, 0), backend="c", options=own), X, X.T.copy())
+    (cost,) = report.costs
+    assert "template product" in report.kernels and report.kernels_count == 1 and cost.places
+    assert (cost.call, cost.read, cost.written, cost.operations) == ("", 1920, 1152, 2 * 12 * 10 * 12 + 12 * 12)
     report = explained(lambda x: x[x > 0.5] * 2, V)
     assert any(cost.is_most for cost in report.costs)
     assert "<=" in str(report)

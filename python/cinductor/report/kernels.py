@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 PLACE = re.compile(r' @("[^"]*"|\S+?):(\d+)')
-KERNEL = re.compile(r"(k\d+): (?:on \d+ )?(.*)")
+KERNEL = re.compile(r"(k\d+): (?:on \d+ )?(?:template \w+ )?(.*)")
 NEST = re.compile(r"(\w+)(?: (?:memory|local|row|register|scalar))?\[(.*?)\] = (.*)\{$")
 OPERATION = re.compile(r"%\d+: \w+ = (\w+) ?(.*)")
 CALL = re.compile(r"extern (\w+)\((.*?)\)(?: key .*?)? -> (\w+)(?:$| @)")
