@@ -12,6 +12,8 @@ import re
 import sys
 from pathlib import Path
 
+import torch._inductor.inductor_prims  # noqa: F401  (adds the ops that Dynamo takes others apart into)
+
 from cinductor.torch import rows
 
 

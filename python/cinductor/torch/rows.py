@@ -18,7 +18,7 @@ import functools
 import importlib
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -76,25 +76,32 @@ def overload(name: str) -> Any:
 
 
 @functools.cache
-def table() -> dict[Any, AtenRow]:
-    """The rows by torch's op, without those that the installed torch lacks."""
+def known() -> dict[str, AtenRow]:
+    """The rows by name, whether the installed torch has their ops or not."""
     rows = {}
     for schema, promotion, meaning in read(text()):
-        name = schema.partition("(")[0]
-        op = overload(name)
-        if op is None:
-            continue
-        status = meaning.split()[0] if meaning.split()[0] in ("library", "decompose", "refuse") else "row"
-        if str(op._schema) != schema:
-            status = "off"
-        rows[op] = AtenRow(name, schema, promotion, meaning, status)
+        name, word = schema.partition("(")[0], meaning.split()[0]
+        status = word if word in ("library", "decompose", "refuse") else "row"
+        rows[name] = AtenRow(name, schema, promotion, meaning, status)
     return rows
+
+
+def find(op: Any) -> AtenRow | None:
+    """The row of torch's op, or None. Modules of torch add ops when they are imported, so it is looked up anew."""
+    row = known().get(str(op._schema).partition("(")[0]) if isinstance(op, torch._ops.OpOverload) else None
+    return row if row is None or str(op._schema) == row.schema else replace(row, status="off")
+
+
+@functools.cache
+def table() -> dict[Any, AtenRow]:
+    """The rows by torch's op, without those that the installed torch lacks."""
+    return {op: row for op in map(overload, known()) if (row := find(op)) is not None}
 
 
 @functools.cache
 def row_of(op: Any) -> Lowering:
     """The function that makes core nodes for a node with this op."""
-    row = table().get(op)
+    row = find(op)
     if row is None:
         return control.LOWERINGS.get(op) or _unmapped("no row")
     if row.status == "off":
