@@ -19,23 +19,8 @@ typedef struct Tiler {
     const CiExpr *row, *column; /* the point of the body, within the tile */
 } Tiler;
 
-static const CiExpr *
-number(Tiler *t, int64_t value)
-{
-    return ci_expr_const(t->b.sym, value);
-}
-
-static const CiExpr *
-plus(Tiler *t, const CiExpr *a, const CiExpr *b)
-{
-    return ci_expr_add(t->b.sym, a, b);
-}
-
-static const CiExpr *
-times(Tiler *t, const CiExpr *a, int64_t by)
-{
-    return ci_expr_mul(t->b.sym, a, number(t, by));
-}
+#define BUILDER Tiler
+#include "codegen/arithmetic.def"
 
 /* ---- which loads ---- */
 

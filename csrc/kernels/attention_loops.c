@@ -8,17 +8,8 @@ typedef struct Taker {
     CiAttentionLoops loops;
 } Taker;
 
-static const CiExpr *
-number(Taker *m, int64_t value)
-{
-    return ci_expr_const(m->b.sym, value);
-}
-
-static const CiExpr *
-plus(Taker *m, const CiExpr *a, const CiExpr *b)
-{
-    return ci_expr_add(m->b.sym, a, b);
-}
+#define BUILDER Taker
+#include "codegen/arithmetic.def"
 
 /* ---- factors, score and epilogue ---- */
 

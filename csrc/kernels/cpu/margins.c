@@ -21,17 +21,9 @@ typedef struct Walk {
     const CiExpr *first, *count;  /* columns of this unit */
 } Walk;
 
-static const CiExpr *
-number(Walk *w, int64_t value)
-{
-    return ci_expr_const(w->s.b.sym, value);
-}
-
-static const CiExpr *
-plus(Walk *w, const CiExpr *a, const CiExpr *b)
-{
-    return ci_expr_add(w->s.b.sym, a, b);
-}
+#define BUILDER Walk
+#define SYM(m) (m)->s.b.sym
+#include "codegen/arithmetic.def"
 
 static CiStmt *
 fold_in(Walk *w, const CiStmt *loop)

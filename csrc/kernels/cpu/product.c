@@ -26,23 +26,8 @@ typedef struct Maker {
     CiMemory *panel, *stripe; /* NULL: the factor is read as it lies */
 } Maker;
 
-static const CiExpr *
-number(Maker *m, int64_t value)
-{
-    return ci_expr_const(m->b.sym, value);
-}
-
-static const CiExpr *
-plus(Maker *m, const CiExpr *a, const CiExpr *b)
-{
-    return ci_expr_add(m->b.sym, a, b);
-}
-
-static const CiExpr *
-times(Maker *m, const CiExpr *a, int64_t by)
-{
-    return ci_expr_mul(m->b.sym, a, number(m, by));
-}
+#define BUILDER Maker
+#include "codegen/arithmetic.def"
 
 static int
 width(const Maker *m)

@@ -46,29 +46,8 @@ typedef struct Maker {
     CiMemory *scores, *sums, *old[2], *new[2], *totals[2];
 } Maker;
 
-static const CiExpr *
-number(Maker *m, int64_t value)
-{
-    return ci_expr_const(m->b.sym, value);
-}
-
-static const CiExpr *
-plus(Maker *m, const CiExpr *a, const CiExpr *b)
-{
-    return ci_expr_add(m->b.sym, a, b);
-}
-
-static const CiExpr *
-times(Maker *m, const CiExpr *a, int64_t by)
-{
-    return ci_expr_mul(m->b.sym, a, number(m, by));
-}
-
-static bool
-divides(Maker *m, int64_t by, const CiExpr *e)
-{
-    return ci_sym_known_multiple_of(m->b.sym, e, number(m, by));
-}
+#define BUILDER Maker
+#include "codegen/arithmetic.def"
 
 static const CiExpr *
 blocks_of(Maker *m, const CiExpr *extent, int side)

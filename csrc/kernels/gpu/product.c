@@ -30,23 +30,8 @@ typedef struct Maker {
     int each;        /* rows of a thread, and columns */
 } Maker;
 
-static const CiExpr *
-number(Maker *m, int64_t value)
-{
-    return ci_expr_const(m->b.sym, value);
-}
-
-static const CiExpr *
-plus(Maker *m, const CiExpr *a, const CiExpr *b)
-{
-    return ci_expr_add(m->b.sym, a, b);
-}
-
-static const CiExpr *
-times(Maker *m, const CiExpr *a, int64_t by)
-{
-    return ci_expr_mul(m->b.sym, a, number(m, by));
-}
+#define BUILDER Maker
+#include "codegen/arithmetic.def"
 
 static const CiExpr *
 bound(Maker *m, const CiExpr *e, int64_t limit)

@@ -31,23 +31,8 @@ typedef struct Maker {
     int nvars, rows, columns, stages, threads;
 } Maker;
 
-static const CiExpr *
-number(Maker *m, int64_t value)
-{
-    return ci_expr_const(m->b.sym, value);
-}
-
-static const CiExpr *
-plus(Maker *m, const CiExpr *a, const CiExpr *b)
-{
-    return ci_expr_add(m->b.sym, a, b);
-}
-
-static const CiExpr *
-times(Maker *m, const CiExpr *a, int64_t by)
-{
-    return ci_expr_mul(m->b.sym, a, number(m, by));
-}
+#define BUILDER Maker
+#include "codegen/arithmetic.def"
 
 /* e % count if is_rest, else e / count; a symbol below the limit. */
 static const CiExpr *
@@ -62,12 +47,6 @@ enter_threads(Maker *m)
     CiStmt *loop = ci_build_for(&m->b, "t", number(m, m->threads), CI_RUN_thread);
     ci_build_enter(&m->b, &loop->body);
     return loop->vars[0];
-}
-
-static bool
-divides(Maker *m, int64_t by, const CiExpr *e)
-{
-    return ci_sym_known_multiple_of(m->b.sym, e, number(m, by));
 }
 
 /* ---- sizes ---- */

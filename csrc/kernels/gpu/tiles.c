@@ -6,29 +6,9 @@
 
 enum { CHUNK = CI_TILE_CHUNK, LINE = CI_TILE_LINE };
 
-static const CiExpr *
-number(CiBuild *b, int64_t value)
-{
-    return ci_expr_const(b->sym, value);
-}
-
-static const CiExpr *
-plus(CiBuild *b, const CiExpr *x, const CiExpr *y)
-{
-    return ci_expr_add(b->sym, x, y);
-}
-
-static const CiExpr *
-times(CiBuild *b, const CiExpr *x, int64_t by)
-{
-    return ci_expr_mul(b->sym, x, number(b, by));
-}
-
-static bool
-divides(CiBuild *b, int64_t by, const CiExpr *e)
-{
-    return ci_sym_known_multiple_of(b->sym, e, number(b, by));
-}
+#define BUILDER CiBuild
+#define SYM(m) (m)->sym
+#include "codegen/arithmetic.def"
 
 const CiExpr *
 ci_tile_part(CiBuild *b, const CiExpr *e, int64_t count, bool is_rest, int64_t limit)
