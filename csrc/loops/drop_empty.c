@@ -2,39 +2,45 @@
  * arrays without elements need no loop, and a GPU would divide by their sizes. */
 #include "loops/loops.h"
 
+/* Also if data give the size, and the range of its symbol has no other number. */
 static bool
-stores_nothing(const CiNest *nest)
+is_zero(const CiLoopRewriter *r, const CiExpr *size)
 {
-    for (int k = 0; k < nest->naxes; k++) {
-        if (nest->axes[k].kind != CI_AXIS_reduce && ci_expr_equals_const(nest->axes[k].extent, 0))
+    return ci_sym_known_le(r->sym, size, ci_expr_const(r->sym, 0));
+}
+
+static bool
+stores_nothing(const CiLoopRewriter *r, const CiNest *nest)
+{
+    for (int k = 0; k < nest->naxes; k++)
+        if (nest->axes[k].kind != CI_AXIS_reduce && is_zero(r, nest->axes[k].extent))
             return true;
-    }
     return false;
 }
 
 static bool
-does_nothing(const CiItem *item)
+does_nothing(const CiLoopRewriter *r, const CiItem *item)
 {
     if (item->nest)
-        return stores_nothing(item->nest);
+        return stores_nothing(r, item->nest);
     return item->kind == CI_ITEM_for && !item->region->body.count && !item->region->nswaps;
 }
 
 static bool
-is_empty(const CiBuffer *buffer)
+is_empty(const CiLoopRewriter *r, const CiBuffer *buffer)
 {
     for (int d = 0; d < buffer->rank; d++)
-        if (ci_expr_equals_const(buffer->sizes[d], 0))
+        if (is_zero(r, buffer->sizes[d]))
             return true;
     return false;
 }
 
 static void
-drop_swaps(CiRegion *region)
+drop_swaps(const CiLoopRewriter *r, CiRegion *region)
 {
     int count = 0;
     for (int k = 0; k < region->nswaps; k += 2) {
-        if (is_empty(region->swaps[k]))
+        if (is_empty(r, region->swaps[k]))
             continue;
         region->swaps[count++] = region->swaps[k];
         region->swaps[count++] = region->swaps[k + 1];
@@ -47,11 +53,10 @@ void
 ci_loops_drop_empty(const CiLoopRewriter *r, CiItems *items)
 {
     int count = 0;
-    (void)r;
     for (int k = 0; k < items->count; k++) {
         if (items->items[k].region)
-            drop_swaps(items->items[k].region);
-        if (!does_nothing(&items->items[k]))
+            drop_swaps(r, items->items[k].region);
+        if (!does_nothing(r, &items->items[k]))
             items->items[count++] = items->items[k];
     }
     items->count = count;
