@@ -1,5 +1,10 @@
 """Sharded programs whose members are threads on the CPU, which need no device."""
 
+import contextvars
+import functools
+import weakref
+from queue import SimpleQueue
+
 import collective_cases as cases
 import numpy as np
 import pytest
@@ -7,6 +12,7 @@ import pytest
 import cinductor
 from cinductor import distributed
 from cinductor.distributed import P, all_gather, all_reduce, axis_index, shard_map
+from cinductor.distributed.mesh import make_calls
 
 
 def mesh_of(*shape, names=("x", "y"), timeout=20.0, devices="cpu"):
@@ -83,6 +89,24 @@ def test_members_that_do_not_come():
             shard_map(fn, mesh, P("x"), P("x"))(np.ones(4))
         with pytest.raises(cinductor.DeviceError, match="closed, or a member of it failed"):
             shard_map(lambda x: all_reduce(x, "x"), mesh, P("x"), P())(np.ones(4))
+
+
+def test_a_worker_keeps_nothing_of_a_call():
+    """When its caller has the result, arrays of a call can be freed: the thread refers to none of them."""
+    class Argument:
+        pass
+
+    class Results:
+        def put(self, outcome):
+            seen.append((outcome.error, ref()))
+
+    calls, argument, seen = SimpleQueue(), Argument(), []
+    ref = weakref.ref(argument)
+    calls.put((0, contextvars.copy_context(), functools.partial(id, argument), Results()))
+    calls.put(None)
+    del argument
+    make_calls(calls)
+    assert seen == [(None, None)]
 
 
 def test_refused():

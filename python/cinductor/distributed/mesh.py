@@ -54,15 +54,22 @@ class CallResult(NamedTuple):
 
 
 def make_calls(calls: SimpleQueue[Any]) -> None:
-    """Make the calls of a worker, until there is None."""
+    """Make the calls of a worker, until there is None. The thread refers to nothing of a call when its caller has the result."""
     while (item := calls.get()) is not None:
         number, context, call, results = item
-        try:
-            outcome = CallResult(number, context.run(call), None)
-        except BaseException as error:  # noqa: BLE001  (the caller raises it)
-            outcome = CallResult(number, None, error)
-        results.put(outcome)
-        del item, context, call, results, outcome  # which keep arrays
+        del item
+        outcomes = [outcome_of(number, context, call)]
+        del context, call
+        results.put(outcomes.pop())
+        del results
+
+
+def outcome_of(number: int, context: contextvars.Context, call: Callable[[], Any]) -> CallResult:
+    """Make a call in a context."""
+    try:
+        return CallResult(number, context.run(call), None)
+    except BaseException as error:  # noqa: BLE001  (the caller raises it)
+        return CallResult(number, None, error)
 
 
 class Member:
