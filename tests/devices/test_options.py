@@ -1,5 +1,6 @@
 """Each option on each kind of device: it changes something, or words refuse it."""
 
+import faulthandler
 import functools
 import os
 import signal
@@ -101,6 +102,7 @@ def test_a_compile_that_dies_is_an_error(how, backend, request):
         if how == "raises":
             raise ValueError("wrong")
         if how in ("dies", "is lost") and os.getpid() != here:
+            faulthandler.disable()
             os.kill(os.getpid(), signal.SIGSEGV)
         while how == "hangs" and os.getpid() != here:
             time.sleep(0.01)
