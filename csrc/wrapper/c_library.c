@@ -1,15 +1,17 @@
-/* Library calls that a program in C does by itself: sorts, searches and medians (c_library.def).
+/* Library calls that a program in C does by itself: sorts, searches and medians (c_library.def), and
+ * random draws (c_draws.c).
  * The routines are texts over the element type T; those that the program calls are printed once for
  * each dtype. A row is copied to contiguous memory and sorted there by a bottom-up merge sort over
  * runs of 16 from an insertion sort (Knuth, The Art of Computer Programming 3, 5.2.4). It is
  * stable: equal elements stay in order of their positions, whatever `kind` the call has. NaN is
  * last. A partition is a full sort. */
 #include "wrapper/c_library.h"
+#include "wrapper/c_draws.h"
 
 #include <string.h>
 
 static const char views_text[] =
-    "\n/* ---- sorting and searching ---- */\n\n"
+    "\n/* ---- library calls ---- */\n\n"
     "/* An operand or the result of a routine, which gets the operands and then the result. */\n"
     "typedef struct ci_view {\n    void *data;\n    int32_t rank;\n"
     "    int64_t sizes[%d], strides[%d]; /* strides in elements */\n} ci_view;\n\n"
@@ -177,8 +179,8 @@ const char *
 ci_c_library_refuses(CiContext *ctx, const CiExternItem *call)
 {
     const Row *row = row_of(call);
-    if (!strncmp(call->ext->name, "draw_", 5))
-        return "C draws no random numbers: give them as an argument";
+    if (ci_is_draw(call))
+        return ci_c_draw_refuses(ctx, call);
     if (!row)
         return ci_format(ctx, "C cannot call %s, a function of NumPy's", call->ext->name);
     for (int k = 0; k < call->noperands; k++) {
@@ -195,6 +197,10 @@ ci_c_library_refuses(CiContext *ctx, const CiExternItem *call)
 const char *
 ci_c_library_routine(CiContext *ctx, const CiExternItem *call, int *how)
 {
+    if (ci_is_draw(call)) {
+        *how = 0;
+        return ci_c_draw_routine(ctx, call);
+    }
     const Row *row = row_of(call);
     *how = row->how(call);
     return ci_format(ctx, "%s_%s", row->routine, ci_dtype_name(call->operands[0]->dtype));
@@ -253,7 +259,7 @@ find_called(const CiWrapper *wrapper, CiDtype dtype, bool *is_called)
     bool is_any = false;
     for (int k = 0; k < wrapper->nlines; k++) {
         const CiExternItem *call = wrapper->lines[k].ext;
-        if (!call || call->operands[0]->dtype != dtype)
+        if (!call || ci_is_draw(call) || call->operands[0]->dtype != dtype)
             continue;
         for (int r = 0; r < ROUTINES; r++)
             is_called[r] |= !strcmp(routines[r].name, row_of(call)->routine);
@@ -262,17 +268,25 @@ find_called(const CiWrapper *wrapper, CiDtype dtype, bool *is_called)
     return is_any;
 }
 
+static bool
+calls_anything(const CiWrapper *wrapper)
+{
+    for (int k = 0; k < wrapper->nlines; k++)
+        if (wrapper->lines[k].ext)
+            return true;
+    return false;
+}
+
 void
 ci_c_library_print_routines(CiText *out, const CiWrapper *wrapper)
 {
-    bool has_views = false;
+    if (!calls_anything(wrapper))
+        return;
+    ci_text_add(out, views_text, CI_MAX_RANK, CI_MAX_RANK);
     for (int dtype = 0; dtype < CI_DTYPE_COUNT; dtype++) {
         bool is_called[ROUTINES] = {false};
-        if (!find_called(wrapper, (CiDtype)dtype, is_called))
-            continue;
-        if (!has_views)
-            ci_text_add(out, views_text, CI_MAX_RANK, CI_MAX_RANK);
-        has_views = true;
-        print_dtype(out, (CiDtype)dtype, is_called);
+        if (find_called(wrapper, (CiDtype)dtype, is_called))
+            print_dtype(out, (CiDtype)dtype, is_called);
     }
+    ci_c_draws_print(out, wrapper);
 }

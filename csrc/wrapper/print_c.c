@@ -276,8 +276,10 @@ print_call(Printer *printer, const CiExternItem *call)
         print_view(out, call, k);
     out->indent -= 4;
     ci_text_line(out, "};");
-    ci_text_line(out, "if ((status = %s(views, %d)))", routine, how);
-    ci_text_line(out, "    goto done;");
+    ci_text_open(out, "if ((status = %s(views, %d))) {", routine, how);
+    ci_text_line(out, "*reason = \"%s refuses its parameters\";", call->ext->name);
+    ci_text_line(out, "goto done;");
+    ci_text_close(out);
     ci_text_close(out);
 }
 

@@ -73,6 +73,7 @@ def distributions(rng, x):
         rng.geometric(0.5, 2),
         rng.standard_gamma(2.0, size=3),
         rng.standard_cauchy(2),
+        rng.standard_exponential(2),
         rng.rayleigh(1.0),
     )
 

@@ -233,6 +233,25 @@ def test_a_failed_check_is_told(tmp_path):
     assert status == 2 and reason == b"an index is out of bounds"
 
 
+def test_c_has_a_generator_of_its_own(tmp_path):
+    """NumPy's PCG64, from the words of its state. test_package.py compares the draws."""
+    def walked(x, rng):
+        return x + rng.normal(size=len(x)), rng.integers(0, 6, 5)
+
+    x, rng = numbers(100), np.random.default_rng(7)
+    rng.integers(0, 6)  # leaves half a word
+    library = build(cinductor.export(walked, x, rng), tmp_path)
+    state, inner = rng.bit_generator.state, rng.bit_generator.state["state"]
+    halves = [half for key in ("state", "inc") for half in (inner[key] >> 64, inner[key] & (2**64 - 1))]
+    words, bits = (ctypes.c_uint64 * 6)(*halves, state["has_uint32"], state["uinteger"]), (ctypes.c_void_p * 5)()
+    library.ci_pcg64(bits, words)
+    address = np.uint64(ctypes.addressof(bits))
+    wanted = walked(x, rng)
+    same(call_c(library, (address, x, address), wanted), wanted)
+    state = rng.bit_generator.state
+    assert words[0] << 64 | words[1] == state["state"]["state"] and words[5] == state["uinteger"]
+
+
 def test_what_c_cannot_do_is_named():
     x = numbers(4, 4)
     with pytest.raises(cinductor.Unsupported, match="C cannot call fft_fft, a function of NumPy's"):

@@ -16,6 +16,7 @@ from cinductor.builds import bundling
 
 W = np.linspace(0.5, 2, 4)
 X = np.random.default_rng(3).normal(size=(10, 4))
+RNG = np.random.default_rng(4)
 
 
 def score(x, k=2.5, *, name="a"):
@@ -207,9 +208,9 @@ def last_entry(**fields):
 @pytest.mark.parametrize(
     ("member", "change", "why"),
     [
-        ("manifest.json", manifest(schema=99), "schema 99 and ABI 1 .* reads schemas 1 to 2 and ABI 1: package it again"),
+        ("manifest.json", manifest(schema=99), "schema 99 and ABI 1 .* reads schemas 1 to 3 and ABI 1: package it again"),
         ("manifest.json", manifest(schema="1"), "schema 1 and ABI 1"),
-        ("manifest.json", manifest(abi=7), "schema 2 and ABI 7"),
+        ("manifest.json", manifest(abi=7), "schema 3 and ABI 7"),
         ("manifest.json", manifest(entries=[{}]), "no manifest"),
         ("manifest.json", manifest(entries=[{"name": "f"}]), "manifest that is not complete"),
         ("manifest.json", last_entry(name="../evil"), "entries with names that"),
@@ -271,12 +272,35 @@ def test_a_damaged_file_is_told(path, tmp_path):
         load(tmp_path / "nothing")
 
 
+def drawn(rng, n, mean):
+    wide = rng.integers(-3, 2**62, n), rng.integers(0, 2**40, n), rng.integers(5, 2**32 + 5), rng.integers(0, 3 << 30, n), rng.integers(7, 8, n)
+    floats = rng.random(), rng.random(n, np.float32), rng.uniform(-1, 4, n), rng.normal(mean, 2, n), rng.standard_normal((n, 2))
+    return wide, floats, rng.exponential(mean, n), rng.standard_exponential(), sum(rng.integers(0, k + 3) for k in range(n))
+
+
+@pytest.mark.parametrize("kind", ["PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64"])
+def test_draws_are_numpys(kind, tmp_path):
+    """A generator among the arguments draws, and its state afterwards is NumPy's."""
+    rng, own = (np.random.Generator(getattr(np.random, kind)(3)) for _ in range(2))
+    package(tmp_path / "f", drawn, rng, 3000, 1.5)
+    f = load(tmp_path / "f")["drawn"]
+    for _ in range(2):
+        assert_same(f(rng, 3000, 1.5), drawn(own, 3000, 1.5))
+        np.testing.assert_equal(rng.bit_generator.state, own.bit_generator.state)
+    with pytest.raises(ValueError, match="draw_exponential refuses its parameters"):
+        f(rng, 3000, -1.0)
+    for wrong in np.random.RandomState(1), 3:
+        with pytest.raises(TypeError, match=f"rng is a {type(wrong).__name__}; the program takes a Generator"):
+            f(wrong, 3000, 1.5)
+
+
 @pytest.mark.parametrize(
     ("fn", "specs", "why"),
     [
         (lambda x: np.percentile(x, 30), (X,), r"C cannot call percentile, a function of NumPy's \(line"),
         (lambda x: np.sort(x.astype("f2")), (X,), "C has no sort of f16"),
-        (lambda rng, x: x + rng.random(4), (np.random.default_rng(0), X), r"C draws no random numbers: give them as an argument \(line"),
+        (lambda rng, x: x + rng.gamma(2.0, size=4), (np.random.default_rng(0), X), r"C has no random draw gamma with .* give the numbers as an argument \(line"),
+        (lambda x: x + RNG.random(4), (X,), "it draws from RNG, which is no argument; take a Generator as one"),
         (lambda x: print(x.sum()), (X,), r"it calls print \(cinductor.package\)(.|\n)*a package has programs without Python"),
         (Scaled().call, (X,), r"it reads self\.w, an attribute of an object; take it as an argument"),
         (lambda x: (np.sort(x)[:, 1], np.sort(x)), (X,), "a part of an array that the call makes"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import hashlib
 import inspect
@@ -19,7 +20,7 @@ import numpy as np
 from .. import _core
 from ..extensions.kernels import DTYPES, formula_of, value_of
 from .archive import DAMAGED
-from .bundling import ABI, NAME, SCHEMA, build
+from .bundling import ABI, GENERATOR, NAME, SCHEMA, build
 
 RANK = 32
 MAX_BYTES = 1 << 32  # of all members together
@@ -31,6 +32,8 @@ KINDS = (
     inspect.Parameter.VAR_POSITIONAL,
     inspect.Parameter.KEYWORD_ONLY,
 )
+_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+_pointer.argtypes, _pointer.restype = [ctypes.py_object, ctypes.c_char_p], ctypes.c_void_p
 _free = ctypes.CDLL(None).free
 _free.argtypes = [ctypes.c_void_p]
 
@@ -186,7 +189,11 @@ class PackagedFunction:
         self.check_overlap(arrays)
         self.check_sizes(arrays)
         given, out, reason = (CArray * max(1, len(arrays)))(*map(as_c, arrays)), (CArray * max(1, len(self.kinds)))(), ctypes.c_char_p()
-        status = self.library.call(given, out, ctypes.byref(reason))
+        with contextlib.ExitStack() as locks:
+            for row in self.inputs:
+                if row["type"] == GENERATOR:
+                    locks.enter_context(found_at(bound, row["path"], row["name"]).bit_generator.lock)
+            status = self.library.call(given, out, ctypes.byref(reason))
         if status:
             self.fail(status, (reason.value or b"").decode(), arrays)
         return built(self.structure, self.results(out, arrays), bound)
@@ -209,6 +216,8 @@ class PackagedFunction:
         if not row["is_array"]:
             if type(value).__name__ != row["type"]:
                 raise TypeError(f"{self.__name__}: {name} is a {type(value).__name__}; the program takes a {row['type']}")
+            if row["type"] == GENERATOR:
+                value = _pointer(value.bit_generator.capsule, b"BitGenerator")
             return np.array(value, row["dtype"])
         if type(value) is not np.ndarray or value.dtype.str != row["dtype"] or value.ndim != row["rank"]:
             kind = f"{value.dtype}, {value.ndim} axes" if isinstance(value, np.ndarray) else type(value).__name__

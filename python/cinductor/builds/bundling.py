@@ -33,7 +33,8 @@ from .exporting import in_c
 from .results import ARGUMENT, CONSTANT, ResultPiece, structure
 from .warming import captured
 
-SCHEMA = 2  # of the manifest. 2 has results of the structure "either", and all of 1
+SCHEMA = 3  # of the manifest. 2 has results of the structure "either", 3 generators of random numbers; each has all of those before
+GENERATOR = "Generator"  # the type of an input whose value is the address of its bitgen_t
 ABI = 1  # of `call` and `ci_array`
 PLAIN = (bool, int, float, complex, str, type(None))  # constants that a manifest can have, besides complex ones
 # Guards on the function's own surroundings, which the package has as they were, and those that the C or the loader checks.
@@ -232,6 +233,8 @@ class PackagedEntry:
         kind, *parts = self.job.rows[source]
         if kind == "arg":
             return [parts[0]]
+        if kind == "address":
+            return self.path(parts[0])
         inner = self.path(parts[0]) if kind == "item" else None
         return None if inner is None else [*inner, parts[1]]
 
@@ -239,6 +242,8 @@ class PackagedEntry:
         """The description of one input; an array from outside of the arguments becomes a member."""
         source = self.inputs[number][0]
         value, path = self.values[source], self.path(source)
+        if self.job.rows[source][0] == "address":
+            return self.generator(source, path)
         if value is UNKNOWN:
             what = self.job.name_of(source)
             raise _core.Unsupported(f"{self.name}: it reads {what}, an attribute of an object; take it as an argument instead")
@@ -249,9 +254,17 @@ class PackagedEntry:
             return {**made, "member": add_array(self.name, number, np.asarray(value), members)}
         return {**made, "path": path, "name": self.job.name_of(source)}
 
+    def generator(self, source: int, path: list[Any] | None) -> dict[str, Any]:
+        """The description of a generator of random numbers."""
+        name = self.job.name_of(self.job.rows[source][1])
+        if path is None:
+            raise _core.Unsupported(f"{self.name}: it draws from {name}, which is no argument; take a Generator as one")
+        return {**describe_input(np.uint64(0), None), "type": GENERATOR, "path": path, "name": name}
+
     def fixed_values(self) -> list[dict[str, Any]]:
         """The values and containers in arguments that are part of the program: a call must have the same ones."""
         free = {row[0] for row in self.inputs} | {symbol[1] for symbol in self.symbols if symbol[2] < 0}
+        free |= {row[1] for row in self.job.rows if row[0] == "address"}
         found = []
         for source, value in enumerate(self.values):
             path = self.path(source)

@@ -186,7 +186,7 @@ def export(
     Raises
     ------
     Unsupported
-        If the program needs Python: breaks, library calls other than sorts, searches and medians (`np.fft.fft`), and with
+        If the program needs Python: breaks, library calls other than sorts, searches, medians and draws (`np.fft.fft`), and with
         `numerics="exact"` functions of NumPy.
     """
     if form not in FORMS and form not in BACKENDS:

@@ -88,6 +88,8 @@ class WarmJob(Job):
             return str(self.names[parts[0]])
         if kind == "const" or (kind == "attr" and parts[1] == "__self__"):
             return "self"
+        if kind == "global":
+            return str(parts[1])
         if kind in ("item", "attr"):
             inner = self.name_of(parts[0])
             return f"{inner}[{parts[1]!r}]" if kind == "item" else f"{inner}.{parts[1]}"

@@ -199,6 +199,7 @@ DISTRIBUTIONS: dict[str, dict[str, Any]] = {
     "power": {"a": None},
     "rayleigh": {"scale": 1.0},
     "standard_cauchy": {},
+    "standard_exponential": {},
     "standard_gamma": {"shape": None},
     "standard_t": {"df": None},
     "triangular": {"left": None, "mode": None, "right": None},
