@@ -14,7 +14,7 @@ from cinductor import distributed
 from cinductor.distributed import P, all_reduce, shard_map
 
 
-def mesh_of_two(timeout=20.0, **settings):
+def mesh_of_two(timeout=120.0, **settings):
     return distributed.Mesh((2,), ("x",), devices="dummy", timeout=timeout, **settings)
 
 
@@ -210,9 +210,9 @@ dummy.register()
 rank, port, what = int(sys.argv[1]), sys.argv[2], sys.argv[3]
 number = 0 if what == "same number" else rank
 try:
-    distributed.initialize(f"127.0.0.1:{port}", 2, number, timeout=2 if what in ("missing", "same number") else 30)
+    distributed.initialize(f"127.0.0.1:{port}", 2, number, timeout=2 if what in ("missing", "same number") else 120)
     shape = (1, 2) if what == "other mesh" and rank else (2,)
-    mesh = distributed.Mesh(shape, tuple("xy")[: len(shape)], devices=f"dummy:{rank}", timeout=5 if what == "dies" else 30)
+    mesh = distributed.Mesh(shape, tuple("xy")[: len(shape)], devices=f"dummy:{rank}", timeout=5 if what == "dies" else 120)
     whole = shard_map(lambda x: all_gather(np.sqrt(x) + all_reduce(x.sum(), "x"), "x"), mesh, P("x"), P())
     x = np.arange(100000.0)
     assert np.array_equal(whole(x).numpy(), np.sqrt(x) + x.sum())
@@ -251,14 +251,14 @@ def test_processes(what, free_port):
         return same_number(words, free_port)
     children = [subprocess.Popen([*words, str(rank), str(free_port), what], stdout=subprocess.PIPE, text=True) for rank in ranks]
     for child, rank in zip(children, ranks, strict=True):
-        said = child.communicate(timeout=60)[0].strip()
+        said = child.communicate(timeout=240)[0].strip()
         assert ENDS[what][rank] in said and len(said.splitlines()) <= 1, said
 
 
 def same_number(words, port):
     """Two processes that both say that they are the first: the second cannot listen at the address."""
     first, second = (subprocess.Popen([*words, rank, str(port), "same number"], stdout=subprocess.PIPE, text=True) for rank in "01")
-    said = sorted(child.communicate(timeout=60)[0].strip() for child in (first, second))
+    said = sorted(child.communicate(timeout=240)[0].strip() for child in (first, second))
     assert "DeviceError process 1 of 2 did not come within 2 s" in said[0] and "Address already in use" in said[1], said
 
 

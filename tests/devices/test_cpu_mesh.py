@@ -15,7 +15,7 @@ from cinductor.distributed import P, all_gather, all_reduce, axis_index, shard_m
 from cinductor.distributed.mesh import make_calls
 
 
-def mesh_of(*shape, names=("x", "y"), timeout=20.0, devices="cpu"):
+def mesh_of(*shape, names=("x", "y"), timeout=120.0, devices="cpu"):
     return distributed.Mesh(shape, names[: len(shape)], devices=devices, timeout=timeout)
 
 
