@@ -218,6 +218,17 @@ is_descriptor(PyObject *o)
     return Py_IS_TYPE(o, &PyMemberDescr_Type) || Py_IS_TYPE(o, &PyGetSetDescr_Type);
 }
 
+/* What an object has in its slot, a member descriptor; NULL if the slot is empty, or with an exception. A new
+ * reference. */
+static PyObject *
+in_slot(PyObject *value, PyObject *slot)
+{
+    PyObject *found = Py_TYPE(slot)->tp_descr_get(slot, value, NULL);
+    if (found == NULL && PyErr_ExceptionMatches(PyExc_AttributeError))
+        PyErr_Clear();
+    return found;
+}
+
 /* True if a dict has no such key, or if an object's slot (a member descriptor) is empty. May leave an exception. */
 static bool
 lacks(PyObject *value, PyObject *name)
@@ -226,13 +237,9 @@ lacks(PyObject *value, PyObject *name)
 
     if (is_slot ? !PyObject_TypeCheck(value, PyDescr_TYPE(name)) : !PyDict_Check(value))
         return false;
-    if (!is_slot)
-        return PyDict_GetItemWithError(value, name) == NULL && !PyErr_Occurred();
-    PyObject *found = Py_TYPE(name)->tp_descr_get(name, value, NULL);
-    bool is_empty = found == NULL && PyErr_ExceptionMatches(PyExc_AttributeError);
+    PyObject *found = is_slot ? in_slot(value, name) : Py_XNewRef(PyDict_GetItemWithError(value, name));
+    bool is_empty = found == NULL && !PyErr_Occurred();
     Py_XDECREF(found);
-    if (is_empty)
-        PyErr_Clear();
     return is_empty;
 }
 
@@ -252,26 +259,30 @@ runs_no_code(PyObject *lost)
     return answer == Py_False;
 }
 
-/* True if a list or dict loses nothing with the item at this place, or an item whose death runs no code of the
- * user's. May leave an exception. */
+/* True if a list or dict loses nothing with the item at this place, or an object nothing with what its slot has, or
+ * only an object whose death runs no code of the user's. May leave an exception. */
 static bool
 loses_quietly(PyObject *owner, PyObject *place)
 {
     PyObject *lost = NULL;
 
-    if (PyDict_Check(owner))
-        lost = PyDict_GetItemWithError(owner, place);
+    if (is_descriptor(place) && PyObject_TypeCheck(owner, PyDescr_TYPE(place)))
+        lost = in_slot(owner, place);
+    else if (PyDict_Check(owner))
+        lost = Py_XNewRef(PyDict_GetItemWithError(owner, place));
     else if (PyList_Check(owner) && PyLong_CheckExact(place)) {
         Py_ssize_t at = PyLong_AsSsize_t(place);
         if (at >= 0 && at < PyList_GET_SIZE(owner))
-            lost = PyList_GET_ITEM(owner, at);
+            lost = Py_NewRef(PyList_GET_ITEM(owner, at));
         else if (at < 0)
             return false;
     } else
         return false;
     if (PyErr_Occurred()) /* of a comparison of keys */
         return false;
-    return lost == NULL || cx_dies_quietly(lost) || runs_no_code(lost);
+    bool is_quiet = lost == NULL || cx_dies_quietly(lost) || runs_no_code(lost);
+    Py_XDECREF(lost);
+    return is_quiet;
 }
 
 /* ---- relations between several values ---- */

@@ -34,6 +34,7 @@ from .objects import (
     HOLDERS,
     IDENTITY_TYPES,
     METHODS_IN_C,
+    MISSING,
     NUMBER_TYPES,
     OPAQUE,
     ORDERED,
@@ -42,7 +43,6 @@ from .objects import (
     STATELESS,
     VALUE_TYPES,
     VIEWS_OF_DICTS,
-    attributes_of,
     has_hooks,
     has_owner,
     holds_items,
@@ -52,6 +52,7 @@ from .objects import (
     is_tuple,
     is_unguarded,
     key_with_hooks,
+    now_at,
     objects_in,
     plain_class,
     remade,
@@ -319,11 +320,10 @@ class Lifting:
         waiting = stores.objects.setdefault(id(value), (value, {}))[1]
         if place not in waiting:
             sources.guard_loss(value, place)
-        now = value if holds_items(value) else attributes_of(value)
-        if self.state.snapshots and place not in waiting and (type(now) is list or place in now):
+        if self.state.snapshots and place not in waiting and (now := now_at(value, place)) is not MISSING:
             kind = "item" if holds_items(value) else "attr"
             source = sources.source(kind, sources.source_of(value), place)
-            waiting[place] = self.lift_guarded(now[place], source)
+            waiting[place] = self.lift_guarded(now, source)
             self.state.amend(waiting, place)
         self.state.before_change(waiting)
         waiting[place] = item

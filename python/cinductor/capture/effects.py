@@ -56,6 +56,7 @@ from .objects import (
     hooked_in,
     is_ours,
     is_record,
+    is_slot_of,
     plain_class,
     put,
     reads_plainly,
@@ -87,10 +88,9 @@ class Stores:
         cls, source = type(value), self.sources.source_of(value)
         if source is None or source < 0 or not self.tracer.may_check():
             return False
-        if type(attributes_of(value)) is not dict or not reads_plainly(cls):
-            return False
-        is_plain = self.sources.class_attr(cls, "__setattr__") is object.__setattr__
-        return is_plain and not defines(type(self.sources.class_attr(cls, name)), "__set__")
+        found = self.sources.class_attr(cls, name)
+        is_own = is_slot_of(cls, found) or (type(attributes_of(value)) is dict and not defines(type(found), "__set__"))
+        return is_own and reads_plainly(cls) and self.sources.class_attr(cls, "__setattr__") is object.__setattr__
 
     def may_wait_at(self, value: Any, key: Any) -> bool:
         """True if a store to an item may be deferred. A store to a key that the dict does not have

@@ -251,6 +251,23 @@ def is_slot_of(cls: type, found: Any) -> bool:
     return type(found) is types.MemberDescriptorType and any(found is slot for slot in slots_of(cls))
 
 
+def own_place(value: Any, name: str) -> Any:
+    """Where an object has an attribute of its own: its slot of this name, or its `__dict__`; None if it has neither."""
+    found = find_in_class(type(value), name)
+    return found if is_slot_of(type(value), found) else attributes_of(value)
+
+
+def own_attribute(value: Any, name: str) -> Any:
+    """The attribute that an object itself has in its `__dict__` or in a slot, or MISSING."""
+    place = own_place(value, name)
+    if type(place) is not types.MemberDescriptorType:
+        return place.get(name, MISSING) if type(place) is dict else MISSING
+    try:
+        return place.__get__(value, type(value))
+    except AttributeError:
+        return MISSING
+
+
 def in_slots(value: Any) -> list[Any]:
     """The values of an object's slots; UNBOUND for an empty slot."""
     cls, found = type(value), []
@@ -299,6 +316,13 @@ def holds_items(value: Any) -> bool:
 def plain_class(value: dict[Any, Any]) -> Any:
     """The class whose methods read and set the items of a dict of any class without the user's methods."""
     return ORDERED if type(value) is ORDERED else dict
+
+
+def now_at(value: Any, place: Any) -> Any:
+    """The item of a list or dict, or the attribute of an object's own, that `put` would replace, or MISSING."""
+    if type(value) is list:
+        return value[place]
+    return value.get(place, MISSING) if holds_items(value) else own_attribute(value, place)
 
 
 def put(value: Any, place: Any, item: Any) -> None:

@@ -31,6 +31,7 @@ from .objects import (
     is_plain_getter,
     is_standard,
     is_users,
+    own_place,
 )
 
 # Values whose guards by value do not determine their identity.
@@ -273,7 +274,9 @@ class Sources:
         """Guard that no code of the user's runs when an item or attribute of an object is replaced."""
         source = self.source_of(value)
         assert source is not None
-        source = source if is_a(value, list | dict) else self.source("attr", source, "__dict__")
+        if not is_a(value, list | dict):
+            own = own_place(value, place)
+            source, place = (source, own) if type(own) is types.MemberDescriptorType else (self.source("attr", source, "__dict__"), place)
         if (source, "loses", place) not in self.checked:
             self.checked.add((source, "loses", place))
             self.check(source, "loses", place)

@@ -44,11 +44,11 @@ from .deaths import forget, runs_code
 from .effects import Effects, Materialiser
 from .iterators import Items, items_of
 from .objects import (
+    MISSING,
     OPAQUE,
     Traced,
-    attributes_of,
     defines,
-    holds_items,
+    now_at,
     put,
     why_not_array,
 )
@@ -185,10 +185,9 @@ class Stage:
 
     def store(self, value: Any, place: Any, item: Any) -> None:
         """Defer a store to an attribute or item, unless code runs when what it replaces dies."""
-        now = value if holds_items(value) else attributes_of(value)
-        place = place % len(now) if type(now) is list else place
-        is_new = place in self.stores.of(value) or (type(now) is not list and place not in now)
-        if is_new or not end_before(self, now[place]):
+        place = place % len(value) if type(value) is list else place
+        old = MISSING if place in self.stores.of(value) else now_at(value, place)
+        if old is MISSING or not end_before(self, old):
             self.lifting.store(value, place, item)
         else:
             put(value, place, self.materialise(item))

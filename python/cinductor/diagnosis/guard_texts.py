@@ -279,7 +279,7 @@ WANTED: dict[str, Callable[[Guards, Check], str]] = {
     "len": lambda g, c: f"a {name_of_class(c.a)} of {c.length} item{'s' * (c.length != 1)}",
     "keys": of_keys,
     "lacks": of_lacking,
-    "loses": lambda g, c: f"a container whose item {c.a!r} runs no code when it dies",
+    "loses": lambda g, c: f"a container whose item {getattr(c.a, '__name__', c.a)!r} runs no code when it dies",
     "names": lambda g, c: names_text(c),
     "apart": lambda g, c: "no two objects or NaNs are one",
     "disjoint": lambda g, c: "arrays that are written share no memory with others",
