@@ -255,7 +255,7 @@ class Region:
         self.others = {
             name: value
             for name, value in names.items()
-            if name not in state and not name.startswith("__ci_")
+            if name not in state and not name.startswith(OURS)
         }
 
     def attempt_to(self, begin: Callable[[], Any]) -> Any:
