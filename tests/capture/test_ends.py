@@ -10,6 +10,7 @@ import re
 import signal
 import subprocess
 import sys
+import types
 import warnings
 import weakref
 
@@ -384,7 +385,7 @@ def test_an_exception_from_a_handler_ends_the_call(fn, error, handler, monkeypat
     events = with_signal_at(0, compiled(), *[a.copy() for a in args])
     handler(error)
     lost = []  # raised while a generator is closed by its destructor, where Python itself drops exceptions
-    monkeypatch.setattr(sys, "unraisablehook", lambda hooked: lost.append(hooked.exc_type))
+    monkeypatch.setattr(sys, "unraisablehook", lambda hooked: lost.append((hooked.exc_type, type(hooked.object))))
     for number in range(POINTS):
         at = 1 + (events - 1) * (2 * number + 1) // (2 * POINTS)
         caught = None
@@ -393,7 +394,7 @@ def test_an_exception_from_a_handler_ends_the_call(fn, error, handler, monkeypat
             ours, made = [a.copy() for a in args], compiled()
             try:
                 with_signal_at(at, made, *ours)
-                assert lost == [error], at
+                assert lost == [(error, types.GeneratorType)], at
                 at += 1
             except BaseException as raised:
                 caught = raised

@@ -53,7 +53,7 @@ class Carried(LoopState):
 
     def __init__(self, loop: LoopRegion) -> None:
         super().__init__(loop)
-        self.regions.made.add(self)
+        self.regions.note_made(self)
         self.types = Types(self)
         self.steps: dict[str, Any] = {}
         self.no_steps: set[str] = set()

@@ -1,8 +1,7 @@
 """The state of one loop during capture, as the parts of its capture see it.
 
-`Loop` runs the loop (`loop`); `Carried` finds what its iterations pass to each other (`carry`), with the types of that
-(`carried_types`), the arrays that it may be (`flow`), lists that grow (`appended`) and names that are live after the
-loop (`live_out`).
+`Loop` runs the loop (`loop`). `Carried` finds what its iterations pass to each other (`carry`). The parts of this have files
+of their own: `carried_types`, `flow` (which arrays a value may be), `appended` (lists that grow) and `live_out`.
 """
 
 from __future__ import annotations
@@ -94,7 +93,7 @@ class LoopRegion(Region):
 
 
 class LoopState:
-    """What is known of the loop in one run of its body, and of its earlier runs."""
+    """The state of the loop in one run of its body, with what earlier runs have found."""
 
     body: Any  # the blocks of this run
     trip: Any  # the number of the iteration of the region
