@@ -20,8 +20,10 @@ from breaks import after_an_effect
 
 import cinductor
 from cinductor import _core
-from cinductor.base import float_warnings
+from cinductor.base import float_warnings, processors
 from cinductor.base.signals import Replan
+from cinductor.builds import trimming
+from cinductor.calls import dynamic, saved
 from cinductor.capture import entry, session
 from cinductor.capture.control.region import Regions
 from cinductor.capture.effects import Effects
@@ -405,6 +407,22 @@ def test_an_exception_from_a_handler_ends_the_call(fn, error, handler, monkeypat
             alike(made(*ours), want)
             alike(ours, states[-1])
             ours = [a.copy() for a in args]
+
+
+@pytest.mark.parametrize(
+    "module, name, read",
+    [(dynamic, "open", lambda: dynamic.Profile().load("profile")), (dynamic.os, "replace", lambda: dynamic.Profile().save("profile")),
+     (saved.os, "scandir", saved.has_calls), (trimming.os, "stat", lambda: trimming.is_due(".")), (processors, "open", lambda: processors.text_of("text"))],
+    ids=["load", "save", "saved", "trimming", "text"],
+)  # fmt: skip
+def test_a_timer_ends_the_use_of_a_file(module, name, read, handler, monkeypatch, tmp_path):
+    """TimeoutError is an OSError, which says of a file that it is absent."""
+    handler(TimeoutError)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(saved, "_has_calls", {})
+    monkeypatch.setattr(module, name, lambda *args, **kwargs: signal.raise_signal(signal.SIGUSR1), raising=False)
+    with pytest.raises(TimeoutError):
+        read()
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, Left, Ended])

@@ -290,6 +290,25 @@ def test_one_setjmp():
     assert len(re.findall(r"\bsetjmp\s*\(", text)) == 1
 
 
+# Files with functions that calls run on the user's thread, where a signal handler may raise.
+IN_CALLS = [p for p in PYTHON_FILES if re.match("python/cinductor/(base|calls|capture|numpy)/", name_of(p))]
+IN_CALLS += [p for p in PYTHON_FILES if p.stem in "racing trimming events guard_texts tracing provenance".split()]
+DECIDE = {"is_interrupt", "is_of_ours", "pass_on", "failure_of", "__exit__"}  # what an exception is
+
+
+@in_each(IN_CALLS)
+def test_exceptions_of_signal_handlers_are_no_errors_of_ours(path):
+    """Code that handles any exception, or an OSError (TimeoutError is one), raises those of signal handlers again."""
+    for node in nodes_of(path):
+        if isinstance(node, ast.ExceptHandler):
+            caught = set() if node.type is None else {n.id for n in ast.walk(node.type) if isinstance(n, ast.Name)}
+            calls = [n.func for n in ast.walk(node) if isinstance(n, ast.Call)]
+            asked = {f.id if isinstance(f, ast.Name) else getattr(f, "attr", "") for f in calls}
+            raises = isinstance(node.body[-1], ast.Raise) and node.body[-1].exc is None
+            is_any = node.type is None or caught & {"OSError", "Exception", "BaseException"}
+            assert not is_any or raises or asked & DECIDE, node.lineno
+
+
 @in_each(PYTHON_FILES)
 def test_python_runs_nothing_it_did_not_write(path):
     """No pickle or marshal, no eval, no shell."""
@@ -374,7 +393,7 @@ def test_imports_stand_at_the_top():
 
 
 # Modules that others load by name at their first use, from below.
-LOADED = """arrays.calls arrays.namespace arrays.sharing capture.session compile diagnosis.logs diagnosis.tracing
+LOADED = """arrays.calls arrays.namespace arrays.sharing base.interrupt capture.session compile diagnosis.logs diagnosis.tracing
 report.notebook report.explanation report.provenance""".split()
 
 

@@ -443,7 +443,8 @@ def finished(job: Job, stage: Stage, result: Any) -> tuple[Any, Any]:
     try:
         stage.effects.flush()
         stage.effects.check_handed_out(made := stage.materialise(result))
-    except Exception:
+    except Exception as error:
+        signals.pass_on(error)
         raise reason from None  # from a library call in the remaining graph
     stage.tell(reason)
     return made, None
