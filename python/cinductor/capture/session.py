@@ -450,9 +450,7 @@ def finished(job: Job, stage: Stage, result: Any) -> tuple[Any, Any]:
     return made, None
 
 
-def keep(
-    job: Job, compiled: Any, bound: Any, stage: Stage, outcome: Outcome, specialization: Any
-) -> None:
+def keep(job: Job, compiled: Any, bound: Any, stage: Stage, outcome: Outcome, specialization: Any) -> None:
     """Keep the results of a capture."""
     outcome.specialization = specialization
     if specialization is not None:

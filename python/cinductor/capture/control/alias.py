@@ -235,7 +235,7 @@ class Objects:
         self.others: list[Any] = []
         self.containers = snapshot.containers  # their contents are added
 
-    def add(self, name: str, a: Any, b: Any) -> None:
+    def add(self, name: str, a: object, b: object) -> None:
         """A name, or the items of a container."""
         firsts, seconds = leaves(a), leaves(b)
         if len(firsts) != len(seconds):

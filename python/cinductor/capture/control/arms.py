@@ -140,7 +140,7 @@ class End:
             live_out.append(Maybe(live_out_leaves(block, item.value), flag, item.truths))
         self.appended.append((grown, live_out))
 
-    def add(self, block: Any, names: dict[str, Any]) -> None:
+    def add(self, block: _core.Block, names: dict[str, Any]) -> None:
         """Names that the arm leaves as they are."""
         block.reopen()
         self.names.update({name: live_out_leaves(block, value, self.known) for name, value in names.items()})

@@ -144,7 +144,7 @@ class Branch(Region):
         self.heads, self.now = None, {}
         return values
 
-    def __exit__(self, kind: Any, error: Any, traceback: Any) -> bool:
+    def __exit__(self, kind: Any, error: Any, traceback: object) -> bool:
         if kind is None or self.is_plain or self.is_over:
             return False
         if kind is Rerun and error.args[0] is self:
@@ -434,7 +434,7 @@ class Choice(Condition):
         return self.merge(first, second)
 
 
-def select(tracer: Any, condition: Any, a: Any, b: Any) -> Any:
+def select(tracer: Any, condition: Any, a: object, b: object) -> Any:
     """a if the traced condition holds, else b; None if their types differ."""
     joined = join(tracer, a, b)
     if type(joined) is Same:

@@ -142,7 +142,7 @@ class ListBuffer(Columns):
 
     # --- items ---
 
-    def put(self, place: Any, item: Any) -> None:
+    def put(self, place: object, item: object) -> None:
         """Store the item at this index."""
         if not is_alike(item, self.like):
             self.widened(item).put(place, item)
@@ -238,7 +238,7 @@ class ListBuffer(Columns):
         self.state.before_change(self.container)
         return True
 
-    def set_item(self, key: Any, item: Any) -> None:
+    def set_item(self, key: object, item: object) -> None:
         """list[key] = item"""
         if self.becomes_list():
             self.scope.item_slot(self.container, key).value = item
@@ -420,7 +420,7 @@ class Queue(ListBuffer):
         self.state.refill(self.cells, [length, (first + 1) % self.room])
         return item
 
-    def appendleft(self, item: Any) -> None:
+    def appendleft(self, item: object) -> None:
         """deque.appendleft(item)"""
         if self.is_list_for(item):
             self.container.appendleft(item)
@@ -576,7 +576,7 @@ def with_lists_of_head(
     return {**names, **{n: head[n] for n in moved}}
 
 
-def is_rebound(before: Any, after: Any) -> bool:
+def is_rebound(before: object, after: object) -> bool:
     """True for two lists, of which the lists inside pair off."""
     if before is after or type(before) is not list or type(after) is not list:
         return False

@@ -237,7 +237,7 @@ class Loop(LoopRegion):
             grown.make_real()
         return self.values(names if heads is None else heads)
 
-    def __exit__(self, kind: Any, error: Any, traceback: Any) -> bool:
+    def __exit__(self, kind: Any, error: Any, traceback: object) -> bool:
         if kind is None:
             return False
         if kind is Ended and error.args[0] is self:

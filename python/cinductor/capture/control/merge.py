@@ -257,7 +257,7 @@ class Merge:
             self.checks.append((b is UNBOUND, name))
         return self.plan_dead(name, a, b)
 
-    def plan_dead(self, name: str, a: Any, b: Any) -> Any:
+    def plan_dead(self, name: str, a: object, b: object) -> Any:
         """The value of one arm; it is not read after the other arm."""
         bound = b if a is UNBOUND else a
         parts = []

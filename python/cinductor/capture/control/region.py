@@ -68,7 +68,7 @@ class Regions:
         """The call is over: drop references of constructs to frames and values."""
         let_go([*(made() for made in self.made), self.state, self])
 
-    def note_made(self, made: Any) -> None:
+    def note_made(self, made: object) -> None:
         """Record an object that is emptied at the end. No code of Python's runs when it dies, where Ctrl-C would be lost."""
         self.made.append(weakref.ref(made))
         if len(self.made) > self.most_made:
