@@ -24,6 +24,7 @@ from ...base.class_lookup import is_a
 from ...base.interrupt import is_interrupt
 from ...base.user_frame import PACKAGE
 from ...extensions import custom_ops, kernels
+from ...numpy.random import global_states
 from ...numpy.surface import NotCaptured, array, careful, has_dtype, refuse
 from ..deaths import handles, sees_deaths
 from ..objects import (
@@ -90,8 +91,9 @@ def call_unknown(
         f = stage.materialise(f)
     elif owner is not None and stage.sources.source_of(owner) is None:
         stage.materialise(owner)
+    before = None if opaque is None else global_states()
     result = stage.outside(f, args, kwargs)
-    if opaque is not None:
+    if opaque is not None and global_states() == before:
         learn(scope, opaque, (*args, *kwargs.values()), result)
     return scope.lifted_once(made_by(scope, result))
 
