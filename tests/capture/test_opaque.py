@@ -99,7 +99,14 @@ def test_what_is_written_to_or_called_back_stays_a_break(monkeypatch):
     def calls(x, f):
         return f(x)
 
-    for fn in (shared, writes, calls):
+    def overwrites(x):
+        x[0] = 7.0
+        return x + 1
+
+    def of_several(arrays):
+        return arrays[0][1:]
+
+    for fn in (shared, writes, calls, overwrites, of_several):
         fn.__module__ = "scipy.ndimage"
         monkeypatch.setitem(globals(), fn.__name__, fn)
 
@@ -116,7 +123,15 @@ def test_what_is_written_to_or_called_back_stays_a_break(monkeypatch):
     def third(x):
         return calls(x, lambda v: v * 2)
 
-    for fn in (first, second, third):
+    def fourth(x):
+        return overwrites(x) * x
+
+    def fifth(x):
+        y = of_several((x, x * 2))
+        y[0] = 9.0
+        return y + x[1]
+
+    for fn in (first, second, third, fourth, fifth):
         compiled = cinductor.compile(fn, backend="interp")
         for _ in range(3):
             mine, theirs = X.copy(), X.copy()
@@ -127,7 +142,7 @@ def test_what_is_written_to_or_called_back_stays_a_break(monkeypatch):
 
 @pytest.mark.parametrize("module", [np.random, random], ids=lambda m: m.__name__)
 def test_what_draws_from_a_global_generator_stays_a_break(module, monkeypatch):
-    """If a check behind it fails, the original function runs, and must not draw again."""
+    """If a later check fails, the original function runs, and must not draw again."""
 
     def drawing(x):
         return x * module.random()
