@@ -1,16 +1,15 @@
 /* Random draws of a program in C. The generator of a draw is the address of a source of random bits
- * with the layout of NumPy's bitgen_t; the file has NumPy's PCG64 as one of its own. The numbers
- * are NumPy's: normal and exponential ones by ziggurats (Marsaglia and Tsang, The Ziggurat Method
+ * with the layout of NumPy's bitgen_t; the file has NumPy's PCG64 as one of its own. The numbers are
+ * NumPy's. Normal and exponential ones are made by ziggurats (Marsaglia and Tsang, The Ziggurat Method
  * for Generating Random Variables, 2000), integers by multiplication with rejection (Lemire, Fast
- * Random Integer Generation in an Interval, 2019), bits by PCG XSL RR 128/64 (O'Neill, PCG, 2014).
- */
+ * Random Integer Generation in an Interval, 2019), bits by PCG XSL RR 128/64 (O'Neill, PCG, 2014). */
 #include "wrapper/c_draws.h"
 
 #include <string.h>
 
 /* ---- rows ---- */
 
-/* What a draw needs besides the source of bits. */
+/* The routine that a draw calls, besides those of the source of bits. */
 typedef enum Need { NEED_nothing, NEED_normal, NEED_exponential, NEED_integer, NEED_COUNT } Need;
 
 typedef struct Row {

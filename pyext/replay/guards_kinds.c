@@ -218,8 +218,8 @@ is_descriptor(PyObject *o)
     return Py_IS_TYPE(o, &PyMemberDescr_Type) || Py_IS_TYPE(o, &PyGetSetDescr_Type);
 }
 
-/* What an object has in its slot, a member descriptor; NULL if the slot is empty, or with an exception. A new
- * reference. */
+/* Reads an object's slot, a member descriptor. Returns a new reference; NULL if the slot is empty, or with an
+ * exception. */
 static PyObject *
 in_slot(PyObject *value, PyObject *slot)
 {

@@ -15,7 +15,7 @@ import pytest
 import cinductor
 from cinductor import _core
 from cinductor.capture import boundary, effects, session
-from cinductor.capture import boundary as whole
+from cinductor.capture import operands as whole
 from cinductor.capture.calls import functions as follow
 from cinductor.capture.control import branch, loop
 from cinductor.capture.hooks import attributes, scope, subscripts

@@ -10,6 +10,7 @@ import re
 import signal
 import subprocess
 import sys
+import types
 import warnings
 import weakref
 
@@ -19,8 +20,10 @@ from breaks import after_an_effect
 
 import cinductor
 from cinductor import _core
-from cinductor.base import float_warnings
+from cinductor.base import float_warnings, processors
 from cinductor.base.signals import Replan
+from cinductor.builds import trimming
+from cinductor.calls import dynamic, saved
 from cinductor.capture import entry, session
 from cinductor.capture.control.region import Regions
 from cinductor.capture.effects import Effects
@@ -384,7 +387,7 @@ def test_an_exception_from_a_handler_ends_the_call(fn, error, handler, monkeypat
     events = with_signal_at(0, compiled(), *[a.copy() for a in args])
     handler(error)
     lost = []  # raised while a generator is closed by its destructor, where Python itself drops exceptions
-    monkeypatch.setattr(sys, "unraisablehook", lambda hooked: lost.append(hooked.exc_type))
+    monkeypatch.setattr(sys, "unraisablehook", lambda hooked: lost.append((hooked.exc_type, type(hooked.object))))
     for number in range(POINTS):
         at = 1 + (events - 1) * (2 * number + 1) // (2 * POINTS)
         caught = None
@@ -393,7 +396,7 @@ def test_an_exception_from_a_handler_ends_the_call(fn, error, handler, monkeypat
             ours, made = [a.copy() for a in args], compiled()
             try:
                 with_signal_at(at, made, *ours)
-                assert lost == [error], at
+                assert lost == [(error, types.GeneratorType)], at
                 at += 1
             except BaseException as raised:
                 caught = raised
@@ -404,6 +407,22 @@ def test_an_exception_from_a_handler_ends_the_call(fn, error, handler, monkeypat
             alike(made(*ours), want)
             alike(ours, states[-1])
             ours = [a.copy() for a in args]
+
+
+@pytest.mark.parametrize(
+    "module, name, read",
+    [(dynamic, "open", lambda: dynamic.Profile().load("profile")), (dynamic.os, "replace", lambda: dynamic.Profile().save("profile")),
+     (saved.os, "scandir", saved.has_calls), (trimming.os, "stat", lambda: trimming.is_due(".")), (processors, "open", lambda: processors.text_of("text"))],
+    ids=["load", "save", "saved", "trimming", "text"],
+)  # fmt: skip
+def test_a_timer_ends_the_use_of_a_file(module, name, read, handler, monkeypatch, tmp_path):
+    """TimeoutError is an OSError, which says of a file that it is absent."""
+    handler(TimeoutError)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(saved, "_has_calls", {})
+    monkeypatch.setattr(module, name, lambda *args, **kwargs: signal.raise_signal(signal.SIGUSR1), raising=False)
+    with pytest.raises(TimeoutError):
+        read()
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, Left, Ended])

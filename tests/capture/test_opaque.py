@@ -2,13 +2,15 @@
 later captures include them.
 """
 
+import random
+
 import numpy as np
 import pytest
 from numpy.polynomial import hermite, legendre
 
 import cinductor
 from cinductor.capture.calls import functions as opaque
-from cinductor.testing import assert_same
+from cinductor.testing import assert_same, outcome
 
 X, C = np.linspace(-1.0, 1.0, 7), np.array([1.0, -2.0, 0.5])
 
@@ -97,7 +99,14 @@ def test_what_is_written_to_or_called_back_stays_a_break(monkeypatch):
     def calls(x, f):
         return f(x)
 
-    for fn in (shared, writes, calls):
+    def overwrites(x):
+        x[0] = 7.0
+        return x + 1
+
+    def of_several(arrays):
+        return arrays[0][1:]
+
+    for fn in (shared, writes, calls, overwrites, of_several):
         fn.__module__ = "scipy.ndimage"
         monkeypatch.setitem(globals(), fn.__name__, fn)
 
@@ -114,13 +123,47 @@ def test_what_is_written_to_or_called_back_stays_a_break(monkeypatch):
     def third(x):
         return calls(x, lambda v: v * 2)
 
-    for fn in (first, second, third):
+    def fourth(x):
+        return overwrites(x) * x
+
+    def fifth(x):
+        y = of_several((x, x * 2))
+        y[0] = 9.0
+        return y + x[1]
+
+    for fn in (first, second, third, fourth, fifth):
         compiled = cinductor.compile(fn, backend="interp")
         for _ in range(3):
             mine, theirs = X.copy(), X.copy()
             assert_same(compiled(mine), fn(theirs))
             assert_same(mine, theirs)
         assert not compiled.specializations
+
+
+@pytest.mark.parametrize("module", [np.random, random], ids=lambda m: m.__name__)
+def test_what_draws_from_a_global_generator_stays_a_break(module, monkeypatch):
+    """If a later check fails, the original function runs, and must not draw again."""
+
+    def drawing(x):
+        return x * module.random()
+
+    drawing.__module__ = "scipy.linalg"
+    monkeypatch.setitem(globals(), "drawing", drawing)
+
+    def fn(x):
+        y = drawing(x)
+        z = np.zeros(3)
+        z[int(x[0])] = 1.0
+        return y + z.sum()
+
+    compiled = cinductor.compile(fn, backend="interp")
+    for first in (0.0, 1.0, 2.0, 7.0, 1.0):
+        seen = []
+        for run in (fn, compiled):
+            module.seed(3)
+            result, error = outcome(run, [np.array([first, 0.5, 0.25])])
+            seen.append((result, repr(error), module.random()))
+        assert_same(seen[1], seen[0])
 
 
 def test_what_is_raised_is_the_librarys():

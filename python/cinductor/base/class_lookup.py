@@ -7,6 +7,7 @@ from typing import Any
 from .._core import is_a as is_a
 
 MODULE = type.__dict__["__module__"]
+HEAP = 1 << 9  # the flag of classes whose attributes may be set, as those written in Python
 
 
 def module_of(cls: type) -> str:

@@ -7,6 +7,8 @@ import math
 import os
 from collections.abc import Iterator
 
+from .signals import pass_on
+
 
 @functools.cache
 def quota(root: str = "/") -> float:
@@ -49,7 +51,8 @@ def text_of(path: str) -> str:
     try:
         with open(path, encoding="utf-8") as file:
             return file.read()
-    except (OSError, ValueError):
+    except (OSError, ValueError) as error:
+        pass_on(error)
         return ""
 
 

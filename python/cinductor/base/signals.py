@@ -11,6 +11,7 @@ import dis
 import re
 from typing import Any
 
+from . import lazy
 from .class_lookup import is_a
 from .user_frame import PACKAGE
 
@@ -27,6 +28,15 @@ class Replan(Signal):
     def __init__(self, assumption: str, why: str, place: tuple[str, int] | None = None) -> None:
         super().__init__(why)
         self.assumption, self.place = assumption, place
+
+
+def pass_on(error: Exception) -> None:
+    """Raise an exception again that a signal handler has raised. Code that expects errors calls this first: a timer may raise
+    TimeoutError, which is an OSError.
+    """
+    tb = error.__traceback__
+    if tb is not None and tb.tb_next is not None and lazy.load("base.interrupt").is_interrupt(error):
+        raise error
 
 
 # Stand-ins for the function in a call, and for an array or its method in it. The last text names no function, because the

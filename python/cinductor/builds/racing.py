@@ -17,6 +17,7 @@ from typing import Any
 
 from .. import _core
 from ..base.records import NamedTuple
+from ..base.signals import pass_on
 from ..calls.saved import stamp
 from ..config import OPTIONS, RACED
 from .background import beside
@@ -196,6 +197,7 @@ def built(
             else:
                 made = _core.recompile(program, other, "c", ())
         except Exception as error:
+            pass_on(error)
             why = f"{type(error).__name__}: {error}"
         found.append((f"{name}={value}", made, why))
         if why is not None:
@@ -238,7 +240,8 @@ def machine() -> str:
         try:
             with open("/proc/cpuinfo") as file:
                 model = next((line for line in file if line.startswith("model name")), "")
-        except OSError:
+        except OSError as error:
+            pass_on(error)
             model = ""
         _machine.append(f"{stamp()} {model.strip()} {len(os.sched_getaffinity(0))}")
     return _machine[0]

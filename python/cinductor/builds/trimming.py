@@ -14,6 +14,7 @@ import time
 
 from .. import _core
 from ..base.records import NamedTuple
+from ..base.signals import pass_on
 
 ENTRY = re.compile(r"[0-9a-f]{64}\.[a-z]{2,16}")  # kernels, what is known of them, captures, sizes
 
@@ -84,7 +85,8 @@ def is_due(folder: str) -> bool:
     """True if no process has looked at the folder for a while."""
     try:
         return abs(time.time() - os.stat(os.path.join(folder, LOOKED)).st_mtime) >= PAUSE
-    except OSError:
+    except OSError as error:
+        pass_on(error)
         return True
 
 

@@ -24,7 +24,7 @@ import numpy as np
 
 from .. import _core
 from ..base.class_lookup import is_a
-from ..base.signals import Replan, Signal
+from ..base.signals import Replan, Signal, pass_on
 from ..base.user_frame import wrong
 
 # The key of a size: ("x:2", 0) is axis 0 of x if x has two axes, ("n", None) the int n. Strides and paddings of its
@@ -250,8 +250,8 @@ class Profile:
             data = json.loads(text)
             if data["version"] == VERSION:
                 self.dynamic |= {(str(p), a if a is None else int(a)) for p, a in data["dynamic"]}
-        except (OSError, ValueError, KeyError, TypeError):
-            return
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            pass_on(error)
 
     def save(self, path: str | None) -> None:
         """Write what is dynamic to a temporary file and rename it."""
@@ -266,8 +266,8 @@ class Profile:
             with open(new, "x", encoding="utf-8") as file:
                 json.dump({"version": VERSION, "dynamic": places}, file)
             os.replace(new, path)
-        except OSError:
-            return
+        except OSError as error:
+            pass_on(error)
 
 
 def profile_path(fn: Any, directory: str) -> str | None:

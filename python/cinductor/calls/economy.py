@@ -25,7 +25,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..base import processors
-from ..base.signals import Deferred
+from ..base.signals import Deferred, pass_on
 from ..builds.background import beside
 from . import bound as bounds
 from . import budget
@@ -260,6 +260,7 @@ class Build:
         try:
             self.program.build()
         except Exception as error:
+            pass_on(error)
             economy.broken = error
         economy.built += Economy.clock() - began
         awaited.pop(id(account), None)

@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
+from ..base.signals import pass_on
 from ..base.user_frame import PACKAGE
 from ..diagnosis import events
 from ..extensions import HEURISTICS
@@ -125,7 +126,8 @@ def has_calls() -> bool:
         try:
             with os.scandir(folder) as entries:
                 _has_calls[folder] = any(entry.name.endswith(".call") for entry in entries)
-        except OSError:
+        except OSError as error:
+            pass_on(error)
             _has_calls[folder] = False
     return _has_calls[folder]
 

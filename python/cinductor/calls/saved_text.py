@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from ..base.class_lookup import is_a
+from ..base.class_lookup import HEAP, is_a
 from ..base.user_frame import PACKAGE
 
 UNKNOWN = object()  # the value of a source that only a call has
@@ -40,7 +40,6 @@ LETTERS = {id(value): letter for letter, value in SINGLES.items()}
 NUMPYS = os.path.dirname(np.__file__) + os.sep
 # Objects besides classes that may be referred to by module and name.
 NAMED = (types.FunctionType, types.BuiltinFunctionType, np.ufunc, type(np.sum))
-IN_PYTHON = 1 << 9  # the flag of classes written in Python
 CLOSURES = "cinductor.numpy."  # modules whose closures can be saved, with the values of their cells
 LOCALS = "<locals>."
 # Exceptions raised when a malformed line is read.
@@ -172,7 +171,7 @@ def is_original(module: str, value: Any) -> bool:
         return str(value.__code__.co_filename).startswith((PACKAGE, NUMPYS))
     if package in ("numpy", "cinductor"):
         return cls in (np.ufunc, types.BuiltinFunctionType) or is_a(value, type)
-    is_static = is_a(value, type) and not value.__flags__ & IN_PYTHON
+    is_static = is_a(value, type) and not value.__flags__ & HEAP
     return (cls is types.BuiltinFunctionType or is_static) and package in sys.stdlib_module_names
 
 

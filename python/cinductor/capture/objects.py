@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from ..base.class_lookup import is_a, module_of
+from ..base.class_lookup import HEAP, is_a, module_of
 from ..base.records import NamedTuple
 
 Traced = _core.Traced
@@ -30,7 +30,6 @@ SEQUENCE_ITERATOR = type(iter(np.zeros(0)))
 BOUND = (Method, types.MethodWrapperType)
 CONSTANT_LEAVES = (int, float, complex, bool, str, bytes, type(None), type(Ellipsis), np.generic)
 MISSING = object()
-IN_PYTHON = 1 << 9  # the flag of classes written in Python
 SLOTS = (types.MemberDescriptorType, types.GetSetDescriptorType)
 # Special values for the index of a source:
 OPAQUE = -1  # an object that no source reaches
@@ -229,7 +228,7 @@ def attributes_of(value: Any) -> Any:
 
 def has_attributes_alone(cls: type) -> bool:
     """True if objects of the class only have a `__dict__` and slots, and no contents known to C code only."""
-    return cls is not object and all(b is object or b.__flags__ & IN_PYTHON for b in cls.__mro__)
+    return cls is not object and all(b is object or b.__flags__ & HEAP for b in cls.__mro__)
 
 
 _slots: weakref.WeakKeyDictionary[type, tuple[types.MemberDescriptorType, ...]] = weakref.WeakKeyDictionary()
@@ -372,9 +371,6 @@ def is_unguarded(cls: type) -> bool:
     """
     is_value = issubclass(cls, (int, float, complex, str, bytes)) and not issubclass(cls, np.generic)
     return cls in VIEWS_OF_DICTS or (is_value and cls not in FREE_TYPES and not issubclass(cls, enum.Enum))
-
-
-HEAP = 1 << 9  # the flag of heap types, whose attributes may be set
 
 
 def is_users(cls: type) -> bool:

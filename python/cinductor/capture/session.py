@@ -443,15 +443,14 @@ def finished(job: Job, stage: Stage, result: Any) -> tuple[Any, Any]:
     try:
         stage.effects.flush()
         stage.effects.check_handed_out(made := stage.materialise(result))
-    except Exception:
+    except Exception as error:
+        signals.pass_on(error)
         raise reason from None  # from a library call in the remaining graph
     stage.tell(reason)
     return made, None
 
 
-def keep(
-    job: Job, compiled: Any, bound: Any, stage: Stage, outcome: Outcome, specialization: Any
-) -> None:
+def keep(job: Job, compiled: Any, bound: Any, stage: Stage, outcome: Outcome, specialization: Any) -> None:
     """Keep the results of a capture."""
     outcome.specialization = specialization
     if specialization is not None:

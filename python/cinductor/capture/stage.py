@@ -33,7 +33,7 @@ from .. import _core
 from ..base.class_lookup import is_a
 from ..base.interrupt import is_interrupt
 from ..base.signals import NotPaid, OverBudget
-from ..base.user_frame import PACKAGE, locals_of
+from ..base.user_frame import OURS, PACKAGE, locals_of
 from ..calls.budget import MANY_NODES, Allowance, is_for_pieces, why_spent
 from ..calls.dynamic import Symbols
 from ..errors import ConstraintViolation
@@ -282,7 +282,7 @@ def fall_back(stage: Stage, why: str = LITTLE) -> None:
     for frame in frames_of(stage):
         changed = {}
         for name, value in locals_of(frame).items():
-            if not name.startswith("__ci_") or type(value) is Traced:
+            if not name.startswith(OURS) or type(value) is Traced:
                 try:
                     real = concrete.of(value)
                 except (_core.InternalError, _core.RegionBreak):

@@ -12,6 +12,7 @@ from typing import Any
 from ..base import lazy
 from ..base.class_lookup import Record
 from ..base.deferred_warnings import warn
+from ..base.signals import pass_on
 from ..base.user_frame import PACKAGE
 from ..config import config
 
@@ -87,6 +88,7 @@ def end(job: Any, began: int) -> None:
         try:
             listener.end(event)
         except Exception as error:
+            pass_on(error)
             listeners.remove(listener)
             warn(f"{type(listener).__name__} is left out from here on, for a mistake of its own: {error!r}")
 

@@ -20,6 +20,7 @@ from .. import _core
 from ..base.array_flags import ALIGNED, C_CONTIGUOUS, WRITEABLE
 from ..base.class_lookup import is_a, module_of
 from ..base.records import NamedTuple
+from ..base.signals import pass_on
 
 LONGEST, FIRST, LAST = 60, 40, 15  # characters of a value
 SIGNS = ("==", "!=", "<=", "<")
@@ -227,7 +228,8 @@ def of_value(value: Any) -> str:
     """A value as the user would write it, shortened; its class if it cannot be written."""
     try:
         text = repr(value)
-    except Exception:
+    except Exception as error:
+        pass_on(error)
         return of_class(type(value))
     return f"{text[:FIRST]}...{text[-LAST:]}" if len(text) > LONGEST else text
 

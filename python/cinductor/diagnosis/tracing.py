@@ -11,6 +11,7 @@ from typing import Any
 
 from .. import _core
 from ..base.deferred_warnings import warn
+from ..base.signals import pass_on
 from ..calls.saved_text import calls_as_text
 from ..report.explanation import Explanation
 from ..report.page import LEVELS
@@ -77,6 +78,7 @@ class Trace(events.Listener):
             self.write(report, event)
             self.write_index()
         except OSError as error:
+            pass_on(error)
             if self in events.listeners:
                 events.listeners.remove(self)
             warn(f"CINDUCTOR_TRACE has no effect from here on: {error}")

@@ -74,6 +74,21 @@ def state_of(generator: Any) -> Any:
     return generator.bit_generator.state
 
 
+def global_states() -> list[Any]:
+    """The states, to be compared, of the generators from which functions draw that are given none."""
+    numpys: Any = sys.modules.get("numpy.random")
+    pythons: Any = sys.modules.get("random")
+    known = [numpys and numpys.mtrand._rand, pythons and pythons._inst]
+    return [generator and comparable(state_of(generator)) for generator in known]
+
+
+def comparable(state: Any) -> Any:
+    """A state as values that `==` compares."""
+    if type(state) is dict:
+        return [comparable(part) for part in state.values()]
+    return state.tobytes() if type(state) is np.ndarray else state
+
+
 def set_state(generator: Any, state: Any) -> None:
     """Restore a generator's state."""
     if type(generator) is np.random.RandomState:

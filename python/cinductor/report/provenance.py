@@ -16,6 +16,7 @@ from typing import Any
 
 from .. import _core
 from ..base.deferred_warnings import warn
+from ..base.signals import pass_on
 from ..diagnosis import events
 from ..graphs import Graph, Node
 from .kernels import Kernel, read
@@ -91,6 +92,7 @@ class Provenance(events.Listener):
             with open(path, "w", encoding="utf-8", errors="backslashreplace") as file:
                 file.write(text + "\n")
         except OSError as error:
+            pass_on(error)
             if self in events.listeners:
                 events.listeners.remove(self)
             warn(f"CINDUCTOR_PROVENANCE has no effect from here on: {error}")

@@ -13,24 +13,22 @@ import operator
 import os
 import struct
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from .. import _core
 from . import layout
+from .nodes import NodeWriter
 from .sizes import UnknownSize, text_of
 from .values import GraphValue, Refused, Unmapped
-
-if TYPE_CHECKING:
-    from .emit import Emitter
 
 _numbers = itertools.count()
 MAX_OPERANDS = 256  # the core's limit for a library call
 
 
-def call(emitter: Emitter, node: torch.fx.Node, val: Any) -> Any:
+def call(writer: NodeWriter, node: torch.fx.Node, val: Any) -> Any:
     """The values of a node whose op is called."""
     if not isinstance(node.target, torch._ops.OperatorBase):
         raise Refused(f"{node.target} is no operator")
@@ -38,16 +36,16 @@ def call(emitter: Emitter, node: torch.fx.Node, val: Any) -> Any:
         val = results_of(node) if val is None else val
     elif node.target._schema.is_mutable:
         raise Refused(f"{node.target} writes to a value of the graph")
-    operands, plan, spec = arguments(emitter, node)
+    operands, plan, spec = arguments(writer, node)
     outs, tree = tree_flatten(val)
     if len(operands) > MAX_OPERANDS:
         raise Refused(f"{node.target} has more than {MAX_OPERANDS} operands")
     for o in outs:
         if o is not None and not isinstance(o, (torch.Tensor, torch.SymInt, int)):
             raise Refused(f"{node.target} gives a {type(o).__name__}")
-        if isinstance(o, torch.Tensor) and layout.device_of(o) != emitter.device:
+        if isinstance(o, torch.Tensor) and layout.device_of(o) != writer.device:
             raise Refused(f"{node.target} gives a tensor on {layout.device_of(o)}")
-    return Results(emitter, node, operands, plan, spec, outs).values(tree)
+    return Results(writer, node, operands, plan, spec, outs).values(tree)
 
 
 def results_of(node: torch.fx.Node) -> Any:
@@ -64,14 +62,14 @@ class Results:
     The first call runs the op. Each other one takes the first one's result as an operand, so that it follows.
     """
 
-    def __init__(self, emitter: Emitter, node: torch.fx.Node, operands: list[Any], plan: Any, spec: Any, outs: list[Any]):
-        self.emitter, self.node, self.operands, self.outs = emitter, node, operands, outs
+    def __init__(self, writer: NodeWriter, node: torch.fx.Node, operands: list[Any], plan: Any, spec: Any, outs: list[Any]):
+        self.writer, self.node, self.operands, self.outs = writer, node, operands, outs
         self.name = f"aten.{str(node.target).removeprefix('aten.')}"
         self.number = next(_numbers)
         self.first: GraphValue | None = None
         self.shared = Call(node.target, plan, spec, strides_of(node))
-        self.product = torch_call(node, plan, operands, emitter.device)
-        self.dispatched = dispatch(node.target, plan, spec, outs, emitter.device)
+        self.product = torch_call(node, plan, operands, writer.device)
+        self.dispatched = dispatch(node.target, plan, spec, outs, writer.device)
 
     def values(self, tree: Any) -> Any:
         self.sizes()
@@ -80,19 +78,19 @@ class Results:
 
     def sizes(self) -> None:
         """Define the symbols of sizes that the op decides. Python makes such a call."""
-        at = undefined(self.emitter, self.outs)
+        at = undefined(self.writer, self.outs)
         if not at:
             return
         self.product = self.dispatched = None
         sizes = self.put("sizes", SizesOfResults(self.shared, at), torch.int64, (len(at),), "")
         for k, (result, axis) in enumerate(at):
-            self.emitter.define(self.outs[result].size(axis), self.emitter.reshape(self.emitter.along(sizes, 0, k, 1, 1), ()))
+            self.writer.define(self.outs[result].size(axis), self.writer.reshape(self.writer.along(sizes, 0, k, 1, 1), ()))
 
     def value(self, k: int, out: Any) -> Any:
         if not isinstance(out, torch.Tensor):
             return out  # a size, as torch's meta function computes it
-        if self.emitter.device != layout.HOST and is_state(self.node, k):
-            return self.emitter.expand(self.emitter.constant(0, out.dtype), tuple(out.size()))
+        if self.writer.device != layout.HOST and is_state(self.node, k):
+            return self.writer.expand(self.writer.constant(0, out.dtype), tuple(out.size()))
         direct = self.product or (self.dispatched and (self.dispatched, k, self.first is None))
         called = OpResult(self.shared, k, self.first is None, direct)
         return self.put(str(k), called, out.dtype, tuple(out.size()), layout.order_text(out))
@@ -102,7 +100,7 @@ class Results:
         _core.add_extern(self.name, key, called)
         operands = self.operands if self.first is None else [self.first]
         try:
-            made = self.emitter.put("extern", operands, dtype, sizes, order, name=self.name, key=key)
+            made = self.writer.put("extern", operands, dtype, sizes, order, name=self.name, key=key)
         except (Unmapped, UnknownSize) as error:
             raise Refused(f"{self.node.target}: {error}") from None
         self.first = self.first or made
@@ -133,13 +131,13 @@ def is_state(node: torch.fx.Node, k: int) -> bool:
     return True
 
 
-def undefined(emitter: Emitter, outs: list[Any]) -> list[tuple[int, int]]:
+def undefined(writer: NodeWriter, outs: list[Any]) -> list[tuple[int, int]]:
     """The number of the result and the axis of each size that this op decides."""
     found: dict[str, tuple[int, int]] = {}
     for k, out in enumerate(outs):
         for axis, size in enumerate(out.size() if isinstance(out, torch.Tensor) else ()):
             e = size.node.expr if isinstance(size, torch.SymInt) else None
-            if e is not None and e.is_Symbol and e.name not in emitter.symbols:
+            if e is not None and e.is_Symbol and e.name not in writer.symbols:
                 found.setdefault(e.name, (k, axis))
     return list(found.values())
 
@@ -161,7 +159,7 @@ def strides_of(node: torch.fx.Node) -> list[Any] | None:
     return strides
 
 
-def arguments(emitter: Emitter, node: torch.fx.Node) -> tuple[list[Any], list[tuple[str, Any]], Any]:
+def arguments(writer: NodeWriter, node: torch.fx.Node) -> tuple[list[Any], list[tuple[str, Any]], Any]:
     """The operands of the call, and for each leaf of its arguments an operand or the leaf itself."""
     leaves, spec = tree_flatten((node.args, node.kwargs))
     # Kernels may read memory in the order that torch says; products and convolutions take any strides.
@@ -169,20 +167,20 @@ def arguments(emitter: Emitter, node: torch.fx.Node) -> tuple[list[Any], list[tu
     operands: list[GraphValue] = []
     plan: list[tuple[str, Any]] = []
     for leaf in leaves:
-        x = emitter.env[leaf] if isinstance(leaf, torch.fx.Node) else leaf
+        x = writer.env[leaf] if isinstance(leaf, torch.fx.Node) else leaf
         if isinstance(x, torch.SymInt) and not isinstance(text_of(x), int):
-            x = emitter.value(x, torch.int64)
+            x = writer.value(x, torch.int64)
             plan.append(("int", len(operands)))
         elif isinstance(x, torch.SymFloat):
-            x = emitter.value(x, torch.float64)
+            x = writer.value(x, torch.float64)
             plan.append(("float", len(operands)))
         elif isinstance(x, GraphValue):
             kind = "tensor" if not x.is_weak else "int" if x.dtype == torch.int64 else "float"
             plan.append((kind, len(operands)))
-            x = emitter.cast(x, x.dtype)
+            x = writer.cast(x, x.dtype)
             order = dense_order(leaf.meta.get("val")) if isinstance(leaf, torch.fx.Node) else ""
             if has_order and kind == "tensor" and (order or getattr(leaf, "op", "") == "call_function"):
-                x = emitter.copy(x, order)
+                x = writer.copy(x, order)
         elif isinstance(x, (list, tuple)):
             raise Refused(f"{node.target} takes all results of an op at once")
         else:
@@ -377,9 +375,9 @@ class Assertion:
         torch.ops.aten._assert_async(condition)
 
 
-def assert_all(emitter: Emitter, conditions: list[GraphValue]) -> None:
+def assert_all(writer: NodeWriter, conditions: list[GraphValue]) -> None:
     """One assertion of the device for all conditions. It has a result, because each call of the core has one."""
-    both = functools.reduce(lambda a, b: emitter.apply("logical_and", [a, b]), conditions)
+    both = functools.reduce(lambda a, b: writer.apply("logical_and", [a, b]), conditions)
     key = f"{next(_numbers)}:assert"
     _core.add_extern("aten._assert_async", key, Assertion())
-    emitter.put("extern", [both], torch.bool, (), name="aten._assert_async", key=key)
+    writer.put("extern", [both], torch.bool, (), name="aten._assert_async", key=key)

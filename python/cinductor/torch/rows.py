@@ -25,9 +25,10 @@ from typing import Any
 import torch
 
 from . import foreach
-from .emit import DTYPES_OF, Emitter
+from .emit import Emitter
 from .lowered import control, special
 from .lowered.numbers import GraphNumber
+from .nodes import DTYPES_OF
 from .promote import common_dtype, has_kernel, promoted
 from .values import GraphValue, Refused, Unmapped
 

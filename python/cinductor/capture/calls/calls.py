@@ -137,7 +137,7 @@ def dispatch(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
         return functions.call_lowered(scope, f, other, args, kwargs)
     if cls is ufunc:
         return call_ufunc(scope, f, args, kwargs)
-    if LATE:
+    if not LATE.keys().isdisjoint(sys.modules.keys()):
         enter_late()
     found = TABLE.get(id(f))
     if found is not None:

@@ -24,6 +24,7 @@ from ...base.class_lookup import is_a
 from ...base.interrupt import is_interrupt
 from ...base.user_frame import PACKAGE
 from ...extensions import custom_ops, kernels
+from ...numpy.random import global_states
 from ...numpy.surface import NotCaptured, array, careful, has_dtype, refuse
 from ..deaths import handles, sees_deaths
 from ..objects import (
@@ -33,6 +34,7 @@ from ..objects import (
     attribute,
     holds_traced,
     is_numpys,
+    leaves_in,
 )
 from ..stage import Stage
 from ..syntax.asking import OURS, STAGE
@@ -90,9 +92,11 @@ def call_unknown(
         f = stage.materialise(f)
     elif owner is not None and stage.sources.source_of(owner) is None:
         stage.materialise(owner)
+    given = [] if opaque is None else [a for a in leaves_in((*args, *kwargs.values())) if type(a) is np.ndarray]
+    before = None if opaque is None else state_around(given)
     result = stage.outside(f, args, kwargs)
-    if opaque is not None:
-        learn(scope, opaque, (*args, *kwargs.values()), result)
+    if opaque is not None and before is not None and state_around(given) == before:
+        learn(scope, opaque, given, result)
     return scope.lifted_once(made_by(scope, result))
 
 
@@ -132,6 +136,7 @@ PURE = (
 WRITING = frozenset({"out", "output"})
 CONSTANTS = (bool, int, float, complex, str, type(None))
 MOST = 1024  # calls whose results are recorded
+MAX_COMPARED = 1 << 26  # bytes of arguments of a call, to see whether it writes to them
 
 Kind = tuple[type, np.dtype, tuple[int, ...], tuple[int, ...]]  # class, dtype, shape, stride order
 _results: dict[Any, tuple[type | None, list[Kind]] | None] = {}
@@ -244,10 +249,18 @@ def parts_of(whole: Any, counts: Iterable[Any], at: int = 0) -> Iterator[Any]:
         at = at + count
 
 
-def learn(scope: Hooks, call: OpaqueCall, given: tuple[Any, ...], result: Any) -> None:
+def state_around(arrays: list[np.ndarray]) -> Any:
+    """The contents of a call's arrays, and of the global generators, which a call that only computes leaves as they are. None
+    if the arrays are too large to be compared.
+    """
+    if sum(a.nbytes for a in arrays) > MAX_COMPARED:
+        return None
+    return global_states(), [a.tobytes() for a in arrays]
+
+
+def learn(scope: Hooks, call: OpaqueCall, arrays: list[np.ndarray], result: Any) -> None:
     """Record the types of a call's results, for the next capture."""
     kinds = kinds_of(result)
-    arrays = [a for a in given if type(a) is np.ndarray]
     results = result if type(result) is tuple else (result,)
     if any(np.may_share_memory(a, r) for a in arrays for r in results if type(r) is np.ndarray):
         kinds = None

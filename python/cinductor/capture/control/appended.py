@@ -11,12 +11,13 @@ decide what is appended, the list has columns from the start.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
 from ... import _core
 from ...base.signals import Replan
+from ...base.user_frame import OURS
 from ...numpy.surface import small_ints
 from ..iterators import MAX_READ
 from ..kinds import ATOMS, is_number, is_one, is_same, is_tagged, leaves, rebuilt
@@ -26,14 +27,10 @@ from .alias import Peel
 from .backings import JOINS, backing_of, keep_backing, list_of
 from .columns import Column
 from .list_buffer import LOOKED_AT, Columns, ListBuffer, want_buffer
+from .loop_state import LoopState
 from .phi import Phi
-from .region import RegionBreak, Rerun
+from .region import Region, RegionBreak, Rerun
 from .state import Change
-
-if TYPE_CHECKING:
-    from .carry import Carried
-    from .region import Region
-
 
 MAX_APPENDED = 16  # items appended in one iteration
 MAX_NODES = 2048  # for items of a list; for more, this is the slower way
@@ -199,7 +196,7 @@ class Appended(Columns):
     for the list during the capture of the loop, as a `ListBuffer` does elsewhere.
     """
 
-    def __init__(self, carried: Carried, container: list[Any], before: list[Any]) -> None:
+    def __init__(self, carried: LoopState, container: list[Any], before: list[Any]) -> None:
         self.carried, self.loop, self.tracer = carried, carried.loop, carried.tracer
         self.state = carried.state
         self.container, self.before = container, list(before)
@@ -337,7 +334,7 @@ class Appended(Columns):
         another object.
         """
         now, self.container[:] = list(self.container), []
-        users = [value for name, value in names.items() if not name.startswith("__ci_")]
+        users = [value for name, value in names.items() if not name.startswith(OURS)]
         is_seen = self.loop.reached([inner], users)
         self.container[:] = now
         if is_seen:
@@ -382,7 +379,7 @@ class Appended(Columns):
         if carried.snapshot.graph.had(array.whole):
             self.loop.fail("an array of before the loop is appended to a list")
         for name, _ in holders:
-            if name not in carried.types.of and name not in self.loop.site.live_out:
+            if name not in carried.types_of and name not in self.loop.site.live_out:
                 holders = [h for h in holders if h[0] != name]
             elif self.is_written(name):
                 self.loop.fail("an array that is written to is appended to a list")

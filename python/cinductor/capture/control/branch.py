@@ -18,21 +18,19 @@ from ... import _core
 from ...base.interrupt import is_interrupt
 from ...base.region_outcome import DECIDED
 from ...base.signals import Replan, Signal
-from ...base.user_frame import locals_of
+from ...base.user_frame import OURS, locals_of
 from ..kinds import UNBOUND, lifted, strength
 from ..objects import Traced, holds_traced
 from ..syntax.asking import Site
 from ..syntax.desugar import PREFIX
-from . import list_buffer
 from .alias import Records
-from .appended import owner_of
+from .arms import End, Level
 from .lattice import Joined, Same, join
-from .merge import OURS, End, Merge
+from .merge import Merge
 from .region import (
     Raising,
     Region,
     RegionBreak,
-    Regions,
     Rerun,
     between_runs,
     is_condition,
@@ -40,64 +38,7 @@ from .region import (
     truth,
     users_frame,
 )
-from .state import Snapshot, value_of
-
-
-class Level:
-    """One test: the arm it guards, and the rest."""
-
-    def __init__(self, regions: Regions, condition: Any, arm: int, head: dict[str, Any]) -> None:
-        self.condition, self.arm, self.head = condition, arm, head
-        self.number = regions.count_test()
-        self.snapshot = Snapshot(regions.state)
-        self.then_block: Any = None
-        self.else_block: Any = None
-        self.then_end: End | None = None
-
-    def open_arm(self, is_then: bool) -> None:
-        """Opens an arm's block, in which the condition is known."""
-        tracer = self.snapshot.state.tracer
-        block = tracer.block()
-        tracer.assume(self.condition, is_then)
-        sample = tracer.sample_truth(self.condition)
-        is_contrary = sample is not None and sample is not is_then
-        tracer.is_infeasible = self.snapshot.graph.is_infeasible or is_contrary
-        if is_then:
-            self.then_block = block
-        else:
-            self.else_block = block
-
-    def close_arm(self, region: Region, block: _core.Block, names: dict[str, Any]) -> End:
-        """The end state of an arm of the region. The state before the arm is restored."""
-        appended: list[tuple[Any, list[Any]]] = []
-        names = {**names, **self.diff_containers(region, appended)}
-        end = End(region.state, block, names, self.snapshot.graph.written())
-        for grown, items in appended:
-            end.append(block, grown, items)
-        self.restore()
-        return end
-
-    def restore(self) -> None:
-        """Restore the state before the arm. The loop around still depends on the classes of numbers that the arm asked for."""
-        seen = self.snapshot.since("classes")
-        self.snapshot.undo()
-        self.snapshot.state.classes += seen
-
-    def diff_containers(self, region: Region, appended: list[Any]) -> dict[str, Any]:
-        """The contents of the containers that the arm changed; records appended items."""
-        names = {}
-        for change in region.diff(self.snapshot):
-            if change.is_nothing:
-                continue
-            if items := change.appended:
-                appended.append((owner_of(region, change), items))
-                continue
-            if not change.keeps_places:
-                if list_buffer.may_be_columns(region.tracer, change.container, change.before):
-                    list_buffer.want_buffer(region, change.container, change.before[0], change.before)
-                region.fail("a branch adds to a container or takes from it")
-            names[self.snapshot.name_of(change.container)] = value_of(change.container)
-        return names
+from .state import Snapshot
 
 
 class Branch(Region):
@@ -203,7 +144,7 @@ class Branch(Region):
         self.heads, self.now = None, {}
         return values
 
-    def __exit__(self, kind: Any, error: Any, traceback: Any) -> bool:
+    def __exit__(self, kind: Any, error: Any, traceback: object) -> bool:
         if kind is None or self.is_plain or self.is_over:
             return False
         if kind is Rerun and error.args[0] is self:
@@ -395,7 +336,7 @@ class Condition(Region):
         """An operand that binds a name is left to Python, because the name is only bound if it is evaluated."""
         now = {} if self.frame is None else locals_of(self.frame)
         for name, value in now.items():
-            if value is self.others.get(name, UNBOUND) or name.startswith("__ci_"):
+            if value is self.others.get(name, UNBOUND) or name.startswith(OURS):
                 continue
             if name.startswith(PREFIX) and not holds_traced(value or ()):
                 continue  # parts for a pattern, which are not read elsewhere
@@ -493,7 +434,7 @@ class Choice(Condition):
         return self.merge(first, second)
 
 
-def select(tracer: Any, condition: Any, a: Any, b: Any) -> Any:
+def select(tracer: Any, condition: Any, a: object, b: object) -> Any:
     """a if the traced condition holds, else b; None if their types differ."""
     joined = join(tracer, a, b)
     if type(joined) is Same:

@@ -12,7 +12,7 @@ rule wastes memory but is never unsafe.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -37,16 +37,12 @@ from .lattice import (
     larger,
     type_of,
 )
+from .loop_state import LoopRegion, LoopState, Place
 from .region import Rerun
-
-if TYPE_CHECKING:
-    from .carry import Carried
-    from .loop import Loop
 
 # --- capacities ---
 
 
-Place = tuple[str, int, int]  # a name, the number of its leaf, an axis
 MAX_BITS = 62
 
 
@@ -101,14 +97,14 @@ def row_capacity(types: Types, axes: list[int], entry: Traced, before: Traced, a
 
 def place_of(types: Types, kind: Type, axis: int) -> Place | None:
     """The place where a known type is carried."""
-    for name, row in types.of.items():
+    for name, row in types.carried.types_of.items():
         for number, known in enumerate(row):
             if known is kind:
                 return name, number, axis
     return None
 
 
-def grown(loop: Loop, rule: Rule) -> Any:
+def grown(loop: LoopRegion, rule: Rule) -> Any:
     """The size after all iterations, or at the entry if that is larger. The entry is the loop's, even if the rule was
     found after peeled iterations.
     """
@@ -130,9 +126,8 @@ def grown(loop: Loop, rule: Rule) -> Any:
 class Types:
     """By name, the types of its leaves (None: one that does not change) in one loop being captured."""
 
-    def __init__(self, carried: Carried) -> None:
+    def __init__(self, carried: LoopState) -> None:
         self.carried, self.loop, self.tracer = carried, carried.loop, carried.tracer
-        self.of: dict[str, list[Type | None]] = {}
         self.lengths: list[Length] = []  # of all arrays whose sizes change
         self.joined: list[str] = []  # names with another type at the loop's entry
         self.moved = False  # a change between an array and a flat buffer
@@ -144,7 +139,7 @@ class Types:
         """Add a name that another capture of the loop carried."""
         parts = leaves(value)
         if all(kind_of(v) is not None and type(v) is Traced for v in parts):
-            self.of[name] = [type_of(v) for v in parts]
+            self.carried.types_of[name] = [type_of(v) for v in parts]
 
     def add_undefined(self, name: str, value: object) -> Any:
         """Give a name that is set before every read an arbitrary entry value; UNBOUND if it is not
@@ -154,7 +149,7 @@ class Types:
             return UNBOUND
         zeros = [np.zeros((), dtype)[()] for _, dtype in kinds]
         items = [z if k[0] == "scalar" else z.item() for z, k in zip(zeros, kinds, strict=True)]
-        self.of[name] = [Type(*kind) for kind in kinds]
+        self.carried.types_of[name] = [Type(*kind) for kind in kinds]
         return rebuilt(value, iter(items))
 
     # --- names that are carried ---
@@ -165,12 +160,12 @@ class Types:
             raise Peel(f"{name} changes its type")
         is_wider = False
         entries = leaves(self.carried.entry[name])
-        types = self.of.setdefault(name, [None] * len(entries))
+        types = self.carried.types_of.setdefault(name, [None] * len(entries))
         for k, (entry, before, after) in enumerate(zip(entries, leaves(head), leaves(value), strict=True)):
             if (wider := self.wider(name, types[k], entry, before, after)) is not None:
                 types[k], is_wider = wider, True
         if is_wider:
-            self.joined = [n for n, row in self.of.items() if any(k is not None and k.joined for k in row)]
+            self.joined = [n for n, row in self.carried.types_of.items() if any(k is not None and k.joined for k in row)]
         return is_wider
 
     def wider(self, name: str, known: Type | None, entry: object, before: object, after: object) -> Type | None:
@@ -245,7 +240,7 @@ class Types:
         """Find which sizes change together. True if that is new."""
         pairs = [
             (kind, leaf.shape)
-            for name, types in self.of.items()
+            for name, types in self.carried.types_of.items()
             for leaf, kind in zip(leaves(self.carried.entry[name]), types, strict=True)
             if kind is not None and kind.ends
         ]

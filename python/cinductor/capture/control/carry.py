@@ -10,29 +10,29 @@ for each arrangement within one iteration of the region.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ... import _core
+from ...base.user_frame import OURS
 from ..kinds import UNBOUND, is_array, is_int, is_one, is_same, kind_of, leaves, rebuilt
 from ..objects import MaybeUnbound, Traced
 from . import lattice, list_buffer
-from .alias import Flow, Objects, Peel
+from .alias import Objects, Peel
 from .appended import Appended
 from .carried_types import Types
+from .flow import Flow
 from .lattice import Type, at_entry
-from .phi import Last, Memory, Number, Phi, Trips, Value, make_region
+from .live_out import Last, Trips
+from .loop_state import LoopRegion, LoopState
+from .phi import Memory, Number, Phi, Value, make_region
 from .region import truth
 from .state import Change, value_of
-
-if TYPE_CHECKING:
-    from .loop import Loop
 
 MAX_PERIOD = 6
 # Facts that runs of a body can find, once each: the period, the flag, weak types at the entry, the last iteration.
 WAYS = 6
 NUMBER_TYPES = 3  # a Python number, one of NumPy or of 64 bits without sign, and a tagged one
 SIZE_TYPES = 3  # a fixed size, one with a capacity, and one in a flat buffer
-OURS = "__ci_"
 
 
 def is_undefined(name: str, value: object) -> bool:
@@ -48,29 +48,18 @@ def kinds_of(value: object) -> list[Any]:
     return [kind_of(leaf) for leaf in leaves(value)]
 
 
-class Carried:
-    """The state of one loop during capture."""
+class Carried(LoopState):
+    """Finds what the iterations of one loop pass to each other."""
 
-    def __init__(self, loop: Loop) -> None:
-        assert loop.snapshot is not None
-        self.loop, self.snapshot = loop, loop.snapshot
-        self.regions, self.tracer = loop.regions, loop.tracer
-        self.state = loop.state
-        self.regions.made.add(self)
-        self.entry = dict(loop.entry)
+    def __init__(self, loop: LoopRegion) -> None:
+        super().__init__(loop)
+        self.regions.note_made(self)
         self.types = Types(self)
-        self.values: list[Value] = []  # names carried by value, at the head of this run
         self.steps: dict[str, Any] = {}
-        self.written: dict[int, Any] = {}  # by storage, the arrays that iterations write to
         self.no_steps: set[str] = set()
         self.first_trace: Any = None  # of a run that starts like the loop's first iteration
         self.first_ends: dict[str, Any] = {}
         self.is_weak = self.was_weak = False  # this run has Python's numbers where iterations make NumPy's
-        self.period, self.turn = 1, 0
-        self.distinct: list[tuple[Any, Any]] = []  # arrays that an iteration found to be different objects
-        self.promises: list[Any] = []  # decisions that outlive the run in which they were made
-        self.flag = loop.ended is not False  # the loop may end by its flag
-        self.is_while = loop.is_while or self.flag
         self.is_endless = False  # it only ends by its flag
         self.appends: dict[int, Appended] = {}
         self.trips = Trips()
@@ -80,12 +69,34 @@ class Carried:
             renewed = set()
         kept = () if loop.ended is False else loop.site.live_out  # if no iteration of the region runs
         self.names = tuple(dict.fromkeys([n for n in (*loop.site.carried, *kept) if n not in renewed]))
-        loop.plan.recall(self)
+        self.recall()
+
+    def recall(self) -> None:
+        """Start with the final state of an earlier capture of the loop."""
+        for name in self.loop.plan.names:
+            value = self.entry.get(name, UNBOUND)
+            if value is UNBOUND or not is_int(value):
+                self.types.recall(name, value)
+        for name in self.loop.plan.written:
+            value = self.entry.get(name, self.loop.others.get(name))
+            if type(value) is Traced and value.kind == "array":
+                self.add_written(value.whole)
+
+    def remember(self) -> None:
+        """Record the state for the next capture, in another run of an enclosing loop."""
+        plan = self.loop.plan
+        plan.names = list(self.types_of)
+        plan.written = [
+            name
+            for name, value in {**self.loop.others, **self.entry}.items()
+            if type(value) is Traced and value.storage in self.written
+        ]
 
     def add_written(self, handle: Traced) -> bool:
         is_new = handle.storage not in self.written
         self.written.setdefault(handle.storage, handle)
         return is_new
+
 
     # --- the head of an iteration ---
 
@@ -93,27 +104,12 @@ class Carried:
         """Each run but the last finds a way in which iterations end, or a wider type of a leaf."""
         self.runs += 1
         if self.runs == WAYS:
-            types = [kind for row in self.types.of.values() for kind in row if kind is not None]
+            types = [kind for row in self.types_of.values() for kind in row if kind is not None]
             found = len(self.names) + len(self.written) + len(self.appends) + len(types)
             axes = sum(0 if kind.like is None else kind.like.ndim for kind in types)
             self.most_runs = WAYS + NUMBER_TYPES * found + SIZE_TYPES * axes
         if self.runs > self.most_runs:
             self.loop.fail("the state carried between iterations keeps changing")
-
-    def is_live_behind(self, name: str) -> bool:
-        """True if the name is read after the loop."""
-        return name in self.loop.site.live_out or name in self.snapshot.containers
-
-    @property
-    def index(self) -> Any:
-        """The number of the iteration of the body."""
-        return self.trip if self.period == 1 else self.trip * self.period + self.turn
-
-    @property
-    def extent(self) -> Any:
-        """The number of iterations of the region."""
-        extent = self.loop.extent
-        return extent if self.period == 1 else extent // self.period
 
     def open(self) -> dict[str, Any]:
         """Open the blocks of a run; returns the values of names at its head."""
@@ -124,7 +120,7 @@ class Carried:
         is_counted = bool(self.steps or self.types.joined)
         for name in site.live_out:  # an iteration makes it, or at least one must run
             is_counted |= name not in self.names or self.entry[name] is UNBOUND
-        for name, types in self.types.of.items():
+        for name, types in self.types_of.items():
             is_counted |= self.is_live_behind(name) and any(k and k.kind == "array" for k in types)
         self.cond: Any = None
         self.body: Any = None
@@ -163,7 +159,7 @@ class Carried:
         self.lengths = [self.vary(block, length) for length in self.types.lengths]
         self.values = [
             Value((name, place), leaf, kind)
-            for name in self.types.of
+            for name in self.types_of
             for place, (leaf, kind) in enumerate(self.kinds(name))
             if kind is not None
         ]
@@ -179,7 +175,7 @@ class Carried:
 
     def kinds(self, name: str) -> list[tuple[Any, Type | None]]:
         """A name's leaves at the entry, and their types at the head of this run."""
-        pairs = list(zip(leaves(self.entry[name]), self.types.of[name], strict=True))
+        pairs = list(zip(leaves(self.entry[name]), self.types_of[name], strict=True))
         return [(leaf, at_entry(leaf, kind)) for leaf, kind in pairs] if self.is_weak else pairs
 
     def count(self, param: object) -> Number:
@@ -222,7 +218,7 @@ class Carried:
                     for leaf, kind in zip(leaves(self.entry[name]), kinds, strict=True)
                 ),
             )
-            for name, kinds in self.types.of.items()
+            for name, kinds in self.types_of.items()
         }
 
     def open_body(self, test: object) -> bool:
@@ -287,7 +283,7 @@ class Carried:
         changed = {
             name: names.get(name, UNBOUND)
             for name in (*self.names, *self.snapshot.containers)
-            if name not in self.types.of
+            if name not in self.types_of
             and name not in self.steps
             and (self.head[name] is not UNBOUND or is_undefined(name, names.get(name)))
             and not is_same(names.get(name, UNBOUND), self.head[name])
@@ -307,7 +303,7 @@ class Carried:
                 self.no_steps.add(name)
                 self.carry(name, names.get(name, UNBOUND))
                 is_wider = True
-        for name in self.types.of:
+        for name in self.types_of:
             if name not in changed:
                 is_wider |= self.types.widen(name, self.head[name], names.get(name, UNBOUND))
         is_wider |= self.types.group()
@@ -317,12 +313,15 @@ class Carried:
         if is_wider:
             return False
         places = Objects(self.snapshot)
-        if (moved := places.distinguishable_in(loop, self.names, self.head, names)) is not None:
+        for name in (*self.names, *self.snapshot.containers):
+            places.add(name, self.head[name], names.get(name))
+        places.others += [names.get(n) for n in loop.site.live_out if n not in self.names]
+        if (moved := places.distinguishable(loop.elsewhere)) is not None:
             raise Peel(f"{moved} is another view of its array in each iteration")
         if self.types.joined and self.assumes_weak(names, trace == self.first_trace):
             return False
         self.flow = Flow(self, names)
-        self.last = Last(self)
+        self.last = Last(self, self.flow)
         late = self.last.sort_names(names)
         return True if late is None else self.leave_last_trip(late)
 
@@ -341,7 +340,7 @@ class Carried:
 
     def ends_alike(self, names: dict[str, Any]) -> bool:
         """True if an iteration leaves the same kinds of numbers, Python's or NumPy's, as the first."""
-        wanted = {n for n in names if n in self.types.of or self.is_live_behind(n)}
+        wanted = {n for n in names if n in self.types_of or self.is_live_behind(n)}
         return all(kinds_of(self.first_ends.get(n)) == kinds_of(names[n]) for n in wanted)
 
     def trace(self) -> Any:
@@ -551,20 +550,6 @@ class Carried:
         for one in phis:  # values that are live at a break are returned
             one.made.clear()
         return exits
-
-    def leaves_of(self, names: dict[str, Any]) -> list[Any]:
-        """The changing leaves of the names carried by value."""
-        return [
-            leaf
-            for name, kinds in self.types.of.items()
-            for leaf, kind in zip(leaves(names[name]), kinds, strict=True)
-            if kind is not None
-        ]
-
-    def runs_once(self, extent: object = None) -> bool:
-        """True if the region runs at least one iteration; guarded if that depends on the arguments."""
-        extent = self.extent if extent is None else extent
-        return extent > 0 if type(extent) is int else self.tracer.is_positive(extent)
 
     # --- required iterations ---
 

@@ -60,7 +60,7 @@ class Column:
         """The column with a part of each of its arrays."""
         return Column(self.like, *map(part, self.arrays))
 
-    def store(self, scope: Hooks, place: Any, leaf: Any) -> None:
+    def store(self, scope: Hooks, place: object, leaf: object) -> None:
         """Store a leaf at this index."""
         number = lifted(scope.stage.tracer, leaf, *self.kind)
         if number is None:
@@ -69,7 +69,7 @@ class Column:
         if self.tags is not None:
             scope.item_slot(self.tags, place).value = self.tag_of(scope, leaf)
 
-    def tag_of(self, scope: Hooks, leaf: Any) -> Any:
+    def tag_of(self, scope: Hooks, leaf: object) -> Any:
         """The tag of a number: a bool if its class is known, which then matters."""
         if not is_tagged(leaf):
             scope.stage.regions.note_class([leaf])
@@ -137,7 +137,7 @@ def number_kind(value: object) -> tuple[str, np.dtype] | None:
     return None if kind is None or kind[0] == "array" or kind[1].char not in NUMBERS or is_tagged(value) else kind
 
 
-def classes_in(leaf: Any) -> set[Any]:
+def classes_in(leaf: object) -> set[Any]:
     """Kinds and dtypes that a number, or those in a column, may have."""
     return {(leaf.kind, leaf.dtype), ("python", leaf.weak)} if type(leaf) is lattice.Type else classes_of(leaf)
 
@@ -172,7 +172,7 @@ def like_of(items: Iterable[Any]) -> Any:
     return rebuilt(first, iter(likes))
 
 
-def empty_columns(scope: Any, like: Any, room: Any) -> list[Column]:
+def empty_columns(scope: Hooks, like: object, room: object) -> list[Column]:
     """Columns with that capacity for items like this one."""
     columns = [Column(leaf) for leaf in leaves(like)]
     for column in columns:

@@ -144,7 +144,7 @@ def of_classes(classes: set[tuple[str, Any]]) -> Joined | None:
     return Joined(*strong, weak[1]) if is_alike else None
 
 
-def can_become_strong(tracer: object, value: Any, dtype: np.dtype) -> bool:
+def can_become_strong(tracer: object, value: object, dtype: np.dtype) -> bool:
     """True if a number at a loop's entry can be NumPy's from there on. That an int is not a float cannot be observed after
     an iteration.
     """
@@ -165,7 +165,7 @@ def join_arrays(tracer: _core.Tracer, a: Traced, b: Traced, head: Head | None, n
     return Buffered(axes) if axes else Joined("array", a.dtype)
 
 
-def can_lift(tracer: _core.Tracer, value: Any, joined: Joined) -> bool:
+def can_lift(tracer: _core.Tracer, value: object, joined: Joined) -> bool:
     """True if a number has one of the two classes, and the tagged number can have its value."""
     if type(value) is Traced:
         if value.dtype == joined.dtype:

@@ -37,12 +37,10 @@ from ..kinds import (
 from ..made_lists import listed, queue_of, tuples
 from ..objects import MISSING, Traced, is_ours
 from .columns import SEVERAL_TYPES, Column, empty_columns, is_alike, like_of, number_kind
-from .region import RegionBreak
+from .region import Region, RegionBreak
 
 if TYPE_CHECKING:
     from ..kinds import Hooks
-    from .carry import Carried
-    from .region import Region
 
 SPARE = 64  # capacity for items appended outside of the loop
 OPEN = 1 << 14  # capacity in a loop with an unknown number of iterations; for more, Python takes long anyway
@@ -144,7 +142,7 @@ class ListBuffer(Columns):
 
     # --- items ---
 
-    def put(self, place: Any, item: Any) -> None:
+    def put(self, place: object, item: object) -> None:
         """Store the item at this index."""
         if not is_alike(item, self.like):
             self.widened(item).put(place, item)
@@ -240,7 +238,7 @@ class ListBuffer(Columns):
         self.state.before_change(self.container)
         return True
 
-    def set_item(self, key: Any, item: Any) -> None:
+    def set_item(self, key: object, item: object) -> None:
         """list[key] = item"""
         if self.becomes_list():
             self.scope.item_slot(self.container, key).value = item
@@ -422,7 +420,7 @@ class Queue(ListBuffer):
         self.state.refill(self.cells, [length, (first + 1) % self.room])
         return item
 
-    def appendleft(self, item: Any) -> None:
+    def appendleft(self, item: object) -> None:
         """deque.appendleft(item)"""
         if self.is_list_for(item):
             self.container.appendleft(item)
@@ -553,13 +551,14 @@ def remake(reached_by: object, buffer: ListBuffer, like: object, more: Any, regi
 # object a name has is not visible; then items move, and the name keeps its object.
 
 
-def with_lists_of_head(carried: Carried, names: dict[str, Any]) -> dict[str, Any]:
+def with_lists_of_head(
+    loop: Region, head: dict[str, Any], carried: tuple[str, ...], names: dict[str, Any]
+) -> dict[str, Any]:
     """The values of names at the end of an iteration, after the items of rebound lists have moved to the lists that
     the names had at the head.
     """
-    loop, head = carried.loop, carried.head
-    live = {n for n in (*carried.names, *loop.site.live_out) if n in names}
-    moved = [n for n in carried.names if n in live and is_rebound(head.get(n), names[n])]
+    live = {n for n in (*carried, *loop.site.live_out) if n in names}
+    moved = [n for n in carried if n in live and is_rebound(head.get(n), names[n])]
     befores, afters = ([part for n in moved for part in lists_in(values[n])] for values in (head, names))
     if not moved or any(len({*map(id, lists)}) < len(lists) for lists in (befores, afters)):
         return names
@@ -567,7 +566,7 @@ def with_lists_of_head(carried: Carried, names: dict[str, Any]) -> dict[str, Any
     if loop.reached([*befores, *afters], kept):
         return names
     pairs = [pair for n in moved for pair in rows_of(head[n], names[n])]
-    lists, scope = carried.state.lists, loop.scope
+    lists, scope = loop.state.lists, loop.scope
     for before, after in pairs:
         if id(after) in lists and id(before) not in lists:
             want_buffer(loop, before, lists[id(after)].like)
@@ -577,7 +576,7 @@ def with_lists_of_head(carried: Carried, names: dict[str, Any]) -> dict[str, Any
     return {**names, **{n: head[n] for n in moved}}
 
 
-def is_rebound(before: Any, after: Any) -> bool:
+def is_rebound(before: object, after: object) -> bool:
     """True for two lists, of which the lists inside pair off."""
     if before is after or type(before) is not list or type(after) is not list:
         return False

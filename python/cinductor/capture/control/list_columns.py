@@ -175,7 +175,7 @@ class RaggedRow(ReadOnly):
         self.first = self.within(first, self.total + 1)
         super().__init__(outer.scope, [], outer.like, outer.columns, self.within(last - first, self.total + 1))
 
-    def within(self, number: Any, limit: Any) -> Any:
+    def within(self, number: object, limit: object) -> Any:
         """A number that is at least 0 and less than a limit, as a size."""
         return number if type(number) is int else self.tracer.define(number, 0, limit)
 
@@ -193,7 +193,7 @@ class RaggedRow(ReadOnly):
 ROWS = (TableRow, RaggedRow)
 
 
-def before_identity(state: State, a: Any, b: Any) -> None:
+def before_identity(state: State, a: object, b: object) -> None:
     """Called before two values are compared by identity: a list or tuple that is read twice from columns would be two
     objects.
     """
@@ -208,7 +208,7 @@ def before_identity(state: State, a: Any, b: Any) -> None:
             grown.fail("tuples in a list that is stored as columns are compared by identity")
 
 
-def columns_of(rows: Any) -> tuple[Any, list[Column]]:
+def columns_of(rows: object) -> tuple[Any, list[Column]]:
     """An item like those of an array, or of the arrays for the places in tuples, and the columns."""
     arrays = rows if type(rows) is tuple else (rows,)
     examples = tuple(EXAMPLES[array.dtype.char] for array in arrays)

@@ -20,22 +20,20 @@ from ...base.class_lookup import is_a
 from ...base.interrupt import is_interrupt
 from ...base.signals import Signal
 from ..iterators import END, UNKNOWN, Items
-from ..kinds import UNBOUND, is_int, is_same
+from ..kinds import is_same
 from ..objects import Traced
 from . import carried_types
 from .alias import Peel, Unlike
 from .appended import Appended
-from .carried_types import Place
 from .carry import Carried
 from .list_buffer import with_lists_of_head
-from .region import Region, RegionBreak, Rerun, between_runs, reason_of, truth
+from .loop_state import LoopPlan, LoopRegion
+from .region import RegionBreak, Rerun, between_runs, reason_of, truth
 from .state import Snapshot
 
 UNROLL = 8  # known iterations that are unrolled; half as many for each inner loop
 PATIENCE = 3  # iterations of a while with known tests that may record work
 MAX_WATCHED = 4096
-MAX_PEELED = 2
-MAX_FILLING = 16  # while a bounded deque is not full
 
 PLAIN, WATCH, PEEL, REGION, TAIL, DONE = "plain", "watch", "peel", "region", "tail", "done"
 
@@ -44,51 +42,8 @@ class Ended(Signal):
     """A loop ends in the middle of taking its next item."""
 
 
-class LoopPlan:
-    """How a loop at one position of one call path is captured: what earlier attempts have learned. In one capture, a
-    failed attempt peels one more iteration, stops guessing sizes or leaves the loop to Python, so attempts end. The
-    next capture, in another run of an enclosing loop, may peel fewer iterations and guesses again.
-    """
-
-    guess: bool  # sizes vary that may be constant
-    tags: bool | None  # numbers are tagged that the first iteration has in another class; None: not tried
-    capacities: dict[Place, Any]  # final sizes of the arrays that grow by a rule
-
-    def __init__(self) -> None:
-        self.names: list[str] = []  # carried from iteration to iteration; a list, because the order of a set differs between processes
-        self.written: list[str] = []  # names of written arrays
-        self.peel = 0  # iterations before the region
-        self.plain: str | None = None  # the reason why it is not captured
-
-    def begin(self) -> None:
-        """Begin another capture of the loop, in another run of an enclosing one."""
-        self.guess, self.tags, self.capacities = True, None, {}
-
-    def recall(self, carried: Carried) -> None:
-        """Start a capture with the final state of the one before."""
-        for name in self.names:
-            value = carried.entry.get(name, UNBOUND)
-            if value is UNBOUND or not is_int(value):
-                carried.types.recall(name, value)
-        for name in self.written:
-            value = carried.entry.get(name, carried.loop.others.get(name))
-            if type(value) is Traced and value.kind == "array":
-                carried.add_written(value.whole)
-
-    def remember(self, carried: Carried) -> None:
-        """Record the state for the next capture, in another run of an enclosing loop."""
-        self.names = list(carried.types.of)
-        self.written = [
-            name
-            for name, value in {**carried.loop.others, **carried.entry}.items()
-            if type(value) is Traced and value.storage in carried.written
-        ]
-
-
-class Loop(Region):
+class Loop(LoopRegion):
     """A for over numbered items, or (items None) a while, which has none."""
-
-    is_loop = True
 
     def __init__(
         self, scope: Any, site: Any, items: Items | None, phase: str, iterator: Items | None = None
@@ -114,10 +69,6 @@ class Loop(Region):
         self.heads: Any = None  # names for the next plain run
         self.now: Any = {}
         self.restores = self.phase != PLAIN
-
-    @property
-    def mark(self) -> Any:
-        return self.snapshot.graph  # type: ignore[union-attr]
 
     def forget(self) -> None:
         super().forget()
@@ -286,7 +237,7 @@ class Loop(Region):
             grown.make_real()
         return self.values(names if heads is None else heads)
 
-    def __exit__(self, kind: Any, error: Any, traceback: Any) -> bool:
+    def __exit__(self, kind: Any, error: Any, traceback: object) -> bool:
         if kind is None:
             return False
         if kind is Ended and error.args[0] is self:
@@ -361,32 +312,6 @@ class Loop(Region):
         if self.worked_trips >= PATIENCE:
             raise Rerun(self)
 
-    @property
-    def may_peel(self) -> bool:
-        """True if one more iteration can be run before the region."""
-        most = MAX_FILLING if self.fills else MAX_PEELED
-        if self.plan.peel >= most or self.plan.capacities:
-            return False
-        if self.is_while:
-            return True
-        return self.may_make_trip(self.items.length - self.plan.peel)
-
-    def may_make_trip(self, left: int | Traced) -> bool:
-        """True if iterations of a loop remain, or the program can check that."""
-        if type(left) is int:
-            return left > 0
-        return self.tracer.is_positive(left) or (self.tracer.may_check() and type(left > 0) is Traced)
-
-    def makes_trip(self, left: int | Traced) -> bool:
-        """True if iterations of a loop remain; if that is only known at run time, the program checks it."""
-        if left > 0 if type(left) is int else self.tracer.is_positive(left):
-            return True
-        is_left = left > 0
-        if type(is_left) is not Traced or not self.tracer.may_check():
-            return False
-        self.check(is_left, "the loop runs an iteration")
-        return True
-
     def peel_one(self) -> bool:
         """Runs one more iteration before the region."""
         if not self.may_peel or not self.rerun_as(PEEL):
@@ -443,11 +368,6 @@ class Loop(Region):
         self.snapshot, self.now = None, {**self.others, **self.entry}
         self.tail = 0
 
-    @property
-    def extent(self) -> Any:
-        """Iterations of the region."""
-        return self.items.length - self.plan.peel - self.tail
-
     def open_run(self) -> dict[str, Any]:
         """The state at the head of an iteration of the region."""
         if self.snapshot is None:
@@ -470,13 +390,13 @@ class Loop(Region):
         assert carried is not None and self.snapshot is not None
         if carried.next_turn():
             return
-        if not carried.learn(with_lists_of_head(carried, names)):
+        if not carried.learn(with_lists_of_head(self, carried.head, carried.names, names)):
             self.snapshot.drop()
             return
         self.now = carried.finish()
         self.snapshot.end()
         self.snapshot = self.lists_before = None
-        self.plan.remember(carried)
+        carried.remember()
         made, self.grown = carried.trips_made, [*carried.appends.values()]
         self.forget()
         if self.iterator is not None and self.site.flag is not None and made is not None:

@@ -116,7 +116,7 @@ class Mapping(Assumed):
         return (mapping_of, made, counts, names, *arrays)
 
 
-def filled(value: Any) -> tuple[Any, ...]:
+def filled(value: object) -> tuple[Any, ...]:
     """The class of a dict or set, and what its constructor gets before the items."""
     return (type(value), value.default_factory) if type(value) is collections.defaultdict else (type(value),)
 
@@ -134,7 +134,7 @@ def is_key_like(key: object, like: object) -> bool:
     return same and [kind_of(leaf) for leaf in leaves(key)] == [kind_of(leaf) for leaf in leaves(like)]
 
 
-def is_open_key(stage: Any, value: Any, key: Any) -> bool:
+def is_open_key(stage: Any, value: Any, key: object) -> bool:
     """True if data decide which key of a dict or set of the call's is meant."""
     if type(value) not in CLASSES or not stage.may_assume_columns or not stage.tracer.in_region:
         return False
@@ -178,7 +178,7 @@ def make_mapping(value: Any, like: tuple[Any, ...], room: Any, region: Region) -
             made.run(list_sources.add_key, key)
 
 
-def item_or_default(scope: Any, value: Any, key: Any, missing: tuple[Any, bool], is_stored: bool) -> Any:
+def item_or_default(scope: Hooks, value: Any, key: Any, missing: tuple[Any, bool], is_stored: bool) -> Any:
     """value[key] of a dict in which an absent key has an item; missing: what makes it, and if a read stores it."""
     stage, make, is_stored = scope.stage, missing[0], is_stored and missing[1]
     if make is None:

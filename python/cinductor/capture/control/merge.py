@@ -13,11 +13,10 @@ memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ... import _core
 from ...base.class_lookup import is_a
+from ...base.user_frame import OURS
 from ..deferred import DeferredChoice, choose
 from ..kinds import (
     UINT64,
@@ -28,7 +27,6 @@ from ..kinds import (
     is_same,
     kind_of,
     leaves,
-    lifted,
     rebuilt,
     strength,
 )
@@ -37,170 +35,23 @@ from ..syntax.jumps import RETURN, VALUE
 from . import lattice
 from .alias import Objects, Source, is_loose, sources_in
 from .appended import Maybe
+from .arms import (
+    ArmValue,
+    End,
+    Level,
+    Side,
+    as_joined,
+    constant,
+    flag,
+    in_buffer,
+    is_alike,
+    of_size,
+    plain_value,
+    undefined,
+)
 from .lattice import OTHER, Answer, Buffered, Joined, Reason, Same, join
 from .phi import Memory, Phi, make_region
-from .region import Region, truth
-
-if TYPE_CHECKING:
-    from .branch import Level
-
-OURS = "__ci_"
-
-
-class Side:
-    r"""One side of a pair.
-
-    here: makes the value in a block; kind: the kind of the branch's result, None if the other side decides; sample:
-    its value in this call, if sizes decide; is_small: a `where` may select it; array, lengths: set for an array;
-    node: its node in the arm's block.
-    """
-
-    __slots__ = ("here", "kind", "sample", "is_small", "array", "lengths", "node")
-
-    def __init__(
-        self, here: Callable[[Region], Any], kind: str | None = "python", sample: Any = None,
-        is_small: bool = True, array: Any = None, lengths: Any = None, node: Any = None,
-    ) -> None:  # fmt: skip
-        self.here, self.kind, self.sample, self.is_small = here, kind, sample, is_small
-        self.array, self.lengths, self.node = array, lengths, node
-
-    def put(self, region: Region, block: _core.Block, like: object) -> None:
-        """Make it a result of the arm, whose block is open."""
-        if self.node is None:
-            block.result(self.here(region))
-        else:
-            block.result(self.node, like)
-
-
-class ArmValue(Side):
-    """A traced value that an arm ends with, kept by its block."""
-
-    __slots__ = ("block", "dtype", "value", "strong")
-
-    def __init__(self, block: Any, value: Any) -> None:
-        number = block.live_out(value)
-        self.here = lambda _: block.value(number)
-        self.kind, self.sample, self.is_small = value.kind, value, value.kind != "array"
-        self.lengths, self.node = None, (block, number)
-        self.block, self.dtype, self.value = block, value.dtype, value
-        self.strong = None if value.strong is None else ArmValue(block, value.strong)
-
-    @property
-    def array(self) -> ArmValue | None:
-        return None if self.is_small else self
-
-
-def constant(value: object) -> Side:
-    """A number that is the same in every block."""
-    kind, dtype = kind_of(value)  # type: ignore[misc]
-    return Side(lambda region: lifted(region.tracer, value, kind, dtype), kind, value)
-
-
-def undefined(like: ArmValue, shape: tuple[Any, ...]) -> Side:
-    """A placeholder for a value that is never read."""
-    if like.kind == "array":
-        return Side(lambda region: region.tracer.undefined(like.node, shape), None)
-    block, number = like.node
-    return Side(lambda _: block.undefined(number), None)
-
-
-def in_buffer(array: ArmValue, shape: tuple[Any, ...], lengths: object) -> Side:
-    """An array in a buffer with capacity for the other arm's, too."""
-
-    def here(region: Region) -> Any:
-        buffer = region.tracer.undefined(array.node, shape)
-        lattice.write(region.tracer, buffer, array.here(region), lengths)
-        return buffer
-
-    return Side(here, "array", None, False, array, lengths)
-
-
-def is_alike(value: object, joined: Joined) -> bool:
-    """True if the node of an arm's number has the dtype of a tagged number."""
-    return type(value) is ArmValue and value.dtype == joined.dtype
-
-
-def as_joined(value: object, joined: Joined) -> Side:
-    """A number, live out of the arm or a constant, with the kind and dtype of the joined number."""
-
-    def here(region: Region) -> Any:
-        number = value.here(region) if type(value) is ArmValue else value
-        return lifted(region.tracer, number, joined.kind, joined.dtype)
-
-    return Side(here, joined.kind, plain_value(value), type(value) is not ArmValue)
-
-
-def size(value: object) -> Side:
-    """One of an array's sizes."""
-    return Side(lambda region: lattice.number_of(region.tracer, value))
-
-
-def flag(value: object) -> Side:
-    """A bool."""
-
-    def here(region: Region) -> Any:
-        if type(value) is not ArmValue:
-            return region.tracer.lift(bool(value))
-        return region.tracer.as_python(truth(region.tracer, value.here(region)))
-
-    return Side(here, sample=plain_value(value), node=value.node if type(value) is ArmValue else None)
-
-
-class End:
-    """The end state of an arm: values of names, and written memory."""
-
-    def __init__(self, state: Any, block: Any, names: dict[str, Any], written: list[Any]) -> None:
-        self.appended: list[tuple[Any, list[Any]]] = []  # items that iterations append to a list
-        self.records = state.records  # alias records at its end
-        self.known: dict[int, list[ArmValue]] = {}  # of its names that have no array, by origin
-        self.names = {name: live_out_leaves(block, value, self.known) for name, value in names.items()}
-        self.written = [(handle, ArmValue(block, handle)) for handle in written]
-
-    def append(self, block: _core.Block, grown: object, items: list[Any]) -> None:
-        """Record the items that the arm appended to a list."""
-        live_out = []
-        for item in items:
-            if type(item) is not Maybe:
-                live_out.append(Maybe(live_out_leaves(block, item), True, []))
-                continue
-            flag = ArmValue(block, item.flag) if type(item.flag) is Traced else item.flag
-            live_out.append(Maybe(live_out_leaves(block, item.value), flag, item.truths))
-        self.appended.append((grown, live_out))
-
-    def add(self, block: Any, names: dict[str, Any]) -> None:
-        """Names that the arm leaves as they are."""
-        block.reopen()
-        self.names.update({name: live_out_leaves(block, value, self.known) for name, value in names.items()})
-        block.close()
-
-
-def live_out_leaves(block: object, value: Any, known: dict[int, list[ArmValue]] | None = None) -> Any:
-    """The value with its traced leaves live out of the block. known: numbers of values that are already; a value with
-    several names is one value after the branch, too.
-    """
-    if value is UNBOUND:
-        return value
-    parts = leaves(value)
-    if not any(type(part) is Traced for part in parts):
-        return value
-    known = {} if known is None else known
-    return rebuilt(value, iter([arm_value(block, p, known) if type(p) is Traced else p for p in parts]))
-
-
-def arm_value(block: Any, part: Any, known: dict[int, list[ArmValue]]) -> ArmValue:
-    """A traced value that is live out of the block."""
-    if part.kind == "array" or part.strong is not None:
-        return ArmValue(block, part)
-    alike = known.setdefault(part.origin(), [])
-    found = next((arm for arm in alike if arm.value is part or arm.value.is_same(part)), None)
-    if found is None:
-        found = ArmValue(block, part)
-        alike.append(found)
-    return found
-
-
-def plain_value(value: object) -> Any:
-    return value.value if type(value) is ArmValue else value
+from .region import Region
 
 
 class Result:
@@ -216,7 +67,7 @@ class Result:
         self.weak: Any = None
 
 
-SINGLE.update({Side, ArmValue, Result})
+SINGLE.add(Result)
 
 # --- pairs of values ---
 
@@ -292,7 +143,7 @@ class Merge:
                 continue
             a, b = (rebuilt(value, map(plain_value, leaves(value))) for value in (a, b))
             places.add(name, a, b)
-        if (found := places.distinguishable(self.region)) is not None:
+        if (found := places.distinguishable(self.region.elsewhere)) is not None:
             self.region.fail(f"{found} is another view of its array in each branch")
 
     def plan_appended(self) -> list[tuple[Any, Maybe]]:
@@ -406,7 +257,7 @@ class Merge:
             self.checks.append((b is UNBOUND, name))
         return self.plan_dead(name, a, b)
 
-    def plan_dead(self, name: str, a: Any, b: Any) -> Any:
+    def plan_dead(self, name: str, a: object, b: object) -> Any:
         """The value of one arm; it is not read after the other arm."""
         bound = b if a is UNBOUND else a
         parts = []
@@ -543,7 +394,7 @@ class Merge:
             if most is None:
                 self.region.fail(f"{name} is of another shape in each branch")
             length = lattice.Length(a, b, most)
-            self.lengths.append((length, self.want(size(a), size(b)).number))
+            self.lengths.append((length, self.want(of_size(a), of_size(b)).number))
         return length
 
     def choose_all(self, handles: list[Any]) -> list[Any]:

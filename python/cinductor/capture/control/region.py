@@ -13,11 +13,11 @@ import functools
 import itertools
 import sys
 import weakref
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ... import _core
-from ...base.class_lookup import is_a, module_of
+from ...base.class_lookup import HEAP, is_a, module_of
 from ...base.interrupt import is_interrupt
 from ...base.region_outcome import RegionOutcome
 from ...base.signals import NotPaid, Signal, is_mistake
@@ -53,7 +53,8 @@ class Regions:
 
     def __init__(self, state: State) -> None:
         self.state, self.tracer = state, state.tracer
-        self.made: weakref.WeakSet[Any] = weakref.WeakSet()  # objects that are emptied at the end
+        self.made: list[weakref.ref[Any]] = []  # objects that are emptied at the end
+        self.most_made = 64  # from which number on those that are gone are left out
         self.plans: dict[Any, Any] = {}  # of loops
         self.outcomes: dict[tuple[str, int, str], RegionOutcome] = {}
         self.aliases = Aliases(self.state)
@@ -65,7 +66,14 @@ class Regions:
 
     def end(self) -> None:
         """The call is over: drop references of constructs to frames and values."""
-        let_go([*self.made, self.state, self])
+        let_go([*(made() for made in self.made), self.state, self])
+
+    def note_made(self, made: object) -> None:
+        """Record an object that is emptied at the end. No code of Python's runs when it dies, where Ctrl-C would be lost."""
+        self.made.append(weakref.ref(made))
+        if len(self.made) > self.most_made:
+            self.made = [known for known in self.made if known() is not None]
+            self.most_made = 2 * len(self.made) + 64
 
     def count_test(self) -> int:
         """A unique number for each test."""
@@ -131,20 +139,19 @@ USERS = ("container", "reached_by")  # attributes with the user's lists, which m
 
 def let_go(values: Iterable[Any]) -> None:
     """Empty those of these objects that belong to this folder, and their parts."""
-    left = own_among(list(values))
+    left = [*values]
     while left:
-        own = getattr(left.pop(), "__dict__", {})
+        value = left.pop()
+        cls = type(value)
+        is_own = cls.__flags__ & HEAP and module_of(cls).startswith(__package__)
+        own = getattr(value, "__dict__", {}) if is_own else {}
         for name in USERS:
             own.pop(name, None)
-        for parts in ([*own.values()], *own.values()):
-            if type(parts) in (dict, list, tuple):
-                left.extend(own_among(parts.values() if type(parts) is dict else parts))
+        for part in own.values():
+            left.append(part)
+            if type(part) in (dict, list, tuple):
+                left.extend(part.values() if type(part) is dict else part)
         own.clear()
-
-
-def own_among(values: Collection[Any]) -> list[Any]:
-    """The objects of this folder among the values."""
-    return [value for value in values if module_of(type(value)).startswith(__package__)]
 
 
 def between_runs(step: Callable[..., Any]) -> Callable[..., Any]:
@@ -202,7 +209,7 @@ class Region:
         self.scope, self.site = scope, site
         self.regions: Regions = scope.stage.regions
         self.state, self.tracer = self.regions.state, self.regions.tracer
-        self.regions.made.add(self)
+        self.regions.note_made(self)
         self.lists_before: dict[int, Any] | None = None  # lists that were columns before
         self.waited = len(self.state.waiting)  # operands on the stacks of frames at its beginning
         self.forget()
@@ -255,7 +262,7 @@ class Region:
         self.others = {
             name: value
             for name, value in names.items()
-            if name not in state and not name.startswith("__ci_")
+            if name not in state and not name.startswith(OURS)
         }
 
     def attempt_to(self, begin: Callable[[], Any]) -> Any:

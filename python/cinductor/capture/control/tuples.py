@@ -16,7 +16,7 @@ from .branch import select
 Compare = Callable[[Any, Any, Any], Any]
 
 
-def compare_tuples(tracer: Any, compare: Compare, relation: Any, a: Any, b: Any) -> Any:
+def compare_tuples(tracer: _core.Tracer, compare: Compare, relation: Any, a: Any, b: Any) -> Any:
     """relation(a, b) as one value of the program; NotImplemented if Python has to compare them. compare(relation, x, y)
     compares two items.
     """

@@ -20,7 +20,7 @@ import numpy as np
 from ...base.class_lookup import is_a
 from ...base.signals import Replan
 from ...base.user_frame import locals_of
-from .. import boundary
+from .. import operands
 from ..control import branch as branches
 from ..control import loop as loops
 from ..control import tuples
@@ -357,8 +357,8 @@ class TracedControl(PlainControl):
 
     def compare(self, relation: Any, a: Any, b: Any, is_open: bool = True) -> Any:
         """A comparison. If is_open, a comparison of sizes is left to the program."""
-        a, b = (boundary.use(self.stage, v) if type(v) in SHOWN else v for v in (a, b))
-        found = boundary.compared(self.stage, relation, a, b)
+        a, b = (operands.use(self.stage, v) if type(v) in SHOWN else v for v in (a, b))
+        found = operands.compared(self.stage, relation, a, b)
         if found is not NotImplemented:
             return found
         if type(a) is tuple and type(b) is tuple and holds_traced((a, b)):

@@ -19,7 +19,7 @@ from ... import _core
 from ...base.class_lookup import is_a, module_of
 from ...base.signals import Raised, Signal, comes_from_within, names_traced, reword
 from ...numpy import list_sources
-from .. import boundary, special_methods
+from .. import operands, special_methods
 from ..calls.builtins import PATTERNS, contains
 from ..calls.calls import dispatch
 from ..calls.consumers import of_numbers
@@ -211,7 +211,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
 
     def use(self, value: Any) -> Any:
         """A value that Python reads: compared, formatted."""
-        return value if type(value) in FREE_TYPES else boundary.use(self.stage, value)
+        return value if type(value) in FREE_TYPES else operands.use(self.stage, value)
 
     def inverted(self, value: Any) -> Any:
         """The operand of `~`; Python warns of a bool."""
@@ -227,13 +227,13 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
             return value
         if cls in CONTAINER_TYPES:
             return self.stage.lifting.operand(value)
-        return boundary.operand(self.stage, value)
+        return operands.operand(self.stage, value)
 
     def modulo(self, a: Any, b: Any) -> Any:
         """a % b, which is formatting if a is a text."""
         if is_a(a, str | bytes | bytearray):
             b = self.operand(b)
-            return a % self.use(b.value if type(b) is boundary.Hooked else b)
+            return a % self.use(b.value if type(b) is operands.Hooked else b)
         return self.operand(a) % self.operand(b)
 
     def repeat(self, a: Any, b: Any) -> Any:
@@ -330,7 +330,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
             return op(value, stage.materialise(other))
         if cls in ROWS:
             stage.state.before_change(value)
-        hooked = None if cls is list else boundary.hook_of(stage, value)
+        hooked = None if cls is list else operands.hook_of(stage, value)
         if hooked is not None:
             stage.effects.stop(f"an operator of class {hooked.__name__}")
             return self.lifted_once(op(stage.materialise(value), stage.materialise(other)))

@@ -24,7 +24,7 @@ import numpy as np
 
 from ...base.class_lookup import is_a, module_of
 from ...numpy.index import flat as raveled
-from .. import boundary, special_methods
+from .. import operands, special_methods
 from ..calls.numpy_calls import constants
 from ..containers import ROWS, is_constant
 from ..control import list_buffer, list_columns
@@ -253,7 +253,7 @@ class Subscripts(Hooks):
         if is_foreign(type(key)):
             self.stage.effects.stop(f"an index is of class {type(key).__name__}")
             return self.stage.materialise(key)
-        return boundary.use(self.stage, key)
+        return operands.use(self.stage, key)
 
     def item_slot(self, value: Any, key: Any) -> Slot:
         """The slot value[key]"""

@@ -29,7 +29,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from .asking import Expressions, Site
+from .asking import OURS, Expressions, Site
 from .jumps import VALUE, may_be_traced
 from .names import children, placed, type_parameters, walk
 
@@ -268,7 +268,7 @@ class Control(Statements):
         if self.protected:
             return frozenset()
         loads = self.scopes[-1].loads
-        return frozenset([n for n in state if n not in loads and not n.startswith("__ci_")])
+        return frozenset([n for n in state if n not in loads and not n.startswith(OURS)])
 
     def _construct(
         self, node: ast.stmt, site: Site, made: ast.expr, body: list[ast.stmt]
@@ -326,7 +326,7 @@ class Control(Statements):
         body: list[ast.stmt] = [placed(ast.Assign([stores], call), node)]
         live = site.carried if is_enter else site.live_out
         for name in live:
-            if name not in self.bound and (name == VALUE or not name.startswith("__ci_")):
+            if name not in self.bound and (name == VALUE or not name.startswith(OURS)):
                 body.append(self._unbind(node, name))
         return [self._if_restores(node, site, body)]
 

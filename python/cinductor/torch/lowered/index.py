@@ -8,8 +8,9 @@ from typing import Any
 
 import torch
 
-from ..emit import Emitter, broadcast
+from ..emit import Emitter
 from ..layout import HOST
+from ..nodes import broadcast
 from ..promote import computation_dtype
 from ..sizes import decide, is_equal
 from ..values import GraphValue, Unmapped

@@ -7,7 +7,8 @@ from typing import Any
 
 import torch
 
-from ..emit import Emitter, broadcast
+from ..emit import Emitter
+from ..nodes import broadcast
 from ..values import GraphValue
 
 
