@@ -9,7 +9,7 @@ WARNINGS = -Wall -Wextra -Wpedantic -Wshadow -Wmissing-prototypes -Werror
 C_FLAGS = -std=gnu11 -fsyntax-only $(WARNINGS) -Icsrc
 TESTING = $(VENV)/.with-test-cuda
 
-.PHONY: docs venv test test-dask test-torch lint lint-python lint-english lint-c demo bench bench-gpu dashboard economy sweep reports fuzz planted replay soak packages test-cuda test-arm sanitize clean
+.PHONY: docs venv test test-dask test-torch lint lint-python lint-english lint-commits lint-c demo bench bench-gpu dashboard economy sweep reports fuzz planted replay soak packages test-cuda test-arm sanitize clean
 
 venv: $(VENV)/.with-test-demo-cuda
 
@@ -56,11 +56,16 @@ test-cuda: $(TESTING)
 test-arm: $(TESTING)
 	$(PY) -m pytest -q tests/arm/check_arm.py
 
-lint: lint-python lint-english lint-c
+lint: lint-python lint-english lint-commits lint-c
 
 # Comments, docstrings, documents and messages. Limits per folder only fall: `tools/english/lint.py --lower`.
 lint-english: | $(PY)
 	$(PY) tools/english/lint.py --check
+
+# Subjects of commits that are not pushed yet, or since another commit: `make lint-commits BASE=v0.1`.
+lint-commits: BASE ?= @{upstream}
+lint-commits: | $(PY)
+	if git rev-parse --quiet --verify '$(BASE)^{commit}' >/dev/null; then $(PY) tools/english/lint.py --commits '$(BASE)'; fi
 
 lint-python: $(VENV)/.with-lint
 	$(PY) -m ruff check .

@@ -76,14 +76,24 @@ class BuildCore(build_clib):
         super().build_libraries(libraries)
 
 
+def included(*headers, known=()):
+    """Headers of csrc, and those that they include."""
+    found = {*known}
+    for header in headers:
+        if header not in found and Path("csrc", header).is_file():
+            text = Path("csrc", header).read_text(encoding="utf-8")
+            found = included(*re.findall(r'^#include "([^"]+)"', text, re.MULTILINE), known={*found, header})
+    return found
+
+
 class BuildPackage(build_py):
     def run(self):
         super().run()
         if not self.editable_mode:  # sources for devices of other packages: cinductor.get_include()
-            for header in HEADERS:
-                to = Path(self.build_lib, "cinductor", "include", *Path(header).parts[1:])
+            for header in sorted(included(*FOR_DEVICES)):
+                to = Path(self.build_lib, "cinductor", "include", header)
                 self.mkpath(str(to.parent))
-                self.copy_file(header, str(to))
+                self.copy_file(f"csrc/{header}", str(to))
             self.copy_file("docs/reasons.md", str(Path(self.build_lib, "cinductor", "reasons.md")))  # python -m cinductor reasons
 
 
@@ -120,6 +130,7 @@ refuse_free_threading()
 COMPILE, LINK = flags()
 BUILT_AS = "".join(f"-{name[16:].lower()}" for name in sorted(os.environ) if name.startswith("CINDUCTOR_BUILD_"))
 STUB, GENERATED = "python/cinductor/_core.pyi", "build/generated"
+FOR_DEVICES = ("api/cinductor.h", "base/os.h", "device/device.h", "device/toolkit.h", "ir/ops.def")
 HEADERS = sorted(glob("csrc/**/*.h", recursive=True) + glob("csrc/**/*.def", recursive=True))
 CORE = {
     "sources": sorted(glob("csrc/**/*.c", recursive=True)),

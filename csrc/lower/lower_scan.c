@@ -1,5 +1,6 @@
 /* Scans: a nest with one thread per row. If long rows are few, the threads of a device would be
- * idle, so rows are cut into parts of `length` elements that run in parallel:
+ * idle, so rows are cut into parts of `length` elements that run in parallel (Blelloch, Prefix Sums
+ * and Their Applications, 1990):
  *
  *   totals[p, c] = the total of part c of row p.
  *   before[p, c] = the scan of totals along c

@@ -1,6 +1,7 @@
 /* Range-based folding: removes checks that cannot fail, and replaces comparisons with a known
- * outcome by constants. Python's ints are checked for overflow of 64 bits in each step, so loops
- * over bytes, bits and remainders depend on this pass.
+ * outcome by constants (intervals with widening: Cousot, Cousot, POPL 1977). Python's ints are
+ * checked for overflow of 64 bits in each step, so loops over bytes, bits and remainders depend on
+ * this pass.
  *
  * Every integer node has an interval that contains all its elements in all iterations. Nodes are
  * visited in program order. The interval of a carried value starts with that of the initial value

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
         reset_peak,
         synchronize,
     )
+    from .base.graph_text import Node as Node
     from .base.option_types import Options
     from .builds.bundled import PackagedFunction as PackagedFunction
     from .builds.bundled import load
@@ -86,7 +87,6 @@ if TYPE_CHECKING:
         register_template,
     )
     from .graphs import Graph
-    from .graphs import Node as Node
     from .report.explanation import Explanation as Explanation
     from .report.explanation import explain
 

@@ -15,7 +15,7 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from . import __version__, cache, compile, config, explain
 from ._core import CheckFailed, Error
@@ -199,7 +199,7 @@ def tell_reasons(given: argparse.Namespace) -> None:
     elif given.name in sections:
         print(sections[given.name])
     else:
-        raise Wrong(f"there is no reason {given.name}{nearest(given.name, sections)}")
+        raise Wrong(f"there is no reason {given.name}{nearest(given.name, sections)}; `python -m cinductor reasons` lists all")
 
 
 def run_graph(given: argparse.Namespace) -> None:
@@ -293,8 +293,15 @@ def positive(text: str) -> float:
 positive.__name__ = "number"  # in argparse's message: invalid number value
 
 
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line, like all others."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"cinductor: {message}; `{self.prog} --help` shows what is allowed\n")
+
+
 def parser() -> argparse.ArgumentParser:
-    whole = argparse.ArgumentParser(prog="python -m cinductor", description="A compiler for NumPy code.")
+    whole = Parser(prog="python -m cinductor", description="A compiler for NumPy code.")
     whole.add_argument("--version", action="version", version=f"cinductor {__version__}")
     commands = whole.add_subparsers(required=True, metavar="COMMAND")
 

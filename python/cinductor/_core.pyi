@@ -1352,11 +1352,44 @@ class CompiledFunction:
     is_counted: bool
     """True if `stats` counts it, so that it calls `miss.__self__.retire(self)` before it is freed. May be set."""
     def explain(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the function once on these arguments, and report what it was compiled to: see `cinductor.explain`."""
+        """Call the function once on these arguments, and report what it was compiled to: see `cinductor.explain`.
+
+        Parameters
+        ----------
+        *args, **kwargs
+            The arguments of the call.
+
+        Returns
+        -------
+        Explanation
+            The report, which a notebook displays.
+        """
     def lower(self, *specs: Any, **named: Any) -> Any:
-        """Return the program for arguments like these, without a call: see `cinductor.lower`."""
+        """Return the program for arguments like these, without a call: see `cinductor.lower`.
+
+        Parameters
+        ----------
+        *specs, **named
+            A `ShapeDtype` for each array; other arguments as they are.
+
+        Returns
+        -------
+        Program
+            Its `text(level)` returns each level; None if nothing is computed.
+        """
     def warm(self, *specs: Any, **named: Any) -> Any:
-        """Compile the function for arguments like these, without a call: see `cinductor.warm`."""
+        """Compile the function for arguments like these, without a call: see `cinductor.warm`.
+
+        Parameters
+        ----------
+        *specs, **named
+            A `ShapeDtype` for each array; other arguments as they are.
+
+        Returns
+        -------
+        CompiledFunction
+            This function.
+        """
     def stats(self) -> dict[str, Any]:
         """Return this function's counters and reasons, as `cinductor.stats()["functions"]` has them."""
     def __dir__(self) -> list[str]:

@@ -5,85 +5,24 @@ changed, and written back. The compiler verifies the result of a pass.
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 from . import _core
 from .base.class_lookup import is_a
+from .base.graph_text import (
+    GraphReader,
+    Node,
+    NodeBlock,
+    blocks_of,
+    broadcast,
+    last_of,
+    lines_of,
+    walk,
+)
 from .base.user_frame import wrong
 from .config import resolve
 from .extensions.kernels import DTYPES, KernelCall, UserKernel
-
-REFERENCE = re.compile(r"%\d+|in\d+")
-TYPE = re.compile(r"((?:scalar |python )?)(\w+)\[([^\]]*)\]((?: (?:(?:order|strides) \[[^\]]*\]|on \d+))*)")
-PLACE = re.compile(r' +@((?:"(?:[^"\\]|\\.)*"|[^\s"]+):\d+)((?: quiet \d+)?)$')
-LASTS = ("next", "yield", "test", "return")
-
-
-@dataclass(eq=False)
-class Node:
-    r"""One value, or an effect.
-
-    Attributes
-    ----------
-    op : str
-        An operation of `docs/ir.md`.
-    dtype : str
-        "f64", "i32", "bool"; "" for an effect.
-    sizes : list of int or str
-        Numbers, or expressions as text.
-    kind : str
-        "array", "scalar" (NumPy's) or "python" (a number).
-    attributes : dict
-        Other attributes, as text by name: `{"axes": "[1]"}`; of a constant `{"value": "0.5"}`.
-    place : str
-        The user's line, "net.py:7", or "".
-    meta : dict
-        Notes of a pass, dropped at its end.
-    """
-
-    op: str
-    args: tuple[Node, ...] = ()
-    dtype: str = ""
-    sizes: list[int | str] = field(default_factory=list)
-    kind: str = "array"
-    attributes: dict[str, str] = field(default_factory=dict)
-    place: str = ""
-    blocks: list[NodeBlock] = field(default_factory=list)  # of a for, while or if
-    users: list[Node] = field(default_factory=list, repr=False)  # one entry for each operand
-    meta: dict[str, Any] = field(default_factory=dict, repr=False)
-    id: int = -1
-    name: str = ""  # for an input or a library call
-    layout: str = field(default="", repr=False)  # order, strides and device, as text
-    tail: str = field(default="", repr=False)  # text after the operands: a key, a range, a reason
-    quiet: str = field(default="", repr=False)
-
-    def __repr__(self) -> str:
-        return f"<{self.reference} = {self.op}: {self.type}>"
-
-    @property
-    def reference(self) -> str:
-        """The node's name in the text form."""
-        return self.name if self.op == "input" else f"%{self.id}"
-
-    @property
-    def type(self) -> str:
-        """dtype and sizes, "f64[3,s0]"."""
-        kind = "" if self.kind == "array" else f"{self.kind} "
-        return f"{kind}{self.dtype}[{','.join(map(str, self.sizes))}]{self.layout}"
-
-
-@dataclass(eq=False)
-class NodeBlock:
-    """A block of a region: the body of a loop, or an arm of a branch. params: its parameters; results: its results.
-    """
-
-    params: list[Node] = field(default_factory=list)
-    nodes: list[Node] = field(default_factory=list)
-    results: list[Node] = field(default_factory=list)
-    last: str = field(default="return", repr=False)
 
 
 class Graph:
@@ -147,8 +86,27 @@ class Graph:
         sizes: list[int | str] | None = None,
         attributes: dict[str, str] | None = None,
     ) -> Node:
-        """Add a node before `before`, by default at the end of the body. dtype: by default the first operand's;
-        sizes: by default the broadcast sizes of the operands.
+        """Add a node.
+
+        Parameters
+        ----------
+        op : str
+            An operation of `docs/ir.md`.
+        *args : Node
+            The operands.
+        before : Node, optional
+            The node before which it is placed; by default, it is the last one of the body.
+        dtype : str, optional
+            By default, the first operand's.
+        sizes : list of int or str, optional
+            By default, the broadcast sizes of the operands.
+        **attributes : str
+            Further attributes, as text: `axes="[1]"`.
+
+        Returns
+        -------
+        Node
+            The new node.
         """
         made = Node(
             op,
@@ -165,13 +123,46 @@ class Graph:
         return made
 
     def constant(self, value: Any, dtype: str, before: Node | None = None) -> Node:
-        """A number, which broadcasts."""
+        """Add a number, which broadcasts.
+
+        Parameters
+        ----------
+        value : bool, int, float or complex
+            The number.
+        dtype : str
+            Its dtype, such as "f64".
+        before : Node, optional
+            The node before which it is placed; by default, it is the last one of the body.
+
+        Returns
+        -------
+        Node
+            The new node.
+        """
         text = {True: "true", False: "false"}.get(value, repr(value)) if dtype == "bool" else repr(value)
         return self.add("const", before=before, dtype=dtype, sizes=[], attributes={"value": text})
 
     def call(self, kernel: UserKernel, *args: Node, before: Node | None = None) -> Node:
-        """A call of a `cinductor.kernel` that writes one new array; args: the arrays that it reads, in order. Raises
-        TypeError and ValueError for operands that do not match its declaration.
+        """Add a call of a kernel of the user's, which writes one new array.
+
+        Parameters
+        ----------
+        kernel : UserKernel
+            Made by `cinductor.kernel`.
+        *args : Node
+            The arrays that it reads, in order.
+        before : Node, optional
+            The node before which it is placed; by default, it is the last one of the body.
+
+        Returns
+        -------
+        Node
+            The new array.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If the operands do not match the declaration of the kernel.
         """
         if len(kernel.writes) != 1 or len(args) != len(kernel.reads):
             raise TypeError(f"{kernel!r} has {len(kernel.reads)} operands and {len(kernel.writes)} results")
@@ -185,7 +176,15 @@ class Graph:
         return node
 
     def set_args(self, node: Node, *args: Node) -> None:
-        """Give a node other operands."""
+        """Give a node other operands.
+
+        Parameters
+        ----------
+        node : Node
+            The node.
+        *args : Node
+            All of its operands.
+        """
         for arg in node.args:
             arg.users.remove(node)
         node.args = args
@@ -193,7 +192,15 @@ class Graph:
             arg.users.append(node)
 
     def replace(self, node: Node, other: Node) -> None:
-        """Replace a node by another one in all users (except the other one itself), results and writes."""
+        """Replace a node by another one in all users (except the other one itself), results and writes.
+
+        Parameters
+        ----------
+        node : Node
+            The node to replace, which stays in the graph without users.
+        other : Node
+            The node that is used instead.
+        """
         for user in dict.fromkeys(node.users):
             if user is not other:
                 self.set_args(user, *(other if arg is node else arg for arg in user.args))
@@ -204,7 +211,18 @@ class Graph:
                 self.writes[written] = other
 
     def erase(self, node: Node) -> None:
-        """Remove a node. Raises ValueError if it is used. Unused nodes are also removed automatically."""
+        """Remove a node that is not used. Unused nodes are also removed automatically.
+
+        Parameters
+        ----------
+        node : Node
+            The node.
+
+        Raises
+        ------
+        ValueError
+            If the node is used.
+        """
         given = any(node in block.results for block in blocks_of(self.body))
         if node.users or given or node in self.writes.values():
             raise ValueError(f"{node!r} is used")
@@ -212,14 +230,36 @@ class Graph:
         self.block_of(node).nodes.remove(node)
 
     def block_of(self, node: Node) -> NodeBlock:
-        """The block that contains a node. Raises ValueError for a node of another graph."""
+        """Find the block that contains a node.
+
+        Parameters
+        ----------
+        node : Node
+            A node of this graph.
+
+        Returns
+        -------
+        NodeBlock
+            The body of the graph, or a block of a region.
+
+        Raises
+        ------
+        ValueError
+            If the node is not in this graph.
+        """
         for block in blocks_of(self.body):
             if node in block.nodes:
                 return block
         raise ValueError(f"{node!r} is not in any block of this graph")
 
     def text(self) -> str:
-        """The text that the compiler reads."""
+        """Return the text that the compiler reads.
+
+        Returns
+        -------
+        str
+            The graph in the form of `docs/ir.md`.
+        """
         return "".join(f"{line}\n" for line in (self.head, *self.lines(), "}"))
 
     def __str__(self) -> str:
@@ -232,11 +272,27 @@ class Graph:
         ----------
         skip : str
             Names of passes that do not run, with commas between, as in the option `skip_passes`.
+
+        Returns
+        -------
+        Graph
+            A new graph.
         """
         return Graph(self.compile(options={"skip_passes": skip}).text("optimized"))
 
     def diff(self, other: Graph) -> str:
-        """Return the lines in which another graph differs, as a unified diff; "" if none does."""
+        """Return the lines in which another graph differs.
+
+        Parameters
+        ----------
+        other : Graph
+            The graph to compare with.
+
+        Returns
+        -------
+        str
+            A unified diff; "" if the texts are equal.
+        """
         before, after = (graph.text().splitlines(True) for graph in (self, other))
         return "".join(difflib.unified_diff(before, after, "before", "after", n=1))
 
@@ -250,6 +306,11 @@ class Graph:
         backend : str
             Of the CPU, as in `cinductor.compile`; "": the best.
 
+        Returns
+        -------
+        GraphProgram
+            The program, which is called with the graph's inputs.
+
         Raises
         ------
         SyntaxError, ValueError
@@ -258,7 +319,13 @@ class Graph:
         return GraphProgram(self, _core.compile_graph(self.text(), options=resolve(None, options), backend=backend))
 
     def lines(self) -> Iterator[str]:
-        """The text between the head and the last bracket."""
+        """Return the lines of the text between its head and the last bracket.
+
+        Yields
+        ------
+        str
+            One line.
+        """
         yield from lines_of(self.body.nodes)
         for written, value in self.writes.items():
             yield f"  write {written.reference} = {value.reference}"
@@ -299,267 +366,6 @@ class Like:
 
     def __init__(self, node: Node) -> None:
         self.dtype, self.shape, self.ndim = DTYPES.get(node.dtype), tuple(node.sizes), len(node.sizes)
-
-
-def walk(block: NodeBlock) -> Iterator[Node]:
-    """The nodes of a block and of the blocks inside."""
-    for node in block.nodes:
-        yield node
-        for inner in node.blocks:
-            yield from walk(inner)
-
-
-def blocks_of(block: NodeBlock) -> Iterator[NodeBlock]:
-    """A block and the blocks inside it."""
-    yield block
-    for node in block.nodes:
-        for inner in node.blocks:
-            yield from blocks_of(inner)
-
-
-def broadcast(args: tuple[Node, ...]) -> list[int | str]:
-    """The broadcast sizes of operands, as far as their texts tell."""
-    rank = max((len(arg.sizes) for arg in args), default=0)
-    sizes: list[int | str] = [1] * rank
-    for arg in args:
-        for axis, size in enumerate(arg.sizes, rank - len(arg.sizes)):
-            if size != 1:
-                sizes[axis] = size
-    return sizes
-
-
-# --- writing ------------------------------------------------------------------------------------
-
-
-def definition(node: Node) -> str:
-    """The text before a node's `=`."""
-    return f"{node.reference}: {node.type}"
-
-
-def place_of(node: Node, gap: str) -> str:
-    """The position, written after a node."""
-    return f"{gap}@{node.place}{node.quiet}" if node.place else ""
-
-
-def call_of(node: Node) -> str:
-    """The text after the `=`, for all nodes except regions."""
-    if node.op == "const":
-        return f"const {node.attributes['value']}"
-    words = [arg.reference for arg in node.args]
-    words += [name if value == "" else f"{name}={value}" for name, value in node.attributes.items()]
-    name = f"extern {node.name}" if node.op == "extern" else node.op
-    return f"{name}({', '.join(words)}){node.tail}"
-
-
-def last_of(block: NodeBlock) -> str:
-    """The line that ends a block."""
-    return " ".join([block.last, ", ".join(r.reference for r in block.results)]).rstrip()
-
-
-def lines_of(nodes: list[Node]) -> Iterator[str]:
-    """The lines of a block's nodes; the results of a region are in its first line."""
-    results: dict[Node, list[Node]] = {}
-    for node in nodes:
-        if node.op == "result":
-            results.setdefault(node.args[0], []).append(node)
-    for node in nodes:
-        if node.op == "result":
-            continue
-        if not node.blocks:
-            made = f"{definition(node)} = " if node.dtype else ""
-            yield f"  {made}{call_of(node)}{place_of(node, '  ')}"
-            continue
-        made = ", ".join(map(definition, results.get(node, [])))
-        yield f"  {made + ' = ' if made else ''}{head_of(node)}{place_of(node, ' ')} {{"
-        for number, block in enumerate(node.blocks):
-            if number:
-                yield "  } else {" if node.op == "if" else "  } do {"
-            yield from lines_of(block.nodes)
-            yield "  " + last_of(block)
-        yield "  }"
-
-
-def head_of(node: Node) -> str:
-    """The first line of a region, up to its place."""
-    if node.op == "if":
-        return f"if {node.args[0].reference}"
-    params = node.blocks[0].params
-    skip = len(params) - len(node.args)
-    words = [definition(p) for p in params[:skip]]
-    words += [f"{definition(p)} = {a.reference}" for p, a in zip(params[skip:], node.args, strict=True)]
-    head = f" {node.attributes['head']}" if "head" in node.attributes else ""
-    return f"{node.op}{head} carry ({', '.join(words)})"
-
-
-# --- reading ------------------------------------------------------------------------------------
-
-
-def split(text: str) -> list[str]:
-    """Split at commas outside of brackets."""
-    parts, depth, at = [], 0, 0
-    for i, letter in enumerate(text):
-        depth += (letter in "([") - (letter in ")]")
-        if letter == "," and depth == 0:
-            parts.append(text[at:i].strip())
-            at = i + 1
-    rest = text[at:].strip()
-    return [*parts, rest] if rest else parts
-
-
-def closing(text: str, at: int) -> int:
-    """The index where the bracket at `at` closes."""
-    depth = 0
-    for i in range(at, len(text)):
-        depth += (text[i] in "([") - (text[i] in ")]")
-        if depth == 0:
-            return i
-    raise ValueError(f"a bracket is open: {text}")
-
-
-def typed(node: Node, text: str) -> Node:
-    """A node with the type given as text."""
-    found = TYPE.fullmatch(text.strip())
-    if found is None:
-        raise ValueError(f"no type: {text}")
-    kind, node.dtype, sizes, node.layout = found.groups()
-    node.kind = kind.strip() or "array"
-    node.sizes = [int(size) if size.lstrip("-").isdecimal() else size for size in split(sizes)]
-    return node
-
-
-class GraphReader:
-    """Reads the text of a graph, as the compiler prints it."""
-
-    def __init__(self, graph: Graph, text: str) -> None:
-        self.graph = graph
-        self.lines = text.splitlines()
-        self.at = 0
-        self.known: dict[str, Node] = {}
-
-    @property
-    def line(self) -> str:
-        """The line that was read last, or the first one; "" if there is none."""
-        return self.lines[max(self.at, 1) - 1] if self.lines else ""
-
-    def read(self) -> None:
-        """Read the graph."""
-        head = next(k for k, line in enumerate(self.lines) if line.startswith("graph "))
-        self.graph.head = "\n".join(self.lines[: head + 1])
-        self.at = head + 1
-        line = self.line
-        begin = line.index("(", closing_name(line))
-        for part in split(line[begin + 1 : closing(line, begin)]):
-            name, _, kind = part.partition(": ")
-            self.graph.inputs.append(self.define(name, typed(Node("input", name=name), kind)))
-        self.graph.body = self.block()
-        self.graph.next_id = max((node.id for node in self.known.values()), default=-1) + 1
-
-    def define(self, name: str, node: Node) -> Node:
-        """A node that later lines may name."""
-        node.id = int(name[1:]) if name.startswith("%") else -1
-        self.known[name] = node
-        return node
-
-    def block(self, params: tuple[Node, ...] = ()) -> NodeBlock:
-        """Read the lines of a block and the line that ends it."""
-        block = NodeBlock(list(params))
-        while True:
-            line = self.lines[self.at].strip()
-            self.at += 1
-            word, _, rest = line.partition(" ")
-            if word in LASTS:
-                block.last = word
-                block.results = [self.known[name] for name in split(rest)]
-                return block
-            if word == "write":
-                name, _, value = rest.partition(" = ")
-                self.graph.writes[self.known[name]] = self.known[value]
-            elif line.endswith(" {"):
-                self.region(block, line[:-2])
-            else:
-                self.node(block, line)
-
-    def placed(self, node: Node, line: str) -> str:
-        """The line without the position, which is stored in the node."""
-        found = PLACE.search(line)
-        if found is None:
-            return line.rstrip()
-        node.place, node.quiet = found.groups()
-        return line[: found.start()]
-
-    def node(self, block: NodeBlock, line: str) -> None:
-        """Read one line."""
-        node = Node("")
-        line = self.placed(node, line)
-        if line.startswith("%"):
-            made, _, line = line.partition(" = ")
-            name, _, kind = made.partition(": ")
-            self.define(name, typed(node, kind))
-        block.nodes.append(node)
-        if line.startswith("const "):
-            node.op, node.attributes = "const", {"value": line[6:]}
-            return
-        begin = line.index("(", closing_name(line) if line.startswith("extern ") else 0)
-        end = closing(line, begin)
-        name, inside, node.tail = line[:begin], line[begin + 1 : end], line[end + 1 :]
-        node.op, _, node.name = name.partition(" ")
-        parts = [inside] if node.op == "expr" else split(inside)
-        names = [part for part in parts if REFERENCE.fullmatch(part)] if node.op != "expr" else []
-        for part in parts[len(names) :]:
-            key, _, value = (part, "", "") if node.op == "expr" else part.partition("=")
-            node.attributes[key] = value
-        self.graph.set_args(node, *(self.known[n] for n in names))
-
-    def region(self, block: NodeBlock, line: str) -> None:
-        """Read a for, while or if with its blocks; its results are in its first line."""
-        node = Node("")
-        line = self.placed(node, line)
-        made, _, rest = line.partition(" = ") if line.startswith("%") else ("", "", line)
-        while made.count("(") != made.count(")"):  # a size that contains a comparison has none
-            more, _, rest = rest.partition(" = ")
-            made = f"{made} = {more}"
-        node.op, _, rest = rest.partition(" ")
-        block.nodes.append(node)
-        params: list[Node] = []
-        if node.op == "if":
-            self.graph.set_args(node, self.known[rest.strip()])
-        else:
-            begin = rest.index("carry (") + 6
-            if rest[: begin - 6].strip():
-                node.attributes["head"] = rest[: begin - 6].strip()
-            args = []
-            for part in split(rest[begin + 1 : closing(rest, begin)]):
-                text, _, initial = part.partition(" = ")
-                name, _, kind = text.partition(": ")
-                params.append(self.define(name, typed(Node("param"), kind)))
-                args += [self.known[initial]] if initial else []
-            self.graph.set_args(node, *args)
-        self.blocks(node, tuple(params))
-        for part in split(made):
-            name, _, kind = part.partition(": ")
-            result = self.define(name, typed(Node("result"), kind))
-            self.graph.set_args(result, node)
-            block.nodes.append(result)
-
-    def blocks(self, node: Node, params: tuple[Node, ...]) -> None:
-        """Read up to the bracket that ends a region."""
-        node.blocks.append(self.block(params))
-        while self.lines[self.at].strip() in ("} else {", "} do {"):
-            self.at += 1
-            node.blocks.append(self.block())
-        self.at += 1
-
-
-def closing_name(line: str) -> int:
-    """The index where the second word of a line ends, which may be in quotes."""
-    at = line.index(" ") + 1
-    if line[at] != '"':
-        return at
-    found = re.compile(r'"(?:[^"\\]|\\.)*"').match(line, at)
-    return at if found is None else found.end()
-
-
-# --- passes -------------------------------------------------------------------------------------
 
 
 def on_text(fn: Callable[[Graph], Graph | None]) -> Callable[[str], str | None]:

@@ -750,6 +750,43 @@ def test_python_reads_a_dict_in_columns(name, made, backend):
     check(counted, (np.arange(12) % 4 + 1,), backend, False)
 
 
+def of_a_set_from_before(x):
+    """13 and 5 collide in a small table, so their order is that in which they were added."""
+    seen = {13, 5}
+    for v in x:
+        seen.add(int(v))
+    return seen, [*seen]
+
+
+def of_an_empty_set(x):
+    seen, total = set(), 0
+    for v in x:
+        seen.add(int(v))
+    for v in seen:
+        total = (3 * total + v) % 1009
+    return total, [*seen], seen | {1}
+
+
+def of_dicts(x):
+    counts, ends, total = Counter(), {}, 0
+    for v in x:
+        counts[int(v)] += 1
+        ends[int(v) // 3] = int(v)
+    known = dict(ends)
+    for v in x:
+        total += counts[int(v)] + known[int(v) // 3]
+    return total, counts.most_common(2), known
+
+
+@pytest.mark.parametrize("f", [of_a_set_from_before, of_an_empty_set, of_dicts])
+def test_python_reads_dicts_and_sets_after_their_loops(f):
+    """Sets have Python's order, also of items whose hashes are equal (-1 and -2) or collide."""
+    compiled, rng = cinductor.compile(f, backend="interp", mode="now"), np.random.default_rng(4)
+    for n in (9, 3, 40, 9, 1, 60, 25, 5, 2):
+        x = rng.integers(-20, 60, n)
+        assert repr(compiled(x)) == repr(f(x))
+
+
 # --- effects ---
 
 

@@ -7,8 +7,10 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
+import numpy
 import pytest
 
 import cinductor
@@ -18,6 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 VERSION = re.search(r'CI_VERSION "([^"]+)"', (ROOT / "csrc/base/version.h").read_text())[1]
 # Run setup.py like pip, after changing one thing.
 SETUP = "import sys, runpy; sys.argv = ['setup.py', '-q', 'egg_info', '-e', sys.argv[1]]; {}; runpy.run_path('setup.py', run_name='__main__')"
+FILES = SETUP.replace("'egg_info', '-e', sys.argv[1]", "'egg_info', '-e', sys.argv[1], 'build_py', '--build-lib', sys.argv[1]")
 needs_setuptools = pytest.mark.skipif(
     int(importlib.metadata.version("setuptools").split(".")[0]) < 77, reason="pyproject.toml asks for setuptools 77"
 )
@@ -50,6 +53,22 @@ def test_metadata(tmp_path, url):
     needed = {"tools/core_docs.py", "python/cinductor/_core.pyi"}  # for a build
     assert {"benchmarks/run.py", "tools/english/lint.py", "csrc/base/version.h", *needed} <= set(listed)
     assert not [name for name in listed if name.startswith(("docs/_build", "docs/generated", "examples/out", "benchmarks/out"))]
+
+
+@needs_setuptools
+@pytest.mark.skipif(not shutil.which("gcc"), reason="needs gcc")
+def test_headers_of_a_package_are_enough_for_devices(tmp_path):
+    """A device of another package is compiled with the headers that are installed."""
+    done = run(FILES.format("0"), str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    include = tmp_path / "cinductor/include"
+    headers = [path for path in include.rglob("*") if path.is_file()]
+    assert 20 < len(headers) < 80 and (tmp_path / "cinductor/reasons.md").is_file()
+    sources = sorted((ROOT / "examples/dummy_device/cinductor_dummy").glob("*.c"))
+    python = ["-isystem", sysconfig.get_path("include"), "-isystem", numpy.get_include()]
+    check = ["gcc", "-std=gnu11", "-fsyntax-only", "-I", include, *python, *sources]
+    done = subprocess.run(check, capture_output=True, text=True)
+    assert sources and done.returncode == 0, done.stderr
 
 
 @needs_setuptools

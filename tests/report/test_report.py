@@ -236,6 +236,24 @@ def test_completion_shows_the_parts():
     assert isinstance(report.graph, str) and isinstance(report.stats, dict)
 
 
+def counted(x):
+    counts = {}
+    for v in x:
+        counts[int(v)] = counts.get(int(v), 0) + 1
+    return counts
+
+
+def test_a_report_has_the_users_lines():
+    """Time by line, and lines after the names of loops and buffers; no source of the library."""
+    x = np.arange(90) % 7
+    report = cinductor.explain(cinductor.compile(counted, mode="now"), x).measure(x)
+    page = report._repr_html_()
+    assert "list_sources" not in page.partition("<h2>Kernels")[0] and len(report.regions) == 1
+    assert page.count('<span class="bar"') >= 2 and "width:100%" in page
+    (why,) = [why for why in report.apart if "run sequentially" in why]
+    assert re.match(r"the iterations of t\d+ \(lines? [\d, -]+\) run sequentially", why)
+
+
 def test_a_break_has_its_hint_and_page():
     report = explained(broken, V)
     (found,) = report.breaks

@@ -140,16 +140,21 @@ def test_places_of_functions(tmp_path, capsys, monkeypatch):
         assert lines[-1].startswith("cinductor: ") and said in lines[-1] and not any("Traceback" in line for line in lines)
 
 
-def test_numbers_of_the_command_line(capsys):
-    """Negative numbers and words are refused by one line, after the usage."""
+def test_words_of_the_command_line(capsys):
+    """Wrong words are refused by one line. It names the command that shows the right ones."""
     for words, said in (
         (["bench", "mine.py:f", "--seconds", "-1"], "argument --seconds: -1 is negative"),
         (["cache", "clear", "--older", "x"], "argument --older: invalid number value: 'x'"),
         (["cache"], "the following arguments are required: WHAT"),
+        (["cache", "inf"], "argument WHAT: invalid choice: 'inf'"),
+        (["bisekt"], "argument COMMAND: invalid choice: 'bisekt'"),
+        (["bench", "mine.py:f", "--secnds", "1"], "unrecognized arguments: --secnds 1"),
+        (["doctor", "--prove-bits", "many"], "argument --prove-bits: invalid int value: 'many'"),
     ):
         with pytest.raises(SystemExit) as ended:
             main(words)
-        assert ended.value.code == 2 and said in capsys.readouterr().err.splitlines()[-1]
+        (line,) = capsys.readouterr().err.splitlines()
+        assert ended.value.code == 2 and line.startswith(f"cinductor: {said}") and " --help` shows what is allowed" in line
 
 
 def test_warnings_of_a_command_have_no_line_of_pythons(file):

@@ -176,12 +176,17 @@ def lacks_of(name, value, text):
     sections = headings_of(text)
     signature = inspect.signature(value)
     described = sections.get("Parameters", set()) | sections.get("Attributes", set())
-    names = signature.parameters.keys() - {"unknown"}  # takes misspelt keywords, for a message
+    names = signature.parameters.keys() - {"self", "unknown"}  # unknown takes misspelt keywords, for a message
     lacks = [f"parameter {p}" for p in names if p not in described]
     returns = getattr(value, "__annotations__", {}).get("return", "None") if not isinstance(value, type) else "None"
     if returns not in ("None", None) and not sections.keys() & {"Returns", "Yields"}:
         lacks.append("Returns")
     return lacks
+
+
+def is_numpys(name, cls):
+    """True for a method that forwards to NumPy's of the same name, and has its docstring."""
+    return inspect.getdoc(getattr(np.ndarray, name, None)) == inspect.getdoc(getattr(cls, name))
 
 
 @pytest.mark.parametrize("name", cinductor.__all__)
@@ -198,3 +203,7 @@ def test_public_names_are_described_completely(name):
     if isinstance(value, type):
         own = {n: v for n, v in vars(value).items() if n[0] != "_" and (inspect.isroutine(v) or isinstance(v, property))}
         assert not [n for n in own if not inspect.getdoc(getattr(value, n))]
+        shown = dir(compiling(abs)) if value is cinductor.CompiledFunction else own
+        methods = [n for n in own if n in shown and inspect.isroutine(own[n]) and not is_numpys(n, value)]
+        lacks = {n: lacks_of(n, getattr(value, n), inspect.getdoc(getattr(value, n))) for n in methods}
+        assert not {n: those for n, those in lacks.items() if those}

@@ -5,7 +5,7 @@
     lint.py PATH...          the same for some files or folders
     lint.py --check          fails if a folder has more hits than limits.txt allows
     lint.py --lower          writes lower limits where a folder has become better; it never raises one
-    lint.py --commits BASE   checks the subjects of BASE..HEAD
+    lint.py --commits BASE   checks the subjects of BASE..HEAD, and fails for a hit
 
 Reads comments and string literals of .c, .h and .def files, comments, docstrings and string literals of .py
 and .pyi files, and prose of .md files (code blocks and `code spans` are skipped). Rules:
@@ -321,7 +321,7 @@ def main() -> int:
         lower_limits(counts)
     if over or not options.check:
         print("\n".join(over) if options.check else table(hits))
-    return int(bool(over))
+    return int(bool(over or (options.commits and hits)))
 
 
 if __name__ == "__main__":

@@ -21,13 +21,13 @@ import numpy as np
 
 from .. import _core
 from ..base import lazy
-from ..base.class_lookup import is_a, module_of
+from ..base.class_lookup import is_a
+from .foreign_memory import as_buffer_errors, capsule_of, is_of_host, over
 from .libraries import prepare
 from .machine import split
 from .machine import text as device_text
 from .packages import rebuild
 
-DEVICE = "cuda"
 HOST = "cpu"
 CUDA = 2  # the number in DLPack
 READS = "all any argmax argmin argsort astype choose clip compress conj conjugate copy cumprod cumsum diagonal dot flatten max mean min nonzero prod ravel repeat reshape round searchsorted squeeze std sum swapaxes take trace transpose var".split()
@@ -120,17 +120,45 @@ class Array(_core.DeviceArray):
     # --- values on the host ---
 
     def numpy(self) -> np.ndarray:
-        """A copy in host memory; waits for the kernels that compute it."""
+        """Copy the array to host memory; waits for the kernels that compute it.
+
+        Returns
+        -------
+        np.ndarray
+            A new array with the same elements, shape and dtype.
+        """
         return _core.device_numpy(self._handle)
 
     def to_device(self, device: Any, /, *, stream: Any = None) -> Array:
-        """The array on a device: see `cinductor.to_device`. With a `Stream`, the copy is work of that stream."""
+        """Copy the array to a device.
+
+        Parameters
+        ----------
+        device : str or Device
+            The device: see `cinductor.to_device`.
+        stream : Stream, optional
+            Performs the copy; by default, the current one does.
+
+        Returns
+        -------
+        Array
+            The array on that device; this one if it is there already.
+        """
         with contextlib.nullcontext() if stream is None else stream:
             return to_device(self, device)
 
     def start_copy(self) -> HostCopy:
-        """Start a copy to host memory without waiting, after the kernels that compute the array; `numpy()` of the
-        result waits. Raises MemoryError if pinned host memory cannot be allocated.
+        """Start a copy to host memory without waiting, after the kernels that compute the array.
+
+        Returns
+        -------
+        HostCopy
+            Its method `numpy()` waits for the copy and returns the array.
+
+        Raises
+        ------
+        MemoryError
+            If pinned host memory cannot be allocated.
         """
         return HostCopy(self)
 
@@ -139,17 +167,49 @@ class Array(_core.DeviceArray):
 
         Only for arrays made by `to_device(x, shared=True)` and views of them. Waits for the kernels that compute the
         array. The memory lives as long as arrays over it in this process: keep one until the other process has closed
-        its own. Raises ValueError if the memory is not shared, DeviceError if the device refuses.
+        its own.
+
+        Returns
+        -------
+        bytes
+            The handle.
+
+        Raises
+        ------
+        ValueError, DeviceError
+            If the memory is not shared; if the device refuses.
         """
         handle: bytes = lazy.load("arrays.sharing").ipc_handle(self)
         return handle
 
     def item(self, *where: int) -> Any:
-        """One element as a Python number. Raises ValueError if there is more than one element."""
+        """Return one element as a Python number; waits for the kernels that compute it.
+
+        Parameters
+        ----------
+        *where : int
+            The index of the element, one number for each axis; of an array with one element nothing is needed.
+
+        Returns
+        -------
+        bool, int, float or complex
+            The element.
+
+        Raises
+        ------
+        ValueError
+            If no index is given and the array has more than one element.
+        """
         return self.numpy().item(*where)
 
     def tolist(self) -> Any:
-        """The elements as nested lists of Python numbers; waits for the kernels that compute them."""
+        """Return the elements as nested lists of Python numbers; waits for the kernels that compute them.
+
+        Returns
+        -------
+        list
+            A list for each axis; of an array without axes the number itself.
+        """
         return self.numpy().tolist()
 
     def __bool__(self) -> bool:
@@ -516,57 +576,3 @@ def from_dlpack(x: Any) -> Array:
     if interface is None:
         raise TypeError(f"{type(x).__name__} has neither __dlpack__ nor __cuda_array_interface__")
     return Array(over(x, interface))
-
-
-HOST_MEMORY = (1, 3)  # of DLPack's numbers of devices: memory of the host, pinned or not
-
-
-def is_of_host(x: Any) -> bool:
-    """True for an array in the memory of the host, as its package says."""
-    return x.__dlpack_device__()[0] in HOST_MEMORY
-
-
-@contextlib.contextmanager
-def as_buffer_errors(x: Any) -> Iterator[None]:
-    """Make exceptions of the array's package causes of a BufferError."""
-    try:
-        yield
-    except (BufferError, _core.Error):
-        raise
-    except Exception as error:
-        words = f"{type(error).__name__}: {error}"
-        raise BufferError(f"{module_of(type(x))}.{type(x).__name__} does not share its memory: {words}") from error
-
-
-def capsule_of(x: Any) -> Any:
-    """Ask an array of a device for its capsule of DLPack."""
-    prepare()
-    stream = _core.stream_in_force.get()
-    number = 1 if stream is None else stream.handle
-    try:
-        return x.__dlpack__(stream=number, max_version=(1, 0))
-    except TypeError:  # from before DLPack 1.0
-        return x.__dlpack__(stream=number)
-
-
-def over(owner: Any, interface: dict[str, Any]) -> np.ndarray:
-    """A handle from the CUDA array interface, version 3."""
-    address, is_read_only = interface["data"]
-    if is_read_only or interface.get("mask") is not None:
-        raise BufferError("an array that is read-only or masked")
-    dtype, shape = np.dtype(interface["typestr"]), tuple(interface["shape"])
-    # An array with this shape and these strides that occupies one element; its contents are never read.
-    like = np.lib.stride_tricks.as_strided(
-        np.empty(1, dtype), shape, interface.get("strides") or c_strides(shape, dtype.itemsize)
-    )
-    theirs = interface.get("stream")
-    return _core.device_over(owner, DEVICE, address, like, None if theirs in (None, 1) else theirs)
-
-
-def c_strides(shape: tuple[int, ...], step: int) -> tuple[int, ...]:
-    """The strides of an array in C order."""
-    strides = []
-    for extent in reversed(shape):
-        strides.append(step)
-        step *= extent
-    return tuple(reversed(strides))

@@ -37,7 +37,23 @@ class Event:
         self._event.synchronize()
 
     def elapsed(self, later: Event) -> float:
-        """Milliseconds to a later event; both must have completed. Raises ValueError for a device without timing."""
+        """Return the time to a later event; both must have completed.
+
+        Parameters
+        ----------
+        later : Event
+            An event of the same device, recorded after this one.
+
+        Returns
+        -------
+        float
+            Milliseconds.
+
+        Raises
+        ------
+        ValueError
+            If the device cannot time events.
+        """
         return self._event.elapsed(later._event)
 
 
@@ -78,13 +94,30 @@ class Stream:
         return self._stream.handle
 
     def record(self, event: Event | None = None) -> Event:
-        """Record an event, by default a new one, after the work that the stream has now."""
+        """Record an event after the work that the stream has now.
+
+        Parameters
+        ----------
+        event : Event, optional
+            The event to record; by default, a new one is made.
+
+        Returns
+        -------
+        Event
+            The event.
+        """
         event = Event(self.device) if event is None else event
         self._stream.record(event._event)
         return event
 
     def wait(self, other: Event | Stream) -> None:
-        """Let later work of the stream wait for an event, or for the current work of another stream."""
+        """Let later work of the stream wait for other work.
+
+        Parameters
+        ----------
+        other : Event or Stream
+            An event, or a stream whose current work has to be done.
+        """
         event = other.record() if isinstance(other, Stream) else other
         self._stream.wait(event._event)
 

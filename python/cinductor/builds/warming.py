@@ -40,7 +40,13 @@ class ShapeDtype(NamedTuple):
     order: str = "C"
 
     def empty(self) -> np.ndarray:
-        """An array like this, whose pages are not touched."""
+        """Make an array like this, whose pages are not touched.
+
+        Returns
+        -------
+        np.ndarray
+            An array of this shape and dtype, with any contents.
+        """
         try:
             return np.empty(self.shape, self.dtype, order=self.order)  # type: ignore[call-overload,no-any-return]
         except (TypeError, ValueError) as error:

@@ -52,13 +52,19 @@ def queue_of(has_tuples: bool, *given: Any) -> collections.deque[Any]:
     return collections.deque((tuples if has_tuples else listed)(*given))
 
 
-def mapping_of(make: tuple[Any, ...], counts: tuple[int, ...], names: tuple[str, ...], *columns: Any) -> Any:
-    """A dict or set of columns; make: its class, or what it is made with; counts: for keys and items, how many make a
-    tuple, or 0.
+def entries_of(counts: tuple[int, ...], names: tuple[str, ...], *columns: Any) -> list[tuple[Any, ...]]:
+    """The entries of a dict or set in columns, in the order of insertion: (key, item) or (key,); counts: for keys and
+    items, how many make a tuple, or 0.
     """
     left = iter(lists_of(names, columns))
     parts: list[Any] = [
         list(zip(*[next(left) for _ in range(count)], strict=True)) if count else next(left) for count in counts
     ]
-    cls, *given = make
-    return cls(*given, dict(zip(*parts, strict=True)) if len(parts) > 1 else parts[0])
+    return list(zip(*parts, strict=True))
+
+
+def mapping_of(make: tuple[Any, ...], *given: Any) -> Any:
+    """A dict or set of columns; make: its class, or what it is made with."""
+    cls, *before = make
+    entries = entries_of(*given)
+    return cls(*before, dict(entries) if issubclass(cls, dict) else [key for (key,) in entries])

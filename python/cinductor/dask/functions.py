@@ -15,6 +15,7 @@ from dask.base import tokenize
 from dask.highlevelgraph import HighLevelGraph
 
 from .. import _core
+from ..base.graph_text import Node
 from ..builds.results import ARGUMENT, CONSTANT, ResultPiece, structure
 from ..builds.warming import captured
 from ..calls.saved_text import UNKNOWN
@@ -22,7 +23,7 @@ from ..compile import check_backend
 from ..compile import compile as compile_plain
 from ..config import resolve
 from ..extensions.kernels import DTYPES
-from ..graphs import Graph, Node
+from ..graphs import Graph
 from .blocks import BlockProgram, combine
 from .grids import Grid
 from .plan import COMBINERS, BlockPlan, Group

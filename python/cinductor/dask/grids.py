@@ -17,7 +17,8 @@ import re
 from dataclasses import dataclass, replace
 
 from .. import _core
-from ..graphs import Graph, Node
+from ..base.graph_text import Node
+from ..graphs import Graph
 
 KINDS = {row[0]: row[1] for row in _core.ops()}
 ELEMENTWISE = {"pointwise", "math", "ufunc", "composite"}

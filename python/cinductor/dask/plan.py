@@ -16,7 +16,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from .._core import Unsupported
-from ..graphs import Graph, Node, lines_of
+from ..base.graph_text import Node, lines_of
+from ..graphs import Graph
 from .grids import KINDS, Analysis, Axis, Grid, numbers
 
 # Reduction -> the ufunc that combines partial results.

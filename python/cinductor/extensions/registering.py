@@ -16,12 +16,13 @@ import numpy as np
 
 from .. import _core
 from ..base.class_lookup import is_a
+from ..base.graph_text import Node
 from ..base.user_frame import wrong
 from ..capture.calls import functions
 from ..compile import reset
 from ..config import list_backends, nearest, registered
 from ..errors import BackendCompilerFailed
-from ..graphs import Graph, Node, on_text
+from ..graphs import Graph, on_text
 from .kernels import UserKernel
 
 NAME = re.compile(r"[A-Za-z_][\w.-]*")

@@ -18,7 +18,7 @@ import numpy as np
 from .. import _core
 from ..base.class_lookup import module_of
 from ..base.region_outcome import RegionOutcome
-from ..base.user_frame import wrong
+from ..base.user_frame import PACKAGE, wrong
 from ..builds.racing import lines_of as lines_of_races
 from ..compile import for_show, make
 from . import costs, measure, timeline
@@ -53,6 +53,8 @@ class Break:
     def __repr__(self) -> str:
         return f"{self.file}:{self.line}: {self.reason}"
 
+
+SOURCES = PACKAGE + "numpy/"  # of functions that are captured in place of NumPy's and of the methods of containers
 
 
 class Explanation:
@@ -125,7 +127,7 @@ class Explanation:
         self.breaks = [Break(b.reason, b.file, b.line) for b in outcome.breaks]
         self.replans = list(outcome.replans)
         is_unrolled = not self.breaks and outcome.specialization is not None  # later calls run the program alone
-        self.outcomes = [region._replace(is_unrolled=is_unrolled) for region in outcome.regions]
+        self.outcomes = [region._replace(is_unrolled=is_unrolled) for region in outcome.regions if not region.file.startswith(SOURCES)]
         if self.plain is None or outcome.failed_check:
             self.program = outcome.program
         if self.plain is None:

@@ -18,8 +18,11 @@ from .page import (
     LEVELS,
     count_text,
     equal_kernels,
+    lines_by_file,
     lines_text,
+    plural_lines,
     row_of_equal,
+    runs_of,
     scaled,
     size_text,
     time_text,
@@ -124,6 +127,15 @@ class Page:
                 used[place].append(cost.name)
         return used
 
+    def seconds_by_line(self) -> dict[tuple[str, int], float]:
+        """The time of each kernel, in equal parts for the lines that it computes."""
+        found: dict[tuple[str, int], float] = defaultdict(float)
+        for cost in self.costs:
+            places = set(cost.places)
+            for place in places:
+                found[place] += (cost.seconds or 0.0) / len(places)
+        return {place: seconds for place, seconds in found.items() if seconds}
+
     def notes_by_line(self) -> dict[tuple[str, int], list[str]]:
         """Breaks with their hints, and the outcomes of loops and branches."""
         notes: dict[tuple[str, int], list[str]] = defaultdict(list)
@@ -147,15 +159,18 @@ class Page:
         used: dict[tuple[str, int], list[str]],
         notes: dict[tuple[str, int], list[str]],
     ) -> str:
-        rows = []
+        rows, seconds = [], self.seconds_by_line()
         for number, code in enumerate(highlighted(lines), first):
             names, said = used.get((file, number), []), notes.get((file, number), [])
             style = " broken" if any("break" in note for note in said) else " used" if names else ""
             chips = "".join(self.chip(name) for name in names)
             if len(names) > MAX_CHIPS:
                 said, chips = [f'<p class="note chips">{chips}</p>', *said], ""
+            took = seconds.get((file, number), 0.0)
+            bar = f'<span class="bar" style="width:{100 * took / max(seconds.values()):.0f}%"></span>' if took else ""
+            time_of_line = f'<span class="took">{bar}{time_text(took) if took else ""}</span>' if seconds else ""
             rows.append(
-                f'<div class="row{style}" id="{self.id}-{self.anchor(file, number)}"><span class="number">{number}</span>'
+                f'<div class="row{style}" id="{self.id}-{self.anchor(file, number)}"><span class="number">{number}</span>{time_of_line}'
                 f'<code>{code}</code><span class="chips">{chips}</span></div>' + "".join(said)
             )
         return f'<div class="listing">{"".join(rows)}</div>'
@@ -197,10 +212,17 @@ class Page:
         intensity = "" if cost.intensity is None else f"{cost.intensity:.3g}"
         row = [read, written, operations, intensity]
         row += [seconds, self.speed(cost), self.of_ceiling(cost)] if self.is_timed else []
-        links = ", ".join(
-            f'<a href="#{self.id}-{self.anchor(file, line)}">{line}</a>' for file, line in dict.fromkeys(cost.places)
-        )
+        links = self.links(cost)
         return f"<td>{anchors}{self.chip(cost.name)}{count}{call}</td><td>{links}</td>" + "".join(f"<td>{escape(text)}</td>" for text in row)
+
+    def links(self, cost: Cost) -> str:
+        """The lines of a kernel, as "3-5, 9", where each number is a link."""
+        parts = []
+        for file, numbers in lines_by_file(cost).items():
+            for first, count in runs_of(numbers):
+                ends = dict.fromkeys((first, first + count - 1))
+                parts.append("-".join(f'<a href="#{self.id}-{self.anchor(file, line)}">{line}</a>' for line in ends))
+        return ", ".join(parts)
 
     def speed(self, cost: Cost) -> str:
         """Operations per second, or bytes if there are no operations."""
@@ -338,21 +360,6 @@ def hint(reason: str) -> str:
     if not row.hint:
         return ""
     return f'<br><span class="hint">{escape(row.hint)}</span> <span class="soft">({link_to(row.page)})</span>'
-
-
-def plural_lines(text: str) -> str:
-    return f"line{'s' if re.search('[-,]', text) else ''} {text}"
-
-
-def runs_of(numbers: list[int]) -> list[tuple[int, int]]:
-    """Starts and lengths of runs of neighbours."""
-    runs: list[tuple[int, int]] = []
-    for n in numbers:
-        if runs and n == sum(runs[-1]):
-            runs[-1] = (runs[-1][0], runs[-1][1] + 1)
-        else:
-            runs.append((n, 1))
-    return runs
 
 
 def part_of(text: str, begin: str, end: str) -> str:

@@ -184,25 +184,39 @@ def cells(report: Any, cost: Cost) -> tuple[str, ...]:
 def lines_text(report: Any, cost: Cost) -> str:
     """`3-5, 9` for the function's own file, with the file name for others."""
     own = report.place.rpartition(":")[0]
-    by_file: dict[str, list[int]] = {}
-    for file, line in cost.places:
-        by_file.setdefault(file, []).append(line)
     parts = []
-    for file, numbers in by_file.items():
+    for file, numbers in lines_by_file(cost).items():
         name = "" if file == own else f"{os.path.basename(file)}:"
-        parts.append(name + ranges(sorted(set(numbers))))
+        parts.append(name + ranges(numbers))
     return ", ".join(parts)
+
+
+def lines_by_file(cost: Cost) -> dict[str, list[int]]:
+    """The lines that a kernel computes, in order."""
+    by_file: dict[str, list[int]] = {}
+    for file, line in sorted(set(cost.places)):
+        by_file.setdefault(file, []).append(line)
+    return by_file
 
 
 def ranges(numbers: list[int]) -> str:
     """`3-5, 9`."""
-    parts: list[list[int]] = []
+    return ", ".join(f"{n}" if count == 1 else f"{n}-{n + count - 1}" for n, count in runs_of(numbers))
+
+
+def plural_lines(text: str) -> str:
+    return f"line{'s' if re.search('[-,]', text) else ''} {text}"
+
+
+def runs_of(numbers: list[int]) -> list[tuple[int, int]]:
+    """Starts and lengths of runs of neighbours."""
+    runs: list[tuple[int, int]] = []
     for n in numbers:
-        if parts and n == parts[-1][-1] + 1:
-            parts[-1].append(n)
+        if runs and n == sum(runs[-1]):
+            runs[-1] = (runs[-1][0], runs[-1][1] + 1)
         else:
-            parts.append([n])
-    return ", ".join(f"{p[0]}" if len(p) == 1 else f"{p[0]}-{p[-1]}" for p in parts)
+            runs.append((n, 1))
+    return runs
 
 
 def scaled(value: float, units: str, step: float = 1000) -> str:

@@ -8,7 +8,7 @@ import re
 from typing import Any
 
 from . import costs, kernels, timeline
-from .page import LEVELS
+from .page import LEVELS, plural_lines, ranges
 
 
 class ProgramTexts:
@@ -38,7 +38,8 @@ class ProgramTexts:
         costs.place_all(made, found, self.place)
         for cost in made:
             cost.name = self.named(cost.name)
-        apart = [re.sub(r"\bk\d+\b", lambda match: self.named(match[0]), why) for why in apart]
+        lines = lines_of_names(found, made)
+        apart = [re.sub(r"\bk\d+\b", lambda match: self.named(match[0]), with_lines(why, lines)) for why in apart]
         return made, apart, timeline.walk(program, counter.names)
 
     @property
@@ -95,3 +96,23 @@ def letter_of(number: int) -> str:
     """a, b, … z, aa, ab, …"""
     before, last = divmod(number, 26)
     return (letter_of(before - 1) if before else "") + chr(ord("a") + last)
+
+
+def lines_of_names(read: list[kernels.Kernel], made: list[costs.Cost]) -> dict[str, str]:
+    """The lines of the user's code for names that only the text of kernels has: loops, and buffers that kernels store."""
+    found: dict[str, str] = {}
+    for kernel, cost in zip(read, made, strict=True):
+        stored = [access.buffer for nest in kernel.nests for access in nest.accesses if access.is_store]
+        for name in (*re.findall(r"\bfor (t\d+)<", kernel.text), *stored, kernel.result):
+            found.setdefault(name, ranges(sorted({line for _, line in cost.places})))
+    return found
+
+
+def with_lines(why: str, lines: dict[str, str]) -> str:
+    """A text in which such names are followed by their lines."""
+
+    def named(match: re.Match[str]) -> str:
+        where = lines.get(match[0])
+        return f"{match[0]} ({plural_lines(where)})" if where else match[0]
+
+    return re.sub(r"\b(t|buf)\d+\b", named, why)

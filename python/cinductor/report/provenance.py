@@ -16,9 +16,10 @@ from typing import Any
 
 from .. import _core
 from ..base.deferred_warnings import warn
+from ..base.graph_text import Node
 from ..base.signals import pass_on
 from ..diagnosis import events
-from ..graphs import Graph, Node
+from ..graphs import Graph
 from .kernels import Kernel, read
 
 # After the last pass, the nodes are those from which kernels were made.

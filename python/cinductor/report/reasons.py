@@ -59,7 +59,7 @@ REASONS = tuple(
         (
             "growing-lists",
             r".*\b(appended to a list|appends? |list that is as long)|"
-            r"data decide how a (list|deque)|an? (list|argument that is a list|dict that is iterated) |a set is iterated|keys of several types|"
+            r"data decide how a (list|deque)|an? (list|argument that is a list|dict that is iterated) |"
             r"one of many objects grows|tuples in a list|an empty list|arrays of many sizes|an item of a list|items of (several types|\S+ are of another type)|several loops append",
             "append one number or array of one size to a list in each iteration, and stack the list after the loop",
         ),
@@ -79,6 +79,11 @@ REASONS = tuple(
             r"(a concrete value|the value of a (size|loop variable)) is needed|a value made in a branch|the values of an array|"
             r"it (looks at an array's bytes|answers with Python's own values)|looks at addresses|strides of an array|.* is read$",
             "keep it an array: float(x), x.sum() and comparisons stay in the program, x.tolist() and pickling do not",
+        ),
+        (
+            "containers",
+            r"a dict or set is looked at|a set is iterated|a set of which data decide|keys of several types",
+            "return the dict or set, or use it in one place after the loop; begin with an empty set, and with keys that are ints",
         ),
         (
             "containers",

@@ -38,6 +38,9 @@ STYLE = """
 .cinductor .row:target { outline: 2px solid var(--accent); outline-offset: -2px; }
 .cinductor .number { flex: 0 0 52px; text-align: right; padding-right: 14px; color: var(--soft);
   font: 12px/1.5 ui-monospace, "DejaVu Sans Mono", monospace; user-select: none; }
+.cinductor .took { flex: 0 0 64px; position: relative; align-self: stretch; margin-right: 10px; text-align: right; padding-right: 4px;
+  color: var(--soft); font-size: 11px; line-height: 18px; }
+.cinductor .bar { position: absolute; right: 0; top: 2px; bottom: 2px; background: var(--accent); opacity: 0.25; border-radius: 2px; }
 .cinductor .row code { white-space: pre; flex: 1 0 auto; padding-right: 20px; }
 .cinductor .chips { position: sticky; right: 8px; display: flex; gap: 4px; background: inherit; }
 .cinductor .chip { display: inline-block; border-radius: 4px; padding: 0 6px; font: 600 11px/1.55 ui-monospace,
@@ -49,6 +52,8 @@ STYLE = """
 @media (max-width: 640px) {
 .cinductor .row { flex-wrap: wrap; }
 .cinductor .row code { flex: 0 0 auto; max-width: calc(100% - 52px); white-space: pre-wrap; overflow-wrap: anywhere; }
+.cinductor .row .took { flex-basis: 52px; }
+.cinductor .row .took + code { max-width: calc(100% - 114px); }
 .cinductor .row .chips { position: static; flex: 1 0 100%; padding: 0 0 2px 66px; }
 .cinductor .row .chips:empty { display: none; } }
 .cinductor .note.break { background: var(--warn-back); color: var(--ink); border-left: 3px solid var(--warn);
@@ -62,7 +67,6 @@ STYLE = """
   white-space: nowrap; background: none; }
 .cinductor th { color: var(--soft); font-weight: 600; font-size: 12px; }
 .cinductor th:nth-child(-n+2), .cinductor td:nth-child(-n+2) { text-align: left; }
-.cinductor td:nth-child(2) { white-space: normal; }
 .cinductor .kernel { border: 1px solid var(--rule); border-radius: 6px; padding: 8px 12px; margin: 8px 0; }
 .cinductor tr:target td { background: var(--warn-back); }
 .cinductor .texts { display: flex; flex-wrap: wrap; gap: 0 18px; }

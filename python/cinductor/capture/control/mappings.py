@@ -18,7 +18,7 @@ from ...base.class_lookup import is_a
 from ...numpy import list_sources
 from ..iterators import Items
 from ..kinds import have_same_structure, is_int, kind_of, leaves
-from ..made_lists import mapping_of
+from ..made_lists import entries_of, mapping_of
 from ..objects import MISSING, Traced
 from .columns import empty_columns, like_of
 from .list_buffer import SPARE, ListBuffer, room_of
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from .region import Region
 
 MAX_ENTRIES = 1 << 17
+LOOKED_AT = "a dict or set is looked at whose keys data decide"
 CLASSES = (dict, set, collections.defaultdict, collections.Counter)
 SOURCES: dict[str, Callable[..., Any]] = {
     "get": list_sources.item_or,
@@ -45,6 +46,8 @@ class Mapping(Assumed):
 
     def __init__(self, scope: Any, container: Any, entries: list[Any], slots: Any) -> None:
         self.entries, self.slots = entries, slots
+        self.has_own_order = type(container) is not set or not container
+        self.has_views = False  # which the call may still have
         super().__init__(scope, container, None, [], 0)
 
     @property
@@ -77,14 +80,17 @@ class Mapping(Assumed):
         self.run(list_sources.store_item, key, item)
 
     @property
-    def items_now(self) -> Items:
-        return self.items_of_view("keys")
+    def items_now(self) -> Items | None:  # type: ignore[override]
+        """The keys. A set, which has an order of its own, becomes Python's."""
+        if type(self.container) is not set:
+            return self.items_of_view("keys")
+        self.materialise("a set is iterated whose items data decide")
+        return None
 
     def items_of_view(self, name: str) -> Items:
-        """The items of a view, for a loop. A set has an order of its own, and Python raises if a dict grows meanwhile."""
-        if type(self.container) is set:
-            self.fail("a set is iterated whose items data decide")
+        """The items of a view of a dict, for a loop. Python raises if the dict grows meanwhile."""
         buffer, length = self.buffer, self.length
+        self.has_views = True
 
         def item(number: object) -> Any:
             if self.length is not length:
@@ -106,7 +112,27 @@ class Mapping(Assumed):
             return MISSING
         return self.run(SOURCES[name], *args) if name in SOURCES else MISSING
 
+    def materialise(self, why: str = "") -> None:
+        """Give the object its items, after a break, for an operation that the hash table does not support. In a loop or
+        branch, or if there is a view of the items in columns, the call is captured again.
+        """
+        if self.tracer.in_region or self.has_views:
+            self.fail(why or LOOKED_AT)
+        _, _, *given = self.parts()
+        self.drop()
+        stage, container = self.scope.stage, self.container
+        stage.effects.stop(LOOKED_AT)
+        self.state.before_change(container)
+        container.clear()
+        for entry in stage.tracer.paced(entries_of(*map(stage.materialise, given))):
+            if type(container) is set:
+                container.add(*entry)
+            else:
+                dict.__setitem__(container, *entry)
+
     def parts(self) -> tuple[Any, ...]:
+        if not self.has_own_order:
+            self.fail("a set of which data decide the items is looked at, whose order depends on items from before")
         buffer = self.buffer
         like = buffer.like
         names = tuple(column.name for column in buffer.columns)

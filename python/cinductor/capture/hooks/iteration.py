@@ -70,8 +70,9 @@ class Iteration(Hooks):
         value = value.items if cls is Octets else stage.escapes.now(value)
         if type(value) is Items and value.is_long:
             return self._iter_real(value)
-        if is_a(grown := stage.state.lists.get(id(value), MISSING), list_columns.Assumed):
-            return grown.items_now
+        grown = stage.state.lists.get(id(value), MISSING)
+        if is_a(grown, list_columns.Assumed) and (items := grown.items_now) is not None:
+            return items
         cls, source = type(value), stage.sources.source_of(value)
         if not any(stage.sources.defines(cls, name) for name in ("__iter__", "__getitem__")):
             return value  # Python raises its own exception
