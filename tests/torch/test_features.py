@@ -3,6 +3,7 @@ control flow.
 """
 
 import functools
+import math
 import sys
 
 import numpy as np
@@ -249,6 +250,9 @@ def test_sizes_that_do_not_fit_raise_eager_s_error():
         lambda x: x * max(x.shape[0], 10),
         lambda x: (x * (x.shape[0] / 3) + x.shape[0] ** 0.5 - x.shape[0] // 3 / 7, x.shape[0] / 4),
         lambda x: (x.quantile(0.3), x.std(0)),
+        lambda x: (x[: int(x.shape[0] * 0.7)] * 2, x.new_ones(round(x.shape[0] / 3), math.ceil(x.shape[0] * 0.3)), torch.arange(int(x.shape[0] ** 0.5)), int(x.shape[0] / 1.7)),
+        lambda x: x[math.floor(math.floor(x.shape[0] * 0.9) * 0.4) :].exp() + math.ceil(x.shape[0] / 3),
+        lambda x: F.interpolate(F.interpolate(x.view(1, 2, -1), scale_factor=1.5, mode="linear"), scale_factor=0.4),
         lambda x: x.add_(x.shape[0]).mul_(2),
     ],
 )
@@ -259,6 +263,7 @@ def test_arithmetic_of_sizes(fn):
 def test_dynamic_training():
     agree(torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Tanh(), torch.nn.Linear(8, 2)), *(rand((n, 4)) for n in (3, 5, 9)), backward=True, dynamic=True)
     agree(lambda x: (x.var(), x.std(0)), *(rand((n, 4), requires_grad=True) for n in (3, 5)), backward=True, dynamic=True)
+    agree(lambda x: (x[: int(x.shape[0] * 0.7)].exp(), F.interpolate(x[None, None], scale_factor=1.3)), *(rand((n, 4), requires_grad=True) for n in (5, 9)), backward=True, dynamic=True)
 
 
 def test_float_arguments():

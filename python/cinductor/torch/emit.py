@@ -18,7 +18,17 @@ import torch
 from .. import _core
 from . import layout, library
 from .promote import WORDS
-from .sizes import UnknownSize, are_equal, hint, is_ragged, range_text, text_of
+from .sizes import (
+    ROUNDED,
+    UnknownSize,
+    are_equal,
+    hint,
+    is_ragged,
+    name_of,
+    range_text,
+    symbols_of,
+    text_of,
+)
 from .values import GraphValue, Refused, Unmapped
 
 aten = torch.ops.aten
@@ -97,7 +107,7 @@ class Emitter:
         self.placeholders = 0
         self.symbols: set[str] = set()
         self.floats: dict[str, GraphValue] = {}  # symbols of floats: arguments and numbers that data decide
-        self.decided: set[Any] = set()  # the symbols among them whose values the program finds
+        self.decided: set[str] = set()  # the symbols of sizes whose values the program finds
         self.constants: dict[Any, GraphValue] = {}
         self.log: list[tuple[str, str, str, str]] = []
         self.writes: list[tuple[GraphValue, GraphValue]] = []
@@ -174,7 +184,7 @@ class Emitter:
             raise UnknownSize(f"a number is {e}, which no input has")
         elif name == "ToFloat":
             made = self.real(e.args[0])
-        elif e.is_integer and all(s.name in self.symbols for s in e.free_symbols):
+        elif e.is_integer and all(name_of(s) in self.symbols for s in symbols_of(e)):
             made = self.value(e, torch.float64)
         else:
             op = REAL.get(name, name.removeprefix("OpaqueUnaryFn_"))
@@ -265,15 +275,15 @@ class Emitter:
 
         has_number : the first parameter is the number of the iteration.
         """
-        outside, constants = self.open_block, self.constants
-        self.constants = {}  # a constant made in a block is known there only
+        outside, constants, symbols = self.open_block, self.constants, self.symbols
+        self.constants, self.symbols = {}, set(symbols)  # what is made in a block is known there only
         self.open_block = made = self.builder.block()
         try:
             first = [GraphValue(self.builder.param("python i64[]"), torch.int64, ())] if has_number else []
             values = make(first + [replace(v, number=self.builder.param(self.type_text(v.dtype, v.sizes))) for v in operands])
             self.builder.results([v.number for v in values])
         finally:
-            self.constants, self.open_block = constants, outside
+            self.constants, self.symbols, self.open_block = constants, symbols, outside
             self.builder.enter(outside)
         return made
 
@@ -320,7 +330,7 @@ class Emitter:
         elif isinstance(val, (torch.SymInt, int)) and not isinstance(val, bool):
             self.inputs.append(("int", number))
             self.env[node] = GraphValue(self.builder.input("python i64[]"), torch.int64, (), is_weak=True)
-            if isinstance(val, torch.SymInt) and val.node.expr.is_Symbol:
+            if isinstance(val, torch.SymInt) and symbols_of(val) == [val.node.expr]:
                 known = f" hint {hint(val)}" if val.node.has_hint() else ""
                 self.symbol(val.node.expr, val.node.shape_env, f" from in{len(self.inputs) - 1}{known}")
         elif isinstance(val, (torch.SymFloat, float)):
@@ -340,9 +350,8 @@ class Emitter:
             return self.number_of_host(val, source)
         val = val.resolve_conj().resolve_neg()  # the call materialises lazy conjugation and negation of the real one
         for s in (*val.size(), *val.stride()):
-            if isinstance(s, torch.SymInt):
-                for symbol in s.node.expr.free_symbols:
-                    self.symbol(symbol, s.node.shape_env, "")
+            for symbol in symbols_of(s):
+                self.symbol(symbol, s.node.shape_env, "")
         text = self.type_text(val.dtype, val.size())
         if val.dim() and not val.is_contiguous():
             text += f" strides [{','.join(str(text_of(s)) for s in val.stride())}]"
@@ -360,13 +369,14 @@ class Emitter:
         made = GraphValue(self.builder.input(f"python {WORDS[kind]}[]"), kind, (), is_weak=True)
         return self.cast(made, val.dtype)
 
-    def symbol(self, symbol: sympy.Symbol, env: Any, source: str) -> None:
-        if symbol.name not in self.symbols:
-            self.symbols.add(symbol.name)
+    def symbol(self, symbol: sympy.Basic, env: Any, source: str) -> None:
+        name = name_of(symbol)
+        if name not in self.symbols:
+            self.symbols.add(name)
             self.shape_env = env
-            self.builder.symbol(f"{symbol.name} in {self.range_of(symbol, env)}{source}")
+            self.builder.symbol(f"{name} in {self.range_of(symbol, env)}{source}")
 
-    def range_of(self, symbol: sympy.Symbol, env: Any) -> str:
+    def range_of(self, symbol: sympy.Basic, env: Any) -> str:
         """The values that a symbol may have, as `[2, inf)`."""
         return range_text(symbol, env)
 
@@ -377,14 +387,28 @@ class Emitter:
 
     def define(self, size: torch.SymInt, value: GraphValue) -> None:
         """Give a symbol the value that data decide."""
-        symbol, self.shape_env = size.node.expr, size.node.shape_env
-        self.symbols.add(symbol.name)
-        self.decided.add(symbol)
-        self.builder.define(value.number, f"{symbol.name} in {range_text(symbol, self.shape_env)}", self.line[0], self.line[1])
+        self.shape_env = size.node.shape_env
+        self.define_symbol(size.node.expr, value)
+
+    def define_symbol(self, symbol: sympy.Basic, value: GraphValue) -> None:
+        name = name_of(symbol)
+        self.symbols.add(name)
+        self.decided.add(name)
+        self.builder.define(value.number, f"{name} in {self.range_of(symbol, self.shape_env)}", self.line[0], self.line[1])
+
+    def round_sizes(self, sizes: Any) -> None:
+        """Compute the ints in sizes that are made of floats, which are not known yet."""
+        for s in sizes:
+            for e in symbols_of(s):
+                op = ROUNDED.get(type(e).__name__)
+                if op is not None and name_of(e) not in self.symbols:
+                    self.round_sizes(e.args)
+                    self.shape_env = s.node.shape_env if isinstance(s, torch.SymInt) else self.shape_env
+                    self.define_symbol(e, self.cast(self.apply(op, [self.cast(self.real(e.args[0]), torch.float64)]), torch.int64))
 
     def is_decided(self, *sizes: Any) -> bool:
-        """True if data decide one of the sizes."""
-        return any(isinstance(s, torch.SymInt) and s.node.expr.free_symbols & self.decided for s in sizes)
+        """True if the program computes one of the sizes."""
+        return any(name_of(symbol) in self.decided for s in sizes for symbol in symbols_of(s))
 
     def has_decided(self, val: Any) -> bool:
         """True if data decide sizes or strides of a tensor."""
@@ -413,6 +437,7 @@ class Emitter:
             self.env[node] = base
             self.note(target, "")
             return
+        self.round_sizes(sizes_in(val))
         if target is not aten._local_scalar_dense.default and isinstance(val, (torch.SymInt, torch.SymFloat, torch.SymBool, int)):
             self.env[node] = val  # arithmetic of sizes and numbers, computed by torch
             return
@@ -554,6 +579,13 @@ def is_nothing(node: torch.fx.Node, val: Any) -> bool:
     if not isinstance(node.target, torch._ops.OpOverload) or torch.Tag.nondeterministic_seeded in node.target.tags:
         return False
     return bool(results) and all(isinstance(v, torch.Tensor) and any(isinstance(s, int) and s == 0 for s in v.size()) for v in results)
+
+
+def sizes_in(val: Any) -> list[Any]:
+    """The sizes of tensors, and the ints, that a node gives."""
+    if isinstance(val, (tuple, list)):
+        return [s for v in val for s in sizes_in(v)]
+    return [val] if isinstance(val, torch.SymInt) else [*val.size()] if isinstance(val, torch.Tensor) else []
 
 
 def is_write(node: torch.fx.Node) -> bool:

@@ -175,8 +175,9 @@ def draws(op: Any) -> bool:
 
 
 def is_composite(op: Any) -> bool:
-    """True if eager itself computes it by other ops."""
-    return bool(torch._C._dispatch_has_kernel_for_dispatch_key(op.name(), "CompositeImplicitAutograd"))
+    """True if eager itself computes it by other ops. An op with kernels of its own beside them stays whole in a graph of ATen ops."""
+    found = [torch._C._dispatch_has_kernel_for_dispatch_key(op.name(), key) for key in ("CompositeImplicitAutograd", "CPU", "CUDA")]
+    return found[0] and not any(found[1:])
 
 
 # Decompositions that make real tensors from constants, or copy into a part of a value.

@@ -252,6 +252,22 @@ def masked_scatter(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     return emitter.apply("where", [mask, taken, emitter.expand(x, mask.sizes)])
 
 
+def gradient_of_masked_scatter(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    """The elements where the mask is true, one after the other, and then zeros."""
+    out, g = sizes(node), emitter.env[node.args[0]]
+    mask = emitter.expand(emitter.value(node.args[1], torch.bool), g.sizes)
+    room, n = math.prod(out), math.prod(g.sizes)
+    if decide(room == 0) or decide(n == 0):
+        raise Unmapped("no element")
+    mask = emitter.reshape(mask, (n,))
+    counts = emitter.put("cumsum", [emitter.cast(mask, torch.int64)], torch.int64, (n,), axes=[0])
+    last = emitter.value(room, torch.int64)  # of the elements that are left out, and of more than the source has
+    at = emitter.apply("minimum", [emitter.apply("where", [mask, emitter.apply("subtract", [counts, emitter.constant(1, torch.int64)]), last]), last])
+    base = emitter.copy(emitter.expand(emitter.constant(0, g.dtype), (room + 1,)))
+    made = emitter.put("scatter", [base, base, emitter.reshape(g, (n,)), at], g.dtype, base.sizes, axes=[0])
+    return emitter.reshape(emitter.along(made, 0, 0, 1, room), out)
+
+
 def index_add(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     x, i, value, axis = _slices(emitter, node)
     alpha = argument(node, "alpha")
