@@ -795,6 +795,19 @@ def test_backward_twice():
         first.sum().backward()
 
 
+def test_compiled_autograd():
+    """Dynamo's graph of a backward takes a list of tensors."""
+    found = []
+    for backend in ("eager", cinductor.torch.backend):
+        torch.manual_seed(0)
+        net, x = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.Tanh()), torch.randn(5, 4)
+        torch._dynamo.reset()
+        with torch._dynamo.config.patch(compiled_autograd=True):
+            torch.compile(lambda net, x: net(x).square().sum().backward(), backend=backend)(net, x)
+        found.append([p.grad for p in net.parameters()])
+    torch.testing.assert_close(found[1], found[0])
+
+
 def test_what_autograd_checks_before_a_backward():
     """A saved tensor that was written, by a compiled function or after one, and one whose memory was freed."""
     x, b = torch.ones(3, requires_grad=True), torch.full((3,), 2.0)
@@ -966,6 +979,16 @@ def cut_in_two(x):
     y = x + 1
     torch._dynamo.graph_break()
     return y * 2
+
+
+def test_a_report_names_a_graph_that_autograd_refuses():
+    def fn(x):
+        y = x * 1
+        y[1:].as_strided((2,), (2,)).fill_(5)
+        return y
+
+    (graph,) = cinductor.explain(compiled(fn, strict=False), torch.randn(4, 6)).graphs
+    assert graph.why.startswith("AOTAutograd refuses it")
 
 
 def test_reports(caplog, tmp_path):
