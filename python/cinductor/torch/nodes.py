@@ -1,4 +1,4 @@
-"""What nodes of an FX graph are and give, and where in the model they come from."""
+"""Nodes of an FX graph: what they give, and the lines of the model from which they come."""
 
 from __future__ import annotations
 
