@@ -1,6 +1,7 @@
 """Element-wise ops on NaN, infinities, zeros of both signs, denormals and extremes, in each dtype, as eager has them."""
 
 import math
+import operator
 
 import pytest
 from agreement import compiled
@@ -130,14 +131,14 @@ DIVISIONS = {
 CLOSE_PAIRS = {"atan2": torch.atan2, "hypot": torch.hypot, "pow": torch.pow, "logaddexp": torch.logaddexp, "xlogy": torch.xlogy}
 OF_INTS = {
     name: getattr(torch, name) for name in "bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift gcd".split()
-}
+} | {"<<": operator.lshift, ">>": operator.rshift}
 
 
 SPECIAL = {
     name: getattr(torch.special, name)
     for name in (
         "i0 i0e i1 i1e bessel_j0 bessel_j1 bessel_y0 bessel_y1 modified_bessel_i0 modified_bessel_i1 modified_bessel_k0 modified_bessel_k1"
-        " scaled_modified_bessel_k0 scaled_modified_bessel_k1 spherical_bessel_j0 airy_ai digamma erfinv erfcx log_ndtr ndtri"
+        " scaled_modified_bessel_k0 scaled_modified_bessel_k1 spherical_bessel_j0 airy_ai digamma gammaln erfinv erfcx log_ndtr ndtri"
     ).split()
 } | {"trigamma": lambda x: torch.polygamma(1, x), "polygamma": lambda x: torch.polygamma(3, x)}
 POLYNOMIALS = {
@@ -150,7 +151,7 @@ POLYNOMIALS = {
 COMPLEX = {
     name: getattr(torch, name)
     for name in (
-        "exp log sin cos tan tanh sinh cosh sqrt rsqrt asin acos atan asinh acosh atanh log1p log2 log10 expm1 exp2 sigmoid reciprocal"
+        "exp log sin cos tan tanh sinh cosh sqrt rsqrt asin acos atan asinh acosh atanh log1p log2 log10 expm1 exp2 sigmoid reciprocal nan_to_num"
     ).split()
 }
 

@@ -3,6 +3,7 @@ control flow.
 """
 
 import functools
+import math
 import sys
 
 import numpy as np
@@ -249,6 +250,9 @@ def test_sizes_that_do_not_fit_raise_eager_s_error():
         lambda x: x * max(x.shape[0], 10),
         lambda x: (x * (x.shape[0] / 3) + x.shape[0] ** 0.5 - x.shape[0] // 3 / 7, x.shape[0] / 4),
         lambda x: (x.quantile(0.3), x.std(0)),
+        lambda x: (x[: int(x.shape[0] * 0.7)] * 2, x.new_ones(round(x.shape[0] / 3), math.ceil(x.shape[0] * 0.3)), torch.arange(int(x.shape[0] ** 0.5)), int(x.shape[0] / 1.7)),
+        lambda x: x[math.floor(math.floor(x.shape[0] * 0.9) * 0.4) :].exp() + math.ceil(x.shape[0] / 3),
+        lambda x: F.interpolate(F.interpolate(x.view(1, 2, -1), scale_factor=1.5, mode="linear"), scale_factor=0.4),
         lambda x: x.add_(x.shape[0]).mul_(2),
     ],
 )
@@ -259,6 +263,7 @@ def test_arithmetic_of_sizes(fn):
 def test_dynamic_training():
     agree(torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Tanh(), torch.nn.Linear(8, 2)), *(rand((n, 4)) for n in (3, 5, 9)), backward=True, dynamic=True)
     agree(lambda x: (x.var(), x.std(0)), *(rand((n, 4), requires_grad=True) for n in (3, 5)), backward=True, dynamic=True)
+    agree(lambda x: (x[: int(x.shape[0] * 0.7)].exp(), F.interpolate(x[None, None], scale_factor=1.3)), *(rand((n, 4), requires_grad=True) for n in (5, 9)), backward=True, dynamic=True)
 
 
 def test_float_arguments():
@@ -790,6 +795,19 @@ def test_backward_twice():
         first.sum().backward()
 
 
+def test_compiled_autograd():
+    """Dynamo's graph of a backward takes a list of tensors."""
+    found = []
+    for backend in ("eager", cinductor.torch.backend):
+        torch.manual_seed(0)
+        net, x = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.Tanh()), torch.randn(5, 4)
+        torch._dynamo.reset()
+        with torch._dynamo.config.patch(compiled_autograd=True):
+            torch.compile(lambda net, x: net(x).square().sum().backward(), backend=backend)(net, x)
+        found.append([p.grad for p in net.parameters()])
+    torch.testing.assert_close(found[1], found[0])
+
+
 def test_what_autograd_checks_before_a_backward():
     """A saved tensor that was written, by a compiled function or after one, and one whose memory was freed."""
     x, b = torch.ones(3, requires_grad=True), torch.full((3,), 2.0)
@@ -961,6 +979,16 @@ def cut_in_two(x):
     y = x + 1
     torch._dynamo.graph_break()
     return y * 2
+
+
+def test_a_report_names_a_graph_that_autograd_refuses():
+    def fn(x):
+        y = x * 1
+        y[1:].as_strided((2,), (2,)).fill_(5)
+        return y
+
+    (graph,) = cinductor.explain(compiled(fn, strict=False), torch.randn(4, 6)).graphs
+    assert graph.why.startswith("AOTAutograd refuses it")
 
 
 def test_reports(caplog, tmp_path):

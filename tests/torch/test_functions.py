@@ -378,7 +378,7 @@ def gradients_of_embeddings(w, i):
 
 @case(both(floats((4, 6), (4, 6), grad=True), ints((4, 6), low=0, high=4)), backward=True)
 def gradients_of_scatters(x, v, i):
-    return x.scatter_add(0, i, v), x.gather(0, i), x.scatter_reduce(0, i, v, "amax"), x.scatter_reduce(0, i, v, "mean"), x.index_add(0, i[0, :4], v), x.index_put((i[0, :4],), v, accumulate=True), x.masked_fill(i > 2, 0), x.cummax(0)[0], x.sort(1)[0], x.topk(2)[0], x.max(1)[0], x.amax(0), x.kthvalue(2)[0], x.median(), torch.maximum(x, v), x.prod(1), x.cumprod(0), x.std(1), x.norm(dim=1), torch.where(x > 0, x, v), x.roll(1), x.logcumsumexp(1), x.take(i[:, 0])
+    return x.scatter_add(0, i, v), x.gather(0, i), x.scatter_reduce(0, i, v, "amax"), x.scatter_reduce(0, i, v, "mean"), x.index_add(0, i[0, :4], v), x.index_put((i[0, :4],), v, accumulate=True), x.masked_fill(i > 2, 0), x.cummax(0)[0], x.sort(1)[0], x.topk(2)[0], x.max(1)[0], x.amax(0), x.kthvalue(2)[0], x.median(), torch.maximum(x, v), x.prod(1), x.cumprod(0), x.std(1), x.norm(dim=1), torch.where(x > 0, x, v), x.roll(1), x.logcumsumexp(1), x.take(i[:, 0]), x.masked_scatter(i > 1, v)
 
 
 @case(both(floats((5,)), lambda: (torch.tensor([0, 9]),)))
@@ -414,6 +414,7 @@ def gradients_of_poolings(x):
     return (
         F.max_pool2d(x, 3, 2, 1), F.avg_pool2d(x, 2, ceil_mode=True), F.avg_pool2d(x, 3, 1, 1, count_include_pad=False), F.adaptive_avg_pool2d(x, (3, 5)),
         F.adaptive_max_pool2d(x, (2, 3)), F.interpolate(x, scale_factor=2, mode="bilinear"), F.pixel_shuffle(x.repeat(1, 4, 1, 1), 2), F.unfold(x, 3, padding=1),
+        F.avg_pool2d(x, 4, 2, 2, divisor_override=3), F.avg_pool2d(x, (2, 3), 3), F.adaptive_avg_pool2d(x, (9, 2)), F.max_pool3d(x, 2, padding=1), F.avg_pool3d(x, 3, 2, 1, True), F.adaptive_avg_pool3d(x, (1, 4, 3)),
     )  # fmt: skip
 
 
@@ -430,7 +431,8 @@ def interpolations(x):
     return (
         F.interpolate(x, scale_factor=2), F.interpolate(x, size=(3, 7)), F.interpolate(x, scale_factor=1.7, mode="bilinear"), F.interpolate(x, size=(8, 4), mode="bilinear", align_corners=True),
         F.interpolate(x, scale_factor=2, mode="bicubic"), F.interpolate(x, size=(3, 3), mode="area"), F.interpolate(x[0], scale_factor=2, mode="linear"),
-        F.interpolate(x, size=(4, 3), mode="nearest-exact"), F.interpolate(x, size=(3, 3), mode="bilinear", antialias=True), F.grid_sample(x, torch.zeros(2, 2, 2, 2)), F.affine_grid(torch.eye(2, 3).expand(2, 2, 3), (2, 3, 4, 4)),
+        F.interpolate(x, size=(4, 3), mode="nearest-exact"), F.interpolate(x, size=(3, 3), mode="bilinear", antialias=True), F.grid_sample(x, torch.zeros(2, 2, 2, 2)),
+        F.grid_sample(x, x[:, :2, :, :2].transpose(1, 2), "bicubic", "reflection", True), F.affine_grid(torch.eye(2, 3).expand(2, 2, 3), (2, 3, 4, 4)),
     )  # fmt: skip
 
 

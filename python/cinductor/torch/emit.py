@@ -16,10 +16,19 @@ import torch
 
 from .. import _core
 from . import layout, library
-from .nodes import NodeWriter
+from .nodes import is_nothing, is_write, line_of, sizes_in
 from .promote import WORDS
-from .sizes import UnknownSize, are_equal, hint, is_ragged, range_text, text_of
+from .sizes import (
+    UnknownSize,
+    are_equal,
+    hint,
+    is_ragged,
+    name_of,
+    symbols_of,
+    text_of,
+)
 from .values import GraphValue, Refused, Unmapped
+from .writer import NodeWriter
 
 aten = torch.ops.aten
 
@@ -95,7 +104,7 @@ class Emitter(NodeWriter):
         elif isinstance(val, (torch.SymInt, int)) and not isinstance(val, bool):
             self.inputs.append(("int", number))
             self.env[node] = GraphValue(self.builder.input("python i64[]"), torch.int64, (), is_weak=True)
-            if isinstance(val, torch.SymInt) and val.node.expr.is_Symbol:
+            if isinstance(val, torch.SymInt) and symbols_of(val) == [val.node.expr]:
                 known = f" hint {hint(val)}" if val.node.has_hint() else ""
                 self.symbol(val.node.expr, val.node.shape_env, f" from in{len(self.inputs) - 1}{known}")
         elif isinstance(val, (torch.SymFloat, float)):
@@ -115,9 +124,8 @@ class Emitter(NodeWriter):
             return self.number_of_host(val, source)
         val = val.resolve_conj().resolve_neg()  # the call materialises lazy conjugation and negation of the real one
         for s in (*val.size(), *val.stride()):
-            if isinstance(s, torch.SymInt):
-                for symbol in s.node.expr.free_symbols:
-                    self.symbol(symbol, s.node.shape_env, "")
+            for symbol in symbols_of(s):
+                self.symbol(symbol, s.node.shape_env, "")
         text = self.type_text(val.dtype, val.size())
         if val.dim() and not val.is_contiguous():
             text += f" strides [{','.join(str(text_of(s)) for s in val.stride())}]"
@@ -135,15 +143,12 @@ class Emitter(NodeWriter):
         made = GraphValue(self.builder.input(f"python {WORDS[kind]}[]"), kind, (), is_weak=True)
         return self.cast(made, val.dtype)
 
-    def symbol(self, symbol: sympy.Symbol, env: Any, source: str) -> None:
-        if symbol.name not in self.symbols:
-            self.symbols.add(symbol.name)
+    def symbol(self, symbol: sympy.Basic, env: Any, source: str) -> None:
+        name = name_of(symbol)
+        if name not in self.symbols:
+            self.symbols.add(name)
             self.shape_env = env
-            self.builder.symbol(f"{symbol.name} in {self.range_of(symbol, env)}{source}")
-
-    def range_of(self, symbol: sympy.Symbol, env: Any) -> str:
-        """The values that a symbol may have, as `[2, inf)`."""
-        return range_text(symbol, env)
+            self.builder.symbol(f"{name} in {self.range_of(symbol, env)}{source}")
 
     def name_float(self, number: Any, value: GraphValue) -> None:
         """Give the symbol of a float its value."""
@@ -181,6 +186,7 @@ class Emitter(NodeWriter):
             self.env[node] = base
             self.note(target, "")
             return
+        self.round_sizes(sizes_in(val))
         if target is not aten._local_scalar_dense.default and isinstance(val, (torch.SymInt, torch.SymFloat, torch.SymBool, int)):
             self.env[node] = val  # arithmetic of sizes and numbers, computed by torch
             return
@@ -316,19 +322,6 @@ class Emitter(NodeWriter):
         return Return("part", base[1], view_numbers(val, val.storage_offset()))
 
 
-def is_nothing(node: torch.fx.Node, val: Any) -> bool:
-    """True if no result of a call of ATen has an element, in all calls of the graph."""
-    results = val if isinstance(val, (tuple, list)) else [val]
-    if not isinstance(node.target, torch._ops.OpOverload) or torch.Tag.nondeterministic_seeded in node.target.tags:
-        return False
-    return bool(results) and all(isinstance(v, torch.Tensor) and any(isinstance(s, int) and s == 0 for s in v.size()) for v in results)
-
-
-def is_write(node: torch.fx.Node) -> bool:
-    """True if the call writes to an input of the graph."""
-    return node.target is aten.copy_.default and getattr(node.args[0], "op", "") == "placeholder"
-
-
 def view_numbers(val: Any, offset: Any) -> tuple[Any, ...]:
     return tuple(val.size()), tuple(val.stride()), offset, val.dtype
 
@@ -343,15 +336,3 @@ def compare(node: torch.fx.Node, made: Any, val: Any) -> None:
             raise AssertionError(
                 f"the row of {node.target} makes {m.dtype} {m.sizes}, torch {v.dtype} {tuple(v.size())}: {node.format_node()}"
             )
-
-
-def line_of(node: torch.fx.Node) -> tuple[str | None, int]:
-    """The model's line from which a node comes: the innermost of its stack trace."""
-    trace = node.meta.get("stack_trace") or (node.stack_trace or "")
-    for text in reversed(trace.splitlines()):
-        text = text.strip()
-        if text.startswith('File "'):
-            path, _, rest = text[6:].partition('", line ')
-            number = rest.partition(",")[0]
-            return path, int(number) if number.isdigit() else 0
-    return None, 0

@@ -25,6 +25,7 @@ from torch._functorch.partitioners import min_cut_rematerialization_partition
 from torch._inductor import codecache
 from torch.autograd import forward_ad
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
+from torch.utils._pytree import tree_leaves
 from torch.utils.checkpoint import CheckpointPolicy
 
 from .. import __version__
@@ -69,8 +70,6 @@ def compile_graph_module(gm: Any, inputs: Any, mode: str | None, options: dict[s
     if wrong := sorted(set(given) - known):
         raise ValueError(f"unknown option {wrong[0]!r}")
     key = CacheKey(repr((__version__, ROWS, sorted(given.items()), is_strict)))
-    if any(isinstance(x, (list, tuple, dict)) for x in inputs):
-        return flatten_graph_inputs(gm, inputs, functools.partial(compile_graph_module, mode=mode, options=options, made=made))
     if why := no_graph_for(gm, inputs):
         if is_strict:
             raise Refused(why)
@@ -78,6 +77,14 @@ def compile_graph_module(gm: Any, inputs: Any, mode: str | None, options: dict[s
         if made is not None:
             made.append(EagerGraph(why))
         return disable(gm, reason="eager runs the graph")
+    compiler = functools.partial(compile_plain, given=given, key=key, is_strict=is_strict, made=made)
+    if any(isinstance(x, (list, tuple, dict)) for x in inputs):  # compiled autograd's
+        return flatten_graph_inputs(gm, inputs, compiler)
+    return compiler(gm, inputs)
+
+
+def compile_plain(gm: Any, inputs: Any, given: dict[str, Any], key: CacheKey, is_strict: bool, made: list[Any] | None) -> Any:
+    """A graph whose inputs are tensors and numbers."""
     counters["aot_autograd"]["total"] += 1
     without_donation = patch.object(graph_compile, "collect_bw_donated_buffer_idxs", no_donated_buffers)
     with torch._functorch.config.patch(SETTINGS), key_without_inductor(), without_donation:
@@ -88,8 +95,10 @@ def compile_graph_module(gm: Any, inputs: Any, mode: str | None, options: dict[s
         except (RuntimeError, AssertionError, NotImplementedError) as error:
             if is_strict:
                 raise
-            log.info("a graph, run by eager, because AOTAutograd refuses it: %s", error)
-            compiled = gm
+            compiled, why = gm, f"AOTAutograd refuses it: {error}"
+            log.info("a graph, run by eager: %s", why)
+            if made is not None:
+                made.append(EagerGraph(why))
     counters["aot_autograd"]["ok"] += 1
 
     def call(*args: Any) -> Any:
@@ -105,7 +114,8 @@ def no_graph_for(gm: Any, inputs: Any) -> str:
     A subclass of Tensor that only overrides functions is one: a graph of ATen ops does not know its class. Tensors that torch
     takes apart into plain ones are none.
     """
-    for node, x in zip(gm.graph.find_nodes(op="placeholder"), inputs, strict=False):
+    named = zip(gm.graph.find_nodes(op="placeholder"), inputs, strict=False)
+    for node, x in ((node, x) for node, value in named for x in tree_leaves(value)):
         if not isinstance(x, torch.Tensor) or is_traceable_wrapper_subclass(x):
             continue
         is_class = type(x) not in (torch.Tensor, torch.nn.Parameter) and type(x).__torch_dispatch__ is torch._C._disabled_torch_dispatch_impl

@@ -87,6 +87,8 @@ class ProgramEmitter(Emitter):
 
     def range_of(self, symbol: Any, env: Any) -> str:
         """As the program promises it; at least 1, because rows decide that no axis is empty."""
+        if not symbol.is_Symbol:
+            return super().range_of(symbol, env)
         low, high = bounds(self.program, symbol)
         return f"[{low}, {'inf' if high is None else high + 1})"
 
@@ -226,7 +228,7 @@ class ExportedEntry:
             for axis, size in sizes:
                 if isinstance(size, torch.SymInt) and size.node.expr.is_Symbol:
                     made.setdefault(size.node.expr.name, [number, axis])
-        if missing := sorted(self.emitter.symbols - set(made) - {s.name for s in self.emitter.decided}):
+        if missing := sorted(self.emitter.symbols - set(made) - self.emitter.decided):
             raise _core.Unsupported(f"{self.name}: no argument has the size {missing[0]} itself")
         return made
 

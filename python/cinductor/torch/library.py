@@ -20,9 +20,9 @@ from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from .. import _core
 from . import layout
-from .nodes import NodeWriter
 from .sizes import UnknownSize, text_of
 from .values import GraphValue, Refused, Unmapped
+from .writer import NodeWriter
 
 _numbers = itertools.count()
 MAX_OPERANDS = 256  # the core's limit for a library call

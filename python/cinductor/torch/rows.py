@@ -28,9 +28,9 @@ from . import foreach
 from .emit import Emitter
 from .lowered import control, special
 from .lowered.numbers import GraphNumber
-from .nodes import DTYPES_OF
 from .promote import common_dtype, has_kernel, promoted
 from .values import GraphValue, Refused, Unmapped
+from .writer import DTYPES_OF
 
 PATH = Path(__file__).with_name("aten.rows")
 Lowering = Callable[[Emitter, torch.fx.Node], Any]
@@ -176,8 +176,9 @@ def draws(op: Any) -> bool:
 
 
 def is_composite(op: Any) -> bool:
-    """True if eager itself computes it by other ops."""
-    return bool(torch._C._dispatch_has_kernel_for_dispatch_key(op.name(), "CompositeImplicitAutograd"))
+    """True if eager itself computes it by other ops. An op with kernels of its own beside them stays whole in a graph of ATen ops."""
+    found = [torch._C._dispatch_has_kernel_for_dispatch_key(op.name(), key) for key in ("CompositeImplicitAutograd", "CPU", "CUDA")]
+    return found[0] and not any(found[1:])
 
 
 # Decompositions that make real tensors from constants, or copy into a part of a value.

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 import sympy
 import torch
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode, statically_known_true
+from torch.utils._sympy.value_ranges import bound_sympy
 
 from .values import Refused
 
 LIKELY = 1024  # a size that data decide
+# Ints that are made of floats, by the name of the sympy class, with the core's op that rounds.
+ROUNDED = {"TruncToInt": "trunc", "FloorToInt": "floor", "CeilToInt": "ceil", "RoundToInt": "rint"}
 
 
 class UnknownSize(Refused):
@@ -31,8 +35,8 @@ def expression(e: Any) -> str:
     name = type(e).__name__
     if e.is_Integer:
         return str(int(e))
-    if e.is_Symbol:
-        return str(e.name)
+    if e.is_Symbol or name in ROUNDED:
+        return name_of(e)
     args = [expression(a) for a in e.args]
     if e.is_Add:
         return "(" + " + ".join(args) + ")"
@@ -52,6 +56,20 @@ def expression(e: Any) -> str:
             text = f"{name.lower()}({text}, {other})"
         return text
     raise UnknownSize(f"a size is {e}, which has {name}")
+
+
+def name_of(e: Any) -> str:
+    """The core's name of a symbol, or of an int that is made of a float: the core has no arithmetic of floats in sizes."""
+    return str(e.name) if e.is_Symbol else f"rounded_{hashlib.sha256(str(e).encode()).hexdigest()[:8]}"
+
+
+def symbols_of(size: Any) -> list[Any]:
+    """The symbols of a size or number, and the ints made of floats in it, inner ones first. A symbol that only such an int depends on is not among them."""
+    e = size.node.expr if isinstance(size, (torch.SymInt, torch.SymFloat, torch.SymBool)) else size
+    if not isinstance(e, sympy.Basic):
+        return []
+    inner = [] if type(e).__name__ in ROUNDED else [s for a in sorted(e.args, key=str) for s in symbols_of(a)]
+    return [*dict.fromkeys(inner), *([e] if e.is_Symbol or type(e).__name__ in ROUNDED else [])]
 
 
 def decide(condition: Any) -> bool:
@@ -115,10 +133,10 @@ def is_ragged(size: Any) -> bool:
     return isinstance(size, torch.SymInt) and (size.node.is_nested_int() or (size.node.has_hint() and isinstance(size.node.hint, torch.SymInt)))
 
 
-def range_text(symbol: sympy.Symbol, env: Any) -> str:
-    """`[2, inf)`: the values that a symbol may have."""
+def range_text(symbol: Any, env: Any) -> str:
+    """`[2, inf)`: the values that a symbol, or an int made of a float, may have."""
     low, high = "0", "inf"
-    known = env.var_to_range.get(symbol) if env is not None else None
+    known = None if env is None else env.var_to_range.get(symbol) if symbol.is_Symbol else bound_sympy(symbol, env.var_to_range)
     if known is not None:
         low = str(int(known.lower)) if known.lower.is_Integer and int(known.lower) > -(2**40) else "-inf"
         high = str(int(known.upper) + 1) if known.upper.is_Integer and int(known.upper) < 2**40 else "inf"

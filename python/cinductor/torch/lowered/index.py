@@ -10,10 +10,10 @@ import torch
 
 from ..emit import Emitter
 from ..layout import HOST
-from ..nodes import broadcast
 from ..promote import computation_dtype
 from ..sizes import decide, is_equal
 from ..values import GraphValue, Unmapped
+from ..writer import broadcast
 from . import argument, has_argument, meta, sizes
 
 MAX_INDICES = 3  # of a gather or scatter of the core
@@ -251,6 +251,22 @@ def masked_scatter(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     flat = emitter.reshape(emitter.value(source, x.dtype), (room,))
     taken = emitter.reshape(emitter.put("gather", [flat, at], x.dtype, (n,), axes=[0]), mask.sizes)
     return emitter.apply("where", [mask, taken, emitter.expand(x, mask.sizes)])
+
+
+def gradient_of_masked_scatter(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    """The elements where the mask is true, one after the other, and then zeros."""
+    out, g = sizes(node), emitter.env[node.args[0]]
+    mask = emitter.expand(emitter.value(node.args[1], torch.bool), g.sizes)
+    room, n = math.prod(out), math.prod(g.sizes)
+    if decide(room == 0) or decide(n == 0):
+        raise Unmapped("no element")
+    mask = emitter.reshape(mask, (n,))
+    counts = emitter.put("cumsum", [emitter.cast(mask, torch.int64)], torch.int64, (n,), axes=[0])
+    last = emitter.value(room, torch.int64)  # of the elements that are left out, and of more than the source has
+    at = emitter.apply("minimum", [emitter.apply("where", [mask, emitter.apply("subtract", [counts, emitter.constant(1, torch.int64)]), last]), last])
+    base = emitter.copy(emitter.expand(emitter.constant(0, g.dtype), (room + 1,)))
+    made = emitter.put("scatter", [base, base, emitter.reshape(g, (n,)), at], g.dtype, base.sizes, axes=[0])
+    return emitter.reshape(emitter.along(made, 0, 0, 1, room), out)
 
 
 def index_add(emitter: Emitter, node: torch.fx.Node) -> GraphValue:

@@ -8,8 +8,8 @@ from typing import Any
 import torch
 
 from ..emit import Emitter
-from ..nodes import broadcast
 from ..values import GraphValue
+from ..writer import broadcast
 
 
 class GraphNumber:

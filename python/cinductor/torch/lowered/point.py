@@ -71,6 +71,28 @@ def _shifted(emitter: Emitter, node: torch.fx.Node, op: str) -> GraphValue:
     return emitter.expand(emitter.apply("where", [outside, left, inside]), sizes(node))
 
 
+def nan_to_num(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    """Of a complex number, each part."""
+    x, out = emitter.env[node.args[0]], meta(node)
+    if not out.dtype.is_complex:
+        return _finite(emitter, node, x)
+    parts = [_finite(emitter, node, emitter.put(name, [x], x.dtype.to_real(), x.sizes)) for name in ("real", "imag")]
+    return emitter.apply("join_parts", [emitter.cast(p, x.dtype) for p in parts])
+
+
+def _finite(emitter: Emitter, node: torch.fx.Node, x: GraphValue) -> GraphValue:
+    """A real number in which NaN and infinities are replaced."""
+    if not x.dtype.is_floating_point:
+        return x
+    limits = torch.finfo(x.dtype)
+    given = [argument(node, name) for name in ("nan", "posinf", "neginf")]
+    values = [emitter.value(d if g is None else g, x.dtype) for g, d in zip(given, (0.0, limits.max, limits.min), strict=True)]
+    infinities = [emitter.apply("equal", [x, emitter.constant(v, x.dtype)]) for v in (math.inf, -math.inf)]
+    for condition, value in zip((emitter.apply("isnan", [x]), *infinities), values, strict=True):
+        x = emitter.apply("where", [condition, value, x])
+    return x
+
+
 def rounded(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     x = emitter.env[node.args[0]]
     return emitter.apply("rint", [x]) if x.dtype.is_floating_point else x

@@ -56,8 +56,70 @@ def adaptive(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     return emitter.cast(_divided(emitter, total, emitter.cast(_product(emitter, counts), total.dtype)), out.dtype)
 
 
-def _masked(emitter: Emitter, x: GraphValue, axis: int, size: Any, wanted: Any) -> tuple[GraphValue, GraphValue]:
-    """For each window a copy of the axis with zeros outside of the window; and the number of elements of each window."""
+def gradient_of_average(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    """avg_pool's: each quotient of a gradient and its window's size is added at all elements of the window."""
+    out, rank = meta(node), _rank(node)
+    g = emitter.value(node.args[0], computation_dtype(out.dtype))
+    steps = [_each(node, name, rank) for name in ("kernel_size", "stride", "padding")]
+    first, divisor = out.dim() - rank, argument(node, "divisor_override")
+    rows = list(enumerate(zip(*steps, strict=True), first))
+    counts = [_count(emitter, node, out.size(axis), g.sizes[axis], kernel, stride, padding) for axis, (kernel, stride, padding) in rows]
+    by = emitter.constant(divisor, torch.int64) if divisor else _product(emitter, counts)
+    g = _divided(emitter, g, emitter.cast(by, g.dtype))
+    for axis, (kernel, stride, padding) in rows:
+        g = _spread(emitter, g, axis, out.size(axis), kernel, stride, padding)
+    return emitter.cast(g, out.dtype)
+
+
+def _spread(emitter: Emitter, g: GraphValue, axis: int, size: Any, kernel: int, stride: int, padding: int) -> GraphValue:
+    """Each element of an axis added at all places of its window in an axis of that size."""
+    before, after = g.sizes[:axis], g.sizes[axis + 1 :]
+    ones = (1,) * len(after)
+    step = emitter.reshape(emitter.iota(stride), (stride, *ones))
+    g = emitter.reshape(g, (*before, g.sizes[axis], 1, *after))
+    first = min(kernel, stride)  # in each step as many places as the windows that begin there do not share
+    inside = emitter.apply("less", [step, emitter.constant(first, torch.int64)])
+    g = emitter.apply("where", [inside, g, emitter.constant(0, g.dtype)])
+    g = emitter.reshape(g, (*before, g.sizes[axis] * stride, *after))
+    parts = -(-kernel // stride)
+    rest = kernel - (parts - 1) * stride
+    made = None
+    for k in range(parts):  # the window's k-th run of `stride` places; the last one is shorter
+        part = g
+        if k == parts - 1 and k and rest < stride:
+            place = emitter.reshape(emitter.apply("remainder", [emitter.iota(g.sizes[axis]), emitter.constant(stride, torch.int64)]), (g.sizes[axis], *ones))
+            part = emitter.apply("where", [emitter.apply("less", [place, emitter.constant(rest, torch.int64)]), g, emitter.constant(0, g.dtype)])
+        start = k * stride - padding
+        widths = [0] * len(g.sizes), [0] * len(g.sizes)
+        widths[0][axis], widths[1][axis] = start, size - start - g.sizes[axis]
+        part = padded(emitter, part, *widths)
+        made = part if made is None else emitter.apply("add", [made, part])
+    return made  # type: ignore[return-value]
+
+
+def gradient_of_adaptive(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    """adaptive_avg_pool's: each element is in few windows."""
+    out, g = meta(node), emitter.value(node.args[0], computation_dtype(meta(node).dtype))
+    for axis in range(out.dim() - _rank(node), out.dim()):
+        size, wanted = out.size(axis), g.sizes[axis]
+        if is_always(size % wanted == 0):
+            count = emitter.value(size // wanted, g.dtype)
+            shape = (*g.sizes[: axis + 1], 1, *g.sizes[axis + 1 :])
+            g = emitter.reshape(emitter.apply("divide", [g, count]), shape)
+            g = emitter.expand(g, [size // wanted if k == axis + 1 else s for k, s in enumerate(shape)])
+            g = emitter.reshape(g, (*g.sizes[:axis], size, *g.sizes[axis + 2 :]))
+        else:
+            inside, count = _covered(emitter, size, wanted)
+            ones = (1,) * (len(g.sizes) - axis - 1)
+            g = emitter.apply("divide", [g, emitter.cast(emitter.reshape(count, (wanted, *ones)), g.dtype)])
+            value = emitter.reshape(g, (*g.sizes[: axis + 1], 1, *g.sizes[axis + 1 :]))
+            value = emitter.apply("where", [emitter.reshape(inside, (wanted, size, *ones)), value, emitter.constant(0, g.dtype)])
+            g = emitter.fold("sum", value, [axis], False)
+    return emitter.cast(g, out.dtype)
+
+
+def _covered(emitter: Emitter, size: Any, wanted: Any) -> tuple[GraphValue, GraphValue]:
+    """Which places of an axis each of the windows covers, and how many."""
 
     def below(more: Any) -> GraphValue:
         """The quotient (size * k + more) // wanted of the window with number k."""
@@ -65,12 +127,18 @@ def _masked(emitter: Emitter, x: GraphValue, axis: int, size: Any, wanted: Any) 
         return emitter.apply("floor_divide", [emitter.apply("add", [scaled, emitter.value(more, torch.int64)]), emitter.value(wanted, torch.int64)])
 
     start, end = below(0), below(size + wanted - 1)
-    ones = (1,) * (len(x.sizes) - axis - 1)
-    place = emitter.reshape(emitter.iota(size), (size, *ones))
-    column = [emitter.reshape(v, (wanted, 1, *ones)) for v in (start, end)]
+    place = emitter.iota(size)
+    column = [emitter.reshape(v, (wanted, 1)) for v in (start, end)]
     inside = emitter.apply("logical_and", [emitter.apply("less_equal", [column[0], place]), emitter.apply("less", [place, column[1]])])
+    return inside, emitter.apply("subtract", [end, start])
+
+
+def _masked(emitter: Emitter, x: GraphValue, axis: int, size: Any, wanted: Any) -> tuple[GraphValue, GraphValue]:
+    """For each window a copy of the axis with zeros outside of the window; and the number of elements of each window."""
+    inside, count = _covered(emitter, size, wanted)
+    inside = emitter.reshape(inside, (wanted, size, *(1,) * (len(x.sizes) - axis - 1)))
     value = emitter.reshape(x, (*x.sizes[:axis], 1, *x.sizes[axis:]))
-    return emitter.apply("where", [inside, value, emitter.constant(0, x.dtype)]), emitter.apply("subtract", [end, start])
+    return emitter.apply("where", [inside, value, emitter.constant(0, x.dtype)]), count
 
 
 def _each(node: torch.fx.Node, name: str, rank: int) -> list[int]:
@@ -156,7 +224,8 @@ def gradient_of_maximum(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     """max_pool's: each element is added at the place from which the maximum came."""
     out, indices = meta(node), emitter.env[argument(node, "indices")]
     g = emitter.value(node.args[0], computation_dtype(out.dtype))
-    images, pixels, count = math.prod(out.size()[:-2]), math.prod(out.size()[-2:]), math.prod(indices.sizes[-2:])
+    rank = _rank(node)
+    images, pixels, count = math.prod(out.size()[:-rank]), math.prod(out.size()[-rank:]), math.prod(indices.sizes[-rank:])
     rows = emitter.reshape(emitter.iota(images), (images, 1))
     base = emitter.copy(emitter.expand(emitter.constant(0, g.dtype), (images, pixels)))
     at = inside(emitter, emitter.reshape(indices, (images, count)), pixels)
