@@ -153,7 +153,16 @@ def ends_with_code(value: Any) -> bool:
         return value.gi_frame is not None
     if has_finalizer(type(value)):
         return True
-    return weakref.getweakrefcount(value) > 0 and any(ref.__callback__ is not None for ref in weakref.getweakrefs(value))
+    return weakref.getweakrefcount(value) > 0 and any(has_callback(ref, value) for ref in weakref.getweakrefs(value))
+
+
+def has_callback(ref: Any, value: Any) -> bool:
+    """True if this weak reference to the value, or proxy of it, has a callback. A proxy passes every attribute on to the
+    value, and the value has at most one proxy without a callback.
+    """
+    if is_a(ref, weakref.ProxyTypes):
+        return ref is not weakref.proxy(value)
+    return weakref.ref.__callback__.__get__(ref) is not None  # type: ignore[attr-defined]
 
 
 def is_watched(value: Any) -> bool:

@@ -342,4 +342,6 @@ def call_numpy_scalar(
                 return surface.scalar_of(scope.stage.tracer, cls, value)
             except surface.NotCaptured as why:
                 return call_unknown(scope, cls, (value,), {}, f"calls {name_of(cls)}: {why}")
+    if any(type(a) is Traced for a in (*args, *kwargs.values())):
+        return call_unknown(scope, cls, args, kwargs, f"calls {name_of(cls)} with a computed value")
     return constants(scope, cls(*(scope.use(a) for a in args), **kwargs))
