@@ -46,6 +46,7 @@ TOLD = frozenset(
 )
 MAX_REACHED = 10_000  # objects; what reaches more may reach anything
 FEW_REACHED = 300  # the same where each call asks
+CALLBACK = vars(weakref.ref)["__callback__"].__get__  # of a weak reference, whatever its class says
 PARTS = (tuple, list)  # of a guard
 UNTOLD = np.ndarray | np.void | np.dtype  # NumPy does not tell the garbage collector what these hold
 OWNERS = frozenset({np.ndarray, type(None)})  # what owns an array's memory, if no buffer is locked
@@ -162,7 +163,7 @@ def has_callback(ref: Any, value: Any) -> bool:
     """
     if is_a(ref, weakref.ProxyTypes):
         return ref is not weakref.proxy(value)
-    return weakref.ref.__callback__.__get__(ref) is not None  # type: ignore[attr-defined]
+    return CALLBACK(ref) is not None
 
 
 def is_watched(value: Any) -> bool:
