@@ -1543,6 +1543,9 @@ def is_a(value: Any, classes: Any, /) -> bool:
     Reading it may run user code. A Traced value has the class of the value that it stands for.
     """
 
+def classes_of(values: Iterable[Any], /) -> set[type]:
+    """Return the classes of the items of an iterable, or of the keys of a dict, without calling methods of the dict's class."""
+
 def children(node: ast.AST, /) -> list[ast.AST]:
     """Return the nodes in the fields of a syntax node, in order."""
 
