@@ -1,6 +1,6 @@
-/* Saves what a run changes, so that the original function can run the call instead: the contents of
- * the arrays to which the program writes, and the state of the generators from which it draws. A program
- * refers to a generator by its address, so the address sources of the guards list the generators. */
+/* Saves what a run changes, so that the original function can run the call instead. It saves the contents of the
+ * arrays that the program writes and the state of the generators that it draws from. A program refers to a
+ * generator by its address, so the address sources of the guards list the generators. */
 #include "replay/guards_private.h"
 #include "replay/specialization.h"
 #include "state/array.h"
