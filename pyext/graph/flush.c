@@ -439,7 +439,7 @@ cx_tracer_flush(CxTracer *t, CxStorage **wanted, int nwanted, bool everything)
         goto done;
     plain = cx_call_seconds(t);
     program = cx_segment_find(t, f.form.data, plain);
-    if (program == NULL || (everything && f.has_writes && save_written(t) < 0))
+    if (program == NULL || (f.has_writes && save_written(t) < 0))
         goto done;
     if (t->options.check_passes && check_passes(&f, program) < 0)
         goto done;

@@ -82,6 +82,18 @@ keep_for_others(CxTracer *t, PyObject *sources, PyObject *checks, PyObject *resu
     cx_restore_exception(error);
 }
 
+/* 1 if NumPy shall run the call because of the float flags that were raised, -1 with an exception. */
+static int
+leaves_to_numpy(CxTracer *t)
+{
+    if (t->float_flags == 0 || t->on_flags == NULL || t->on_flags == Py_None)
+        return 0;
+    PyObject *answer = PyObject_CallNoArgs(t->on_flags);
+    int is_numpys = answer ? PyObject_IsTrue(answer) : -1;
+    Py_XDECREF(answer);
+    return is_numpys;
+}
+
 PyObject *
 cx_method_finish(PyObject *self, PyObject *args, PyObject *kwargs)
 {
@@ -108,7 +120,8 @@ cx_method_finish(PyObject *self, PyObject *args, PyObject *kwargs)
         goto done;
     }
     cx_symbols_reveal(t);
-    real = cx_result_materialise(result);
+    int is_numpys = leaves_to_numpy(t);
+    real = is_numpys < 0 ? NULL : is_numpys ? Py_NewRef(t->state->missing) : cx_result_materialise(result);
     if (real == NULL)
         goto done;
     bool can_replay = !t->needs_python && before == 0;

@@ -66,6 +66,8 @@ typedef struct Room {
     char *block;
     CxFailure failure; /* the guard that does not hold */
     bool has_run;      /* the program has; now its result is made */
+    bool can_undo;     /* until then the run can be undone, and the original function run the call */
+    bool is_numpys;    /* it is to, because NumPy has warnings to give */
     double small[192];
 } Room;
 
@@ -80,7 +82,7 @@ room_open(Room *r, const CxSpecialization *s)
     char *at = (char *)r->small;
 
     r->block = NULL;
-    r->has_run = false;
+    r->has_run = r->can_undo = r->is_numpys = false;
     if (size > sizeof r->small && (at = r->block = PyMem_Malloc(size)) == NULL) {
         PyErr_NoMemory();
         return -1;
@@ -133,11 +135,23 @@ fill_inputs(CxSpecialization *s, Room *r)
     return 0;
 }
 
+/* The float flags of a run about which NumPy must be asked. */
+static unsigned
+suspects_of(CxSpecialization *s, unsigned flags)
+{
+    unsigned known = s->diagnosed | CX_FLAG_underflow;
+
+    s->diagnosed |= flags;
+    return cx_errstate_is_strict(s->state) ? flags : flags & ~known;
+}
+
+/* NULL without an exception if NumPy is to run the call. */
 static PyObject *
 run_and_make(CxSpecialization *s, Room *r, CxRun *run)
 {
     r->has_run = cx_program_run(run) == 0;
-    return r->has_run ? cx_result_make(s->result, run, r->values, r->table) : NULL;
+    r->is_numpys = r->has_run && r->can_undo && run->float_flags != 0 && suspects_of(s, run->float_flags) != 0;
+    return r->has_run && !r->is_numpys ? cx_result_make(s->result, run, r->values, r->table) : NULL;
 }
 
 /* Makes arrays where the program needs pointers, for the Python wrapper. */
@@ -188,16 +202,6 @@ class_of(CxSpecialization *s, const Room *room)
         if (s->inputs[k].symbol < 0 && s->inputs[k].kind == CI_KIND_array)
             elements += PyArray_SIZE((PyArrayObject *)room->values[s->inputs[k].source]);
     return cx_trial_class(elements);
-}
-
-/* The float flags of a run about which NumPy must be asked. */
-static unsigned
-suspects_of(CxSpecialization *s, unsigned flags)
-{
-    unsigned known = s->diagnosed | CX_FLAG_underflow;
-
-    s->diagnosed |= flags;
-    return cx_errstate_is_strict(s->state) ? flags : flags & ~known;
 }
 
 /* True if a run of the program is seen elsewhere. */
@@ -285,16 +289,32 @@ run_raced(CxSpecialization *s, int class, Room *room, unsigned *flags)
     return run_plan(s, s->program, room, flags);
 }
 
-/* Runs the program. *is_stopped: the result is NULL because of a failed check, and there was no
- * effect. race: the size class of the trial, or -1 for the default plan. */
+/* Saves what the run will change if that may be asked for, or NULL. Where warnings are given once a line, only the first
+ * call's are: a copy costs time. */
+static PyObject *
+save_for_undo(CxSpecialization *s, Room *room)
+{
+    bool draws = cx_draws_any(s->guards),
+         is_asked = happens_once(s) && !is_on_device(s) && (s->hits == 1 || cx_filters_are_strict(s->state));
+
+    if (!is_asked && !(draws && s->program->may_stop))
+        return NULL;
+    const CiGraph *writes = is_asked && s->program->writes ? s->program->graph : NULL;
+    PyObject *saved = cx_undo_save(s->guards, room->values, writes, s->inputs);
+    room->can_undo = is_asked && saved != NULL;
+    if (saved == NULL && writes != NULL && !PyErr_Occurred() && draws && s->program->may_stop)
+        saved = cx_undo_save(s->guards, room->values, NULL, NULL);
+    return saved;
+}
+
+/* Runs the program. *is_stopped: the result is NULL because the original function is to run the call: a check has failed, or
+ * there are warnings to give; there was no effect. race: the size class of the trial, or -1 for the default plan. */
 static PyObject *
 run_program(CxSpecialization *s, Room *room, int race, unsigned *suspects, bool *is_stopped)
 {
-    PyObject *result = NULL, *draws = NULL;
+    PyObject *result = NULL, *saved = save_for_undo(s, room);
     unsigned flags = 0;
 
-    if (cx_draws_any(s->guards) && s->program->may_stop)
-        draws = cx_draws_save(s->guards, room->values);
     if (PyErr_Occurred() || fill_inputs(s, room) < 0)
         goto done;
     result = race < 0 ? run_plan(s, s->program, room, &flags)
@@ -303,12 +323,12 @@ run_program(CxSpecialization *s, Room *room, int race, unsigned *suspects, bool 
         *suspects = suspects_of(s, flags);
     if (*suspects != 0 && happens_once(s))
         *suspects |= CX_CALLED_ONCE;
-    if (result == NULL && may_answer_itself(s, room)) {
+    if (result == NULL && (room->is_numpys || may_answer_itself(s, room))) {
         PyErr_Clear();
-        *is_stopped = cx_draws_restore(draws) == 0;
+        *is_stopped = cx_undo(saved) == 0;
     }
 done:
-    Py_XDECREF(draws);
+    Py_XDECREF(saved);
     return result;
 }
 

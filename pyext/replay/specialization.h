@@ -39,9 +39,10 @@ void cx_specialization_set_words(CxSpecialization *spec, PyObject *names, PyObje
 PyObject *cx_saved_parts(const CxProgram *program, const CxGuards *guards, const CxResult *result,
                          int ninputs, const CxInput *inputs);
 
-/* draws.c: the state of the generators from which a call draws, before it runs. */
+/* undo.c: what a run changes, saved before it. */
 bool cx_draws_any(const CxGuards *guards);
-PyObject *cx_draws_save(const CxGuards *guards, PyObject *const *values);
-int cx_draws_restore(PyObject *saved);
+PyObject *cx_undo_save(const CxGuards *guards, PyObject *const *values, const CiGraph *graph,
+                       const CxInput *inputs);
+int cx_undo(PyObject *saved);
 
 #endif

@@ -255,23 +255,43 @@ filter_is_strict(PyObject *filter, bool *is_decisive)
     return is_meant < 0 || (is_meant > 0 && (first == 'a' || first == 'e'));
 }
 
-/* True if the active filters raise such warnings or show each of them. The default is once per
- * line. */
 static bool
-filters_are_strict(void)
+list_is_strict(PyObject *filters)
 {
-    PyObject *module = PyImport_ImportModule("warnings");
-    PyObject *filters = module ? PyObject_GetAttrString(module, "filters") : NULL;
-    bool is_strict = filters == NULL, is_decisive = false;
+    bool is_strict = false, is_decisive = false;
 
-    for (Py_ssize_t k = 0; filters != NULL && PyList_Check(filters) && !is_strict && !is_decisive &&
-                           k < PyList_GET_SIZE(filters);
-         k++)
+    for (Py_ssize_t k = 0; !is_strict && !is_decisive && k < PyList_GET_SIZE(filters); k++)
         is_strict = filter_is_strict(PyList_GET_ITEM(filters, k), &is_decisive);
-    Py_XDECREF(module);
-    Py_XDECREF(filters);
-    PyErr_Clear();
     return is_strict;
+}
+
+/* True if the active filters raise such warnings or show each of them. The default is once per
+ * line. The module warnings replaces the list or its first item when filters change, so the answer is kept. */
+bool
+cx_filters_are_strict(CxState *state)
+{
+    if (state->warnings == NULL) {
+        PyObject *module = PyImport_ImportModule("warnings");
+        state->warnings = module ? Py_XNewRef(PyModule_GetDict(module)) : NULL;
+        Py_XDECREF(module);
+    }
+    PyObject *filters = state->warnings ? PyDict_GetItemWithError(state->warnings, state->str_filters) : NULL;
+    if (filters == NULL || !PyList_CheckExact(filters)) {
+        PyErr_Clear();
+        return filters == NULL;
+    }
+    Py_ssize_t count = PyList_GET_SIZE(filters);
+    PyObject *first = count > 0 ? PyList_GET_ITEM(filters, 0) : Py_None;
+    if (filters == state->filters_read && first == state->filters_first && count == state->filters_count)
+        return state->filters_are_strict;
+    Py_INCREF(filters);
+    Py_XSETREF(state->filters_read, Py_NewRef(filters));
+    Py_XSETREF(state->filters_first, Py_NewRef(first));
+    state->filters_count = count;
+    state->filters_are_strict = list_is_strict(filters);
+    Py_DECREF(filters);
+    PyErr_Clear();
+    return state->filters_are_strict;
 }
 
 static bool
@@ -309,11 +329,11 @@ cx_errstate_acts(CxState *state)
     return !is_default && state->errstate_acts;
 }
 
-/* True if it does, or if each warning is given. Only called after float flags were raised. */
+/* True if it does, or if each warning is given. */
 bool
 cx_errstate_is_strict(CxState *state)
 {
-    return cx_errstate_acts(state) || filters_are_strict();
+    return cx_errstate_acts(state) || cx_filters_are_strict(state);
 }
 
 /* The settings of seterr() with which NumPy ignores these flags. */

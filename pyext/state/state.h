@@ -82,6 +82,8 @@ typedef struct CxState {
     Py_ssize_t spare_offset, twister_offset; /* 0: not searched for yet; -1: not found */
     bool told_of_compiler;   /* a warning was given that the compiler fails */
     bool errstate_acts;      /* errstate_latest does */
+    bool filters_are_strict; /* the answer for filters_read, of this number */
+    Py_ssize_t filters_count;
     double build_factor;     /* time of builds on this machine, as a multiple of the estimate */
     int64_t clock;           /* nanoseconds that tests have stepped to, or 0: calls and builds are timed */
     int compiling;           /* open tracers */
@@ -115,6 +117,7 @@ int cx_protect(CxState *state, CiContext *ctx, void (*body)(CiContext *ctx, void
 enum { CX_FLAG_divide = 1, CX_FLAG_overflow = 2, CX_FLAG_underflow = 4, CX_FLAG_invalid = 8 };
 int cx_errstate_init(CxState *state);
 bool cx_errstate_acts(CxState *state);
+bool cx_filters_are_strict(CxState *state);
 bool cx_errstate_is_strict(CxState *state);
 PyObject *cx_call_quietly(CxState *state, unsigned flags, PyObject *callable, PyObject *const *args,
                           int nargs);

@@ -150,11 +150,48 @@ is_a(PyObject *module, PyObject *args)
     return answer < 0 ? NULL : PyBool_FromLong(answer);
 }
 
+/* Adds the class of an item that follows one of class *latest. */
+static int
+add_class(PyObject *classes, PyObject *item, PyTypeObject **latest)
+{
+    if (Py_TYPE(item) == *latest)
+        return 0;
+    *latest = Py_TYPE(item);
+    return PySet_Add(classes, (PyObject *)*latest);
+}
+
+/* classes_of(values): the classes of the keys of a dict, or of the items of another iterable. It is asked for each key that a
+ * capture stores, so that items of one class must cost next to nothing. */
+static PyObject *
+classes_of(PyObject *module, PyObject *values)
+{
+    PyObject *classes = PySet_New(NULL), *key = NULL, *items = NULL;
+    PyTypeObject *latest = NULL;
+    Py_ssize_t at = 0;
+    int status = classes == NULL ? -1 : 0;
+
+    (void)module;
+    if (PyDict_Check(values)) {
+        while (status == 0 && PyDict_Next(values, &at, &key, NULL))
+            status = add_class(classes, key, &latest);
+    } else if (status == 0) {
+        items = PySequence_Fast(values, "classes_of() takes an iterable");
+        status = items == NULL ? -1 : 0;
+        for (; status == 0 && at < PySequence_Fast_GET_SIZE(items); at++)
+            status = add_class(classes, PySequence_Fast_GET_ITEM(items, at), &latest);
+    }
+    Py_XDECREF(items);
+    if (status < 0)
+        Py_CLEAR(classes);
+    return classes;
+}
+
 PyMethodDef cx_syntax_methods[] = {
     CX_FUNCTION(walk, walk, METH_O),
     CX_FUNCTION(children, children, METH_O),
     CX_FUNCTION(place_of, place_of, METH_O),
     CX_FUNCTION(placed, placed, METH_VARARGS),
     CX_FUNCTION(is_a, is_a, METH_VARARGS),
+    CX_FUNCTION(classes_of, classes_of, METH_O),
     {NULL, NULL, 0, NULL},
 };

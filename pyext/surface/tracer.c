@@ -21,6 +21,7 @@ tracer_traverse(PyObject *self, visitproc visit, void *arg)
     Py_VISIT(t->on_force);
     Py_VISIT(t->on_build);
     Py_VISIT(t->on_step);
+    Py_VISIT(t->on_flags);
     Py_VISIT(t->user_backend);
     return 0;
 }
@@ -41,6 +42,7 @@ tracer_clear(PyObject *self)
     Py_CLEAR(t->on_force);
     Py_CLEAR(t->on_build);
     Py_CLEAR(t->on_step);
+    Py_CLEAR(t->on_flags);
     Py_CLEAR(t->user_backend);
     return 0;
 }
@@ -267,6 +269,7 @@ static PyMemberDef tracer_members[] = {
     CX_MEMBER(Tracer, on_force, T_OBJECT, CxTracer, on_force, 0),
     CX_MEMBER(Tracer, on_build, T_OBJECT, CxTracer, on_build, 0),
     CX_MEMBER(Tracer, on_step, T_OBJECT, CxTracer, on_step, 0),
+    CX_MEMBER(Tracer, on_flags, T_OBJECT, CxTracer, on_flags, 0),
     CX_MEMBER(Tracer, user_backend, T_OBJECT, CxTracer, user_backend, 0),
     CX_MEMBER(Tracer, needs_python, T_BOOL, CxTracer, needs_python, 0),
     CX_MEMBER(Tracer, effects, T_INT, CxTracer, effects, 0),

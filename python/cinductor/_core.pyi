@@ -444,6 +444,11 @@ class Tracer:
     Its arguments are the unbuilt program, the seconds of NumPy and of the build, and True if the program is exact. It
     raises an exception to delay the build.
     """
+    on_flags: Callable[[], bool] | None
+    """Called by `finish` before it makes the result, if a run has raised float flags, or None. May be set.
+
+    True: what the call has changed is undone, and NumPy shall run it. `finish` then gives MISSING for its result.
+    """
     on_step: Callable[[bool], object] | None
     """Called after each 16 steps of the capture, or None. May be set.
 
@@ -1570,6 +1575,9 @@ def is_a(value: Any, classes: Any, /) -> bool:
 
     Reading it may run user code. A Traced value has the class of the value that it stands for.
     """
+
+def classes_of(values: Iterable[Any], /) -> set[type]:
+    """Return the classes of the items of an iterable, or of the keys of a dict, without calling methods of the dict's class."""
 
 def children(node: ast.AST, /) -> list[ast.AST]:
     """Return the nodes in the fields of a syntax node, in order."""

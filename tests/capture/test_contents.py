@@ -11,6 +11,7 @@ import pytest
 from test_regions import check, nodes
 
 import cinductor
+from cinductor import _core
 from cinductor.capture.control import state
 
 pytestmark = pytest.mark.filterwarnings("error:cinductor")
@@ -529,3 +530,16 @@ def test_a_million_objects_made_in_the_call():
         return get()[0][0], len(many)
 
     assert cinductor.compile(f, backend="interp")(X) == f(X)
+
+
+def test_classes_of_keys_are_read_without_the_dicts_methods():
+    class Mine(dict):
+        def __iter__(self):
+            raise Asked
+
+        keys = __len__ = __iter__
+
+    assert _core.classes_of(Mine({1: 2, 2: 3, "a": 3, 2.5: 1})) == {int, str, float}
+    assert _core.classes_of(iter([1, "a", 2])) == {int, str} and _core.classes_of({}) == set()
+    with pytest.raises(TypeError):
+        _core.classes_of(3)

@@ -35,6 +35,12 @@ def watched():
     return made
 
 
+def proxied(callback=None):
+    made = Watched()
+    made.proxies = (weakref.proxy(made, callback), weakref.ref(made))  # seen as long as they live
+    return made
+
+
 def closing():
     try:
         yield 1.0
@@ -475,6 +481,7 @@ HOLDING = {
     "a generator": lambda: started(delegating()),
     "an iterator": lambda: map(abs, started(closing())),
     "a weak reference's object": lambda: [watched()],
+    "an object of a proxy": lambda: [proxied(LOG.append)],
 }
 
 
@@ -612,6 +619,11 @@ def test_deaths_that_are_seen(what):
 @pytest.mark.parametrize("value", [np.ones(3)[1:], weakref, repr, watched, np.add, slice(1, 2), [1, "a", (2.0,)], Dying], ids=lambda value: type(value).__name__)
 def test_deaths_that_are_not_seen(value):
     assert deaths.dies_unseen(value)
+
+
+def test_weak_references_without_a_callback_run_no_code():
+    assert not deaths.ends_with_code(proxied())
+    assert deaths.ends_with_code(proxied(LOG.append))
 
 
 def replaced_in_an_if():

@@ -800,10 +800,33 @@ def warns_behind_python(x):
     return y.astype(float), float(added_by_python.reduce(x[:3])), np.sqrt(x)
 
 
+def warns_of_each_operation(x):
+    x[0] *= 3.0
+    return np.log(x), np.log2(x), np.arccos(x * 9), np.sqrt(x) * 2, x / 0
+
+
+def warns_where_it_compares(x):
+    x[0] *= 3.0
+    least = x.min()
+    return (x / 0 > np.log(x)), np.sqrt(x - 5) / 0.0, (x > least).any()
+
+
+def warns_and_stores_what_it_compares(x):
+    KEPT["logs"] = np.log(x)
+    KEPT["calls"] += bool(KEPT["logs"][0] > -5)
+    return np.sqrt(x).max()
+
+
+def warns_and_draws(x):
+    return np.sqrt(x) * np.random.default_rng(3).random(), drawn_from.random() + np.log(x[0])
+
+
+drawn_from = np.random.default_rng(0)
+
 FLOATS = [forbids_inside, raises_inside, counts_inside, warns_before_a_break, warns_behind_a_break]
 FLOATS += [warns_within, sets_within, sets_and_leaves, warns_between, warns_and_writes, writes_and_breaks, warns_whole, warns_in_a_loop]
 FLOATS += [warns_and_stores, warns_and_sets, warns_and_appends, warns_and_counts, warns_and_appends_in_a_loop, warns_behind_python]
-FLOATS += [warns_and_makes_a_list]
+FLOATS += [warns_and_makes_a_list, warns_of_each_operation, warns_where_it_compares, warns_and_stores_what_it_compares, warns_and_draws]
 
 
 def kept():
@@ -813,6 +836,7 @@ def kept():
 
 def outcome(fn, x, action):
     before = kept()
+    drawn_from.bit_generator.state = np.random.default_rng(5).bit_generator.state
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter(action, RuntimeWarning)
         try:
@@ -820,15 +844,21 @@ def outcome(fn, x, action):
         except (RuntimeWarning, FloatingPointError) as error:
             result = repr(error)
     done = [now - then for now, then in zip(kept(), before, strict=True)]
-    return result, [(str(w.message), w.category, w.filename) for w in caught], done, np.geterr()
+    changed = x.tobytes(), drawn_from.bit_generator.state
+    return result, [(str(w.message), w.category, w.filename) for w in caught], done, np.geterr(), changed
 
 
 @pytest.mark.parametrize("size", [30, 30000])
 @pytest.mark.parametrize("fn", FLOATS, ids=lambda f: f.__name__)
 def test_numpys_warnings_come_in_every_call(fn, size):
     """They are given, or raised if they are errors, by the first call, by pieces and by programs. What the function
-    changes besides is changed once.
+    changes besides is changed once. With the default filter the first call has them, once a line.
     """
+    for value in (-1.0, 1.0):
+        KEPT["calls"] = warns_and_sets.calls = 0
+        want = outcome(fn, np.full(size, value), "default")
+        warns_and_sets.calls = 0
+        assert outcome(cinductor.compile(fn), np.full(size, value), "default")[1:] == want[1:]
     for action in ("always", "error"):
         compiled = cinductor.compile(fn)
         for value in (-1.0, -1.0, 1.0, -1.0, -1.0) if size == 30 else (1.0, 1.0, -1.0, -1.0, -1.0):

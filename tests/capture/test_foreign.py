@@ -319,6 +319,7 @@ ASKED = [
     lambda x: (x.__class__.__name__, isinstance(x, np.generic), isinstance(x, float)),
     lambda x: V.astype(x),
     lambda x: np.zeros(2, dtype=x),
+    lambda x: np.timedelta64(x, "m"),
 ]
 
 

@@ -142,6 +142,78 @@ def test_handlers_of_exceptions_see_none_of_ours():
     alike(f, X)
 
 
+def contexts(error):
+    """The classes of an exception and of those that were handled when it was raised."""
+    found = []
+    while error is not None:
+        found.append(type(error).__name__)
+        error = error.__context__
+    return found
+
+
+def without_source():
+    """A function that capture cannot follow."""
+
+    class Inner:
+        pass
+
+    raise ValueError(Inner.__name__)
+
+
+INSIDE = [
+    without_source,
+    lambda: np.append([1.0], [2.0], axis=3),
+    lambda: np.datetime64(X[0], "never"),
+    lambda: X.searchsorted(1.0, "nowhere"),
+    lambda: np.add.at(X, "q", 1),
+    lambda: np.lib.stride_tricks.as_strided(X, (3,), "q"),
+    lambda: np.apply_along_axis(without_source, 0, X),
+]
+
+
+@pytest.mark.parametrize("inside", INSIDE, ids=range(len(INSIDE)))
+def test_exceptions_have_no_context_of_ours(inside):
+    """Code that is not captured sees none either."""
+
+    def handles(x):
+        try:
+            inside()
+        except Exception as error:
+            return contexts(error), x * 2
+
+    def not_followed(x):
+        class Inner:  # Python runs a function with a class
+            pass
+
+        try:
+            raise ValueError(Inner)
+        except ValueError as error:
+            return contexts(error), x * 2
+
+    for f in (handles, lambda x: inside(), lambda x: not_followed(x)):
+        results = []
+        for call in (f, cinductor.compile(f, backend="interp")):
+            try:
+                results.append(call(X.copy())[0])
+            except Exception as error:
+                results.append(contexts(error))
+        assert results[0] == results[1]
+
+
+OWN = {"NotCaptured", "NotRewritable", "Otherwise"}
+NOTED = {"str", "name_of", "refuse"}
+
+
+def test_handlers_of_ours_run_nothing_of_the_users():
+    """An exception of the user's would get the handled one as its context."""
+    package = Path(cinductor.__file__).parent / "capture"
+    for path in [*package.glob("calls/*.py"), *package.glob("hooks/*.py"), *package.glob("*.py")]:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ExceptHandler) and node.type and OWN & set(re.findall(r"\w+", ast.unparse(node.type))):
+                called = {ast.unparse(n.func) for part in node.body for n in ast.walk(part) if isinstance(n, ast.Call)}
+                assert called <= NOTED, f"{path}:{node.lineno}: {called}"
+
+
 def test_a_warning_in_a_handler():
     def f(x):
         caught = 0

@@ -411,9 +411,9 @@ class Job:
         self.counts["eager"] += 1
         return self.fn(*args, **(kwargs or {}))
 
-    def repeat(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Run the original function for NumPy's warnings, after a call whose result is that of later ones."""
-        self.fn(*args, **kwargs)
+    def repeat(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run the original function for NumPy's warnings, after a captured call: its result is used if that was undone."""
+        return self.fn(*args, **kwargs)
 
     def why_no_more(self, compiled: Any, bound: tuple[Any, ...]) -> str | None:
         """The reason why a call that no specialisation matches is not compiled, or None. Records which guard of the

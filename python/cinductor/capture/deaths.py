@@ -46,6 +46,7 @@ TOLD = frozenset(
 )
 MAX_REACHED = 10_000  # objects; what reaches more may reach anything
 FEW_REACHED = 300  # the same where each call asks
+CALLBACK = vars(weakref.ref)["__callback__"].__get__  # of a weak reference, whatever its class says
 PARTS = (tuple, list)  # of a guard
 UNTOLD = np.ndarray | np.void | np.dtype  # NumPy does not tell the garbage collector what these hold
 OWNERS = frozenset({np.ndarray, type(None)})  # what owns an array's memory, if no buffer is locked
@@ -153,7 +154,16 @@ def ends_with_code(value: Any) -> bool:
         return value.gi_frame is not None
     if has_finalizer(type(value)):
         return True
-    return weakref.getweakrefcount(value) > 0 and any(ref.__callback__ is not None for ref in weakref.getweakrefs(value))
+    return weakref.getweakrefcount(value) > 0 and any(has_callback(ref, value) for ref in weakref.getweakrefs(value))
+
+
+def has_callback(ref: Any, value: Any) -> bool:
+    """True if this weak reference to the value, or proxy of it, has a callback. A proxy passes every attribute on to the
+    value, and the value has at most one proxy without a callback.
+    """
+    if is_a(ref, weakref.ProxyTypes):
+        return ref is not weakref.proxy(value)
+    return CALLBACK(ref) is not None
 
 
 def is_watched(value: Any) -> bool:

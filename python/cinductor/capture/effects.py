@@ -231,13 +231,26 @@ class Effects:
     def look_at_flags(self) -> None:
         """Check the floating-point flags raised so far. If the call can restart, NumPy runs it;
         otherwise the warning is issued here."""
+        if new := self.undone_for_flags(self.can_run_again()):
+            raise Suspect(new)
+
+    def leaves_to_numpy(self) -> bool:
+        """True if NumPy shall run the call for its warnings, which is undone then, before its result is made. A call that
+        changes nothing is rather repeated, after that.
+        """
+        changes = self.stores.has_given or self.draws or self.arrays.writes_outside()
+        return bool(changes and self.undone_for_flags(True))
+
+    def undone_for_flags(self, may_undo: bool) -> int:
+        """The floating-point flags raised so far that must be reported, if the call was undone for them. Otherwise the
+        warnings are issued here.
+        """
         raised = {**self.tracer.raised}
         new = self.take_flags()
-        if not new:
-            return
-        if self.can_run_again() and self.undo_call():
-            raise Suspect(new)
+        if not new or (may_undo and self.undo_call()):
+            return new
         float_warnings.give(raised, new)
+        return 0
 
     def take_flags(self) -> int:
         """The float flags raised since the last call of this method that must be reported."""

@@ -218,9 +218,11 @@ def finish(job: Job, stage: Stage, result: Any) -> tuple[Any, Any]:
     if stage.symbols is not None:
         stage.symbols.finish()
     stage.sources.check_all()
+    stage.tracer.on_flags = None if stage.device else stage.effects.leaves_to_numpy
     made, specialization = stage.tracer.finish(stage.sources.rows, stage.sources.checks, result, reached)
-    stage.tracer.effects += stage.stores.has_given  # what has been stored stays
-    stage.effects.check_handed_out(made)
+    if made is not _core.MISSING:
+        stage.tracer.effects += stage.stores.has_given  # what has been stored stays
+        stage.effects.check_handed_out(made)
     why = f"returns {specialization}" if type(specialization) is str else why_not_saved(stage.sources.checks)
     if why is not None:
         stage.why_again, specialization = why, None

@@ -400,7 +400,7 @@ def objects_in(value: Any) -> Iterable[Any]:
 
 def hooked_in(values: Iterable[Any], depth: int = 8) -> type | None:
     """The first class with hooks among values and in the containers among them, or None."""
-    classes = {*map(type, values)} - FREE_TYPES
+    classes = _core.classes_of(values) - FREE_TYPES
     found = next((cls for cls in classes if not issubclass(cls, type) and has_hooks(cls)), None)
     if found is not None or not depth or not any(issubclass(cls, HOLDERS) for cls in classes):
         return found

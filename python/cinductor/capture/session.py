@@ -379,9 +379,7 @@ def capture(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, way: As
         stage.close()
 
 
-def on_stage(
-    stage: Stage, job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, way: Assumptions
-) -> tuple[Any, Outcome]:
+def on_stage(stage: Stage, job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, way: Assumptions) -> tuple[Any, Outcome]:
     """Capture the call on a new stage."""
     stage.tell = functools.partial(tell, job, bound)
     tracer, instead, began = stage.tracer, None, time.perf_counter()
@@ -408,18 +406,18 @@ def on_stage(
     if job.is_dry:
         job.note_sources(stage.sources.rows, stage.sources.checks)
         return made, outcome
-    if specialization is not None and stage.effects.can_run_again():
-        if flags := stage.effects.take_flags():
-            job.flags |= flags
-            job.repeat(args, kwargs)
-    else:
-        stage.effects.look_at_flags()
+    is_undone = made is _core.MISSING  # NumPy has warnings to give
+    if is_undone or (specialization is not None and stage.effects.can_run_again() and stage.effects.take_flags()):
+        job.flags |= stage.effects.flags
+        answer = job.repeat(args, kwargs)
+        return answer if is_undone else made, outcome
+    stage.effects.look_at_flags()
     return made, outcome
 
 
 def close(stage: Stage) -> None:
     """End the capture of the call, successful or not."""
-    stage.tracer.constant = None
+    stage.tracer.constant = stage.tracer.on_flags = None
     for scope in stage.scopes:
         scope.__class__ = PlainScope
 

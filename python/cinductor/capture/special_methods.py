@@ -55,9 +55,10 @@ def length(scope: Hooks, made: Any) -> Any:
     number = scope.call(int, made)
     try:
         require(scope.stage.tracer, number >= 0, "a length below zero")
+        return number
     except NotCaptured:
-        return len(Returning(scope.stage.materialise(number)))
-    return number
+        pass
+    return len(Returning(scope.stage.materialise(number)))
 
 
 def index(stage: Stage, made: Any) -> int:

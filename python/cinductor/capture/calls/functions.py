@@ -348,9 +348,9 @@ def call_function(
         try:
             bound = (f, bind(stage, f))
         except NotRewritable as reason:
-            return call_unknown(
-                scope, f, args, kwargs, f"calls {name_of(f)}, which is not followed: {reason}"
-            )
+            why = f"is not followed: {reason}"
+        if bound is None:
+            return call_unknown(scope, f, args, kwargs, f"calls {name_of(f)}, which {why}")
         stage.functions[id(f)] = bound
     stage.depth += 1
     stage.followed += not scope.is_library

@@ -163,12 +163,12 @@ def call_surface(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, 
             return constants(scope, made)
     try:
         return row.call(stage.tracer, args, kwargs)
-    except surface.NotCaptured as why:
-        if row.follow is not None:
-            return call_source(scope, row, args, kwargs)
-        is_pure = not row.writes and not kwargs and f.__module__ != "numpy.random"
-        text = f"calls {name_of(f)}: {why}"
-        return call_unknown(scope, f, args, kwargs, text, is_pure and not takes_functions(args))
+    except surface.NotCaptured as error:
+        why = f"calls {name_of(f)}: {error}"
+    if row.follow is not None:
+        return call_source(scope, row, args, kwargs)
+    is_pure = not row.writes and not kwargs and f.__module__ != "numpy.random"
+    return call_unknown(scope, f, args, kwargs, why, is_pure and not takes_functions(args))
 
 
 def call_source(scope: Hooks, row: surface.Row, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -177,7 +177,8 @@ def call_source(scope: Hooks, row: surface.Row, args: tuple[Any, ...], kwargs: d
     try:
         return call_function(scope, row.follow, args, kwargs)
     except composites.Otherwise:
-        return call_unknown(scope, row.function, args, kwargs)
+        pass
+    return call_unknown(scope, row.function, args, kwargs)
 
 
 COPIES = (np.array, np.copy)
@@ -218,13 +219,14 @@ def call_array_method(
         return stage.lift(f(*args, **kwargs))  # the traced value itself breaks
     try:
         return row.method(stage.tracer, owner, args, kwargs)
-    except surface.NotCaptured as why:
-        if name in surface.WRITING_METHODS or kwargs:
-            stage.effects.stop(f"calls ndarray.{name}: {why}")
-        else:
-            stage.tracer.note_break(f"calls ndarray.{name}: {why}")
-        real = getattr(stage.materialise(owner), name)
-        return stage.lift(call_in_place(real, stage.materialise(args), stage.materialise(kwargs)))
+    except surface.NotCaptured as error:
+        why = f"calls ndarray.{name}: {error}"
+    if name in surface.WRITING_METHODS or kwargs:
+        stage.effects.stop(why)
+    else:
+        stage.tracer.note_break(why)
+    real = getattr(stage.materialise(owner), name)
+    return stage.lift(call_in_place(real, stage.materialise(args), stage.materialise(kwargs)))
 
 
 def call_ufunc_method(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -325,8 +327,9 @@ def call_ufunc_at(scope: Hooks, f: Any, args: tuple[Any, ...]) -> Any:
     row = surface.Row(f, lambda t, *given: ufunc_at(t, f.__self__, *given))
     try:
         return row.call(scope.stage.tracer, args, {})
-    except surface.NotCaptured as why:
-        return call_unknown(scope, f, args, {}, f"calls {name_of(f)}: {why}")
+    except surface.NotCaptured as error:
+        why = f"calls {name_of(f)}: {error}"
+    return call_unknown(scope, f, args, {}, why)
 
 
 def call_numpy_scalar(
@@ -340,6 +343,9 @@ def call_numpy_scalar(
         if type(value) is Traced:
             try:
                 return surface.scalar_of(scope.stage.tracer, cls, value)
-            except surface.NotCaptured as why:
-                return call_unknown(scope, cls, (value,), {}, f"calls {name_of(cls)}: {why}")
+            except surface.NotCaptured as error:
+                why = f"calls {name_of(cls)}: {error}"
+            return call_unknown(scope, cls, (value,), {}, why)
+    if any(type(a) is Traced for a in (*args, *kwargs.values())):
+        return call_unknown(scope, cls, args, kwargs, f"calls {name_of(cls)} with a computed value")
     return constants(scope, cls(*(scope.use(a) for a in args), **kwargs))
