@@ -1,7 +1,7 @@
-/* Proves that two accesses cannot touch the same element at different points of loops. The proof
- * compares strides with the span of inner indices, as Banerjee's inequalities do (Dependence
- * Analysis for Supercomputing, 1988). */
-#include "loops/loops.h"
+/* Proves that two accesses cannot touch the same element: at different points of loops, or ever. The
+ * proof for points compares strides with the span of inner indices, as Banerjee's inequalities do
+ * (Dependence Analysis for Supercomputing, 1988). */
+#include "ir/access.h"
 
 bool
 ci_is_loop_variable(const CiLoopScope *scope, const CiExpr *symbol)
@@ -284,4 +284,27 @@ ci_why_points_overlap(const CiPoints *p, const CiExpr *a, const CiExpr *b)
     if (!is_apart && !are_columns(p, coefs, signs, a, b))
         return "rows of different outer points are not proved apart";
     return NULL;
+}
+
+void
+ci_add_iteration(CiSym *sym, CiFacts *facts, const CiExpr *extent)
+{
+    if (!ci_expr_is_const(extent, NULL) && facts->count < CI_MAX_FACTS)
+        facts->list[facts->count++] = ci_expr_sub(sym, extent, ci_expr_const(sym, 1));
+}
+
+bool
+ci_elements_are_disjoint(CiSym *sym, const CiBuffer *buffer, const CiExpr *a, const CiExpr *b, const CiFacts *facts)
+{
+    return ci_sym_known_disjoint(sym, a, b, buffer->rank, buffer->strides, facts ? facts->count : 0,
+                                 facts ? facts->list : NULL);
+}
+
+const CiExpr *
+ci_at_other_point(CiContext *ctx, CiSym *sym, const CiExpr *index, int count, const CiExpr *const *symbols)
+{
+    const CiExpr **others = CI_NEW_ARRAY(ctx, const CiExpr *, count + 1);
+    for (int k = 0; k < count; k++)
+        others[k] = ci_expr_index(sym, ci_format(ctx, "o%d", k), symbols[k]->limit);
+    return ci_expr_substitute(sym, index, count, symbols, others);
 }
