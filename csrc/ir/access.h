@@ -62,7 +62,8 @@ typedef struct CiFacts {
 } CiFacts;
 /* Adds that a loop of this extent has an iteration. Facts beyond the last place are left out. */
 void ci_add_iteration(CiSym *sym, CiFacts *facts, const CiExpr *extent);
-/* True if a and b are never the same element of the buffer. facts may be NULL. */
+/* True if a and b are never the same element. Proofs divide by the strides of the buffer, or, if it is
+ * NULL, by those of the variables in a. facts may be NULL. */
 bool ci_elements_are_disjoint(CiSym *sym, const CiBuffer *buffer, const CiExpr *a, const CiExpr *b, const CiFacts *facts);
 /* The index with each of the symbols replaced by another one of the same range: the element of
  * another point. */

@@ -293,11 +293,25 @@ ci_add_iteration(CiSym *sym, CiFacts *facts, const CiExpr *extent)
         facts->list[facts->count++] = ci_expr_sub(sym, extent, ci_expr_const(sym, 1));
 }
 
+static int
+strides_of_index(CiSym *sym, const CiExpr *index, const CiExpr **strides)
+{
+    const CiExpr *rest;
+    int count = 0;
+    for (int k = 0; k < index->nsymbols && count < CI_MAX_RANK; k++)
+        if (index->symbols[k]->symbol_kind == CI_SYMBOL_index &&
+            ci_expr_split_linear(sym, index, index->symbols[k], &strides[count], &rest))
+            count++;
+    return count;
+}
+
 bool
 ci_elements_are_disjoint(CiSym *sym, const CiBuffer *buffer, const CiExpr *a, const CiExpr *b, const CiFacts *facts)
 {
-    return ci_sym_known_disjoint(sym, a, b, buffer->rank, buffer->strides, facts ? facts->count : 0,
-                                 facts ? facts->list : NULL);
+    const CiFacts none = {.count = 0}, *known = facts ? facts : &none;
+    const CiExpr *own[CI_MAX_RANK];
+    int count = buffer ? buffer->rank : strides_of_index(sym, a, own);
+    return ci_sym_known_disjoint(sym, a, b, count, buffer ? buffer->strides : own, known->count, known->list);
 }
 
 const CiExpr *

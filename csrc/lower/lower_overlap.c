@@ -8,8 +8,6 @@ typedef struct Overlap {
     CiLowering *low;
     const CiNest *nest;
     CiFacts facts;
-    const CiExpr *strides[CI_MAX_RANK];
-    int nstrides;
 } Overlap;
 
 /* If the nest runs, every loop around it has at least one iteration, and so has each of its own. */
@@ -35,16 +33,6 @@ is_axis_of(const CiNest *nest, const CiExpr *symbol)
     return false;
 }
 
-static void
-add_strides(Overlap *o)
-{
-    for (int k = 0; k < o->nest->naxes; k++) {
-        const CiExpr *stride, *rest;
-        if (ci_expr_split_linear(o->low->sym, o->nest->store, o->nest->axes[k].var, &stride, &rest))
-            o->strides[o->nstrides++] = stride;
-    }
-}
-
 /* The element that another point loads: what its data index is another one too. */
 static const CiExpr *
 at_other_point(const Overlap *o, const CiBody *body, const CiExpr *load)
@@ -67,12 +55,9 @@ ci_lowering_has_hazard(CiLowering *low, const CiBody *body, const CiNest *nest)
         const CiScalar *op = &body->ops[k];
         if (op->op != CI_OP_load || op->buffer != nest->target || op->index == nest->store)
             continue;
-        if (!o.facts.count && !o.nstrides) {
+        if (!o.facts.count)
             add_facts(&o);
-            add_strides(&o);
-        }
-        if (!ci_sym_known_disjoint(low->sym, at_other_point(&o, body, op->index), nest->store,
-                                   o.nstrides, o.strides, o.facts.count, o.facts.list))
+        if (!ci_elements_are_disjoint(low->sym, NULL, nest->store, at_other_point(&o, body, op->index), &o.facts))
             return true;
     }
     return false;
