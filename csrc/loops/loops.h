@@ -4,9 +4,9 @@
 #define CI_LOOPS_LOOPS_H
 
 #include "base/options.h"
-#include "ir/access.h"
-#include "ir/choices.h"
-#include "ir/cost.h"
+#include "analysis/access.h"
+#include "analysis/choices.h"
+#include "analysis/cost.h"
 #include "ir/loop.h"
 #include "ir/pass_plan.h"
 

@@ -1,7 +1,7 @@
 /* Decides whether a nest may read an element that it has overwritten: an element of its target
  * other than the one it stores at the same point. Elements of two points are expressions over two
  * copies of the nest's variables; sizes and variables of enclosing loops are the same in both. */
-#include "ir/access.h"
+#include "analysis/access.h"
 #include "lower/lowering.h"
 
 typedef struct Overlap {

@@ -1,7 +1,7 @@
 /* How a kernel's axes run: neighbours merged where every index allows it, lanes inside or outside,
  * long folds split, and the units a thread is given. None of it changes a bit of the results. */
 #include "base/map.h"
-#include "ir/occupancy.h"
+#include "analysis/occupancy.h"
 #include "schedule/plan.h"
 
 static bool

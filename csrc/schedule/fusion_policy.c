@@ -1,6 +1,6 @@
 /* Fusion policy: whether nests that could share a kernel should. The criteria are the orders of
  * their folds, the direction in which memory is traversed, and the work left for threads. */
-#include "ir/occupancy.h"
+#include "analysis/occupancy.h"
 #include "schedule/plan.h"
 
 /* A float fold has its lanes either across the fold (order lanes) or across points (order rows); a

@@ -1,7 +1,7 @@
 /* Proves that two accesses cannot touch the same element: at different points of loops, or ever. The
  * proof for points compares strides with the span of inner indices, as Banerjee's inequalities do
  * (Dependence Analysis for Supercomputing, 1988). */
-#include "ir/access.h"
+#include "analysis/access.h"
 
 bool
 ci_is_loop_variable(const CiLoopScope *scope, const CiExpr *symbol)

@@ -1,5 +1,5 @@
 /* Accesses of nests: one at a time, or all of a list of items. */
-#include "ir/access.h"
+#include "analysis/access.h"
 
 bool
 ci_nest_next_access(const CiNest *nest, CiNestAccess *at)
