@@ -7,7 +7,7 @@
 #define CI_API_ALTERNATIVES_H
 
 #include "api/compile.h"
-#include "ir/choices.h"
+#include "analysis/choices.h"
 #include "wrapper/wrapper.h"
 
 /* option: its name, or that of a threshold; value as a text. */

@@ -9,7 +9,7 @@
 #include "api/given.h"
 #include "base/os.h"
 #include "device/cpu/compiler.h"
-#include "ir/choices.h"
+#include "analysis/choices.h"
 #include "ir/range.h"
 #include "lower/lower.h"
 #include "schedule/schedule.h"

@@ -15,7 +15,7 @@
 #include "codegen/independence.h"
 #include "codegen/reduction.h"
 #include "codegen/scans.h"
-#include "ir/occupancy.h"
+#include "analysis/occupancy.h"
 
 /* ---- what can be shared out ---- */
 

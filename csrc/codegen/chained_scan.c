@@ -8,7 +8,7 @@
  * restarted with its total known. If computing totals is much cheaper than running, every part
  * computes its total first, so that no part waits for another one to run. */
 #include "codegen/split.h"
-#include "ir/choices.h"
+#include "analysis/choices.h"
 
 typedef struct Chain {
     CiRunner r;

@@ -2,7 +2,7 @@
 #ifndef CI_CODEGEN_CODEGEN_H
 #define CI_CODEGEN_CODEGEN_H
 
-#include "ir/choices.h"
+#include "analysis/choices.h"
 #include "ir/proc.h"
 
 typedef struct CiProcPass {
@@ -33,6 +33,10 @@ int ci_choose_lanes(const CiBuild *b, const CiStmts *body,
 #define CI_PAIRWISE_LENGTH 16
 int ci_pairwise_lanes(CiDtype dtype);
 const CiExpr *ci_pairwise_half(CiSym *sym, CiDtype dtype, const CiExpr *count);
+
+/* The index without var if the loop over var reads neighbours of an array that is not in a near cache,
+ * so that they may be prefetched; else NULL. */
+const CiExpr *ci_build_far_row(const CiBuild *b, const CiAccess *at, const CiExpr *var);
 
 /* Bytes between two sums of one unit in memory for partials. */
 #define CI_PARTIAL_STEP 16

@@ -15,7 +15,7 @@
 #include "codegen/grid.h"
 #include "codegen/reducer.h"
 #include "codegen/reduction.h"
-#include "ir/occupancy.h"
+#include "analysis/occupancy.h"
 
 typedef struct Columns {
     CiReducer r;

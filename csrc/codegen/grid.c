@@ -11,7 +11,7 @@
 
 #include "codegen/independence.h"
 #include "codegen/instantiate.h"
-#include "ir/occupancy.h"
+#include "analysis/occupancy.h"
 
 #include <string.h>
 

@@ -1,31 +1,40 @@
 /* Independence of loop iterations: each iteration stores elements of its own and reads no element
  * that another iteration stores. Two accesses of one body touch different elements if their
- * distance is larger than the range that all iterations span. Loops of a stage store each element
- * once, unless a store is marked as ordered. Loops of a tree's regions are marked themselves. */
+ * distance is larger than the range that all iterations span. Otherwise analysis/access.h compares the
+ * elements of one iteration with those of another one. Loops of a stage store each element once, unless a store is
+ * marked as ordered. Loops of a tree's regions are marked themselves. */
 #include "codegen/independence.h"
 
 #include "base/map.h"
+#include "analysis/access.h"
 
 #define MAX_STEP ((int64_t)1 << 30)
 
-typedef struct Apart {
-    CiSym *sym;
+typedef struct Iterations {
+    const CiBuild *b;
     const CiStmt *loop;
-    CiMap *owned; /* memory that each iteration owns */
+    CiMap *owned;    /* memory that each iteration owns */
+    CiMap *vars;     /* of the loop and of those in it */
+    CiMap *bound;    /* symbols that data define in it */
     const CiStmt *store;
     bool are_points; /* of a kernel: none touches what another stores */
     bool is_bound;
-} Apart;
+} Iterations;
 
 static void
-note_owned(void *arg, const CiStmt *stmt)
+note_own(void *arg, const CiStmt *stmt)
 {
+    Iterations *a = arg;
     if (stmt->kind == CI_STMT_alloc)
-        ci_map_put(arg, CI_KEY(stmt->memory), arg);
+        ci_map_put(a->owned, CI_KEY(stmt->memory), a);
+    if (stmt->op == CI_OP_bind)
+        ci_map_put(a->bound, CI_KEY(stmt->expr), a);
+    for (int k = 0; k < stmt->nvars; k++)
+        ci_map_put(a->vars, CI_KEY(stmt->vars[k]), a);
 }
 
 static bool
-is_owned(const Apart *a, const CiMemory *memory)
+is_owned(const Iterations *a, const CiMemory *memory)
 {
     return ci_map_find(a->owned, CI_KEY(memory)) != NULL;
 }
@@ -58,30 +67,46 @@ add_reach(void *arg, const CiStmt *stmt)
 }
 
 static bool
-is_far(const Apart *a, const CiExpr *one, const CiExpr *other)
+is_far(const Iterations *a, const CiExpr *one, const CiExpr *other)
 {
     int64_t distance;
-    if (!ci_expr_is_const(ci_expr_sub(a->sym, one, other), &distance))
+    if (!ci_expr_is_const(ci_expr_sub(a->b->sym, one, other), &distance))
         return false;
-    Reach reach = {a->sym, one, 0};
+    Reach reach = {a->b->sym, one, 0};
     add_reach(&reach, a->loop);
     ci_stmts_visit(&a->loop->body, add_reach, &reach);
     return distance > reach.count || distance < -reach.count;
 }
 
-static void
-meet(void *arg, const CiStmt *stmt)
+/* True if an element of an array is not the stored one of another iteration. */
+static bool
+is_another(const Iterations *a, const CiAccess *at)
 {
-    Apart *a = arg;
-    a->is_bound |= stmt->at.memory == a->store->at.memory &&
-                   stmt->at.index != a->store->at.index &&
-                   !is_far(a, stmt->at.index, a->store->at.index);
+    const CiExpr **changing = CI_NEW_ARRAY(a->b->ctx, const CiExpr *, at->index->nsymbols + 1);
+    int count = 0;
+    for (int k = 0; k < at->index->nsymbols; k++) {
+        const CiExpr *symbol = at->index->symbols[k];
+        if (ci_map_find(a->bound, CI_KEY(symbol)))
+            return false;
+        if (ci_map_find(a->vars, CI_KEY(symbol)))
+            changing[count++] = symbol;
+    }
+    const CiExpr *index = ci_at_other_point(a->b->ctx, a->b->sym, at->index, count, changing);
+    return ci_elements_are_disjoint(a->b->sym, NULL, a->store->at.index, index, NULL);
+}
+
+static void
+compare(void *arg, const CiStmt *stmt)
+{
+    Iterations *a = arg;
+    a->is_bound |= stmt->at.memory == a->store->at.memory && stmt->at.index != a->store->at.index &&
+                   !is_far(a, stmt->at.index, a->store->at.index) && !is_another(a, &stmt->at);
 }
 
 static void
 look(void *arg, const CiStmt *stmt)
 {
-    Apart *a = arg;
+    Iterations *a = arg;
     switch (stmt->kind) {
     case CI_STMT_let:
         a->is_bound |= stmt->cell && !is_owned(a, stmt->cell);
@@ -97,7 +122,7 @@ look(void *arg, const CiStmt *stmt)
                        stmt->at.memory->space == CI_SPACE_register;
         a->store = stmt;
         if (!a->are_points)
-            ci_stmts_visit(&a->loop->body, meet, a);
+            ci_stmts_visit(&a->loop->body, compare, a);
         break;
     case CI_STMT_alloc:
     case CI_STMT_for:
@@ -112,9 +137,13 @@ look(void *arg, const CiStmt *stmt)
 static bool
 have_no_overlap(const CiBuild *b, const CiStmt *loop, bool are_points)
 {
-    Apart a = {
-        .sym = b->sym, .loop = loop, .owned = ci_map_new(b->ctx), .are_points = are_points};
-    ci_stmts_visit(&loop->body, note_owned, a.owned);
+    Iterations a = {.b = b,
+                    .loop = loop,
+                    .owned = ci_map_new(b->ctx),
+                    .vars = ci_map_new(b->ctx),
+                    .bound = ci_map_new(b->ctx),
+                    .are_points = are_points};
+    ci_stmt_visit(loop, note_own, &a);
     ci_stmts_visit(&loop->body, look, &a);
     return !a.is_bound;
 }

@@ -318,6 +318,17 @@ ends_before(const CiReducer *r, int64_t elements)
     return count && count->kind == CI_EXPR_const && count->low <= 2 * elements;
 }
 
+const CiExpr *
+ci_build_far_row(const CiBuild *b, const CiAccess *at, const CiExpr *var)
+{
+    const CiExpr *step, *rest;
+    bool is_far = at->memory->space == CI_SPACE_global && at->memory->is_const &&
+                  at->memory->size->high > CI_CHOOSE(b, far_elements) &&
+                  ci_expr_split_linear(b->sym, at->index, var, &step, &rest) &&
+                  ci_expr_equals_const(step, 1);
+    return is_far ? rest : NULL;
+}
+
 /* Prefetches the elements that a later iteration of four vectors loads from a buffer. Loads of
  * whole cache lines are left to the hardware prefetcher. */
 static void

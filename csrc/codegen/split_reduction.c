@@ -10,7 +10,7 @@
 
 #include "codegen/independence.h"
 #include "codegen/reducer.h"
-#include "ir/occupancy.h"
+#include "analysis/occupancy.h"
 
 static void
 find_loops(CiSplitter *s)

@@ -43,35 +43,36 @@ ci_registry_close(CiRegistry *registry)
     free(registry);
 }
 
-/* True if the functions are complete that go together: those for memory, streams, recordings or groups. */
-static bool
-is_whole(const CiDevice *device)
+/* Functions that a device has together: if it has any of the first ones, it needs all. */
+typedef struct Together {
+    const char *why;
+    bool has_any, has_all;
+} Together;
+
+/* NULL if all functions are there that go together, else the reason. */
+static const char *
+why_incomplete(const CiDevice *d)
 {
-    bool has_memory = device->allocate != NULL, has_streams = device->stream_open != NULL;
-    if (has_memory &&
-        !(device->release && device->copy_in && device->copy_out && device->synchronize))
-        return false;
-    if (device->share_allocate &&
-        !(has_memory && device->share_release && device->share_name && device->share_open &&
-          device->share_close))
-        return false;
-    if ((device->host_allocate || device->copy_out_start) &&
-        !(has_streams && device->host_allocate && device->host_release && device->copy_out_start))
-        return false;
-    if (has_streams && !(device->synchronize && device->stream_close && device->event_open &&
-                         device->event_close && device->event_record && device->event_wait &&
-                         device->event_synchronize))
-        return false;
-    bool has_groups = device->group_name || device->group_open || device->group_close ||
-                      device->group_start || device->group_join;
-    if (has_groups && !(has_memory && device->group_name && device->group_open && device->group_close &&
-                        device->group_start && device->group_join))
-        return false;
-    bool has_any = device->record_begin || device->record_end || device->replay || device->record_close;
-    if (has_any && !(has_memory && device->record_begin && device->record_end && device->replay &&
-                     device->record_close))
-        return false;
-    return device->name && *device->name;
+    bool has_memory = d->allocate && d->release && d->copy_in && d->copy_out && d->synchronize,
+         has_streams = d->stream_open && d->stream_close && d->synchronize && d->event_open && d->event_close &&
+                       d->event_record && d->event_wait && d->event_synchronize;
+    const Together rows[] = {
+        {"it lacks a name", true, d->name && *d->name},
+        {"it lacks a function for its memory", d->allocate, has_memory},
+        {"it lacks a function for streams", d->stream_open, has_streams},
+        {"it lacks a function for shared memory", d->share_allocate,
+         has_memory && d->share_release && d->share_name && d->share_open && d->share_close},
+        {"it lacks a function for memory of the host", d->host_allocate || d->copy_out_start,
+         has_streams && d->host_allocate && d->host_release && d->copy_out_start},
+        {"it lacks a function for groups", d->group_name || d->group_open || d->group_close || d->group_start || d->group_join,
+         has_memory && d->group_name && d->group_open && d->group_close && d->group_start && d->group_join},
+        {"it lacks a function for recordings", d->record_begin || d->record_end || d->replay || d->record_close,
+         has_memory && d->record_begin && d->record_end && d->replay && d->record_close},
+    };
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
+        if (rows[k].has_any && !rows[k].has_all)
+            return rows[k].why;
+    return NULL;
 }
 
 static const char *
@@ -95,8 +96,9 @@ why_no_device(const CiRegistry *registry, const CiDevice *device, int count)
 {
     if (device->abi != CI_DEVICE_ABI)
         return "it was made for another version of cinductor";
-    if (!is_whole(device))
-        return "it lacks a function that goes with those it has";
+    const char *why = why_incomplete(device);
+    if (why)
+        return why;
     if (count < 1)
         return "it has no compiler";
     return atomic_load(&registry->count) + count > MAX_ADDED ? "there are too many" : NULL;

@@ -22,7 +22,8 @@ ci_loop_reader(CiContext *ctx, const char *text)
     CiLoops *loops = ci_loops_new(ctx, ci_sym_new(ctx), "");
     return (CiLoopForm){.form = ci_form_reader(ctx, loops->sym, text),
                         .loops = loops,
-                        .buffers = ci_map_new(ctx)};
+                        .buffers = ci_map_new(ctx),
+                        .declared = ci_map_new(ctx)};
 }
 
 const CiExpr *
@@ -345,6 +346,8 @@ ci_loop_form_check(CiLoopForm *p, CiCheckItem *check)
         ci_form_text(f, " = symbol ");
         check->buffer = ci_loop_form_buffer(p, check->buffer);
         check->symbol = ci_form_bounds(f, name, check->symbol, &check->limit);
+        if (!f->out)
+            ci_map_put(p->declared, CI_KEY(check->symbol->name), p->loops);
     }
     check->loc = ci_form_loc(f, "  ", check->loc);
     ci_form_text(f, "\n");
@@ -381,13 +384,27 @@ ci_loop_print_defined(CiLoopForm *p, const CiExpr *symbol)
 bool
 ci_loop_read_defined(CiLoopForm *p)
 {
-    CiLexer ahead = p->form.lex;
+    CiLexer ahead = p->form.lex, *here = CI_NEW(p->form.ctx, CiLexer);
     const CiExpr *limit;
+    *here = ahead;
     ci_lexer_next(&ahead);
     if (!ci_lexer_is(&ahead, "in"))
         return false;
-    ci_form_bounded(&p->form, NULL, &limit);
+    uint64_t name = CI_KEY(ci_form_bounded(&p->form, NULL, &limit)->name);
+    if (!ci_map_find(p->declared, name))
+        ci_map_put(p->declared, name, here);
     return true;
+}
+
+/* Refuses a text that declares a symbol which no check defines. */
+static void
+require_definitions(CiLoopForm *p)
+{
+    for (int k = 0; k < ci_map_count(p->declared); k++) {
+        CiLexer *where = ci_map_value_at(p->declared, k);
+        if ((void *)where != p->loops)
+            ci_lexer_fail(where, "no line defines the symbol");
+    }
 }
 
 void
@@ -446,4 +463,6 @@ ci_loop_form_end(CiLoopForm *p)
     }
     ci_form_text(f, "\n");
     ci_form_end(f);
+    if (!f->out)
+        require_definitions(p);
 }

@@ -11,7 +11,9 @@
 typedef struct CiLoopForm {
     CiForm form;
     CiLoops *loops;
-    CiMap *buffers; /* read: interned name -> CiBuffer */
+    CiMap *buffers;  /* read: interned name -> CiBuffer */
+    CiMap *declared; /* read: interned name of a symbol -> where a line declares it, or the loops once a check
+                      * defines it */
     /* Printed: */
     int ndeclared;  /* buffers[0..ndeclared) have been declared */
     CiMap *defined; /* symbols that data define -> CiCheckItem */
@@ -42,6 +44,6 @@ void ci_loop_form_swaps(CiLoopForm *p, CiRegion *region);
  * If the limit uses another symbol, that one is printed first. Prints nothing for a symbol that has
  * been printed or is not in `defined`. */
 void ci_loop_print_defined(CiLoopForm *p, const CiExpr *symbol);
-bool ci_loop_read_defined(CiLoopForm *p); /* true if there was one */
+bool ci_loop_read_defined(CiLoopForm *p); /* true if there was one: a check of the text has to define it */
 
 #endif

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "ir/choices.h"
 
 #define MANY_THREADS 512 /* their warps exchange values in fewer steps than one after another */
 
@@ -407,17 +406,6 @@ ci_build_load(CiBuild *b, CiMemory *memory, const CiExpr *index, int lanes)
     let->at.memory = memory;
     let->at.index = index;
     return let->value;
-}
-
-const CiExpr *
-ci_build_far_row(const CiBuild *b, const CiAccess *at, const CiExpr *var)
-{
-    const CiExpr *step, *rest;
-    bool is_far = at->memory->space == CI_SPACE_global && at->memory->is_const &&
-                  at->memory->size->high > CI_CHOOSE(b, far_elements) &&
-                  ci_expr_split_linear(b->sym, at->index, var, &step, &rest) &&
-                  ci_expr_equals_const(step, 1);
-    return is_far ? rest : NULL;
 }
 
 void

@@ -377,9 +377,6 @@ const CiExpr *ci_build_bind(CiBuild *b, int value, const CiExpr *extent); /* a f
 /* A symbol that is what the expression is, at least 0. */
 const CiExpr *ci_build_named(CiBuild *b, const CiExpr *e);
 int ci_build_load(CiBuild *b, CiMemory *memory, const CiExpr *index, int lanes);
-/* The index without var if the loop over var reads neighbours of an array that is not in a near cache,
- * so that they may be prefetched; else NULL. */
-const CiExpr *ci_build_far_row(const CiBuild *b, const CiAccess *at, const CiExpr *var);
 void ci_build_store(CiBuild *b, CiMemory *memory, const CiExpr *index, int value);
 void ci_build_yield(CiBuild *b, const int *values, int count);
 

@@ -128,14 +128,15 @@ form_tests(CiProcForm *p, CiStmt *stmt)
     }
 }
 
-/* [at0<n], [2<=at0<n]: what the symbol's value is promised to be. */
+/* [at0<n], [-2<=at0<n]: what the symbol's value is promised to be. */
 static void
 form_symbol(CiForm *f, CiStmt *bind)
 {
     const CiExpr *symbol = bind->expr;
     int64_t low = f->out ? symbol->low : 0;
     ci_form_text(f, "[");
-    if (f->out ? low != 0 && low != CI_MINUS_INFINITY : f->lex.kind == CI_TOKEN_int) {
+    if (f->out ? low != 0 && low != CI_MINUS_INFINITY
+               : f->lex.kind == CI_TOKEN_int || ci_lexer_is(&f->lex, "-")) {
         low = ci_form_int(f, low);
         ci_form_text(f, "<=");
     }

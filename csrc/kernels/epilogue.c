@@ -182,8 +182,7 @@ ci_product_take_apart(CiBuild *b)
 }
 
 void
-ci_product_put_behind(CiBuild *b, CiProductLoops *loops, CiMemory *sums, const CiExpr *place,
-                      int count, const CiExpr *const *from, const CiExpr *const *to)
+ci_product_put_behind(CiBuild *b, CiProductLoops *loops, CiMemory *sums, const CiExpr *place, const CiSymbols *symbols)
 {
     for (CiStmt *stmt = loops->behind.first; stmt; stmt = stmt->next)
         if (stmt->op == CI_OP_load && stmt->at.memory == loops->sum) {
@@ -191,6 +190,5 @@ ci_product_put_behind(CiBuild *b, CiProductLoops *loops, CiMemory *sums, const C
             stmt->at.index = place;
         }
     loops->sum = sums;
-    CiAt at = {count, from, to, NULL, 1, NULL, 1};
-    ci_build_at(b, &loops->behind, &at);
+    ci_build_with(b, &loops->behind, symbols);
 }

@@ -25,6 +25,25 @@ bool ci_hole_varies(const CiHole *hole, const CiExpr *symbol);
 /* The narrow float that a value of the body is the f32 of; -1: it is of none. */
 int ci_find_narrow(const CiBuild *b, const CiStmts *body, int value);
 
+/* Symbols of bodies, and what they are where a body is instantiated. */
+typedef struct CiSymbols {
+    const CiExpr *from[CI_MAX_FOLD_AXES + 2], *to[CI_MAX_FOLD_AXES + 2];
+    int count;
+} CiSymbols;
+static inline void
+ci_symbols_add(CiSymbols *symbols, const CiExpr *from, const CiExpr *to)
+{
+    symbols->from[symbols->count] = from;
+    symbols->to[symbols->count++] = to;
+}
+/* The body where its symbols are these, for one lane. */
+static inline const int *
+ci_build_with(CiBuild *b, const CiStmts *body, const CiSymbols *symbols)
+{
+    CiAt at = {symbols->count, symbols->from, symbols->to, NULL, 1, NULL, 1};
+    return ci_build_at(b, body, &at);
+}
+
 /* A product's loops, taken apart. */
 typedef struct CiProductLoops {
     CiStmt *points[CI_MAX_FOLD_AXES]; /* loops over points */
@@ -41,10 +60,8 @@ typedef struct CiProductLoops {
 } CiProductLoops;
 
 CiProductLoops ci_product_take_apart(CiBuild *b);
-/* Emits the epilogue, with the sum at that position; from, to: symbols of the kernel's axes and
- * their values. */
-void ci_product_put_behind(CiBuild *b, CiProductLoops *loops, CiMemory *sums, const CiExpr *place,
-                           int count, const CiExpr *const *from, const CiExpr *const *to);
+/* Emits the epilogue, with the sum at that position. */
+void ci_product_put_behind(CiBuild *b, CiProductLoops *loops, CiMemory *sums, const CiExpr *place, const CiSymbols *symbols);
 
 /* The loops of an attention, taken apart. */
 typedef struct CiAttentionLoops {

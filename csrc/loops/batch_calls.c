@@ -73,10 +73,8 @@ element_of_part(const Batch *b, const CiBuffer *buffer, const CiNest *nest, cons
 static bool
 nest_requires_disjoint(const Batch *b, const CiNest *nest, const CiBuffer *buffer)
 {
-    if (nest->target == buffer && !element_of_part(b, buffer, nest, nest->store))
-        return false;
-    for (const CiScalar *load = NULL; (load = ci_nest_next_load(nest, load));)
-        if (load->buffer == buffer && !element_of_part(b, buffer, nest, load->index))
+    for (CiNestAccess at = {0}; ci_nest_next_access(nest, &at);)
+        if (at.buffer == buffer && !element_of_part(b, buffer, nest, at.index))
             return false;
     return true;
 }

@@ -42,16 +42,9 @@ has_axes(const CiNest *nest, const Rows *rows)
 static int
 count_far(const CiLoopRewriter *r, const CiNest *nest, const CiExpr *var)
 {
-    const CiExpr *coef, *rest;
     int count = 0;
-    for (int k = -1; k < nest->body.nops; k++) {
-        const CiExpr *index = k < 0 ? nest->store : nest->body.ops[k].index;
-        if (k >= 0 && nest->body.ops[k].op != CI_OP_load)
-            continue;
-        bool is_near = ci_expr_split_linear(r->sym, index, var, &coef, &rest) && coef->low >= -1 &&
-                       coef->high <= 1;
-        count += !is_near;
-    }
+    for (CiNestAccess at = {0}; ci_nest_next_access(nest, &at);)
+        count += !ci_is_near_along(r->sym, at.index, var);
     return count;
 }
 
@@ -59,16 +52,10 @@ count_far(const CiLoopRewriter *r, const CiNest *nest, const CiExpr *var)
 static bool
 have_no_overlap(const CiPoints *positions, const CiItems *items, const CiNest *writer)
 {
-    for (int k = 0; k < items->count; k++) {
-        const CiNest *nest = items->items[k].nest;
-        if (nest->target == writer->target &&
-            ci_why_points_overlap(positions, writer->store, nest->store))
-            return false;
-        for (const CiScalar *load = NULL; (load = ci_nest_next_load(nest, load));)
-            if (load->buffer == writer->target &&
-                ci_why_points_overlap(positions, writer->store, load->index))
+    for (int k = 0; k < items->count; k++)
+        for (CiNestAccess at = {0}; ci_nest_next_access(items->items[k].nest, &at);)
+            if (at.buffer == writer->target && ci_why_points_overlap(positions, writer->store, at.index))
                 return false;
-    }
     return true;
 }
 

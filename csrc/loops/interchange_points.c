@@ -163,10 +163,10 @@ count_accesses(const CiItems *items, int64_t *nstores, int64_t *nloads)
     for (int k = 0; k < items->count; k++) {
         const CiNest *nest = items->items[k].nest;
         const CiRegion *region = items->items[k].region;
-        *nstores += nest ? 1 : region->nswaps / 2 * 3;
+        *nstores += nest ? 0 : region->nswaps / 2 * 3;
         *nloads += nest ? 0 : region->nswaps / 2 * 3;
-        for (const CiScalar *load = NULL; (load = ci_nest_next_load(nest, load));)
-            ++*nloads;
+        for (CiNestAccess at = {0}; ci_nest_next_access(nest, &at);)
+            ++*(at.load ? nloads : nstores);
         if (region)
             count_accesses(&region->body, nstores, nloads);
     }
@@ -341,10 +341,10 @@ interchange(Points *p, const CiItems *items)
 static bool
 is_related(Points *p, const CiNest *nest)
 {
-    for (const CiScalar *load = NULL; (load = ci_nest_next_load(nest, load));)
-        if (find_carried(p, load->buffer))
+    for (CiNestAccess at = {0}; ci_nest_next_access(nest, &at);)
+        if (find_carried(p, at.buffer))
             return true;
-    return find_carried(p, nest->target);
+    return false;
 }
 
 /* The items around a loop that are over the same points: `from` to `to`, which excludes the last. */

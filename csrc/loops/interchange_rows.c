@@ -36,34 +36,16 @@ find_pair(const CiLoopRewriter *r, const CiItem *item, Pair *pair)
            ci_sym_known_le(r->sym, ci_expr_const(r->sym, 1), pair->outer->extent);
 }
 
-/* The store and, with k >= 0, the loads of a nest. NULL: none at k. */
-static const CiExpr *
-index_at(const CiNest *nest, int k)
-{
-    if (k < 0)
-        return nest->store;
-    return nest->body.ops[k].op == CI_OP_load ? nest->body.ops[k].index : NULL;
-}
-
-static bool
-is_near(const CiLoopRewriter *r, const CiExpr *index, const CiExpr *var)
-{
-    const CiExpr *coef, *rest;
-    return ci_expr_split_linear(r->sym, index, var, &coef, &rest) && coef->low >= -1 &&
-           coef->high <= 1;
-}
-
 /* True if the rows are contiguous and the inner loop accumulates in place or is strided. */
 static bool
 is_better(const CiLoopRewriter *r, const Pair *pair)
 {
     const CiExpr *store = pair->nest->store, *row = pair->outer->var, *trip = pair->inner->var;
     bool gains = !ci_expr_depends_on(store, trip);
-    for (int k = -1; k < pair->nest->body.nops; k++) {
-        const CiExpr *index = index_at(pair->nest, k);
-        if (index && !is_near(r, index, row))
+    for (CiNestAccess at = {0}; ci_nest_next_access(pair->nest, &at);) {
+        if (!ci_is_near_along(r->sym, at.index, row))
             return false;
-        gains = gains || (index && !is_near(r, index, trip));
+        gains = gains || !ci_is_near_along(r->sym, at.index, trip);
     }
     return gains && ci_expr_depends_on(store, row);
 }
@@ -73,29 +55,20 @@ is_better(const CiLoopRewriter *r, const Pair *pair)
 static bool
 have_no_overlap(const CiLoopRewriter *r, const Pair *pair, const CiExpr *index)
 {
-    CiSym *sym = r->sym;
-    const CiBuffer *buffer = pair->nest->target;
-    CiPoints iterations = {.sym = sym, .scope = r->scope};
+    const CiExpr *vars[] = {pair->outer->var, pair->inner->var};
+    CiPoints iterations = {.sym = r->sym, .scope = r->scope};
     ci_add_points(&iterations, pair->outer->var, pair->outer->extent);
-    if (!ci_why_points_overlap(&iterations, pair->nest->store, index))
-        return true;
-    const CiExpr *from[2] = {pair->outer->var, pair->inner->var};
-    const CiExpr *other[2] = {ci_expr_index(sym, "other", pair->outer->extent),
-                              ci_expr_index(sym, "another", pair->inner->extent)};
-    index = ci_expr_substitute(sym, index, 2, from, other);
-    return ci_sym_known_disjoint(sym, pair->nest->store, index, buffer->rank, buffer->strides, 0,
-                              NULL);
+    return !ci_why_points_overlap(&iterations, pair->nest->store, index) ||
+           ci_elements_are_disjoint(r->sym, pair->nest->target, pair->nest->store,
+                                    ci_at_other_point(r->ctx, r->sym, index, 2, vars), NULL);
 }
 
 static bool
 is_legal(const CiLoopRewriter *r, const Pair *pair)
 {
-    for (int k = -1; k < pair->nest->body.nops; k++) {
-        const CiExpr *index = index_at(pair->nest, k);
-        bool is_same = k < 0 || pair->nest->body.ops[k].buffer == pair->nest->target;
-        if (index && is_same && !have_no_overlap(r, pair, index))
+    for (CiNestAccess at = {0}; ci_nest_next_access(pair->nest, &at);)
+        if (at.buffer == pair->nest->target && !have_no_overlap(r, pair, at.index))
             return false;
-    }
     return true;
 }
 

@@ -4,16 +4,11 @@
 #define CI_LOOPS_LOOPS_H
 
 #include "base/options.h"
-#include "ir/choices.h"
-#include "ir/cost.h"
+#include "analysis/access.h"
+#include "analysis/choices.h"
+#include "analysis/cost.h"
 #include "ir/loop.h"
 #include "ir/pass_plan.h"
-
-/* A block of a region, inside other blocks. The program's block has no scope (NULL). */
-typedef struct CiLoopScope {
-    const CiRegion *region;
-    const struct CiLoopScope *outer;
-} CiLoopScope;
 
 typedef struct CiLoopRewriter {
     CiContext *ctx;
@@ -35,9 +30,6 @@ typedef struct CiLoopPass {
     void (*nests)(const CiLoopRewriter *r, CiNest *nest);
     void (*regions)(const CiLoopRewriter *r, CiItem *item);
 } CiLoopPass;
-
-/* True if the symbol is the variable of a loop around the block. */
-bool ci_is_loop_variable(const CiLoopScope *scope, const CiExpr *symbol);
 
 /* In their order. */
 int ci_loop_pass_count(void);
@@ -85,18 +77,6 @@ typedef enum CiFirst { CI_FIRST_nothing, CI_FIRST_read, CI_FIRST_store } CiFirst
 void ci_count_uses(const CiItems *items, int *nreaders, int *nwriters);
 void ci_count_all_uses(const CiLoops *loops, int **nreaders, int **nwriters);
 CiFirst ci_first_use(const CiItems *items, const CiBuffer *buffer);
-
-/* disjoint.c: points of loops, whose accesses are compared. */
-typedef struct CiPoints {
-    CiSym *sym;
-    const CiLoopScope *scope; /* loops around all points: their variables do not change */
-    const CiExpr *vars[CI_MAX_RANK], *extents[CI_MAX_RANK];
-    int count;
-} CiPoints;
-void ci_add_points(CiPoints *points, const CiExpr *var, const CiExpr *extent);
-/* Two elements of one buffer, addressed by a and b: NULL if they can be the same element only at
- * the same point, else the reason. */
-const char *ci_why_points_overlap(const CiPoints *points, const CiExpr *a, const CiExpr *b);
 
 /* factor_axes.c: axis k of a nest becomes two, var = length*row + at. */
 void ci_split_axis(CiLoops *loops, CiNest *nest, int k, const CiExpr *rows, const CiExpr *length);

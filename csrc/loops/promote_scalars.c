@@ -20,41 +20,23 @@
 /* Accesses of a loop that are compared. */
 #define MAX_ACCESSES 64
 
-typedef struct Access {
-    CiNest *nest;
-    CiScalar *load; /* NULL: the store */
-    CiBuffer *buffer;
-    const CiExpr *index;
-} Access;
-
-typedef struct Accesses {
-    Access list[MAX_ACCESSES];
-    int count;
-    bool is_simple; /* everything is by elements, and all of it is in the list */
-} Accesses;
-
 static void
-add_access(Accesses *all, CiNest *nest, CiScalar *load)
+look_at_item(void *arg, CiItem *item)
 {
-    all->is_simple = all->is_simple && all->count < MAX_ACCESSES;
-    if (all->is_simple)
-        all->list[all->count++] = (Access){nest, load, load ? load->buffer : nest->target,
-                                           load ? load->index : nest->store};
+    bool *is_simple = arg;
+    const CiNest *nest = item->nest;
+    *is_simple = *is_simple && !item->ext && !(item->region && item->region->nswaps) &&
+                 (!nest || (nest->naxes == 0 && nest->fold == CI_OP_none && !ci_nest_is_indirect(nest)));
 }
 
-static void
-add_item(void *arg, CiItem *item)
+/* The accesses of a loop; none unless all that it does is with single elements. */
+static CiAccesses
+accesses_of(const CiLoopRewriter *r, const CiItems *body)
 {
-    Accesses *all = arg;
-    if (item->ext || (item->region && item->region->nswaps))
-        all->is_simple = false;
-    if (item->nest) {
-        all->is_simple = all->is_simple && item->nest->naxes == 0 &&
-                         item->nest->fold == CI_OP_none && !ci_nest_is_indirect(item->nest);
-        add_access(all, item->nest, NULL);
-        for (CiScalar *load = NULL; (load = ci_nest_next_load(item->nest, load));)
-            add_access(all, item->nest, load);
-    }
+    bool is_simple = true;
+    ci_items_visit(body, look_at_item, &is_simple);
+    CiAccesses all = is_simple ? ci_items_accesses(r->ctx, body) : (CiAccesses){0};
+    return all.count <= MAX_ACCESSES ? all : (CiAccesses){0};
 }
 
 /* ---- what is known of an element ---- */
@@ -72,19 +54,15 @@ is_fixed(const CiLoopRewriter *r, const CiExpr *index)
     return true;
 }
 
-#define MAX_FACTS 8
-
-/* Expressions that are at least 0 because the enclosing loops have an iteration. Returns their
- * number. */
-static int
-find_facts(const CiLoopRewriter *r, const CiExpr **facts)
+/* The enclosing loops have an iteration. */
+static CiFacts
+find_facts(const CiLoopRewriter *r)
 {
-    int count = 0;
-    for (const CiLoopScope *at = r->scope; at && count < MAX_FACTS; at = at->outer) {
-        if (at->region->extent && at->region->extent->kind != CI_EXPR_const)
-            facts[count++] = ci_expr_sub(r->sym, at->region->extent, ci_expr_const(r->sym, 1));
-    }
-    return count;
+    CiFacts facts = {0};
+    for (const CiLoopScope *at = r->scope; at; at = at->outer)
+        if (at->region->extent)
+            ci_add_iteration(r->sym, &facts, at->region->extent);
+    return facts;
 }
 
 /* True if the element exists even if the loop has no iterations. */
@@ -92,28 +70,20 @@ static bool
 exists(const CiLoopRewriter *r, const CiBuffer *buffer, const CiExpr *index)
 {
     CiSym *sym = r->sym;
-    const CiExpr *last = ci_expr_const(sym, 0), *one = ci_expr_const(sym, 1), *facts[MAX_FACTS];
-    int nfacts = find_facts(r, facts);
+    const CiExpr *last = ci_expr_const(sym, 0), *one = ci_expr_const(sym, 1);
+    const CiFacts facts = find_facts(r);
     for (int k = 0; k < buffer->rank; k++) {
         if (buffer->strides[k]->low < 0)
             return false;
         const CiExpr *steps = ci_expr_sub(sym, buffer->sizes[k], one);
         last = ci_expr_add(sym, last, ci_expr_mul(sym, buffer->strides[k], steps));
     }
-    return ci_sym_known_le_given(sym, ci_expr_const(sym, 0), index, nfacts, facts) &&
-           ci_sym_known_le_given(sym, index, last, nfacts, facts);
+    return ci_sym_known_le_given(sym, ci_expr_const(sym, 0), index, facts.count, facts.list) &&
+           ci_sym_known_le_given(sym, index, last, facts.count, facts.list);
 }
 
 static bool
-have_no_overlap(const CiLoopRewriter *r, const CiBuffer *buffer, const CiExpr *a, const CiExpr *b)
-{
-    const CiExpr *facts[MAX_FACTS];
-    int nfacts = find_facts(r, facts);
-    return ci_sym_known_disjoint(r->sym, a, b, buffer->rank, buffer->strides, nfacts, facts);
-}
-
-static bool
-is_of(const Access *access, const CiBuffer *buffer, const CiExpr *index)
+is_of(const CiNestAccess *access, const CiBuffer *buffer, const CiExpr *index)
 {
     return access->buffer == buffer && access->index == index;
 }
@@ -139,7 +109,7 @@ insert_copy(const CiLoopRewriter *r, CiItems *items, int k, const CiNest *like, 
 }
 
 static void
-replace(const CiLoopRewriter *r, const Access *access, CiBuffer *variable)
+replace(const CiLoopRewriter *r, const CiNestAccess *access, CiBuffer *variable)
 {
     if (access->load) {
         access->load->buffer = variable;
@@ -155,23 +125,24 @@ replace(const CiLoopRewriter *r, const Access *access, CiBuffer *variable)
 /* True if the element, or another element of its array, is stored in the loop: otherwise the
  * target's compiler loads it once by itself. */
 static bool
-may_be_promoted(const CiLoopRewriter *r, const Accesses *all, const Access *element, bool *is_stored)
+may_be_promoted(const CiLoopRewriter *r, const CiAccesses *all, const CiNestAccess *element, bool *is_stored)
 {
     const CiBuffer *buffer = element->buffer;
     bool has_store = false;
     *is_stored = false;
     for (int k = 0; k < all->count; k++) {
-        const Access *other = &all->list[k];
+        const CiNestAccess *other = &all->list[k];
         has_store = has_store || (other->buffer == buffer && !other->load);
         *is_stored = *is_stored || (is_of(other, buffer, element->index) && !other->load);
     }
     if (!has_store || !is_fixed(r, element->index) || !exists(r, buffer, element->index))
         return false;
+    const CiFacts facts = find_facts(r);
     for (int k = 0; k < all->count; k++) {
-        const Access *other = &all->list[k];
+        const CiNestAccess *other = &all->list[k];
         bool may_conflict = other->buffer == buffer && other->index != element->index &&
-                        (*is_stored || !other->load);
-        if (may_conflict && !have_no_overlap(r, buffer, element->index, other->index))
+                            (*is_stored || !other->load);
+        if (may_conflict && !ci_elements_are_disjoint(r->sym, buffer, element->index, other->index, &facts))
             return false;
     }
     return true;
@@ -180,10 +151,9 @@ may_be_promoted(const CiLoopRewriter *r, const Accesses *all, const Access *elem
 static bool
 replace_one(const CiLoopRewriter *r, CiItems *items, int *k)
 {
-    Accesses all = {.is_simple = true};
-    ci_items_visit(&items->items[*k].region->body, add_item, &all);
-    for (int n = 0; all.is_simple && n < all.count; n++) {
-        const Access element = all.list[n];
+    const CiAccesses all = accesses_of(r, &items->items[*k].region->body);
+    for (int n = 0; n < all.count; n++) {
+        const CiNestAccess element = all.list[n];
         bool is_stored;
         if (element.buffer->rank == 0 || !may_be_promoted(r, &all, &element, &is_stored))
             continue;
@@ -208,7 +178,7 @@ replace_one(const CiLoopRewriter *r, CiItems *items, int *k)
  * nothing else stores to the array; else NULL. The element before the first iteration must
  * exist. */
 static const CiExpr *
-handed_on(const CiLoopRewriter *r, const CiExpr *var, const Accesses *all, const CiNest *nest)
+handed_on(const CiLoopRewriter *r, const CiExpr *var, const CiAccesses *all, const CiNest *nest)
 {
     const CiExpr *earlier = ci_expr_sub(r->sym, var, ci_expr_const(r->sym, 1)),
                  *start = ci_expr_const(r->sym, -1);
@@ -218,7 +188,7 @@ handed_on(const CiLoopRewriter *r, const CiExpr *var, const Accesses *all, const
     if (index == nest->store || !is_fixed(r, before) || !exists(r, nest->target, before))
         return NULL;
     for (int k = 0; k < all->count; k++) {
-        const Access *other = &all->list[k];
+        const CiNestAccess *other = &all->list[k];
         if (other->buffer == nest->target && !other->load && other->nest != nest)
             return NULL;
         is_loaded =
@@ -231,9 +201,8 @@ static bool
 carry_one(const CiLoopRewriter *r, CiItems *items, int *k)
 {
     CiRegion *region = items->items[*k].region;
-    Accesses all = {.is_simple = true};
-    ci_items_visit(&region->body, add_item, &all);
-    for (int n = 0; all.is_simple && n < region->body.count; n++) {
+    const CiAccesses all = accesses_of(r, &region->body);
+    for (int n = 0; all.count && n < region->body.count; n++) {
         CiNest *nest = region->body.items[n].nest;
         const CiExpr *index = nest ? handed_on(r, region->var, &all, nest) : NULL;
         if (!index)
@@ -242,7 +211,7 @@ carry_one(const CiLoopRewriter *r, CiItems *items, int *k)
         const CiExpr *store = nest->store, *first = ci_expr_const(r->sym, 0),
                      *start = ci_expr_const(r->sym, -1);
         for (int m = 0; m < all.count; m++) {
-            const Access *access = &all.list[m];
+            const CiNestAccess *access = &all.list[m];
             if (access->nest == nest && (!access->load || is_of(access, array, index)))
                 replace(r, access, variable);
         }

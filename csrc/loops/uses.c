@@ -5,12 +5,11 @@
 static void
 count_nest(const CiNest *nest, int *nreaders, int *nwriters)
 {
-    nwriters[nest->target->id]++;
+    for (CiNestAccess at = {0}; ci_nest_next_access(nest, &at);)
+        ++(at.load ? nreaders : nwriters)[at.buffer->id];
     nreaders[nest->target->id] += nest->is_combined;
     if (ci_nest_count(nest))
         nwriters[ci_nest_count(nest)->id]++;
-    for (const CiScalar *load = NULL; (load = ci_nest_next_load(nest, load));)
-        nreaders[load->buffer->id]++;
 }
 
 static void

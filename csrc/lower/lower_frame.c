@@ -7,9 +7,9 @@
  * This pays off if the border is thin: launches then cost more than their stores. */
 #include "lower/lowering.h"
 
-#include "ir/choices.h"
+#include "analysis/choices.h"
 
-#include "ir/cost.h"
+#include "analysis/cost.h"
 
 static bool
 is_thin(const CiLowering *low, const CiExpr *extent)

@@ -10,8 +10,8 @@
  * follows. */
 #include "lower/lowering.h"
 
-#include "ir/choices.h"
-#include "ir/cost.h"
+#include "analysis/choices.h"
+#include "analysis/cost.h"
 #include "ir/proc.h"
 
 #include <string.h>

@@ -9,7 +9,7 @@
  * or if the buffer would be larger than the arrays that the elements come from. It is also the case
  * if a compress needs a value that is known only after the count, or if results cannot be
  * shortened. */
-#include "ir/choices.h"
+#include "analysis/choices.h"
 #include "lower/lowering.h"
 
 /* The mask that node counts; NULL: it counts none. */

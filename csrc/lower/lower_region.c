@@ -12,7 +12,7 @@
  * forgotten at the region's end, because the region may not have run. */
 #include "lower/lowering.h"
 
-#include "ir/choices.h"
+#include "analysis/choices.h"
 
 /* ---- scopes ---- */
 

@@ -14,7 +14,7 @@
  * length may be shorter than a part: then there are no parts, and one unused element of `before`.
  * The size in an earlier call has no influence, because a sum's bits would otherwise depend on
  * it. */
-#include "ir/occupancy.h"
+#include "analysis/occupancy.h"
 #include "lower/lowering.h"
 
 typedef struct Parts {

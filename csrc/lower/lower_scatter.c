@@ -5,8 +5,8 @@
  * NumPy evaluates the whole right-hand side before it stores. */
 #include "lower/lowering.h"
 
-#include "ir/choices.h"
-#include "ir/cost.h"
+#include "analysis/choices.h"
+#include "analysis/cost.h"
 
 typedef struct Operand {
     CiNode *node;

@@ -1,5 +1,5 @@
 /* Partitions of the wrapper as parts of the program: which steps, and what decides what they do. */
-#include "ir/choices.h"
+#include "analysis/choices.h"
 #include "runtime/flatten.h"
 #include "runtime/record.h"
 #include "wrapper/partition.h"

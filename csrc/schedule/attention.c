@@ -1,6 +1,6 @@
 /* Attention as one kernel: the product that makes scores, the softmax of their rows and the product with values
  * are fused if nothing else reads what is between. The loops of the kernel are a template's. */
-#include "ir/cost.h"
+#include "analysis/cost.h"
 #include "schedule/group.h"
 
 static const CiNest *

@@ -1,7 +1,7 @@
 /* How a kernel's axes run: neighbours merged where every index allows it, lanes inside or outside,
  * long folds split, and the units a thread is given. None of it changes a bit of the results. */
 #include "base/map.h"
-#include "ir/occupancy.h"
+#include "analysis/occupancy.h"
 #include "schedule/plan.h"
 
 static bool
@@ -124,11 +124,8 @@ unit_strides(CiScheduler *s, const CiNest *nest, const CiExpr *var)
 {
     const CiExpr *coef, *rest;
     int votes = 0;
-    for (int k = -1; k < nest->body.nops; k++) {
-        const CiExpr *index = k < 0 ? nest->store : nest->body.ops[k].index;
-        if (k >= 0 && nest->body.ops[k].op != CI_OP_load)
-            continue;
-        if (!ci_expr_split_linear(s->sym, index, var, &coef, &rest))
+    for (CiNestAccess at = {0}; ci_nest_next_access(nest, &at);) {
+        if (!ci_expr_split_linear(s->sym, at.index, var, &coef, &rest))
             votes--;
         else if (ci_expr_equals_const(coef, 1))
             votes++;

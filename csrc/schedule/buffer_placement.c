@@ -96,13 +96,14 @@ split_outer(CiSym *sym, const CiKernel *kernel, const CiExpr *index, const CiExp
     return true;
 }
 
-typedef struct CiAccess {
+/* The elements of a buffer that a kernel accesses. */
+typedef struct Reach {
     const CiExpr *outer; /* common to all accesses */
     int64_t low, high;   /* elements within the outer point */
     const CiExpr *most;  /* the highest of them in terms of sizes; NULL: not known */
     bool is_one_element; /* always the same one */
     bool is_same_loop;   /* read only in the making stage, at the index of the store */
-} CiAccess;
+} Reach;
 
 /* The highest value of an index in terms of sizes that a launch knows, or NULL. */
 static const CiExpr *
@@ -126,40 +127,37 @@ most_of(CiSym *sym, const CiExpr *e)
 }
 
 static bool
-add_access(CiSym *sym, const CiKernel *kernel, const CiExpr *index, CiAccess *access)
+add_access(CiSym *sym, const CiKernel *kernel, const CiExpr *index, Reach *reach)
 {
     const CiExpr *outer, *inner;
     if (!split_outer(sym, kernel, index, &outer, &inner) ||
-        (access->outer && access->outer != outer))
+        (reach->outer && reach->outer != outer))
         return false;
-    access->low = !access->outer || inner->low < access->low ? inner->low : access->low;
-    access->high = !access->outer || inner->high > access->high ? inner->high : access->high;
+    reach->low = !reach->outer || inner->low < reach->low ? inner->low : reach->low;
+    reach->high = !reach->outer || inner->high > reach->high ? inner->high : reach->high;
     const CiExpr *most = most_of(sym, inner);
-    if (access->outer)
-        most = most && access->most ? ci_expr_max(sym, most, access->most) : NULL;
-    access->most = most;
-    access->outer = outer;
-    access->is_one_element = access->low == access->high;
+    if (reach->outer)
+        most = most && reach->most ? ci_expr_max(sym, most, reach->most) : NULL;
+    reach->most = most;
+    reach->outer = outer;
+    reach->is_one_element = reach->low == reach->high;
     return true;
 }
 
 static bool
 find_accesses(CiSym *sym, const CiKernel *kernel, int maker_stage, const CiNest *maker,
-              CiAccess *access)
+              Reach *reach)
 {
-    *access = (CiAccess){.is_same_loop = maker->fold == CI_OP_none ||
+    *reach = (Reach){.is_same_loop = maker->fold == CI_OP_none ||
                                          ci_op_kind(maker->fold) == CI_OPKIND_scan};
     CiNestAt at = CI_BEFORE_NESTS;
     for (const CiNest *nest; (nest = ci_kernel_next_nest(kernel, &at));) {
-        if (nest->target == maker->target && !add_access(sym, kernel, nest->store, access))
-            return false;
-        access->is_same_loop &= nest == maker || nest->target != maker->target;
-        for (const CiScalar *load = NULL; (load = ci_nest_next_load(nest, load));) {
-            if (load->buffer != maker->target)
+        for (CiNestAccess one = {0}; ci_nest_next_access(nest, &one);) {
+            if (one.buffer != maker->target)
                 continue;
-            if (!add_access(sym, kernel, load->index, access))
+            if (!add_access(sym, kernel, one.index, reach))
                 return false;
-            access->is_same_loop &= at.stage == maker_stage && load->index == maker->store;
+            reach->is_same_loop &= one.load ? at.stage == maker_stage && one.index == maker->store : nest == maker;
         }
     }
     return true;
@@ -179,14 +177,14 @@ may_place_row(CiSym *sym, const CiMachine *machine, const CiKernel *kernel, cons
 }
 
 static bool
-place_row(CiSym *sym, const CiMachine *machine, CiKernel *kernel, const CiAccess *access,
+place_row(CiSym *sym, const CiMachine *machine, CiKernel *kernel, const Reach *reach,
           CiPlacement *placement)
 {
-    if (access->low == CI_MINUS_INFINITY || !access->most)
+    if (reach->low == CI_MINUS_INFINITY || !reach->most)
         return false;
-    const CiExpr *low = ci_expr_const(sym, access->low), *line = ci_expr_const(sym, 64);
+    const CiExpr *low = ci_expr_const(sym, reach->low), *line = ci_expr_const(sym, 64);
     const CiExpr *count =
-        ci_expr_add(sym, ci_expr_sub(sym, access->most, low), ci_expr_const(sym, 1));
+        ci_expr_add(sym, ci_expr_sub(sym, reach->most, low), ci_expr_const(sym, 1));
     count = ci_expr_mul(sym, count, ci_expr_const(sym, ci_kernel_outer_lanes(kernel)));
     const CiExpr *bytes =
         ci_expr_mul(sym, count, ci_expr_const(sym, ci_kernel_row_item_bytes(kernel, placement->buffer->dtype)));
@@ -194,7 +192,7 @@ place_row(CiSym *sym, const CiMachine *machine, CiKernel *kernel, const CiAccess
     if (!may_place_row(sym, machine, kernel, bytes))
         return false;
     placement->place = CI_PLACE_row;
-    placement->row_base = ci_expr_add(sym, access->outer, low);
+    placement->row_base = ci_expr_add(sym, reach->outer, low);
     placement->row_size = count;
     placement->scratch_offset = kernel->scratch_bytes;
     kernel->scratch_bytes = ci_expr_add(sym, kernel->scratch_bytes, bytes);
@@ -220,13 +218,13 @@ static bool
 place_bounded_row(CiSym *sym, const CiMachine *machine, CiKernel *kernel, CiPlacement *row)
 {
     const CiNest *maker = NULL;
-    CiAccess access;
+    Reach reach;
     int stage = find_maker(kernel, row->buffer, &maker);
-    if (stage < 0 || !find_accesses(sym, kernel, stage, maker, &access) || access.is_same_loop ||
-        access.high == CI_INFINITY)
+    if (stage < 0 || !find_accesses(sym, kernel, stage, maker, &reach) || reach.is_same_loop ||
+        reach.high == CI_INFINITY)
         return false;
-    access.most = ci_expr_const(sym, access.high);
-    return place_row(sym, machine, kernel, &access, row);
+    reach.most = ci_expr_const(sym, reach.high);
+    return place_row(sym, machine, kernel, &reach, row);
 }
 
 void
@@ -269,16 +267,16 @@ place_target(CiScheduler *s, CiKernel *kernel, int fusion, int stage, const CiNe
 {
     CiBuffer *buffer = nest->target;
     CiPlacement placement = {.buffer = buffer};
-    CiAccess access;
+    Reach reach;
     bool is_private = buffer->kind == CI_BUFFER_temp &&
                       s->totals->readers[buffer->id] == fusion && is_made_here(s, kernel, nest);
-    if (!is_private || !find_accesses(s->sym, kernel, stage, nest, &access))
+    if (!is_private || !find_accesses(s->sym, kernel, stage, nest, &reach))
         return;
-    if (access.is_same_loop)
+    if (reach.is_same_loop)
         placement.place = CI_PLACE_register;
-    else if (access.is_one_element)
+    else if (reach.is_one_element)
         placement.place = CI_PLACE_local;
-    else if (ci_kernel_is_split(kernel) || !place_row(s->sym, s->machine, kernel, &access, &placement)) {
+    else if (ci_kernel_is_split(kernel) || !place_row(s->sym, s->machine, kernel, &reach, &placement)) {
         buffer->is_private = !ci_kernel_is_split(kernel);
         return;
     }

@@ -1,5 +1,5 @@
 /* Data dependences: who reads and writes each buffer, and whether two accesses can touch the same
- * element at different points of a kernel's outer axes (loops/disjoint.c). */
+ * element at different points of a kernel's outer axes (analysis/disjoint.c). */
 #include <limits.h>
 
 #include "base/map.h"

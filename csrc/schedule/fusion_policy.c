@@ -1,6 +1,6 @@
 /* Fusion policy: whether nests that could share a kernel should. The criteria are the orders of
  * their folds, the direction in which memory is traversed, and the work left for threads. */
-#include "ir/occupancy.h"
+#include "analysis/occupancy.h"
 #include "schedule/plan.h"
 
 /* A float fold has its lanes either across the fold (order lanes) or across points (order rows); a
@@ -36,14 +36,10 @@ static int64_t
 widest_element(const CiStage *stage)
 {
     int64_t widest = 1;
-    for (int n = 0; n < stage->nnests; n++) {
-        const CiNest *nest = stage->nests[n];
-        int64_t bytes = ci_dtype_size(nest->target->dtype);
-        for (const CiScalar *load = NULL; (load = ci_nest_next_load(nest, load));)
-            if (ci_dtype_size(load->buffer->dtype) > bytes)
-                bytes = ci_dtype_size(load->buffer->dtype);
-        widest = bytes > widest ? bytes : widest;
-    }
+    for (int n = 0; n < stage->nnests; n++)
+        for (CiNestAccess at = {0}; ci_nest_next_access(stage->nests[n], &at);)
+            if (ci_dtype_size(at.buffer->dtype) > widest)
+                widest = ci_dtype_size(at.buffer->dtype);
     return widest;
 }
 

@@ -8,7 +8,7 @@
  * because the caller can still see them. */
 #include "schedule/in_place.h"
 
-#include "ir/live_ranges.h"
+#include "analysis/live_ranges.h"
 
 /* One element is worth nothing, and may be what a loop goes on for, or a variable of a tree. */
 static bool

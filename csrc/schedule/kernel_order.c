@@ -8,7 +8,7 @@
  * keep their relative order. */
 #include "schedule/in_place.h"
 
-#include "ir/live_ranges.h"
+#include "analysis/live_ranges.h"
 
 typedef struct Use {
     int buffer;

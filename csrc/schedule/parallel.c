@@ -10,45 +10,21 @@
  * sequentially there. */
 #include "schedule/plan.h"
 
-typedef struct Access {
-    CiBuffer *buffer;
-    const CiExpr *index;
-    bool is_store;
-} Access;
-
-typedef struct Accesses {
-    Access *list;
-    int count, capacity, nstores;
-    const char *why_not;
+typedef struct Refusal {
     CiScheduler *s;
-} Accesses;
+    const char *why_not;
+} Refusal;
 
 static void
-add_access(CiScheduler *s, Accesses *all, CiBuffer *buffer, const CiExpr *index, bool is_store)
+refuse_item(void *arg, CiItem *item)
 {
-    Access access = {buffer, index, is_store};
-    if (buffer->kind == CI_BUFFER_scalar)
-        return;
-    CI_PUSH(s->ctx, all->list, all->count, all->capacity, access);
-    all->nstores += is_store;
-}
-
-static void
-add_item(void *arg, CiItem *item)
-{
-    Accesses *all = arg;
-    CiScheduler *s = all->s;
-    const CiNest *nest = item->nest;
+    Refusal *refusal = arg;
     if (item->ext)
-        all->why_not = "it calls a library";
-    if (item->check && !s->machine->has_parallel_checks)
-        all->why_not = "a check in it may fail";
+        refusal->why_not = "it calls a library";
+    if (item->check && !refusal->s->machine->has_parallel_checks)
+        refusal->why_not = "a check in it may fail";
     if (item->region && item->region->nswaps)
-        all->why_not = "arrays in it exchange their memory";
-    if (nest)
-        add_access(s, all, nest->target, nest->store, true);
-    for (const CiScalar *load = NULL; (load = ci_nest_next_load(nest, load));)
-        add_access(s, all, load->buffer, load->index, false);
+        refusal->why_not = "arrays in it exchange their memory";
 }
 
 typedef struct Loop {
@@ -71,7 +47,7 @@ is_own_of_trip(CiScheduler *s, const Loop *loop, const CiBuffer *buffer)
 }
 
 static const char *
-check_store(CiScheduler *s, const CiKernel *trips, const Accesses *all, const Access *store)
+check_store(CiScheduler *s, const CiKernel *trips, const CiAccesses *all, const CiNestAccess *store)
 {
     for (int k = 0; k < all->count; k++) {
         if (all->list[k].buffer == store->buffer &&
@@ -87,22 +63,23 @@ why_not_together(CiScheduler *s, const CiItem *item, const CiLoopTree *tree, CiK
                  int count)
 {
     const CiRegion *region = item->region;
-    Accesses all = {.s = s};
+    Refusal refusal = {.s = s};
     int nbuffers = s->loops->nbuffers;
     Loop loop = {item, tree, CI_NEW_ARRAY(s->ctx, int, nbuffers + 1),
                  CI_NEW_ARRAY(s->ctx, int, nbuffers + 1)};
     if (item->kind != CI_ITEM_for || region->nswaps)
         return "it is no plain loop";
-    ci_items_visit(&region->body, add_item, &all);
-    if (all.why_not)
-        return all.why_not;
+    ci_items_visit(&region->body, refuse_item, &refusal);
+    if (refusal.why_not)
+        return refusal.why_not;
+    const CiAccesses all = ci_items_accesses(s->ctx, &region->body);
     if ((int64_t)all.nstores * all.count > CI_CHOOSE(s, most_pairs))
         return "it has too many elements to compare";
     const CiItems items = {(CiItem *)item, 1, 1};
     ci_count_uses(&items, loop.nreaders, loop.nwriters);
     CiKernel trips = {.outer = axes, .nouter = count};
     for (int k = 0; k < all.count; k++) {
-        if (!all.list[k].is_store || is_own_of_trip(s, &loop, all.list[k].buffer))
+        if (all.list[k].load || is_own_of_trip(s, &loop, all.list[k].buffer))
             continue;
         const char *why = check_store(s, &trips, &all, &all.list[k]);
         if (why)

@@ -6,8 +6,8 @@
  *
  * The destination of such a copy is memory that the device accesses directly; it belongs to the
  * program. Results belong to the caller, and are copied at the end. */
-#include "ir/choices.h"
-#include "ir/cost.h"
+#include "analysis/choices.h"
+#include "analysis/cost.h"
 #include "wrapper/place.h"
 
 #define STORED_BYTES 64 /* what one transaction stores */

@@ -1,5 +1,5 @@
 /* The memory plan as one page of text, and the program's peak memory. */
-#include "ir/cost.h"
+#include "analysis/cost.h"
 #include "wrapper/place.h"
 
 /* Of one buffer, in a sum of all. */

@@ -1,8 +1,8 @@
 /* Partitions of a program, and the memory that crosses their boundaries. */
 #include "wrapper/partition.h"
 
-#include "ir/choices.h"
-#include "ir/cost.h"
+#include "analysis/choices.h"
+#include "analysis/cost.h"
 
 /* NULL: a recorder takes the line. Else what the host does there. */
 static const char *

@@ -12,7 +12,7 @@
  * after the size is known.
  *
  * Never pooled: results, buffers that are swapped, and memory that devices access directly. */
-#include "ir/cost.h"
+#include "analysis/cost.h"
 #include "wrapper/place.h"
 
 /* Allocations of one block that are looked at, the largest: finding places takes time with their cube.

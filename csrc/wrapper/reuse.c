@@ -7,7 +7,7 @@
  * counts as allocated for the reuses that follow. */
 #include "wrapper/place.h"
 
-#include "ir/choices.h"
+#include "analysis/choices.h"
 
 typedef struct Reuse {
     CiWrapper *wrapper;

@@ -440,9 +440,13 @@ ci_wrapper_verify(const CiWrapper *wrapper)
     verify.offset = CI_NEW_ARRAY(ctx, const CiExpr *, wrapper->nbuffers + 1);
     verify.is_on_its_way = CI_NEW_ARRAY(ctx, bool, wrapper->nbuffers + 1);
     verify.defined = ci_map_new(ctx);
-    for (int i = 0; i < wrapper->nbuffers; i++)
-        if (wrapper->buffers[i]->kind != CI_BUFFER_temp)
-            verify.states[i] = STATE_live;
+    for (int i = 0; i < wrapper->nbuffers; i++) {
+        if (wrapper->buffers[i]->kind == CI_BUFFER_temp)
+            continue;
+        if (wrapper->pool_of[i])
+            refuse(&verify, "is part of a pool, but not the program's own", wrapper->buffers[i]->name);
+        verify.states[i] = STATE_live;
+    }
     verify.outer = CI_NEW_ARRAY(ctx, int, wrapper->nlines + 1);
     for (int i = 0; i < wrapper->nlines; i++) {
         const CiLine *line = &wrapper->lines[i];

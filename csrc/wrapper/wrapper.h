@@ -37,7 +37,7 @@
 #define CI_WRAPPER_WRAPPER_H
 
 #include "base/options.h"
-#include "ir/live_ranges.h"
+#include "analysis/live_ranges.h"
 
 typedef enum CiLineKind {
 #define LINE(kind, buffer, other, block, record, text, python, c) CI_LINE_##kind,

@@ -1,7 +1,7 @@
 /* Matrix products with NumPy's shapes. They are library calls of the graph or, if numerics
  * allows another order of addition and this is faster, nodes that become kernels. On a device with
  * its own order of sums, a product with a vector is a reduction, which reads the matrix once. */
-#include "ir/choices.h"
+#include "analysis/choices.h"
 #include "operation/traced.h"
 #include "operation/ufunc.h"
 #include "program/program.h"

@@ -2,7 +2,7 @@
  * values. */
 #include "state/state.h"
 
-#include "ir/choices.h"
+#include "analysis/choices.h"
 
 static int
 read_bool(const char *text, bool *out)

@@ -4,25 +4,18 @@
 #include "state/docs.h"
 #include "value/index.h"
 
+/* Objects of a tracer that may refer to it. */
+#define OBJECTS(O)                                                                                 \
+    O(by_id) O(kept) O(breaks) O(raised) O(info) O(program) O(option_values) O(specialized) O(saved) \
+    O(on_break) O(on_force) O(on_build) O(on_step) O(on_flags) O(user_backend)
+
 static int
 tracer_traverse(PyObject *self, visitproc visit, void *arg)
 {
     CxTracer *t = (CxTracer *)self;
     Py_VISIT(Py_TYPE(self));
-    Py_VISIT(t->by_id);
-    Py_VISIT(t->breaks);
-    Py_VISIT(t->raised);
-    Py_VISIT(t->info);
-    Py_VISIT(t->program);
-    Py_VISIT(t->option_values);
-    Py_VISIT(t->specialized);
-    Py_VISIT(t->saved);
-    Py_VISIT(t->on_break);
-    Py_VISIT(t->on_force);
-    Py_VISIT(t->on_build);
-    Py_VISIT(t->on_step);
-    Py_VISIT(t->on_flags);
-    Py_VISIT(t->user_backend);
+#define VISIT(name) Py_VISIT(t->name);
+    OBJECTS(VISIT)
     return 0;
 }
 
@@ -30,20 +23,8 @@ static int
 tracer_clear(PyObject *self)
 {
     CxTracer *t = (CxTracer *)self;
-    Py_CLEAR(t->by_id);
-    Py_CLEAR(t->kept);
-    Py_CLEAR(t->breaks);
-    Py_CLEAR(t->raised);
-    Py_CLEAR(t->info);
-    Py_CLEAR(t->program);
-    Py_CLEAR(t->specialized);
-    Py_CLEAR(t->saved);
-    Py_CLEAR(t->on_break);
-    Py_CLEAR(t->on_force);
-    Py_CLEAR(t->on_build);
-    Py_CLEAR(t->on_step);
-    Py_CLEAR(t->on_flags);
-    Py_CLEAR(t->user_backend);
+#define CLEAR(name) Py_CLEAR(t->name);
+    OBJECTS(CLEAR)
     return 0;
 }
 
@@ -65,7 +46,6 @@ tracer_dealloc(PyObject *self)
     cx_facts_release(t);
     Py_XDECREF(t->name);
     Py_XDECREF(t->key);
-    Py_XDECREF(t->option_values);
     Py_XDECREF(t->skip);
     Py_XDECREF(t->cell);
     Py_XDECREF(t->code);

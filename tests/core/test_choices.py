@@ -1,4 +1,4 @@
-"""Tests the thresholds of the compiler (csrc/ir/choices.def), which a user may override."""
+"""Tests the thresholds of the compiler (csrc/analysis/choices.def), which a user may override."""
 
 import os
 import re

@@ -25,7 +25,7 @@
 #include "codegen/codegen.h"
 #include "device/cuda/cuda.h"
 #include "device/device.h"
-#include "ir/choices.h"
+#include "analysis/choices.h"
 #include "ir/kernel.h"
 #include "ir/range.h"
 #include "loops/loops.h"

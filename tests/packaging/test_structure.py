@@ -23,22 +23,23 @@ LAYERS = {
     "sym": "base",
     "host": "base",
     "ir": "base sym",
+    "analysis": "base sym ir",
     "vmath": "base ir",
     "passes": "base sym ir",
-    "lower": "base sym ir passes",
-    "loops": "base sym ir",
-    "schedule": "base sym ir passes lower loops",
-    "codegen": "base sym ir",
-    "kernels": "base sym ir codegen",
+    "lower": "base sym ir analysis passes",
+    "loops": "base sym ir analysis",
+    "schedule": "base sym ir analysis passes lower loops",
+    "codegen": "base sym ir analysis",
+    "kernels": "base sym ir analysis codegen",
     "target": "base sym ir",
-    "device": "base sym host ir vmath passes lower schedule codegen target",
-    "wrapper": "base sym host ir passes lower schedule",
-    "runtime": "base sym host ir vmath passes lower schedule codegen device wrapper",
-    "api": "base sym host ir vmath passes lower loops schedule codegen device wrapper runtime",
+    "device": "base sym host ir analysis vmath passes lower schedule codegen target",
+    "wrapper": "base sym host ir analysis passes lower schedule",
+    "runtime": "base sym host ir analysis vmath passes lower schedule codegen device wrapper",
+    "api": "base sym host ir analysis vmath passes lower loops schedule codegen device wrapper runtime",
 }
 # Layers of the binding, from the bottom up: each may use itself and those before it.
 BINDING = ["state", "program", "foreign", "graph", "value", "operation", "region", "replay", "surface"]
-ABOVE_DEVICE = ["ir", "passes", "lower", "loops", "schedule", "wrapper", "runtime", "api"]
+ABOVE_DEVICE = ["ir", "analysis", "passes", "lower", "loops", "schedule", "wrapper", "runtime", "api"]
 C_FILES = sorted(p for p in CSRC.rglob("*") if p.suffix in (".c", ".h", ".def"))
 PYEXT_FILES = sorted(p for p in (ROOT / "pyext").rglob("*") if p.suffix in (".c", ".h", ".def"))
 PYTHON_FILES = sorted((ROOT / "python").rglob("*.py"))

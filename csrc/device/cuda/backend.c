@@ -11,7 +11,7 @@
 #include "target/gpu/print.h"
 
 #include "base/os.h"
-#include "ir/choices.h"
+#include "analysis/choices.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -4,8 +4,8 @@
  * Invariant: the decision depends on the program and on the location of its arguments, not on the
  * GPU's load. */
 #include "device/cuda/cuda.h"
-#include "ir/choices.h"
-#include "ir/cost.h"
+#include "analysis/choices.h"
+#include "analysis/cost.h"
 
 /* Number of sequential iterations, which a GPU runs more slowly than a CPU. */
 static CiAmount

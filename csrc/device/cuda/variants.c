@@ -6,7 +6,7 @@
  * the same one wait for it. They do not use the generic kernel meanwhile: which kernel a launch
  * uses depends on its sizes alone, and so do the bits of its reductions. */
 #include "device/cuda/executable.h"
-#include "ir/choices.h"
+#include "analysis/choices.h"
 #include "target/gpu/print.h"
 
 #include <stdlib.h>

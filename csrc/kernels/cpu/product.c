@@ -359,10 +359,11 @@ finish_tile(Maker *m, CiMemory *sums, const CiExpr *tile, const CiExpr *p)
     ci_build_enter(b, &down->body);
     CiStmt *along = ci_build_for(b, "c", columns, CI_RUN_vector);
     ci_build_enter(b, &along->body);
-    const CiExpr *place = plus(m, times(m, down->vars[0], width(m)), along->vars[0]),
-                 *from[] = {m->loops.row_var, m->loops.column_var},
-                 *to[] = {plus(m, first_row, down->vars[0]), plus(m, first_column, along->vars[0])};
-    ci_product_put_behind(b, &m->loops, sums, place, 2, from, to);
+    const CiExpr *place = plus(m, times(m, down->vars[0], width(m)), along->vars[0]);
+    CiSymbols symbols = {.count = 0};
+    ci_symbols_add(&symbols, m->loops.row_var, plus(m, first_row, down->vars[0]));
+    ci_symbols_add(&symbols, m->loops.column_var, plus(m, first_column, along->vars[0]));
+    ci_product_put_behind(b, &m->loops, sums, place, &symbols);
     ci_build_leave(b, outside);
 }
 

@@ -39,8 +39,8 @@ enum {
 typedef struct Maker {
     CiBuild b;
     CiAttentionLoops loops;
-    const CiExpr *vars[CI_MAX_FOLD_AXES], *at[CI_MAX_FOLD_AXES]; /* of other axes; where the block is */
-    int nvars, heads, nkeys, columns;            /* tiles along a head, keys of a block, columns of a tile */
+    CiSymbols others; /* of axes but rows, keys and columns; where the block is */
+    int heads, nkeys, columns; /* tiles along a head, keys of a block, columns of a tile */
     const CiExpr *first_row;
     CiTile row_tile, key_tile, value_tile;
     CiMemory *scores, *sums, *old[2], *new[2], *totals[2];
@@ -91,11 +91,8 @@ enter_blocks(Maker *m)
     CiStmt *grid = ci_build_for(&m->b, "b", ci_domain_count(m->b.sym, &blocks, 1), CI_RUN_grid);
     ci_build_enter(&m->b, &grid->body);
     ci_domain_decode(&m->b, &blocks, grid->vars[0], 1, to);
-    for (int k = 0; k < last; k++) {
-        m->vars[k] = m->loops.points[k]->vars[0];
-        m->at[k] = to[first + k];
-    }
-    m->nvars = last;
+    for (int k = 0; k < last; k++)
+        ci_symbols_add(&m->others, m->loops.points[k]->vars[0], to[first + k]);
     const CiExpr *block = to[m->loops.has_limit ? 0 : last];
     if (m->loops.has_limit) {
         const CiExpr *turned = ci_expr_sub(m->b.sym, ci_expr_sub(m->b.sym, rows, number(m, 1)), block);
@@ -108,7 +105,7 @@ static void
 open_tiles(Maker *m)
 {
     int64_t offset = 0;
-    CiTile tile = {.dtype = m->loops.narrow, .threads = THREADS, .from = m->vars, .to = m->at, .count = m->nvars};
+    CiTile tile = {.dtype = m->loops.narrow, .threads = THREADS, .others = &m->others};
     m->row_tile = m->key_tile = m->value_tile = tile;
     m->row_tile.hole = &m->loops.rows;
     m->row_tile.side_var = m->loops.row_var;
@@ -301,19 +298,12 @@ static int
 score_at(Maker *m, CiHole *hole, const Place *p, int half, const CiExpr *first_key)
 {
     CiBuild *b = &m->b;
-    const CiExpr *from[CI_MAX_FOLD_AXES + 1], *to[CI_MAX_FOLD_AXES + 1], *key = plus(m, first_key, column_of(m, p));
-    int count = 0;
-    for (; count < m->nvars; count++) {
-        from[count] = m->vars[count];
-        to[count] = m->at[count];
-    }
-    from[count] = m->loops.row_var;
-    to[count++] = inside(m, row_of(m, p, half), m->loops.row_extent, ROWS);
-    from[count] = m->loops.key_var;
-    to[count++] = inside(m, key, m->loops.key_extent, m->nkeys);
+    const CiExpr *key = plus(m, first_key, column_of(m, p));
+    CiSymbols symbols = m->others;
+    ci_symbols_add(&symbols, m->loops.row_var, inside(m, row_of(m, p, half), m->loops.row_extent, ROWS));
+    ci_symbols_add(&symbols, m->loops.key_var, inside(m, key, m->loops.key_extent, m->nkeys));
     read_score_from(m, hole, plus(m, p->thread, times(m, which(m, p, half), THREADS)));
-    CiAt at = {count, from, to, NULL, 1, NULL, 1};
-    int value = ci_build_at(b, &hole->body, &at)[0];
+    int value = ci_build_with(b, &hole->body, &symbols)[0];
     if (divides(m, m->nkeys, m->loops.key_extent))
         return value;
     const int both[] = {ci_build_index(b, key), ci_build_index(b, m->loops.key_extent)};
@@ -490,16 +480,10 @@ finish(Maker *m)
     Place p = enter_elements(m, thread, m->columns);
     CiStmts *here = b->to;
     for (int half = 0; half < 2; half++) {
-        const CiExpr *from[CI_MAX_FOLD_AXES + 1], *to[CI_MAX_FOLD_AXES + 1], *row = row_of(m, &p, half), *column = column_of(m, &p);
-        int count = 0;
-        for (; count < m->nvars; count++) {
-            from[count] = m->vars[count];
-            to[count] = m->at[count];
-        }
-        from[count] = m->loops.row_var;
-        to[count++] = row;
-        from[count] = m->loops.column_var;
-        to[count++] = column;
+        const CiExpr *row = row_of(m, &p, half), *column = column_of(m, &p);
+        CiSymbols symbols = m->others;
+        ci_symbols_add(&symbols, m->loops.row_var, row);
+        ci_symbols_add(&symbols, m->loops.column_var, column);
         if (!divides(m, ROWS, m->loops.row_extent))
             ci_build_enter(b, &ci_build_test(b, CI_STMT_if, CI_COMPARE_less, row, m->loops.row_extent)->body);
         if (!divides(m, m->columns, m->loops.column_extent))
@@ -510,8 +494,7 @@ finish(Maker *m)
         read_from(&m->loops.behind, total, m->totals[half], thread);
         sum = result = m->sums;
         total = m->totals[half];
-        CiAt at = {count, from, to, NULL, 1, NULL, 1};
-        ci_build_at(b, &m->loops.behind, &at);
+        ci_build_with(b, &m->loops.behind, &symbols);
         ci_build_leave(b, here);
     }
 }

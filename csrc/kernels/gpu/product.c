@@ -71,20 +71,19 @@ find_place(Maker *m, const CiExpr *block)
     m->first_column = times(m, m->at[m->loops.column_at], m->side);
 }
 
-/* Symbols of the kernel's axes and of the step, and what they are here. */
-static int
-fill_symbols(Maker *m, const CiExpr *row, const CiExpr *column, const CiExpr *step,
-             const CiExpr **from, const CiExpr **to)
+/* Symbols of the kernel's axes, and of the step unless it is NULL, and what they are here. */
+static CiSymbols
+symbols_at(const Maker *m, const CiExpr *row, const CiExpr *column, const CiExpr *step)
 {
-    for (int k = 0; k < m->blocks.count; k++) {
-        from[k] = m->blocks.vars[k];
-        to[k] = k == m->loops.row_at      ? row
-                : k == m->loops.column_at ? column
-                                          : m->at[k];
-    }
-    from[m->blocks.count] = m->loops.step;
-    to[m->blocks.count] = step;
-    return m->blocks.count + 1;
+    CiSymbols symbols = {.count = 0};
+    for (int k = 0; k < m->blocks.count; k++)
+        ci_symbols_add(&symbols, m->blocks.vars[k],
+                       k == m->loops.row_at      ? row
+                       : k == m->loops.column_at ? column
+                                                 : m->at[k]);
+    if (step)
+        ci_symbols_add(&symbols, m->loops.step, step);
+    return symbols;
 }
 
 /* ---- tiles ---- */
@@ -96,14 +95,12 @@ bring(Maker *m, const CiHole *hole, CiMemory *tile, const CiExpr *along, const C
 {
     CiBuild *b = &m->b;
     const CiExpr *place = plus(m, times(m, step, m->line), along), *here = plus(m, first, along),
-                 *when = plus(m, first_step, step), *from[CI_MAX_FOLD_AXES + 1],
-                 *to[CI_MAX_FOLD_AXES + 1];
+                 *when = plus(m, first_step, step);
     CiStmt *is_there = ci_build_test(b, CI_STMT_if, CI_COMPARE_less, here, extent);
     ci_build_and(b, is_there, CI_COMPARE_less, when, m->loops.length);
     CiStmts *outside = ci_build_enter(b, &is_there->body);
-    int count = fill_symbols(m, here, here, when, from, to);
-    CiAt at = {count, from, to, NULL, 1, NULL, 1};
-    ci_build_store(b, tile, place, ci_build_at(b, &hole->body, &at)[0]);
+    CiSymbols symbols = symbols_at(m, here, here, when);
+    ci_build_store(b, tile, place, ci_build_with(b, &hole->body, &symbols)[0]);
     ci_build_enter(b, &is_there->other);
     ci_build_store(b, tile, place, ci_build_const(b, ci_type_of(m->dtype, 1), (CiConst){0}));
     ci_build_leave(b, outside);
@@ -213,7 +210,7 @@ static void
 finish(Maker *m)
 {
     CiBuild *b = &m->b;
-    const CiExpr *row, *column, *from[CI_MAX_FOLD_AXES + 1], *to[CI_MAX_FOLD_AXES + 1];
+    const CiExpr *row, *column;
     const CiExpr *thread = enter_threads(m)->vars[0];
     find_thread(m, thread, &row, &column);
     CiStmt *down = ci_build_for(b, "r", number(m, m->each), CI_RUN_unroll);
@@ -225,9 +222,9 @@ finish(Maker *m)
     CiStmt *is_there = ci_build_test(b, CI_STMT_if, CI_COMPARE_less, row, m->loops.row_extent);
     ci_build_and(b, is_there, CI_COMPARE_less, column, m->loops.column_extent);
     ci_build_enter(b, &is_there->body);
-    int count = fill_symbols(m, row, column, number(m, 0), from, to) - 1;
+    CiSymbols symbols = symbols_at(m, row, column, NULL);
     const CiExpr *which = plus(m, times(m, down->vars[0], m->each), along->vars[0]);
-    ci_product_put_behind(b, &m->loops, m->sums, sum_at(m, thread, which), count, from, to);
+    ci_product_put_behind(b, &m->loops, m->sums, sum_at(m, thread, which), &symbols);
 }
 
 void

@@ -26,9 +26,9 @@ typedef struct Maker {
     CiProductLoops loops;
     CiTile left, right;
     CiMemory *sums;
-    const CiExpr *vars[CI_MAX_FOLD_AXES], *at[CI_MAX_FOLD_AXES]; /* of other axes; where the block is */
+    CiSymbols others; /* of axes but rows and columns; where the block is */
     const CiExpr *first_row, *first_column;
-    int nvars, rows, columns, stages, threads;
+    int rows, columns, stages, threads;
 } Maker;
 
 #define BUILDER Maker
@@ -129,11 +129,9 @@ enter_blocks(Maker *m)
     ci_domain_decode(&m->b, &blocks, grid->vars[0], 1, to);
     for (int k = 0; k < loops->npoints; k++)
         if (k != loops->row_at && k != loops->column_at) {
-            m->vars[count] = loops->points[k]->vars[0];
-            m->at[count] = to[count];
+            ci_symbols_add(&m->others, loops->points[k]->vars[0], to[count]);
             count++;
         }
-    m->nvars = count;
     m->first_row = times(m, plus(m, times(m, to[count], together), to[count + 2]), m->rows);
     m->first_column = times(m, to[count + 1], m->columns);
 }
@@ -153,9 +151,7 @@ open_tile(Maker *m, bool is_left, int64_t *offset)
                      .step_extent = loops->length,
                      .side = is_left ? m->rows : m->columns,
                      .threads = m->threads,
-                     .from = m->vars,
-                     .to = m->at,
-                     .count = m->nvars};
+                     .others = &m->others};
     ci_tile_open(&m->b, tile, is_left ? "left" : "right", m->stages, offset);
 }
 
@@ -272,7 +268,7 @@ static void
 finish(Maker *m, CiMemory *result, int line)
 {
     CiBuild *b = &m->b;
-    const CiExpr *from[CI_MAX_FOLD_AXES + 1], *to[CI_MAX_FOLD_AXES + 1], *thread = enter_threads(m);
+    const CiExpr *thread = enter_threads(m);
     int lanes = divides(m, NEXT, m->loops.column_extent) && b->machine->access_bytes >= 16 ? NEXT : 1,
         groups = m->columns / lanes, stride = m->threads / groups, rounds = m->rows / stride;
     const CiExpr *column = plus(m, m->first_column, times(m, part(m, thread, groups, true, groups), lanes)),
@@ -292,17 +288,11 @@ finish(Maker *m, CiMemory *result, int line)
         test = ci_build_test(b, CI_STMT_if, CI_COMPARE_less, column, m->loops.column_extent);
     if (test)
         ci_build_enter(b, &test->body);
-    int count = 0;
-    for (; count < m->nvars; count++) {
-        from[count] = m->vars[count];
-        to[count] = m->at[count];
-    }
-    from[count] = m->loops.row_var;
-    to[count++] = row;
-    from[count] = m->loops.column_var;
-    to[count++] = column;
+    CiSymbols symbols = m->others;
+    ci_symbols_add(&symbols, m->loops.row_var, row);
+    ci_symbols_add(&symbols, m->loops.column_var, column);
     read_sums_from(m, result, line);
-    CiAt at = {count, from, to, m->loops.column_var, lanes, NULL, 1};
+    CiAt at = {symbols.count, symbols.from, symbols.to, m->loops.column_var, lanes, NULL, 1};
     ci_build_at(b, &m->loops.behind, &at);
 }
 

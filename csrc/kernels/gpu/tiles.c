@@ -108,12 +108,11 @@ copy_chunk(CiBuild *b, const CiTile *tile, const CiExpr *place, const CiExpr *in
 }
 
 static void
-store_elements(CiBuild *b, const CiTile *tile, const CiExpr *place, int count, const CiExpr *const *from,
-               const CiExpr *const *to, bool is_there)
+store_elements(CiBuild *b, const CiTile *tile, const CiExpr *place, const CiSymbols *symbols, bool is_there)
 {
     int value;
     if (is_there) {
-        CiAt at = {count, from, to, tile->is_across ? tile->side_var : tile->step_var, tile->lanes, NULL, 1};
+        CiAt at = {symbols->count, symbols->from, symbols->to, tile->is_across ? tile->side_var : tile->step_var, tile->lanes, NULL, 1};
         value = ci_build_at(b, &tile->hole->body, &at)[0];
     } else {
         value = ci_build_const(b, ci_type_of(tile->dtype, 1), (CiConst){0});
@@ -127,17 +126,12 @@ store_elements(CiBuild *b, const CiTile *tile, const CiExpr *place, int count, c
 static void
 bring(CiBuild *b, const CiTile *tile, const CiExpr *place, const CiExpr *here, const CiExpr *step)
 {
-    const CiExpr *from[CI_MAX_FOLD_AXES + 2], *to[CI_MAX_FOLD_AXES + 2];
-    int count = 0;
-    for (; count < tile->count; count++) {
-        from[count] = tile->from[count];
-        to[count] = tile->to[count];
-    }
-    from[count] = tile->side_var;
-    to[count++] = here;
-    from[count] = tile->step_var;
-    to[count++] = step;
-    const CiExpr *index = tile->is_copied ? ci_expr_substitute(b->sym, tile->hole->load->at.index, count, from, to) : NULL;
+    CiSymbols symbols = *tile->others;
+    ci_symbols_add(&symbols, tile->side_var, here);
+    ci_symbols_add(&symbols, tile->step_var, step);
+    const CiExpr *index = tile->is_copied ? ci_expr_substitute(b->sym, tile->hole->load->at.index, symbols.count,
+                                                               symbols.from, symbols.to)
+                                          : NULL;
     CiStmt *test = test_bounds(b, tile, here, step);
     CiStmts *outside = b->to;
     for (int is_there = 1; is_there >= (test == NULL); is_there--) {
@@ -146,7 +140,7 @@ bring(CiBuild *b, const CiTile *tile, const CiExpr *place, const CiExpr *here, c
         if (tile->is_copied)
             copy_chunk(b, tile, place, index, is_there);
         else
-            store_elements(b, tile, place, count, from, to, is_there);
+            store_elements(b, tile, place, &symbols, is_there);
     }
     ci_build_leave(b, outside);
 }

@@ -203,70 +203,16 @@ print_if(CiCPrinter *p, const CiStmt *stmt)
     ci_text_close(p->out);
 }
 
-typedef struct Hazard {
-    CiSym *sym;
-    const CiStmts *body;
-    const CiExpr *var, *extent;
-    CiMap *owned; /* memory that each iteration owns */
-    const CiAccess *stored;
-    bool is_found;
-} Hazard;
-
-/* Finds an access to another iteration's element of the same memory. */
-static void
-meet(void *arg, const CiStmt *stmt)
-{
-    Hazard *h = arg;
-    const CiAccess *at = &stmt->at;
-    if (at->memory != h->stored->memory || at->index == h->stored->index)
-        return;
-    const CiBuffer *buffer = at->memory->buffer;
-    const CiExpr *other = ci_expr_index(h->sym, "other", h->extent),
-                 *index = ci_expr_substitute(h->sym, at->index, 1, &h->var, &other);
-    h->is_found |= !buffer || !ci_sym_known_disjoint(h->sym, h->stored->index, index, buffer->rank,
-                                                  buffer->strides, 0, NULL);
-}
-
-static void
-find_hazard(void *arg, const CiStmt *stmt)
-{
-    Hazard *h = arg;
-    if (stmt->kind == CI_STMT_call || stmt->kind == CI_STMT_apply ||
-        (stmt->cell && !ci_map_find(h->owned, CI_KEY(stmt->cell))))
-        h->is_found = true;
-    bool is_own = stmt->kind == CI_STMT_store && ci_map_find(h->owned, CI_KEY(stmt->at.memory));
-    if (stmt->kind == CI_STMT_alloc)
-        ci_map_put(h->owned, CI_KEY(stmt->memory), h);
-    if (stmt->kind != CI_STMT_store || is_own)
-        return;
-    h->stored = &stmt->at;
-    h->is_found |= stmt->op != CI_OP_none || !ci_expr_depends_on(stmt->at.index, h->var);
-    ci_stmts_visit(h->body, meet, h);
-}
-
-/* True if no iteration needs the stores of another one, so that the compiler may be told to
- * vectorize. */
-static bool
-may_be_vectors(CiCPrinter *p, const CiStmt *loop)
-{
-    Hazard h = {p->sym, &loop->body, loop->vars[0], loop->extents[0], ci_map_new(p->ctx),
-                NULL,   false};
-    ci_stmts_visit(&loop->body, find_hazard, &h);
-    return !h.is_found;
-}
-
 static void
 print_for(CiCPrinter *p, const CiStmt *loop)
 {
     const char *var = loop->vars[0]->name, *extent = ci_emit_index_text(p->base, loop->extents[0]);
-    if (loop->run == CI_RUN_vector) {
-        p->has_loops_left = true;
-        if (may_be_vectors(p, loop))
-            ci_text_line(p->out, "#pragma omp simd");
-    }
+    bool is_left = loop->run == CI_RUN_vector || loop->run == CI_RUN_simd, was_left = p->is_left;
+    if (loop->run == CI_RUN_simd)
+        ci_text_line(p->out, "#pragma omp simd");
+    p->has_loops_left |= is_left;
     ci_text_open(p->out, "for (%s %s = 0; %s < %s; %s++) {", p->index_type, var, var, extent, var);
-    bool was_left = p->is_left;
-    p->is_left |= loop->run == CI_RUN_vector;
+    p->is_left |= is_left;
     ci_c_print_block(p, &loop->body);
     p->is_left = was_left;
     ci_text_close(p->out);

@@ -102,53 +102,41 @@ add_wgmma_instruction(CiText *out, const char *type, int columns, bool is_own)
                             : " : \"l\"(a), \"l\"(b), \"n\"(D), \"n\"(L), \"n\"(R)); }\n");
 }
 
-/* Each group of four warps has 64 rows. A descriptor of a tile has the bytes from one atom along rows to the next, and
- * from eight lines to the next. M: 1, it waits for the end; 2, sums are set. Registers of a left factor may be
- * used again only when the product has ended. */
+/* The steps of a product by wgmma, for a factor in registers or one in a tile. Each group of four warps has 64 rows. A
+ * descriptor of a tile has the bytes from one atom along rows to the next, and from eight lines to the next. M: 1, it waits for
+ * the end; 2, sums are set. Registers of a left factor may be used again only when the product has ended. */
 static void
-add_wgmma(CiText *out, const char *type, int columns)
+add_wgmma(CiText *out, const char *type, int columns, bool is_own)
 {
+    const char *own = is_own ? "own_" : "", *left = is_own ? "" : "L, ";
     ci_text_add(out, "#ifdef CI_WGMMA\n");
-    add_wgmma_instruction(out, type, columns, false);
+    add_wgmma_instruction(out, type, columns, is_own);
     ci_text_add(out,
-                "template <int L, int R, int M> static __device__ void ci_multiply_%s_%d(float *sums, const uint16_t *left, const uint16_t *right)\n"
-                "{\n"
-                "    const unsigned a = ci_shared(left + (int)threadIdx.x/128*4096), b = ci_shared(right);\n"
+                "template <%sint R, int M> static __device__ void ci_multiply_%s%s_%d(float *sums, const %s *left, const uint16_t *right)\n"
+                "{\n",
+                is_own ? "" : "int L, ", own, type, columns, is_own ? "float" : "uint16_t");
+    if (is_own)
+        ci_text_add(out,
+                    "    const unsigned b = ci_shared(right);\n"
+                    "    unsigned a[16];\n"
+                    "    #pragma unroll\n"
+                    "    for (int k = 0; k < 16; k++)\n"
+                    "        a[k] = ci_pair_%s(left[2*k], left[2*k + 1]);\n",
+                    type);
+    else
+        ci_text_add(out, "    const unsigned a = ci_shared(left + (int)threadIdx.x/128*4096), b = ci_shared(right);\n");
+    ci_text_add(out,
                 "    ci_begin();\n"
-                "    ci_wgmma_%s_%d<L, R, M / 2 == 0>(sums, ci_tile(a), ci_tile(b));\n"
+                "    ci_wgmma_%s%s_%d<%sR, M / 2 == 0>(sums, %s, ci_tile(b));\n"
                 "    #pragma unroll\n"
                 "    for (int s = 1; s < 4; s++)\n"
-                "        ci_wgmma_%s_%d<L, R, 1>(sums, ci_tile(a + s*(L ? 2048 : 32)), ci_tile(b + s*(R ? 2048 : 32)));\n"
+                "        ci_wgmma_%s%s_%d<%sR, 1>(sums, %s, ci_tile(b + s*(R ? 2048 : 32)));\n"
                 "    ci_end();\n"
-                "    ci_multiplied<M %% 2 ? 0 : 1>();\n"
+                "    ci_multiplied<%s>();\n"
                 "}\n"
                 "#endif\n",
-                type, columns, type, columns, type, columns);
-}
-
-static void
-add_own_wgmma(CiText *out, const char *type, int columns)
-{
-    ci_text_add(out, "#ifdef CI_WGMMA\n");
-    add_wgmma_instruction(out, type, columns, true);
-    ci_text_add(out,
-                "template <int R, int M> static __device__ void ci_multiply_own_%s_%d(float *sums, const float *left, const uint16_t *right)\n"
-                "{\n"
-                "    const unsigned b = ci_shared(right);\n"
-                "    unsigned a[16];\n"
-                "    #pragma unroll\n"
-                "    for (int k = 0; k < 16; k++)\n"
-                "        a[k] = ci_pair_%s(left[2*k], left[2*k + 1]);\n"
-                "    ci_begin();\n"
-                "    ci_wgmma_own_%s_%d<R, M / 2 == 0>(sums, a, ci_tile(b));\n"
-                "    #pragma unroll\n"
-                "    for (int s = 1; s < 4; s++)\n"
-                "        ci_wgmma_own_%s_%d<R, 1>(sums, a + 4*s, ci_tile(b + s*(R ? 2048 : 32)));\n"
-                "    ci_end();\n"
-                "    ci_multiplied<0>();\n"
-                "}\n"
-                "#endif\n",
-                type, columns, type, type, columns, type, columns);
+                own, type, columns, left, is_own ? "a" : "ci_tile(a)", own, type, columns, left,
+                is_own ? "a + 4*s" : "ci_tile(a + s*(L ? 2048 : 32))", is_own ? "0" : "M % 2 ? 0 : 1");
 }
 
 /* The steps of a product by mma, for a factor in registers or one in a tile. */
@@ -218,16 +206,12 @@ add_type(CiText *out, const char *source, CiDtype dtype)
                 "\"+f\"(d[2]), \"+f\"(d[3]) : \"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3]), "
                 "\"r\"(b[0]), \"r\"(b[1])); }\n",
                 type, type, type);
-    for (int columns = 64; columns <= 256; columns *= 2)
-        if (ci_emit_mentions(source, ci_format(out->ctx, "ci_multiply_%s_%d", type, columns))) {
-            add_wgmma(out, type, columns);
-            add_mma(out, type, columns, false);
-        }
-    for (int columns = 64; columns <= 256; columns *= 2)
-        if (ci_emit_mentions(source, ci_format(out->ctx, "ci_multiply_own_%s_%d", type, columns))) {
-            add_own_wgmma(out, type, columns);
-            add_mma(out, type, columns, true);
-        }
+    for (int is_own = 0; is_own < 2; is_own++)
+        for (int columns = 64; columns <= 256; columns *= 2)
+            if (ci_emit_mentions(source, ci_format(out->ctx, "ci_multiply_%s%s_%d", is_own ? "own_" : "", type, columns))) {
+                add_wgmma(out, type, columns, is_own);
+                add_mma(out, type, columns, is_own);
+            }
 }
 
 void

@@ -1,7 +1,7 @@
-/* Proves that two accesses cannot touch the same element at different points of loops. The proof
- * compares strides with the span of inner indices, as Banerjee's inequalities do (Dependence
- * Analysis for Supercomputing, 1988). */
-#include "loops/loops.h"
+/* Proves that two accesses cannot touch the same element: at different points of loops, or ever. The
+ * proof for points compares strides with the span of inner indices, as Banerjee's inequalities do
+ * (Dependence Analysis for Supercomputing, 1988). */
+#include "analysis/access.h"
 
 bool
 ci_is_loop_variable(const CiLoopScope *scope, const CiExpr *symbol)
@@ -284,4 +284,41 @@ ci_why_points_overlap(const CiPoints *p, const CiExpr *a, const CiExpr *b)
     if (!is_apart && !are_columns(p, coefs, signs, a, b))
         return "rows of different outer points are not proved apart";
     return NULL;
+}
+
+void
+ci_add_iteration(CiSym *sym, CiFacts *facts, const CiExpr *extent)
+{
+    if (!ci_expr_is_const(extent, NULL) && facts->count < CI_MAX_FACTS)
+        facts->list[facts->count++] = ci_expr_sub(sym, extent, ci_expr_const(sym, 1));
+}
+
+static int
+strides_of_index(CiSym *sym, const CiExpr *index, const CiExpr **strides)
+{
+    const CiExpr *rest;
+    int count = 0;
+    for (int k = 0; k < index->nsymbols && count < CI_MAX_RANK; k++)
+        if (index->symbols[k]->symbol_kind == CI_SYMBOL_index &&
+            ci_expr_split_linear(sym, index, index->symbols[k], &strides[count], &rest))
+            count++;
+    return count;
+}
+
+bool
+ci_elements_are_disjoint(CiSym *sym, const CiBuffer *buffer, const CiExpr *a, const CiExpr *b, const CiFacts *facts)
+{
+    const CiFacts none = {.count = 0}, *known = facts ? facts : &none;
+    const CiExpr *own[CI_MAX_RANK];
+    int count = buffer ? buffer->rank : strides_of_index(sym, a, own);
+    return ci_sym_known_disjoint(sym, a, b, count, buffer ? buffer->strides : own, known->count, known->list);
+}
+
+const CiExpr *
+ci_at_other_point(CiContext *ctx, CiSym *sym, const CiExpr *index, int count, const CiExpr *const *symbols)
+{
+    const CiExpr **others = CI_NEW_ARRAY(ctx, const CiExpr *, count + 1);
+    for (int k = 0; k < count; k++)
+        others[k] = ci_expr_index(sym, ci_format(ctx, "o%d", k), symbols[k]->limit);
+    return ci_expr_substitute(sym, index, count, symbols, others);
 }

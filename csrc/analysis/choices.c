@@ -1,5 +1,5 @@
 /* The rows of choices.def, and what a user writes instead. */
-#include "ir/choices.h"
+#include "analysis/choices.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@ static const CiChoiceRow rows[] = {
 #define CHOICE(name, lanes, threads, kind, factor, most, values, doc)                              \
     {#name, {lanes, threads}, CI_ALTERNATIVE_##kind, factor, most ? most : INT64_MAX,              \
      VALUES_##values, doc},
-#include "ir/choices.def"
+#include "analysis/choices.def"
 };
 
 const CiChoiceRow *

@@ -8,7 +8,7 @@
 #ifndef CI_IR_OCCUPANCY_H
 #define CI_IR_OCCUPANCY_H
 
-#include "ir/choices.h"
+#include "analysis/choices.h"
 #include "sym/expr.h"
 
 /* Points, at most. */

@@ -7,7 +7,7 @@
 
 typedef enum CiChoice {
 #define CHOICE(name, lanes, threads, kind, factor, most, values, doc) CI_CHOICE_##name,
-#include "ir/choices.def"
+#include "analysis/choices.def"
     CI_CHOICE_COUNT
 } CiChoice;
 

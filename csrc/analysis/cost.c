@@ -1,5 +1,5 @@
 /* Counts of which only a range may be known; and nests, counted. */
-#include "ir/cost.h"
+#include "analysis/cost.h"
 
 /* Of two counts that are not negative; what is too large is CI_INFINITY. */
 static int64_t

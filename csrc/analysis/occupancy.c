@@ -1,5 +1,5 @@
 /* Counts the points, blocks and threads of a GPU. */
-#include "ir/occupancy.h"
+#include "analysis/occupancy.h"
 
 #define UNBOUNDED ((int64_t)1 << 20)
 

@@ -1,5 +1,5 @@
 /* Steps, blocks and who uses what become a block and a range for each buffer. */
-#include "ir/live_ranges.h"
+#include "analysis/live_ranges.h"
 
 /* ---- making ---- */
 
