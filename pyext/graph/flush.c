@@ -444,7 +444,7 @@ cx_tracer_flush(CxTracer *t, CxStorage **wanted, int nwanted, bool everything)
     if (t->options.check_passes && check_passes(&f, program) < 0)
         goto done;
     result = t->is_dry ? fill_results(&f, !everything) : run_program(&f, program);
-    t->is_inexact |= !cx_block_is_exact(t->graph->body);
+    t->is_inexact |= !cx_block_is_exact(t->state, t->graph->body);
     t->flushes++;
     t->plain += plain;
     if (plain > CX_LITTLE)

@@ -60,7 +60,7 @@ PyObject *cx_has_warned_of_compiler(PyObject *module, PyObject *unused);
 double cx_graph_seconds(const CiGraph *graph);
 double cx_call_seconds(CxTracer *tracer);
 /* exact.c: true if every operation, also in regions, rounds like NumPy's. */
-bool cx_block_is_exact(const CiBlock *block);
+bool cx_block_is_exact(const CxState *state, const CiBlock *block);
 /* True if the square of a number is a product, which can be vectorised: in loops and branches. The C
  * library's square differs in one case of a thousand, and numerics="exact" asks for it. */
 bool cx_squares_are_products(const CxTracer *t);

@@ -390,7 +390,7 @@ def test_only_programs_with_numpys_bits_follow_numpy(queue):
     def fn(x):
         total = 0j
         for value in x:
-            total = total * value + value
+            total = value / (total + 2)
         return total
 
     x = np.linspace(1, 2, 20) + 1j
