@@ -437,7 +437,7 @@ cx_tracer_flush(CxTracer *t, CxStorage **wanted, int nwanted, bool everything)
     }
     if (cx_protect(t->state, t->ctx, body_outputs, &f) < 0 || fill_inputs(&f) < 0)
         goto done;
-    plain = cx_call_seconds(t);
+    plain = cx_call_seconds(t, false);
     program = cx_segment_find(t, f.form.data, plain);
     if (program == NULL || (everything && f.has_writes && save_written(t) < 0))
         goto done;

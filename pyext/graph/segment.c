@@ -200,7 +200,8 @@ ask_for_build(CxTracer *t, PyObject *key, double plain, double price)
     CxProgram *program = cx_program_defer(t->state, t->graph, &t->options, t->option_values,
                                           t->backend, key);
     if (program != NULL)
-        done = PyObject_CallFunction(asked, "OddO", (PyObject *)program, plain, price,
+        done = PyObject_CallFunction(asked, "OdddO", (PyObject *)program, plain,
+                                     cx_call_seconds(t, true), price,
                                      cx_block_is_exact(t->state, t->graph->body) ? Py_True : Py_False);
     Py_XDECREF(program);
     Py_XDECREF(done);
