@@ -1,11 +1,11 @@
-"""Calls of which nobody knows how long they take in NumPy, because the data decide how often a loop runs.
+"""Calls of unknown length: the data decide how often a loop runs, and so what the call takes in NumPy.
 
 NumPy runs such a call while its program is built in the background. If the call still runs when the program is there, it is left, what
 it has changed is restored, and the program runs it from its beginning. So it takes little longer than the faster way, whichever
 that is. The interpreter looks for the signal between two instructions (`pyext/replay/overtakable.c`), so the call costs nothing more.
 
-A call is only left in the function's own code and in functions that it names, where no handler and no `with` would see
-the signal, and only if all that it changes are arrays and random generators.
+A call is only left in the function's own code and in functions that it names, where no handler and no `with` would see the signal. All
+that it changes must be arrays and random generators.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ HANDLERS = {op for name, op in dis.opmap.items() if name.startswith(("SETUP_FINA
 
 
 class Changes:
-    """What a call changes that outlives it: arrays, and random generators with their states before it."""
+    """The arrays that a call changes, and the random generators with their states before it."""
 
     def __init__(self, arrays: list[np.ndarray], generators: list[tuple[Any, Any]]) -> None:
         self.arrays, self.generators = arrays, generators
