@@ -1,14 +1,17 @@
 """Measures the first minutes of a user: scenarios in each mode, in a process with an empty cache each, compared with plain NumPy.
 
     python benchmarks/economy.py [SCENARIO ...]     all scenarios if none is given
+    python benchmarks/economy.py --native           seconds from a program's first call in "auto" to its first compiled one
 
 For each mode it prints the wall time of all calls, a ratio to hindsight, and by how many milliseconds first calls were longer than in
 NumPy (median and 95th percentile). The ratio is that of the time beyond 100 ms in "auto", and beyond 30 ms in "lazy". Hindsight is the sum
 over functions of the smaller of two times: in plain NumPy, and in mode "now". The modes take turns, so that other load affects each alike.
 """
 
+import importlib
 import json
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -23,6 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 import programs
 
 import cinductor
+from cinductor.calls import economy
 
 MODES = ("plain", "now", "auto", "lazy")
 FIXED = {"now": 0.0, "auto": 0.1, "lazy": 0.03}  # seconds
@@ -195,10 +199,46 @@ def main(names):
         print(line, flush=True)
 
 
+def native():
+    """Calls each program until one is compiled, and prints the seconds from the first call to that, and processor seconds of the C compiler.
+    Programs that are not captured whole are left out.
+    """
+    took = {}
+    importlib.import_module("cinductor.capture.session")
+    economy.PURSE = float("inf")  # each program is as if it were alone in its process
+    for name, program in programs.load().items():
+        if name.startswith("failures."):
+            continue
+        compiled = cinductor.compile(program.function, mode="auto")
+        rng = np.random.default_rng(0)
+        began, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
+        while not compiled.specializations and time.perf_counter() < began + 3:
+            try:
+                compiled(*program.make(program.sizes[0], rng))
+            except Exception:  # some programs raise
+                break
+            if any(account.is_awaited for account in compiled.accounts()):
+                time.sleep(1e-3)  # a caller that does something else in between
+        ended, after = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
+        if compiled.specializations:
+            took[name] = ended - began, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        cinductor.wait()
+    for what, k in (("seconds", 0), ("processor seconds of the C compiler", 1)):
+        values = [t[k] for t in took.values()]
+        late = sorted((t[k], name) for name, t in took.items() if t[k] > 0.15)
+        print(f"{what}: {len(took)} programs, median {np.median(values):.3f}, p95 {np.quantile(values, 0.95):.3f}, above 0.15: {len(late)}")
+        print("  " + " ".join(f"{name} {t:.2f}" for t, name in late[::-1][:12]))
+
+
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--one"]:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             run(*sys.argv[2:])
+    elif sys.argv[1:2] == ["--native"]:
+        with warnings.catch_warnings(), np.errstate(all="ignore"), tempfile.TemporaryDirectory() as cache:
+            warnings.simplefilter("ignore")
+            cinductor.cache.set_directory(cache)
+            native()
     else:
         main(sys.argv[1:] or SCENARIOS)

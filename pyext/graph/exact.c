@@ -15,25 +15,33 @@ may_choose_a_zero(CiOp op, CiDtype dtype)
            (op == CI_OP_maximum || op == CI_OP_minimum || op == CI_OP_fmax || op == CI_OP_fmin);
 }
 
+/* True for a product of complex numbers that Python or NumPy multiply as programs do: without an FMA. */
 static bool
-is_exact(const CiNode *node)
+is_plain_product(const CxState *state, const CiNode *node, CiDtype operand)
+{
+    return node->op == CI_OP_multiply && node->kind != CI_KIND_array &&
+           ci_dtype_class(operand) == CI_CLASS_complex && state->has_plain_products;
+}
+
+static bool
+is_exact(const CxState *state, const CiNode *node)
 {
     CiDtype operand = node->nargs > 0 ? node->args[0]->dtype : node->dtype;
-    if (!node->pairwise && !ci_op_is_exact(node->op, operand))
+    if (!node->pairwise && !ci_op_is_exact(node->op, operand) && !is_plain_product(state, node, operand))
         return false;
     if (may_choose_a_zero(node->op, operand))
         return false;
     for (int k = 0; k < node->nblocks; k++)
-        if (!cx_block_is_exact(node->blocks[k]))
+        if (!cx_block_is_exact(state, node->blocks[k]))
             return false;
     return true;
 }
 
 bool
-cx_block_is_exact(const CiBlock *block)
+cx_block_is_exact(const CxState *state, const CiBlock *block)
 {
     for (int k = 0; k < block->nnodes; k++)
-        if (!is_exact(block->nodes[k]))
+        if (!is_exact(state, block->nodes[k]))
             return false;
     return true;
 }

@@ -437,14 +437,14 @@ cx_tracer_flush(CxTracer *t, CxStorage **wanted, int nwanted, bool everything)
     }
     if (cx_protect(t->state, t->ctx, body_outputs, &f) < 0 || fill_inputs(&f) < 0)
         goto done;
-    plain = cx_call_seconds(t);
+    plain = cx_call_seconds(t, false);
     program = cx_segment_find(t, f.form.data, plain);
     if (program == NULL || (f.has_writes && save_written(t) < 0))
         goto done;
     if (t->options.check_passes && check_passes(&f, program) < 0)
         goto done;
     result = t->is_dry ? fill_results(&f, !everything) : run_program(&f, program);
-    t->is_inexact |= !cx_block_is_exact(t->graph->body);
+    t->is_inexact |= !cx_block_is_exact(t->state, t->graph->body);
     t->flushes++;
     t->plain += plain;
     if (plain > CX_LITTLE)

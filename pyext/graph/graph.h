@@ -55,12 +55,13 @@ int cx_tracer_note(CxTracer *tracer, PyObject *reason);
 struct CxProgram *cx_segment_find(CxTracer *tracer, const char *form, double plain);
 /* Of the module: true if a warning says that a piece is interpreted because its compiler failed. */
 PyObject *cx_has_warned_of_compiler(PyObject *module, PyObject *unused);
-/* work.c: estimates the time of a graph in NumPy, for all sizes; in this call. */
+/* work.c: estimates the time of a graph in NumPy, for all sizes; in this call. is_least: loops of unknown length have
+ * one iteration. */
 #define CX_LITTLE 20e-6 /* seconds: less than a run and a break */
 double cx_graph_seconds(const CiGraph *graph);
-double cx_call_seconds(CxTracer *tracer);
+double cx_call_seconds(CxTracer *tracer, bool is_least);
 /* exact.c: true if every operation, also in regions, rounds like NumPy's. */
-bool cx_block_is_exact(const CiBlock *block);
+bool cx_block_is_exact(const CxState *state, const CiBlock *block);
 /* True if the square of a number is a product, which can be vectorised: in loops and branches. The C
  * library's square differs in one case of a thousand, and numerics="exact" asks for it. */
 bool cx_squares_are_products(const CxTracer *t);

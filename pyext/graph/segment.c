@@ -200,8 +200,9 @@ ask_for_build(CxTracer *t, PyObject *key, double plain, double price)
     CxProgram *program = cx_program_defer(t->state, t->graph, &t->options, t->option_values,
                                           t->backend, key);
     if (program != NULL)
-        done = PyObject_CallFunction(asked, "OddO", (PyObject *)program, plain, price,
-                                     cx_block_is_exact(t->graph->body) ? Py_True : Py_False);
+        done = PyObject_CallFunction(asked, "OdddO", (PyObject *)program, plain,
+                                     cx_call_seconds(t, true), price,
+                                     cx_block_is_exact(t->state, t->graph->body) ? Py_True : Py_False);
     Py_XDECREF(program);
     Py_XDECREF(done);
     return done == NULL ? -1 : 0;
@@ -224,7 +225,7 @@ cx_segment_find(CxTracer *t, const char *form, double plain)
     CxProgram *program = cx_program_find(t->state, key, &failed);
     bool is_known = program != NULL && (program->rent == 0 || stays_interpreted(t, program, plain, price));
     bool builds = !is_known && !failed;
-    if ((builds || !cx_block_is_exact(t->graph->body)) && ask_for_build(t, key, plain, price) < 0)
+    if ((builds || !cx_block_is_exact(t->state, t->graph->body)) && ask_for_build(t, key, plain, price) < 0)
         Py_CLEAR(program);
     else if (builds)
         Py_XSETREF(program, compile_segment(t, key, program, plain, price));

@@ -11,18 +11,21 @@ typedef struct Work {
     const CiGraph *graph;
     const CiShapeEnv *env; /* of the call; NULL: for any sizes */
     bool has_guessed;      /* the latest size depends on a number that only the data has */
+    bool is_least;         /* such numbers are assumed to be 1 */
     double seconds;
 } Work;
 
 static int64_t size_of(Work *w, const CiExpr *e);
 
-/* The assumed value of an unknown size: the longest axis of the arguments. */
+/* The assumed value of an unknown size: half of the longest axis of the arguments. */
 static double
 likely_size(Work *w)
 {
     enum { LEAST = 8 };
     double most = LEAST;
 
+    if (w->is_least)
+        return 1;
     for (int k = 0; k < w->graph->ninputs; k++)
         for (int axis = 0; axis < w->graph->inputs[k]->rank; axis++)
             most = fmax(most, (double)size_of(w, w->graph->inputs[k]->sizes[axis]));
@@ -82,9 +85,9 @@ cx_graph_seconds(const CiGraph *graph)
 }
 
 double
-cx_call_seconds(CxTracer *t)
+cx_call_seconds(CxTracer *t, bool is_least)
 {
-    Work work = {.sizes = {as_number, 16}, .graph = t->graph, .env = t->env};
+    Work work = {.sizes = {as_number, 16}, .graph = t->graph, .env = t->env, .is_least = is_least};
 
     if (cx_protect(t->state, t->ctx, body_estimate, &work) < 0) { /* a size has no number here */
         PyErr_Clear();

@@ -72,6 +72,48 @@ probe(CxState *state, int ufunc, bool is_array, CiDtype dtype, CiConst value, do
     return array == NULL ? -1 : 0;
 }
 
+/* The product of a complex number of Python, or of NumPy, and another, by the operator. */
+static int
+multiply_numbers(CxState *state, CiDtype dtype, CiConst a, CiConst b, CiConst *result)
+{
+    PyObject *numbers[2] = {PyComplex_FromDoubles(a.re, a.im), PyComplex_FromDoubles(b.re, b.im)}, *made = NULL;
+
+    for (int k = 0; k < 2 && dtype != CI_DTYPE_none; k++) {
+        PyObject *type = (PyObject *)((PyArray_Descr *)state->descrs[dtype])->typeobj;
+        Py_SETREF(numbers[k], numbers[k] ? PyObject_CallOneArg(type, numbers[k]) : NULL);
+    }
+    if (numbers[0] != NULL && numbers[1] != NULL)
+        made = PyNumber_Multiply(numbers[0], numbers[1]);
+    Py_complex z = made ? PyComplex_AsCComplex(made) : (Py_complex){0, 0};
+    *result = (CiConst){0, z.real, z.imag};
+    Py_XDECREF(numbers[0]);
+    Py_XDECREF(numbers[1]);
+    Py_XDECREF(made);
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+/* Tests how an operator multiplies complex numbers. An FMA shows in (1 + e + i)^2, and C's rule that an infinite
+ * number times another is infinite, in (inf + nan i)(1 + i), which raises no flag. */
+static int
+probe_products(CxState *state)
+{
+    static const CiDtype dtypes[] = {CI_DTYPE_none, CI_DTYPE_c64, CI_DTYPE_c128}; /* none: Python's */
+    CiConst got;
+
+    state->has_plain_products = true;
+    for (int k = 0; k < 3; k++) {
+        CiConst small = {0, 1 + (dtypes[k] == CI_DTYPE_c64 ? 0x1p-13 : 0x1p-30), 1.0};
+        if (multiply_numbers(state, dtypes[k], small, small, &got) < 0)
+            return -1;
+        state->has_plain_products &= got.re != (small.re - 1) * (small.re + 1);
+    }
+    const CiConst infinite = {0, HUGE_VAL, (double)NAN}, one = {0, 1, 1};
+    if (multiply_numbers(state, CI_DTYPE_none, infinite, one, &got) < 0)
+        return -1;
+    state->has_plain_products &= isnan(got.re) && isnan(got.im);
+    return 0;
+}
+
 /* Tests how NumPy's loops over complex arrays, and for single numbers, round: some use an FMA where the
  * CPU has one, and powers with one exponent may be roots. Both change bits. */
 static int
@@ -118,7 +160,7 @@ cx_ufuncs_init(CxState *state)
             goto done;
     if (cx_ufunc_loops_init(state) < 0)
         goto done;
-    result = probe_loops(state);
+    result = probe_loops(state) < 0 ? -1 : probe_products(state);
 done:
     Py_XDECREF(numpy);
     return result;

@@ -472,7 +472,7 @@ spec_is_other_kind(PyObject *self, PyObject *args)
 bool
 cx_specialization_is_inexact(const CxSpecialization *s)
 {
-    return s->program != NULL && !cx_block_is_exact(s->program->graph->body);
+    return s->program != NULL && !cx_block_is_exact(s->state, s->program->graph->body);
 }
 
 static bool

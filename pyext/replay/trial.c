@@ -61,7 +61,7 @@ static bool
 may_be_numpys(const CxProgram *program)
 {
     return program != NULL && program->wrapper == NULL &&
-           !ci_backend_has_memory(program->backend) && cx_block_is_exact(program->graph->body);
+           !ci_backend_has_memory(program->backend) && cx_block_is_exact(program->state, program->graph->body);
 }
 
 CxNumpyTiming

@@ -73,6 +73,9 @@ typedef struct CxState {
     bool is_replaced[CX_UFUNC_COUNT];
     /* NumPy's loops of multiply and square of complex numbers use an FMA. */
     bool fuses_complex[2][2][2]; /* of arrays; squares; complex128 */
+    /* Neither Python's complex numbers nor NumPy's use an FMA when an operator multiplies two, and parts that are
+     * NaN stay NaN. */
+    bool has_plain_products;
     /* NumPy's loop of float powers computes roots if all exponents are 0.5. */
     bool roots_of_powers;
     int stance;              /* a CxStance, for the process */

@@ -8,6 +8,7 @@
 #include "program/user_code.h"
 #include "region/region.h"
 #include "replay/account.h"
+#include "replay/overtakable.h"
 #include "replay/specialization.h"
 #include "state/array.h"
 #include "state/dlpack.h"
@@ -425,6 +426,7 @@ module_exec(PyObject *module)
         add_type(module, &cx_user_code_spec, &state->user_code_type) < 0 ||
         add_type(module, &cx_specialization_spec, &state->specialization_type) < 0 ||
         add_type(module, &cx_account_spec, &state->account_type) < 0 ||
+        add_type(module, &cx_overtakable_spec, &state->overtakable_type) < 0 ||
         add_type(module, &cx_function_spec, &state->function_type) < 0 ||
         add_type(module, &cx_bound_method_spec, &state->method_type) < 0 ||
         add_type(module, &cx_hook_spec, &state->hook_type) < 0 ||

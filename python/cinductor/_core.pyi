@@ -1278,6 +1278,24 @@ class Account:
     def note(self, seconds: float, /) -> None:
         """Add the time of a call that has run in the original function."""
 
+class Overtakable:
+    """A call in the original function that another thread may stop, so that a program runs it from its beginning.
+
+    Parameters
+    ----------
+    codes : tuple of code
+        The code that may be left.
+    signal : type
+        The exception that is raised in it.
+    """
+
+    def __new__(cls, codes: tuple[Any, ...], signal: type[BaseException], /) -> Overtakable:
+        """Make a call that does not run yet."""
+    def run(self, account: Account, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], /) -> Any:
+        """As `Account.call`. The signal leaves it if the call was stopped, and no time is added."""
+    def stop(self) -> None:
+        """Stop the call if it runs, and the main thread is in code that may be left when it looks for signals next."""
+
 class CompiledFunction:
     """The function that `compile` returns. A call runs a compiled program that fits, or compiles one.
 

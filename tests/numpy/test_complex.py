@@ -1,5 +1,8 @@
 """Tests functions of complex numbers, and library calls on complex matrices, against NumPy."""
 
+import platform
+import sys
+
 import numpy as np
 import pytest
 import ways
@@ -167,6 +170,36 @@ def test_products(dtype, way):
     for function in (of_arrays, of_numbers):
         for got, want in zip(compiled(function, way)(a, b), function(a, b), strict=True):
             assert_same(got, want)
+
+
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_products_of_numbers_are_exact(dtype):
+    """An operator multiplies two numbers, of Python or NumPy, without an FMA: such programs may follow calls in NumPy."""
+
+    def of_numpys(a, b):
+        out = np.empty_like(a)
+        for i in range(a.size):
+            out[i] = a[i] * b[i] * a[i]
+        return out
+
+    def of_pythons(a, b):
+        out = np.empty(a.size, dtype=np.complex128)
+        for i in range(a.size):
+            z = complex(a.real[i], a.imag[i])
+            out[i] = z * complex(b.real[i], b.imag[i]) * z
+        return out
+
+    z = corners(dtype)
+    a, b = (np.ascontiguousarray(v).ravel() for v in np.broadcast_arrays(z.ravel()[:, None], z.ravel()[None, ::7]))
+    for function in (of_numpys, of_pythons):
+        fast = cinductor.compile(function, mode="now")
+        with np.errstate(all="ignore"):
+            got, want = fast(a, b), function(a, b)
+        (program,) = fast.specializations
+        if not program.is_inexact:
+            assert_same(got, want)
+        else:  # Python follows C's rules for infinite numbers, or was compiled for a processor that has an FMA
+            assert sys.version_info >= (3, 14) or platform.machine() != "x86_64"
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex128, np.int64])

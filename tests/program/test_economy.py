@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import threading
 import time
 import warnings
 
@@ -14,7 +15,7 @@ import pytest
 import cinductor
 from cinductor import _core
 from cinductor.base import processors
-from cinductor.calls import budget, economy
+from cinductor.calls import budget, economy, overtaking
 from cinductor.calls.bound import seconds_of
 from cinductor.capture.stage import Stage
 
@@ -53,11 +54,17 @@ class Queue:
         while self.tasks:
             self.tasks.pop(0)()
 
+    def serve(self):
+        while not self.is_ending:
+            self.run()
+            time.sleep(1e-3)
+
 
 @pytest.fixture(autouse=True)
 def queue(monkeypatch):
     made = Queue()
     monkeypatch.setattr(economy, "beside", made)
+    monkeypatch.setattr(overtaking, "beside", made)
     monkeypatch.setattr(economy, "has_another_processor", lambda: True)
     return made
 
@@ -179,6 +186,72 @@ def test_a_long_call_is_built_at_once(mode, queue):
     compiled = cinductor.compile(cube_sum, mode=mode)
     assert compiled(3_000_000) == cube_sum(3_000_000)
     assert compiled.specializations and not queue.tasks
+
+
+def halved(x):
+    return x * 0.9999999
+
+
+def shrink(out, rng, end):
+    x, k = 1.0, 0
+    while x > end:
+        x = halved(x) - 1e-12 * rng.random()
+        out[k % out.size] += x
+        k += 1
+    return k
+
+
+# A program for a size of its own: no other test has built it.
+@pytest.mark.parametrize("mode, size", [("auto", 40_000), ("lazy", 40_001)])
+def test_a_call_of_unknown_length_is_left_when_its_program_is_there(mode, size, queue):
+    """Arrays and generators are restored, and the program runs the call from its beginning."""
+    mine, numpys = ((np.ones(size), np.random.default_rng(1), 0.7) for _ in range(2))
+    compiled = cinductor.compile(shrink, mode=mode)
+    thread = threading.Thread(target=queue.serve)
+    thread.start()
+    try:
+        got = compiled(*mine)
+    finally:
+        queue.is_ending = True
+        thread.join()
+    job, account = of(compiled)
+    assert job.captures == 2 and job.counts["eager"] == 1 and account.calls == 0 and len(compiled.specializations) == 1
+    assert got == cinductor.compile(shrink, mode="now")(*numpys)
+    is_same(mine[0], numpys[0])
+    assert mine[1].bit_generator.state == numpys[1].bit_generator.state
+
+
+@pytest.mark.parametrize("mode, size", [("auto", 40_002), ("lazy", 40_003)])
+def test_a_call_of_unknown_length_that_is_short_is_not_built_before_it_ends(mode, size, queue):
+    """Its estimate, by its largest size, is longer than a build."""
+    mine, numpys = ((np.ones(size), np.random.default_rng(1), 1 - 1e-6) for _ in range(2))
+    compiled, before = cinductor.compile(shrink, mode=mode), built()
+    assert compiled(*mine) == shrink(*numpys)
+    is_same(mine[0], numpys[0])
+    job, account = of(compiled)
+    assert built() == before and job.captures == account.calls == 1
+    queue.run()
+    assert compiled(*mine) == shrink(*numpys) and len(compiled.specializations) == (mode == "auto")
+
+
+def test_code_with_a_handler_is_not_left():
+    def tries(x):
+        try:
+            return whole(x)
+        except ValueError:
+            return None
+
+    def enters(x):
+        with np.errstate(all="ignore"):
+            return whole(x)
+
+    def names(x):
+        return whole(x), [v for v in x], (lambda: halved(x))(), enters
+
+    assert overtaking.codes_of(tries) == overtaking.codes_of(enters) == overtaking.codes_of(abs) == ()
+    found = overtaking.codes_of(names)
+    assert found[0] is names.__code__ and {whole.__code__, halved.__code__} <= {*found}
+    assert not any(map(overtaking.handles, found))
 
 
 def test_a_larger_size_is_looked_at_anew(queue):
@@ -390,7 +463,7 @@ def test_only_programs_with_numpys_bits_follow_numpy(queue):
     def fn(x):
         total = 0j
         for value in x:
-            total = total * value + value
+            total = value / (total + 2)
         return total
 
     x = np.linspace(1, 2, 20) + 1j

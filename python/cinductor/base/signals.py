@@ -76,11 +76,17 @@ class NotPaid(Abandon):
 
 
 class Deferred(Signal):
-    """A whole capture whose program waits for its build: the original function runs the call. seconds: what it may take."""
+    """A whole capture whose program waits for its build: the original function runs the call. seconds: what it may take.
+    changes: what the call changes, if it may be left for its program (`calls/overtaking.py`).
+    """
 
-    def __init__(self, program: Any, seconds: float) -> None:
+    def __init__(self, program: Any, seconds: float, changes: Any = None) -> None:
         super().__init__("the build waits until it pays")
-        self.program, self.seconds = program, seconds
+        self.of = program, seconds, changes
+
+
+class Overtaken(Signal):
+    """A call in the original function is left, because its program is there."""
 
 
 # Code that only arranges the capture and runs no operation for the user.

@@ -28,7 +28,7 @@ from ..base import processors
 from ..base.signals import Deferred, pass_on
 from ..builds.background import beside
 from . import bound as bounds
-from . import budget
+from . import budget, overtaking
 from .notes import EconomyNotes
 
 LONG = 5e-3  # seconds that a call may take, by its bytecode and sizes, from which its kind is captured at once
@@ -166,36 +166,59 @@ class Economy:
     # --- builds ---
 
     def before_build(
-        self, job: Any, account: Any, bound: Callable[[], float], program: Any, plain: float, price: float, is_exact: bool
+        self,
+        job: Any,
+        account: Any,
+        bound: Callable[[], float],
+        changes: Callable[[], overtaking.Changes | None],
+        program: Any,
+        plain: float,
+        least: float,
+        price: float,
+        is_exact: bool,
     ) -> None:
-        """A whole graph is about to be built, which NumPy may run in `plain` seconds: raises Deferred where that has to wait."""
+        """A whole graph is about to be built, which NumPy may run in `plain` seconds: raises Deferred where that has to wait.
+        least: seconds in NumPy, if loops of unknown length run once. changes: what the call changes, if that can be restored.
+        """
         account.price = price
-        seconds = account.best if account.calls and not account.changes else estimate(plain, bound())
+        is_known = account.calls > 0 and not account.changes
+        seconds = account.best if is_known else estimate(plain, bound())
         if not is_exact:
             if not job.was_plain and (seconds >= price or job.option("economy") == "auto"):
                 return
             raise Deferred(None, seconds)
+        changed = changes() if (least < plain or bound() >= price) and overtaking.may_leave(job.fn) and has_another_processor() else None
+        if changed is not None and not is_known and estimate(least, bound()) < price / 4:
+            seconds = estimate(least, bound())  # the call shows what it takes
         if seconds >= price or (account.spent + seconds >= price and seconds >= price / 4):
             return
         if account.why == IMPORTING and opening.was_awaited:
             return
-        raise Deferred(program, seconds)
+        raise Deferred(program, seconds, changed)
 
-    def defer(self, job: Any, account: Any, program: Any, seconds: float) -> None:
-        """A capture has been whole, and its program is not built. seconds: what a call takes in NumPy."""
+    def defer(self, job: Any, account: Any, program: Any, seconds: float, changes: Any = None) -> overtaking.Overtaking | None:
+        """A capture has been whole, and its program is not built. seconds: what a call takes in NumPy. Returns what leaves the
+        call when the program is there, if it may be left.
+        """
         self.note_unpaid()
         self.failures = max(self.failures - 1, 0)
         account.program = program
         if program is None:
             account.due, account.why = math.inf, INEXACT
-            return
+            return None
         rent = RENT * account.price
         is_wish = job.option("economy") == "auto" and account.builds < WISHED_BUILDS
-        if is_wish or account.spent + seconds >= rent:
+        left = 0.0 if is_wish else rent - account.spent - seconds
+        if left <= 0:
             self.queue(job, account)
         else:
             account.due = rent
             account.why = waits(account, "a build")
+        if changes is None:
+            return None
+        call = overtaking.Overtaking(job.fn, changes)
+        beside.add(Paying(job, account, call, max(rent - account.spent, 0.0) if left > 0 else 0.0), nice=0)
+        return call
 
     def queue(self, job: Any, account: Any) -> None:
         """Has the program of an account built beside calls; with one processor in this one, when calls have paid for all of it."""
@@ -265,6 +288,26 @@ class Build:
         economy.built += Economy.clock() - began
         awaited.pop(id(account), None)
         account.spent, account.due, account.is_awaited, account.why = 0.0, 0.0, False, None
+
+
+class Paying:
+    """A call that may be left when its program is there: until the call has paid for the build, or while that is queued."""
+
+    __slots__ = ("job", "account", "call", "ends")
+
+    def __init__(self, job: Any, account: Any, call: overtaking.Overtaking, seconds: float) -> None:
+        self.job, self.account, self.call = job, account, call
+        self.ends = time.monotonic() + seconds  # until then the call has not paid
+
+    def __call__(self) -> None:
+        account, left = self.account, self.ends - time.monotonic()
+        if account.program is not None and account.program.is_built:
+            self.call()
+            return
+        if left <= 0 and account.program is not None and not (account.is_awaited or self.call.has_ended):
+            self.job.economy.queue(self.job, account)
+        if account.program is not None and self.job.economy.broken is None:
+            self.call.again(self, min(max(left, 0.0), TURN) or overtaking.PAUSE)
 
 
 class Opening:

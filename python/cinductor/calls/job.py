@@ -392,6 +392,13 @@ class Job:
         self.counts["eager"] += 1
         return account.call(self.fn, args, kwargs or {})
 
+    def run_overtakable(self, call: Any, account: Any, bound: Any, args: Any, kwargs: Any) -> Any:
+        """As `run_noted`, until the program is there."""
+        self.was_plain = True
+        self.counts["eager"] += 1
+        is_left, result = call.run(account, self.fn, args, kwargs or {})
+        return self.capture(self.compiled and self.compiled(), bound, args, kwargs) if is_left else result
+
     def run_driver(self, plan: Any, compiled: Any, bound: Any, args: Any, kwargs: Any) -> Any:
         """Run the function in pieces with Python between. Once they are chosen, C calls the dispatcher, and compares it with NumPy."""
         like, captures = kind_of(bound), plan.captures()  # the call may change its arguments

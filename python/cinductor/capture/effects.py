@@ -33,6 +33,7 @@ from .. import _core
 from ..base import float_warnings
 from ..base.class_lookup import is_a
 from ..base.signals import Abandon, Suspect
+from ..calls.overtaking import MAX_SAVED, Changes
 from ..numpy import surface
 from ..numpy.random import set_state
 from . import deaths
@@ -268,6 +269,12 @@ class Effects:
         """True if the function may run once more, because nothing outside of the call was written."""
         is_late = self.has_ended and (self.arrays.writes_outside() or self.draws)
         return not is_late and not self.stores.has_given and self.tracer.effects == 0
+
+    def changes(self) -> Changes | None:
+        """The arrays and generators that the call changes; None if it changes more, or they cannot be restored."""
+        written = [value for value, source, t in self.arrays.known.values() if source != OPAQUE and self.arrays.is_written(t)]
+        is_more = self.stores.has_given or self.tracer.effects or sum(value.nbytes for value in written) > MAX_SAVED
+        return None if is_more else Changes(written, list(self.draws.values()))
 
     def abandon(self, reason: str) -> None:
         """Give up the call if nothing has happened; otherwise break."""

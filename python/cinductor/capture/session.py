@@ -138,7 +138,7 @@ def guarded(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend
     try:
         return attempt(job, compiled, bound, args, kwargs, backend, allowance)
     except signals.Deferred as asked:
-        instead, why = functools.partial(wait_for_build, account, asked.program, asked.seconds), str(asked)
+        instead, why = functools.partial(wait_for_build, account, asked.of), str(asked)
     except Suspect as reason:
         job.flags |= reason.args[0]
         instead, why = Job.run_once, "floating-point flags"
@@ -174,13 +174,11 @@ def postpone(account: Any, job: Job, bound: Any, args: Any, kwargs: Any, why: st
     return job.run_eager(args, kwargs) if account is None else job.run_noted(account, args, kwargs)
 
 
-def wait_for_build(
-    account: Any, program: Any, seconds: float, job: Job, bound: Any, args: Any, kwargs: Any, why: str
-) -> Any:
+def wait_for_build(account: Any, asked: Any, job: Job, bound: Any, args: Any, kwargs: Any, why: str) -> Any:
     """The program of a whole capture is built when that pays: until then NumPy runs the calls."""
     job.why = why
-    job.economy.defer(job, account, program, seconds)
-    return job.run_noted(account, args, kwargs)
+    call = job.economy.defer(job, account, *asked)
+    return job.run_noted(account, args, kwargs) if call is None else job.run_overtakable(call, account, bound, args, kwargs)
 
 
 def give_up(job: Job, bound: Any, args: Any, kwargs: Any, why: str) -> Any:
@@ -388,7 +386,8 @@ def on_stage(stage: Stage, job: Job, compiled: Any, bound: Any, args: Any, kwarg
         result = call(job, stage, bound)
         captured = time.perf_counter()
         if stage.allowance is not None and stage.allowance.account is not None:
-            tracer.on_build = functools.partial(job.economy.before_build, job, stage.allowance.account, stage.allowance.bound)
+            known = stage.allowance.account, stage.allowance.bound, stage.effects.changes
+            tracer.on_build = functools.partial(job.economy.before_build, job, *known)
         made, specialization = finished(job, stage, result)
     except BaseException as error:
         instead = failure_of(job, compiled, stage, bound, way, error)
@@ -417,7 +416,7 @@ def on_stage(stage: Stage, job: Job, compiled: Any, bound: Any, args: Any, kwarg
 
 def close(stage: Stage) -> None:
     """End the capture of the call, successful or not."""
-    stage.tracer.constant = stage.tracer.on_flags = None
+    stage.tracer.constant = stage.tracer.on_flags = stage.tracer.on_build = None
     for scope in stage.scopes:
         scope.__class__ = PlainScope
 
