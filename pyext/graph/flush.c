@@ -439,7 +439,8 @@ cx_tracer_flush(CxTracer *t, CxStorage **wanted, int nwanted, bool everything)
         goto done;
     plain = cx_call_seconds(t, false);
     program = cx_segment_find(t, f.form.data, plain);
-    if (program == NULL || (f.has_writes && save_written(t) < 0))
+    bool may_undo = everything || (t->on_flags != NULL && t->on_flags != Py_None);
+    if (program == NULL || (f.has_writes && may_undo && save_written(t) < 0))
         goto done;
     if (t->options.check_passes && check_passes(&f, program) < 0)
         goto done;

@@ -772,3 +772,25 @@ def test_a_piece_may_leave_a_name_without_a_value(fn, backend):
     for n in (0, 0, 3, 0, 4, 3):
         x = np.arange(n) + 0.5
         assert repr(compiled(x)) == repr(fn(x))
+
+
+def test_a_piece_that_differs_in_each_iteration_is_left_at_once(monkeypatch):
+    """One call has many iterations: those after the limit ask no capture."""
+    asked, ask = [], Job.why_no_more
+    monkeypatch.setattr(Job, "why_no_more", lambda *given: asked.append(0) or ask(*given))
+
+    def counted(table, x, limit):
+        total, k = 0.0, 0
+        while total < limit:
+            total += x[k % len(x)]
+            k += 1
+            table[k % 7] = table.get(k % 7, 0) + 1
+        return total, k
+
+    compiled, x = cinductor.compile(counted, mode="now"), np.full(10, 0.5)
+    for limit in (400.0, 2000.0):
+        got, want = {}, {}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            assert compiled(got, x, limit) == counted(want, x, limit) and got == want
+    assert len(asked) < 200

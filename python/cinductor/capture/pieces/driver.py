@@ -49,6 +49,7 @@ from .split import CELL, LEFT_NAMES, UNBOUND, UNSEEN, Marks, Piece, Split
 
 MAX_SPLITS = 24  # of one function
 TRIED = 64  # calls after which the choice of pieces for NumPy is final
+MANY = 1000  # calls of a piece that NumPy has run: more are too many to wait for the other pieces
 FEW = 3  # first calls of a piece, before anything is known about it
 MAX_FOLLOWED = 64  # called functions that have broken inside
 REVIEWS = frozenset({256, 1024})  # calls after which the choice is reviewed
@@ -70,10 +71,10 @@ class PieceJob(Job):
         self.warned, self.was_recorded = owner.warned, owner.was_recorded
 
     def answer(self, compiled: Any, bound: Any, args: Any, kwargs: Any) -> Any:
-        """In the call that has shown a new break, the piece may be called again: the next call uses another piece. A piece is captured
-        while the time that calls have taken in NumPy, and pieces in Python, pays for it.
+        """In the call that has shown a new break, or that a piece is left to NumPy, the piece may be called again: the next call uses
+        another piece. A piece is captured while the time that calls have taken in NumPy, and pieces in Python, pays for it.
         """
-        if self.is_stale:
+        if self.is_stale or self.is_left:
             return self.run_eager(args, kwargs)
         if not self.pays or self.owner.credit > 0:
             return super().answer(compiled, bound, args, kwargs)
@@ -334,10 +335,11 @@ class SplitPlan:
         error.__traceback__ = self.in_one(error.__traceback__)
 
     def review(self) -> None:
-        """Once all pieces have been timed, make those that NumPy runs part of the dispatcher."""
+        """Make pieces that NumPy runs part of the dispatcher: those that it mostly runs, and others once all have been timed."""
         all_of_it = (*self.pieces, *self.callees())
         self.is_tried = self.calls > TRIED or not any(map(is_trying, all_of_it))
-        lost = [p for p in self.pieces if is_numpys(p)] if self.is_tried and self.calls > 1 else []
+        is_over = self.is_tried and self.calls > 1
+        lost = [p for p in self.pieces if is_mostly_numpys(p) or (is_over and is_numpys(p))]
         for piece in lost:
             first, last = piece._cinductor_job.lines
             for line in range(first, last + 1):
@@ -370,6 +372,12 @@ def is_trying(piece: Any) -> bool:
     if plan is not None and plan.driver is not None:
         return not plan.is_tried or piece.is_driver_timed
     return any(s.is_trying for s in piece.specializations)
+
+
+def is_mostly_numpys(piece: Any) -> bool:
+    """True if many calls of a piece, and most, differ from those that are compiled."""
+    job = piece._cinductor_job
+    return bool(job.is_left and job.counts["eager"] > max(MANY, piece.calls // 2))
 
 
 def is_numpys(piece: Any) -> bool:
