@@ -27,7 +27,7 @@ from ..builds.background import beside
 from ..numpy.random import set_state
 
 MAX_SAVED = 1 << 26  # bytes of arrays that are copied before the call
-PAUSE, PART = 1e-3, 0.05  # seconds, and part of the time since the first, between two attempts to leave a call
+PAUSE = 5e-3  # seconds between two attempts to leave a call, in which other builds wait
 DEEPEST = 4  # functions within each other
 HANDLERS = {op for name, op in dis.opmap.items() if name.startswith(("SETUP_FINALLY", "SETUP_WITH", "SETUP_ASYNC_WITH"))}  # of Python 3.10
 
@@ -87,14 +87,11 @@ class Overtaking:
 
     def __init__(self, fn: Any, changes: Changes) -> None:
         self.call, self.changes = _core.Overtakable(codes_of(fn), Overtaken), changes
-        self.began: float | None = None  # the first attempt
         self.has_ended = False
 
     def __call__(self) -> None:
-        now = time.monotonic()
-        self.began = self.began or now
         self.call.stop()
-        self.again(self, PAUSE + PART * (now - self.began))
+        self.again(self, PAUSE)
 
     def again(self, task: Callable[[], None], seconds: float) -> None:
         """After a pause, let the thread of builds do a task once more, unless the call has ended."""
