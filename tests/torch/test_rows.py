@@ -11,7 +11,7 @@ from agreement import same_values  # noqa: F401  (skips without torch)
 import torch
 import torch._inductor.inductor_prims  # adds the ops that Dynamo takes others apart into
 
-from cinductor.torch import foreach, nodes, promote, rows
+from cinductor.torch import foreach, promote, rows, writer
 
 TEXT = rows.read(rows.PATH.read_text(encoding="utf-8"))
 
@@ -49,7 +49,7 @@ def test_lowerings_exist():
             assert callable(getattr(importlib.import_module(f"cinductor.torch.lowered.{module}"), function)), schema
         elif word not in ("library", "decompose", "refuse"):
             assert promotion in promote.PROMOTIONS, schema
-            assert all(name in nodes.DTYPES_OF or rows.formula(name) for name in rows.called(meaning)), schema
+            assert all(name in writer.DTYPES_OF or rows.formula(name) for name in rows.called(meaning)), schema
 
 
 def test_core_and_pointwise_ops_have_a_status():

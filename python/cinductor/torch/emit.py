@@ -156,8 +156,8 @@ class Emitter(NodeWriter):
             self.floats[number.node.expr.name] = value
 
     def is_decided(self, *sizes: Any) -> bool:
-        """True if data decide one of the sizes."""
-        return any(isinstance(s, torch.SymInt) and s.node.expr.free_symbols & self.decided for s in sizes)
+        """True if the program computes one of the sizes."""
+        return any(name_of(symbol) in self.decided for s in sizes for symbol in symbols_of(s))
 
     def has_decided(self, val: Any) -> bool:
         """True if data decide sizes or strides of a tensor."""

@@ -323,7 +323,6 @@ def legendre_p(x: GraphNumber, n: GraphNumber) -> GraphNumber:
 
 
 @in_double
-@in_double
 def lgamma(x: GraphNumber) -> GraphNumber:
     """Lanczos' approximation from 1/2 on, and Euler's reflection below."""
     is_left = x < 0.5
@@ -333,12 +332,13 @@ def lgamma(x: GraphNumber) -> GraphNumber:
         total = total + c / (right + k)
     scale = right + (tables.LANCZOS_G - 0.5)
     made = (right - 0.5) * log(scale) - scale + log(total * math.sqrt(2 * PI))
-    wave = abs(sin(PI * (x - floor(x))))
+    wave = abs(sin(PI * (x - floor(x + 0.5))))  # from the nearest integer: exact near 0
     made = where(is_left, math.log(PI) - log(wave) - made, made)
     is_pole = where(x <= 0, x.equals(floor(x)), abs(x).equals(INF))
     return where(is_pole, INF, made)
 
 
+@in_double
 def digamma(x: GraphNumber) -> GraphNumber:
     right = _digamma_right(where(x < 0, 1 - x, x))
     fraction = (x - trunc(x)).to(torch.float64)
