@@ -56,13 +56,14 @@ test-cuda: $(TESTING)
 test-arm: $(TESTING)
 	$(PY) -m pytest -q tests/arm/check_arm.py
 
-lint: lint-python lint-english lint-commits lint-c
+lint: lint-python lint-english lint-c
 
 # Comments, docstrings, documents and messages. Limits per folder only fall: `tools/english/lint.py --lower`.
 lint-english: | $(PY)
 	$(PY) tools/english/lint.py --check
 
-# Subjects of commits that are not pushed yet, or since another commit: `make lint-commits BASE=v0.1`.
+# Not part of lint, whose result must not depend on a remote. Subjects of commits that are not pushed yet, or since another commit:
+# `make lint-commits BASE=v0.1`.
 lint-commits: BASE ?= @{upstream}
 lint-commits: | $(PY)
 	if git rev-parse --quiet --verify '$(BASE)^{commit}' >/dev/null; then $(PY) tools/english/lint.py --commits '$(BASE)'; fi
