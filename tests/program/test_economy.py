@@ -246,7 +246,7 @@ def test_code_with_a_handler_is_not_left():
             return whole(x)
 
     def names(x):
-        return whole(x), [v for v in x], (lambda: halved(x))(), enters
+        return whole(x), (lambda: halved(x))(), enters
 
     assert overtaking.codes_of(tries) == overtaking.codes_of(enters) == overtaking.codes_of(abs) == ()
     found = overtaking.codes_of(names)

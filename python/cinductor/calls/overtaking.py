@@ -76,7 +76,7 @@ def codes_of(fn: Any) -> tuple[types.CodeType, ...]:
 
 
 def handles(code: types.CodeType) -> bool:
-    """True if code has a handler of exceptions."""
+    """True if code has a handler of exceptions. From Python 3.12 on a comprehension has one, which restores its variable."""
     if sys.version_info >= (3, 11):
         return bool(code.co_exceptiontable)
     return not HANDLERS.isdisjoint(code.co_code[::2])
