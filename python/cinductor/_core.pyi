@@ -1278,6 +1278,7 @@ class Account:
     def note(self, seconds: float, /) -> None:
         """Add the time of a call that has run in the original function."""
 
+@final
 class Overtakable:
     """A call in the original function that another thread may stop, so that a program runs it from its beginning.
 
