@@ -29,6 +29,9 @@ SEVERAL = -1  # value of the option device_index for programs whose arrays are o
 MAX_DEVICES = 16  # devices of one program: CI_MAX_DEVICES
 
 
+NUMBERS = frozenset({bool, int, float, complex, str, bytes, type(None)})  # long lists have nothing else
+
+
 def holds(value: Any) -> bool:
     """True if value is a device array or contains one. Each container is visited once, because it may contain itself.
     """
@@ -39,7 +42,8 @@ def holds(value: Any) -> bool:
         if is_a(one, tuple | list) or type(one) is dict:
             if id(one) not in seen:
                 seen.add(id(one))
-                pending += one.values() if type(one) is dict else one
+                items = one.values() if type(one) is dict else one
+                pending += () if _core.classes_of(items) <= NUMBERS else items
         elif type(one) is Array or back_of(one) is not None:
             return True
     return False
