@@ -1,7 +1,7 @@
 /* Accesses of nests to elements of arrays, and proofs that two of them touch different elements. Lowering, passes over loops,
  * the scheduler and codegen collect and compare accesses by these functions. */
-#ifndef CI_IR_ACCESS_H
-#define CI_IR_ACCESS_H
+#ifndef CI_ANALYSIS_ACCESS_H
+#define CI_ANALYSIS_ACCESS_H
 
 #include "ir/loop.h"
 

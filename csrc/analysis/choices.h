@@ -1,6 +1,6 @@
 /* Thresholds, one row each in choices.def, by column of a machine. */
-#ifndef CI_IR_CHOICES_H
-#define CI_IR_CHOICES_H
+#ifndef CI_ANALYSIS_CHOICES_H
+#define CI_ANALYSIS_CHOICES_H
 
 #include "base/context.h"
 #include "ir/machine.h"

@@ -2,8 +2,8 @@
  *
  * A count that depends on unknown sizes is its known part times a number of unknown factors. It has
  * a least, a likely and a highest value, and two counts can be compared. */
-#ifndef CI_IR_COST_H
-#define CI_IR_COST_H
+#ifndef CI_ANALYSIS_COST_H
+#define CI_ANALYSIS_COST_H
 
 #include "ir/loop.h"
 

@@ -5,8 +5,8 @@
  * region's own steps, the first, the one between two bodies and the last, are steps of the block
  * around it. A buffer belongs to the innermost block that contains all its uses; for that block a
  * use inside a region is a use by the whole region. */
-#ifndef CI_IR_LIVE_RANGES_H
-#define CI_IR_LIVE_RANGES_H
+#ifndef CI_ANALYSIS_LIVE_RANGES_H
+#define CI_ANALYSIS_LIVE_RANGES_H
 
 #include "base/map.h"
 #include "ir/kernel.h"

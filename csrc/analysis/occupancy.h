@@ -5,8 +5,8 @@
  * Splitting may change the order of a fold and so its bits. The answers therefore depend on sizes
  * and thresholds only, not on the GPU that is present. A size without an upper bound counts as
  * large enough. */
-#ifndef CI_IR_OCCUPANCY_H
-#define CI_IR_OCCUPANCY_H
+#ifndef CI_ANALYSIS_OCCUPANCY_H
+#define CI_ANALYSIS_OCCUPANCY_H
 
 #include "analysis/choices.h"
 #include "sym/expr.h"
