@@ -200,9 +200,10 @@ class Effects:
 
     def changes(self) -> Changes | None:
         """The arrays and generators that the call changes; None if it changes more, or they cannot be restored."""
-        written = [value for value, source, t in self.arrays.known.values() if source != OPAQUE and self.arrays.is_written(t)]
-        is_more = self.stores.has_given or self.tracer.effects or sum(value.nbytes for value in written) > MAX_SAVED
-        return None if is_more else Changes(written, list(self.draws.values()))
+        written = [(value, source) for value, source, t in self.arrays.known.values() if self.arrays.is_written(t)]
+        arrays = [value for value, _ in written]
+        is_more = any(source == OPAQUE for _, source in written) or self.stores.has_given or self.tracer.effects
+        return None if is_more or sum(array.nbytes for array in arrays) > MAX_SAVED else Changes(arrays, list(self.draws.values()))
 
     def abandon(self, reason: str) -> None:
         """Give up the call if nothing has happened; otherwise break."""
