@@ -374,7 +374,7 @@ static void verify_block(CiProcVerifier *v, const CiStmts *block, const CiStmt *
 static bool
 is_of_pairs(const CiStmt *stmt)
 {
-    return stmt->run == CI_RUN_meet || stmt->run == CI_RUN_near || stmt->run == CI_RUN_prefix;
+    return stmt->run == CI_RUN_reduce || stmt->run == CI_RUN_near || stmt->run == CI_RUN_prefix;
 }
 
 /* Grids are outermost. The threads of a block, whose number is constant, synchronize at the end of
@@ -390,7 +390,7 @@ verify_threads(CiProcVerifier *v, const CiStmt *stmt)
             "threads are of no block");
     require(v, stmt, !is_shared || stmt->extents[0]->kind == CI_EXPR_const,
             "a block has an unknown count of threads");
-    require(v, stmt, !is_pair || stmt->nvars == 2, "it is no pair that meets");
+    require(v, stmt, !is_pair || stmt->nvars == 2, "a reduction over threads has two variables");
 }
 
 static void

@@ -1,7 +1,9 @@
-/* The verifier of wrappers. Every buffer is allocated before use, freed once and not used after, in
- * the block that allocated it. Results belong to the caller and are never freed. The size of memory
- * is known when it is used. Symbols are defined before use. Fails with CI_ERR_INTERNAL, naming the
- * line. */
+/* The verifier of wrappers: checks the lines of a program, and fails with CI_ERR_INTERNAL and the
+ * number of a wrong line.
+ *
+ * Every buffer is allocated before use, freed once and not used after, in the block that allocated
+ * it. Results belong to the caller and are never freed. The size of memory is known when it is
+ * used. Symbols are defined before use. */
 #include "base/map.h"
 #include "wrapper/place.h"
 

@@ -1,8 +1,10 @@
 /* Rows that one block sorts: a bitonic network (Batcher 1968) over items of 8 neighbours in the
- * registers of each thread. Items less than 8 apart are compared within a thread, those of a warp by
- * shuffles, others through shared memory, which also turns the result so that neighbouring threads
- * store neighbouring elements. An item is a key, or a key and its position in the row, which makes
- * the sort stable. The order of the items before the sort has no effect, so loads are contiguous. */
+ * registers of each thread.
+ *
+ * Items less than 8 apart are compared within a thread, those of a warp by shuffles, others through
+ * shared memory, which also turns the result so that neighbouring threads store neighbouring
+ * elements. An item is a key, or a key and its position in the row, which makes the sort stable. The
+ * order of the items before the sort has no effect, so loads are contiguous. */
 #include "device/cuda/library.h"
 
 #include <stdio.h>
