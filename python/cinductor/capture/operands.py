@@ -14,6 +14,7 @@ import numpy as np
 
 from ..base.class_lookup import is_a
 from .boundary import Lifting
+from .control import list_buffer
 from .iterators import Flat
 from .objects import (
     FREE_TYPES,
@@ -72,7 +73,7 @@ class Hooked:
         """op(*values) on real values."""
         effects, copies = self.lifting.effects, self.lifting.copies
         effects.stop(f"an operator of class {self.cls.__name__}")
-        given = [v.value if type(v) is Hooked else copies.get(id(v), (v, v))[1] for v in values]
+        given = [v.value if is_a(v, Hooked) else copies.get(id(v), (v, v))[1] for v in values]
         real = [effects.materialise(v) for v in given]
         return self.lifting.lift(op(*real))
 
@@ -86,6 +87,27 @@ def add_operator(name: str, op: Callable[[Any, Any], Any]) -> None:
 for name in "add sub mul truediv floordiv mod pow matmul lshift rshift and or xor".split():
     add_operator(name, getattr(operator, f"__{name}__"))
 
+
+class StoredList(Hooked):
+    """A list that is stored as columns, as an operand: a sum of lists joins the columns, other operators read the items."""
+
+    __slots__ = ("scope",)
+
+    def __init__(self, scope: Any, value: list[Any]) -> None:
+        super().__init__(scope.stage.lifting, value, list)
+        self.scope = scope
+
+    def apply(self, op: Callable[[Any, Any], Any], *values: Any) -> Any:
+        """op(*values); the other operand may be such a list, too."""
+        given = [v.value if type(v) is StoredList else v for v in values]
+        if op is operator.add and all(type(v) is list for v in given):
+            made = list_buffer.joined(self.scope, *given)
+            if made is not None:
+                return made
+        return op(*(self.lifting.operand(v.value) if type(v) is StoredList else v for v in values))
+
+
+StoredList.__name__ = "list"  # in reasons
 
 def hook_of(stage: Stage, value: Any) -> type | None:
     """The class whose user code would run when Python reads a value, or None; then everything in it from outside of

@@ -226,6 +226,8 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         if cls in FREE_TYPES:
             return value
         if cls in CONTAINER_TYPES:
+            if id(value) in self.stage.state.lists:
+                return operands.StoredList(self, value)
             return self.stage.lifting.operand(value)
         return operands.operand(self.stage, value)
 
@@ -233,7 +235,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         """a % b, which is formatting if a is a text."""
         if is_a(a, str | bytes | bytearray):
             b = self.operand(b)
-            return a % self.use(b.value if type(b) is operands.Hooked else b)
+            return a % self.use(b.value if is_a(b, operands.Hooked) else b)
         return self.operand(a) % self.operand(b)
 
     def repeat(self, a: Any, b: Any) -> Any:
@@ -246,15 +248,6 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
                 self.leave_open()
                 return made
         return self.operand(a) * self.operand(b)
-
-    def joined(self, a: Any, b: Any) -> Any:
-        """a + b, where one operand is a list display."""
-        lists = self.stage.state.lists
-        if lists and (id(a) in lists or id(b) in lists):
-            made = list_buffer.joined(self, a, b)
-            if made is not None:
-                return made
-        return self.operand(a) + self.operand(b)
 
     def members(self, value: Any) -> Any:
         """The right operand of `in`."""
@@ -476,7 +469,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
 SOURCES = {id(f): source for f, source in list_sources.FUNCTIONS.items()}
 # Operations of rewritten code, except those that inspect the calling frame or have no result.
 BAILING = """
-    name free local use operand repeat joined members contains test augment context mapping iter
+    name free local use operand repeat members contains test augment context mapping iter
     star key iter_unpacked unpack attr item call call_method late_text printed slice import_module import_name lt le gt ge eq ne bound for_
     while_ if_ bool_begin then not_ truth is_bool is_one holds
     _get_global _set_global _del_global _get_free _set_free _del_free
@@ -533,7 +526,6 @@ class PlainScope(Scope):
     bool_end = holds = staticmethod(lambda value: value)
     not_: Any = staticmethod(operator.not_)
     repeat: Any = staticmethod(operator.mul)
-    joined: Any = staticmethod(operator.add)
     modulo: Any = staticmethod(operator.mod)
     bound = staticmethod(PlainControl.bound)
     lt, le, gt, ge, eq, ne = (staticmethod(getattr(operator, name)) for name in ("lt", "le", "gt", "ge", "eq", "ne"))
