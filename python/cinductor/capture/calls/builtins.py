@@ -340,7 +340,7 @@ def _promotion(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
 def _broadcast(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     args = tuple(scope.stage.lift_nested(a) for a in args)
     if holds_traced(args) and not kwargs:
-        return scope.stage.effects.hollow_broadcast(args)
+        return scope.stage.effects.broadcast_without_contents(args)
     return f(*args, **kwargs)
 
 
