@@ -464,7 +464,7 @@ def in_an_operand(x):
 
 
 def taken_in_an_operand(x):
-    """Whether an item was taken is known to the program alone."""
+    """Iterators that have given an item or none, as data decide."""
     numbers = x.tolist()
     it, others = iter(numbers), iter((*numbers,))
     taken = x[0] > 0.5 or next(it) >= 0, x[0] > 0.5 or next(others) >= 0

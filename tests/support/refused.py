@@ -14,16 +14,16 @@ REFUSED = re.compile("interpreter backend.*the C compiler failed")
 @contextlib.contextmanager
 def none():
     """Fail if a kernel is refused in the block, except by a compiler that the block has chosen itself."""
-    warn, compiler, texts = deferred_warnings.warn, os.environ.get("CC"), []
+    made, compiler, texts = deferred_warnings.Notice, os.environ.get("CC"), []
 
-    def note(message, *arguments, **named):
-        if REFUSED.search(message) and os.environ.get("CC") == compiler:
-            texts.append(message)
-        warn(message, *arguments, **named)
+    def note(text, *places):
+        if REFUSED.search(text) and os.environ.get("CC") == compiler:
+            texts.append(text)
+        return made(text, *places)
 
-    deferred_warnings.warn = note
+    deferred_warnings.Notice = note
     try:
         yield
     finally:
-        deferred_warnings.warn = warn
+        deferred_warnings.Notice = made
     assert not texts, texts
