@@ -157,6 +157,16 @@ has_masks(int vector_bytes)
 }
 
 static const char *
+byte_bits(CiContext *ctx, int bytes, int vector_bytes)
+{
+    if (bytes > vector_bytes || (bytes != 16 && bytes != 32 && bytes != 64))
+        return NULL;
+    return ci_format(ctx, bytes == 64 ? "__builtin_ia32_cvtb2mask%d((char __attribute__((vector_size(%d))))mask)"
+                                      : "(uint32_t)__builtin_ia32_pmovmskb%d((char __attribute__((vector_size(%d))))mask)",
+                     8 * bytes, bytes);
+}
+
+static const char *
 masked_load(CiContext *ctx, CiDtype dtype, int bytes, const char *vector)
 {
     return ci_format(ctx, "__builtin_ia32_loadu%s%d_mask((const %s *)m, (%s)first, (1u << n) - 1)",
@@ -193,6 +203,7 @@ const CiCInstructions ci_c_x86 = {.rounding = rounding,
                              .resized = resized,
                              .half = half,
                              .routines = routines,
+                             .byte_bits = byte_bits,
                              .has_masks = has_masks,
                              .masked_load = masked_load,
                              .masked_store = masked_store,
