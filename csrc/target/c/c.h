@@ -115,6 +115,8 @@ bool ci_c_has_pack(CiDtype dtype);
 const char *ci_c_pack(CiCPrinter *p, CiDtype dtype, int lanes);
 /* Of n: a mask of so many bytes a lane, true in lanes that are less. */
 const char *ci_c_first_lanes(CiCPrinter *p, int bytes, int lanes);
+/* Shifts each lane by its own number of bits; NULL: the operator does. */
+const char *ci_c_lane_shift(CiCPrinter *p, const char *sign, CiDtype dtype, int lanes);
 const char *ci_c_find_lane(CiCPrinter *p, int bytes, int lanes); /* the first one of a mask that is true */
 const char *ci_c_store_part(CiCPrinter *p, CiDtype dtype, int lanes, const char *place,
                             const char *value, const CiExpr *live);

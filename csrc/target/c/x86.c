@@ -156,6 +156,13 @@ has_masks(int vector_bytes)
     return vector_bytes == 64;
 }
 
+/* Bytes have none either, but what a compiler makes of 64 of them is short. */
+static bool
+has_lane_shifts(int size, int vector_bytes)
+{
+    return vector_bytes == 64 || (vector_bytes == 32 && size >= 4);
+}
+
 static const char *
 byte_bits(CiContext *ctx, int bytes, int vector_bytes)
 {
@@ -203,6 +210,7 @@ const CiCInstructions ci_c_x86 = {.rounding = rounding,
                              .resized = resized,
                              .half = half,
                              .routines = routines,
+                             .has_lane_shifts = has_lane_shifts,
                              .byte_bits = byte_bits,
                              .has_masks = has_masks,
                              .masked_load = masked_load,
