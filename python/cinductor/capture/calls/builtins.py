@@ -51,9 +51,7 @@ from ..objects import (
     is_tuple,
 )
 from ..records import record_print
-from . import collectives as collectives  # registers its part of the table
-from . import iterables as iterables  # registers its part
-from . import numbers as numbers  # registers its part
+from . import late_rows as late_rows  # registers its part of the table
 from .calls import (
     LATE,
     TABLE,
@@ -376,7 +374,7 @@ def install_surface() -> None:
 
 
 install_surface()
-enter_families()
+enter_families(frozenset(TABLE))
 
 
 # --- `value in members` with traced values ---

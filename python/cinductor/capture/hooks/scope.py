@@ -20,11 +20,10 @@ from ...base.class_lookup import is_a, module_of
 from ...base.signals import Raised, Signal, comes_from_within, names_traced, reword
 from ...numpy import list_sources
 from .. import operands, special_methods
+from ..calls import consumers, numbers
 from ..calls.builtins import PATTERNS, contains
 from ..calls.calls import dispatch
-from ..calls.consumers import of_numbers
 from ..calls.functions import DEBUGGERS
-from ..calls.numbers import sum_and_carry, sum_of
 from ..containers import ROWS
 from ..control import list_buffer
 from ..control.mappings import is_open_key, want_mapping
@@ -123,11 +122,11 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
 
     def sum_and_carry(self, total: Any, carry: Any, item: Any) -> tuple[Any, Any]:
         """Add one item to a compensated sum."""
-        return sum_and_carry(self, total, carry, item)
+        return numbers.sum_and_carry(self, total, carry, item)
 
     def sum_of(self, total: Any, carry: Any) -> Any:
         """The value of a compensated sum."""
-        return sum_of(self, total, carry)
+        return numbers.sum_of(self, total, carry)
 
     def _global(self, where: dict[str, Any], cache: dict[str, Any], name: str, value: Any) -> Any:
         stage = self.stage
@@ -450,7 +449,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
                 if source is not None and grown.has_sources:
                     return dispatch(self, source, args[1:], kwargs)
             elif not grown.may_look:
-                found = of_numbers(self, args[0], grown)
+                found = consumers.of_numbers(self, args[0], grown)
                 return grown.call(args[0]) if found is None else found
             else:
                 grown.materialise()
