@@ -1,6 +1,6 @@
 /* Reductions whose accumulators are narrower than their result.
  *
- * A sum of bytes in 64 bits, or a position beside a byte, permits a few lanes only. Here the
+ * A sum of bytes in 64 bits, or a position next to a byte, permits a few lanes only. Here the
  * fold is cut into parts, and the accumulators of a part are as narrow as its elements allow. A sum
  * takes as many steps as its operand's range permits without overflow. A position is the number of a
  * vector within the part. After each part the accumulators are widened, and combined with the result.

@@ -491,7 +491,7 @@ verify_stmt(CiProcVerifier *v, const CiStmt *stmt, const CiStmt *owner)
         break;
     case CI_STMT_yield:
         require(v, stmt, owner && owner->kind == CI_STMT_fold && !stmt->next,
-                "it stands at the end of no fold");
+                "it is not at the end of a reduction");
         break;
     case CI_STMT_fold:
         verify_fold(v, stmt);

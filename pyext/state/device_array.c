@@ -80,7 +80,7 @@ cx_check_device_input(const CxState *state, const CiOptions *options, PyObject *
         return -1;
     }
     PyErr_Format(PyExc_TypeError,
-                 "%s of the host beside arrays of a device: copy it with to_device, or "
+                 "%s of the host together with arrays of a device: copy it with to_device, or "
                  "pass a Python number",
                  PyArray_Check(value) ? "an array" : "a NumPy scalar");
     return -1;

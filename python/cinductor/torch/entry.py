@@ -168,7 +168,7 @@ def no_donated_buffers(*_: Any) -> list[int]:
 
 
 def describe_graph(details: Any, gm: Any, inputs: Any, more: dict[str, Any], checked: Any) -> None:
-    """Sets the attributes of which AOTAutograd's cache makes a key, beside its own: all that an artifact depends on."""
+    """Sets the attributes of which AOTAutograd's cache makes a key, in addition to its own: all that an artifact depends on."""
     details.gm, details.example_inputs, details.fx_kwargs = gm, inputs, dict(sorted(more.items()))
     details.cache_key_tag = torch.compiler.config.cache_key_tag
     details.deterministic = torch.are_deterministic_algorithms_enabled(), torch.utils.deterministic.fill_uninitialized_memory
