@@ -1,4 +1,4 @@
-/* The parts of texts that levels share: expressions, types, places, ranges, symbols. Invariant: they read
+/* The parts of texts that levels share: expressions, types, source locations, ranges, symbols. Invariant: they read
  * back to the same value, whatever characters a user's path or name has in it. */
 #include "ir/text_common.h"
 

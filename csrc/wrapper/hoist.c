@@ -8,7 +8,7 @@
  * This costs memory if an allocation of the partition could have reused another one; pools have
  * merged most of these. The memory plan counts the additional memory. */
 #include "wrapper/partition.h"
-#include "wrapper/place.h"
+#include "wrapper/allocate.h"
 
 enum { OTHERS_ALLOCATED, OWN_ALLOCATED, NOT_MOVED, OWN_FREED, OTHERS_FREED, RANKS };
 

@@ -1,6 +1,6 @@
 /* Links the lines of regions: opening and closing lines, and the memory that is allocated in a loop
  * at its exit. */
-#include "wrapper/place.h"
+#include "wrapper/allocate.h"
 
 static void
 drop_buffer(CiLine *test, const CiBuffer *buffer)

@@ -4,7 +4,7 @@
  * moved before the join.
  *
  * The order of collectives stays: it is the same for all members. */
-#include "wrapper/place.h"
+#include "wrapper/allocate.h"
 
 typedef struct Conflict {
     const CiWrapper *w;

@@ -13,7 +13,7 @@
  *
  * Never pooled: results, buffers that are swapped, and memory that devices access directly. */
 #include "analysis/cost.h"
-#include "wrapper/place.h"
+#include "wrapper/allocate.h"
 
 /* Allocations of one block that are looked at, the largest: finding places takes time with their cube.
  * Of expressions it takes longer. */

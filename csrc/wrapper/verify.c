@@ -5,7 +5,7 @@
  * it. Results belong to the caller and are never freed. The size of memory is known when it is
  * used. Symbols are defined before use. */
 #include "base/map.h"
-#include "wrapper/place.h"
+#include "wrapper/allocate.h"
 
 #include <string.h>
 

@@ -9,7 +9,7 @@
 #include "base/os.h"
 #include "device/cpu/compiler.h"
 #include "device/cpu/cpu.h"
-#include "device/cpu/known.h"
+#include "device/cpu/build_notes.h"
 #include "device/cpu/level.h"
 #include "device/cpu/source.h"
 
