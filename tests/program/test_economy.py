@@ -17,7 +17,7 @@ from cinductor import _core
 from cinductor.base import processors
 from cinductor.calls import budget, economy, overtaking
 from cinductor.calls.bound import seconds_of
-from cinductor.capture.stage import Stage
+from cinductor.capture.call_state import Stage
 
 X = np.linspace(0.0, 1.0, 50)
 FACTOR = 1.0

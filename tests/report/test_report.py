@@ -496,7 +496,7 @@ def words_of(node):
 
 def reasons_in_sources():
     """The reasons in the sources for breaks, loops that Python runs, and calls that NumPy runs."""
-    names = set("note_break note_effect RegionBreak Abandon abandon fail stop effect Peel call_unknown Unknown".split())
+    names = set("note_break note_effect RegionBreak Abandon abandon fail stop effect PeelFirstIteration call_unknown Unknown".split())
     names |= set("NotRewritable Replan give_up report run_plain leave_to_numpy".split())
     for path in (ROOT / "python/cinductor/capture").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):

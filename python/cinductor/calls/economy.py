@@ -43,7 +43,7 @@ TURN, MAX_IMPORT = 5e-3, 2.0  # seconds that a call, and a fork, wait for an imp
 WISHED_BUILDS = 2  # that it queues at once, of one kind
 SESSION = "cinductor.capture.session"  # the module that captures import
 # It and modules that it imports, in an order in which each takes a part of the time: between them an import can end with the process.
-IMPORTED = ("cinductor.capture.syntax.rewrite", "cinductor.capture.stage", "cinductor.capture.calls.calls", "cinductor.capture.calls.builtins", SESSION)
+IMPORTED = ("cinductor.capture.syntax.rewrite", "cinductor.capture.call_state", "cinductor.capture.calls.calls", "cinductor.capture.calls.builtins", SESSION)
 IMPORTING = "NumPy runs the calls while cinductor's modules for capture are imported"
 INEXACT = "the original function has run such calls, and a program of it would give other bits; mode='now' compiles it"
 

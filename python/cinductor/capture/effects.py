@@ -40,7 +40,7 @@ from . import deaths
 from .containers import ROWS, row_of
 from .control.alias import Aliases
 from .control.state import OPENED, SHOWN, State, atoms
-from .iterators import Escaped, Escapes, Flat, Items, Octets, is_iterator
+from .iterators import Escaped, Flat, Items, SharedIterators, TracedBytes, is_iterator
 from .known_arrays import Arrays
 from .objects import (
     BOUND,
@@ -60,7 +60,7 @@ from .objects import (
 )
 from .sources import Sources
 from .stores import Stores
-from .syntax.asking import OURS, STAGE
+from .syntax.stage_calls import OURS, STAGE
 
 # --- effects ---
 
@@ -72,7 +72,7 @@ class Effects:
         self, tracer: _core.Tracer, sources: Sources, state: State, aliases: Aliases, plain_hooks: Any
     ) -> None:
         self.tracer, self.sources, self.state, self.aliases = tracer, sources, state, aliases
-        self.arrays, self.stores, self.escapes = Arrays(sources), Stores(tracer, sources), Escapes()
+        self.arrays, self.stores, self.escapes = Arrays(sources), Stores(tracer, sources), SharedIterators()
         self.plain_hooks = plain_hooks
         self.given: dict[int, tuple[Any, Any]] = {}  # by the id of a function: what other code has in place of it, and the function
         self.handed_out: set[int] = set()  # ids of objects made in the call that other code may have
@@ -302,7 +302,7 @@ class Materialiser:
         cls = type(value)
         if cls is Flat:
             return value.real(self)
-        if cls is Octets:
+        if cls is TracedBytes:
             return value.value
         if cls is Traced:
             return self.effects.arrays.real(value)

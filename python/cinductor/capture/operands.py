@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..base.class_lookup import is_a
+from .call_state import Stage
 from .control import list_buffer
 from .iterators import Flat
 from .kinds import Hooks
@@ -31,7 +32,6 @@ from .objects import (
     is_unguarded,
     objects_in,
 )
-from .stage import Stage
 
 
 def use(stage: Stage, value: Any) -> Any:

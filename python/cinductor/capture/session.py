@@ -26,12 +26,12 @@ from ..config import user_backend
 from ..errors import ERRORS, ConstraintViolation
 from ..extensions import HEURISTICS, heuristics
 from .assumptions import REPLANS, Assumptions, text_of
+from .call_state import Stage, is_of_ours, limit
 from .calls import builtins as builtins  # registers the table of calls
 from .entry import arguments_of, call, finish, place_of_function
 from .hooks.scope import PlainScope, Scope
 from .objects import why_not_argument
 from .pieces import driver
-from .stage import Stage, is_of_ours, limit
 
 TOLD: set[str] = set()  # the reason of the warning that there is no C compiler
 MAX_WORDS = 600  # characters of a compiler message

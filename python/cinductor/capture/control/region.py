@@ -25,12 +25,12 @@ from ...base.user_frame import OURS, locals_of
 from ..iterators import END, Items
 from ..kinds import UNBOUND, is_one
 from ..objects import Traced
-from .alias import Aliases, Peel, Records, count_in
+from .alias import Aliases, PeelFirstIteration, Records, count_in
 from .state import Change, Snapshot, State, reached
 
 if TYPE_CHECKING:
     from ..kinds import Hooks
-    from ..syntax.asking import Site
+    from ..syntax.stage_calls import Site
 
 RegionBreak = _core.RegionBreak
 PACKAGE = __name__.partition(".")[0] + "."
@@ -161,7 +161,7 @@ def between_runs(step: Callable[..., Any]) -> Callable[..., Any]:
     def guarded(self: Region, *args: Any) -> Any:
         try:
             return step(self, *args)
-        except Peel:
+        except PeelFirstIteration:
             raise
         except Exception as error:
             if is_interrupt(error):

@@ -50,7 +50,7 @@ from ..objects import (
 from ..sources import function_of
 
 if TYPE_CHECKING:
-    from ..stage import Stage
+    from ..call_state import Stage
 
 
 Read = tuple[Any, int]  # a value and its source

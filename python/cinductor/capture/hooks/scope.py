@@ -20,6 +20,7 @@ from ...base.class_lookup import is_a, module_of
 from ...base.signals import Raised, Signal, comes_from_within, names_traced, reword
 from ...numpy import list_sources
 from .. import operands, special_methods
+from ..call_state import Stage, check_budget, fall_back, lifted_once, with_bailout
 from ..calls import consumers, numbers
 from ..calls.builtins import PATTERNS, contains
 from ..calls.calls import dispatch
@@ -41,9 +42,8 @@ from ..objects import (
     is_numpys,
 )
 from ..records import at_once, formatted, late_text, record_print
-from ..stage import Stage, check_budget, fall_back, lifted_once, with_bailout
-from ..syntax.asking import Site
-from .attributes import Attributes, Managed, Quiet, Slot
+from ..syntax.stage_calls import Site
+from .attributes import Attributes, Managed, Slot, TracedErrstate
 from .constructs import PlainControl, TracedControl, generated
 from .iteration import Iteration
 from .subscripts import Subscripts
@@ -354,7 +354,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
             return self.stage.materialise(value)  # raises when it is entered
         if cls is np.errstate and self.stage.sources.source_of(value) is None:
             # Made by the table of calls, which has inspected its arguments.
-            return Quiet(self.stage.tracer, *self.stage.errstates[id(value)])
+            return TracedErrstate(self.stage.tracer, *self.stage.errstates[id(value)])
         is_null = module_of(cls) == "contextlib" and cls.__name__ == "nullcontext"
         if is_null or not all(self.stage.sources.defines(cls, name) for name in ("__enter__", "__exit__")):
             return value  # Python raises for a class without both
