@@ -11,6 +11,7 @@ import call_estimates
 import numpy as np
 import programs
 import pytest
+from folders import ROOT
 
 import cinductor
 from cinductor import _core
@@ -1177,6 +1178,13 @@ def test_a_capture_calls_nothing_for_each_item_of_a_long_list(of):
     finally:
         sys.setprofile(None)
     assert len(calls) < 40_000
+
+
+def test_first_calls_make_no_more_python_calls_than_their_limits():
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("CINDUCTOR_")}
+    counting = [sys.executable, str(ROOT / "benchmarks" / "capture_calls.py"), "--check"]
+    done = subprocess.run(counting, env=environment, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_a_list_that_grows_is_captured_for_few_of_its_lengths():
