@@ -537,8 +537,8 @@ static void
 require_atomic(void *arg, const CiStmt *stmt)
 {
     const Told *told = arg;
-    bool is_told = stmt->at.memory == told->memory || stmt->cell == told->memory;
-    require(told->v, stmt, !is_told || stmt->is_atomic, "others store what it touches now");
+    bool is_published = stmt->at.memory == told->memory || stmt->cell == told->memory;
+    require(told->v, stmt, !is_published || stmt->is_atomic, "others store what it touches now");
 }
 
 /* Memory that is loaded atomically is stored and loaded in no other way. */
