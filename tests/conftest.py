@@ -151,6 +151,15 @@ def way(request):
     return request.param
 
 
+@pytest.fixture(autouse=True)
+def no_kernel_is_refused():
+    """A kernel that the C compiler refuses is a failure, also where warnings are ignored."""
+    import refused
+
+    with refused.none():
+        yield
+
+
 @pytest.fixture
 def pieces_are_compiled(monkeypatch):
     """Compile pieces however little they compute, without timing them against NumPy."""
