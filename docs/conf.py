@@ -99,7 +99,7 @@ GROUPS = {
     "Export": "export register_wrapper_backend",
     "Extend": "kernel custom_op list_passes observe_passes register_pass register_pattern register_lowering register_template register_backend",
     "Devices and arrays": "Device device devices Array to_device from_dlpack from_ipc_handle ops Stream Event synchronize"
-    " memory_stats reset_peak empty_cache configure_memory register_device register_heuristics Facts toolkit get_include",
+    " memory_stats reset_peak empty_cache configure_memory register_device register_heuristics Facts get_include",
 }
 
 

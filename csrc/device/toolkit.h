@@ -1,8 +1,8 @@
-/* Functions of the core for external compilers. An extension cannot link with the core, so it gets
- * a table of functions (the capsule cinductor.CiToolkit of `cinductor.toolkit()`).
+/* Functions of the core for external compilers. A library cannot link with the core, so its CiConnect gets a table of
+ * functions.
  *
- * They work in the context of a compilation and fail through it (`fail` does not return). The
- * headers of the named types document the rest. */
+ * They work in the context of a compilation and fail through it (`fail` does not return). The headers of the named
+ * types document the rest. */
 #ifndef CI_DEVICE_TOOLKIT_H
 #define CI_DEVICE_TOOLKIT_H
 
@@ -49,5 +49,10 @@ typedef struct CiToolkit {
 } CiToolkit;
 
 extern const CiToolkit ci_toolkit;
+
+/* `cinductor_connect`, which the library of a device exports for cinductor.register_device(path): stores
+ * its device and its compiler, which live as long as the process. Returns NULL, or why there is none. */
+typedef const char *CiConnect(const CiToolkit *toolkit, const CiDevice **device,
+                              const CiCompiler **compiler);
 
 #endif

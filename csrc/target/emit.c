@@ -293,12 +293,20 @@ print_body(CiText *out, const char *body)
     }
 }
 
+/* library_power of languages without complex numbers: exp(b log a). */
+static const char polar_power[] =
+    "{ double size = log(hypot((double)a.re, (double)a.im)); double angle = atan2((double)a.im, (double)a.re); "
+    "double turn = b.im * size + b.re * angle; size = exp(b.re * size - b.im * angle); "
+    "T y = {(R)(size * cos(turn)), (R)(size * sin(turn))}; return y; }";
+
 static void
 print_support(CiEmitter *e, CiText *out, int row, CiDtype dtype)
 {
     const SupportRow *support = &support_rows[row];
     const char *own = e->spelling->override ? e->spelling->override(support->name, dtype) : NULL;
     CiText body = ci_text_new(e->ctx);
+    if (e->spelling->lacks_complex && !strcmp(support->name, "library_power"))
+        own = polar_power;
     add_tokens(e, &body, own ? own : support->body, dtype, NULL);
     ci_text_add(out, "\n%s ", e->spelling->function);
     add_tokens(e, out, support->result, dtype, NULL);

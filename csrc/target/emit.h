@@ -25,6 +25,7 @@ typedef struct CiSpelling {
     int nimprecise;
     CiExprStyle style;
     bool is_cpp;                 /* values of several parts are written T{a, b}, not (T){a, b} */
+    bool lacks_complex;          /* the C library's complex numbers */
     bool has_undefined_overflow; /* of signed integers: what may wrap is computed without a sign */
     /* The target's own body for a support function, "{ return __float_as_uint(a); }"; NULL takes
      * the table's. An operation with a support function of its name is this function where it has one.

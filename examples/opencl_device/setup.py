@@ -8,7 +8,7 @@ setup(
     ext_modules=[
         Extension(
             "cinductor_opencl._opencl",
-            [f"cinductor_opencl/_{name}.c" for name in ("opencl", "device", "kernels")],
+            [f"cinductor_opencl/_{name}.c" for name in ("device", "kernels")],
             include_dirs=[cinductor.get_include()],
             extra_compile_args=["-std=gnu11"],
         )

@@ -311,7 +311,6 @@ static PyMethodDef module_methods[] = {
     CX_FUNCTION(backends, module_backends, METH_VARARGS),
     CX_FUNCTION(backend_names, module_backend_names, METH_NOARGS),
     CX_FUNCTION(register_device, cx_register_device, METH_VARARGS),
-    CX_FUNCTION(toolkit, cx_toolkit, METH_NOARGS),
     CX_FUNCTION(set_array_type, cx_set_array_type, METH_VARARGS),
     CX_FUNCTION(functions, module_functions, METH_NOARGS),
     CX_FUNCTION(check_function, cx_check_function, METH_VARARGS),

@@ -1,28 +1,41 @@
 /* Devices from outside of the tree: register_device(device, compilers).
  *
- * A device is a capsule "cinductor.CiDevice", which another extension makes from its CiDevice,
- * or a Python object (object_device.c). Compilers are names of CPU compilers, whose kernels then
- * run on the memory of the device, or capsules "cinductor.CiCompiler". */
+ * A device is the path of a library that has a compiler, too (CiConnect), a capsule "cinductor.CiDevice", which
+ * another extension makes from its CiDevice, or a Python object (object_device.c). Compilers of these are names of
+ * CPU compilers, whose kernels then run on the memory of the device. */
 #include "surface/register.h"
 
 #include "device/toolkit.h"
 #include "surface/object_device.h"
 
-#define COMPILER_CAPSULE "cinductor.CiCompiler"
+#include <dlfcn.h>
 
 static const CiCompiler *
 find_compiler(const CxState *state, PyObject *given)
 {
-    if (PyCapsule_CheckExact(given))
-        return PyCapsule_GetPointer(given, COMPILER_CAPSULE);
     const char *name = PyUnicode_Check(given) ? PyUnicode_AsUTF8(given) : NULL;
     const CiBackend *backend = name ? ci_backend_find(state->runtime.registry, "cpu", name) : NULL;
     if (backend == NULL && !PyErr_Occurred())
-        PyErr_Format(PyExc_ValueError,
-                     "a compiler is one of the processor's by name, or a capsule " COMPILER_CAPSULE
-                     ", not %R",
-                     given);
+        PyErr_Format(PyExc_ValueError, "a compiler is one of the processor's by name, not %R", given);
     return backend != NULL ? backend->compiler : NULL;
+}
+
+/* The device of a library, as a capsule, and its compiler. The library stays open. */
+static PyObject *
+connect_library(PyObject *path, const CiCompiler **compiler)
+{
+    const char *name = PyUnicode_AsUTF8(path);
+    const CiDevice *device = NULL;
+    void *library = name ? dlopen(name, RTLD_NOW | RTLD_LOCAL) : NULL,
+         *symbol = library ? dlsym(library, "cinductor_connect") : NULL;
+    CiConnect *connect;
+    if (name == NULL)
+        return NULL;
+    memcpy(&connect, &symbol, sizeof symbol);
+    const char *why = symbol ? connect(&ci_toolkit, &device, compiler) : dlerror();
+    if (why == NULL)
+        return PyCapsule_New((void *)(uintptr_t)device, CX_DEVICE_CAPSULE, NULL);
+    return PyErr_Format(PyExc_OSError, "%s", why);
 }
 
 /* register_device(device, compilers): returns its name. */
@@ -44,7 +57,10 @@ cx_register_device(PyObject *module, PyObject *args)
     for (int k = 0; k < count; k++)
         if ((compilers[k] = find_compiler(state, PyTuple_GET_ITEM(names, k))) == NULL)
             return NULL;
-    capsule = PyCapsule_CheckExact(given) ? Py_NewRef(given) : cx_device_of_object(given);
+    if (PyUnicode_Check(given))
+        count = (capsule = connect_library(given, &compilers[0])) != NULL;
+    else
+        capsule = PyCapsule_CheckExact(given) ? Py_NewRef(given) : cx_device_of_object(given);
     const CiDevice *device = capsule ? PyCapsule_GetPointer(capsule, CX_DEVICE_CAPSULE) : NULL;
     if (device == NULL || PyList_Append(state->registered, capsule) < 0 ||
         PyList_Append(state->registered, names) < 0)
@@ -56,11 +72,4 @@ cx_register_device(PyObject *module, PyObject *args)
 done:
     Py_XDECREF(capsule);
     return result;
-}
-
-PyObject *
-cx_toolkit(PyObject *module, PyObject *unused)
-{
-    (void)module, (void)unused;
-    return PyCapsule_New((void *)(uintptr_t)&ci_toolkit, "cinductor.CiToolkit", NULL);
 }

@@ -5,8 +5,6 @@
 #include "state/state.h"
 
 PyObject *cx_register_device(PyObject *module, PyObject *args);
-/* toolkit(): a capsule with the core's functions for external compilers. */
-PyObject *cx_toolkit(PyObject *module, PyObject *unused);
 
 extern PyType_Spec cx_hook_spec; /* hook.c */
 

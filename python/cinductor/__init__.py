@@ -37,7 +37,7 @@ from .config import config, list_backends, list_choices, list_mode_options, list
 
 if TYPE_CHECKING:
     from .arrays.array import Array, from_dlpack, to_device
-    from .arrays.machine import Device, device, devices, get_include, register_device, toolkit
+    from .arrays.machine import Device, device, devices, get_include, register_device
     from .arrays.sharing import from_ipc_handle
     from .arrays.streams import (
         Event,
@@ -173,7 +173,6 @@ __all__ = [
     "stats",
     "synchronize",
     "to_device",
-    "toolkit",
     "wait",
     "warm",
     "while_loop",
@@ -230,7 +229,7 @@ PLACES = {
     **dict.fromkeys(
         ("register_backend", "register_lowering", "register_pass", "register_pattern", "register_template"), "extensions.registering"
     ),
-    **dict.fromkeys(("Device", "devices", "device", "get_include", "register_device", "toolkit"), "arrays.machine"),
+    **dict.fromkeys(("Device", "devices", "device", "get_include", "register_device"), "arrays.machine"),
     **dict.fromkeys(("Facts", "register_heuristics"), "extensions.heuristics"),
     **dict.fromkeys(("Array", "from_dlpack", "to_device"), "arrays.array"),
     "from_ipc_handle": "arrays.sharing",

@@ -2104,9 +2104,6 @@ def share_open(device: str, name: bytes, /) -> tuple[Any, int, int]:
 def register_device(device: Any, compilers: tuple[Any, ...], /) -> str:
     """Register a kind of device, and return its name; see `cinductor.register_device`."""
 
-def toolkit() -> Any:
-    """Return the capsule "cinductor.CiToolkit"; see `cinductor.toolkit`."""
-
 class DeviceArray:
     """The base class of objects with an array in the memory of a device or of the host. A handle has one object.
 

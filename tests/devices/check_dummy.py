@@ -812,6 +812,10 @@ def test_what_is_no_device_is_refused():
     card.name = 3
     with pytest.raises(TypeError, match="a device's name is a str"):
         cinductor.register_device(card)
+    with pytest.raises(OSError, match=r"nowhere\.so: cannot open"):
+        cinductor.register_device("/nowhere.so")
+    with pytest.raises(OSError, match="undefined symbol: cinductor_connect"):
+        cinductor.register_device(cinductor._core.__file__)
     struct = (ctypes.c_int * 64)(99)
     make = ctypes.pythonapi.PyCapsule_New
     make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]

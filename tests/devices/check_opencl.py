@@ -2,6 +2,8 @@
 on the device in processes of their own (ways.py).
 """
 
+import ctypes
+
 import cinductor_opencl as opencl
 import numpy as np
 import pytest
@@ -16,8 +18,11 @@ X = np.random.default_rng(0).standard_normal((6, 40))
 
 @pytest.fixture
 def limit():
-    yield opencl.limit
-    opencl.limit(True, True, 1 << 15)
+    """A function that takes f64, 64-bit atomics and bytes of local memory from the devices."""
+    limited = ctypes.CDLL(opencl.LIBRARY).cinductor_limit
+    limited.argtypes = [ctypes.c_bool, ctypes.c_bool, ctypes.c_uint64]
+    yield limited
+    limited(True, True, 1 << 15)
 
 
 def explained(fn, *args, **options):

@@ -25,8 +25,8 @@ def outside(tmp_path_factory):
         source = ROOT / "examples" / f"{name}_device" / package.name
         (package / "__init__.py").write_text((source / "__init__.py").read_text())
         command = ["cc", "-std=gnu11", "-O1", "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", "-pthread"]
-        folders = ["-I", cinductor.get_include(), "-isystem", sysconfig.get_path("include")]
-        sources = sorted(source.glob("*.c"))
+        folders = ["-I", source, "-I", cinductor.get_include(), "-isystem", sysconfig.get_path("include")]
+        sources = sorted(source.glob("*.c")) + sorted((ROOT / "tests" / "devices").glob(f"limit_{name}.c"))
         subprocess.run([*command, *folders, *sources, "-o", package / f"_{name}.so"], check=True)
         path = os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
         return {**os.environ, "PYTHONPATH": path}

@@ -3,22 +3,6 @@
 
 #include <string.h>
 
-/* CUDA's names for functions in the shared texts. */
-static const char prelude[] =
-    "#define __INT64_TYPE__ long long\n"
-    "#define __UINT64_TYPE__ unsigned long long\n"
-    "#define __builtin_memcpy memcpy\n"
-    "#define __builtin_popcountll __popcll\n"
-    "#define __builtin_fabsf fabsf\n"
-    "#define __builtin_inff() __int_as_float(0x7f800000)\n"
-    "#define __builtin_inf() __longlong_as_double(0x7ff0000000000000LL)\n"
-    "#define __builtin_nanf(text) __int_as_float(0x7fc00000)\n"
-    "#define __builtin_nan(text) __longlong_as_double(0x7ff8000000000000LL)\n"
-    "#define __builtin_huge_valf() __builtin_inff()\n"
-    "#define huge_valf() __builtin_inff()\n"
-    "#define huge_val() __builtin_inf()\n"
-    "#define copysign(a, b) copysign((double)(a), (double)(b))\n";
-
 /* ---- functions ---- */
 
 static const char shuffle_helpers[] =
@@ -73,11 +57,6 @@ own_support(const char *name, CiDtype dtype)
         return EXTREME("min", "<");
     if (!strcmp(name, "rough_exp2") && dtype == CI_DTYPE_f32)
         return "{ float y; asm(\"ex2.approx.ftz.f32 %0, %1;\" : \"=f\"(y) : \"f\"(a)); return y; }";
-    if (!strcmp(name, "library_power"))
-        return "{ R size = log(hypot(a.re, a.im)); R angle = atan2(a.im, a.re); R turn = b.im * "
-               "size "
-               "+ b.re * angle; size = exp(b.re * size - b.im * angle); T y = {size * cos(turn), "
-               "size * sin(turn)}; return y; }";
     if (!strcmp(name, "round_half") && dtype == CI_DTYPE_f64)
         return "{ uint16_t h; asm(\"cvt.rn.f16.f64 %0, %1;\" : \"=h\"(h) : \"d\"(a)); float r; "
                "asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(r) : "
@@ -137,6 +116,7 @@ const CiGpuDialect ci_gpu_cuda = {
                  .nimprecise = (int)(sizeof imprecise / sizeof *imprecise),
                  .style = CI_STYLE_c,
                  .is_cpp = true,
+                 .lacks_complex = true,
                  .has_undefined_overflow = true,
                  .override = own_support},
     .has_f64 = true,
@@ -157,5 +137,7 @@ const CiGpuDialect ci_gpu_cuda = {
     .atomic32 = "atomic",
     .atomic64 = "atomic",
     .long_word = "long long",
-    .prelude = prelude,
+    .float_of_bits = "__int_as_float",
+    .count_bits = "__popcll",
+    .prelude = "#define __builtin_memcpy memcpy\n#define huge_valf __builtin_inff\n",
     .helpers = add_helpers};

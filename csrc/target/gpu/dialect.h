@@ -36,7 +36,9 @@ typedef struct CiGpuDialect {
     const char *atomic32, *atomic64;
     bool has_lower_atomics; /* the rest is in lower case */
     const char *long_word;  /* an integer of 64 bits, for an atomic function */
-    const char *prelude;    /* before the types */
+    /* Functions: the float of 32 bits, and how many bits of a number of 64 are set. */
+    const char *float_of_bits, *count_bits;
+    const char *prelude; /* before all else */
     /* Prints the functions that the source calls besides its own. NULL: there are none. */
     void (*helpers)(CiText *out, const char *source);
 } CiGpuDialect;

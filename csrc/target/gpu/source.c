@@ -2,6 +2,26 @@
  * their own, which tells what they need of types, helpers and support functions. */
 #include "target/gpu/print.h"
 
+/* Names of C's functions and constants in the texts that all languages share. On a device without f64 the
+ * types of the texts are f32. */
+static void
+add_names(CiText *out, const CiGpuDialect *gpu)
+{
+    const char *word = gpu->long_word, *bits = gpu->float_of_bits;
+    ci_text_add(out, "%s%s#undef __INT64_TYPE__\n#undef __UINT64_TYPE__\n",
+                gpu->has_f64 ? "" : "#define double float\n", gpu->prelude);
+    ci_text_add(out, "#define __INT64_TYPE__ %s\n#define __UINT64_TYPE__ unsigned %s\n", word, word);
+    ci_text_add(out, "#define __builtin_popcountll %s\n#define __builtin_fabsf fabs\n", gpu->count_bits);
+    ci_text_add(out,
+                "#define __builtin_inff() %s(0x7f800000)\n#define __builtin_nanf(text) %s(0x7fc00000)\n",
+                bits, bits);
+    ci_text_add(out, "#define __builtin_huge_valf __builtin_inff\n"
+                     "#define __builtin_inf() ((double)__builtin_inff())\n"
+                     "#define __builtin_nan(text) ((double)__builtin_nanf(text))\n"
+                     "#define huge_val __builtin_inf\n"
+                     "#define copysign(a, b) copysign((double)(a), (double)(b))\n");
+}
+
 static void
 add_division(CiText *out, const char *function)
 {
@@ -46,7 +66,7 @@ ci_gpu_print_source(CiText *out, const CiKernels *kernels, const CiProcs *procs)
         procs->procs[k]->shared_bytes = ((CiGpuPrinter *)printer)->shared_bytes;
     }
     ci_emit_support(base, &support);
-    ci_text_add(out, "%s", gpu->prelude);
+    add_names(out, gpu);
     ci_emit_types(out);
     if (ci_emit_mentions(body.data, "ci_floordiv") || ci_emit_mentions(body.data, "ci_mod"))
         add_division(out, gpu->spelling.function);

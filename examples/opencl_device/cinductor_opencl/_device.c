@@ -1,11 +1,20 @@
-/* Memory, streams and events. Memory is shared virtual memory, because cinductor computes addresses
- * inside of blocks.
+/* Devices: memory, streams and events, and how they are found. Memory is shared virtual memory, because cinductor computes
+ * addresses inside of blocks.
  *
  * The host accesses it by copies only. A stream is a command queue. */
 #include "_opencl.h"
 
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+const CiToolkit *kit;
+OpenCL cl;
+Device devices[MAX_DEVICES], every;
+static int ndevices;
+
+#define ASK(id, what, out) (void)cl.GetDeviceInfo(id, what, sizeof(out), &(out), NULL)
 
 static _Thread_local cl_int last_result;
 
@@ -40,7 +49,7 @@ properties(const CiQueue *queue, CiDeviceProperties *out)
 {
     const Device *device = &devices[queue->index];
     *out = (CiDeviceProperties){.memory = (int64_t)device->memory, .units = (int)device->units};
-    snprintf(out->name, sizeof out->name, "%s", device->name);
+    ASK(device->id, CL_DEVICE_NAME, out->name);
     return CI_OK;
 }
 
@@ -58,8 +67,7 @@ release(const CiQueue *queue, void *block, size_t size)
 {
     (void)size;
     if (block)
-        (void)status_of(
-            cl.EnqueueSVMFree(queue_of(queue), 1, &block, NULL, NULL, 0, NULL, NULL));
+        (void)status_of(cl.EnqueueSVMFree(queue_of(queue), 1, &block, NULL, NULL, 0, NULL, NULL));
 }
 
 static int32_t
@@ -81,7 +89,7 @@ queue_of(const CiQueue *queue)
 }
 
 /* New streams follow the device's own in its list. */
-int32_t
+static int32_t
 stream_open(const CiQueue *queue, void **stream)
 {
     static const cl_queue_properties timed[] = {CL_QUEUE_PROPERTIES, CL_QUEUE_PROFILING_ENABLE, 0};
@@ -215,7 +223,7 @@ event_elapsed(const CiQueue *queue, void *first, void *second, double *ms)
     return status_of(error);
 }
 
-const CiDevice opencl_device = {.abi = CI_DEVICE_ABI,
+static const CiDevice opencl_device = {.abi = CI_DEVICE_ABI,
                                 .name = "opencl",
                                 .doc = "devices of OpenCL, through the ICD loader",
                                 .count = count,
@@ -234,3 +242,113 @@ const CiDevice opencl_device = {.abi = CI_DEVICE_ABI,
                                 .event_synchronize = event_synchronize,
                                 .event_elapsed = event_elapsed,
                                 .last_error = last_error};
+
+/* ---- the loader and its devices ---- */
+
+static bool
+open_loader(void)
+{
+    void *library = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL), *symbol;
+#define CL(name)                                                                                   \
+    if (!library || !(symbol = dlsym(library, "cl" #name)))                                        \
+        return false;                                                                              \
+    memcpy(&cl.name, &symbol, sizeof symbol);
+    CL_TABLE
+#undef CL
+    return true;
+}
+
+/* NULL, or what results with NumPy's bits and addresses inside of blocks need and the device lacks. */
+static const char *
+why_not(cl_device_id id)
+{
+    char profile[32] = "";
+    cl_device_fp_config f32 = 0, needed = CL_FP_DENORM | CL_FP_INF_NAN | CL_FP_ROUND_TO_NEAREST |
+                                          CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT;
+    cl_device_svm_capabilities memory = 0;
+    ASK(id, CL_DEVICE_PROFILE, profile);
+    ASK(id, CL_DEVICE_SINGLE_FP_CONFIG, f32);
+    ASK(id, CL_DEVICE_SVM_CAPABILITIES, memory);
+    return strcmp(profile, "FULL_PROFILE")                 ? "no full profile"
+           : !(memory & CL_DEVICE_SVM_COARSE_GRAIN_BUFFER) ? "no shared virtual memory"
+           : (f32 & needed) != needed                      ? "f32 that is not rounded as in IEEE 754"
+                                                           : NULL;
+}
+
+#define LESS(field) every.field = device->field < every.field ? device->field : every.field
+
+/* The next device; false if no context or queue can be made. */
+static bool
+open_device(cl_device_id id)
+{
+    Device *device = &devices[ndevices];
+    void *own;
+    char driver[128] = "", name[128] = "", extensions[8192] = "";
+    cl_int error;
+    *device = (Device){.id = id};
+    ASK(id, CL_DEVICE_NAME, name);
+    ASK(id, CL_DRIVER_VERSION, driver);
+    ASK(id, CL_DEVICE_EXTENSIONS, extensions);
+    ASK(id, CL_DEVICE_GLOBAL_MEM_SIZE, device->memory);
+    ASK(id, CL_DEVICE_LOCAL_MEM_SIZE, device->local_bytes);
+    ASK(id, CL_DEVICE_MAX_WORK_GROUP_SIZE, device->group);
+    ASK(id, CL_DEVICE_MAX_PARAMETER_SIZE, device->parameter_bytes);
+    ASK(id, CL_DEVICE_MAX_COMPUTE_UNITS, device->units);
+    snprintf(device->about, sizeof device->about, "%s, driver %s", name, driver);
+    device->has_f64 = strstr(extensions, "cl_khr_fp64") != NULL;
+    device->has_atomic64 = strstr(extensions, "cl_khr_int64_base_atomics") &&
+                           strstr(extensions, "cl_khr_int64_extended_atomics");
+    device->context = cl.CreateContext(NULL, 1, &id, NULL, NULL, &error);
+    if (error || stream_open(&(CiQueue){.index = ndevices}, &own))
+        return false;
+    if (ndevices++ == 0)
+        every = *device;
+    LESS(has_f64);
+    LESS(has_atomic64);
+    LESS(local_bytes);
+    LESS(parameter_bytes);
+    LESS(group);
+    return true;
+}
+
+/* Opens the devices of a platform. The reasons for those that are not used are added to `why`. */
+static void
+open_platform(cl_platform_id platform, char *why, size_t capacity)
+{
+    cl_device_id found[MAX_DEVICES];
+    cl_uint count = 0;
+    if (cl.GetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, MAX_DEVICES, found, &count))
+        return;
+    for (cl_uint k = 0; k < count && k < MAX_DEVICES && ndevices < MAX_DEVICES; k++) {
+        const char *reason = why_not(found[k]);
+        size_t length = strlen(why);
+        if (reason || !open_device(found[k]))
+            snprintf(why + length, capacity - length, "; a device has %s",
+                     reason ? reason : "no context");
+    }
+}
+
+const char *
+cinductor_connect(const CiToolkit *toolkit, const CiDevice **device, const CiCompiler **own)
+{
+    static char why[1024] = "no device of OpenCL that cinductor can use";
+    cl_platform_id platforms[MAX_DEVICES];
+    static CiCompiler compiler;
+    cl_uint found = 0;
+    kit = toolkit;
+    if (kit->abi != CI_DEVICE_ABI)
+        return "built for another version of cinductor";
+    if (!open_loader())
+        return "no OpenCL 2.0: libOpenCL.so.1 is not found or too old";
+    if (cl.GetPlatformIDs(MAX_DEVICES, platforms, &found))
+        found = 0;
+    for (cl_uint k = 0; k < found && k < MAX_DEVICES; k++)
+        open_platform(platforms[k], why, sizeof why);
+    if (!ndevices)
+        return why;
+    adapt_dialect();
+    compiler = kit->gpu_compiler(&opencl_vendor);
+    *device = &opencl_device;
+    *own = &compiler;
+    return NULL;
+}

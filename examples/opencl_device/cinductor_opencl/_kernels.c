@@ -6,25 +6,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-
-/* Names of C's functions and constants in the texts that all languages share. The first line is for
- * devices without f64, whose kernels get no values of f64: scalars come as f32. */
-#define NO_F64 "#define double float\n"
-static const char prelude[] = NO_F64 "#pragma OPENCL FP_CONTRACT OFF\n"
-                                     "#undef __INT64_TYPE__\n"
-                                     "#undef __UINT64_TYPE__\n"
-                                     "#define __INT64_TYPE__ long\n"
-                                     "#define __UINT64_TYPE__ ulong\n"
-                                     "#define __builtin_popcountll popcount\n"
-                                     "#define __builtin_fabsf fabs\n"
-                                     "#define __builtin_inff() as_float(0x7f800000)\n"
-                                     "#define __builtin_nanf(text) as_float(0x7fc00000)\n"
-                                     "#define __builtin_huge_valf() __builtin_inff()\n"
-                                     "#define __builtin_inf() ((double)__builtin_inff())\n"
-                                     "#define __builtin_nan(text) ((double)__builtin_nanf(text))\n"
-                                     "#define huge_val __builtin_inf\n"
-                                     "#define copysign(a, b) copysign((double)(a), (double)(b))\n";
 
 /* All functions that OpenCL does not define as exact. */
 static const CiImprecise imprecise[] = {
@@ -34,19 +15,6 @@ static const CiImprecise imprecise[] = {
 #include "ir/ops.def"
 };
 
-/* C's own complex numbers do not exist here. */
-static const char *
-own_support(const char *name, CiDtype dtype)
-{
-    (void)dtype;
-    return strcmp(name, "library_power")
-               ? NULL
-               : "{ double size = log(hypot((double)a.re, (double)a.im)); "
-                 "double angle = atan2((double)a.im, (double)a.re); "
-                 "double turn = b.im * size + b.re * angle; size = exp(b.re * size - b.im * angle); "
-                 "T y = {(R)(size * cos(turn)), (R)(size * sin(turn))}; return y; }";
-}
-
 static CiGpuDialect dialect = {
     .spelling = {.function = "static",
                  .builtin = "",
@@ -54,8 +22,8 @@ static CiGpuDialect dialect = {
                  .imprecise = imprecise,
                  .nimprecise = (int)(sizeof imprecise / sizeof *imprecise),
                  .style = CI_STYLE_c,
-                 .has_undefined_overflow = true,
-                 .override = own_support},
+                 .lacks_complex = true,
+                 .has_undefined_overflow = true},
     .warp = 1,
     .access_bytes = 1,
     .threads = 256,
@@ -74,13 +42,15 @@ static CiGpuDialect dialect = {
     .kernel = "__kernel __attribute__((reqd_work_group_size(%d, 1, 1))) void",
     .atomic32 = "atomic_",
     .has_lower_atomics = true,
-    .long_word = "long"};
+    .long_word = "long",
+    .float_of_bits = "as_float",
+    .count_bits = "popcount",
+    .prelude = "#pragma OPENCL FP_CONTRACT OFF\n"};
 
 void
 adapt_dialect(void)
 {
     dialect.has_f64 = every.has_f64;
-    dialect.prelude = prelude + (every.has_f64 ? strlen(NO_F64) : 0);
     dialect.atomic64 = every.has_atomic64 ? "atom_" : NULL;
     dialect.threads = every.group < 256 ? (int)every.group : 256;
 }
@@ -148,7 +118,6 @@ static int32_t
 find(const CiQueue *queue, void *program, const char *name, void **run, CiGpuLimits *limits)
 {
     const Device *device = &devices[queue->index];
-    cl_ulong used = 0;
     cl_int error;
     limits->parameter_bytes = device->parameter_bytes;
     limits->shared_bytes = (size_t)device->local_bytes;
@@ -157,9 +126,8 @@ find(const CiQueue *queue, void *program, const char *name, void **run, CiGpuLim
         return status_of(error);
     (void)cl.GetKernelWorkGroupInfo(*run, device->id, CL_KERNEL_WORK_GROUP_SIZE,
                                     sizeof limits->threads, &limits->threads, NULL);
-    (void)cl.GetKernelWorkGroupInfo(*run, device->id, CL_KERNEL_LOCAL_MEM_SIZE, sizeof used, &used,
-                                    NULL);
-    limits->shared_used = (size_t)used;
+    (void)cl.GetKernelWorkGroupInfo(*run, device->id, CL_KERNEL_LOCAL_MEM_SIZE,
+                                    sizeof(cl_ulong), &limits->shared_used, NULL);
     return CI_OK;
 }
 

@@ -1,4 +1,4 @@
-/* OpenCL's devices for cinductor. What _opencl.c, _device.c and _kernels.c share. */
+/* OpenCL's devices for cinductor. What _device.c and _kernels.c share. */
 #ifndef CINDUCTOR_OPENCL_H
 #define CINDUCTOR_OPENCL_H
 
@@ -11,7 +11,7 @@
 
 /* The functions of the ICD loader, found when the package registers its device. */
 #define CL_TABLE                                                                                   \
-    CL(GetPlatformIDs) CL(GetDeviceIDs) CL(GetDeviceInfo) CL(GetPlatformInfo) CL(CreateContext)    \
+    CL(GetPlatformIDs) CL(GetDeviceIDs) CL(GetDeviceInfo) CL(CreateContext)    \
     CL(CreateCommandQueueWithProperties) CL(ReleaseCommandQueue) CL(Finish) CL(Flush)              \
     CL(SVMAlloc) CL(EnqueueSVMFree) CL(EnqueueSVMMemcpy) CL(EnqueueSVMMemFill)                     \
     CL(CreateProgramWithSource) CL(CreateProgramWithBinary) CL(BuildProgram)                       \
@@ -35,7 +35,7 @@ typedef struct Device {
     cl_device_id id;
     cl_context context;
     Stream *streams; /* its own, then those that are open, under a lock */
-    char name[128], about[400]; /* about: what its binaries depend on */
+    char about[400]; /* its name and driver, on which its binaries depend */
     cl_ulong memory, local_bytes;
     size_t group, parameter_bytes; /* most threads of a block, bytes of a kernel's arguments */
     cl_uint units;
@@ -47,9 +47,7 @@ typedef struct Device {
 extern const CiToolkit *kit;
 extern OpenCL cl;
 extern Device devices[MAX_DEVICES];
-extern int ndevices;
 extern Device every; /* what all of them have */
-extern const CiDevice opencl_device;
 extern const CiGpuVendor opencl_vendor;
 
 /* _kernels.c: the dialect for what all devices have. */
@@ -57,7 +55,5 @@ void adapt_dialect(void);
 /* _device.c: remembers an error of this thread; a CiStatus. */
 int32_t status_of(int error);
 cl_command_queue queue_of(const CiQueue *queue);
-/* Adds a stream to a device; the first is its own. */
-int32_t stream_open(const CiQueue *queue, void **stream);
 
 #endif

@@ -5,13 +5,12 @@
  * system's compiler. A vendor's own compiler would be called by `build_library`.
  *
  * All functions of cinductor that are called here come from the toolkit. */
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
-
 #include "device/toolkit.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <spawn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -311,39 +310,27 @@ static const CiDevice device = {.abi = CI_DEVICE_ABI,
 
 /* ---- for Python ---- */
 
-static PyObject *
-connect_to(PyObject *module, PyObject *toolkit)
+const char *
+cinductor_connect(const CiToolkit *toolkit, const CiDevice **own_device, const CiCompiler **own_compiler)
 {
-    (void)module;
     reset_limits();
-    kit = PyCapsule_GetPointer(toolkit, "cinductor.CiToolkit");
-    if (!kit)
-        return NULL;
-    if (kit->abi != CI_DEVICE_ABI) {
-        PyErr_SetString(PyExc_ImportError, "built for another version of cinductor");
-        return NULL;
-    }
-    return Py_BuildValue("NN", PyCapsule_New((void *)&device, "cinductor.CiDevice", NULL),
-                         PyCapsule_New((void *)&compiler, "cinductor.CiCompiler", NULL));
+    kit = toolkit;
+    *own_device = &device;
+    *own_compiler = &compiler;
+    return kit->abi == CI_DEVICE_ABI ? NULL : "built for another version of cinductor";
 }
 
-static PyObject *
-get_most_used(PyObject *module, PyObject *unused)
+/* The most bytes that a launch used in the scratchpad. */
+int64_t
+scratchpad_most_used(void)
 {
-    (void)module, (void)unused;
-    return PyLong_FromLongLong(most_used);
+    return most_used;
 }
 
-/* Takes the name of a field and its value, or a C type for the core to lack. Without arguments
- * it restores all. */
-static PyObject *
-set_limit(PyObject *module, PyObject *arguments)
+/* Sets a field of the machine; or takes a C type from the core, by its name. "": restores all. */
+void
+scratchpad_limit(const char *name, int64_t value)
 {
-    const char *name = "";
-    long long value = 0;
-    (void)module;
-    if (!PyArg_ParseTuple(arguments, "|sL", &name, &value))
-        return NULL;
     if (!*name)
         reset_limits();
 #define LIMIT(field, default_value)                                                                \
@@ -354,22 +341,4 @@ set_limit(PyObject *module, PyObject *arguments)
     for (int k = 0; k < CI_DTYPE_COUNT; k++)
         if (*name && !strcmp(name, kit->storage((CiDtype)k)))
             limits.missing = k;
-    Py_RETURN_NONE;
-}
-
-static PyMethodDef methods[] = {
-    {"connect", connect_to, METH_O, "The device and its compiler, as capsules."},
-    {"most_used", get_most_used, METH_NOARGS, "The most bytes that a launch used in the scratchpad."},
-    {"limit", set_limit, METH_VARARGS, "Sets a field of the machine."},
-    {NULL, NULL, 0, NULL},
-};
-
-static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_scratchpad",
-                                        "A core with a scratchpad.", -1, methods,
-                                        NULL, NULL, NULL, NULL};
-
-PyMODINIT_FUNC
-PyInit__scratchpad(void)
-{
-    return PyModule_Create(&definition);
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import functools
+import os
 from typing import Any
 
 from .. import _core
@@ -201,17 +202,6 @@ def get_include() -> str:
     return str(installed if installed.is_dir() else here.parents[1] / "csrc")
 
 
-def toolkit() -> Any:
-    """Return the functions of the core for a compiler in another package.
-
-    Returns
-    -------
-    capsule
-        "cinductor.CiToolkit", with the struct of `device/toolkit.h`: passes over procs, printers of C-like languages.
-    """
-    return _core.toolkit()
-
-
 def devices(name: str | None = None) -> list[Device]:
     """List the usable devices of the machine, all or of one kind.
 
@@ -260,9 +250,10 @@ def register_device(device: Any, compilers: tuple[Any, ...] | list[Any] = ("c", 
 
     Parameters
     ----------
-    device : capsule or object
-        A capsule "cinductor.CiDevice" that an extension made of its struct (`get_include()` has the headers), or an object
-        with `name`, `doc` and methods, whose `index` is the number of a device, and whose `stream` is a result of
+    device : str, path, capsule or object
+        The path of a shared library with a device and a compiler of its own: its function `cinductor_connect` is a
+        `CiConnect` of `device/toolkit.h` (`get_include()` has the headers). Or a capsule "cinductor.CiDevice" that an
+        extension made of its struct. Or an object with `name`, `doc` and methods, whose `index` is the number of a device, and whose `stream` is a result of
         `stream_open` or None::
 
             allocate(index, size, stream) -> address
@@ -284,8 +275,8 @@ def register_device(device: Any, compilers: tuple[Any, ...] | list[Any] = ("c", 
             replay(index, recording, stream)              # runs the recorded kernels: the option `graphs`
             record_close(index, recording)
     compilers : tuple or list
-        Names of compilers for CPUs ("c", "interp"), whose kernels then run on the addresses of `allocate`, or capsules
-        "cinductor.CiCompiler".
+        Names of compilers for CPUs ("c", "interp"), whose kernels then run on the addresses of `allocate`; a library has
+        its own compiler instead.
 
     Returns
     -------
@@ -296,7 +287,11 @@ def register_device(device: Any, compilers: tuple[Any, ...] | list[Any] = ("c", 
     ------
     ValueError, TypeError
         If the name is taken, the struct is of another version, or a function is missing; for objects of other types.
+    OSError
+        If a library cannot be opened, or says that it has no device.
     """
     if not is_a(compilers, tuple | list):
-        raise TypeError(wrong("register_device", "compilers", compilers, "a tuple or list of names and capsules"))
+        raise TypeError(wrong("register_device", "compilers", compilers, "a tuple or list of names"))
+    if is_a(device, os.PathLike):
+        device = os.fspath(device)
     return Device(_core.register_device(device, tuple(compilers)))
