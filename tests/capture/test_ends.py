@@ -1050,6 +1050,31 @@ def test_numpy_goes_on_behind_the_limit(fn, limit, slow_clock, monkeypatch):
         assert len(texts) <= 1
 
 
+def test_the_limit_holds_for_a_recursion_as_a_whole(slow_clock):
+    """NumPy runs a call whose capture was given up, and calls of the same function in it are not captured for as long again."""
+
+    def sort(x):
+        middle = len(x) // 2
+        if middle > 1:
+            whole(x[:middle])
+            whole(x[middle:])
+        for k in range(1, len(x)):
+            while k > 0 and x[k] < x[k - 1]:
+                x[k], x[k - 1] = x[k - 1], x[k]
+                k -= 1
+
+    whole = cinductor.compile(sort, options={"capture_limit": 0.4})
+    economy, rng = whole._cinductor_job.economy, np.random.default_rng(0)
+    for size in (64, 65):
+        before, x = economy.captured, rng.random(size)
+        want = np.sort(x)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", cinductor.CinductorWarning)
+            whole(x)
+        alike(x, want)
+        assert economy.captured - before < 3 * 0.4  # each capture goes on for some readings
+
+
 def test_the_reason_is_explained(slow_clock):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", cinductor.CinductorWarning)
