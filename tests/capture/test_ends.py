@@ -395,9 +395,9 @@ def test_an_exception_from_a_handler_ends_the_call(fn, error, handler, monkeypat
             lost.clear()
             ours, made = [a.copy() for a in args], compiled()
             try:
-                with_signal_at(at, made, *ours)
-                assert lost == [(error, types.GeneratorType)], at
-                at += 1
+                count = with_signal_at(at, made, *ours)
+                assert count < at or lost == [(error, types.GeneratorType)], at
+                at = count if count < at else at + 1  # the first calls of a process have more events
             except BaseException as raised:
                 caught = raised
         assert type(caught) is error and np.geterr() == numpys
